@@ -1,0 +1,93 @@
+// HttpRequest and HttpResponse: what a server's handler is given and what it gives back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "koord/async/task.hpp"
+#include "koord/base/result.hpp"
+
+namespace koord::runtime {
+
+/// Immutable bytes that many responses may share: serialised once, written to every watcher.
+using Bytes = std::shared_ptr<const std::string>;
+
+/// Header fields in the order they were added, kept in one allocation. Names compare without case.
+class HttpHeaders {
+ public:
+  void add(std::string_view name, std::string_view value);
+  /// The first field of that name, empty if there is none (or if it is empty: see has()).
+  std::string_view get(std::string_view name) const;
+  bool has(std::string_view name) const;
+  std::vector<std::string_view> all(std::string_view name) const;
+  std::size_t size() const { return fields_.size(); }
+  std::pair<std::string_view, std::string_view> at(std::size_t i) const;
+  void clear();
+
+ private:
+  struct Field {
+    std::uint32_t name, name_size, value_size;  // the value follows the name in text_
+  };
+  std::string text_;
+  std::vector<Field> fields_;
+};
+
+/// Who is at the other end; one object a connection, shared by its requests.
+struct HttpPeer {
+  std::string address;  // "127.0.0.1" or "::1"
+  std::uint16_t port = 0;
+  bool tls = false;
+  /// Set if a client certificate was presented and signed by the server's client CA.
+  bool certificate_verified = false;
+  std::string common_name;                 // CN: the user's name
+  std::vector<std::string> organizations;  // O: the user's groups
+};
+
+struct HttpRequest {
+  std::string method;  // upper case
+  std::string target;  // as it came: "/api/v1/pods?limit=5"
+  std::string path;    // percent-decoded, without the query: "/api/v1/pods"
+  std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
+  HttpHeaders headers;
+  std::string body;
+  std::shared_ptr<const HttpPeer> peer;  // never null
+
+  /// The first parameter of that name; empty string_view with data()==nullptr if it is absent.
+  std::string_view query_get(std::string_view name) const;
+  bool query_has(std::string_view name) const;
+};
+
+/// A body that is made while it is sent (a watch). Lives on the server's executor.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  /// Waits until there is something to send. The buffers leave in one gathered write, as one chunk;
+  /// give as many as are ready. No buffers end the body; an error breaks the connection off, so that
+  /// the client sees a cut body.
+  virtual Task<Result<std::vector<Bytes>>> next() = 0;
+  /// The client has gone or the server stops: the next() that waits, or the following one, returns
+  /// no buffers soon. Called at most once, never after the body has ended.
+  virtual void cancel() = 0;
+};
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string content_type;  // left out if empty
+  HttpHeaders headers;       // others; Content-Length, Transfer-Encoding, Connection, Date are the server's
+  std::string body;
+  std::vector<Bytes> parts;            // sent after body without being copied; counted in Content-Length
+  std::unique_ptr<BodySource> stream;  // if set: chunked, after body and parts
+
+  static HttpResponse text(unsigned status, std::string body);
+  static HttpResponse json(unsigned status, std::string body);
+};
+
+/// "a%20b" -> "a b"; with plus_is_space also '+'. Malformed escapes are refused.
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
+
+}  // namespace koord::runtime
