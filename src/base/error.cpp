@@ -1,3 +1,4 @@
+// Names of error codes and their text.
 #include "koord/base/error.hpp"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// The fake clock: timers fire in order of their time when a test advances it.
 #include "koord/base/manual_clock.hpp"
 
 namespace koord {

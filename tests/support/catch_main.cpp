@@ -1,2 +1,3 @@
+// Catch's main, compiled once for all test executables.
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The fake clock: order, cancellation, nothing fires by itself.
 #include "koord/base/manual_clock.hpp"
 
 #include <catch2/catch.hpp>

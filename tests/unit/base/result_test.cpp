@@ -1,3 +1,4 @@
+// Result and the macros that pass errors up.
 #include "koord/base/result.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,0 +1,77 @@
+# Debian packages and the build folders.
+
+PACKAGES=(
+  # toolchain
+  clang-16 lld-16 llvm-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev ccache meson ninja-build pkg-config
+  bpftool protobuf-compiler protobuf-compiler-grpc
+  # libraries, all with static archives or header-only
+  libboost1.81-dev rapidjson-dev libfmt-dev libspdlog-dev libyaml-cpp-dev libc-ares-dev libcli11-dev libbpf-dev
+  libssl-dev zlib1g-dev libzstd-dev libelf-dev libgrpc++-dev libprotobuf-dev
+  # tests
+  catch2 libbenchmark-dev python3 openssl ca-certificates binutils
+)
+
+# Debian's Go is only wanted where there is none at all: it fetches a newer one.
+wanted_packages() {
+  printf '%s\n' "${PACKAGES[@]}"
+  command -v go >/dev/null || echo golang-go
+}
+
+missing_packages() {
+  local package
+  for package in $(wanted_packages); do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || echo "$package"
+  done
+}
+
+verb_deps() {
+  local missing
+  mapfile -t missing < <(missing_packages)
+  if ((${#missing[@]} == 0)); then say "deps: all there"; return; fi
+  say "deps: installing ${missing[*]}"
+  ((EUID == 0)) || { say "deps: needs root: sudo apt-get install ${missing[*]}"; return 1; }
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -q
+  apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
+# configure FOLDER OPTION...: once; meson itself notices when a build file changes.
+configure() {
+  local folder=$1
+  shift
+  [[ -f $folder/build.ninja ]] || meson setup "$folder" "$@" >&2
+}
+
+build_release() { configure build && ninja -C build "$@" >&2; }
+configure_asan() {
+  configure build-asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized
+}
+configure_tsan() { configure build-tsan -Db_sanitize=thread -Db_lundef=false --buildtype=debugoptimized; }
+
+verb_build() {
+  verb_deps
+  build_release src/koord
+  ln -sf src/koord build/koord
+  say "build: build/koord, $(stat -L -c %s build/koord) bytes"
+}
+
+verb_static_check() {
+  local program=build/koord root size
+  [[ -x $program ]] || verb_build
+  if readelf -lW "$program" | grep -q INTERP || readelf -dW "$program" | grep -q NEEDED; then
+    say "static-check: $program wants a loader or a library:"
+    readelf -lW "$program" | grep INTERP >&2 || true
+    readelf -dW "$program" | grep NEEDED >&2 || true
+    return 1
+  fi
+  ((EUID == 0)) || { say "static-check: chroot needs root"; return 1; }
+  root=$(mktemp -d)
+  strip -o "$root/koord" "$program"
+  size=$(stat -c %s "$root/koord")
+  local status=0
+  chroot "$root" /koord --version || status=1
+  chroot "$root" /koord --help >/dev/null || status=1
+  rm -rf "$root"
+  ((status == 0)) || { say "static-check: it does not run in an empty chroot"; return 1; }
+  say "static-check: fully static, runs in an empty chroot, stripped $((size / 1024)) KiB"
+}

@@ -1,0 +1,116 @@
+# Builds the real Kubernetes programs from their published Go modules, once, outside the tree.
+# The versions and the list of staging modules belong together: change all of them or none.
+
+KUBE_VERSION=1.35.4
+KUBE_STAGING_VERSION=0.35.4
+ETCD_VERSION=3.6.6
+GO_WANTED_MINOR=25
+GO_TOOLCHAIN=go1.25.5
+KUBE_ASSETS=(etcd kube-apiserver kubectl kube-scheduler)
+KUBE_STAGING=(api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider
+  cluster-bootstrap code-generator component-base component-helpers controller-manager cri-api cri-client
+  csi-translation-lib dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator
+  kube-controller-manager kube-proxy kube-scheduler kubectl kubelet metrics mount-utils
+  pod-security-admission sample-apiserver sample-cli-plugin sample-controller)
+
+# Where the programs are: the caller's KUBEBUILDER_ASSETS if it has them all, our cache otherwise.
+kube_assets_dir() {
+  if [[ -n ${KUBEBUILDER_ASSETS:-} ]] && has_kube_assets "$KUBEBUILDER_ASSETS"; then
+    echo "$KUBEBUILDER_ASSETS"
+  else
+    echo "$KOORD_CACHE/kube/$KUBE_VERSION"
+  fi
+}
+
+has_kube_assets() {
+  local program
+  for program in "${KUBE_ASSETS[@]}"; do [[ -x $1/$program ]] || return 1; done
+}
+
+go_minor() { "$1" env GOVERSION 2>/dev/null | sed -nE 's/^go1\.([0-9]+).*/\1/p'; }
+
+# Prints the path of a Go that is new enough. Debian's own is not, but it can fetch one: a toolchain is a
+# module. The module cache drops the executable bits, so the copy gets them back.
+new_enough_go() {
+  local own minor fetched dir
+  own=$(command -v go || true)
+  [[ -n $own ]] || { say "no go found: run packaging/dev deps"; return 1; }
+  minor=$(GOTOOLCHAIN=local go_minor "$own")
+  if (( ${minor:-0} >= GO_WANTED_MINOR )); then echo "$own"; return; fi
+  fetched=$KOORD_CACHE/$GO_TOOLCHAIN
+  if [[ ! -x $fetched/bin/go ]]; then
+    say "go 1.${minor:-?} is older than 1.$GO_WANTED_MINOR: fetching $GO_TOOLCHAIN"
+    mkdir -p "$KOORD_CACHE/module"
+    printf 'module toolchain\n' >"$KOORD_CACHE/module/go.mod"
+    dir=$(cd "$KOORD_CACHE/module" &&
+      GOFLAGS='' "$own" mod download -json "golang.org/toolchain@v0.0.1-$GO_TOOLCHAIN.linux-amd64" |
+      sed -nE 's/^\s*"Dir": "(.*)",?$/\1/p')
+    [[ -n $dir ]] || return 1
+    rm -rf "$fetched.new"
+    cp -r "$dir" "$fetched.new"
+    chmod -R u+w "$fetched.new"
+    chmod +x "$fetched.new"/bin/* "$fetched.new"/pkg/tool/*/* 2>/dev/null || true
+    rm -rf "$fetched"
+    mv "$fetched.new" "$fetched"
+  fi
+  echo "$fetched/bin/go"
+}
+
+write_etcd_module() {
+  cat >go.mod <<MOD
+module koord.test/etcd
+
+go 1.$GO_WANTED_MINOR
+
+require go.etcd.io/etcd/server/v3 v$ETCD_VERSION
+MOD
+}
+
+write_kubernetes_module() {
+  local name
+  {
+    printf 'module koord.test/kubernetes\n\ngo 1.%s\n\n' "$GO_WANTED_MINOR"
+    printf 'require k8s.io/kubernetes v%s\n\nreplace (\n' "$KUBE_VERSION"
+    for name in "${KUBE_STAGING[@]}"; do
+      printf '\tk8s.io/%s => k8s.io/%s v%s\n' "$name" "$name" "$KUBE_STAGING_VERSION"
+    done
+    printf ')\n'
+  } >go.mod
+}
+
+# build_go_program NAME PACKAGE: to a name of its own first, then moved, so that a half-built one is never seen.
+build_go_program() {
+  local name=$1 package=$2 started=$SECONDS
+  if [[ -x $assets/$name ]]; then say "kube-assets: $name is built already"; return; fi
+  say "kube-assets: building $name (a few minutes the first time)"
+  "$go" build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v$KUBE_VERSION" \
+    -o "$assets/.$name.new" "$package" >"$assets/.$name.log" 2>&1 ||
+    { tail -20 "$assets/.$name.log" >&2; return 1; }
+  mv "$assets/.$name.new" "$assets/$name"
+  rm -f "$assets/.$name.log"
+  say "kube-assets: $name built in $((SECONDS - started)) s"
+}
+
+verb_kube_assets() {
+  local assets go work
+  assets=$(kube_assets_dir)
+  if has_kube_assets "$assets"; then say "kube-assets: all there, $assets"; return; fi
+  assets=$KOORD_CACHE/kube/$KUBE_VERSION
+  mkdir -p "$assets"
+  go=$(new_enough_go)
+  work=$KOORD_CACHE/kube/module-$KUBE_VERSION
+  mkdir -p "$work/etcd" "$work/kubernetes"
+  (
+    flock 9
+    export GOFLAGS='-mod=mod -buildvcs=false' GOTOOLCHAIN=local CGO_ENABLED=0 GOWORK=off
+    cd "$work/etcd"
+    write_etcd_module
+    build_go_program etcd go.etcd.io/etcd/server/v3 || exit 1
+    cd "$work/kubernetes"
+    write_kubernetes_module
+    for name in "${KUBE_ASSETS[@]:1}"; do
+      build_go_program "$name" "k8s.io/kubernetes/cmd/$name" || exit 1
+    done
+  ) 9>"$KOORD_CACHE/kube/lock" || { say "kube-assets: a build failed"; return 1; }
+  say "kube-assets: all in $assets"
+}

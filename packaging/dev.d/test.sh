@@ -1,0 +1,141 @@
+# The test tiers. Each part runs, is timed and counted; a table and one line of sums end the run.
+
+# What ran: lines "part seconds passed failed skipped".
+TEST_LEDGER=
+
+# The thread sanitizer's shadow does not fit every address layout: it is turned off for that run.
+without_aslr() { if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi; }
+
+# record PART SECONDS PASSED FAILED SKIPPED
+record() { printf '%s\n' "$*" >>"$TEST_LEDGER"; }
+
+# Sums a meson test log into "passed failed skipped". No log: the build failed, one failure.
+count_results() {
+  python3 - "$1" <<'PY'
+import json, sys
+passed = failed = skipped = 0
+try:
+    with open(sys.argv[1]) as log:
+        for line in log:
+            result = json.loads(line)["result"]
+            if result in ("OK", "EXPECTEDFAIL"):
+                passed += 1
+            elif result == "SKIP":
+                skipped += 1
+            else:
+                failed += 1
+except OSError:
+    failed = 1
+print(passed, failed, skipped)
+PY
+}
+
+# run_meson_tests PART FOLDER ARGUMENT...: `meson test` builds just what the chosen tests need.
+run_meson_tests() {
+  local part=$1 folder=$2 started=$SECONDS status=0 counts
+  shift 2
+  rm -f "$folder/meson-logs/testlog.json"
+  "${TEST_RUNNER[@]}" meson test -C "$folder" --print-errorlogs "$@" >&2 || status=$?
+  counts=$(count_results "$folder/meson-logs/testlog.json")
+  # A tier without tests, or a build that broke under tests that passed, is no success.
+  if [[ $status -ne 0 && $counts == *" 0 "* ]] || [[ $counts == "0 0 0" ]]; then counts="0 1 0"; fi
+  # shellcheck disable=SC2086
+  record "$part" $((SECONDS - started)) $counts
+}
+TEST_RUNNER=(env)
+
+# run_check PART COMMAND...: one test that is no meson test.
+run_check() {
+  local part=$1 started=$SECONDS
+  shift
+  say "== $part"
+  # A process of its own, so that `set -e` holds inside.
+  if packaging/dev "$@" >&2; then
+    record "$part" $((SECONDS - started)) 1 0 0
+  else
+    record "$part" $((SECONDS - started)) 0 1 0
+  fi
+}
+
+tier_lint() { run_check lint lint; }
+
+tier_unit() {
+  say "== unit"
+  build_release build.ninja && run_meson_tests unit build --suite unit
+}
+
+tier_roles() {
+  say "== roles"
+  build_release build.ninja && run_meson_tests roles build --suite roles
+}
+
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
+
+tier_sanitized() {
+  say "== unit and roles under ASan and UBSan"
+  configure_asan && run_meson_tests asan build-asan --suite unit --suite roles --timeout-multiplier 4
+}
+
+tier_threads() {
+  say "== what uses threads under TSan"
+  configure_tsan
+  TEST_RUNNER=(without_aslr)
+  run_meson_tests tsan build-tsan --suite threads --timeout-multiplier 8
+  TEST_RUNNER=(env)
+}
+
+tier_release() {
+  run_check release build
+  run_check static static-check
+}
+
+tier_kube() {
+  local started=$SECONDS
+  say "== kube: against a real etcd and kube-apiserver"
+  if ! has_kube_assets "$(kube_assets_dir)" && ! command -v go >/dev/null; then
+    say "kube: skipped: neither Kubernetes programs (KUBEBUILDER_ASSETS) nor go are here"
+    record kube 0 0 0 1
+    return
+  fi
+  run_check kube-assets kube-assets
+  has_kube_assets "$(kube_assets_dir)" || return 0
+  KUBEBUILDER_ASSETS=$(kube_assets_dir)
+  export KUBEBUILDER_ASSETS
+  verb_build
+  TEST_RUNNER=(tests/kube/with-cluster)
+  run_meson_tests kube build --suite kube --num-processes 1
+  TEST_RUNNER=(env)
+}
+
+print_ledger() {
+  local part seconds passed failed skipped
+  local all_passed=0 all_failed=0 all_skipped=0 all_seconds=0
+  printf '\n%-14s %8s %7s %7s %8s\n' part minutes passed failed skipped
+  while read -r part seconds passed failed skipped; do
+    printf '%-14s %8s %7d %7d %8d\n' "$part" "$((seconds / 60)).$((seconds % 60 * 10 / 60))" "$passed" "$failed" "$skipped"
+    all_passed=$((all_passed + passed)) all_failed=$((all_failed + failed))
+    all_skipped=$((all_skipped + skipped)) all_seconds=$((all_seconds + seconds))
+  done <"$TEST_LEDGER"
+  printf '%-14s %8s\n' total "$((all_seconds / 60)).$((all_seconds % 60 * 10 / 60))"
+  printf '%d passed, %d failed, %d skipped\n' "$all_passed" "$all_failed" "$all_skipped"
+  ((all_failed == 0)) || return 1
+  [[ ${CI:-} != true ]] || ((all_skipped == 0)) || { say "CI=true: a skipped tier is a failure"; return 1; }
+}
+
+verb_test() {
+  local tiers=("$@") tier
+  if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint sanitized threads release kube); fi
+  for tier in "${tiers[@]}"; do
+    declare -F "tier_$tier" >/dev/null || { say "test: no tier '$tier'"; return 2; }
+  done
+  verb_deps
+  TEST_LEDGER=$(mktemp)
+  for tier in "${tiers[@]}"; do "tier_$tier"; done
+  print_ledger
+}
+
+verb_asan() { configure_asan && meson test -C build-asan --print-errorlogs --timeout-multiplier 4 "${@:---suite=unit}"; }
+verb_tsan() {
+  configure_tsan
+  without_aslr meson test -C build-tsan --print-errorlogs --timeout-multiplier 8 "${@:---suite=threads}"
+}

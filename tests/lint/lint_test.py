@@ -1,0 +1,95 @@
+"""Tests of the lint scripts themselves: each rule must be able to fail."""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import include_graph
+import tree_rules
+
+
+class IncludeGraph(unittest.TestCase):
+    def violations(self, path, line, others=()):
+        files = {other: "" for other in others}
+        files[path] = line + "\n"
+        return list(include_graph.check(files))
+
+    def test_allowed(self):
+        cases = [
+            ("include/koord/kube/client.hpp", '#include "koord/api/meta.hpp"'),
+            ("src/kube/client.cpp", "#include <boost/beast/http.hpp>"),
+            ("src/kube/client.cpp", '#include "http_pool.hpp"'),
+            ("roles/scheduler/role.cpp", '#include "koord/runtime/role.hpp"'),
+            ("roles/scheduler/plugins/fit/fit.cpp", '#include "../../framework/plugin.hpp"'),
+            ("src/app/start.cpp", '#include "roles/scheduler/role.hpp"'),
+            ("src/main.cpp", '#include "app/app.hpp"'),
+            ("src/async/boost_asio.cpp", "#include <boost/asio.hpp>"),
+        ]
+        others = ["src/kube/http_pool.hpp", "roles/scheduler/framework/plugin.hpp", "roles/scheduler/role.hpp",
+                  "src/app/app.hpp", "include/koord/api/meta.hpp", "include/koord/runtime/role.hpp"]
+        for path, line in cases:
+            with self.subTest(path=path, line=line):
+                self.assertEqual(self.violations(path, line, others), [])
+
+    def test_forbidden(self):
+        cases = [
+            ("include/koord/base/log.hpp", '#include "koord/async/channel.hpp"', "base may not depend on async"),
+            ("src/kube/client.cpp", '#include "koord/host/root.hpp"', "kube may not depend on host"),
+            ("include/koord/api/json.hpp", "#include <rapidjson/reader.h>", "a seam includes"),
+            ("include/koord/kube/stream.hpp", "#include <boost/beast/core.hpp>", "a seam includes"),
+            ("include/koord/host/cri.hpp", '#include "runtime.pb.h"', "a seam includes"),
+            ("src/kube/client.cpp", '#include "../api/codec.hpp"', "a private header of api"),
+            ("src/kube/client.cpp", '#include "api/codec.hpp"', "a private header of api"),
+            ("roles/scheduler/role.cpp", '#include "roles/manager/role.hpp"', "only app and the role itself"),
+            ("roles/scheduler/role.cpp", '#include "../manager/role.hpp"', "only app and the role itself"),
+            ("roles/scheduler/role.cpp", '#include "koord/sandbox/server.hpp"', "roles may not depend on sandbox"),
+            ("roles/scheduler/role.cpp", '#include "api/codec.hpp"', "a private header of api"),
+            ("src/sandbox/server.cpp", '#include "roles/scheduler/role.hpp"', "only app and the role itself"),
+            ("src/main.cpp", '#include "koord/base/log.hpp"', "main is one call into app"),
+            ("src/kube/client.cpp", "#include <boost/asio.hpp>", "umbrella"),
+            ("src/misc/x.cpp", "", "no place in the order"),
+        ]
+        others = ["src/api/codec.hpp", "roles/manager/role.hpp", "roles/scheduler/role.hpp",
+                  "include/koord/base/log.hpp"]
+        for path, line, reason in cases:
+            with self.subTest(path=path, line=line):
+                found = self.violations(path, line, [other for other in others if other != path])
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(reason, found[0])
+
+    def test_names_the_line(self):
+        files = {"src/base/a.cpp": "// a\n\n#include \"koord/api/meta.hpp\"\n"}
+        self.assertTrue(list(include_graph.check(files))[0].startswith("src/base/a.cpp:3: "))
+
+
+class TreeRules(unittest.TestCase):
+    def reasons(self, path, text):
+        return [reason for _, reason in tree_rules.judge(path, text)]
+
+    def test_clean(self):
+        self.assertEqual(self.reasons("include/koord/base/a.hpp", "// A.\n#pragma once\n"), [])
+        self.assertEqual(self.reasons(".ci/run", "#!/bin/bash\n"), [])
+        self.assertEqual(self.reasons("tests/golden/list.json", "x\n" * 9000), [])
+
+    def test_each_rule(self):
+        cases = [
+            ("docs/a.md", "", "top level"),
+            ("src/base/a.cpp", "// a\n" * 601, "ceiling"),
+            ("src/base/utils.cpp", "// a\n", "bucket"),
+            ("src/base/a.cpp", "// a\nco_spawn(x, y, asio::detached);\n", "detached"),
+            ("src/base/a.cpp", "// a\nstd::this_thread::sleep_for(1s);\n", "sleeps"),
+            ("src/base/a.cpp", "// a\n// TODO later\n", "unfinished"),
+            ("src/base/a.cpp", "// a\nint x; \n", "blanks"),
+            ("src/base/a.cpp", "#include <x>\n", "comment"),
+            ("include/koord/base/a.hpp", "// a\n", "pragma once"),
+            ("packaging/x.sh", "# a\ncd /work/koord\n", "path of one machine"),
+        ]
+        for path, text, reason in cases:
+            with self.subTest(path=path, text=text):
+                found = self.reasons(path, text)
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(reason, found[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
