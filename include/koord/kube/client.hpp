@@ -1,0 +1,110 @@
+// Client: Kubernetes' verbs on typed objects and on raw JSON, over any Transport.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "koord/async/task.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/kube/transport.hpp"
+
+namespace koord::api {
+struct Kind;
+}
+
+namespace koord::kube {
+
+struct ObjectKey {
+  std::string ns;  // empty for cluster-scoped kinds
+  std::string name;
+  friend bool operator==(const ObjectKey&, const ObjectKey&) = default;
+};
+
+struct ListOptions {
+  std::string ns;  // empty: all namespaces
+  std::string label_selector, field_selector;
+  std::uint32_t limit = 0;  // objects per page; 0: the server's choice
+  std::string continue_token;
+  std::string resource_version;
+  std::string resource_version_match;
+};
+
+struct WatchOptions {
+  std::string ns, label_selector, field_selector;
+  std::string resource_version;
+  bool allow_bookmarks = true;
+  /// Asks for the present objects first (watch-list); a server without it answers Code::invalid.
+  bool send_initial_events = false;
+  /// After which the server ends the watch; 0: its choice.
+  std::chrono::seconds timeout{0};
+};
+
+enum class PatchType : std::uint8_t { merge, json, strategic, apply };
+
+struct PatchOptions {
+  PatchType type = PatchType::merge;
+  std::string subresource;    // "status", "scale"; empty: the object
+  std::string field_manager;  // required for apply
+  bool force = false;         // apply only
+};
+
+struct DeleteOptions {
+  std::string uid, resource_version;  // preconditions; empty: none
+  std::optional<std::int64_t> grace_period_seconds;
+  std::string propagation_policy;  // "Background", "Foreground", "Orphan"; empty: the kind's default
+};
+
+/// One thread: the event loop's. Errors carry the code of the API's Status and its message. 429 and 503 with
+/// Retry-After are repeated here, bounded by `max_retries`; everything else is the caller's to repeat.
+class Client {
+ public:
+  struct Options {
+    std::string default_namespace = "default";
+    double qps = 0;  // 0: no client-side limit
+    int burst = 0;
+    int max_retries = 5;
+  };
+  /// All three must outlive the client.
+  Client(Transport& transport, Clock& clock, Options options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Raw: the answer's JSON as it came.
+  Task<Result<std::string>> get_raw(const api::Kind& kind, ObjectKey key, std::string_view subresource = {});
+  Task<Result<std::string>> list_raw(const api::Kind& kind, ListOptions options);
+  Task<Result<std::string>> create_raw(const api::Kind& kind, std::string ns, std::string body);
+  /// PUT of a document that was read, edited in place; it carries its resourceVersion.
+  Task<Result<std::string>> update_raw(const api::Kind& kind, ObjectKey key, std::string body,
+                                       std::string_view subresource = {});
+  Task<Result<std::string>> patch_raw(const api::Kind& kind, ObjectKey key, std::string body,
+                                      PatchOptions options);
+  Task<Result<>> remove(const api::Kind& kind, ObjectKey key, DeleteOptions options = {});
+  /// POST to a subresource (binding, eviction, scale); the answer is dropped.
+  Task<Result<>> post_subresource(const api::Kind& kind, ObjectKey key, std::string_view subresource,
+                                  std::string body);
+  /// Any request, with the rules for errors and repeats.
+  Task<Result<HttpResponse>> request(HttpRequest request);
+  /// The lines of a watch; a status other than 200 is already an error here.
+  Task<Result<std::unique_ptr<HttpStream>>> watch(const api::Kind& kind, WatchOptions options);
+
+  /// Binds a pod to a node. `uid` guards against a pod of the same name that is another one; may be empty.
+  Task<Result<>> bind(ObjectKey pod, std::string uid, std::string node);
+  /// Code::too_many_requests when a disruption budget forbids it now (not repeated here).
+  Task<Result<>> evict(ObjectKey pod, DeleteOptions options = {});
+
+  Clock& clock() { return clock_; }
+  const Options& options() const { return options_; }
+
+ private:
+  struct Limiter;
+  Transport& transport_;
+  Clock& clock_;
+  Options options_;
+  std::unique_ptr<Limiter> limiter_;
+};
+
+}  // namespace koord::kube
