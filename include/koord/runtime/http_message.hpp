@@ -71,7 +71,8 @@ class BodySource {
   /// the client sees a cut body.
   virtual Task<Result<std::vector<Bytes>>> next() = 0;
   /// The client has gone or the server stops: the next() that waits, or the following one, returns
-  /// no buffers soon. Called at most once, never after the body has ended.
+  /// no buffers soon. Called at most once, never after the body has ended. When a write fails the
+  /// source is destroyed without it.
   virtual void cancel() = 0;
 };
 

@@ -29,7 +29,7 @@ struct HttpServerOptions {
 /// Everything happens on the given executor; no thread of its own.
 class HttpServer {
  public:
-  /// Called for each request. A handler that fails is a 500 with the error's message.
+  /// Called for each request; runs within the connection's task, and is cancelled with it.
   using Handler = std::function<Task<HttpResponse>(HttpRequest)>;
   /// Answers without a coroutine, or leaves the request untouched and returns nothing, and then
   /// Handler is called. Must not block.

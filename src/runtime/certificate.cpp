@@ -1,0 +1,163 @@
+// Certificates by OpenSSL; the reload of files.
+#include "koord/runtime/certificate.hpp"
+
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "openssl_ptr.hpp"
+
+namespace koord::runtime {
+namespace {
+
+std::string drain(BIO* bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  return {data, static_cast<std::size_t>(size)};
+}
+
+Result<void> add_extension(X509* certificate, X509* issuer, int nid, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  ExtensionPtr extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
+  if (!extension || X509_add_ext(certificate, extension.get(), -1) != 1)
+    return openssl_error(Code::invalid, "certificate extension " + value);
+  return {};
+}
+
+// OpenSSL's configuration syntax is what carries the names: what could break out of it is refused.
+Result<std::string> subject_alternatives(const CertificateRequest& request) {
+  std::string list;
+  auto add = [&](const char* kind, const std::string& name) {
+    list += (list.empty() ? "" : ",") + std::string(kind) + ":" + name;
+  };
+  for (const std::string& name : request.dns_names) {
+    if (name.empty() || name.find_first_of(",:;=\"\\ \n") != std::string::npos)
+      return Error(Code::invalid, "\"" + name + "\" is not a DNS name");
+    add("DNS", name);
+  }
+  for (const std::string& address : request.ip_addresses) {
+    if (address.empty() || address.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos)
+      return Error(Code::invalid, "\"" + address + "\" is not an IP address");
+    add("IP", address);
+  }
+  return list;
+}
+
+void add_name(X509_NAME* name, const char* kind, const std::string& value) {
+  X509_NAME_add_entry_by_txt(name, kind, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()),
+                             static_cast<int>(value.size()), -1, 0);
+}
+
+// The parts that a CA, a leaf and a self-signed certificate have in common.
+Result<X509Ptr> begin(EVP_PKEY* key, const std::string& common_name,
+                      const std::vector<std::string>& organizations, WallTime now,
+                      std::chrono::hours valid_for) {
+  X509Ptr certificate(X509_new());
+  unsigned char serial[16];
+  if (RAND_bytes(serial, sizeof serial) != 1) return openssl_error(Code::internal, "random numbers");
+  serial[0] &= 0x7f;
+  serial[0] |= 0x40;
+  std::unique_ptr<BIGNUM, OpensslDeleter<&BN_free>> number(BN_bin2bn(serial, sizeof serial, nullptr));
+  BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate.get()));
+  X509_set_version(certificate.get(), X509_VERSION_3);
+  const time_t start =
+      std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch() - std::chrono::hours{1})
+          .count();
+  const time_t end = start + std::chrono::seconds(valid_for).count() + 3600;
+  ASN1_TIME_set(X509_getm_notBefore(certificate.get()), start);
+  ASN1_TIME_set(X509_getm_notAfter(certificate.get()), end);
+  X509_set_pubkey(certificate.get(), key);
+  X509_NAME* name = X509_get_subject_name(certificate.get());
+  for (const std::string& organization : organizations) add_name(name, "O", organization);
+  add_name(name, "CN", common_name);
+  return certificate;
+}
+
+Result<KeyPair> sign(X509* certificate, EVP_PKEY* signer, EVP_PKEY* key) {
+  if (X509_sign(certificate, signer, EVP_sha256()) == 0) return openssl_error(Code::internal, "signing");
+  BioPtr certificate_pem(BIO_new(BIO_s_mem())), key_pem(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_X509(certificate_pem.get(), certificate) != 1 ||
+      PEM_write_bio_PKCS8PrivateKey(key_pem.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
+    return openssl_error(Code::internal, "PEM");
+  return KeyPair{drain(certificate_pem.get()), drain(key_pem.get())};
+}
+
+Result<void> extend_leaf(X509* leaf, X509* issuer, const CertificateRequest& request) {
+  KOORD_CHECK(add_extension(leaf, issuer, NID_key_usage, "critical,digitalSignature"));
+  KOORD_CHECK(add_extension(leaf, issuer, NID_ext_key_usage, request.server ? "serverAuth" : "clientAuth"));
+  KOORD_TRY(names, subject_alternatives(request));
+  if (!names.empty()) KOORD_CHECK(add_extension(leaf, issuer, NID_subject_alt_name, names));
+  return {};
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream contents;
+  errno = 0;
+  if (!file || !(contents << file.rdbuf()))
+    return Error(Code::io, path + ": " + (errno != 0 ? std::strerror(errno) : "cannot be read"));
+  return std::move(contents).str();
+}
+
+}  // namespace
+
+Result<KeyPair> make_ca(const std::string& common_name, WallTime now, std::chrono::hours valid_for) {
+  PkeyPtr key(EVP_EC_gen("P-256"));
+  if (!key) return openssl_error(Code::internal, "key generation");
+  KOORD_TRY(certificate, begin(key.get(), common_name, {}, now, valid_for));
+  X509* ca = certificate.get();
+  X509_set_issuer_name(ca, X509_get_subject_name(ca));
+  KOORD_CHECK(add_extension(ca, ca, NID_basic_constraints, "critical,CA:TRUE"));
+  KOORD_CHECK(add_extension(ca, ca, NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign"));
+  KOORD_CHECK(add_extension(ca, ca, NID_subject_key_identifier, "hash"));
+  return sign(ca, key.get(), key.get());
+}
+
+Result<KeyPair> issue_certificate(const KeyPair& ca, const CertificateRequest& request, WallTime now) {
+  BioPtr certificate_bio(
+      BIO_new_mem_buf(ca.certificate_pem.data(), static_cast<int>(ca.certificate_pem.size())));
+  BioPtr key_bio(BIO_new_mem_buf(ca.key_pem.data(), static_cast<int>(ca.key_pem.size())));
+  X509Ptr issuer(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr));
+  PkeyPtr issuer_key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
+  if (!issuer || !issuer_key) return openssl_error(Code::parse, "the CA");
+  PkeyPtr key(EVP_EC_gen("P-256"));
+  if (!key) return openssl_error(Code::internal, "key generation");
+  KOORD_TRY(leaf, begin(key.get(), request.common_name, request.organizations, now, request.valid_for));
+  X509_set_issuer_name(leaf.get(), X509_get_subject_name(issuer.get()));
+  KOORD_CHECK(add_extension(leaf.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
+  KOORD_CHECK(add_extension(leaf.get(), issuer.get(), NID_authority_key_identifier, "keyid"));
+  KOORD_CHECK(extend_leaf(leaf.get(), issuer.get(), request));
+  return sign(leaf.get(), issuer_key.get(), key.get());
+}
+
+Result<KeyPair> make_self_signed(const CertificateRequest& request, WallTime now) {
+  KOORD_TRY(ca, make_ca(request.common_name + "-ca", now, request.valid_for));
+  KOORD_TRY(leaf, issue_certificate(ca, request, now));
+  leaf.certificate_pem += ca.certificate_pem;  // the chain: who wants to pin it finds the CA in it
+  return leaf;
+}
+
+CertificateFiles::CertificateFiles(std::string certificate_path, std::string key_path)
+    : certificate_path_(std::move(certificate_path)), key_path_(std::move(key_path)) {}
+
+Result<KeyPair> CertificateFiles::load() {
+  KOORD_TRY(certificate, read_file(certificate_path_));
+  KOORD_TRY(key, read_file(key_path_));
+  last_ = {std::move(certificate), std::move(key)};
+  return last_;
+}
+
+Result<std::optional<KeyPair>> CertificateFiles::reload() {
+  const KeyPair before = last_;
+  KOORD_TRY(pair, load());
+  if (pair.certificate_pem == before.certificate_pem && pair.key_pem == before.key_pem)
+    return std::optional<KeyPair>();
+  return std::optional<KeyPair>(std::move(pair));
+}
+
+}  // namespace koord::runtime

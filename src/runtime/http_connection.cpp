@@ -1,0 +1,327 @@
+// HttpConnection: reads, parses, answers, writes; at most one of them waits at a time.
+#include "http_connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstdio>
+
+namespace koord::runtime {
+namespace {
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr std::size_t kReadSize = 16 * 1024;
+constexpr std::size_t kBatch = 256 * 1024;  // encrypted or answered at a time before the socket is asked
+constexpr std::size_t kMaxGather = 64;
+
+bool would_block(const boost::system::error_code& ec) {
+  return ec == asio::error::would_block || ec == asio::error::try_again;
+}
+
+}  // namespace
+
+std::string_view HttpServerState::date_now() {
+  const auto second = std::chrono::floor<std::chrono::seconds>(clock.now()).time_since_epoch().count();
+  if (second != date_second) {
+    date = http_date(second);
+    date_second = second;
+  }
+  return date;
+}
+
+HttpConnection::HttpConnection(HttpServerState& server, asio::ip::tcp::socket socket,
+                               const std::shared_ptr<const TlsContext>& tls)
+    : server_(server),
+      socket_(std::move(socket)),
+      peer_(std::make_shared<HttpPeer>()),
+      parser_({server.options.max_header_bytes, server.options.max_body_bytes}) {
+  boost::system::error_code ec;
+  const auto remote = socket_.remote_endpoint(ec);
+  peer_->address = remote.address().to_string();
+  peer_->port = remote.port();
+  if (tls) {
+    tls_.emplace(tls);
+    peer_->tls = true;
+  }
+  server_.connections.insert(this);
+}
+
+HttpConnection::~HttpConnection() {
+  if (timer_ != 0) server_.clock.cancel(timer_);
+  server_.connections.erase(this);
+}
+
+Task<> HttpConnection::run() {
+  boost::system::error_code ignored;
+  socket_.non_blocking(true, ignored);
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  net_.resize(kReadSize);
+  deadline(tls_ ? server_.options.request_timeout : server_.options.idle_timeout);
+  while (!broken_) {
+    const Step step = process();
+    if (step == Step::call) {
+      no_deadline();
+      HttpResponse response = co_await server_.handler(std::move(request_));
+      respond(std::move(response));
+    }
+    while (!write_now() && !broken_) {
+      deadline(server_.options.write_timeout);
+      co_await socket_.async_wait(asio::socket_base::wait_write, kAwait);
+    }
+    if (broken_) break;
+    if (stream_) {
+      no_deadline();
+      watch_peer();
+      const Result<std::vector<Bytes>> batch = co_await stream_->next();
+      if (!batch) break;  // without the last chunk: the client sees that the body was cut
+      add_chunk(*batch);
+      continue;
+    }
+    if (closing_) break;
+    if (step != Step::read) continue;
+    if (!in_request_) {
+      idle_ = true;
+      if (server_.stopping) break;
+      if (!tls_ || tls_->handshake_done()) deadline(server_.options.idle_timeout);
+    }
+    const auto [ec, received] = co_await socket_.async_read_some(asio::buffer(net_), kAwait);
+    idle_ = false;
+    if (ec || !take(received)) break;
+  }
+  stream_.reset();
+  if (linger_ && !broken_) co_await linger();
+  break_off();
+}
+
+// Closing while bytes are unread makes the kernel send a reset, which can overtake our answer.
+Task<> HttpConnection::linger() {
+  boost::system::error_code ignored;
+  socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+  deadline(std::chrono::seconds{1});
+  while (!broken_) {
+    const auto [ec, received] = co_await socket_.async_read_some(asio::buffer(net_), kAwait);
+    if (ec) break;
+  }
+}
+
+// Decrypts what the socket gave; false if the peer has finished or the connection is broken.
+bool HttpConnection::take(std::size_t received) {
+  if (in_used_ == in_.size()) {
+    in_.clear();
+    in_used_ = 0;
+  } else if (in_used_ > 0) {
+    in_.erase(0, in_used_);
+    in_used_ = 0;
+  }
+  if (!tls_) {
+    in_.append(net_.data(), received);
+    return true;
+  }
+  const bool was_done = tls_->handshake_done();
+  const Result<bool> open = tls_->receive({net_.data(), received}, in_);
+  if (!open) {
+    write_now();  // the alert, if it fits into the socket's buffer
+    return false;
+  }
+  if (!was_done && tls_->handshake_done()) tls_->describe_peer(*peer_);
+  return *open;
+}
+
+HttpConnection::Step HttpConnection::process() {
+  if (closing_ || stream_) return Step::write;
+  while (true) {
+    if (in_used_ < in_.size()) {
+      if (!in_request_) {
+        in_request_ = true;
+        continued_ = false;
+        deadline(server_.options.request_timeout);
+      }
+      in_used_ += parser_.feed(std::string_view(in_).substr(in_used_));
+    }
+    if (parser_.failure().status != 0) {
+      fail(parser_.failure().status, parser_.failure().message);
+      return Step::write;
+    }
+    if (!parser_.done()) {
+      if (parser_.header_done() && parser_.expects_continue() && !continued_) {
+        continued_ = true;
+        output_.add(std::string_view("HTTP/1.1 100 Continue\r\n\r\n"));
+      }
+      return Step::read;
+    }
+    in_request_ = false;
+    keep_alive_ = parser_.keep_alive() && !server_.stopping;
+    request_1_0_ = parser_.http_1_0();
+    request_ = parser_.take();
+    request_.peer = peer_;
+    head_only_ = request_.method == "HEAD";
+    if (!server_.fast) return Step::call;
+    std::optional<HttpResponse> response = server_.fast(request_);
+    if (!response) return Step::call;
+    respond(std::move(*response));
+    if (closing_ || stream_ || output_.size() >= kBatch) return Step::write;
+  }
+}
+
+void HttpConnection::fail(unsigned status, const std::string& message) {
+  keep_alive_ = false;
+  linger_ = true;
+  head_only_ = false;
+  respond(HttpResponse::text(status, message + "\n"));
+}
+
+void HttpConnection::respond(HttpResponse response) {
+  std::size_t size = response.body.size();
+  for (const Bytes& part : response.parts) size += part->size();
+  if (response.stream && request_1_0_) keep_alive_ = false;
+  if (server_.stopping) keep_alive_ = false;
+  ResponseHead head;
+  head.date = server_.date_now();
+  head.keep_alive = keep_alive_;
+  head.chunked = response.stream != nullptr;
+  head.http_1_0 = request_1_0_;
+  scratch_.clear();
+  write_head(scratch_, response, size, head);
+  closing_ = !keep_alive_;
+  output_.add(std::string_view(scratch_));
+  if (head_only_) return;
+  if (!response.stream) {
+    output_.add(std::move(response.body));
+    for (const Bytes& part : response.parts) output_.add(part);
+    return;
+  }
+  raw_stream_ = request_1_0_;
+  std::vector<Bytes> first;
+  if (!response.body.empty()) first.push_back(std::make_shared<const std::string>(std::move(response.body)));
+  for (Bytes& part : response.parts) first.push_back(std::move(part));
+  stream_ = std::move(response.stream);
+  stream_cancelled_ = false;
+  if (size > 0) add_chunk(first);
+  if (server_.stopping) stop_stream();
+}
+
+// No buffers: the body's end.
+void HttpConnection::add_chunk(const std::vector<Bytes>& buffers) {
+  if (buffers.empty()) {
+    if (!raw_stream_) output_.add(std::string_view("0\r\n\r\n"));
+    stream_.reset();
+    if (server_.stopping || stream_cancelled_) closing_ = true;
+    return;
+  }
+  std::size_t size = 0;
+  for (const Bytes& bytes : buffers) size += bytes->size();
+  if (size == 0) return;  // an empty chunk would end the body
+  char head[24];
+  const int n = std::snprintf(head, sizeof head, "%zx\r\n", size);
+  if (!raw_stream_) output_.add(std::string_view(head, static_cast<std::size_t>(n)));
+  for (const Bytes& bytes : buffers) output_.add(bytes);
+  if (!raw_stream_) output_.add(std::string_view("\r\n"));
+}
+
+// True when nothing is left to write; false: wait until the socket takes more, or broken_.
+bool HttpConnection::write_now() { return tls_ ? write_encrypted() : write_plain(); }
+
+bool HttpConnection::write_encrypted() {
+  while (true) {
+    while (!output_.empty() && tls_->handshake_done() && tls_->output().size() < kBatch) {
+      const std::string_view piece = output_.front().substr(0, kBatch);
+      if (!tls_->send(piece)) return write_failed(asio::error::connection_aborted);
+      output_.consume(piece.size());
+    }
+    if (closing_ && !stream_ && output_.empty() && !close_sent_) {
+      close_sent_ = true;
+      tls_->send_close();
+    }
+    const std::string_view all = tls_->output();
+    while (encrypted_used_ < all.size()) {
+      boost::system::error_code ec;
+      encrypted_used_ +=
+          socket_.write_some(asio::buffer(all.data() + encrypted_used_, all.size() - encrypted_used_), ec);
+      if (ec) return write_failed(ec);
+    }
+    tls_->clear_output();
+    encrypted_used_ = 0;
+    if (output_.empty() || !tls_->handshake_done()) return true;
+  }
+}
+
+bool HttpConnection::write_plain() {
+  while (!output_.empty()) {
+    std::array<asio::const_buffer, kMaxGather> buffers;
+    for (std::size_t i = 0; i < std::min(kMaxGather, output_.pieces()); ++i) {
+      const std::string_view piece = output_.piece(i);
+      buffers[i] = asio::const_buffer(piece.data(), piece.size());
+    }
+    boost::system::error_code ec;
+    const std::size_t n = socket_.write_some(buffers, ec);
+    if (ec) return write_failed(ec);
+    output_.consume(n);
+  }
+  return true;
+}
+
+bool HttpConnection::write_failed(const boost::system::error_code& ec) {
+  if (!would_block(ec)) broken_ = true;
+  return false;
+}
+
+// While a stream waits for something to send, nobody else would notice that the client has gone.
+void HttpConnection::watch_peer() {
+  if (watching_) return;
+  watching_ = true;
+  socket_.async_wait(asio::socket_base::wait_read,
+                     [self = shared_from_this()](const boost::system::error_code& ec) {
+                       self->watching_ = false;
+                       if (!ec && self->stream_) self->peer_readable();
+                     });
+}
+
+void HttpConnection::peer_readable() {
+  boost::system::error_code ec;
+  const std::size_t received = socket_.read_some(asio::buffer(net_), ec);
+  if (would_block(ec)) return watch_peer();
+  if (ec || !take(received) || in_.size() > 4 * kReadSize) return stop_stream();
+  watch_peer();
+}
+
+void HttpConnection::stop_stream() {
+  if (!stream_ || stream_cancelled_) return;
+  stream_cancelled_ = true;
+  stream_->cancel();
+}
+
+void HttpConnection::finish() {
+  if (idle_) return break_off();
+  stop_stream();
+}
+
+void HttpConnection::break_off() {
+  broken_ = true;
+  stop_stream();
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+}
+
+void HttpConnection::deadline(std::chrono::seconds after) {
+  deadline_ = server_.clock.mono() + after;
+  if (timer_ == 0 || deadline_ < timer_at_) arm_timer();
+}
+
+// One timer a connection, moved only when it fires too early: a request costs no timer operation.
+void HttpConnection::arm_timer() {
+  if (timer_ != 0) server_.clock.cancel(timer_);
+  timer_at_ = deadline_;
+  timer_ = server_.clock.call_at(deadline_, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->timer_ = 0;
+    if (self->deadline_ == MonoTime::max()) return;
+    if (self->server_.clock.mono() >= self->deadline_) return self->break_off();
+    self->arm_timer();
+  });
+}
+
+}  // namespace koord::runtime

@@ -1,0 +1,100 @@
+// HttpConnection: one accepted socket, from its handshake to its end.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+
+#include "http_output.hpp"
+#include "http_parser.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/runtime/http_server.hpp"
+#include "tls_engine.hpp"
+
+namespace koord::runtime {
+
+class HttpConnection;
+
+/// What the connections of one server share; outlives them all.
+struct HttpServerState {
+  Clock& clock;
+  HttpServerOptions options;
+  HttpServer::Handler handler;
+  HttpServer::FastHandler fast;
+  TaskGroup group;
+  std::unordered_set<HttpConnection*> connections;
+  bool stopping = false;
+  std::int64_t date_second = -1;
+  std::string date;
+
+  std::string_view date_now();
+};
+
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(HttpServerState& server, asio::ip::tcp::socket socket,
+                 const std::shared_ptr<const TlsContext>& tls);
+  ~HttpConnection();
+
+  static Task<> serve(std::shared_ptr<HttpConnection> self) { co_await self->run(); }
+  /// The server stops: ends at once if idle, else after the request that runs; a stream is cancelled.
+  void finish();
+  void break_off();
+
+ private:
+  // What process() found to do next.
+  enum class Step { read, call, stream, write, close };
+
+  Task<> run();
+  Task<> linger();
+  Step process();
+  void respond(HttpResponse response);
+  void add_chunk(const std::vector<Bytes>& buffers);
+  void fail(unsigned status, const std::string& message);
+  bool take(std::size_t received);
+  bool write_now();
+  bool write_encrypted();
+  bool write_plain();
+  bool write_failed(const boost::system::error_code& ec);
+  void watch_peer();
+  void peer_readable();
+  void stop_stream();
+
+  void deadline(std::chrono::seconds after);
+  void no_deadline() { deadline_ = MonoTime::max(); }
+  void arm_timer();
+
+  HttpServerState& server_;
+  asio::ip::tcp::socket socket_;
+  std::optional<TlsEngine> tls_;
+  std::shared_ptr<HttpPeer> peer_;
+  HttpParser parser_;
+  HttpOutput output_;
+  std::string scratch_;  // heads, before they join the output
+  std::string net_;      // what the socket gave
+  std::string in_;       // decrypted and not yet parsed, from in_used_ on
+  std::size_t in_used_ = 0;
+  std::size_t encrypted_used_ = 0;  // of the engine's output, already written
+
+  HttpRequest request_;  // for Step::call
+  std::unique_ptr<BodySource> stream_;
+  bool stream_cancelled_ = false;
+  bool raw_stream_ = false;  // HTTP/1.0: no chunk framing
+  bool head_only_ = false, request_1_0_ = false, keep_alive_ = true;
+
+  bool closing_ = false;  // after what is in output_
+  bool broken_ = false;   // the socket is useless
+  bool linger_ = false;   // the peer may still be sending what we refuse to read
+  bool continued_ = false;
+  bool close_sent_ = false;
+  bool in_request_ = false;  // bytes of an unfinished request were seen
+  bool idle_ = true;
+  bool watching_ = false;  // an async_wait of watch_peer() is under way
+
+  MonoTime deadline_ = MonoTime::max();
+  TimerId timer_ = 0;
+  MonoTime timer_at_{};
+};
+
+}  // namespace koord::runtime

@@ -1,0 +1,118 @@
+// HttpServer: ports, the connections' task group, and the way to an orderly end.
+#include "koord/runtime/http_server.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <list>
+
+#include "http_connection.hpp"
+#include "koord/async/timer.hpp"
+
+namespace koord::runtime {
+namespace {
+
+using asio::ip::tcp;
+
+Error listen_error(const std::string& address, std::uint16_t port, const boost::system::error_code& ec) {
+  const Code code = ec == asio::error::address_in_use ? Code::already_exists : Code::io;
+  const std::string host = address.find(':') == std::string::npos ? address : "[" + address + "]";
+  return Error(code, "cannot listen on " + host + ":" + std::to_string(port) + ": " + ec.message());
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  struct Port {
+    tcp::acceptor acceptor;
+    bool tls;
+  };
+
+  Impl(asio::any_io_executor executor, Clock& clock, HttpServerOptions options, Handler handler,
+       FastHandler fast)
+      : state{clock, options, std::move(handler), std::move(fast), TaskGroup(std::move(executor)), {}, false,
+              -1,    {}} {}
+
+  Result<std::uint16_t> open(const std::string& address, std::uint16_t port,
+                             std::shared_ptr<const TlsContext> context) {
+    boost::system::error_code ec;
+    tcp::endpoint endpoint(tcp::v6(), port);
+    if (!address.empty()) {
+      const auto ip = asio::ip::make_address(address, ec);
+      if (ec) return Error(Code::invalid, "\"" + address + "\" is not an IP address");
+      endpoint = {ip, port};
+    }
+    tcp::acceptor acceptor(state.group.executor());
+    acceptor.open(endpoint.protocol(), ec);
+    if (ec && address.empty()) {  // a kernel without IPv6
+      endpoint = {tcp::v4(), port};
+      acceptor.open(endpoint.protocol(), ec);
+    }
+    boost::system::error_code ignored;
+    if (!ec) acceptor.set_option(asio::socket_base::reuse_address(true), ec);
+    if (!ec && address.empty()) acceptor.set_option(asio::ip::v6_only(false), ignored);
+    if (!ec) acceptor.bind(endpoint, ec);
+    if (!ec) acceptor.listen(1024, ec);
+    if (ec) return listen_error(address, port, ec);
+    const std::uint16_t bound = acceptor.local_endpoint(ignored).port();
+    ports.push_back({std::move(acceptor), context != nullptr});
+    if (context) tls = std::move(context);
+    state.group.spawn("http accept", accept(ports.back()));
+    return bound;
+  }
+
+  Task<> accept(Port& port) {
+    while (!state.stopping) {
+      auto [ec, socket] = co_await port.acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
+      if (state.stopping || ec == asio::error::operation_aborted) co_return;
+      if (ec) {  // out of descriptors, most likely: connections that end give some back
+        const Result<> slept = co_await sleep(state.clock, std::chrono::milliseconds{100});
+        if (!slept) co_return;
+        continue;
+      }
+      if (state.connections.size() >= state.options.max_connections) continue;
+      auto connection = std::make_shared<HttpConnection>(state, std::move(socket), port.tls ? tls : nullptr);
+      state.group.spawn("http connection", HttpConnection::serve(std::move(connection)));
+    }
+  }
+
+  HttpServerState state;
+  std::list<Port> ports;
+  std::shared_ptr<const TlsContext> tls;
+};
+
+HttpServer::HttpServer(asio::any_io_executor executor, Clock& clock, HttpServerOptions options,
+                       Handler handler, FastHandler fast)
+    : impl_(
+          std::make_unique<Impl>(std::move(executor), clock, options, std::move(handler), std::move(fast))) {}
+
+HttpServer::~HttpServer() = default;
+
+Result<std::uint16_t> HttpServer::listen(const std::string& address, std::uint16_t port,
+                                         std::shared_ptr<const TlsContext> tls) {
+  return impl_->open(address, port, std::move(tls));
+}
+
+void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) { impl_->tls = std::move(tls); }
+
+Task<void> HttpServer::stop(std::chrono::milliseconds grace) {
+  HttpServerState& state = impl_->state;
+  state.stopping = true;
+  boost::system::error_code ignored;
+  for (Impl::Port& port : impl_->ports) port.acceptor.close(ignored);
+  const std::vector<HttpConnection*> open(state.connections.begin(), state.connections.end());
+  for (HttpConnection* connection : open) connection->finish();
+  Task<Result<>> join = state.group.join();
+  const Result<> finished = co_await with_timeout(state.clock, grace, std::move(join));
+  if (!finished) {
+    const std::vector<HttpConnection*> left(state.connections.begin(), state.connections.end());
+    for (HttpConnection* connection : left) connection->break_off();
+  }
+  co_await state.group.stop(state.clock, std::chrono::milliseconds{100});
+}
+
+std::size_t HttpServer::connections() const { return impl_->state.connections.size(); }
+
+}  // namespace koord::runtime

@@ -1,0 +1,43 @@
+// Owners of OpenSSL's objects, and its error queue as an Error.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "koord/base/error.hpp"
+
+namespace koord::runtime {
+
+template <auto Free>
+struct OpensslDeleter {
+  template <class T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+using BioPtr = std::unique_ptr<BIO, OpensslDeleter<&BIO_free_all>>;
+using X509Ptr = std::unique_ptr<X509, OpensslDeleter<&X509_free>>;
+using PkeyPtr = std::unique_ptr<EVP_PKEY, OpensslDeleter<&EVP_PKEY_free>>;
+using SslPtr = std::unique_ptr<SSL, OpensslDeleter<&SSL_free>>;
+using ExtensionPtr = std::unique_ptr<X509_EXTENSION, OpensslDeleter<&X509_EXTENSION_free>>;
+
+/// Empties OpenSSL's error queue of this thread into a message.
+inline Error openssl_error(Code code, std::string_view what) {
+  std::string message(what);
+  char text[256] = "";
+  if (const unsigned long first = ERR_get_error(); first != 0) {
+    ERR_error_string_n(first, text, sizeof text);
+    message.append(": ").append(text);
+  }
+  ERR_clear_error();
+  return Error(code, std::move(message));
+}
+
+}  // namespace koord::runtime
