@@ -44,9 +44,9 @@ configure() {
 
 build_release() { configure build && ninja -C build "$@" >&2; }
 configure_asan() {
-  configure build-asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized
+  configure build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
 }
-configure_tsan() { configure build-tsan -Db_sanitize=thread -Db_lundef=false --buildtype=debugoptimized; }
+configure_tsan() { configure build-tsan -Db_sanitize=thread -Db_lundef=false -Doptimization=1; }
 
 verb_build() {
   verb_deps

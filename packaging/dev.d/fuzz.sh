@@ -22,7 +22,7 @@ run_fuzzer() {
 verb_fuzz() {
   local seconds=${1:-60} only=${2:-} names status=0
   verb_deps
-  configure build-fuzz -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized \
+  configure build-fuzz -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 \
     -Dcpp_args=-fsanitize=fuzzer-no-link
   mapfile -t names < <(ninja -C build-fuzz -t targets all | sed -nE 's/^tests\/fuzz\/fuzz_([a-z0-9_]+): .*/\1/p')
   [[ -z $only ]] || names=("$only")
