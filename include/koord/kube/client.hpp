@@ -66,6 +66,9 @@ class Client {
     double qps = 0;  // 0: no client-side limit
     int burst = 0;
     int max_retries = 5;
+    /// Clients with the same text are the same user towards the same server, so that informers made with
+    /// one may serve the other; empty: like no other client.
+    std::string credentials;
   };
   /// All three must outlive the client.
   Client(Transport& transport, Clock& clock, Options options);
