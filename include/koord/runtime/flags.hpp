@@ -7,6 +7,7 @@
 // would speak of that one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -50,6 +51,18 @@ struct FlagOwner {
   /// The original parses flags as Go's flag package does: -long-name is --long-name.
   bool single_dash = false;
 };
+
+/// One table of several: `constexpr auto kFlags = join_flags(kServingFlags, kMine);`
+template <std::size_t... Sizes>
+constexpr auto join_flags(const std::array<Flag, Sizes>&... tables) {
+  std::array<Flag, (Sizes + ... + 0)> all{};
+  std::size_t next = 0;
+  auto append = [&](const auto& table) {
+    for (const Flag& flag : table) all[next++] = flag;
+  };
+  (append(tables), ...);
+  return all;
+}
 
 /// The parsed flags of one owner, over those of the process: a role asks for either. Asking for a flag that
 /// no table has, or with the wrong type, is misuse and throws std::logic_error.

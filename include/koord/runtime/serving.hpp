@@ -1,0 +1,109 @@
+// Serving: what a role shows to others: health, metrics, configuration and its own API, on its own ports.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "koord/async/task.hpp"
+#include "koord/runtime/flags.hpp"
+#include "koord/runtime/http_message.hpp"
+
+namespace koord::runtime {
+
+/// Named checks behind /healthz, /livez and /readyz. Used on the event loop's thread.
+class HealthChecks {
+ public:
+  enum Probe : unsigned { healthz = 1, livez = 2, readyz = 4, all = 7 };
+  /// Ok while it is well; the error's message is for the operator's log, callers see only that it failed.
+  using Check = std::function<Result<>()>;
+
+  void add(std::string name, Check check, unsigned probes = all);
+  /// Answers /healthz, /healthz/NAME, ?verbose and ?exclude=NAME as kube-apiserver's generic server does; the
+  /// path is already stripped of the probe's own name. Status 200, 404 or 500.
+  HttpResponse answer(Probe probe, const HttpRequest& request, std::string_view name) const;
+
+ private:
+  struct Entry {
+    std::string name;
+    Check check;
+    unsigned probes;
+  };
+  std::vector<Entry> entries_;
+};
+
+/// What a role serves beside the health checks and metrics that every role has.
+class Routes {
+ public:
+  using Handler = std::function<Task<HttpResponse>(HttpRequest)>;
+
+  /// `path` ending in '/' answers everything below it, the longest match wins. A debug route is never
+  /// anonymous, whatever --authorization-always-allow-paths says.
+  void add(std::string path, Handler handler, bool debug = false);
+  /// The JSON under `name` in /configz: the configuration in effect, without secrets.
+  void set_configz(std::string name, std::string json);
+
+  struct Route {
+    std::string path;
+    Handler handler;
+    bool debug;
+  };
+  const Route* find(std::string_view path) const;
+  std::string configz() const;
+
+ private:
+  std::vector<Route> routes_;
+  std::vector<std::pair<std::string, std::string>> configz_;
+};
+
+/// Upstream's flags of a secure port with delegated authentication and authorization. `port` is the default
+/// of
+/// --secure-port, as text ("10259"; "0" serves nothing).
+constexpr std::array<Flag, 17> secure_serving_flags(std::string_view port) {
+  constexpr std::string_view kServing = "Secure serving flags";
+  constexpr std::string_view kAuthn = "Authentication flags";
+  constexpr std::string_view kAuthz = "Authorization flags";
+  return {{
+      {"secure-port", FlagType::integer, port,
+       "The port of HTTPS with authentication and authorization; 0 serves no HTTPS.", 0, kServing},
+      {"bind-address", FlagType::text, "0.0.0.0",
+       "The address that --secure-port listens on; 0.0.0.0 and :: are all interfaces.", 0, kServing},
+      {"tls-cert-file", FlagType::text, "",
+       "The certificate (with its chain) for HTTPS; read again when it changes. Without it and "
+       "--tls-private-key-file a self-signed one is made in --cert-dir.",
+       0, kServing},
+      {"tls-private-key-file", FlagType::text, "", "The key of --tls-cert-file.", 0, kServing},
+      {"cert-dir", FlagType::text, "", "Where a self-signed certificate is kept; empty keeps it in memory.",
+       0, kServing},
+      {"tls-min-version", FlagType::text, "", "VersionTLS12 or VersionTLS13.", 0, kServing},
+      {"tls-cipher-suites", FlagType::list, "",
+       "Cipher suites of TLS 1.2 by their IANA names; empty is the library's choice.", 0, kServing},
+      {"client-ca-file", FlagType::text, "",
+       "The CAs that client certificates are checked against: CN is the user, O are the groups.", 0, kAuthn},
+      {"requestheader-client-ca-file", FlagType::text, "",
+       "CAs of proxies whose headers name the user; accepted for compatibility, no such proxy is trusted.", 0,
+       kAuthn, true},
+      {"authentication-kubeconfig", FlagType::text, "",
+       "A kubeconfig that may create tokenreviews; empty: the role's own credentials.", 0, kAuthn},
+      {"authentication-skip-lookup", FlagType::boolean, "false",
+       "Do not look up the cluster's client CA in kube-system/extension-apiserver-authentication.", 0,
+       kAuthn},
+      {"authentication-token-webhook-cache-ttl", FlagType::duration, "10s",
+       "How long the answer to a TokenReview is kept.", 0, kAuthn},
+      {"authentication-tolerate-lookup-failure", FlagType::boolean, "true",
+       "If the cluster's client CA cannot be looked up, serve without it.", 0, kAuthn},
+      {"authorization-kubeconfig", FlagType::text, "",
+       "A kubeconfig that may create subjectaccessreviews; empty: the role's own credentials.", 0, kAuthz},
+      {"authorization-always-allow-paths", FlagType::list, "/healthz,/readyz,/livez",
+       "Paths that anybody may read, a trailing * matches what follows. Debug paths never are.", 0, kAuthz},
+      {"authorization-webhook-cache-authorized-ttl", FlagType::duration, "10s",
+       "How long an 'allowed' of a SubjectAccessReview is kept.", 0, kAuthz},
+      {"authorization-webhook-cache-unauthorized-ttl", FlagType::duration, "10s",
+       "How long a 'denied' of a SubjectAccessReview is kept.", 0, kAuthz},
+  }};
+}
+
+}  // namespace koord::runtime
