@@ -1,0 +1,38 @@
+// ScopeFilter: the part of a wide collection that a narrower scope asked for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "koord/kube/informer.hpp"
+
+namespace koord::kube {
+
+/// Understands namespaces and field selectors ("a.b=c,d!=e") over fields that the type's schema describes.
+class ScopeFilter {
+ public:
+  /// What `narrow` adds to `wide`; empty if `wide` does not contain it or the difference cannot be told
+  /// from the decoded objects (label selectors that differ, fields that are not described).
+  static std::optional<ScopeFilter> between(const ObjectType& type, const Scope& wide, const Scope& narrow);
+
+  bool everything() const { return ns_.empty() && fields_.empty(); }
+  bool matches(const void* object) const;
+
+ private:
+  struct Requirement {
+    std::vector<const api::Field*> path;
+    std::string value;
+    bool equal = true;
+  };
+  static std::optional<Requirement> parse(const ObjectType& type, std::string_view term);
+
+  const ObjectType* type_ = nullptr;
+  std::string ns_;
+  std::vector<Requirement> fields_;
+};
+
+/// Throws std::invalid_argument, naming what is wrong.
+void validate(const Scope& scope);
+
+}  // namespace koord::kube

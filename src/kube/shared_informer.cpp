@@ -1,0 +1,243 @@
+#include "shared_informer.hpp"
+
+#include "koord/api/list_decoder.hpp"
+#include "koord/async/timer.hpp"
+
+namespace koord::kube {
+
+namespace {
+
+// An object is at most a few MiB on the wire; a line beyond this is no watch event.
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+
+WatchEventType event_type(api::WatchType type) {
+  switch (type) {
+    case api::WatchType::added: return WatchEventType::added;
+    case api::WatchType::modified: return WatchEventType::modified;
+    case api::WatchType::deleted: return WatchEventType::deleted;
+    default: return WatchEventType::bookmark;
+  }
+}
+
+std::string describe(const ObjectType& type, const Scope& scope) {
+  std::string name(type.schema().kind()->plural);
+  if (!scope.ns.empty()) name += " in " + scope.ns;
+  if (!scope.fields.empty()) name += " [" + scope.fields + "]";
+  if (!scope.labels.empty()) name += " {" + scope.labels + "}";
+  return name;
+}
+
+}  // namespace
+
+class SharedInformer::PageSink final : public api::ItemSink {
+ public:
+  explicit PageSink(SharedInformer& informer) : informer_(informer) {}
+  void* begin_item() override {
+    item_ = informer_.type_.make();
+    return item_.get();
+  }
+  void end_item(const Error* error) override {
+    if (error == nullptr) {
+      informer_.store_.put(std::move(item_));
+      return;
+    }
+    ++informer_.status_.skipped;
+    informer_.status_.last_error = error->message();
+  }
+
+ private:
+  SharedInformer& informer_;
+  std::shared_ptr<void> item_;
+};
+
+SharedInformer::SharedInformer(const ObjectType& type, Client& client, Clock& clock, Scope scope,
+                               ReflectorOptions options)
+    : type_(type),
+      client_(client),
+      clock_(clock),
+      scope_(std::move(scope)),
+      state_(options),
+      store_(type, [this](const Object& before, const Object& after) { tell(before, after); }) {
+  status_.name = describe(type_, scope_);
+}
+
+SharedInformer::~SharedInformer() {
+  for (Listener& listener : listeners_) listener.queue->on_detach(listener.source, {});
+}
+
+Task<Result<>> SharedInformer::run() {
+  for (;;) {
+    const ReflectorState::Action action = state_.next(clock_.mono());
+    bool go_on = true;
+    if (const auto* wait = std::get_if<ReflectorState::Wait>(&action)) {
+      KOORD_CO_CHECK(co_await sleep_until(clock_, wait->until));
+    } else if (const auto* page = std::get_if<ReflectorState::List>(&action)) {
+      go_on = co_await list(*page);
+    } else {
+      go_on = co_await watch(std::get<ReflectorState::Watch>(action));
+    }
+    if (!go_on) co_return Error(Code::cancelled, status_.name);
+  }
+}
+
+Task<bool> SharedInformer::list(ReflectorState::List list) {
+  if (list.first) {
+    ++status_.lists;
+    store_.begin_replace();
+  }
+  ListOptions options;
+  options.ns = scope_.ns;
+  options.label_selector = scope_.labels;
+  options.field_selector = scope_.fields;
+  options.limit = static_cast<std::uint32_t>(list.limit);
+  options.continue_token = list.continue_token;
+  const Result<std::string> body = co_await client_.list_raw(*type_.schema().kind(), std::move(options));
+  if (!body) {
+    if (body.error().code() == Code::cancelled) co_return false;
+    failed(body.error());
+    co_return true;
+  }
+  PageSink sink(*this);
+  const Result<api::ListMeta> page = api::decode_list(*body, type_.schema(), sink);
+  if (!page)
+    failed(page.error());
+  else
+    apply_effect(state_.on_page(page->resource_version, page->continue_, clock_.mono()));
+  co_return true;
+}
+
+Task<bool> SharedInformer::watch(ReflectorState::Watch watch) {
+  ++status_.watches;
+  if (watch.initial_events) store_.begin_replace();
+  WatchOptions options;
+  options.ns = scope_.ns;
+  options.label_selector = scope_.labels;
+  options.field_selector = scope_.fields;
+  options.resource_version = watch.resource_version;
+  options.send_initial_events = watch.initial_events;
+  options.timeout = watch.timeout;
+  Result<std::unique_ptr<HttpStream>> stream =
+      co_await client_.watch(*type_.schema().kind(), std::move(options));
+  if (!stream) {
+    if (stream.error().code() == Code::cancelled) co_return false;
+    failed(stream.error());
+    co_return true;
+  }
+  partial_.clear();
+  for (;;) {
+    const nanoseconds left = *state_.deadline() - clock_.mono();
+    if (left <= nanoseconds::zero()) {
+      ++status_.failures;
+      state_.on_deadline(clock_.mono());
+      co_return true;
+    }
+    const Result<std::string_view> bytes = co_await (*stream)->read(left);
+    if (!bytes) {
+      if (bytes.error().code() == Code::cancelled) co_return false;
+      // The state tells a silent watch from a broken one at the top of the loop.
+      if (bytes.error().code() == Code::timeout && clock_.mono() >= *state_.deadline()) continue;
+      failed(bytes.error());
+      co_return true;
+    }
+    if (bytes->empty()) {
+      if (partial_.empty())
+        state_.on_watch_end(clock_.mono());
+      else
+        failed(Error(Code::unavailable, "the watch was cut within a line"));
+      co_return true;
+    }
+    if (!take_lines(*bytes)) co_return true;
+  }
+}
+
+bool SharedInformer::take_lines(std::string_view bytes) {
+  for (;;) {
+    const std::size_t end = bytes.find('\n');
+    if (end == std::string_view::npos) {
+      partial_ += bytes;
+      if (partial_.size() <= kLongestLine) return true;
+      failed(Error(Code::parse, "a watch line of more than 64 MiB"));
+      return false;
+    }
+    std::string_view line = bytes.substr(0, end);
+    bytes.remove_prefix(end + 1);
+    bool go_on = false;
+    if (partial_.empty()) {
+      go_on = take_line(line);
+    } else {
+      partial_ += line;
+      go_on = take_line(partial_);
+      partial_.clear();
+    }
+    if (!go_on) return false;
+  }
+}
+
+bool SharedInformer::take_line(std::string_view line) {
+  if (line.empty() || line == "\r") return true;
+  std::shared_ptr<void> object = type_.make();
+  const Result<api::WatchLine> event = api::decode_watch_line(line, type_.schema(), object.get());
+  if (!event) {
+    failed(event.error());
+    return false;
+  }
+  if (event->type == api::WatchType::error) {
+    failed(event->error);
+    return false;
+  }
+  ++status_.events;
+  status_.last_error.clear();
+  const api::ObjectMeta& meta = type_.meta(object.get());
+  const auto effect = state_.on_event(event_type(event->type), meta.resource_version,
+                                      event->initial_events_end, clock_.mono());
+  if (effect != ReflectorState::Effect::apply) {
+    apply_effect(effect);
+  } else if (event->type == api::WatchType::deleted) {
+    const KeyView key{meta.namespace_.view(), meta.name};
+    store_.remove(key, std::move(object));
+  } else {
+    store_.put(std::move(object));
+  }
+  return true;
+}
+
+void SharedInformer::apply_effect(ReflectorState::Effect effect) {
+  if (effect != ReflectorState::Effect::complete) return;
+  status_.last_error.clear();
+  store_.end_replace();
+  synced_.set();
+  for (Listener& listener : listeners_) listener.queue->source_synced(listener.source);
+}
+
+void SharedInformer::failed(const Error& error) {
+  ++status_.failures;
+  status_.last_error = std::string(to_string(error.code())) + ": " + error.message();
+  state_.on_error(error, clock_.mono());
+}
+
+void SharedInformer::attach(DeliveryQueue& queue, DeliveryQueue::SourceId source, ScopeFilter filter) {
+  const auto it = listeners_.insert(listeners_.end(), {&queue, source, std::move(filter)});
+  queue.on_detach(source, [this, it] { listeners_.erase(it); });
+  store_.for_each([&](const Object& object) {
+    if (it->filter.matches(object.get())) queue.push(source, {}, object);
+  });
+  if (state_.synced()) queue.source_synced(source);
+}
+
+void SharedInformer::tell(const Object& before, const Object& after) {
+  for (Listener& listener : listeners_) {
+    const bool was = before && listener.filter.matches(before.get());
+    const bool is = after && listener.filter.matches(after.get());
+    if (was || is) listener.queue->push(listener.source, was ? before : Object(), is ? after : Object());
+  }
+}
+
+InformerStatus SharedInformer::status() const {
+  InformerStatus status = status_;
+  status.objects = store_.size();
+  status.synced = state_.synced();
+  status.resource_version = state_.resource_version();
+  return status;
+}
+
+}  // namespace koord::kube

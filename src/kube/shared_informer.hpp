@@ -1,0 +1,62 @@
+// SharedInformer: one collection followed on the server, and everyone who is told of its changes.
+#pragma once
+
+#include <list>
+
+#include "koord/kube/client.hpp"
+#include "reflector_state.hpp"
+#include "scope_filter.hpp"
+
+namespace koord::kube {
+
+/// Drives a ReflectorState: does what it says with a Client, and keeps the Store.
+class SharedInformer {
+ public:
+  SharedInformer(const ObjectType& type, Client& client, Clock& clock, Scope scope, ReflectorOptions options);
+  SharedInformer(const SharedInformer&) = delete;
+  SharedInformer& operator=(const SharedInformer&) = delete;
+  ~SharedInformer();
+
+  /// Follows until cancelled.
+  Task<Result<>> run();
+
+  const ObjectType& type() const { return type_; }
+  const Scope& scope() const { return scope_; }
+  Client& client() const { return client_; }
+  Store& store() { return store_; }
+  koord::Event& synced() { return synced_; }
+  InformerStatus status() const;
+
+  void attach(DeliveryQueue& queue, DeliveryQueue::SourceId source, ScopeFilter filter);
+
+ private:
+  struct Listener {
+    DeliveryQueue* queue;
+    DeliveryQueue::SourceId source;
+    ScopeFilter filter;
+  };
+  class PageSink;
+
+  // False: cancelled.
+  Task<bool> list(ReflectorState::List list);
+  Task<bool> watch(ReflectorState::Watch watch);
+  // False: the watch is over, and the state knows why.
+  bool take_line(std::string_view line);
+  bool take_lines(std::string_view bytes);
+  void apply_effect(ReflectorState::Effect effect);
+  void failed(const Error& error);
+  void tell(const Object& before, const Object& after);
+
+  const ObjectType& type_;
+  Client& client_;
+  Clock& clock_;
+  Scope scope_;
+  ReflectorState state_;
+  Store store_;
+  koord::Event synced_;
+  std::list<Listener> listeners_;
+  std::string partial_;  // a line whose end has not come yet
+  InformerStatus status_;
+};
+
+}  // namespace koord::kube
