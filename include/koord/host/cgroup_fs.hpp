@@ -1,0 +1,45 @@
+// CgroupFs: the host's cgroup hierarchies: which version, where each knob's file is.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "koord/base/result.hpp"
+#include "koord/host/cgroup_knobs.hpp"
+#include "koord/host/cgroup_paths.hpp"
+#include "koord/host/root.hpp"
+
+namespace koord::host {
+
+/// By the file system that is mounted at the root; a folder of a test is v1. Code::not_found if it is absent.
+Result<CgroupVersion> detect_cgroup_version(const Root& root);
+
+class CgroupFs {
+ public:
+  /// Finds the v1 hierarchies: mounted one by one (cpu, cpuacct) or together (cpu,cpuacct), with or without
+  /// the usual links. `forced` is for fake roots, which are always on a v1-looking file system.
+  static Result<CgroupFs> open(const Root& root, std::optional<CgroupVersion> forced = {});
+
+  CgroupVersion version() const { return version_; }
+
+  /// The folder of a group in the hierarchy that has the knob. `group` is relative ("kubepods/burstable"),
+  /// "" is the root. Never leaves the hierarchy: a group with ".." or a leading slash is Code::invalid.
+  Result<std::string> folder(Knob knob, std::string_view group) const;
+  Result<std::string> write_path(Knob knob, std::string_view group) const;
+  Result<std::string> read_path(Knob knob, std::string_view group) const;
+
+  /// By which of kubepods.slice and kubepods exists; nothing before the kubelet has made one.
+  std::optional<CgroupDriver> detect_driver() const;
+
+ private:
+  CgroupFs(CgroupVersion version, std::string root) : version_(version), root_(std::move(root)) {}
+  Result<std::string> path(Knob knob, std::string_view group, std::string_view file) const;
+
+  CgroupVersion version_;
+  std::string root_;                                             // with a trailing slash
+  std::map<std::string, std::string, std::less<>> hierarchies_;  // v1: subsystem to its folder's name
+};
+
+}  // namespace koord::host

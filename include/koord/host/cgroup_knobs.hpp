@@ -1,0 +1,77 @@
+// The cgroup files that koord reads and writes: one row each, with its name in both cgroup versions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "koord/base/result.hpp"
+
+namespace koord::host {
+
+enum class CgroupVersion { v1, v2 };
+
+enum class Knob : std::uint8_t {
+  cpu_quota,
+  cpu_period,
+  cpu_shares,
+  cpu_stat,
+  cpu_usage,
+  cpuset_cpus,
+  cpuset_mems,
+  tasks,
+  procs,
+  memory_limit,
+  memory_usage,
+  memory_stat,
+  memory_numa_stat,
+  cpu_pressure,
+  memory_pressure,
+  io_pressure,
+};
+
+struct KnobRow {
+  Knob knob;
+  std::string_view name;          // what metrics, audits and errors call it: the v1 name
+  std::string_view v1_subsystem;  // the hierarchy that has the file
+  std::string_view v1_file;
+  std::string_view v2_file;
+  std::string_view v2_read_file;  // where reading differs from writing: cpuset.cpus.effective; else empty
+  std::optional<std::int64_t> minimum = {}, maximum = {};  // of what may be written, in v1 units
+};
+
+std::span<const KnobRow> knob_table();
+const KnobRow& row(Knob knob);
+
+// Conversions. v1 writes shares in [2, 262144] and quotas in microseconds with -1 for none; v2 writes weights
+// in [1, 10000] and "QUOTA PERIOD" with "max" for none. The formulas of shares and weights are runc's and
+// systemd's; both round down, so that a round trip may lose a little.
+
+std::int64_t shares_to_weight(std::int64_t shares);
+std::int64_t weight_to_shares(std::int64_t weight);
+
+inline constexpr std::int64_t kDefaultPeriodUs = 100'000;
+inline constexpr std::int64_t kUnlimited = -1;
+
+/// The quota per period of 100 ms that gives so many thousandths of a CPU: at least 1000 us, which is the
+/// kernel's least; none (-1) for 0 and less.
+std::int64_t milli_cpu_to_quota(std::int64_t milli_cpu);
+/// At least 2.
+std::int64_t milli_cpu_to_shares(std::int64_t milli_cpu);
+
+struct CpuMax {
+  std::int64_t quota_us = kUnlimited;
+  std::int64_t period_us = kDefaultPeriodUs;
+};
+/// v2's cpu.max: "max 100000", "50000 100000", "50000".
+Result<CpuMax> parse_cpu_max(std::string_view text);
+
+/// A limit in bytes as either version shows it: "max" and v1's page-rounded maximum are kUnlimited.
+Result<std::int64_t> parse_memory_limit(std::string_view text);
+
+/// The text to write for a value in v1 terms. Code::invalid if it is outside the knob's range.
+Result<std::string> knob_text(Knob knob, CgroupVersion version, std::int64_t value);
+
+}  // namespace koord::host

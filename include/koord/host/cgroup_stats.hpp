@@ -1,0 +1,40 @@
+// The statistics files of a cgroup: text to numbers, the same numbers from both versions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "koord/base/result.hpp"
+#include "koord/host/cgroup_knobs.hpp"
+
+namespace koord::host {
+
+struct CpuStat {
+  std::uint64_t usage_ns = 0;  // v2 only; v1 has cpuacct.usage
+  std::uint64_t periods = 0;
+  std::uint64_t throttled_periods = 0;
+  std::uint64_t throttled_ns = 0;
+};
+/// v1 needs no line (a hierarchy without quotas shows fewer), v2 needs usage_usec.
+Result<CpuStat> parse_cpu_stat(std::string_view text, CgroupVersion version);
+
+/// cpuacct.usage: nanoseconds.
+Result<std::uint64_t> parse_counter(std::string_view text);
+
+struct MemoryStat {  // bytes
+  std::uint64_t anon = 0, file = 0;
+  std::uint64_t active_anon = 0, inactive_anon = 0, active_file = 0, inactive_file = 0, unevictable = 0;
+
+  /// What cannot be dropped for free: anonymous and unevictable pages.
+  std::uint64_t used() const { return inactive_anon + active_anon + unevictable; }
+  std::uint64_t used_with_page_cache() const { return used() + active_file + inactive_file; }
+};
+/// v1 reads the total_* lines (the whole subtree). A missing line is Code::parse.
+Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion version);
+
+/// memory.numa_stat: pages of 4 KiB by node; v1's "total" line, v2's anon and file bytes.
+/// Node numbers must be 0, 1, 2, ... Code::parse otherwise.
+Result<std::vector<std::uint64_t>> parse_numa_stat(std::string_view text, CgroupVersion version);
+
+}  // namespace koord::host

@@ -1,0 +1,100 @@
+#include "koord/host/cgroup_fs.hpp"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include <cerrno>
+
+#include "koord/host/file.hpp"
+
+namespace koord::host {
+
+namespace {
+
+bool stays_inside(std::string_view group) {
+  if (group.starts_with('/')) return false;
+  while (!group.empty()) {
+    const auto slash = group.find('/');
+    if (group.substr(0, slash) == "..") return false;
+    group = slash == group.npos ? std::string_view{} : group.substr(slash + 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<CgroupVersion> detect_cgroup_version(const Root& root) {
+  struct statfs info {};
+  if (statfs(root.cgroup.c_str(), &info) != 0) return errno_error(errno, root.cgroup);
+  return info.f_type == CGROUP2_SUPER_MAGIC ? CgroupVersion::v2 : CgroupVersion::v1;
+}
+
+Result<CgroupFs> CgroupFs::open(const Root& root, std::optional<CgroupVersion> forced) {
+  if (!forced) {
+    KOORD_TRY(version, detect_cgroup_version(root));
+    forced = version;
+  }
+  CgroupFs fs(*forced, root.cgroup.ends_with('/') ? root.cgroup : root.cgroup + "/");
+  if (*forced == CgroupVersion::v2) return fs;
+
+  KOORD_TRY(folders, list_folders(fs.root_));
+  for (const std::string& folder : folders) {
+    std::string_view names = folder;  // "cpu,cpuacct" has both
+    while (!names.empty()) {
+      const auto comma = names.find(',');
+      // A folder (or link) of the subsystem's own name wins over a shared one.
+      const std::string name(names.substr(0, comma));
+      if (name == folder)
+        fs.hierarchies_[name] = folder;
+      else
+        fs.hierarchies_.emplace(name, folder);
+      names = comma == names.npos ? std::string_view{} : names.substr(comma + 1);
+    }
+  }
+  return fs;
+}
+
+Result<std::string> CgroupFs::path(Knob knob, std::string_view group, std::string_view file) const {
+  if (!stays_inside(group))
+    return Error(Code::invalid,
+                 "cgroup \"" + std::string(group) + "\": expected a path inside of the hierarchy");
+  std::string path = root_;
+  if (version_ == CgroupVersion::v1) {
+    const std::string_view subsystem = row(knob).v1_subsystem;
+    const auto it = hierarchies_.find(subsystem);
+    if (it == hierarchies_.end())
+      return Error(Code::unsupported, root_ + ": no hierarchy has the subsystem " + std::string(subsystem));
+    path += it->second;
+    path += '/';
+  }
+  path += group;
+  if (!file.empty()) {
+    if (path.back() != '/') path += '/';
+    path += file;
+  }
+  return path;
+}
+
+Result<std::string> CgroupFs::folder(Knob knob, std::string_view group) const {
+  return path(knob, group, {});
+}
+
+Result<std::string> CgroupFs::write_path(Knob knob, std::string_view group) const {
+  return path(knob, group, version_ == CgroupVersion::v1 ? row(knob).v1_file : row(knob).v2_file);
+}
+
+Result<std::string> CgroupFs::read_path(Knob knob, std::string_view group) const {
+  if (version_ == CgroupVersion::v2 && !row(knob).v2_read_file.empty())
+    return path(knob, group, row(knob).v2_read_file);
+  return write_path(knob, group);
+}
+
+std::optional<CgroupDriver> CgroupFs::detect_driver() const {
+  const auto systemd = folder(Knob::cpu_quota, kubepods_folder(CgroupDriver::systemd, KubeQos::guaranteed));
+  if (systemd && exists(*systemd)) return CgroupDriver::systemd;
+  const auto cgroupfs = folder(Knob::cpu_quota, kubepods_folder(CgroupDriver::cgroupfs, KubeQos::guaranteed));
+  if (cgroupfs && exists(*cgroupfs)) return CgroupDriver::cgroupfs;
+  return std::nullopt;
+}
+
+}  // namespace koord::host

@@ -1,0 +1,93 @@
+#include "koord/host/cgroup_paths.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace koord::host {
+
+namespace {
+
+struct RuntimeRow {
+  std::string_view scheme;  // in a container status
+  std::string_view scope;   // prefix of the systemd scope
+  ContainerRuntime runtime;
+};
+constexpr std::array<RuntimeRow, 4> kRuntimes = {
+    {{"docker", "docker-", ContainerRuntime::docker},
+     {"containerd", "cri-containerd-", ContainerRuntime::containerd},
+     {"pouch", "pouch-", ContainerRuntime::pouch},
+     {"cri-o", "crio-", ContainerRuntime::crio}}};
+constexpr std::string_view kScopeSuffix = ".scope";
+constexpr std::size_t kMaxIdLength = 255;  // NAME_MAX
+
+bool is_plain_name(std::string_view id) {
+  return !id.empty() && id.size() <= kMaxIdLength && std::all_of(id.begin(), id.end(), [](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+  });
+}
+
+}  // namespace
+
+std::string kubepods_folder(CgroupDriver driver, KubeQos qos) {
+  const bool systemd = driver == CgroupDriver::systemd;
+  switch (qos) {
+    case KubeQos::burstable:
+      return systemd ? "kubepods.slice/kubepods-burstable.slice" : "kubepods/burstable";
+    case KubeQos::besteffort:
+      return systemd ? "kubepods.slice/kubepods-besteffort.slice" : "kubepods/besteffort";
+    case KubeQos::guaranteed: break;
+  }
+  return systemd ? "kubepods.slice" : "kubepods";
+}
+
+std::string pod_folder(CgroupDriver driver, KubeQos qos, std::string_view uid) {
+  std::string folder = kubepods_folder(driver, qos);
+  if (driver == CgroupDriver::cgroupfs) return folder + "/pod" + std::string(uid);
+  std::string escaped(uid);  // a dash in a slice's name means a level of its own
+  std::replace(escaped.begin(), escaped.end(), '-', '_');
+  std::string prefix = "kubepods";
+  if (qos == KubeQos::burstable) prefix += "-burstable";
+  if (qos == KubeQos::besteffort) prefix += "-besteffort";
+  return folder + "/" + prefix + "-pod" + escaped + ".slice";
+}
+
+Result<ContainerId> parse_container_id(std::string_view text) {
+  const auto colon = text.find("://");
+  if (colon == text.npos)
+    return Error(Code::invalid,
+                 "containerID \"" + std::string(text.substr(0, 128)) + "\": expected RUNTIME://ID");
+  const std::string_view scheme = text.substr(0, colon);
+  const std::string_view id = text.substr(colon + 3);
+  const auto* const row = std::find_if(kRuntimes.begin(), kRuntimes.end(),
+                                       [&](const RuntimeRow& r) { return r.scheme == scheme; });
+  if (row == kRuntimes.end())
+    return Error(Code::invalid, "containerID: unknown runtime \"" + std::string(scheme.substr(0, 64)) +
+                                    "\", expected docker, containerd, pouch or cri-o");
+  if (!is_plain_name(id)) return Error(Code::invalid, "containerID: the id is empty or not a plain name");
+  return ContainerId{row->runtime, std::string(id)};
+}
+
+std::string container_folder(CgroupDriver driver, const ContainerId& container) {
+  if (driver == CgroupDriver::cgroupfs) return container.id;
+  for (const RuntimeRow& row : kRuntimes)
+    if (row.runtime == container.runtime)
+      return std::string(row.scope) + container.id + std::string(kScopeSuffix);
+  return container.id;
+}
+
+std::string_view container_id_of_folder(CgroupDriver driver, std::string_view folder) {
+  if (driver == CgroupDriver::cgroupfs) return is_plain_name(folder) ? folder : std::string_view{};
+  if (!folder.ends_with(kScopeSuffix)) return {};
+  folder.remove_suffix(kScopeSuffix.size());
+  for (const RuntimeRow& row : kRuntimes)
+    if (folder.starts_with(row.scope)) return folder.substr(row.scope.size());
+  return {};
+}
+
+KubeQos qos_of_path(std::string_view path) {
+  if (path.find("besteffort") != path.npos) return KubeQos::besteffort;
+  if (path.find("burstable") != path.npos) return KubeQos::burstable;
+  return KubeQos::guaranteed;
+}
+
+}  // namespace koord::host

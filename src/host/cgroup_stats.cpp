@@ -1,0 +1,125 @@
+#include "koord/host/cgroup_stats.hpp"
+
+#include <array>
+
+#include "koord/host/text.hpp"
+
+namespace koord::host {
+
+namespace {
+
+constexpr std::uint64_t kNsPerUs = 1000;
+constexpr std::uint64_t kPage = 4096;
+
+Error malformed(std::string_view file, std::string_view line) {
+  return Error(Code::parse, std::string(file) + ": cannot read \"" + std::string(line.substr(0, 80)) + '"');
+}
+
+struct Row {
+  std::string_view v1;
+  std::string_view v2;
+  std::uint64_t* value;
+};
+
+// Adds the N<node>=<value> words of a line to the nodes' sums.
+bool add_nodes(std::string_view rest, std::uint64_t unit, std::vector<std::uint64_t>& nodes) {
+  std::size_t expected = 0;
+  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest), ++expected) {
+    const auto equals = word.find('=');
+    std::size_t node = 0;
+    std::uint64_t value = 0;
+    if (equals == word.npos || word.front() != 'N' || !to_number(word.substr(1, equals - 1), node) ||
+        !to_number(word.substr(equals + 1), value) || node != expected)
+      return false;
+    if (nodes.size() <= node) nodes.resize(node + 1);
+    nodes[node] += value / unit;
+  }
+  return expected > 0;
+}
+
+}  // namespace
+
+Result<CpuStat> parse_cpu_stat(std::string_view text, CgroupVersion version) {
+  CpuStat stat;
+  bool has_usage = false;
+  std::string_view line;
+  while (next_line(text, line)) {
+    std::string_view rest = line;
+    const std::string_view name = next_word(rest);
+    std::uint64_t* value = nullptr;
+    std::uint64_t unit = 1;
+    if (name == "nr_periods") value = &stat.periods;
+    if (name == "nr_throttled") value = &stat.throttled_periods;
+    if (version == CgroupVersion::v1 && name == "throttled_time") value = &stat.throttled_ns;
+    if (version == CgroupVersion::v2 && (name == "usage_usec" || name == "throttled_usec")) {
+      value = name == "usage_usec" ? &stat.usage_ns : &stat.throttled_ns;
+      unit = kNsPerUs;
+      has_usage |= name == "usage_usec";
+    }
+    if (!value) continue;
+    if (!to_number(trimmed(rest), *value)) return malformed("cpu.stat", line);
+    *value *= unit;
+  }
+  if (version == CgroupVersion::v2 && !has_usage) return Error(Code::parse, "cpu.stat: no line usage_usec");
+  return stat;
+}
+
+Result<std::uint64_t> parse_counter(std::string_view text) {
+  std::uint64_t value = 0;
+  if (!to_number(trimmed(text), value)) return malformed("counter", text);
+  return value;
+}
+
+Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion version) {
+  MemoryStat stat;
+  const std::array<Row, 7> rows = {{{"total_rss", "anon", &stat.anon},
+                                    {"total_cache", "file", &stat.file},
+                                    {"total_active_anon", "active_anon", &stat.active_anon},
+                                    {"total_inactive_anon", "inactive_anon", &stat.inactive_anon},
+                                    {"total_active_file", "active_file", &stat.active_file},
+                                    {"total_inactive_file", "inactive_file", &stat.inactive_file},
+                                    {"total_unevictable", "unevictable", &stat.unevictable}}};
+  unsigned found = 0;
+  std::string_view line;
+  while (next_line(text, line)) {
+    std::string_view rest = line;
+    const std::string_view name = next_word(rest);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (name != (version == CgroupVersion::v1 ? rows[i].v1 : rows[i].v2)) continue;
+      if (!to_number(trimmed(rest), *rows[i].value)) return malformed("memory.stat", line);
+      found |= 1U << i;
+      break;
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if ((found & (1U << i)) == 0)
+      return Error(Code::parse, "memory.stat: no line " +
+                                    std::string(version == CgroupVersion::v1 ? rows[i].v1 : rows[i].v2));
+  return stat;
+}
+
+Result<std::vector<std::uint64_t>> parse_numa_stat(std::string_view text, CgroupVersion version) {
+  std::vector<std::uint64_t> nodes;
+  std::string_view line;
+  if (version == CgroupVersion::v1) {
+    if (!next_line(text, line) || !line.starts_with("total=")) return malformed("memory.numa_stat", line);
+    std::string_view rest = line;
+    next_word(rest);  // the sum over all nodes
+    if (!add_nodes(rest, 1, nodes)) return malformed("memory.numa_stat", line);
+    return nodes;
+  }
+  bool has_anon = false;
+  bool has_file = false;
+  while (next_line(text, line)) {
+    std::string_view rest = line;
+    const std::string_view name = next_word(rest);
+    if (name != "anon" && name != "file") continue;
+    if (!add_nodes(rest, kPage, nodes)) return malformed("memory.numa_stat", line);
+    has_anon |= name == "anon";
+    has_file |= name == "file";
+  }
+  if (!has_anon || !has_file) return Error(Code::parse, "memory.numa_stat: no line anon or no line file");
+  return nodes;
+}
+
+}  // namespace koord::host

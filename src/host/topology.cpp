@@ -1,0 +1,140 @@
+#include "koord/host/topology.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "koord/host/file.hpp"
+#include "koord/host/text.hpp"
+
+namespace koord::host {
+
+namespace {
+
+Result<int> read_int(const std::string& path) {
+  KOORD_TRY(text, read_file(path));
+  int value = 0;
+  if (!to_number(trimmed(text), value)) return Error(Code::parse, path + ": not a number");
+  return value;
+}
+
+Result<CpuSet> read_cpuset(const std::string& path) {
+  KOORD_TRY(text, read_file(path));
+  Result<CpuSet> set = CpuSet::parse(text);
+  if (!set) return std::move(set).error().context(path);
+  return set;
+}
+
+// Sockets number their cores each from 0: a core is a pair, renumbered in order of its first CPU.
+class CoreNumbers {
+ public:
+  int number(int socket, int core) {
+    const auto [it, added] = numbers_.emplace(std::pair(socket, core), static_cast<int>(numbers_.size()));
+    return it->second;
+  }
+
+ private:
+  std::map<std::pair<int, int>, int> numbers_;
+};
+
+// A cache is known by the CPUs that share it.
+class CacheNumbers {
+ public:
+  int number(const std::string& shared_with) {
+    return numbers_.emplace(shared_with, static_cast<int>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::map<std::string, int> numbers_;
+};
+
+struct Caches {
+  CacheNumbers l2;
+  CacheNumbers l3;
+};
+
+// Machines without cache folders (some virtual ones) have everything in cache 0.
+void read_caches(const std::string& cpu_folder, Caches& caches, CpuPlace& place) {
+  const auto indexes = list_folders(cpu_folder + "cache");
+  if (!indexes) return;
+  for (const std::string& index : *indexes) {
+    if (!index.starts_with("index")) continue;
+    const std::string folder = cpu_folder + "cache/" + index + "/";
+    const auto level = read_int(folder + "level");
+    const auto shared = read_file(folder + "shared_cpu_list");
+    if (!level || !shared) continue;
+    const std::string cpus(trimmed(*shared));
+    if (*level == 2) place.l1_l2 = caches.l2.number(cpus);
+    if (*level == 3) place.l3 = caches.l3.number(cpus);
+  }
+}
+
+Result<std::vector<NumaNode>> read_nodes(const std::string& folder, const CpuSet& online) {
+  std::vector<NumaNode> nodes;
+  const auto ids = read_cpuset(folder + "online");
+  if (!ids) {
+    if (ids.error().code() != Code::not_found) return ids.error();
+    nodes.push_back({0, online});  // a kernel without NUMA
+    return nodes;
+  }
+  CpuSet initiators;
+  if (auto generic = read_cpuset(folder + "has_generic_initiator")) initiators = *generic;
+  for (const int id : (*ids - initiators).cpus()) {
+    KOORD_TRY(cpus, read_cpuset(folder + "node" + std::to_string(id) + "/cpulist"));
+    nodes.push_back({id, cpus & online});
+  }
+  return nodes;
+}
+
+}  // namespace
+
+const CpuPlace* Topology::find(int cpu) const {
+  const auto it = std::lower_bound(cpus.begin(), cpus.end(), cpu,
+                                   [](const CpuPlace& place, int wanted) { return place.cpu < wanted; });
+  return it != cpus.end() && it->cpu == cpu ? &*it : nullptr;
+}
+
+CpuSet Topology::siblings(int cpu) const {
+  CpuSet set;
+  const CpuPlace* const place = find(cpu);
+  if (!place) return set;
+  for (const CpuPlace& other : cpus)
+    if (other.core == place->core) set.add(other.cpu);
+  return set;
+}
+
+Result<Topology> read_topology(const Root& root) {
+  const std::string cpu_root = root.sys + "devices/system/cpu/";
+  Topology topology;
+  KOORD_TRY(online, read_cpuset(cpu_root + "online"));
+  topology.online = online;
+  KOORD_TRY(nodes, read_nodes(root.sys + "devices/system/node/", online));
+  topology.nodes = std::move(nodes);
+
+  CoreNumbers cores;
+  Caches caches;
+  for (const int cpu : online.cpus()) {
+    const std::string folder = cpu_root + "cpu" + std::to_string(cpu) + "/";
+    KOORD_TRY(core, read_int(folder + "topology/core_id"));
+    KOORD_TRY(socket, read_int(folder + "topology/physical_package_id"));
+    CpuPlace place;
+    place.cpu = cpu;
+    place.socket = std::max(socket, 0);  // -1: the platform does not say
+    place.core = cores.number(place.socket, core);
+    for (const NumaNode& node : topology.nodes)
+      if (node.cpus.contains(cpu)) place.node = node.id;
+    read_caches(folder, caches, place);
+    topology.cpus.push_back(place);
+  }
+  if (topology.cpus.empty()) return Error(Code::parse, cpu_root + "online: no CPU is online");
+
+  if (const auto active = read_int(cpu_root + "smt/active")) {
+    topology.smt_active = *active != 0;
+  } else {
+    for (const CpuPlace& place : topology.cpus)
+      topology.smt_active |= topology.siblings(place.cpu).size() > 1;
+  }
+  return topology;
+}
+
+}  // namespace koord::host

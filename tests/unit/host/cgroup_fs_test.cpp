@@ -1,0 +1,55 @@
+#include "koord/host/cgroup_fs.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "support/tree.hpp"
+
+using namespace koord;
+using namespace koord::host;
+using koord::testing::Tree;
+
+TEST_CASE("v1: hierarchies mounted one by one and together") {
+  Tree tree({{"sys/fs/cgroup/cpu,cpuacct/kubepods/", ""},
+             {"sys/fs/cgroup/memory/", ""},
+             {"sys/fs/cgroup/cpuset/", ""}});
+  const auto fs = CgroupFs::open(Root::below(tree.path()));
+  REQUIRE(fs.has_value());
+  CHECK(fs->version() == CgroupVersion::v1);
+  const std::string base = tree.path() + "/sys/fs/cgroup/";
+  CHECK(*fs->write_path(Knob::cpu_quota, "kubepods/burstable") ==
+        base + "cpu,cpuacct/kubepods/burstable/cpu.cfs_quota_us");
+  CHECK(*fs->read_path(Knob::cpu_usage, "kubepods") == base + "cpu,cpuacct/kubepods/cpuacct.usage");
+  CHECK(*fs->read_path(Knob::memory_stat, "") == base + "memory/memory.stat");
+  CHECK(fs->detect_driver() == CgroupDriver::cgroupfs);
+}
+
+TEST_CASE("v1: a hierarchy that is not mounted is unsupported, by name") {
+  Tree tree({{"sys/fs/cgroup/memory/", ""}});
+  const auto fs = CgroupFs::open(Root::below(tree.path()));
+  REQUIRE(fs.has_value());
+  const auto path = fs->write_path(Knob::cpuset_cpus, "kubepods");
+  REQUIRE(path.has_error());
+  CHECK(path.error().code() == Code::unsupported);
+  CHECK(path.error().message().find("cpuset") != std::string::npos);
+  CHECK_FALSE(fs->detect_driver().has_value());
+}
+
+TEST_CASE("v2, forced on a fake root: one tree, reading the effective cpuset") {
+  Tree tree({{"sys/fs/cgroup/kubepods.slice/", ""}});
+  const auto fs = CgroupFs::open(Root::below(tree.path()), CgroupVersion::v2);
+  REQUIRE(fs.has_value());
+  const std::string base = tree.path() + "/sys/fs/cgroup/";
+  CHECK(*fs->write_path(Knob::cpu_quota, "kubepods.slice") == base + "kubepods.slice/cpu.max");
+  CHECK(*fs->write_path(Knob::cpuset_cpus, "kubepods.slice") == base + "kubepods.slice/cpuset.cpus");
+  CHECK(*fs->read_path(Knob::cpuset_cpus, "kubepods.slice") == base + "kubepods.slice/cpuset.cpus.effective");
+  CHECK(fs->detect_driver() == CgroupDriver::systemd);
+}
+
+TEST_CASE("a group never leaves its hierarchy, a missing root is an error") {
+  Tree tree({{"sys/fs/cgroup/", ""}});
+  const auto fs = CgroupFs::open(Root::below(tree.path()), CgroupVersion::v2);
+  REQUIRE(fs.has_value());
+  for (const char* group : {"../x", "a/../../x", "/etc", "a/.."})
+    CHECK(fs->write_path(Knob::cpu_quota, group).error().code() == Code::invalid);
+  CHECK(CgroupFs::open(Root::below(tree / "none")).error().code() == Code::not_found);
+}

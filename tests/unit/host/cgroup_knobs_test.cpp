@@ -1,0 +1,60 @@
+#include "koord/host/cgroup_knobs.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace koord;
+using namespace koord::host;
+
+TEST_CASE("the table is in the order of the enum") {
+  for (std::size_t i = 0; i < knob_table().size(); ++i)
+    CHECK(static_cast<std::size_t>(knob_table()[i].knob) == i);
+}
+
+TEST_CASE("shares and weights") {
+  struct Row {
+    std::int64_t shares, weight;
+  };
+  const Row rows[] = {{2, 1}, {1024, 39}, {2048, 79}, {262'144, 10'000}, {0, 1}, {300'000, 10'000}};
+  for (const Row& row : rows) CHECK(shares_to_weight(row.shares) == row.weight);
+  CHECK(weight_to_shares(1) == 2);
+  CHECK(weight_to_shares(10'000) == 262'144);
+  CHECK(weight_to_shares(100) == 2597);
+  CHECK(milli_cpu_to_shares(1000) == 1024);
+  CHECK(milli_cpu_to_shares(1) == 2);
+}
+
+TEST_CASE("quotas of thousandths of a CPU") {
+  CHECK(milli_cpu_to_quota(1000) == 100'000);
+  CHECK(milli_cpu_to_quota(1) == 1000);
+  CHECK(milli_cpu_to_quota(0) == -1);
+  CHECK(milli_cpu_to_quota(-5) == -1);
+}
+
+TEST_CASE("cpu.max") {
+  CHECK(parse_cpu_max("max 100000\n")->quota_us == kUnlimited);
+  CHECK(parse_cpu_max("50000 200000\n")->quota_us == 50'000);
+  CHECK(parse_cpu_max("50000 200000\n")->period_us == 200'000);
+  CHECK(parse_cpu_max("50000")->period_us == kDefaultPeriodUs);
+  for (const char* text : {"", "x 100000", "-1 100000", "1 0", "1 2 3"})
+    CHECK(parse_cpu_max(text).has_error());
+}
+
+TEST_CASE("memory limits") {
+  CHECK(*parse_memory_limit("max\n") == kUnlimited);
+  CHECK(*parse_memory_limit("9223372036854771712\n") == kUnlimited);
+  CHECK(*parse_memory_limit("1048576\n") == 1'048'576);
+  CHECK(parse_memory_limit("1M").has_error());
+}
+
+TEST_CASE("values to write, by version") {
+  CHECK(*knob_text(Knob::cpu_quota, CgroupVersion::v1, -1) == "-1");
+  CHECK(*knob_text(Knob::cpu_quota, CgroupVersion::v2, -1) == "max");
+  CHECK(*knob_text(Knob::cpu_quota, CgroupVersion::v2, 50'000) == "50000");
+  CHECK(*knob_text(Knob::cpu_shares, CgroupVersion::v1, 1024) == "1024");
+  CHECK(*knob_text(Knob::cpu_shares, CgroupVersion::v2, 1024) == "39");
+  CHECK(*knob_text(Knob::memory_limit, CgroupVersion::v2, -1) == "max");
+  const auto low = knob_text(Knob::cpu_shares, CgroupVersion::v1, 1);
+  REQUIRE(low.has_error());
+  CHECK(low.error().message() == "cpu.shares: 1 is out of range, expected at least 2 and at most 262144");
+  CHECK(knob_text(Knob::cpu_period, CgroupVersion::v2, 100'000).error().code() == Code::unsupported);
+}

@@ -1,0 +1,55 @@
+#include "koord/host/cgroup_paths.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace koord::host;
+
+TEST_CASE("pods' folders of both drivers") {
+  struct Row {
+    CgroupDriver driver;
+    KubeQos qos;
+    const char* folder;
+  };
+  const Row rows[] = {
+      {CgroupDriver::systemd, KubeQos::guaranteed, "kubepods.slice/kubepods-poda_b.slice"},
+      {CgroupDriver::systemd, KubeQos::burstable,
+       "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-poda_b.slice"},
+      {CgroupDriver::systemd, KubeQos::besteffort,
+       "kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-poda_b.slice"},
+      {CgroupDriver::cgroupfs, KubeQos::guaranteed, "kubepods/poda-b"},
+      {CgroupDriver::cgroupfs, KubeQos::burstable, "kubepods/burstable/poda-b"},
+      {CgroupDriver::cgroupfs, KubeQos::besteffort, "kubepods/besteffort/poda-b"},
+  };
+  for (const Row& row : rows) {
+    CHECK(pod_folder(row.driver, row.qos, "a-b") == row.folder);
+    CHECK(qos_of_path(row.folder) == row.qos);
+  }
+}
+
+TEST_CASE("containers' folders of the four runtimes, there and back") {
+  struct Row {
+    const char* text;
+    const char* scope;
+  };
+  const Row rows[] = {{"docker://1a", "docker-1a.scope"},
+                      {"containerd://1a", "cri-containerd-1a.scope"},
+                      {"pouch://1a", "pouch-1a.scope"},
+                      {"cri-o://1a", "crio-1a.scope"}};
+  for (const Row& row : rows) {
+    const auto id = parse_container_id(row.text);
+    REQUIRE(id.has_value());
+    CHECK(container_folder(CgroupDriver::systemd, *id) == row.scope);
+    CHECK(container_folder(CgroupDriver::cgroupfs, *id) == "1a");
+    CHECK(container_id_of_folder(CgroupDriver::systemd, row.scope) == "1a");
+  }
+  CHECK(container_id_of_folder(CgroupDriver::systemd, "kubepods-pod1.slice").empty());
+  CHECK(container_id_of_folder(CgroupDriver::systemd, "other-1a.scope").empty());
+}
+
+TEST_CASE("a container id is untrusted") {
+  for (const char* text :
+       {"", "1a", "rkt://1a", "containerd://", "containerd://../../etc", "containerd://a/b"}) {
+    INFO(text);
+    CHECK(parse_container_id(text).has_error());
+  }
+}

@@ -1,0 +1,53 @@
+#include "koord/host/cgroup_stats.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace koord::host;
+
+TEST_CASE("cpu.stat of both versions") {
+  const auto v1 = parse_cpu_stat("nr_periods 10\nnr_throttled 3\nthrottled_time 5000\n", CgroupVersion::v1);
+  REQUIRE(v1.has_value());
+  CHECK(v1->periods == 10);
+  CHECK(v1->throttled_periods == 3);
+  CHECK(v1->throttled_ns == 5000);
+  const auto v2 = parse_cpu_stat(
+      "usage_usec 7\nuser_usec 4\nsystem_usec 3\nnr_periods 10\nnr_throttled 3\nthrottled_usec 5\n",
+      CgroupVersion::v2);
+  REQUIRE(v2.has_value());
+  CHECK(v2->usage_ns == 7000);
+  CHECK(v2->throttled_ns == 5000);
+  CHECK(parse_cpu_stat("", CgroupVersion::v1).has_value());
+  CHECK(parse_cpu_stat("", CgroupVersion::v2).has_error());
+  CHECK(parse_cpu_stat("nr_periods many\n", CgroupVersion::v1).has_error());
+  CHECK(*parse_counter("123456789012\n") == 123'456'789'012);
+  CHECK(parse_counter("").has_error());
+}
+
+TEST_CASE("memory.stat: the subtree in v1, and what is used") {
+  const auto v1 = parse_memory_stat(
+      "cache 1\nrss 1\ntotal_cache 100\ntotal_rss 60\ntotal_inactive_anon 10\ntotal_active_anon 50\n"
+      "total_inactive_file 30\ntotal_active_file 70\ntotal_unevictable 5\n",
+      CgroupVersion::v1);
+  REQUIRE(v1.has_value());
+  CHECK(v1->used() == 65);
+  CHECK(v1->used_with_page_cache() == 165);
+  const auto v2 = parse_memory_stat(
+      "anon 60\nfile 100\ninactive_anon 10\nactive_anon 50\ninactive_file 30\nactive_file 70\nunevictable "
+      "5\n",
+      CgroupVersion::v2);
+  REQUIRE(v2.has_value());
+  CHECK(v2->used() == 65);
+  const auto missing = parse_memory_stat("anon 60\n", CgroupVersion::v2);
+  REQUIRE(missing.has_error());
+  CHECK(missing.error().message() == "memory.stat: no line file");
+}
+
+TEST_CASE("memory.numa_stat in pages") {
+  CHECK(*parse_numa_stat("total=30 N0=10 N1=20\nfile=1 N0=1 N1=0\n", CgroupVersion::v1) ==
+        std::vector<std::uint64_t>{10, 20});
+  CHECK(*parse_numa_stat("anon N0=8192 N1=4096\nfile N0=4096 N1=0\nother N0=1 N1=1\n", CgroupVersion::v2) ==
+        std::vector<std::uint64_t>{3, 1});
+  for (const char* text : {"", "file=1 N0=1\n", "total=1 N1=1\n", "total=1 N0=x\n", "total=1\n"})
+    CHECK(parse_numa_stat(text, CgroupVersion::v1).has_error());
+  CHECK(parse_numa_stat("anon N0=1\n", CgroupVersion::v2).has_error());
+}

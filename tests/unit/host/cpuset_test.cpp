@@ -1,0 +1,48 @@
+#include "koord/host/cpuset.hpp"
+
+#include <catch2/catch.hpp>
+
+using koord::host::CpuSet;
+
+TEST_CASE("the kernel's lists are read and written canonically") {
+  struct Row {
+    const char* text;
+    const char* canonical;
+    int size;
+  };
+  const Row rows[] = {{"", "", 0},           {"0", "0", 1},           {"0-3,8\n", "0-3,8", 5},
+                      {"3,2,1,0", "0-3", 4}, {"5-5", "5", 1},         {"0-63,64-127", "0-127", 128},
+                      {"8191", "8191", 1},   {" 1,3,5 ", "1,3,5", 3}, {"0,0,0-1", "0-1", 2}};
+  for (const Row& row : rows) {
+    INFO(row.text);
+    const auto set = CpuSet::parse(row.text);
+    REQUIRE(set.has_value());
+    CHECK(set->to_string() == row.canonical);
+    CHECK(set->size() == row.size);
+  }
+}
+
+TEST_CASE("what is no list of CPUs is an error") {
+  for (const char* text :
+       {"a", "1-", "-1", "3-1", "0,", ",0", "0,,1", "8192", "99999999999", "0-3:1/2", "1 2"}) {
+    INFO(text);
+    const auto set = CpuSet::parse(text);
+    REQUIRE(set.has_error());
+    CHECK(set.error().code() == koord::Code::parse);
+  }
+}
+
+TEST_CASE("sets of different lengths combine") {
+  const CpuSet low{0, 1, 2};
+  const CpuSet high{2, 130};
+  CHECK((low | high).to_string() == "0-2,130");
+  CHECK((low & high).to_string() == "2");
+  CHECK((high - low).to_string() == "130");
+  CHECK((low - high).to_string() == "0-1");
+  CHECK(CpuSet{2}.is_subset_of(high));
+  CHECK_FALSE(high.is_subset_of(low));
+  CpuSet shrunk = high;
+  shrunk.remove(130);
+  CHECK(shrunk == CpuSet{2});
+  CHECK(CpuSet::range(4, 7).to_string() == "4-7");
+}
