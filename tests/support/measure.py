@@ -1,0 +1,98 @@
+"""What measurements share: a process and what it costs, pods that get bound, and a table of rows.
+
+CPU seconds and peak memory are the kernel's own accounts of one process (/proc/PID/stat, VmHWM).
+"""
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+TICKS = os.sysconf("SC_CLK_TCK")
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+KOORD = os.environ.get("KOORD", os.path.join(TREE, "build", "koord"))
+
+
+class Process:
+    """A program under measurement; its output goes to a file that is shown when it fails."""
+
+    def __init__(self, name, command, log_path, env=None):
+        self.name = name
+        self.log_path = log_path
+        with open(log_path, "wb") as log:
+            self.child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=env)
+
+    def cpu_seconds(self):
+        with open(f"/proc/{self.child.pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def peak_mib(self):
+        with open(f"/proc/{self.child.pid}/status", encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) / 1024
+        return 0.0
+
+    def check(self):
+        if self.child.poll() is not None:
+            with open(self.log_path, encoding="utf-8", errors="replace") as log:
+                sys.exit(f"{self.name} ended with {self.child.returncode}:\n{log.read()[-3000:]}")
+
+    def stop(self):
+        if self.child.poll() is None:
+            self.child.send_signal(signal.SIGTERM)
+            try:
+                self.child.wait(20)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+
+
+class BoundCounter:
+    """Counts bound pods of a namespace from a watch: no lists, so that counting costs the API server little."""
+
+    def __init__(self, api, namespace):
+        self.count = 0
+        self.first = self.last = None
+        self.http = http.client.HTTPSConnection(api.host, api.port, context=api.context, timeout=600)
+        self.http.request("GET", f"/api/v1/namespaces/{namespace}/pods?watch=1&fieldSelector=spec.nodeName%21%3D",
+                          headers={"Authorization": f"Bearer {api.token}"})
+        self.response = self.http.getresponse()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        try:
+            for line in self.response:
+                if line.startswith(b'{"type":"ADDED"'):
+                    self.last = time.monotonic()
+                    self.first = self.first or self.last
+                    self.count += 1
+        except (OSError, http.client.HTTPException, ValueError, AttributeError):
+            pass  # closed below, from the other thread
+
+    def close(self):
+        self.http.close()
+
+
+def wait_bound(counter, wanted, process, seconds):
+    """True when `wanted` pods are bound within `seconds`."""
+    end = time.monotonic() + seconds
+    while counter.count < wanted:
+        process.check()
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def print_table(header, rows):
+    widths = [max(len(str(row[i])) for row in [header, *rows]) for i in range(len(header))]
+    for row in [header, *rows]:
+        cells = [str(cell).ljust(width) if i == 0 else str(cell).rjust(width)
+                 for i, (cell, width) in enumerate(zip(row, widths))]
+        print("  ".join(cells))
+    sys.stdout.flush()
