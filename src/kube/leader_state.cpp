@@ -7,6 +7,7 @@ namespace koord::kube {
 namespace {
 // client-go's: candidates wait between one and 2.2 retry periods, so that they do not race in step.
 constexpr double kCandidateJitter = 1.2;
+constexpr int kReleaseTries = 2;
 }  // namespace
 
 LeaderState::LeaderState(LeaderElectionConfig config) : config_(std::move(config)), random_(config_.seed) {}
@@ -18,18 +19,7 @@ LeaderState::Action LeaderState::next(MonoTime now, WallTime wall) {
     not_before_ = now;
     if (!stopping_) return Lost{};
   }
-  if (stopping_) {
-    if (!leader_ || released_ || !config_.release_on_stop) {
-      leader_ = false;
-      return Finished{};
-    }
-    released_ = true;  // one try: whoever wants the lease can also wait
-    LeaseRecord record = *seen_;
-    record.holder.clear();
-    record.duration_seconds = 1;
-    record.acquired = record.renewed = wall;
-    return write(std::move(record), false, now);
-  }
+  if (stopping_) return release(now, wall);
   if (now < not_before_) return Wait{leader_ ? std::min(not_before_, lost_at_) : not_before_};
   switch (need_) {
     case Need::read: return Read{answer_by(now)};
@@ -37,6 +27,21 @@ LeaderState::Action LeaderState::next(MonoTime now, WallTime wall) {
     case Need::update: return write(claim(wall), false, now);
   }
   return Finished{};
+}
+
+LeaderState::Action LeaderState::release(MonoTime now, WallTime wall) {
+  if (!leader_ || !config_.release_on_stop || release_tries_ >= kReleaseTries) {
+    leader_ = false;
+    return Finished{};
+  }
+  // After a write of unknown fate the Lease's version is unknown too.
+  if (need_ == Need::read) return Read{answer_by(now)};
+  ++release_tries_;
+  LeaseRecord record = *seen_;
+  record.holder.clear();
+  record.duration_seconds = 1;
+  record.acquired = record.renewed = wall;
+  return write(std::move(record), false, now);
 }
 
 LeaderState::Action LeaderState::write(LeaseRecord record, bool create, MonoTime now) {
@@ -95,7 +100,10 @@ void LeaderState::on_read_missing(MonoTime) {
 void LeaderState::on_written(MonoTime now) {
   seen_ = sent_;
   seen_at_ = now;
-  if (stopping_) return;
+  if (stopping_) {
+    leader_ = false;
+    return;
+  }
   leader_ = true;
   // From when it was sent: the server may have stored it at once and answered late.
   lost_at_ = sent_at_ + config_.renew_deadline;
@@ -104,7 +112,14 @@ void LeaderState::on_written(MonoTime now) {
 }
 
 void LeaderState::on_error(const Error& error, MonoTime now) {
-  if (stopping_) return;
+  if (stopping_) {
+    // Whoever wants the lease can also wait, so only what a second try can mend is tried again.
+    if (error.code() == Code::conflict && need_ != Need::read)
+      need_ = Need::read;
+    else
+      leader_ = false;
+    return;
+  }
   const bool stale = error.code() == Code::conflict || error.code() == Code::not_found ||
                      error.code() == Code::already_exists;
   // A write whose fate is unknown may have changed the Lease, so it is read before the next one.

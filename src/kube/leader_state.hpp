@@ -63,6 +63,7 @@ class LeaderState {
  private:
   LeaseRecord claim(WallTime wall) const;
   MonoTime answer_by(MonoTime now) const;
+  Action release(MonoTime now, WallTime wall);
   Action write(LeaseRecord record, bool create, MonoTime now);
   void retry_later(MonoTime now);
 
@@ -76,7 +77,8 @@ class LeaderState {
   Need need_ = Need::read;
   MonoTime not_before_{};
   bool leader_ = false;
-  bool stopping_ = false, released_ = false;
+  bool stopping_ = false;
+  int release_tries_ = 0;
   MonoTime lost_at_{};
   LeaseRecord sent_;  // the write in flight
   MonoTime sent_at_{};

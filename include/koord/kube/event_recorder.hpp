@@ -38,7 +38,7 @@ enum class EventType { normal, warning };
 
 /// What an event is about.
 struct EventObject {
-  std::string_view api_version;
+  std::string_view group, version;
   std::string_view kind;
   std::string_view ns;
   std::string_view name;

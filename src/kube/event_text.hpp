@@ -1,0 +1,29 @@
+// The JSON of events, written from templates: a scheduler writes thousands a second.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "koord/kube/event_recorder.hpp"
+
+namespace koord::kube {
+
+/// Appends a JSON string with its quotes; what is not UTF-8 becomes U+FFFD.
+void append_json_string(std::string& out, std::string_view text);
+
+/// At most 1024 bytes, cut between characters; a note that was cut ends in " ...".
+std::string cut_note(std::string_view note);
+
+class EventTemplate {
+ public:
+  EventTemplate(std::string_view controller, std::string_view instance);
+  /// The body of a POST.
+  std::string create(const EventRecord& event, std::string_view ns, std::string_view name, WallTime at) const;
+  /// The merge patch of a series.
+  static std::string series(int count, WallTime last);
+
+ private:
+  std::string head_;  // all that is the same in every event
+};
+
+}  // namespace koord::kube

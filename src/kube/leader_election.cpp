@@ -1,0 +1,223 @@
+#include "koord/kube/leader_election.hpp"
+
+#include <random>
+
+#include "koord/api/codec.hpp"
+#include "koord/api/coordination_v1.hpp"
+#include "koord/api/document.hpp"
+#include "koord/async/timer.hpp"
+#include "koord/kube/client.hpp"
+#include "leader_state.hpp"
+
+namespace koord::kube {
+
+namespace {
+
+constexpr double kJitterFactor = 1.2;  // client-go's bound between renew deadline and retry period
+
+LeaseRecord record_of(const api::LeaseSpec& spec) {
+  LeaseRecord record;
+  record.holder = spec.holder_identity;
+  record.duration_seconds = spec.lease_duration_seconds.value_or(0);
+  record.transitions = spec.lease_transitions.value_or(0);
+  if (spec.acquire_time) record.acquired = spec.acquire_time->wall();
+  if (spec.renew_time) record.renewed = spec.renew_time->wall();
+  return record;
+}
+
+api::Lease new_lease(const LeaderElectionConfig& config, const LeaseRecord& record) {
+  api::Lease lease;
+  lease.metadata.namespace_ = config.lease_namespace;
+  lease.metadata.name = config.lease_name;
+  lease.spec.holder_identity = record.holder;
+  lease.spec.lease_duration_seconds = record.duration_seconds;
+  lease.spec.lease_transitions = record.transitions;
+  lease.spec.acquire_time = api::MicroTime(record.acquired);
+  lease.spec.renew_time = api::MicroTime(record.renewed);
+  return lease;
+}
+
+/// What is not ours in the Lease (labels, owners, fields of later versions) stays.
+Result<> edit(api::Document& lease, const LeaseRecord& record) {
+  KOORD_CHECK(lease.set_string("/spec/holderIdentity", record.holder));
+  KOORD_CHECK(lease.set_int("/spec/leaseDurationSeconds", record.duration_seconds));
+  KOORD_CHECK(lease.set_int("/spec/leaseTransitions", record.transitions));
+  KOORD_CHECK(lease.set_string("/spec/acquireTime", api::MicroTime(record.acquired).to_string()));
+  return lease.set_string("/spec/renewTime", api::MicroTime(record.renewed).to_string());
+}
+
+}  // namespace
+
+Result<> validate(const LeaderElectionConfig& config) {
+  const auto wrong = [](std::string message) { return Error(Code::invalid, std::move(message)); };
+  if (config.lease_name.empty()) return wrong("--leader-elect-resource-name must not be empty");
+  if (config.lease_namespace.empty()) return wrong("--leader-elect-resource-namespace must not be empty");
+  if (config.identity.empty()) return wrong("the leader election's identity must not be empty");
+  if (config.lease_duration < std::chrono::seconds(1))
+    return wrong("--leader-elect-lease-duration must be at least 1s");
+  if (config.retry_period <= nanoseconds::zero())
+    return wrong("--leader-elect-retry-period must be greater than zero");
+  if (config.lease_duration <= config.renew_deadline)
+    return wrong("--leader-elect-lease-duration must be greater than --leader-elect-renew-deadline");
+  if (static_cast<double>(config.renew_deadline.count()) <=
+      static_cast<double>(config.retry_period.count()) * kJitterFactor)
+    return wrong("--leader-elect-renew-deadline must be greater than 1.2 times --leader-elect-retry-period");
+  return Result<>();
+}
+
+std::string make_identity(std::string_view host_name) {
+  std::random_device random;
+  unsigned char bytes[16];
+  for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random());
+  bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0f) | 0x40);  // RFC 9562: version 4
+  bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3f) | 0x80);
+  std::string identity = std::string(host_name) + "_";
+  for (std::size_t i = 0; i < sizeof(bytes); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) identity += '-';
+    identity += "0123456789abcdef"[bytes[i] >> 4];
+    identity += "0123456789abcdef"[bytes[i] & 15];
+  }
+  return identity;
+}
+
+class LeaderElection::Impl {
+ public:
+  Impl(Client& client, Clock& clock, LeaderElectionConfig config)
+      : client_(client), clock_(clock), config_(config), state_(std::move(config)) {}
+
+  Task<Result<>> acquire() {
+    for (;;) {
+      const LeaderState::Action action = next();
+      const Result<> done = co_await perform(action);
+      if (!done && done.error().code() == Code::cancelled) co_return done;
+      if (!done && done.error().code() == Code::not_found &&
+          std::holds_alternative<LeaderState::Create>(action))
+        co_return done.error().context("the lease " + config_.lease_namespace + "/" + config_.lease_name +
+                                       " cannot be made");
+      if (leading()) co_return Result<>();
+    }
+  }
+
+  Task<Result<>> hold() {
+    for (;;) {
+      const LeaderState::Action action = next();
+      if (std::holds_alternative<LeaderState::Lost>(action))
+        co_return Error(Code::conflict, "the lease " + config_.lease_namespace + "/" + config_.lease_name +
+                                            " is lost, held by \"" + state_.holder() + "\"");
+      const Result<> done = co_await perform(action);
+      if (!done && done.error().code() == Code::cancelled) break;
+    }
+    co_await begin_cleanup();
+    state_.stop();
+    for (;;) {
+      const LeaderState::Action action = next();
+      if (std::holds_alternative<LeaderState::Finished>(action)) break;
+      (void)co_await perform(action);
+    }
+    co_return Error(Code::cancelled, "leader election was stopped");
+  }
+
+  bool leading() const { return clock_.mono().time_since_epoch().count() < lost_at_.load(); }
+  const std::string& holder() const { return state_.holder(); }
+
+ private:
+  LeaderState::Action next() {
+    const MonoTime now = clock_.mono();
+    LeaderState::Action action =
+        state_.next(now, std::chrono::floor<std::chrono::microseconds>(clock_.now()));
+    publish(now);
+    return action;
+  }
+
+  void publish(MonoTime now) {
+    lost_at_.store(state_.leading(now) ? state_.lost_at().time_since_epoch().count() : kNever);
+  }
+
+  Task<Result<>> perform(LeaderState::Action action) {
+    if (const auto* wait = std::get_if<LeaderState::Wait>(&action)) {
+      co_return co_await sleep_until(clock_, wait->until);
+    }
+    if (const auto* read = std::get_if<LeaderState::Read>(&action))
+      co_return co_await do_read(read->deadline);
+    if (const auto* create = std::get_if<LeaderState::Create>(&action)) {
+      std::string body = api::encode(new_lease(config_, create->record));
+      Task<Result<std::string>> request =
+          client_.create_raw(api::kind<api::Lease>(), config_.lease_namespace, std::move(body));
+      co_return co_await do_write(create->deadline, std::move(request));
+    }
+    if (const auto* update = std::get_if<LeaderState::Update>(&action)) {
+      if (const Result<> edited = edit(lease_, update->record); !edited) {
+        state_.on_error(edited.error(), clock_.mono());
+        co_return edited;
+      }
+      ObjectKey key{config_.lease_namespace, config_.lease_name};
+      Task<Result<std::string>> request =
+          client_.update_raw(api::kind<api::Lease>(), std::move(key), lease_.to_json());
+      co_return co_await do_write(update->deadline, std::move(request));
+    }
+    co_return Result<>();
+  }
+
+  Task<Result<>> do_read(MonoTime deadline) {
+    ObjectKey key{config_.lease_namespace, config_.lease_name};
+    Task<Result<std::string>> request = client_.get_raw(api::kind<api::Lease>(), std::move(key));
+    const Result<std::string> body =
+        co_await with_timeout(clock_, deadline - clock_.mono(), std::move(request));
+    if (!body) {
+      if (body.error().code() == Code::not_found) {
+        state_.on_read_missing(clock_.mono());
+        co_return Result<>();
+      }
+      co_return failed(body.error());
+    }
+    const Result<api::Lease> lease = api::decode<api::Lease>(*body);
+    if (!lease) co_return failed(lease.error());
+    if (const Result<> kept = keep(*body); !kept) co_return failed(kept.error());
+    state_.on_read(record_of(lease->spec), clock_.mono());
+    publish(clock_.mono());
+    co_return Result<>();
+  }
+
+  Task<Result<>> do_write(MonoTime deadline, Task<Result<std::string>> request) {
+    const Result<std::string> body =
+        co_await with_timeout(clock_, deadline - clock_.mono(), std::move(request));
+    if (!body) co_return failed(body.error());
+    if (const Result<> kept = keep(*body); !kept) co_return failed(kept.error());
+    state_.on_written(clock_.mono());
+    publish(clock_.mono());
+    co_return Result<>();
+  }
+
+  /// The document that the next update edits.
+  Result<> keep(const std::string& body) {
+    KOORD_TRY(document, api::Document::parse(body));
+    lease_ = std::move(document);
+    return Result<>();
+  }
+
+  Result<> failed(const Error& error) {
+    state_.on_error(error, clock_.mono());
+    publish(clock_.mono());
+    return error;
+  }
+
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
+
+  Client& client_;
+  Clock& clock_;
+  const LeaderElectionConfig config_;
+  LeaderState state_;
+  api::Document lease_;
+  std::atomic<std::int64_t> lost_at_{kNever};  // nanoseconds of mono()
+};
+
+LeaderElection::LeaderElection(Client& client, Clock& clock, LeaderElectionConfig config)
+    : impl_(std::make_unique<Impl>(client, clock, std::move(config))) {}
+LeaderElection::~LeaderElection() = default;
+
+Task<Result<>> LeaderElection::acquire() { return impl_->acquire(); }
+Task<Result<>> LeaderElection::hold() { return impl_->hold(); }
+bool LeaderElection::leading() const { return impl_->leading(); }
+const std::string& LeaderElection::holder() const { return impl_->holder(); }
+
+}  // namespace koord::kube
