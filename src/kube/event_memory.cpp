@@ -1,6 +1,7 @@
 #include "event_memory.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace koord::kube {
 
