@@ -1,0 +1,108 @@
+// KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1): the structs, their defaults and validation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/args.hpp"
+#include "framework/profile.hpp"
+#include "koord/api/box.hpp"
+#include "koord/api/raw_json.hpp"
+#include "koord/api/time.hpp"
+
+namespace koord::scheduler {
+
+struct PluginRef {
+  std::string name;
+  std::optional<std::int32_t> weight;
+  friend bool operator==(const PluginRef&, const PluginRef&) = default;
+};
+
+struct PluginSet {
+  std::vector<PluginRef> enabled;
+  std::vector<PluginRef> disabled;  // "*": all
+  friend bool operator==(const PluginSet&, const PluginSet&) = default;
+};
+
+struct Plugins {
+  PluginSet pre_enqueue, queue_sort, pre_filter, filter, post_filter, pre_score, score, reserve, permit,
+      pre_bind, bind, post_bind, multi_point;
+  friend bool operator==(const Plugins&, const Plugins&) = default;
+};
+
+struct PluginConfig {
+  std::string name;
+  api::RawJson args;
+  Args decoded;  // not on the wire
+};
+
+struct ProfileConfig {
+  std::optional<std::string> scheduler_name;
+  std::optional<std::int32_t> percentage_of_nodes_to_score;
+  api::Box<Plugins> plugins;
+  std::vector<PluginConfig> plugin_config;
+};
+
+struct LeaderElectionSettings {
+  std::optional<bool> leader_elect;
+  api::Duration lease_duration, renew_deadline, retry_period;
+  std::string resource_lock, resource_name, resource_namespace;
+};
+
+struct ClientConnection {
+  std::string kubeconfig, accept_content_types, content_type;
+  double qps = 0;
+  std::int32_t burst = 0;
+};
+
+struct KubeSchedulerConfiguration {
+  std::optional<std::int32_t> parallelism;
+  LeaderElectionSettings leader_election;
+  ClientConnection client_connection;
+  std::optional<bool> enable_profiling, enable_contention_profiling;
+  std::optional<std::int32_t> percentage_of_nodes_to_score;
+  std::optional<std::int64_t> pod_initial_backoff_seconds, pod_max_backoff_seconds;
+  std::vector<ProfileConfig> profiles;
+  std::vector<api::RawJson> extenders;
+  bool delay_cache_until_active = false;
+};
+
+/// kube-scheduler's own plugins in MultiPoint order with their score weights (0: none), those that koord
+/// does not have yet included: a config may name them.
+struct UpstreamPlugin {
+  std::string_view name;
+  std::int32_t weight;
+};
+std::span<const UpstreamPlugin> upstream_plugins();
+
+/// What kube-scheduler fills in; the arguments of the plugins in `table` are decoded strictly on the way.
+/// Errors: Code::invalid, with the path.
+Result<> complete(KubeSchedulerConfiguration& config, std::span<const PluginEntry> table);
+/// Every mistake in one message, as kube-scheduler words them.
+Result<> validate(const KubeSchedulerConfiguration& config, std::span<const PluginEntry> table);
+
+/// What koord runs without --config: the profile koord-scheduler, and its own lease.
+KubeSchedulerConfiguration own_defaults();
+
+/// A profile that is ready to run. `context` gives each plugin what it is made with; what upstream has and
+/// koord does not yet is left out and named in `missing`.
+using ContextFor = PluginContext (*)(void* owner, PluginIndex index);
+Result<Profile> build_profile(const ProfileConfig& config, std::optional<std::int32_t> percentage,
+                              std::span<const PluginEntry> table, ContextFor context, void* owner,
+                              std::vector<std::string>& missing);
+
+}  // namespace koord::scheduler
+
+namespace koord::api {
+KOORD_API_SCHEMA(koord::scheduler::PluginRef);
+KOORD_API_SCHEMA(koord::scheduler::PluginSet);
+KOORD_API_SCHEMA(koord::scheduler::Plugins);
+KOORD_API_SCHEMA(koord::scheduler::PluginConfig);
+KOORD_API_SCHEMA(koord::scheduler::ProfileConfig);
+KOORD_API_SCHEMA(koord::scheduler::LeaderElectionSettings);
+KOORD_API_SCHEMA(koord::scheduler::ClientConnection);
+KOORD_API_SCHEMA(koord::scheduler::KubeSchedulerConfiguration);
+}  // namespace koord::api

@@ -1,0 +1,125 @@
+// KubeSchedulerConfiguration: what is wrong with it.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "framework/config.hpp"
+
+namespace koord::scheduler {
+
+namespace {
+
+void validate_percentage(const std::optional<std::int32_t>& value, const std::string& path,
+                         FieldErrors& errors) {
+  if (value && (*value < 0 || *value > 100))
+    errors.invalid(path, std::to_string(*value), "not in valid range [0-100]");
+}
+
+/// Plugins that v1 does not have any more.
+void validate_removed(const PluginSet& set, const std::string& path, FieldErrors& errors) {
+  static const std::set<std::string> kRemoved{"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"};
+  constexpr std::string_view kWhy =
+      "was invalid in version \"kubescheduler.config.k8s.io/v1\" (KubeSchedulerConfiguration is version "
+      "\"kubescheduler.config.k8s.io/v1\")";
+  for (std::size_t i = 0; i < set.enabled.size(); ++i)
+    if (kRemoved.contains(set.enabled[i].name))
+      errors.invalid(path + ".enabled[" + std::to_string(i) + "]", FieldErrors::quoted(set.enabled[i].name),
+                     kWhy);
+}
+
+void validate_profile(const ProfileConfig& p, const std::string& path, std::span<const PluginEntry> table,
+                      FieldErrors& errors) {
+  if (!p.scheduler_name || p.scheduler_name->empty()) errors.required(path + ".schedulerName");
+  validate_percentage(p.percentage_of_nodes_to_score, path + ".percentageOfNodesToScore", errors);
+  if (p.plugins) {
+    const std::pair<const char*, PluginSet Plugins::*> points[] = {
+        {"preEnqueue", &Plugins::pre_enqueue},
+        {"queueSort", &Plugins::queue_sort},
+        {"preFilter", &Plugins::pre_filter},
+        {"filter", &Plugins::filter},
+        {"postFilter", &Plugins::post_filter},
+        {"preScore", &Plugins::pre_score},
+        {"score", &Plugins::score},
+        {"reserve", &Plugins::reserve},
+        {"permit", &Plugins::permit},
+        {"preBind", &Plugins::pre_bind},
+        {"bind", &Plugins::bind},
+        {"postBind", &Plugins::post_bind},
+    };
+    for (const auto& [name, point] : points)
+      validate_removed((*p.plugins).*point, path + ".plugins." + name, errors);
+  }
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < p.plugin_config.size(); ++i) {
+    const PluginConfig& entry = p.plugin_config[i];
+    std::string at = path + ".pluginConfig[" + std::to_string(i) + "]";
+    if (!seen.insert(entry.name).second) errors.duplicate(at, FieldErrors::quoted(entry.name));
+    auto known = std::find_if(table.begin(), table.end(), [&](auto& e) { return e.name == entry.name; });
+    if (known != table.end() && known->args != nullptr && entry.decoded)
+      known->args->validate(entry.decoded.get(), at + ".args", errors);
+  }
+}
+
+void validate_leader_election(const LeaderElectionSettings& e, FieldErrors& errors) {
+  if (!e.leader_elect.value_or(true)) return;
+  auto positive = [&](const api::Duration& d, const char* field) {
+    if (d.value <= nanoseconds::zero())
+      errors.invalid(std::string("leaderElection.") + field, FieldErrors::quoted(d.to_string()),
+                     "must be greater than zero");
+  };
+  positive(e.lease_duration, "leaseDuration");
+  positive(e.renew_deadline, "renewDeadline");
+  positive(e.retry_period, "retryPeriod");
+  if (e.lease_duration <= e.renew_deadline)
+    errors.invalid("leaderElection.leaseDuration", FieldErrors::quoted(e.renew_deadline.to_string()),
+                   "must be greater than `RenewDeadline`");
+  if (e.resource_lock.empty()) errors.required("leaderElection.resourceLock");
+  if (e.resource_namespace.empty()) errors.required("leaderElection.resourceNamespace");
+  if (e.resource_name.empty()) errors.required("leaderElection.resourceName");
+  if (e.resource_lock != "leases")
+    errors.invalid("leaderElection.resourceLock", FieldErrors::quoted(e.resource_lock),
+                   "resourceLock value must be \"leases\"");
+}
+
+}  // namespace
+
+Result<> validate(const KubeSchedulerConfiguration& c, std::span<const PluginEntry> table) {
+  FieldErrors errors;
+  if (c.client_connection.burst < 0)
+    errors.invalid("clientConnection.burst", std::to_string(c.client_connection.burst),
+                   "must be non-negative");
+  validate_leader_election(c.leader_election, errors);
+  if (c.parallelism.value_or(0) <= 0)
+    errors.invalid("parallelism", std::to_string(c.parallelism.value_or(0)),
+                   "should be an integer value greater than zero");
+  std::map<std::string, std::size_t> names;
+  for (std::size_t i = 0; i < c.profiles.size(); ++i) {
+    const ProfileConfig& p = c.profiles[i];
+    std::string path = "profiles[" + std::to_string(i) + "]";
+    validate_profile(p, path, table, errors);
+    auto [it, added] = names.try_emplace(p.scheduler_name.value_or(""), i);
+    if (!added)
+      errors.duplicate(path + ".schedulerName", "profiles[" + std::to_string(it->second) + "].schedulerName");
+    if (!p.plugins || !c.profiles[0].plugins) continue;
+    const PluginSet& sort = p.plugins->queue_sort;
+    if (i == 0 && sort.enabled.size() > 1)
+      errors.invalid("profiles[0].plugins.queueSort.Enabled", std::to_string(sort.enabled.size()),
+                     "only one queue sort plugin can be enabled");
+    if (i > 0 && !(sort == c.profiles[0].plugins->queue_sort))
+      errors.invalid(path + ".plugins.queueSort", "{}", "must be the same for all profiles");
+  }
+  validate_percentage(c.percentage_of_nodes_to_score, "percentageOfNodesToScore", errors);
+  std::int64_t initial = c.pod_initial_backoff_seconds.value_or(0),
+               max = c.pod_max_backoff_seconds.value_or(0);
+  if (initial <= 0)
+    errors.invalid("podInitialBackoffSeconds", std::to_string(initial), "must be greater than 0");
+  if (max < initial)
+    errors.invalid("podMaxBackoffSeconds", std::to_string(max),
+                   "must be greater than or equal to PodInitialBackoffSeconds");
+  if (!c.extenders.empty())
+    errors.invalid("extenders", std::to_string(c.extenders.size()), "koord does not call extenders");
+  if (errors.empty()) return {};
+  return Error(Code::invalid, errors.text());
+}
+
+}  // namespace koord::scheduler

@@ -1,0 +1,320 @@
+// Engine: see engine.hpp.
+#include "framework/engine.hpp"
+
+#include <algorithm>
+
+#include "framework/pod_info.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+
+namespace koord::scheduler {
+
+namespace {
+
+constexpr std::string_view kPodAdd = "UnschedulablePodAdd";
+constexpr std::string_view kPodUpdate = "UnschedulablePodUpdate";
+
+/// With fewer nodes than this all are looked at, and never fewer feasible ones are looked for.
+constexpr std::uint32_t kMinFeasible = 100;
+
+bool lessened(const Requests& before, const Requests& after) {
+  if (before.cpu > after.cpu || before.memory > after.memory || before.storage > after.storage) return true;
+  return std::any_of(before.scalars.begin(), before.scalars.end(),
+                     [&](const Amount& a) { return a.amount > after[a.resource]; });
+}
+
+}  // namespace
+
+Engine::Engine(Clock& clock, EngineOptions options)
+    : clock_(clock),
+      options_(options),
+      classes_(nodes_, verdicts_, options.class_memory),
+      random_(options.seed) {}
+
+Engine::~Engine() = default;
+
+void Engine::set_profiles(std::vector<Profile> profiles) {
+  profiles_ = std::move(profiles);
+  queue_.emplace(options_.queue, *profiles_.front().queue_sort);
+}
+
+const Profile* Engine::profile_of(const api::Pod& pod) const {
+  for (const Profile& p : profiles_)
+    if (pod.spec.scheduler_name == p.scheduler_name) return &p;
+  return nullptr;
+}
+
+void Engine::set_class(QueuedPod& pod) {
+  PodClass* old = pod.cls;
+  pod.cls = &classes_.acquire(*pod.profile, pod.info);
+  if (old != nullptr) classes_.release(*old);
+}
+
+// Nodes
+
+void Engine::put_node(std::shared_ptr<const api::Node> node) {
+  Row row = nodes_.row_of(Symbol(node->metadata.name));
+  std::shared_ptr<const api::Node> old = nodes_.node(row);
+  const api::Node* now = node.get();
+  if (!nodes_.set_node(row, std::move(node))) return;
+  if (!old) return move({.kind = EventKind::node_add, .new_node = now});
+  auto changed = [&](EventKind kind) { move({.kind = kind, .old_node = old.get(), .new_node = now}); };
+  bool schedulable_again = old->spec.unschedulable && !now->spec.unschedulable;
+  if (old->status.allocatable != now->status.allocatable) changed(EventKind::node_allocatable);
+  if (old->metadata.labels != now->metadata.labels) changed(EventKind::node_label);
+  if (schedulable_again || old->spec.taints != now->spec.taints) changed(EventKind::node_taint);
+}
+
+void Engine::remove_node(std::string_view name) {
+  Row row = nodes_.find(name);
+  if (row != kNoRow && nodes_.node(row)) nodes_.set_node(row, nullptr);
+}
+
+// Pods
+
+void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
+  std::string key = pod_key(*pod);
+  auto it = pods_.find(key);
+  if (it != pods_.end() && it->second->info.pod->metadata.uid != pod->metadata.uid) {
+    // Deleted and made again under its name.
+    erase(it);
+    it = pods_.end();
+  }
+  if (is_finished(*pod)) {
+    if (it != pods_.end()) erase(it);
+    return;
+  }
+  if (it == pods_.end()) {
+    const Profile* profile = profile_of(*pod);
+    if (profile == nullptr && pod->spec.node_name.empty()) return;
+    auto entry = std::make_unique<QueuedPod>();
+    entry->key = key;
+    entry->profile = profile;
+    entry->order = ++arrivals_;
+    entry->info.pod = pod;
+    it = pods_.emplace(std::move(key), std::move(entry)).first;
+    QueuedPod& added = *it->second;
+    if (!pod->spec.node_name.empty()) return settle(added, std::move(pod));
+    added.info = make_pod_info(std::move(pod), nodes_.resources());
+    added.priority = added.info.pod->spec.priority.value_or(0);
+    added.timestamp = clock_.mono();
+    set_class(added);
+    return enqueue(added, kPodAdd);
+  }
+  QueuedPod& known = *it->second;
+  if (!pod->spec.node_name.empty()) return settle(known, std::move(pod));
+  update_queued(known, std::move(pod));
+}
+
+/// The API server says on which node the pod is.
+void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
+  queue_->remove(pod);
+  if (pod.place == Place::assumed) --assumed_;
+  PodInfo info = make_pod_info(std::move(now), nodes_.resources());
+  Row row = nodes_.row_of(info.pod->spec.node_name);
+  std::shared_ptr<const api::Pod> before = pod.info.pod;
+  bool shrunk = pod.place == Place::bound && lessened(pod.info.requests, info.requests);
+  if (pod.row != row || pod.info.requests != info.requests || pod.info.ports != info.ports) {
+    if (pod.row != kNoRow) nodes_.remove_pod(pod.row, pod.info.requests, pod.info.ports);
+    nodes_.add_pod(nodes_.row_of(info.pod->spec.node_name), info.requests, info.ports);
+    pod.row = nodes_.find(info.pod->spec.node_name);
+  }
+  pod.info = std::move(info);
+  pod.place = Place::bound;
+  if (pod.cls != nullptr) {
+    classes_.release(*pod.cls);
+    pod.cls = nullptr;
+  }
+  if (shrunk)
+    move(
+        {.kind = EventKind::assigned_pod_scale_down, .old_pod = before.get(), .new_pod = pod.info.pod.get()});
+}
+
+void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
+  if (pod.profile == nullptr || pod.place == Place::bound) return;
+  std::shared_ptr<const api::Pod> old = std::exchange(pod.info.pod, now);
+  if (pod.place == Place::assumed) {
+    // Its binding is on the way. If it is being deleted, its room is free again now.
+    if (now->metadata.deletion_timestamp && !old->metadata.deletion_timestamp) forget(pod);
+    return;
+  }
+  if (pod.place == Place::nowhere) {
+    // It was dropped when it was tried: while it was being deleted, or its binding failed.
+    return;
+  }
+  if (old->spec == now->spec && old->metadata.labels == now->metadata.labels &&
+      old->metadata.annotations == now->metadata.annotations)
+    return;
+  Requests requests = pod.info.requests;
+  pod.info = make_pod_info(now, nodes_.resources());
+  set_class(pod);
+  if (pod.place == Place::gated) {
+    queue_->remove(pod);
+    return enqueue(pod, kPodUpdate);
+  }
+  auto own = [&](EventKind kind) {
+    Event event{.kind = kind, .old_pod = old.get(), .new_pod = now.get()};
+    if (pod.place == Place::unschedulable && worth_retrying(pod, event))
+      queue_->retry(pod, clock_.mono(), label(kind));
+  };
+  if (lessened(requests, pod.info.requests)) own(EventKind::own_pod_scale_down);
+  if (old->spec.tolerations.size() != now->spec.tolerations.size()) own(EventKind::own_pod_toleration);
+}
+
+void Engine::enqueue(QueuedPod& pod, std::string_view event) {
+  for (const Profile::PreEnqueue& p : pod.profile->pre_enqueue)
+    if (!p.plugin->may_enqueue(pod.info)) return queue_->add_gated(pod, event);
+  queue_->add_active(pod, clock_.mono(), event);
+}
+
+void Engine::leave_node(QueuedPod& pod) {
+  if (pod.row == kNoRow) return;
+  nodes_.remove_pod(pod.row, pod.info.requests, pod.info.ports);
+  pod.row = kNoRow;
+  if (pod.place == Place::assumed) --assumed_;
+}
+
+/// Frees what an assumed pod took.
+void Engine::forget(QueuedPod& pod) {
+  leave_node(pod);
+  pod.place = Place::nowhere;
+  move({.kind = EventKind::assigned_pod_delete, .old_pod = pod.info.pod.get()});
+}
+
+void Engine::remove_pod(const api::Pod& pod) {
+  auto it = pods_.find(pod_key(pod));
+  if (it != pods_.end() && it->second->info.pod->metadata.uid == pod.metadata.uid) erase(it);
+}
+
+void Engine::erase(Pods::iterator it) {
+  std::unique_ptr<QueuedPod> pod = std::move(it->second);
+  pods_.erase(it);
+  queue_->remove(*pod);
+  bool freed = pod->row != kNoRow;
+  leave_node(*pod);
+  if (pod->cls != nullptr) classes_.release(*pod->cls);
+  if (freed) move({.kind = EventKind::assigned_pod_delete, .old_pod = pod->info.pod.get()});
+}
+
+bool Engine::binding_failed(const api::Pod& pod) {
+  auto it = pods_.find(pod_key(pod));
+  if (it == pods_.end() || it->second->info.pod->metadata.uid != pod.metadata.uid) return false;
+  QueuedPod& known = *it->second;
+  if (known.place == Place::assumed) forget(known);
+  if (known.place != Place::nowhere) return false;
+  known.rejectors = 0;
+  queue_->add_failed(known, clock_.mono());
+  return true;
+}
+
+// Events
+
+bool Engine::worth_retrying(const QueuedPod& pod, const Event& event) {
+  if (pod.rejectors == 0) return true;
+  for (const Profile::Events& e : pod.profile->events)
+    if ((pod.rejectors & mask_of(e.index)) != 0 && (e.plugin->events() & mask_of(event.kind)) != 0 &&
+        e.plugin->worth_retrying(pod.info, event))
+      return true;
+  return false;
+}
+
+void Engine::move(const Event& event) {
+  if (queue_->unschedulable().empty()) return;
+  ++events_;
+  std::vector<QueuedPod*> worth;
+  for (QueuedPod* pod : queue_->unschedulable()) {
+    // Pods of one class that the same plugins rejected get the same answer.
+    PodClass& cls = *pod->cls;
+    if (cls.hint_event != events_ || cls.hint_rejectors != pod->rejectors) {
+      cls.hint_event = events_;
+      cls.hint_rejectors = pod->rejectors;
+      cls.hint = worth_retrying(*pod, event);
+    }
+    if (cls.hint) worth.push_back(pod);
+  }
+  // The heap's order is arbitrary; decisions must not depend on it.
+  std::sort(worth.begin(), worth.end(), [](auto* a, auto* b) { return a->order < b->order; });
+  MonoTime now = clock_.mono();
+  for (QueuedPod* pod : worth) queue_->retry(*pod, now, label(event.kind));
+}
+
+// The cycle
+
+std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
+  std::size_t tried = 0;
+  for (; tried < max; ++tried) {
+    QueuedPod* pod = queue_->pop(clock_.mono());
+    if (pod == nullptr) break;
+    attempt(*pod, out);
+  }
+  return tried;
+}
+
+void Engine::attempt(QueuedPod& pod, std::vector<Decision>& out) {
+  MonoTime start = clock_.mono();
+  const api::Pod& object = *pod.info.pod;
+  Decision d{Decision::Kind::bind, pod.info.pod,      {}, {}, pod.profile->scheduler_name,
+             pod.attempts,         pod.first_attempt, {}};
+  pod.rejectors = 0;
+  if (object.metadata.deletion_timestamp) {
+    d.kind = Decision::Kind::skip;
+    d.message = "skip schedule deleting pod: " + pod.key;
+  } else if (nodes_.nodes() == 0) {
+    d.kind = Decision::Kind::unschedulable;
+    d.message = kNoNodesAvailable;
+    queue_->add_failed(pod, start);
+  } else {
+    ClassState& state = classes_.state(*pod.cls);
+    Row row = kNoRow;
+    if (state.feasible() > 0) {
+      if (!object.status.nominated_node_name.empty()) {
+        row = nodes_.find(object.status.nominated_node_name);
+        if (row != kNoRow && state.verdict(row) != kPass) row = kNoRow;
+      }
+      std::uint32_t percentage = static_cast<std::uint32_t>(pod.profile->percentage_of_nodes.value_or(100));
+      if (row == kNoRow && percentage < 100 && nodes_.nodes() >= kMinFeasible) {
+        auto wanted = static_cast<std::uint32_t>(std::uint64_t{nodes_.nodes()} * percentage / 100);
+        row = state.pick_among(std::max(wanted, kMinFeasible), start_, random_);
+      } else if (row == kNoRow) {
+        row = state.pick(random_);
+      }
+    }
+    if (row != kNoRow) {
+      d.node = nodes_.name(row);
+      pod.row = row;
+      pod.place = Place::assumed;
+      ++assumed_;
+      nodes_.add_pod(row, pod.info.requests, pod.info.ports);
+    } else {
+      Diagnosis diagnosis = state.diagnose();
+      d.kind = Decision::Kind::unschedulable;
+      d.message = fit_error(diagnosis);
+      pod.rejectors = diagnosis.rejectors;
+      queue_->add_failed(pod, start);
+    }
+  }
+  d.took = clock_.mono() - start;
+  out.push_back(std::move(d));
+}
+
+std::optional<MonoTime> Engine::next_wakeup() const { return queue_->next_wakeup(); }
+QueueSizes Engine::queue_sizes() const { return queue_->sizes(); }
+const Queue::Incoming& Engine::incoming() const { return queue_->incoming(); }
+
+std::vector<std::uint32_t> Engine::unschedulable_by_plugin(const Profile& profile) const {
+  std::vector<std::uint32_t> counts(profile.plugins.size());
+  for (const QueuedPod* pod : queue_->unschedulable())
+    if (pod->profile == &profile)
+      for (std::size_t i = 0; i < counts.size(); ++i)
+        counts[i] += (pod->rejectors & mask_of(static_cast<PluginIndex>(i))) != 0;
+  return counts;
+}
+
+ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
+  PodClass& cls = classes_.acquire(profile, make_pod_info(std::move(pod), nodes_.resources()));
+  ClassState& state = classes_.state(cls);
+  --cls.pods;
+  return state;
+}
+
+}  // namespace koord::scheduler

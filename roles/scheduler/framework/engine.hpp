@@ -1,0 +1,116 @@
+// Engine: the scheduler without an API server: changes of objects in, decisions out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/class_table.hpp"
+#include "framework/node_table.hpp"
+#include "framework/profile.hpp"
+#include "framework/queue.hpp"
+#include "framework/queued_pod.hpp"
+#include "framework/random.hpp"
+#include "koord/base/clock.hpp"
+
+namespace koord::scheduler {
+
+struct EngineOptions {
+  QueueOptions queue;
+  std::uint64_t seed = 1;
+  /// Bytes for what is remembered about classes of pods.
+  std::size_t class_memory = std::size_t{24} << 20;
+};
+
+struct Decision {
+  enum class Kind : std::uint8_t {
+    bind,           // to `node`; the pod is assumed to be there from now on
+    unschedulable,  // no node will do; the pod waits for an event
+    error,          // something else went wrong; the pod is tried again after a backoff
+    skip,           // it is being deleted; only to be told
+  };
+  Kind kind;
+  std::shared_ptr<const api::Pod> pod;
+  Symbol node;
+  std::string message;  // of a failure
+  std::string_view profile;
+  std::uint32_t attempts = 0;
+  std::optional<MonoTime> first_attempt;
+  nanoseconds took{};  // from the start of the attempt
+};
+
+/// Belongs to one thread; makes no calls to anything but its clock (now and mono) and its plugins. The same
+/// changes in the same order at the same times with the same seed give the same decisions.
+class Engine {
+ public:
+  /// At least one profile; their plugins were made with this engine's context().
+  Engine(Clock& clock, EngineOptions options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  PluginContext context(PluginIndex index) { return {nodes_, verdicts_, index}; }
+  /// Once, before anything else.
+  void set_profiles(std::vector<Profile> profiles);
+
+  void put_node(std::shared_ptr<const api::Node> node);
+  void remove_node(std::string_view name);
+  /// Added or changed. Pods of other schedulers count once they are bound.
+  void put_pod(std::shared_ptr<const api::Pod> pod);
+  void remove_pod(const api::Pod& pod);
+  /// The binding of an assumed pod failed: what it took is free again, and it is tried again after a
+  /// backoff, unless it is bound or gone by now. True: it was put back.
+  bool binding_failed(const api::Pod& pod);
+
+  /// Tries up to `max` pods and appends what was decided; fewer: there is nothing to do now.
+  std::size_t schedule(std::size_t max, std::vector<Decision>& out);
+  /// When schedule() may have work again without a change; absent: not at all.
+  std::optional<MonoTime> next_wakeup() const;
+
+  QueueSizes queue_sizes() const;
+  const Queue::Incoming& incoming() const;
+  /// Unschedulable pods by profile and plugin that rejected them, as in scheduler_unschedulable_pods.
+  std::vector<std::uint32_t> unschedulable_by_plugin(const Profile& profile) const;
+  const std::vector<Profile>& profiles() const { return profiles_; }
+  const NodeTable& nodes() const { return nodes_; }
+  std::size_t pods() const { return pods_.size(); }
+  std::size_t assumed() const { return assumed_; }
+  const ClassTable& classes() const { return classes_; }
+  /// What a pod of this kind would get on each node now; for tests and debugging.
+  ClassState& evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod);
+
+ private:
+  using Pods = std::unordered_map<std::string, std::unique_ptr<QueuedPod>>;
+
+  void attempt(QueuedPod& pod, std::vector<Decision>& out);
+  void enqueue(QueuedPod& pod, std::string_view event);
+  void update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
+  void settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
+  void leave_node(QueuedPod& pod);
+  void forget(QueuedPod& pod);
+  void erase(Pods::iterator it);
+  void move(const Event& event);
+  bool worth_retrying(const QueuedPod& pod, const Event& event);
+  const Profile* profile_of(const api::Pod& pod) const;
+  void set_class(QueuedPod& pod);
+
+  Clock& clock_;
+  EngineOptions options_;
+  NodeTable nodes_;
+  VerdictTable verdicts_;
+  ClassTable classes_;
+  std::vector<Profile> profiles_;
+  std::optional<Queue> queue_;
+  Pods pods_;
+  Random random_;
+  Row start_ = 0;  // where the next search begins, when not all nodes are looked at
+  std::uint64_t arrivals_ = 0;
+  std::uint64_t events_ = 0;
+  std::size_t assumed_ = 0;
+};
+
+}  // namespace koord::scheduler

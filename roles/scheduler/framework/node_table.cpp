@@ -1,0 +1,127 @@
+// NodeTable: see node_table.hpp.
+#include "framework/node_table.hpp"
+
+#include <algorithm>
+
+#include "koord/api/node.hpp"
+
+namespace koord::scheduler {
+
+namespace {
+
+/// Do the parts of a node that filters and scores read differ? Heartbeats change none of them.
+bool differs(const api::Node& a, const api::Node& b) {
+  return a.spec.unschedulable != b.spec.unschedulable || a.spec.taints != b.spec.taints ||
+         a.status.allocatable != b.status.allocatable || a.metadata.labels != b.metadata.labels ||
+         a.metadata.annotations != b.metadata.annotations || a.status.images != b.status.images;
+}
+
+}  // namespace
+
+Row NodeTable::row_of(Symbol name) {
+  auto it = index_.find(name);
+  if (it != index_.end()) return it->second;
+  Row row;
+  if (!free_.empty()) {
+    row = free_.back();
+    free_.pop_back();
+  } else {
+    row = static_cast<Row>(nodes_.size());
+    names_.emplace_back();
+    nodes_.emplace_back();
+    ports_.emplace_back();
+    nonzero_cpu_.push_back(0);
+    nonzero_memory_.push_back(0);
+    last_change_.push_back(0);
+    last_node_change_.push_back(0);
+    for (Columns* columns : {&allocatable_, &used_})
+      for (auto& column : *columns)
+        if (!column.empty()) column.resize(nodes_.size(), 0);
+  }
+  names_[row] = name;
+  index_.emplace(std::move(name), row);
+  log(row, true);
+  return row;
+}
+
+Row NodeTable::find(std::string_view name) const {
+  auto it = index_.find(Symbol(name));
+  return it == index_.end() ? kNoRow : it->second;
+}
+
+std::int64_t& NodeTable::cell(Columns& columns, ResourceId resource, Row row) {
+  if (columns.size() <= resource) columns.resize(resource + 1u);
+  if (columns[resource].empty()) columns[resource].resize(nodes_.size(), 0);
+  return columns[resource][row];
+}
+
+bool NodeTable::set_node(Row row, std::shared_ptr<const api::Node> node) {
+  std::shared_ptr<const api::Node> old = std::exchange(nodes_[row], node);
+  if (old && node && !differs(*old, *node)) return false;
+  live_ += (node != nullptr) - (old != nullptr);
+  if (!old || !node || old->status.allocatable != node->status.allocatable) {
+    for (auto& column : allocatable_)
+      if (!column.empty()) column[row] = 0;
+    if (node) {
+      for (const auto& [name, quantity] : node->status.allocatable) {
+        if (name == "cpu") {
+          cell(allocatable_, kCpu, row) = quantity.milli_value();
+        } else if (name == "memory" || name == "ephemeral-storage" || name == "pods" ||
+                   is_scalar_resource(name)) {
+          cell(allocatable_, resources_.id(name), row) = quantity.value();
+        }
+      }
+    }
+  }
+  log(row, true);
+  if (!node) release_if_unused(row);
+  return true;
+}
+
+void NodeTable::account(Row row, const Requests& r, std::int64_t sign) {
+  cell(used_, kCpu, row) += sign * r.cpu;
+  cell(used_, kMemory, row) += sign * r.memory;
+  if (r.storage != 0) cell(used_, kStorage, row) += sign * r.storage;
+  cell(used_, kPods, row) += sign;
+  for (const Amount& a : r.scalars) cell(used_, a.resource, row) += sign * a.amount;
+  nonzero_cpu_[row] += sign * r.nonzero_cpu;
+  nonzero_memory_[row] += sign * r.nonzero_memory;
+}
+
+void NodeTable::add_pod(Row row, const Requests& requests, std::span<const HostPort> ports) {
+  account(row, requests, 1);
+  ports_[row].insert(ports_[row].end(), ports.begin(), ports.end());
+  log(row, false);
+}
+
+void NodeTable::remove_pod(Row row, const Requests& requests, std::span<const HostPort> ports) {
+  account(row, requests, -1);
+  auto& held = ports_[row];
+  for (const HostPort& port : ports) {
+    auto it = std::find(held.begin(), held.end(), port);
+    if (it != held.end()) held.erase(it);
+  }
+  log(row, false);
+  release_if_unused(row);
+}
+
+void NodeTable::release_if_unused(Row row) {
+  if (nodes_[row] || used(kPods, row) != 0) return;
+  index_.erase(names_[row]);
+  names_[row] = Symbol();
+  free_.push_back(row);
+}
+
+void NodeTable::log(Row row, bool node) {
+  last_change_[row] = log_end();
+  if (node) last_node_change_[row] = log_end();
+  log_.push_back(row);
+  // Whoever is further behind than this reads everything anew, which is then as cheap.
+  std::size_t keep = std::max<std::size_t>(1024, nodes_.size());
+  if (log_.size() <= 2 * keep) return;
+  std::size_t drop = log_.size() - keep;
+  log_.erase(log_.begin(), log_.begin() + static_cast<std::ptrdiff_t>(drop));
+  log_begin_ += drop;
+}
+
+}  // namespace koord::scheduler

@@ -1,0 +1,98 @@
+// NodeTable: the nodes as rows of integer columns, with a log of which rows changed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/host_ports.hpp"
+#include "framework/resources.hpp"
+#include "koord/base/symbol.hpp"
+
+namespace koord::api {
+struct Node;
+}
+
+namespace koord::scheduler {
+
+using Row = std::uint32_t;
+constexpr Row kNoRow = UINT32_MAX;
+
+/// Belongs to the engine's thread. Rows keep their number while they hold a node or pods, and are used
+/// again afterwards.
+class NodeTable {
+ public:
+  /// The row of a node of this name; made, without a node, if there is none (pods may come first).
+  Row row_of(Symbol name);
+  Row find(std::string_view name) const;
+  /// Sets the object; nullptr takes the node out (its pods stay until they are removed).
+  /// True if anything that scheduling looks at has changed.
+  bool set_node(Row row, std::shared_ptr<const api::Node> node);
+  void add_pod(Row row, const Requests& requests, std::span<const HostPort> ports);
+  void remove_pod(Row row, const Requests& requests, std::span<const HostPort> ports);
+
+  std::size_t rows() const { return nodes_.size(); }
+  /// The rows that hold a node.
+  std::uint32_t nodes() const { return live_; }
+
+  /// nullptr: the row holds no node.
+  const std::shared_ptr<const api::Node>& node(Row row) const { return nodes_[row]; }
+  Symbol name(Row row) const { return names_[row]; }
+  std::span<const HostPort> ports(Row row) const { return ports_[row]; }
+  /// Zero for resources that the node does not have.
+  std::int64_t allocatable(ResourceId resource, Row row) const { return column(allocatable_, resource, row); }
+  std::int64_t used(ResourceId resource, Row row) const { return column(used_, resource, row); }
+  std::int64_t nonzero_cpu(Row row) const { return nonzero_cpu_[row]; }
+  std::int64_t nonzero_memory(Row row) const { return nonzero_memory_[row]; }
+  /// Whole columns, of rows() entries; nullptr for a resource that no node has and no pod uses.
+  const std::int64_t* allocatable_column(ResourceId resource) const { return data(allocatable_, resource); }
+  const std::int64_t* used_column(ResourceId resource) const { return data(used_, resource); }
+
+  ResourceNames& resources() { return resources_; }
+  const ResourceNames& resources() const { return resources_; }
+
+  /// The change log. Entries are numbered from 0 for ever; a reader keeps the number up to which it has
+  /// read. Of several entries for a row only the last one need be looked at: latest() tells.
+  std::uint64_t log_end() const { return log_begin_ + log_.size(); }
+  std::uint64_t log_begin() const { return log_begin_; }
+  Row change(std::uint64_t number) const { return log_[number - log_begin_]; }
+  /// False: a later entry tells of the same row.
+  bool latest(std::uint64_t number) const { return last_change_[change(number)] == number; }
+  /// The number of the last entry that told of a new object for the row, not only of pods.
+  std::uint64_t node_change(Row row) const { return last_node_change_[row]; }
+
+ private:
+  using Columns = std::vector<std::vector<std::int64_t>>;
+  static const std::int64_t* data(const Columns& c, ResourceId r) {
+    return r < c.size() && !c[r].empty() ? c[r].data() : nullptr;
+  }
+  static std::int64_t column(const Columns& c, ResourceId r, Row row) {
+    const std::int64_t* d = data(c, r);
+    return d == nullptr ? 0 : d[row];
+  }
+  std::int64_t& cell(Columns& columns, ResourceId resource, Row row);
+  void account(Row row, const Requests& requests, std::int64_t sign);
+  void log(Row row, bool node);
+  void release_if_unused(Row row);
+
+  ResourceNames resources_;
+  std::unordered_map<Symbol, Row> index_;
+  std::vector<Row> free_;
+  std::uint32_t live_ = 0;
+
+  std::vector<Symbol> names_;
+  std::vector<std::shared_ptr<const api::Node>> nodes_;
+  std::vector<std::vector<HostPort>> ports_;
+  std::vector<std::int64_t> nonzero_cpu_, nonzero_memory_;
+  Columns allocatable_, used_;  // a column is empty until something is in it
+
+  std::deque<Row> log_;
+  std::uint64_t log_begin_ = 0;
+  std::vector<std::uint64_t> last_change_, last_node_change_;
+};
+
+}  // namespace koord::scheduler

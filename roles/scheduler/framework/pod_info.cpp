@@ -1,0 +1,104 @@
+// Reading a pod once: see pod_info.hpp.
+#include "framework/pod_info.hpp"
+
+#include <algorithm>
+
+#include "koord/api/pod.hpp"
+
+namespace koord::scheduler {
+
+namespace {
+
+bool is_sidecar(const api::Container& c) { return c.restart_policy == "Always"; }
+
+void add(api::ResourceList& to, const api::ResourceList& from) {
+  for (const auto& [name, quantity] : from) to[name] += quantity;
+}
+void raise(api::ResourceList& to, const api::ResourceList& from) {
+  for (const auto& [name, quantity] : from) {
+    api::Quantity& q = to[name];
+    if (quantity > q) q = quantity;
+  }
+}
+
+api::ResourceList pod_requests(const api::Pod& pod, bool defaults) {
+  auto asked = [&](const api::Container& c) {
+    api::ResourceList r = c.resources.requests;
+    if (defaults) {
+      if (!r.contains("cpu")) r["cpu"] = api::Quantity::from_milli(100);
+      if (!r.contains("memory")) r["memory"] = api::Quantity::from_int(200 << 20);
+    }
+    return r;
+  };
+  api::ResourceList total, sidecars, init;
+  for (const auto& c : pod.spec.containers) add(total, asked(c));
+  for (const auto& c : pod.spec.init_containers) {
+    api::ResourceList r = asked(c);
+    if (is_sidecar(c)) {
+      add(total, r);
+      add(sidecars, r);
+      r = sidecars;
+    } else {
+      add(r, sidecars);
+    }
+    raise(init, r);
+  }
+  raise(total, init);
+  if (pod.spec.resources)
+    for (const auto& [name, quantity] : pod.spec.resources->requests)
+      if (name == "cpu" || name == "memory" || name.view().starts_with("hugepages-")) total[name] = quantity;
+  add(total, pod.spec.overhead);
+  return total;
+}
+
+}  // namespace
+
+std::vector<HostPort> host_ports(const api::Pod& pod) {
+  static const Symbol kTcp("TCP");
+  std::vector<HostPort> ports;
+  auto take = [&](const api::Container& c) {
+    for (const api::ContainerPort& p : c.ports)
+      if (p.host_port > 0)
+        ports.push_back({p.host_ip == "0.0.0.0" ? Symbol() : p.host_ip,
+                         p.protocol.empty() ? kTcp : p.protocol, p.host_port});
+  };
+  for (const auto& c : pod.spec.init_containers)
+    if (is_sidecar(c)) take(c);
+  for (const auto& c : pod.spec.containers) take(c);
+  return ports;
+}
+
+PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resources) {
+  PodInfo info;
+  for (const auto& [name, quantity] : pod_requests(*pod, false)) {
+    if (name == "cpu") {
+      info.requests.cpu = quantity.milli_value();
+    } else if (name == "memory") {
+      info.requests.memory = quantity.value();
+    } else if (name == "ephemeral-storage") {
+      info.requests.storage = quantity.value();
+    } else if (is_scalar_resource(name)) {
+      if (std::int64_t v = quantity.value(); v != 0) info.requests.scalars.push_back({resources.id(name), v});
+    }
+  }
+  std::sort(info.requests.scalars.begin(), info.requests.scalars.end(),
+            [](const Amount& a, const Amount& b) { return a.resource < b.resource; });
+  api::ResourceList with_defaults = pod_requests(*pod, true);
+  if (const auto* q = with_defaults.find("cpu")) info.requests.nonzero_cpu = q->milli_value();
+  if (const auto* q = with_defaults.find("memory")) info.requests.nonzero_memory = q->value();
+  info.ports = host_ports(*pod);
+  info.pod = std::move(pod);
+  return info;
+}
+
+std::string pod_key(const api::Pod& pod) {
+  std::string key;
+  key.reserve(pod.metadata.namespace_.size() + 1 + pod.metadata.name.size());
+  return key.append(pod.metadata.namespace_.view()).append("/").append(pod.metadata.name);
+}
+
+bool is_finished(const api::Pod& pod) {
+  return pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
+}
+
+}  // namespace koord::scheduler

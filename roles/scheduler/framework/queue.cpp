@@ -1,0 +1,128 @@
+// Queue: see queue.hpp.
+#include "framework/queue.hpp"
+
+#include <algorithm>
+
+namespace koord::scheduler {
+
+namespace {
+
+constexpr nanoseconds kWindow = std::chrono::seconds(1);
+constexpr std::string_view kAttemptFailed = "ScheduleAttemptFailure";
+
+MonoTime window(MonoTime t) { return MonoTime(t.time_since_epoch() - t.time_since_epoch() % kWindow); }
+
+/// Backoffs end on a window's start and are over in the window after it.
+bool over(const QueuedPod& pod, MonoTime now) { return pod.backoff_until < window(now); }
+
+}  // namespace
+
+Queue::Queue(QueueOptions options, const QueueSortPlugin& sort)
+    : options_(options),
+      active_(BySort{&sort}),
+      backoff_(ByBackoff{&sort}),
+      error_backoff_(ByBackoff{&sort}),
+      unschedulable_(ByAge{}) {}
+
+void Queue::enter(QueuedPod& pod, Place place, std::string_view queue, std::string_view event) {
+  pod.place = place;
+  ++incoming_[{queue, event}];
+}
+
+void Queue::add_active(QueuedPod& pod, MonoTime now, std::string_view event) {
+  if (!pod.first_attempt) {
+    pod.first_attempt = now;
+    if (pod.attempts == 0) pod.timestamp = now;
+  }
+  enter(pod, Place::active, "active", event);
+  active_.push(&pod);
+}
+
+void Queue::add_gated(QueuedPod& pod, std::string_view event) {
+  enter(pod, Place::gated, "gated", event);
+  ++gated_;
+}
+
+void Queue::add_failed(QueuedPod& pod, MonoTime now) {
+  if (pod.rejectors == 0) {
+    ++pod.error_count;
+  } else {
+    ++pod.unschedulable_count;
+    pod.error_count = 0;
+  }
+  pod.timestamp = now;
+  std::uint32_t failures = pod.error_count > 0 ? pod.error_count : pod.unschedulable_count;
+  nanoseconds wait = options_.initial_backoff;
+  for (std::uint32_t n = 1; n < failures && wait < options_.max_backoff; ++n) wait *= 2;
+  // Without a maximum there is no backoff at all.
+  wait = std::min(wait, options_.max_backoff);
+  pod.backoff_until = wait == nanoseconds::zero() ? MonoTime::min() : window(now + wait);
+  if (pod.rejectors != 0) {
+    enter(pod, Place::unschedulable, "unschedulable", kAttemptFailed);
+    unschedulable_.push(&pod);
+  } else {
+    enter(pod, Place::error_backoff, "backoff", kAttemptFailed);
+    error_backoff_.push(&pod);
+  }
+}
+
+void Queue::retry(QueuedPod& pod, MonoTime now, std::string_view event) {
+  if (pod.place != Place::unschedulable) return;
+  unschedulable_.erase(&pod);
+  if (over(pod, now)) return add_active(pod, now, event);
+  enter(pod, Place::backoff, "backoff", event);
+  backoff_.push(&pod);
+}
+
+void Queue::remove(QueuedPod& pod) {
+  switch (pod.place) {
+    case Place::active: active_.erase(&pod); break;
+    case Place::backoff: backoff_.erase(&pod); break;
+    case Place::error_backoff: error_backoff_.erase(&pod); break;
+    case Place::unschedulable: unschedulable_.erase(&pod); break;
+    case Place::gated: --gated_; break;
+    default: return;
+  }
+  pod.place = Place::nowhere;
+}
+
+void Queue::flush(MonoTime now) {
+  while (!backoff_.empty() && over(*backoff_.top(), now)) add_active(*backoff_.pop(), now, "BackoffComplete");
+  while (!error_backoff_.empty() && over(*error_backoff_.top(), now))
+    add_active(*error_backoff_.pop(), now, "BackoffComplete");
+  while (!unschedulable_.empty() && now - unschedulable_.top()->timestamp > options_.max_unschedulable)
+    retry(*unschedulable_.top(), now, "UnschedulableTimeout");
+}
+
+QueuedPod* Queue::pop(MonoTime now) {
+  flush(now);
+  QueuedPod* pod = nullptr;
+  if (!active_.empty()) {
+    pod = active_.pop();
+  } else if (!backoff_.empty()) {
+    pod = backoff_.pop();
+    if (!pod->first_attempt) pod->first_attempt = now;
+  } else {
+    return nullptr;
+  }
+  pod->place = Place::nowhere;
+  ++pod->attempts;
+  return pod;
+}
+
+std::optional<MonoTime> Queue::next_wakeup() const {
+  std::optional<MonoTime> at;
+  auto earlier = [&](MonoTime t) {
+    if (!at || t < *at) at = t;
+  };
+  if (!error_backoff_.empty()) earlier(error_backoff_.top()->backoff_until + kWindow);
+  if (!unschedulable_.empty())
+    earlier(unschedulable_.top()->timestamp + options_.max_unschedulable + nanoseconds(1));
+  return at;
+}
+
+QueueSizes Queue::sizes() const {
+  return {active_.size(), backoff_.size() + error_backoff_.size(), unschedulable_.size(), gated_};
+}
+
+}  // namespace koord::scheduler

@@ -1,0 +1,83 @@
+// Queue: the pods that wait, by priority, in backoff, or for an event.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "framework/indexed_heap.hpp"
+#include "framework/queued_pod.hpp"
+
+namespace koord::scheduler {
+
+struct QueueOptions {
+  nanoseconds initial_backoff = std::chrono::seconds(1);
+  nanoseconds max_backoff = std::chrono::seconds(10);
+  /// After this long unschedulable pods are tried again without an event.
+  nanoseconds max_unschedulable = std::chrono::minutes(5);
+};
+
+/// How many pods are where, as in scheduler_pending_pods.
+struct QueueSizes {
+  std::size_t active = 0, backoff = 0, unschedulable = 0, gated = 0;
+  friend bool operator==(const QueueSizes&, const QueueSizes&) = default;
+};
+
+/// kube-scheduler's queue: the first backoff doubles with every failed attempt up to a maximum, ends on a
+/// one-second window, and is cut short while nothing else is to do (except after errors). Holds pointers;
+/// a pod must be removed before it goes. Pure state on the time that it is told.
+class Queue {
+ public:
+  Queue(QueueOptions options, const QueueSortPlugin& sort);
+
+  /// `event` labels scheduler_queue_incoming_pods_total, here and below.
+  void add_active(QueuedPod& pod, MonoTime now, std::string_view event);
+  void add_gated(QueuedPod& pod, std::string_view event);
+  /// After an attempt that failed: with rejectors it waits for an event, else for its backoff.
+  void add_failed(QueuedPod& pod, MonoTime now);
+  /// An unschedulable pod is worth another attempt, after its backoff.
+  void retry(QueuedPod& pod, MonoTime now, std::string_view event);
+  void remove(QueuedPod& pod);
+
+  /// The next pod to try; its place is then Place::nowhere. nullptr: none now.
+  QueuedPod* pop(MonoTime now);
+  /// When pop() may have something that it does not have now; after a pop() that had nothing.
+  std::optional<MonoTime> next_wakeup() const;
+
+  QueueSizes sizes() const;
+  const std::vector<QueuedPod*>& unschedulable() const { return unschedulable_.items(); }
+  /// Pods that entered a queue ("active", "backoff", "unschedulable"), by event.
+  using Incoming = std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>;
+  const Incoming& incoming() const { return incoming_; }
+
+ private:
+  struct BySort {
+    const QueueSortPlugin* sort;
+    bool operator()(const QueuedPod& a, const QueuedPod& b) const { return sort->less(a, b); }
+  };
+  struct ByBackoff {
+    const QueueSortPlugin* sort;
+    bool operator()(const QueuedPod& a, const QueuedPod& b) const {
+      return a.backoff_until != b.backoff_until ? a.backoff_until < b.backoff_until : sort->less(a, b);
+    }
+  };
+  struct ByAge {
+    bool operator()(const QueuedPod& a, const QueuedPod& b) const {
+      return a.timestamp != b.timestamp ? a.timestamp < b.timestamp : a.order < b.order;
+    }
+  };
+  void flush(MonoTime now);
+  void enter(QueuedPod& pod, Place place, std::string_view queue, std::string_view event);
+
+  QueueOptions options_;
+  IndexedHeap<BySort> active_;
+  IndexedHeap<ByBackoff> backoff_, error_backoff_;
+  IndexedHeap<ByAge> unschedulable_;
+  std::size_t gated_ = 0;
+  Incoming incoming_;
+};
+
+}  // namespace koord::scheduler

@@ -1,0 +1,47 @@
+// QueuedPod: what the scheduler knows of a pod beyond its object: where it stands and how often it failed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/plugin.hpp"
+#include "koord/base/clock.hpp"
+
+namespace koord::scheduler {
+
+struct PodClass;
+struct Profile;
+
+enum class Place : std::uint8_t {
+  nowhere,        // not ours to schedule, or being decided
+  gated,          // a PreEnqueue plugin keeps it out
+  active,         // to be tried as soon as possible
+  backoff,        // to be tried again after a while (sooner if nothing else is to do)
+  error_backoff,  // the same after an error that was not the pod's; never sooner
+  unschedulable,  // to be tried again when an event makes it worth it
+  assumed,        // decided, its binding on the way
+  bound,
+};
+
+struct QueuedPod {
+  PodInfo info;
+  std::string key;  // namespace/name
+  const Profile* profile = nullptr;
+  PodClass* cls = nullptr;
+  Place place = Place::nowhere;
+  Row row = kNoRow;  // where it is assumed or bound
+
+  std::int32_t priority = 0;
+  MonoTime timestamp{};     // when it entered the queue or failed last
+  std::uint64_t order = 0;  // of arrival, to tell equal timestamps apart
+  MonoTime backoff_until{};
+  std::optional<MonoTime> first_attempt;  // when it first became active
+  PluginMask rejectors = 0;               // of the last attempt; none: it failed for another reason
+  std::uint32_t attempts = 0;
+  std::uint32_t unschedulable_count = 0;
+  std::uint32_t error_count = 0;  // in a row
+  std::uint32_t heap_position = 0;
+};
+
+}  // namespace koord::scheduler

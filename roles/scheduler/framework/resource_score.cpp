@@ -1,0 +1,103 @@
+// ResourceScorer: see resource_score.hpp.
+#include "framework/resource_score.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace koord::scheduler {
+
+namespace {
+
+constexpr std::int64_t kMax = 100;
+
+std::int32_t balance(std::span<const std::int64_t> used, std::span<const std::int64_t> capacity) {
+  std::array<double, 64> parts;
+  std::size_t count = std::min(used.size(), parts.size());
+  double total = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    parts[i] = std::min(static_cast<double>(used[i]) / static_cast<double>(capacity[i]), 1.0);
+    total += parts[i];
+  }
+  double deviation = 0;
+  if (count == 2) {
+    deviation = std::fabs((parts[0] - parts[1]) / 2);
+  } else if (count > 2) {
+    double mean = total / static_cast<double>(count), sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += (parts[i] - mean) * (parts[i] - mean);
+    deviation = std::sqrt(sum / static_cast<double>(count));
+  }
+  return static_cast<std::int32_t>((1 - deviation) * static_cast<double>(kMax));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> ResourceScorer::requests(const PodInfo& pod) const {
+  bool defaults = strategy_ != Strategy::balanced;
+  std::vector<std::int64_t> amounts;
+  for (const Resource& r : resources_)
+    amounts.push_back(defaults && r.id == kCpu      ? pod.requests.nonzero_cpu
+                      : defaults && r.id == kMemory ? pod.requests.nonzero_memory
+                      : r.id == kPods               ? 0
+                                                    : pod.requests[r.id]);
+  return amounts;
+}
+
+std::int64_t ResourceScorer::part(std::int64_t used, std::int64_t capacity) const {
+  switch (strategy_) {
+    case Strategy::least_allocated: return used > capacity ? 0 : (capacity - used) * kMax / capacity;
+    case Strategy::most_allocated: return std::min(used, capacity) * kMax / capacity;
+    case Strategy::ratio: {
+      std::int64_t p = used > capacity ? kMax : used * kMax / capacity;
+      for (std::size_t i = 0; i < shape_.size(); ++i) {
+        if (p > shape_[i].utilization) continue;
+        if (i == 0) return shape_[0].score;
+        const Point& a = shape_[i - 1];
+        const Point& b = shape_[i];
+        return a.score + (b.score - a.score) * (p - a.utilization) / (b.utilization - a.utilization);
+      }
+      return shape_.back().score;
+    }
+    case Strategy::balanced: break;
+  }
+  return 0;
+}
+
+std::int32_t ResourceScorer::score(std::span<const std::int64_t> used, std::span<const std::int64_t> capacity,
+                                   std::span<const std::int64_t> weights) const {
+  if (strategy_ == Strategy::balanced) return balance(used, capacity);
+  std::int64_t sum = 0, weight = 0;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    std::int64_t s = part(used[i], capacity[i]);
+    if (strategy_ == Strategy::ratio && s <= 0) continue;
+    sum += s * weights[i];
+    weight += weights[i];
+  }
+  if (weight == 0) return 0;
+  if (strategy_ != Strategy::ratio) return static_cast<std::int32_t>(sum / weight);
+  return static_cast<std::int32_t>(std::round(static_cast<double>(sum) / static_cast<double>(weight)));
+}
+
+void ResourceScorer::score(std::span<const std::int64_t> requests, const NodeTable& nodes,
+                           std::span<const Row> rows, std::span<std::int32_t> out) const {
+  std::array<std::int64_t, 64> used, capacity, weights;
+  bool defaults = strategy_ != Strategy::balanced;
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    Row row = rows[n];
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < resources_.size() && count < used.size(); ++i) {
+      const Resource& r = resources_[i];
+      std::int64_t there = nodes.allocatable(r.id, row);
+      if (there == 0 || (r.scalar && requests[i] == 0)) continue;
+      used[count] = requests[i] + (defaults && r.id == kCpu      ? nodes.nonzero_cpu(row)
+                                   : defaults && r.id == kMemory ? nodes.nonzero_memory(row)
+                                                                 : nodes.used(r.id, row));
+      capacity[count] = there;
+      weights[count++] = r.weight;
+    }
+    out[n] = score(std::span(used).first(count), std::span(capacity).first(count),
+                   std::span(weights).first(count));
+  }
+}
+
+}  // namespace koord::scheduler

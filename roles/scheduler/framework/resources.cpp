@@ -1,0 +1,55 @@
+// Resources by number: see resources.hpp.
+#include "framework/resources.hpp"
+
+namespace koord::scheduler {
+
+ResourceNames::ResourceNames() {
+  for (std::string_view name : {"cpu", "memory", "ephemeral-storage", "pods"}) id(name);
+}
+
+ResourceId ResourceNames::id(std::string_view name) {
+  auto it = index_.find(name);
+  if (it != index_.end()) return it->second;
+  names_.emplace_back(name);
+  auto id = static_cast<ResourceId>(names_.size() - 1);
+  index_.emplace(names_.back().view(), id);
+  return id;
+}
+
+namespace {
+
+/// Kubernetes' own names: without a domain, or with kubernetes.io in it.
+bool is_native(std::string_view name) {
+  return name.find('/') == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_extended_resource(std::string_view name) {
+  // A quota's name is the resource's with "requests." before it and must be a valid name too, so the
+  // limits of 253 and 63 characters apply to the longer one.
+  if (is_native(name) || name.starts_with("requests.")) return false;
+  std::size_t slash = name.find('/');
+  return slash + std::string_view("requests.").size() <= 253 && name.size() - slash - 1 <= 63 &&
+         name.find('/', slash + 1) == std::string_view::npos;
+}
+
+bool is_scalar_resource(std::string_view name) {
+  return name.starts_with("hugepages-") || name.find("kubernetes.io/") != std::string_view::npos ||
+         name.starts_with("attachable-volumes-") || is_extended_resource(name);
+}
+
+std::int64_t Requests::operator[](ResourceId id) const {
+  switch (id) {
+    case kCpu: return cpu;
+    case kMemory: return memory;
+    case kStorage: return storage;
+    case kPods: return 1;
+    default: break;
+  }
+  for (const Amount& a : scalars)
+    if (a.resource == id) return a.amount;
+  return 0;
+}
+
+}  // namespace koord::scheduler

@@ -1,0 +1,61 @@
+// Resources by number: the columns of the node table, and what a pod asks of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "koord/base/symbol.hpp"
+
+namespace koord::scheduler {
+
+/// A column of the node table. The first four are fixed.
+using ResourceId = std::uint16_t;
+constexpr ResourceId kCpu = 0;      // milli
+constexpr ResourceId kMemory = 1;   // bytes
+constexpr ResourceId kStorage = 2;  // ephemeral-storage, bytes
+constexpr ResourceId kPods = 3;
+constexpr ResourceId kFirstScalar = 4;
+
+/// The numbers of the resource names that occurred; they are never given back.
+class ResourceNames {
+ public:
+  ResourceNames();
+  ResourceId id(std::string_view name);
+  std::string_view name(ResourceId id) const { return names_[id].view(); }
+  std::size_t size() const { return names_.size(); }
+
+ private:
+  std::vector<Symbol> names_;
+  std::unordered_map<std::string_view, ResourceId> index_;  // keys are views into names_
+};
+
+/// "vendor.com/gpu" and the like: in no kubernetes.io domain, no quota name.
+bool is_extended_resource(std::string_view name);
+/// What the scheduler counts besides cpu, memory, ephemeral-storage and pods: extended resources, huge
+/// pages, kubernetes.io/... names, attachable volumes. Everything else is not looked at.
+bool is_scalar_resource(std::string_view name);
+
+struct Amount {
+  ResourceId resource;
+  std::int64_t amount;
+  friend bool operator==(const Amount&, const Amount&) = default;
+};
+
+/// What one pod takes from a node.
+struct Requests {
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+  std::int64_t storage = 0;
+  /// With 100m and 200 MiB for each container that asks for none: what the spreading scores count.
+  std::int64_t nonzero_cpu = 0;
+  std::int64_t nonzero_memory = 0;
+  std::vector<Amount> scalars;  // none is zero; in order of the resource
+
+  std::int64_t operator[](ResourceId id) const;
+  friend bool operator==(const Requests&, const Requests&) = default;
+};
+
+}  // namespace koord::scheduler

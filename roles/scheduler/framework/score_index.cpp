@@ -1,0 +1,59 @@
+// ScoreIndex: see score_index.hpp.
+#include "framework/score_index.hpp"
+
+#include <algorithm>
+
+namespace koord::scheduler {
+
+void ScoreIndex::resize(std::size_t rows) {
+  rows_ = rows;
+  std::size_t blocks = (rows + kBlock - 1) / kBlock;
+  scores_.resize(blocks * kBlock, kNone);
+  best_.resize(blocks, kNone);
+  ties_.resize(blocks, 0);
+}
+
+void ScoreIndex::scan(std::size_t block) {
+  const std::int32_t* s = scores_.data() + block * kBlock;
+  std::int32_t top = s[0];
+  for (std::size_t i = 1; i < kBlock; ++i) top = std::max(top, s[i]);
+  std::uint32_t ties = 0;
+  for (std::size_t i = 0; i < kBlock; ++i) ties += s[i] == top;
+  best_[block] = top;
+  ties_[block] = static_cast<std::uint8_t>(ties);
+}
+
+void ScoreIndex::set(std::uint32_t row, std::int32_t score) {
+  std::int32_t old = scores_[row];
+  if (old == score) return;
+  scores_[row] = score;
+  std::size_t block = row / kBlock;
+  // Below the block's best before and after: nothing to look for.
+  if (old < best_[block] && score < best_[block]) return;
+  scan(block);
+}
+
+void ScoreIndex::rebuild() {
+  for (std::size_t b = 0; b < best_.size(); ++b) scan(b);
+}
+
+std::int32_t ScoreIndex::best() const {
+  std::int32_t top = kNone;
+  for (std::int32_t b : best_) top = std::max(top, b);
+  return top;
+}
+
+std::uint32_t ScoreIndex::nth(std::int32_t score, std::uint32_t n) const {
+  for (std::size_t b = 0; b < best_.size(); ++b) {
+    if (best_[b] != score) continue;
+    if (n >= ties_[b]) {
+      n -= ties_[b];
+      continue;
+    }
+    for (std::size_t row = b * kBlock;; ++row)
+      if (scores_[row] == score && n-- == 0) return static_cast<std::uint32_t>(row);
+  }
+  return kNoRow;
+}
+
+}  // namespace koord::scheduler

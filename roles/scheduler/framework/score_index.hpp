@@ -1,0 +1,51 @@
+// ScoreIndex: the scores of one pod class over all nodes, and the best of them with its ties.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace koord::scheduler {
+
+/// Two levels: scores in blocks of 64 rows, and each block's best score. A changed score costs one scan
+/// of its block (vectorised), the best one a scan of the blocks. 4 bytes a row; scores fit 32 bits because
+/// the sum of the weights is bounded when a profile is built.
+class ScoreIndex {
+ public:
+  static constexpr std::int32_t kNone = INT32_MIN;  // not feasible
+  static constexpr std::uint32_t kNoRow = UINT32_MAX;
+
+  /// New rows have no score.
+  void resize(std::size_t rows);
+  void set(std::uint32_t row, std::int32_t score);
+  std::int32_t score(std::uint32_t row) const { return scores_[row]; }
+
+  /// For filling all rows at once: write into scores(), then call rebuild().
+  std::span<std::int32_t> scores() { return {scores_.data(), rows_}; }
+  void rebuild();
+
+  /// The best score, kNone if no row has one.
+  std::int32_t best() const;
+  /// One of the rows with the best score, chosen by `random` among all of them alike; kNoRow if none.
+  template <class Random>
+  std::uint32_t pick(Random&& random) const {
+    std::int32_t top = best();
+    if (top == kNone) return kNoRow;
+    std::uint32_t ties = 0;
+    for (std::size_t b = 0; b < best_.size(); ++b)
+      if (best_[b] == top) ties += ties_[b];
+    return nth(top, ties == 1 ? 0 : random(ties));
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 64;
+  void scan(std::size_t block);
+  std::uint32_t nth(std::int32_t score, std::uint32_t n) const;
+
+  std::size_t rows_ = 0;
+  std::vector<std::int32_t> scores_;  // a multiple of kBlock, padded with kNone
+  std::vector<std::int32_t> best_;    // of each block
+  std::vector<std::uint8_t> ties_;    // rows of the block that have its best score
+};
+
+}  // namespace koord::scheduler

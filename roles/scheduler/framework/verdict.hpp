@@ -1,0 +1,64 @@
+// Verdicts: why a node was rejected, interned, and the text that a failed attempt is reported with.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace koord::scheduler {
+
+/// An index into a VerdictTable. Equal verdicts have equal ids.
+using VerdictId = std::uint32_t;
+constexpr VerdictId kPass = 0;
+constexpr VerdictId kAbsent = 1;  // the row holds no node: neither feasible nor counted
+
+/// A plugin's place in its profile; one bit each in a PluginMask.
+using PluginIndex = std::uint8_t;
+using PluginMask = std::uint64_t;
+constexpr PluginIndex kNoPlugin = 63;
+constexpr PluginMask mask_of(PluginIndex p) { return p == kNoPlugin ? 0 : PluginMask{1} << p; }
+
+struct Verdict {
+  PluginIndex plugin = kNoPlugin;
+  /// Evicting pods from the node cannot change it.
+  bool unresolvable = false;
+  std::vector<std::string> reasons;
+};
+
+/// Grows with the number of distinct verdicts, which is small: plugins x reasons, and the sets of
+/// insufficient resources that occur.
+class VerdictTable {
+ public:
+  VerdictTable();
+  VerdictId intern(Verdict verdict);
+  const Verdict& operator[](VerdictId id) const { return verdicts_[id]; }
+  std::size_t size() const { return verdicts_.size(); }
+
+ private:
+  std::vector<Verdict> verdicts_;
+  std::unordered_map<std::string, VerdictId> index_;
+};
+
+/// Why no node would do.
+struct Diagnosis {
+  std::uint32_t nodes = 0;        // in the cluster
+  std::string prefilter_message;  // set: the nodes were not even looked at
+  std::map<std::string, std::uint32_t> reasons;
+  /// The plugins whose rejection could be undone by an event.
+  PluginMask rejectors = 0;
+};
+
+/// kube-scheduler's FitError: "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable."
+/// The parts are sorted as strings, count first, as there.
+std::string fit_error(const Diagnosis& diagnosis);
+
+/// What kube-scheduler says while it knows no node at all.
+constexpr std::string_view kNoNodesAvailable = "no nodes available to schedule pods";
+
+/// Cut to the 1,024 bytes that an event's note may have, ending in " ...", never inside a UTF-8 character.
+std::string truncate_note(std::string_view message);
+
+}  // namespace koord::scheduler

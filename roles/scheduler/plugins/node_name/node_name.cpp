@@ -1,0 +1,50 @@
+// NodeName: see node_name.hpp.
+#include "plugins/node_name/node_name.hpp"
+
+#include "koord/api/pod.hpp"
+
+namespace koord::scheduler::node_name {
+
+namespace {
+
+struct State final : PodState {
+  Symbol name;
+};
+
+/// A pod with spec.nodeName is bound and never queued; the filter serves pods that are only evaluated.
+class NodeName final : public Plugin, public NodeFilterPlugin, public EventPlugin {
+ public:
+  explicit NodeName(const PluginContext& context)
+      : rejected_(context.verdicts.intern(
+            {context.index, true, {"node(s) didn't match the requested node name"}})) {}
+  std::string_view name() const override { return "NodeName"; }
+  bool sign(const PodInfo& pod, Signature& signature) const override {
+    signature.add(pod.pod->spec.node_name.view());
+    return true;
+  }
+  Depends filter_depends() const override { return Depends::node; }
+  Prepared prepare_filter(const PodInfo& pod) override {
+    Prepared prepared;
+    prepared.skip = pod.pod->spec.node_name.empty();
+    auto state = std::make_unique<State>();
+    state->name = pod.pod->spec.node_name;
+    prepared.state = std::move(state);
+    return prepared;
+  }
+  VerdictId filter_node(PodState* state, const NodeTable& nodes, Row row) const override {
+    return static_cast<State*>(state)->name == nodes.name(row) ? kPass : rejected_;
+  }
+  EventMask events() const override { return events_of(EventKind::node_add); }
+  bool worth_retrying(const PodInfo&, const Event&) const override { return true; }
+
+ private:
+  VerdictId rejected_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
+  return make_plain<NodeName>(args, context);
+}
+
+}  // namespace koord::scheduler::node_name

@@ -1,0 +1,57 @@
+// NodePorts: see node_ports.hpp.
+#include "plugins/node_ports/node_ports.hpp"
+
+#include "framework/pod_info.hpp"
+#include "koord/api/pod.hpp"
+
+namespace koord::scheduler::node_ports {
+
+namespace {
+
+struct State final : PodState {
+  std::vector<HostPort> ports;
+};
+
+class NodePorts final : public Plugin, public NodeFilterPlugin, public EventPlugin {
+ public:
+  explicit NodePorts(const PluginContext& context)
+      : rejected_(context.verdicts.intern(
+            {context.index, false, {"node(s) didn't have free ports for the requested pod ports"}})) {}
+  std::string_view name() const override { return "NodePorts"; }
+  bool sign(const PodInfo& pod, Signature& signature) const override {
+    signature.add(static_cast<std::int64_t>(pod.ports.size()));
+    for (const HostPort& p : pod.ports) {
+      signature.add(p.ip.view());
+      signature.add(p.protocol.view());
+      signature.add(p.port);
+    }
+    return true;
+  }
+  Depends filter_depends() const override { return Depends::pods; }
+  Prepared prepare_filter(const PodInfo& pod) override {
+    Prepared prepared;
+    prepared.skip = pod.ports.empty();
+    auto state = std::make_unique<State>();
+    state->ports = pod.ports;
+    prepared.state = std::move(state);
+    return prepared;
+  }
+  VerdictId filter_node(PodState* state, const NodeTable& nodes, Row row) const override {
+    return collide(static_cast<State*>(state)->ports, nodes.ports(row)) ? rejected_ : kPass;
+  }
+  EventMask events() const override { return events_of(EventKind::node_add, EventKind::assigned_pod_delete); }
+  bool worth_retrying(const PodInfo& pod, const Event& event) const override {
+    return event.kind == EventKind::node_add || collide(pod.ports, host_ports(*event.old_pod));
+  }
+
+ private:
+  VerdictId rejected_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
+  return make_plain<NodePorts>(args, context);
+}
+
+}  // namespace koord::scheduler::node_ports

@@ -1,0 +1,112 @@
+// NodeResourcesFitArgs: schema, defaults, validation.
+#include "plugins/node_resources_fit/node_resources_fit.hpp"
+
+namespace koord::scheduler::node_resources_fit {
+
+const ArgsType kArgs = args_type<NodeResourcesFitArgs>("NodeResourcesFitArgs");
+
+void NodeResourcesFitArgs::set_defaults() {
+  if (!scoring_strategy) scoring_strategy.emplace().type = "LeastAllocated";
+  set_default_resources(scoring_strategy->resources);
+}
+
+namespace {
+
+void validate_shape(const std::vector<ShapePoint>& shape, const std::string& path, FieldErrors& errors) {
+  if (shape.empty()) return errors.required(path, "at least one point must be specified");
+  auto at = [&](std::size_t i, std::string_view field) {
+    return path + "[" + std::to_string(i) + "]." + std::string(field);
+  };
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    if (shape[i - 1].utilization < shape[i].utilization) continue;
+    errors.invalid(at(i, "utilization"), std::to_string(shape[i].utilization),
+                   "values must be sorted in increasing order");
+    break;
+  }
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const ShapePoint& p = shape[i];
+    if (p.utilization < 0 || p.utilization > 100)
+      errors.invalid(at(i, "utilization"), std::to_string(p.utilization), "not in valid range [0, 100]");
+    if (p.score < 0 || p.score > 10)
+      errors.invalid(at(i, "score"), std::to_string(p.score), "not in valid range [0, 10]");
+  }
+}
+
+}  // namespace
+
+void NodeResourcesFitArgs::validate(const std::string& path, FieldErrors& errors) const {
+  for (std::size_t i = 0; i < ignored_resource_groups.size(); ++i)
+    if (ignored_resource_groups[i].find('/') != std::string::npos)
+      errors.invalid(path + ".ignoredResourceGroups[" + std::to_string(i) + "]",
+                     FieldErrors::quoted(ignored_resource_groups[i]),
+                     "resource group name can't contain '/'");
+  if (!scoring_strategy) return;
+  const ScoringStrategy& s = *scoring_strategy;
+  std::string at = path + ".scoringStrategy";
+  if (s.type != "LeastAllocated" && s.type != "MostAllocated" && s.type != "RequestedToCapacityRatio")
+    errors.not_supported(at + ".type", s.type,
+                         {"LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"});
+  for (std::size_t i = 0; i < s.resources.size(); ++i) {
+    const ResourceSpec& r = s.resources[i];
+    if (r.weight <= 0 || r.weight > 100)
+      errors.invalid(at + ".resources[" + std::to_string(i) + "].weight", std::to_string(r.weight),
+                     "resource weight of " + r.name + " not in valid range (0, 100]");
+  }
+  if (s.requested_to_capacity_ratio)
+    validate_shape(s.requested_to_capacity_ratio->shape, at + ".shape", errors);
+  else if (s.type == "RequestedToCapacityRatio")
+    errors.required(at + ".requestedToCapacityRatio");
+}
+
+}  // namespace koord::scheduler::node_resources_fit
+
+namespace koord::api {
+
+namespace fit = koord::scheduler::node_resources_fit;
+
+template <>
+const Schema& schema<fit::ShapePoint>() {
+  using T = fit::ShapePoint;
+  static constexpr Field kRows[] = {
+      KOORD_FIELD(utilization, "utilization").doc("Used percentage, 0 to 100."),
+      KOORD_FIELD(score, "score").doc("Score at that utilization, 0 to 10."),
+  };
+  static const Schema kSchema("UtilizationShapePoint", kRows, type_of<T>);
+  return kSchema;
+}
+
+template <>
+const Schema& schema<fit::RequestedToCapacityRatio>() {
+  using T = fit::RequestedToCapacityRatio;
+  static constexpr Field kRows[] = {KOORD_FIELD(shape, "shape").doc("Points of a broken line.")};
+  static const Schema kSchema("RequestedToCapacityRatioParam", kRows, type_of<T>);
+  return kSchema;
+}
+
+template <>
+const Schema& schema<fit::ScoringStrategy>() {
+  using T = fit::ScoringStrategy;
+  static constexpr Field kRows[] = {
+      KOORD_FIELD(type, "type").doc("LeastAllocated, MostAllocated or RequestedToCapacityRatio."),
+      KOORD_FIELD(resources, "resources").doc("The resources that count; cpu and memory if none is named."),
+      KOORD_FIELD(requested_to_capacity_ratio, "requestedToCapacityRatio")
+          .doc("The shape for RequestedToCapacityRatio."),
+  };
+  static const Schema kSchema("ScoringStrategy", kRows, type_of<T>);
+  return kSchema;
+}
+
+template <>
+const Schema& schema<fit::NodeResourcesFitArgs>() {
+  using T = fit::NodeResourcesFitArgs;
+  static constexpr Field kRows[] = {
+      KOORD_FIELD(ignored_resources, "ignoredResources").doc("Extended resources that the filter ignores."),
+      KOORD_FIELD(ignored_resource_groups, "ignoredResourceGroups")
+          .doc("Prefixes of extended resources that the filter ignores."),
+      KOORD_FIELD(scoring_strategy, "scoringStrategy").doc("How nodes are scored."),
+  };
+  static const Schema kSchema("NodeResourcesFitArgs", kRows, type_of<T>);
+  return kSchema;
+}
+
+}  // namespace koord::api

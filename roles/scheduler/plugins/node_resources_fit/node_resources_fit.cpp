@@ -1,0 +1,183 @@
+// NodeResourcesFit: see node_resources_fit.hpp.
+#include "plugins/node_resources_fit/node_resources_fit.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "framework/pod_info.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+
+namespace koord::scheduler::node_resources_fit {
+
+namespace {
+
+struct FilterState final : PodState {
+  std::vector<Amount> wanted;  // none is zero or ignored
+  /// By the set of resources that are short, and whether the node could never have the room.
+  std::unordered_map<std::uint64_t, VerdictId> verdicts;
+};
+struct ScoreState final : PodState {
+  std::vector<std::int64_t> requests;
+};
+
+ResourceScorer make_scorer(const ScoringStrategy& strategy, NodeTable& nodes) {
+  using Strategy = ResourceScorer::Strategy;
+  auto resources = scored_resources(strategy.resources, nodes);
+  if (strategy.type == "LeastAllocated") return {Strategy::least_allocated, std::move(resources)};
+  if (strategy.type == "MostAllocated") return {Strategy::most_allocated, std::move(resources)};
+  std::vector<ResourceScorer::Point> shape;
+  for (const ShapePoint& p : strategy.requested_to_capacity_ratio->shape)
+    shape.push_back({p.utilization, std::int64_t{p.score} * 10});
+  return {Strategy::ratio, std::move(resources), std::move(shape)};
+}
+
+class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScorePlugin, public EventPlugin {
+ public:
+  NodeResourcesFit(const NodeResourcesFitArgs& args, const PluginContext& context)
+      : context_(context), args_(args), scorer_(make_scorer(*args.scoring_strategy, context.nodes)) {}
+  std::string_view name() const override { return "NodeResourcesFit"; }
+
+  bool sign(const PodInfo& pod, Signature& signature) const override {
+    const Requests& r = pod.requests;
+    for (std::int64_t n : {r.cpu, r.memory, r.storage, r.nonzero_cpu, r.nonzero_memory}) signature.add(n);
+    signature.add(static_cast<std::int64_t>(r.scalars.size()));
+    for (const Amount& a : r.scalars) {
+      signature.add(a.resource);
+      signature.add(a.amount);
+    }
+    return true;
+  }
+
+  Depends filter_depends() const override { return Depends::pods; }
+  FilterPlugin::Prepared prepare_filter(const PodInfo& pod) override {
+    auto state = std::make_unique<FilterState>();
+    state->wanted.push_back({kPods, 1});
+    auto want = [&](ResourceId id, std::int64_t amount) {
+      if (amount > 0) state->wanted.push_back({id, amount});
+    };
+    want(kCpu, pod.requests.cpu);
+    want(kMemory, pod.requests.memory);
+    want(kStorage, pod.requests.storage);
+    for (const Amount& a : pod.requests.scalars)
+      if (!ignored(context_.nodes.resources().name(a.resource))) want(a.resource, a.amount);
+    // One bit each below, and the last one for what can never fit.
+    if (state->wanted.size() > 63) state->wanted.resize(63);
+    FilterPlugin::Prepared prepared;
+    prepared.state = std::move(state);
+    return prepared;
+  }
+  void filter(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
+              std::span<VerdictId> out) const override {
+    auto& s = *static_cast<FilterState*>(state);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      Row row = rows[i];
+      std::uint64_t lacking = 0;
+      for (std::size_t w = 0; w < s.wanted.size(); ++w) {
+        const Amount& a = s.wanted[w];
+        lacking |= std::uint64_t{a.amount > nodes.allocatable(a.resource, row) - nodes.used(a.resource, row)}
+                   << w;
+      }
+      out[i] = lacking == 0 ? kPass : verdict(s, nodes, row, lacking);
+    }
+  }
+
+  Depends score_depends() const override { return Depends::pods; }
+  ScorePlugin::Prepared prepare_score(const PodInfo& pod) override {
+    auto state = std::make_unique<ScoreState>();
+    state->requests = scorer_.requests(pod);
+    return {std::move(state), false};
+  }
+  void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
+             std::span<std::int32_t> out) const override {
+    scorer_.score(static_cast<ScoreState*>(state)->requests, nodes, rows, out);
+  }
+
+  EventMask events() const override {
+    return events_of(EventKind::node_add, EventKind::node_allocatable, EventKind::assigned_pod_delete,
+                     EventKind::assigned_pod_scale_down, EventKind::own_pod_scale_down);
+  }
+  bool worth_retrying(const PodInfo& pod, const Event& event) const override {
+    switch (event.kind) {
+      case EventKind::node_add: return could_fit(pod, *event.new_node);
+      case EventKind::node_allocatable:
+        return could_fit(pod, *event.new_node) && grew(pod, *event.old_node, *event.new_node);
+      case EventKind::assigned_pod_scale_down: return scaled_down(pod, event);
+      default: return true;
+    }
+  }
+
+ private:
+  bool ignored(std::string_view name) const {
+    if (!is_extended_resource(name)) return false;
+    auto has = [](const std::vector<std::string>& list, std::string_view what) {
+      return std::find(list.begin(), list.end(), what) != list.end();
+    };
+    return has(args_.ignored_resources, name) ||
+           has(args_.ignored_resource_groups, name.substr(0, name.find('/')));
+  }
+
+  VerdictId verdict(FilterState& s, const NodeTable& nodes, Row row, std::uint64_t lacking) const {
+    bool never = false;
+    for (std::size_t w = 1; w < s.wanted.size(); ++w)
+      never |= (lacking >> w & 1) != 0 && s.wanted[w].amount > nodes.allocatable(s.wanted[w].resource, row);
+    auto [it, added] = s.verdicts.try_emplace(lacking | std::uint64_t{never} << 63, kPass);
+    if (added) {
+      Verdict v{context_.index, never, {}};
+      for (std::size_t w = 0; w < s.wanted.size(); ++w)
+        if ((lacking >> w & 1) != 0)
+          v.reasons.push_back(w == 0 ? "Too many pods"
+                                     : "Insufficient " +
+                                           std::string(nodes.resources().name(s.wanted[w].resource)));
+      it->second = context_.verdicts.intern(std::move(v));
+    }
+    return it->second;
+  }
+
+  /// On the empty node; what the arguments say to ignore counts here, as in kube-scheduler.
+  bool could_fit(const PodInfo& pod, const api::Node& node) const {
+    if (amount(node, kPods) < 1) return false;
+    bool fits = true;
+    each(pod, [&](ResourceId id, std::int64_t wanted) { fits = fits && wanted <= amount(node, id); });
+    return fits;
+  }
+  bool grew(const PodInfo& pod, const api::Node& before, const api::Node& after) const {
+    bool more = amount(after, kPods) > amount(before, kPods);
+    each(pod, [&](ResourceId id, std::int64_t) { more = more || amount(after, id) > amount(before, id); });
+    return more;
+  }
+  bool scaled_down(const PodInfo& pod, const Event& event) const {
+    Requests before = requests_of(*event.old_pod), after = requests_of(*event.new_pod);
+    bool less = false;
+    each(pod, [&](ResourceId id, std::int64_t) { less = less || before[id] > after[id]; });
+    return less;
+  }
+  Requests requests_of(const api::Pod& pod) const {
+    // The event's objects outlive the call: no ownership is needed.
+    return make_pod_info({std::shared_ptr<const api::Pod>(), &pod}, context_.nodes.resources()).requests;
+  }
+  template <class F>
+  static void each(const PodInfo& pod, F&& f) {
+    if (pod.requests.cpu > 0) f(kCpu, pod.requests.cpu);
+    if (pod.requests.memory > 0) f(kMemory, pod.requests.memory);
+    if (pod.requests.storage > 0) f(kStorage, pod.requests.storage);
+    for (const Amount& a : pod.requests.scalars) f(a.resource, a.amount);
+  }
+  std::int64_t amount(const api::Node& node, ResourceId id) const {
+    const api::Quantity* q = node.status.allocatable.find(context_.nodes.resources().name(id));
+    return q == nullptr ? 0 : id == kCpu ? q->milli_value() : q->value();
+  }
+
+  PluginContext context_;
+  NodeResourcesFitArgs args_;
+  ResourceScorer scorer_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
+  return std::unique_ptr<Plugin>(
+      std::make_unique<NodeResourcesFit>(*static_cast<const NodeResourcesFitArgs*>(args.get()), context));
+}
+
+}  // namespace koord::scheduler::node_resources_fit

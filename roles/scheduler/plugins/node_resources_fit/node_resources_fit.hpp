@@ -1,0 +1,40 @@
+// NodeResourcesFit: the node has room for what the pod asks; scores nodes by how full they are.
+#pragma once
+
+#include "framework/resource_args.hpp"
+#include "koord/api/box.hpp"
+
+namespace koord::scheduler::node_resources_fit {
+
+struct ShapePoint {
+  std::int32_t utilization = 0;
+  std::int32_t score = 0;  // 0..10
+};
+struct RequestedToCapacityRatio {
+  std::vector<ShapePoint> shape;
+};
+struct ScoringStrategy {
+  std::string type;  // LeastAllocated, MostAllocated, RequestedToCapacityRatio
+  std::vector<ResourceSpec> resources;
+  api::Box<RequestedToCapacityRatio> requested_to_capacity_ratio;
+};
+struct NodeResourcesFitArgs {
+  std::vector<std::string> ignored_resources;
+  std::vector<std::string> ignored_resource_groups;
+  api::Box<ScoringStrategy> scoring_strategy;
+
+  void set_defaults();
+  void validate(const std::string& path, FieldErrors& errors) const;
+};
+
+extern const ArgsType kArgs;
+Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context);
+
+}  // namespace koord::scheduler::node_resources_fit
+
+namespace koord::api {
+KOORD_API_SCHEMA(koord::scheduler::node_resources_fit::ShapePoint);
+KOORD_API_SCHEMA(koord::scheduler::node_resources_fit::RequestedToCapacityRatio);
+KOORD_API_SCHEMA(koord::scheduler::node_resources_fit::ScoringStrategy);
+KOORD_API_SCHEMA(koord::scheduler::node_resources_fit::NodeResourcesFitArgs);
+}  // namespace koord::api

@@ -1,0 +1,86 @@
+// TaintToleration: see taint_toleration.hpp.
+#include "plugins/taint_toleration/taint_toleration.hpp"
+
+#include <algorithm>
+
+#include "framework/tolerations.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+
+namespace koord::scheduler::taint_toleration {
+
+namespace {
+
+struct State final : PodState {
+  std::shared_ptr<const api::Pod> pod;
+  std::vector<api::Toleration> soft;  // those that can tolerate PreferNoSchedule
+};
+
+bool untolerated(const api::Node& node, const api::Pod& pod) {
+  return std::any_of(node.spec.taints.begin(), node.spec.taints.end(), [&](const api::Taint& t) {
+    return (t.effect == "NoSchedule" || t.effect == "NoExecute") && !tolerated(pod.spec.tolerations, t);
+  });
+}
+
+class TaintToleration final : public Plugin, public NodeFilterPlugin, public ScorePlugin, public EventPlugin {
+ public:
+  explicit TaintToleration(const PluginContext& context)
+      : rejected_(context.verdicts.intern({context.index, true, {"node(s) had untolerated taint(s)"}})) {}
+  std::string_view name() const override { return "TaintToleration"; }
+  bool sign(const PodInfo& pod, Signature& signature) const override {
+    sign_tolerations(*pod.pod, signature);
+    return true;
+  }
+
+  Depends filter_depends() const override { return Depends::node; }
+  FilterPlugin::Prepared prepare_filter(const PodInfo& pod) override {
+    auto state = std::make_unique<State>();
+    state->pod = pod.pod;
+    FilterPlugin::Prepared prepared;
+    prepared.state = std::move(state);
+    return prepared;
+  }
+  VerdictId filter_node(PodState* state, const NodeTable& nodes, Row row) const override {
+    return untolerated(*nodes.node(row), *static_cast<State*>(state)->pod) ? rejected_ : kPass;
+  }
+
+  Depends score_depends() const override { return Depends::node; }
+  Normalize normalize() const override { return Normalize::to_worst; }
+  ScorePlugin::Prepared prepare_score(const PodInfo& pod) override {
+    auto state = std::make_unique<State>();
+    for (const api::Toleration& t : pod.pod->spec.tolerations)
+      if (t.effect.empty() || t.effect == "PreferNoSchedule") state->soft.push_back(t);
+    return {std::move(state), false};
+  }
+  void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
+             std::span<std::int32_t> out) const override {
+    const auto& soft = static_cast<State*>(state)->soft;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& taints = nodes.node(rows[i])->spec.taints;
+      out[i] =
+          static_cast<std::int32_t>(std::count_if(taints.begin(), taints.end(), [&](const api::Taint& t) {
+            return t.effect == "PreferNoSchedule" && !tolerated(soft, t);
+          }));
+    }
+  }
+
+  EventMask events() const override {
+    return events_of(EventKind::node_add, EventKind::node_taint, EventKind::own_pod_toleration);
+  }
+  bool worth_retrying(const PodInfo& pod, const Event& event) const override {
+    if (event.kind == EventKind::own_pod_toleration) return true;
+    return (event.old_node == nullptr || untolerated(*event.old_node, *pod.pod)) &&
+           !untolerated(*event.new_node, *pod.pod);
+  }
+
+ private:
+  VerdictId rejected_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
+  return make_plain<TaintToleration>(args, context);
+}
+
+}  // namespace koord::scheduler::taint_toleration

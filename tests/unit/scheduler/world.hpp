@@ -1,0 +1,88 @@
+// A small world for scheduler tests: an engine with the default profile, and objects made in a line.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/config.hpp"
+#include "framework/engine.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+#include "koord/base/manual_clock.hpp"
+#include "plugins.hpp"
+
+namespace koord::scheduler::test {
+
+using NodeEdit = std::function<void(api::Node&)>;
+using PodEdit = std::function<void(api::Pod&)>;
+
+inline std::shared_ptr<const api::Node> make_node(std::string name, std::string_view cpu = "4",
+                                                  std::string_view memory = "8Gi",
+                                                  const NodeEdit& edit = {}) {
+  auto node = std::make_shared<api::Node>();
+  node->metadata.name = name;
+  node->metadata.labels["kubernetes.io/hostname"] = name;
+  node->status.allocatable = {{"cpu", api::Quantity::must(cpu)},
+                              {"memory", api::Quantity::must(memory)},
+                              {"pods", api::Quantity::must("110")}};
+  if (edit) edit(*node);
+  return node;
+}
+
+inline std::shared_ptr<const api::Pod> make_pod(std::string name, std::string_view cpu = "100m",
+                                                std::string_view memory = "128Mi", const PodEdit& edit = {}) {
+  auto pod = std::make_shared<api::Pod>();
+  pod->metadata.name = name;
+  pod->metadata.namespace_ = "default";
+  pod->metadata.uid = "uid-" + name;
+  pod->spec.scheduler_name = "default-scheduler";
+  api::Container& c = pod->spec.containers.emplace_back();
+  if (!cpu.empty()) c.resources.requests["cpu"] = api::Quantity::must(cpu);
+  if (!memory.empty()) c.resources.requests["memory"] = api::Quantity::must(memory);
+  if (edit) edit(*pod);
+  return pod;
+}
+
+inline std::shared_ptr<const api::Pod> changed(const std::shared_ptr<const api::Pod>& pod,
+                                               const PodEdit& edit) {
+  auto copy = std::make_shared<api::Pod>(*pod);
+  edit(*copy);
+  return copy;
+}
+
+struct World {
+  explicit World(KubeSchedulerConfiguration config = {}, std::uint64_t seed = 1)
+      : engine(clock, {.queue = {}, .seed = seed}) {
+    auto done = complete(config, plugin_table());
+    if (!done) throw std::runtime_error(done.error().message());
+    std::vector<std::string> missing;
+    std::vector<Profile> profiles;
+    for (const ProfileConfig& p : config.profiles) {
+      auto profile = build_profile(
+          p, config.percentage_of_nodes_to_score, plugin_table(),
+          [](void* e, PluginIndex i) { return static_cast<Engine*>(e)->context(i); }, &engine, missing);
+      if (!profile) throw std::runtime_error(profile.error().message());
+      profiles.push_back(std::move(*profile));
+    }
+    engine.set_profiles(std::move(profiles));
+    clock.advance(std::chrono::seconds(100));
+  }
+
+  std::vector<Decision> run(std::size_t max = SIZE_MAX) {
+    std::vector<Decision> out;
+    engine.schedule(max, out);
+    return out;
+  }
+  /// The only decision there is to make now.
+  Decision one() {
+    auto out = run();
+    if (out.size() != 1) throw std::runtime_error(std::to_string(out.size()) + " decisions");
+    return out[0];
+  }
+
+  ManualClock clock;
+  Engine engine;
+};
+
+}  // namespace koord::scheduler::test
