@@ -1,0 +1,23 @@
+// Quantity: what parses prints, parses again to the same number, and its canonical form is stable.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "koord/api/quantity.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using koord::api::Quantity;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto first = Quantity::parse(text);
+  if (!first) return 0;
+  const std::string printed = first->to_string();
+  const auto second = Quantity::parse(printed);
+  if (!second || *second != *first) std::abort();
+  const Quantity copy = *first + Quantity();  // forgets the text that was read
+  const std::string canonical = copy.to_string();
+  const auto third = Quantity::parse(canonical);
+  if (!third || third->to_string() != canonical || *third != copy) std::abort();
+  if ((*first - *first).sign() != 0) std::abort();
+  return 0;
+}
