@@ -1,8 +1,6 @@
 // Event: a flag that coroutines can wait for.
 #pragma once
 
-#include <list>
-
 #include "koord/async/suspension.hpp"
 
 namespace koord {
@@ -22,7 +20,7 @@ class Event {
   Task<Result<>> wait();
 
  private:
-  std::list<Suspension*> waiters_;
+  Waiter::List waiters_;
   bool set_ = false;
 };
 

@@ -18,12 +18,14 @@ template <class T = void>
 using Task = asio::awaitable<T>;
 
 /// `co_await begin_cleanup();` forgets the polite cancellation, so that a task which saw
-/// Error(Code::cancelled) may await its last writes. Only the end of the grace stops it then.
+/// Error(Code::cancelled) may await its last writes. Only the end of the grace stops it then; nothing
+/// throws before, so the task must return by itself. with_cleanup() is the safer form.
 inline auto begin_cleanup() {
   return asio::this_coro::reset_cancellation_state(asio::enable_terminal_cancellation());
 }
 
-/// Runs `body`, then `cleanup` as after begin_cleanup(), also when body was cancelled; the result is body's.
+/// Runs `body`, then `cleanup` as after begin_cleanup(), also when body failed or was cancelled. The result
+/// is body's; after a cancellation operation_aborted is thrown when cleanup is done, so loops around it end.
 Task<Result<>> with_cleanup(Task<Result<>> body, Task<> cleanup);
 
 }  // namespace koord

@@ -33,7 +33,7 @@ class TaskGroup {
   void spawn(std::string name, Task<Result<>> task);
 
   /// Asks every task to stop (see Task), waits up to `grace` of the clock, then terminates what is
-  /// left and waits for it. Never fails; may be called again. A task of the group must not call it.
+  /// left and waits for it. Not to be cancelled itself; may be called again; never from a task of the group.
   Task<> stop(Clock& clock, nanoseconds grace);
 
   /// Waits until no task is left, without asking any to stop; Error(Code::cancelled) if cancelled.
@@ -49,13 +49,14 @@ class TaskGroup {
     asio::cancellation_signal signal;
   };
   using Handle = std::list<Entry>::iterator;
+  void start(std::string name, Task<Result<>> task);
   void finished(Handle entry, std::exception_ptr thrown, const Result<>& result);
   void emit(asio::cancellation_type type);
 
   asio::any_io_executor executor_;
   OnFailure on_failure_;
   std::list<Entry> entries_;
-  std::list<Suspension*> joiners_;
+  Waiter::List joiners_;
   bool stopping_ = false;
 };
 
