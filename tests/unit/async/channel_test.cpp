@@ -8,7 +8,7 @@
 
 #include "koord/async/offload.hpp"
 #include "koord/async/task_group.hpp"
-#include "tests/support/run_task.hpp"
+#include "support/run_task.hpp"
 
 using namespace koord;
 using namespace std::chrono_literals;

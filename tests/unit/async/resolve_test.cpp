@@ -11,7 +11,7 @@
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/async/timer.hpp"
-#include "tests/support/run_task.hpp"
+#include "support/run_task.hpp"
 
 using namespace koord;
 using namespace std::chrono_literals;

@@ -7,7 +7,7 @@
 #include "koord/async/event.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
-#include "tests/support/run_task.hpp"
+#include "support/run_task.hpp"
 
 using namespace koord;
 using namespace std::chrono_literals;
