@@ -1,0 +1,243 @@
+// Nodes, namespaces, priority classes, leases, events, and small kinds: defaults and validation.
+#include <fmt/format.h>
+
+#include "sandbox/admission/metadata.hpp"
+#include "sandbox/admission/rules.hpp"
+
+namespace koord::sandbox {
+namespace {
+
+// ---- Node
+void node_create(Json&, Admission&) {}  // a node brings its status along
+
+void node_defaults(Json& node, JsonAlloc& alloc) {
+  object_at(node, "spec", alloc);
+  Json& status = object_at(node, "status", alloc);
+  if (const Json* capacity = find(status, "capacity"); capacity && !find(status, "allocatable"))
+    set(status, "allocatable", clone(*capacity, alloc), alloc);
+  if (Json* taints = find(node, "spec", "taints"); taints && taints->IsArray() && taints->Empty())
+    remove(*find(node, "spec"), "taints");
+}
+
+void node_validate(const Json& node, const Json* old, Admission&, FieldErrors& errors) {
+  const Json* taints = find(node, "spec", "taints");
+  for (rapidjson::SizeType i = 0; taints && taints->IsArray() && i < taints->Size(); ++i) {
+    const Json& taint = (*taints)[i];
+    std::string path = fmt::format("metadata.taints[{}]", i);
+    std::string_view key = text_at(taint, "key"), effect = text_at(taint, "effect");
+    if (std::string why = check_qualified_name(key); !why.empty()) errors.invalid(path + ".key", key, why);
+    if (std::string_view why = check_label_value(text_at(taint, "value")); !why.empty())
+      errors.invalid(path + ".value", text_at(taint, "value"), why);
+    if (effect.empty())
+      errors.required(path + ".effect");
+    else if (effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute")
+      errors.unsupported(path + ".effect", effect, {"NoSchedule", "PreferNoSchedule", "NoExecute"});
+    for (rapidjson::SizeType j = 0; j < i; ++j)
+      if (text_at((*taints)[j], "key") == key && text_at((*taints)[j], "effect") == effect)
+        errors.duplicate(path, write_json(taint));
+  }
+  if (!old) return;
+  std::string_view before = text_at(*old, "spec", "providerID"), after = text_at(node, "spec", "providerID");
+  if (!before.empty() && before != after)
+    errors.forbidden("spec.providerID", "node updates may not change providerID except from \"\" to valid");
+}
+
+FieldValues node_fields(const Json& node) {
+  return {{"spec.unschedulable", true_at(node, "spec", "unschedulable") ? "true" : "false"}};
+}
+
+// ---- Namespace
+void namespace_create(Json& space, Admission& admission) {
+  JsonAlloc& alloc = admission.alloc;
+  Json& finalizers = array_at(object_at(space, "spec", alloc), "finalizers", alloc);
+  if (finalizers.Empty()) finalizers.PushBack(make_const("kubernetes"), alloc);
+  Json status(rapidjson::kObjectType);
+  set(status, "phase", make_const("Active"), alloc);
+  set(space, "status", std::move(status), alloc);
+}
+
+void namespace_defaults(Json& space, JsonAlloc& alloc) {
+  Json& meta = object_at(space, "metadata", alloc);
+  set_text(object_at(meta, "labels", alloc), "kubernetes.io/metadata.name", text_at(meta, "name"), alloc);
+}
+
+FieldValues namespace_fields(const Json& space) {
+  return {{"status.phase", std::string(text_at(space, "status", "phase"))}};
+}
+
+// ---- PriorityClass
+void priority_defaults(Json& object, JsonAlloc& alloc) {
+  default_text(object, "preemptionPolicy", "PreemptLowerPriority", alloc);
+}
+
+void priority_validate(const Json& object, const Json* old, Admission&, FieldErrors& errors) {
+  std::string_view name = text_at(object, "metadata", "name");
+  auto value = int_at(object, "value").value_or(0);
+  if (name.starts_with("system-")) {
+    if (name != "system-cluster-critical" && name != "system-node-critical")
+      errors.forbidden(
+          "metadata.name",
+          fmt::format("priority class names with '{}' prefix are reserved for system use only. error: {}",
+                      "system-", fmt::format("{} is not a known system priority class", name)));
+  } else if (value > 1'000'000'000) {
+    errors.forbidden("value", "maximum allowed value of a user defined priority is 1000000000");
+  }
+  std::string_view policy = text_at(object, "preemptionPolicy");
+  if (policy != "Never" && policy != "PreemptLowerPriority")
+    errors.unsupported("preemptionPolicy", policy, {"Never", "PreemptLowerPriority"});
+  if (!old) return;
+  if (int_at(*old, "value").value_or(0) != value)
+    errors.forbidden("value", "may not be changed in an update.");
+  if (text_at(*old, "preemptionPolicy") != policy)
+    errors.invalid("preemptionPolicy", policy, "field is immutable");
+}
+
+// Only a global default has a field: admission finds it without parsing.
+FieldValues priority_fields(const Json& object) {
+  if (!true_at(object, "globalDefault")) return {};
+  return {{"value", std::to_string(int_at(object, "value").value_or(0))}};
+}
+
+// ---- Lease
+void lease_validate(const Json& lease, const Json*, Admission&, FieldErrors& errors) {
+  for (const char* field : {"leaseDurationSeconds", "leaseTransitions"}) {
+    auto value = int_at(lease, "spec", field);
+    bool positive = std::string_view(field) == "leaseDurationSeconds";
+    if (value && (positive ? *value <= 0 : *value < 0))
+      errors.invalid_raw(fmt::format("spec.{}", field), std::to_string(*value),
+                         positive ? "must be greater than 0" : "must be greater than or equal to 0");
+  }
+}
+
+// ---- Event
+void event_validate(const Json& event, const Json*, Admission&, FieldErrors& errors) {
+  std::string_view ns = text_at(event, "metadata", "namespace"),
+                   about = text_at(event, "involvedObject", "namespace");
+  if (about.empty()
+          ? ns != "default" && ns != "kube-system" && !text_at(event, "involvedObject", "kind").empty() &&
+                text_at(event, "involvedObject", "kind") != "Node"
+          : ns != about)
+    errors.invalid("involvedObject.namespace", about, "does not match event.namespace");
+}
+
+FieldValues event_fields(const Json& event) {
+  FieldValues values;
+  auto add = [&](std::string_view name, std::string_view value) {
+    if (!value.empty()) values.emplace_back(name, value);
+  };
+  add("involvedObject.kind", text_at(event, "involvedObject", "kind"));
+  add("involvedObject.namespace", text_at(event, "involvedObject", "namespace"));
+  add("involvedObject.name", text_at(event, "involvedObject", "name"));
+  add("involvedObject.uid", text_at(event, "involvedObject", "uid"));
+  add("involvedObject.apiVersion", text_at(event, "involvedObject", "apiVersion"));
+  add("involvedObject.resourceVersion", text_at(event, "involvedObject", "resourceVersion"));
+  add("involvedObject.fieldPath", text_at(event, "involvedObject", "fieldPath"));
+  add("reason", text_at(event, "reason"));
+  std::string_view reporter = text_at(event, "reportingComponent");
+  add("reportingComponent", reporter);
+  std::string_view source = text_at(event, "source", "component");
+  add("source", source.empty() ? reporter : source);
+  add("type", text_at(event, "type"));
+  return values;
+}
+
+// ---- Secret, ConfigMap
+std::string base64(std::string_view data) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < data.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t j = 0; j < 3; ++j)
+      bits = bits << 8 | (i + j < data.size() ? static_cast<unsigned char>(data[i + j]) : 0);
+    for (std::size_t j = 0; j < 4; ++j)
+      out += i + j <= data.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
+  }
+  return out;
+}
+
+void secret_defaults(Json& secret, JsonAlloc& alloc) {
+  default_text(secret, "type", "Opaque", alloc);
+  const Json* plain = find(secret, "stringData");
+  if (!plain || !plain->IsObject()) return;
+  Json copy = clone(*plain, alloc);
+  Json& data = object_at(secret, "data", alloc);
+  for (const auto& entry : copy.GetObject())
+    if (entry.value.IsString()) set_text(data, view(entry.name), base64(view(entry.value)), alloc);
+  remove(secret, "stringData");
+}
+
+void data_validate(const Json& object, const Json* old, Admission&, FieldErrors& errors) {
+  constexpr std::size_t kMax = 1024 * 1024;
+  std::size_t total = 0;
+  for (const char* part : {"data", "binaryData"})
+    if (const Json* data = find(object, part); data && data->IsObject())
+      for (const auto& entry : data->GetObject())
+        total += entry.value.IsString() ? entry.value.GetStringLength() : 0;
+  if (total > kMax) errors.too_long("data", kMax);
+  if (old && true_at(*old, "immutable") && !same(find(object, "data"), find(*old, "data")))
+    errors.forbidden("data", "field is immutable when `immutable` is set");
+}
+
+FieldValues secret_fields(const Json& secret) { return {{"type", std::string(text_at(secret, "type"))}}; }
+
+// ---- Service
+void service_defaults(Json& service, JsonAlloc& alloc) {
+  Json* spec = find(service, "spec");
+  if (!spec || !spec->IsObject()) return;
+  default_text(*spec, "type", "ClusterIP", alloc);
+  default_text(*spec, "sessionAffinity", "None", alloc);
+  default_text(*spec, "internalTrafficPolicy", "Cluster", alloc);
+  default_text(*spec, "ipFamilyPolicy", "SingleStack", alloc);
+  if (Json* ports = find(*spec, "ports"); ports && ports->IsArray())
+    for (auto& port : ports->GetArray()) {
+      default_text(port, "protocol", "TCP", alloc);
+      if (const Json* number = find(port, "port"))
+        set_default(port, "targetPort", clone(*number, alloc), alloc);
+    }
+  if (!text_at(*spec, "clusterIP").empty() || text_at(*spec, "type") == "ExternalName") return;
+  // Nothing is routed to it: the name decides, so that an update finds the same.
+  std::size_t hash = std::hash<std::string_view>()(text_at(service, "metadata", "uid"));
+  std::string address = fmt::format("10.96.{}.{}", hash >> 8 & 255, 1 + hash % 254);
+  set_text(*spec, "clusterIP", address, alloc);
+  Json& list = array_at(*spec, "clusterIPs", alloc);
+  list.Clear();
+  list.PushBack(make_text(address, alloc), alloc);
+}
+
+}  // namespace
+
+KindRules node_rules() { return {node_create, node_defaults, nullptr, node_validate, node_fields}; }
+KindRules namespace_rules() {
+  return {namespace_create, namespace_defaults, nullptr, nullptr, namespace_fields};
+}
+KindRules priority_class_rules() {
+  return {nullptr, priority_defaults, nullptr, priority_validate, priority_fields};
+}
+KindRules lease_rules() { return {nullptr, nullptr, nullptr, lease_validate, nullptr}; }
+KindRules event_rules() { return {nullptr, nullptr, nullptr, event_validate, event_fields}; }
+
+KindRules builtin_rules(std::string_view group, std::string_view resource) {
+  struct Row {
+    std::string_view resource;
+    KindRules rules;
+  };
+  static const Row kRows[] = {
+      {"pods", pod_rules()},
+      {"nodes", node_rules()},
+      {"namespaces", namespace_rules()},
+      {"events", event_rules()},
+      {"leases", lease_rules()},
+      {"priorityclasses", priority_class_rules()},
+      {"deployments", deployment_rules()},
+      {"replicasets", replica_set_rules()},
+      {"secrets", {nullptr, secret_defaults, nullptr, data_validate, secret_fields}},
+      {"configmaps", {nullptr, nullptr, nullptr, data_validate, nullptr}},
+      {"services", {nullptr, service_defaults, nullptr, nullptr, nullptr}},
+  };
+  for (const Row& row : kRows)
+    if (row.resource == resource) return row.rules;
+  (void)group;
+  return {};
+}
+
+}  // namespace koord::sandbox

@@ -1,0 +1,27 @@
+// The rules of the built-in kinds: Kubernetes' defaults, admission and validation that koord's users meet.
+#pragma once
+
+#include "sandbox/kinds/kind.hpp"
+
+namespace koord::sandbox {
+
+/// Empty rules for kinds that need none.
+KindRules builtin_rules(std::string_view group, std::string_view resource);
+
+KindRules pod_rules();
+KindRules node_rules();
+KindRules namespace_rules();
+KindRules event_rules();
+KindRules lease_rules();
+KindRules priority_class_rules();
+KindRules deployment_rules();
+KindRules replica_set_rules();
+
+/// Defaults of a pod's spec, also inside of a template.
+void default_pod_spec(Json& spec, JsonAlloc& alloc);
+/// Required fields and values of a pod's spec. `path` is "spec" or "spec.template.spec".
+void validate_pod_spec(const Json& spec, std::string_view path, FieldErrors& errors);
+/// Guaranteed, Burstable or BestEffort.
+std::string_view qos_class(const Json& spec);
+
+}  // namespace koord::sandbox

@@ -1,0 +1,101 @@
+// Api: the Kubernetes API as a function from request to answer; sockets and TLS are elsewhere.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "koord/runtime/http_message.hpp"
+#include "sandbox/api/request.hpp"
+#include "sandbox/api/verbs.hpp"
+#include "sandbox/select/selection.hpp"
+#include "sandbox/store/watch.hpp"
+
+namespace koord::sandbox {
+
+/// An answer; if `watch` is set, it is the body.
+struct Reply {
+  runtime::HttpResponse http;
+  std::unique_ptr<Watch> watch;
+};
+
+/// One thread. The store must have its namespaces (see add_initial_objects).
+class Api {
+ public:
+  struct Options {
+    std::string token;                    // empty: everyone is admitted
+    std::string address = "127.0.0.1:0";  // for discovery
+  };
+  Api(Verbs& verbs, Options options);
+
+  Reply handle(const runtime::HttpRequest& request);
+
+  /// Asked before each request (tests): an answer given here is the request's. Empty: none.
+  void set_interceptor(std::function<std::optional<Reply>(const runtime::HttpRequest&)> interceptor) {
+    interceptor_ = std::move(interceptor);
+  }
+  Verbs& verbs() { return verbs_; }
+  std::uint64_t requests() const { return requests_; }
+
+ private:
+  struct Call {
+    const runtime::HttpRequest& request;
+    Route route;
+    std::shared_ptr<const Kind> kind;
+    View view;
+  };
+  using Answer = Outcome<Reply>;
+
+  Answer dispatch(const runtime::HttpRequest& request);
+  std::optional<Reply> fixed_path(const runtime::HttpRequest& request, View view);
+  Answer on_resource(Call& call);
+  Answer on_subresource(Call& call);
+  // reads.cpp
+  Answer get(Call& call);
+  Answer list(Call& call);
+  Answer watch(Call& call);
+  Outcome<std::vector<ObjectPtr>> select_objects(const Call& call, const Selection& selection,
+                                                 std::uint64_t& version);
+  // writes.cpp
+  Answer create(Call& call);
+  Answer update(Call& call);
+  Answer patch(Call& call);
+  Answer remove(Call& call);
+  Answer remove_collection(Call& call);
+  Outcome<DeleteOptions> delete_options(const runtime::HttpRequest& request);
+  Answer bind(Call& call);
+  Answer evict(Call& call);
+  Answer scale(Call& call);
+  Answer review(Call& call);
+
+  /// The body as a document.
+  Outcome<void> read_body(const runtime::HttpRequest& request, JsonDoc& doc);
+  Reply object_reply(const Call& call, const ObjectPtr& object, unsigned status) const;
+  Reply list_reply(const Call& call, const std::vector<ObjectPtr>& objects, std::uint64_t version,
+                   const std::string& next, std::optional<std::uint64_t> remaining) const;
+
+  /// What is left of a list that is read in pages, as it was at its first page.
+  struct Pages {
+    std::uint64_t id, version;
+    std::vector<ObjectPtr> objects;
+  };
+
+  Verbs& verbs_;
+  Options options_;
+  std::function<std::optional<Reply>(const runtime::HttpRequest&)> interceptor_;
+  std::deque<Pages> pages_;
+  std::uint64_t next_pages_ = 1;
+  std::uint64_t requests_ = 0;
+};
+
+Reply json_reply(unsigned status, std::string body);
+Reply failure_reply(const Failure& failure);
+/// The object as requests for this kind see it (another group's or version's form).
+Bytes show(const Kind& kind, const ObjectPtr& object);
+
+/// Namespaces and priority classes that a new cluster has.
+void add_initial_objects(Verbs& verbs);
+
+}  // namespace koord::sandbox

@@ -1,0 +1,11 @@
+// PodDisruptionBudgets: whether one more pod may be evicted now.
+#pragma once
+
+#include "sandbox/api/verbs.hpp"
+
+namespace koord::sandbox {
+
+/// 429 with Kubernetes' message if a budget forbids it; counts the disruption in the budget's status else.
+Outcome<void> check_disruption(Verbs& verbs, const Object& pod);
+
+}  // namespace koord::sandbox

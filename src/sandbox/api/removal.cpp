@@ -1,0 +1,173 @@
+// Deletion with grace periods and finalizers, binding, eviction.
+#include <fmt/format.h>
+
+#include "koord/api/time.hpp"
+#include "sandbox/api/disruption.hpp"
+#include "sandbox/api/verbs.hpp"
+
+namespace koord::sandbox {
+namespace {
+
+// How long a pod may take to end; other kinds end at once.
+std::int64_t grace_of(const Kind& kind, const Json& doc, const DeleteOptions& options) {
+  if (kind.resource != "pods" || !kind.group.empty()) return 0;
+  std::string_view phase = text_at(doc, "status", "phase");
+  if (text_at(doc, "spec", "nodeName").empty() || phase == "Succeeded" || phase == "Failed") return 0;
+  if (options.grace_seconds) return std::max<std::int64_t>(*options.grace_seconds, 0);
+  return int_at(doc, "spec", "terminationGracePeriodSeconds").value_or(30);
+}
+
+void add_finalizer(Json& meta, std::string_view name, JsonAlloc& alloc) {
+  Json& list = array_at(meta, "finalizers", alloc);
+  for (const auto& entry : list.GetArray())
+    if (entry.IsString() && view(entry) == name) return;
+  list.PushBack(make_text(name, alloc), alloc);
+}
+
+}  // namespace
+
+Outcome<Deleted> Verbs::remove(const Kind& kind, std::string_view ns, std::string_view name,
+                               const DeleteOptions& options) {
+  ObjectPtr old = kind.objects->get(ns, name);
+  if (!old) {
+    KOORD_PASS(check_namespace(kind, ns));
+    return not_found(kind.named(), name);
+  }
+  if (!options.uid.empty() && options.uid != old->uid)
+    return conflict(kind.named(), name,
+                    fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                                options.uid, old->uid));
+  if (!options.resource_version.empty() && options.resource_version != std::to_string(old->rv))
+    return conflict(
+        kind.named(), name,
+        fmt::format(
+            "Precondition failed: ResourceVersion in precondition: {}, ResourceVersion in object meta: {}",
+            options.resource_version, old->rv));
+  if (kind.resource == "namespaces" && (name == "default" || name == "kube-system" || name == "kube-public"))
+    return forbidden(kind.named(), name, "this namespace may not be deleted");
+  JsonDoc doc;
+  load(*old, doc);
+  JsonAlloc& alloc = doc.GetAllocator();
+  Json& meta = *find(doc, "metadata");
+  std::int64_t grace = grace_of(kind, doc, options);
+  bool orphan = options.propagation == "Orphan", foreground = options.propagation == "Foreground";
+  bool held = old->has_finalizers || orphan || foreground;
+  bool is_namespace = kind.resource == "namespaces" && kind.group.empty();
+  if (is_namespace) held = held || !is_empty(find(doc, "spec", "finalizers"));
+  if (old->deleting) {
+    std::int64_t left = int_at(meta, "deletionGracePeriodSeconds").value_or(0);
+    // A second deletion can only shorten the first.
+    if (held ? left <= grace : (left <= grace && left > 0 && grace > 0)) return Deleted{old, false};
+    if (is_namespace) return Deleted{old, false};
+  }
+  if (grace <= 0 && !held) {
+    if (options.dry_run) return Deleted{old, true};
+    kind.objects->erase(ns, name);
+    return Deleted{old, true};
+  }
+  if (orphan && !old->deleting) add_finalizer(meta, "orphan", alloc);
+  if (foreground && !old->deleting) add_finalizer(meta, "foregroundDeletion", alloc);
+  WallTime due = clock_.now() + std::chrono::seconds(grace);
+  set_text(meta, "deletionTimestamp", api::Time(due).to_string(), alloc);
+  set_int(meta, "deletionGracePeriodSeconds", grace, alloc);
+  if (auto generation = int_at(meta, "generation"); generation && !old->deleting)
+    set_int(meta, "generation", *generation + 1, alloc);
+  if (is_namespace) set_text(object_at(doc, "status", alloc), "phase", "Terminating", alloc);
+  WriteOptions write;
+  write.dry_run = options.dry_run;
+  auto written = commit(kind, doc, write);
+  if (!written) return std::move(written).error();
+  return Deleted{*written, false};
+}
+
+Outcome<void> Verbs::bind(std::string_view ns, std::string_view name, const Json& binding, bool dry_run) {
+  const Kind& pods = registry_.get("", "pods");
+  std::string_view node = text_at(binding, "target", "name");
+  std::string_view target_kind = text_at(binding, "target", "kind");
+  FieldErrors errors;
+  if (!target_kind.empty() && target_kind != "Node")
+    errors.unsupported("target.kind", target_kind, {"Node", "<empty>"});
+  if (node.empty()) errors.required("target.name");
+  if (!errors.empty()) return errors.failure("", "Binding", name);
+  ObjectPtr pod = pods.objects->get(ns, name);
+  if (!pod) {
+    KOORD_PASS(check_namespace(pods, ns));
+    return not_found(pods.named(), name);
+  }
+  std::string_view uid = text_at(binding, "metadata", "uid");
+  if (!uid.empty() && uid != pod->uid)
+    return conflict(
+        {"", "pods/binding"}, name,
+        fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, pod->uid));
+  JsonDoc doc;
+  load(*pod, doc);
+  JsonAlloc& alloc = doc.GetAllocator();
+  Named what{"", "pods/binding"};
+  if (pod->deleting)
+    return conflict(what, name, fmt::format("pod {} is being deleted, cannot be assigned to a host", name));
+  if (std::string_view now = text_at(doc, "spec", "nodeName"); !now.empty())
+    return conflict(what, name, fmt::format("pod {} is already assigned to node \"{}\"", name, now));
+  if (!is_empty(find(doc, "spec", "schedulingGates")))
+    return conflict(what, name, fmt::format("pod {} has non-empty .spec.schedulingGates", name));
+  if (dry_run) return {};
+  set_text(object_at(doc, "spec", alloc), "nodeName", node, alloc);
+  for (const char* map : {"annotations", "labels"})
+    if (const Json* extra = find(binding, "metadata", map); extra && extra->IsObject())
+      for (const auto& entry : extra->GetObject())
+        set(object_at(*find(doc, "metadata"), map, alloc), view(entry.name), clone(entry.value, alloc),
+            alloc);
+  Json& conditions = array_at(object_at(doc, "status", alloc), "conditions", alloc);
+  Json* scheduled = nullptr;
+  for (auto& condition : conditions.GetArray())
+    if (text_at(condition, "type") == "PodScheduled") scheduled = &condition;
+  if (!scheduled) {
+    conditions.PushBack(Json(rapidjson::kObjectType), alloc);
+    scheduled = &conditions[conditions.Size() - 1];
+  }
+  scheduled->SetObject();
+  set(*scheduled, "type", make_const("PodScheduled"), alloc);
+  set(*scheduled, "status", make_const("True"), alloc);
+  set(*scheduled, "lastProbeTime", Json(), alloc);
+  set_text(*scheduled, "lastTransitionTime", now_text(), alloc);
+  if (auto generation = int_at(doc, "metadata", "generation"))
+    set_int(*scheduled, "observedGeneration", *generation, alloc);
+  auto written = commit(pods, doc, {});
+  if (!written) return std::move(written).error();
+  return {};
+}
+
+Outcome<void> Verbs::evict(std::string_view ns, std::string_view name, const DeleteOptions& options) {
+  const Kind& pods = registry_.get("", "pods");
+  ObjectPtr pod = pods.objects->get(ns, name);
+  if (!pod) {
+    KOORD_PASS(check_namespace(pods, ns));
+    return not_found(pods.named(), name);
+  }
+  JsonDoc doc;
+  load(*pod, doc);
+  std::string_view phase = text_at(doc, "status", "phase");
+  bool counts = !pod->deleting && phase != "Succeeded" && phase != "Failed" && phase != "Pending";
+  if (counts) KOORD_PASS(check_disruption(*this, *pod));
+  if (!options.dry_run && !pod->deleting)
+    write_trusted(pods, *pod, [&](JsonDoc& now) {
+      JsonAlloc& alloc = now.GetAllocator();
+      Json& conditions = array_at(object_at(now, "status", alloc), "conditions", alloc);
+      for (auto it = conditions.Begin(); it != conditions.End();)
+        it = text_at(*it, "type") == "DisruptionTarget" ? conditions.Erase(it) : it + 1;
+      Json condition(rapidjson::kObjectType);
+      set(condition, "type", make_const("DisruptionTarget"), alloc);
+      set(condition, "status", make_const("True"), alloc);
+      set(condition, "lastProbeTime", Json(), alloc);
+      set_text(condition, "lastTransitionTime", now_text(), alloc);
+      set(condition, "reason", make_const("EvictionByEvictionAPI"), alloc);
+      set(condition, "message", make_const("Eviction API: evicting"), alloc);
+      conditions.PushBack(condition, alloc);
+    });
+  DeleteOptions final_options = options;
+  final_options.resource_version.clear();
+  auto deleted = remove(pods, ns, name, final_options);
+  if (!deleted) return std::move(deleted).error();
+  return {};
+}
+
+}  // namespace koord::sandbox

@@ -1,0 +1,88 @@
+// Failure: a refusal as Kubernetes words it; becomes a meta/v1 Status on the wire.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace koord::sandbox {
+
+struct Cause {
+  std::string reason, message, field;
+};
+
+struct Failure {
+  int code = 500;
+  std::string reason;
+  std::string message;
+  std::string group, kind, name, uid;  // details: of what (kind is the resource for most reasons)
+  std::vector<Cause> causes;
+  int retry_after_seconds = 0;
+
+  /// The Status object as JSON.
+  std::string to_json() const;
+};
+
+[[noreturn]] void throw_exception_from_error(const Failure& failure, const boost::source_location& loc);
+
+/// A value or a refusal.
+template <class T = void>
+using Outcome = boost::system::result<T, Failure>;
+
+/// The group and the resource (or kind) that a message names: "pods", "deployments.apps".
+struct Named {
+  std::string_view group, resource;
+  std::string qualified() const;
+};
+
+Failure bad_request(std::string message);
+Failure not_found(Named what, std::string_view name);
+Failure already_exists(Named what, std::string_view name);
+Failure conflict(Named what, std::string_view name, std::string_view why);
+/// The object has been modified since it was read.
+Failure stale(Named what, std::string_view name);
+Failure forbidden(Named what, std::string_view name, std::string_view why);
+Failure method_not_allowed(Named what, std::string_view verb);
+Failure no_route();
+Failure unsupported_media(std::string_view got, std::string_view supported);
+Failure expired(std::string message);
+Failure gone(std::string message);
+Failure too_large(std::string message);
+Failure unprocessable(std::string message);
+Failure too_many_requests(std::string message, int retry_after_seconds);
+Failure internal_error(std::string message);
+Failure unauthorized();
+Failure resource_version_too_large(std::uint64_t asked, std::uint64_t current);
+
+/// Validation errors in Kubernetes' words, collected over an object.
+class FieldErrors {
+ public:
+  void required(std::string field, std::string_view detail = {});
+  /// `value` is quoted as a string.
+  void invalid(std::string field, std::string_view value, std::string_view detail);
+  /// `value` is shown as it is (numbers, JSON).
+  void invalid_raw(std::string field, std::string_view value, std::string_view detail);
+  void unsupported(std::string field, std::string_view value, const std::vector<std::string_view>& supported);
+  void forbidden(std::string field, std::string_view detail);
+  void duplicate(std::string field, std::string_view value);
+  void too_long(std::string field, std::size_t max);
+  /// The value has another JSON type than the field.
+  void wrong_type(std::string field, std::string_view value, std::string_view detail);
+  void not_found(std::string field, std::string_view value);
+
+  bool empty() const { return causes_.empty(); }
+  std::size_t size() const { return causes_.size(); }
+  /// 422: `Pod "web" is invalid: ...`; `kind` is qualified with its group.
+  Failure failure(std::string_view group, std::string_view kind, std::string_view name) const;
+
+ private:
+  void add(std::string_view reason, std::string field, std::string message);
+  std::vector<Cause> causes_;
+};
+
+#define KOORD_PASS(...) \
+  if (auto pass_outcome = (__VA_ARGS__); !pass_outcome) return std::move(pass_outcome).error()
+
+}  // namespace koord::sandbox

@@ -1,0 +1,81 @@
+// Collections and their histories.
+#include "sandbox/store/store.hpp"
+
+#include <algorithm>
+
+namespace koord::sandbox {
+
+ObjectPtr Collection::get(std::string_view ns, std::string_view name) const {
+  auto it = objects_.find(Object::make_key(ns, name));
+  return it == objects_.end() ? nullptr : it->second;
+}
+
+void Collection::put(ObjectPtr object) {
+  Change change;
+  change.rv = object->rv;
+  change.object = object;
+  auto [it, added] = objects_.try_emplace(object->key(), object);
+  if (!added) {
+    change.type = Change::Type::modified;
+    change.previous = std::exchange(it->second, std::move(object));
+  }
+  record(std::move(change));
+}
+
+void Collection::erase(std::string_view ns, std::string_view name) {
+  auto it = objects_.find(Object::make_key(ns, name));
+  if (it == objects_.end()) return;
+  Change change;
+  change.type = Change::Type::deleted;
+  change.rv = store_.next_version();
+  change.previous = it->second;
+  change.object = with_resource_version(*it->second, change.rv);
+  objects_.erase(it);
+  record(std::move(change));
+}
+
+void Collection::record(Change change) {
+  history_.push_back(std::move(change));
+  while (history_.size() > window_) {
+    forgotten_ = history_.front().rv;
+    history_.pop_front();
+    ++first_;
+  }
+  for (Listener* listener : listeners_) listener->on_news();
+  if (history_.empty()) return;
+  const Change latest = history_.back();
+  for (Observer* observer : store_.observers_) observer->on_change(*this, latest);
+}
+
+std::uint64_t Collection::change_after(std::uint64_t rv) const {
+  auto it = std::upper_bound(history_.begin(), history_.end(), rv,
+                             [](std::uint64_t version, const Change& change) { return version < change.rv; });
+  return first_ + static_cast<std::uint64_t>(it - history_.begin());
+}
+
+void Collection::compact() {
+  if (history_.empty()) return;
+  forgotten_ = history_.back().rv;
+  first_ += history_.size();
+  history_.clear();
+  for (Listener* listener : listeners_) listener->on_news();
+}
+
+void Collection::remove_listener(Listener& listener) { std::erase(listeners_, &listener); }
+
+Collection& Store::collection(const std::string& id) {
+  auto& slot = collections_[id];
+  // Leases change all the time: they must not push other histories, nor be kept for long.
+  if (!slot)
+    slot =
+        std::make_unique<Collection>(*this, id, id == "leases.coordination.k8s.io" ? lease_window_ : window_);
+  return *slot;
+}
+
+void Store::remove_observer(Observer& observer) { std::erase(observers_, &observer); }
+
+void Store::compact() {
+  for (auto& [id, collection] : collections_) collection->compact();
+}
+
+}  // namespace koord::sandbox
