@@ -204,14 +204,13 @@ struct TypeMaker<Box<V>> : OptionalMaker<V, Box<V>> {};
 ///   KOORD_FIELD(host_port, "hostPort").min(0).max(65535).doc("Port on the node.")
 struct Field {
   enum Flag : uint16_t {
-    kRequired = 1,       // must be present: strict decoding, manifests; always written
-    kAlways = 2,         // written even when empty
-    kImmutable = 4,      // never part of a diff
-    kAtomic = 8,         // list or map: replaced as a whole by patches
-    kSetList = 16,       // list of scalars: patches add and remove single elements
-    kInlined = 32,       // structure: its fields are those of the enclosing object
-    kPreserve = 64,      // undescribed fields are kept: x-kubernetes-preserve-unknown-fields
-    kReplaceKeys = 128,  // structure with a union: patches carry $retainKeys
+    kRequired = 1,   // must be present: strict decoding, manifests; always written
+    kAlways = 2,     // written even when empty
+    kImmutable = 4,  // never part of a diff
+    kAtomic = 8,     // list or map: replaced as a whole by patches
+    kSetList = 16,   // list of scalars: patches add and remove single elements
+    kInlined = 32,   // structure: its fields are those of the enclosing object
+    kPreserve = 64,  // undescribed fields are kept: x-kubernetes-preserve-unknown-fields
   };
 
   std::string_view wire = {};
@@ -242,7 +241,6 @@ struct Field {
   constexpr Field set_list() const { return with(kSetList); }
   constexpr Field inlined() const { return with(kInlined); }
   constexpr Field preserve_unknown() const { return with(kPreserve); }
-  constexpr Field retain_keys() const { return with(kReplaceKeys); }
   constexpr Field merge_key(std::string_view key) const {
     Field f = *this;
     f.merge_key_name = key;

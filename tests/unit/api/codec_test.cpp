@@ -1,0 +1,270 @@
+// The codec on whole objects: round trips, tolerance, errors with paths, strict decoding.
+#include "koord/api/codec.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <iterator>
+
+#include "koord/api/apps_v1.hpp"
+#include "koord/api/auth_v1.hpp"
+#include "koord/api/coordination_v1.hpp"
+#include "koord/api/core_misc.hpp"
+#include "koord/api/document.hpp"
+#include "koord/api/events_v1.hpp"
+#include "koord/api/node_slo.hpp"
+#include "koord/api/pod.hpp"
+#include "koord/api/slo_v1alpha1.hpp"
+
+using namespace koord;
+using namespace koord::api;
+
+namespace {
+
+std::string golden(const std::string& name) {
+  std::ifstream in(std::string(KOORD_GOLDEN) + "/api/" + name);
+  REQUIRE(in.good());
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+template <class T>
+std::string message(const Result<T>& result) {
+  return result ? "no error" : result.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("a pod survives a round trip") {
+  const std::string text = golden("pod.json");
+  const auto pod = decode<Pod>(text);
+  REQUIRE(message(pod) == "no error");
+  CHECK(pod->metadata.name == "web-7d4b9c6f5-x2x9z");
+  CHECK(pod->metadata.namespace_ == "shop");
+  CHECK(*pod->metadata.labels.find("app") == "web");
+  CHECK(controller_of(pod->metadata)->name == "web-7d4b9c6f5");
+  CHECK(pod->spec.priority == 9500);
+  CHECK(*pod->spec.containers[0].resources.requests.find("cpu") == Quantity::must("1.5"));
+  CHECK(pod->spec.affinity->node_affinity->required->node_selector_terms.size() == 1);
+  CHECK(pod->spec.affinity->pod_anti_affinity->preferred[0].pod_affinity_term.namespace_selector.has_value());
+  CHECK_FALSE(pod->spec.affinity->pod_affinity->required[0].namespace_selector.has_value());
+  CHECK(pod->spec.volumes[1].ephemeral->volume_claim_template.text ==
+        R"({"spec":{"resources":{"requests":{"storage":"1Gi"}}}})");
+  CHECK(pod->status.conditions[0].last_probe_time == Time());
+  CHECK(pod->status.container_statuses[0].last_state.terminated->exit_code == 137);
+
+  const std::string again = encode(*pod);
+  CHECK(decode<Pod>(again).value() == *pod);
+  auto expected = Document::parse(text);
+  expected->remove("/status/conditions/0/lastProbeTime");     // null is absent
+  expected->remove("/spec/ephemeralContainers/0/resources");  // and so is what is empty
+  CHECK(Document::parse(again)->to_json() == expected->to_json());
+}
+
+TEST_CASE("kinds are written, empty fields are not") {
+  CHECK(encode(Namespace()) == R"({"apiVersion":"v1","kind":"Namespace"})");
+  Binding binding;
+  binding.metadata.name = "p";
+  binding.target.kind = "Node";
+  binding.target.name = "n";
+  CHECK(
+      encode(binding) ==
+      R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}})");
+  Lease lease;
+  lease.spec.holder_identity = "me";
+  lease.spec.lease_transitions = 0;
+  lease.spec.renew_time = MicroTime::parse("2026-01-02T03:04:05.000006Z").value();
+  CHECK(
+      encode(lease) ==
+      R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","spec":{"holderIdentity":"me","renewTime":"2026-01-02T03:04:05.000006Z","leaseTransitions":0}})");
+  CHECK(encode(Event()) == R"({"apiVersion":"events.k8s.io/v1","kind":"Event","eventTime":null})");
+  SubjectAccessReview review;
+  review.spec.extra["scopes"].push_back("all");
+  CHECK(encode(review).find(R"("extra":{"scopes":["all"]})") != std::string::npos);
+  NodeSlo slo;
+  slo.spec.system_strategy.emplace();
+  slo.spec.resource_qos_strategy.ensure().ls_class.ensure().cpu_qos.ensure().qos.group_identity = 2;
+  CHECK(
+      encode(slo) ==
+      R"({"apiVersion":"slo.koordinator.sh/v1alpha1","kind":"NodeSLO","spec":{"resourceQOSStrategy":{"lsClass":{"cpuQOS":{"groupIdentity":2}}},"systemStrategy":{"totalNetworkBandwidth":"0"}}})");
+}
+
+TEST_CASE("decoding is tolerant") {
+  const auto pod =
+      decode<Pod>(R"({"kind":"Pod","frob":[{"a":[1,{}]}],"metadata":{"managedFields":[{"f":{}}],"name":"x",
+      "labels":null},"spec":{"priority":null,"affinity":null,"containers":[null,{"name":"c","env":[{"name":"A"}]}]}})");
+  REQUIRE(message(pod) == "no error");
+  CHECK(pod->metadata.name == "x");
+  CHECK_FALSE(pod->spec.priority);
+  CHECK_FALSE(pod->spec.affinity);
+  REQUIRE(pod->spec.containers.size() == 2);
+  CHECK(pod->spec.containers[1].name == "c");
+  CHECK(decode<Node>(R"({"status":{"capacity":{"cpu":4,"memory":"1Gi","x":0.5}}})")->status.capacity.size() ==
+        3);
+}
+
+TEST_CASE("values of a wrong type are named by their path") {
+  struct Case {
+    const char *text, *message;
+  };
+  const Case cases[] = {
+      {R"({"metadata":{"name":1}})", ".metadata.name: expected a string, got a number"},
+      {R"({"metadata":{"labels":{"a":{}}}})", ".metadata.labels[a]: expected a string, got an object"},
+      {R"({"metadata":{"labels":["a"]}})", ".metadata.labels: expected an object, got a list"},
+      {R"({"metadata":[]})", ".metadata: expected an object, got a list"},
+      {R"({"spec":{"containers":{}}})", ".spec.containers: expected a list, got an object"},
+      {R"({"spec":{"containers":[{},{"ports":[{},{"hostPort":"x"}]}]}})",
+       ".spec.containers[1].ports[1].hostPort: expected a number, got a string"},
+      {R"({"spec":{"priority":4294967296}})", ".spec.priority: 4294967296 does not fit 32 bits"},
+      {R"({"spec":{"priority":1.5}})", ".spec.priority: 1.5 is no integer"},
+      {R"({"spec":{"hostNetwork":"true"}})", ".spec.hostNetwork: expected true or false, got a string"},
+      {R"({"spec":{"overhead":{"cpu":true}}})",
+       ".spec.overhead[cpu]: expected a quantity, got true or false"},
+      {R"({"kind":"Node"})", ".kind: expected \"Pod\", got \"Node\""},
+      {R"([])", ".: expected an object, got a list"},
+      {R"("x")", ".: expected an object, got a string"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.text);
+    CHECK(message(decode<Pod>(c.text)) == c.message);
+  }
+  CHECK(message(decode<Pod>(R"({"spec":{"overhead":{"cpu":"1x"}}})")).starts_with(".spec.overhead[cpu]: "));
+  CHECK(message(decode<Pod>(R"({"metadata":{"creationTimestamp":"now"}})"))
+            .starts_with(".metadata.creationTimestamp: "));
+}
+
+TEST_CASE("text that is no JSON is an error") {
+  CHECK(message(decode<Pod>("{\"x\":" + std::string(400'000, '['))) ==
+        "JSON: line 1, column 1005 (byte 1004): nested deeper than 1000 levels");
+  std::string deep = R"({"metadata":)";
+  for (int i = 0; i < 400'000; ++i) deep += R"({"x":)";
+  CHECK(message(decode<Pod>(deep)).find("nested deeper") != std::string::npos);
+  CHECK(decode<Pod>("{\"metadata\":{\"name\":\"\xc3").has_error());
+  CHECK(decode<Pod>("{\"metadata\":{\"name\":\"\xc3\"}}").has_error());
+  CHECK(decode<Pod>("{\"frob\":\"\xff\"}").has_error());
+  CHECK(decode<Pod>("").has_error());
+  CHECK(decode<Pod>(R"({"metadata":{)").has_error());
+  CHECK(decode<Pod>("{} {}").has_error());
+}
+
+namespace {
+enum class Mode { none, soft, hard };
+struct Plugin {
+  std::string name;
+  int32_t weight = 0;
+  Mode mode = Mode::none;
+};
+struct Profile {
+  std::string name;
+  std::vector<Plugin> plugins;
+  StringMap options;
+};
+struct Config {
+  std::vector<Profile> profiles;
+  Duration period;
+  double ratio = 0;
+  std::optional<bool> debug;
+};
+constexpr std::string_view kNames[] = {"a", "b"};
+}  // namespace
+
+namespace koord::api {
+template <>
+struct EnumNames<Mode> {
+  static constexpr std::string_view values[] = {"None", "Soft", "Hard"};
+};
+template <>
+const Schema& schema<Plugin>() {
+  using T = Plugin;
+  static constexpr Field kRows[] = {KOORD_FIELD(name, "name").required().one_of(kNames),
+                                    KOORD_FIELD(weight, "weight").min(1).max(100).default_json("7"),
+                                    KOORD_FIELD(mode, "mode").default_json("\"Soft\"")};
+  static const Schema kSchema("Plugin", kRows, type_of<T>);
+  return kSchema;
+}
+template <>
+const Schema& schema<Profile>() {
+  using T = Profile;
+  static constexpr Field kRows[] = {KOORD_FIELD(name, "name"), KOORD_FIELD(plugins, "plugins"),
+                                    KOORD_FIELD(options, "options")};
+  static const Schema kSchema("Profile", kRows, type_of<T>);
+  return kSchema;
+}
+template <>
+const Schema& schema<Config>() {
+  using T = Config;
+  static constexpr Kind kKind = {.group = "test.koord", .version = "v1", .kind = "Config"};
+  static constexpr Field kRows[] = {KOORD_FIELD(profiles, "profiles").default_json(R"([{"name":"default"}])"),
+                                    KOORD_FIELD(period, "period").default_json("\"1m\""),
+                                    KOORD_FIELD(ratio, "ratio"),
+                                    KOORD_FIELD(debug, "debug").default_json("true")};
+  static const Schema kSchema("Config", kRows, type_of<T>, &kKind);
+  return kSchema;
+}
+}  // namespace koord::api
+
+TEST_CASE("strict decoding fills in defaults") {
+  const auto config = decode_strict<Config>(
+      R"({"apiVersion":"test.koord/v1","kind":"Config","profiles":[{"plugins":[{"name":"a"},{"name":"b","mode":"Hard","weight":100}]}]})");
+  REQUIRE(message(config) == "no error");
+  CHECK(config->period.value == std::chrono::minutes(1));
+  CHECK(config->debug == true);
+  CHECK(config->profiles[0].plugins[0].weight == 7);
+  CHECK(config->profiles[0].plugins[0].mode == Mode::soft);
+  CHECK(config->profiles[0].plugins[1].mode == Mode::hard);
+  CHECK(decode_strict<Config>("{}")->profiles[0].name == "default");
+  CHECK(encode(config->profiles[0].plugins[1]) == R"({"name":"b","weight":100,"mode":"Hard"})");
+}
+
+TEST_CASE("strict decoding names what is wrong") {
+  struct Case {
+    const char *text, *message;
+  };
+  const Case cases[] = {
+      {R"({"profiles":[{"plugin":[]}]})", ".profiles[0].plugin: unknown field"},
+      {R"({"profiles":[{"plugins":[{"name":"a","Weight":1}]}]})",
+       ".profiles[0].plugins[0].Weight: unknown field"},
+      {R"({"ratio":1,"ratio":2})", ".ratio: duplicate field"},
+      {R"({"profiles":[{"options":{"x":"1","x":"2"}}]})", ".profiles[0].options[x]: duplicate key"},
+      {R"({"profiles":[{"plugins":[{"weight":1}]}]})",
+       ".profiles[0].plugins[0].name: required field is missing"},
+      {R"({"profiles":[{"plugins":[{"name":"c"}]}]})", ".profiles[0].plugins[0].name: \"c\" is none of a, b"},
+      {R"({"profiles":[{"plugins":[{"name":"a","weight":0}]}]})",
+       ".profiles[0].plugins[0].weight: 0 is less than 1"},
+      {R"({"profiles":[{"plugins":[{"name":"a","weight":101}]}]})",
+       ".profiles[0].plugins[0].weight: 101 is more than 100"},
+      {R"({"profiles":[{"plugins":[{"name":"a","mode":"hard"}]}]})",
+       ".profiles[0].plugins[0].mode: \"hard\" is none of None, Soft, Hard"},
+      {R"({"profiles":{"a":1}})", ".profiles: expected a list, got an object"},
+      {R"({"period":60})", ".period: expected a duration such as \"5m\", got a number"},
+      {R"({"kind":"Other"})", ".kind: expected \"Config\", got \"Other\""},
+      {R"({"apiVersion":"v2"})", ".apiVersion: expected \"test.koord/v1\", got \"v2\""},
+      {R"({"metadata":{}})", ".metadata: unknown field"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.text);
+    const auto config = decode_strict<Config>(c.text);
+    CHECK(message(config) == c.message);
+    if (config.has_error()) CHECK(config.error().code() == Code::invalid);
+  }
+}
+
+TEST_CASE("defaults of an object that was made by hand") {
+  NodeSlo slo;
+  slo.spec.resource_qos_strategy.ensure().be_class.ensure().network_qos.emplace();
+  REQUIRE(apply_defaults(&slo, schema<NodeSlo>()).has_value());
+  const NetworkQosConfig& network = *slo.spec.resource_qos_strategy->be_class->network_qos;
+  CHECK(network.ingress_limit == IntOrString(100));
+  CHECK(network.egress_request == IntOrString(0));
+}
+
+TEST_CASE("a schema finds its fields") {
+  const Schema& pod = schema<PodSpec>();
+  for (const Field& field : pod.fields()) CHECK(pod.find(field.wire) == &field);
+  CHECK(pod.find("nodename") == nullptr);
+  CHECK(pod.find("") == nullptr);
+  CHECK(schema<CpuQosConfig>().find("groupIdentity") != nullptr);  // inlined
+  CHECK(kind<NodeSlo>().api_version() == "slo.koordinator.sh/v1alpha1");
+  CHECK(kind<Pod>().api_version() == "v1");
+}

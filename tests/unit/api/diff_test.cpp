@@ -1,0 +1,156 @@
+// Patches made by diff, and that applying them to the raw object gives the target.
+#include <catch2/catch.hpp>
+
+#include "koord/api/apps_v1.hpp"
+#include "koord/api/codec.hpp"
+#include "koord/api/core_misc.hpp"
+#include "koord/api/document.hpp"
+#include "koord/api/node_slo.hpp"
+#include "koord/api/pod.hpp"
+#include "koord/api/slo_v1alpha1.hpp"
+
+using namespace koord;
+using namespace koord::api;
+
+namespace {
+
+/// The patch between two objects given as JSON; checks that it does what it should on the raw object.
+template <class T>
+std::string patch(const std::string& before, const std::string& after) {
+  const auto a = decode<T>(before), b = decode<T>(after);
+  REQUIRE(a.has_value());
+  REQUIRE(b.has_value());
+  const auto made = diff(*a, *b);
+  if (!made) {
+    CHECK(*a == *b);
+    return "nothing";
+  }
+  const Kind& k = kind<T>();
+  CHECK(made->type == (k.custom ? PatchType::merge : PatchType::strategic));
+  auto raw = Document::parse(before);
+  INFO(made->body);
+  REQUIRE(apply_patch(*raw, made->type, made->body, k.group, k.kind).has_value());
+  auto patched = decode<T>(raw->to_json());
+  REQUIRE(patched.has_value());
+  patched->metadata.resource_version = b->metadata.resource_version;
+  CHECK(*patched == *b);
+  return made->body;
+}
+
+}  // namespace
+
+TEST_CASE("strategic patches hold what changed") {
+  struct Case {
+    const char *name, *before, *after, *patch;
+  };
+  const Case cases[] = {
+      {"nothing", R"({"metadata":{"name":"a","resourceVersion":"1"}})",
+       R"({"metadata":{"name":"a","resourceVersion":"2"}})", "nothing"},
+      {"numbers by value", R"({"spec":{"overhead":{"cpu":"1"}}})", R"({"spec":{"overhead":{"cpu":"1000m"}}})",
+       "nothing"},
+      {"labels", R"({"metadata":{"labels":{"a":"1","b":"2","z":"9"}}})",
+       R"({"metadata":{"labels":{"a":"1","b":"3","c":"4"}}})",
+       R"({"metadata":{"labels":{"b":"3","c":"4","z":null}}})"},
+      {"all labels", R"({"metadata":{"labels":{"a":"1"}}})", "{}", R"({"metadata":{"labels":null}})"},
+      {"scalars", R"({"spec":{"priority":1,"hostNetwork":true}})",
+       R"({"spec":{"priority":0,"nodeName":"n"}})",
+       R"({"spec":{"nodeName":"n","priority":0,"hostNetwork":null}})"},
+      {"a new condition", R"({"status":{"phase":"Pending","conditions":[{"type":"A","status":"True"}]}})",
+       R"({"status":{"phase":"Pending","conditions":[{"type":"A","status":"True"},{"type":"B","status":"False","reason":"R"}]}})",
+       R"({"status":{"$setElementOrder/conditions":[{"type":"A"},{"type":"B"}],"conditions":[{"type":"B","status":"False","reason":"R"}]}})"},
+      {"a changed condition",
+       R"({"status":{"conditions":[{"type":"A","status":"True","x":1},{"type":"B","status":"True"}]}})",
+       R"({"status":{"conditions":[{"type":"A","status":"True"},{"type":"B","status":"False"}]}})",
+       R"({"status":{"conditions":[{"type":"B","status":"False"}]}})"},
+      {"a removed condition",
+       R"({"status":{"conditions":[{"type":"A","status":"True"},{"type":"B","status":"True"}]}})",
+       R"({"status":{"conditions":[{"type":"B","status":"True"}]}})",
+       R"({"status":{"conditions":[{"$patch":"delete","type":"A"}]}})"},
+      {"reordered",
+       R"({"status":{"conditions":[{"type":"A","status":"True"},{"type":"B","status":"True"}]}})",
+       R"({"status":{"conditions":[{"type":"B","status":"True"},{"type":"A","status":"True"}]}})",
+       R"({"status":{"$setElementOrder/conditions":[{"type":"B"},{"type":"A"}]}})"},
+      {"finalizers", R"({"metadata":{"finalizers":["a","b"]}})", R"({"metadata":{"finalizers":["b","c"]}})",
+       R"({"metadata":{"$deleteFromPrimitiveList/finalizers":["a"],"$setElementOrder/finalizers":["b","c"],"finalizers":["c"]}})"},
+      {"resources in a container",
+       R"({"spec":{"containers":[{"name":"a","image":"i","resources":{"limits":{"cpu":"1"}}},{"name":"b"}]}})",
+       R"({"spec":{"containers":[{"name":"a","image":"i","resources":{"limits":{"cpu":"2"},"requests":{"x":"1"}}},{"name":"b"}]}})",
+       R"({"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"2"},"requests":{"x":"1"}}}]}})"},
+      {"an optional part", R"({"spec":{"affinity":{"podAffinity":{}}}})",
+       R"({"spec":{"os":{"name":"linux"}}})", R"({"spec":{"affinity":null,"os":{"name":"linux"}}})"},
+      {"an atomic list", R"({"metadata":{"resourceVersion":"7"},"spec":{"tolerations":[{"key":"a"}]}})",
+       R"({"metadata":{"resourceVersion":"7"},"spec":{"tolerations":[{"key":"a"},{"key":"b"}]}})",
+       R"({"metadata":{"resourceVersion":"7"},"spec":{"tolerations":[{"key":"a"},{"key":"b"}]}})"},
+      {"an atomic list and metadata",
+       R"({"metadata":{"resourceVersion":"7","labels":{"a":"1"}},"spec":{"tolerations":[{"key":"a"}]}})",
+       R"({"metadata":{"resourceVersion":"7","labels":{"a":"2"}},"spec":{"tolerations":[{"key":"b"}]}})",
+       R"({"metadata":{"resourceVersion":"7","labels":{"a":"2"}},"spec":{"tolerations":[{"key":"b"}]}})"},
+      {"keys that repeat",
+       R"({"metadata":{"resourceVersion":"7"},"spec":{"containers":[{"name":"a","ports":[{"containerPort":53,"protocol":"TCP"},{"containerPort":53,"protocol":"UDP"}]}]}})",
+       R"({"metadata":{"resourceVersion":"7"},"spec":{"containers":[{"name":"a","ports":[{"containerPort":53,"protocol":"UDP"}]}]}})",
+       R"({"metadata":{"resourceVersion":"7"},"spec":{"containers":[{"name":"a","ports":[{"$patch":"replace"},{"containerPort":53,"protocol":"UDP"}]}]}})"},
+      {"the server's fields do not count",
+       R"({"metadata":{"uid":"1","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"}})",
+       R"({"metadata":{}})", "nothing but immutable"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    if (std::string_view(c.patch) == "nothing but immutable") {
+      CHECK_FALSE(diff(*decode<Pod>(c.before), *decode<Pod>(c.after)));
+    } else if (std::string_view(c.patch) == "nothing") {
+      CHECK_FALSE(diff(*decode<Pod>(c.before), *decode<Pod>(c.after)));
+    } else {
+      CHECK(patch<Pod>(c.before, c.after) == c.patch);
+    }
+  }
+}
+
+TEST_CASE("what koord does not describe survives a patch") {
+  const char* text =
+      R"({"metadata":{"name":"x","managedFields":[1]},"spec":{"dnsPolicy":"Default","containers":[
+    {"name":"a","env":[{"name":"E","value":"1"}],"livenessProbe":{"x":1}}]},"status":{"frob":{"a":1}}})";
+  const auto before = decode<Pod>(text);
+  Pod after = *before;
+  after.spec.node_name = "n1";
+  after.spec.containers[0].image = "new";
+  after.metadata.annotations["k"] = "v";
+  after.status.phase = "Running";
+  const auto made = diff(*before, after);
+  REQUIRE(made);
+  auto raw = Document::parse(text);
+  REQUIRE(apply_patch(*raw, made->type, made->body, "", "Pod").has_value());
+  CHECK(raw->get_json("/metadata/managedFields") == "[1]");
+  CHECK(raw->get_string("/spec/dnsPolicy") == "Default");
+  CHECK(raw->get_json("/spec/containers/0/env") == R"([{"name":"E","value":"1"}])");
+  CHECK(raw->get_json("/spec/containers/0/livenessProbe") == R"({"x":1})");
+  CHECK(raw->get_string("/spec/containers/0/image") == "new");
+  CHECK(raw->get_json("/status/frob") == R"({"a":1})");
+  CHECK(*decode<Pod>(raw->to_json()) == after);
+}
+
+TEST_CASE("merge patches of custom resources") {
+  CHECK(
+      patch<NodeSlo>(
+          R"({"metadata":{"resourceVersion":"3"},"spec":{"extensions":{"a":{"b":1,"c":2}}}})",
+          R"({"metadata":{"resourceVersion":"3"},"spec":{"extensions":{"a":{"b":1}},"cpuBurstStrategy":{"policy":"auto"}}})") ==
+      R"({"metadata":{"resourceVersion":"3"},"spec":{"cpuBurstStrategy":{"policy":"auto"},"extensions":{"a":{"c":null}}}})");
+  CHECK(patch<NodeSlo>(
+            R"({"spec":{"resourceUsedThresholdWithBE":{"enable":true,"cpuSuppressThresholdPercent":65}}})",
+            R"({"spec":{"resourceUsedThresholdWithBE":{"enable":false}}})") ==
+        R"({"spec":{"resourceUsedThresholdWithBE":{"enable":false,"cpuSuppressThresholdPercent":null}}})");
+  CHECK(
+      patch<NodeMetric>(
+          R"({"metadata":{"resourceVersion":"5"},"status":{"podsMetric":[{"name":"a","namespace":"n"}]}})",
+          R"({"metadata":{"resourceVersion":"5"},"status":{"podsMetric":[{"name":"b","namespace":"n"}],"nodeMetric":{"nodeUsage":{"resources":{"cpu":"1"}}}}})") ==
+      R"({"metadata":{"resourceVersion":"5"},"status":{"nodeMetric":{"nodeUsage":{"resources":{"cpu":"1"}}},"podsMetric":[{"name":"b","namespace":"n"}]}})");
+  CHECK(patch<NodeMetric>(R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"finalizers":["x"]}})") ==
+        R"({"metadata":{"labels":null,"finalizers":["x"]}})");
+}
+
+TEST_CASE("embedded objects of Kubernetes' kinds are replaced whole") {
+  CHECK(
+      patch<Deployment>(
+          R"({"metadata":{"resourceVersion":"1"},"spec":{"template":{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}}})",
+          R"({"metadata":{"resourceVersion":"1"},"spec":{"template":{"spec":{"containers":[{"name":"b"}]}}}})") ==
+      R"({"metadata":{"resourceVersion":"1"},"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"b"}]}}}})");
+}
