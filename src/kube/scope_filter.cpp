@@ -6,34 +6,6 @@ namespace koord::kube {
 
 namespace {
 
-struct Term {
-  std::string_view field, value;
-  bool equal = true;
-};
-
-std::optional<Term> split(std::string_view text) {
-  const std::size_t at = text.find('=');
-  if (at == std::string_view::npos || at == 0) return std::nullopt;
-  Term term{text.substr(0, at), text.substr(at + 1)};
-  if (term.field.back() == '!') {
-    term.equal = false;
-    term.field.remove_suffix(1);
-  } else if (term.value.starts_with('=')) {
-    term.value.remove_prefix(1);
-  }
-  if (term.field.empty()) return std::nullopt;
-  return term;
-}
-
-template <class Fn>
-void for_each_term(std::string_view fields, Fn fn) {
-  while (!fields.empty()) {
-    const std::size_t end = std::min(fields.find(','), fields.size());
-    fn(fields.substr(0, end));
-    fields.remove_prefix(std::min(end + 1, fields.size()));
-  }
-}
-
 std::string_view text_at(const std::vector<const api::Field*>& path, const void* object) {
   const void* here = object;
   for (const api::Field* field : path) here = static_cast<const char*>(here) + field->offset;
@@ -44,19 +16,17 @@ std::string_view text_at(const std::vector<const api::Field*>& path, const void*
 }  // namespace
 
 void validate(const Scope& scope) {
-  for_each_term(scope.fields, [&](std::string_view text) {
-    if (!split(text))
-      throw std::invalid_argument("field selector \"" + scope.fields + "\": \"" + std::string(text) +
-                                  "\" is neither field=value nor field!=value");
-  });
+  if (const auto fields = api::FieldSelector::parse(scope.fields); !fields)
+    throw std::invalid_argument("field selector \"" + scope.fields + "\": " + fields.error().message());
+  if (const auto labels = api::Selector::parse(scope.labels); !labels)
+    throw std::invalid_argument("label selector \"" + scope.labels + "\": " + labels.error().message());
 }
 
-std::optional<ScopeFilter::Requirement> ScopeFilter::parse(const ObjectType& type, std::string_view text) {
-  const std::optional<Term> term = split(text);
-  if (!term) return std::nullopt;
-  Requirement requirement{{}, std::string(term->value), term->equal};
+std::optional<ScopeFilter::Requirement> ScopeFilter::compile(const ObjectType& type,
+                                                             const api::FieldSelector::Term& term) {
+  Requirement requirement{{}, term.value, term.equal};
   const api::Schema* schema = &type.schema();
-  std::string_view rest = term->field;
+  std::string_view rest = term.field;
   while (schema != nullptr && !rest.empty()) {
     const std::size_t dot = std::min(rest.find('.'), rest.size());
     const api::Field* field = schema->find(rest.substr(0, dot));
@@ -75,28 +45,30 @@ std::optional<ScopeFilter> ScopeFilter::between(const ObjectType& type, const Sc
                                                 const Scope& narrow) {
   ScopeFilter filter;
   filter.type_ = &type;
-  if (wide.labels != narrow.labels) return std::nullopt;
   if (wide.ns != narrow.ns) {
     if (!wide.ns.empty()) return std::nullopt;
     filter.ns_ = narrow.ns;
   }
+  if (wide.labels != narrow.labels) {
+    auto labels = api::Selector::parse(narrow.labels);
+    if (!wide.labels.empty() || !labels) return std::nullopt;
+    filter.labels_ = std::move(*labels);
+  }
   if (wide.fields != narrow.fields) {
-    if (!wide.fields.empty()) return std::nullopt;
-    bool known = true;
-    for_each_term(narrow.fields, [&](std::string_view text) {
-      std::optional<Requirement> requirement = parse(type, text);
-      if (!requirement)
-        known = false;
-      else
-        filter.fields_.push_back(std::move(*requirement));
-    });
-    if (!known) return std::nullopt;
+    const auto fields = api::FieldSelector::parse(narrow.fields);
+    if (!wide.fields.empty() || !fields) return std::nullopt;
+    for (const api::FieldSelector::Term& term : fields->terms()) {
+      std::optional<Requirement> requirement = compile(type, term);
+      if (!requirement) return std::nullopt;
+      filter.fields_.push_back(std::move(*requirement));
+    }
   }
   return filter;
 }
 
 bool ScopeFilter::matches(const void* object) const {
   if (!ns_.empty() && type_->meta(object).namespace_ != ns_) return false;
+  if (!labels_.matches(type_->meta(object).labels)) return false;
   for (const Requirement& requirement : fields_)
     if ((text_at(requirement.path, object) == requirement.value) != requirement.equal) return false;
   return true;

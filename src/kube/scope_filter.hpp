@@ -5,18 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "koord/api/selector.hpp"
 #include "koord/kube/informer.hpp"
 
 namespace koord::kube {
 
-/// Understands namespaces and field selectors ("a.b=c,d!=e") over fields that the type's schema describes.
 class ScopeFilter {
  public:
   /// What `narrow` adds to `wide`; empty if `wide` does not contain it or the difference cannot be told
-  /// from the decoded objects (label selectors that differ, fields that are not described).
+  /// from the decoded objects (two selectors that differ, fields that the schema does not describe).
   static std::optional<ScopeFilter> between(const ObjectType& type, const Scope& wide, const Scope& narrow);
 
-  bool everything() const { return ns_.empty() && fields_.empty(); }
+  bool everything() const { return ns_.empty() && fields_.empty() && labels_.is_everything(); }
   bool matches(const void* object) const;
 
  private:
@@ -25,11 +25,12 @@ class ScopeFilter {
     std::string value;
     bool equal = true;
   };
-  static std::optional<Requirement> parse(const ObjectType& type, std::string_view term);
+  static std::optional<Requirement> compile(const ObjectType& type, const api::FieldSelector::Term& term);
 
   const ObjectType* type_ = nullptr;
   std::string ns_;
   std::vector<Requirement> fields_;
+  api::Selector labels_;
 };
 
 /// Throws std::invalid_argument, naming what is wrong.

@@ -121,7 +121,12 @@ TEST_CASE("texts from outside become valid JSON") {
 
 TEST_CASE("an event as the API takes it") {
   const EventTemplate text("koord-scheduler", "koord-scheduler-h");
-  EventRecord event{.regarding = {.group = "", .version = "v1", .kind = "Pod", .ns = "n", .name = "p", .uid = "u",
+  EventRecord event{.regarding = {.group = "",
+                                  .version = "v1",
+                                  .kind = "Pod",
+                                  .ns = "n",
+                                  .name = "p",
+                                  .uid = "u",
                                   .resource_version = "5"},
                     .type = EventType::warning,
                     .reason = "FailedScheduling",

@@ -203,7 +203,8 @@ TEST_CASE("waits double up to a bound, and quiet times make them short again") {
     Code code;
     nanoseconds bound;
   };
-  const Row row = GENERATE(Row{Code::server_error, 45s}, Row{Code::unavailable, 7500ms}, Row{Code::io, 7500ms});
+  const Row row =
+      GENERATE(Row{Code::server_error, 45s}, Row{Code::unavailable, 7500ms}, Row{Code::io, 7500ms});
   Script s;
   s.sync();
   nanoseconds last{};
