@@ -70,6 +70,7 @@ class TreeRules(unittest.TestCase):
 
     def test_clean(self):
         self.assertEqual(self.reasons("include/koord/base/a.hpp", "// A.\n#pragma once\n"), [])
+        self.assertEqual(self.reasons("src/base/a.cpp", '#include "koord/base/a.hpp"\n'), [])
         self.assertEqual(self.reasons(".ci/run", "#!/bin/bash\n"), [])
         self.assertEqual(self.reasons("tests/golden/list.json", "x\n" * 9000), [])
 

@@ -48,7 +48,9 @@ def judge(path, text):
             yield number, "a path of one machine"
         if path.endswith(CODE) and line != line.rstrip():
             yield number, "blanks at the end of the line"
-    if path.endswith(CXX) and lines and not lines[0].startswith(("//", "/*")):
+    stem = os.path.splitext(os.path.basename(path))[0]
+    own_header = re.compile(r'#include "(.*/)?' + re.escape(stem.removesuffix("_test")) + r'\.hpp"')  # its comment speaks for both
+    if path.endswith(CXX) and lines and not lines[0].startswith(("//", "/*")) and not own_header.match(lines[0]):
         yield 1, "does not begin with a comment that says what it is"
     if path.endswith((".hpp", ".h")) and "#pragma once" not in text and not path.endswith(".bpf.h"):
         yield 1, "no #pragma once"
