@@ -50,9 +50,8 @@ configure_tsan() { configure build-tsan -Db_sanitize=thread -Db_lundef=false -Do
 
 verb_build() {
   verb_deps
-  build_release src/koord
-  ln -sf src/koord build/koord
-  say "build: build/koord, $(stat -L -c %s build/koord) bytes"
+  build_release koord
+  say "build: build/koord, $(stat -c %s build/koord) bytes"
 }
 
 verb_static_check() {
