@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "koord/api/validation_names.hpp"
+#include "selector_check.hpp"
 
 namespace koord::api {
 
@@ -11,16 +12,6 @@ namespace {
 std::string not_supported(const std::string& path, std::string_view op, std::string_view supported) {
   return path + ".operator: Unsupported value: " + quoted(op) +
          ": supported values: " + std::string(supported);
-}
-
-std::string string_list(const std::vector<Symbol>& values) {
-  if (values.empty()) return "null";
-  std::string out = "[";
-  for (const Symbol& value : values) {
-    if (out.size() > 1) out += ',';
-    out += quoted(value.view());
-  }
-  return out += ']';
 }
 
 std::optional<SelectorOp> label_op(std::string_view name) {
@@ -39,7 +30,7 @@ std::optional<SelectorOp> label_op(std::string_view name) {
 /// Several messages are one error, "[a, b]".
 std::optional<Error> together(const std::vector<std::string>& errors) {
   if (errors.empty()) return std::nullopt;
-  return Error(Code::invalid, errors.size() == 1 ? errors[0] : "[" + join(errors) + "]");
+  return Error(Code::invalid, aggregate(errors));
 }
 
 }  // namespace
@@ -58,12 +49,7 @@ CompiledNodeTerm::CompiledNodeTerm(const NodeSelectorTerm& term, const std::stri
                                      "\"In\", \"NotIn\", \"Exists\", \"DoesNotExist\", \"Gt\", \"Lt\""));
       continue;
     }
-    auto made = SelectorRequirement::make(expression.key, *op, expression.values, at);
-    if (made) {
-      requirements.push_back(*std::move(made));
-    } else {
-      errors.push_back(made.error().message());
-    }
+    requirements.push_back(checked_requirement(expression.key, *op, expression.values, at, errors));
   }
   expressions_ = Selector::from_requirements(std::move(requirements));
   std::vector<FieldSelector::Term> fields;
@@ -73,18 +59,17 @@ CompiledNodeTerm::CompiledNodeTerm(const NodeSelectorTerm& term, const std::stri
     if (field.operator_ != "In" && field.operator_ != "NotIn") {
       errors.push_back(not_supported(at, field.operator_.view(), "\"In\", \"NotIn\""));
     } else if (field.values.size() != 1) {
-      errors.push_back(at + ".values: Invalid value: " + string_list(field.values) +
-                       ": must have one element");
+      errors.push_back(at + ".values: Invalid value: " + json_list(field.values) + ": must have one element");
     } else {
       fields.push_back({field.key.str(), field.values[0].str(), field.operator_ == "In"});
     }
   }
   fields_ = FieldSelector::of(std::move(fields));
-  error_ = together(errors);
+  errors_ = std::move(errors);
 }
 
 bool CompiledNodeTerm::matches(const StringMap& labels, std::string_view node_name) const {
-  if (empty_ || error_ || !expressions_.matches(labels)) return false;
+  if (empty_ || !errors_.empty() || !expressions_.matches(labels)) return false;
   // A node without a name has no fields, and then fields are not asked.
   return node_name.empty() || fields_.matches([node_name](std::string_view field) {
     return field == "metadata.name" ? node_name : std::string_view();
@@ -109,7 +94,7 @@ Result<bool> CompiledNodeSelector::matches(const StringMap& labels, std::string_
 std::optional<Error> CompiledNodeSelector::error() const {
   std::vector<std::string> errors;
   for (const CompiledNodeTerm& term : terms_)
-    if (term.error()) errors.push_back(term.error()->message());
+    errors.insert(errors.end(), term.errors().begin(), term.errors().end());
   return together(errors);
 }
 
@@ -152,8 +137,8 @@ Result<PreferredNodeAffinity> PreferredNodeAffinity::make(std::span<const Prefer
     if (terms[i].weight == 0) continue;
     CompiledNodeTerm term(terms[i].preference, "[" + std::to_string(i) + "]");
     if (term.empty()) continue;
-    if (term.error()) {
-      errors.push_back(term.error()->message());
+    if (!term.errors().empty()) {
+      errors.insert(errors.end(), term.errors().begin(), term.errors().end());
     } else {
       out.terms_.push_back({terms[i].weight, std::move(term)});
     }

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "koord/api/validation_names.hpp"
+#include "selector_check.hpp"
 
 namespace koord::api {
 
@@ -17,6 +18,13 @@ std::optional<std::int64_t> parse_int(std::string_view text) {
   return value;
 }
 
+void sort_by_key(std::vector<SelectorRequirement>& requirements) {
+  std::stable_sort(requirements.begin(), requirements.end(),
+                   [](const auto& a, const auto& b) { return a.key.view() < b.key.view(); });
+}
+
+}  // namespace
+
 std::string json_list(const std::vector<Symbol>& values) {
   if (values.empty()) return "null";
   std::string out = "[";
@@ -27,25 +35,16 @@ std::string json_list(const std::vector<Symbol>& values) {
   return out += ']';
 }
 
-/// Several errors are printed as "[a, b]", each once.
-std::string aggregate(std::vector<std::string> errors) {
+std::string aggregate(const std::vector<std::string>& errors) {
   std::vector<std::string> once;
-  for (std::string& error : errors)
-    if (std::find(once.begin(), once.end(), error) == once.end()) once.push_back(std::move(error));
+  for (const std::string& error : errors)
+    if (std::find(once.begin(), once.end(), error) == once.end()) once.push_back(error);
   return once.size() == 1 ? once[0] : "[" + join(once) + "]";
 }
 
-void sort_by_key(std::vector<SelectorRequirement>& requirements) {
-  std::stable_sort(requirements.begin(), requirements.end(),
-                   [](const auto& a, const auto& b) { return a.key.view() < b.key.view(); });
-}
-
-}  // namespace
-
-Result<SelectorRequirement> SelectorRequirement::make(Symbol key, SelectorOp op, std::vector<Symbol> values,
-                                                      std::string_view path) {
+SelectorRequirement checked_requirement(Symbol key, SelectorOp op, std::vector<Symbol> values,
+                                        std::string_view path, std::vector<std::string>& errors) {
   const std::string base = path.empty() ? std::string() : std::string(path) + ".";
-  std::vector<std::string> errors;
   if (const auto wrong = check_qualified_name(key.view()); !wrong.empty())
     errors.push_back(invalid_value(base + "key", key.view(), join(wrong, "; ")));
   const auto wrong_count = [&](std::string_view detail) {
@@ -84,12 +83,19 @@ Result<SelectorRequirement> SelectorRequirement::make(Symbol key, SelectorOp op,
       errors.push_back(invalid_value(base + "values[" + std::to_string(i) + "][" + key.str() + "]",
                                      values[i].view(), join(wrong, "; ")));
   }
-  if (!errors.empty()) return Error(Code::invalid, aggregate(std::move(errors)));
   SelectorRequirement out;
   out.key = std::move(key);
   out.op = op;
   out.values = std::move(values);
   out.number = number;
+  return out;
+}
+
+Result<SelectorRequirement> SelectorRequirement::make(Symbol key, SelectorOp op, std::vector<Symbol> values,
+                                                      std::string_view path) {
+  std::vector<std::string> errors;
+  SelectorRequirement out = checked_requirement(std::move(key), op, std::move(values), path, errors);
+  if (!errors.empty()) return Error(Code::invalid, aggregate(errors));
   return out;
 }
 
@@ -271,7 +277,7 @@ Result<FieldSelector> FieldSelector::parse(std::string_view text) {
     const std::string_view rest = term.substr(at);
     const std::size_t op_size = rest.starts_with("!=") || rest.starts_with("==") ? 2 : 1;
     KOORD_TRY(value, unescape(rest.substr(op_size)));
-    if (at == 0 && value.empty() && rest[0] == '=') continue;  // "=" demands nothing
+    if (at == 0 && value.empty()) continue;  // "=" and "!=" demand nothing
     out.terms_.push_back({std::string(term.substr(0, at)), std::move(value), rest[0] == '='});
   }
   return out;

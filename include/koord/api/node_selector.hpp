@@ -17,7 +17,7 @@ class CompiledNodeTerm {
   /// Never fails; what is wrong with the term is kept, and matches() is false. `path` is for the message.
   CompiledNodeTerm(const NodeSelectorTerm& term, const std::string& path);
   bool empty() const { return empty_; }
-  const std::optional<Error>& error() const { return error_; }
+  const std::vector<std::string>& errors() const { return errors_; }
   bool matches(const StringMap& labels, std::string_view node_name) const;
   const Selector& expressions() const { return expressions_; }
   const FieldSelector& fields() const { return fields_; }
@@ -25,7 +25,7 @@ class CompiledNodeTerm {
  private:
   Selector expressions_;
   FieldSelector fields_;
-  std::optional<Error> error_;
+  std::vector<std::string> errors_;
   bool empty_ = false;
 };
 
@@ -35,7 +35,7 @@ class CompiledNodeSelector {
   explicit CompiledNodeSelector(const NodeSelector& selector, const std::string& path = {});
   /// Terms with errors are told only if no other term matches.
   Result<bool> matches(const StringMap& labels, std::string_view node_name) const;
-  /// The first error of any term, for what must be valid as a whole.
+  /// All errors of all terms, for what must be valid as a whole.
   std::optional<Error> error() const;
   std::span<const CompiledNodeTerm> terms() const { return terms_; }
 

@@ -1,0 +1,150 @@
+// Pod requests, limits and quality of service against a table that Kubernetes printed
+// (tests/golden/pod_requests.tsv has the form of its columns), and Koordinator's classes.
+#include "koord/api/pod_requests.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "support/tsv.hpp"
+
+using namespace koord::api;
+
+namespace {
+
+std::vector<std::string> split(const std::string& text, char mark) {
+  std::vector<std::string> out;
+  for (std::size_t from = 0;;) {
+    const std::size_t at = text.find(mark, from);
+    out.push_back(text.substr(from, at - from));
+    if (at == std::string::npos) return out;
+    from = at + 1;
+  }
+}
+
+ResourceList list_of(const std::string& text) {
+  ResourceList out;
+  if (text.empty()) return out;
+  for (const std::string& pair : split(text, ','))
+    out[pair.substr(0, pair.find('='))] = Quantity::must(pair.substr(pair.find('=') + 1));
+  return out;
+}
+
+std::string show(const ResourceList& list) {
+  std::string out;
+  for (const auto& [name, quantity] : list) {
+    if (!out.empty()) out += ',';
+    out += name.str() + "=" + quantity.to_string();
+  }
+  return out;
+}
+
+Pod pod_of(const std::vector<std::string>& row) {
+  Pod pod;
+  int n = 0;
+  for (const std::string& text : split(row[0], ';')) {
+    const auto part = split(text, ':');
+    Container container;
+    container.name = "c" + std::to_string(n++);
+    container.resources.requests = list_of(part[1]);
+    container.resources.limits = list_of(part[2]);
+    if (part[0] == "sidecar") container.restart_policy = "Always";
+    const bool init = part[0] != "main";
+    if (part[3] != "-") {
+      ContainerStatus status;
+      status.name = container.name;
+      auto& resources = status.resources.ensure();
+      resources.requests = list_of(part[3]);
+      resources.limits = list_of(part[4]);
+      status.allocated_resources = list_of(part[5]);
+      (init ? pod.status.init_container_statuses : pod.status.container_statuses)
+          .push_back(std::move(status));
+    }
+    (init ? pod.spec.init_containers : pod.spec.containers).push_back(std::move(container));
+  }
+  pod.spec.overhead = list_of(row[1]);
+  if (row[2] != "-") {
+    const auto part = split(row[2], ':');
+    auto& resources = pod.spec.resources.ensure();
+    resources.requests = list_of(part[0]);
+    resources.limits = list_of(part[1]);
+  }
+  if (row[3] != "-") {
+    auto& condition = pod.status.conditions.emplace_back();
+    condition.type = "PodResizePending";
+    condition.reason = row[3];
+  }
+  return pod;
+}
+
+}  // namespace
+
+TEST_CASE("pod requests agree with Kubernetes") {
+  const auto rows = koord::test::read_tsv(koord::test::golden("pod_requests.tsv"));
+  REQUIRE(rows.size() == 400);
+  for (const auto& row : rows) {
+    INFO(row[0] << " overhead " << row[1] << " pod " << row[2] << " resize " << row[3]);
+    const Pod pod = pod_of(row);
+    CHECK(show(pod_requests(pod)) == row[4]);
+    CHECK(show(pod_limits(pod)) == row[5]);
+    PodRequestsOptions plain;
+    plain.use_status = false;
+    CHECK(show(pod_requests(pod, plain)) == row[6]);
+    const NonZeroRequests non_zero = non_zero_requests(pod);
+    CHECK(std::to_string(non_zero.milli_cpu) == row[7]);
+    CHECK(std::to_string(non_zero.memory) == row[8]);
+    CHECK(pod_qos(pod) == row[9]);
+  }
+}
+
+TEST_CASE("options leave out overhead and pod-level resources") {
+  Pod pod = pod_of({"main:cpu=1::-:-:-", "cpu=250m", "cpu=3:", "-"});
+  CHECK(show(pod_requests(pod)) == "cpu=3250m");
+  PodRequestsOptions options;
+  options.exclude_overhead = true;
+  CHECK(show(pod_requests(pod, options)) == "cpu=3");
+  options.skip_pod_level = true;
+  CHECK(show(pod_requests(pod, options)) == "cpu=1");
+  pod.status.resources.ensure().requests = list_of("cpu=5");
+  options = {};
+  CHECK(show(pod_requests(pod, options)) == "cpu=3250m");
+  options.use_pod_level_status = true;
+  CHECK(show(pod_requests(pod, options)) == "cpu=5250m");
+  pod.status.qos_class = "Guaranteed";
+  CHECK(pod_qos(pod) == "Guaranteed");
+}
+
+TEST_CASE("Koordinator's classes") {
+  struct Row {
+    const char* qos;
+    const char* kube_qos;
+    const char* priority_class;  // nullptr: no label
+    std::optional<std::int32_t> priority;
+    KoordQos expected_qos;
+    KoordPriority expected_priority;
+    KoordPriority raw_priority;
+  };
+  const Row rows[] = {
+      {"LSR", "Burstable", nullptr, 9999, KoordQos::lsr, KoordPriority::prod, KoordPriority::prod},
+      {"BE", "Guaranteed", nullptr, {}, KoordQos::be, KoordPriority::batch, KoordPriority::none},
+      {"", "Guaranteed", nullptr, {}, KoordQos::lsr, KoordPriority::prod, KoordPriority::none},
+      {"", "Burstable", nullptr, 7000, KoordQos::ls, KoordPriority::mid, KoordPriority::mid},
+      {"", "BestEffort", nullptr, 10000, KoordQos::be, KoordPriority::batch, KoordPriority::none},
+      {"nope", "BestEffort", nullptr, 3999, KoordQos::be, KoordPriority::free, KoordPriority::free},
+      {"SYSTEM", "BestEffort", "koord-mid", 9000, KoordQos::system, KoordPriority::mid, KoordPriority::mid},
+      {"LS", "Burstable", "other", 9000, KoordQos::ls, KoordPriority::prod, KoordPriority::none}};
+  for (const Row& row : rows) {
+    INFO(row.qos << " " << row.kube_qos);
+    Pod pod;
+    pod.metadata.labels["koordinator.sh/qosClass"] = row.qos;
+    if (row.priority_class != nullptr)
+      pod.metadata.labels["koordinator.sh/priority-class"] = row.priority_class;
+    pod.status.qos_class = row.kube_qos;
+    pod.spec.priority = row.priority;
+    CHECK(koord_qos_with_default(pod) == row.expected_qos);
+    CHECK(koord_priority_with_default(pod) == row.expected_priority);
+    CHECK(koord_priority(pod) == row.raw_priority);
+    CHECK(pod_priority(pod) == row.priority.value_or(0));
+  }
+  CHECK(to_string(KoordQos::lse) == "LSE");
+  CHECK(to_string(parse_koord_priority("koord-batch")) == "koord-batch");
+  CHECK(to_string(KoordPriority::none).empty());
+}
