@@ -44,16 +44,16 @@ template <>
 const Schema& schema<DeviceInfo>() {
   using T = DeviceInfo;
   static constexpr Field kRows[] = {
-      KOORD_FIELD(type, "type"),
-      KOORD_FIELD(labels, "labels"),
-      KOORD_FIELD(id, "id"),
-      KOORD_FIELD(minor, "minor"),
-      KOORD_FIELD(module_id, "moduleID"),
-      KOORD_FIELD(health, "health").required().default_json("false"),
-      KOORD_FIELD(resources, "resources"),
-      KOORD_FIELD(topology, "topology"),
-      KOORD_FIELD(vf_groups, "vfGroups"),
-      KOORD_FIELD(conditions, "conditions"),
+      KOORD_FIELD(type, "type").doc("gpu, fpga, rdma or another type."),
+      KOORD_FIELD(labels, "labels").doc("Properties by which devices are selected."),
+      KOORD_FIELD(id, "id").doc("Unique name of the device."),
+      KOORD_FIELD(minor, "minor").doc("Minor number, from 0."),
+      KOORD_FIELD(module_id, "moduleID").doc("Physical number."),
+      KOORD_FIELD(health, "health").required().default_json("false").doc("Whether the device works."),
+      KOORD_FIELD(resources, "resources").doc("Resources of the device."),
+      KOORD_FIELD(topology, "topology").doc("Where the device is attached."),
+      KOORD_FIELD(vf_groups, "vfGroups").doc("Groups of virtual functions."),
+      KOORD_FIELD(conditions, "conditions").doc("Current conditions."),
   };
   static const Schema kSchema("DeviceInfo", kRows, type_of<T>);
   return kSchema;

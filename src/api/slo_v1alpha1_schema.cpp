@@ -45,9 +45,9 @@ template <>
 const Schema& schema<NumaUsage>() {
   using T = NumaUsage;
   static constexpr Field kRows[] = {
-      KOORD_FIELD(numa_node_id, "numaNodeID").required(),
-      KOORD_FIELD(node_usage, "nodeUsage"),
-      KOORD_FIELD(system_usage, "systemUsage"),
+      KOORD_FIELD(numa_node_id, "numaNodeID").required().doc("Number of the NUMA node."),
+      KOORD_FIELD(node_usage, "nodeUsage").doc("Usage of this NUMA node."),
+      KOORD_FIELD(system_usage, "systemUsage").doc("Usage of this NUMA node without pods."),
   };
   static const Schema kSchema("NumaUsage", kRows, type_of<T>);
   return kSchema;
@@ -57,11 +57,13 @@ template <>
 const Schema& schema<NodeMetricInfo>() {
   using T = NodeMetricInfo;
   static constexpr Field kRows[] = {
-      KOORD_FIELD(node_usage, "nodeUsage"),
-      KOORD_FIELD(aggregated_node_usages, "aggregatedNodeUsages"),
-      KOORD_FIELD(system_usage, "systemUsage"),
-      KOORD_FIELD(aggregated_system_usages, "aggregatedSystemUsages"),
-      KOORD_FIELD(numa_usages, "numaUsages"),
+      KOORD_FIELD(node_usage, "nodeUsage").doc("Usage of the whole node."),
+      KOORD_FIELD(aggregated_node_usages, "aggregatedNodeUsages")
+          .doc("Percentiles of the node usage, once there are enough samples."),
+      KOORD_FIELD(system_usage, "systemUsage").doc("nodeUsage without pods and host applications."),
+      KOORD_FIELD(aggregated_system_usages, "aggregatedSystemUsages")
+          .doc("Percentiles of the system usage, once there are enough samples."),
+      KOORD_FIELD(numa_usages, "numaUsages").doc("Usage of each NUMA node."),
   };
   static const Schema kSchema("NodeMetricInfo", kRows, type_of<T>);
   return kSchema;
@@ -73,10 +75,10 @@ const Schema& schema<PodMetricInfo>() {
   static constexpr Field kRows[] = {
       KOORD_FIELD(name, "name"),
       KOORD_FIELD(namespace_, "namespace"),
-      KOORD_FIELD(pod_usage, "podUsage"),
-      KOORD_FIELD(priority, "priority"),
-      KOORD_FIELD(qos, "qos"),
-      KOORD_FIELD(extensions, "extensions").preserve_unknown(),
+      KOORD_FIELD(pod_usage, "podUsage").doc("Usage of the pod."),
+      KOORD_FIELD(priority, "priority").doc("Koordinator priority class."),
+      KOORD_FIELD(qos, "qos").doc("Koordinator QoS class."),
+      KOORD_FIELD(extensions, "extensions").preserve_unknown().doc("For third parties."),
   };
   static const Schema kSchema("PodMetricInfo", kRows, type_of<T>);
   return kSchema;
@@ -86,10 +88,10 @@ template <>
 const Schema& schema<HostApplicationMetricInfo>() {
   using T = HostApplicationMetricInfo;
   static constexpr Field kRows[] = {
-      KOORD_FIELD(name, "name"),
-      KOORD_FIELD(usage, "usage"),
-      KOORD_FIELD(priority, "priority"),
-      KOORD_FIELD(qos, "qos"),
+      KOORD_FIELD(name, "name").doc("Name of the application."),
+      KOORD_FIELD(usage, "usage").doc("Usage of the application."),
+      KOORD_FIELD(priority, "priority").doc("Koordinator priority class."),
+      KOORD_FIELD(qos, "qos").doc("Koordinator QoS class."),
   };
   static const Schema kSchema("HostApplicationMetricInfo", kRows, type_of<T>);
   return kSchema;
@@ -109,10 +111,13 @@ template <>
 const Schema& schema<NodeMetricCollectPolicy>() {
   using T = NodeMetricCollectPolicy;
   static constexpr Field kRows[] = {
-      KOORD_FIELD(aggregate_duration_seconds, "aggregateDurationSeconds"),
-      KOORD_FIELD(report_interval_seconds, "reportIntervalSeconds"),
-      KOORD_FIELD(node_aggregate_policy, "nodeAggregatePolicy"),
-      KOORD_FIELD(node_memory_collect_policy, "nodeMemoryCollectPolicy").one_of(kMemoryPolicies),
+      KOORD_FIELD(aggregate_duration_seconds, "aggregateDurationSeconds")
+          .doc("Period over which usage is aggregated, seconds."),
+      KOORD_FIELD(report_interval_seconds, "reportIntervalSeconds").doc("Period of reports, seconds."),
+      KOORD_FIELD(node_aggregate_policy, "nodeAggregatePolicy").doc("Windows of the aggregated node usage."),
+      KOORD_FIELD(node_memory_collect_policy, "nodeMemoryCollectPolicy")
+          .one_of(kMemoryPolicies)
+          .doc("Which page cache counts as used memory."),
   };
   static const Schema kSchema("NodeMetricCollectPolicy", kRows, type_of<T>);
   return kSchema;
@@ -142,12 +147,13 @@ template <>
 const Schema& schema<NodeMetricStatus>() {
   using T = NodeMetricStatus;
   static constexpr Field kRows[] = {
-      KOORD_FIELD(update_time, "updateTime"),
-      KOORD_FIELD(node_metric, "nodeMetric"),
-      KOORD_FIELD(pods_metric, "podsMetric"),
-      KOORD_FIELD(host_application_metric, "hostApplicationMetric"),
-      KOORD_FIELD(prod_reclaimable_metric, "prodReclaimableMetric"),
-      KOORD_FIELD(prod_peak_metric, "prodPeakMetric"),
+      KOORD_FIELD(update_time, "updateTime").doc("Time of the last report."),
+      KOORD_FIELD(node_metric, "nodeMetric").doc("Usage of the node."),
+      KOORD_FIELD(pods_metric, "podsMetric").doc("Usage of each pod."),
+      KOORD_FIELD(host_application_metric, "hostApplicationMetric").doc("Usage of each host application."),
+      KOORD_FIELD(prod_reclaimable_metric, "prodReclaimableMetric")
+          .doc("What prod pods requested and will not use, as predicted."),
+      KOORD_FIELD(prod_peak_metric, "prodPeakMetric").doc("Predicted peak usage of prod pods."),
   };
   static const Schema kSchema("NodeMetricStatus", kRows, type_of<T>);
   return kSchema;
@@ -161,7 +167,8 @@ const Schema& schema<NodeMetric>() {
       KOORD_FIELD(spec, "spec"),
       KOORD_FIELD(status, "status"),
   };
-  static const Schema kSchema("NodeMetric", kRows, type_of<T>, &kNodeMetric);
+  static const Schema kSchema("NodeMetric", kRows, type_of<T>, &kNodeMetric,
+                              "What a node uses, reported by its node agent.");
   return kSchema;
 }
 

@@ -325,6 +325,16 @@ class Schema {
   std::vector<uint8_t> index_;  // open addressing: row number + 1, 0 is free; a power of two
 };
 
+/// A column that kubectl prints for a custom resource.
+struct PrinterColumn {
+  std::string_view name;
+  std::string_view type;  // string, integer, date, ...
+  std::string_view json_path;
+  std::string_view description = {};
+  std::string_view format = {};
+  int32_t priority = 0;  // above 0: with -o wide only
+};
+
 /// What the API server calls an object's type, and how it is reached.
 struct Kind {
   std::string_view group;  // "" is the core group
@@ -337,6 +347,7 @@ struct Kind {
   bool namespaced = true;
   bool custom = false;      // a custom resource: patched by merge patch, strategic merge is not served
   bool has_status = false;  // the status subresource exists
+  std::span<const PrinterColumn> columns = {};
 
   /// "v1" or "apps/v1".
   std::string api_version() const;
