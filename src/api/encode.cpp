@@ -49,6 +49,8 @@ void write_value(std::string& out, const Type& type, const void* value) {
     case TypeKind::optional:
       if (type.count(value) == 0)
         out.append("null");
+      else if (type.element->kind == TypeKind::time || type.element->kind == TypeKind::micro_time)
+        write_scalar(out, *type.element, type.at(value, 0));  // present, so the epoch is a time like others
       else
         write_value(out, *type.element, type.at(value, 0));
       break;

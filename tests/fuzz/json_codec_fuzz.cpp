@@ -1,0 +1,38 @@
+// The JSON codec: what decodes is written, decodes again to the same, and has no diff to itself.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "koord/api/codec.hpp"
+#include "koord/api/document.hpp"
+#include "koord/api/node_slo.hpp"
+#include "koord/api/pod.hpp"
+#include "koord/api/slo_v1alpha1.hpp"
+
+namespace {
+
+using namespace koord::api;
+
+template <class T>
+void check(std::string_view text) {
+  const auto object = decode<T>(text);
+  if (!object) return;
+  if (!Document::parse(text)) std::abort();
+  const std::string written = encode(*object);
+  if (!Document::parse(written)) std::abort();
+  const auto again = decode<T>(written);
+  if (!again || *again != *object || diff(*object, *again)) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check<Pod>(text);
+  check<NodeMetric>(text);
+  check<NodeSlo>(text);
+  const auto strict = decode_strict<NodeSlo>(text);
+  if (strict && !decode<NodeSlo>(text)) std::abort();
+  return 0;
+}

@@ -1,0 +1,20 @@
+// Watch lines: what is taken is JSON with a known type, and gives the same object as decoding it alone.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "koord/api/document.hpp"
+#include "koord/api/list_decoder.hpp"
+#include "koord/api/pod.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace koord::api;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto event = decode_watch_line<Pod>(text);
+  if (!event) return 0;
+  const auto document = Document::parse(text);
+  if (!document || !document->get_string("/type") || !document->has("/object")) std::abort();
+  if (event->type == WatchType::error && event->error.message().empty()) std::abort();
+  return 0;
+}

@@ -1,0 +1,62 @@
+// CRD manifests and OpenAPI schemas.
+#include "koord/api/crd.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <iterator>
+
+#include "koord/api/apiextensions_v1.hpp"
+#include "koord/api/codec.hpp"
+#include "koord/api/document.hpp"
+#include "koord/api/node_slo.hpp"
+#include "koord/api/pod.hpp"
+
+using namespace koord;
+using namespace koord::api;
+
+TEST_CASE("packaging/crds has what the tables say") {
+  for (const Schema* resource : custom_resources()) {
+    const Kind& kind = *resource->kind();
+    const std::string name = std::string(kind.group) + "_" + std::string(kind.plural) + ".yaml";
+    INFO(name << ": compare with koord crds");
+    std::ifstream in(std::string(KOORD_PACKAGING) + "/crds/" + name);
+    REQUIRE(in.good());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    CHECK((text == crd_manifest_yaml(*resource)));
+  }
+}
+
+TEST_CASE("a manifest decodes as what it is") {
+  const auto crd = decode<CustomResourceDefinition>(crd_manifest_json(schema<NodeSlo>()));
+  REQUIRE(crd.has_value());
+  CHECK(crd->metadata.name == "nodeslos.slo.koordinator.sh");
+  CHECK(crd->spec.names.kind == "NodeSLO");
+  CHECK(crd->spec.names.list_kind == "NodeSLOList");
+  CHECK(crd->spec.scope == "Cluster");
+  REQUIRE(crd->spec.versions.size() == 1);
+  const CrdVersion& version = crd->spec.versions[0];
+  CHECK(version.name == "v1alpha1");
+  CHECK(version.served);
+  CHECK(version.storage);
+  CHECK(version.subresources->status.has_value());
+  const auto root = Document::parse(version.schema->open_apiv3_schema.text);
+  REQUIRE(root.has_value());
+  CHECK(root->get_json("/properties/metadata") == R"({"type":"object"})");
+  const std::string be = "/properties/spec/properties/resourceQOSStrategy/properties/beClass/properties";
+  CHECK(
+      root->get_json(be + "/networkQOS/properties/egressLimit") ==
+      R"({"anyOf":[{"type":"integer"},{"type":"string"}],"x-kubernetes-int-or-string":true,"default":100})");
+  CHECK(root->get_int(be + "/memoryQOS/properties/wmarkMinAdj/minimum") == -25);
+  CHECK(root->get_bool("/properties/spec/properties/extensions/x-kubernetes-preserve-unknown-fields") ==
+        true);
+}
+
+TEST_CASE("OpenAPI of kinds that are described in part") {
+  const auto pod = Document::parse(openapi_schema(schema<Pod>(), true));
+  REQUIRE(pod.has_value());
+  CHECK(pod->get_bool("/x-kubernetes-preserve-unknown-fields") == true);
+  CHECK(pod->get_string("/properties/metadata/properties/creationTimestamp/format") == "date-time");
+  CHECK(pod->get_string("/properties/spec/properties/containers/x-kubernetes-patch-merge-key") == "name");
+  CHECK(pod->get_json("/properties/spec/required") == R"(["containers"])");
+}
