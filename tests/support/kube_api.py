@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """A small REST client for tests and measurements: a kubeconfig's token and CA, keep-alive, many connections.
 
 It is written on Python's standard library alone, apart from the client under test.

@@ -69,8 +69,8 @@ TEST_CASE("Quantity keeps what Kubernetes loses") {
     const char* in;
     const char* out;
   };
-  const Row rows[] = {{"1000E", "1000E"},   {"1e30", "1e30"}, {"100000000000000000000000", "100000E"},
-                      {"-1000E", "-1000E"}, {"1e-30", "1e-9"},  {"1e-9999", "1e-9"}};
+  const Row rows[] = {{"1000E", "1000E"},   {"1e30", "1e30"},  {"100000000000000000000000", "100000E"},
+                      {"-1000E", "-1000E"}, {"1e-30", "1e-9"}, {"1e-9999", "1e-9"}};
   for (const Row& row : rows) {
     INFO(row.in);
     CHECK(Quantity::must(row.in).to_string() == row.out);
