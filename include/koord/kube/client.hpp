@@ -104,10 +104,12 @@ class Client {
 
  private:
   struct Limiter;
+  Task<Result<HttpResponse>> perform(HttpRequest request, int retries);
   Transport& transport_;
   Clock& clock_;
   Options options_;
   std::unique_ptr<Limiter> limiter_;
+  std::uint64_t requests_ = 0;
 };
 
 }  // namespace koord::kube

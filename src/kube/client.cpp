@@ -1,0 +1,305 @@
+// URLs of the API, the rules for repeating, and Status into Error.
+#include "koord/kube/client.hpp"
+
+#include "koord/api/schema.hpp"
+#include "koord/api/status.hpp"
+#include "koord/async/timer.hpp"
+#include "rate_limit.hpp"
+
+namespace koord::kube {
+
+namespace {
+
+constexpr std::size_t kMaxErrorBody = 1 << 20;
+
+void append_escaped(std::string& out, std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += '%';
+      out += kHex[static_cast<unsigned char>(c) >> 4];
+      out += kHex[static_cast<unsigned char>(c) & 15];
+    }
+  }
+}
+
+/// Query parameters; empty values are left out.
+class Query {
+ public:
+  explicit Query(std::string& target) : target_(target) {}
+  Query& add(std::string_view name, std::string_view value) {
+    if (value.empty()) return *this;
+    target_ += separator_;
+    separator_ = '&';
+    target_.append(name).append("=");
+    append_escaped(target_, value);
+    return *this;
+  }
+  Query& add(std::string_view name, std::uint64_t value) {
+    return value == 0 ? *this : add(name, std::to_string(value));
+  }
+  Query& add_flag(std::string_view name, bool value) { return value ? add(name, "true") : *this; }
+
+ private:
+  std::string& target_;
+  char separator_ = '?';
+};
+
+void append_json(std::string& out, std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += "\\u00";
+      out += kHex[c >> 4];
+      out += kHex[c & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+void append_member(std::string& out, std::string_view name, std::string_view value) {
+  if (value.empty()) return;
+  if (out.back() != '{') out += ',';
+  append_json(out, name);
+  out += ':';
+  append_json(out, value);
+}
+
+std::string collection(const api::Kind& kind, std::string_view ns) {
+  std::string target = kind.group.empty() ? "/api" : "/apis/";
+  target.append(kind.group).append("/").append(kind.version);
+  if (kind.namespaced && !ns.empty()) {
+    target += "/namespaces/";
+    append_escaped(target, ns);
+  }
+  return target.append("/").append(kind.plural);
+}
+
+Result<std::string> object(const api::Kind& kind, const ObjectKey& key, std::string_view subresource) {
+  if (key.name.empty() || key.name == "." || key.name == "..")
+    return Error(Code::invalid,
+                 std::string(kind.kind) + ": the name \"" + key.name + "\" is not one of an object");
+  if (kind.namespaced && key.ns.empty())
+    return Error(Code::invalid, std::string(kind.kind) + " " + key.name + ": the namespace is missing");
+  std::string target = collection(kind, key.ns) + "/";
+  append_escaped(target, key.name);
+  if (!subresource.empty()) target.append("/").append(subresource);
+  return target;
+}
+
+std::string delete_body(const DeleteOptions& options) {
+  std::string body = R"({"apiVersion":"v1","kind":"DeleteOptions")";
+  if (!options.uid.empty() || !options.resource_version.empty()) {
+    body += R"(,"preconditions":)";
+    std::string conditions = "{";
+    append_member(conditions, "uid", options.uid);
+    append_member(conditions, "resourceVersion", options.resource_version);
+    body += conditions + "}";
+  }
+  if (options.grace_period_seconds)
+    body += R"(,"gracePeriodSeconds":)" + std::to_string(*options.grace_period_seconds);
+  append_member(body, "propagationPolicy", options.propagation_policy);
+  return body + "}";
+}
+
+std::string_view content_type(PatchType type) {
+  switch (type) {
+    case PatchType::merge: return "application/merge-patch+json";
+    case PatchType::json: return "application/json-patch+json";
+    case PatchType::strategic: return "application/strategic-merge-patch+json";
+    case PatchType::apply: return "application/apply-patch+yaml";
+  }
+  return "application/merge-patch+json";
+}
+
+Error error_of(const HttpResponse& response) {
+  Error error = api::error_of_response(static_cast<int>(response.status), response.body);
+  if (response.retry_after && !error.retry_after()) error.retry_after(*response.retry_after);
+  return error;
+}
+
+HttpRequest with_body(Method method, std::string target, std::string body,
+                      std::string_view type = "application/json") {
+  HttpRequest request;
+  request.method = method;
+  request.target = std::move(target);
+  request.body = std::move(body);
+  request.content_type = type;
+  return request;
+}
+
+std::string pod_target(const ObjectKey& pod, std::string_view subresource) {
+  std::string target = "/api/v1/namespaces/";
+  append_escaped(target, pod.ns);
+  target += "/pods/";
+  append_escaped(target, pod.name);
+  return target.append("/").append(subresource);
+}
+
+Task<Result<std::string>> body_of(Task<Result<HttpResponse>> request) {
+  KOORD_CO_TRY(response, co_await std::move(request));
+  co_return std::move(response.body);
+}
+
+Task<Result<>> nothing_of(Task<Result<HttpResponse>> request) {
+  KOORD_CO_CHECK(co_await std::move(request));
+  co_return Result<>();
+}
+
+Task<Result<std::string>> failed_text(Error error) { co_return error; }
+Task<Result<>> failed_nothing(Error error) { co_return error; }
+
+}  // namespace
+
+struct Client::Limiter {
+  TokenBucket bucket;
+};
+
+Client::Client(Transport& transport, Clock& clock, Options options)
+    : transport_(transport),
+      clock_(clock),
+      options_(std::move(options)),
+      limiter_(std::make_unique<Limiter>(Limiter{TokenBucket(options_.qps, options_.burst)})) {}
+
+Client::~Client() = default;
+
+Task<Result<HttpResponse>> Client::request(HttpRequest request) {
+  return perform(std::move(request), options_.max_retries);
+}
+
+Task<Result<HttpResponse>> Client::perform(HttpRequest request, int retries) {
+  // Not repeated in the common case, so the request is moved into its last attempt.
+  Backoff backoff({.initial = std::chrono::milliseconds{100},
+                   .factor = 2,
+                   .cap = std::chrono::seconds{10},
+                   .jitter = 0.5},
+                  ++requests_);
+  for (;; --retries) {
+    if (const nanoseconds wait = limiter_->bucket.take(clock_.mono()); wait.count() > 0)
+      KOORD_CO_CHECK(co_await sleep(clock_, wait));
+    HttpRequest attempt = retries > 0 ? request : std::move(request);
+    KOORD_CO_TRY(response, co_await transport_.send(std::move(attempt)));
+    if (response.status >= 200 && response.status < 300) co_return std::move(response);
+    const auto wait = repeat_after(response, backoff);
+    if (!wait || retries <= 0) co_return error_of(response);
+    KOORD_CO_CHECK(co_await sleep(clock_, *wait));
+  }
+}
+
+Task<Result<std::string>> Client::get_raw(const api::Kind& kind, ObjectKey key,
+                                          std::string_view subresource) {
+  auto target = object(kind, key, subresource);
+  if (!target) return failed_text(std::move(target).error());
+  HttpRequest get;
+  get.target = std::move(*target);
+  return body_of(request(std::move(get)));
+}
+
+Task<Result<std::string>> Client::list_raw(const api::Kind& kind, ListOptions options) {
+  HttpRequest get;
+  get.target = collection(kind, options.ns);
+  Query(get.target)
+      .add("labelSelector", options.label_selector)
+      .add("fieldSelector", options.field_selector)
+      .add("limit", options.limit)
+      .add("continue", options.continue_token)
+      .add("resourceVersion", options.resource_version)
+      .add("resourceVersionMatch", options.resource_version_match);
+  return body_of(request(std::move(get)));
+}
+
+Task<Result<std::string>> Client::create_raw(const api::Kind& kind, std::string ns, std::string body) {
+  if (kind.namespaced && ns.empty())
+    return failed_text(
+        Error(Code::invalid, "creating a " + std::string(kind.kind) + ": the namespace is missing"));
+  return body_of(request(with_body(Method::post, collection(kind, ns), std::move(body))));
+}
+
+Task<Result<std::string>> Client::update_raw(const api::Kind& kind, ObjectKey key, std::string body,
+                                             std::string_view subresource) {
+  auto target = object(kind, key, subresource);
+  if (!target) return failed_text(std::move(target).error());
+  return body_of(request(with_body(Method::put, std::move(*target), std::move(body))));
+}
+
+Task<Result<std::string>> Client::patch_raw(const api::Kind& kind, ObjectKey key, std::string body,
+                                            PatchOptions options) {
+  auto target = object(kind, key, options.subresource);
+  if (!target) return failed_text(std::move(target).error());
+  if (options.type == PatchType::apply && options.field_manager.empty())
+    return failed_text(Error(Code::invalid, "apply: the field manager is missing"));
+  Query(*target).add("fieldManager", options.field_manager).add_flag("force", options.force);
+  return body_of(
+      request(with_body(Method::patch, std::move(*target), std::move(body), content_type(options.type))));
+}
+
+Task<Result<>> Client::remove(const api::Kind& kind, ObjectKey key, DeleteOptions options) {
+  auto target = object(kind, key, {});
+  if (!target) return failed_nothing(std::move(target).error());
+  return nothing_of(request(with_body(Method::delete_, std::move(*target), delete_body(options))));
+}
+
+Task<Result<>> Client::post_subresource(const api::Kind& kind, ObjectKey key, std::string_view subresource,
+                                        std::string body) {
+  auto target = object(kind, key, subresource);
+  if (!target) return failed_nothing(std::move(target).error());
+  return nothing_of(request(with_body(Method::post, std::move(*target), std::move(body))));
+}
+
+Task<Result<std::unique_ptr<HttpStream>>> Client::watch(const api::Kind& kind, WatchOptions options) {
+  HttpRequest get;
+  get.target = collection(kind, options.ns);
+  Query(get.target)
+      .add_flag("watch", true)
+      .add("labelSelector", options.label_selector)
+      .add("fieldSelector", options.field_selector)
+      .add("resourceVersion", options.resource_version)
+      .add_flag("allowWatchBookmarks", options.allow_bookmarks || options.send_initial_events)
+      .add_flag("sendInitialEvents", options.send_initial_events)
+      .add("resourceVersionMatch", options.send_initial_events ? "NotOlderThan" : "")
+      .add("timeoutSeconds", static_cast<std::uint64_t>(options.timeout.count()));
+  if (const nanoseconds wait = limiter_->bucket.take(clock_.mono()); wait.count() > 0)
+    KOORD_CO_CHECK(co_await sleep(clock_, wait));
+  KOORD_CO_TRY(stream, co_await transport_.open_stream(std::move(get)));
+  if (stream->head().status == 200) co_return std::move(stream);
+  HttpResponse response = stream->head();
+  while (response.body.size() < kMaxErrorBody) {
+    const Result<std::string_view> more = co_await stream->read(std::chrono::seconds{10});
+    if (!more || more->empty()) break;  // what came of the text is still the best message
+    response.body.append(*more);
+  }
+  co_return error_of(response);
+}
+
+Task<Result<>> Client::bind(ObjectKey pod, std::string uid, std::string node) {
+  std::string metadata = "{";
+  append_member(metadata, "name", pod.name);
+  append_member(metadata, "namespace", pod.ns);
+  append_member(metadata, "uid", uid);
+  std::string body = R"({"apiVersion":"v1","kind":"Binding","metadata":)" + metadata +
+                     R"(},"target":{"apiVersion":"v1","kind":"Node","name":)";
+  append_json(body, node);
+  body += "}}";
+  return nothing_of(request(with_body(Method::post, pod_target(pod, "binding"), std::move(body))));
+}
+
+Task<Result<>> Client::evict(ObjectKey pod, DeleteOptions options) {
+  std::string metadata = "{";
+  append_member(metadata, "name", pod.name);
+  append_member(metadata, "namespace", pod.ns);
+  std::string body = R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":)" + metadata +
+                     R"(},"deleteOptions":)" + delete_body(options) + "}";
+  return nothing_of(perform(with_body(Method::post, pod_target(pod, "eviction"), std::move(body)), 0));
+}
+
+}  // namespace koord::kube

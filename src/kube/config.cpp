@@ -1,0 +1,300 @@
+// Kubeconfig files and the in-cluster service account.
+#include "koord/kube/config.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <set>
+#include <sstream>
+
+namespace koord::kube {
+
+namespace {
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Error(Code::io, path + ": " + std::error_code(errno, std::generic_category()).message());
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in.bad()) return Error(Code::io, path + ": cannot be read");
+  return std::move(text).str();
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+std::optional<std::string> decode_base64(std::string_view text) {
+  static constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  unsigned bits = 0, value = 0, padding = 0, digits = 0;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r' || c == ' ') continue;
+    ++digits;
+    if (c == '=') {
+      if (++padding > 2) return std::nullopt;
+      continue;
+    }
+    const std::size_t digit = kAlphabet.find(c);
+    if (digit == std::string_view::npos || padding > 0) return std::nullopt;
+    value = ((value << 6) | static_cast<unsigned>(digit)) & 0xffffff;
+    bits += 6;
+    if (bits >= 8) {
+      bits -= 8;
+      out += static_cast<char>((value >> bits) & 0xff);
+    }
+  }
+  if (digits % 4 != 0) return std::nullopt;
+  return out;
+}
+
+/// One place of the document: a node with the name of the file and of the field.
+class Place {
+ public:
+  Place(const std::string& file, std::string field, YAML::Node node)
+      : file_(file), field_(std::move(field)), node_(std::move(node)) {}
+
+  Error error(const std::string& what, Code code = Code::invalid) const {
+    std::string where = file_;
+    if (node_.IsDefined() && node_.Mark().line >= 0) where += ":" + std::to_string(node_.Mark().line + 1);
+    return Error(code, where + ": " + (field_.empty() ? "" : field_ + ": ") + what);
+  }
+  bool present() const { return node_.IsDefined() && !node_.IsNull(); }
+  Place child(const std::string& key) const {
+    return Place(
+        file_, field_.empty() ? key : field_ + "." + key,
+        node_.IsMap() ? static_cast<const YAML::Node&>(node_)[key] : YAML::Node(YAML::NodeType::Undefined));
+  }
+  Result<std::string> text() const {
+    if (!present()) return std::string();
+    if (!node_.IsScalar()) return error("must be a string");
+    return node_.Scalar();
+  }
+  Result<bool> flag() const {
+    if (!present()) return false;
+    if (node_.IsScalar() && node_.Scalar() == "true") return true;
+    if (node_.IsScalar() && node_.Scalar() == "false") return false;
+    return error("must be true or false");
+  }
+  Result<> map() const {
+    if (present() && !node_.IsMap()) return error("must be a mapping");
+    return {};
+  }
+  const YAML::Node& node() const { return node_; }
+  const std::string& file() const { return file_; }
+  const std::string& field() const { return field_; }
+
+ private:
+  const std::string& file_;
+  std::string field_;
+  YAML::Node node_;
+};
+
+/// yaml-cpp takes the first of two equal keys silently.
+Result<> check_duplicates(const Place& place) {
+  const YAML::Node& node = place.node();
+  if (node.IsMap()) {
+    std::set<std::string> seen;
+    for (const auto& entry : node) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+      const std::string field = place.field().empty() ? key : place.field() + "." + key;
+      if (!seen.insert(key).second)
+        return Place(place.file(), field, entry.first).error("the key occurs twice");
+      KOORD_CHECK(check_duplicates(Place(place.file(), field, entry.second)));
+    }
+  } else if (node.IsSequence()) {
+    for (std::size_t i = 0; i < node.size(); ++i)
+      KOORD_CHECK(
+          check_duplicates(Place(place.file(), place.field() + "[" + std::to_string(i) + "]", node[i])));
+  }
+  return {};
+}
+
+/// The entry of `list` (clusters, users, contexts) with that name; its payload is under `payload`.
+Result<Place> named(const Place& root, const std::string& list, const std::string& payload,
+                    const std::string& name) {
+  const Place entries = root.child(list);
+  if (entries.present() && !entries.node().IsSequence()) return entries.error("must be a list");
+  if (entries.present()) {
+    for (std::size_t i = 0; i < entries.node().size(); ++i) {
+      const Place entry(root.file(), list + "[" + std::to_string(i) + "]", entries.node()[i]);
+      KOORD_CHECK(entry.map());
+      KOORD_TRY(found, entry.child("name").text());
+      if (found != name) continue;
+      const Place value = entry.child(payload);
+      KOORD_CHECK(value.map());
+      return value;
+    }
+  }
+  return root.error("no entry of " + list + " is named \"" + name + "\"", Code::not_found);
+}
+
+std::string relative_to(const std::string& file, const std::string& path) {
+  const std::filesystem::path p(path);
+  if (p.is_absolute()) return path;
+  return (std::filesystem::path(file).parent_path() / p).string();
+}
+
+/// A field that exists as FIELD (a file's name) and FIELD-data (base64); the data wins, as in kubectl.
+Result<std::string> file_or_data(const Place& place, const std::string& field) {
+  const Place data = place.child(field + "-data");
+  KOORD_TRY(encoded, data.text());
+  if (!encoded.empty()) {
+    auto decoded = decode_base64(encoded);
+    if (!decoded) return data.error("is not valid base64");
+    return std::move(*decoded);
+  }
+  const Place file = place.child(field);
+  KOORD_TRY(path, file.text());
+  if (path.empty()) return std::string();
+  auto content = read_file(relative_to(place.file(), path));
+  if (!content) return file.error(content.error().message(), Code::io);
+  return content;
+}
+
+Result<> read_cluster(const Place& cluster, ClientConfig& config) {
+  KOORD_TRY(server, cluster.child("server").text());
+  if (server.empty()) return cluster.child("server").error("is missing: expected the API server's URL");
+  if (!server.starts_with("https://") && !server.starts_with("http://"))
+    return cluster.child("server").error("must start with https:// or http://, not \"" + server + "\"");
+  while (server.ends_with('/')) server.pop_back();
+  config.server = server;
+  KOORD_TRY(proxy, cluster.child("proxy-url").text());
+  if (!proxy.empty())
+    return cluster.child("proxy-url")
+        .error("proxies are not supported: reach the API server directly", Code::unsupported);
+  KOORD_TRY(ca, file_or_data(cluster, "certificate-authority"));
+  config.ca_pem = ca;
+  KOORD_TRY(name, cluster.child("tls-server-name").text());
+  config.tls_server_name = name;
+  const Place insecure = cluster.child("insecure-skip-tls-verify");
+  KOORD_TRY(skip, insecure.flag());
+  config.insecure_skip_tls_verify = skip;
+  if (skip && !ca.empty()) return insecure.error("cannot be true where a certificate authority is given");
+  if (skip)
+    config.warnings.push_back(insecure.error("the API server's certificate is not verified").message());
+  if (server.starts_with("http://"))
+    config.warnings.push_back(cluster.child("server").error("the connection is not encrypted").message());
+  return {};
+}
+
+Result<> read_user(const Place& user, ClientConfig& config) {
+  for (const char* plugin : {"exec", "auth-provider"}) {
+    const Place place = user.child(plugin);
+    if (place.present())
+      return place.error(
+          "credential plugins are not supported: use a token, tokenFile or a client certificate",
+          Code::unsupported);
+  }
+  for (const char* field : {"as", "as-uid", "as-groups", "as-user-extra"}) {
+    const Place place = user.child(field);
+    if (place.present()) return place.error("impersonation is not supported", Code::unsupported);
+  }
+  KOORD_TRY(cert, file_or_data(user, "client-certificate"));
+  KOORD_TRY(key, file_or_data(user, "client-key"));
+  if (cert.empty() != key.empty())
+    return user.error("client-certificate and client-key must be given together");
+  config.client_cert_pem = cert;
+  config.client_key_pem = key;
+  KOORD_TRY(token, user.child("token").text());
+  KOORD_TRY(token_file, user.child("tokenFile").text());
+  config.token = trimmed(token);
+  if (!token_file.empty()) config.token_file = relative_to(user.file(), token_file);
+  if (config.token.find_first_of("\r\n") != std::string::npos)
+    return user.child("token").error("must be one line");
+  KOORD_TRY(username, user.child("username").text());
+  KOORD_TRY(password, user.child("password").text());
+  config.username = username;
+  config.password = password;
+  return {};
+}
+
+}  // namespace
+
+Result<ClientConfig> parse_kubeconfig(std::string_view text, const std::string& path,
+                                      std::string_view context) {
+  YAML::Node document;
+  try {
+    const std::vector<YAML::Node> all = YAML::LoadAll(std::string(text));
+    if (all.size() > 1) return Error(Code::parse, path + ": holds more than one document");
+    if (!all.empty()) document = all.front();
+  } catch (const YAML::Exception& e) {
+    return Error(Code::parse, path + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
+  }
+  const Place root(path, "", document);
+  if (!document.IsMap()) return root.error("is not a kubeconfig: expected a mapping", Code::parse);
+  KOORD_CHECK(check_duplicates(root));
+  KOORD_TRY(kind, root.child("kind").text());
+  if (!kind.empty() && kind != "Config")
+    return root.child("kind").error("must be Config, not \"" + kind + "\"");
+
+  KOORD_TRY(current, root.child("current-context").text());
+  const std::string wanted = context.empty() ? current : std::string(context);
+  if (wanted.empty()) return root.child("current-context").error("is not set, and no context was asked for");
+  KOORD_TRY(chosen, named(root, "contexts", "context", wanted));
+  KOORD_TRY(cluster_name, chosen.child("cluster").text());
+  KOORD_TRY(user_name, chosen.child("user").text());
+  KOORD_TRY(ns, chosen.child("namespace").text());
+
+  ClientConfig config;
+  if (!ns.empty()) config.default_namespace = ns;
+  KOORD_TRY(cluster, named(root, "clusters", "cluster", cluster_name));
+  KOORD_CHECK(read_cluster(cluster, config));
+  if (!user_name.empty()) {
+    KOORD_TRY(user, named(root, "users", "user", user_name));
+    KOORD_CHECK(read_user(user, config));
+  }
+  return config;
+}
+
+Result<ClientConfig> load_kubeconfig(const std::string& path, std::string_view context) {
+  KOORD_TRY(text, read_file(path));
+  return parse_kubeconfig(text, path, context);
+}
+
+Result<ClientConfig> in_cluster_config(const GetEnv& env, const std::string& root) {
+  const auto host = env("KUBERNETES_SERVICE_HOST");
+  const auto port = env("KUBERNETES_SERVICE_PORT");
+  if (!host || !port || host->empty() || port->empty())
+    return Error(Code::not_found,
+                 "not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
+  const std::string folder = root + "/var/run/secrets/kubernetes.io/serviceaccount/";
+  ClientConfig config;
+  const bool ipv6 = host->find(':') != std::string::npos;
+  config.server = "https://" + (ipv6 ? "[" + *host + "]" : *host) + ":" + *port;
+  KOORD_TRY(ca, read_file(folder + "ca.crt"));
+  config.ca_pem = ca;
+  config.token_file = folder + "token";
+  KOORD_TRY(token, read_file(config.token_file));
+  if (trimmed(token).empty()) return Error(Code::invalid, config.token_file + ": is empty");
+  if (const auto ns = read_file(folder + "namespace"); ns && !trimmed(*ns).empty())
+    config.default_namespace = trimmed(*ns);
+  return config;
+}
+
+Result<ClientConfig> find_config(const std::string& kubeconfig, std::string_view context, const GetEnv& env) {
+  if (!kubeconfig.empty()) return load_kubeconfig(kubeconfig, context);
+  if (const auto named = env("KUBECONFIG"); named && !named->empty()) {
+    if (named->find(':') != std::string::npos)
+      return Error(Code::unsupported,
+                   "KUBECONFIG: a list of files is not supported, name one: \"" + *named + "\"");
+    auto config = load_kubeconfig(*named, context);
+    if (!config) return std::move(config).error().context("KUBECONFIG");
+    return config;
+  }
+  auto inside = in_cluster_config(env);
+  if (inside || inside.error().code() != Code::not_found) return inside;
+  const auto home = env("HOME");
+  const std::string file = home && !home->empty() ? *home + "/.kube/config" : "";
+  if (!file.empty() && std::filesystem::exists(file)) return load_kubeconfig(file, context);
+  return Error(Code::not_found,
+               "no API server is configured: give --kubeconfig, set KUBECONFIG, or run in a pod (" +
+                   inside.error().message() + (file.empty() ? "" : "; there is no " + file) + ")");
+}
+
+}  // namespace koord::kube

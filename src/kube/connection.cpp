@@ -1,0 +1,157 @@
+// Writes go to the socket directly and wait only when it is full: the common case costs one system call.
+#include "connection.hpp"
+
+#include <sys/socket.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace koord::kube {
+
+namespace {
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+}
+
+Connection::Connection(asio::any_io_executor executor, Clock& clock)
+    : socket_(std::move(executor)), clock_(clock) {}
+
+Connection::~Connection() { clock_.cancel(timer_); }
+
+void Connection::set_deadline(nanoseconds from_now) {
+  deadline_ = from_now.count() > 0 ? clock_.mono() + from_now : MonoTime{};
+  if (deadline_ != MonoTime{} && (timer_ == 0 || deadline_ < timer_at_)) arm();
+}
+
+void Connection::arm() {
+  clock_.cancel(timer_);
+  timer_at_ = deadline_;
+  timer_ = clock_.call_at(deadline_, [this] {
+    timer_ = 0;
+    if (deadline_ == MonoTime{}) return;
+    if (deadline_ > clock_.mono()) return arm();
+    timed_out_ = true;
+    boost::system::error_code ignored;
+    socket_.close(ignored);
+  });
+}
+
+bool Connection::dead() const {
+  if (timed_out_ || ended_ || !socket_.is_open()) return true;
+  char byte = 0;
+  const ssize_t n =
+      ::recv(const_cast<asio::ip::tcp::socket&>(socket_).native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+Error Connection::failure(const boost::system::error_code& code, std::string_view doing) const {
+  if (timed_out_) return Error(Code::timeout, std::string(doing) + ": no answer in time");
+  if (code == asio::error::operation_aborted) return Error(Code::cancelled, "asked to stop");
+  return Error(Code::unavailable, std::string(doing) + ": " + code.message());
+}
+
+Task<Result<>> Connection::connect(const std::vector<asio::ip::address>& addresses, std::uint16_t port,
+                                   std::shared_ptr<const TlsContext> tls) {
+  Result<> connected;
+  for (const asio::ip::address& address : addresses) {
+    connected = co_await connect_one(address, port);
+    if (connected || connected.error().code() != Code::unavailable) break;
+  }
+  if (!connected) co_return connected;
+  plain_ = std::make_unique_for_overwrite<char[]>(kBuffer);
+  if (!tls) co_return connected;
+  encrypted_ = std::make_unique_for_overwrite<char[]>(kBuffer);
+  tls_ = std::make_unique<TlsClient>(std::move(tls));
+  co_return co_await handshake();
+}
+
+Task<Result<>> Connection::connect_one(const asio::ip::address& address, std::uint16_t port) {
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  const asio::ip::tcp::endpoint endpoint(address, port);
+  const auto [failed] = co_await socket_.async_connect(endpoint, kToken);
+  if (failed || timed_out_)
+    co_return failure(failed, "connecting to " + address.to_string() + ":" + std::to_string(port));
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  socket_.non_blocking(true, ignored);
+  co_return Result<>();
+}
+
+Task<Result<>> Connection::handshake() {
+  for (;;) {
+    Result<bool> step = tls_->handshake();
+    const Result<> sent = co_await flush();
+    if (!step) co_return std::move(step).error();
+    KOORD_CO_CHECK(sent);
+    if (*step) co_return Result<>();
+    KOORD_CO_TRY(n, co_await read_socket(encrypted_.get(), kBuffer));
+    if (n == 0) co_return Error(Code::unavailable, "TLS: the connection ended within the handshake");
+    tls_->received({encrypted_.get(), n});
+  }
+}
+
+Task<Result<>> Connection::flush() {
+  if (tls_->output().empty()) co_return Result<>();
+  Result<> sent = co_await write_socket(tls_->output());
+  tls_->clear_output();
+  co_return sent;
+}
+
+Task<Result<>> Connection::write(std::string_view bytes) {
+  if (!tls_) return write_socket(bytes);
+  // What cannot be encrypted leaves the output empty, and the read that follows reports the error.
+  (void)tls_->encrypt(bytes);
+  return flush();
+}
+
+Task<Result<>> Connection::write_socket(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n =
+        ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    boost::system::error_code failed(errno, boost::system::system_category());
+    if (errno == EAGAIN) {
+      const auto [waited] = co_await socket_.async_wait(asio::ip::tcp::socket::wait_write, kToken);
+      failed = waited;
+    }
+    if (failed || timed_out_) co_return failure(failed, "writing to the API server");
+  }
+  co_return Result<>();
+}
+
+Task<Result<std::size_t>> Connection::read_socket(char* into, std::size_t size) {
+  const auto buffer = asio::buffer(into, size);
+  const auto [failed, n] = co_await socket_.async_read_some(buffer, kToken);
+  if (failed == asio::error::eof) co_return std::size_t{0};
+  if (failed || timed_out_) co_return failure(failed, "reading from the API server");
+  co_return n;
+}
+
+Task<Result<std::string_view>> Connection::read() {
+  if (!tls_) {
+    KOORD_CO_TRY(n, co_await read_socket(plain_.get(), kBuffer));
+    ended_ = n == 0;
+    co_return std::string_view(plain_.get(), n);
+  }
+  for (;;) {
+    if (more_) {
+      KOORD_CO_TRY(n, tls_->decrypt(plain_.get(), kBuffer, ended_));
+      more_ = n == kBuffer;
+      if (n > 0 || ended_) co_return std::string_view(plain_.get(), n);
+    }
+    KOORD_CO_TRY(n, co_await read_socket(encrypted_.get(), kBuffer));
+    if (n == 0) {  // no close_notify: the body's own framing tells whether something is missing
+      ended_ = true;
+      co_return std::string_view();
+    }
+    tls_->received({encrypted_.get(), n});
+    more_ = true;
+  }
+}
+
+}  // namespace koord::kube

@@ -1,0 +1,59 @@
+// Connection: one TCP or TLS connection with a deadline; bytes in, bytes out.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "koord/async/task.hpp"
+#include "koord/base/clock.hpp"
+#include "tls_client.hpp"
+
+namespace koord::kube {
+
+/// One user at a time. After any error it is of no more use. When the deadline passes, what waits
+/// returns Code::timeout.
+class Connection {
+ public:
+  Connection(asio::any_io_executor executor, Clock& clock);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Tries the addresses in order; `tls` null is plain TCP.
+  Task<Result<>> connect(const std::vector<asio::ip::address>& addresses, std::uint16_t port,
+                         std::shared_ptr<const TlsContext> tls);
+  Task<Result<>> write(std::string_view bytes);
+  /// What came, valid until the next call; empty when the peer has ended.
+  Task<Result<std::string_view>> read();
+
+  /// 0: none. Cheap: one timer per connection, armed again only when it fires too early.
+  void set_deadline(nanoseconds from_now);
+  /// Ended or broken by the peer while idle; a system call.
+  bool dead() const;
+
+ private:
+  Task<Result<>> connect_one(const asio::ip::address& address, std::uint16_t port);
+  Task<Result<>> handshake();
+  Task<Result<>> write_socket(std::string_view bytes);
+  Task<Result<std::size_t>> read_socket(char* into, std::size_t size);
+  Task<Result<>> flush();
+  Error failure(const boost::system::error_code& code, std::string_view doing) const;
+  void arm();
+
+  static constexpr std::size_t kBuffer = 32 * 1024;
+  asio::ip::tcp::socket socket_;
+  Clock& clock_;
+  std::unique_ptr<TlsClient> tls_;
+  std::unique_ptr<char[]> plain_, encrypted_;
+  MonoTime deadline_{};  // the epoch: none
+  MonoTime timer_at_{};
+  TimerId timer_ = 0;
+  bool timed_out_ = false;
+  bool ended_ = false;
+  bool more_ = false;  // TLS may hold decrypted bytes
+};
+
+}  // namespace koord::kube

@@ -1,0 +1,14 @@
+// Unpacking of gzip bodies, bounded.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "koord/base/result.hpp"
+
+namespace koord::kube {
+
+/// Code::too_large beyond `limit` bytes, Code::parse for what is damaged or cut.
+Result<std::string> gunzip(std::string_view packed, std::size_t limit);
+
+}  // namespace koord::kube
