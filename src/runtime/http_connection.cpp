@@ -64,6 +64,7 @@ Task<> HttpConnection::run() {
     const Step step = process();
     if (step == Step::call) {
       no_deadline();
+      write_now();  // answers to earlier requests do not wait for this one
       HttpResponse response = co_await server_.handler(std::move(request_));
       respond(std::move(response));
     }

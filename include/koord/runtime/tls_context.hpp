@@ -15,13 +15,13 @@ struct TlsSettings {
   std::string certificate_pem;  // the chain, leaf first
   std::string key_pem;
   /// CAs that client certificates are checked against; empty: none is asked for.
-  std::string client_ca_pem;
+  std::string client_ca_pem = {};
   /// True: a connection without a valid client certificate is refused; else it is anonymous.
   bool require_client_certificate = false;
   std::string min_version = "VersionTLS12";  // upstream's names: VersionTLS12, VersionTLS13
   /// Names of IANA (TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256) or OpenSSL, for TLS 1.2; empty: OpenSSL's
   /// choice.
-  std::vector<std::string> cipher_suites;
+  std::vector<std::string> cipher_suites = {};
 };
 
 /// Immutable once made; any thread.

@@ -1,0 +1,95 @@
+// Certificates: made, refused, read again when the files change.
+#include "koord/runtime/certificate.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "koord/base/manual_clock.hpp"
+#include "koord/runtime/tls_context.hpp"
+
+namespace koord::runtime {
+namespace {
+
+TEST_CASE("a certificate fits its key and no other") {
+  const ManualClock clock;
+  const auto ca = make_ca("test-ca", clock.now());
+  REQUIRE(ca.has_value());
+  const auto a = issue_certificate(*ca, {"a", {"org"}, {"localhost"}, {"127.0.0.1", "::1"}}, clock.now());
+  const auto b = issue_certificate(*ca, {"b", {}, {}, {}, false}, clock.now());
+  REQUIRE(a.has_value());
+  REQUIRE(b.has_value());
+  CHECK(TlsContext::make_server({a->certificate_pem, a->key_pem, ca->certificate_pem}).has_value());
+  const auto mixed = TlsContext::make_server({a->certificate_pem, b->key_pem});
+  REQUIRE_FALSE(mixed.has_value());
+}
+
+TEST_CASE("names that are none are refused") {
+  const ManualClock clock;
+  const auto ca = make_ca("test-ca", clock.now());
+  REQUIRE(ca.has_value());
+  CHECK_FALSE(issue_certificate(*ca, {"x", {}, {"a,IP:1.2.3.4"}, {}}, clock.now()).has_value());
+  CHECK_FALSE(issue_certificate(*ca, {"x", {}, {""}, {}}, clock.now()).has_value());
+  CHECK_FALSE(issue_certificate(*ca, {"x", {}, {}, {"1.2.3"}}, clock.now()).has_value());
+  CHECK_FALSE(issue_certificate({"nonsense", "nonsense"}, {"x", {}, {}, {}}, clock.now()).has_value());
+}
+
+TEST_CASE("settings of TLS that are wrong say so") {
+  const ManualClock clock;
+  const auto pair = make_self_signed({"x", {}, {"localhost"}, {}}, clock.now());
+  REQUIRE(pair.has_value());
+  struct Row {
+    TlsSettings settings;
+    std::string message;
+  };
+  const Row rows[] = {
+      {{"", pair->key_pem}, "certificate: not a PEM certificate"},
+      {{pair->certificate_pem, "junk"}, "private key: not a PEM key"},
+      {{pair->certificate_pem, pair->key_pem, "junk"}, "client CA: no PEM certificate in it"},
+      {{pair->certificate_pem, pair->key_pem, "", false, "VersionTLS10"},
+       "TLS version VersionTLS10 is not known; VersionTLS12 and VersionTLS13 are"},
+      {{pair->certificate_pem, pair->key_pem, "", false, "", {"TLS_NOPE"}}, "unknown cipher suite TLS_NOPE"},
+  };
+  for (const Row& row : rows) {
+    const auto context = TlsContext::make_server(row.settings);
+    REQUIRE_FALSE(context.has_value());
+    CHECK(context.error().message().substr(0, row.message.size()) == row.message);
+  }
+  const auto good =
+      TlsContext::make_server({pair->certificate_pem,
+                               pair->key_pem,
+                               "",
+                               false,
+                               "VersionTLS13",
+                               {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"}});
+  CHECK(good.has_value());
+}
+
+TEST_CASE("files are read again when they change") {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("koord-certificate-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  auto write = [&](const char* name, const std::string& text) { std::ofstream(folder / name) << text; };
+  write("tls.crt", "one");
+  write("tls.key", "key");
+  CertificateFiles files((folder / "tls.crt").string(), (folder / "tls.key").string());
+  REQUIRE(files.load().has_value());
+  auto again = files.reload();
+  REQUIRE(again.has_value());
+  CHECK_FALSE(again->has_value());
+  write("tls.crt", "two");
+  again = files.reload();
+  REQUIRE(again.has_value());
+  REQUIRE(again->has_value());
+  CHECK((*again)->certificate_pem == "two");
+  std::filesystem::remove(folder / "tls.crt");
+  again = files.reload();
+  REQUIRE_FALSE(again.has_value());
+  CHECK(again.error().message().find("tls.crt: No such file or directory") != std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace koord::runtime

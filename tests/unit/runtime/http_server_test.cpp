@@ -1,0 +1,380 @@
+// HttpServer over loopback sockets: answers, streams, limits, timeouts on the manual clock, the end.
+#include "koord/runtime/http_server.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <catch2/catch.hpp>
+
+#include "koord/async/event.hpp"
+#include "support/run_task.hpp"
+
+namespace koord::runtime {
+namespace {
+
+using asio::ip::tcp;
+
+// A watch: what push() gave, until end().
+struct Feed {
+  std::vector<Bytes> ready;
+  bool ended = false;
+  bool cancelled = false;
+  bool failed = false;
+  int alive = 0;
+  Event changed;
+  void push(std::string text) {
+    ready.push_back(std::make_shared<const std::string>(std::move(text)));
+    changed.set();
+  }
+};
+
+class FeedSource final : public BodySource {
+ public:
+  explicit FeedSource(Feed& feed) : feed_(feed) { ++feed_.alive; }
+  ~FeedSource() override { --feed_.alive; }
+  Task<Result<std::vector<Bytes>>> next() override {
+    while (feed_.ready.empty() && !feed_.ended && !feed_.cancelled && !feed_.failed) {
+      KOORD_CO_CHECK(co_await feed_.changed.wait());
+      feed_.changed.reset();
+    }
+    if (feed_.failed) co_return Error(Code::internal, "broken");
+    co_return std::exchange(feed_.ready, {});
+  }
+  void cancel() override {
+    feed_.cancelled = true;
+    feed_.changed.set();
+  }
+
+ private:
+  Feed& feed_;
+};
+
+// A server and one blocking client on one thread: the loop is polled while the client waits.
+struct Bench {
+  test::Loop loop;
+  Feed feed;
+  Event release;  // what /slow waits for
+  int calls = 0;
+  HttpServer server;
+  std::uint16_t port = 0;
+  asio::io_context client_context;
+
+  Bench()
+      : server(
+            loop.executor(), loop.clock, options(), [this](HttpRequest r) { return slow(std::move(r)); },
+            [this](HttpRequest& r) { return fast(r); }) {
+    auto opened = server.listen("127.0.0.1", 0);
+    REQUIRE(opened.has_value());
+    port = *opened;
+  }
+  ~Bench() {
+    feed.ended = true;
+    feed.changed.set();
+    release.set();
+    Task<> stopped = server.stop(std::chrono::milliseconds{10});
+    test::run_task(loop, std::move(stopped));
+  }
+
+  static HttpServerOptions options() {
+    HttpServerOptions options;
+    options.max_body_bytes = 100'000;
+    options.max_connections = 3;
+    return options;
+  }
+  std::optional<HttpResponse> fast(HttpRequest& request) {
+    ++calls;
+    if (request.path == "/slow") return std::nullopt;
+    if (request.path == "/watch") {
+      HttpResponse response = HttpResponse::json(200, "");
+      response.stream = std::make_unique<FeedSource>(feed);
+      return response;
+    }
+    if (request.path == "/parts") {
+      HttpResponse response = HttpResponse::text(200, "a");
+      response.parts = {std::make_shared<const std::string>(200'000, 'x'),
+                        std::make_shared<const std::string>("b")};
+      return response;
+    }
+    if (request.path == "/inject") {
+      HttpResponse response = HttpResponse::text(200, "");
+      response.headers.add("X-Echo", "a\r\nX-Evil: 1");
+      return response;
+    }
+    return HttpResponse::text(200, request.method + " " + request.path + " " + request.body);
+  }
+  Task<HttpResponse> slow(HttpRequest request) {
+    const Result<> waited = co_await release.wait();
+    co_return HttpResponse::text(waited ? 200 : 503, "slow " + request.query.at(0).second);
+  }
+
+  tcp::socket connect() {
+    tcp::socket socket(client_context);
+    socket.connect({asio::ip::address_v4::loopback(), port});
+    socket.non_blocking(true);
+    turn();
+    return socket;
+  }
+  // Loopback delivers at once, but accepting, reading and writing each take a turn of the loop.
+  void turn() {
+    for (int i = 0; i < 20; ++i) loop.settle();
+  }
+  void send(tcp::socket& socket, const std::string& text) {
+    std::size_t sent = 0;
+    while (sent < text.size()) {
+      boost::system::error_code ec;
+      sent += socket.write_some(asio::buffer(text.data() + sent, text.size() - sent), ec);
+      turn();
+      if (ec && ec != asio::error::would_block) return;
+    }
+  }
+  // What has come by now; `closed` if the server has ended the connection.
+  std::string receive(tcp::socket& socket, bool* closed = nullptr) {
+    std::string all;
+    while (true) {
+      turn();
+      char buffer[65536];
+      boost::system::error_code ec;
+      const std::size_t n = socket.read_some(asio::buffer(buffer), ec);
+      all.append(buffer, n);
+      if (ec && closed) *closed = ec != asio::error::would_block;
+      if (ec) return all;
+    }
+  }
+};
+
+std::string body_of(const std::string& response) { return response.substr(response.find("\r\n\r\n") + 4); }
+
+TEST_CASE("pipelined requests are answered in order, fast and slow") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket,
+             "GET /1 HTTP/1.1\r\n\r\nGET /slow?x=2 HTTP/1.1\r\n\r\n"
+             "POST /3 HTTP/1.1\r\nContent-Length: 2\r\n\r\nhiHEAD /4 HTTP/1.1\r\n\r\n");
+  const std::string first = bench.receive(socket);
+  CHECK(body_of(first) == "GET /1 ");
+  CHECK(bench.calls == 2);
+  bench.release.set();
+  const std::string rest = bench.receive(socket);
+  const auto two = rest.find("slow 2"), three = rest.find("POST /3 hi"),
+             four = rest.find("Content-Length: 8");
+  CHECK(two < three);
+  CHECK(three < four);
+  CHECK(rest.ends_with("\r\n\r\n"));  // HEAD has no body
+}
+
+TEST_CASE("shared parts follow the body, counted in the length") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "GET /parts HTTP/1.1\r\n\r\n");
+  const std::string response = bench.receive(socket);
+  CHECK(response.find("Content-Length: 200002\r\n") != std::string::npos);
+  CHECK(body_of(response) == "a" + std::string(200'000, 'x') + "b");
+}
+
+TEST_CASE("a header's value cannot smuggle another header") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "GET /inject HTTP/1.1\r\n\r\n");
+  CHECK(bench.receive(socket).find("\r\nX-Evil") == std::string::npos);
+}
+
+TEST_CASE("a stream is chunked, gathered, and ends in order") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+  CHECK(bench.receive(socket).find("Transfer-Encoding: chunked\r\n") != std::string::npos);
+  bench.feed.push("one\n");
+  bench.feed.push("two\n");
+  CHECK(bench.receive(socket) == "8\r\none\ntwo\n\r\n");
+  bench.feed.ended = true;
+  bench.feed.changed.set();
+  CHECK(bench.receive(socket) == "0\r\n\r\n");
+  bench.send(socket, "GET /next HTTP/1.1\r\n\r\n");
+  CHECK(body_of(bench.receive(socket)) == "GET /next ");
+}
+
+TEST_CASE("a stream that fails is cut, not ended") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+  bench.feed.failed = true;
+  bench.feed.changed.set();
+  bool closed = false;
+  CHECK_FALSE(bench.receive(socket, &closed).ends_with("0\r\n\r\n"));
+  CHECK(closed);
+}
+
+TEST_CASE("a stream learns that its client has gone, though nothing is sent") {
+  Bench bench;
+  {
+    auto socket = bench.connect();
+    bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+    CHECK(bench.feed.alive == 1);
+  }
+  bench.turn();
+  CHECK(bench.feed.cancelled);
+  CHECK(bench.feed.alive == 0);
+  CHECK(bench.server.connections() == 0);
+}
+
+TEST_CASE("a reader that is slow gets everything") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+  std::size_t sent = 0;
+  for (int i = 0; i < 400; ++i) {
+    bench.feed.push(std::string(50'000, '~'));
+    sent += 50'000;
+    bench.turn();
+  }
+  const std::string all = bench.receive(socket);
+  CHECK(static_cast<std::size_t>(std::count(all.begin(), all.end(), '~')) == sent);
+}
+
+TEST_CASE("what is too large or no HTTP is refused and the connection closed") {
+  struct Row {
+    std::string wire, status;
+  };
+  const Row rows[] = {
+      {"NONSENSE\r\n\r\n", "HTTP/1.1 400 "},
+      {"GET / HTTP/1.1\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n", "HTTP/1.1 431 "},
+      {"POST / HTTP/1.1\r\nContent-Length: 100001\r\n\r\n", "HTTP/1.1 413 "},
+      {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n", "HTTP/1.1 400 "},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.wire.substr(0, 60));
+    Bench bench;
+    auto socket = bench.connect();
+    bench.send(socket, row.wire);
+    bool closed = false;
+    const std::string response = bench.receive(socket, &closed);
+    CHECK(response.starts_with(row.status));
+    CHECK(response.find("Connection: close\r\n") != std::string::npos);
+    CHECK(closed);
+    CHECK(bench.calls == 0);
+  }
+}
+
+TEST_CASE("leave to send a body is given") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "POST /c HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  CHECK(bench.receive(socket) == "HTTP/1.1 100 Continue\r\n\r\n");
+  bench.send(socket, "ok");
+  CHECK(body_of(bench.receive(socket)) == "POST /c ok");
+}
+
+TEST_CASE("HTTP/1.0 gets no chunks and is closed unless it asks otherwise") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  CHECK(bench.receive(socket).find("Connection: keep-alive\r\n") != std::string::npos);
+  bench.send(socket, "GET /watch HTTP/1.0\r\n\r\n");
+  bench.feed.push("raw\n");
+  bench.feed.ended = true;
+  bool closed = false;
+  const std::string response = bench.receive(socket, &closed);
+  CHECK(body_of(response).starts_with("raw\n"));
+  CHECK(response.find("chunked") == std::string::npos);
+}
+
+TEST_CASE("an idle connection is closed, one that trickles a request too") {
+  Bench bench;
+  auto idle = bench.connect();
+  auto trickle = bench.connect();
+  bool closed = false;
+  for (int i = 0; i < 31; ++i) {  // slowloris: a byte a second
+    bench.send(trickle, i == 0 ? "GET / HTTP/1.1\r\nX: " : "x");
+    bench.loop.advance(std::chrono::seconds{1});
+  }
+  bench.receive(trickle, &closed);
+  CHECK(closed);
+  bench.send(idle, "GET /still HTTP/1.1\r\n\r\n");
+  CHECK(body_of(bench.receive(idle)) == "GET /still ");
+  bench.loop.advance(std::chrono::seconds{179});
+  closed = false;
+  bench.receive(idle, &closed);
+  CHECK_FALSE(closed);
+  bench.loop.advance(std::chrono::seconds{2});
+  bench.receive(idle, &closed);
+  CHECK(closed);
+}
+
+TEST_CASE("a peer that reads nothing is dropped") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+  bench.feed.push(std::string(64 << 20, 'z'));
+  bench.turn();
+  CHECK(bench.server.connections() == 1);
+  bench.loop.advance(std::chrono::seconds{61});
+  bench.turn();
+  CHECK(bench.server.connections() == 0);
+  CHECK(bench.feed.alive == 0);
+}
+
+TEST_CASE("connections over the limit are closed at once") {
+  Bench bench;
+  auto a = bench.connect(), b = bench.connect(), c = bench.connect(), d = bench.connect();
+  bool closed = false;
+  bench.receive(d, &closed);
+  CHECK(closed);
+  CHECK(bench.server.connections() == 3);
+}
+
+TEST_CASE("stopping finishes the request that runs and ends streams in order") {
+  Bench bench;
+  auto slow = bench.connect(), watch = bench.connect(), idle = bench.connect();
+  bench.send(slow, "GET /slow?x=1 HTTP/1.1\r\n\r\n");
+  bench.send(watch, "GET /watch HTTP/1.1\r\n\r\n");
+  bool stopped = false;
+  Task<> stop = bench.server.stop(std::chrono::seconds{5});
+  asio::co_spawn(bench.loop.context, std::move(stop), [&](std::exception_ptr) { stopped = true; });
+  bool closed = false;
+  bench.receive(idle, &closed);
+  CHECK(closed);
+  closed = false;
+  CHECK(bench.receive(watch, &closed).ends_with("0\r\n\r\n"));
+  CHECK(closed);
+  CHECK_FALSE(stopped);
+  bench.release.set();
+  closed = false;
+  const std::string last = bench.receive(slow, &closed);
+  CHECK(last.find("Connection: close\r\n") != std::string::npos);
+  CHECK(body_of(last) == "slow 1");
+  CHECK(closed);
+  bench.turn();
+  CHECK(stopped);
+  tcp::socket late(bench.client_context);
+  boost::system::error_code ec;
+  late.connect({asio::ip::address_v4::loopback(), bench.port}, ec);
+  CHECK(ec);
+}
+
+TEST_CASE("stopping breaks off what does not finish in its grace") {
+  Bench bench;
+  auto slow = bench.connect();
+  bench.send(slow, "GET /slow?x=1 HTTP/1.1\r\n\r\n");
+  bool stopped = false;
+  Task<> stop = bench.server.stop(std::chrono::seconds{5});
+  asio::co_spawn(bench.loop.context, std::move(stop), [&](std::exception_ptr) { stopped = true; });
+  bench.turn();
+  CHECK_FALSE(stopped);
+  bench.loop.advance(std::chrono::seconds{5});
+  bench.turn();
+  CHECK(stopped);
+}
+
+TEST_CASE("a busy port and a bad address are errors that say so") {
+  Bench bench;
+  const auto busy = bench.server.listen("127.0.0.1", bench.port);
+  REQUIRE_FALSE(busy.has_value());
+  CHECK(busy.error().code() == Code::already_exists);
+  CHECK(busy.error().message() ==
+        "cannot listen on 127.0.0.1:" + std::to_string(bench.port) + ": Address already in use");
+  CHECK(bench.server.listen("localhost", 0).error().message() == "\"localhost\" is not an IP address");
+}
+
+}  // namespace
+}  // namespace koord::runtime
