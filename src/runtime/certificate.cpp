@@ -96,9 +96,9 @@ Result<void> extend_leaf(X509* leaf, X509* issuer, const CertificateRequest& req
 }
 
 Result<std::string> read_file(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream contents;
-  errno = 0;
   if (!file || !(contents << file.rdbuf()))
     return Error(Code::io, path + ": " + (errno != 0 ? std::strerror(errno) : "cannot be read"));
   return std::move(contents).str();

@@ -21,7 +21,7 @@ struct CertificateRequest {
   std::vector<std::string> organizations = {};
   std::vector<std::string> dns_names = {};
   std::vector<std::string> ip_addresses = {};  // "127.0.0.1", "::1"
-  bool server = true;                     // extended key usage: server, else client authentication
+  bool server = true;                          // extended key usage: server, else client authentication
   std::chrono::hours valid_for{24 * 365};
 };
 

@@ -1,0 +1,69 @@
+// RoleHost: a set of roles in one process, from their making to their end. `koord --role` and the sandbox
+// run roles through it alike.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "koord/base/log.hpp"
+#include "koord/runtime/flags.hpp"
+#include "koord/runtime/role.hpp"
+
+namespace koord::kube {
+struct ClientConfig;
+}
+
+namespace koord::runtime {
+
+/// The clients of a process: one for each ClientSettings.
+class KubeClients final : public ClientFactory {
+ public:
+  /// How to reach the server where the settings do not say (the process's --kubeconfig).
+  using DefaultConfig = std::function<Result<kube::ClientConfig>(const std::string& kubeconfig)>;
+  KubeClients(asio::any_io_executor executor, Clock& clock, DefaultConfig config, std::string user_agent);
+  ~KubeClients() override;
+  Result<kube::Client*> client(const ClientSettings& settings) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct RoleHostParts {
+  asio::any_io_executor executor;
+  Clock& clock;
+  WorkerPool& workers;
+  Logger log;
+  kube::InformerSet& informers;
+  std::string version;
+  /// Makes a role's ClientFactory; its user agent is koord-<role>/<version>.
+  std::function<std::unique_ptr<ClientFactory>(std::string user_agent)> clients;
+};
+
+class RoleHost {
+ public:
+  explicit RoleHost(RoleHostParts parts);
+  ~RoleHost();
+  RoleHost(const RoleHost&) = delete;
+  RoleHost& operator=(const RoleHost&) = delete;
+
+  /// Checks that no two roles want one port, sets gates, makes every role and opens its ports. An error is
+  /// one line for the user; nothing runs then. Once.
+  Result<> add(std::span<const RoleDescriptor* const> roles, const CommandLine& line);
+  /// Starts the roles and the informers. Returns the first failure, or when cancelled.
+  Task<Result<>> run();
+  /// Stops the roles, then the informers, then the ports. Await before destroying.
+  Task<> stop(nanoseconds grace);
+  /// The ports that a role has opened, in the order of its descriptor's.
+  std::vector<std::uint16_t> ports(std::string_view role) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace koord::runtime

@@ -1,0 +1,71 @@
+// Who asks, and may they: delegated to the API server, remembered for a while.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "koord/api/auth_v1.hpp"
+#include "koord/async/task.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/runtime/http_message.hpp"
+
+namespace koord::kube {
+class Client;
+}
+
+namespace koord::runtime {
+
+/// The two questions; a test answers them without an API server.
+class Reviewer {
+ public:
+  virtual ~Reviewer() = default;
+  virtual Task<Result<api::TokenReviewStatus>> review(std::string token) = 0;
+  virtual Task<Result<api::SubjectAccessReviewStatus>> review(api::SubjectAccessReviewSpec spec) = 0;
+};
+
+class KubeReviewer final : public Reviewer {
+ public:
+  KubeReviewer(kube::Client& authentication, kube::Client& authorization)
+      : authentication_(authentication), authorization_(authorization) {}
+  Task<Result<api::TokenReviewStatus>> review(std::string token) override;
+  Task<Result<api::SubjectAccessReviewStatus>> review(api::SubjectAccessReviewSpec spec) override;
+
+ private:
+  kube::Client& authentication_;
+  kube::Client& authorization_;
+};
+
+struct AuthSettings {
+  nanoseconds token_ttl = std::chrono::seconds{10};
+  nanoseconds allowed_ttl = std::chrono::seconds{10};
+  nanoseconds denied_ttl = std::chrono::seconds{10};
+  std::vector<std::string> always_allow_paths;
+};
+
+class DelegatedAuth {
+ public:
+  DelegatedAuth(Reviewer& reviewer, Clock& clock, AuthSettings settings);
+  /// Nothing if the request may go on, else the refusal. `debug`: never anonymous, never always allowed.
+  Task<std::optional<HttpResponse>> refuse(const HttpRequest& request, bool debug);
+
+ private:
+  struct Verdict {
+    MonoTime until;
+    bool allowed = false;
+    api::UserInfo user;
+  };
+  using Cache = std::map<std::string, Verdict>;
+  bool always_allowed(std::string_view path) const;
+  Task<Result<std::optional<api::UserInfo>>> who(const HttpRequest& request);
+  const Verdict* remembered(Cache& cache, const std::string& key) const;
+  void remember(Cache& cache, std::string key, Verdict verdict) const;
+
+  Reviewer& reviewer_;
+  Clock& clock_;
+  AuthSettings settings_;
+  Cache tokens_, accesses_;
+};
+
+}  // namespace koord::runtime

@@ -1,0 +1,52 @@
+// KubeClients: a transport and a client for each way of talking to the API server.
+#include <map>
+#include <tuple>
+
+#include "koord/kube/client.hpp"
+#include "koord/kube/config.hpp"
+#include "koord/kube/transport.hpp"
+#include "koord/runtime/role_host.hpp"
+
+namespace koord::runtime {
+
+class KubeClients::Impl {
+ public:
+  struct Entry {
+    std::unique_ptr<kube::Transport> transport;
+    std::unique_ptr<kube::Client> client;
+  };
+  using Key = std::tuple<std::string, std::string, std::string, double, int>;
+
+  asio::any_io_executor executor;
+  Clock& clock;
+  DefaultConfig config;
+  std::string user_agent;
+  std::map<Key, Entry> entries;
+};
+
+KubeClients::KubeClients(asio::any_io_executor executor, Clock& clock, DefaultConfig config,
+                         std::string user_agent)
+    : impl_(new Impl{std::move(executor), clock, std::move(config), std::move(user_agent), {}}) {}
+KubeClients::~KubeClients() = default;
+
+Result<kube::Client*> KubeClients::client(const ClientSettings& settings) {
+  const Impl::Key key{settings.kubeconfig, settings.server, settings.user_agent, settings.qps,
+                      settings.burst};
+  Impl::Entry& entry = impl_->entries[key];
+  if (entry.client) return entry.client.get();
+  KOORD_TRY(config, impl_->config(settings.kubeconfig));
+  if (!settings.server.empty()) config.server = settings.server;
+  config.user_agent = settings.user_agent.empty() ? impl_->user_agent : settings.user_agent;
+  config.qps = settings.qps;
+  config.burst = settings.burst;
+  KOORD_TRY(transport, kube::make_transport(impl_->executor, impl_->clock, config));
+  kube::Client::Options options;
+  options.default_namespace = config.default_namespace;
+  options.qps = config.qps;
+  options.burst = config.burst;
+  entry.transport = std::move(transport);
+  entry.client = std::make_unique<kube::Client>(*entry.transport, impl_->clock, options);
+  return entry.client.get();
+}
+
+}  // namespace koord::runtime

@@ -1,0 +1,152 @@
+// RoleHost: contexts, gates, ports, and the order in which things start and end.
+#include "koord/runtime/role_host.hpp"
+
+#include <map>
+#include <set>
+
+#include "koord/async/event.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/base/feature_gate.hpp"
+#include "koord/base/metrics.hpp"
+#include "koord/kube/informer.hpp"
+#include "role_server.hpp"
+
+namespace koord::runtime {
+namespace {
+
+std::string gates_text(const FlagValues& flags, const std::function<bool(std::string_view)>& wanted) {
+  std::string text;
+  for (const auto& [name, value] : flags.get_pairs("feature-gates"))
+    if (wanted(name)) text += (text.empty() ? "" : ",") + name + "=" + value;
+  return text;
+}
+
+bool is_group(std::string_view gate) { return gate == "AllAlpha" || gate == "AllBeta"; }
+
+// One name may be a gate of two roles, with defaults of their own.
+Result<> check_gates(std::span<const RoleDescriptor* const> roles, const FlagValues& flags) {
+  FeatureGates all;
+  for (const RoleDescriptor* role : roles)
+    for (const FeatureGate& gate : role->gates)
+      if (!all.known(gate.name)) all.add(std::span(&gate, 1));
+  auto done = all.set(gates_text(flags, [](std::string_view) { return true; }));
+  if (!done) return std::move(done).error().context("--feature-gates");
+  return {};
+}
+
+Result<> check_ports(std::span<const RoleDescriptor* const> roles, const CommandLine& line) {
+  std::map<std::int64_t, std::pair<std::string, std::string>> taken;  // port: role, flag
+  for (const RoleDescriptor* role : roles) {
+    const FlagValues& flags = line.roles.find(role->name)->second;
+    for (const PortFlag& port : role->ports) {
+      const std::int64_t number = flags.get_int(port.port);
+      if (number == 0) continue;
+      const std::string name(role->name);
+      const auto [entry, fresh] = taken.try_emplace(number, name, std::string(port.port));
+      if (fresh) continue;
+      const auto& [other, flag] = entry->second;
+      return Error(Code::invalid, "port " + std::to_string(number) + " is wanted twice: change --" + other +
+                                      "." + flag + " or --" + name + "." + std::string(port.port));
+    }
+  }
+  return {};
+}
+
+// One role's share of the process.
+struct Seat {
+  const RoleDescriptor* descriptor;
+  FlagValues flags;
+  FeatureGates gates;
+  metrics::Registry metrics;
+  HealthChecks health;
+  Routes routes;
+  Logger log;
+  std::unique_ptr<ClientFactory> clients;
+  std::optional<RoleContext> context;
+  std::optional<RoleServer> server;
+  std::unique_ptr<Role> role;
+
+  explicit Seat(Logger logger) : log(std::move(logger)) {}
+};
+
+}  // namespace
+
+class RoleHost::Impl {
+ public:
+  explicit Impl(RoleHostParts p)
+      : parts(std::move(p)),
+        tasks(parts.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {}
+
+  void fail(std::string_view role, const Error& error) {
+    if (failure || stopping) return;
+    failure = error.context(role);
+    ended.set();
+  }
+
+  Result<> seat(const RoleDescriptor& descriptor, const CommandLine& line) {
+    auto seat = std::make_unique<Seat>(parts.log.with({kv("role", descriptor.name)}));
+    seat->descriptor = &descriptor;
+    seat->flags = line.roles.find(descriptor.name)->second;
+    seat->gates.add(descriptor.gates);
+    KOORD_CHECK(seat->gates.set(gates_text(
+        seat->flags, [&](std::string_view gate) { return is_group(gate) || seat->gates.known(gate); })));
+    seat->clients = parts.clients("koord-" + std::string(descriptor.name) + "/" + parts.version);
+    seat->context.emplace(RoleContext{descriptor.name, parts.version, parts.executor, parts.clock,
+                                      parts.workers, seat->log, seat->metrics, seat->flags, seat->gates,
+                                      *seat->clients, parts.informers, seat->health, seat->routes,
+                                      [this, name = descriptor.name](Error error) { fail(name, error); }});
+    auto role = descriptor.make(*seat->context);
+    if (!role) return std::move(role).error().context("role " + std::string(descriptor.name));
+    seat->role = std::move(*role);
+    seat->server.emplace(*seat->context);
+    seats.push_back(std::move(seat));
+    return seats.back()->server->open(descriptor);
+  }
+
+  static Task<Result<>> run_role(Seat& seat) {
+    Result<> ended = co_await seat.role->run();
+    if (ended) co_return Error(Code::internal, "the role has ended by itself");
+    co_return ended;
+  }
+
+  RoleHostParts parts;
+  std::vector<std::unique_ptr<Seat>> seats;
+  TaskGroup tasks;
+  Event ended;
+  std::optional<Error> failure;
+  bool stopping = false;
+};
+
+RoleHost::RoleHost(RoleHostParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {}
+RoleHost::~RoleHost() = default;
+
+Result<> RoleHost::add(std::span<const RoleDescriptor* const> roles, const CommandLine& line) {
+  KOORD_CHECK(check_ports(roles, line));
+  KOORD_CHECK(check_gates(roles, line.process));
+  for (const RoleDescriptor* role : roles) KOORD_CHECK(impl_->seat(*role, line));
+  return {};
+}
+
+Task<Result<>> RoleHost::run() {
+  for (const auto& seat : impl_->seats)
+    impl_->tasks.spawn(std::string(seat->descriptor->name), Impl::run_role(*seat));
+  impl_->parts.informers.start();
+  KOORD_CO_CHECK(co_await impl_->ended.wait());
+  co_return *impl_->failure;
+}
+
+Task<> RoleHost::stop(nanoseconds grace) {
+  impl_->stopping = true;
+  co_await impl_->tasks.stop(impl_->parts.clock, grace);
+  co_await impl_->parts.informers.stop();
+  for (const auto& seat : impl_->seats)
+    if (seat->server) co_await seat->server->stop();
+}
+
+std::vector<std::uint16_t> RoleHost::ports(std::string_view role) const {
+  for (const auto& seat : impl_->seats)
+    if (seat->descriptor->name == role) return seat->server->ports();
+  return {};
+}
+
+}  // namespace koord::runtime

@@ -1,0 +1,191 @@
+// RoleServer: certificates, authentication, and the paths that every role has.
+#include "role_server.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include "koord/async/offload.hpp"
+#include "koord/async/timer.hpp"
+#include "koord/base/log.hpp"
+#include "koord/base/metrics.hpp"
+
+namespace koord::runtime {
+namespace {
+
+constexpr auto kReloadPeriod = std::chrono::seconds{10};
+
+AuthSettings auth_settings(const FlagValues& flags) {
+  AuthSettings settings;
+  settings.token_ttl = flags.get_duration("authentication-token-webhook-cache-ttl");
+  settings.allowed_ttl = flags.get_duration("authorization-webhook-cache-authorized-ttl");
+  settings.denied_ttl = flags.get_duration("authorization-webhook-cache-unauthorized-ttl");
+  settings.always_allow_paths = flags.get_list("authorization-always-allow-paths");
+  return settings;
+}
+
+Result<std::string> read_file(const std::string& path, std::string_view flag) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream contents;
+  if (!file || !(contents << file.rdbuf()))
+    return Error(Code::io, "--" + std::string(flag) + ": " + path + " cannot be read");
+  return std::move(contents).str();
+}
+
+HttpServerOptions server_options() {
+  HttpServerOptions options;
+  options.max_body_bytes = 1 << 20;
+  options.max_connections = 256;
+  return options;
+}
+
+}  // namespace
+
+RoleServer::RoleServer(RoleContext& context)
+    : context_(context),
+      secure_(context.executor, context.clock, server_options(),
+              [this](HttpRequest request) { return answer_secure(std::move(request)); }),
+      plain_(context.executor, context.clock, server_options(),
+             [this](HttpRequest request) { return answer(std::move(request)); }),
+      tasks_(context.executor) {}
+
+RoleServer::~RoleServer() = default;
+
+Result<> RoleServer::open(const RoleDescriptor& role) {
+  for (const PortFlag& port : role.ports) {
+    ports_.push_back(0);
+    const std::int64_t number = context_.flags.get_int(port.port);
+    if (number < 0 || number > 65535)
+      return Error(Code::invalid, "--" + std::string(port.port) + ": " + std::to_string(number) +
+                                      " is not a port, which is 0 to 65535");
+    if (number == 0) continue;
+    if (port.tls) KOORD_CHECK(open_secure(port));
+    HttpServer& server = port.tls ? secure_ : plain_;
+    std::string address = context_.flags.get(port.address);
+    if (address == "0.0.0.0" || address == "::") address.clear();
+    std::shared_ptr<const TlsContext> tls;
+    if (port.tls) {
+      KOORD_TRY(made, make_tls());
+      tls = std::move(made);
+    }
+    auto bound = server.listen(address, static_cast<std::uint16_t>(number), std::move(tls));
+    if (!bound)
+      return std::move(bound).error().context("role " + std::string(role.name) + ", --" +
+                                              std::string(port.port));
+    ports_.back() = *bound;
+  }
+  if (files_) tasks_.spawn("certificate", reload_certificate());
+  return {};
+}
+
+Result<> RoleServer::open_secure(const PortFlag&) {
+  const FlagValues& flags = context_.flags;
+  auto client_for = [&](std::string_view flag) {
+    ClientSettings settings;
+    settings.kubeconfig = flags.get(flag);
+    return context_.clients.client(settings);
+  };
+  KOORD_TRY(authentication, client_for("authentication-kubeconfig"));
+  KOORD_TRY(authorization, client_for("authorization-kubeconfig"));
+  reviewer_.emplace(*authentication, *authorization);
+  auth_.emplace(*reviewer_, context_.clock, auth_settings(flags));
+  const std::string& certificate = flags.get("tls-cert-file");
+  const std::string& key = flags.get("tls-private-key-file");
+  if (certificate.empty() != key.empty())
+    return Error(Code::invalid,
+                 "--tls-cert-file and --tls-private-key-file belong together: give both or neither");
+  if (!certificate.empty()) {
+    files_.emplace(certificate, key);
+    KOORD_TRY(pair, files_->load());
+    tls_settings_.certificate_pem = pair.certificate_pem;
+    tls_settings_.key_pem = pair.key_pem;
+  } else {
+    CertificateRequest request;
+    request.common_name = "koord-" + std::string(context_.role);
+    request.dns_names = {"localhost"};
+    request.ip_addresses = {"127.0.0.1", "::1"};
+    KOORD_TRY(pair, make_self_signed(request, context_.clock.now()));
+    tls_settings_.certificate_pem = pair.certificate_pem;
+    tls_settings_.key_pem = pair.key_pem;
+  }
+  if (const std::string& ca = flags.get("client-ca-file"); !ca.empty()) {
+    KOORD_TRY(pem, read_file(ca, "client-ca-file"));
+    tls_settings_.client_ca_pem = std::move(pem);
+  }
+  tls_settings_.min_version = flags.get("tls-min-version");
+  tls_settings_.cipher_suites = flags.get_list("tls-cipher-suites");
+  return {};
+}
+
+Result<std::shared_ptr<const TlsContext>> RoleServer::make_tls() {
+  return TlsContext::make_server(tls_settings_);
+}
+
+Task<> RoleServer::reload_certificate() {
+  while (true) {
+    const Result<> slept = co_await sleep(context_.clock, kReloadPeriod);
+    if (!slept) co_return;
+    std::function<Result<std::optional<KeyPair>>()> read = [this] { return files_->reload(); };
+    const Result<std::optional<KeyPair>> pair = co_await offload(context_.workers, std::move(read));
+    if (!pair) {
+      if (pair.error().code() == Code::cancelled) co_return;
+      context_.log.warn("the certificate could not be read again, the old one stays",
+                        kv("error", pair.error()));
+      continue;
+    }
+    if (!*pair) continue;
+    tls_settings_.certificate_pem = (*pair)->certificate_pem;
+    tls_settings_.key_pem = (*pair)->key_pem;
+    const auto tls = make_tls();
+    if (!tls) {
+      context_.log.warn("the new certificate is unusable, the old one stays", kv("error", tls.error()));
+      continue;
+    }
+    secure_.set_tls(*tls);
+    context_.log.info("the certificate has been read again");
+  }
+}
+
+Task<> RoleServer::stop() {
+  co_await tasks_.stop(context_.clock, std::chrono::milliseconds{100});
+  co_await secure_.stop(std::chrono::seconds{1});
+  co_await plain_.stop(std::chrono::seconds{1});
+}
+
+std::optional<HttpResponse> RoleServer::own(const HttpRequest& request) const {
+  const std::string& path = request.path;
+  for (const auto& [probe, prefix] : {std::pair{HealthChecks::healthz, std::string_view("/healthz")},
+                                      std::pair{HealthChecks::livez, std::string_view("/livez")},
+                                      std::pair{HealthChecks::readyz, std::string_view("/readyz")}}) {
+    if (path == prefix) return context_.health.answer(probe, request, "");
+    if (path.starts_with(prefix) && path[prefix.size()] == '/')
+      return context_.health.answer(probe, request, std::string_view(path).substr(prefix.size() + 1));
+  }
+  if (path == "/metrics") {
+    if (request.method == "DELETE") {
+      context_.metrics.reset();
+      return HttpResponse::text(200, "metrics reset\n");
+    }
+    HttpResponse response = HttpResponse::text(200, context_.metrics.exposition());
+    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    return response;
+  }
+  if (path == "/configz") return HttpResponse::json(200, context_.routes.configz());
+  return std::nullopt;
+}
+
+Task<HttpResponse> RoleServer::answer(HttpRequest request) {
+  if (std::optional<HttpResponse> response = own(request)) co_return std::move(*response);
+  const Routes::Route* route = context_.routes.find(request.path);
+  if (!route) co_return HttpResponse::text(404, "404 page not found\n");
+  co_return co_await route->handler(std::move(request));
+}
+
+Task<HttpResponse> RoleServer::answer_secure(HttpRequest request) {
+  const Routes::Route* route = context_.routes.find(request.path);
+  const bool debug = request.path.starts_with("/debug/") || (route && route->debug);
+  std::optional<HttpResponse> refusal = co_await auth_->refuse(request, debug);
+  if (refusal) co_return std::move(*refusal);
+  co_return co_await answer(std::move(request));
+}
+
+}  // namespace koord::runtime

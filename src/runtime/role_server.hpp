@@ -1,0 +1,48 @@
+// RoleServer: a role's ports, from its flags.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "delegated_auth.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/runtime/certificate.hpp"
+#include "koord/runtime/http_server.hpp"
+#include "koord/runtime/role.hpp"
+
+namespace koord::runtime {
+
+class RoleServer {
+ public:
+  explicit RoleServer(RoleContext& context);
+  ~RoleServer();
+
+  /// Opens every port of the role's flags that is not 0. Errors name the flag.
+  Result<> open(const RoleDescriptor& role);
+  Task<> stop();
+  /// Of the ports, in the order of the descriptor's; 0 where none was opened.
+  const std::vector<std::uint16_t>& ports() const { return ports_; }
+
+  /// What a port answers, authentication aside.
+  Task<HttpResponse> answer(HttpRequest request);
+
+ private:
+  Task<HttpResponse> answer_secure(HttpRequest request);
+  std::optional<HttpResponse> own(const HttpRequest& request) const;
+  Result<std::shared_ptr<const TlsContext>> make_tls();
+  Result<> open_secure(const PortFlag& port);
+  Task<> reload_certificate();
+
+  RoleContext& context_;
+  std::optional<KubeReviewer> reviewer_;
+  std::optional<DelegatedAuth> auth_;
+  std::optional<CertificateFiles> files_;
+  TlsSettings tls_settings_;
+  HttpServer secure_, plain_;
+  TaskGroup tasks_;
+  std::vector<std::uint16_t> ports_;
+};
+
+}  // namespace koord::runtime

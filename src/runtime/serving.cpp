@@ -1,0 +1,79 @@
+// Health checks and routes: what is answered, without how it is reached.
+#include "koord/runtime/serving.hpp"
+
+#include <algorithm>
+
+namespace koord::runtime {
+namespace {
+
+std::string_view probe_name(HealthChecks::Probe probe) {
+  switch (probe) {
+    case HealthChecks::livez: return "livez";
+    case HealthChecks::readyz: return "readyz";
+    default: return "healthz";
+  }
+}
+
+}  // namespace
+
+void HealthChecks::add(std::string name, Check check, unsigned probes) {
+  entries_.push_back({std::move(name), std::move(check), probes});
+}
+
+HttpResponse HealthChecks::answer(Probe probe, const HttpRequest& request, std::string_view name) const {
+  std::vector<std::string_view> excluded;
+  for (const auto& [key, value] : request.query)
+    if (key == "exclude") excluded.push_back(value);
+  std::string lines;
+  bool failed = false, found = name == "ping" || name.empty();
+  if (name.empty()) lines = "[+]ping ok\n";
+  for (const Entry& entry : entries_) {
+    if ((entry.probes & probe) == 0 || (!name.empty() && name != entry.name)) continue;
+    found = true;
+    if (std::find(excluded.begin(), excluded.end(), entry.name) != excluded.end()) {
+      lines += "[+]" + entry.name + " excluded: ok\n";
+      continue;
+    }
+    const bool ok = entry.check().has_value();
+    failed = failed || !ok;
+    lines += (ok ? "[+]" : "[-]") + entry.name + (ok ? " ok\n" : " failed: reason withheld\n");
+  }
+  if (!found) return HttpResponse::text(404, "404 page not found\n");
+  const std::string what(probe_name(probe));
+  if (failed)
+    return HttpResponse::text(
+        500, name.empty() ? lines + what + " check failed\n" : "internal server error: reason withheld\n");
+  if (name.empty() && request.query_has("verbose"))
+    return HttpResponse::text(200, lines + what + " check passed\n");
+  return HttpResponse::text(200, "ok");
+}
+
+void Routes::add(std::string path, Handler handler, bool debug) {
+  routes_.push_back({std::move(path), std::move(handler), debug});
+}
+
+void Routes::set_configz(std::string name, std::string json) {
+  for (auto& [known, value] : configz_) {
+    if (known != name) continue;
+    value = std::move(json);
+    return;
+  }
+  configz_.emplace_back(std::move(name), std::move(json));
+}
+
+const Routes::Route* Routes::find(std::string_view path) const {
+  const Route* best = nullptr;
+  for (const Route& route : routes_) {
+    const bool fits = route.path.ends_with('/') ? path.starts_with(route.path) : path == route.path;
+    if (fits && (!best || route.path.size() > best->path.size())) best = &route;
+  }
+  return best;
+}
+
+std::string Routes::configz() const {
+  std::string json = "{";
+  for (const auto& [name, value] : configz_) json += (json.size() > 1 ? ",\"" : "\"") + name + "\":" + value;
+  return json + "}";
+}
+
+}  // namespace koord::runtime
