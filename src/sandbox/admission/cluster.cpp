@@ -3,6 +3,7 @@
 
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
+#include "sandbox/crd/registrar.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -230,6 +231,7 @@ KindRules builtin_rules(std::string_view group, std::string_view resource) {
       {"priorityclasses", priority_class_rules()},
       {"deployments", deployment_rules()},
       {"replicasets", replica_set_rules()},
+      {"customresourcedefinitions", crd_rules()},
       {"secrets", {nullptr, secret_defaults, nullptr, data_validate, secret_fields}},
       {"configmaps", {nullptr, nullptr, nullptr, data_validate, nullptr}},
       {"services", {nullptr, service_defaults, nullptr, nullptr, nullptr}},

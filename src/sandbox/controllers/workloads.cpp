@@ -1,0 +1,302 @@
+// The ReplicaSet and Deployment controllers.
+#include "sandbox/controllers/workloads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace koord::sandbox {
+namespace {
+
+constexpr const char* kHashLabel = "pod-template-hash";
+constexpr const char* kRevision = "deployment.kubernetes.io/revision";
+
+struct PodState {
+  bool active, ready, bound;
+};
+
+PodState state_of(const Object& pod) {
+  std::string_view phase, node;
+  for (const auto& [name, value] : pod.fields) {
+    if (name == "status.phase") phase = value;
+    if (name == "spec.nodeName") node = value;
+  }
+  return {!pod.deleting && phase != "Succeeded" && phase != "Failed", phase == "Running", !node.empty()};
+}
+
+void owner_reference(Json& meta, const Kind& kind, const Object& owner, JsonAlloc& alloc) {
+  Json ref(rapidjson::kObjectType);
+  set_text(ref, "apiVersion", kind.api_version(), alloc);
+  set_text(ref, "kind", kind.kind, alloc);
+  set_text(ref, "name", owner.name, alloc);
+  set_text(ref, "uid", owner.uid, alloc);
+  set(ref, "controller", Json(true), alloc);
+  set(ref, "blockOwnerDeletion", Json(true), alloc);
+  Json list(rapidjson::kArrayType);
+  list.PushBack(ref, alloc);
+  set(meta, "ownerReferences", std::move(list), alloc);
+}
+
+const OwnerRef* controller_of(const Object& object) {
+  for (const OwnerRef& owner : object.owners)
+    if (owner.controller) return &owner;
+  return nullptr;
+}
+
+// The shape of Kubernetes' hash of a template, not its value.
+std::string template_hash(const Json& part) {
+  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
+  std::size_t hash = std::hash<std::string>()(write_json(part));
+  std::string text;
+  for (int i = 0; i < 10; ++i, hash /= kAlphabet.size()) text += kAlphabet[hash % kAlphabet.size()];
+  return text;
+}
+
+void condition(Json& status, const char* type, bool value, const char* reason, std::string_view message,
+               const std::string& now, JsonAlloc& alloc) {
+  Json& list = array_at(status, "conditions", alloc);
+  Json* found = nullptr;
+  for (auto& each : list.GetArray())
+    if (text_at(each, "type") == type) found = &each;
+  const char* text = value ? "True" : "False";
+  if (found && text_at(*found, "status") == text && text_at(*found, "reason") == reason) return;
+  if (!found) {
+    list.PushBack(Json(rapidjson::kObjectType), alloc);
+    found = &list[list.Size() - 1];
+  }
+  found->SetObject();
+  set(*found, "type", make_const(type), alloc);
+  set(*found, "status", make_const(text), alloc);
+  set_text(*found, "lastUpdateTime", now, alloc);
+  set_text(*found, "lastTransitionTime", now, alloc);
+  set(*found, "reason", make_const(reason), alloc);
+  set_text(*found, "message", message, alloc);
+}
+
+}  // namespace
+
+Workloads::Workloads(Verbs& verbs)
+    : verbs_(verbs),
+      pods_(verbs.registry().get("", "pods")),
+      sets_(verbs.registry().get("apps", "replicasets")),
+      deployments_(verbs.registry().get("apps", "deployments")),
+      wheel_(verbs.clock(), [this](Job& job) {
+        dirty_.erase(job);
+        job.deployment ? sync_deployment(job) : sync_replica_set(job);
+      }) {
+  verbs_.store().add_observer(*this);
+}
+
+Workloads::~Workloads() { verbs_.store().remove_observer(*this); }
+
+void Workloads::later(Job job) {
+  if (dirty_.insert(job).second) wheel_.add({}, std::move(job));
+}
+
+void Workloads::on_change(Collection& collection, const Change& change) {
+  const Object& object = *change.object;
+  bool pod = &collection == pods_.objects, set_changed = &collection == sets_.objects;
+  if (&collection == deployments_.objects) later({true, object.ns, object.name});
+  if (set_changed) later({false, object.ns, object.name});
+  if (!pod && !set_changed) return;
+  const OwnerRef* owner = controller_of(object);
+  if (!owner || (pod ? owner->kind != "ReplicaSet" : owner->kind != "Deployment")) return;
+  if (change.type == Change::Type::deleted) {
+    auto it = children_.find(owner->uid);
+    if (it != children_.end() && it->second.erase(object.key()) && it->second.empty()) children_.erase(it);
+  } else {
+    children_[owner->uid].insert(object.key());
+  }
+  later({set_changed, object.ns, owner->name});
+}
+
+std::vector<ObjectPtr> Workloads::owned(const Kind& kind, const std::string& ns,
+                                        const std::string& uid) const {
+  std::vector<ObjectPtr> list;
+  auto it = children_.find(uid);
+  if (it == children_.end()) return list;
+  for (const std::string& key : it->second)
+    if (ObjectPtr object = kind.objects->get(ns, key.substr(ns.size() + 1))) list.push_back(object);
+  return list;
+}
+
+void Workloads::make_pod(const Object& owner, JsonDoc& doc) {
+  JsonDoc pod;
+  JsonAlloc& alloc = pod.GetAllocator();
+  pod.SetObject();
+  const Json* part = find(doc, "spec", "template");
+  if (!part) return;
+  Json meta(rapidjson::kObjectType);
+  for (const char* map : {"labels", "annotations", "finalizers"})
+    if (const Json* value = find(*part, "metadata", map)) set(meta, map, clone(*value, alloc), alloc);
+  set_text(meta, "generateName", owner.name + "-", alloc);
+  owner_reference(meta, sets_, owner, alloc);
+  set(pod, "metadata", std::move(meta), alloc);
+  if (const Json* spec = find(*part, "spec")) set(pod, "spec", clone(*spec, alloc), alloc);
+  (void)verbs_.create(pods_, owner.ns, pod);
+}
+
+void Workloads::sync_replica_set(const Job& job) {
+  ObjectPtr object = sets_.objects->get(job.ns, job.name);
+  if (!object || object->deleting) return;
+  JsonDoc doc;
+  load(*object, doc);
+  std::int64_t wanted = int_at(doc, "spec", "replicas").value_or(1);
+  std::vector<ObjectPtr> active;
+  for (const ObjectPtr& pod : owned(pods_, job.ns, object->uid))
+    if (state_of(*pod).active) active.push_back(pod);
+  std::int64_t missing = wanted - static_cast<std::int64_t>(active.size());
+  for (std::int64_t i = 0; i < missing && i < 500; ++i) make_pod(*object, doc);
+  if (missing > 500) later(job);
+  if (missing < 0) {
+    // The ones that are furthest from running go first, then the youngest.
+    std::sort(active.begin(), active.end(), [](const ObjectPtr& a, const ObjectPtr& b) {
+      PodState x = state_of(*a), y = state_of(*b);
+      if (x.bound != y.bound) return !x.bound;
+      if (x.ready != y.ready) return !x.ready;
+      return a->rv > b->rv;
+    });
+    for (std::int64_t i = 0; i < -missing; ++i)
+      (void)verbs_.remove(pods_, job.ns, active[static_cast<std::size_t>(i)]->name);
+  }
+  std::int64_t replicas = 0, ready = 0;
+  for (const ObjectPtr& pod : owned(pods_, job.ns, object->uid)) {
+    PodState state = state_of(*pod);
+    replicas += state.active;
+    ready += state.active && state.ready;
+  }
+  std::int64_t generation = int_at(doc, "metadata", "generation").value_or(1);
+  const Json* status = find(doc, "status");
+  auto now = [&](const char* field) { return status ? int_at(*status, field) : std::nullopt; };
+  if (now("replicas") == replicas && now("readyReplicas").value_or(0) == ready &&
+      now("observedGeneration") == generation)
+    return;
+  object = sets_.objects->get(job.ns, job.name);
+  if (!object) return;
+  verbs_.write_trusted(sets_, *object, [&](JsonDoc& fresh) {
+    JsonAlloc& alloc = fresh.GetAllocator();
+    Json& out = object_at(fresh, "status", alloc);
+    set_int(out, "replicas", replicas, alloc);
+    set_int(out, "fullyLabeledReplicas", replicas, alloc);
+    for (const char* field : {"readyReplicas", "availableReplicas"})
+      if (ready > 0)
+        set_int(out, field, ready, alloc);
+      else
+        sandbox::remove(out, field);
+    set_int(out, "observedGeneration", generation, alloc);
+  });
+}
+
+void Workloads::sync_deployment(const Job& job) {
+  ObjectPtr object = deployments_.objects->get(job.ns, job.name);
+  if (!object || object->deleting) return;
+  JsonDoc doc;
+  load(*object, doc);
+  const Json* part = find(doc, "spec", "template");
+  if (!part) return;
+  std::string hash = template_hash(*part);
+  std::int64_t wanted = int_at(doc, "spec", "replicas").value_or(1);
+  ObjectPtr current;
+  std::int64_t revision = 0;
+  auto sets = owned(sets_, job.ns, object->uid);
+  for (const ObjectPtr& each : sets) {
+    if (const std::string* label = each->label(kHashLabel); label && *label == hash) current = each;
+    JsonDoc other;
+    load(*each, other);
+    revision = std::max<std::int64_t>(
+        revision, std::atoll(std::string(text_at(other, "metadata", "annotations", kRevision)).c_str()));
+  }
+  if (!current && !true_at(doc, "spec", "paused")) {
+    ++revision;
+    JsonDoc made;
+    JsonAlloc& alloc = made.GetAllocator();
+    made.SetObject();
+    Json meta(rapidjson::kObjectType);
+    set_text(meta, "name", fmt::format("{}-{}", job.name, hash), alloc);
+    Json labels = find(*part, "metadata", "labels") ? clone(*find(*part, "metadata", "labels"), alloc)
+                                                    : Json(rapidjson::kObjectType);
+    set_text(labels, kHashLabel, hash, alloc);
+    set(meta, "labels", clone(labels, alloc), alloc);
+    Json annotations(rapidjson::kObjectType);
+    set_text(annotations, "deployment.kubernetes.io/desired-replicas", std::to_string(wanted), alloc);
+    set_text(annotations, kRevision, std::to_string(revision), alloc);
+    set(meta, "annotations", std::move(annotations), alloc);
+    owner_reference(meta, deployments_, *object, alloc);
+    set(made, "metadata", std::move(meta), alloc);
+    Json& spec = object_at(made, "spec", alloc);
+    set_int(spec, "replicas", wanted, alloc);
+    if (const Json* selector = find(doc, "spec", "selector")) {
+      set(spec, "selector", clone(*selector, alloc), alloc);
+      set_text(object_at(*find(spec, "selector"), "matchLabels", alloc), kHashLabel, hash, alloc);
+    }
+    Json& copy = set(spec, "template", clone(*part, alloc), alloc);
+    set(object_at(copy, "metadata", alloc), "labels", std::move(labels), alloc);
+    auto created = verbs_.create(sets_, job.ns, made);
+    if (!created) return;
+    current = *created;
+    sets.push_back(current);
+  }
+  for (const ObjectPtr& each : sets) {
+    JsonDoc other;
+    load(*each, other);
+    std::int64_t want = each->uid == (current ? current->uid : "") ? wanted
+                        : current                                  ? 0
+                                  : int_at(other, "spec", "replicas").value_or(0);
+    if (int_at(other, "spec", "replicas") == want) continue;
+    (void)verbs_.modify(sets_, job.ns, each->name, "", [&](JsonDoc& fresh) -> Outcome<void> {
+      set_int(*find(fresh, "spec"), "replicas", want, fresh.GetAllocator());
+      return {};
+    });
+  }
+  std::int64_t replicas = 0, updated = 0, ready = 0;
+  for (const ObjectPtr& each : owned(sets_, job.ns, object->uid)) {
+    JsonDoc other;
+    load(*each, other);
+    std::int64_t count = int_at(other, "status", "replicas").value_or(0);
+    replicas += count;
+    ready += int_at(other, "status", "readyReplicas").value_or(0);
+    if (current && each->uid == current->uid) updated = count;
+  }
+  object = deployments_.objects->get(job.ns, job.name);
+  if (!object) return;
+  JsonDoc before;
+  load(*object, before);
+  std::int64_t generation = int_at(before, "metadata", "generation").value_or(1);
+  auto edit = [&](JsonDoc& fresh) {
+    JsonAlloc& alloc = fresh.GetAllocator();
+    set_text(object_at(*find(fresh, "metadata"), "annotations", alloc), kRevision,
+             std::to_string(std::max<std::int64_t>(revision, 1)), alloc);
+    Json& status = object_at(fresh, "status", alloc);
+    set_int(status, "observedGeneration", generation, alloc);
+    auto count = [&](const char* field, std::int64_t value) {
+      if (value > 0)
+        set_int(status, field, value, alloc);
+      else
+        sandbox::remove(status, field);
+    };
+    count("replicas", replicas);
+    count("updatedReplicas", updated);
+    count("readyReplicas", ready);
+    count("availableReplicas", ready);
+    count("unavailableReplicas", std::max<std::int64_t>(wanted - ready, 0));
+    bool enough = ready >= wanted - wanted / 4;
+    std::string now = verbs_.now_text();
+    condition(
+        status, "Available", enough, enough ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
+        enough ? "Deployment has minimum availability." : "Deployment does not have minimum availability.",
+        now, alloc);
+    std::string set_name = current ? current->name : job.name;
+    bool complete = updated == wanted && ready >= wanted;
+    condition(status, "Progressing", true, complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated",
+              fmt::format("ReplicaSet \"{}\" {}", set_name,
+                          complete ? "has successfully progressed." : "is progressing."),
+              now, alloc);
+  };
+  JsonDoc after;
+  load(*object, after);
+  edit(after);
+  if (same(&before, &after)) return;
+  verbs_.write_trusted(deployments_, *object, edit);
+}
+
+}  // namespace koord::sandbox

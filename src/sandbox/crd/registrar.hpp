@@ -1,0 +1,27 @@
+// Registrar: serves the kinds of CustomResourceDefinitions as they come and go.
+#pragma once
+
+#include "sandbox/api/verbs.hpp"
+#include "sandbox/nodes/wheel.hpp"
+
+namespace koord::sandbox {
+
+/// The rules of CustomResourceDefinitions themselves: names, versions, Established.
+KindRules crd_rules();
+
+class Registrar final : public Observer {
+ public:
+  explicit Registrar(Verbs& verbs);
+  ~Registrar() override;
+  void on_change(Collection& collection, const Change& change) override;
+
+ private:
+  void add(const Json& crd);
+  void remove(const Json& crd);
+
+  Verbs& verbs_;
+  Collection& definitions_;
+  Wheel<std::string> wheel_;  // collections whose kind has gone
+};
+
+}  // namespace koord::sandbox

@@ -1,0 +1,189 @@
+// Reading manifests piece by piece.
+#include "sandbox/load/loader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "sandbox/load/yaml.hpp"
+
+namespace koord::sandbox {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r\n";
+
+// The end of the JSON value that begins at `at`; npos if it does not end.
+std::size_t value_end(std::string_view text, std::size_t at) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = at; i < text.size(); ++i) {
+    char c = text[i];
+    if (in_string) {
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        in_string = false;
+      continue;
+    }
+    if (c == '"') in_string = true;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') {
+      if (--depth == 0) return i + 1;
+    }
+  }
+  return text.npos;
+}
+
+bool is_list(const Json& doc) {
+  return text_at(doc, "kind").ends_with("List") && find(doc, "items") && find(doc, "items")->IsArray();
+}
+
+}  // namespace
+
+Result<ManifestReader> ManifestReader::open(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file) return Error(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));
+  text << file.rdbuf();
+  if (file.bad()) return Error(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));
+  return from_text(std::move(text).str(), path);
+}
+
+ManifestReader ManifestReader::from_text(std::string text, std::string name) {
+  ManifestReader reader;
+  reader.name_ = std::move(name);
+  reader.text_ = std::move(text);
+  std::size_t first = reader.text_.find_first_not_of(kBlank);
+  reader.json_ = first != std::string::npos && reader.text_[first] == '{';
+  return reader;
+}
+
+std::size_t ManifestReader::line_at(std::size_t offset) {
+  if (offset < counted_at_) counted_at_ = 0, counted_ = 1;
+  counted_ += static_cast<std::size_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_at_),
+                                                  text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
+  counted_at_ = offset;
+  return counted_;
+}
+
+Result<std::optional<ManifestReader::Item>> ManifestReader::next() {
+  if (queued_next_ < queued_.size()) return std::optional(std::move(queued_[queued_next_++]));
+  return json_ ? next_json() : next_yaml();
+}
+
+Result<std::optional<ManifestReader::Item>> ManifestReader::next_json() {
+  for (;;) {
+    at_ = text_.find_first_not_of(in_list_ ? " \t\r\n," : " \t\r\n", at_);
+    if (at_ == std::string::npos) {
+      if (in_list_) return Error(Code::parse, fmt::format("{}: the list does not end", name_));
+      return std::optional<Item>();
+    }
+    if (in_list_ && text_[at_] == ']') {  // the rest of the List object
+      in_list_ = false;
+      std::size_t close = text_.find('}', at_);
+      if (close == std::string::npos)
+        return Error(Code::parse, fmt::format("{}: line {}: the list does not end", name_, line_at(at_)));
+      at_ = close + 1;
+      continue;
+    }
+    std::size_t line = line_at(at_);
+    if (text_[at_] != '{')
+      return Error(Code::parse, fmt::format("{}: line {}: expected an object", name_, line));
+    if (!in_list_) {
+      // A List of many objects is not parsed whole: its items are found by their brackets.
+      std::size_t items = text_.find("\"items\"", at_);
+      std::string_view head =
+          std::string_view(text_).substr(at_, items == std::string::npos ? 0 : items - at_);
+      bool top = std::count(head.begin(), head.end(), '{') - std::count(head.begin(), head.end(), '}') == 1;
+      std::size_t open = items == std::string::npos ? items : text_.find_first_not_of(" \t\r\n:", items + 7);
+      if (top && open != std::string::npos && text_[open] == '[' &&
+          (head.find("List\"") != head.npos || head.find("\"kind\"") == head.npos)) {
+        in_list_ = true;
+        at_ = open + 1;
+        continue;
+      }
+    }
+    std::size_t end = value_end(text_, at_);
+    if (end == std::string::npos)
+      return Error(Code::parse, fmt::format("{}: line {}: the object does not end", name_, line));
+    Item item{text_.substr(at_, end - at_), line};
+    at_ = end;
+    return std::optional(std::move(item));
+  }
+}
+
+Result<std::optional<ManifestReader::Item>> ManifestReader::next_yaml() {
+  while (at_ < text_.size()) {
+    std::size_t begin = at_, end = at_;
+    // A document ends at a line that begins with "---".
+    for (;;) {
+      if (end >= text_.size() || (end > begin && std::string_view(text_).substr(end).starts_with("---")))
+        break;
+      std::size_t newline = text_.find('\n', end);
+      end = newline == std::string::npos ? text_.size() : newline + 1;
+    }
+    std::string_view part = std::string_view(text_).substr(begin, end - begin);
+    at_ = end;
+    std::size_t line = line_at(begin);
+    if (part.starts_with("---")) {
+      std::size_t newline = std::min(part.find('\n'), part.size());
+      part.remove_prefix(std::min(newline + 1, part.size()));
+      ++line;
+    }
+    auto json = yaml_to_json(part);
+    if (!json)
+      return Error(Code::parse,
+                   fmt::format("{}: document at line {}: {}", name_, line, json.error().message()));
+    if (*json == "null") continue;
+    JsonDoc doc;
+    std::string error;
+    if (!parse_json(*json, doc, error))
+      return Error(Code::parse, fmt::format("{}: document at line {}: {}", name_, line, error));
+    if (!doc.IsObject())
+      return Error(Code::parse, fmt::format("{}: document at line {}: expected an object", name_, line));
+    if (!is_list(doc)) return std::optional(Item{std::move(*json), line});
+    queued_.clear();
+    queued_next_ = 0;
+    for (const auto& each : find(doc, "items")->GetArray()) queued_.push_back({write_json(each), line});
+    if (!queued_.empty()) return std::optional(std::move(queued_[queued_next_++]));
+  }
+  return std::optional<Item>();
+}
+
+Result<> load_object(Verbs& verbs, const std::string& json) {
+  JsonDoc doc;
+  std::string error;
+  if (!parse_json(json, doc, error)) return Error(Code::parse, error);
+  std::string_view version = text_at(doc, "apiVersion"), name = text_at(doc, "kind");
+  if (version.empty()) return Error(Code::invalid, "apiVersion: Required value");
+  if (name.empty()) return Error(Code::invalid, "kind: Required value");
+  auto kind = verbs.registry().find_kind(version, name);
+  if (!kind || !kind->objects)
+    return Error(Code::invalid, fmt::format("no matches for kind \"{}\" in version \"{}\"", name, version));
+  JsonAlloc& alloc = doc.GetAllocator();
+  Json& meta = object_at(doc, "metadata", alloc);
+  for (const char* field : {"uid", "resourceVersion", "creationTimestamp", "generation"}) remove(meta, field);
+  std::string ns = kind->namespaced ? std::string(text_at(meta, "namespace")) : "";
+  if (kind->namespaced && ns.empty()) ns = "default";
+  auto stored = kind;
+  if (!kind->is_stored_form()) {
+    if (kind->to_stored) kind->to_stored(doc, alloc);
+    if (!kind->stored_version.empty()) set_text(doc, "apiVersion", kind->stored_version, alloc);
+    stored = verbs.registry().find_kind(text_at(doc, "apiVersion"), kind->kind);
+    if (!stored) return Error(Code::invalid, "its storage version is not served");
+  }
+  auto made = verbs.create(*stored, ns, doc);
+  if (made) return {};
+  // The initial namespaces and classes may be listed once more.
+  if (made.error().reason == "AlreadyExists" &&
+      (kind->resource == "namespaces" || kind->resource == "priorityclasses" ||
+       kind->resource == "customresourcedefinitions"))
+    return {};
+  return Error(Code::invalid, made.error().message);
+}
+
+}  // namespace koord::sandbox

@@ -1,0 +1,63 @@
+// Kubelets: the simulated node agents of all nodes together: leases, readiness, the lives of bound pods.
+#pragma once
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "sandbox/api/verbs.hpp"
+#include "sandbox/nodes/wheel.hpp"
+
+namespace koord::sandbox {
+
+struct KubeletOptions {
+  std::chrono::milliseconds start_delay{100}, stop_delay{100};
+  std::chrono::seconds lease_period{10};
+};
+
+/// Annotations of a pod: how many seconds it runs (restartPolicy other than Always), and how it ends.
+inline constexpr const char* kRunSeconds = "sandbox.koordinator.sh/run-seconds";
+inline constexpr const char* kExitCode = "sandbox.koordinator.sh/exit-code";
+/// On a node: "false" leaves the node to someone else's kubelet.
+inline constexpr const char* kKubelet = "sandbox.koordinator.sh/kubelet";
+
+/// Looks after every node of the store, whoever made it.
+class Kubelets final : public Observer {
+ public:
+  Kubelets(Verbs& verbs, KubeletOptions options);
+  ~Kubelets() override;
+  void on_change(Collection& collection, const Change& change) override;
+
+ private:
+  struct Job {
+    enum class Type : std::uint8_t { adopt, renew, start, finish, stop, orphan };
+    Type type;
+    std::string ns, name, uid;  // of the pod; name of the node
+  };
+  struct Node {
+    std::uint64_t ip = 0;
+    std::string lease_uid, created;
+    std::set<std::string> pods;  // keys
+  };
+
+  void run(Job& job);
+  void pod_changed(const Change& change);
+  void node_changed(const Change& change);
+  void adopt(const std::string& name, const std::string& uid);
+  void renew(const std::string& name);
+  void start_pod(const Job& job);
+  void finish_pod(const Job& job);
+
+  Verbs& verbs_;
+  const KubeletOptions options_;
+  const Kind& pods_;
+  const Kind& nodes_;
+  Collection& leases_;
+  std::unordered_map<std::string, Node> known_;
+  std::set<std::string> stopping_, starting_;  // uids with a job under way
+  std::uint64_t next_ip_ = 1;
+  Wheel<Job> wheel_;
+};
+
+}  // namespace koord::sandbox

@@ -1,0 +1,274 @@
+// The sandbox put together: store, API, simulated nodes and controllers behind an HTTPS port.
+#include "koord/sandbox/sandbox.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "koord/async/timer.hpp"
+#include "koord/runtime/certificate.hpp"
+#include "koord/runtime/http_server.hpp"
+#include "sandbox/api/api.hpp"
+#include "sandbox/controllers/garbage.hpp"
+#include "sandbox/controllers/workloads.hpp"
+#include "sandbox/crd/registrar.hpp"
+#include "sandbox/load/loader.hpp"
+#include "sandbox/nodes/kubelets.hpp"
+#include "sandbox/nodes/make_nodes.hpp"
+#include "sandbox/server/watch_body.hpp"
+#include "sandbox/summary/summary.hpp"
+
+namespace koord::sandbox {
+namespace {
+
+constexpr std::chrono::seconds kTick{1};
+constexpr int kTicksPerBookmark = 60;
+constexpr int kObjectsPerTurn = 64;
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+std::string base64(std::string_view data) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < data.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t j = 0; j < 3; ++j)
+      bits = bits << 8 | (i + j < data.size() ? static_cast<unsigned char>(data[i + j]) : 0);
+    for (std::size_t j = 0; j < 4; ++j)
+      out += i + j <= data.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
+  }
+  return out;
+}
+
+Error system_error(const std::string& path) {
+  return Error(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+}  // namespace
+
+class Sandbox::Impl {
+ public:
+  Impl(asio::any_io_executor executor, Clock& clock, SandboxOptions options)
+      : executor_(std::move(executor)),
+        clock_(clock),
+        options_(std::move(options)),
+        token_(options_.token.empty() ? fmt::format("{:016x}{:016x}", random_number(), random_number())
+                                      : options_.token),
+        store_(options_.history, options_.lease_history),
+        registry_(store_),
+        verbs_(store_, with_kinds(registry_), clock, options_.seed ? options_.seed : random_number()),
+        registrar_(verbs_),
+        garbage_(verbs_),
+        workloads_(verbs_),
+        kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10}}),
+        summary_(verbs_) {
+    add_initial_objects(verbs_);
+  }
+  ~Impl() { clock_.cancel(timer_); }
+
+  Task<Result<>> start() {
+    KOORD_CO_CHECK(make_all_nodes());
+    KOORD_CO_TRY(ca, runtime::make_ca("koord-sandbox-ca", clock_.now()));
+    ca_pem_ = ca.certificate_pem;
+    runtime::CertificateRequest request;
+    request.common_name = "koord-sandbox";
+    request.dns_names = {"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"};
+    request.ip_addresses = {options_.address, "127.0.0.1", "::1"};
+    KOORD_CO_TRY(pair, runtime::issue_certificate(ca, request, clock_.now()));
+    runtime::TlsSettings settings;
+    settings.certificate_pem = pair.certificate_pem;
+    settings.key_pem = pair.key_pem;
+    KOORD_CO_TRY(tls, runtime::TlsContext::make_server(settings));
+    api_ = std::make_unique<Api>(verbs_, Api::Options{token_, options_.address});
+    auto fast = [this](runtime::HttpRequest& http) { return std::optional(answer(http)); };
+    auto slow = [](runtime::HttpRequest) -> Task<runtime::HttpResponse> {
+      co_return runtime::HttpResponse::text(500, "");
+    };
+    server_ =
+        std::make_unique<runtime::HttpServer>(executor_, clock_, runtime::HttpServerOptions{}, slow, fast);
+    KOORD_CO_TRY(port, server_->listen(options_.address, options_.port, tls));
+    port_ = port;
+    tick();
+    co_return Result<>();
+  }
+
+  Task<Result<>> load() {
+    for (const std::string& path : options_.load) {
+      KOORD_CO_TRY(reader, ManifestReader::open(path));
+      for (int count = 1;; ++count) {
+        KOORD_CO_TRY(item, reader.next());
+        if (!item) break;
+        if (auto made = load_object(verbs_, item->json); !made)
+          co_return std::move(made).error().context(fmt::format("{}: line {}", path, item->line));
+        if (count % kObjectsPerTurn == 0) co_await asio::post(executor_, asio::use_awaitable);
+      }
+    }
+    loaded_ = true;
+    co_return Result<>();
+  }
+
+  Task<> stop() {
+    clock_.cancel(std::exchange(timer_, 0));
+    if (server_) co_await server_->stop(std::chrono::milliseconds{500});
+  }
+
+  Task<Result<>> until_idle() {
+    for (;;) {
+      MonoTime quiet = summary_.last_change() + options_.idle_after;
+      if (clock_.mono() >= quiet && (loaded_ || options_.load.empty())) co_return Result<>();
+      KOORD_CO_CHECK(
+          co_await sleep_until(clock_, std::max(quiet, clock_.mono() + std::chrono::milliseconds{50})));
+    }
+  }
+
+  std::string url() const {
+    bool v6 = options_.address.find(':') != std::string::npos;
+    return fmt::format("https://{}{}{}:{}", v6 ? "[" : "", options_.address, v6 ? "]" : "", port_);
+  }
+
+  std::string kubeconfig() const {
+    return fmt::format(
+        "apiVersion: v1\nkind: Config\nclusters:\n- name: sandbox\n  cluster:\n    server: {}\n    "
+        "certificate-authority-data: {}\nusers:\n- name: "
+        "sandbox\n  user:\n    token: {}\ncontexts:\n- name: sandbox\n  context:\n    cluster: sandbox\n    "
+        "user: sandbox\ncurrent-context: sandbox\n",
+        url(), base64(ca_pem_), token_);
+  }
+
+  Result<> write_kubeconfig(const std::string& path) const {
+    std::string text = kubeconfig(), temporary = path + ".new";
+    ::unlink(temporary.c_str());
+    int file = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (file < 0) return system_error(path);
+    std::size_t done = 0;
+    while (done < text.size()) {
+      ssize_t n = ::write(file, text.data() + done, text.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) break;
+      done += static_cast<std::size_t>(n);
+    }
+    bool good = done == text.size();
+    if (::close(file) != 0 || !good || ::rename(temporary.c_str(), path.c_str()) != 0) {
+      Error error = system_error(path);
+      ::unlink(temporary.c_str());
+      return error;
+    }
+    return {};
+  }
+
+  void fail_requests(int count, int status) {
+    int left = count;
+    api_->set_interceptor([left, status](const runtime::HttpRequest&) mutable -> std::optional<Reply> {
+      if (left <= 0) return std::nullopt;
+      --left;
+      if (status == 429)
+        return failure_reply(too_many_requests("the server is asked to refuse this request", 1));
+      Failure failure = status == 410 ? expired("the server is asked to refuse this request")
+                                      : internal_error("the server is asked to fail");
+      failure.code = status;
+      return failure_reply(failure);
+    });
+  }
+
+  void drop_watches() {
+    for (WatchBody* body : watches_) body->break_off();
+  }
+
+  const SandboxOptions& options() const { return options_; }
+  const std::string& token() const { return token_; }
+  const std::string& ca_pem() const { return ca_pem_; }
+  std::uint16_t port() const { return port_; }
+  Summary& summary() { return summary_; }
+  Store& store() { return store_; }
+  std::uint64_t requests() const { return api_ ? api_->requests() : 0; }
+
+ private:
+  static Registry& with_kinds(Registry& registry) {
+    add_builtin_kinds(registry);
+    return registry;
+  }
+
+  runtime::HttpResponse answer(runtime::HttpRequest& request) {
+    Reply reply = api_->handle(request);
+    if (reply.watch) reply.http.stream = std::make_unique<WatchBody>(std::move(reply.watch), watches_);
+    return std::move(reply.http);
+  }
+
+  Result<> make_all_nodes() {
+    std::vector<std::string> templates;
+    if (!options_.node_file.empty()) {
+      KOORD_TRY(reader, ManifestReader::open(options_.node_file));
+      for (;;) {
+        KOORD_TRY(item, reader.next());
+        if (!item) break;
+        templates.push_back(std::move(item->json));
+      }
+    }
+    return make_nodes(verbs_, options_.nodes, options_.node_capacity, templates);
+  }
+
+  void tick() {
+    ++ticks_;
+    MonoTime now = clock_.mono();
+    for (WatchBody* body : watches_) {
+      if (now >= body->watch().deadline())
+        body->watch().end();
+      else if (ticks_ % kTicksPerBookmark == 0)
+        body->watch().want_bookmark();
+    }
+    timer_ = clock_.call_at(now + kTick, [this] { tick(); });
+  }
+
+  asio::any_io_executor executor_;
+  Clock& clock_;
+  const SandboxOptions options_;
+  const std::string token_;
+  Store store_;
+  Registry registry_;
+  Verbs verbs_;
+  Registrar registrar_;
+  Garbage garbage_;
+  Workloads workloads_;
+  Kubelets kubelets_;
+  Summary summary_;
+  WatchBody::Open watches_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<runtime::HttpServer> server_;
+  std::string ca_pem_;
+  std::uint16_t port_ = 0;
+  TimerId timer_ = 0;
+  int ticks_ = 0;
+  bool loaded_ = false;
+};
+
+Sandbox::Sandbox(asio::any_io_executor executor, Clock& clock, SandboxOptions options)
+    : impl_(std::make_unique<Impl>(std::move(executor), clock, std::move(options))) {}
+Sandbox::~Sandbox() = default;
+
+Task<Result<>> Sandbox::start() { return impl_->start(); }
+Task<Result<>> Sandbox::load() { return impl_->load(); }
+Task<> Sandbox::stop() { return impl_->stop(); }
+std::uint16_t Sandbox::port() const { return impl_->port(); }
+std::string Sandbox::url() const { return impl_->url(); }
+const std::string& Sandbox::token() const { return impl_->token(); }
+const std::string& Sandbox::ca_pem() const { return impl_->ca_pem(); }
+std::string Sandbox::kubeconfig() const { return impl_->kubeconfig(); }
+Result<> Sandbox::write_kubeconfig(const std::string& path) const { return impl_->write_kubeconfig(path); }
+Task<Result<>> Sandbox::until_idle() { return impl_->until_idle(); }
+std::string Sandbox::summary_text() const { return impl_->summary().text(); }
+std::string Sandbox::summary_json() const { return impl_->summary().json(); }
+void Sandbox::fail_requests(int count, int status) { impl_->fail_requests(count, status); }
+void Sandbox::drop_watches() { impl_->drop_watches(); }
+void Sandbox::forget_history() { impl_->store().compact(); }
+std::uint64_t Sandbox::requests() const { return impl_->requests(); }
+
+}  // namespace koord::sandbox

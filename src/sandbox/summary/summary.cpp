@@ -1,0 +1,204 @@
+// Counting pods as they come, are bound and go; the report as text and JSON.
+#include "sandbox/summary/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "koord/api/quantity.hpp"
+
+namespace koord::sandbox {
+
+struct Summary::Figures {
+  std::uint64_t nodes = 0, ready_nodes = 0, pods = 0, running = 0, succeeded = 0, failed = 0;
+  std::map<std::string, std::uint64_t> pending;                               // by reason
+  std::map<std::string, std::pair<api::Quantity, api::Quantity>> allocation;  // requested, allocatable
+  double p50 = 0, p99 = 0, seconds = 0, rate = 0;
+};
+
+namespace {
+
+api::Quantity amount(const Json& value) {
+  auto parsed = api::Quantity::parse(value.IsString() ? std::string(view(value)) : write_json(value));
+  return parsed ? *parsed : api::Quantity();
+}
+
+using Amounts = std::map<std::string, api::Quantity>;
+
+void add_up(Amounts& sum, const Json* list) {
+  if (!list || !list->IsObject()) return;
+  for (const auto& entry : list->GetObject()) sum[std::string(view(entry.name))] += amount(entry.value);
+}
+
+// Containers and sidecars together, or the largest step of the start, if that is more.
+Amounts requests_of(const Json& spec) {
+  Amounts sum, sidecars, most;
+  if (const Json* list = find(spec, "containers"); list && list->IsArray())
+    for (const auto& container : list->GetArray()) add_up(sum, find(container, "resources", "requests"));
+  if (const Json* list = find(spec, "initContainers"); list && list->IsArray())
+    for (const auto& container : list->GetArray()) {
+      Amounts step;
+      add_up(step, find(container, "resources", "requests"));
+      if (text_at(container, "restartPolicy") == "Always") {
+        for (const auto& [name, value] : step) sidecars[name] += value;
+        step = sidecars;
+      } else {
+        for (const auto& [name, value] : sidecars) step[name] += value;
+      }
+      for (const auto& [name, value] : step) most[name] = std::max(most[name], value);
+    }
+  for (const auto& [name, value] : sidecars) sum[name] += value;
+  for (const auto& [name, value] : most) sum[name] = std::max(sum[name], value);
+  if (const Json* whole = find(spec, "resources", "requests"); whole && whole->IsObject())
+    for (const auto& entry : whole->GetObject()) sum[std::string(view(entry.name))] = amount(entry.value);
+  add_up(sum, find(spec, "overhead"));
+  return sum;
+}
+
+bool condition_is(const Json& object, std::string_view type, std::string_view value) {
+  const Json* conditions = find(object, "status", "conditions");
+  if (!conditions || !conditions->IsArray()) return false;
+  return std::any_of(conditions->Begin(), conditions->End(), [&](const Json& each) {
+    return text_at(each, "type") == type && text_at(each, "status") == value;
+  });
+}
+
+double share(const api::Quantity& part, const api::Quantity& whole) {
+  return whole.is_zero() ? 0 : part.to_double() / whole.to_double();
+}
+
+}  // namespace
+
+Summary::Summary(Verbs& verbs)
+    : verbs_(verbs),
+      pods_(*verbs.registry().get("", "pods").objects),
+      events_(*verbs.registry().get("", "events").objects),
+      leases_(*verbs.registry().get("coordination.k8s.io", "leases").objects),
+      last_change_(verbs.clock().mono()) {
+  verbs_.store().add_observer(*this);
+}
+
+Summary::~Summary() { verbs_.store().remove_observer(*this); }
+
+void Summary::on_change(Collection& collection, const Change& change) {
+  if (&collection == &events_ || &collection == &leases_) return;
+  MonoTime now = verbs_.clock().mono();
+  last_change_ = now;
+  if (&collection != &pods_) return;
+  const Object& pod = *change.object;
+  bool bound = std::any_of(pod.fields.begin(), pod.fields.end(),
+                           [](const auto& field) { return field.first == "spec.nodeName"; });
+  if (change.type == Change::Type::added) {
+    if (created_++ == 0) first_created_ = now;
+    if (!bound) waiting_.emplace(pod.uid, now);
+  } else if (change.type == Change::Type::deleted) {
+    ++deleted_;
+    waiting_.erase(pod.uid);
+    return;
+  }
+  if (!bound) return;
+  auto it = waiting_.find(pod.uid);
+  if (it == waiting_.end()) {
+    if (change.type == Change::Type::added) ++bound_;
+    return;
+  }
+  latencies_.push_back(std::chrono::duration<float>(now - it->second).count());
+  waiting_.erase(it);
+  ++bound_;
+  last_bound_ = now;
+}
+
+Summary::Figures Summary::figures() const {
+  Figures out;
+  const Collection& nodes = *verbs_.registry().get("", "nodes").objects;
+  for (const auto& [key, node] : nodes.objects()) {
+    JsonDoc doc;
+    load(*node, doc);
+    ++out.nodes;
+    out.ready_nodes += condition_is(doc, "Ready", "True");
+    if (const Json* list = find(doc, "status", "allocatable"); list && list->IsObject())
+      for (const auto& entry : list->GetObject())
+        out.allocation[std::string(view(entry.name))].second += amount(entry.value);
+  }
+  for (const auto& [key, pod] : pods_.objects()) {
+    JsonDoc each;
+    load(*pod, each);
+    ++out.pods;
+    std::string_view phase = text_at(each, "status", "phase");
+    out.running += phase == "Running";
+    out.succeeded += phase == "Succeeded";
+    out.failed += phase == "Failed";
+    const Json* spec = find(each, "spec");
+    if (!spec) continue;
+    if (text_at(*spec, "nodeName").empty()) {
+      std::string reason = "not yet looked at";
+      if (const Json* conditions = find(each, "status", "conditions"); conditions && conditions->IsArray())
+        for (const auto& condition : conditions->GetArray())
+          if (text_at(condition, "type") == "PodScheduled" && text_at(condition, "status") == "False")
+            reason = text_at(condition, "message").empty() ? text_at(condition, "reason")
+                                                           : text_at(condition, "message");
+      ++out.pending[reason];
+    } else if (phase != "Succeeded" && phase != "Failed") {
+      for (const auto& [name, value] : requests_of(*spec)) out.allocation[name].first += value;
+      out.allocation["pods"].first += api::Quantity::from_int(1);
+    }
+  }
+  std::vector<float> sorted = latencies_;
+  std::sort(sorted.begin(), sorted.end());
+  if (!sorted.empty()) {
+    out.p50 = sorted[(sorted.size() - 1) / 2];
+    out.p99 = sorted[(sorted.size() - 1) * 99 / 100];
+    out.seconds = std::chrono::duration<double>(last_bound_ - first_created_).count();
+    out.rate = out.seconds > 0 ? static_cast<double>(sorted.size()) / out.seconds : 0;
+  }
+  return out;
+}
+
+std::string Summary::text() const {
+  Figures f = figures();
+  std::uint64_t waiting = 0;
+  for (const auto& [reason, count] : f.pending) waiting += count;
+  std::string out = fmt::format("nodes        {} ({} ready)\n", f.nodes, f.ready_nodes);
+  out += fmt::format(
+      "pods         {} created, {} bound, {} pending, {} running, {} succeeded, {} failed, {} deleted\n",
+      created_, bound_, waiting, f.running, f.succeeded, f.failed, deleted_);
+  out += fmt::format("throughput   {:.0f} pods/s ({} pods bound in {:.2f} s)\n", f.rate, latencies_.size(),
+                     f.seconds);
+  out += fmt::format("latency      p50 {:.1f} ms, p99 {:.1f} ms (creation to binding)\n", f.p50 * 1e3,
+                     f.p99 * 1e3);
+  out += "allocation\n";
+  for (const auto& [name, amounts] : f.allocation)
+    out += fmt::format("  {:<32} {:>14} of {:>14}  {:5.1f}%\n", name, amounts.first.to_string(),
+                       amounts.second.to_string(), share(amounts.first, amounts.second) * 100);
+  if (waiting == 0) return out;
+  out += "pending, and why\n";
+  std::vector<std::pair<std::uint64_t, std::string>> reasons;
+  for (const auto& [reason, count] : f.pending) reasons.emplace_back(count, reason);
+  std::sort(reasons.rbegin(), reasons.rend());
+  for (std::size_t i = 0; i < reasons.size() && i < 10; ++i)
+    out += fmt::format("  {:>6}  {}\n", reasons[i].first, reasons[i].second);
+  if (reasons.size() > 10) out += fmt::format("          and {} other reasons\n", reasons.size() - 10);
+  return out;
+}
+
+std::string Summary::json() const {
+  Figures f = figures();
+  std::string pending, allocation;
+  std::uint64_t waiting = 0;
+  for (const auto& [reason, count] : f.pending) {
+    waiting += count;
+    pending += fmt::format("{}{}:{}", pending.empty() ? "" : ",", quote_json(reason), count);
+  }
+  for (const auto& [name, amounts] : f.allocation)
+    allocation +=
+        fmt::format(R"({}{}:{{"requested":{},"allocatable":{},"fraction":{:.6f}}})",
+                    allocation.empty() ? "" : ",", quote_json(name), quote_json(amounts.first.to_string()),
+                    quote_json(amounts.second.to_string()), share(amounts.first, amounts.second));
+  return fmt::format(
+      R"({{"nodes":{},"nodesReady":{},"pods":{{"created":{},"bound":{},"pending":{},"running":{},"succeeded":{},"failed":{},"deleted":{}}},"pendingReasons":{{{}}},"podsPerSecond":{:.1f},"seconds":{:.3f},"latencyMilliseconds":{{"p50":{:.2f},"p99":{:.2f}}},"allocation":{{{}}}}})",
+      f.nodes, f.ready_nodes, created_, bound_, waiting, f.running, f.succeeded, f.failed, deleted_, pending,
+      f.rate, f.seconds, f.p50 * 1e3, f.p99 * 1e3, allocation);
+}
+
+}  // namespace koord::sandbox

@@ -1,0 +1,35 @@
+// Summary: what has happened to the pods, for the end of a run.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sandbox/api/verbs.hpp"
+
+namespace koord::sandbox {
+
+class Summary final : public Observer {
+ public:
+  explicit Summary(Verbs& verbs);
+  ~Summary() override;
+  void on_change(Collection& collection, const Change& change) override;
+
+  /// The last change of anything but leases and events.
+  MonoTime last_change() const { return last_change_; }
+  std::string text() const;
+  std::string json() const;
+
+ private:
+  struct Figures;
+  Figures figures() const;
+
+  Verbs& verbs_;
+  const Collection &pods_, &events_, &leases_;
+  std::unordered_map<std::string, MonoTime> waiting_;  // unbound pods by uid
+  std::vector<float> latencies_;                       // seconds from creation to binding
+  std::uint64_t created_ = 0, bound_ = 0, deleted_ = 0;
+  MonoTime first_created_{}, last_bound_{}, last_change_{};
+};
+
+}  // namespace koord::sandbox
