@@ -3,6 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "koord/api/apiextensions_v1.hpp"
+#include "koord/api/apps_v1.hpp"
+#include "koord/api/coordination_v1.hpp"
+#include "koord/api/core_misc.hpp"
+#include "koord/api/crd.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+#include "koord/api/policy_v1.hpp"
+#include "koord/api/scheduling_v1.hpp"
 #include "sandbox/api/discovery.hpp"
 #include "sandbox/crd/schema.hpp"
 
@@ -28,8 +37,25 @@ std::string gvk(const Kind& kind) {
   return fmt::format(R"({{"group":"{}","version":"{}","kind":"{}"}})", kind.group, kind.version, kind.kind);
 }
 
+const api::Schema* described(const Kind& kind) {
+  static const api::Schema* const kDescribed[] = {
+      &api::schema<api::Pod>(),           &api::schema<api::Node>(),       &api::schema<api::Namespace>(),
+      &api::schema<api::ConfigMap>(),     &api::schema<api::Secret>(),     &api::schema<api::Lease>(),
+      &api::schema<api::PriorityClass>(), &api::schema<api::ReplicaSet>(), &api::schema<api::Deployment>()};
+  if (kind.custom) return nullptr;
+  for (const api::Schema* schema : kDescribed)
+    if (schema->kind() && schema->kind()->group == kind.group && schema->kind()->kind == kind.kind)
+      return schema;
+  return nullptr;
+}
+
 // The described fields; nothing else is refused.
 std::string kind_schema(const Kind& kind) {
+  if (const api::Schema* schema = described(kind)) {
+    std::string text = api::openapi_schema(*schema, true);
+    text.pop_back();
+    return text + ",\"x-kubernetes-group-version-kind\":[" + gvk(kind) + "]}";
+  }
   std::string properties =
       R"("apiVersion":{"type":"string","description":"APIVersion defines the versioned schema of this representation of an object."},)"
       R"("kind":{"type":"string","description":"Kind is a string value representing the REST resource this object represents."},)"

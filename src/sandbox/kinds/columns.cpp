@@ -1,9 +1,10 @@
-// Columns of the built-in kinds.
+// Columns of the built-in kinds: names, priorities and cells as kube-apiserver prints them.
 #include "sandbox/kinds/columns.hpp"
 
 #include <fmt/format.h>
 
 #include "koord/api/time.hpp"
+#include "sandbox/kinds/pod_row.hpp"
 
 namespace koord::sandbox {
 
@@ -20,19 +21,321 @@ std::string human_duration(std::chrono::seconds age) {
   if (hours < 48) return fmt::format("{}h", hours);
   if (hours < 192)
     return hours % 24 ? fmt::format("{}d{}h", hours / 24, hours % 24) : fmt::format("{}d", hours / 24);
-  if (hours < 24 * 365 * 2) return fmt::format("{}d", hours / 24);
   auto days = hours / 24;
-  if (hours < 24 * 365 * 8)
-    return days % 365 ? fmt::format("{}y{}d", days / 365, days % 365) : fmt::format("{}y", days / 365);
+  if (days < 365 * 2) return fmt::format("{}d", days);
+  if (days < 365 * 8 && days % 365) return fmt::format("{}y{}d", days / 365, days % 365);
   return fmt::format("{}y", days / 365);
 }
 
 std::string age_of(std::string_view timestamp, WallTime now) {
+  if (timestamp.empty()) return "<unknown>";
   auto time = api::Time::parse(timestamp);
-  if (timestamp.empty() || !time) return "<unknown>";
+  if (!time) return "<unknown>";
   return human_duration(std::chrono::floor<std::chrono::seconds>(now - time->wall()));
 }
 
-void add_builtin_columns(Kind&) {}
+namespace {
+
+using Cells = std::vector<std::string>;
+
+void text(Cells& cells, std::string_view value) { cells.push_back(quote_json(value)); }
+void number(Cells& cells, std::int64_t value) { cells.push_back(std::to_string(value)); }
+std::string_view or_none(std::string_view value) { return value.empty() ? "<none>" : value; }
+std::string_view name_of(const Json& object) { return text_at(object, "metadata", "name"); }
+void age(Cells& cells, const Json& object, WallTime now) {
+  text(cells, age_of(text_at(object, "metadata", "creationTimestamp"), now));
+}
+std::size_t size_of(const Json* value) {
+  return !value ? 0 : value->IsObject() ? value->MemberCount() : value->IsArray() ? value->Size() : 0;
+}
+
+std::string join_containers(const Json& spec, const char* field) {
+  std::string out;
+  if (const Json* list = find(spec, "containers"); list && list->IsArray())
+    for (const auto& container : list->GetArray())
+      out += (out.empty() ? "" : ",") + std::string(text_at(container, field));
+  return out;
+}
+
+std::string label_pairs(const Json* labels) {
+  std::string out;
+  if (labels && labels->IsObject())
+    for (const auto& label : labels->GetObject())
+      if (label.value.IsString())
+        out += fmt::format("{}{}={}", out.empty() ? "" : ",", view(label.name), view(label.value));
+  return out;
+}
+
+void node_cells(const Json& node, WallTime now, Cells& cells) {
+  text(cells, name_of(node));
+  std::string status = "Unknown";
+  if (const Json* conditions = find(node, "status", "conditions"); conditions && conditions->IsArray())
+    for (const auto& condition : conditions->GetArray())
+      if (text_at(condition, "type") == "Ready")
+        status = text_at(condition, "status") == "True" ? "Ready" : "NotReady";
+  if (true_at(node, "spec", "unschedulable")) status += ",SchedulingDisabled";
+  text(cells, status);
+  std::string roles;
+  if (const Json* labels = find(node, "metadata", "labels"); labels && labels->IsObject())
+    for (const auto& label : labels->GetObject()) {
+      std::string_view key = view(label.name);
+      constexpr std::string_view kPrefix = "node-role.kubernetes.io/";
+      if (key.starts_with(kPrefix) && key.size() > kPrefix.size())
+        roles += (roles.empty() ? "" : ",") + std::string(key.substr(kPrefix.size()));
+      else if (key == "kubernetes.io/role" && label.value.IsString())
+        roles += (roles.empty() ? "" : ",") + std::string(view(label.value));
+    }
+  text(cells, or_none(roles));
+  age(cells, node, now);
+  text(cells, text_at(node, "status", "nodeInfo", "kubeletVersion"));
+  auto address = [&](std::string_view type) -> std::string_view {
+    if (const Json* list = find(node, "status", "addresses"); list && list->IsArray())
+      for (const auto& each : list->GetArray())
+        if (text_at(each, "type") == type) return text_at(each, "address");
+    return "<none>";
+  };
+  text(cells, address("InternalIP"));
+  text(cells, address("ExternalIP"));
+  for (const char* field : {"osImage", "kernelVersion", "containerRuntimeVersion"}) {
+    std::string_view value = text_at(node, "status", "nodeInfo", field);
+    text(cells, value.empty() ? "<unknown>" : value);
+  }
+}
+
+void namespace_cells(const Json& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  text(cells, text_at(object, "status", "phase"));
+  age(cells, object, now);
+}
+
+void workload_tail(const Json& object, Cells& cells) {
+  const Json* pod = find(object, "spec", "template", "spec");
+  text(cells, pod ? join_containers(*pod, "name") : "");
+  text(cells, pod ? join_containers(*pod, "image") : "");
+  text(cells, or_none(label_pairs(find(object, "spec", "selector", "matchLabels"))));
+}
+
+void deployment_cells(const Json& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  text(cells, fmt::format("{}/{}", int_at(object, "status", "readyReplicas").value_or(0),
+                          int_at(object, "spec", "replicas").value_or(0)));
+  number(cells, int_at(object, "status", "updatedReplicas").value_or(0));
+  number(cells, int_at(object, "status", "availableReplicas").value_or(0));
+  age(cells, object, now);
+  workload_tail(object, cells);
+}
+
+void replica_set_cells(const Json& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  number(cells, int_at(object, "spec", "replicas").value_or(0));
+  number(cells, int_at(object, "status", "replicas").value_or(0));
+  number(cells, int_at(object, "status", "readyReplicas").value_or(0));
+  age(cells, object, now);
+  workload_tail(object, cells);
+}
+
+void event_cells(const Json& event, WallTime now, Cells& cells) {
+  auto since = [&](std::string_view time) { return age_of(time, now); };
+  std::string_view event_time = text_at(event, "eventTime"), first = text_at(event, "firstTimestamp"),
+                   last = text_at(event, "lastTimestamp");
+  if (first.empty()) first = event_time;
+  if (last.empty()) last = text_at(event, "series", "lastObservedTime");
+  if (last.empty()) last = first;
+  auto count = int_at(event, "series", "count").value_or(int_at(event, "count").value_or(1));
+  text(cells, since(last));
+  text(cells, text_at(event, "type"));
+  text(cells, text_at(event, "reason"));
+  std::string kind(text_at(event, "involvedObject", "kind"));
+  for (char& c : kind)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  std::string_view about = text_at(event, "involvedObject", "name");
+  text(cells, about.empty() ? kind : fmt::format("{}/{}", kind, about));
+  text(cells, text_at(event, "involvedObject", "fieldPath"));
+  std::string source(text_at(event, "source", "component"));
+  if (source.empty()) source = text_at(event, "reportingComponent");
+  std::string_view host = text_at(event, "source", "host");
+  text(cells, host.empty() ? source : fmt::format("{}, {}", source, host));
+  std::string_view message = text_at(event, "message");
+  while (!message.empty() && (message.back() == '\n' || message.back() == ' ')) message.remove_suffix(1);
+  text(cells, message);
+  text(cells, since(first));
+  number(cells, count);
+  text(cells, name_of(event));
+}
+
+void lease_cells(const Json& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  text(cells, text_at(object, "spec", "holderIdentity"));
+  age(cells, object, now);
+}
+
+void crd_cells(const Json& object, WallTime, Cells& cells) {
+  text(cells, name_of(object));
+  text(cells, text_at(object, "metadata", "creationTimestamp"));
+}
+
+void config_map_cells(const Json& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  number(cells,
+         static_cast<std::int64_t>(size_of(find(object, "data")) + size_of(find(object, "binaryData"))));
+  age(cells, object, now);
+}
+
+void secret_cells(const Json& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  text(cells, text_at(object, "type"));
+  number(cells, static_cast<std::int64_t>(size_of(find(object, "data"))));
+  age(cells, object, now);
+}
+
+void service_cells(const Json& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  text(cells, text_at(object, "spec", "type"));
+  text(cells, or_none(text_at(object, "spec", "clusterIP")));
+  text(cells, "<none>");
+  std::string ports;
+  if (const Json* list = find(object, "spec", "ports"); list && list->IsArray())
+    for (const auto& port : list->GetArray())
+      ports += fmt::format("{}{}/{}", ports.empty() ? "" : ",", int_at(port, "port").value_or(0),
+                           text_at(port, "protocol"));
+  text(cells, or_none(ports));
+  age(cells, object, now);
+  text(cells, or_none(label_pairs(find(object, "spec", "selector"))));
+}
+
+void budget_cells(const Json& object, WallTime now, Cells& cells) {
+  auto amount = [&](const char* field) {
+    const Json* value = find(object, "spec", field);
+    return !value ? std::string("N/A") : value->IsString() ? std::string(view(*value)) : write_json(*value);
+  };
+  text(cells, name_of(object));
+  text(cells, amount("minAvailable"));
+  text(cells, amount("maxUnavailable"));
+  number(cells, int_at(object, "status", "disruptionsAllowed").value_or(0));
+  age(cells, object, now);
+}
+
+void priority_cells(const Json& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  number(cells, int_at(object, "value").value_or(0));
+  cells.push_back(true_at(object, "globalDefault") ? "true" : "false");
+  age(cells, object, now);
+  text(cells, text_at(object, "preemptionPolicy"));
+}
+
+struct Head {
+  std::string_view name, type = "string";
+  int priority = 0;
+};
+struct Row {
+  std::string_view group, resource;
+  CellsFn cells;
+  std::vector<Head> heads;
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Head> kWorkloadTail = {
+      {"Containers", "string", 1}, {"Images", "string", 1}, {"Selector", "string", 1}};
+  static const std::vector<Row> kRows = {
+      {"",
+       "pods",
+       pod_cells,
+       {{"Name"},
+        {"Ready"},
+        {"Status"},
+        {"Restarts"},
+        {"Age"},
+        {"IP", "string", 1},
+        {"Node", "string", 1},
+        {"Nominated Node", "string", 1},
+        {"Readiness Gates", "string", 1}}},
+      {"",
+       "nodes",
+       node_cells,
+       {{"Name"},
+        {"Status"},
+        {"Roles"},
+        {"Age"},
+        {"Version"},
+        {"Internal-IP", "string", 1},
+        {"External-IP", "string", 1},
+        {"OS-Image", "string", 1},
+        {"Kernel-Version", "string", 1},
+        {"Container-Runtime", "string", 1}}},
+      {"", "namespaces", namespace_cells, {{"Name"}, {"Status"}, {"Age"}}},
+      {"", "configmaps", config_map_cells, {{"Name"}, {"Data", "integer"}, {"Age"}}},
+      {"", "secrets", secret_cells, {{"Name"}, {"Type"}, {"Data", "integer"}, {"Age"}}},
+      {"",
+       "services",
+       service_cells,
+       {{"Name"},
+        {"Type"},
+        {"Cluster-IP"},
+        {"External-IP"},
+        {"Port(s)"},
+        {"Age"},
+        {"Selector", "string", 1}}},
+      {"",
+       "events",
+       event_cells,
+       {{"Last Seen"},
+        {"Type"},
+        {"Reason"},
+        {"Object"},
+        {"Subobject", "string", 1},
+        {"Source", "string", 1},
+        {"Message"},
+        {"First Seen", "string", 1},
+        {"Count", "integer", 1},
+        {"Name", "string", 1}}},
+      {"apps",
+       "deployments",
+       deployment_cells,
+       {{"Name"},
+        {"Ready"},
+        {"Up-to-date", "integer"},
+        {"Available", "integer"},
+        {"Age"},
+        kWorkloadTail[0],
+        kWorkloadTail[1],
+        kWorkloadTail[2]}},
+      {"apps",
+       "replicasets",
+       replica_set_cells,
+       {{"Name"},
+        {"Desired", "integer"},
+        {"Current", "integer"},
+        {"Ready", "integer"},
+        {"Age"},
+        kWorkloadTail[0],
+        kWorkloadTail[1],
+        kWorkloadTail[2]}},
+      {"coordination.k8s.io", "leases", lease_cells, {{"Name"}, {"Holder"}, {"Age"}}},
+      {"apiextensions.k8s.io", "customresourcedefinitions", crd_cells, {{"Name"}, {"Created At", "date"}}},
+      {"policy",
+       "poddisruptionbudgets",
+       budget_cells,
+       {{"Name"}, {"Min Available"}, {"Max Unavailable"}, {"Allowed Disruptions", "integer"}, {"Age"}}},
+      {"scheduling.k8s.io",
+       "priorityclasses",
+       priority_cells,
+       {{"Name"}, {"Value", "integer"}, {"Global-Default", "boolean"}, {"Age"}, {"PreemptionPolicy"}}},
+  };
+  return kRows;
+}
+
+}  // namespace
+
+void add_builtin_columns(Kind& kind) {
+  for (const Row& row : rows()) {
+    // Both groups of Event print alike: the cells are made of the stored form.
+    bool events = kind.resource == "events" && row.resource == "events";
+    if (kind.resource != row.resource || (kind.group != row.group && !events)) continue;
+    kind.cells = row.cells;
+    for (const Head& head : row.heads)
+      kind.columns.push_back({std::string(head.name), std::string(head.type),
+                              head.name == "Name" ? "name" : "", "", head.priority, ""});
+  }
+}
 
 }  // namespace koord::sandbox

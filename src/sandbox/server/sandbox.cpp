@@ -11,6 +11,7 @@
 #include <cstring>
 #include <random>
 
+#include "koord/api/crd.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/runtime/certificate.hpp"
 #include "koord/runtime/http_server.hpp"
@@ -72,6 +73,9 @@ class Sandbox::Impl {
         kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10}}),
         summary_(verbs_) {
     add_initial_objects(verbs_);
+    // Koordinator's own kinds are there from the start.
+    for (const api::Schema* schema : api::custom_resources())
+      (void)load_object(verbs_, api::crd_manifest_json(*schema));
   }
   ~Impl() { clock_.cancel(timer_); }
 

@@ -1,0 +1,14 @@
+// A pod's row: the status in one word, as kubectl users know it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "koord/base/clock.hpp"
+#include "sandbox/json/dom.hpp"
+
+namespace koord::sandbox {
+
+void pod_cells(const Json& pod, WallTime now, std::vector<std::string>& cells);
+
+}  // namespace koord::sandbox
