@@ -22,6 +22,8 @@ class FieldErrors {
   void required(const std::string& path, std::string_view why = {});
   void duplicate(const std::string& path, const std::string& value);
   void not_supported(const std::string& path, const std::string& value, std::vector<std::string> supported);
+  /// Worded already.
+  void add(std::string message) { errors_.push_back(std::move(message)); }
   /// For texts as Go quotes them.
   static std::string quoted(std::string_view text);
 

@@ -34,7 +34,7 @@ constexpr EventMask events_of(Kinds... kinds) {
   return (mask_of(kinds) | ...);
 }
 
-struct Event {
+struct ClusterEvent {
   EventKind kind;
   // Before and after; of the node or of the pod, depending on the kind. nullptr: was not, is no more.
   const api::Node* old_node = nullptr;

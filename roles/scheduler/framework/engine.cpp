@@ -153,7 +153,7 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
     return enqueue(pod, kPodUpdate);
   }
   auto own = [&](EventKind kind) {
-    Event event{.kind = kind, .old_pod = old.get(), .new_pod = now.get()};
+    ClusterEvent event{.kind = kind, .old_pod = old.get(), .new_pod = now.get()};
     if (pod.place == Place::unschedulable && worth_retrying(pod, event))
       queue_->retry(pod, clock_.mono(), label(kind));
   };
@@ -209,7 +209,7 @@ bool Engine::binding_failed(const api::Pod& pod) {
 
 // Events
 
-bool Engine::worth_retrying(const QueuedPod& pod, const Event& event) {
+bool Engine::worth_retrying(const QueuedPod& pod, const ClusterEvent& event) {
   if (pod.rejectors == 0) return true;
   for (const Profile::Events& e : pod.profile->events)
     if ((pod.rejectors & mask_of(e.index)) != 0 && (e.plugin->events() & mask_of(event.kind)) != 0 &&
@@ -218,7 +218,7 @@ bool Engine::worth_retrying(const QueuedPod& pod, const Event& event) {
   return false;
 }
 
-void Engine::move(const Event& event) {
+void Engine::move(const ClusterEvent& event) {
   if (queue_->unschedulable().empty()) return;
   ++events_;
   std::vector<QueuedPod*> worth;
@@ -255,7 +255,6 @@ void Engine::attempt(QueuedPod& pod, std::vector<Decision>& out) {
   const api::Pod& object = *pod.info.pod;
   Decision d{Decision::Kind::bind, pod.info.pod,      {}, {}, pod.profile->scheduler_name,
              pod.attempts,         pod.first_attempt, {}};
-  pod.rejectors = 0;
   if (object.metadata.deletion_timestamp) {
     d.kind = Decision::Kind::skip;
     d.message = "skip schedule deleting pod: " + pod.key;
@@ -301,14 +300,7 @@ std::optional<MonoTime> Engine::next_wakeup() const { return queue_->next_wakeup
 QueueSizes Engine::queue_sizes() const { return queue_->sizes(); }
 const Queue::Incoming& Engine::incoming() const { return queue_->incoming(); }
 
-std::vector<std::uint32_t> Engine::unschedulable_by_plugin(const Profile& profile) const {
-  std::vector<std::uint32_t> counts(profile.plugins.size());
-  for (const QueuedPod* pod : queue_->unschedulable())
-    if (pod->profile == &profile)
-      for (std::size_t i = 0; i < counts.size(); ++i)
-        counts[i] += (pod->rejectors & mask_of(static_cast<PluginIndex>(i))) != 0;
-  return counts;
-}
+const Queue::Rejections& Engine::rejections() const { return queue_->rejections(); }
 
 ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
   PodClass& cls = classes_.acquire(profile, make_pod_info(std::move(pod), nodes_.resources()));

@@ -73,8 +73,7 @@ class Engine {
 
   QueueSizes queue_sizes() const;
   const Queue::Incoming& incoming() const;
-  /// Unschedulable pods by profile and plugin that rejected them, as in scheduler_unschedulable_pods.
-  std::vector<std::uint32_t> unschedulable_by_plugin(const Profile& profile) const;
+  const Queue::Rejections& rejections() const;
   const std::vector<Profile>& profiles() const { return profiles_; }
   const NodeTable& nodes() const { return nodes_; }
   std::size_t pods() const { return pods_.size(); }
@@ -93,8 +92,8 @@ class Engine {
   void leave_node(QueuedPod& pod);
   void forget(QueuedPod& pod);
   void erase(Pods::iterator it);
-  void move(const Event& event);
-  bool worth_retrying(const QueuedPod& pod, const Event& event);
+  void move(const ClusterEvent& event);
+  bool worth_retrying(const QueuedPod& pod, const ClusterEvent& event);
   const Profile* profile_of(const api::Pod& pod) const;
   void set_class(QueuedPod& pod);
 

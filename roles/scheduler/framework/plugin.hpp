@@ -124,7 +124,7 @@ class EventPlugin {
   virtual ~EventPlugin() = default;
   virtual EventMask events() const = 0;
   /// Called for events in events() and pods that this plugin rejected.
-  virtual bool worth_retrying(const PodInfo& pod, const Event& event) const = 0;
+  virtual bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const = 0;
 };
 
 /// Marks the plugin that writes the binding; the writing itself is the binder's.

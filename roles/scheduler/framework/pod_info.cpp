@@ -3,53 +3,13 @@
 
 #include <algorithm>
 
-#include "koord/api/pod.hpp"
+#include "koord/api/pod_requests.hpp"
 
 namespace koord::scheduler {
 
 namespace {
 
 bool is_sidecar(const api::Container& c) { return c.restart_policy == "Always"; }
-
-void add(api::ResourceList& to, const api::ResourceList& from) {
-  for (const auto& [name, quantity] : from) to[name] += quantity;
-}
-void raise(api::ResourceList& to, const api::ResourceList& from) {
-  for (const auto& [name, quantity] : from) {
-    api::Quantity& q = to[name];
-    if (quantity > q) q = quantity;
-  }
-}
-
-api::ResourceList pod_requests(const api::Pod& pod, bool defaults) {
-  auto asked = [&](const api::Container& c) {
-    api::ResourceList r = c.resources.requests;
-    if (defaults) {
-      if (!r.contains("cpu")) r["cpu"] = api::Quantity::from_milli(100);
-      if (!r.contains("memory")) r["memory"] = api::Quantity::from_int(200 << 20);
-    }
-    return r;
-  };
-  api::ResourceList total, sidecars, init;
-  for (const auto& c : pod.spec.containers) add(total, asked(c));
-  for (const auto& c : pod.spec.init_containers) {
-    api::ResourceList r = asked(c);
-    if (is_sidecar(c)) {
-      add(total, r);
-      add(sidecars, r);
-      r = sidecars;
-    } else {
-      add(r, sidecars);
-    }
-    raise(init, r);
-  }
-  raise(total, init);
-  if (pod.spec.resources)
-    for (const auto& [name, quantity] : pod.spec.resources->requests)
-      if (name == "cpu" || name == "memory" || name.view().starts_with("hugepages-")) total[name] = quantity;
-  add(total, pod.spec.overhead);
-  return total;
-}
 
 }  // namespace
 
@@ -70,7 +30,7 @@ std::vector<HostPort> host_ports(const api::Pod& pod) {
 
 PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resources) {
   PodInfo info;
-  for (const auto& [name, quantity] : pod_requests(*pod, false)) {
+  for (const auto& [name, quantity] : api::pod_requests(*pod)) {
     if (name == "cpu") {
       info.requests.cpu = quantity.milli_value();
     } else if (name == "memory") {
@@ -83,9 +43,9 @@ PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resour
   }
   std::sort(info.requests.scalars.begin(), info.requests.scalars.end(),
             [](const Amount& a, const Amount& b) { return a.resource < b.resource; });
-  api::ResourceList with_defaults = pod_requests(*pod, true);
-  if (const auto* q = with_defaults.find("cpu")) info.requests.nonzero_cpu = q->milli_value();
-  if (const auto* q = with_defaults.find("memory")) info.requests.nonzero_memory = q->value();
+  api::NonZeroRequests counted = api::non_zero_requests(*pod);
+  info.requests.nonzero_cpu = counted.milli_cpu;
+  info.requests.nonzero_memory = counted.memory;
   info.ports = host_ports(*pod);
   info.pod = std::move(pod);
   return info;

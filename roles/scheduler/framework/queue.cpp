@@ -2,6 +2,7 @@
 #include "framework/queue.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace koord::scheduler {
 
@@ -29,6 +30,13 @@ void Queue::enter(QueuedPod& pod, Place place, std::string_view queue, std::stri
   ++incoming_[{queue, event}];
 }
 
+void Queue::count(const QueuedPod& pod, int change) {
+  if (pod.rejectors == 0) return;
+  auto& counts = rejections_[pod.profile];
+  for (PluginMask left = pod.rejectors; left != 0; left &= left - 1)
+    counts[static_cast<std::size_t>(std::countr_zero(left))] += static_cast<std::uint32_t>(change);
+}
+
 void Queue::add_active(QueuedPod& pod, MonoTime now, std::string_view event) {
   if (!pod.first_attempt) {
     pod.first_attempt = now;
@@ -50,6 +58,7 @@ void Queue::add_failed(QueuedPod& pod, MonoTime now) {
     ++pod.unschedulable_count;
     pod.error_count = 0;
   }
+  count(pod, 1);
   pod.timestamp = now;
   std::uint32_t failures = pod.error_count > 0 ? pod.error_count : pod.unschedulable_count;
   nanoseconds wait = options_.initial_backoff;
@@ -83,6 +92,7 @@ void Queue::remove(QueuedPod& pod) {
     case Place::gated: --gated_; break;
     default: return;
   }
+  count(pod, -1);
   pod.place = Place::nowhere;
 }
 
@@ -105,6 +115,8 @@ QueuedPod* Queue::pop(MonoTime now) {
   } else {
     return nullptr;
   }
+  count(*pod, -1);
+  pod->rejectors = 0;
   pod->place = Place::nowhere;
   ++pod->attempts;
   return pod;

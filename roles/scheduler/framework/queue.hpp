@@ -1,11 +1,13 @@
 // Queue: the pods that wait, by priority, in backoff, or for an event.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "framework/indexed_heap.hpp"
@@ -42,7 +44,7 @@ class Queue {
   void retry(QueuedPod& pod, MonoTime now, std::string_view event);
   void remove(QueuedPod& pod);
 
-  /// The next pod to try; its place is then Place::nowhere. nullptr: none now.
+  /// The next pod to try; its place is then Place::nowhere and nobody its rejector. nullptr: none now.
   QueuedPod* pop(MonoTime now);
   /// When pop() may have something that it does not have now; after a pop() that had nothing.
   std::optional<MonoTime> next_wakeup() const;
@@ -52,6 +54,9 @@ class Queue {
   /// Pods that entered a queue ("active", "backoff", "unschedulable"), by event.
   using Incoming = std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>;
   const Incoming& incoming() const { return incoming_; }
+  /// Waiting pods by the plugins that rejected them at their last attempt; by profile and plugin.
+  using Rejections = std::unordered_map<const Profile*, std::array<std::uint32_t, 64>>;
+  const Rejections& rejections() const { return rejections_; }
 
  private:
   struct BySort {
@@ -70,6 +75,7 @@ class Queue {
     }
   };
   void flush(MonoTime now);
+  void count(const QueuedPod& pod, int change);
   void enter(QueuedPod& pod, Place place, std::string_view queue, std::string_view event);
 
   QueueOptions options_;
@@ -78,6 +84,7 @@ class Queue {
   IndexedHeap<ByAge> unschedulable_;
   std::size_t gated_ = 0;
   Incoming incoming_;
+  Rejections rejections_;
 };
 
 }  // namespace koord::scheduler

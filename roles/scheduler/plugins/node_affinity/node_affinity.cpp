@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
-#include "framework/node_terms.hpp"
+#include "framework/sign.hpp"
 #include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/node_selector.hpp"
 
 namespace koord::scheduler::node_affinity {
 
@@ -15,13 +15,16 @@ const ArgsType kArgs = args_type<NodeAffinityArgs>("NodeAffinityArgs");
 void NodeAffinityArgs::validate(const std::string& path, FieldErrors& errors) const {
   if (!added_affinity) return;
   std::string at = path + ".addedAffinity.";
-  if (added_affinity->required)
-    validate_terms(*added_affinity->required,
-                   at + "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms", errors);
-  const auto& preferred = added_affinity->preferred;
-  for (std::size_t i = 0; i < preferred.size(); ++i)
-    validate_term(preferred[i].preference,
-                  at + "preferredDuringSchedulingIgnoredDuringExecution[" + std::to_string(i) + "]", errors);
+  if (added_affinity->required) {
+    std::string required = at + "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+    if (auto e = api::CompiledNodeSelector(*added_affinity->required, required).error())
+      errors.add(e->message());
+  }
+  for (std::size_t i = 0; i < added_affinity->preferred.size(); ++i) {
+    std::string preferred = at + "preferredDuringSchedulingIgnoredDuringExecution[" + std::to_string(i) + "]";
+    if (auto& e = api::CompiledNodeTerm(added_affinity->preferred[i].preference, preferred).error())
+      errors.add(e->message());
+  }
 }
 
 namespace {
@@ -33,15 +36,6 @@ const api::NodeAffinity* affinity_of(const api::Pod& pod) {
 const api::NodeSelector* required_of(const api::Pod& pod) {
   const api::NodeAffinity* affinity = affinity_of(pod);
   return affinity != nullptr && affinity->required ? affinity->required.get() : nullptr;
-}
-
-bool matches(const api::Pod& pod, const api::Node& node) {
-  for (const auto& [key, value] : pod.spec.node_selector) {
-    const std::string* label = node.metadata.labels.find(key.view());
-    if (label == nullptr || *label != value) return false;
-  }
-  const api::NodeSelector* required = required_of(pod);
-  return required == nullptr || any_term_matches(*required, node);
 }
 
 /// The nodes that all terms together allow by metadata.name; absent if one of them names none.
@@ -62,18 +56,32 @@ std::optional<std::set<std::string>> named_nodes(const api::NodeSelector& select
   return all;
 }
 
-struct State final : PodState {
-  std::shared_ptr<const api::Pod> pod;
+struct FilterState final : PodState {
+  explicit FilterState(const api::PodSpec& spec) : required(spec) {}
+  api::RequiredNodeAffinity required;
 };
+struct ScoreState final : PodState {
+  api::PreferredNodeAffinity preferred;
+};
+
+/// A pod's malformed terms count as if they were not there; the API server lets none through.
+api::PreferredNodeAffinity compile(const api::NodeAffinity* affinity) {
+  if (affinity == nullptr) return {};
+  Result<api::PreferredNodeAffinity> made = api::PreferredNodeAffinity::make(affinity->preferred);
+  return made ? std::move(*made) : api::PreferredNodeAffinity();
+}
 
 class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScorePlugin, public EventPlugin {
  public:
   NodeAffinity(const NodeAffinityArgs& args, const PluginContext& context)
-      : added_(args.added_affinity),
+      : added_preferred_(compile(args.added_affinity.get())),
         rejected_(context.verdicts.intern(
             {context.index, true, {"node(s) didn't match Pod's node affinity/selector"}})),
         rejected_by_added_(context.verdicts.intern(
-            {context.index, true, {"node(s) didn't match scheduler-enforced node affinity"}})) {}
+            {context.index, true, {"node(s) didn't match scheduler-enforced node affinity"}})) {
+    if (args.added_affinity && args.added_affinity->required)
+      added_required_.emplace(*args.added_affinity->required);
+  }
   std::string_view name() const override { return "NodeAffinity"; }
 
   bool sign(const PodInfo& pod, Signature& signature) const override {
@@ -100,11 +108,9 @@ class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScoreP
   Depends filter_depends() const override { return Depends::node; }
   FilterPlugin::Prepared prepare_filter(const PodInfo& pod) override {
     FilterPlugin::Prepared prepared;
-    auto state = std::make_unique<State>();
-    state->pod = pod.pod;
-    prepared.state = std::move(state);
+    prepared.state = std::make_unique<FilterState>(pod.pod->spec);
     const api::NodeSelector* required = required_of(*pod.pod);
-    prepared.skip = required == nullptr && pod.pod->spec.node_selector.empty() && !enforces();
+    prepared.skip = required == nullptr && pod.pod->spec.node_selector.empty() && !added_required_;
     if (required == nullptr || required->node_selector_terms.empty()) return prepared;
     std::optional<std::set<std::string>> names = named_nodes(*required);
     if (!names) return prepared;
@@ -117,44 +123,46 @@ class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScoreP
   }
   VerdictId filter_node(PodState* state, const NodeTable& nodes, Row row) const override {
     const api::Node& node = *nodes.node(row);
-    if (enforces() && !any_term_matches(*added_->required, node)) return rejected_by_added_;
-    return matches(*static_cast<State*>(state)->pod, node) ? kPass : rejected_;
+    if (!allowed(node)) return rejected_by_added_;
+    return static_cast<FilterState*>(state)->required.matches(node) ? kPass : rejected_;
   }
 
   Depends score_depends() const override { return Depends::node; }
   Normalize normalize() const override { return Normalize::to_best; }
   ScorePlugin::Prepared prepare_score(const PodInfo& pod) override {
     const api::NodeAffinity* affinity = affinity_of(*pod.pod);
-    bool none =
-        (affinity == nullptr || affinity->preferred.empty()) && (!added_ || added_->preferred.empty());
-    auto state = std::make_unique<State>();
-    state->pod = pod.pod;
+    auto state = std::make_unique<ScoreState>();
+    state->preferred = compile(affinity);
+    bool none = (affinity == nullptr || affinity->preferred.empty()) && added_preferred_.empty();
     return {std::move(state), none};
   }
   void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
              std::span<std::int32_t> out) const override {
-    const api::NodeAffinity* affinity = affinity_of(*static_cast<State*>(state)->pod);
+    const api::PreferredNodeAffinity& preferred = static_cast<ScoreState*>(state)->preferred;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::int64_t sum = 0;
-      for (const api::NodeAffinity* terms : {added_ ? added_.get() : nullptr, affinity})
-        if (terms != nullptr)
-          for (const api::PreferredSchedulingTerm& t : terms->preferred)
-            if (t.weight != 0 && term_matches(t.preference, *nodes.node(rows[i]))) sum += t.weight;
-      out[i] = static_cast<std::int32_t>(sum);
+      const api::ObjectMeta& node = nodes.node(rows[i])->metadata;
+      out[i] = static_cast<std::int32_t>(preferred.score(node.labels, node.name) +
+                                         added_preferred_.score(node.labels, node.name));
     }
   }
 
   EventMask events() const override { return events_of(EventKind::node_add, EventKind::node_label); }
-  bool worth_retrying(const PodInfo& pod, const Event& event) const override {
-    if (enforces() && !any_term_matches(*added_->required, *event.new_node)) return false;
-    return matches(*pod.pod, *event.new_node) &&
-           (event.old_node == nullptr || !matches(*pod.pod, *event.old_node));
+  bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
+    if (!allowed(*event.new_node)) return false;
+    api::RequiredNodeAffinity required(pod.pod->spec);
+    return required.matches(*event.new_node) &&
+           (event.old_node == nullptr || !required.matches(*event.old_node));
   }
 
  private:
-  bool enforces() const { return added_ && added_->required; }
+  bool allowed(const api::Node& node) const {
+    if (!added_required_) return true;
+    Result<bool> matches = added_required_->matches(node.metadata.labels, node.metadata.name);
+    return matches && *matches;
+  }
 
-  api::Box<api::NodeAffinity> added_;
+  std::optional<api::CompiledNodeSelector> added_required_;
+  api::PreferredNodeAffinity added_preferred_;
   VerdictId rejected_, rejected_by_added_;
 };
 

@@ -35,7 +35,7 @@ class NodeName final : public Plugin, public NodeFilterPlugin, public EventPlugi
     return static_cast<State*>(state)->name == nodes.name(row) ? kPass : rejected_;
   }
   EventMask events() const override { return events_of(EventKind::node_add); }
-  bool worth_retrying(const PodInfo&, const Event&) const override { return true; }
+  bool worth_retrying(const PodInfo&, const ClusterEvent&) const override { return true; }
 
  private:
   VerdictId rejected_;

@@ -40,7 +40,7 @@ class NodePorts final : public Plugin, public NodeFilterPlugin, public EventPlug
     return collide(static_cast<State*>(state)->ports, nodes.ports(row)) ? rejected_ : kPass;
   }
   EventMask events() const override { return events_of(EventKind::node_add, EventKind::assigned_pod_delete); }
-  bool worth_retrying(const PodInfo& pod, const Event& event) const override {
+  bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     return event.kind == EventKind::node_add || collide(pod.ports, host_ports(*event.old_pod));
   }
 

@@ -97,7 +97,7 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
     return events_of(EventKind::node_add, EventKind::node_allocatable, EventKind::assigned_pod_delete,
                      EventKind::assigned_pod_scale_down, EventKind::own_pod_scale_down);
   }
-  bool worth_retrying(const PodInfo& pod, const Event& event) const override {
+  bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     switch (event.kind) {
       case EventKind::node_add: return could_fit(pod, *event.new_node);
       case EventKind::node_allocatable:
@@ -146,7 +146,7 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
     each(pod, [&](ResourceId id, std::int64_t) { more = more || amount(after, id) > amount(before, id); });
     return more;
   }
-  bool scaled_down(const PodInfo& pod, const Event& event) const {
+  bool scaled_down(const PodInfo& pod, const ClusterEvent& event) const {
     Requests before = requests_of(*event.old_pod), after = requests_of(*event.new_pod);
     bool less = false;
     each(pod, [&](ResourceId id, std::int64_t) { less = less || before[id] > after[id]; });

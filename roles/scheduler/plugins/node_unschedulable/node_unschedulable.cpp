@@ -1,9 +1,9 @@
 // NodeUnschedulable: see node_unschedulable.hpp.
 #include "plugins/node_unschedulable/node_unschedulable.hpp"
 
-#include "framework/tolerations.hpp"
 #include "koord/api/node.hpp"
 #include "koord/api/pod.hpp"
+#include "koord/api/toleration.hpp"
 
 namespace koord::scheduler::node_unschedulable {
 
@@ -12,7 +12,7 @@ namespace {
 /// Tolerating this taint is tolerating spec.unschedulable, whether the node has the taint or not.
 bool tolerates_cordon(const api::Pod& pod) {
   static const api::Taint kTaint{"node.kubernetes.io/unschedulable", {}, "NoSchedule", {}};
-  return tolerated(pod.spec.tolerations, kTaint);
+  return api::tolerates(pod.spec.tolerations, kTaint);
 }
 
 class NodeUnschedulable final : public Plugin, public NodeFilterPlugin, public EventPlugin {
@@ -36,7 +36,7 @@ class NodeUnschedulable final : public Plugin, public NodeFilterPlugin, public E
   EventMask events() const override {
     return events_of(EventKind::node_add, EventKind::node_taint, EventKind::own_pod_toleration);
   }
-  bool worth_retrying(const PodInfo&, const Event& event) const override {
+  bool worth_retrying(const PodInfo&, const ClusterEvent& event) const override {
     if (event.kind == EventKind::own_pod_toleration) return tolerates_cordon(*event.new_pod);
     return !event.new_node->spec.unschedulable &&
            (event.old_node == nullptr || event.old_node->spec.unschedulable);

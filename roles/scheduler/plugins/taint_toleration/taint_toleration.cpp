@@ -1,11 +1,10 @@
 // TaintToleration: see taint_toleration.hpp.
 #include "plugins/taint_toleration/taint_toleration.hpp"
 
-#include <algorithm>
-
-#include "framework/tolerations.hpp"
+#include "framework/sign.hpp"
 #include "koord/api/node.hpp"
 #include "koord/api/pod.hpp"
+#include "koord/api/toleration.hpp"
 
 namespace koord::scheduler::taint_toleration {
 
@@ -13,13 +12,10 @@ namespace {
 
 struct State final : PodState {
   std::shared_ptr<const api::Pod> pod;
-  std::vector<api::Toleration> soft;  // those that can tolerate PreferNoSchedule
 };
 
 bool untolerated(const api::Node& node, const api::Pod& pod) {
-  return std::any_of(node.spec.taints.begin(), node.spec.taints.end(), [&](const api::Taint& t) {
-    return (t.effect == "NoSchedule" || t.effect == "NoExecute") && !tolerated(pod.spec.tolerations, t);
-  });
+  return api::untolerated(node.spec.taints, pod.spec.tolerations) != nullptr;
 }
 
 class TaintToleration final : public Plugin, public NodeFilterPlugin, public ScorePlugin, public EventPlugin {
@@ -48,26 +44,21 @@ class TaintToleration final : public Plugin, public NodeFilterPlugin, public Sco
   Normalize normalize() const override { return Normalize::to_worst; }
   ScorePlugin::Prepared prepare_score(const PodInfo& pod) override {
     auto state = std::make_unique<State>();
-    for (const api::Toleration& t : pod.pod->spec.tolerations)
-      if (t.effect.empty() || t.effect == "PreferNoSchedule") state->soft.push_back(t);
+    state->pod = pod.pod;
     return {std::move(state), false};
   }
   void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
              std::span<std::int32_t> out) const override {
-    const auto& soft = static_cast<State*>(state)->soft;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto& taints = nodes.node(rows[i])->spec.taints;
-      out[i] =
-          static_cast<std::int32_t>(std::count_if(taints.begin(), taints.end(), [&](const api::Taint& t) {
-            return t.effect == "PreferNoSchedule" && !tolerated(soft, t);
-          }));
-    }
+    const auto& tolerations = static_cast<State*>(state)->pod->spec.tolerations;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      out[i] = static_cast<std::int32_t>(
+          api::count_untolerated_preferences(nodes.node(rows[i])->spec.taints, tolerations));
   }
 
   EventMask events() const override {
     return events_of(EventKind::node_add, EventKind::node_taint, EventKind::own_pod_toleration);
   }
-  bool worth_retrying(const PodInfo& pod, const Event& event) const override {
+  bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     if (event.kind == EventKind::own_pod_toleration) return true;
     return (event.old_node == nullptr || untolerated(*event.old_node, *pod.pod)) &&
            !untolerated(*event.new_node, *pod.pod);

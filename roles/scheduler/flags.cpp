@@ -1,0 +1,121 @@
+// The scheduler's flags: see flags.hpp.
+#include "flags.hpp"
+
+#include <array>
+
+#include "koord/api/codec.hpp"
+#include "koord/runtime/config.hpp"
+#include "koord/runtime/serving.hpp"
+#include "plugins.hpp"
+
+namespace koord::scheduler {
+
+namespace {
+
+using runtime::Flag;
+using runtime::FlagType;
+
+constexpr std::string_view kMisc = "Misc flags", kLeader = "Leader election flags",
+                           kDeprecated = "Deprecated flags", kKoord = "Koordinator flags";
+constexpr std::string_view kNoEffect = "accepted, without effect in this version";
+
+constexpr std::array<Flag, 5> kMiscFlags = {{
+    {"config", FlagType::text, "",
+     "A KubeSchedulerConfiguration. Without it koord serves the profile koord-scheduler alone.", 0, kMisc},
+    {"master", FlagType::text, "", "The address of the API server; replaces the kubeconfig's.", 0, kMisc},
+    {"address", FlagType::text, "0.0.0.0", "The address of the plain port.", 0, kMisc},
+    {"port", FlagType::integer, "10251", "The port of plain HTTP; 0 serves none.", 0, kMisc},
+    {"seed", FlagType::integer, "0", "Breaks ties between nodes alike in every run; 0: by chance.", 0, kMisc},
+}};
+
+constexpr std::array<Flag, 7> kLeaderFlags = {{
+    {"leader-elect", FlagType::boolean, "true", "Schedule only while holding the lease.", 0, kLeader},
+    {"leader-elect-lease-duration", FlagType::duration, "15s", "How long others wait before they take over.",
+     0, kLeader},
+    {"leader-elect-renew-deadline", FlagType::duration, "10s", "How long the holder tries to renew.", 0,
+     kLeader},
+    {"leader-elect-retry-period", FlagType::duration, "2s", "The time between tries.", 0, kLeader},
+    {"leader-elect-resource-lock", FlagType::text, "leases", "\"leases\" is the only kind.", 0, kLeader},
+    {"leader-elect-resource-name", FlagType::text, "koord-scheduler", "The name of the Lease.", 0, kLeader},
+    {"leader-elect-resource-namespace", FlagType::text, "koordinator-system", "The namespace of the Lease.",
+     0, kLeader},
+}};
+
+constexpr std::array<Flag, 6> kDeprecatedFlags = {{
+    {"profiling", FlagType::boolean, "true", "Ignored with --config.", 0, kDeprecated, true, kNoEffect},
+    {"contention-profiling", FlagType::boolean, "true", "Ignored with --config.", 0, kDeprecated, true,
+     kNoEffect},
+    {"kube-api-content-type", FlagType::text, "application/vnd.kubernetes.protobuf", "koord speaks JSON.", 0,
+     kDeprecated, true, kNoEffect},
+    {"kube-api-qps", FlagType::real, "0", "Requests a second; 0: no limit. Ignored with --config.", 0,
+     kDeprecated},
+    {"kube-api-burst", FlagType::integer, "0", "Requests at once beyond that. Ignored with --config.", 0,
+     kDeprecated},
+    {"pod-max-in-unschedulable-pods-duration", FlagType::duration, "5m",
+     "After this long an unschedulable pod is tried again without an event.", 0, kDeprecated},
+}};
+
+constexpr std::array<Flag, 14> kKoordFlags = {{
+    {"scheduler-monitor-period", FlagType::duration, "10s", "", 0, kKoord, true, kNoEffect},
+    {"scheduling-timeout", FlagType::duration, "30s", "", 0, kKoord, true, kNoEffect},
+    {"scheduling-drop-unhandled-timeout", FlagType::duration, "5s", "", 0, kKoord, true, kNoEffect},
+    {"debug-scores", FlagType::integer, "0", "", 's', kKoord, true, kNoEffect},
+    {"debug-filters", FlagType::boolean, "false", "", 'f', kKoord, true, kNoEffect},
+    {"debug-diagnosis", FlagType::boolean, "false", "", 'd', kKoord, true, kNoEffect},
+    {"controller-plugins", FlagType::list, "*", "", 0, kKoord, true, kNoEffect},
+    {"enable-network-topology-manager", FlagType::boolean, "false", "", 0, kKoord, true, kNoEffect},
+    {"enable-workload-auditor", FlagType::boolean, "false", "", 0, kKoord, true, kNoEffect},
+    {"sync-barrier-pod-namespace", FlagType::text, "kube-system", "", 0, kKoord, true, kNoEffect},
+    {"sync-barrier-pod-name", FlagType::text, "koord-scheduler-sync-barrier", "", 0, kKoord, true, kNoEffect},
+    {"sync-hard-timeout", FlagType::duration, "1m", "", 0, kKoord, true, kNoEffect},
+    {"async-log", FlagType::boolean, "false", "Logging is asynchronous anyway.", 0, kKoord, true, kNoEffect},
+    {"async-log-queue-length", FlagType::integer, "10000", "", 0, kKoord, true, kNoEffect},
+}};
+
+constexpr auto kFlags = runtime::join_flags(kMiscFlags, runtime::secure_serving_flags("10259"), kLeaderFlags,
+                                            kDeprecatedFlags, kKoordFlags);
+
+void apply_leader_election(const runtime::FlagValues& flags, LeaderElectionSettings& e) {
+  if (flags.changed("leader-elect")) e.leader_elect = flags.get_bool("leader-elect");
+  auto duration = [&](const char* name, api::Duration& to) {
+    if (flags.changed(name)) to = api::Duration(flags.get_duration(name));
+  };
+  duration("leader-elect-lease-duration", e.lease_duration);
+  duration("leader-elect-renew-deadline", e.renew_deadline);
+  duration("leader-elect-retry-period", e.retry_period);
+  auto text = [&](const char* name, std::string& to) {
+    if (flags.changed(name)) to = flags.get(name);
+  };
+  text("leader-elect-resource-lock", e.resource_lock);
+  text("leader-elect-resource-name", e.resource_name);
+  text("leader-elect-resource-namespace", e.resource_namespace);
+}
+
+}  // namespace
+
+std::span<const runtime::Flag> flags() { return kFlags; }
+
+Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
+  const std::string& path = flags.get("config");
+  Configuration c;
+  c.from_file = !path.empty();
+  if (c.from_file) {
+    auto read = runtime::load_config<KubeSchedulerConfiguration>(path);
+    if (!read) return std::move(read).error();
+    c.config = std::move(*read);
+  } else {
+    c.config = own_defaults();
+  }
+  auto named = [&](Error error) { return c.from_file ? std::move(error).context(path) : std::move(error); };
+  if (auto done = complete(c.config, plugin_table()); !done) return named(std::move(done).error());
+  if (!c.from_file) {
+    // Without a file there is no client-side limit but what is asked for.
+    c.config.client_connection.qps = flags.get_real("kube-api-qps");
+    c.config.client_connection.burst = static_cast<std::int32_t>(flags.get_int("kube-api-burst"));
+  }
+  apply_leader_election(flags, c.config.leader_election);
+  if (auto valid = validate(c.config, plugin_table()); !valid) return named(std::move(valid).error());
+  return c;
+}
+
+}  // namespace koord::scheduler

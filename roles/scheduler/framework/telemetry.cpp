@@ -1,0 +1,75 @@
+// Telemetry: see telemetry.hpp.
+#include "framework/telemetry.hpp"
+
+namespace koord::scheduler {
+
+namespace {
+double seconds(nanoseconds d) { return std::chrono::duration<double>(d).count(); }
+}  // namespace
+
+Telemetry::Telemetry(metrics::Registry& r)
+    : attempts_(r.counters("scheduler_schedule_attempts_total",
+                           "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod "
+                           "could not be scheduled, 'error' an internal problem.",
+                           {"result", "profile"})),
+      incoming_(r.counters("scheduler_queue_incoming_pods_total",
+                           "Number of pods added to scheduling queues by event and queue type.",
+                           {"queue", "event"})),
+      attempt_seconds_(r.histograms("scheduler_scheduling_attempt_duration_seconds",
+                                    "Latency of an attempt (decision and binding).", {"result", "profile"},
+                                    metrics::exponential_bounds(0.001, 2, 15))),
+      sli_seconds_(r.histograms("scheduler_pod_scheduling_sli_duration_seconds",
+                                "From the time that a pod enters the queue until it is bound, all attempts "
+                                "included.",
+                                {"attempts"}, metrics::exponential_bounds(0.01, 2, 20))),
+      extension_point_seconds_(r.histograms("scheduler_framework_extension_point_duration_seconds",
+                                            "Latency of all plugins of an extension point.",
+                                            {"extension_point", "status", "profile"},
+                                            metrics::exponential_bounds(0.0001, 2, 12))),
+      algorithm_seconds_(r.histogram("scheduler_scheduling_algorithm_duration_seconds",
+                                     "Latency of a decision.", metrics::exponential_bounds(0.001, 2, 15))),
+      attempts_per_pod_(r.histogram("scheduler_pod_scheduling_attempts",
+                                    "Number of attempts until a pod was bound.",
+                                    metrics::exponential_bounds(1, 2, 5))),
+      pending_(r.gauges("scheduler_pending_pods", "Number of pending pods, by the queue.", {"queue"})),
+      cache_size_(r.gauges("scheduler_cache_size",
+                           "Number of nodes, pods, and assumed (bound) pods in the scheduler's cache.",
+                           {"type"})),
+      unschedulable_(r.gauges("scheduler_unschedulable_pods",
+                              "Number of unschedulable pods by the plugins that rejected them.",
+                              {"plugin", "profile"})) {}
+
+void Telemetry::attempt(const Decision& d, std::string_view result, nanoseconds took) {
+  attempts_.with({result, d.profile}).inc();
+  attempt_seconds_.with({result, d.profile}).observe(seconds(took));
+  algorithm_seconds_.observe(seconds(d.took));
+}
+
+void Telemetry::bound(const Decision& d, MonoTime now) {
+  attempts_per_pod_.observe(d.attempts);
+  if (!d.first_attempt) return;
+  std::string attempts = d.attempts >= 15 ? "15+" : std::to_string(d.attempts);
+  sli_seconds_.with({attempts}).observe(seconds(now - *d.first_attempt));
+}
+
+void Telemetry::bind_call(const Decision& d, std::string_view status, nanoseconds took) {
+  extension_point_seconds_.with({"Bind", status, d.profile}).observe(seconds(took));
+}
+
+void Telemetry::gauges(const EngineReport& r) {
+  pending_.with({"active"}).set(static_cast<double>(r.queue.active));
+  pending_.with({"backoff"}).set(static_cast<double>(r.queue.backoff));
+  pending_.with({"unschedulable"}).set(static_cast<double>(r.queue.unschedulable));
+  pending_.with({"gated"}).set(static_cast<double>(r.queue.gated));
+  cache_size_.with({"nodes"}).set(static_cast<double>(r.nodes));
+  cache_size_.with({"pods"}).set(static_cast<double>(r.pods));
+  cache_size_.with({"assumed_pods"}).set(static_cast<double>(r.assumed));
+  for (const auto& [key, count] : r.incoming) {
+    std::uint64_t& told = incoming_told_[key];
+    if (count != told) incoming_.with({key.first, key.second}).add(static_cast<double>(count - told));
+    told = count;
+  }
+  for (const auto& [key, count] : r.rejections) unschedulable_.with({key.second, key.first}).set(count);
+}
+
+}  // namespace koord::scheduler

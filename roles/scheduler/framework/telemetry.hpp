@@ -1,0 +1,31 @@
+// Telemetry: the scheduler's metrics, by kube-scheduler's names.
+#pragma once
+
+#include "framework/engine_thread.hpp"
+#include "koord/base/metrics.hpp"
+
+namespace koord::scheduler {
+
+/// Used on the event loop's thread.
+class Telemetry {
+ public:
+  explicit Telemetry(metrics::Registry& registry);
+
+  /// One attempt is over, its binding included: "scheduled", "unschedulable" or "error".
+  void attempt(const Decision& decision, std::string_view result, nanoseconds took);
+  /// The pod is bound.
+  void bound(const Decision& decision, MonoTime now);
+  /// How long the bind plugin ran; `status` is "Success" or "Error".
+  void bind_call(const Decision& decision, std::string_view status, nanoseconds took);
+  /// What the gauges show from now on.
+  void gauges(const EngineReport& report);
+
+ private:
+  metrics::Family<metrics::Counter> attempts_, incoming_;
+  metrics::Family<metrics::Histogram> attempt_seconds_, sli_seconds_, extension_point_seconds_;
+  metrics::Histogram algorithm_seconds_, attempts_per_pod_;
+  metrics::Family<metrics::Gauge> pending_, cache_size_, unschedulable_;
+  Queue::Incoming incoming_told_;
+};
+
+}  // namespace koord::scheduler

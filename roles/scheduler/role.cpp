@@ -1,0 +1,314 @@
+// The scheduler as a role: everything is made here, in the order in which it depends on each other.
+#include "role.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <random>
+
+#include "flags.hpp"
+#include "framework/engine_thread.hpp"
+#include "framework/telemetry.hpp"
+#include "framework/writer.hpp"
+#include "koord/api/codec.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+#include "koord/async/event.hpp"
+#include "koord/base/log.hpp"
+#include "koord/kube/client.hpp"
+#include "koord/kube/informer.hpp"
+#include "koord/kube/leader_election.hpp"
+#include "plugins.hpp"
+
+namespace koord::scheduler {
+
+namespace {
+
+/// Decisions on their way to the API server at a time. More would only make a pod of high priority wait
+/// behind them.
+constexpr std::size_t kWindow = 256;
+/// What is on its way when the role stops may take this long.
+constexpr nanoseconds kGrace = std::chrono::seconds(5);
+
+struct Parts {
+  Configuration configuration;
+  std::unique_ptr<Engine> engine;
+  kube::Client* client;
+  kube::Client* event_client;
+  kube::Informer<api::Node> nodes;
+  kube::Informer<api::Pod> pods;
+  std::string host_name;
+};
+
+class Scheduler final : public runtime::Role {
+ public:
+  Scheduler(runtime::RoleContext& context, Parts parts)
+      : context_(context),
+        log_(context.log),
+        parts_(std::move(parts)),
+        telemetry_(context.metrics),
+        tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {
+    context.metrics.on_scrape([this] { telemetry_.gauges(last_report_); });
+    // Ready means that all objects are known: what is decided then is decided with the whole picture.
+    context.health.add(
+        "informer-sync", [this] { return synced_check(); }, runtime::HealthChecks::readyz);
+  }
+  ~Scheduler() override {
+    if (timer_ != 0) context_.clock.cancel(timer_);
+  }
+
+  Task<Result<>> run() override {
+    start();
+    Result<> ended = co_await ended_.wait();
+    co_await begin_cleanup();
+    co_await stop();
+    if (failure_) co_return *failure_;
+    co_return ended;
+  }
+
+ private:
+  void start();
+  Task<> stop();
+  Task<Result<>> feed();
+  Task<Result<>> lead();
+  Task<Result<>> begin();
+  void on_report(EngineReport report);
+  void fail(std::string_view what, const Error& error);
+  Result<> synced_check() const {
+    if (synced_) return {};
+    return Error(Code::unavailable, "the informers have not synced");
+  }
+  bool may_write() const { return election_ ? election_->leading() : true; }
+  kube::EventRecorder& recorder(std::string_view profile) { return *recorders_.find(profile)->second; }
+
+  runtime::RoleContext& context_;
+  Logger log_;
+  Parts parts_;
+  Telemetry telemetry_;
+  std::optional<kube::LeaderElection> election_;
+  std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
+  kube::DeliveryQueue queue_;
+  std::optional<Writer> writer_;
+  std::optional<EngineThread> engine_;
+  EngineReport last_report_;
+  Event synced_event_;
+  Event ended_;
+  std::optional<Error> failure_;
+  TimerId timer_ = 0;
+  bool synced_ = false;
+  TaskGroup tasks_;
+};
+
+void Scheduler::start() {
+  const LeaderElectionSettings& e = parts_.configuration.config.leader_election;
+  if (e.leader_elect.value_or(true)) {
+    kube::LeaderElectionConfig config;
+    config.lease_namespace = e.resource_namespace;
+    config.lease_name = e.resource_name;
+    config.identity = kube::make_identity(parts_.host_name);
+    config.lease_duration = e.lease_duration.value;
+    config.renew_deadline = e.renew_deadline.value;
+    config.retry_period = e.retry_period.value;
+    election_.emplace(*parts_.client, context_.clock, std::move(config));
+  }
+  for (const Profile& profile : parts_.engine->profiles()) {
+    kube::EventRecorderConfig config;
+    config.controller = profile.scheduler_name;
+    config.instance = profile.scheduler_name + "-" + parts_.host_name;
+    recorders_.emplace(profile.scheduler_name,
+                       std::make_unique<kube::EventRecorder>(context_.executor, *parts_.event_client,
+                                                             context_.clock, std::move(config)));
+  }
+  writer_.emplace(
+      context_.executor,
+      Writer::Services{*parts_.client, context_.clock, log_, telemetry_,
+                       [this](std::string_view profile) -> kube::EventRecorder& { return recorder(profile); },
+                       [this](const api::Pod& pod) {
+                         auto now = parts_.pods.get(pod.metadata.namespace_.view(), pod.metadata.name);
+                         return now && now->metadata.uid == pod.metadata.uid ? now : nullptr;
+                       },
+                       [this] { return may_write(); },
+                       [this](std::shared_ptr<const api::Pod> pod) {
+                         if (!engine_) return;
+                         std::vector<EngineChange> changes;
+                         changes.push_back({EngineChange::Kind::binding_failed, nullptr, std::move(pod)});
+                         engine_->post(std::move(changes));
+                       },
+                       [this] {
+                         if (engine_) engine_->permit(1);
+                       }});
+  engine_.emplace(context_.executor, std::move(parts_.engine),
+                  [this](EngineReport report) { on_report(std::move(report)); });
+  parts_.nodes.deliver_to(queue_);
+  parts_.pods.deliver_to(queue_);
+  tasks_.spawn("feed", feed());
+  tasks_.spawn("lead", lead());
+}
+
+/// What the informers deliver goes to the engine as it comes.
+Task<Result<>> Scheduler::feed() {
+  for (;;) {
+    Result<kube::Batch> batch = co_await queue_.next();
+    if (!batch) co_return batch.error();
+    std::vector<EngineChange> changes;
+    changes.reserve(batch->changes.size());
+    using Kind = EngineChange::Kind;
+    for (kube::Change& c : batch->changes) {
+      if (c.is<api::Node>()) {
+        auto now = c.new_object<api::Node>();
+        changes.push_back(
+            {now ? Kind::node : Kind::node_gone, now ? now : c.old_object<api::Node>(), nullptr});
+      } else if (c.is<api::Pod>()) {
+        auto now = c.new_object<api::Pod>();
+        changes.push_back({now ? Kind::pod : Kind::pod_gone, nullptr, now ? now : c.old_object<api::Pod>()});
+      }
+    }
+    engine_->post(std::move(changes));
+    if (batch->synced && !synced_) {
+      synced_ = true;
+      log_.info("all nodes and pods are known", kv("nodes", parts_.nodes.size()),
+                kv("pods", parts_.pods.size()));
+      synced_event_.set();
+    }
+  }
+}
+
+Task<Result<>> Scheduler::lead() {
+  if (election_) {
+    Result<> acquired = co_await election_->acquire();
+    if (!acquired && acquired.error().code() == Code::not_found) {
+      const LeaderElectionSettings& e = parts_.configuration.config.leader_election;
+      co_return Error(Code::not_found, "the namespace \"" + e.resource_namespace + "\" of the lease \"" +
+                                           e.resource_name +
+                                           "\" does not exist: create it, or name another one with "
+                                           "--leader-elect-resource-namespace, or run with "
+                                           "--leader-elect=false");
+    }
+    if (!acquired) co_return acquired;
+    log_.info("leading", kv("lease", parts_.configuration.config.leader_election.resource_name));
+  }
+  tasks_.spawn("begin", begin());
+  if (!election_) co_return Result<>();
+  Result<> held = co_await election_->hold();
+  if (!held && held.error().code() != Code::cancelled) co_return Error(Code::conflict, "leaderelection lost");
+  co_return held;
+}
+
+/// The lease is held and renewed while the informers still sync; decisions wait for them.
+Task<Result<>> Scheduler::begin() {
+  KOORD_CO_CHECK(co_await synced_event_.wait());
+  engine_->permit(kWindow);
+  co_return Result<>();
+}
+
+void Scheduler::on_report(EngineReport report) {
+  std::vector<Decision> decisions = std::move(report.decisions);
+  report.decisions.clear();
+  last_report_ = std::move(report);
+  if (timer_ != 0) context_.clock.cancel(timer_);
+  timer_ = 0;
+  if (last_report_.wakeup)
+    timer_ = context_.clock.call_at(*last_report_.wakeup, [this] {
+      timer_ = 0;
+      engine_->wake();
+    });
+  for (Decision& d : decisions) writer_->write(std::move(d));
+}
+
+void Scheduler::fail(std::string_view what, const Error& error) {
+  if (failure_) return;
+  log_.error("the scheduler ends", kv("task", what), kv("error", error));
+  failure_ = error;
+  ended_.set();
+}
+
+/// Nothing new is decided, what is on its way is finished, then the lease is given back.
+Task<> Scheduler::stop() {
+  engine_->stop();
+  if (timer_ != 0) context_.clock.cancel(timer_);
+  timer_ = 0;
+  co_await writer_->stop(kGrace);
+  for (auto& [profile, recorder] : recorders_) co_await recorder->stop();
+  co_await tasks_.stop(context_.clock, std::chrono::seconds(2));
+}
+
+Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtime::RoleContext& context) {
+  const KubeSchedulerConfiguration& config = c.config;
+  EngineOptions options;
+  options.queue.initial_backoff = std::chrono::seconds(*config.pod_initial_backoff_seconds);
+  options.queue.max_backoff = std::chrono::seconds(*config.pod_max_backoff_seconds);
+  options.queue.max_unschedulable = context.flags.get_duration("pod-max-in-unschedulable-pods-duration");
+  auto seed = static_cast<std::uint64_t>(context.flags.get_int("seed"));
+  options.seed = seed != 0 ? seed : (std::uint64_t{std::random_device()()} << 32 | std::random_device()());
+  auto engine = std::make_unique<Engine>(context.clock, options);
+  std::vector<Profile> profiles;
+  for (const ProfileConfig& p : config.profiles) {
+    std::vector<std::string> missing;
+    auto profile = build_profile(
+        p, config.percentage_of_nodes_to_score, plugin_table(),
+        [](void* owner, PluginIndex index) { return static_cast<Engine*>(owner)->context(index); },
+        engine.get(), missing);
+    if (!profile)
+      return std::move(profile).error().context("creating profile for scheduler name " +
+                                                p.scheduler_name.value_or(""));
+    std::string list;
+    for (const std::string& name : missing) list += (list.empty() ? "" : " ") + name;
+    if (!list.empty())
+      context.log.info("plugins of kube-scheduler that koord does not have yet are left out",
+                       kv("profile", profile->scheduler_name), kv("plugins", list));
+    profiles.push_back(std::move(*profile));
+  }
+  engine->set_profiles(std::move(profiles));
+  return engine;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
+  KOORD_TRY(configuration, read_configuration(context.flags));
+  KOORD_TRY(engine, make_engine(configuration, context));
+  const ClientConnection& connection = configuration.config.client_connection;
+  runtime::ClientSettings settings;
+  settings.kubeconfig = connection.kubeconfig;
+  settings.server = context.flags.get("master");
+  settings.qps = connection.qps;
+  settings.burst = connection.burst;
+  KOORD_TRY(client, context.clients.client(settings));
+  // Events have a limit of their own, so that they do not hold up bindings.
+  settings.user_agent = "koord-scheduler-events/" + context.version;
+  KOORD_TRY(event_client, context.clients.client(settings));
+  context.routes.set_configz("kubescheduler.config.k8s.io", api::encode(configuration.config));
+
+  kube::Scope unfinished;
+  unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";
+  auto nodes = context.informers.informer<api::Node>(*client);
+  auto pods = context.informers.informer<api::Pod>(*client, unfinished);
+  return std::unique_ptr<runtime::Role>(std::make_unique<Scheduler>(
+      context, Parts{std::move(configuration), std::move(engine), client, event_client, std::move(nodes),
+                     std::move(pods), host_name()}));
+}
+
+constexpr std::array<runtime::PortFlag, 2> kPorts = {{
+    {"secure-port", "bind-address", true},
+    {"port", "address", false},
+}};
+
+}  // namespace
+
+const runtime::RoleDescriptor& role() {
+  static const runtime::RoleDescriptor kRole{
+      .name = "scheduler",
+      .summary = "Places pods on nodes: kube-scheduler's job, and Koordinator's.",
+      .flags = flags(),
+      .ports = kPorts,
+      .make = &make,
+  };
+  return kRole;
+}
+
+}  // namespace koord::scheduler
