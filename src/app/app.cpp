@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "help.hpp"
+#include "koord/api/crd.hpp"
 #include "koord/base/suggest.hpp"
+#include "process.hpp"
 
 namespace koord::app {
 namespace {
@@ -51,6 +53,13 @@ int print_docs(std::span<const std::string> arguments, Roles roles, Streams stre
   return kOk;
 }
 
+int print_crds(std::span<const std::string> arguments, Roles, Streams streams) {
+  if (const int code = no_arguments("crds", arguments, streams); code != kOk) return code;
+  for (const api::Schema* schema : api::custom_resources())
+    streams.out << "---\n" << api::crd_manifest_yaml(*schema);
+  return kOk;
+}
+
 int print_version(std::span<const std::string> arguments, Roles, Streams streams) {
   if (const int code = no_arguments("version", arguments, streams); code != kOk) return code;
   streams.out << "koord " << version() << "\n";
@@ -63,6 +72,7 @@ int print_help(std::span<const std::string>, Roles roles, Streams streams) {
 }
 
 constexpr std::array kCommands = {
+    Command{"crds", print_crds},
     Command{"docs", print_docs},
     Command{"help", print_help},
     Command{"version", print_version},
@@ -155,7 +165,8 @@ int run(std::span<const std::string> arguments, Roles roles, Streams streams) {
   if (line->process.get_bool("version")) return print_version({}, roles, streams);
   if (chosen->empty())
     return usage_error(streams, "nothing to do: give --role or a command; koord --help lists them");
-  return usage_error(streams, "no role can be run yet");
+  for (const std::string& warning : line->warnings) streams.err << "koord: warning: " << warning << "\n";
+  return run_roles(*chosen, *line, streams);
 }
 
 }  // namespace koord::app

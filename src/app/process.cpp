@@ -1,0 +1,138 @@
+// The event loop, the clock, the log, the signals: what there is one of in a process.
+#include "process.hpp"
+
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <optional>
+#include <ostream>
+
+#include "koord/async/event.hpp"
+#include "koord/async/offload.hpp"
+#include "koord/async/signals.hpp"
+#include "koord/async/system_clock.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/base/log.hpp"
+#include "koord/kube/config.hpp"
+#include "koord/kube/informer.hpp"
+#include "koord/runtime/role_host.hpp"
+
+namespace koord::app {
+namespace {
+
+constexpr auto kGrace = std::chrono::seconds{10};
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+class Process {
+ public:
+  explicit Process(const runtime::CommandLine& line)
+      : line_(line),
+        clock_(loop_.get_executor()),
+        log_(sink_, clock_, static_cast<int>(line.process.get_int("v"))),
+        signals_(loop_.get_executor()),
+        informers_(loop_.get_executor(), clock_),
+        host_({loop_.get_executor(), clock_, workers_, log_, informers_, version(),
+               [this](std::string user_agent) { return clients(std::move(user_agent)); }}),
+        tasks_(loop_.get_executor()),
+        watch_(loop_.get_executor()) {}
+
+  Result<> add(const std::vector<const runtime::RoleDescriptor*>& roles) { return host_.add(roles, line_); }
+
+  int run() {
+    TaskGroup main(loop_.get_executor());
+    main.spawn("main", live());
+    loop_.run();
+    sink_.flush();
+    return code_;
+  }
+
+  /// Ends what add() has begun when it failed half-way.
+  void abandon() {
+    TaskGroup main(loop_.get_executor());
+    main.spawn("abandon", end());
+    loop_.run();
+  }
+
+ private:
+  std::unique_ptr<runtime::ClientFactory> clients(std::string user_agent) {
+    auto config = [this](const std::string& kubeconfig) -> Result<kube::ClientConfig> {
+      const std::string& chosen = kubeconfig.empty() ? line_.process.get("kubeconfig") : kubeconfig;
+      KOORD_TRY(found, kube::find_config(chosen, "", environment));
+      for (const std::string& warning : found.warnings) log_.warn(warning);
+      return std::move(found);
+    };
+    return std::make_unique<runtime::KubeClients>(loop_.get_executor(), clock_, std::move(config),
+                                                  std::move(user_agent));
+  }
+
+  Task<> live() {
+    tasks_.spawn("roles", roles());
+    tasks_.spawn("signals", signal());
+    const Result<> waited = co_await ended_.wait();
+    (void)waited;  // nobody cancels this task
+    watch_.spawn("second signal", second_signal());
+    co_await end();
+  }
+
+  Task<> end() {
+    co_await host_.stop(kGrace);
+    co_await tasks_.stop(clock_, std::chrono::seconds{1});
+    co_await watch_.stop(clock_, std::chrono::seconds{1});
+  }
+
+  Task<> roles() {
+    const Result<> result = co_await host_.run();
+    if (!result && result.error().code() != Code::cancelled) {
+      log_.error("koord ends", kv("error", result.error()));
+      code_ = kFailed;
+      ended_.set();
+    }
+  }
+
+  Task<> signal() {
+    const Result<int> number = co_await signals_.wait();
+    if (!number) co_return;
+    log_.info("stopping", kv("signal", *number));
+    ended_.set();
+  }
+
+  Task<> second_signal() {
+    const Result<int> number = co_await signals_.wait();
+    if (!number) co_return;
+    sink_.flush();
+    std::_Exit(128 + *number);
+  }
+
+  const runtime::CommandLine& line_;
+  asio::io_context loop_{1};
+  AsyncLogSink sink_{STDERR_FILENO};
+  SystemClock clock_;
+  Logger log_;
+  WorkerPool workers_{2};
+  StopSignals signals_;
+  kube::InformerSet informers_;
+  runtime::RoleHost host_;
+  Event ended_;
+  TaskGroup tasks_, watch_;
+  int code_ = kOk;
+};
+
+}  // namespace
+
+int run_roles(const std::vector<const runtime::RoleDescriptor*>& roles, const runtime::CommandLine& line,
+              Streams streams) {
+  Process process(line);
+  if (auto added = process.add(roles); !added) {
+    streams.err << "koord: " << added.error().message() << "\n";
+    process.abandon();
+    return kUsage;
+  }
+  return process.run();
+}
+
+}  // namespace koord::app
