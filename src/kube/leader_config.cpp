@@ -1,3 +1,4 @@
+// What a LeaderConfig must satisfy before an election may start.
 #include <random>
 
 #include "koord/kube/leader_election.hpp"
