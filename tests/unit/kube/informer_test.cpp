@@ -1,0 +1,379 @@
+// Informers against an API server that the test plays, faults included.
+#include "koord/kube/informer.hpp"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+#include "koord/kube/client.hpp"
+#include "support/fake_transport.hpp"
+#include "support/run_task.hpp"
+
+using namespace koord;
+using namespace koord::kube;
+using namespace std::chrono_literals;
+using api::Pod;
+
+namespace {
+
+std::string pod_json(std::string name, int rv, std::string node = "", std::string labels = "{}") {
+  return R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":")" + name +
+         R"(","namespace":"ns","uid":"u","resourceVersion":")" + std::to_string(rv) + R"(","labels":)" +
+         labels + R"(},"spec":{"nodeName":")" + node + R"("}})";
+}
+std::string line(std::string type, std::string object) {
+  return R"({"type":")" + type + R"(","object":)" + object + "}\n";
+}
+std::string bookmark(int rv, bool end, std::string kind = "Pod") {
+  return line("BOOKMARK", R"({"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":")" +
+                              std::to_string(rv) +
+                              (end ? R"(","annotations":{"k8s.io/initial-events-end":"true"}}})" : R"("}})"));
+}
+std::string list_json(int rv, std::vector<std::string> pods, std::string more = "") {
+  std::string items;
+  for (const std::string& pod : pods) items += (items.empty() ? "" : ",") + pod;
+  return R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":")" + std::to_string(rv) +
+         R"(","continue":")" + more + R"("},"items":[)" + items + "]}";
+}
+
+bool is_watch(const HttpRequest& request) { return request.target.find("watch=") != std::string::npos; }
+bool has(const HttpRequest& request, std::string_view text) {
+  return request.target.find(text) != std::string::npos;
+}
+
+struct World {
+  test::Loop loop;
+  test::FakeTransport server{loop.clock};
+  Client client{server, loop.clock, {.max_retries = 0}};
+  InformerSet set{loop.executor(), loop.clock};
+  DeliveryQueue queue;
+  bool refuses = false;
+  bool watch_list = true;
+  std::vector<std::string> pages{list_json(50, {})};  // by number, as lists ask for them
+  std::size_t page = 0;
+
+  World() {
+    server.answer = [this](const HttpRequest& request) -> Result<HttpResponse> {
+      if (refuses) return Error(Code::unavailable, "connection refused");
+      if (!is_watch(request)) return test::json_response(200, pages.at(page++ % pages.size()));
+      if (!watch_list && has(request, "sendInitialEvents")) return test::status_response(422, "Invalid");
+      return test::json_response(200, "");
+    };
+  }
+  ~World() { test::run_task(loop, set.stop()); }
+
+  test::FakeBody& body() {
+    REQUIRE_FALSE(server.bodies.empty());
+    return *server.bodies.back();
+  }
+  void feed(std::string text) {
+    body().feed(std::move(text));
+    loop.settle();
+  }
+  /// Lets backoffs pass until another watch is open.
+  void reconnect() {
+    const std::size_t before = server.bodies.size();
+    for (int i = 0; i < 200 && server.bodies.size() == before; ++i) loop.advance(500ms);
+    REQUIRE(server.bodies.size() > before);
+  }
+  /// In steps, as a chain of timers needs it.
+  void pass(nanoseconds time) {
+    for (; time > 0s; time -= 100ms) loop.advance(100ms);
+  }
+  std::string changes() {
+    std::string text;
+    while (auto batch = queue.try_next()) {
+      for (const Change& change : batch->changes) {
+        text += !change.before ? "+" : !change.after ? "-" : "~";
+        text += change.type->meta((change.after ? change.after : change.before).get()).name + " ";
+      }
+    }
+    return text;
+  }
+  const HttpRequest& last() const { return server.requests.back(); }
+};
+
+struct Synced : World {
+  Informer<Pod> pods = set.informer<Pod>(client);
+  Synced() {
+    pods.deliver_to(queue);
+    set.start();
+    loop.settle();
+    feed(line("ADDED", pod_json("a", 1)) + line("ADDED", pod_json("b", 2)) + bookmark(10, true));
+    REQUIRE(pods.synced());
+    REQUIRE(changes() == "+a +b ");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a watch-list fills the store and tells the queue") {
+  World w;
+  auto pods = w.set.informer<Pod>(
+      w.client, {}, {index<Pod>("node", [](const Pod& p) -> std::string_view { return p.spec.node_name; })});
+  pods.deliver_to(w.queue);
+  w.loop.settle();
+  CHECK(w.server.requests.empty());
+  w.set.start();
+  w.loop.settle();
+  REQUIRE(w.server.requests.size() == 1);
+  for (const char* text : {"/api/v1/pods?", "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan",
+                           "allowWatchBookmarks=true", "timeoutSeconds="})
+    CHECK(has(w.last(), text));
+  w.feed(line("ADDED", pod_json("a", 1, "n1")) + line("ADDED", pod_json("b", 2)));
+  CHECK_FALSE(pods.synced());
+  CHECK(w.changes() == "+a +b ");
+  CHECK_FALSE(w.queue.synced());
+  w.feed(bookmark(10, true));
+  CHECK(pods.synced());
+  w.changes();
+  CHECK(w.queue.synced());
+  w.feed(line("MODIFIED", pod_json("b", 11, "n1")) + line("DELETED", pod_json("a", 12, "n1")));
+  CHECK(w.changes() == "~b -a ");
+  REQUIRE(pods.get("ns", "b"));
+  CHECK(pods.get("ns", "b")->spec.node_name == "n1");
+  CHECK_FALSE(pods.get("ns", "a"));
+  CHECK_FALSE(pods.get("other", "b"));
+  CHECK(pods.list_by("node", "n1").size() == 1);
+  CHECK(pods.size() == 1);
+}
+
+TEST_CASE("a server without watch-list is listed in pages, then watched") {
+  World w;
+  w.watch_list = false;
+  w.pages = {list_json(50, {pod_json("a", 1), pod_json("b", 2)}, "next page/+"),
+             list_json(50, {pod_json("c", 3)})};
+  auto pods = w.set.informer<Pod>(w.client);
+  pods.deliver_to(w.queue);
+  w.set.start();
+  w.loop.settle();
+  REQUIRE(w.server.requests.size() == 4);
+  CHECK(has(w.server.requests[1], "limit=500"));
+  CHECK(has(w.server.requests[2], "continue=next%20page%2F%2B"));
+  CHECK(has(w.server.requests[3], "resourceVersion=50"));
+  CHECK(w.changes() == "+a +b +c ");
+  CHECK(pods.synced());
+}
+
+TEST_CASE("lines come in any pieces") {
+  Synced w;
+  const std::string text = line("ADDED", pod_json("c", 11)) + line("MODIFIED", pod_json("a", 12));
+  for (const char c : text) w.body().feed(std::string(1, c));
+  w.loop.settle();
+  CHECK(w.changes() == "+c ~a ");
+}
+
+TEST_CASE("a watch that breaks resumes without loss and without a list") {
+  const int how = GENERATE(0, 1, 2, 3);
+  CAPTURE(how);
+  Synced w;
+  const std::string next = line("MODIFIED", pod_json("a", 12));
+  w.feed(line("ADDED", pod_json("c", 11)) + next.substr(0, how == 3 ? next.size() : 40));
+  if (how == 0) w.body().cut();
+  if (how == 1) w.body().end();  // orderly, but within a line
+  if (how == 2) w.feed("garbage\n");
+  if (how == 3)
+    w.feed(line("ERROR", R"({"kind":"Status","status":"Failure","reason":"InternalError","code":500})"));
+  w.loop.settle();
+  CHECK(w.changes() == (how == 3 ? "+c ~a " : "+c "));
+  w.reconnect();
+  CHECK(has(w.last(), how == 3 ? "resourceVersion=12" : "resourceVersion=11"));
+  CHECK_FALSE(has(w.last(), "sendInitialEvents"));
+  w.feed(next + line("DELETED", pod_json("b", 13)));
+  CHECK(w.changes() == (how == 3 ? "-b " : "~a -b "));
+  CHECK(w.pods.size() == 2);
+}
+
+TEST_CASE("410 relists, and what vanished meanwhile is told as deleted") {
+  const bool as_event = GENERATE(true, false);
+  Synced w;
+  w.feed(line("ADDED", pod_json("c", 11)));
+  CHECK(w.changes() == "+c ");
+  if (as_event) {
+    w.feed(line("ERROR",
+                R"({"kind":"Status","status":"Failure","reason":"Expired","message":"too old","code":410})"));
+  } else {
+    auto usual = w.server.answer;
+    w.server.answer = [&w, usual](const HttpRequest&) {
+      w.server.answer = usual;
+      return test::status_response(410, "Expired");
+    };
+    w.body().cut();
+  }
+  w.reconnect();
+  CHECK(has(w.last(), "sendInitialEvents=true"));
+  CHECK(w.pods.synced());
+  CHECK(w.pods.size() == 3);  // the old state is shown until the new one is whole
+  w.feed(line("ADDED", pod_json("a", 1)) + line("ADDED", pod_json("c", 31)) +
+         line("ADDED", pod_json("d", 32)));
+  w.feed(bookmark(40, true));
+  CHECK(w.changes() == "~c +d -b ");
+  CHECK(w.pods.size() == 3);
+}
+
+TEST_CASE("a server that restarts in the middle of initial events loses nothing") {
+  World w;
+  auto pods = w.set.informer<Pod>(w.client);
+  pods.deliver_to(w.queue);
+  w.refuses = true;
+  w.set.start();
+  w.pass(20s);
+  CHECK(w.server.requests.size() > 3);
+  CHECK(w.server.requests.size() < 25);
+  CHECK_FALSE(pods.status().last_error.empty());
+  w.refuses = false;
+  w.reconnect();
+  w.feed(line("ADDED", pod_json("a", 1)) + line("ADDED", pod_json("b", 2)));
+  w.refuses = true;
+  w.body().cut();
+  w.pass(10s);
+  CHECK_FALSE(pods.synced());
+  w.refuses = false;
+  w.reconnect();
+  w.feed(line("ADDED", pod_json("b", 2)) + line("ADDED", pod_json("c", 3)) + bookmark(10, true));
+  CHECK(w.changes() == "+b +c ");  // a was added and deleted between two looks
+  CHECK(pods.size() == 2);
+  CHECK(pods.status().last_error.empty());
+}
+
+TEST_CASE("429 waits as long as the server says") {
+  Synced w;
+  auto usual = w.server.answer;
+  w.server.answer = [](const HttpRequest&) {
+    auto response = test::status_response(429, "TooManyRequests");
+    response.retry_after = 30s;
+    return response;
+  };
+  w.body().cut();
+  w.loop.advance(1s);
+  const std::size_t asked = w.server.requests.size();
+  w.server.answer = usual;
+  w.pass(29s);
+  CHECK(w.server.requests.size() == asked);
+  w.pass(5s);
+  CHECK(w.server.requests.size() == asked + 1);
+}
+
+TEST_CASE("an item of the wrong form is skipped and counted, the others are here") {
+  World w;
+  w.watch_list = false;
+  w.pages = {
+      list_json(50, {pod_json("a", 1), R"({"metadata":{"name":"bad","resourceVersion":"2"},"spec":[7]})",
+                     pod_json("c", 3)})};
+  auto pods = w.set.informer<Pod>(w.client);
+  w.set.start();
+  w.loop.settle();
+  CHECK(pods.synced());
+  CHECK(pods.size() == 2);
+  CHECK(pods.status().skipped == 1);
+}
+
+TEST_CASE("a page that is no list, or cut short, is asked for again") {
+  World w;
+  w.watch_list = false;
+  const std::string good = list_json(50, {pod_json("a", 1)});
+  const std::string bad =
+      GENERATE(as<std::string>(), "", "<html>", "{", R"({"kind":"PodList","items":[{"metadata":)");
+  w.pages = {bad, good};
+  auto pods = w.set.informer<Pod>(w.client);
+  w.set.start();
+  w.reconnect();
+  CHECK(pods.synced());
+  CHECK(pods.size() == 1);
+}
+
+TEST_CASE("informers of one kind and scope are one, narrow ones read from wide ones") {
+  World w;
+  Client same{w.server, w.loop.clock, {.credentials = "c"}},
+      same_too{w.server, w.loop.clock, {.credentials = "c"}};
+  auto narrow = w.set.informer<Pod>(same, {.fields = "spec.nodeName=n1"});
+  auto labelled = w.set.informer<Pod>(same, {.labels = "app in (x)"});
+  auto wide = w.set.informer<Pod>(same);
+  auto wide_too = w.set.informer<Pod>(same_too);
+  auto other_user = w.set.informer<Pod>(w.client, {.fields = "spec.nodeName=n1"});
+  narrow.deliver_to(w.queue);
+  DeliveryQueue labels;
+  labelled.deliver_to(labels);
+  w.set.start();
+  w.loop.settle();
+  REQUIRE(w.server.bodies.size() == 2);
+  const bool first_is_wide = !has(w.server.requests[0], "fieldSelector");
+  test::FakeBody& all = *w.server.bodies[first_is_wide ? 0 : 1];
+  CHECK(has(w.server.requests[first_is_wide ? 1 : 0], "fieldSelector=spec.nodeName%3Dn1"));
+  all.feed(line("ADDED", pod_json("a", 1, "n1")) + line("ADDED", pod_json("b", 2, "n2", R"({"app":"x"})")) +
+           bookmark(10, true));
+  w.loop.settle();
+  CHECK(wide.size() == 2);
+  CHECK(wide_too.size() == 2);
+  CHECK(narrow.size() == 1);
+  CHECK(narrow.synced());
+  CHECK_FALSE(other_user.synced());
+  CHECK_FALSE(narrow.get("ns", "b"));
+  CHECK(labelled.list().size() == 1);
+  CHECK(w.changes() == "+a ");
+  all.feed(line("MODIFIED", pod_json("b", 11, "n1")) + line("MODIFIED", pod_json("a", 12, "n3")));
+  w.loop.settle();
+  CHECK(w.changes() == "+b -a ");  // they came into the scope and left it
+  CHECK(labels.try_next()->changes.empty());
+  CHECK(w.set.status().size() == 2);
+}
+
+TEST_CASE("a role alone lists only its scope, and one that comes later reads what is there") {
+  World w;
+  auto mine = w.set.informer<Pod>(w.client, {.ns = "ns", .fields = "spec.nodeName=n1"});
+  w.set.start();
+  w.loop.settle();
+  CHECK(has(w.last(), "/api/v1/namespaces/ns/pods?"));
+  CHECK(has(w.last(), "fieldSelector=spec.nodeName%3Dn1"));
+  w.feed(line("ADDED", pod_json("a", 1, "n1")) + bookmark(10, true));
+  auto later = w.set.informer<Pod>(w.client, {.ns = "ns", .fields = "spec.nodeName=n1"});
+  later.deliver_to(w.queue);
+  CHECK(w.server.bodies.size() == 1);
+  CHECK(w.changes() == "+a ");
+  CHECK(w.queue.synced());
+  CHECK_THROWS_AS(w.set.informer<Pod>(w.client, {.fields = "spec.nodeName"}), std::invalid_argument);
+  CHECK_THROWS_AS(w.set.informer<Pod>(w.client, {.labels = "a in (b"}), std::invalid_argument);
+}
+
+TEST_CASE("nodes and pods feed one queue") {
+  World w;
+  auto pods = w.set.informer<Pod>(w.client);
+  auto nodes = w.set.informer<api::Node>(w.client);
+  pods.deliver_to(w.queue);
+  nodes.deliver_to(w.queue);
+  w.set.start();
+  w.loop.settle();
+  REQUIRE(w.server.bodies.size() == 2);
+  const bool pods_first = has(w.server.requests[0], "/pods");
+  auto& pod_body = *w.server.bodies[pods_first ? 0 : 1];
+  auto& node_body = *w.server.bodies[pods_first ? 1 : 0];
+  pod_body.feed(line("ADDED", pod_json("a", 1)) + bookmark(10, true));
+  w.loop.settle();
+  CHECK(w.changes() == "+a ");
+  CHECK_FALSE(w.queue.synced());
+  node_body.feed(line("ADDED", R"({"kind":"Node","metadata":{"name":"n1","resourceVersion":"3"}})") +
+                 bookmark(10, true, "Node"));
+  w.loop.settle();
+  CHECK(w.changes() == "+n1 ");
+  CHECK(w.queue.synced());
+  CHECK(nodes.get("", "n1"));
+  auto all = [](InformerSet& set) -> Task<bool> {
+    auto synced = co_await set.wait_synced();
+    co_return synced.has_value();
+  };
+  CHECK(test::run_task(w.loop, all(w.set)));
+}
+
+TEST_CASE("a queue that goes away is forgotten, one that outlives the informers is too") {
+  auto late = std::make_unique<DeliveryQueue>();
+  {
+    Synced w;
+    auto early = std::make_unique<DeliveryQueue>();
+    w.pods.deliver_to(*early);
+    w.pods.deliver_to(*late);
+    early.reset();
+    w.feed(line("ADDED", pod_json("c", 11)));
+  }
+  CHECK(late->try_next()->changes.size() == 3);
+}
