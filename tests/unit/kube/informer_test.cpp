@@ -26,7 +26,7 @@ std::string line(std::string type, std::string object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}\n";
 }
 std::string bookmark(int rv, bool end, std::string kind = "Pod") {
-  return line("BOOKMARK", R"({"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":")" +
+  return line("BOOKMARK", R"({"kind":")" + kind + R"(","apiVersion":"v1","metadata":{"resourceVersion":")" +
                               std::to_string(rv) +
                               (end ? R"(","annotations":{"k8s.io/initial-events-end":"true"}}})" : R"("}})"));
 }
