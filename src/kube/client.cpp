@@ -243,6 +243,20 @@ Task<Result<std::string>> Client::patch_raw(const api::Kind& kind, ObjectKey key
       request(with_body(Method::patch, std::move(*target), std::move(body), content_type(options.type))));
 }
 
+Task<Result<>> Client::patch_change(const api::Kind& kind, ObjectKey key, std::optional<api::Patch> change,
+                                    std::string subresource) {
+  if (!change) co_return Result<>();
+  PatchOptions options;
+  options.subresource = std::move(subresource);
+  switch (change->type) {
+    case api::PatchType::merge: options.type = PatchType::merge; break;
+    case api::PatchType::json: options.type = PatchType::json; break;
+    case api::PatchType::strategic: options.type = PatchType::strategic; break;
+  }
+  KOORD_CO_CHECK(co_await patch_raw(kind, std::move(key), std::move(change->body), std::move(options)));
+  co_return Result<>();
+}
+
 Task<Result<>> Client::remove(const api::Kind& kind, ObjectKey key, DeleteOptions options) {
   auto target = object(kind, key, {});
   if (!target) return failed_nothing(std::move(target).error());

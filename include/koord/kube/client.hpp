@@ -7,13 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "koord/api/codec.hpp"
+#include "koord/api/list_decoder.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/kube/transport.hpp"
-
-namespace koord::api {
-struct Kind;
-}
 
 namespace koord::kube {
 
@@ -57,6 +55,14 @@ struct DeleteOptions {
   std::string propagation_policy;  // "Background", "Foreground", "Orphan"; empty: the kind's default
 };
 
+/// What was listed. An object with a value of the wrong type is left out and named in `bad`.
+template <class T>
+struct List {
+  api::ListMeta meta;
+  std::vector<std::shared_ptr<const T>> items;
+  std::vector<std::string> bad;  // "NAMESPACE/NAME: what"
+};
+
 /// One thread: the event loop's. Errors carry the code of the API's Status and its message. 429 and 503 with
 /// Retry-After are repeated here, bounded by `max_retries`; everything else is the caller's to repeat.
 class Client {
@@ -75,6 +81,52 @@ class Client {
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
+
+  // Typed. T is an object type with a kind, such as api::Pod.
+  template <class T>
+  Task<Result<T>> get(ObjectKey key) {
+    KOORD_CO_TRY(json, co_await get_raw(api::kind<T>(), std::move(key)));
+    co_return api::decode<T>(json);
+  }
+  /// One page: meta.continue_ is not empty if there are more.
+  template <class T>
+  Task<Result<List<T>>> list(ListOptions options) {
+    List<T> all;
+    KOORD_CO_TRY(meta, co_await append_page(std::move(options), all));
+    all.meta = std::move(meta);
+    co_return std::move(all);
+  }
+  /// All pages, 500 objects each unless options.limit says otherwise. Code::gone if the list grew too old
+  /// meanwhile.
+  template <class T>
+  Task<Result<List<T>>> list_pages(ListOptions options) {
+    List<T> all;
+    if (options.limit == 0) options.limit = 500;
+    do {
+      KOORD_CO_TRY(meta, co_await append_page(options, all));
+      all.meta = std::move(meta);
+      options.continue_token = all.meta.continue_;
+    } while (!options.continue_token.empty());
+    co_return std::move(all);
+  }
+  template <class T>
+  Task<Result<T>> create(T object) {
+    KOORD_CO_TRY(json, co_await create_raw(api::kind<T>(), std::string(object.metadata.namespace_.view()),
+                                           api::encode(object)));
+    co_return api::decode<T>(json);
+  }
+  /// Writes what differs, as the patch that api::diff makes; nothing is sent if nothing does.
+  template <class T>
+  Task<Result<>> patch(const T& before, const T& after, std::string subresource = {}) {
+    std::optional<api::Patch> change = api::diff(before, after);
+    return patch_change(api::kind<T>(),
+                        {std::string(before.metadata.namespace_.view()), before.metadata.name},
+                        std::move(change), std::move(subresource));
+  }
+  template <class T>
+  Task<Result<>> remove(ObjectKey key, DeleteOptions options = {}) {
+    return remove(api::kind<T>(), std::move(key), std::move(options));
+  }
 
   // Raw: the answer's JSON as it came.
   Task<Result<std::string>> get_raw(const api::Kind& kind, ObjectKey key, std::string_view subresource = {});
@@ -105,6 +157,20 @@ class Client {
  private:
   struct Limiter;
   Task<Result<HttpResponse>> perform(HttpRequest request, int retries);
+  Task<Result<>> patch_change(const api::Kind& kind, ObjectKey key, std::optional<api::Patch> change,
+                              std::string subresource);
+
+  template <class T>
+  Task<Result<api::ListMeta>> append_page(ListOptions options, List<T>& all) {
+    KOORD_CO_TRY(json, co_await list_raw(api::kind<T>(), std::move(options)));
+    auto on_item = [&all](std::shared_ptr<const T> item) { all.items.push_back(std::move(item)); };
+    auto on_bad = [&all](const T& partial, const Error& error) {
+      all.bad.push_back(std::string(partial.metadata.namespace_.view()) + "/" + partial.metadata.name + ": " +
+                        error.message());
+    };
+    co_return api::decode_list<T>(json, on_item, on_bad);
+  }
+
   Transport& transport_;
   Clock& clock_;
   Options options_;
