@@ -2,6 +2,7 @@
 
 #include "koord/api/list_decoder.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/kube/client.hpp"
 
 namespace koord::kube {
 
