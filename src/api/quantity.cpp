@@ -302,6 +302,9 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   const int whole_digits = std::max<int>(1, static_cast<int>(parts.whole.size()));
   const int fraction_digits = static_cast<int>(parts.fraction.size());
   const bool binary = suffix->format == Format::binary_si;
+  if (static_cast<int>(parts.whole.size()) + (binary ? 0 : suffix->exponent) > kMaxExponent)
+    return Error(Code::parse,
+                 "a quantity must be less than 1e" + std::to_string(kMaxExponent) + " in magnitude");
   int scale = (binary ? 0 : suffix->exponent) - fraction_digits;
   // Which texts Kubernetes keeps as they were read depends on its own fast path, so its bounds are
   // followed here: 18 digits, and for binary suffixes about 15 together with the suffix.

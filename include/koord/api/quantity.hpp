@@ -17,7 +17,7 @@ namespace koord::api {
 ///
 /// It departs from Kubernetes where that one loses the value: numbers beyond the largest suffix keep it
 /// ("1000E", where Kubernetes prints "1"), and integers that do not fit saturate (where Kubernetes
-/// yields 0 or wraps). Exponents beyond kMaxExponent are an error.
+/// yields 0 or wraps). Numbers of 10^kMaxExponent and beyond are an error.
 class Quantity {
  public:
   enum class Format : std::uint8_t {
@@ -25,8 +25,8 @@ class Quantity {
     binary_si,         // 12Mi
     decimal_exponent,  // 12e6
   };
-  /// Bounds of the input: the exponent, and the length of the text.
-  static constexpr int kMaxExponent = 10'000;
+  /// Bounds of the input: the magnitude, and the length of the text. What was parsed prints within them.
+  static constexpr int kMaxExponent = 9'000;
   static constexpr std::size_t kMaxLength = 10'000;
 
   Quantity() noexcept : value_(0) {}  // zero
