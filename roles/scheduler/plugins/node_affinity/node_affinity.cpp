@@ -17,13 +17,15 @@ void NodeAffinityArgs::validate(const std::string& path, FieldErrors& errors) co
   std::string at = path + ".addedAffinity.";
   if (added_affinity->required) {
     std::string required = at + "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
-    if (auto e = api::CompiledNodeSelector(*added_affinity->required, required).error())
-      errors.add(e->message());
+    api::CompiledNodeSelector selector(*added_affinity->required, required);
+    for (const api::CompiledNodeTerm& term : selector.terms())
+      for (const std::string& error : term.errors()) errors.add(error);
   }
   for (std::size_t i = 0; i < added_affinity->preferred.size(); ++i) {
-    std::string preferred = at + "preferredDuringSchedulingIgnoredDuringExecution[" + std::to_string(i) + "]";
-    if (auto& e = api::CompiledNodeTerm(added_affinity->preferred[i].preference, preferred).error())
-      errors.add(e->message());
+    api::CompiledNodeTerm term(
+        added_affinity->preferred[i].preference,
+        at + "preferredDuringSchedulingIgnoredDuringExecution[" + std::to_string(i) + "]");
+    for (const std::string& error : term.errors()) errors.add(error);
   }
 }
 
