@@ -222,7 +222,6 @@ const Schema& schema<PodCondition>() {
       KOORD_FIELD(type, "type").required(),
       KOORD_FIELD(status, "status").required(),
       KOORD_FIELD(observed_generation, "observedGeneration"),
-      KOORD_FIELD(last_probe_time, "lastProbeTime"),
       KOORD_FIELD(last_transition_time, "lastTransitionTime"),
       KOORD_FIELD(reason, "reason"),
       KOORD_FIELD(message, "message"),

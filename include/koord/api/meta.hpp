@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "koord/api/quantity.hpp"
 #include "koord/api/schema.hpp"
@@ -31,8 +30,8 @@ using ResourceList = FlatMap<Quantity>;
 struct OwnerReference {
   Symbol api_version;
   Symbol kind;
-  std::string name;
-  std::string uid;
+  Symbol name;  // an owner's name and uid repeat in all that it owns
+  Symbol uid;
   std::optional<bool> controller;
   std::optional<bool> block_owner_deletion;
 
@@ -42,7 +41,7 @@ KOORD_API_SCHEMA(OwnerReference);
 
 struct ObjectMeta {
   std::string name;
-  std::string generate_name;
+  Symbol generate_name;
   Symbol namespace_;
   std::string uid;
   std::string resource_version;
@@ -52,8 +51,8 @@ struct ObjectMeta {
   std::optional<int64_t> deletion_grace_period_seconds;
   StringMap labels;
   StringMap annotations;
-  std::vector<OwnerReference> owner_references;
-  std::vector<Symbol> finalizers;
+  List<OwnerReference> owner_references;
+  List<Symbol> finalizers;
 
   friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 };
@@ -87,7 +86,7 @@ KOORD_API_SCHEMA(Condition);
 struct LabelSelectorRequirement {
   Symbol key;
   Symbol operator_;  // In, NotIn, Exists, DoesNotExist
-  std::vector<Symbol> values;
+  List<Symbol> values;
 
   friend bool operator==(const LabelSelectorRequirement&, const LabelSelectorRequirement&) = default;
 };
@@ -96,7 +95,7 @@ KOORD_API_SCHEMA(LabelSelectorRequirement);
 /// Absent and empty differ: an absent selector matches nothing, an empty one everything.
 struct LabelSelector {
   StringMap match_labels;
-  std::vector<LabelSelectorRequirement> match_expressions;
+  List<LabelSelectorRequirement> match_expressions;
 
   friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
 };

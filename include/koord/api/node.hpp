@@ -8,15 +8,15 @@ namespace koord::api {
 struct NodeSelectorRequirement {
   Symbol key;
   Symbol operator_;  // In, NotIn, Exists, DoesNotExist, Gt, Lt
-  std::vector<Symbol> values;
+  List<Symbol> values;
 
   friend bool operator==(const NodeSelectorRequirement&, const NodeSelectorRequirement&) = default;
 };
 KOORD_API_SCHEMA(NodeSelectorRequirement);
 
 struct NodeSelectorTerm {
-  std::vector<NodeSelectorRequirement> match_expressions;
-  std::vector<NodeSelectorRequirement> match_fields;
+  List<NodeSelectorRequirement> match_expressions;
+  List<NodeSelectorRequirement> match_fields;
 
   friend bool operator==(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
 };
@@ -24,7 +24,7 @@ KOORD_API_SCHEMA(NodeSelectorTerm);
 
 /// The terms are alternatives.
 struct NodeSelector {
-  std::vector<NodeSelectorTerm> node_selector_terms;
+  List<NodeSelectorTerm> node_selector_terms;
 
   friend bool operator==(const NodeSelector&, const NodeSelector&) = default;
 };
@@ -42,10 +42,10 @@ KOORD_API_SCHEMA(Taint);
 
 struct NodeSpec {
   Symbol pod_cidr;
-  std::vector<Symbol> pod_cidrs;
+  List<Symbol> pod_cidrs;
   Symbol provider_id;
   bool unschedulable = false;
-  std::vector<Taint> taints;
+  List<Taint> taints;
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
@@ -72,7 +72,7 @@ struct NodeAddress {
 KOORD_API_SCHEMA(NodeAddress);
 
 struct ContainerImage {
-  std::vector<Symbol> names;
+  List<Symbol> names;
   int64_t size_bytes = 0;
 
   friend bool operator==(const ContainerImage&, const ContainerImage&) = default;
@@ -121,14 +121,14 @@ struct NodeStatus {
   ResourceList capacity;
   ResourceList allocatable;
   Symbol phase;
-  std::vector<NodeCondition> conditions;
-  std::vector<NodeAddress> addresses;
+  List<NodeCondition> conditions;
+  List<NodeAddress> addresses;
   NodeDaemonEndpoints daemon_endpoints;
   NodeSystemInfo node_info;
-  std::vector<ContainerImage> images;
-  std::vector<std::string> volumes_in_use;
-  std::vector<AttachedVolume> volumes_attached;
-  std::vector<Symbol> declared_features;
+  List<ContainerImage> images;
+  List<std::string> volumes_in_use;
+  List<AttachedVolume> volumes_attached;
+  List<Symbol> declared_features;
 
   friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
 };

@@ -27,7 +27,7 @@ struct TopologySpreadConstraint {
   std::optional<int32_t> min_domains;
   Symbol node_affinity_policy;  // Honor (default), Ignore
   Symbol node_taints_policy;    // Honor, Ignore (default)
-  std::vector<Symbol> match_label_keys;
+  List<Symbol> match_label_keys;
 
   friend bool operator==(const TopologySpreadConstraint&, const TopologySpreadConstraint&) = default;
 };
@@ -55,7 +55,7 @@ KOORD_API_SCHEMA(ResourceClaimRef);
 struct ResourceRequirements {
   ResourceList limits;
   ResourceList requests;
-  std::vector<ResourceClaimRef> claims;
+  List<ResourceClaimRef> claims;
 
   friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
 };
@@ -83,9 +83,9 @@ struct Container {
   Symbol image;
   Symbol image_pull_policy;
   Symbol restart_policy;  // Always: an init container that is a sidecar
-  std::vector<ContainerPort> ports;
+  List<ContainerPort> ports;
   ResourceRequirements resources;
-  std::vector<ContainerResizePolicy> resize_policy;
+  List<ContainerResizePolicy> resize_policy;
   Box<SecurityContext> security_context;
 
   friend bool operator==(const Container&, const Container&) = default;
@@ -147,15 +147,15 @@ struct PodSpec {
   std::optional<int64_t> active_deadline_seconds;
   StringMap node_selector;
   Box<Affinity> affinity;
-  std::vector<Toleration> tolerations;
-  std::vector<TopologySpreadConstraint> topology_spread_constraints;
-  std::vector<PodSchedulingGate> scheduling_gates;
-  std::vector<PodReadinessGate> readiness_gates;
-  std::vector<Container> containers;
-  std::vector<Container> init_containers;
-  std::vector<Container> ephemeral_containers;
-  std::vector<Volume> volumes;
-  std::vector<PodResourceClaim> resource_claims;
+  List<Toleration> tolerations;
+  List<TopologySpreadConstraint> topology_spread_constraints;
+  List<PodSchedulingGate> scheduling_gates;
+  List<PodReadinessGate> readiness_gates;
+  List<Container> containers;
+  List<Container> init_containers;
+  List<Container> ephemeral_containers;
+  List<Volume> volumes;
+  List<PodResourceClaim> resource_claims;
   ResourceList overhead;
   Box<ResourceRequirements> resources;  // of the whole pod
   Box<PodOs> os;
@@ -169,10 +169,9 @@ struct PodCondition {
   Symbol type;
   Symbol status;
   int64_t observed_generation = 0;
-  Time last_probe_time;
   Time last_transition_time;
   Symbol reason;
-  std::string message;
+  Symbol message;  // repeats: many pods wait for the same reason
 
   friend bool operator==(const PodCondition&, const PodCondition&) = default;
 };
@@ -250,19 +249,19 @@ KOORD_API_SCHEMA(PodResourceClaimStatus);
 struct PodStatus {
   Symbol phase;  // Pending, Running, Succeeded, Failed, Unknown
   int64_t observed_generation = 0;
-  std::vector<PodCondition> conditions;
+  List<PodCondition> conditions;
   Symbol reason;
   std::string message;
   Symbol nominated_node_name;
   Symbol host_ip;
   Symbol pod_ip;
-  std::vector<PodIp> pod_ips;
+  List<PodIp> pod_ips;
   std::optional<Time> start_time;
   Symbol qos_class;  // Guaranteed, Burstable, BestEffort
-  std::vector<ContainerStatus> init_container_statuses;
-  std::vector<ContainerStatus> container_statuses;
-  std::vector<ContainerStatus> ephemeral_container_statuses;
-  std::vector<PodResourceClaimStatus> resource_claim_statuses;
+  List<ContainerStatus> init_container_statuses;
+  List<ContainerStatus> container_statuses;
+  List<ContainerStatus> ephemeral_container_statuses;
+  List<PodResourceClaimStatus> resource_claim_statuses;
   Symbol resize;
   ResourceList allocated_resources;     // of the whole pod
   Box<ResourceRequirements> resources;  // of the whole pod

@@ -18,7 +18,7 @@ KOORD_API_SCHEMA(PreferredSchedulingTerm);
 
 struct NodeAffinity {
   Box<NodeSelector> required;
-  std::vector<PreferredSchedulingTerm> preferred;
+  List<PreferredSchedulingTerm> preferred;
 
   friend bool operator==(const NodeAffinity&, const NodeAffinity&) = default;
 };
@@ -26,11 +26,11 @@ KOORD_API_SCHEMA(NodeAffinity);
 
 struct PodAffinityTerm {
   Box<LabelSelector> label_selector;
-  std::vector<Symbol> namespaces;
+  List<Symbol> namespaces;
   Symbol topology_key;
   Box<LabelSelector> namespace_selector;
-  std::vector<Symbol> match_label_keys;
-  std::vector<Symbol> mismatch_label_keys;
+  List<Symbol> match_label_keys;
+  List<Symbol> mismatch_label_keys;
 
   friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
 };
@@ -46,8 +46,8 @@ KOORD_API_SCHEMA(WeightedPodAffinityTerm);
 
 /// Both podAffinity and podAntiAffinity.
 struct PodAffinity {
-  std::vector<PodAffinityTerm> required;
-  std::vector<WeightedPodAffinityTerm> preferred;
+  List<PodAffinityTerm> required;
+  List<WeightedPodAffinityTerm> preferred;
 
   friend bool operator==(const PodAffinity&, const PodAffinity&) = default;
 };

@@ -50,7 +50,7 @@ enum class TypeKind : uint8_t {
   enumeration,    // an enum class, its names on the wire
   raw,            // RawJson: any value
   structure,
-  list,      // std::vector
+  list,      // std::vector or List
   map,       // FlatMap
   optional,  // std::optional or Box
 };
@@ -139,9 +139,8 @@ inline constexpr Type type_of = detail::TypeMaker<T>::make();
 
 namespace detail {
 
-template <class E>
-struct TypeMaker<std::vector<E>> {
-  using L = std::vector<E>;
+template <class E, class L>
+struct ListMaker {
   static constexpr Type make() {
     Type type{TypeKind::list, sizeof(L), &type_of<E>};
     type.append = [](void* p) { return static_cast<void*>(&static_cast<L*>(p)->emplace_back()); };
@@ -154,6 +153,11 @@ struct TypeMaker<std::vector<E>> {
     return type;
   }
 };
+
+template <class E>
+struct TypeMaker<std::vector<E>> : ListMaker<E, std::vector<E>> {};
+template <class E>
+struct TypeMaker<List<E>> : ListMaker<E, List<E>> {};
 
 template <class V>
 struct TypeMaker<FlatMap<V>> {

@@ -7,13 +7,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "koord/api/list.hpp"
 #include "koord/base/symbol.hpp"
 
 namespace koord::api {
 
-/// A sorted vector. Keys repeat from object to object, so they are interned; the order is that of their
+/// A sorted list. Keys repeat from object to object, so they are interned; the order is that of their
 /// text, which makes what is printed the same everywhere. Look-ups take text and intern nothing.
 template <class V>
 class FlatMap {
@@ -24,7 +24,7 @@ class FlatMap {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
   using mapped_type = V;
-  using const_iterator = typename std::vector<Entry>::const_iterator;
+  using const_iterator = const Entry*;
 
   FlatMap() = default;
   FlatMap(std::initializer_list<std::pair<std::string_view, V>> entries) {
@@ -78,7 +78,7 @@ class FlatMap {
                             [](const Entry& entry, std::string_view k) { return entry.key.view() < k; });
   }
 
-  std::vector<Entry> entries_;
+  List<Entry> entries_;
 };
 
 using StringMap = FlatMap<std::string>;

@@ -53,7 +53,7 @@ struct IscsiVolumeSource {
 KOORD_API_SCHEMA(IscsiVolumeSource);
 
 struct RbdVolumeSource {
-  std::vector<std::string> monitors;
+  List<std::string> monitors;
   std::string image;
   std::string pool;
   bool read_only = false;
