@@ -360,7 +360,8 @@ TEST_CASE("TLS: the chain and the name are verified, the client's certificate is
       {*by_name, authority->certificate_pem, "", false, "not accepted for 127.0.0.1: IP address mismatch"},
       {*by_name, authority->certificate_pem, "elsewhere", false,
        "not accepted for elsewhere: hostname mismatch"},
-      {*by_address, stranger->certificate_pem, "", false, "not accepted for 127.0.0.1: self-signed certificate"},
+      {*by_address, stranger->certificate_pem, "", false,
+       "not accepted for 127.0.0.1: self-signed certificate"},
       {*by_address, "", "", true, nullptr},
   };
   for (const Row& row : rows) {
