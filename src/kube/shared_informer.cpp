@@ -194,8 +194,7 @@ bool SharedInformer::take_line(std::string_view line) {
   if (effect != ReflectorState::Effect::apply) {
     apply_effect(effect);
   } else if (event->type == api::WatchType::deleted) {
-    const KeyView key{meta.namespace_.view(), meta.name};
-    store_.remove(key, std::move(object));
+    store_.remove({meta.namespace_.view(), meta.name});
   } else {
     store_.put(std::move(object));
   }

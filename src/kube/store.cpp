@@ -66,7 +66,7 @@ std::size_t Store::end_replace() {
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto here = it++;
     if (here->second.generation == generation_) continue;
-    erase(here, {});
+    erase(here);
     ++gone;
   }
   return gone;
@@ -96,16 +96,16 @@ bool Store::put(Object object) {
   return true;
 }
 
-bool Store::remove(const KeyView& key, Object last) {
+bool Store::remove(const KeyView& key) {
   const auto it = entries_.find(key);
   if (it == entries_.end()) return false;
-  erase(it, std::move(last));
+  erase(it);
   return true;
 }
 
-void Store::erase(Entries::iterator it, Object last) {
+void Store::erase(Entries::iterator it) {
   Entry& entry = it->second;
-  on_change_(last ? last : entry.object, {});
+  on_change_(entry.object, {});
   for (Table& table : tables_) unlink(table, entry);
   const Object keep = std::move(entry.object);
   entries_.erase(it);

@@ -90,8 +90,9 @@ class Store {
 
   /// False if the version that is here is the same: nothing changed, nobody is told.
   bool put(Object object);
-  /// False if it is not here. `last` is the state at deletion if the server sent it.
-  bool remove(const KeyView& key, Object last = {});
+  /// False if it is not here. What is told is the object as it was here, not as the server sent it last, so
+  /// that each `before` is what was told before.
+  bool remove(const KeyView& key);
 
  private:
   struct Entry {
@@ -107,7 +108,7 @@ class Store {
   KeyView key_of(const Object& object) const;
   void link(Table& table, const Entry& entry);
   void unlink(Table& table, const Entry& entry);
-  void erase(Entries::iterator it, Object last);
+  void erase(Entries::iterator it);
 
   const ObjectType& type_;
   OnChange on_change_;
