@@ -100,7 +100,8 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
 
   /// Ends what is under way; the answer's callback has then been called.
   void close() {
-    clock_.cancel(std::exchange(timer_, 0));
+    // Not touched by the last owner's destructor: the clock may be gone by then.
+    if (timer_ != 0) clock_.cancel(std::exchange(timer_, 0));
     if (channel_ != nullptr) ares_destroy(std::exchange(channel_, nullptr));
     sockets_.clear();
   }
