@@ -79,6 +79,7 @@ BodyType parse_content_type(std::string_view content_type) {
   while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
   if (type.empty() || type == "application/json") return BodyType::json;
   if (type == "application/yaml") return BodyType::yaml;
+  if (type == "application/vnd.kubernetes.protobuf") return BodyType::protobuf;
   if (type == "application/merge-patch+json") return BodyType::merge_patch;
   if (type == "application/json-patch+json") return BodyType::json_patch;
   if (type == "application/strategic-merge-patch+json") return BodyType::strategic_patch;

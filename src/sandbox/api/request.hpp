@@ -24,6 +24,7 @@ View parse_accept(std::string_view accept);
 enum class BodyType : std::uint8_t {
   json,
   yaml,
+  protobuf,
   merge_patch,
   json_patch,
   strategic_patch,

@@ -6,6 +6,7 @@
 #include "sandbox/api/apply.hpp"
 #include "sandbox/crd/schema.hpp"
 #include "sandbox/load/yaml.hpp"
+#include "sandbox/protobuf/decode.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -56,8 +57,14 @@ Outcome<void> Api::read_body(const runtime::HttpRequest& request, JsonDoc& doc) 
     if (!parse_json(*json, doc, error)) return bad_request("error decoding YAML: " + error);
     return {};
   }
+  if (type == BodyType::protobuf) {
+    std::string error;
+    if (!decode_protobuf(request.body, doc, error)) return bad_request(error);
+    return {};
+  }
   if (type != BodyType::json)
-    return unsupported_media(request.headers.get("Content-Type"), "application/json, application/yaml");
+    return unsupported_media(request.headers.get("Content-Type"),
+                             "application/json, application/yaml, application/vnd.kubernetes.protobuf");
   std::string error;
   if (!parse_json(request.body, doc, error))
     return bad_request("couldn't get version/kind; json parse error: " + error);

@@ -93,7 +93,7 @@ TEST_CASE("malformed bodies are refused, whatever they are") {
   CHECK(
       cluster.call("POST", kPods, TestCluster::pod("big", R"(,"x":")" + std::string(1600 * 1024, 'x') + "\""))
           .status == 413);
-  CHECK(cluster.call("POST", kPods, "k8s", "application/vnd.kubernetes.protobuf").status == 415);
+  CHECK(cluster.call("POST", kPods, "k8s", "application/vnd.kubernetes.protobuf").status == 400);
 }
 
 TEST_CASE("of equal names in a body the last counts") {
