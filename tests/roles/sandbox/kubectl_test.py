@@ -2,7 +2,7 @@
 """What kubectl users do, as a table of commands and what they print; the same on the sandbox and on a real API server.
 
 usage: kubectl_test.py SERVE      starts the sandbox program SERVE for itself
-       kubectl_test.py            uses the cluster that KUBECONFIG names (nodes with running pods are then not expected)
+       kubectl_test.py            uses the cluster that KUBECONFIG names
 KUBECTL names kubectl; without it the test is skipped (exit code 77).
 """
 import os
