@@ -10,6 +10,7 @@
 #include "koord/api/crd.hpp"
 #include "koord/base/suggest.hpp"
 #include "process.hpp"
+#include "sandbox_command.hpp"
 
 namespace koord::app {
 namespace {
@@ -72,10 +73,8 @@ int print_help(std::span<const std::string>, Roles roles, Streams streams) {
 }
 
 constexpr std::array kCommands = {
-    Command{"crds", print_crds},
-    Command{"docs", print_docs},
-    Command{"help", print_help},
-    Command{"version", print_version},
+    Command{"crds", print_crds},     Command{"docs", print_docs},       Command{"help", print_help},
+    Command{"sandbox", run_sandbox}, Command{"version", print_version},
 };
 
 int run_command(std::span<const std::string> arguments, Roles roles, Streams streams) {
@@ -112,7 +111,9 @@ std::vector<std::string> wanted_roles(std::span<const std::string> arguments) {
   return names;
 }
 
-Result<std::vector<const RoleDescriptor*>> choose(const std::vector<std::string>& names, Roles roles) {
+}  // namespace
+
+Result<std::vector<const RoleDescriptor*>> choose_roles(const std::vector<std::string>& names, Roles roles) {
   std::vector<const RoleDescriptor*> chosen;
   for (const std::string& name : names) {
     const auto found = std::find_if(roles.begin(), roles.end(),
@@ -136,8 +137,6 @@ Result<std::vector<const RoleDescriptor*>> choose(const std::vector<std::string>
   return chosen;
 }
 
-}  // namespace
-
 std::span<const Flag> process_flags() { return kProcessFlags; }
 std::string version() { return "v" KOORD_VERSION; }
 
@@ -147,7 +146,7 @@ int run(std::span<const std::string> arguments, Roles roles, Streams streams) {
     return kUsage;
   }
   if (!arguments[0].starts_with('-')) return run_command(arguments, roles, streams);
-  const auto chosen = choose(wanted_roles(arguments), roles);
+  const auto chosen = choose_roles(wanted_roles(arguments), roles);
   if (!chosen) return usage_error(streams, chosen.error().message());
 
   std::vector<runtime::FlagOwner> owners;

@@ -1,8 +1,14 @@
 // The program's table of roles.
+#include <array>
+
 #include "app.hpp"
+#include "roles/scheduler/role.hpp"
 
 namespace koord::app {
 
-std::span<const runtime::RoleDescriptor* const> all_roles() { return {}; }
+std::span<const runtime::RoleDescriptor* const> all_roles() {
+  static const std::array roles = {&scheduler::role()};
+  return roles;
+}
 
 }  // namespace koord::app

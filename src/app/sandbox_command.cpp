@@ -1,0 +1,259 @@
+// `koord sandbox`: flags, and the order in which API server, roles and load come to life and end.
+#include "sandbox_command.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <ostream>
+
+#include "koord/async/event.hpp"
+#include "koord/async/offload.hpp"
+#include "koord/async/signals.hpp"
+#include "koord/async/system_clock.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/base/log.hpp"
+#include "koord/kube/config.hpp"
+#include "koord/kube/informer.hpp"
+#include "koord/runtime/role_host.hpp"
+#include "koord/sandbox/sandbox.hpp"
+
+namespace koord::app {
+namespace {
+
+using runtime::Flag;
+using runtime::FlagType;
+
+constexpr std::array kFlags = {
+    Flag{"nodes", FlagType::integer, "3", "Simulated nodes made at the start."},
+    Flag{"node-capacity", FlagType::text, "",
+         "Their capacity: cpu=32,memory=128Gi,pods=110,nvidia.com/gpu=8."},
+    Flag{"node-file", FlagType::text, "", "A manifest of Nodes that the simulated ones copy in turn."},
+    Flag{"load", FlagType::list, "", "Manifests (YAML or JSON) to create, in this order."},
+    Flag{"kubeconfig", FlagType::text, "", "Where to write a kubeconfig for this cluster (0600)."},
+    Flag{"address", FlagType::text, "127.0.0.1", "The address to serve on."},
+    Flag{"port", FlagType::integer, "0", "The port to serve on; 0 is any free one."},
+    Flag{"roles", FlagType::list, "scheduler", "The roles to run on it, in this process; empty runs none."},
+    Flag{"until-idle", FlagType::boolean, "false",
+         "End when nothing but leases and events has changed for --idle-after, with a summary."},
+    Flag{"idle-after", FlagType::duration, "3s", "See --until-idle."},
+    Flag{"summary", FlagType::text, "text", "The summary at the end: text, json or none."},
+    Flag{"pod-start-delay", FlagType::duration, "100ms", "From binding a pod to its running."},
+    Flag{"pod-stop-delay", FlagType::duration, "100ms", "From deleting a pod to its end."},
+    Flag{"seed", FlagType::integer, "0", "Of names and uids; 0 is by chance."},
+    Flag{"feature-gates", FlagType::pairs, "", "Feature gates of the roles."},
+    Flag{"v", FlagType::integer, "0", "How much to log.", 'v'},
+    Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
+};
+
+std::chrono::milliseconds milliseconds(nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time);
+}
+
+Result<sandbox::SandboxOptions> options(const runtime::FlagValues& flags) {
+  sandbox::SandboxOptions out;
+  const std::int64_t port = flags.get_int("port"), nodes = flags.get_int("nodes");
+  if (port < 0 || port > 65535) return Error(Code::invalid, "--port: not between 0 and 65535");
+  if (nodes < 0 || nodes > 100'000) return Error(Code::invalid, "--nodes: not between 0 and 100000");
+  const std::string& summary = flags.get("summary");
+  if (summary != "text" && summary != "json" && summary != "none")
+    return Error(Code::invalid, "--summary: \"" + summary + "\" is not text, json or none");
+  out.address = flags.get("address");
+  out.port = static_cast<std::uint16_t>(port);
+  out.nodes = static_cast<int>(nodes);
+  out.node_capacity = flags.get("node-capacity");
+  out.node_file = flags.get("node-file");
+  out.load = flags.get_list("load");
+  out.idle_after = milliseconds(flags.get_duration("idle-after"));
+  out.pod_start_delay = milliseconds(flags.get_duration("pod-start-delay"));
+  out.pod_stop_delay = milliseconds(flags.get_duration("pod-stop-delay"));
+  out.seed = static_cast<std::uint64_t>(flags.get_int("seed"));
+  return out;
+}
+
+// The roles' ports are off and nobody else is there to elect: several sandboxes may run side by side. What
+// the user writes comes later and wins.
+std::vector<std::string> with_defaults(std::span<const std::string> arguments,
+                                       const std::vector<const runtime::RoleDescriptor*>& roles) {
+  std::vector<std::string> all;
+  for (const runtime::RoleDescriptor* role : roles) {
+    const std::string prefix = "--" + std::string(role->name) + ".";
+    for (const runtime::PortFlag& port : role->ports) all.push_back(prefix + std::string(port.port) + "=0");
+    for (const Flag& flag : role->flags)
+      if (flag.name == "leader-elect") all.push_back(prefix + "leader-elect=false");
+  }
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
+
+std::vector<std::string> wanted_roles(std::span<const std::string> arguments) {
+  std::string list = "scheduler";
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].starts_with("--roles=")) list = arguments[i].substr(8);
+    if (arguments[i] == "--roles" && i + 1 < arguments.size()) list = arguments[i + 1];
+  }
+  std::vector<std::string> names;
+  for (std::size_t at = 0; !list.empty() && at <= list.size();) {
+    const auto comma = std::min(list.find(',', at), list.size());
+    names.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return names;
+}
+
+class SandboxProcess {
+ public:
+  SandboxProcess(const runtime::CommandLine& line, sandbox::SandboxOptions options,
+                 std::vector<const runtime::RoleDescriptor*> roles, Streams streams)
+      : line_(line),
+        roles_(std::move(roles)),
+        streams_(streams),
+        nodes_(options.nodes),
+        clock_(loop_.get_executor()),
+        log_(sink_, clock_, static_cast<int>(line.process.get_int("v"))),
+        signals_(loop_.get_executor()),
+        sandbox_(loop_.get_executor(), clock_, std::move(options)),
+        informers_(loop_.get_executor(), clock_),
+        host_({loop_.get_executor(), clock_, workers_, log_, informers_, version(),
+               [this](std::string user_agent) { return clients(std::move(user_agent)); }}),
+        tasks_(loop_.get_executor()),
+        watch_(loop_.get_executor()) {}
+
+  int run() {
+    TaskGroup main(loop_.get_executor());
+    main.spawn("main", live());
+    loop_.run();
+    sink_.flush();
+    return code_;
+  }
+
+ private:
+  std::unique_ptr<runtime::ClientFactory> clients(std::string user_agent) {
+    auto config = [this](const std::string& kubeconfig) -> Result<kube::ClientConfig> {
+      if (!kubeconfig.empty()) return kube::load_kubeconfig(kubeconfig);
+      kube::ClientConfig own;
+      own.server = sandbox_.url();
+      own.token = sandbox_.token();
+      own.ca_pem = sandbox_.ca_pem();
+      return own;
+    };
+    return std::make_unique<runtime::KubeClients>(loop_.get_executor(), clock_, std::move(config),
+                                                  std::move(user_agent));
+  }
+
+  Task<> live() {
+    tasks_.spawn("signals", signal());
+    const Result<> begun = co_await begin();
+    if (begun) {
+      const Result<> waited = co_await ended_.wait();
+      (void)waited;  // nobody cancels this task
+    } else {
+      fail(begun.error());
+    }
+    watch_.spawn("second signal", second_signal());
+    co_await host_.stop(std::chrono::seconds{10});
+    co_await tasks_.stop(clock_, std::chrono::seconds{1});
+    if (begun) print_summary();
+    co_await sandbox_.stop();
+    co_await watch_.stop(clock_, std::chrono::seconds{1});
+  }
+
+  Task<Result<>> begin() {
+    KOORD_CO_CHECK(co_await sandbox_.start());
+    const std::string& kubeconfig = line_.process.get("kubeconfig");
+    if (!kubeconfig.empty()) KOORD_CO_CHECK(sandbox_.write_kubeconfig(kubeconfig));
+    KOORD_CO_CHECK(host_.add(roles_, line_));
+    tasks_.spawn("roles", roles());
+    streams_.out << "sandbox ready url=" << sandbox_.url() << " nodes=" << nodes_;
+    if (!kubeconfig.empty()) streams_.out << " kubeconfig=" << kubeconfig;
+    streams_.out << " (in memory, for trying and testing, not for production)" << std::endl;
+    tasks_.spawn("load", load());
+    co_return Result<>();
+  }
+
+  Task<> load() {
+    const Result<> loaded = co_await sandbox_.load();
+    if (!loaded) co_return fail(loaded.error());
+    if (!line_.process.get_bool("until-idle")) co_return;
+    const Result<> idle = co_await sandbox_.until_idle();
+    if (!idle) co_return fail(idle.error());
+    ended_.set();
+  }
+
+  Task<> roles() {
+    const Result<> result = co_await host_.run();
+    if (!result) fail(result.error());
+  }
+
+  void fail(const Error& error) {
+    if (error.code() == Code::cancelled) return;
+    streams_.err << "koord: sandbox: " << error.message() << std::endl;
+    code_ = kFailed;
+    ended_.set();
+  }
+
+  void print_summary() {
+    const std::string& form = line_.process.get("summary");
+    if (form == "text") streams_.out << sandbox_.summary_text();
+    if (form == "json") streams_.out << sandbox_.summary_json() << "\n";
+    streams_.out << std::flush;
+  }
+
+  Task<> signal() {
+    const Result<int> number = co_await signals_.wait();
+    if (number) ended_.set();
+  }
+
+  Task<> second_signal() {
+    const Result<int> number = co_await signals_.wait();
+    if (number) std::_Exit(128 + *number);
+  }
+
+  const runtime::CommandLine& line_;
+  std::vector<const runtime::RoleDescriptor*> roles_;
+  Streams streams_;
+  int nodes_;
+  asio::io_context loop_{1};
+  AsyncLogSink sink_{STDERR_FILENO};
+  SystemClock clock_;
+  Logger log_;
+  WorkerPool workers_{2};
+  StopSignals signals_;
+  sandbox::Sandbox sandbox_;
+  kube::InformerSet informers_;
+  runtime::RoleHost host_;
+  Event ended_;
+  TaskGroup tasks_, watch_;
+  int code_ = kOk;
+};
+
+}  // namespace
+
+int run_sandbox(std::span<const std::string> arguments, std::span<const runtime::RoleDescriptor* const> all,
+                Streams streams) {
+  for (const std::string& argument : arguments) {
+    if (argument != "--help" && argument != "-h") continue;
+    streams.out << "koord sandbox: a Kubernetes API in memory on loopback, with simulated nodes.\n"
+                   "For trying koord, for tests and simulation; not for production.\n\n"
+                << runtime::flags_help(kFlags)
+                << "\nA role's flags are written --ROLE.NAME; its ports are off unless given.\n";
+    return kOk;
+  }
+  auto usage_error = [&](const Error& error) {
+    streams.err << "koord: sandbox: " << error.message() << "\n";
+    return kUsage;
+  };
+  const auto roles = choose_roles(wanted_roles(arguments), all);
+  if (!roles) return usage_error(roles.error());
+  std::vector<runtime::FlagOwner> owners;
+  for (const runtime::RoleDescriptor* role : *roles)
+    owners.push_back({role->name, role->flags, role->single_dash});
+  const auto line = runtime::parse_flags(with_defaults(arguments, *roles), {"", kFlags}, owners);
+  if (!line) return usage_error(line.error());
+  auto chosen = options(line->process);
+  if (!chosen) return usage_error(chosen.error());
+  return SandboxProcess(*line, std::move(*chosen), *roles, streams).run();
+}
+
+}  // namespace koord::app
