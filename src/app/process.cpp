@@ -83,6 +83,7 @@ class Process {
     co_await host_.stop(kGrace);
     co_await tasks_.stop(clock_, std::chrono::seconds{1});
     co_await watch_.stop(clock_, std::chrono::seconds{1});
+    loop_.stop();  // idle connections of the clients would keep it for their time-out
   }
 
   Task<> roles() {

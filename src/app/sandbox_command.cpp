@@ -157,6 +157,7 @@ class SandboxProcess {
     if (begun) print_summary();
     co_await sandbox_.stop();
     co_await watch_.stop(clock_, std::chrono::seconds{1});
+    loop_.stop();  // idle connections of the clients would keep it for their time-out
   }
 
   Task<Result<>> begin() {
