@@ -46,7 +46,7 @@ class Process {
   int run() {
     TaskGroup main(loop_.get_executor());
     main.spawn("main", live());
-    loop_.run();
+    finish(main);
     sink_.flush();
     return code_;
   }
@@ -55,10 +55,15 @@ class Process {
   void abandon() {
     TaskGroup main(loop_.get_executor());
     main.spawn("abandon", end());
-    loop_.run();
+    finish(main);
   }
 
  private:
+  // Not run(): idle connections of the clients would keep the loop for their time-out.
+  void finish(const TaskGroup& main) {
+    while (main.size() > 0) loop_.run_one();
+  }
+
   std::unique_ptr<runtime::ClientFactory> clients(std::string user_agent) {
     auto config = [this](const std::string& kubeconfig) -> Result<kube::ClientConfig> {
       const std::string& chosen = kubeconfig.empty() ? line_.process.get("kubeconfig") : kubeconfig;
@@ -83,7 +88,6 @@ class Process {
     co_await host_.stop(kGrace);
     co_await tasks_.stop(clock_, std::chrono::seconds{1});
     co_await watch_.stop(clock_, std::chrono::seconds{1});
-    loop_.stop();  // idle connections of the clients would keep it for their time-out
   }
 
   Task<> roles() {

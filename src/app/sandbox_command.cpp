@@ -123,12 +123,17 @@ class SandboxProcess {
   int run() {
     TaskGroup main(loop_.get_executor());
     main.spawn("main", live());
-    loop_.run();
+    finish(main);
     sink_.flush();
     return code_;
   }
 
  private:
+  // Not run(): idle connections of the clients would keep the loop for their time-out.
+  void finish(const TaskGroup& main) {
+    while (main.size() > 0) loop_.run_one();
+  }
+
   std::unique_ptr<runtime::ClientFactory> clients(std::string user_agent) {
     auto config = [this](const std::string& kubeconfig) -> Result<kube::ClientConfig> {
       if (!kubeconfig.empty()) return kube::load_kubeconfig(kubeconfig);
@@ -157,7 +162,6 @@ class SandboxProcess {
     if (begun) print_summary();
     co_await sandbox_.stop();
     co_await watch_.stop(clock_, std::chrono::seconds{1});
-    loop_.stop();  // idle connections of the clients would keep it for their time-out
   }
 
   Task<Result<>> begin() {
