@@ -19,9 +19,11 @@ constexpr std::string_view kMisc = "Misc flags", kLeader = "Leader election flag
                            kDeprecated = "Deprecated flags", kKoord = "Koordinator flags";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
 
-constexpr std::array<Flag, 5> kMiscFlags = {{
+constexpr std::array<Flag, 6> kMiscFlags = {{
     {"config", FlagType::text, "",
-     "A KubeSchedulerConfiguration. Without it koord serves the profile koord-scheduler alone.", 0, kMisc},
+     "A KubeSchedulerConfiguration. Without it koord serves the names of --scheduler-names.", 0, kMisc},
+    {"scheduler-names", FlagType::list, "koord-scheduler",
+     "Pods of these schedulerNames are koord's, a profile each. Ignored with --config.", 0, kMisc},
     {"master", FlagType::text, "", "The address of the API server; replaces the kubeconfig's.", 0, kMisc},
     {"address", FlagType::text, "0.0.0.0", "The address of the plain port.", 0, kMisc},
     {"port", FlagType::integer, "10251", "The port of plain HTTP; 0 serves none.", 0, kMisc},
@@ -75,6 +77,16 @@ constexpr std::array<Flag, 14> kKoordFlags = {{
 constexpr auto kFlags = runtime::join_flags(kMiscFlags, runtime::secure_serving_flags("10259"), kLeaderFlags,
                                             kDeprecatedFlags, kKoordFlags);
 
+// One profile a name, all alike.
+void name_profiles(KubeSchedulerConfiguration& config, const std::vector<std::string>& names) {
+  const auto profile = config.profiles.front();
+  config.profiles.clear();
+  for (const std::string& name : names) {
+    config.profiles.push_back(profile);
+    config.profiles.back().scheduler_name = name;
+  }
+}
+
 void apply_leader_election(const runtime::FlagValues& flags, LeaderElectionSettings& e) {
   if (flags.changed("leader-elect")) e.leader_elect = flags.get_bool("leader-elect");
   auto duration = [&](const char* name, api::Duration& to) {
@@ -105,6 +117,7 @@ Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
     c.config = std::move(*read);
   } else {
     c.config = own_defaults();
+    if (flags.changed("scheduler-names")) name_profiles(c.config, flags.get_list("scheduler-names"));
   }
   auto named = [&](Error error) { return c.from_file ? std::move(error).context(path) : std::move(error); };
   if (auto done = complete(c.config, plugin_table()); !done) return named(std::move(done).error());

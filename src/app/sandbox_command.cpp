@@ -30,7 +30,7 @@ constexpr std::array kFlags = {
     Flag{"node-capacity", FlagType::text, "",
          "Their capacity: cpu=32,memory=128Gi,pods=110,nvidia.com/gpu=8."},
     Flag{"node-file", FlagType::text, "", "A manifest of Nodes that the simulated ones copy in turn."},
-    Flag{"load", FlagType::list, "", "Manifests (YAML or JSON) to create, in this order."},
+    Flag{"load", FlagType::list, "", "Manifests (YAML or JSON) to create, in this order: --load FILE..."},
     Flag{"kubeconfig", FlagType::text, "", "Where to write a kubeconfig for this cluster (0600)."},
     Flag{"address", FlagType::text, "127.0.0.1", "The address to serve on."},
     Flag{"port", FlagType::integer, "0", "The port to serve on; 0 is any free one."},
@@ -72,16 +72,19 @@ Result<sandbox::SandboxOptions> options(const runtime::FlagValues& flags) {
   return out;
 }
 
-// The roles' ports are off and nobody else is there to elect: several sandboxes may run side by side. What
-// the user writes comes later and wins.
+// The roles' ports are off, nobody else is there to elect or to serve pods without a schedulerName: several
+// sandboxes may run side by side. What the user writes comes later and wins.
 std::vector<std::string> with_defaults(std::span<const std::string> arguments,
                                        const std::vector<const runtime::RoleDescriptor*>& roles) {
   std::vector<std::string> all;
   for (const runtime::RoleDescriptor* role : roles) {
     const std::string prefix = "--" + std::string(role->name) + ".";
     for (const runtime::PortFlag& port : role->ports) all.push_back(prefix + std::string(port.port) + "=0");
-    for (const Flag& flag : role->flags)
+    for (const Flag& flag : role->flags) {
       if (flag.name == "leader-elect") all.push_back(prefix + "leader-elect=false");
+      if (flag.name == "scheduler-names")
+        all.push_back(prefix + "scheduler-names=default-scheduler,koord-scheduler");
+    }
   }
   all.insert(all.end(), arguments.begin(), arguments.end());
   return all;
@@ -100,6 +103,18 @@ std::vector<std::string> wanted_roles(std::span<const std::string> arguments) {
     at = comma + 1;
   }
   return names;
+}
+
+// `--load A B C`: shells expand *.yaml to that.
+std::vector<std::string> with_every_load(std::vector<std::string> arguments) {
+  bool loading = false;
+  for (std::string& argument : arguments) {
+    const bool is_flag = argument.starts_with('-');
+    if (loading && !is_flag) argument.insert(0, "--load=");
+    if (is_flag) loading = argument == "--load";
+  }
+  std::erase(arguments, "--load");
+  return arguments;
 }
 
 class SandboxProcess {
@@ -254,7 +269,8 @@ int run_sandbox(std::span<const std::string> arguments, std::span<const runtime:
   std::vector<runtime::FlagOwner> owners;
   for (const runtime::RoleDescriptor* role : *roles)
     owners.push_back({role->name, role->flags, role->single_dash});
-  const auto line = runtime::parse_flags(with_defaults(arguments, *roles), {"", kFlags}, owners);
+  const auto line =
+      runtime::parse_flags(with_every_load(with_defaults(arguments, *roles)), {"", kFlags}, owners);
   if (!line) return usage_error(line.error());
   auto chosen = options(line->process);
   if (!chosen) return usage_error(chosen.error());
