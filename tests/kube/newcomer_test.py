@@ -102,7 +102,7 @@ class Newcomer(unittest.TestCase):
         self.kubectl.run("uncordon", node)
 
     def test_8_unknown_things_are_refused_as_kubernetes_does(self):
-        done = subprocess.run([KUBECTL, "get", "pods", "-n", "none", "none"], env=self.kubectl.env, text=True,
+        done = subprocess.run([KUBECTL, "get", "pods", "none"], env=self.kubectl.env, text=True,
                               capture_output=True, timeout=60, check=False)
         self.assertIn('pods "none" not found', done.stderr)
         done = subprocess.run([KUBECTL, "create", "-f", "-", "-n", "none"], env=self.kubectl.env, text=True,

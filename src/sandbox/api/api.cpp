@@ -135,7 +135,13 @@ std::optional<Reply> Api::fixed_path(const runtime::HttpRequest& request, View v
       return json_reply(200, std::move(*group));
     return failure_reply(no_route());
   }
-  if (path == "/openapi/v2") return json_reply(200, openapi_v2_json(verbs_.registry()));
+  if (path == "/openapi/v2") {
+    if (request.headers.get("Accept").find("protobuf") == std::string_view::npos)
+      return json_reply(200, openapi_v2_json(verbs_.registry()));
+    Reply reply = json_reply(200, empty_openapi_v2_protobuf());
+    reply.http.content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    return reply;
+  }
   if (path == "/openapi/v3") return json_reply(200, openapi_v3_index_json(verbs_.registry()));
   if (path.starts_with("/openapi/v3/")) {
     if (auto document = openapi_v3_json(verbs_.registry(), std::string_view(path).substr(12)))

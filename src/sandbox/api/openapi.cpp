@@ -119,6 +119,19 @@ std::string openapi_v2_json(const Registry& registry) {
          R"(},"definitions":{)" + definitions + "}}";
 }
 
+std::string empty_openapi_v2_protobuf() {
+  // openapi.v2.Document: swagger = 1, info = 2 {title = 1, version = 2}, paths = 8 {}.
+  using namespace std::string_literals;
+  return "\x0a\x03"
+         "2.0"
+         "\x12\x10"
+         "\x0a\x05"
+         "koord"
+         "\x12\x07"
+         "v1.35.4"
+         "\x42\x00"s;
+}
+
 std::string openapi_v3_index_json(const Registry& registry) {
   std::string paths;
   for (const GroupVersions& group : groups_of(registry))
