@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""The same pods on the same random clusters, asked of kube-scheduler and of koord: the same verdict and message.
+
+A probe is created twice, once for each scheduler. What fits nowhere disturbs nobody, so those are asked at once;
+what will be bound is asked alone, and is gone before the next one is created. The placement checker, which shares
+no code with either, is the third opinion.
+"""
+import copy
+import os
+import re
+import sys
+import unittest
+
+import schedulers
+from schedulers import OURS, UPSTREAM
+
+import kube_api
+from check_placement import Cluster, pod_requests
+from random_cluster import PLACED, RandomCluster, runtime_class
+
+SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_SEEDS", "1 2 3").split()]
+PROBES = int(os.environ.get("KOORD_COMPARE_PROBES", "60"))
+NAMESPACE = "compare"
+# What kube-scheduler's plugins after the filters add; koord has none of these yet.
+ADDED = re.compile(r"( no new claims to deallocate,)? preemption: .*| not found", re.S)
+
+
+def twin(probe, scheduler):
+    item = copy.deepcopy(probe)
+    item["metadata"]["name"] += "-" + ("upstream" if scheduler == UPSTREAM else "koord")
+    item["spec"]["schedulerName"] = scheduler
+    return item
+
+
+class Compare(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.api = kube_api.Api(schedulers.KUBECONFIG)
+        schedulers.ensure_namespaces(cls.api, NAMESPACE)
+        try:
+            cls.api.load([runtime_class()])
+        except kube_api.ApiError as error:
+            if error.status != 409:
+                raise
+        cls.connection = cls.api.connect()
+        cls.processes = [schedulers.kube_scheduler("--leader-elect=false"), schedulers.koord("--leader-elect=false")]
+
+    @classmethod
+    def tearDownClass(cls):
+        for process in cls.processes:
+            process.end()
+        schedulers.clean(cls.api, [NAMESPACE])
+
+    def setUp(self):
+        schedulers.clean(self.api, [NAMESPACE])
+        self.differences = []
+        self.scheduled = 0
+
+    def tearDown(self):
+        for process in self.processes:
+            process.alive()
+
+    def delete(self, name):
+        schedulers.delete_now(self.connection, f"/api/v1/namespaces/{NAMESPACE}/pods/{name}")
+
+    def judge(self, probe, expected, upstream, ours):
+        """One probe's two verdicts; `expected` is the checker's."""
+        def differ(what):
+            self.differences.append(f"{probe['metadata']['name']}: {what}\n  checker: {expected}\n"
+                                    f"  kube-scheduler: {upstream}\n  koord: {ours}\n  {probe['spec']}")
+
+        self.scheduled += upstream[0] == "scheduled"
+        if not upstream[0] == ours[0] == expected:
+            return differ("another verdict")
+        if upstream[0] == "scheduled":
+            return None
+        if not upstream[1].startswith(ours[1]) or not ADDED.fullmatch(upstream[1][len(ours[1]):]):
+            return differ("another message")
+        return None
+
+    def prepare(self, seed, watch):
+        """Creates the cluster; both schedulers know all of it afterwards."""
+        cluster = RandomCluster(seed)
+        placed = [cluster.placed(f"placed-{index}", NAMESPACE) for index in range(PLACED)]
+        self.api.load([*cluster.nodes, *placed])
+        # Nodes are told in the order of their creation, and so are pods: who binds a late pod to a late node has
+        # heard of the others.
+        last = f"last-{seed}"
+        kube_api.create(self.connection, schedulers.node(last, "1", "1Gi"))
+        for scheduler in (UPSTREAM, OURS):
+            name = f"late-{scheduler}"
+            kube_api.create(self.connection, schedulers.pod(name, scheduler, NAMESPACE,
+                                                            affinity=schedulers.only_on(last)))
+            watch.wait_scheduled(name)
+            self.delete(name)
+            watch.wait_gone([name])
+        stored = self.api.list(f"/api/v1/namespaces/{NAMESPACE}/pods")
+        self.assertEqual(len(stored), PLACED)
+        return cluster, Cluster(self.api.list("/api/v1/nodes"), stored)
+
+    def expectation(self, checker, probe):
+        """With what the API server fills in, so from a dry run."""
+        whole = self.connection.request("POST", f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All", probe)
+        requests = {**pod_requests(whole), "pods": 1}
+        fits = any(checker.fits(whole, name, requests) for name in checker.nodes)
+        return "scheduled" if fits else "Unschedulable"
+
+    def compare(self, seed):
+        watch = schedulers.PodWatch(self.api, NAMESPACE)
+        self.addCleanup(watch.close)
+        cluster, checker = self.prepare(seed, watch)
+        probes = [cluster.probe(f"probe-{index}", NAMESPACE, OURS) for index in range(PROBES)]
+        expected = [self.expectation(checker, probe) for probe in probes]
+        hopeless = [probe for probe, what in zip(probes, expected) if what == "Unschedulable"]
+        hopeful = [probe for probe, what in zip(probes, expected) if what == "scheduled"]
+
+        pairs = [(probe, twin(probe, UPSTREAM), twin(probe, OURS)) for probe in hopeless]
+        self.api.load([each for pair in pairs for each in pair[1:]])
+        for probe, upstream, ours in pairs:
+            self.judge(probe, "Unschedulable", *(watch.verdict(each["metadata"]["name"]) for each in (upstream, ours)))
+        for pair in pairs:
+            for each in pair[1:]:
+                self.delete(each["metadata"]["name"])
+        for probe in hopeful:
+            verdicts = []
+            for scheduler in (UPSTREAM, OURS):
+                item = twin(probe, scheduler)
+                kube_api.create(self.connection, item)
+                verdicts.append(watch.verdict(item["metadata"]["name"]))
+                self.delete(item["metadata"]["name"])
+                watch.wait_gone([item["metadata"]["name"]])
+            self.judge(probe, "scheduled", *verdicts)
+
+        schedulers.clean(self.api, [NAMESPACE])
+        watch.wait("an empty namespace", lambda pods: not pods)
+        # A comparison in which all pods fit, or none, would say little.
+        print(f"seed {seed}: {len(probes)} probes, {self.scheduled} scheduled, {len(self.differences)} differences",
+              file=sys.stderr)
+        self.assertEqual(self.differences, [], "\n" + "\n".join(self.differences))
+        self.assertGreater(self.scheduled, PROBES // 10)
+        self.assertGreater(PROBES - self.scheduled, PROBES // 10)
+
+    def test_a_pod_with_a_node_name_is_left_alone(self):
+        self.api.load([schedulers.node("lonely")])
+        watch = schedulers.PodWatch(self.api, NAMESPACE)
+        self.addCleanup(watch.close)
+        names = []
+        for scheduler in (UPSTREAM, OURS):
+            for where in ("lonely", "elsewhere"):
+                names.append(f"named-{where}-{scheduler}")
+                kube_api.create(self.connection, schedulers.pod(names[-1], scheduler, NAMESPACE, nodeName=where))
+            # When this one is bound, the ones before it have been seen.
+            kube_api.create(self.connection, schedulers.pod(f"free-{scheduler}", scheduler, NAMESPACE))
+            watch.verdict(f"free-{scheduler}")
+        for name in names:
+            self.assertEqual(schedulers.condition_of(watch.pods[name]), {}, name)
+        schedulers.clean(self.api, [NAMESPACE])
+        watch.wait("an empty namespace", lambda pods: not pods)
+
+
+for each_seed in SEEDS:
+    setattr(Compare, f"test_cluster_{each_seed}", lambda self, seed=each_seed: self.compare(seed))
+
+
+if __name__ == "__main__":
+    schedulers.skip_without_cluster(schedulers.KUBE_SCHEDULER)
+    unittest.main(verbosity=2, warnings="ignore")

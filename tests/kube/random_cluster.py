@@ -1,0 +1,164 @@
+"""Random clusters and probe pods that touch every rule of the filters; the same ones for the same seed."""
+import random
+
+from schedulers import node
+
+NODES = 30
+PLACED = 60  # pods that are on nodes from the start
+EXTENDED = "example.com/gpu"
+RUNTIME_CLASS = "compare-overhead"
+TAINTS = [
+    {"key": "dedicated", "value": "db", "effect": "NoSchedule"},
+    {"key": "dedicated", "value": "web", "effect": "NoExecute"},
+    {"key": "maintenance", "effect": "PreferNoSchedule"},
+    {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
+    {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+]
+TOLERATIONS = [
+    {"operator": "Exists"},
+    {"operator": "Exists", "effect": "NoSchedule"},
+    {"operator": "Exists", "effect": "NoExecute"},
+    {"key": "dedicated", "operator": "Exists"},
+    {"key": "dedicated", "operator": "Exists", "effect": "NoExecute"},
+    {"key": "dedicated", "operator": "Equal", "value": "db", "effect": "NoSchedule"},
+    {"key": "dedicated", "value": "web"},
+    {"key": "gpu", "operator": "Equal", "value": "no", "effect": "NoSchedule"},
+    {"key": "gpu", "operator": "Exists", "effect": "PreferNoSchedule"},
+    {"key": "gpu", "value": "yes"},
+    {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"},
+    {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"},
+]
+LABELS = {
+    "zone": ["a", "b", "c", None],
+    "disk": ["ssd", "hdd", "", None],
+    "generation": ["1", "2", "3", "10", "0", "007", "new", None],
+}
+ADDRESSES = ["", "0.0.0.0", "127.0.0.1", "10.1.1.1", "::"]
+PROTOCOLS = ["TCP", "UDP", "SCTP", None]
+
+
+def runtime_class():
+    return {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": RUNTIME_CLASS},
+            "handler": "none", "overhead": {"podFixed": {"cpu": "250m", "memory": "512Mi"}}}
+
+
+class RandomCluster:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.nodes = [self.node(f"node-{seed}-{index}") for index in range(NODES)]
+
+    def chance(self, probability):
+        return self.random.random() < probability
+
+    def node(self, name):
+        choose = self.random.choice
+        labels = {key: value for key, values in LABELS.items() if (value := choose(values)) is not None}
+        more = {}
+        if self.chance(0.6):
+            more["ephemeral-storage"] = choose(["10Gi", "50G"])
+        if self.chance(0.4):
+            more[EXTENDED] = choose(["0", "1", "2", "4"])
+        if self.chance(0.3):
+            more["hugepages-2Mi"] = choose(["64Mi", "1Gi"])
+        spec = {"unschedulable": True} if self.chance(0.15) else {}
+        taints = [taint for taint in TAINTS if self.chance(0.15)]
+        if taints:
+            spec["taints"] = taints
+        return node(name, choose(["1", "2500m", "4", "8"]), choose(["2Gi", "4000M", "8Gi", "16Gi"]),
+                    choose([3, 4, 10, 110]), labels, more, **spec)
+
+    def amounts(self, most):
+        """Requests of one container, or none."""
+        choose, requests = self.random.choice, {}
+        if self.chance(0.8):
+            requests["cpu"] = choose(["50m", "0.3", "500m", "1", "1200m", "2", "3"][:most])
+        if self.chance(0.6):
+            requests["memory"] = choose(["64Mi", "500M", "1Gi", "1536Mi", "2Gi", "3G", "6Gi"][:most])
+        if self.chance(0.15):
+            requests["ephemeral-storage"] = choose(["1Gi", "5G", "11Gi"])
+        limits = dict(requests) if self.chance(0.2) else {}
+        if self.chance(0.15):
+            requests[EXTENDED] = limits[EXTENDED] = choose(["1", "2", "3"])
+        if self.chance(0.07) and ("cpu" in requests or "memory" in requests):
+            requests["hugepages-2Mi"] = limits["hugepages-2Mi"] = choose(["2Mi", "128Mi"])
+        if self.chance(0.1):
+            requests.pop("cpu", None)
+            limits["cpu"] = choose(["200m", "1"])  # a limit alone is a request too
+        return {"requests": requests, "limits": limits}
+
+    def ports(self, taken, probability):
+        ports = []
+        while self.chance(probability):
+            port = {"hostPort": self.random.choice([8080, 8081, 9000])}
+            port["containerPort"] = port["hostPort"]
+            for key, value in (("hostIP", self.random.choice(ADDRESSES)), ("protocol", self.random.choice(PROTOCOLS))):
+                if value:
+                    port[key] = value
+            key = (port.get("hostIP", ""), port.get("protocol", "TCP"), port["hostPort"])
+            if key not in taken:  # the API server refuses one twice
+                taken.add(key)
+                ports.append(port)
+        return ports
+
+    def containers(self, spec, most, port_chance):
+        taken = set()
+        spec["containers"] = [
+            {"name": f"main-{index}", "image": "none", "resources": self.amounts(most),
+             "ports": self.ports(taken, port_chance)} for index in range(self.random.choice([1, 1, 2, 3]))]
+        if self.chance(0.35):
+            spec["initContainers"] = [
+                {"name": f"init-{index}", "image": "none", "resources": self.amounts(most),
+                 "ports": self.ports(taken, port_chance / 2),
+                 **({"restartPolicy": "Always"} if self.chance(0.5) else {})}
+                for index in range(self.random.choice([1, 2, 3]))]
+        if self.chance(0.2):
+            spec["runtimeClassName"] = RUNTIME_CLASS
+        return spec
+
+    def placed(self, name, namespace):
+        spec = self.containers({}, 4, 0.2)
+        # Some are on a node that does not exist, as pods are whose node has been deleted.
+        spec["nodeName"] = "no-such-node" if self.chance(0.05) else self.random.choice(self.nodes)["metadata"]["name"]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+    def requirement(self):
+        key = self.random.choice([*LABELS, "absent"])
+        operator = self.random.choice(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"])
+        values = [value for value in LABELS.get(key, ["a"]) if value is not None]
+        if operator in ("Exists", "DoesNotExist"):
+            return {"key": key, "operator": operator}
+        if operator in ("Gt", "Lt"):
+            return {"key": self.random.choice(["generation", "generation", key]), "operator": operator,
+                    "values": [self.random.choice(["0", "2", "7", "007"])]}
+        return {"key": key, "operator": operator,
+                "values": self.random.sample(values, self.random.randint(1, min(2, len(values))))}
+
+    def field(self):
+        names = [item["metadata"]["name"] for item in self.nodes] + ["no-such-node"]
+        return {"key": "metadata.name", "operator": self.random.choice(["In", "In", "In", "NotIn"]),
+                "values": [self.random.choice(names)]}
+
+    def term(self):
+        term = {}
+        if self.chance(0.85):
+            term["matchExpressions"] = [self.requirement() for _ in range(self.random.choice([1, 1, 2]))]
+        if self.chance(0.2):
+            term["matchFields"] = [self.field() for _ in range(self.random.choice([1, 1, 1, 2]))]
+        return term
+
+    def probe(self, name, namespace, scheduler):
+        spec = self.containers({"schedulerName": scheduler}, 7, 0.15)
+        if self.chance(0.5):
+            spec["tolerations"] = self.random.sample(TOLERATIONS, self.random.choice([1, 1, 2, 3]))
+        if self.chance(0.45):
+            affinity = {}
+            if self.chance(0.9):
+                terms = [self.term() for _ in range(self.random.choice([1, 1, 2]))]
+                affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
+            if self.chance(0.3):
+                affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [{"weight": 5, "preference": self.term()}]
+            spec["affinity"] = {"nodeAffinity": affinity}
+        if self.chance(0.25):
+            key = self.random.choice(list(LABELS))
+            spec["nodeSelector"] = {key: self.random.choice([value for value in LABELS[key] if value is not None])}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec}

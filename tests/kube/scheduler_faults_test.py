@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""The scheduler while things die: the API server is killed, and koord itself, with hundreds of pods on their way."""
+import collections
+import os
+import signal
+import subprocess
+import unittest
+
+import schedulers
+from schedulers import OURS, wait_for
+
+import kube_api
+
+NAMESPACE = "scheduler-faults"
+NODES, PODS = 20, 500
+EARLY, LATE = PODS // 5, PODS // 2  # bound pods after which something is done
+CLUSTER = os.path.join(schedulers.HERE, "cluster")
+# So slow that there are pods on their way when something happens.
+SLOW = ("--kube-api-qps=100", "--kube-api-burst=20")
+PROMPTLY = 7  # seconds; what is on its way may take five of them
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        self.api = kube_api.Api(schedulers.KUBECONFIG)
+        schedulers.ensure_namespaces(self.api, NAMESPACE, "koordinator-system")
+        schedulers.clean(self.api, [NAMESPACE])
+        self.watch = schedulers.PodWatch(self.api, NAMESPACE)
+        self.addCleanup(self.watch.close)
+        self.watch.wait("an empty namespace", lambda pods: not pods)
+        self.api.load([schedulers.node(f"node-{index}", cpu="4", pods=PODS // NODES + 5) for index in range(NODES)])
+        self.api.load([schedulers.pod(f"pod-{index}", OURS, NAMESPACE) for index in range(PODS)])
+
+    def tearDown(self):
+        schedulers.clean(self.api, [NAMESPACE])
+
+    def start(self, *flags):
+        process = schedulers.koord(*flags)
+        self.addCleanup(process.end)
+        return process
+
+    def wait_bound(self, number):
+        self.watch.wait(f"{number} pods bound", lambda _: self.watch.bound() >= number, 120)
+
+    def check_each_is_bound_once(self):
+        self.wait_bound(PODS)
+        self.assertEqual(len(self.watch.pods), PODS)
+        for name, item in self.watch.pods.items():
+            self.assertEqual(self.watch.nodes_of[item["metadata"]["uid"]], {item["spec"]["nodeName"]}, name)
+        full = collections.Counter(item["spec"]["nodeName"] for item in self.watch.pods.values())
+        self.assertLessEqual(max(full.values()), PODS // NODES + 5)
+
+    def scheduled_events(self):
+        """{pod: [node that an event names]}"""
+        found = collections.defaultdict(list)
+        for event in self.api.list(schedulers.EVENTS.format(NAMESPACE)):
+            if event["reason"] == "Scheduled":
+                found[event["regarding"]["name"]].append(event["note"].rsplit(" ", 1)[1])
+        return found
+
+    def check_events(self):
+        """At most one a pod, and it tells the truth."""
+        events = self.scheduled_events()
+        for name, nodes in events.items():
+            self.assertEqual(nodes, [self.watch.pods[name]["spec"]["nodeName"]], name)
+        return len(events)
+
+    def test_the_api_server_dies_and_comes_back(self):
+        process = self.start("--leader-elect=false", *SLOW)
+        self.wait_bound(EARLY)
+        subprocess.run([CLUSTER, "stop-apiserver", os.environ["KOORD_KUBE_DIR"]], check=True)
+        process.alive()
+        subprocess.run([CLUSTER, "start-apiserver", os.environ["KOORD_KUBE_DIR"]], check=True)
+        self.check_each_is_bound_once()
+        wait_for("the events", lambda: len(self.scheduled_events()) == PODS)
+        self.check_events()
+        self.assertLess(process.terminate(), PROMPTLY)
+        self.assertEqual(process.child.returncode, 0, process.output()[-2000:])
+
+    def test_a_successor_goes_on_where_it_was_told_to_stop(self):
+        first = self.start(*SLOW)
+        self.wait_bound(EARLY)
+        self.assertLess(first.terminate(), PROMPTLY)
+        self.assertEqual(first.child.returncode, 0, first.output()[-2000:])
+        self.assertLess(self.watch.bound(), PODS, "nothing was left to do")
+        self.start()
+        self.check_each_is_bound_once()
+        wait_for("the events", lambda: len(self.scheduled_events()) == PODS)
+        self.check_events()
+
+    def test_a_successor_goes_on_where_it_was_killed(self):
+        first = self.start("--leader-elect=false", *SLOW)
+        self.wait_bound(LATE)
+        first.child.send_signal(signal.SIGKILL)
+        first.child.wait()
+        self.start("--leader-elect=false")
+        self.check_each_is_bound_once()
+        # Events that the killed one had not sent are lost with it.
+        wait_for("the events", lambda: len(self.scheduled_events()) >= PODS - LATE)
+        self.check_events()
+
+
+if __name__ == "__main__":
+    schedulers.skip_without_cluster()
+    unittest.main(verbosity=2, warnings="ignore")

@@ -1,0 +1,219 @@
+"""What the tests of schedulers share: a scheduler as a process, objects made in a line, verdicts seen by a watch."""
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+import kube_api  # noqa: E402
+from sandbox import KOORD, wait_for  # noqa: E402
+
+KUBECONFIG = os.environ.get("KOORD_KUBE_KUBECONFIG")
+KUBE_SCHEDULER = os.path.join(os.environ.get("KUBEBUILDER_ASSETS", ""), "kube-scheduler")
+UPSTREAM, OURS = "default-scheduler", "koord-scheduler"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
+
+
+def skip_without_cluster(*programs):
+    """Ends the test as skipped (77) where there is no cluster or a program is missing."""
+    if KUBECONFIG is None:
+        print("skipped: no Kubernetes: run packaging/dev test kube, or tests/kube/with-cluster COMMAND")
+        sys.exit(77)
+    for program in programs:
+        if not os.access(program, os.X_OK):
+            print(f"skipped: {program} is missing: run packaging/dev kube-assets")
+            sys.exit(77)
+
+
+def node(name, cpu="4", memory="8Gi", pods=110, labels=None, more=None, **spec):
+    amounts = {"cpu": cpu, "memory": memory, "pods": str(pods), **(more or {})}
+    return {"apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}, "spec": spec,
+            "status": {"capacity": amounts, "allocatable": amounts,
+                       "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}}
+
+
+def pod(name, scheduler, namespace="default", cpu="100m", **spec):
+    containers = [{"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu} if cpu else {}}}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace},
+            "spec": {"schedulerName": scheduler, "containers": containers, **spec}}
+
+
+def only_on(name):
+    """A pod's affinity for one node by its name."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+def ensure_namespaces(api, *names):
+    connection = api.connect()
+    for name in names:
+        try:
+            kube_api.create(connection, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        except kube_api.ApiError as error:
+            if error.status != 409:
+                raise
+
+
+def delete_now(connection, path):
+    connection.request("DELETE", path, {"gracePeriodSeconds": 0})
+
+
+def clean(api, namespaces):
+    """No pods in the namespaces and no nodes at all."""
+    connection = api.connect()
+    for namespace in namespaces:
+        delete_now(connection, f"/api/v1/namespaces/{namespace}/pods")
+        connection.request("DELETE", EVENTS.format(namespace))
+    connection.request("DELETE", "/api/v1/nodes")
+
+
+def condition_of(item):
+    """The pod's PodScheduled condition, or {}."""
+    found = [c for c in (item.get("status") or {}).get("conditions") or [] if c["type"] == "PodScheduled"]
+    return found[0] if found else {}
+
+
+class Scheduler:
+    """A scheduler's process: ended with the test, its output shown where it ends before."""
+
+    def __init__(self, name, command):
+        self.name = name
+        self.log = tempfile.NamedTemporaryFile(prefix=f"koord-{name}.", suffix=".log")
+        self.child = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
+
+    def output(self):
+        with open(self.log.name, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def alive(self):
+        assert self.child.poll() is None, f"{self.name} ended with {self.child.returncode}:\n{self.output()[-4000:]}"
+        return True
+
+    def terminate(self, seconds=20):
+        """SIGTERM, and how long it took to end."""
+        start = time.monotonic()
+        self.child.send_signal(signal.SIGTERM)
+        self.child.wait(seconds)
+        return time.monotonic() - start
+
+    def end(self):
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait()
+        self.log.close()
+
+
+def koord(*flags):
+    """Without ports unless the flags name some."""
+    ports = [f"--{flag}=0" for flag in ("secure-port", "port") if not any(f.startswith(f"--{flag}=") for f in flags)]
+    return Scheduler("koord", [KOORD, "--role=scheduler", f"--kubeconfig={KUBECONFIG}", "--v=2", *ports, *flags])
+
+
+def kube_scheduler(*flags):
+    return Scheduler("kube-scheduler", [KUBE_SCHEDULER, f"--kubeconfig={KUBECONFIG}", "--secure-port=0", *flags])
+
+
+class PodWatch:
+    """The pods of a namespace as a watch tells them; it is opened again when it breaks, from a new list.
+
+    Every value that a pod's nodeName ever had is kept.
+    """
+
+    def __init__(self, api, namespace):
+        self.api, self.path = api, f"/api/v1/namespaces/{namespace}/pods"
+        self.pods, self.nodes_of = {}, {}
+        self.changed = threading.Condition()
+        self.closed = threading.Event()
+        self.http = None
+        version = self.relist()
+        self.thread = threading.Thread(target=self.run, args=(version,), daemon=True)
+        self.thread.start()
+
+    def take(self, item, gone=False):
+        name = item["metadata"]["name"]
+        if gone:
+            self.pods.pop(name, None)
+        else:
+            self.pods[name] = item
+            if item["spec"].get("nodeName"):
+                self.nodes_of.setdefault(item["metadata"]["uid"], set()).add(item["spec"]["nodeName"])
+
+    def relist(self):
+        answer = self.api.connect().request("GET", self.path)
+        with self.changed:
+            self.pods = {}
+            for item in answer["items"]:
+                self.take(item)
+            self.changed.notify_all()
+        return answer["metadata"]["resourceVersion"]
+
+    def run(self, version):
+        while not self.closed.is_set():
+            try:
+                version = version or self.relist()
+                self.follow(version)
+            except (OSError, http.client.HTTPException, ValueError, AttributeError, kube_api.ApiError):
+                pass  # the API server is away, or close() has been called
+            version = None
+            self.closed.wait(0.1)
+
+    def follow(self, version):
+        self.http = http.client.HTTPSConnection(self.api.host, self.api.port, context=self.api.context, timeout=600)
+        self.http.request("GET", f"{self.path}?watch=1&resourceVersion={version}",
+                          headers={"Authorization": f"Bearer {self.api.token}"})
+        for line in self.http.getresponse():
+            change = json.loads(line)
+            if change["type"] == "ERROR":
+                return
+            with self.changed:
+                self.take(change["object"], change["type"] == "DELETED")
+                self.changed.notify_all()
+
+    def wait(self, what, condition, seconds=60):
+        """Until condition({name: pod}) is true; returns its value."""
+        end = time.monotonic() + seconds
+        with self.changed:
+            while True:
+                answer = condition(self.pods)
+                if answer:
+                    return answer
+                left = end - time.monotonic()
+                assert left > 0, f"not within {seconds} s: {what}"
+                self.changed.wait(left)
+
+    def wait_gone(self, names):
+        self.wait(f"the end of {names}", lambda pods: not any(name in pods for name in names))
+
+    def verdict(self, name, seconds=60):
+        """("scheduled", node) or ("Unschedulable", message), as soon as there is one."""
+        def decided(pods):
+            item = pods.get(name)
+            if item is None:
+                return None
+            if item["spec"].get("nodeName"):
+                return "scheduled", item["spec"]["nodeName"]
+            condition = condition_of(item)
+            return (condition["reason"], condition["message"]) if condition.get("status") == "False" else None
+
+        return self.wait(f"a verdict on {name}", decided, seconds)
+
+    def wait_scheduled(self, name, seconds=60):
+        self.wait(f"{name} bound", lambda pods: name in pods and pods[name]["spec"].get("nodeName"), seconds)
+
+    def bound(self):
+        with self.changed:
+            return sum(1 for item in self.pods.values() if item["spec"].get("nodeName"))
+
+    def close(self):
+        self.closed.set()
+        # close() would wait for the lock of the thread that reads; this wakes it.
+        if self.http is not None and self.http.sock is not None:
+            self.http.sock.shutdown(socket.SHUT_RDWR)

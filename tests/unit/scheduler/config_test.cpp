@@ -1,0 +1,183 @@
+// KubeSchedulerConfiguration: defaults, strictness, what is wrong with a file, and the order of plugins.
+#include <catch2/catch.hpp>
+
+#include "koord/runtime/config.hpp"
+#include "world.hpp"
+
+namespace koord::scheduler::test {
+namespace {
+
+const std::string kHead = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+
+Result<KubeSchedulerConfiguration> read(const std::string& text) {
+  Result<KubeSchedulerConfiguration> config{KubeSchedulerConfiguration()};
+  auto done =
+      runtime::read_config(kHead + text, "f.yaml", api::schema<KubeSchedulerConfiguration>(), &*config);
+  if (!done) return std::move(done).error();
+  if (auto completed = complete(*config, plugin_table()); !completed) return std::move(completed).error();
+  if (auto valid = validate(*config, plugin_table()); !valid) return std::move(valid).error();
+  return config;
+}
+
+TEST_CASE("an empty file is kube-scheduler") {
+  auto c = read("");
+  REQUIRE(c.has_value());
+  REQUIRE(c->profiles.size() == 1);
+  CHECK(*c->profiles[0].scheduler_name == "default-scheduler");
+  CHECK(c->leader_election.resource_name == "kube-scheduler");
+  CHECK(c->leader_election.resource_namespace == "kube-system");
+  CHECK(c->leader_election.lease_duration.value == std::chrono::seconds(15));
+  CHECK(c->client_connection.qps == 50);
+  CHECK(c->client_connection.burst == 100);
+  CHECK(*c->pod_max_backoff_seconds == 10);
+  CHECK(*c->parallelism == 16);
+}
+
+TEST_CASE("without a file koord is itself alone") {
+  auto c = own_defaults();
+  REQUIRE(complete(c, plugin_table()).has_value());
+  REQUIRE(validate(c, plugin_table()).has_value());
+  CHECK(*c.profiles[0].scheduler_name == "koord-scheduler");
+  CHECK(c.leader_election.resource_name == "koord-scheduler");
+  CHECK(c.leader_election.resource_namespace == "koordinator-system");
+}
+
+struct Bad {
+  const char* name;
+  std::string text;
+  std::string message;  // is part of the error
+};
+
+TEST_CASE("mistakes are named") {
+  const Bad kCases[] = {
+      {"unknown field", "parallelism: 16\nparallel: 1\n", "f.yaml:4"},
+      {"unknown nested field", "profiles:\n- schedulerName: a\n  plugin: {}\n", "f.yaml:5"},
+      {"duplicate key", "parallelism: 1\nparallelism: 2\n", "f.yaml:4"},
+      {"bad YAML", "profiles: [\n", "f.yaml:"},
+      {"parallelism", "parallelism: 0\n",
+       "parallelism: Invalid value: 0: should be an integer value greater than zero"},
+      {"percentage", "percentageOfNodesToScore: 101\n",
+       "percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]"},
+      {"initial backoff", "podInitialBackoffSeconds: 0\n",
+       "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0"},
+      {"maximal backoff", "podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 4\n",
+       "must be greater than or equal to PodInitialBackoffSeconds"},
+      {"name twice", "profiles:\n- schedulerName: a\n- schedulerName: a\n",
+       "profiles[1].schedulerName: Duplicate value: profiles[0].schedulerName"},
+      {"no name", "profiles:\n- schedulerName: a\n- {}\n", "profiles[1].schedulerName: Required value"},
+      {"removed plugin", "profiles:\n- plugins: {filter: {enabled: [{name: EBSLimits}]}}\n",
+       "profiles[0].plugins.filter.enabled[0]: Invalid value: \"EBSLimits\": was invalid in version"},
+      {"two queue sorts",
+       "profiles:\n- plugins: {queueSort: {enabled: [{name: PrioritySort}, {name: Other}]}}\n",
+       "only one queue sort plugin can be enabled"},
+      {"unknown argument", "profiles:\n- pluginConfig: [{name: NodeResourcesFit, args: {ignored: []}}]\n",
+       "decoding .profiles[0].pluginConfig[0]: decoding args for plugin NodeResourcesFit"},
+      {"args twice",
+       "profiles:\n- pluginConfig: [{name: NodeAffinity, args: {}}, {name: NodeAffinity, args: {}}]\n",
+       "profiles[0].pluginConfig[1]: Duplicate value: \"NodeAffinity\""},
+      {"weight",
+       "profiles:\n- pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, "
+       "resources: [{name: cpu, weight: 101}]}}}]\n",
+       "scoringStrategy.resources[0].weight: Invalid value: 101: resource weight of cpu not in valid range "
+       "(0, "
+       "100]"},
+      {"strategy",
+       "profiles:\n- pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: Best}}}]\n",
+       "Unsupported value: \"Best\": supported values: \"LeastAllocated\", \"MostAllocated\""},
+      {"shape",
+       "profiles:\n- pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: "
+       "RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [{utilization: 50, score: 1}, "
+       "{utilization: 50, score: 2}]}}}}]\n",
+       "shape[1].utilization: Invalid value: 50: values must be sorted in increasing order"},
+      {"balanced weight",
+       "profiles:\n- pluginConfig: [{name: NodeResourcesBalancedAllocation, args: {resources: [{name: cpu, "
+       "weight: 2}]}}]\n",
+       "resources[0].weight: Invalid value: 2: must be 1"},
+      {"lock", "leaderElection: {resourceLock: endpoints}\n", "resourceLock value must be \"leases\""},
+      {"lease", "leaderElection: {leaseDuration: 5s}\n", "must be greater than `RenewDeadline`"},
+      {"extenders", "extenders: [{urlPrefix: \"http://a\"}]\n", "koord does not call extenders"},
+  };
+  for (const Bad& c : kCases) {
+    INFO(c.name);
+    auto config = read(c.text);
+    REQUIRE_FALSE(config.has_value());
+    CHECK_THAT(config.error().message(), Catch::Matchers::Contains(c.message));
+  }
+}
+
+Result<Profile> built(const std::string& text, Engine& engine) {
+  auto c = read(text);
+  if (!c) return std::move(c).error();
+  std::vector<std::string> missing;
+  return build_profile(
+      c->profiles[0], c->percentage_of_nodes_to_score, plugin_table(),
+      [](void* e, PluginIndex i) { return static_cast<Engine*>(e)->context(i); }, &engine, missing);
+}
+
+TEST_CASE("the order of filters and the weights of scores") {
+  struct Order {
+    std::string text, filters, scores;
+  };
+  const std::string kFilters =
+      "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit";
+  const std::string kScores =
+      "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1";
+  const Order kCases[] = {
+      {"", kFilters, kScores},
+      {"profiles:\n- plugins: {filter: {enabled: [{name: NodePorts}]}}\n",
+       "NodePorts NodeUnschedulable NodeName TaintToleration NodeAffinity NodeResourcesFit", kScores},
+      {"profiles:\n- plugins: {filter: {disabled: [{name: '*'}], enabled: [{name: NodeName}]}}\n", "NodeName",
+       kScores},
+      {"profiles:\n- plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}\n",
+       "NodeUnschedulable NodeName TaintToleration NodePorts NodeResourcesFit",
+       "TaintToleration=3 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1"},
+      {"profiles:\n- plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 7}]}}\n", kFilters,
+       "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1"},
+      {"profiles:\n- plugins: {score: {disabled: [{name: TaintToleration}], enabled: [{name: "
+       "NodeResourcesFit, "
+       "weight: 5}]}}\n",
+       kFilters, "NodeResourcesFit=5 NodeAffinity=2 NodeResourcesBalancedAllocation=1"},
+  };
+  for (const Order& c : kCases) {
+    INFO(c.text);
+    ManualClock clock;
+    Engine engine(clock, {});
+    auto profile = built(c.text, engine);
+    REQUIRE(profile.has_value());
+    std::string filters, scores;
+    for (const auto& f : profile->filters)
+      filters += (filters.empty() ? "" : " ") + std::string(profile->plugin_name(f.index));
+    for (const auto& s : profile->scores)
+      scores += (scores.empty() ? "" : " ") + std::string(profile->plugin_name(s.index)) + "=" +
+                std::to_string(s.weight);
+    CHECK(filters == c.filters);
+    CHECK(scores == c.scores);
+  }
+}
+
+TEST_CASE("profiles that cannot be made") {
+  const Bad kCases[] = {
+      {"unknown", "profiles:\n- plugins: {filter: {enabled: [{name: Nonsense}]}}\n",
+       "\"Nonsense\" does not exist"},
+      {"wrong point", "profiles:\n- plugins: {filter: {enabled: [{name: PrioritySort}]}}\n",
+       "plugin \"PrioritySort\" does not extend FilterPlugin plugin"},
+      {"twice", "profiles:\n- plugins: {filter: {enabled: [{name: NodeName}, {name: NodeName}]}}\n",
+       "plugin \"NodeName\" already registered as \"FilterPlugin\""},
+      {"no queue sort", "profiles:\n- plugins: {queueSort: {disabled: [{name: '*'}]}}\n",
+       "only one queue sort plugin required for profile with scheduler name \"default-scheduler\", but got "
+       "0"},
+      {"no binder", "profiles:\n- plugins: {bind: {disabled: [{name: '*'}]}}\n",
+       "at least one bind plugin is needed for profile with scheduler name \"default-scheduler\""},
+  };
+  for (const Bad& c : kCases) {
+    INFO(c.name);
+    ManualClock clock;
+    Engine engine(clock, {});
+    auto profile = built(c.text, engine);
+    REQUIRE_FALSE(profile.has_value());
+    CHECK_THAT(profile.error().message(), Catch::Matchers::Contains(c.message));
+  }
+}
+
+}  // namespace
+}  // namespace koord::scheduler::test
