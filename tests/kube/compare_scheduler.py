@@ -5,6 +5,7 @@ A probe is created twice, once for each scheduler. What fits nowhere disturbs no
 what will be bound is asked alone, and is gone before the next one is created. The placement checker, which shares
 no code with either, is the third opinion.
 """
+import collections
 import copy
 import os
 import re
@@ -12,7 +13,7 @@ import sys
 import unittest
 
 import schedulers
-from schedulers import OURS, UPSTREAM
+from schedulers import OURS, UPSTREAM, wait_for
 
 import kube_api
 from check_placement import Cluster, pod_requests
@@ -23,6 +24,14 @@ PROBES = int(os.environ.get("KOORD_COMPARE_PROBES", "60"))
 NAMESPACE = "compare"
 # What kube-scheduler's plugins after the filters add; koord has none of these yet.
 ADDED = re.compile(r"( no new claims to deallocate,)? preemption: .*| not found", re.S)
+
+# A comparison that meets none of these says nothing about the rule behind it.
+REASONS = [
+    "Insufficient cpu", "Insufficient memory", "Insufficient ephemeral-storage", "Insufficient example.com/gpu",
+    "Insufficient hugepages-2Mi", "Too many pods", "node(s) had untolerated taint(s)", "node(s) were unschedulable",
+    "node(s) didn't match Pod's node affinity/selector", "node(s) didn't satisfy plugin(s) [NodeAffinity]",
+    "node(s) didn't have free ports for the requested pod ports",
+]
 
 
 def twin(probe, scheduler):
@@ -43,6 +52,7 @@ class Compare(unittest.TestCase):
             if error.status != 409:
                 raise
         cls.connection = cls.api.connect()
+        cls.met = collections.Counter()
         cls.processes = [schedulers.kube_scheduler("--leader-elect=false"), schedulers.koord("--leader-elect=false")]
 
     @classmethod
@@ -76,7 +86,28 @@ class Compare(unittest.TestCase):
             return None
         if not upstream[1].startswith(ours[1]) or not ADDED.fullmatch(upstream[1][len(ours[1]):]):
             return differ("another message")
+        self.met.update(reason for reason in REASONS if reason in ours[1])
         return None
+
+    def judge_refusal(self, probe, watch):
+        """What else is written about a pod that fits nowhere."""
+        names = [twin(probe, scheduler)["metadata"]["name"] for scheduler in (UPSTREAM, OURS)]
+        conditions = []
+        for name in names:
+            condition = dict(schedulers.condition_of(watch.pods[name]))
+            conditions.append({key: value for key, value in condition.items()
+                               if key not in ("message", "lastTransitionTime")})
+        self.assertEqual(*conditions, probe["metadata"]["name"])
+        events = [self.refusals[name] for name in names]
+        for key in ("type", "reason", "action"):
+            self.assertEqual(events[0][key], events[1][key], names)
+        self.assertTrue(events[0]["note"].startswith(events[1]["note"]), events)
+        self.assertEqual([each["reportingController"] for each in events], [UPSTREAM, OURS])
+
+    def refusal_events(self, names):
+        events = self.api.list(schedulers.EVENTS.format(NAMESPACE))
+        found = {event["regarding"]["name"]: event for event in events if event["reason"] == "FailedScheduling"}
+        return found if all(name in found for name in names) else None
 
     def prepare(self, seed, watch):
         """Creates the cluster; both schedulers know all of it afterwards."""
@@ -118,6 +149,10 @@ class Compare(unittest.TestCase):
         self.api.load([each for pair in pairs for each in pair[1:]])
         for probe, upstream, ours in pairs:
             self.judge(probe, "Unschedulable", *(watch.verdict(each["metadata"]["name"]) for each in (upstream, ours)))
+        names = [each["metadata"]["name"] for pair in pairs for each in pair[1:]]
+        self.refusals = wait_for("events of all refusals", lambda: self.refusal_events(names))
+        for probe in hopeless:
+            self.judge_refusal(probe, watch)
         for pair in pairs:
             for each in pair[1:]:
                 self.delete(each["metadata"]["name"])
@@ -156,6 +191,9 @@ class Compare(unittest.TestCase):
             self.assertEqual(schedulers.condition_of(watch.pods[name]), {}, name)
         schedulers.clean(self.api, [NAMESPACE])
         watch.wait("an empty namespace", lambda pods: not pods)
+
+    def test_every_rule_has_been_met(self):
+        self.assertEqual([reason for reason in REASONS if not self.met[reason]], [])
 
 
 for each_seed in SEEDS:

@@ -5,6 +5,7 @@ import os
 import socket
 import ssl
 import subprocess
+import tempfile
 import unittest
 import urllib.error
 import urllib.request
@@ -143,6 +144,30 @@ class SchedulerTest(unittest.TestCase):
         status, text = get(f"https://127.0.0.1:{secure}/configz", self.api.token)
         self.assertEqual(status, 200)
         self.assertIn("kubescheduler.config.k8s.io", json.loads(text))
+
+    def test_a_configuration_file_names_profiles_cluster_and_lease(self):
+        config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+                  "clientConnection": {"kubeconfig": schedulers.KUBECONFIG},
+                  "leaderElection": {"leaderElect": True, "resourceName": "from-a-file",
+                                     "resourceNamespace": NAMESPACE},
+                  "profiles": [{"schedulerName": UPSTREAM}, {"schedulerName": "only-one", "plugins": {
+                      "filter": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeName"}]}}}]}
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            json.dump(config, file)  # JSON is YAML
+            file.flush()
+            self.create(schedulers.node("full", cpu="1"), schedulers.pod("small", UPSTREAM, NAMESPACE),
+                        schedulers.pod("large", UPSTREAM, NAMESPACE, cpu="2"),
+                        schedulers.pod("unfiltered", "only-one", NAMESPACE, cpu="2"),
+                        schedulers.pod("other", OURS, NAMESPACE))
+            process = schedulers.Scheduler("koord", [KOORD, "--role=scheduler", "--config", file.name,
+                                                     "--secure-port=0", "--port=0"])
+            self.addCleanup(process.end)
+            self.watch.wait_scheduled("small")
+            self.watch.wait_scheduled("unfiltered")
+            self.assertEqual(self.watch.verdict("large")[0], "Unschedulable")
+            self.assertTrue(self.lease("from-a-file", NAMESPACE)["holderIdentity"])
+            self.assertEqual(schedulers.condition_of(self.watch.pods["other"]), {})
+            self.assertLess(process.terminate(), PROMPTLY)
 
     def test_without_the_lease_s_namespace_it_says_what_to_do(self):
         done = subprocess.run([KOORD, "--role=scheduler", f"--kubeconfig={schedulers.KUBECONFIG}", "--secure-port=0",
