@@ -18,6 +18,7 @@ CLUSTER = os.path.join(schedulers.HERE, "cluster")
 # So slow that there are pods on their way when something happens.
 SLOW = ("--kube-api-qps=100", "--kube-api-burst=20")
 PROMPTLY = 7  # seconds; what is on its way may take five of them
+UNDER_PROTEST = 13  # seconds; the process gives its roles ten
 
 
 class Faults(unittest.TestCase):
@@ -25,14 +26,14 @@ class Faults(unittest.TestCase):
         self.api = kube_api.Api(schedulers.KUBECONFIG)
         schedulers.ensure_namespaces(self.api, NAMESPACE, "koordinator-system")
         schedulers.clean(self.api, [NAMESPACE])
+        schedulers.drop_lease(self.api.connect())
         self.watch = schedulers.PodWatch(self.api, NAMESPACE)
         self.addCleanup(self.watch.close)
         self.watch.wait("an empty namespace", lambda pods: not pods)
         self.api.load([schedulers.node(f"node-{index}", cpu="4", pods=PODS // NODES + 5) for index in range(NODES)])
         self.api.load([schedulers.pod(f"pod-{index}", OURS, NAMESPACE) for index in range(PODS)])
 
-    def tearDown(self):
-        schedulers.clean(self.api, [NAMESPACE])
+        self.addCleanup(schedulers.clean, self.api, [NAMESPACE])
 
     def start(self, *flags):
         process = schedulers.koord(*flags)
@@ -68,14 +69,34 @@ class Faults(unittest.TestCase):
     def test_the_api_server_dies_and_comes_back(self):
         process = self.start("--leader-elect=false", *SLOW)
         self.wait_bound(EARLY)
-        subprocess.run([CLUSTER, "stop-apiserver", os.environ["KOORD_KUBE_DIR"]], check=True)
+        self.cluster("stop-apiserver")
         process.alive()
-        subprocess.run([CLUSTER, "start-apiserver", os.environ["KOORD_KUBE_DIR"]], check=True)
+        self.cluster("start-apiserver")
         self.check_each_is_bound_once()
         wait_for("the events", lambda: len(self.scheduled_events()) == PODS)
         self.check_events()
         self.assertLess(process.terminate(), PROMPTLY)
         self.assertEqual(process.child.returncode, 0, process.output()[-2000:])
+
+    def cluster(self, verb):
+        subprocess.run([CLUSTER, verb, os.environ["KOORD_KUBE_DIR"]], check=True)
+
+    def test_without_an_api_server_it_still_ends_when_told(self):
+        process = self.start(*SLOW)
+        self.wait_bound(EARLY)
+        self.cluster("stop-apiserver")
+        self.addCleanup(self.cluster, "start-apiserver")
+        self.assertLess(process.terminate(), UNDER_PROTEST)
+        self.assertEqual(process.child.returncode, 0, process.output()[-2000:])
+
+    def test_a_leader_that_cannot_renew_ends(self):
+        process = self.start("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
+                             "--leader-elect-retry-period=200ms", *SLOW)
+        self.wait_bound(EARLY)
+        self.cluster("stop-apiserver")
+        self.addCleanup(self.cluster, "start-apiserver")
+        self.assertEqual(process.child.wait(3 + UNDER_PROTEST), 1, process.output()[-2000:])
+        self.assertIn("leaderelection lost", process.output())
 
     def test_a_successor_goes_on_where_it_was_told_to_stop(self):
         first = self.start(*SLOW)

@@ -16,7 +16,6 @@ from schedulers import KOORD, OURS, UPSTREAM, wait_for
 import kube_api
 
 NAMESPACE = "scheduler-test"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
 QUICK_LEASE = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
                "--leader-elect-retry-period=200ms")
 PROMPTLY = 5  # seconds
@@ -55,18 +54,11 @@ class SchedulerTest(unittest.TestCase):
 
     def lease(self, name, namespace):
         try:
-            return self.connection.request("GET", LEASES.format(namespace, name))["spec"]
+            return self.connection.request("GET", schedulers.LEASES.format(namespace, name))["spec"]
         except kube_api.ApiError as error:
             if error.status == 404:
                 return {}
             raise
-
-    def drop_lease(self, name, namespace):
-        try:
-            self.connection.request("DELETE", LEASES.format(namespace, name))
-        except kube_api.ApiError as error:
-            if error.status != 404:
-                raise
 
     def test_a_pod_that_fits_is_bound_and_an_event_says_where(self):
         self.create(schedulers.node("one"), schedulers.pod("fits", OURS, NAMESPACE))
@@ -180,7 +172,7 @@ class SchedulerTest(unittest.TestCase):
     def test_the_lease_is_held_given_back_and_taken_over(self):
         schedulers.ensure_namespaces(self.api, "koordinator-system")
         self.create(schedulers.node("one", cpu="64", pods=500))
-        self.drop_lease("koord-scheduler", "koordinator-system")  # of a process that a test has killed
+        schedulers.drop_lease(self.connection)
         first = self.start(*QUICK_LEASE)
         held = wait_for("the lease", lambda: self.lease("koord-scheduler", "koordinator-system"))
         self.assertEqual(held["leaseDurationSeconds"], 4)

@@ -18,6 +18,7 @@ from sandbox import KOORD, wait_for  # noqa: E402
 KUBECONFIG = os.environ.get("KOORD_KUBE_KUBECONFIG")
 KUBE_SCHEDULER = os.path.join(os.environ.get("KUBEBUILDER_ASSETS", ""), "kube-scheduler")
 UPSTREAM, OURS = "default-scheduler", "koord-scheduler"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
 
@@ -73,6 +74,15 @@ def clean(api, namespaces):
         delete_now(connection, f"/api/v1/namespaces/{namespace}/pods")
         connection.request("DELETE", EVENTS.format(namespace))
     connection.request("DELETE", "/api/v1/nodes")
+
+
+def drop_lease(connection, name="koord-scheduler", namespace="koordinator-system"):
+    """Of a process that was killed, so that the next one need not wait for its end."""
+    try:
+        connection.request("DELETE", LEASES.format(namespace, name))
+    except kube_api.ApiError as error:
+        if error.status != 404:
+            raise
 
 
 def condition_of(item):
