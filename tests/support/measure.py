@@ -5,6 +5,7 @@ CPU seconds and peak memory are the kernel's own accounts of one process (/proc/
 import http.client
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -23,13 +24,18 @@ class Process:
         self.log_path = log_path
         with open(log_path, "wb") as log:
             self.child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=env)
+        self.usage = None  # the kernel's account, once it has ended
 
     def cpu_seconds(self):
+        if self.usage:
+            return self.usage.ru_utime + self.usage.ru_stime
         with open(f"/proc/{self.child.pid}/stat", encoding="utf-8") as file:
             fields = file.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     def peak_mib(self):
+        if self.usage:
+            return self.usage.ru_maxrss / 1024
         with open(f"/proc/{self.child.pid}/status", encoding="utf-8") as file:
             for line in file:
                 if line.startswith("VmHWM:"):
@@ -37,12 +43,20 @@ class Process:
         return 0.0
 
     def check(self):
-        if self.child.poll() is not None:
+        """Ends the measurement if the program has failed; that it has ended well is no failure."""
+        if self.usage:
+            return
+        pid, status, usage = os.wait4(self.child.pid, os.WNOHANG)
+        if pid == 0:
+            return
+        self.usage = usage
+        self.child.returncode = os.waitstatus_to_exitcode(status)
+        if self.child.returncode != 0:
             with open(self.log_path, encoding="utf-8", errors="replace") as log:
                 sys.exit(f"{self.name} ended with {self.child.returncode}:\n{log.read()[-3000:]}")
 
     def stop(self):
-        if self.child.poll() is None:
+        if self.usage is None and self.child.poll() is None:
             self.child.send_signal(signal.SIGTERM)
             try:
                 self.child.wait(20)
@@ -60,6 +74,7 @@ class BoundCounter:
         self.http = http.client.HTTPSConnection(api.host, api.port, context=api.context, timeout=600)
         self.http.request("GET", f"/api/v1/namespaces/{namespace}/pods?watch=1&fieldSelector=spec.nodeName%21%3D",
                           headers={"Authorization": f"Bearer {api.token}"})
+        self.socket = self.http.sock
         self.response = self.http.getresponse()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -75,6 +90,8 @@ class BoundCounter:
             pass  # closed below, from the other thread
 
     def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)  # close() would wait for the thread that reads
+        self.thread.join()
         self.http.close()
 
 
