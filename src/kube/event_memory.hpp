@@ -28,8 +28,8 @@ class RecentMap {
   std::optional<Entry> add(std::string key, Value value) {
     std::optional<Entry> gone;
     if (entries_.size() >= limit_) {
+      index_.erase(entries_.back().first);  // before its key is moved away
       gone = std::move(entries_.back());
-      index_.erase(gone->first);
       entries_.pop_back();
     }
     entries_.emplace_front(std::move(key), std::move(value));
