@@ -9,8 +9,8 @@
 namespace koord::sandbox {
 
 std::string openapi_v2_json(const Registry& registry);
-/// The same without definitions, in the only form that kubectl reads v2 in. It asks for it to validate the items
-/// of a List, and skips the items of kinds that the document does not have.
+/// The same without definitions, in the only form that kubectl reads v2 in. It asks for it to validate the
+/// items of a List, and skips the items of kinds that the document does not have.
 std::string empty_openapi_v2_protobuf();
 std::string openapi_v3_index_json(const Registry& registry);
 /// `path` is "api/v1" or "apis/GROUP/VERSION"; nothing if there is no such version.
