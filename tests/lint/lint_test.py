@@ -85,7 +85,7 @@ class TreeRules(unittest.TestCase):
             ("src/base/a.cpp", "// a\nint x; \n", "blanks"),
             ("src/base/a.cpp", "#include <x>\n", "comment"),
             ("include/koord/base/a.hpp", "// a\n", "pragma once"),
-            ("packaging/x.sh", "# a\ncd /work/koord\n", "path of one machine"),
+            ("packaging/x.sh", "# a\ncd /home/someone/koord\n", "path of one machine"),
         ]
         for path, text, reason in cases:
             with self.subTest(path=path, text=text):

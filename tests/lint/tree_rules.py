@@ -21,7 +21,7 @@ FORBIDDEN_CODE = [
 ]
 BUCKETS = re.compile(r"^(utils?|helpers?|common|misc)\.(hpp|cpp|h|py|sh)$")
 # Folders that only exist on one machine.
-LOCAL_PATH = re.compile(r"(?<![\w.])/(work|home/\w+|root)/")
+LOCAL_PATH = re.compile(r"(^|[^A-Za-z0-9_.])/(home|Users)/[A-Za-z0-9_.-]+/")
 # Files whose length is data, not code.
 DATA = ("tests/golden/", "tests/roots/", "tests/fuzz/corpus/", "packaging/crds/", "LICENSE")
 
