@@ -1,0 +1,125 @@
+// Inventory: what is on the node and what is asked of it, as one immutable value: the node, its pods with
+// their cgroups, host applications, the NodeSLO in effect. The agent's other parts read nothing else of
+// Kubernetes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "koord/host/cgroup_paths.hpp"
+#include "koord/host/cpuset.hpp"
+
+namespace koord::api {
+struct NodeSLOSpec;
+struct Pod;
+}  // namespace koord::api
+
+namespace koord::koordlet {
+
+/// Koordinator's QoS class: the label koordinator.sh/qosClass. Absent and unknown values are `none`.
+enum class Qos : std::uint8_t { none, lse, lsr, ls, be, system };
+/// koordinator.sh/priority-class, or the band of spec.priority: prod 9000-9999, mid 7000-7999, batch
+/// 5000-5999, free 3000-3999.
+enum class PriorityClass : std::uint8_t { none, prod, mid, batch, free };
+
+/// "LSE", "BE", ...; empty for none.
+std::string_view name(Qos qos);
+Qos parse_qos(std::string_view text);
+/// What an unlabelled pod is taken for: Guaranteed LSR, Burstable LS, BestEffort BE.
+Qos qos_with_default(Qos qos, host::KubeQos kube_qos);
+/// "koord-prod", ...; empty for none.
+std::string_view name(PriorityClass priority);
+PriorityClass parse_priority_class(std::string_view text);
+PriorityClass priority_class_of(std::optional<std::int32_t> priority);
+
+/// All groups are cgroup paths relative to a hierarchy's root, without a slash at either end.
+
+struct ContainerInfo {
+  std::string name;
+  std::string id;  // without "containerd://"
+  std::string group;
+  /// Of what the container may use; nothing: no limit.
+  std::optional<std::int64_t> cpu_limit_milli;
+  std::optional<std::int64_t> memory_limit;
+};
+
+struct PodInfo {
+  std::string uid;
+  std::string ns, name;
+  Qos qos = Qos::none;
+  host::KubeQos kube_qos = host::KubeQos::besteffort;
+  PriorityClass priority_class = PriorityClass::none;
+  std::optional<std::int32_t> priority;
+  std::string group;
+  std::vector<ContainerInfo> containers;  // those that run
+  /// The CPUs that the scheduler gave the pod (scheduling.koordinator.sh/resource-status).
+  std::optional<host::CpuSet> cpus;
+  /// Sums over the containers, in thousandths of a CPU.
+  std::int64_t batch_cpu_request_milli = 0;
+  std::int64_t cpu_request_milli = 0;
+  /// Null where there is no Kubernetes.
+  std::shared_ptr<const api::Pod> object;
+
+  /// Latency-sensitive as CPU suppression sees it: neither koordinator's BE nor Kubernetes' BestEffort.
+  bool is_be() const { return qos == Qos::be || kube_qos == host::KubeQos::besteffort; }
+};
+
+struct HostApplication {
+  std::string name;
+  Qos qos = Qos::none;
+  PriorityClass priority_class = PriorityClass::none;
+  std::string group;
+};
+
+struct NodeInfo {
+  std::string name;
+  std::int64_t capacity_milli_cpu = 0, allocatable_milli_cpu = 0;
+  std::int64_t capacity_memory = 0, allocatable_memory = 0;  // bytes
+  /// node.koordinator.sh/reservation: what the operator keeps for other things; whole CPUs, too, where they
+  /// are named.
+  std::int64_t reserved_milli_cpu = 0;
+  host::CpuSet reserved_cpus;
+  /// node.koordinator.sh/system-qos-resource, where it is exclusive.
+  host::CpuSet system_qos_cpus;
+  /// The kubelet's CPU manager pins containers by itself.
+  bool static_cpu_policy = false;
+};
+
+struct Inventory {
+  /// Grows with every change.
+  std::uint64_t generation = 0;
+  host::CgroupDriver driver = host::CgroupDriver::cgroupfs;
+  NodeInfo node;
+  std::vector<std::shared_ptr<const PodInfo>> pods;  // ascending by uid; running ones only
+  std::vector<HostApplication> host_applications;    // ascending by name
+  /// The groups that hold all that is best-effort: kubepods/besteffort, or each BE group of a standalone
+  /// configuration.
+  std::vector<std::string> be_roots;
+  /// Merged over its defaults. Null: no NodeSLO is known, no strategy may act.
+  std::shared_ptr<const api::NodeSLOSpec> slo;
+  /// False until pods were listed once.
+  bool pods_known = false;
+};
+
+/// Where the inventory is: one writer, any number of readers, all on the event loop's thread.
+class InventoryHub {
+ public:
+  using Listener = std::function<void(const std::shared_ptr<const Inventory>&)>;
+  InventoryHub();
+  const std::shared_ptr<const Inventory>& current() const { return current_; }
+  /// Sets the generation, keeps it, tells the listeners in their order.
+  void publish(Inventory next);
+  /// Called at every publish() from now on; never removed: listeners live as long as the hub.
+  void listen(Listener listener);
+
+ private:
+  std::shared_ptr<const Inventory> current_;
+  std::vector<Listener> listeners_;
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,55 @@
+// TickView: what one tick of the sampler saw. Strategies, the collectors of metrics and `koord top` read the
+// same one, so that their sums agree.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "framework/inventory.hpp"
+#include "koord/base/clock.hpp"
+
+namespace koord::koordlet {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+inline bool known(double value) { return !std::isnan(value); }
+
+/// What something used: NaN (kUnknown) where it could not be read or has no earlier sample yet.
+struct Usage {
+  double cpu = kUnknown;     // CPUs, over the time since the tick before
+  double memory = kUnknown;  // bytes, by the policy without page cache
+  double memory_with_page_cache = kUnknown;
+  /// Throttled periods per period since the tick before, in [0, 1]; NaN where there was no period.
+  double throttled = kUnknown;
+};
+
+/// What the best-effort tier has and uses, in thousandths of a CPU.
+struct BestEffortCpu {
+  double usage_milli = kUnknown;
+  double request_milli = kUnknown;     // the sum of kubernetes.io/batch-cpu of BE pods
+  double real_limit_milli = kUnknown;  // its cpuset capped by its quota
+};
+
+/// Valid during the call that hands it out; copy what is to be kept.
+struct TickView {
+  std::uint64_t tick = 0;
+  MonoTime at;
+  WallTime wall;
+  nanoseconds interval{};  // the configured distance of ticks
+  std::shared_ptr<const Inventory> inventory;
+  Usage node;
+  /// node - pods - host applications, at least 0; unknown if any input is older than the configured age
+  /// (--collect-sys-metric-outdated-interval).
+  Usage system;
+  BestEffortCpu best_effort;
+  std::span<const Usage> pods;               // one for each of inventory->pods
+  std::span<const Usage> host_applications;  // one for each of inventory->host_applications
+  /// Whether every pod and application of the inventory was read; a strategy that sums must not act otherwise
+  /// if it would take from somebody.
+  bool complete = false;
+};
+
+}  // namespace koord::koordlet
