@@ -6,7 +6,7 @@ KUBE_STAGING_VERSION=0.35.4
 ETCD_VERSION=3.6.6
 GO_WANTED_MINOR=25
 GO_TOOLCHAIN=go1.25.5
-KUBE_ASSETS=(etcd kube-apiserver kubectl kube-scheduler)
+KUBE_ASSETS=(etcd kube-apiserver kubectl kube-scheduler kubelet)
 KUBE_STAGING=(api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider
   cluster-bootstrap code-generator component-base component-helpers controller-manager cri-api cri-client
   csi-translation-lib dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator
@@ -83,7 +83,8 @@ build_go_program() {
   local name=$1 package=$2 started=$SECONDS
   if [[ -x $assets/$name ]]; then say "kube-assets: $name is built already"; return; fi
   say "kube-assets: building $name (a few minutes the first time)"
-  "$go" build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v$KUBE_VERSION" \
+  # Of these only the kubelet wants C; it is linked with the machine's libc.
+  CGO_ENABLED=$([[ $name == kubelet ]] && echo 1 || echo 0) "$go" build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v$KUBE_VERSION" \
     -o "$assets/.$name.new" "$package" >"$assets/.$name.log" 2>&1 ||
     { tail -20 "$assets/.$name.log" >&2; return 1; }
   mv "$assets/.$name.new" "$assets/$name"
@@ -102,7 +103,7 @@ verb_kube_assets() {
   mkdir -p "$work/etcd" "$work/kubernetes"
   (
     flock 9
-    export GOFLAGS='-mod=mod -buildvcs=false' GOTOOLCHAIN=local CGO_ENABLED=0 GOWORK=off
+    export GOFLAGS='-mod=mod -buildvcs=false' GOTOOLCHAIN=local GOWORK=off
     cd "$work/etcd"
     write_etcd_module
     build_go_program etcd go.etcd.io/etcd/server/v3 || exit 1
