@@ -15,7 +15,7 @@
 #include "koord/host/cpuset.hpp"
 
 namespace koord::api {
-struct NodeSLOSpec;
+struct NodeSloSpec;
 struct Pod;
 }  // namespace koord::api
 
@@ -59,6 +59,8 @@ struct PodInfo {
   std::vector<ContainerInfo> containers;  // those that run
   /// The CPUs that the scheduler gave the pod (scheduling.koordinator.sh/resource-status).
   std::optional<host::CpuSet> cpus;
+  /// The same annotation names NUMA nodes: its containers' CPUs are another's business.
+  bool numa_allocated = false;
   /// Sums over the containers, in thousandths of a CPU.
   std::int64_t batch_cpu_request_milli = 0;
   std::int64_t cpu_request_milli = 0;
@@ -101,7 +103,10 @@ struct Inventory {
   /// configuration.
   std::vector<std::string> be_roots;
   /// Merged over its defaults. Null: no NodeSLO is known, no strategy may act.
-  std::shared_ptr<const api::NodeSLOSpec> slo;
+  std::shared_ptr<const api::NodeSloSpec> slo;
+  /// The API server (or the file) has answered: a null slo means that there is none, and what was throttled
+  /// is set free. False at the start of an agent that has not reached the API server yet.
+  bool slo_known = false;
   /// False until pods were listed once.
   bool pods_known = false;
 };

@@ -2,7 +2,9 @@
 // merges what all strategies want, the executor writes.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,27 +16,54 @@
 
 namespace koord::koordlet {
 
-/// What a knob shall hold, in cgroup v1's terms; -1 is "none" for quotas and limits.
+/// What a knob shall hold, in cgroup v1's terms; -1 is "none" for quotas and limits. An empty set of CPUs is
+/// "what the parent has", which only cgroup v2 can say: strategies never want it.
 using KnobValue = std::variant<std::int64_t, host::CpuSet>;
+/// "-1", "0-3".
+std::string to_string(const KnobValue& value);
+
+/// Which groups an intent is about: those `from` to `to` levels below its group, which is level 0 itself.
+struct Reach {
+  static constexpr int kAll = 64;  // to the leaves
+  int from = 0, to = 0;
+  std::vector<std::string> except;  // these groups and what is below them are left alone
+
+  friend bool operator==(const Reach&, const Reach&) = default;
+};
 
 struct Intent {
-  host::Knob knob;
+  host::Knob knob{};
   std::string group;
   KnobValue value;
   std::string_view strategy;  // static text: who wants it
   std::string reason;         // for the audit and `koord top`: "LS pods use 3.2 of 4 CPUs"
+  Reach reach;
+  /// What sets the groups free when nobody wants anything of them any more, if that is not what koord found
+  /// there: for groups that nobody else limits, and where a dead agent's limit may have been found.
+  std::optional<KnobValue> undo;
 };
 
-/// What one strategy wants in this tick. What it does not name it does not care about any more.
+/// What one strategy wants in this tick. What it does not name it does not care about any more: the manager
+/// sets it free. The intents' memory is used again by the next tick.
 class Plan {
  public:
-  void want(host::Knob knob, std::string group, KnobValue value, std::string reason);
-  const std::vector<Intent>& intents() const { return intents_; }
+  /// An intent for the group itself; reach and undo may be set in the answer, which is valid until the next
+  /// call. An empty set of CPUs is dropped here, whatever made it: the answer then is of no effect.
+  Intent& want(host::Knob knob, std::string_view group, KnobValue value, std::string_view reason);
+  /// The strategy cannot tell in this tick (an input is missing): what it wanted before stays as it is.
+  void hold() { held_ = true; }
+
+  std::span<const Intent> intents() const { return {intents_.data(), size_}; }
+  bool held() const { return held_; }
+  std::string_view strategy() const { return strategy_; }
   void start(std::string_view strategy);  // empties it, for the strategy that fills it next
 
  private:
   std::string_view strategy_;
   std::vector<Intent> intents_;
+  Intent dropped_;
+  std::size_t size_ = 0;
+  bool held_ = false;
 };
 
 /// What a strategy has to say about itself: for /apis/v1/node and `koord top`.
@@ -47,10 +76,12 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual std::string_view name() const = 0;
-  /// Called once a tick, on the event loop's thread.
+  /// Called once a tick, on the event loop's thread, while a NodeSLO is known.
   virtual void plan(const TickView& view, Plan& plan) = 0;
   /// The values that undo what this strategy or a dead agent before it may have left: on --cleanup, on a stop
-  /// that is meant to be for good, and at the start.
+  /// that is meant to be for good, where no NodeSLO is any more, and at the start of an agent whose gate for
+  /// the strategy is off. Only groups of which nobody else limits the knob: the manager's journal knows the
+  /// others.
   virtual void release(const Inventory& inventory, Plan& plan) = 0;
   virtual StrategyStatus status() const { return {}; }
 };

@@ -1,0 +1,103 @@
+// Executor: brings cgroup files to the values that are wanted: compares before it writes, keeps parents at
+// least as wide as their children at every step, audits, and lives with what the kernel refuses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/executor/kernel_files.hpp"
+#include "framework/strategy.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/log.hpp"
+#include "koord/base/metrics.hpp"
+#include "koord/host/cgroup_fs.hpp"
+
+namespace koord::koordlet {
+
+class Auditor;
+
+/// A knob of a group, looked up once and then known by number. Dead after Executor::forget_unused() has
+/// dropped it, which happens to those that nobody has named for a while.
+struct KnobId {
+  std::uint32_t index = 0;
+  std::uint32_t generation = 0;  // 0: none
+  explicit operator bool() const { return generation != 0; }
+  friend bool operator==(const KnobId&, const KnobId&) = default;
+};
+
+/// One value for one file. The intent's texts and the value live as long as the call.
+struct Wish {
+  KnobId target;
+  const KnobValue* value = nullptr;
+  std::string_view strategy;
+  std::string_view reason;
+};
+
+/// Used on the event loop's thread. Nothing here waits, but a write to a cgroup may take the kernel some
+/// time.
+class Executor {
+ public:
+  struct Options {
+    /// A value that was found or written is not looked at again for so long
+    /// (--resource-force-update-seconds).
+    nanoseconds force_refresh = std::chrono::seconds(60);
+    /// Writes beyond these wait for the next call: each order of writes may be cut anywhere.
+    double writes_per_second = 1000;
+    double burst = 2000;
+  };
+  struct Outcome {
+    std::size_t written = 0;
+    std::size_t absent = 0;    // the group or the knob does not exist: ignored, tried again later
+    std::size_t failed = 0;    // refused by the kernel, now or lately: tried again with backoff
+    std::size_t deferred = 0;  // over the rate
+    friend bool operator==(const Outcome&, const Outcome&) = default;
+  };
+  struct Failure {
+    host::Knob knob;
+    std::string group;
+    Error error;
+    std::uint64_t count = 0;  // of attempts in a row
+  };
+
+  /// All references outlive the executor; `auditor` may be null.
+  Executor(const host::CgroupFs& fs, KernelFiles& files, Clock& clock, Logger log, metrics::Registry& metrics,
+           std::string_view node_name, Options options, Auditor* auditor);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Code::invalid for a group that would leave the hierarchy, Code::unsupported if no hierarchy has the
+  /// knob.
+  Result<KnobId> find(host::Knob knob, std::string_view group);
+  /// Two passes: from the roots down, each file gets the looser of what it holds and what it shall hold; from
+  /// the leaves up, what it shall hold. A target is named at most once.
+  Outcome apply(std::span<const Wish> wishes);
+  /// The value was seen in the file or written to it, and nothing has told otherwise since.
+  bool holds(KnobId target, const KnobValue& value) const;
+  bool is_absent(KnobId target) const;
+
+  /// What is in force: v2's cpuset.cpus.effective. Keeps the file open. A value that differs from the one
+  /// that the executor remembers makes it look at the file again at the next apply().
+  Result<KnobValue> current(host::Knob knob, std::string_view group);
+  /// What was set: v2's cpuset.cpus.
+  Result<KnobValue> setting(host::Knob knob, std::string_view group);
+  /// The names of the groups right below. Code::not_found if there is no such group.
+  Result<std::vector<std::string>> children(host::Knob knob, std::string_view group);
+
+  /// What the kernel refuses at present.
+  std::vector<Failure> failures() const;
+  /// Drops what no call has named for `age`.
+  void forget_unused(nanoseconds age);
+  std::size_t size() const;
+  host::CgroupVersion version() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace koord::koordlet

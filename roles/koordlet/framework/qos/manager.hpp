@@ -1,0 +1,79 @@
+// QosManager: asks the strategies what they want, lets the arbiter decide, writes down what it is about to
+// throttle, and has the executor write. What nobody wants any more it sets free, also what a dead agent left.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/executor/executor.hpp"
+#include "framework/qos/plugin.hpp"
+
+namespace koord::koordlet {
+
+/// Used on the event loop's thread.
+class QosManager {
+ public:
+  struct Options {
+    /// The file that says what is throttled; survives this process, need not survive the machine. Its folder
+    /// is made. Empty: none (tests).
+    std::string journal_path;
+    /// /proc/sys/kernel/random/boot_id: a journal of another boot is of no use.
+    std::string boot_id;
+    /// At the start, while no NodeSLO is known and the API server has not said that there is none, what a
+    /// dead agent throttled stays so for this long.
+    nanoseconds hold_without_slo = std::chrono::minutes(5);
+    /// How often the folders below a group are listed again although no pod came or went.
+    nanoseconds relist = std::chrono::seconds(10);
+  };
+  struct Dependencies {
+    Executor& executor;
+    Clock& clock;
+    Logger log;
+    metrics::Registry& metrics;
+    const FeatureGates& gates;
+    std::string node_name;
+    std::function<std::shared_ptr<const host::Topology>()> topology;
+  };
+  /// Builds every strategy of the table, those too whose gate is off: they may have to set free what an agent
+  /// with other gates left.
+  static Result<std::unique_ptr<QosManager>> make(std::span<const StrategyEntry> table, Dependencies with,
+                                                  Options options);
+  ~QosManager();
+  QosManager(const QosManager&) = delete;
+  QosManager& operator=(const QosManager&) = delete;
+
+  /// Once a tick.
+  void tick(const TickView& view);
+
+  /// For --cleanup: sets everything free, by the journal and in the known groups, and returns how many files
+  /// were written; an error if something could not be set free. The inventory needs its be_roots (and pods,
+  /// if they are known); nothing may tick beside it.
+  Result<std::size_t> cleanup(const Inventory& inventory);
+
+  struct StrategyReport {
+    std::string_view name;
+    bool enabled = false;  // its gate
+    StrategyStatus status;
+  };
+  struct Limit {  // what is wanted now, for `koord top`
+    host::Knob knob;
+    std::string group;
+    std::string value;
+    std::string_view strategy;
+    std::string reason;
+    bool in_force = false;  // the file holds it
+  };
+  std::vector<StrategyReport> strategies() const;
+  std::vector<Limit> limits() const;
+  std::vector<Executor::Failure> failures() const;
+
+ private:
+  class Impl;
+  explicit QosManager(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace koord::koordlet

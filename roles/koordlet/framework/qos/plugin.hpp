@@ -1,0 +1,51 @@
+// What a strategy is built from, and a row of the table of strategies.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "framework/strategy.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/feature_gate.hpp"
+#include "koord/base/log.hpp"
+#include "koord/base/metrics.hpp"
+#include "koord/base/result.hpp"
+#include "koord/host/topology.hpp"
+
+namespace koord::koordlet {
+
+/// How strategies see what knobs hold now: read from the files, in cgroup v1's terms.
+class KnobReader {
+ public:
+  virtual ~KnobReader() = default;
+  /// What is in force: v2's cpuset.cpus.effective for CPUs. Code::not_found: there is no such group.
+  virtual Result<KnobValue> current(host::Knob knob, std::string_view group) = 0;
+  /// What the group had before koord (this process or a dead one) first changed it; its present setting if
+  /// koord has not. An empty set of CPUs is v2's "as the parent".
+  virtual Result<KnobValue> original(host::Knob knob, std::string_view group) = 0;
+};
+
+/// Outlives the strategies.
+struct PluginContext {
+  std::string node_name;  // of the metrics' label
+  host::CgroupVersion cgroup_version{};
+  KnobReader& knobs;
+  /// The machine's CPUs as they are now; null until they were read.
+  std::function<std::shared_ptr<const host::Topology>()> topology;
+  const FeatureGates& gates;
+  Clock& clock;
+  Logger log;
+  metrics::Registry& metrics;
+};
+
+/// One row of plugins.cpp. The order is the arbiter's: where two strategies want different values of one
+/// knob, the earlier row's counts.
+struct StrategyEntry {
+  std::string_view name;
+  std::string_view gate;  // the feature gate; empty: always on
+  Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context);
+};
+
+}  // namespace koord::koordlet
