@@ -1,0 +1,46 @@
+// BpfObject: a compiled eBPF object from the binary into the kernel. Only descriptors stay afterwards: what
+// libbpf needs for loading (the kernel's BTF, megabytes) is freed with the object.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "koord/base/result.hpp"
+#include "koord/host/file.hpp"
+#include "koord/host/root.hpp"
+
+struct bpf_object;
+
+namespace koord::host {
+
+class BpfObject {
+ public:
+  /// Nothing is loaded yet. `elf` has to stay. Code::unsupported if the kernel gives no BTF below root.sys.
+  static Result<BpfObject> open(const Root& root, const char* name, std::span<const char> elf);
+
+  /// The programs that will be loaded; the others are left out, also where the kernel could not run them.
+  Result<> choose(std::initializer_list<const char*> programs);
+  Result<> resize(const char* map, std::uint32_t entries);
+  /// Code::forbidden if the process lacks the right, otherwise Code::unsupported with libbpf's first
+  /// complaint.
+  Result<> load();
+
+  /// Descriptors of one's own, which outlive the object. After load().
+  Result<Fd> map(const char* name) const;
+  /// Attached as long as the descriptor is open. `tracepoint` is null for a typed program, which knows its
+  /// own.
+  Result<Fd> attach(const char* program, const char* tracepoint) const;
+
+ private:
+  struct Close {
+    void operator()(bpf_object* object) const;
+  };
+  explicit BpfObject(bpf_object* object) : object_(object) {}
+
+  std::unique_ptr<bpf_object, Close> object_;
+};
+
+}  // namespace koord::host

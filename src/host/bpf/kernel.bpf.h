@@ -1,0 +1,58 @@
+/* What the programs touch of the kernel, declared by ourselves: CO-RE finds each field's true place when a program is
+ * loaded, so the build needs no kernel's BTF and no header of one. Only names and types have to be right. */
+#ifndef KOORD_KERNEL_BPF_H
+#define KOORD_KERNEL_BPF_H
+
+typedef unsigned char __u8;
+typedef signed short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+/* The kernel's interface: values that do not change. */
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_HASH = 5 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+enum cgroup_subsys_id { cpu_cgrp_id = 1 };
+
+struct kernfs_node {
+  __u64 id; /* the inode number; a union with a generation before 5.5 */
+};
+union kernfs_node_id {
+  __u64 id;
+};
+struct cgroup_root {
+  unsigned int subsys_mask;
+  int hierarchy_id;
+};
+struct cgroup {
+  struct kernfs_node* kn;
+  struct cgroup_root* root;
+};
+struct cgroup_subsys_state {
+  struct cgroup* cgroup;
+};
+struct css_set {
+  struct cgroup_subsys_state* subsys[16];
+  struct cgroup* dfl_cgrp;
+};
+struct task_struct {
+  unsigned int __state;
+  unsigned int flags;
+  int pid;
+  struct css_set* cgroups;
+};
+struct task_struct___before_5_14 {
+  long state;
+};
+
+#pragma clang attribute pop
+
+#endif

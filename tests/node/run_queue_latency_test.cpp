@@ -1,0 +1,343 @@
+// The run-queue latency collector on a real kernel: what it counts of known loads agrees with the kernel's
+// own books, /proc/TASK/schedstat. `--cost` measures what it adds to a wake-up and a switch. Exit status 77:
+// skipped.
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bpf/run_queue_latency_variants.hpp"
+#include "koord/host/cgroup_fs.hpp"
+#include "koord/host/file.hpp"
+
+namespace {
+using koord::host::CgroupFs;
+using koord::host::CgroupVersion;
+using koord::host::Knob;
+using koord::host::Root;
+using koord::host::RunQueueLatency;
+using koord::host::Tracepoints;
+
+constexpr int kSkipped = 77;
+constexpr double kTolerance = 0.05;
+constexpr double kSlackNs = 2e6;  // where a sum is next to nothing
+constexpr std::uint64_t kSlackCount = 20;
+
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
+
+struct Books {  // of one or more tasks
+  std::uint64_t wait_ns = 0, slices = 0;
+  Books& operator+=(const Books& other) {
+    wait_ns += other.wait_ns;
+    slices += other.slices;
+    return *this;
+  }
+};
+
+Books books_of(pid_t pid) {
+  const auto text = koord::host::read_file("/proc/" + std::to_string(pid) + "/schedstat");
+  unsigned long long run = 0, wait = 0, slices = 0;
+  if (!text || std::sscanf(text->c_str(), "%llu %llu %llu", &run, &wait, &slices) != 3) fail("no schedstat");
+  return {wait, slices};
+}
+
+/// The folder of a new group below the hierarchy that has the cpu controller, removed at the end.
+class TestGroup {
+ public:
+  TestGroup(const CgroupFs& cgroups, const std::string& name) {
+    const auto folder = cgroups.version() == CgroupVersion::v1
+                            ? cgroups.folder(Knob::cpu_quota, name)
+                            : koord::Result<std::string>("/sys/fs/cgroup/" + name);
+    if (!folder) fail(folder.error().message());
+    folder_ = *folder;
+    if (mkdir(folder_.c_str(), 0755) != 0) fail("mkdir " + folder_ + ": " + std::strerror(errno));
+  }
+  TestGroup(const TestGroup&) = delete;
+  TestGroup& operator=(const TestGroup&) = delete;
+  ~TestGroup() { remove(); }
+
+  void remove() { rmdir(folder_.c_str()); }
+  const std::string& folder() const { return folder_; }
+  RunQueueLatency::GroupId id() const { return koord::host::cgroup_id(folder_).value(); }
+  void enter(pid_t pid) const {
+    const auto entered = koord::host::write_file(folder_ + "/cgroup.procs", std::to_string(pid));
+    if (!entered) fail(entered.error().message());
+  }
+  /// False where the hierarchy has no such knob.
+  bool quota(int percent) const {
+    const std::string period = "100000", quota = std::to_string(percent * 1000);
+    if (koord::host::exists(folder_ + "/cpu.max"))
+      return koord::host::write_file(folder_ + "/cpu.max", quota + " " + period).has_value();
+    return koord::host::exists(folder_ + "/cpu.cfs_quota_us") &&
+           koord::host::write_file(folder_ + "/cpu.cfs_quota_us", quota).has_value();
+  }
+
+ private:
+  std::string folder_;
+};
+
+struct Pipe {
+  int ends[2] = {-1, -1};
+  Pipe() {
+    if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close(ends[0]);
+    close(ends[1]);
+  }
+  void put(const void* data, std::size_t size) const {
+    if (write(ends[1], data, size) != static_cast<ssize_t>(size)) _exit(1);
+  }
+  void put() const { put("", 1); }
+  /// False at the end of the file.
+  bool get(void* data, std::size_t size) const {
+    return read(ends[0], data, size) == static_cast<ssize_t>(size);
+  }
+  void wait() const {
+    char byte = 0;
+    if (!get(&byte, 1)) _exit(1);
+  }
+};
+
+using Steady = std::chrono::steady_clock;
+
+void spin(std::chrono::microseconds length) {
+  const auto end = Steady::now() + length;
+  while (Steady::now() < end) {
+  }
+}
+
+/// Processes that begin together on the first CPU that this one may use, each in its group, and stay after
+/// their work until their books were read.
+class Load {
+ public:
+  explicit Load(std::size_t groups) : books_(groups) {}
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+  ~Load() {
+    for (const Process& process : processes_) {
+      kill(process.pid, SIGKILL);
+      waitpid(process.pid, nullptr, 0);
+    }
+  }
+
+  void add(std::size_t group, const TestGroup& folder, const std::function<Books()>& work) {
+    const pid_t pid = fork();
+    if (pid < 0) fail("fork");
+    if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      pin();
+      start_.wait();
+      const Books of_children = work();
+      done_.put(&of_children, sizeof of_children);
+      hold_.wait();
+      _exit(0);
+    }
+    folder.enter(pid);
+    processes_.push_back({pid, group});
+  }
+
+  void run() {
+    for (const Process& process : processes_) {
+      // What it waited before it entered its group does not count.
+      const Books before = books_of(process.pid);
+      books_[process.group].wait_ns -= before.wait_ns;
+      books_[process.group].slices -= before.slices;
+    }
+    for (std::size_t i = 0; i < processes_.size(); ++i) start_.put();
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
+      Books of_children;
+      if (!done_.get(&of_children, sizeof of_children)) fail("a load ended early");
+      // Only one group of a load has children.
+      if (of_children.slices > 0) of_children_ += of_children;
+    }
+    for (const Process& process : processes_) books_[process.group] += books_of(process.pid);
+  }
+
+  const Books& books(std::size_t group) const { return books_[group]; }
+  const Books& of_children() const { return of_children_; }
+
+ private:
+  struct Process {
+    pid_t pid;
+    std::size_t group;
+  };
+  static void pin() {
+    cpu_set_t allowed, one;
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    CPU_ZERO(&one);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+
+  Pipe start_, done_, hold_;
+  std::vector<Process> processes_;
+  std::vector<Books> books_;
+  Books of_children_;
+};
+
+Books burn() {
+  spin(std::chrono::seconds(3));
+  return {};
+}
+
+/// Wakes up again and again: two of them play ping-pong.
+Books play(const Pipe& mine, const Pipe& theirs, int rounds) {
+  for (int i = 0; i < rounds; ++i) {
+    theirs.put();
+    mine.wait();
+  }
+  return {};
+}
+
+/// Short-lived children, whose first wait began with their birth. Returns the sum of their books, which a
+/// dead child keeps until it is waited for.
+Books breed() {
+  Books sum;
+  for (int i = 0; i < 300; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      spin(std::chrono::microseconds(200));
+      _exit(0);
+    }
+    siginfo_t info;
+    if (child < 0 || waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0) _exit(1);
+    sum += books_of(child);
+    waitpid(child, nullptr, 0);
+  }
+  return sum;
+}
+
+bool agree(double counted, double expected, double slack) {
+  return std::abs(counted - expected) <= std::max(kTolerance * expected, slack);
+}
+
+void compare(const char* kind, const char* name, const koord::host::LatencyHistogram& counted,
+             const Books& books) {
+  std::printf(
+      "run_queue_latency: %-5s %-8s waits %8llu (schedstat %8llu), sum %10.3f ms (schedstat %10.3f ms), p50 "
+      "%.0f us, p99 %.0f us\n",
+      kind, name, static_cast<unsigned long long>(counted.count()),
+      static_cast<unsigned long long>(books.slices), static_cast<double>(counted.sum_ns) / 1e6,
+      static_cast<double>(books.wait_ns) / 1e6, counted.quantile_us(0.5), counted.quantile_us(0.99));
+  if (!agree(static_cast<double>(counted.sum_ns), static_cast<double>(books.wait_ns), kSlackNs))
+    fail(std::string(name) + ": the sum differs by more than 5%");
+  if (!agree(static_cast<double>(counted.count()), static_cast<double>(books.slices), kSlackCount))
+    fail(std::string(name) + ": the count differs by more than 5%");
+}
+
+void run_loads(RunQueueLatency& collector, const CgroupFs& cgroups, const char* kind) {
+  enum { burning, playing, breeding, throttled, kGroups };
+  const std::string prefix = "koord-test-" + std::to_string(getpid()) + "-" + kind + "-";
+  const char* const names[kGroups] = {"burn", "play", "breed", "quota"};
+  TestGroup burners(cgroups, prefix + names[burning]), players(cgroups, prefix + names[playing]),
+      breeders(cgroups, prefix + names[breeding]), limited(cgroups, prefix + names[throttled]);
+  TestGroup* const groups[kGroups] = {&burners, &players, &breeders, &limited};
+  const bool has_quota = limited.quota(5);
+  std::vector<RunQueueLatency::GroupId> ids;
+  for (const TestGroup* group : groups) ids.push_back(group->id());
+  {
+    const Pipe ping, pong;
+    Load load(kGroups);
+    for (int i = 0; i < 3; ++i) load.add(burning, burners, burn);
+    load.add(playing, players, [&] { return play(ping, pong, 2000); });
+    load.add(playing, players, [&] { return play(pong, ping, 2000); });
+    load.add(breeding, breeders, breed);
+    if (has_quota) load.add(throttled, limited, burn);
+    std::vector<RunQueueLatency::Group> state;
+    load.run();
+    if (const auto taken = collector.snapshot(state); !taken) fail(taken.error().message());
+    for (std::size_t i = 0; i < (has_quota ? kGroups : throttled); ++i) {
+      const auto found =
+          std::find_if(state.begin(), state.end(), [&](const auto& group) { return group.id == ids[i]; });
+      if (found == state.end()) fail(std::string(names[i]) + " is not in the snapshot");
+      Books books = load.books(i);
+      if (i == breeding) books += load.of_children();
+      compare(kind, names[i], found->histogram, books);
+      const auto one = collector.read(ids[i]);
+      if (!one || one->count() < found->histogram.count()) fail("read() and snapshot() differ");
+    }
+    const auto lost = collector.losses();
+    if (!lost || *lost != RunQueueLatency::Losses{}) fail("waits were lost");
+  }
+  if (const auto removed = collector.remove(ids[burning]); !removed) fail(removed.error().message());
+  for (TestGroup* group : groups) group->remove();
+  for (const auto id : ids) {
+    const auto gone = collector.read(id);
+    if (gone || gone.error().code() != koord::Code::not_found) fail("a removed group keeps its place");
+  }
+}
+
+/// Nanoseconds of a round of ping-pong on one CPU: two wake-ups, two switches. The best of some tries.
+double round_ns() {
+  constexpr int kRounds = 50'000;
+  double best = 1e18;
+  for (int i = 0; i < 7; ++i) {
+    const Pipe ping, pong;
+    const auto cgroups = CgroupFs::open(Root::host_mode());
+    const TestGroup group(*cgroups, "koord-test-" + std::to_string(getpid()) + "-cost");
+    Load load(1);
+    load.add(0, group, [&] { return play(ping, pong, kRounds); });
+    load.add(0, group, [&] { return play(pong, ping, kRounds); });
+    const auto begin = Steady::now();
+    load.run();
+    best = std::min(best, std::chrono::duration<double, std::nano>(Steady::now() - begin).count() / kRounds);
+  }
+  return best;
+}
+
+int measure_cost(CgroupVersion version) {
+  const double without = round_ns();
+  std::printf("a round of ping-pong on one CPU (2 wake-ups, 2 switches): %.0f ns\n", without);
+  for (const Tracepoints kind : {Tracepoints::typed, Tracepoints::raw}) {
+    const auto collector = koord::host::open_run_queue_latency(Root::host_mode(), version, kind);
+    if (!collector) fail(collector.error().message());
+    const double with = round_ns();
+    std::printf("with the collector, %s tracepoints: %.0f ns, %.0f ns an event\n",
+                kind == Tracepoints::typed ? "typed" : "raw", with, (with - without) / 4);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const bool cost = argc > 1 && std::strcmp(argv[1], "--cost") == 0;
+  const auto cgroups = CgroupFs::open(Root::host_mode());
+  if (!cgroups) fail(cgroups.error().message());
+  if (cost) return measure_cost(cgroups->version());
+  for (const Tracepoints kind : {Tracepoints::typed, Tracepoints::raw}) {
+    const auto collector = koord::host::open_run_queue_latency(Root::host_mode(), cgroups->version(), kind);
+    if (!collector) {
+      std::printf("run_queue_latency: skipped: %s\n", collector.error().message().c_str());
+      return kSkipped;
+    }
+    run_loads(**collector, *cgroups, kind == Tracepoints::typed ? "typed" : "raw");
+  }
+  std::printf("run_queue_latency: passed\n");
+  return 0;
+} catch (const std::exception& error) {
+  std::printf("run_queue_latency: FAILED: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,34 @@
+#include "koord/host/run_queue_latency.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+using koord::Code;
+using koord::host::CgroupVersion;
+using koord::host::Root;
+using koord::host::RunQueueLatency;
+
+TEST_CASE("a kernel without BTF is one clear reason") {
+  const auto opened = RunQueueLatency::open(Root::below("/nonexistent"), CgroupVersion::v2);
+  REQUIRE(opened.has_error());
+  CHECK(opened.error().code() == Code::unsupported);
+  CHECK(opened.error().message() ==
+        "this kernel gives no BTF: /nonexistent/sys/kernel/btf/vmlinux is not there");
+}
+
+TEST_CASE("a cgroup's number is its folder's inode") {
+  const auto folder = std::filesystem::temp_directory_path() / ("koord-inode-" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  struct stat info {};
+  REQUIRE(stat(folder.c_str(), &info) == 0);
+  const auto id = koord::host::cgroup_id(folder);
+  REQUIRE(id.has_value());
+  CHECK(*id == info.st_ino);
+  std::filesystem::remove(folder);
+  const auto gone = koord::host::cgroup_id(folder);
+  REQUIRE(gone.has_error());
+  CHECK(gone.error().code() == Code::not_found);
+}
