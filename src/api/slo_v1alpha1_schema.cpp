@@ -46,8 +46,8 @@ const Schema& schema<NumaUsage>() {
   using T = NumaUsage;
   static constexpr Field kRows[] = {
       KOORD_FIELD(numa_node_id, "numaNodeID").required().doc("Number of the NUMA node."),
-      KOORD_FIELD(node_usage, "nodeUsage").doc("Usage of this NUMA node."),
-      KOORD_FIELD(system_usage, "systemUsage").doc("Usage of this NUMA node without pods."),
+      KOORD_FIELD(node_usage, "nodeUsage").always().doc("Usage of this NUMA node."),
+      KOORD_FIELD(system_usage, "systemUsage").always().doc("Usage of this NUMA node without pods."),
   };
   static const Schema kSchema("NumaUsage", kRows, type_of<T>);
   return kSchema;
@@ -57,10 +57,10 @@ template <>
 const Schema& schema<NodeMetricInfo>() {
   using T = NodeMetricInfo;
   static constexpr Field kRows[] = {
-      KOORD_FIELD(node_usage, "nodeUsage").doc("Usage of the whole node."),
+      KOORD_FIELD(node_usage, "nodeUsage").always().doc("Usage of the whole node."),
       KOORD_FIELD(aggregated_node_usages, "aggregatedNodeUsages")
           .doc("Percentiles of the node usage, once there are enough samples."),
-      KOORD_FIELD(system_usage, "systemUsage").doc("nodeUsage without pods and host applications."),
+      KOORD_FIELD(system_usage, "systemUsage").always().doc("nodeUsage without pods and host applications."),
       KOORD_FIELD(aggregated_system_usages, "aggregatedSystemUsages")
           .doc("Percentiles of the system usage, once there are enough samples."),
       KOORD_FIELD(numa_usages, "numaUsages").doc("Usage of each NUMA node."),
@@ -75,7 +75,7 @@ const Schema& schema<PodMetricInfo>() {
   static constexpr Field kRows[] = {
       KOORD_FIELD(name, "name"),
       KOORD_FIELD(namespace_, "namespace"),
-      KOORD_FIELD(pod_usage, "podUsage").doc("Usage of the pod."),
+      KOORD_FIELD(pod_usage, "podUsage").always().doc("Usage of the pod."),
       KOORD_FIELD(priority, "priority").doc("Koordinator priority class."),
       KOORD_FIELD(qos, "qos").doc("Koordinator QoS class."),
       KOORD_FIELD(extensions, "extensions").preserve_unknown().doc("For third parties."),
@@ -89,7 +89,7 @@ const Schema& schema<HostApplicationMetricInfo>() {
   using T = HostApplicationMetricInfo;
   static constexpr Field kRows[] = {
       KOORD_FIELD(name, "name").doc("Name of the application."),
-      KOORD_FIELD(usage, "usage").doc("Usage of the application."),
+      KOORD_FIELD(usage, "usage").always().doc("Usage of the application."),
       KOORD_FIELD(priority, "priority").doc("Koordinator priority class."),
       KOORD_FIELD(qos, "qos").doc("Koordinator QoS class."),
   };
@@ -137,7 +137,7 @@ template <>
 const Schema& schema<PredictedMetric>() {
   using T = PredictedMetric;
   static constexpr Field kRows[] = {
-      KOORD_FIELD(resource, "resource"),
+      KOORD_FIELD(resource, "resource").always(),
   };
   static const Schema kSchema("PredictedMetric", kRows, type_of<T>);
   return kSchema;

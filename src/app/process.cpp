@@ -97,6 +97,7 @@ class Process {
       code_ = kFailed;
       ended_.set();
     }
+    if (result) ended_.set();
   }
 
   Task<> signal() {

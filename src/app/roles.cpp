@@ -2,12 +2,13 @@
 #include <array>
 
 #include "app.hpp"
+#include "roles/koordlet/role.hpp"
 #include "roles/scheduler/role.hpp"
 
 namespace koord::app {
 
 std::span<const runtime::RoleDescriptor* const> all_roles() {
-  static const std::array roles = {&scheduler::role()};
+  static const std::array roles = {&scheduler::role(), &koordlet::role()};
   return roles;
 }
 

@@ -203,7 +203,8 @@ class SandboxProcess {
 
   Task<> roles() {
     const Result<> result = co_await host_.run();
-    if (!result) fail(result.error());
+    if (!result) co_return fail(result.error());
+    ended_.set();
   }
 
   void fail(const Error& error) {

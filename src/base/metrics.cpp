@@ -130,7 +130,8 @@ class FamilyData {
     }
   }
 
-  void print(std::string& out) const {
+  /// `common`: NAME="VALUE",... of labels that the metric does not have itself; may be empty.
+  void print(std::string& out, const std::string& common) const {
     const std::lock_guard lock(mutex_);
     if (cells_.empty()) return;
     out += "# HELP " + name_ + " ";
@@ -140,22 +141,31 @@ class FamilyData {
     out += '\n';
     for (const auto& [values, cell] : cells_) {
       if (kind_ == Kind::histogram) {
-        print_histogram(out, values, *cell);
+        print_histogram(out, common, values, *cell);
       } else {
-        print_series(out, "", values, nullptr);
+        print_series(out, "", common, values, nullptr);
         append_number(out, cell->value.load(std::memory_order_relaxed));
         out += '\n';
       }
     }
   }
 
+  bool has_label(std::string_view name) const {
+    return std::find(labels_.begin(), labels_.end(), name) != labels_.end();
+  }
+
  private:
-  void print_series(std::string& out, std::string_view suffix, const std::vector<std::string>& values,
-                    const double* bound) const {
+  void print_series(std::string& out, std::string_view suffix, const std::string& common,
+                    const std::vector<std::string>& values, const double* bound) const {
     out += name_;
     out += suffix;
-    if (!values.empty() || bound != nullptr) {
+    if (!values.empty() || bound != nullptr || !common.empty()) {
       char mark = '{';
+      if (!common.empty()) {
+        out += mark;
+        mark = ',';
+        out += common;
+      }
       for (std::size_t i = 0; i < values.size(); ++i) {
         out += mark;
         mark = ',';
@@ -174,18 +184,19 @@ class FamilyData {
     out += ' ';
   }
 
-  void print_histogram(std::string& out, const std::vector<std::string>& values, const Cell& cell) const {
+  void print_histogram(std::string& out, const std::string& common, const std::vector<std::string>& values,
+                       const Cell& cell) const {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i <= bounds_.size(); ++i) {
       count += cell.buckets[i].load(std::memory_order_relaxed);
       const double bound = i < bounds_.size() ? bounds_[i] : INFINITY;
-      print_series(out, "_bucket", values, &bound);
+      print_series(out, "_bucket", common, values, &bound);
       out += std::to_string(count) + "\n";
     }
-    print_series(out, "_sum", values, nullptr);
+    print_series(out, "_sum", common, values, nullptr);
     append_number(out, cell.value.load(std::memory_order_relaxed));
     out += '\n';
-    print_series(out, "_count", values, nullptr);
+    print_series(out, "_count", common, values, nullptr);
     out += std::to_string(count) + "\n";
   }
 
@@ -219,6 +230,7 @@ struct Registry::State {
   mutable std::mutex mutex;
   std::map<std::string, std::shared_ptr<FamilyData>, std::less<>> families;
   std::vector<std::function<void()>> hooks;
+  std::string common_name, common_value;
 
   std::shared_ptr<FamilyData> family(Kind kind, std::string_view name, std::string_view help, Labels labels,
                                      std::vector<double> bounds, std::size_t max_series) {
@@ -264,6 +276,13 @@ Family<Histogram> Registry::histograms(std::string_view name, std::string_view h
       state_->family(Kind::histogram, name, help, std::move(labels), std::move(bounds), max_series));
 }
 
+void Registry::set_common_label(std::string_view name, std::string_view value) {
+  if (!valid_name(name, false)) throw std::logic_error("malformed label " + std::string(name));
+  const std::lock_guard lock(state_->mutex);
+  state_->common_name = name;
+  state_->common_value = value;
+}
+
 void Registry::on_scrape(std::function<void()> fn) {
   const std::lock_guard lock(state_->mutex);
   state_->hooks.push_back(std::move(fn));
@@ -278,7 +297,14 @@ std::string Registry::exposition() const {
   for (const auto& hook : hooks) hook();  // outside the lock: a hook may make series
   const std::lock_guard lock(state_->mutex);
   std::string out;
-  for (const auto& [name, family] : state_->families) family->print(out);
+  std::string common;
+  if (!state_->common_name.empty()) {
+    common = state_->common_name + "=\"";
+    append_escaped(common, state_->common_value, true);
+    common += '"';
+  }
+  for (const auto& [name, family] : state_->families)
+    family->print(out, family->has_label(state_->common_name) ? std::string() : common);
   return out;
 }
 

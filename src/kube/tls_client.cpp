@@ -74,6 +74,16 @@ Result<> present(SSL_CTX* context, const std::string& cert_pem, const std::strin
   return {};
 }
 
+/// `pinned`: the certificate that needs no other proof.
+int verify(X509_STORE_CTX* chain, void* pinned) {
+  X509* const leaf = X509_STORE_CTX_get0_cert(chain);
+  if (leaf != nullptr && X509_cmp(leaf, static_cast<X509*>(pinned)) == 0) {
+    X509_STORE_CTX_set_error(chain, X509_V_OK);
+    return 1;
+  }
+  return X509_verify_cert(chain);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::make(const ClientConfig& config,
@@ -94,12 +104,21 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(const ClientConfig& c
     else
       KOORD_CHECK(trust(context, config.ca_pem));
   }
+  if (!config.pinned_cert_pem.empty()) {
+    const Bio bio = memory(config.pinned_cert_pem);
+    made->pinned_ = PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr);
+    if (made->pinned_ == nullptr) return Error(Code::invalid, "pinned certificate: " + last_reason());
+    SSL_CTX_set_cert_verify_callback(context, verify, made->pinned_);
+  }
   if (!config.client_cert_pem.empty())
     KOORD_CHECK(present(context, config.client_cert_pem, config.client_key_pem));
   return std::shared_ptr<const TlsContext>(made);
 }
 
-TlsContext::~TlsContext() { SSL_CTX_free(context_); }
+TlsContext::~TlsContext() {
+  SSL_CTX_free(context_);
+  X509_free(pinned_);
+}
 
 TlsClient::TlsClient(std::shared_ptr<const TlsContext> context)
     : context_(std::move(context)),

@@ -10,6 +10,7 @@
 struct ssl_ctx_st;
 struct ssl_st;
 struct bio_st;
+struct x509_st;
 
 namespace koord::kube {
 
@@ -29,6 +30,7 @@ class TlsContext {
  private:
   TlsContext() = default;
   ssl_ctx_st* context_ = nullptr;
+  x509_st* pinned_ = nullptr;
   std::string server_name_;
 };
 

@@ -29,16 +29,21 @@ KubeClients::KubeClients(asio::any_io_executor executor, Clock& clock, DefaultCo
     : impl_(new Impl{std::move(executor), clock, std::move(config), std::move(user_agent), {}}) {}
 KubeClients::~KubeClients() = default;
 
-Result<kube::Client*> KubeClients::client(const ClientSettings& settings) {
-  const Impl::Key key{settings.kubeconfig, settings.server, settings.user_agent, settings.qps,
-                      settings.burst};
-  Impl::Entry& entry = impl_->entries[key];
-  if (entry.client) return entry.client.get();
+Result<kube::ClientConfig> KubeClients::config(const ClientSettings& settings) {
   KOORD_TRY(config, impl_->config(settings.kubeconfig));
   if (!settings.server.empty()) config.server = settings.server;
   config.user_agent = settings.user_agent.empty() ? impl_->user_agent : settings.user_agent;
   config.qps = settings.qps;
   config.burst = settings.burst;
+  return std::move(config);
+}
+
+Result<kube::Client*> KubeClients::client(const ClientSettings& settings) {
+  const Impl::Key key{settings.kubeconfig, settings.server, settings.user_agent, settings.qps,
+                      settings.burst};
+  Impl::Entry& entry = impl_->entries[key];
+  if (entry.client) return entry.client.get();
+  KOORD_TRY(config, this->config(settings));
   KOORD_TRY(transport, kube::make_transport(impl_->executor, impl_->clock, config));
   kube::Client::Options options;
   options.default_namespace = config.default_namespace;

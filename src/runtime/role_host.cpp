@@ -35,11 +35,12 @@ Result<> check_gates(std::span<const RoleDescriptor* const> roles, const FlagVal
 }
 
 Result<> check_ports(std::span<const RoleDescriptor* const> roles, const CommandLine& line) {
-  std::map<std::int64_t, std::pair<std::string, std::string>> taken;  // port: role, flag
+  std::map<std::uint16_t, std::pair<std::string, std::string>> taken;  // port: role, flag
   for (const RoleDescriptor* role : roles) {
     const FlagValues& flags = line.roles.find(role->name)->second;
     for (const PortFlag& port : role->ports) {
-      const std::int64_t number = flags.get_int(port.port);
+      KOORD_TRY(endpoint, endpoint_of(port, flags));
+      const std::uint16_t number = endpoint.port;
       if (number == 0) continue;
       const std::string name(role->name);
       const auto [entry, fresh] = taken.try_emplace(number, name, std::string(port.port));
@@ -91,10 +92,10 @@ class RoleHost::Impl {
     KOORD_CHECK(seat->gates.set(gates_text(
         seat->flags, [&](std::string_view gate) { return is_group(gate) || seat->gates.known(gate); })));
     seat->clients = parts.clients("koord-" + std::string(descriptor.name) + "/" + parts.version);
-    seat->context.emplace(RoleContext{descriptor.name, parts.version, parts.executor, parts.clock,
-                                      parts.workers, seat->log, seat->metrics, seat->flags, seat->gates,
-                                      *seat->clients, parts.informers, seat->health, seat->routes,
-                                      [this, name = descriptor.name](Error error) { fail(name, error); }});
+    seat->context.emplace(RoleContext{
+        descriptor.name, parts.version, parts.executor, parts.clock, parts.workers, seat->log, seat->metrics,
+        seat->flags, seat->gates, *seat->clients, parts.informers, seat->health, seat->routes,
+        [this, name = descriptor.name](Error error) { fail(name, error); }, [this] { ended.set(); }});
     auto role = descriptor.make(*seat->context);
     if (!role) return std::move(role).error().context("role " + std::string(descriptor.name));
     seat->role = std::move(*role);
@@ -132,7 +133,8 @@ Task<Result<>> RoleHost::run() {
     impl_->tasks.spawn(std::string(seat->descriptor->name), Impl::run_role(*seat));
   impl_->parts.informers.start();
   KOORD_CO_CHECK(co_await impl_->ended.wait());
-  co_return *impl_->failure;
+  if (impl_->failure) co_return *impl_->failure;
+  co_return Result<>();
 }
 
 Task<> RoleHost::stop(nanoseconds grace) {

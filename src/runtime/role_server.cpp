@@ -1,6 +1,7 @@
 // RoleServer: certificates, authentication, and the paths that every role has.
 #include "role_server.hpp"
 
+#include <charconv>
 #include <fstream>
 #include <sstream>
 
@@ -40,6 +41,32 @@ HttpServerOptions server_options() {
 
 }  // namespace
 
+Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
+  Endpoint endpoint;
+  std::int64_t number = -1;
+  std::string shown;
+  if (port.address.empty()) {
+    shown = flags.get(port.port);
+    const auto colon = shown.rfind(':');
+    const std::string digits = colon == shown.npos ? shown : shown.substr(colon + 1);
+    if (colon != shown.npos) endpoint.address = shown.substr(0, colon);
+    if (endpoint.address.size() > 1 && endpoint.address.front() == '[' && endpoint.address.back() == ']')
+      endpoint.address = endpoint.address.substr(1, endpoint.address.size() - 2);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc{} || end != digits.data() + digits.size()) number = shown.empty() ? 0 : -1;
+  } else {
+    number = flags.get_int(port.port);
+    shown = std::to_string(number);
+    endpoint.address = flags.get(port.address);
+  }
+  if (number < 0 || number > 65535)
+    return Error(Code::invalid,
+                 "--" + std::string(port.port) + ": " + shown + " is not a port, which is 0 to 65535");
+  if (endpoint.address == "0.0.0.0" || endpoint.address == "::") endpoint.address.clear();
+  endpoint.port = static_cast<std::uint16_t>(number);
+  return endpoint;
+}
+
 RoleServer::RoleServer(RoleContext& context)
     : context_(context),
       secure_(context.executor, context.clock, server_options(),
@@ -53,21 +80,16 @@ RoleServer::~RoleServer() = default;
 Result<> RoleServer::open(const RoleDescriptor& role) {
   for (const PortFlag& port : role.ports) {
     ports_.push_back(0);
-    const std::int64_t number = context_.flags.get_int(port.port);
-    if (number < 0 || number > 65535)
-      return Error(Code::invalid, "--" + std::string(port.port) + ": " + std::to_string(number) +
-                                      " is not a port, which is 0 to 65535");
-    if (number == 0) continue;
+    KOORD_TRY(endpoint, endpoint_of(port, context_.flags));
+    if (endpoint.port == 0) continue;
     if (port.tls) KOORD_CHECK(open_secure(port));
     HttpServer& server = port.tls ? secure_ : plain_;
-    std::string address = context_.flags.get(port.address);
-    if (address == "0.0.0.0" || address == "::") address.clear();
     std::shared_ptr<const TlsContext> tls;
     if (port.tls) {
       KOORD_TRY(made, make_tls());
       tls = std::move(made);
     }
-    auto bound = server.listen(address, static_cast<std::uint16_t>(number), std::move(tls));
+    auto bound = server.listen(endpoint.address, endpoint.port, std::move(tls));
     if (!bound)
       return std::move(bound).error().context("role " + std::string(role.name) + ", --" +
                                               std::string(port.port));
@@ -174,8 +196,9 @@ std::optional<HttpResponse> RoleServer::own(const HttpRequest& request) const {
 }
 
 Task<HttpResponse> RoleServer::answer(HttpRequest request) {
-  if (std::optional<HttpResponse> response = own(request)) co_return std::move(*response);
   const Routes::Route* route = context_.routes.find(request.path);
+  if (!route || route->path != "/metrics")  // which a role may want to answer by itself
+    if (std::optional<HttpResponse> response = own(request)) co_return std::move(*response);
   if (!route) co_return HttpResponse::text(404, "404 page not found\n");
   co_return co_await route->handler(std::move(request));
 }

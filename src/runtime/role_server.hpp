@@ -14,6 +14,14 @@
 
 namespace koord::runtime {
 
+/// Where a port flag's port is opened.
+struct Endpoint {
+  std::string address;     // numeric; empty: all interfaces
+  std::uint16_t port = 0;  // 0: none
+};
+/// Code::invalid names the flag.
+Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags);
+
 class RoleServer {
  public:
   explicit RoleServer(RoleContext& context);

@@ -106,6 +106,9 @@ class Registry {
   Family<Histogram> histograms(std::string_view name, std::string_view help, Labels labels,
                                std::vector<double> bounds, std::size_t max_series = kMaxSeries);
 
+  /// A label that every series carries from now on, unless its metric has a label of that name; for what is
+  /// the same for the whole role, such as the node.
+  void set_common_label(std::string_view name, std::string_view value);
   /// Called before each exposition, to set gauges whose value is known elsewhere.
   void on_scrape(std::function<void()> fn);
   /// Prometheus text format 0.0.4; sorted by name and by label values.

@@ -15,6 +15,7 @@ struct ClientConfig {
   std::string server;           // "https://10.0.0.1:6443", optionally with a path prefix
   std::string ca_pem;           // empty: the system's certificates
   std::string tls_server_name;  // empty: the host of `server`
+  std::string pinned_cert_pem;  // this very certificate is accepted, whoever signed it and for whatever name
   bool insecure_skip_tls_verify = false;
   std::string client_cert_pem, client_key_pem;  // both or neither
   std::string token;

@@ -24,6 +24,7 @@ class Registry;
 namespace kube {
 class Client;
 class InformerSet;
+struct ClientConfig;
 }  // namespace kube
 }  // namespace koord
 
@@ -45,6 +46,9 @@ class ClientFactory {
   /// Equal settings give the same client. It lives until the process ends. No request is made yet; what is
   /// wrong with the configuration is an error that names the file.
   virtual Result<kube::Client*> client(const ClientSettings& settings) = 0;
+  /// How such a client reaches the server and as whom: for other servers of the cluster that take the same
+  /// credentials (the kubelet).
+  virtual Result<kube::ClientConfig> config(const ClientSettings& settings) = 0;
 };
 
 /// Everything that a role is given; all of it outlives the role. Touched on the event loop's thread only.
@@ -66,6 +70,8 @@ struct RoleContext {
   Routes& routes;
   /// Ends the process in an orderly way, exit code 1: for a lease that is lost.
   std::function<void(Error)> shutdown;
+  /// Ends the process in an orderly way, exit code 0: for a role whose work is done (--cleanup).
+  std::function<void()> finish;
 };
 
 class Role {
@@ -79,8 +85,9 @@ class Role {
 
 /// A flag that names a port; two roles that want the same one are an error at start.
 struct PortFlag {
-  std::string_view port;     // "secure-port"
-  std::string_view address;  // "bind-address"
+  std::string_view port;  // "secure-port"
+  std::string_view
+      address;  // "bind-address"; empty: `port` is a text "ADDRESS:PORT", as Go's listeners take it
   bool tls = true;
 };
 

@@ -27,6 +27,7 @@ class KubeClients final : public ClientFactory {
   KubeClients(asio::any_io_executor executor, Clock& clock, DefaultConfig config, std::string user_agent);
   ~KubeClients() override;
   Result<kube::Client*> client(const ClientSettings& settings) override;
+  Result<kube::ClientConfig> config(const ClientSettings& settings) override;
 
  private:
   class Impl;
@@ -54,7 +55,8 @@ class RoleHost {
   /// Checks that no two roles want one port, sets gates, makes every role and opens its ports. An error is
   /// one line for the user; nothing runs then. Once.
   Result<> add(std::span<const RoleDescriptor* const> roles, const CommandLine& line);
-  /// Starts the roles and the informers. Returns the first failure, or when cancelled.
+  /// Starts the roles and the informers. Returns the first failure, when cancelled, or without an error when
+  /// a role has finished (RoleContext::finish).
   Task<Result<>> run();
   /// Stops the roles, then the informers, then the ports. Await before destroying.
   Task<> stop(nanoseconds grace);

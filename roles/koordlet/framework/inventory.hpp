@@ -90,6 +90,8 @@ struct NodeInfo {
   host::CpuSet system_qos_cpus;
   /// The kubelet's CPU manager pins containers by itself.
   bool static_cpu_policy = false;
+
+  friend bool operator==(const NodeInfo&, const NodeInfo&) = default;
 };
 
 struct Inventory {

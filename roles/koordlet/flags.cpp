@@ -1,0 +1,236 @@
+// The agent's flags: see flags.hpp.
+#include "flags.hpp"
+
+#include <array>
+
+namespace koord::koordlet {
+
+namespace {
+
+using runtime::Flag;
+using runtime::FlagType;
+
+constexpr std::string_view kRoots = "Host folders", kKubernetes = "Kubernetes", kCollect = "Collecting",
+                           kQos = "Quality of service", kAudit = "Audit", kKoord = "koord's own",
+                           kLater = "For parts of the agent that koord does not have yet";
+constexpr std::string_view kNoEffect = "accepted, without effect in this version";
+constexpr std::string_view kNoDatabase = "accepted, without effect: koord keeps rings in memory, no database";
+
+constexpr Flag later(std::string_view name, FlagType type, std::string_view value,
+                     std::string_view why = kNoEffect) {
+  return {name, type, value, "", 0, kLater, true, why};
+}
+
+constexpr std::array<Flag, 9> kServingFlags = {{
+    {"addr", FlagType::text, ":9316", "Where plain HTTP is served: ADDRESS:PORT; \"0\" serves nothing."},
+    {"enable-pprof", FlagType::boolean, "false", "", 0, {}, true, kNoEffect},
+    {"pprof-addr", FlagType::text, ":9317", "", 0, {}, true, kNoEffect},
+    {"kube-api-qps", FlagType::real, "20", "Requests a second to the API server; 0: no limit."},
+    {"kube-api-burst", FlagType::integer, "30", "Requests at once beyond that."},
+    {"configmap-name", FlagType::text, "koordlet-config", "", 0, {}, true, kNoEffect},
+    {"configmap-namespace", FlagType::text, "koordinator-system", "", 0, {}, true, kNoEffect},
+    {"logtostderr", FlagType::boolean, "true", "", 0, {}, true},
+    {"alsologtostderr", FlagType::boolean, "false", "", 0, {}, true, "accepted: the log goes to stderr"},
+}};
+
+constexpr std::array<Flag, 11> kLogFlags = {{
+    later("add-dir-header", FlagType::boolean, "false"),
+    later("log-backtrace-at", FlagType::text, ":0"),
+    later("log-dir", FlagType::text, ""),
+    later("log-file", FlagType::text, ""),
+    later("log-file-max-size", FlagType::integer, "1800"),
+    later("one-output", FlagType::boolean, "false"),
+    later("skip-headers", FlagType::boolean, "false"),
+    later("skip-log-headers", FlagType::boolean, "false"),
+    later("stderrthreshold", FlagType::text, "2"),
+    later("vmodule", FlagType::text, ""),
+    later("report-interval", FlagType::duration, "1m",
+          "accepted, without effect: NodeMetric's policy decides"),
+}};
+
+constexpr std::array<Flag, 15> kRootFlags = {{
+    {"cgroup-root-dir", FlagType::text, "",
+     "Empty: /host-cgroup/ in a DaemonSet's pod, /sys/fs/cgroup/ with agent_mode=hostMode.", 0, kRoots},
+    {"sys-root-dir", FlagType::text, "", "Empty: /host-sys/, or /sys/ in host mode.", 0, kRoots},
+    {"sys-fs-root-dir", FlagType::text, "", "Empty: /host-sys-fs/, or /sys/fs/ in host mode.", 0, kRoots},
+    {"proc-root-dir", FlagType::text, "", "Empty: /proc/.", 0, kRoots},
+    {"var-run-root-dir", FlagType::text, "", "Empty: /host-var-run/, or /var/run/ in host mode.", 0, kRoots},
+    {"run-root-dir", FlagType::text, "", "Empty: /host-run/, or /run/ in host mode.", 0, kRoots},
+    {"var-lib-kubelet-dir", FlagType::text, "", "Empty: /var/lib/kubelet/.", 0, kRoots},
+    later("runtime-hooks-config-path", FlagType::text, ""),
+    later("containerd-endpoint", FlagType::text, ""),
+    later("docker-endpoint", FlagType::text, ""),
+    later("pouch-endpoint", FlagType::text, ""),
+    later("default-runtime-type", FlagType::text, "containerd"),
+    later("hami-core-library-directory-path", FlagType::text, "/usr/local/vgpu/libvgpu.so"),
+    later("pod-resources-proxy-path", FlagType::text, "/var/run/koordlet/pod-resources"),
+    later("xpu-device-infos-dir", FlagType::text, "/var/run/koordlet/xpu-device-infos/"),
+}};
+
+constexpr std::array<Flag, 10> kStatesFlags = {{
+    {"kubelet-preferred-address-type", FlagType::text, "InternalIP",
+     "Which of the node's addresses the kubelet is asked at: Hostname, InternalIP, ExternalIP, InternalDNS "
+     "or "
+     "ExternalDNS.",
+     0, kKubernetes},
+    {"kubelet-sync-interval", FlagType::duration, "10s", "How often the kubelet is asked for its pods.", 0,
+     kKubernetes},
+    {"kubelet-sync-timeout", FlagType::duration, "3s", "How long the kubelet may take to answer.", 0,
+     kKubernetes},
+    {"kubelet-insecure-tls", FlagType::boolean, "false",
+     "Ask the kubelet's read-only port, over plain HTTP and without a token.", 0, kKubernetes},
+    {"kubelet-read-only-port", FlagType::integer, "10255", "The port of --kubelet-insecure-tls.", 0,
+     kKubernetes},
+    later("node-topology-sync-interval", FlagType::duration, "3s"),
+    {"disable-query-kubelet-config", FlagType::boolean, "false",
+     "Do not ask the kubelet for its CPU manager's policy.", 0, kKubernetes},
+    {"enable-node-metric-report", FlagType::boolean, "true", "Report what is measured as NodeMetric.", 0,
+     kKubernetes},
+    later("enable-pod-taskids", FlagType::boolean, "false"),
+    later("xpu-enforce-collect-from-device-infos", FlagType::boolean, "false"),
+}};
+
+constexpr std::array<Flag, 11> kCollectFlags = {{
+    {"collect-res-used-interval", FlagType::duration, "1s",
+     "How often usage is sampled; below 1s nothing is collected and no strategy runs.", 0, kCollect},
+    {"collect-sys-metric-outdated-interval", FlagType::duration, "10s",
+     "How old a sample may be that the system's share is computed from.", 0, kCollect},
+    {"enable-pagecache-collector", FlagType::boolean, "false", "Sample memory with page cache, too.", 0,
+     kCollect},
+    later("collect-node-cpu-info-interval", FlagType::duration, "60s"),
+    later("collect-node-storage-info-interval", FlagType::duration, "1s"),
+    later("cpi-collector-interval", FlagType::duration, "60s"),
+    later("collect-cpi-timewindow", FlagType::duration, "10s"),
+    later("psi-collector-interval", FlagType::duration, "10s"),
+    later("coldpage-collector-interval", FlagType::duration, "5s"),
+    later("resctrl-collector-interval", FlagType::duration, "10s"),
+    later("enable-resctrl-collector", FlagType::boolean, "false"),
+}};
+
+constexpr std::array<Flag, 12> kDatabaseFlags = {{
+    {"tsdb-path", FlagType::text, "/metric-data/",
+     "The folder of the checkpoint of what was measured; without it, a restart begins anew.", 0, kCollect},
+    later("tsdb-retention-duration", FlagType::duration, "12h", kNoDatabase),
+    later("tsdb-max-bytes", FlagType::integer, "104857600", kNoDatabase),
+    later("tsdb-min-block-duration", FlagType::duration, "10m", kNoDatabase),
+    later("tsdb-max-block-duration", FlagType::duration, "10m", kNoDatabase),
+    later("tsdb-wal-segment-size", FlagType::integer, "1048576", kNoDatabase),
+    later("tsdb-max-block-chunk-segment-size", FlagType::integer, "5242880", kNoDatabase),
+    later("tsdb-head-chunks-write-buffer-size", FlagType::integer, "1048576", kNoDatabase),
+    later("tsdb-stripe-size", FlagType::integer, "16384", kNoDatabase),
+    later("tsdb-enable-prometheus-metric", FlagType::boolean, "true", kNoDatabase),
+    later("metric-gc-interval-seconds", FlagType::integer, "300", kNoDatabase),
+    later("metric-expire-seconds", FlagType::integer, "1800", kNoDatabase),
+}};
+
+constexpr std::array<Flag, 8> kQosFlags = {{
+    {"cpu-suppress-interval-seconds", FlagType::integer, "1",
+     "How often best-effort CPUs are adjusted; every so many seconds.", 0, kQos},
+    {"reconcile-interval-seconds", FlagType::integer, "1", "How often the other strategies look.", 0, kQos},
+    later("cpu-evict-interval-seconds", FlagType::integer, "1"),
+    later("cpu-evict-cool-time-seconds", FlagType::integer, "20"),
+    later("memory-evict-interval-seconds", FlagType::integer, "1"),
+    later("memory-evict-cool-time-seconds", FlagType::integer, "4"),
+    later("only-evict-by-api", FlagType::boolean, "false"),
+    later("qos-extension-plugins", FlagType::pairs, ""),
+}};
+
+constexpr std::array<Flag, 25> kHookFlags = {{
+    later("runtime-hooks-network", FlagType::text, "unix"),
+    later("runtime-hooks-addr", FlagType::text, "/host-var-run-koordlet/koordlet.sock"),
+    later("runtime-hooks-failure-policy", FlagType::text, "Ignore"),
+    later("runtime-hooks-plugin-failure-policy", FlagType::text, "Ignore"),
+    later("runtime-hooks-host-endpoint", FlagType::text, "/var/run/koordlet/koordlet.sock"),
+    later("runtime-hooks-disable-stages", FlagType::list, ""),
+    later("runtime-hooks-reconcile-interval", FlagType::duration, "10s"),
+    later("disable-unset-cpu-quota", FlagType::boolean, "false"),
+    later("enable-nri-runtime-hook", FlagType::boolean, "true"),
+    later("runtime-hooks-nri-socket-path", FlagType::text, "nri/nri.sock"),
+    later("runtime-hooks-nri-plugin-name", FlagType::text, "koordlet_nri"),
+    later("runtime-hooks-nri-plugin-index", FlagType::text, "00"),
+    later("runtime-hooks-nri-connect-timeout", FlagType::duration, "6s"),
+    later("runtime-hooks-nri-backoff-duration", FlagType::duration, "1s"),
+    later("runtime-hooks-nri-backoff-cap", FlagType::duration, "1281023h53m38.427387903s"),
+    later("runtime-hooks-nri-backoff-steps", FlagType::integer, "2147483647"),
+    later("runtime-hooks-nri-backoff-factor", FlagType::real, "2"),
+    later("prediction-checkpoint-filepath", FlagType::text, "/prediction-checkpoints"),
+    later("prediction-cold-start-duration", FlagType::duration, "24h"),
+    later("prediction-safety-margin-percent", FlagType::integer, "10"),
+    later("prediction-memory-histogram-decay-halflife", FlagType::duration, "24h"),
+    later("prediction-cpu-histogram-decay-halflife", FlagType::duration, "12h"),
+    later("prediction-training-interval", FlagType::duration, "1m"),
+    later("prediction-model-expiration-duration", FlagType::duration, "30m"),
+    later("prediction-model-checkpoint-interval", FlagType::duration, "10m"),
+}};
+
+constexpr std::array<Flag, 7> kAuditFlags = {{
+    {"audit-log-dir", FlagType::text, "/var/log/koordlet", "The folder of the audit log.", 0, kAudit},
+    {"audit-verbose", FlagType::integer, "3", "What is audited: up to this level.", 0, kAudit},
+    {"audit-max-disk-space-mb", FlagType::integer, "16", "What the audit log may take, in MB.", 0, kAudit},
+    {"audit-max-concurrent-readers", FlagType::integer, "4", "Readers of /events at a time.", 0, kAudit},
+    {"audit-max-events-limit", FlagType::integer, "2048", "The largest page of /events.", 0, kAudit},
+    {"resource-force-update-seconds", FlagType::integer, "60",
+     "A value that was written so long ago is looked at again.", 0, kAudit},
+    later("prediction-model-checkpoint-max-per-step", FlagType::integer, "12"),
+}};
+
+constexpr std::array<Flag, 7> kOwnFlags = {{
+    {"node-name", FlagType::text, "", "The node that the agent runs on; empty: NODE_NAME of the environment.",
+     0, kKoord},
+    {"cgroup-version", FlagType::text, "auto", "auto, v1 or v2.", 0, kKoord},
+    {"kubelet-skip-verify", FlagType::boolean, "false",
+     "Send the token to whatever answers at the kubelet's port, without checking its certificate.", 0,
+     kKoord},
+    {"api-access", FlagType::text, "loopback",
+     "Who may read /apis/ on --addr: loopback, or all who can reach the port.", 0, kKoord},
+    {"cleanup", FlagType::boolean, "false", "Set right what a dead agent has left throttled, and end.", 0,
+     kKoord},
+    {"standalone-config", FlagType::text, "",
+     "Without Kubernetes: a file with the strategies and the groups to watch and protect.", 0, kKoord},
+    {"run-queue-latency", FlagType::boolean, "true",
+     "Measure with eBPF how long tasks wait for a CPU, where the kernel allows it.", 0, kKoord},
+}};
+
+constexpr auto kFlags =
+    runtime::join_flags(kServingFlags, kRootFlags, kStatesFlags, kCollectFlags, kDatabaseFlags, kQosFlags,
+                        kAuditFlags, kOwnFlags, kHookFlags, kLogFlags);
+
+void replace(const runtime::FlagValues& flags, std::string_view name, std::string& folder) {
+  if (const std::string& given = flags.get(name); !given.empty()) folder = given;
+  if (!folder.ends_with('/')) folder += '/';
+}
+
+}  // namespace
+
+std::span<const runtime::Flag> flags() { return kFlags; }
+
+Result<Place> read_place(const runtime::FlagValues& flags, const GetEnv& env) {
+  Place place;
+  place.node_name = flags.get("node-name");
+  if (place.node_name.empty()) place.node_name = env("NODE_NAME").value_or("");
+  const bool host_mode = env("agent_mode") == "hostMode";
+  // Without Kubernetes there is no pod that the host's folders could be mounted into.
+  const bool standalone = !flags.get("standalone-config").empty();
+  place.root = host_mode || standalone ? host::Root::host_mode() : host::Root::daemon_set_mode();
+  replace(flags, "cgroup-root-dir", place.root.cgroup);
+  replace(flags, "sys-root-dir", place.root.sys);
+  replace(flags, "sys-fs-root-dir", place.root.sys_fs);
+  replace(flags, "proc-root-dir", place.root.proc);
+  replace(flags, "var-run-root-dir", place.root.var_run);
+  replace(flags, "run-root-dir", place.root.run);
+  replace(flags, "var-lib-kubelet-dir", place.root.var_lib_kubelet);
+  const std::string& version = flags.get("cgroup-version");
+  if (version == "v1" || version == "1") {
+    place.cgroup_version = host::CgroupVersion::v1;
+  } else if (version == "v2" || version == "2") {
+    place.cgroup_version = host::CgroupVersion::v2;
+  } else if (version != "auto") {
+    return Error(Code::invalid, "--cgroup-version: \"" + version + "\" is not auto, v1 or v2");
+  }
+  const std::string& access = flags.get("api-access");
+  if (access != "loopback" && access != "all")
+    return Error(Code::invalid, "--api-access: \"" + access + "\" is not loopback or all");
+  return place;
+}
+
+}  // namespace koord::koordlet
