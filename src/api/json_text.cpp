@@ -1,14 +1,18 @@
 #include "json_text.hpp"
 
+#include "json_scan.hpp"
+
 namespace koord::api {
 
 void append_json_string(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out.push_back('"');
   size_t plain = 0;  // start of what is not copied yet
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); (at = find_special(at, end)) != end; ++at) {
+    const auto c = static_cast<unsigned char>(*at);
+    if (c >= 0x80) continue;
+    const auto i = static_cast<size_t>(at - text.data());
     out.append(text, plain, i - plain);
     plain = i + 1;
     switch (c) {

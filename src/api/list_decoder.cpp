@@ -44,9 +44,13 @@ class Envelope : public JsonEvents {
     return true;
   }
   bool on_key(std::string_view key) override {
-    if (active()) return pass(decoder_.on_key(key));
-    if (depth_ == 1) key_.assign(key);
-    return true;
+    if (!active()) {
+      if (depth_ == 1) key_.assign(key);
+      return true;
+    }
+    const bool go_on = pass(decoder_.on_key(key));
+    if (decoder_.take_skip()) skip_value();
+    return go_on;
   }
   Error stop_error() override { return Error(Code::parse, "expected an object"); }
   /// An object was there.

@@ -171,7 +171,10 @@ bool ObjectDecoder::on_key(std::string_view key) {
     raw_->push_back(':');
     return true;
   }
-  if (skip_until_ >= 0) return true;
+  if (skip_until_ >= 0) {
+    skip_value();
+    return true;
+  }
   Frame& frame = frames_[live_ - 1];
   if (!frame.schema) {
     frame.key.assign(key);
@@ -179,7 +182,12 @@ bool ObjectDecoder::on_key(std::string_view key) {
   }
   frame.field = frame.schema->find(key);
   if (mode_ == Mode::tolerant) {
-    if (!frame.field && live_ == 1) frame.key.assign(key);
+    if (frame.field) return true;
+    // Nobody wants it, unless it tells what the whole object is.
+    if (live_ == 1 && object_ && key == "kind")
+      frame.key.assign(key);
+    else
+      skip_value();
     return true;
   }
   if (!frame.field) {

@@ -1,5 +1,6 @@
 #include "koord/api/schema.hpp"
 
+#include <cstring>
 #include <stdexcept>
 
 namespace koord::api {
@@ -16,10 +17,22 @@ void flatten(std::span<const Field> rows, uint32_t base, std::vector<Field>& out
   }
 }
 
+/// Of the length and up to eight bytes of each end: names of one struct seldom differ in their middle only.
 size_t slot_of(std::string_view wire) {
-  uint32_t hash = 2166136261u;  // FNV-1a
-  for (const char c : wire) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
-  return hash;
+  const char* const last = wire.data() + wire.size();
+  uint64_t head = 0, tail = 0;
+  if (wire.size() >= 8) {
+    std::memcpy(&head, wire.data(), 8);
+    std::memcpy(&tail, last - 8, 8);
+  } else if (wire.size() >= 4) {
+    std::memcpy(&head, wire.data(), 4);
+    std::memcpy(&tail, last - 4, 4);
+  } else if (!wire.empty()) {
+    head = static_cast<unsigned char>(wire[0]) | static_cast<uint64_t>(wire[wire.size() / 2]) << 8;
+    tail = static_cast<unsigned char>(wire.back());
+  }
+  const uint64_t hash = (head ^ (tail * 0x9e3779b97f4a7c15) ^ wire.size()) * 0xff51afd7ed558ccd;
+  return static_cast<size_t>(hash >> 40);
 }
 
 }  // namespace

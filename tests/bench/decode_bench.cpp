@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,6 +57,13 @@ std::string pod_json(int i) {
       app, i, hash, app % 50, id, 1'000'000 + i, i % 5000, i / 256 % 256, i % 256, 1 + i / 65536);
 }
 
+/// Of this process: what else runs on the machine does not show.
+double cpu_seconds() {
+  timespec t{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
 size_t heap() {
   const auto info = mallinfo2();
   return info.uordblks + info.hblkhd;
@@ -77,22 +84,25 @@ int main(int argc, char** argv) {
   cache.reserve(static_cast<size_t>(count));
   const size_t before = heap();
   int bad = 0;
-  const auto began = std::chrono::steady_clock::now();
+  const double began = cpu_seconds();
   const auto meta = decode_list<Pod>(
       list, [&](std::shared_ptr<const Pod> pod) { cache.push_back(std::move(pod)); },
       [&](const Pod&, const Error& error) {
         if (bad++ == 0) fmt::print("bad pod: {}\n", error.message());
       });
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const double took = cpu_seconds() - began;
   if (!meta || bad > 0 || cache.size() != static_cast<size_t>(count)) {
     fmt::print("decoding failed: {}\n", meta ? "bad pods" : meta.error().message());
     return 1;
   }
   const size_t used = heap() - before;
   fmt::print(
-      "| pods | JSON bytes a pod | pods/s | MB/s | heap bytes a pod | goal |\n|---|---|---|---|---|---|\n");
-  fmt::print("| {} | {} | {:.0f} | {:.0f} | {} | 2048 |\n", count, list.size() / static_cast<size_t>(count),
-             count / took.count(), static_cast<double>(list.size()) / 1e6 / took.count(),
+      "| pods | JSON bytes a pod | pods/s of CPU time | MB/s of CPU time | us a pod | heap bytes a pod | "
+      "goal "
+      "|\n|---|---|---|---|---|---|---|\n");
+  fmt::print("| {} | {} | {:.0f} | {:.0f} | {:.1f} | {} | 2048 |\n", count,
+             list.size() / static_cast<size_t>(count), count / took,
+             static_cast<double>(list.size()) / 1e6 / took, took / count * 1e6,
              used / static_cast<size_t>(count));
   fmt::print(
       "sizeof: Pod {} ObjectMeta {} PodSpec {} PodStatus {} Container {} ContainerStatus {} PodCondition {} "

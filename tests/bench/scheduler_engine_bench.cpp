@@ -1,0 +1,158 @@
+// The scheduler's engine alone: decisions a second of one thread's CPU time, by how much pods have in common.
+//   scheduler_engine_bench [NODES [PODS]]
+#include <ctime>
+#include <functional>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "framework/config.hpp"
+#include "framework/engine.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+#include "plugins.hpp"
+
+namespace {
+
+using namespace koord;
+using namespace koord::scheduler;
+
+/// The CPU time of this thread: what else runs on the machine does not show.
+class CpuClock final : public Clock {
+ public:
+  WallTime now() const override { return std::chrono::system_clock::now(); }
+  MonoTime mono() const override {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return MonoTime{std::chrono::seconds(t.tv_sec) + nanoseconds(t.tv_nsec)};
+  }
+  TimerId call_at(MonoTime, std::function<void()>) override {
+    throw std::logic_error("the engine has no timers");
+  }
+  void cancel(TimerId) override {}
+};
+
+std::shared_ptr<const api::Node> node(int i) {
+  auto node = std::make_shared<api::Node>();
+  node->metadata.name = "node-" + std::to_string(i);
+  node->metadata.labels["kubernetes.io/hostname"] = node->metadata.name;
+  node->metadata.labels["zone"] = "z" + std::to_string(i % 3);
+  const int size = 1 << i % 3;  // 16, 32 or 64 cores
+  node->status.allocatable = {{"cpu", api::Quantity::must(std::to_string(16 * size))},
+                              {"memory", api::Quantity::must(std::to_string(64 * size) + "Gi")},
+                              {"pods", api::Quantity::must("110")}};
+  return node;
+}
+
+/// The i-th pod of one of so many classes.
+std::shared_ptr<const api::Pod> pod(int i, int classes, bool affinity) {
+  auto pod = std::make_shared<api::Pod>();
+  pod->metadata.name = "pod-" + std::to_string(i);
+  pod->metadata.namespace_ = "default";
+  pod->metadata.uid = "uid-" + std::to_string(i);
+  pod->spec.scheduler_name = "koord-scheduler";
+  const int cls = i % classes;
+  api::Container& c = pod->spec.containers.emplace_back();
+  c.resources.requests["cpu"] = api::Quantity::must(std::to_string(100 + cls % 97) + "m");
+  c.resources.requests["memory"] = api::Quantity::must(std::to_string(128 + cls / 97) + "Mi");
+  if (affinity) pod->spec.node_selector["zone"] = "z" + std::to_string(cls % 3);
+  return pod;
+}
+
+struct Outcome {
+  std::size_t bound = 0, unschedulable = 0;
+  double enqueue_us = 0, decide_us = 0, p50_us = 0, p99_us = 0, settle_us = 0;  // a pod
+};
+
+Outcome measure(int nodes, int pods, int classes, bool affinity) {
+  CpuClock clock;
+  Engine engine(clock, {.queue = {}, .seed = 1});
+  KubeSchedulerConfiguration config = own_defaults();
+  if (auto done = complete(config, plugin_table()); !done) throw std::runtime_error(done.error().message());
+  std::vector<std::string> missing;
+  std::vector<Profile> profiles;
+  auto profile = build_profile(
+      config.profiles.front(), config.percentage_of_nodes_to_score, plugin_table(),
+      [](void* e, PluginIndex i) { return static_cast<Engine*>(e)->context(i); }, &engine, missing);
+  if (!profile) throw std::runtime_error(profile.error().message());
+  profiles.push_back(std::move(*profile));
+  engine.set_profiles(std::move(profiles));
+  for (int i = 0; i < nodes; ++i) engine.put_node(node(i));
+  std::vector<std::shared_ptr<const api::Pod>> waiting;
+  for (int i = 0; i < pods; ++i) waiting.push_back(pod(i, classes, affinity));
+
+  const auto us = [&](MonoTime since) {
+    return std::chrono::duration<double, std::micro>(clock.mono() - since).count() / pods;
+  };
+  Outcome out;
+  MonoTime began = clock.mono();
+  for (auto& p : waiting) engine.put_pod(p);
+  out.enqueue_us = us(began);
+
+  std::vector<Decision> decisions;
+  decisions.reserve(waiting.size());
+  began = clock.mono();
+  engine.schedule(SIZE_MAX, decisions);
+  out.decide_us = us(began);
+  std::vector<nanoseconds> took;
+  for (const Decision& d : decisions) {
+    took.push_back(d.took);
+    ++(d.kind == Decision::Kind::bind ? out.bound : out.unschedulable);
+  }
+  std::sort(took.begin(), took.end());
+  const auto at = [&](double share) {
+    return std::chrono::duration<double, std::micro>(
+               took[static_cast<std::size_t>(share * (took.size() - 1))])
+        .count();
+  };
+  out.p50_us = at(0.5);
+  out.p99_us = at(0.99);
+
+  // What the watch tells of them afterwards.
+  std::vector<std::shared_ptr<const api::Pod>> bound;
+  for (const Decision& d : decisions) {
+    if (d.kind != Decision::Kind::bind) continue;
+    auto copy = std::make_shared<api::Pod>(*d.pod);
+    copy->spec.node_name = d.node;
+    bound.push_back(std::move(copy));
+  }
+  began = clock.mono();
+  for (auto& p : bound) engine.put_pod(std::move(p));
+  out.settle_us = us(began);
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int nodes = argc > 1 ? std::atoi(argv[1]) : 5'000;
+  const int pods = argc > 2 ? std::atoi(argv[2]) : 10'000;
+  if (nodes <= 0 || pods <= 0) {
+    std::fprintf(stderr, "usage: scheduler_engine_bench [NODES [PODS]]\n");
+    return 2;
+  }
+  struct Case {
+    const char* name;
+    int classes;
+    bool affinity;
+  };
+  const Case cases[] = {{"all pods alike", 1, false},
+                        {"12 classes", 12, false},
+                        {"12 classes, zone selector", 12, true},
+                        {"300 classes", 300, false},
+                        {"no two alike", pods, false}};
+  std::printf("%d nodes, %d pods, one thread; us of CPU time a pod\n", nodes, pods);
+  std::printf(
+      "| pods | bound | decisions/s | decide | decide p50 | decide p99 | enqueue | settle "
+      "|\n|---|---|---|---|---|---|---|---|\n");
+  for (const Case& c : cases) {
+    const Outcome out = measure(nodes, pods, c.classes, c.affinity);
+    std::printf("| %s | %zu | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", c.name, out.bound,
+                1e6 / out.decide_us, out.decide_us, out.p50_us, out.p99_us, out.enqueue_us, out.settle_us);
+  }
+  return 0;
+}
