@@ -105,7 +105,11 @@ std::string CpuSet::to_string() const {
   return text;
 }
 
-bool CpuSet::is_subset_of(const CpuSet& other) const { return (*this - other).empty(); }
+bool CpuSet::is_subset_of(const CpuSet& other) const {
+  for (std::size_t i = 0; i < words_.size(); ++i)
+    if ((words_[i] & ~(i < other.words_.size() ? other.words_[i] : 0)) != 0) return false;
+  return true;
+}
 
 CpuSet operator|(const CpuSet& a, const CpuSet& b) {
   CpuSet set = a.words_.size() >= b.words_.size() ? a : b;

@@ -22,6 +22,7 @@ Intent& Plan::want(host::Knob knob, std::string_view group, KnobValue value, std
   intent->value = std::move(value);
   intent->strategy = strategy_;
   intent->reason = reason;
+  intent->audit_reason = kUpdateCgroups;
   intent->reach = {};
   intent->undo.reset();
   return *intent;

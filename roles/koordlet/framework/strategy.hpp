@@ -31,12 +31,15 @@ struct Reach {
   friend bool operator==(const Reach&, const Reach&) = default;
 };
 
+inline constexpr std::string_view kUpdateCgroups = "UpdateCgroups";
+
 struct Intent {
   host::Knob knob{};
   std::string group;
   KnobValue value;
   std::string_view strategy;  // static text: who wants it
   std::string reason;         // for the audit and `koord top`: "LS pods use 3.2 of 4 CPUs"
+  std::string_view audit_reason = kUpdateCgroups;  // static text: upstream's name for such a change
   Reach reach;
   /// What sets the groups free when nobody wants anything of them any more, if that is not what koord found
   /// there: for groups that nobody else limits, and where a dead agent's limit may have been found.

@@ -33,8 +33,8 @@ struct KnobId {
 struct Wish {
   KnobId target;
   const KnobValue* value = nullptr;
-  std::string_view strategy;
-  std::string_view reason;
+  std::string_view reason;  // for the audit
+  std::string_view audit_reason = kUpdateCgroups;
 };
 
 /// Used on the event loop's thread. Nothing here waits, but a write to a cgroup may take the kernel some
@@ -56,6 +56,7 @@ class Executor {
     std::size_t deferred = 0;  // over the rate
     friend bool operator==(const Outcome&, const Outcome&) = default;
   };
+  enum class Pace : std::uint8_t { limited, at_once };
   struct Failure {
     host::Knob knob;
     std::string group;
@@ -73,9 +74,11 @@ class Executor {
   /// Code::invalid for a group that would leave the hierarchy, Code::unsupported if no hierarchy has the
   /// knob.
   Result<KnobId> find(host::Knob knob, std::string_view group);
+  /// Only if find() has been asked for it already; names nothing.
+  KnobId known(host::Knob knob, std::string_view group) const;
   /// Two passes: from the roots down, each file gets the looser of what it holds and what it shall hold; from
   /// the leaves up, what it shall hold. A target is named at most once.
-  Outcome apply(std::span<const Wish> wishes);
+  Outcome apply(std::span<const Wish> wishes, Pace pace = Pace::limited);
   /// The value was seen in the file or written to it, and nothing has told otherwise since.
   bool holds(KnobId target, const KnobValue& value) const;
   bool is_absent(KnobId target) const;

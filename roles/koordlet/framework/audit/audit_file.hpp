@@ -1,0 +1,40 @@
+// AuditFile: audit.log, its rotation and its share of the disk, behind a thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "koord/base/clock.hpp"
+#include "koord/base/log.hpp"
+
+namespace koord::koordlet {
+
+class AuditFile {
+ public:
+  struct Options {
+    std::string folder;
+    std::size_t max_file_bytes = 0;     // then audit.log becomes audit-TIME-N.log
+    std::size_t max_total_bytes = 0;    // of all of them; the oldest are removed
+    std::size_t max_waiting_bytes = 0;  // the oldest lines give way
+  };
+  AuditFile(Options options, const Clock& clock, Logger log);
+  ~AuditFile();  // writes what waits
+  AuditFile(const AuditFile&) = delete;
+  AuditFile& operator=(const AuditFile&) = delete;
+
+  /// The newest lines of audit.log, oldest first, at most so many bytes. Before the first append().
+  std::vector<std::string> tail(std::size_t max_bytes) const;
+  /// Never blocks on the disk.
+  void append(std::string line);
+  /// Blocks until what was appended before has been written or given up.
+  void flush();
+  std::uint64_t dropped() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,211 @@
+// Events as JSON lines, in memory for GET /events and to the file.
+#include "framework/audit/auditor.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <deque>
+#include <list>
+#include <utility>
+
+#include "framework/audit/audit_file.hpp"
+#include "koord/host/text.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+constexpr std::string_view kFirstKey = "{\"createdAt\":\"";
+constexpr std::size_t kMaxText = 4096;  // of one field
+constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+
+/// Length of the UTF-8 character at the start, 0 if it is none.
+std::size_t utf8_length(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+  const auto second = length > 1 ? static_cast<unsigned char>(text[1]) : 0;
+  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) || (lead == 0xF0 && second < 0x90) ||
+      (lead == 0xF4 && second > 0x8F))
+    return 0;
+  return length;
+}
+
+void add_field(std::string& json, std::string_view key, std::string_view value) {
+  if (value.empty()) return;
+  json.append(json == "{" ? "\"" : ",\"").append(key).append("\":\"");
+  value = value.substr(0, kMaxText);
+  while (!value.empty()) {
+    const std::size_t length = utf8_length(value);
+    const char c = value[0];
+    if (length == 0) {
+      json += "\\ufffd";
+    } else if (length > 1) {
+      json += value.substr(0, length);
+    } else if (c == '"' || c == '\\') {
+      (json += '\\') += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
+      json += escape;
+    } else {
+      json += c;
+    }
+    value.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  json += '"';
+}
+
+std::string rfc3339(WallTime time) {
+  const auto since = time.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+  const std::time_t whole = seconds.count();
+  std::tm parts{};
+  gmtime_r(&whole, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  char fraction[16];
+  std::snprintf(fraction, sizeof fraction, ".%09dZ", static_cast<int>((since - seconds).count()));
+  return std::string(text) + fraction;
+}
+
+std::string random_token() {
+  unsigned char bytes[16];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return {};
+  std::string token;
+  for (const unsigned char byte : bytes) {
+    char hex[4];
+    std::snprintf(hex, sizeof hex, "%02x", byte);
+    token += hex;
+  }
+  return token;
+}
+
+}  // namespace
+
+class Auditor::Impl {
+ public:
+  Impl(Options options, Clock& clock, Logger log)
+      : options_(std::move(options)),
+        clock_(clock),
+        file_({.folder = options_.log_dir,
+               .max_file_bytes = options_.max_file_bytes,
+               .max_total_bytes = static_cast<std::size_t>(std::max(options_.max_disk_space_mb, 2)) * kMegabyte,
+               .max_waiting_bytes = options_.max_waiting_bytes},
+              clock, std::move(log)) {
+    for (std::string& line : file_.tail(options_.max_memory_bytes))
+      if (line.starts_with(kFirstKey) && line.ends_with("\"}") &&
+          std::none_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }))
+        remember(std::move(line));
+  }
+
+  void record(int verbosity, const AuditEvent& event) {
+    if (options_.verbosity > 0 && verbosity > options_.verbosity) return;
+    std::string json = "{";
+    add_field(json, "createdAt", rfc3339(clock_.now()));
+    add_field(json, "type", event.type);
+    add_field(json, "level", std::to_string(verbosity));
+    add_field(json, "namespace", event.ns);
+    add_field(json, "name", event.name);
+    add_field(json, "container", event.container);
+    add_field(json, "reason", event.reason);
+    add_field(json, "message", event.message);
+    json += '}';
+    file_.append(json);
+    remember(std::move(json));
+  }
+
+  Answer answer(std::string_view size, std::string_view page_token, bool json) {
+    std::int64_t count = options_.default_events_limit;
+    if (std::int64_t number = 0; host::to_number(size, number)) {
+      if (number > options_.max_events_limit)
+        return refusal(400, "size(" + std::to_string(number) + ") exceeds the limit(" +
+                                std::to_string(options_.max_events_limit) + ")");
+      if (number < 0) return refusal(400, "size(" + std::to_string(number) + ") is negative");
+      count = number;
+    }
+    const MonoTime now = clock_.mono();
+    std::erase_if(readers_, [&](const Reader& reader) { return now - reader.used > options_.reader_ttl; });
+    if (page_token.empty()) {
+      readers_.push_back({random_token(), first_ + events_.size(), now});
+      if (readers_.back().token.empty()) {
+        readers_.pop_back();
+        return refusal(500, "internal error");
+      }
+      if (std::cmp_greater(readers_.size(), std::max(options_.max_concurrent_readers, 1)))
+        readers_.pop_front();
+    }
+    const auto reader = page_token.empty()
+                            ? std::prev(readers_.end())
+                            : std::find_if(readers_.begin(), readers_.end(), [&](const Reader& candidate) {
+                                return candidate.token == page_token;
+                              });
+    if (reader == readers_.end())
+      return refusal(409, "invalid pageToken " + std::string(page_token.substr(0, 64)));
+    reader->used = now;
+
+    Answer answer;
+    std::int64_t given = 0;
+    for (; given < count && reader->next > first_; ++given) {
+      const std::string& line = events_[--reader->next - first_];
+      if (json && given > 0) answer.body += ',';
+      answer.body += line;
+      if (!json) answer.body += '\n';
+    }
+    const bool more = given == count;
+    answer.content_type = json ? "application/json; charset=utf-8" : "text/plain; charset=utf-8";
+    const std::string token = more ? reader->token : std::string();
+    if (json)
+      answer.body = "{\"NextPageToken\":\"" + token + "\",\"Events\":[" + answer.body + "]}";
+    else
+      answer.next_page = token;
+    return answer;
+  }
+
+  void flush() { file_.flush(); }
+  std::uint64_t dropped() const { return file_.dropped(); }
+
+ private:
+  struct Reader {
+    std::string token;
+    std::uint64_t next = 0;  // one more than the number of the event that it gets next
+    MonoTime used{};
+  };
+
+  static Answer refusal(int status, std::string why) {
+    return {.status = status, .content_type = "text/plain; charset=utf-8", .next_page = {}, .body = why + "\n"};
+  }
+
+  void remember(std::string line) {
+    bytes_ += line.size();
+    events_.push_back(std::move(line));
+    while (events_.size() > options_.max_memory_events || bytes_ > options_.max_memory_bytes) {
+      bytes_ -= events_.front().size();
+      events_.pop_front();
+      ++first_;
+    }
+  }
+
+  const Options options_;
+  Clock& clock_;
+  AuditFile file_;
+  std::deque<std::string> events_;
+  std::uint64_t first_ = 0;  // the number of events_[0]
+  std::size_t bytes_ = 0;
+  std::list<Reader> readers_;  // oldest first
+};
+
+Auditor::Auditor(Options options, Clock& clock, Logger log)
+    : impl_(std::make_unique<Impl>(std::move(options), clock, std::move(log))) {}
+Auditor::~Auditor() = default;
+void Auditor::record(int verbosity, const AuditEvent& event) { impl_->record(verbosity, event); }
+Auditor::Answer Auditor::answer(std::string_view size, std::string_view page_token, bool json) {
+  return impl_->answer(size, page_token, json);
+}
+void Auditor::flush() { impl_->flush(); }
+std::uint64_t Auditor::dropped() const { return impl_->dropped(); }
+
+}  // namespace koord::koordlet

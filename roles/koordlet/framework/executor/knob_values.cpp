@@ -1,0 +1,98 @@
+// Reading, printing, comparing and merging what cgroup files hold.
+#include "framework/executor/knob_values.hpp"
+
+#include <limits>
+
+#include "koord/host/text.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::CgroupVersion;
+using host::CpuSet;
+using host::Knob;
+
+constexpr std::int64_t kPage = 4096;
+constexpr std::int64_t kMaxPages = std::numeric_limits<std::int64_t>::max() / kPage * kPage;
+
+bool is_cpus(Knob knob) { return knob == Knob::cpuset_cpus || knob == Knob::cpuset_mems; }
+
+/// For comparing quotas and limits: no limit is the largest.
+std::int64_t height(std::int64_t value) {
+  return value == host::kUnlimited ? std::numeric_limits<std::int64_t>::max() : value;
+}
+
+std::int64_t kernel_limit(std::int64_t bytes) {
+  if (bytes == host::kUnlimited || bytes >= kMaxPages) return host::kUnlimited;
+  return bytes / kPage * kPage;
+}
+
+Error wrong_kind(Knob knob) {
+  return Error(Code::internal, std::string(host::row(knob).name) + ": a value of another kind");
+}
+
+}  // namespace
+
+Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view text) {
+  if (is_cpus(knob)) {
+    KOORD_TRY(cpus, CpuSet::parse(text));
+    return KnobValue(std::move(cpus));
+  }
+  if (version == CgroupVersion::v2 && (knob == Knob::cpu_quota || knob == Knob::cpu_period)) {
+    KOORD_TRY(max, host::parse_cpu_max(text));
+    return KnobValue(knob == Knob::cpu_quota ? max.quota_us : max.period_us);
+  }
+  if (knob == Knob::memory_limit) {
+    KOORD_TRY(bytes, host::parse_memory_limit(text));
+    return KnobValue(bytes);
+  }
+  std::int64_t number = 0;
+  if (!host::to_number(host::trimmed(text), number))
+    return Error(Code::parse, std::string(host::row(knob).name) + ": cannot read \"" +
+                                  std::string(host::trimmed(text).substr(0, 64)) + '"');
+  if (version == CgroupVersion::v2 && knob == Knob::cpu_shares) number = host::weight_to_shares(number);
+  return KnobValue(number);
+}
+
+Result<std::string> print_knob(Knob knob, CgroupVersion version, const KnobValue& value) {
+  if (!is_cpus(knob)) {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    return number ? host::knob_text(knob, version, *number) : wrong_kind(knob);
+  }
+  const auto* cpus = std::get_if<CpuSet>(&value);
+  if (!cpus) return wrong_kind(knob);
+  if (!cpus->empty()) return cpus->to_string();
+  if (version == CgroupVersion::v2) return std::string("\n");  // an empty write(2) would do nothing
+  return Error(Code::invalid, std::string(host::row(knob).name) + ": a group needs at least one");
+}
+
+bool same_value(Knob knob, CgroupVersion version, const KnobValue& found, const KnobValue& wanted) {
+  if (found.index() != wanted.index()) return false;
+  if (const auto* cpus = std::get_if<CpuSet>(&found)) return *cpus == std::get<CpuSet>(wanted);
+  const auto a = std::get<std::int64_t>(found);
+  const auto b = std::get<std::int64_t>(wanted);
+  if (knob == Knob::memory_limit) return kernel_limit(a) == kernel_limit(b);
+  if (knob == Knob::cpu_shares && version == CgroupVersion::v2)
+    return host::shares_to_weight(a) == host::shares_to_weight(b);
+  return a == b;
+}
+
+bool is_levelled(Knob knob) {
+  return is_cpus(knob) || knob == Knob::cpu_quota || knob == Knob::memory_limit;
+}
+
+std::optional<KnobValue> widened(Knob knob, const KnobValue& before, const KnobValue& after) {
+  if (!is_levelled(knob) || before.index() != after.index()) return after;
+  if (const auto* old_cpus = std::get_if<CpuSet>(&before)) {
+    const auto& cpus = std::get<CpuSet>(after);
+    if (cpus.empty()) return after;  // v2: as wide as the parent
+    // A v1 group that was just made has none: any set is wider. In v2 none is the parent's.
+    if (old_cpus->empty()) return after;
+    if (cpus.is_subset_of(*old_cpus)) return std::nullopt;
+    return KnobValue(*old_cpus | cpus);
+  }
+  if (height(std::get<std::int64_t>(after)) > height(std::get<std::int64_t>(before))) return after;
+  return std::nullopt;
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,31 @@
+// What a knob's file says, in cgroup v1's terms, and which of two values is the looser one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "framework/strategy.hpp"
+#include "koord/base/result.hpp"
+#include "koord/host/cgroup_knobs.hpp"
+
+namespace koord::koordlet {
+
+/// Code::parse for anything else than the kernel's own forms.
+Result<KnobValue> parse_knob(host::Knob knob, host::CgroupVersion version, std::string_view text);
+/// The text to write. Code::invalid for a value that the knob cannot have.
+Result<std::string> print_knob(host::Knob knob, host::CgroupVersion version, const KnobValue& value);
+
+/// Whether a file that says `found` needs no write of `wanted`: CPUs as sets, memory limits as the kernel
+/// rounds them, v2's shares as weights.
+bool same_value(host::Knob knob, host::CgroupVersion version, const KnobValue& found,
+                const KnobValue& wanted);
+
+/// Knobs of which a parent has to be at least as wide as its children.
+bool is_levelled(host::Knob knob);
+/// What a levelled knob holds between the old and the new value: the union of both sets of CPUs (none if the
+/// new one is part of the old), the larger quota or limit, where -1 is larger than all. Nothing: the old value
+/// is wide enough.
+std::optional<KnobValue> widened(host::Knob knob, const KnobValue& before, const KnobValue& after);
+
+}  // namespace koord::koordlet

@@ -1,0 +1,108 @@
+// Deciding between strategies, and between groups and those below them.
+#include "framework/qos/arbiter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace koord::koordlet {
+namespace {
+
+constexpr std::size_t kKnobs = 64;  // more than there are
+
+/// What is left of a group's value under a narrower one of a group above; nothing: it may stay.
+std::optional<KnobValue> cut_to(host::Knob knob, host::CgroupVersion version, const KnobValue& value,
+                                const KnobValue& above) {
+  if (value.index() != above.index()) return std::nullopt;
+  if (const auto* cpus = std::get_if<host::CpuSet>(&value)) {
+    const auto& limit = std::get<host::CpuSet>(above);
+    if (limit.empty() || cpus->is_subset_of(limit)) return std::nullopt;
+    host::CpuSet left = *cpus & limit;
+    return KnobValue(left.empty() ? limit : std::move(left));
+  }
+  // A group without a quota inherits: only a number can be too large.
+  const auto quota = std::get<std::int64_t>(value);
+  const auto limit = std::get<std::int64_t>(above);
+  if (knob != host::Knob::cpu_quota || version == host::CgroupVersion::v2 || limit == host::kUnlimited ||
+      quota <= limit)
+    return std::nullopt;
+  return KnobValue(limit);
+}
+
+}  // namespace
+
+std::span<const Arbiter::Decision> Arbiter::decide(std::span<const std::span<const Intent>> plans) {
+  for (const Decision& decision : decisions_) place_[decision.target.index] = 0;
+  decisions_.clear();
+  cut_.clear();
+  conflicts_ = 0;
+  // Only where a knob has two intents can one be wider than another.
+  std::array<std::uint8_t, kKnobs> intents{};
+  for (std::uint32_t plan = 0; plan < plans.size(); ++plan)
+    for (const Intent& intent : plans[plan]) {
+      std::uint8_t& count = intents[static_cast<std::size_t>(intent.knob)];
+      if (count < 2) ++count;
+      const auto& members = tree_.members(intent.knob, intent.group, intent.reach);
+      for (const GroupTree::Member& member : members) {
+        if (!member.target) continue;
+        // A list of the tree lives longer than this call; the answer for one group does not.
+        const std::string_view group = member.level == 0 ? std::string_view(intent.group) : member.group;
+        add({member.target, &intent, &intent.value, group, plan, member.level});
+      }
+    }
+  if (std::find(intents.begin(), intents.end(), 2) != intents.end()) cut(intents);
+  return decisions_;
+}
+
+const Arbiter::Decision* Arbiter::find(KnobId target) const {
+  if (!target || target.index >= place_.size() || place_[target.index] == 0) return nullptr;
+  const Decision& decision = decisions_[place_[target.index] - 1];
+  return decision.target == target ? &decision : nullptr;
+}
+
+void Arbiter::add(const Decision& decision) {
+  if (place_.size() <= decision.target.index) place_.resize(decision.target.index + 1, 0);
+  std::uint32_t& place = place_[decision.target.index];
+  if (place == 0) {
+    decisions_.push_back(decision);
+    place = static_cast<std::uint32_t>(decisions_.size());
+    return;
+  }
+  Decision& present = decisions_[place - 1];
+  if (present.plan != decision.plan) {
+    if (*present.value != *decision.value) ++conflicts_;
+  } else if (decision.level < present.level) {
+    present = decision;
+  }
+}
+
+const Arbiter::Decision* Arbiter::nearest_above(const Decision& decision) const {
+  std::string_view group = decision.group;
+  for (auto slash = group.rfind('/'); slash != group.npos; slash = group.rfind('/')) {
+    group = group.substr(0, slash);
+    if (const Decision* above = find(executor_.known(decision.intent->knob, group))) return above;
+  }
+  return nullptr;
+}
+
+void Arbiter::cut(std::span<const std::uint8_t> intents_of_knob) {
+  // Groups above first: what they were cut to holds for those below.
+  std::vector<Decision*> order;
+  order.reserve(decisions_.size());
+  for (Decision& decision : decisions_)
+    if (intents_of_knob[static_cast<std::size_t>(decision.intent->knob)] > 1) order.push_back(&decision);
+  const auto depth = [](const Decision* d) { return std::count(d->group.begin(), d->group.end(), '/'); };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const Decision* a, const Decision* b) { return depth(a) < depth(b); });
+  for (Decision* decision : order) {
+    const Decision* above = nearest_above(*decision);
+    if (!above || above->value == decision->value) continue;
+    auto left = cut_to(decision->intent->knob, executor_.version(), *decision->value, *above->value);
+    if (!left) continue;
+    cut_.push_back(std::move(*left));
+    decision->value = &cut_.back();
+    ++conflicts_;
+  }
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,58 @@
+// Arbiter: makes one value for each file out of what all strategies want.
+//
+// The order, from strongest to weakest:
+//   1. the strategy that stands earlier in the table;
+//   2. within a strategy the intent that is closer: one for the group itself before one that reaches it from
+//      two levels above;
+//   3. within a strategy, at the same distance, the intent that came first.
+// The same value twice is no conflict. Then no group may be wider than the nearest group above it of which
+// something is wanted too: its CPUs are cut to that one's (where nothing is left, they are that one's), and in
+// cgroup v1, which refuses it, a larger quota is cut to that one's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "framework/executor/executor.hpp"
+#include "framework/qos/group_tree.hpp"
+
+namespace koord::koordlet {
+
+class Arbiter {
+ public:
+  struct Decision {
+    KnobId target;
+    const Intent* intent = nullptr;
+    const KnobValue* value = nullptr;  // the intent's, or what it was cut to
+    std::string_view group;
+    std::uint32_t plan = 0;  // its place in the call
+    int level = 0;
+  };
+
+  Arbiter(Executor& executor, GroupTree& tree) : executor_(executor), tree_(tree) {}
+
+  /// Plans in the order of their strength. The decisions, at most one a target, are valid until the next call
+  /// and as long as the intents are.
+  std::span<const Decision> decide(std::span<const std::span<const Intent>> plans);
+  /// Whether the last call decided something for this target.
+  const Decision* find(KnobId target) const;
+  /// How many targets two strategies wanted different values of, or were cut, in the last call.
+  std::size_t conflicts() const { return conflicts_; }
+
+ private:
+  void add(const Decision& decision);
+  void cut(std::span<const std::uint8_t> intents_of_knob);
+  const Decision* nearest_above(const Decision& decision) const;
+
+  Executor& executor_;
+  GroupTree& tree_;
+  std::vector<Decision> decisions_;
+  std::vector<std::uint32_t> place_;  // by the target's index: one more than its place in decisions_
+  std::deque<KnobValue> cut_;
+  std::size_t conflicts_ = 0;
+};
+
+}  // namespace koord::koordlet

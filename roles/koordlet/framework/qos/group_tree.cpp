@@ -1,0 +1,64 @@
+// Walking the cgroup folders, and keeping what was found.
+#include "framework/qos/group_tree.hpp"
+
+#include <algorithm>
+
+namespace koord::koordlet {
+
+const std::vector<GroupTree::Member>& GroupTree::members(host::Knob knob, std::string_view group,
+                                                         const Reach& reach) {
+  if (reach.from == 0 && reach.to == 0) {
+    single_.resize(1);
+    single_[0].level = 0;
+    single_[0].group = group;
+    const auto target = executor_.find(knob, group);
+    single_[0].target = target ? *target : KnobId{};
+    return single_;
+  }
+  auto it = std::find_if(listed_.begin(), listed_.end(), [&](const Listed& listed) {
+    return listed.knob == knob && listed.group == group && listed.reach == reach;
+  });
+  if (it == listed_.end()) {
+    listed_.push_back({.knob = knob, .group = std::string(group), .reach = reach});
+    it = std::prev(listed_.end());
+  }
+  if (it->tick != tick_ && (!it->complete || clock_.mono() - it->at >= relist_)) list(*it);
+  return it->members;
+}
+
+void GroupTree::start_tick(std::uint64_t inventory_generation) {
+  ++tick_;
+  if (inventory_generation != generation_) forget();
+  generation_ = inventory_generation;
+}
+
+void GroupTree::forget() { listed_.clear(); }
+
+void GroupTree::list(Listed& listed) {
+  listed.members.clear();
+  listed.at = clock_.mono();
+  listed.tick = tick_;
+  std::string group = listed.group;
+  listed.complete = walk(listed, group, 0);
+}
+
+bool GroupTree::walk(Listed& listed, std::string& group, int level) {
+  const auto& except = listed.reach.except;
+  if (std::find(except.begin(), except.end(), group) != except.end()) return true;
+  if (level >= listed.reach.from) {
+    const auto target = executor_.find(listed.knob, group);
+    listed.members.push_back({target ? *target : KnobId{}, level, group});
+  }
+  if (level == listed.reach.to) return true;
+  const auto children = executor_.children(listed.knob, group);
+  if (!children) return level > 0;  // the root is to come yet; anything else has just gone
+  const std::size_t length = group.size();
+  for (const std::string& child : *children) {
+    group.append("/").append(child);
+    walk(listed, group, level + 1);
+    group.resize(length);
+  }
+  return true;
+}
+
+}  // namespace koord::koordlet

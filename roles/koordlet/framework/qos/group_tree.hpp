@@ -1,0 +1,52 @@
+// GroupTree: which groups an intent reaches, listed now and then, not every tick.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/executor/executor.hpp"
+
+namespace koord::koordlet {
+
+class GroupTree {
+ public:
+  struct Member {
+    KnobId target;
+    int level = 0;  // below the intent's group
+    std::string group;
+  };
+  /// `relist`: how old a list may become.
+  GroupTree(Executor& executor, Clock& clock, nanoseconds relist)
+      : executor_(executor), clock_(clock), relist_(relist) {}
+
+  /// Parents before children. The group itself is a member also if it does not exist. A list of more than one
+  /// group is valid until start_tick(), the answer for a group alone until the next call. What was listed is
+  /// listed again when the inventory has changed, when it is too old, or after forget().
+  const std::vector<Member>& members(host::Knob knob, std::string_view group, const Reach& reach);
+  void start_tick(std::uint64_t inventory_generation);
+  void forget();
+
+ private:
+  struct Listed {
+    host::Knob knob{};
+    std::string group;
+    Reach reach;
+    MonoTime at{};
+    std::uint64_t tick = 0;
+    std::vector<Member> members;
+    bool complete = false;
+  };
+  void list(Listed& listed);
+  bool walk(Listed& listed, std::string& group, int level);
+
+  Executor& executor_;
+  Clock& clock_;
+  nanoseconds relist_;
+  std::uint64_t generation_ = 0, tick_ = 0;
+  std::vector<Listed> listed_;   // few: trees only
+  std::vector<Member> single_;  // the answer for a group alone
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,292 @@
+// The QoS manager's tick: plans, decisions, the journal, the writes; and setting free.
+#include "framework/qos/manager.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "framework/executor/knob_values.hpp"
+#include "framework/qos/arbiter.hpp"
+#include "framework/qos/group_tree.hpp"
+#include "framework/qos/journal.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::Knob;
+
+constexpr nanoseconds kForgetAfter = std::chrono::minutes(5);
+constexpr nanoseconds kForgetEvery = std::chrono::minutes(1);
+constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
+constexpr std::string_view kSetFree = "set free: nothing is wanted of it any more";
+
+}  // namespace
+
+class QosManager::Impl final : public KnobReader {
+ public:
+  Impl(Dependencies with, Options options)
+      : executor_(with.executor),
+        clock_(with.clock),
+        log_(with.log),
+        options_(std::move(options)),
+        tree_(with.executor, with.clock, options_.relist),
+        arbiter_(with.executor, tree_),
+        journal_(options_.journal_path, options_.boot_id),
+        started_(with.clock.mono()),
+        forgot_(started_),
+        limited_(with.metrics.gauge("koordlet_limited_groups",
+                                    "Cgroup knobs that the agent holds away from what sets them free.")),
+        conflicts_(with.metrics.counter("koordlet_plan_conflicts_total",
+                                        "Values that a strategy wanted and did not get.")),
+        context_{with.node_name, with.executor.version(), *this,       std::move(with.topology),
+                 with.gates,     with.clock,              with.log,    with.metrics} {}
+
+  Result<> make(std::span<const StrategyEntry> table) {
+    for (const StrategyEntry& row : table) {
+      auto strategy = row.make(context_);
+      if (!strategy) return std::move(strategy).error().context(row.name);
+      const bool enabled = row.gate.empty() || context_.gates.enabled(row.gate);
+      slots_.push_back({.strategy = std::move(*strategy), .enabled = enabled});
+    }
+    if (const auto loaded = journal_.load(); !loaded)
+      log_.warn("cannot read what an earlier agent throttled; looking at the known groups only",
+                kv("error", loaded.error()));
+    else if (!journal_.entries().empty())
+      log_.info("found what an earlier agent throttled", kv("groups", journal_.entries().size()));
+    return {};
+  }
+
+  void tick(const TickView& view) {
+    const Inventory& inventory = *view.inventory;
+    tree_.start_tick(inventory.generation);
+    const bool acting = inventory.slo != nullptr;
+    const bool waiting =
+        !acting && !inventory.slo_known && clock_.mono() - started_ < options_.hold_without_slo;
+    for (Slot& slot : slots_) {
+      slot.plan.start(slot.strategy->name());
+      if (slot.enabled && acting) {
+        slot.released = false;
+        slot.strategy->plan(view, slot.plan);
+      } else if (waiting) {
+        slot.plan.hold();
+      } else if (!slot.released) {
+        slot.strategy->release(inventory, slot.plan);
+      }
+    }
+    const Executor::Outcome outcome = settle(Executor::Pace::limited);
+    if (!waiting && !inventory.be_roots.empty())
+      for (std::uint32_t i = 0; i < slots_.size(); ++i)
+        if (!(slots_[i].enabled && acting) && is_settled(i)) slots_[i].released = true;
+    if (outcome.failed + outcome.absent > 0) tree_.forget();  // a group has come or gone
+    if (clock_.mono() - forgot_ >= kForgetEvery) {
+      forgot_ = clock_.mono();
+      executor_.forget_unused(kForgetAfter);
+    }
+  }
+
+  Result<std::size_t> cleanup(const Inventory& inventory) {
+    tree_.start_tick(inventory.generation);
+    tree_.forget();
+    for (Slot& slot : slots_) {
+      slot.plan.start(slot.strategy->name());
+      slot.strategy->release(inventory, slot.plan);
+    }
+    const Executor::Outcome outcome = settle(Executor::Pace::at_once);
+    for (const Slot& slot : slots_)
+      if (slot.plan.held())
+        return Error(Code::unavailable, "not everything could be set free: the machine's CPUs are not known");
+    if (const auto failures = executor_.failures(); !failures.empty())
+      return failures.front().error.context("not everything could be set free (" +
+                                            std::to_string(failures.size()) + " files)");
+    if (!journal_.entries().empty())
+      return Error(Code::io, "not everything could be set free: " + journal_.entries().front().group);
+    KOORD_CHECK(journal_.save());
+    return outcome.written;
+  }
+
+  Result<KnobValue> current(Knob knob, std::string_view group) override {
+    return executor_.current(knob, group);
+  }
+  Result<KnobValue> original(Knob knob, std::string_view group) override {
+    if (const auto* entry = journal_.find(knob, group)) return entry->free;
+    return executor_.setting(knob, group);
+  }
+
+  std::vector<StrategyReport> strategies() const {
+    std::vector<StrategyReport> reports;
+    for (const Slot& slot : slots_)
+      reports.push_back({slot.strategy->name(), slot.enabled, slot.strategy->status()});
+    return reports;
+  }
+
+  std::vector<Limit> limits() const {
+    std::vector<Limit> limits;
+    for (const Slot& slot : slots_)
+      for (const Intent& intent : slot.plan.intents()) {
+        const KnobId target = executor_.known(intent.knob, intent.group);
+        const auto* decision = arbiter_.find(target);
+        const bool in_force = decision && decision->intent == &intent && executor_.holds(target, *decision->value);
+        limits.push_back({intent.knob, intent.group, to_string(intent.value), intent.strategy, intent.reason,
+                          in_force});
+      }
+    return limits;
+  }
+
+  std::vector<Executor::Failure> failures() const { return executor_.failures(); }
+
+ private:
+  struct Slot {
+    std::unique_ptr<Strategy> strategy;
+    bool enabled = false;
+    bool released = false;  // what it may have left has been set free
+    Plan plan;
+  };
+
+  /// From the slots' plans to the files.
+  Executor::Outcome settle(Executor::Pace pace) {
+    plans_.clear();
+    for (const Slot& slot : slots_) plans_.push_back(slot.plan.intents());
+    auto decisions = arbiter_.decide(plans_);
+    conflicts_.add(static_cast<double>(arbiter_.conflicts()));
+    if (collect_orphans()) {  // rare: then once more, with them as the weakest plan
+      plans_.emplace_back(orphans_);
+      decisions = arbiter_.decide(plans_);
+    }
+    for (const Arbiter::Decision& decision : decisions) note(decision);
+    save();  // before the first write
+    wishes_.clear();
+    for (const Arbiter::Decision& decision : decisions)
+      wishes_.push_back(
+          {decision.target, decision.value, decision.intent->reason, decision.intent->audit_reason});
+    const Executor::Outcome outcome = executor_.apply(wishes_, pace);
+    if (!journal_.entries().empty()) erase_settled(decisions);
+    save();
+    limited_.set(static_cast<double>(journal_.entries().size()));
+    return outcome;
+  }
+
+  /// Entries of the journal of which no plan wants anything: they become a plan of their own.
+  bool collect_orphans() {
+    orphans_.clear();
+    for (const Journal::Entry& entry : journal_.entries()) {
+      if (arbiter_.find(executor_.known(entry.knob, entry.group))) continue;
+      const auto owner = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+        return slot.strategy->name() == entry.strategy;
+      });
+      if (owner != slots_.end() && owner->plan.held()) continue;
+      Intent intent;
+      intent.knob = entry.knob;
+      intent.group = entry.group;
+      intent.value = entry.free;
+      intent.undo = entry.free;
+      intent.strategy = owner != slots_.end() ? owner->strategy->name() : std::string_view("journal");
+      intent.reason = kSetFree;
+      intent.reach = {entry.from, entry.to, {}};
+      orphans_.push_back(std::move(intent));
+    }
+    return !orphans_.empty();
+  }
+
+  /// Writes down what is about to be throttled.
+  void note(const Arbiter::Decision& decision) {
+    const Intent& intent = *decision.intent;
+    if (!is_levelled(intent.knob)) return;
+    if (intent.undo) {
+      if (decision.level > intent.reach.from || *decision.value == *intent.undo) return;
+      const auto* entry = journal_.find(intent.knob, intent.group);
+      if (entry && entry->free == *intent.undo && entry->from <= intent.reach.from &&
+          entry->to >= intent.reach.to)
+        return;
+      journal_.note({intent.knob, intent.group, intent.reach.from, intent.reach.to, *intent.undo,
+                     std::string(intent.strategy)});
+      return;
+    }
+    if (executor_.holds(decision.target, *decision.value) || journal_.find(intent.knob, decision.group)) return;
+    const auto found = executor_.setting(intent.knob, decision.group);
+    if (!found || same_value(intent.knob, executor_.version(), *found, *decision.value)) return;
+    journal_.note(
+        {intent.knob, std::string(decision.group), 0, 0, *found, std::string(intent.strategy)});
+  }
+
+  static bool is_free(const Arbiter::Decision& decision, const Journal::Entry& entry) {
+    return *decision.value == entry.free || (decision.intent->undo && *decision.value == *decision.intent->undo);
+  }
+
+  bool is_done(const Arbiter::Decision& decision) const {
+    return executor_.holds(decision.target, *decision.value) || executor_.is_absent(decision.target);
+  }
+
+  /// Takes out of the journal what is free again, or gone.
+  void erase_settled(std::span<const Arbiter::Decision> decisions) {
+    settled_.clear();
+    for (const Journal::Entry& entry : journal_.entries()) {
+      const auto* decision = arbiter_.find(executor_.known(entry.knob, entry.group));
+      if (!decision || !is_free(*decision, entry) || !is_done(*decision)) continue;
+      const bool whole = entry.to == 0 || std::all_of(decisions.begin(), decisions.end(), [&](const auto& other) {
+        if (other.intent->knob != entry.knob || !other.group.starts_with(entry.group)) return true;
+        return is_free(other, entry) && is_done(other);
+      });
+      if (whole) settled_.emplace_back(entry.knob, entry.group);
+    }
+    for (const auto& [knob, group] : settled_) journal_.erase(knob, group);
+  }
+
+  /// Whether what a slot's plan wants is in force everywhere.
+  bool is_settled(std::uint32_t slot) const {
+    if (slots_[slot].plan.held()) return false;
+    for (const Intent& intent : slots_[slot].plan.intents()) {
+      const auto* decision = arbiter_.find(executor_.known(intent.knob, intent.group));
+      if (decision && decision->plan == slot && !is_done(*decision)) return false;
+    }
+    return true;
+  }
+
+  void save() {
+    const auto saved = journal_.save();
+    if (saved) {
+      save_failed_.reset();
+      return;
+    }
+    // Protecting goes before being tidy: the known groups are looked at by the next agent in any case.
+    if (save_failed_ && clock_.mono() - *save_failed_ < kLogAgain) return;
+    save_failed_ = clock_.mono();
+    log_.warn("cannot write down what is throttled; an agent that starts after a crash will not know all of it",
+              kv("error", saved.error()));
+  }
+
+  Executor& executor_;
+  Clock& clock_;
+  Logger log_;
+  Options options_;
+  GroupTree tree_;
+  Arbiter arbiter_;
+  Journal journal_;
+  MonoTime started_, forgot_;
+  std::optional<MonoTime> save_failed_;
+  metrics::Gauge limited_;
+  metrics::Counter conflicts_;
+  PluginContext context_;
+  std::vector<Slot> slots_;
+
+  // Of one tick; kept for their memory and for limits().
+  std::vector<std::span<const Intent>> plans_;
+  std::vector<Intent> orphans_;
+  std::vector<Wish> wishes_;
+  std::vector<std::pair<Knob, std::string>> settled_;
+};
+
+Result<std::unique_ptr<QosManager>> QosManager::make(std::span<const StrategyEntry> table, Dependencies with,
+                                                     Options options) {
+  auto impl = std::make_unique<Impl>(std::move(with), std::move(options));
+  KOORD_CHECK(impl->make(table));
+  return std::unique_ptr<QosManager>(new QosManager(std::move(impl)));
+}
+QosManager::QosManager(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+QosManager::~QosManager() = default;
+void QosManager::tick(const TickView& view) { impl_->tick(view); }
+Result<std::size_t> QosManager::cleanup(const Inventory& inventory) { return impl_->cleanup(inventory); }
+std::vector<QosManager::StrategyReport> QosManager::strategies() const { return impl_->strategies(); }
+std::vector<QosManager::Limit> QosManager::limits() const { return impl_->limits(); }
+std::vector<Executor::Failure> QosManager::failures() const { return impl_->failures(); }
+
+}  // namespace koord::koordlet

@@ -1,0 +1,449 @@
+// The strategy: reads the tick and the present values, asks the formulas, and says what it wants.
+#include "plugins/cpu_suppress/cpu_suppress.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "koord/api/node_slo.hpp"
+#include "plugins/cpu_suppress/formula.hpp"
+
+namespace koord::koordlet::cpu_suppress {
+namespace {
+
+using host::CpuSet;
+using host::Knob;
+
+constexpr std::string_view kAdjust = "AdjustBEByNodeCPUUsage";  // upstream's names in the audit
+constexpr std::string_view kRecover = "suppressBECPU";
+constexpr std::string_view kCpusetPolicy = "cpuset";
+constexpr std::string_view kQuotaPolicy = "cfsQuota";
+constexpr int kPods = 1, kContainers = 2;  // levels below the best-effort root
+/// How many ticks in a row may miss a reading before their sums count although they take from somebody: by
+/// then what cannot be read has gone.
+constexpr int kPatience = 3;
+constexpr nanoseconds kRecoverContainers = std::chrono::seconds(60);
+constexpr int kHungryPercent = 90;
+
+/// A group that holds best-effort work.
+struct BeGroup {
+  std::string_view group;
+  bool kubernetes = false;  // the kubelet's: nobody else limits it
+  double used_milli = kUnknown;
+};
+
+struct Pools {
+  std::vector<host::CpuPlace> lsr, ls;  // CPUs of LSR pods, and those of nobody
+  CpuSet best_effort;                   // all that best-effort work may ever have
+};
+
+struct Settings {
+  bool enabled = false;
+  bool by_quota = false;
+  std::int64_t threshold_percent = 65;
+  std::optional<std::int64_t> min_percent;
+  std::string_view nonsense;  // why a NodeSLO that enables it is not obeyed
+};
+
+Settings settings_of(const api::NodeSloSpec& slo) {
+  Settings settings;
+  if (!slo.resource_used_threshold_with_be) return settings;
+  const api::ResourceThresholdStrategy& strategy = *slo.resource_used_threshold_with_be;
+  settings.enabled = strategy.enable.value_or(false);
+  settings.by_quota = strategy.cpu_suppress_policy == kQuotaPolicy;
+  settings.threshold_percent = strategy.cpu_suppress_threshold_percent.value_or(settings.threshold_percent);
+  settings.min_percent = strategy.cpu_suppress_min_percent;
+  const auto is_percent = [](std::int64_t value) { return value >= 0 && value <= 100; };
+  if (!is_percent(settings.threshold_percent))
+    settings.nonsense = "cpuSuppressThresholdPercent is not between 0 and 100";
+  else if (settings.min_percent && !is_percent(*settings.min_percent))
+    settings.nonsense = "cpuSuppressMinPercent is not between 0 and 100";
+  return settings;
+}
+
+bool is_in(std::string_view group, std::string_view root) {
+  return group.starts_with(root) && (group.size() == root.size() || group[root.size()] == '/');
+}
+
+std::string_view parent_of(std::string_view group) {
+  const auto slash = group.rfind('/');
+  return slash == group.npos ? std::string_view{} : group.substr(0, slash);
+}
+
+class CpuSuppress final : public Strategy {
+ public:
+  explicit CpuSuppress(const PluginContext& context)
+      : context_(context),
+        cores_(context.metrics.gauges("koordlet_be_suppress_cpu_cores",
+                                      "CPUs that best-effort work is limited to, by policy.",
+                                      {"node", "type"})),
+        ls_used_(context.metrics
+                     .gauges("koordlet_be_suppress_ls_used_cpu_cores",
+                             "CPUs that latency-sensitive pods use.", {"node"})
+                     .with({context.node_name})),
+        be_used_(context.metrics
+                     .gauges("koordlet_be_suppress_be_used_cpu_cores", "CPUs that best-effort work uses.",
+                             {"node"})
+                     .with({context.node_name})),
+        recover_containers_until_(context.clock.mono() + kRecoverContainers) {}
+
+  std::string_view name() const override { return kName; }
+  StrategyStatus status() const override { return status_; }
+
+  void plan(const TickView& view, Plan& plan) override {
+    const Inventory& inventory = *view.inventory;
+    topology_ = context_.topology();
+    groups_of(view);
+    pools_of(inventory);
+    if (known(view.best_effort.usage_milli)) be_used_.set(view.best_effort.usage_milli / 1000);
+
+    const Settings settings = settings_of(*inventory.slo);
+    if (context_.gates.enabled(kCpuManagerGate)) {
+      idle("off: BECPUManager places best-effort work");
+      free_quota(plan);
+      free_cpus_beside_manager(inventory, plan);
+    } else if (!settings.enabled || !settings.nonsense.empty()) {
+      idle(settings.enabled ? settings.nonsense : "off: the NodeSLO does not enable it");
+      free_quota(plan);
+      free_cpus(inventory, plan);
+    } else {
+      suppress(view, settings, plan);
+    }
+  }
+
+  void release(const Inventory& inventory, Plan& plan) override {
+    topology_ = context_.topology();
+    TickView view;
+    view.inventory = std::shared_ptr<const Inventory>(std::shared_ptr<const Inventory>(), &inventory);
+    groups_of(view);
+    pools_of(inventory);
+    idle("off: no NodeSLO, or its gate is off");
+    recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
+    free_quota(plan);
+    free_cpus(inventory, plan);
+  }
+
+ private:
+  void suppress(const TickView& view, const Settings& settings, Plan& plan) {
+    const Inventory& inventory = *view.inventory;
+    if (!known(view.node.cpu) || !inventory.pods_known || inventory.node.capacity_milli_cpu <= 0 ||
+        (inventory.pods.empty() && inventory.host_applications.empty())) {
+      status_.summary = "waiting: the node, its pods or what they use are not known yet";
+      plan.hold();
+      return;
+    }
+    const Budget budget = cpu_suppress::budget(load_of(view), settings.threshold_percent, settings.min_percent);
+    ls_used_.set(budget.pods_used);
+    incomplete_ = view.complete ? 0 : incomplete_ + 1;
+    may_tighten_ = incomplete_ == 0 || incomplete_ > kPatience;
+
+    char reason[160];
+    std::snprintf(reason, sizeof reason,
+                  "%.2f CPUs for best-effort: %" PRId64 "%% of %.2f, less latency-sensitive %.2f, system %.2f",
+                  static_cast<double>(budget.milli) / 1000, settings.threshold_percent,
+                  static_cast<double>(inventory.node.capacity_milli_cpu) / 1000,
+                  budget.pods_used + budget.host_applications_used, budget.system_used);
+    status_.active = true;
+    status_.summary = std::string(settings.by_quota ? kQuotaPolicy : kCpusetPolicy) + ": " + reason;
+    if (settings.by_quota) {
+      cores_.remove({context_.node_name, kCpusetPolicy});
+      limit_quota(budget, inventory, reason, plan);
+      free_cpus(inventory, plan);
+    } else {
+      cores_.remove({context_.node_name, kQuotaPolicy});
+      limit_cpus(budget, inventory, reason, plan);
+      free_quota(plan);
+    }
+  }
+
+  void idle(std::string_view why) {
+    status_.active = false;
+    status_.summary = why;
+    incomplete_ = 0;
+    cores_.remove({context_.node_name, kCpusetPolicy});
+    cores_.remove({context_.node_name, kQuotaPolicy});
+  }
+
+  // --- what there is
+
+  void groups_of(const TickView& view) {
+    const Inventory& inventory = *view.inventory;
+    const std::string kubelets = host::kubepods_folder(inventory.driver, host::KubeQos::besteffort);
+    groups_.clear();
+    for (const std::string& root : inventory.be_roots) {
+      BeGroup group{.group = root, .kubernetes = root == kubelets};
+      if (group.kubernetes || inventory.be_roots.size() == 1) group.used_milli = view.best_effort.usage_milli;
+      for (std::size_t i = 0; i < view.host_applications.size(); ++i)
+        if (inventory.host_applications[i].group == root) group.used_milli = view.host_applications[i].cpu * 1000;
+      groups_.push_back(group);
+    }
+  }
+
+  bool is_best_effort(const HostApplication& application) const {
+    return application.qos == Qos::be &&
+           std::any_of(groups_.begin(), groups_.end(),
+                       [&](const BeGroup& group) { return is_in(application.group, group.group); });
+  }
+
+  Load load_of(const TickView& view) const {
+    const Inventory& inventory = *view.inventory;
+    Load load;
+    load.node_cpu = view.node.cpu;
+    load.capacity_milli = inventory.node.capacity_milli_cpu;
+    load.reserved_milli = std::max(inventory.node.capacity_milli_cpu - inventory.node.allocatable_milli_cpu,
+                                   inventory.node.reserved_milli_cpu);
+    // What cannot be read is part of what the system uses.
+    for (std::size_t i = 0; i < view.pods.size(); ++i)
+      if (known(view.pods[i].cpu)) load.pods.push_back({view.pods[i].cpu, inventory.pods[i]->is_be()});
+    for (std::size_t i = 0; i < view.host_applications.size(); ++i)
+      if (known(view.host_applications[i].cpu))
+        load.host_applications.push_back(
+            {view.host_applications[i].cpu, is_best_effort(inventory.host_applications[i])});
+    return load;
+  }
+
+  void pools_of(const Inventory& inventory) {
+    pools_ = {};
+    if (!topology_) return;
+    CpuSet lse;
+    CpuSet lsr;
+    for (const auto& pod : inventory.pods) {
+      if (!pod->cpus) continue;
+      if (pod->qos == Qos::lse) lse = lse | *pod->cpus;
+      if (pod->qos == Qos::lsr) lsr = lsr | *pod->cpus;
+    }
+    pools_.best_effort =
+        topology_->online - lse - inventory.node.reserved_cpus - inventory.node.system_qos_cpus;
+    for (const host::CpuPlace& cpu : topology_->cpus)
+      if (pools_.best_effort.contains(cpu.cpu)) (lsr.contains(cpu.cpu) ? pools_.lsr : pools_.ls).push_back(cpu);
+  }
+
+  std::optional<std::int64_t> number(Knob knob, std::string_view group) const {
+    const auto value = context_.knobs.current(knob, group);
+    if (!value || !std::holds_alternative<std::int64_t>(*value)) return std::nullopt;
+    return std::get<std::int64_t>(*value);
+  }
+  std::optional<CpuSet> cpus(std::string_view group) const {
+    auto value = context_.knobs.current(Knob::cpuset_cpus, group);
+    if (!value || !std::holds_alternative<CpuSet>(*value)) return std::nullopt;
+    return std::get<CpuSet>(std::move(*value));
+  }
+
+  // --- quota
+
+  void limit_quota(const Budget& budget, const Inventory& inventory, const char* reason, Plan& plan) {
+    struct Present {
+      const BeGroup* group;
+      std::int64_t quota, period;
+    };
+    std::vector<Present> present;
+    std::vector<Claim> claims;
+    std::int64_t sum = 0;
+    for (const BeGroup& group : groups_) {
+      const auto quota = number(Knob::cpu_quota, group.group);
+      const auto period = number(Knob::cpu_period, group.group);
+      if (!quota) continue;  // there is no such group yet
+      Present p{&group, *quota, period && *period > 0 ? *period : host::kDefaultPeriodUs};
+      if (p.quota > 0) p.quota = p.quota * host::kDefaultPeriodUs / p.period;
+      if (p.quota == host::kUnlimited || sum == host::kUnlimited)
+        sum = host::kUnlimited;
+      else
+        sum += p.quota;
+      Claim claim;
+      claim.used_us = known(group.used_milli) ? static_cast<std::int64_t>(group.used_milli * 100) : 0;
+      claim.hungry = !known(group.used_milli) || p.quota == host::kUnlimited ||
+                     claim.used_us * 100 >= p.quota * kHungryPercent;
+      if (!group.kubernetes) claim.most_us = original_quota(group.group, p.period);
+      present.push_back(p);
+      claims.push_back(claim);
+    }
+    if (present.empty()) {
+      status_.summary += "; no best-effort group exists";
+      return;
+    }
+    std::int64_t next = next_quota(budget.milli, sum, inventory.node.capacity_milli_cpu,
+                                   kMinQuotaUs * static_cast<std::int64_t>(present.size()));
+    if (!may_tighten_ && (sum == host::kUnlimited || next < sum)) {
+      status_.summary += "; held: not everything could be read";
+      plan.hold();
+      return;
+    }
+    const bool same = next == sum && present.size() == 1;
+    const std::vector<std::int64_t> shares = share_out(next, claims);
+    const std::int64_t small = inventory.node.capacity_milli_cpu;  // 1% of the node's CPUs, in us per 100 ms
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < present.size(); ++i) {
+      std::int64_t share = shares[i];
+      const std::int64_t had = present[i].quota;
+      if (same || (had != host::kUnlimited && had <= share && share - had < small && next >= sum)) share = had;
+      total += share;
+      const std::int64_t value = std::max<std::int64_t>(share * present[i].period / host::kDefaultPeriodUs, 1000);
+      Intent& intent = plan.want(Knob::cpu_quota, present[i].group->group, value, reason);
+      intent.audit_reason = kAdjust;
+      if (present[i].group->kubernetes) intent.undo = host::kUnlimited;
+    }
+    cores_.with({context_.node_name, kQuotaPolicy})
+        .set(static_cast<double>(total) / static_cast<double>(host::kDefaultPeriodUs));
+  }
+
+  std::optional<std::int64_t> original_quota(std::string_view group, std::int64_t period) const {
+    const auto value = context_.knobs.original(Knob::cpu_quota, group);
+    if (!value || !std::holds_alternative<std::int64_t>(*value)) return std::nullopt;
+    const std::int64_t quota = std::get<std::int64_t>(*value);
+    if (quota <= 0) return std::nullopt;
+    return quota * host::kDefaultPeriodUs / period;
+  }
+
+  void free_quota(Plan& plan) const {
+    for (const BeGroup& group : groups_) {
+      if (!group.kubernetes) continue;  // not wanted any more: the manager's journal knows what was there
+      Intent& intent = plan.want(Knob::cpu_quota, group.group, host::kUnlimited, "no quota is wanted");
+      intent.audit_reason = kRecover;
+      intent.undo = host::kUnlimited;
+    }
+  }
+
+  // --- CPUs
+
+  /// The levels below a root to which CPUs are written. A v1 group has to give up CPUs before its parent can;
+  /// in v2 it is enough that the parent does, but the containers' files show it then.
+  int deepest() const {
+    return context_.cgroup_version == host::CgroupVersion::v1 ? Reach::kAll : kContainers;
+  }
+
+  void limit_cpus(const Budget& budget, const Inventory& inventory, const char* reason, Plan& plan) {
+    if (!topology_) {
+      status_.summary += "; waiting: the machine's CPUs are not known yet";
+      plan.hold();
+      return;
+    }
+    CpuSet present;
+    bool any = false;
+    for (const BeGroup& group : groups_)
+      if (const auto found = cpus(group.group)) {
+        present = present | *found;
+        any = true;
+      }
+    if (!any) {
+      status_.summary += "; no best-effort group exists";
+      return;
+    }
+    const auto machine = static_cast<int>(topology_->cpus.size());
+    const auto lsr = static_cast<int>(pools_.lsr.size());
+    const int available = lsr + static_cast<int>(pools_.ls.size());
+    if (available < kMinCpus) {  // upstream divides by zero where none is left
+      status_.summary += "; held: fewer than two CPUs are left beside LSE pods and reservations";
+      plan.hold();
+      return;
+    }
+    const int count = std::min(next_cpu_count(budget.milli, present.size(), machine), available);
+    if (!may_tighten_ && count < present.size()) {
+      status_.summary += "; held: not everything could be read";
+      plan.hold();
+      return;
+    }
+    const int of_lsr = count * lsr / available;
+    CpuSet target;
+    for (const int cpu : choose_cpus(of_lsr, pools_.lsr)) target.add(cpu);
+    for (const int cpu : choose_cpus(count - of_lsr, pools_.ls)) target.add(cpu);
+    for (const BeGroup& group : groups_) want_cpus(group, target, inventory.node.static_cpu_policy, reason, plan);
+    recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
+    cores_.with({context_.node_name, kCpusetPolicy}).set(target.size());
+    status_.summary += "; CPUs " + target.to_string();
+  }
+
+  void want_cpus(const BeGroup& group, const CpuSet& target, bool static_policy, const char* reason, Plan& plan) {
+    if (!group.kubernetes) {
+      // Within what the group had, and all of it in v1, whose children stand in the way of their parents.
+      const auto had = context_.knobs.original(Knob::cpuset_cpus, group.group);
+      const CpuSet* limit = had ? std::get_if<CpuSet>(&*had) : nullptr;
+      const CpuSet within = limit && !limit->empty() ? target & *limit : target;
+      Intent& intent = plan.want(Knob::cpuset_cpus, group.group, below_parent(group.group, within), reason);
+      intent.audit_reason = kAdjust;
+      if (context_.cgroup_version == host::CgroupVersion::v1) intent.reach.to = Reach::kAll;
+      return;
+    }
+    const CpuSet all = below_parent(group.group, pools_.best_effort);
+    const CpuSet some = below_parent(group.group, target);
+    // The kubelet's static policy sets the containers' CPUs by itself and looks at its own folders' sets.
+    const int from = static_policy ? kContainers : 0;
+    if (static_policy) {
+      Intent& intent = plan.want(Knob::cpuset_cpus, group.group, all, "the kubelet's static CPU policy");
+      intent.audit_reason = kAdjust;
+      intent.reach = {0, kPods, {}};
+      intent.undo = all;
+    }
+    Intent& intent = plan.want(Knob::cpuset_cpus, group.group, some, reason);
+    intent.audit_reason = kAdjust;
+    intent.reach = {from, deepest(), {}};
+    intent.undo = all;
+  }
+
+  void free_cpus(const Inventory& inventory, Plan& plan) const {
+    if (!topology_) {
+      plan.hold();
+      return;
+    }
+    // With the static policy the containers are the kubelet's, once what a cpuset policy left there has gone.
+    const bool containers =
+        !inventory.node.static_cpu_policy || context_.clock.mono() < recover_containers_until_;
+    want_all_cpus({0, containers ? deepest() : kPods, {}}, plan);
+  }
+
+  void free_cpus_beside_manager(const Inventory& inventory, Plan& plan) const {
+    if (!topology_) {
+      plan.hold();
+      return;
+    }
+    want_all_cpus({0, kPods, {}}, plan);
+    Reach containers{kContainers, deepest(), {}};
+    for (const auto& pod : inventory.pods)
+      if (pod->cpus || pod->numa_allocated) containers.except.push_back(pod->group);
+    want_all_cpus(containers, plan);
+  }
+
+  void want_all_cpus(const Reach& reach, Plan& plan) const {
+    for (const BeGroup& group : groups_) {
+      if (!group.kubernetes) continue;
+      const CpuSet all = below_parent(group.group, pools_.best_effort);
+      Intent& intent = plan.want(Knob::cpuset_cpus, group.group, all, "no limit of CPUs is wanted");
+      intent.audit_reason = kAdjust;
+      intent.reach = reach;
+      intent.undo = all;
+    }
+  }
+
+  /// A group cannot have CPUs that its parent lacks; where they share none, the parent's.
+  CpuSet below_parent(std::string_view group, const CpuSet& wanted) const {
+    const std::string_view parent = parent_of(group);
+    const auto limit = cpus(parent);
+    if (!limit || limit->empty() || wanted.is_subset_of(*limit)) return wanted;
+    CpuSet left = wanted & *limit;
+    return left.empty() ? *limit : left;
+  }
+
+  const PluginContext& context_;
+  metrics::Family<metrics::Gauge> cores_;
+  metrics::Gauge ls_used_, be_used_;
+  MonoTime recover_containers_until_;
+  StrategyStatus status_;
+  int incomplete_ = 0;  // ticks in a row
+  bool may_tighten_ = true;
+
+  // Of the present tick.
+  std::shared_ptr<const host::Topology> topology_;
+  std::vector<BeGroup> groups_;
+  Pools pools_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Strategy>> make(const PluginContext& context) {
+  return std::unique_ptr<Strategy>(std::make_unique<CpuSuppress>(context));
+}
+
+}  // namespace koord::koordlet::cpu_suppress
