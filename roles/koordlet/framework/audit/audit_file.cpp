@@ -28,7 +28,8 @@ constexpr std::string_view kName = "audit.log";
 constexpr int kMaxSameSecond = 1000;
 
 std::string stamp(WallTime time) {
-  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+  const std::time_t seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char text[32];
@@ -76,8 +77,10 @@ struct AuditFile::State {
       const ssize_t n = ::write(file.get(), line.data() + done, line.size() - done);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) {
-        complain(host::errno_error(errno, path()));
+        const int failure = errno;
+        // Half a line is worse than none; if that fails too, readers skip it.
         if (done > 0 && ftruncate(file.get(), static_cast<off_t>(size)) != 0) size += done;
+        complain(host::errno_error(failure, path()));
         return false;
       }
       done += static_cast<std::size_t>(n);

@@ -23,7 +23,12 @@ constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 /// Length of the UTF-8 character at the start, 0 if it is none.
 std::size_t utf8_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xC2 ? 0
+                             : lead < 0xE0 ? 2
+                             : lead < 0xF0 ? 3
+                             : lead < 0xF5 ? 4
+                                           : 0;
   if (length == 0 || length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
@@ -91,11 +96,12 @@ class Auditor::Impl {
   Impl(Options options, Clock& clock, Logger log)
       : options_(std::move(options)),
         clock_(clock),
-        file_({.folder = options_.log_dir,
-               .max_file_bytes = options_.max_file_bytes,
-               .max_total_bytes = static_cast<std::size_t>(std::max(options_.max_disk_space_mb, 2)) * kMegabyte,
-               .max_waiting_bytes = options_.max_waiting_bytes},
-              clock, std::move(log)) {
+        file_(
+            {.folder = options_.log_dir,
+             .max_file_bytes = options_.max_file_bytes,
+             .max_total_bytes = static_cast<std::size_t>(std::max(options_.max_disk_space_mb, 2)) * kMegabyte,
+             .max_waiting_bytes = options_.max_waiting_bytes},
+            clock, std::move(log)) {
     for (std::string& line : file_.tail(options_.max_memory_bytes))
       if (line.starts_with(kFirstKey) && line.ends_with("\"}") &&
           std::none_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }))
@@ -176,7 +182,8 @@ class Auditor::Impl {
   };
 
   static Answer refusal(int status, std::string why) {
-    return {.status = status, .content_type = "text/plain; charset=utf-8", .next_page = {}, .body = why + "\n"};
+    return {
+        .status = status, .content_type = "text/plain; charset=utf-8", .next_page = {}, .body = why + "\n"};
   }
 
   void remember(std::string line) {

@@ -91,7 +91,7 @@ nanoseconds backoff(std::uint64_t failures, nanoseconds last) {
 class Executor::Impl {
  public:
   Impl(const host::CgroupFs& fs, KernelFiles& files, Clock& clock, Logger log, metrics::Registry& metrics,
-       std::string_view node_name, Options options, Auditor* auditor)
+       Options options, Auditor* auditor)
       : fs_(fs),
         files_(files),
         clock_(clock),
@@ -100,11 +100,11 @@ class Executor::Impl {
         auditor_(auditor),
         tokens_(options.burst),
         refilled_(clock.mono()) {
-    const auto durations = metrics.histograms(
-        "koordlet_resource_update_duration_milliseconds", "How long writes to cgroup files took.",
-        {"node", "type", "status"}, metrics::exponential_bounds(0.01, 4, 8));
-    succeeded_ = durations.with({node_name, "cgroup", "success"});
-    failed_ = durations.with({node_name, "cgroup", "failed"});
+    const auto durations = metrics.histograms("koordlet_resource_update_duration_milliseconds",
+                                              "How long writes to cgroup files took.", {"type", "status"},
+                                              metrics::exponential_bounds(0.01, 4, 8));
+    succeeded_ = durations.with({"cgroup", "success"});
+    failed_ = durations.with({"cgroup", "failed"});
   }
 
   Result<KnobId> find(Knob knob, std::string_view group) {
@@ -240,8 +240,7 @@ class Executor::Impl {
   }
 
   bool is_live(KnobId id) const {
-    return id.index < targets_.size() && id.generation != 0 &&
-           targets_[id.index].generation == id.generation;
+    return id.index < targets_.size() && id.generation != 0 && targets_[id.index].generation == id.generation;
   }
 
   bool is_due(const Target& target, const KnobValue& wanted, MonoTime now, Outcome& outcome) const {
@@ -410,8 +409,8 @@ class Executor::Impl {
 };
 
 Executor::Executor(const host::CgroupFs& fs, KernelFiles& files, Clock& clock, Logger log,
-                   metrics::Registry& metrics, std::string_view node_name, Options options, Auditor* auditor)
-    : impl_(std::make_unique<Impl>(fs, files, clock, std::move(log), metrics, node_name, options, auditor)) {}
+                   metrics::Registry& metrics, Options options, Auditor* auditor)
+    : impl_(std::make_unique<Impl>(fs, files, clock, std::move(log), metrics, options, auditor)) {}
 Executor::~Executor() = default;
 
 Result<KnobId> Executor::find(Knob knob, std::string_view group) { return impl_->find(knob, group); }

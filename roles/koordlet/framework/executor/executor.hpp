@@ -66,7 +66,7 @@ class Executor {
 
   /// All references outlive the executor; `auditor` may be null.
   Executor(const host::CgroupFs& fs, KernelFiles& files, Clock& clock, Logger log, metrics::Registry& metrics,
-           std::string_view node_name, Options options, Auditor* auditor);
+           Options options, Auditor* auditor);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;

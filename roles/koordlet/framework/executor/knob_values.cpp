@@ -77,9 +77,7 @@ bool same_value(Knob knob, CgroupVersion version, const KnobValue& found, const 
   return a == b;
 }
 
-bool is_levelled(Knob knob) {
-  return is_cpus(knob) || knob == Knob::cpu_quota || knob == Knob::memory_limit;
-}
+bool is_levelled(Knob knob) { return is_cpus(knob) || knob == Knob::cpu_quota || knob == Knob::memory_limit; }
 
 std::optional<KnobValue> widened(Knob knob, const KnobValue& before, const KnobValue& after) {
   if (!is_levelled(knob) || before.index() != after.index()) return after;

@@ -6,8 +6,8 @@
 //      two levels above;
 //   3. within a strategy, at the same distance, the intent that came first.
 // The same value twice is no conflict. Then no group may be wider than the nearest group above it of which
-// something is wanted too: its CPUs are cut to that one's (where nothing is left, they are that one's), and in
-// cgroup v1, which refuses it, a larger quota is cut to that one's.
+// something is wanted too: its CPUs are cut to that one's (where nothing is left, they are that one's), and
+// in cgroup v1, which refuses it, a larger quota is cut to that one's.
 #pragma once
 
 #include <cstdint>

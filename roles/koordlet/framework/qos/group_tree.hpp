@@ -45,7 +45,7 @@ class GroupTree {
   Clock& clock_;
   nanoseconds relist_;
   std::uint64_t generation_ = 0, tick_ = 0;
-  std::vector<Listed> listed_;   // few: trees only
+  std::vector<Listed> listed_;  // few: trees only
   std::vector<Member> single_;  // the answer for a group alone
 };
 

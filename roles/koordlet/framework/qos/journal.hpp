@@ -1,5 +1,5 @@
-// Journal: which cgroup knobs this agent holds down, and what sets them free: a small file that the next agent
-// finds if this one dies.
+// Journal: which cgroup knobs this agent holds down, and what sets them free: a small file that the next
+// agent finds if this one dies.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class Journal {
   /// What an earlier agent of this boot left. Code::parse: nothing was taken over, the next save() overwrites
   /// the file.
   Result<> load();
-  /// With rename: the file is whole, always. Nothing to do if nothing changed since it was saved. No entry: no
-  /// file.
+  /// With rename: the file is whole, always. Nothing to do if nothing changed since it was saved. No entry:
+  /// no file.
   Result<> save();
 
   /// The entry for a knob of a group, or null.

@@ -38,8 +38,13 @@ class QosManager::Impl final : public KnobReader {
                                     "Cgroup knobs that the agent holds away from what sets them free.")),
         conflicts_(with.metrics.counter("koordlet_plan_conflicts_total",
                                         "Values that a strategy wanted and did not get.")),
-        context_{with.node_name, with.executor.version(), *this,       std::move(with.topology),
-                 with.gates,     with.clock,              with.log,    with.metrics} {}
+        context_{with.executor.version(),
+                 *this,
+                 std::move(with.topology),
+                 with.gates,
+                 with.clock,
+                 with.log,
+                 with.metrics} {}
 
   Result<> make(std::span<const StrategyEntry> table) {
     for (const StrategyEntry& row : table) {
@@ -125,9 +130,10 @@ class QosManager::Impl final : public KnobReader {
       for (const Intent& intent : slot.plan.intents()) {
         const KnobId target = executor_.known(intent.knob, intent.group);
         const auto* decision = arbiter_.find(target);
-        const bool in_force = decision && decision->intent == &intent && executor_.holds(target, *decision->value);
-        limits.push_back({intent.knob, intent.group, to_string(intent.value), intent.strategy, intent.reason,
-                          in_force});
+        const bool in_force =
+            decision && decision->intent == &intent && executor_.holds(target, *decision->value);
+        limits.push_back(
+            {intent.knob, intent.group, to_string(intent.value), intent.strategy, intent.reason, in_force});
       }
     return limits;
   }
@@ -201,15 +207,16 @@ class QosManager::Impl final : public KnobReader {
                      std::string(intent.strategy)});
       return;
     }
-    if (executor_.holds(decision.target, *decision.value) || journal_.find(intent.knob, decision.group)) return;
+    if (executor_.holds(decision.target, *decision.value) || journal_.find(intent.knob, decision.group))
+      return;
     const auto found = executor_.setting(intent.knob, decision.group);
     if (!found || same_value(intent.knob, executor_.version(), *found, *decision.value)) return;
-    journal_.note(
-        {intent.knob, std::string(decision.group), 0, 0, *found, std::string(intent.strategy)});
+    journal_.note({intent.knob, std::string(decision.group), 0, 0, *found, std::string(intent.strategy)});
   }
 
   static bool is_free(const Arbiter::Decision& decision, const Journal::Entry& entry) {
-    return *decision.value == entry.free || (decision.intent->undo && *decision.value == *decision.intent->undo);
+    return *decision.value == entry.free ||
+           (decision.intent->undo && *decision.value == *decision.intent->undo);
   }
 
   bool is_done(const Arbiter::Decision& decision) const {
@@ -222,10 +229,11 @@ class QosManager::Impl final : public KnobReader {
     for (const Journal::Entry& entry : journal_.entries()) {
       const auto* decision = arbiter_.find(executor_.known(entry.knob, entry.group));
       if (!decision || !is_free(*decision, entry) || !is_done(*decision)) continue;
-      const bool whole = entry.to == 0 || std::all_of(decisions.begin(), decisions.end(), [&](const auto& other) {
-        if (other.intent->knob != entry.knob || !other.group.starts_with(entry.group)) return true;
-        return is_free(other, entry) && is_done(other);
-      });
+      const bool whole =
+          entry.to == 0 || std::all_of(decisions.begin(), decisions.end(), [&](const auto& other) {
+            if (other.intent->knob != entry.knob || !other.group.starts_with(entry.group)) return true;
+            return is_free(other, entry) && is_done(other);
+          });
       if (whole) settled_.emplace_back(entry.knob, entry.group);
     }
     for (const auto& [knob, group] : settled_) journal_.erase(knob, group);
@@ -250,8 +258,9 @@ class QosManager::Impl final : public KnobReader {
     // Protecting goes before being tidy: the known groups are looked at by the next agent in any case.
     if (save_failed_ && clock_.mono() - *save_failed_ < kLogAgain) return;
     save_failed_ = clock_.mono();
-    log_.warn("cannot write down what is throttled; an agent that starts after a crash will not know all of it",
-              kv("error", saved.error()));
+    log_.warn(
+        "cannot write down what is throttled; an agent that starts after a crash will not know all of it",
+        kv("error", saved.error()));
   }
 
   Executor& executor_;

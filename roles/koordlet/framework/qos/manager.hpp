@@ -34,7 +34,6 @@ class QosManager {
     Logger log;
     metrics::Registry& metrics;
     const FeatureGates& gates;
-    std::string node_name;
     std::function<std::shared_ptr<const host::Topology>()> topology;
   };
   /// Builds every strategy of the table, those too whose gate is off: they may have to set free what an agent

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "framework/strategy.hpp"
@@ -29,7 +28,6 @@ class KnobReader {
 
 /// Outlives the strategies.
 struct PluginContext {
-  std::string node_name;  // of the metrics' label
   host::CgroupVersion cgroup_version{};
   KnobReader& knobs;
   /// The machine's CPUs as they are now; null until they were read.

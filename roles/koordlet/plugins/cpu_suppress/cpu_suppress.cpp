@@ -79,16 +79,11 @@ class CpuSuppress final : public Strategy {
   explicit CpuSuppress(const PluginContext& context)
       : context_(context),
         cores_(context.metrics.gauges("koordlet_be_suppress_cpu_cores",
-                                      "CPUs that best-effort work is limited to, by policy.",
-                                      {"node", "type"})),
-        ls_used_(context.metrics
-                     .gauges("koordlet_be_suppress_ls_used_cpu_cores",
-                             "CPUs that latency-sensitive pods use.", {"node"})
-                     .with({context.node_name})),
-        be_used_(context.metrics
-                     .gauges("koordlet_be_suppress_be_used_cpu_cores", "CPUs that best-effort work uses.",
-                             {"node"})
-                     .with({context.node_name})),
+                                      "CPUs that best-effort work is limited to, by policy.", {"type"})),
+        ls_used_(context.metrics.gauge("koordlet_be_suppress_ls_used_cpu_cores",
+                                       "CPUs that latency-sensitive pods use.")),
+        be_used_(context.metrics.gauge("koordlet_be_suppress_be_used_cpu_cores",
+                                       "CPUs that best-effort work uses.")),
         recover_containers_until_(context.clock.mono() + kRecoverContainers) {}
 
   std::string_view name() const override { return kName; }
@@ -136,25 +131,27 @@ class CpuSuppress final : public Strategy {
       plan.hold();
       return;
     }
-    const Budget budget = cpu_suppress::budget(load_of(view), settings.threshold_percent, settings.min_percent);
+    const Budget budget =
+        cpu_suppress::budget(load_of(view), settings.threshold_percent, settings.min_percent);
     ls_used_.set(budget.pods_used);
     incomplete_ = view.complete ? 0 : incomplete_ + 1;
     may_tighten_ = incomplete_ == 0 || incomplete_ > kPatience;
 
     char reason[160];
     std::snprintf(reason, sizeof reason,
-                  "%.2f CPUs for best-effort: %" PRId64 "%% of %.2f, less latency-sensitive %.2f, system %.2f",
+                  "%.2f CPUs for best-effort: %" PRId64
+                  "%% of %.2f, less latency-sensitive %.2f, system %.2f",
                   static_cast<double>(budget.milli) / 1000, settings.threshold_percent,
                   static_cast<double>(inventory.node.capacity_milli_cpu) / 1000,
                   budget.pods_used + budget.host_applications_used, budget.system_used);
     status_.active = true;
     status_.summary = std::string(settings.by_quota ? kQuotaPolicy : kCpusetPolicy) + ": " + reason;
     if (settings.by_quota) {
-      cores_.remove({context_.node_name, kCpusetPolicy});
+      cores_.remove({kCpusetPolicy});
       limit_quota(budget, inventory, reason, plan);
       free_cpus(inventory, plan);
     } else {
-      cores_.remove({context_.node_name, kQuotaPolicy});
+      cores_.remove({kQuotaPolicy});
       limit_cpus(budget, inventory, reason, plan);
       free_quota(plan);
     }
@@ -164,8 +161,8 @@ class CpuSuppress final : public Strategy {
     status_.active = false;
     status_.summary = why;
     incomplete_ = 0;
-    cores_.remove({context_.node_name, kCpusetPolicy});
-    cores_.remove({context_.node_name, kQuotaPolicy});
+    cores_.remove({kCpusetPolicy});
+    cores_.remove({kQuotaPolicy});
   }
 
   // --- what there is
@@ -178,7 +175,8 @@ class CpuSuppress final : public Strategy {
       BeGroup group{.group = root, .kubernetes = root == kubelets};
       if (group.kubernetes || inventory.be_roots.size() == 1) group.used_milli = view.best_effort.usage_milli;
       for (std::size_t i = 0; i < view.host_applications.size(); ++i)
-        if (inventory.host_applications[i].group == root) group.used_milli = view.host_applications[i].cpu * 1000;
+        if (inventory.host_applications[i].group == root)
+          group.used_milli = view.host_applications[i].cpu * 1000;
       groups_.push_back(group);
     }
   }
@@ -219,7 +217,8 @@ class CpuSuppress final : public Strategy {
     pools_.best_effort =
         topology_->online - lse - inventory.node.reserved_cpus - inventory.node.system_qos_cpus;
     for (const host::CpuPlace& cpu : topology_->cpus)
-      if (pools_.best_effort.contains(cpu.cpu)) (lsr.contains(cpu.cpu) ? pools_.lsr : pools_.ls).push_back(cpu);
+      if (pools_.best_effort.contains(cpu.cpu))
+        (lsr.contains(cpu.cpu) ? pools_.lsr : pools_.ls).push_back(cpu);
   }
 
   std::optional<std::int64_t> number(Knob knob, std::string_view group) const {
@@ -279,15 +278,16 @@ class CpuSuppress final : public Strategy {
     for (std::size_t i = 0; i < present.size(); ++i) {
       std::int64_t share = shares[i];
       const std::int64_t had = present[i].quota;
-      if (same || (had != host::kUnlimited && had <= share && share - had < small && next >= sum)) share = had;
+      if (same || (had != host::kUnlimited && had <= share && share - had < small && next >= sum))
+        share = had;
       total += share;
-      const std::int64_t value = std::max<std::int64_t>(share * present[i].period / host::kDefaultPeriodUs, 1000);
+      const std::int64_t value =
+          std::max<std::int64_t>(share * present[i].period / host::kDefaultPeriodUs, 1000);
       Intent& intent = plan.want(Knob::cpu_quota, present[i].group->group, value, reason);
       intent.audit_reason = kAdjust;
       if (present[i].group->kubernetes) intent.undo = host::kUnlimited;
     }
-    cores_.with({context_.node_name, kQuotaPolicy})
-        .set(static_cast<double>(total) / static_cast<double>(host::kDefaultPeriodUs));
+    cores_.with({kQuotaPolicy}).set(static_cast<double>(total) / static_cast<double>(host::kDefaultPeriodUs));
   }
 
   std::optional<std::int64_t> original_quota(std::string_view group, std::int64_t period) const {
@@ -350,13 +350,15 @@ class CpuSuppress final : public Strategy {
     CpuSet target;
     for (const int cpu : choose_cpus(of_lsr, pools_.lsr)) target.add(cpu);
     for (const int cpu : choose_cpus(count - of_lsr, pools_.ls)) target.add(cpu);
-    for (const BeGroup& group : groups_) want_cpus(group, target, inventory.node.static_cpu_policy, reason, plan);
+    for (const BeGroup& group : groups_)
+      want_cpus(group, target, inventory.node.static_cpu_policy, reason, plan);
     recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
-    cores_.with({context_.node_name, kCpusetPolicy}).set(target.size());
+    cores_.with({kCpusetPolicy}).set(target.size());
     status_.summary += "; CPUs " + target.to_string();
   }
 
-  void want_cpus(const BeGroup& group, const CpuSet& target, bool static_policy, const char* reason, Plan& plan) {
+  void want_cpus(const BeGroup& group, const CpuSet& target, bool static_policy, const char* reason,
+                 Plan& plan) {
     if (!group.kubernetes) {
       // Within what the group had, and all of it in v1, whose children stand in the way of their parents.
       const auto had = context_.knobs.original(Knob::cpuset_cpus, group.group);

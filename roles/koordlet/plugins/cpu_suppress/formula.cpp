@@ -59,16 +59,16 @@ std::int64_t next_quota(std::int64_t budget_milli, std::int64_t present_us, std:
 }
 
 int next_cpu_count(std::int64_t budget_milli, int present, int machine) {
-  const auto target = static_cast<int>(std::max<std::int64_t>(whole_cpus(std::max<std::int64_t>(budget_milli, 0)), kMinCpus));
+  const auto target =
+      static_cast<int>(std::max<std::int64_t>(whole_cpus(std::max<std::int64_t>(budget_milli, 0)), kMinCpus));
   return std::min(target, present + (machine + 9) / 10);
 }
 
 std::vector<int> choose_cpus(int count, std::vector<host::CpuPlace> available) {
   std::vector<int> chosen;
   if (count <= 0 || std::cmp_less(available.size(), count)) return chosen;
-  std::sort(available.begin(), available.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.core, a.cpu) < std::tie(b.core, b.cpu);
-  });
+  std::sort(available.begin(), available.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.core, a.cpu) < std::tie(b.core, b.cpu); });
   std::map<std::pair<int, int>, Bucket> by_place;
   for (const host::CpuPlace& cpu : available) by_place[{cpu.node, cpu.socket}].push_back(cpu);
   std::vector<Bucket> buckets;

@@ -1,5 +1,5 @@
-// The figures of CPU suppression: how much CPU best-effort work may have, how fast that may grow, and how it is
-// shared out. Pure functions.
+// The figures of CPU suppression: how much CPU best-effort work may have, how fast that may grow, and how it
+// is shared out. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +28,27 @@ struct Load {
 };
 
 struct Budget {
-  std::int64_t milli = 0;  // for best-effort work; below 0: nothing is left
+  std::int64_t milli = 0;                            // for best-effort work; below 0: nothing is left
   double pods_used = 0, host_applications_used = 0;  // the latency-sensitive ones
   double system_used = 0;                            // or reserved, whichever is more
 };
 
-/// capacity * threshold - latency-sensitive pods - latency-sensitive host applications - max(system, reserved),
-/// at least capacity * minimum.
+/// capacity * threshold - latency-sensitive pods - latency-sensitive host applications - max(system,
+/// reserved), at least capacity * minimum.
 Budget budget(const Load& load, std::int64_t threshold_percent, std::optional<std::int64_t> min_percent);
 
 /// The next quota (us per 100 ms) on the way to a budget: at least kMinQuotaUs; no change below 1% of the
-/// node's CPUs, unless the target is the least quota or there is none yet; growth by 10% of them at most, unless
-/// there is none yet. `present` and the answer are sums over all best-effort groups; -1: none.
+/// node's CPUs, unless the target is the least quota or there is none yet; growth by 10% of them at most,
+/// unless there is none yet. `present` and the answer are sums over all best-effort groups; -1: none.
 std::int64_t next_quota(std::int64_t budget_milli, std::int64_t present_us, std::int64_t capacity_milli,
                         std::int64_t min_us = kMinQuotaUs);
 
-/// The next number of CPUs on the way to a budget: at least kMinCpus, growth by a tenth of the machine's (rounded
-/// up) at most.
+/// The next number of CPUs on the way to a budget: at least kMinCpus, growth by a tenth of the machine's
+/// (rounded up) at most.
 int next_cpu_count(std::int64_t budget_milli, int present, int machine);
 
-/// `count` CPUs of those given: scattered over NUMA nodes and sockets, whole cores first. Nothing if there are
-/// not so many.
+/// `count` CPUs of those given: scattered over NUMA nodes and sockets, whole cores first. Nothing if there
+/// are not so many.
 std::vector<int> choose_cpus(int count, std::vector<host::CpuPlace> available);
 
 /// One best-effort group that has a part of the quota.
