@@ -9,12 +9,16 @@ PACKAGES=(
   libssl-dev zlib1g-dev libzstd-dev libelf-dev libgrpc++-dev libprotobuf-dev
   # tests
   catch2 libbenchmark-dev python3 openssl ca-certificates binutils
+  busybox-static containernetworking-plugins qemu-system-x86
 )
 
-# Debian's Go is only wanted where there is none at all: it fetches a newer one.
+# What is only wanted where there is none at all: Debian's Go, which fetches a newer one, and its containerd and runc,
+# which other packages of the same programs would have to leave for.
 wanted_packages() {
   printf '%s\n' "${PACKAGES[@]}"
   command -v go >/dev/null || echo golang-go
+  command -v containerd >/dev/null || echo containerd
+  command -v runc >/dev/null || echo runc
 }
 
 missing_packages() {

@@ -108,6 +108,22 @@ tier_kube() {
   TEST_RUNNER=(env)
 }
 
+# The kernel of the node tier's virtual machine. Where it cannot be had, what needs it says so and is skipped.
+tier_vm_kernel() {
+  if [[ ! -f $(vm_kernel_path) ]] && ! command -v apt-get >/dev/null; then
+    say "vm-kernel: skipped: neither a kernel (KOORD_VM_KERNEL) nor apt-get is here"
+    record vm-kernel 0 0 0 1
+    return
+  fi
+  run_check vm-kernel vm-kernel
+}
+
+tier_node() {
+  say "== node: this kernel, a real node, and a virtual machine"
+  verb_build
+  run_meson_tests node build --suite node --num-processes 1
+}
+
 print_ledger() {
   local part seconds passed failed skipped
   local all_passed=0 all_failed=0 all_skipped=0 all_seconds=0
@@ -125,13 +141,16 @@ print_ledger() {
 
 verb_test() {
   local tiers=("$@") tier
-  if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint assets sanitized threads release kube); fi
+  if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint assets vm_kernel sanitized threads release kube node); fi
   for tier in "${tiers[@]}"; do
     declare -F "tier_$tier" >/dev/null || { say "test: no tier '$tier'"; return 2; }
   done
   verb_deps
   TEST_LEDGER=$(mktemp)
-  [[ ${tiers[*]} != kube && ${tiers[*]} != roles ]] || tiers=(assets "${tiers[@]}")
+  case ${tiers[*]} in
+    kube | roles) tiers=(assets "${tiers[@]}") ;;
+    node) tiers=(assets vm_kernel node) ;;
+  esac
   KUBEBUILDER_ASSETS=$(kube_assets_dir)
   export KUBEBUILDER_ASSETS
   for tier in "${tiers[@]}"; do "tier_$tier"; done

@@ -145,23 +145,23 @@ class Load {
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       pin();
+      ready_.put();
       start_.wait();
       const Books of_children = work();
       done_.put(&of_children, sizeof of_children);
       hold_.wait();
       _exit(0);
     }
-    folder.enter(pid);
     processes_.push_back({pid, group});
+    ready_.wait();
+    // What it waited before it entered its group does not count.
+    const Books before = books_of(pid);
+    folder.enter(pid);
+    books_[group].wait_ns -= before.wait_ns;
+    books_[group].slices -= before.slices;
   }
 
   void run() {
-    for (const Process& process : processes_) {
-      // What it waited before it entered its group does not count.
-      const Books before = books_of(process.pid);
-      books_[process.group].wait_ns -= before.wait_ns;
-      books_[process.group].slices -= before.slices;
-    }
     for (std::size_t i = 0; i < processes_.size(); ++i) start_.put();
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       Books of_children;
@@ -190,7 +190,7 @@ class Load {
     sched_setaffinity(0, sizeof one, &one);
   }
 
-  Pipe start_, done_, hold_;
+  Pipe ready_, start_, done_, hold_;
   std::vector<Process> processes_;
   std::vector<Books> books_;
   Books of_children_;
@@ -210,10 +210,11 @@ Books play(const Pipe& mine, const Pipe& theirs, int rounds) {
   return {};
 }
 
-/// Short-lived children, whose first wait began with their birth. Returns the sum of their books, which a
-/// dead child keeps until it is waited for.
+/// Short-lived children, whose first wait began with their birth. Returns the sum of their books, which the
+/// dead keep until they are waited for: a child that is dead for its parent may still wait for the CPU that
+/// it ends on.
 Books breed() {
-  Books sum;
+  std::vector<pid_t> children;
   for (int i = 0; i < 300; ++i) {
     const pid_t child = fork();
     if (child == 0) {
@@ -222,6 +223,10 @@ Books breed() {
     }
     siginfo_t info;
     if (child < 0 || waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0) _exit(1);
+    children.push_back(child);
+  }
+  Books sum;
+  for (const pid_t child : children) {
     sum += books_of(child);
     waitpid(child, nullptr, 0);
   }

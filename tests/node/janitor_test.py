@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The janitor clears away what a test made, also when the test was killed in the middle; and a change is noticed."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from janitor import Janitor, Unchanged, hierarchies, skip, start_time  # noqa: E402
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from sandbox import wait_for  # noqa: E402
+
+GROUP = f"koord-test-{os.getpid()}"
+
+
+def make_a_mess(folder):
+    """Never returns: says what it started, then waits to be killed."""
+    with Janitor() as janitor:
+        janitor.folder(folder)
+        janitor.group(GROUP)
+        inside = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+        outside = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
+        janitor.process(outside.pid)
+        for hierarchy in hierarchies():
+            deep = os.path.join(hierarchy, GROUP, "deeper")
+            os.makedirs(deep)
+        try:  # some controllers want more than a folder; one hierarchy is enough
+            with open(os.path.join(deep, "cgroup.procs"), "w", encoding="utf-8") as file:
+                file.write(str(inside.pid))
+        except OSError:
+            janitor.process(inside.pid)
+        print(inside.pid, outside.pid, flush=True)
+        signal.pause()
+
+
+def main():
+    if os.geteuid() != 0 or not hierarchies():
+        skip("cgroups cannot be made here")
+    with Unchanged():
+        folder = tempfile.mkdtemp(prefix="koord-janitor.")
+        # A pipe of its own to each, so that only the janitor can end them.
+        held, end = os.pipe()
+        child = subprocess.Popen([sys.executable, __file__, folder], stdin=held, stdout=subprocess.PIPE, text=True,
+                                 env={**os.environ, "KOORD_MESS": GROUP})
+        pids = list(map(int, child.stdout.readline().split()))
+        times = [start_time(pid) for pid in pids]
+        assert len(pids) == 2 and all(times)
+        assert any(os.path.isdir(os.path.join(hierarchy, GROUP)) for hierarchy in hierarchies())
+        child.kill()
+        child.wait()
+        wait_for("the processes are dead", lambda: [start_time(pid) for pid in pids] == [None, None], 30)
+        wait_for("the folder is gone", lambda: not os.path.exists(folder), 30)
+        wait_for("the groups are gone", lambda: not any(os.path.isdir(os.path.join(h, GROUP)) for h in hierarchies()), 30)
+        os.close(held)
+        os.close(end)
+
+    noticed = False
+    folder = os.path.join(hierarchies()[0], GROUP + "-left")
+    try:
+        with Unchanged():
+            os.mkdir(folder)
+    except AssertionError as error:
+        noticed = folder in str(error)
+    finally:
+        os.rmdir(folder)
+    assert noticed, "a new cgroup was not noticed"
+    print("janitor: passed")
+
+
+if __name__ == "__main__":
+    if "KOORD_MESS" in os.environ:
+        GROUP = os.environ["KOORD_MESS"]
+        make_a_mess(sys.argv[1])
+    main()

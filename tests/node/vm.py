@@ -1,0 +1,152 @@
+"""A small virtual machine with what the test host lacks: cgroup v2, PSI, 2 sockets x 2 cores x 2 threads, 2 NUMA nodes.
+
+QEMU in software emulation boots a Debian kernel with an initramfs that is written here: a static busybox, the files
+that a test names, and an init that runs the test's shell script. What the script prints comes back over the serial
+line; its exit status is the last line. No network, no disk, no privilege.
+
+usage by hand: vm.py SCRIPT [NAME=FILE...]     runs SCRIPT with each FILE at /NAME
+"""
+import ctypes
+import mmap
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+CACHE = os.environ.get("KOORD_CACHE") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "koord")
+KERNEL = os.environ.get("KOORD_VM_KERNEL") or os.path.join(CACHE, "vm", "vmlinuz")
+MEMORY_MIB = 1024
+ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|c)")  # the firmware clears the screen
+VERDICT = re.compile(r"^vm: verdict (\d+)\s*$")
+
+INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /bin /proc /sys /dev /tmp /run /etc /var/run
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t tmpfs tmpfs /tmp
+ip link set lo up
+echo 127.0.0.1 localhost >/etc/hosts
+cd /
+setsid sh /test.sh </dev/null 2>&1
+echo "vm: verdict $?"
+poweroff -f
+"""
+
+
+def missing():
+    """The first need of the virtual machine that this machine lacks, or None."""
+    for program in ("qemu-system-x86_64", "busybox"):
+        if shutil.which(program) is None:
+            return f"{program} is missing: run packaging/dev deps"
+    if not os.path.isfile(KERNEL):
+        return f"no kernel for the virtual machine at {KERNEL}: run packaging/dev vm-kernel"
+    return None
+
+
+def tsc_khz():
+    """The emulated time-stamp counter is the host's. The machine would measure its rate while it boots, and on a busy
+    host be wrong by a multiple: clocks would run at a wrong speed. So it is measured here and told."""
+    code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(bytes.fromhex("0f3148c1e2204809d0c3"))  # rdtsc; shl rdx, 32; or rax, rdx; ret
+    read = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+
+    def both():  # the closest of some tries: nothing came between the two clocks
+        tries = []
+        for _ in range(50):
+            before, ticks, after = time.monotonic_ns(), read(), time.monotonic_ns()
+            tries.append((after - before, before, ticks))
+        return min(tries)[1:]
+
+    began, first = both()
+    while time.monotonic_ns() - began < 100_000_000:
+        pass
+    ended, last = both()
+    return (last - first) * 1_000_000 // (ended - began)
+
+
+def entry(number, name, mode, data=b""):
+    """One file of a cpio archive in the 'newc' format."""
+    fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
+    head = b"070701" + b"".join(b"%08x" % field for field in fields) + name.encode() + b"\0"
+    return head + b"\0" * (-len(head) % 4) + data + b"\0" * (-len(data) % 4)
+
+
+def initramfs(path, files):
+    """`files`: names in the archive to bytes; all are executable."""
+    folders = sorted({"/".join(name.split("/")[:depth]) for name in files for depth in range(1, name.count("/") + 1)})
+    with open(path, "wb") as archive:
+        number = 0
+        for name in folders:
+            number += 1
+            archive.write(entry(number, name, 0o040755))
+        for name, data in files.items():
+            number += 1
+            archive.write(entry(number, name, 0o100755, data))
+        archive.write(entry(0, "TRAILER!!!", 0))
+
+
+def run(script, files, seconds=120, echo=True):
+    """Runs a shell script with files (name in the machine to path here). Returns (exit status, output lines);
+    the status is None if the machine did not come to an end in time."""
+
+    def content(name):
+        with open(name, "rb") as file:
+            return file.read()
+
+    packed = {"init": INIT.encode(), "test.sh": script.encode(), "bin/busybox": content(shutil.which("busybox"))}
+    packed.update({name.lstrip("/"): content(path) for name, path in files.items()})
+    half = MEMORY_MIB // 2
+    with tempfile.TemporaryDirectory(prefix="koord-vm.") as folder:
+        archive = os.path.join(folder, "initramfs")
+        initramfs(archive, packed)
+        machine = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-m", str(MEMORY_MIB),
+             "-smp", "8,sockets=2,cores=2,threads=2",
+             "-object", f"memory-backend-ram,id=m0,size={half}M", "-numa", "node,nodeid=0,cpus=0-3,memdev=m0",
+             "-object", f"memory-backend-ram,id=m1,size={half}M", "-numa", "node,nodeid=1,cpus=4-7,memdev=m1",
+             "-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-serial", "stdio",
+             "-kernel", KERNEL, "-initrd", archive, "-append", f"console=ttyS0 quiet panic=-1 psi=1 tsc_early_khz={tsc_khz()}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        clock = threading.Timer(seconds, machine.kill)
+        clock.start()
+        status, lines = None, []
+        try:
+            for raw in machine.stdout:
+                line = ESCAPES.sub("", raw.decode(errors="replace")).rstrip("\r\n")
+                found = VERDICT.match(line)
+                if found:
+                    status = int(found.group(1))
+                lines.append(line)
+                if echo:
+                    print("  vm|", line, flush=True)
+        finally:
+            clock.cancel()
+            machine.kill()
+            machine.wait()
+    return status, lines
+
+
+def main():
+    if len(sys.argv) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    reason = missing()
+    if reason:
+        print(f"vm: {reason}", file=sys.stderr)
+        return 77
+    with open(sys.argv[1], encoding="utf-8") as file:
+        script = file.read()
+    status, _ = run(script, dict(word.split("=", 1) for word in sys.argv[2:]))
+    return 1 if status is None else status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
