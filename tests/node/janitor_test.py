@@ -20,8 +20,8 @@ def make_a_mess(folder):
     with Janitor() as janitor:
         janitor.folder(folder)
         janitor.group(GROUP)
-        inside = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
-        outside = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
+        inside = subprocess.Popen(["cat"])
+        outside = subprocess.Popen(["cat"], start_new_session=True)
         janitor.process(outside.pid)
         for hierarchy in hierarchies():
             deep = os.path.join(hierarchy, GROUP, "deeper")
@@ -40,7 +40,7 @@ def main():
         skip("cgroups cannot be made here")
     with Unchanged():
         folder = tempfile.mkdtemp(prefix="koord-janitor.")
-        # A pipe of its own to each, so that only the janitor can end them.
+        # What they read never ends before the test does: only the janitor can end them.
         held, end = os.pipe()
         child = subprocess.Popen([sys.executable, __file__, folder], stdin=held, stdout=subprocess.PIPE, text=True,
                                  env={**os.environ, "KOORD_MESS": GROUP})
