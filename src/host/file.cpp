@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <system_error>
 
@@ -127,6 +128,32 @@ Result<> write_file(const std::string& path, std::string_view text) {
   if (static_cast<std::size_t>(n) != text.size())
     return Error(Code::io,
                  path + ": wrote " + std::to_string(n) + " of " + std::to_string(text.size()) + " bytes");
+  return {};
+}
+
+Result<> replace_file(const std::string& path, std::string_view text) {
+  const std::string fresh = path + ".new";
+  const auto fail = [&]() -> Error {
+    const int errnum = errno;
+    unlink(fresh.c_str());
+    return errno_error(errnum, fresh);
+  };
+  {
+    const Fd fd(open(fresh.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_TRUNC, 0600));
+    if (!fd) return errno_error(errno, fresh);
+    while (!text.empty()) {
+      const ssize_t n = write(fd.get(), text.data(), text.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail();
+      text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    if (fsync(fd.get()) != 0) return fail();
+  }
+  if (rename(fresh.c_str(), path.c_str()) != 0) return fail();
+  // The new name is on the disk once its folder is.
+  const std::string folder = path.substr(0, path.find_last_of('/') + 1);
+  const Fd fd(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd) fsync(fd.get());
   return {};
 }
 

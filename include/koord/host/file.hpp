@@ -71,6 +71,10 @@ Result<std::string> read_file(const std::string& path, std::size_t limit = std::
 /// Writes a kernel file with one write(2): the kernel's verdict is that call's errno. Does not create files.
 Result<> write_file(const std::string& path, std::string_view text);
 
+/// Puts a file of our own in the place of `path`: written beside it, synced, renamed, so that a reader or a
+/// crash sees the old or the new text whole. Mode 0600.
+Result<> replace_file(const std::string& path, std::string_view text);
+
 bool exists(const std::string& path);
 
 /// The names in a folder, sorted, without "." and "..".
