@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::uint64_t kNsPerUs = 1000;
 constexpr std::uint64_t kPage = 4096;
+constexpr std::size_t kMemoryRows = 7;
+constexpr unsigned kAllFound = (1U << kMemoryRows) - 1;
 
 Error malformed(std::string_view file, std::string_view line) {
   return Error(Code::parse, std::string(file) + ": cannot read \"" + std::string(line.substr(0, 80)) + '"');
@@ -72,22 +74,27 @@ Result<std::uint64_t> parse_counter(std::string_view text) {
 
 Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion version) {
   MemoryStat stat;
-  const std::array<Row, 7> rows = {{{"total_rss", "anon", &stat.anon},
-                                    {"total_cache", "file", &stat.file},
-                                    {"total_active_anon", "active_anon", &stat.active_anon},
-                                    {"total_inactive_anon", "inactive_anon", &stat.inactive_anon},
-                                    {"total_active_file", "active_file", &stat.active_file},
-                                    {"total_inactive_file", "inactive_file", &stat.inactive_file},
-                                    {"total_unevictable", "unevictable", &stat.unevictable}}};
+  const std::array<Row, kMemoryRows> rows = {{{"total_cache", "file", &stat.file},
+                                              {"total_rss", "anon", &stat.anon},
+                                              {"total_inactive_anon", "inactive_anon", &stat.inactive_anon},
+                                              {"total_active_anon", "active_anon", &stat.active_anon},
+                                              {"total_inactive_file", "inactive_file", &stat.inactive_file},
+                                              {"total_active_file", "active_file", &stat.active_file},
+                                              {"total_unevictable", "unevictable", &stat.unevictable}}};
   unsigned found = 0;
   std::string_view line;
-  while (next_line(text, line)) {
-    std::string_view rest = line;
-    const std::string_view name = next_word(rest);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (name != (version == CgroupVersion::v1 ? rows[i].v1 : rows[i].v2)) continue;
-      if (!to_number(trimmed(rest), *rows[i].value)) return malformed("memory.stat", line);
+  // Kernels print the lines in one order, so that the next wanted one is nearly always behind the last.
+  std::size_t next = 0;
+  while (found != kAllFound && next_line(text, line)) {
+    if (version == CgroupVersion::v1 && !line.starts_with("total_")) continue;
+    for (std::size_t tried = 0; tried < rows.size(); ++tried) {
+      const std::size_t i = (next + tried) % rows.size();
+      const std::string_view name = version == CgroupVersion::v1 ? rows[i].v1 : rows[i].v2;
+      if (line.size() <= name.size() || line[name.size()] != ' ' || !line.starts_with(name)) continue;
+      if (!to_number(trimmed(line.substr(name.size())), *rows[i].value))
+        return malformed("memory.stat", line);
       found |= 1U << i;
+      next = i + 1;
       break;
     }
   }
@@ -100,13 +107,19 @@ Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion versio
 
 Result<std::vector<std::uint64_t>> parse_numa_stat(std::string_view text, CgroupVersion version) {
   std::vector<std::uint64_t> nodes;
+  KOORD_CHECK(parse_numa_stat(text, version, nodes));
+  return nodes;
+}
+
+Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::vector<std::uint64_t>& nodes) {
+  nodes.clear();
   std::string_view line;
   if (version == CgroupVersion::v1) {
     if (!next_line(text, line) || !line.starts_with("total=")) return malformed("memory.numa_stat", line);
     std::string_view rest = line;
     next_word(rest);  // the sum over all nodes
     if (!add_nodes(rest, 1, nodes)) return malformed("memory.numa_stat", line);
-    return nodes;
+    return {};
   }
   bool has_anon = false;
   bool has_file = false;
@@ -119,7 +132,7 @@ Result<std::vector<std::uint64_t>> parse_numa_stat(std::string_view text, Cgroup
     has_file |= name == "file";
   }
   if (!has_anon || !has_file) return Error(Code::parse, "memory.numa_stat: no line anon or no line file");
-  return nodes;
+  return {};
 }
 
 }  // namespace koord::host

@@ -36,5 +36,7 @@ Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion versio
 /// memory.numa_stat: pages of 4 KiB by node; v1's "total" line, v2's anon and file bytes.
 /// Node numbers must be 0, 1, 2, ... Code::parse otherwise.
 Result<std::vector<std::uint64_t>> parse_numa_stat(std::string_view text, CgroupVersion version);
+/// The same into a vector that is used again; after an error its content means nothing.
+Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::vector<std::uint64_t>& nodes);
 
 }  // namespace koord::host

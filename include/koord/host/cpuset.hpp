@@ -44,4 +44,8 @@ class CpuSet {
   std::vector<std::uint64_t> words_;  // may have trailing zeros
 };
 
+/// How many CPUs a kernel's list names, without building the set: ranges are taken as the kernel writes them,
+/// ascending and apart. Code::parse as CpuSet::parse.
+Result<int> count_cpus(std::string_view list);
+
 }  // namespace koord::host

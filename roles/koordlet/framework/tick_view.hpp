@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "framework/inventory.hpp"
+#include "framework/node_facts.hpp"
 #include "koord/base/clock.hpp"
 
 namespace koord::koordlet {
@@ -45,11 +46,15 @@ struct TickView {
   /// (--collect-sys-metric-outdated-interval).
   Usage system;
   BestEffortCpu best_effort;
-  std::span<const Usage> pods;               // one for each of inventory->pods
+  std::span<const Usage> pods;  // one for each of inventory->pods
+  /// One for each container of inventory->pods, pod by pod in the order of PodInfo::containers.
+  std::span<const Usage> containers;
   std::span<const Usage> host_applications;  // one for each of inventory->host_applications
   /// Whether every pod and application of the inventory was read; a strategy that sums must not act otherwise
   /// if it would take from somebody.
   bool complete = false;
+  /// What the machine is made of; null until it could be read.
+  std::shared_ptr<const NodeFacts> facts;
 };
 
 }  // namespace koord::koordlet

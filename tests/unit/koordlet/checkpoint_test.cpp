@@ -56,7 +56,7 @@ TEST_CASE("What was measured survives a restart") {
   REQUIRE(*store.restore(checkpoint(), stamp(now, kWall + seconds(21))) == 4);
 
   const auto node = store.aggregate(Metric::node_cpu, "", now, minutes(10));
-  REQUIRE(node);
+  REQUIRE(node.has_value());
   CHECK(node->last == kTicks - 1);
   CHECK(node->count == 600 - 21);
   CHECK(node->span == seconds(600 - 22));
@@ -72,7 +72,7 @@ TEST_CASE("What was measured survives a restart") {
   store.append(id, now, 1);
   CHECK(store.aggregate(id, now, minutes(10))->count == 600 - 20);
   // A pod that has gone in the meantime is closed; one that was found again stays.
-  REQUIRE(store.open(Metric::pod_cpu, "uid-2"));
+  REQUIRE(store.open(Metric::pod_cpu, "uid-2").has_value());
   store.close_unclaimed();
   CHECK(store.size() == 2);
   CHECK(store.find(Metric::pod_cpu, "uid-2"));
@@ -98,13 +98,13 @@ TEST_CASE("Ages are true, whatever the clocks did") {
   for (const Row& row : rows) {
     INFO(row.what);
     SeriesStore store({});
-    REQUIRE(store.restore(checkpoint(), row.now));
+    REQUIRE(store.restore(checkpoint(), row.now).has_value());
     const auto got = store.aggregate(Metric::node_cpu, "", row.now.mono, minutes(10));
     CHECK((got ? got->count : 0) == row.in_ten_minutes);
   }
   SeriesStore store({});
   const auto future = store.restore(checkpoint(), stamp(MonoTime(seconds(1)), kWall - seconds(5), "boot-2"));
-  REQUIRE_FALSE(future);
+  REQUIRE_FALSE(future.has_value());
   CHECK(future.error().code() == Code::invalid);
 }
 
@@ -120,14 +120,14 @@ TEST_CASE("Truncated and garbled checkpoints restore nothing") {
   const CheckpointStamp now = stamp(at(kTicks), kWall + seconds(1));
   for (std::size_t size = 0; size < good.size(); size += size < 200 ? 1 : 997) {
     SeriesStore store({});
-    REQUIRE_FALSE(store.restore(std::string_view(good).substr(0, size), now));
+    REQUIRE_FALSE(store.restore(std::string_view(good).substr(0, size), now).has_value());
     REQUIRE(store.size() == 0);
   }
   for (std::size_t i = 0; i < good.size(); i += i < 200 ? 1 : 499) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x40);
     SeriesStore store({});
-    REQUIRE_FALSE(store.restore(bad, now));
+    REQUIRE_FALSE(store.restore(bad, now).has_value());
     // With a sum that fits it may be read, but never out of bounds; and then all or nothing.
     SeriesStore again({});
     if (!again.restore(with_sum(bad), now)) REQUIRE(again.size() == 0);
@@ -136,10 +136,10 @@ TEST_CASE("Truncated and garbled checkpoints restore nothing") {
   newer[8] = 2;
   SeriesStore store({});
   const auto got = store.restore(with_sum(newer), now);
-  REQUIRE_FALSE(got);
+  REQUIRE_FALSE(got.has_value());
   CHECK(got.error().message().find("version 2") != std::string::npos);
   // The store is as new.
-  CHECK(store.restore(good, now));
+  CHECK(store.restore(good, now).has_value());
 }
 
 TEST_CASE("The file is replaced whole") {
@@ -148,17 +148,17 @@ TEST_CASE("The file is replaced whole") {
   const CheckpointStamp now = stamp(at(kTicks), kWall + seconds(1));
   SeriesStore none({});
   CHECK(*read_checkpoint(path, now, none) == 0);
-  REQUIRE(write_checkpoint(path, "old"));
-  REQUIRE(write_checkpoint(path, checkpoint()));
+  REQUIRE(write_checkpoint(path, "old").has_value());
+  REQUIRE(write_checkpoint(path, checkpoint()).has_value());
   CHECK(*read_checkpoint(path, now, none) == 4);
   CHECK(host::list_folder(tree.path())->size() == 1);
 
   SeriesStore other({});
   tree.write("series", "koordser and then something else");
   const auto bad = read_checkpoint(path, now, other);
-  REQUIRE_FALSE(bad);
+  REQUIRE_FALSE(bad.has_value());
   CHECK(bad.error().message().find(path) != std::string::npos);
-  CHECK_FALSE(write_checkpoint(tree / "no/such/folder", "x"));
+  CHECK_FALSE(write_checkpoint(tree / "no/such/folder", "x").has_value());
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST_CASE("A window holds what is later than its start") {
   const SeriesId id = *store.open(Metric::pod_cpu, "a");
   for (int i = 0; i < 10; ++i) store.append(id, at(seconds(i)), i);
   const auto five = store.aggregate(Metric::pod_cpu, "a", at(seconds(9)), seconds(5));
-  REQUIRE(five);
+  REQUIRE(five.has_value());
   CHECK(five->count == 5);
   CHECK(five->avg == 7);
   CHECK(five->last == 9);
@@ -83,7 +83,7 @@ TEST_CASE("Missed ticks take no part") {
   }
   CHECK(store.aggregate(steady, at(seconds(9)), minutes(1))->count == 9);
   const auto got = store.aggregate(holes, at(seconds(9)), seconds(8));
-  REQUIRE(got);
+  REQUIRE(got.has_value());
   CHECK(got->count == 3);
   CHECK(got->avg == 106);
   CHECK(got->span == seconds(6));
@@ -125,7 +125,7 @@ TEST_CASE("Entities that go leave their memory to those that come") {
   const SeriesId a = *store.open(Metric::pod_cpu, "a");
   CHECK(store.open(Metric::pod_cpu, "a")->index == a.index);
   CHECK(store.open(Metric::pod_memory, "a")->index != a.index);
-  REQUIRE(store.open(Metric::pod_cpu, "c"));
+  REQUIRE(store.open(Metric::pod_cpu, "c").has_value());
   CHECK(store.open(Metric::pod_cpu, "d").error().code() == Code::too_large);
   store.append(a, at(seconds(1)), 1);
   const std::size_t bytes = store.bytes();
@@ -137,8 +137,8 @@ TEST_CASE("Entities that go leave their memory to those that come") {
   CHECK(store.aggregate(a, at(seconds(2)), minutes(1)).error().code() == Code::not_found);
   for (int i = 0; i < 100'000; ++i) {
     const auto id = store.open(Metric::pod_cpu, "pod-" + std::to_string(i));
-    REQUIRE(id);
-    REQUIRE_FALSE(store.aggregate(*id, at(seconds(2)), minutes(1)));  // nothing of the one before
+    REQUIRE(id.has_value());
+    REQUIRE_FALSE(store.aggregate(*id, at(seconds(2)), minutes(1)).has_value());  // nothing of the one before
     store.append(*id, at(seconds(3 + i)), i);
     store.close(*id);
   }
@@ -163,7 +163,7 @@ TEST_CASE("Beyond the ring a node's series are digests of minutes") {
   CHECK(store.aggregate(pod, now, hours(2)).error().code() == Code::invalid);
   CHECK(store.aggregate(node, now, hours(4)).error().code() == Code::invalid);
   const auto got = store.aggregate(node, now, hours(2));
-  REQUIRE(got);
+  REQUIRE(got.has_value());
   const Aggregate want = aggregate_of(last_two_hours);
   CHECK(got->count == Approx(want.count).epsilon(0.01));  // whole minutes
   CHECK(got->avg == Approx(want.avg).epsilon(0.01));

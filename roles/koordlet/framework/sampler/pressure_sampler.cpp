@@ -1,0 +1,130 @@
+// The gauges container_psi and pod_psi, with the original's labels.
+#include "framework/sampler/pressure_sampler.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kResources = {"cpu", "mem", "io"};
+constexpr std::array<std::string_view, 3> kPrecisions = {"10", "60", "300"};
+constexpr std::array<std::string_view, 2> kDegrees = {"some", "full"};
+
+metrics::Labels with_psi(metrics::Labels labels) {
+  for (const char* label : {"psi_resource_type", "psi_precision", "psi_degree", "cpu_full_supported"})
+    labels.emplace_back(label);
+  return labels;
+}
+
+std::array<double, 3> averages(const host::PressureLine& line) {
+  return {line.avg10, line.avg60, line.avg300};
+}
+
+void remove_series(const metrics::Family<metrics::Gauge>& family, std::span<const std::string_view> v) {
+  if (v.size() == 7)
+    family.remove({v[0], v[1], v[2], v[3], v[4], v[5], v[6]});
+  else
+    family.remove({v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8]});
+}
+
+}  // namespace
+
+template <class Fn>
+void PressureGauges::each(std::span<const std::string> labels, std::size_t resource, bool cpu_full, Fn&& fn) {
+  std::vector<std::string_view> values(labels.begin(), labels.end());
+  values.resize(labels.size() + 4);
+  const std::span<std::string_view> psi = std::span(values).last(4);
+  psi[0] = kResources.at(resource);
+  psi[3] = cpu_full ? "true" : "false";
+  for (std::size_t degree = 0; degree < kDegrees.size(); ++degree)
+    for (std::size_t precision = 0; precision < kPrecisions.size(); ++precision) {
+      psi[1] = kPrecisions.at(precision);
+      psi[2] = kDegrees.at(degree);
+      fn(degree * kPrecisions.size() + precision, std::span<const std::string_view>(values));
+    }
+}
+
+void PressureGauges::set(const metrics::Family<metrics::Gauge>& family, std::span<const std::string> labels,
+                         std::size_t resource, const host::Pressure& pressure) {
+  Row& row = rows_.at(resource);
+  const bool cpu_full = resource != 0 || pressure.has_full;
+  if (!row.made || row.cpu_full != cpu_full) {
+    if (row.made)
+      each(labels, resource, row.cpu_full, [&](std::size_t, auto values) { remove_series(family, values); });
+    each(labels, resource, cpu_full,
+         [&](std::size_t i, auto values) { row.gauges.at(i) = family.with(values); });
+    row.made = true;
+    row.cpu_full = cpu_full;
+  }
+  const std::array<std::array<double, 3>, 2> values = {averages(pressure.some), averages(pressure.full)};
+  for (std::size_t i = 0; i < row.gauges.size(); ++i)
+    row.gauges.at(i).set(values.at(i / kPrecisions.size()).at(i % kPrecisions.size()));
+}
+
+void PressureGauges::remove(const metrics::Family<metrics::Gauge>& family,
+                            std::span<const std::string> labels) {
+  for (std::size_t resource = 0; resource < rows_.size(); ++resource)
+    if (rows_.at(resource).made)
+      each(labels, resource, rows_.at(resource).cpu_full,
+           [&](std::size_t, auto values) { remove_series(family, values); });
+}
+
+PressureSampler::PressureSampler(std::uint32_t every, KernelReader& reader, metrics::Registry& registry,
+                                 ReadFaults& faults)
+    : every_(std::max(every, 1U)),
+      reader_(reader),
+      faults_(faults),
+      pods_(registry.gauges("koordlet_pod_psi", "Pressure stall information of a pod, in percent",
+                            with_psi({"pod_uid", "pod_name", "pod_namespace"}))),
+      containers_(registry.gauges(
+          "koordlet_container_psi", "Pressure stall information of a container, in percent",
+          with_psi({"container_id", "container_name", "pod_uid", "pod_name", "pod_namespace"}))) {}
+
+void PressureSampler::follow(const Inventory& inventory) {
+  std::map<std::string_view, std::unique_ptr<Target>> known;
+  for (auto& target : targets_) {
+    const std::string_view group = target->group;
+    known.emplace(group, std::move(target));
+  }
+  targets_.clear();
+  const auto keep = [&](const std::string& group, bool container, std::vector<std::string> labels) {
+    const auto it = known.find(group);
+    if (it != known.end() && it->second->container == container && it->second->labels == labels) {
+      targets_.push_back(std::move(it->second));
+      known.erase(it);
+      return;
+    }
+    targets_.push_back(std::make_unique<Target>(
+        Target{.group = group, .labels = std::move(labels), .container = container, .gauges = {}}));
+  };
+  for (const auto& pod : inventory.pods) {
+    keep(pod->group, false, {pod->uid, pod->name, pod->ns});
+    for (const ContainerInfo& container : pod->containers)
+      keep(container.group, true, {container.id, container.name, pod->uid, pod->name, pod->ns});
+  }
+  for (auto& [group, gone] : known) gone->gauges.remove(family(*gone), gone->labels);
+}
+
+void PressureSampler::sample(std::uint64_t tick) {
+  for (std::size_t i = (every_ - tick % every_) % every_; i < targets_.size(); i += every_)
+    read(*targets_[i]);
+}
+
+void PressureSampler::read(Target& target) {
+  for (std::size_t resource = 0; resource < PressureGauges::kKnobs.size(); ++resource) {
+    const host::Knob knob = PressureGauges::kKnobs.at(resource);
+    std::string_view text;
+    const Outcome outcome = reader_.read_once(knob, target.group, text);
+    if (outcome == Outcome::failed) faults_.failed(host::row(knob).name, target.group, reader_.last_errno());
+    if (outcome != Outcome::good) continue;
+    const auto pressure = host::parse_pressure(text);
+    if (pressure)
+      target.gauges.set(family(target), target.labels, resource, *pressure);
+    else
+      faults_.garbled(host::row(knob).name, target.group, pressure.error());
+  }
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,132 @@
+// Following the inventory.
+#include "framework/sampler/roster.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace koord::koordlet {
+
+Roster::Roster(const host::CgroupFs& fs, GroupSampler& sampler, metrics::Registry& registry,
+               ReadFaults& faults)
+    : fs_(fs),
+      sampler_(sampler),
+      faults_(faults),
+      application_usage_(registry.gauges("koordlet_host_application_resource_usage",
+                                         "What a host application uses: CPUs, or bytes of memory",
+                                         {"host_application_name", "resource", "priority_class", "qos"})) {}
+
+Roster::~Roster() {
+  for (auto& pod : pods) close(*pod);
+  for (SampledApplication& application : applications) close(application);
+}
+
+bool Roster::stays_inside(std::string_view group) {
+  const auto folder = fs_.folder(host::Knob::cpu_stat, group);
+  if (folder || folder.error().code() != Code::invalid) return true;
+  faults_.garbled("cgroup", group, folder.error());
+  return false;
+}
+
+void Roster::open(GroupState& state, const GroupMetrics& metrics, std::string_view entity,
+                  std::string_view group) {
+  sampler_.open(state, metrics, entity);
+  state.readable = stays_inside(group);
+}
+
+void Roster::close(SampledPod& pod) {
+  for (SampledContainer& container : pod.containers) sampler_.close(container.state);
+  sampler_.close(pod.state);
+}
+
+void Roster::close(SampledApplication& application) {
+  sampler_.close(application.state);
+  const HostApplication& info = application.info;
+  for (const std::string_view resource : {"cpu", "memory"})
+    application_usage_.remove({info.name, resource, name(info.priority_class), name(info.qos)});
+}
+
+void Roster::follow(const Inventory& inventory) {
+  follow_pods(inventory);
+  follow_applications(inventory);
+  groups_ = pods.size() + applications.size();
+  for (const auto& pod : pods) groups_ += pod->containers.size();
+}
+
+void Roster::follow_pods(const Inventory& inventory) {
+  // Both are ascending by uid.
+  std::vector<std::unique_ptr<SampledPod>> before = std::exchange(pods, {});
+  pods.reserve(inventory.pods.size());
+  auto old = before.begin();
+  for (const auto& info : inventory.pods) {
+    for (; old != before.end() && (*old)->info->uid < info->uid; ++old) close(**old);
+    if (old != before.end() && (*old)->info->uid == info->uid) {
+      SampledPod& pod = **old;
+      if (pod.info != info) {
+        if (pod.info->group != info->group) {
+          sampler_.moved(pod.state);
+          pod.state.readable = stays_inside(info->group);
+        }
+        pod.info = info;
+        follow_containers(pod);
+      }
+      pods.push_back(std::move(*old++));
+      continue;
+    }
+    auto pod = std::make_unique<SampledPod>();
+    pod->info = info;
+    open(pod->state, kPodMetrics, info->uid, info->group);
+    follow_containers(*pod);
+    pods.push_back(std::move(pod));
+  }
+  for (; old != before.end(); ++old) close(**old);
+}
+
+void Roster::follow_containers(SampledPod& pod) {
+  std::vector<SampledContainer> before = std::exchange(pod.containers, {});
+  for (const ContainerInfo& info : pod.info->containers) {
+    const auto old = std::find_if(before.begin(), before.end(),
+                                  [&](const auto& container) { return container.id == info.id; });
+    if (old == before.end()) {
+      SampledContainer& fresh = pod.containers.emplace_back(SampledContainer{info.id, info.group, {}});
+      open(fresh.state, kContainerMetrics, info.id, info.group);
+      continue;
+    }
+    if (old->group != info.group) {
+      sampler_.moved(old->state);
+      old->group = info.group;
+      old->state.readable = stays_inside(info.group);
+    }
+    pod.containers.push_back(std::move(*old));
+    before.erase(old);
+  }
+  for (SampledContainer& gone : before) sampler_.close(gone.state);
+}
+
+void Roster::follow_applications(const Inventory& inventory) {
+  std::vector<SampledApplication> before = std::exchange(applications, {});
+  for (const HostApplication& info : inventory.host_applications) {
+    const auto old = std::find_if(before.begin(), before.end(), [&](const SampledApplication& application) {
+      const HostApplication& known = application.info;
+      return known.name == info.name && known.group == info.group && known.qos == info.qos &&
+             known.priority_class == info.priority_class;
+    });
+    if (old != before.end()) {
+      applications.push_back(std::move(*old));
+      before.erase(old);
+      continue;
+    }
+    applications.push_back(SampledApplication{.info = info, .state = {}, .cpu = {}, .memory = {}});
+  }
+  for (SampledApplication& gone : before) close(gone);
+  // After the old ones: one that changed has the same name, and so the same series.
+  for (SampledApplication& application : applications) {
+    const HostApplication& info = application.info;
+    if (application.state.cpu_series) continue;
+    open(application.state, kHostApplicationMetrics, info.name, info.group);
+    application.cpu = application_usage_.with({info.name, "cpu", name(info.priority_class), name(info.qos)});
+    application.memory =
+        application_usage_.with({info.name, "memory", name(info.priority_class), name(info.qos)});
+  }
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,61 @@
+// Roster: the groups that are sampled, in step with the inventory: who stays keeps descriptors, counters and
+// series, who goes leaves them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/sampler/group_sampler.hpp"
+#include "koord/base/metrics.hpp"
+
+namespace koord::koordlet {
+
+struct SampledContainer {
+  std::string id, group;
+  GroupState state;
+};
+
+struct SampledPod {
+  std::shared_ptr<const PodInfo> info;
+  GroupState state;
+  std::vector<SampledContainer> containers;  // in the order of info->containers
+  std::vector<std::uint64_t> numa_pages;     // by NUMA node, of 4 KiB; of the last read
+};
+
+struct SampledApplication {
+  HostApplication info;
+  GroupState state;
+  metrics::Gauge cpu, memory;
+};
+
+class Roster {
+ public:
+  Roster(const host::CgroupFs& fs, GroupSampler& sampler, metrics::Registry& registry, ReadFaults& faults);
+  ~Roster();
+
+  /// A group outside of the hierarchy is never read.
+  void follow(const Inventory& inventory);
+
+  std::vector<std::unique_ptr<SampledPod>> pods;  // those of the inventory, in its order
+  std::vector<SampledApplication> applications;   // the same
+  std::size_t groups() const { return groups_; }
+
+ private:
+  void open(GroupState& state, const GroupMetrics& metrics, std::string_view entity, std::string_view group);
+  void close(SampledPod& pod);
+  void close(SampledApplication& application);  // and its gauges
+  void follow_pods(const Inventory& inventory);
+  void follow_containers(SampledPod& pod);
+  void follow_applications(const Inventory& inventory);
+  bool stays_inside(std::string_view group);
+
+  const host::CgroupFs& fs_;
+  GroupSampler& sampler_;
+  ReadFaults& faults_;
+  metrics::Family<metrics::Gauge> application_usage_;
+  std::size_t groups_ = 0;
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,304 @@
+// One tick: follow the inventory, read, sum up, show.
+#include "framework/sampler/sampler.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "framework/sampler/best_effort_sampler.hpp"
+#include "framework/sampler/node_sampler.hpp"
+#include "framework/sampler/pressure_sampler.hpp"
+#include "framework/sampler/roster.hpp"
+#include "koord/host/cgroup_stats.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::size_t kWantedDescriptors = 65'536;
+constexpr std::size_t kOtherDescriptors = 512;  // sockets, watches and files of the rest of the agent
+constexpr std::size_t kFilesOfGroup = 3;
+constexpr int kMaxAgeTicks = 20;  // of the counter that a rate starts from: the original's
+constexpr double kPage = 4096;
+
+std::uint32_t ticks_of(nanoseconds period, nanoseconds interval) {
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(period / interval, 1));
+}
+
+std::size_t descriptor_budget(const SamplerConfig& config) {
+  if (config.max_descriptors > 0) return config.max_descriptors;
+  const std::size_t limit = raise_descriptor_limit(kWantedDescriptors);
+  return limit > 2 * kOtherDescriptors ? limit - kOtherDescriptors : limit / 2;
+}
+
+}  // namespace
+
+class Sampler::Impl {
+ public:
+  Impl(SamplerConfig config, const host::CgroupFs& cgroups, const host::Root& root, SeriesStore& series,
+       metrics::Registry& registry, Logger log)
+      : config_(config),
+        root_(root),
+        version_(cgroups.version()),
+        series_(series),
+        log_(log),
+        faults_(registry, log),
+        max_descriptors_(descriptor_budget(config)),
+        reader_(cgroups, max_descriptors_),
+        groups_({.max_age = kMaxAgeTicks * config.interval, .page_cache = config.page_cache}, version_,
+                reader_, series, faults_),
+        node_({.max_age = kMaxAgeTicks * config.interval, .page_cache = config.page_cache}, root, reader_,
+              series, faults_),
+        best_effort_({.max_age = kMaxAgeTicks * config.interval}, version_, reader_, series, faults_),
+        roster_(cgroups, groups_, registry, faults_),
+        cpu_gauge_(registry.gauge("koordlet_node_used_cpu_cores", "CPUs that the node uses")),
+        memory_gauge_(registry.gauge("koordlet_node_used_memory_bytes",
+                                     "Memory that the node uses, without reclaimable page cache")),
+        cpu_info_(registry.counters("koordlet_collect_node_cpu_info_status",
+                                    "Readings of what the node's CPUs are", {"status"})),
+        numa_info_(registry.counters("koordlet_collect_node_numa_info_status",
+                                     "Readings of what the node's NUMA nodes are", {"status"})),
+        cpu_online_path_(root.sys + "devices/system/cpu/online"),
+        node_online_path_(root.sys + "devices/system/node/online"),
+        numa_every_(ticks_of(config.numa_interval, config.interval)) {
+    if (config_.psi)
+      pressure_.emplace(ticks_of(config.psi_interval, config.interval), reader_, registry, faults_);
+    const auto open = [&](Metric metric) {
+      const auto id = series_.open(metric, "");
+      return id ? *id : SeriesId{};
+    };
+    system_cpu_ = open(Metric::system_cpu);
+    system_memory_ = open(Metric::system_memory);
+  }
+
+  const TickView& tick(const std::shared_ptr<const Inventory>& inventory, MonoTime at, WallTime wall) {
+    faults_.at(at);
+    const bool followed = inventory != view_.inventory;
+    if (followed) follow(inventory);
+    const bool too_soon = ticks_ > 0 && at >= view_.at && at - view_.at < config_.interval / 10;
+    if (!too_soon)
+      sample(at, wall);
+    else if (followed)
+      complete_ = false;  // who came has not been read
+    show();
+    return view_;
+  }
+
+  SamplerStats stats() const {
+    return {.ticks = ticks_,
+            .reads = reader_.stats().reads,
+            .opens = reader_.stats().opens,
+            .faults = faults_.total(),
+            .groups = roster_.groups(),
+            .descriptors = reader_.held()};
+  }
+
+ private:
+  void follow(const std::shared_ptr<const Inventory>& inventory) {
+    view_.inventory = inventory;
+    roster_.follow(*inventory);
+    best_effort_.follow(*inventory);
+    if (pressure_) pressure_->follow(*inventory);
+    if (inventory->pods_known && !claimed_) {
+      series_.close_unclaimed();  // pods that went while the agent was away
+      claimed_ = true;
+    }
+    const std::size_t wanted = roster_.groups() * kFilesOfGroup;
+    if (wanted > max_descriptors_ && !told_descriptors_) {
+      log_.warn("not all files can be held open; the rest is opened for each read, which costs more",
+                kv("wanted", wanted), kv("allowed", max_descriptors_));
+      told_descriptors_ = true;
+    }
+  }
+
+  void sample(MonoTime at, WallTime wall) {
+    if (ticks_ == 0 || at - facts_at_ >= config_.node_info_interval) read_facts(at);
+    node_.sample(at);
+    complete_ = view_.inventory->pods_known;
+    for (std::size_t i = 0; i < roster_.pods.size(); ++i) {
+      SampledPod& pod = *roster_.pods[i];
+      groups_.sample(pod.state, pod.info->group, at);
+      complete_ = complete_ && pod.state.complete;
+      for (SampledContainer& container : pod.containers) groups_.sample(container.state, container.group, at);
+      if (pod.numa_pages.empty() || (ticks_ + i) % numa_every_ == 0) read_numa(pod);
+    }
+    for (SampledApplication& application : roster_.applications) {
+      groups_.sample(application.state, application.info.group, at);
+      complete_ = complete_ && application.state.complete;
+      const Usage& now = application.state.now;
+      if (known(now.cpu)) application.cpu.set(now.cpu);
+      if (known(now.memory)) application.memory.set(now.memory);
+    }
+    view_.best_effort = best_effort_.sample(node_.online_cpus(), ticks_, at);
+    if (pressure_) pressure_->sample(ticks_);
+    if (known(node_.usage().cpu)) cpu_gauge_.set(node_.usage().cpu);
+    if (known(node_.usage().memory)) memory_gauge_.set(node_.usage().memory);
+    derive_system(at);
+    ++ticks_;
+    view_.tick = ticks_;
+    view_.at = at;
+    view_.wall = wall;
+  }
+
+  /// The machine's facts are read whole only if other CPUs or NUMA nodes are online than before.
+  void read_facts(MonoTime at) {
+    facts_at_ = at;
+    std::string_view text;
+    online_now_.clear();
+    host::Fd once;
+    for (const std::string* path : {&cpu_online_path_, &node_online_path_}) {
+      if (reader_.read(once, *path, text) == Outcome::good) online_now_ += text;
+      reader_.released(once);
+      once.reset();
+    }
+    bool good = true;
+    if (!view_.facts || online_now_ != online_) {
+      auto facts = read_node_facts(root_);
+      good = facts.has_value();
+      if (facts) {
+        online_ = online_now_;
+        view_.facts = std::make_shared<const NodeFacts>(std::move(*facts));
+        node_.set_facts(*view_.facts);
+        open_system_numa();
+      } else {
+        faults_.garbled("topology", "", facts.error());
+      }
+    }
+    const std::string_view status = good ? "succeeded" : "failed";
+    cpu_info_.with({status}).inc();
+    numa_info_.with({status}).inc();
+  }
+
+  void open_system_numa() {
+    system_numa_.clear();
+    for (const NumaUsage& numa : node_.numa()) {
+      const std::string id = std::to_string(numa.id);
+      const auto cpu = series_.open(Metric::system_numa_cpu, id);
+      const auto memory = series_.open(Metric::system_numa_memory, id);
+      system_numa_.push_back({cpu ? *cpu : SeriesId{}, memory ? *memory : SeriesId{}});
+    }
+  }
+
+  void read_numa(SampledPod& pod) {
+    if (!pod.state.present) {
+      pod.numa_pages.clear();
+      return;
+    }
+    std::string_view text;
+    const Outcome outcome = reader_.read_once(host::Knob::memory_numa_stat, pod.info->group, text);
+    const std::string_view file = host::row(host::Knob::memory_numa_stat).name;
+    if (outcome == Outcome::failed) faults_.failed(file, pod.info->group, reader_.last_errno());
+    if (outcome != Outcome::good) return;
+    if (const auto parsed = host::parse_numa_stat(text, version_, pages_); parsed)
+      pod.numa_pages.assign(pages_.begin(), pages_.end());
+    else
+      faults_.garbled(file, pod.info->group, parsed.error());
+  }
+
+  /// Adds an entity's last good values; false if one is too old.
+  bool add(const GroupState& state, MonoTime at, double& cpu, double& memory) const {
+    if (known(state.last_cpu)) {
+      if (at - state.last_cpu_at > config_.system_outdated) return false;
+      cpu += state.last_cpu;
+    }
+    if (known(state.last_memory)) {
+      if (at - state.last_memory_at > config_.system_outdated) return false;
+      memory += state.last_memory;
+    }
+    return true;
+  }
+
+  void derive_system(MonoTime at) {
+    view_.system = Usage{};
+    if (!view_.inventory->pods_known) return;
+    double cpu = 0;
+    double memory = 0;
+    for (const auto& pod : roster_.pods)
+      if (!add(pod->state, at, cpu, memory)) return;
+    for (const SampledApplication& application : roster_.applications)
+      if (!add(application.state, at, cpu, memory)) return;
+    const Usage& node = node_.usage();
+    // What is unknown of the node stays unknown.
+    if (known(node.cpu)) view_.system.cpu = std::max(0.0, node.cpu - cpu);
+    if (known(node.memory)) view_.system.memory = std::max(0.0, node.memory - memory);
+    series_.append(system_cpu_, at, view_.system.cpu);
+    series_.append(system_memory_, at, view_.system.memory);
+
+    for (std::size_t i = 0; i < system_numa_.size(); ++i) {
+      const NumaUsage& numa = node_.numa()[i];
+      if (node.cpu > 0) series_.append(system_numa_[i].cpu, at, view_.system.cpu * numa.cpu / node.cpu);
+      // Host applications are not taken off: as in the original.
+      double pages = 0;
+      const auto id = static_cast<std::size_t>(numa.id);
+      for (const auto& pod : roster_.pods)
+        if (id < pod->numa_pages.size()) pages += static_cast<double>(pod->numa_pages[id]);
+      if (known(numa.memory))
+        series_.append(system_numa_[i].memory, at, std::max(0.0, numa.memory - pages * kPage));
+    }
+  }
+
+  void show() {
+    pods_.clear();
+    containers_.clear();
+    applications_.clear();
+    for (const auto& pod : roster_.pods) {
+      pods_.push_back(pod->state.now);
+      for (const SampledContainer& container : pod->containers) containers_.push_back(container.state.now);
+    }
+    for (const SampledApplication& application : roster_.applications)
+      applications_.push_back(application.state.now);
+    view_.interval = config_.interval;
+    view_.node = node_.usage();
+    view_.pods = pods_;
+    view_.containers = containers_;
+    view_.host_applications = applications_;
+    view_.complete = complete_;
+  }
+
+  struct SystemNuma {
+    SeriesId cpu, memory;
+  };
+
+  SamplerConfig config_;
+  host::Root root_;
+  host::CgroupVersion version_;
+  SeriesStore& series_;
+  Logger log_;
+  ReadFaults faults_;
+  std::size_t max_descriptors_;
+  KernelReader reader_;
+  GroupSampler groups_;
+  NodeSampler node_;
+  BestEffortSampler best_effort_;
+  std::optional<PressureSampler> pressure_;
+  Roster roster_;
+  metrics::Gauge cpu_gauge_, memory_gauge_;
+  metrics::Family<metrics::Counter> cpu_info_, numa_info_;
+  SeriesId system_cpu_, system_memory_;
+  std::vector<SystemNuma> system_numa_;
+
+  std::string cpu_online_path_, node_online_path_;
+  std::string online_, online_now_;  // what was online when the facts were read
+  MonoTime facts_at_;
+  std::uint32_t numa_every_;
+  std::uint64_t ticks_ = 0;
+  bool claimed_ = false, told_descriptors_ = false, complete_ = false;
+
+  TickView view_;
+  std::vector<Usage> pods_, containers_, applications_;
+  std::vector<std::uint64_t> pages_;
+};
+
+Sampler::Sampler(SamplerConfig config, const host::CgroupFs& cgroups, const host::Root& root,
+                 SeriesStore& series, metrics::Registry& registry, Logger log)
+    : impl_(std::make_unique<Impl>(config, cgroups, root, series, registry, std::move(log))) {}
+Sampler::~Sampler() = default;
+
+const TickView& Sampler::tick(const std::shared_ptr<const Inventory>& inventory, MonoTime at, WallTime wall) {
+  return impl_->tick(inventory, at, wall);
+}
+
+SamplerStats Sampler::stats() const { return impl_->stats(); }
+
+}  // namespace koord::koordlet

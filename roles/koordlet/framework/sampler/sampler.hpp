@@ -1,0 +1,61 @@
+// Sampler: once a tick it reads what the node, its pods, containers, host applications and the best-effort
+// tier use, keeps it in the series and shows it as a TickView.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/series.hpp"
+#include "framework/tick_view.hpp"
+#include "koord/base/log.hpp"
+#include "koord/base/metrics.hpp"
+#include "koord/host/cgroup_fs.hpp"
+#include "koord/host/root.hpp"
+
+namespace koord::koordlet {
+
+struct SamplerConfig {
+  nanoseconds interval = std::chrono::seconds(1);             // --collect-res-used-interval
+  nanoseconds system_outdated = std::chrono::seconds(10);     // --collect-sys-metric-outdated-interval
+  nanoseconds node_info_interval = std::chrono::seconds(60);  // --collect-node-cpu-info-interval
+  nanoseconds psi_interval = std::chrono::seconds(10);        // --psi-collector-interval
+  nanoseconds numa_interval = std::chrono::seconds(10);       // of each pod's memory.numa_stat
+  bool psi = false;                                           // gate PSICollector
+  bool page_cache = false;                                    // --enable-pagecache-collector
+  /// Descriptors that may be held; 0: what the process may open, raised at the start, less some for others.
+  std::size_t max_descriptors = 0;
+};
+
+struct SamplerStats {
+  std::uint64_t ticks = 0;
+  std::uint64_t reads = 0, opens = 0;  // system calls; each open is closed some time
+  std::uint64_t faults = 0;            // reads that failed or could not be understood
+  std::size_t groups = 0;              // pods, containers and host applications
+  std::size_t descriptors = 0;         // held now
+};
+
+/// On one thread. Holds no timer: its owner calls tick() every interval.
+class Sampler {
+ public:
+  /// All outlive it; logs and counts what it cannot read and never fails. Of `series` it opens and closes
+  /// what belongs to the inventory.
+  Sampler(SamplerConfig config, const host::CgroupFs& cgroups, const host::Root& root, SeriesStore& series,
+          metrics::Registry& registry, Logger log);
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  /// Reads everything now. `at` is the clock's time of this call, not the time for which it was planned:
+  /// rates are counted by it. A call less than a tenth of the interval after the last one reads nothing anew,
+  /// but follows the inventory. The view is valid until the next call. Allocates only when the inventory, the
+  /// machine or a fault is new.
+  const TickView& tick(const std::shared_ptr<const Inventory>& inventory, MonoTime at, WallTime wall);
+
+  SamplerStats stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace koord::koordlet
