@@ -122,6 +122,11 @@ tier_node() {
   say "== node: this kernel, a real node, and a virtual machine"
   verb_build
   run_meson_tests node build --suite node --num-processes 1
+  if [[ -n ${KOORDINATOR_BIN:-} ]]; then
+    run_meson_tests compare build --suite compare --num-processes 1
+  else
+    say "node: not compared with the original koordlet: KOORDINATOR_BIN is not set"
+  fi
 }
 
 print_ledger() {
