@@ -15,6 +15,7 @@
 #include "koord/api/node.hpp"
 #include "koord/api/pod.hpp"
 #include "koord/async/event.hpp"
+#include "koord/async/timer.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
@@ -28,6 +29,10 @@ namespace {
 /// Decisions on their way to the API server at a time. More would only make a pod of high priority wait
 /// behind them.
 constexpr std::size_t kWindow = 256;
+/// So many of them must be through before new ones are decided: the engine's thread is woken for a batch.
+constexpr std::size_t kRefill = kWindow / 4;
+/// After changes were handed to the engine, those that come within this time are handed over together.
+constexpr nanoseconds kGather = std::chrono::milliseconds(5);
 /// What is on its way when the role stops may take this long.
 constexpr nanoseconds kGrace = std::chrono::seconds(5);
 
@@ -96,6 +101,7 @@ class Scheduler final : public runtime::Role {
   Event ended_;
   std::optional<Error> failure_;
   TimerId timer_ = 0;
+  std::size_t written_ = 0;  // decisions whose permits the engine has not got back yet
   bool synced_ = false;
   TaskGroup tasks_;
 };
@@ -136,7 +142,8 @@ void Scheduler::start() {
                          engine_->post(std::move(changes));
                        },
                        [this] {
-                         if (engine_) engine_->permit(1);
+                         if (++written_ < kRefill || !engine_) return;
+                         engine_->permit(std::exchange(written_, 0));
                        }});
   engine_.emplace(context_.executor, std::move(parts_.engine),
                   [this](EngineReport report) { on_report(std::move(report)); });
@@ -171,6 +178,7 @@ Task<Result<>> Scheduler::feed() {
                 kv("pods", parts_.pods.size()));
       synced_event_.set();
     }
+    KOORD_CO_CHECK(co_await sleep(context_.clock, kGather));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
+#include <utility>
 
 #include "koord/kube/config.hpp"
 
@@ -97,6 +98,9 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(const ClientConfig& c
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);  // idle connections are many
   static constexpr unsigned char kProtocols[] = "\x08http/1.1";
   SSL_CTX_set_alpn_protos(context, kProtocols, sizeof(kProtocols) - 1);
+  SSL_CTX_set_app_data(context, made.get());
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(context, keep_session);
   SSL_CTX_set_verify(context, config.insecure_skip_tls_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
   if (!config.insecure_skip_tls_verify) {
     if (config.ca_pem.empty())
@@ -116,8 +120,15 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(const ClientConfig& c
 }
 
 TlsContext::~TlsContext() {
+  SSL_SESSION_free(session_);
   SSL_CTX_free(context_);
   X509_free(pinned_);
+}
+
+int TlsContext::keep_session(SSL* ssl, SSL_SESSION* session) {
+  auto* self = static_cast<TlsContext*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+  SSL_SESSION_free(std::exchange(self->session_, session));
+  return 1;  // it is ours now
 }
 
 TlsClient::TlsClient(std::shared_ptr<const TlsContext> context)
@@ -129,6 +140,7 @@ TlsClient::TlsClient(std::shared_ptr<const TlsContext> context)
   BIO_set_mem_eof_return(out_, -1);
   SSL_set_bio(ssl_, in_, out_);
   SSL_set_connect_state(ssl_);
+  if (SSL_SESSION* session = context_->session()) SSL_set_session(ssl_, session);
   const std::string& name = context_->server_name();
   boost::system::error_code not_numeric;
   boost::asio::ip::make_address(name, not_numeric);
@@ -140,7 +152,12 @@ TlsClient::TlsClient(std::shared_ptr<const TlsContext> context)
   }
 }
 
-TlsClient::~TlsClient() { SSL_free(ssl_); }
+TlsClient::~TlsClient() {
+  // Without this OpenSSL takes the connection for broken, and its session for unfit to be resumed.
+  SSL_set_quiet_shutdown(ssl_, 1);
+  if (SSL_is_init_finished(ssl_)) SSL_shutdown(ssl_);
+  SSL_free(ssl_);
+}
 
 Result<bool> TlsClient::handshake() {
   ERR_clear_error();

@@ -9,6 +9,7 @@
 
 struct ssl_ctx_st;
 struct ssl_st;
+struct ssl_session_st;
 struct bio_st;
 struct x509_st;
 
@@ -16,7 +17,8 @@ namespace koord::kube {
 
 struct ClientConfig;
 
-/// Verification, client certificate and ALPN; shared by the connections to one server.
+/// Verification, client certificate and ALPN; shared by the connections to one server. The event loop's
+/// thread only: it also keeps the last session, so that further connections skip the certificates.
 class TlsContext {
  public:
   /// `host`: of the URL, used where the config names no other server name.
@@ -26,10 +28,16 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
   ssl_ctx_st* native() const { return context_; }
   const std::string& server_name() const { return server_name_; }
+  /// The server has given a ticket: a handshake now costs a tenth of the first one.
+  bool resumable() const { return session_ != nullptr; }
+  /// nullptr if there is none.
+  ssl_session_st* session() const { return session_; }
 
  private:
   TlsContext() = default;
+  static int keep_session(ssl_st* ssl, ssl_session_st* session);
   ssl_ctx_st* context_ = nullptr;
+  ssl_session_st* session_ = nullptr;  // the newest; its certificate was verified by this context
   x509_st* pinned_ = nullptr;
   std::string server_name_;
 };

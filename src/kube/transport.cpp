@@ -76,6 +76,8 @@ Result<Target> parse_server(const std::string& server) {
   return target;
 }
 
+constexpr unsigned kOpenAtOnce = 4;
+
 class HttpTransport;
 
 /// The right to use one of the pool's connections, and that connection; gives both back.
@@ -88,8 +90,10 @@ class Lease {
 
   Suspension granted;  // while waiting
   bool held = false;
+  bool opening = false;  // counted among those that connect
+  bool reused = false;   // the connection has carried a request before
   bool reusable = false;
-  std::unique_ptr<Connection> connection;
+  std::unique_ptr<Connection> connection;  // null when granted: open one
 
  private:
   HttpTransport& pool_;
@@ -120,18 +124,18 @@ class HttpTransport final : public Transport {
   Task<Result<std::unique_ptr<HttpStream>>> open_stream(HttpRequest request) override;
 
   void release(Lease& lease) {
+    --in_use_;
+    opened(lease);
     if (lease.connection && lease.reusable) {
+      if (Lease* next = next_waiting()) {
+        next->connection = std::move(lease.connection);
+        next->reused = true;
+        return grant(*next);
+      }
       lease.connection->set_deadline(options_.idle_timeout);
       idle_.push_back(std::move(lease.connection));
     }
-    if (!waiting_.empty()) {
-      Lease* next = waiting_.front();
-      waiting_.pop_front();
-      next->held = true;
-      next->granted.resume();
-    } else {
-      --in_use_;
-    }
+    open_for_waiting();
   }
   void forget(Lease& lease) { waiting_.remove(&lease); }
 
@@ -164,21 +168,59 @@ class HttpTransport final : public Transport {
   }
 
  private:
-  Task<Result<>> acquire(Lease& lease) {
-    if (in_use_ >= options_.max_connections) {
-      waiting_.push_back(&lease);
-      co_return co_await lease.granted.wait();
-    }
+  /// How many connections may be opened at a time. The first handshake is the expensive one, the others
+  /// resume its session; and a connection in use is often free again before a new one is made. When the
+  /// server cannot be reached, nobody waits for somebody else to find that out.
+  unsigned opening_limit() const {
+    if (unreachable_) return options_.max_connections;
+    return tls_ && !tls_->resumable() ? 1 : kOpenAtOnce;
+  }
+
+  void grant(Lease& lease) {
     ++in_use_;
     lease.held = true;
-    co_return Result<>();
+    lease.granted.resume();
+  }
+  Lease* next_waiting() {
+    if (waiting_.empty()) return nullptr;
+    Lease* next = waiting_.front();
+    waiting_.pop_front();
+    return next;
+  }
+  bool may_open() const { return in_use_ < options_.max_connections && opening_ < opening_limit(); }
+  void open_for_waiting() {
+    while (!waiting_.empty() && may_open()) {
+      Lease* next = next_waiting();
+      next->opening = true;
+      ++opening_;
+      grant(*next);
+    }
+  }
+  void opened(Lease& lease) {
+    if (std::exchange(lease.opening, false)) --opening_;
+  }
+
+  Task<Result<>> acquire(Lease& lease) {
+    if (waiting_.empty() && in_use_ < options_.max_connections) {
+      lease.connection = take_idle();
+      lease.reused = lease.connection != nullptr;
+      if (lease.reused || may_open()) {
+        lease.opening = !lease.reused;
+        opening_ += lease.opening;
+        ++in_use_;
+        lease.held = true;
+        co_return Result<>();
+      }
+    }
+    waiting_.push_back(&lease);
+    co_return co_await lease.granted.wait();
   }
 
   std::unique_ptr<Connection> take_idle() {
     while (!idle_.empty()) {
-      auto connection = std::move(idle_.back());
+      std::unique_ptr<Connection> idle = std::move(idle_.back());
       idle_.pop_back();
-      if (!connection->dead()) return connection;
+      if (!idle->dead()) return idle;
     }
     return nullptr;
   }
@@ -189,17 +231,21 @@ class HttpTransport final : public Transport {
     const bool repeatable =
         request.idempotent || request.method == Method::get || request.method == Method::head;
     for (;;) {
-      lease.connection = take_idle();
-      const bool reused = lease.connection != nullptr;
-      if (!reused) {
-        KOORD_CO_TRY(fresh, co_await connect());
-        lease.connection = std::move(fresh);
+      if (!lease.connection) {
+        Result<std::unique_ptr<Connection>> fresh = co_await connect();
+        opened(lease);
+        unreachable_ = !fresh && fresh.error().code() != Code::cancelled;
+        open_for_waiting();
+        if (!fresh) co_return std::move(fresh).error();
+        lease.connection = std::move(*fresh);
       }
       bool untouched = false;
       Result<HttpResponse> response = co_await exchange(lease, request, untouched);
       // The server may end an idle connection just when a request is on its way.
-      const bool lost = !response && response.error().code() == Code::unavailable && reused && untouched;
-      if (!lost || !repeatable) co_return response;
+      const bool lost = !response && response.error().code() == Code::unavailable;
+      if (!lost || !lease.reused || !untouched || !repeatable) co_return response;
+      lease.connection = take_idle();
+      lease.reused = lease.connection != nullptr;
     }
   }
 
@@ -255,7 +301,9 @@ class HttpTransport final : public Transport {
   const std::string fixed_;  // header fields of every request
   std::vector<std::unique_ptr<Connection>> idle_;
   std::list<Lease*> waiting_;
-  unsigned in_use_ = 0;
+  unsigned in_use_ = 0;   // leases held, with a connection or about to have one
+  unsigned opening_ = 0;  // of them, those that connect
+  bool unreachable_ = false;
   std::string spare_;  // a request's buffer, used again
 };
 

@@ -63,7 +63,7 @@ class Transport {
 
 struct TransportOptions {
   /// Connections in use at once, streams not counted; further requests wait for one in order of arrival.
-  unsigned max_connections = 64;
+  unsigned max_connections = 32;
   nanoseconds connect_timeout = std::chrono::seconds{10};
   nanoseconds request_timeout = std::chrono::seconds{60};
   /// Idle connections are closed after this.

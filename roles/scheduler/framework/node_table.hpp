@@ -51,6 +51,8 @@ class NodeTable {
   /// Whole columns, of rows() entries; nullptr for a resource that no node has and no pod uses.
   const std::int64_t* allocatable_column(ResourceId resource) const { return data(allocatable_, resource); }
   const std::int64_t* used_column(ResourceId resource) const { return data(used_, resource); }
+  const std::int64_t* nonzero_cpu_column() const { return nonzero_cpu_.data(); }
+  const std::int64_t* nonzero_memory_column() const { return nonzero_memory_.data(); }
 
   ResourceNames& resources() { return resources_; }
   const ResourceNames& resources() const { return resources_; }

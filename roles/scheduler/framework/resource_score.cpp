@@ -80,20 +80,34 @@ std::int32_t ResourceScorer::score(std::span<const std::int64_t> used, std::span
 
 void ResourceScorer::score(std::span<const std::int64_t> requests, const NodeTable& nodes,
                            std::span<const Row> rows, std::span<std::int32_t> out) const {
+  // What is the same for all rows is looked up once.
+  struct Column {
+    const std::int64_t* there;
+    const std::int64_t* used;  // nullptr: nothing anywhere
+    std::int64_t request, weight;
+  };
   std::array<std::int64_t, 64> used, capacity, weights;
-  bool defaults = strategy_ != Strategy::balanced;
+  std::array<Column, 64> columns;
+  std::size_t wanted = 0;
+  const bool defaults = strategy_ != Strategy::balanced;
+  for (std::size_t i = 0; i < resources_.size() && wanted < columns.size(); ++i) {
+    const Resource& r = resources_[i];
+    const std::int64_t* there = nodes.allocatable_column(r.id);
+    if (there == nullptr || (r.scalar && requests[i] == 0)) continue;
+    const std::int64_t* taken = defaults && r.id == kCpu      ? nodes.nonzero_cpu_column()
+                                : defaults && r.id == kMemory ? nodes.nonzero_memory_column()
+                                                              : nodes.used_column(r.id);
+    columns[wanted++] = {there, taken, requests[i], r.weight};
+  }
   for (std::size_t n = 0; n < rows.size(); ++n) {
-    Row row = rows[n];
+    const Row row = rows[n];
     std::size_t count = 0;
-    for (std::size_t i = 0; i < resources_.size() && count < used.size(); ++i) {
-      const Resource& r = resources_[i];
-      std::int64_t there = nodes.allocatable(r.id, row);
-      if (there == 0 || (r.scalar && requests[i] == 0)) continue;
-      used[count] = requests[i] + (defaults && r.id == kCpu      ? nodes.nonzero_cpu(row)
-                                   : defaults && r.id == kMemory ? nodes.nonzero_memory(row)
-                                                                 : nodes.used(r.id, row));
-      capacity[count] = there;
-      weights[count++] = r.weight;
+    for (std::size_t i = 0; i < wanted; ++i) {
+      const Column& c = columns[i];
+      if (c.there[row] == 0) continue;
+      used[count] = c.request + (c.used == nullptr ? 0 : c.used[row]);
+      capacity[count] = c.there[row];
+      weights[count++] = c.weight;
     }
     out[n] = score(std::span(used).first(count), std::span(capacity).first(count),
                    std::span(weights).first(count));

@@ -70,16 +70,20 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
   void filter(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
               std::span<VerdictId> out) const override {
     auto& s = *static_cast<FilterState*>(state);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      Row row = rows[i];
-      std::uint64_t lacking = 0;
-      for (std::size_t w = 0; w < s.wanted.size(); ++w) {
-        const Amount& a = s.wanted[w];
-        lacking |= std::uint64_t{a.amount > nodes.allocatable(a.resource, row) - nodes.used(a.resource, row)}
-                   << w;
+    // Resource by resource: two columns at a time.
+    lacking_.assign(rows.size(), 0);
+    for (std::size_t w = 0; w < s.wanted.size(); ++w) {
+      const Amount& a = s.wanted[w];
+      const std::int64_t* there = nodes.allocatable_column(a.resource);
+      const std::int64_t* used = nodes.used_column(a.resource);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::int64_t free =
+            (there == nullptr ? 0 : there[rows[i]]) - (used == nullptr ? 0 : used[rows[i]]);
+        lacking_[i] |= std::uint64_t{a.amount > free} << w;
       }
-      out[i] = lacking == 0 ? kPass : verdict(s, nodes, row, lacking);
     }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      out[i] = lacking_[i] == 0 ? kPass : verdict(s, nodes, rows[i], lacking_[i]);
   }
 
   Depends score_depends() const override { return Depends::pods; }
@@ -171,6 +175,7 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
   PluginContext context_;
   NodeResourcesFitArgs args_;
   ResourceScorer scorer_;
+  mutable std::vector<std::uint64_t> lacking_;  // of filter(), by row: a bit for each resource that is short
 };
 
 }  // namespace
