@@ -56,7 +56,7 @@ def prove(agent, be, ls_seconds, start_ls, stop_ls, percent=60):
     time.sleep(2)
     idle = Watch(be, ls_seconds, 6)
     print(f"without LS load: {idle}", flush=True)
-    assert idle.quota > cpus * percent / 100 - 0.6, "too little is left to BE on an idle machine"
+    assert idle.quota > cpus * percent / 100 - 0.8, "too little is left to BE on an idle machine"
     assert 0.6 * idle.quota < idle.be < 1.15 * idle.quota + 0.05, "BE does not use what it is given"
 
     start_ls()
@@ -66,7 +66,7 @@ def prove(agent, be, ls_seconds, start_ls, stop_ls, percent=60):
     busy = Watch(be, ls_seconds, 6)
     print(f"with LS load: {busy}", flush=True)
     assert busy.quota <= lower + 0.001, "the quota does not stay low"
-    assert busy.be < busy.quota * 1.15 + 0.08 and busy.be < idle.be - 0.3, "BE's true CPU time did not shrink"
+    assert busy.be < busy.quota * 1.15 + 0.08 and busy.be < 0.6 * idle.be, "BE's true CPU time did not shrink"
     assert busy.ls > 0.8, "LS does not get its CPU"
     highest = busy.quota + 0.35  # what the system's use moves it by
 

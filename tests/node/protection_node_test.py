@@ -64,7 +64,7 @@ def main():
         node.apply(node.pod("be-1", "sleep 1000000", "BE"), node.pod("be-2", "sleep 1000000", "BE"))
         node.wait_running("be-1", "be-2")
         tiers = [Group("kubepods")]
-        protection.wait_quiet(tiers, allowed=0.6)  # kubelet, API server, etcd and containerd are at work
+        protection.wait_quiet(tiers, allowed=0.5)  # kubelet, API server, etcd and containerd are at work
         node.delete("be-1", "be-2")
         node.apply(node.pod("be-1", BURN_ALL, "BE"), node.pod("be-2", BURN_ALL, "BE"))
         node.wait_running("be-1", "be-2")
