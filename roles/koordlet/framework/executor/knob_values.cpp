@@ -72,8 +72,9 @@ bool same_value(Knob knob, CgroupVersion version, const KnobValue& found, const 
   const auto a = std::get<std::int64_t>(found);
   const auto b = std::get<std::int64_t>(wanted);
   if (knob == Knob::memory_limit) return kernel_limit(a) == kernel_limit(b);
+  // The way from shares to a weight and back loses a little.
   if (knob == Knob::cpu_shares && version == CgroupVersion::v2)
-    return host::shares_to_weight(a) == host::shares_to_weight(b);
+    return a == b || a == host::weight_to_shares(host::shares_to_weight(b));
   return a == b;
 }
 

@@ -1,0 +1,455 @@
+// The QoS manager: the arbiter, the journal, setting free, and what is left when the agent dies.
+#include "framework/qos/manager.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "framework/qos/arbiter.hpp"
+#include "framework/qos/journal.hpp"
+#include "koord/host/file.hpp"
+#include "qos_rig.hpp"
+#include "support/tree.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::CgroupVersion;
+using host::CpuSet;
+using host::Knob;
+using koord::testing::Tree;
+using testing::kBeRoot;
+using testing::QosRig;
+
+CpuSet cpus(std::string_view text) { return *CpuSet::parse(text); }
+
+Intent intent(Knob knob, std::string group, KnobValue value, Reach reach = {}) {
+  Intent made;
+  made.knob = knob;
+  made.group = std::move(group);
+  made.value = std::move(value);
+  made.reach = std::move(reach);
+  return made;
+}
+
+TEST_CASE("The arbiter's order", "[koordlet][arbiter]") {
+  struct Row {
+    const char* name;
+    CgroupVersion version;
+    std::vector<Intent> first, second;
+    std::string parent, child;  // what is decided; empty: nothing
+    std::size_t conflicts;
+  };
+  const auto set = [](std::string group, std::string_view text, Reach reach = {}) {
+    return intent(Knob::cpuset_cpus, std::move(group), cpus(text), std::move(reach));
+  };
+  const auto quota = [](std::string group, std::int64_t value) {
+    return intent(Knob::cpu_quota, std::move(group), value);
+  };
+  const std::vector<Row> rows{
+      {"the earlier strategy", CgroupVersion::v1, {set("p", "0-3")}, {set("p", "4-7")}, "0-3", "", 1},
+      {"the same twice is no conflict",
+       CgroupVersion::v1,
+       {set("p", "0-3")},
+       {set("p", "0-3")},
+       "0-3",
+       "",
+       0},
+      {"the closer intent",
+       CgroupVersion::v1,
+       {set("p", "0-3", {0, 1, {}}), set("p/c", "1")},
+       {},
+       "0-3",
+       "1",
+       0},
+      {"the closer intent, told first",
+       CgroupVersion::v1,
+       {set("p/c", "1"), set("p", "0-3", {0, 1, {}})},
+       {},
+       "0-3",
+       "1",
+       0},
+      {"the earlier strategy, though further away",
+       CgroupVersion::v1,
+       {set("p", "0-3", {0, 1, {}})},
+       {set("p/c", "1")},
+       "0-3",
+       "0-3",
+       1},
+      {"levels", CgroupVersion::v1, {set("p", "0-3", {1, 1, {}})}, {}, "", "0-3", 0},
+      {"exceptions", CgroupVersion::v1, {set("p", "0-3", {0, 1, {"p/c"}})}, {}, "0-3", "", 0},
+      {"a child is cut to its parent",
+       CgroupVersion::v1,
+       {set("p", "0-3"), set("p/c", "2-5")},
+       {},
+       "0-3",
+       "2-3",
+       1},
+      {"a child that shares nothing gets what the parent has",
+       CgroupVersion::v2,
+       {set("p", "0-3"), set("p/c", "4-5")},
+       {},
+       "0-3",
+       "0-3",
+       1},
+      {"a quota is cut in v1",
+       CgroupVersion::v1,
+       {quota("p", 5000), quota("p/c", 7000)},
+       {},
+       "5000",
+       "5000",
+       1},
+      {"and not in v2, which takes it",
+       CgroupVersion::v2,
+       {quota("p", 5000), quota("p/c", 7000)},
+       {},
+       "5000",
+       "7000",
+       0},
+      {"none below a quota inherits",
+       CgroupVersion::v1,
+       {quota("p", 5000), quota("p/c", -1)},
+       {},
+       "5000",
+       "-1",
+       0},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    QosRig rig(row.version);
+    rig.kernel.group("p");
+    rig.kernel.group("p/c");
+    GroupTree tree(*rig.executor, rig.clock, std::chrono::seconds(10));
+    Arbiter arbiter(*rig.executor, tree);
+    const std::vector<std::span<const Intent>> plans{row.first, row.second};
+    tree.start_tick(1);
+    const auto decisions = arbiter.decide(plans);
+    std::map<std::string, std::string> decided;
+    for (const auto& decision : decisions) decided[std::string(decision.group)] = to_string(*decision.value);
+    CHECK(decided["p"] == row.parent);
+    CHECK(decided["p/c"] == row.child);
+    CHECK(arbiter.conflicts() == row.conflicts);
+  }
+}
+
+TEST_CASE("A journal is read back as it was written", "[koordlet][journal]") {
+  Tree tree;
+  const std::string path = tree / "run/koordlet/journal";
+  const std::vector<Journal::Entry> entries{
+      {Knob::cpuset_cpus, "a b\tc", 0, 0, CpuSet{}, "CPUSuppress"},
+      {Knob::cpu_quota, "kubepods/besteffort", 0, 0, std::int64_t{-1}, "CPUSuppress"},
+      {Knob::cpuset_cpus, "kubepods/besteffort", 0, 64, cpus("0-3,8"), "CPUSuppress"},
+  };
+  Journal journal(path, "boot 1");
+  REQUIRE(journal.load().has_value());
+  for (const auto& entry : entries) journal.note(entry);
+  REQUIRE(journal.save().has_value());
+  CHECK_FALSE(host::exists(path + ".new"));
+
+  Journal same(path, "boot 1");
+  REQUIRE(same.load().has_value());
+  CHECK(same.entries() == entries);
+  Journal later(path, "boot 2");
+  REQUIRE(later.load().has_value());
+  CHECK(later.entries().empty());
+
+  for (const auto& entry : entries) same.erase(entry.knob, entry.group);
+  REQUIRE(same.save().has_value());
+  CHECK_FALSE(host::exists(path));
+}
+
+TEST_CASE("A garbled journal is an error that names the line, and nothing is taken over",
+          "[koordlet][journal]") {
+  const std::string good = "koord-journal 1 b\ncpu.cfs_quota_us\tx\t0\t0\t-1\tg\n";
+  const std::string text = GENERATE_COPY(
+      std::string(""), std::string("\n"), std::string("something else\n"), good + "half a li", good + "\n",
+      good + "cpu.cfs_quota_us\tx\t0\t0\t-1\t\n", good + "cpu.unknown\tx\t0\t0\t-1\tg\n",
+      good + "cpu.cfs_quota_us\tx\t0\t0\t0-3\tg\n", good + "cpuset.cpus\tx\t0\t0\t-1\tg\n",
+      good + "cpuset.cpus\tx\t0\t0\t\tg\n", good + "cpu.cfs_quota_us\tx\t2\t1\t-1\tg\n",
+      good + "cpu.cfs_quota_us\tx\t-1\t1\t-1\tg\n", std::string("\0\0\0\n", 4));
+  Tree tree{{"journal", text}};
+  Journal journal(tree / "journal", "b");
+  const auto loaded = journal.load();
+  CAPTURE(text);
+  REQUIRE_FALSE(loaded.has_value());
+  CHECK(loaded.error().code() == Code::parse);
+  CHECK(journal.entries().empty());
+  journal.note({Knob::cpu_quota, "g", 0, 0, std::int64_t{-1}, "x"});
+  CHECK(journal.save().has_value());
+  CHECK(journal.load().has_value());
+}
+
+// --- what an agent leaves, and what the next one finds
+
+bool is_free(QosRig& rig) {
+  for (const auto& [name, group] : rig.kernel.groups()) {
+    if (group.quota != -1 && name != "night.slice") return false;
+    if (!group.cpus.empty() && group.cpus != rig.topology->online) return false;
+  }
+  return !rig.kernel.groups().contains("night.slice") || rig.kernel.quota("night.slice") == 150'000;
+}
+
+void kubernetes(QosRig& rig, const std::string& policy) {
+  rig.slo(true, policy);
+  rig.pods({{"be", Qos::be, 2}, {"ls", Qos::ls, 8}});
+  rig.be_tree("0-15", -1, {"podbe", "podbe/c", "podbe/sandbox", "podx", "podx/c"});
+}
+void standalone(QosRig& rig, const std::string& policy) {
+  rig.slo(true, policy);
+  rig.inventory.be_roots = {"batch.slice", "night.slice"};
+  for (const char* name : {"batch.slice", "batch.slice/job", "night.slice"})
+    rig.kernel.group(name).cpus = rig.kernel.version() == CgroupVersion::v1 ? rig.topology->online : CpuSet{};
+  rig.kernel.group("night.slice").quota = 150'000;
+  rig.applications({{.name = "batch", .qos = Qos::be, .cpu = 2, .group = "batch.slice"},
+                    {.name = "night", .qos = Qos::be, .cpu = 1, .group = "night.slice"},
+                    {.name = "web", .qos = Qos::ls, .cpu = 8, .group = "web.slice"}});
+}
+
+/// Ticks until nothing is written any more.
+void settle(QosRig& rig, double node_cpu) {
+  for (int i = 0; i < 40; ++i) {
+    const std::size_t before = rig.kernel.written.size();
+    rig.tick(node_cpu);
+    if (rig.kernel.written.size() == before && i > 0) return;
+  }
+  FAIL("does not settle");
+}
+
+// The agent is killed instead of its k-th write, for every k; the next one goes on, and once suppression is
+// disabled (or the file is empty) everything is as it was.
+TEST_CASE("Killed between any two writes", "[koordlet][manager][crash]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  const std::string policy = GENERATE("cfsQuota", "cpuset");
+  const bool in_kubernetes = GENERATE(true, false);
+  enum class End { disabled, removed, cleanup };
+  const End end = GENERATE(End::disabled, End::removed, End::cleanup);
+  for (std::size_t k = 0;; ++k) {
+    CAPTURE(k);
+    Tree tree;
+    QosRig rig(version, tree / "journal");
+    (in_kubernetes ? kubernetes : standalone)(rig, policy);
+    REQUIRE(is_free(rig));
+    rig.kernel.die_after = k;
+    bool killed = false;
+    try {
+      settle(rig, 12);  // throttles
+      if (in_kubernetes)
+        rig.pod_usage[1].cpu = 3;
+      else
+        rig.application_usage[2].cpu = 3;
+      settle(rig, 7);  // grows
+      if (in_kubernetes)
+        rig.pod_usage[1].cpu = 9;
+      else
+        rig.application_usage[2].cpu = 9;
+      settle(rig, 13);
+      rig.slo(false, policy);
+      settle(rig, 13);  // sets free
+    } catch (const testing::Killed&) {
+      killed = true;
+    }
+    rig.kernel.die_after.reset();
+    rig.start();
+    if (end == End::disabled) {
+      rig.slo(false, policy);
+      settle(rig, 13);
+    } else if (end == End::removed) {
+      if (in_kubernetes)
+        rig.inventory.slo.reset();  // deleted
+      else
+        rig.inventory.be_roots.clear();
+      settle(rig, 13);
+    } else {
+      REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+    }
+    REQUIRE(is_free(rig));
+    REQUIRE(rig.kernel.refused.empty());
+    REQUIRE_FALSE(host::exists(tree / "journal"));
+    if (!killed) {
+      CHECK(k >= 3);
+      break;
+    }
+  }
+}
+
+TEST_CASE("Suppression holds over a kill and a restart", "[koordlet][manager][crash]") {
+  const std::string policy = GENERATE("cfsQuota", "cpuset");
+  Tree tree;
+  QosRig rig(CgroupVersion::v1, tree / "journal");
+  kubernetes(rig, policy);
+  settle(rig, 12);
+  const std::int64_t quota = rig.kernel.quota(kBeRoot);
+  const std::string set = rig.kernel.cpus(kBeRoot);
+  rig.kernel.written.clear();
+  rig.start();
+
+  SECTION("with everything at hand at once") { rig.tick(12); }
+  SECTION("while the API server is away") {
+    rig.inventory.slo.reset();
+    rig.inventory.slo_known = false;
+    for (int i = 0; i < 290; ++i) rig.tick(12);
+  }
+  SECTION("while nothing has been measured yet") {
+    for (int i = 0; i < 5; ++i) rig.tick(kUnknown, false);
+  }
+  SECTION("while the pods are not known yet") {
+    rig.inventory.pods_known = false;
+    rig.inventory.pods.clear();
+    rig.pod_usage.clear();
+    for (int i = 0; i < 5; ++i) rig.tick(12);
+  }
+  CHECK(rig.kernel.quota(kBeRoot) == quota);
+  CHECK(rig.kernel.cpus(kBeRoot) == set);
+  CHECK(rig.kernel.written.empty());
+}
+
+TEST_CASE("An agent that never hears of a NodeSLO sets free what a dead one left, after a while",
+          "[koordlet][manager]") {
+  const bool with_journal = GENERATE(true, false);
+  Tree tree;
+  QosRig rig(CgroupVersion::v2, tree / "journal");
+  kubernetes(rig, GENERATE("cfsQuota", "cpuset"));
+  settle(rig, 12);
+  if (!with_journal) tree.remove("journal");
+  rig.start();
+  rig.inventory.slo.reset();
+  rig.inventory.slo_known = false;
+  for (int i = 0; i < 298; ++i) rig.tick(12);
+  CHECK_FALSE(is_free(rig));
+  for (int i = 0; i < 5; ++i) rig.tick(12);
+  CHECK(is_free(rig));
+}
+
+TEST_CASE("An agent whose gate is off sets free once, and then keeps away", "[koordlet][manager]") {
+  Tree tree;
+  QosRig rig(CgroupVersion::v1, tree / "journal");
+  kubernetes(rig, "cfsQuota");
+  settle(rig, 12);
+  CHECK_FALSE(is_free(rig));
+  REQUIRE(rig.gates.set("BECPUSuppress=false").has_value());
+  rig.start();
+  settle(rig, 12);
+  CHECK(is_free(rig));
+  CHECK_FALSE(rig.manager->strategies()[0].enabled);
+  rig.kernel.group(kBeRoot).quota = 70'000;  // somebody else's by now
+  for (int i = 0; i < 130; ++i) rig.tick(12);
+  CHECK(rig.kernel.quota(kBeRoot) == 70'000);
+}
+
+TEST_CASE("The API server away for hours: the last NodeSLO holds", "[koordlet][manager]") {
+  QosRig rig(CgroupVersion::v2);
+  kubernetes(rig, "cfsQuota");
+  rig.inventory.slo_known = false;  // not any more; the last one is still in the inventory
+  for (int i = 0; i < 4000; ++i) rig.tick(12);
+  CHECK(rig.kernel.quota(kBeRoot) == 120'000);
+  CHECK(rig.executor->size() < 20);
+}
+
+TEST_CASE("Where the journal cannot be written the agent says so and protects", "[koordlet][manager]") {
+  Tree tree{{"file", "no folder"}};
+  QosRig rig(CgroupVersion::v1, tree / "file/journal");
+  kubernetes(rig, "cfsQuota");
+  for (int i = 0; i < 200; ++i) rig.tick(12);
+  CHECK(rig.kernel.quota(kBeRoot) == 120'000);
+  CHECK(rig.log.contains("cannot write down what is throttled"));
+  CHECK(rig.log.count(LogLevel::warn) == 1);
+  rig.start();  // and the next one finds the kubelet's groups without it
+  rig.slo(false, "cfsQuota");
+  settle(rig, 12);
+  CHECK(is_free(rig));
+}
+
+TEST_CASE("A read-only cgroup file system: nothing happens but a warning", "[koordlet][manager]") {
+  Tree tree;
+  QosRig rig(CgroupVersion::v1, tree / "journal");
+  kubernetes(rig, "cpuset");
+  int attempts = 0;
+  rig.kernel.fault = [&](std::string_view, std::string_view) {
+    ++attempts;
+    return EROFS;
+  };
+  for (int i = 0; i < 600; ++i) rig.tick(12);
+  CHECK(attempts < 200);
+  CHECK(rig.log.count(LogLevel::warn) < 40);
+  CHECK_FALSE(rig.manager->failures().empty());
+  const auto cleaned = rig.manager->cleanup(rig.inventory);
+  (void)cleaned;
+  rig.kernel.fault = {};
+  for (int i = 0; i < 70; ++i) rig.tick(12);
+  CHECK(rig.kernel.cpus(kBeRoot) == "0-1");
+  CHECK(rig.kernel.refused.empty());
+}
+
+TEST_CASE("Cleaning up says what it could not do", "[koordlet][manager]") {
+  Tree tree;
+  QosRig rig(CgroupVersion::v1, tree / "journal");
+  kubernetes(rig, "cfsQuota");
+  settle(rig, 12);
+  rig.start();
+  rig.kernel.fault = [](std::string_view, std::string_view) { return EPERM; };
+  const auto refused = rig.manager->cleanup(rig.inventory);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_THAT(refused.error().message(), Catch::Contains("cpu.cfs_quota_us") && Catch::Contains("set free"));
+  rig.kernel.fault = {};
+  rig.start();
+  const auto done = rig.manager->cleanup(rig.inventory);
+  REQUIRE(done.has_value());
+  CHECK(*done == 1);
+  CHECK(is_free(rig));
+  rig.start();
+  CHECK(rig.manager->cleanup(rig.inventory).value() == 0);
+  rig.topology.reset();
+  CHECK_FALSE(rig.manager->cleanup(rig.inventory).has_value());
+}
+
+TEST_CASE("A group that is gone leaves the journal too", "[koordlet][manager]") {
+  Tree tree;
+  QosRig rig(CgroupVersion::v2, tree / "journal");
+  standalone(rig, "cfsQuota");
+  settle(rig, 12);
+  CHECK(host::exists(tree / "journal"));
+  for (const char* name : {"batch.slice/job", "batch.slice", "night.slice"}) rig.kernel.remove(name);
+  rig.slo(false, "cfsQuota");
+  settle(rig, 12);
+  CHECK_FALSE(host::exists(tree / "journal"));
+}
+
+TEST_CASE("The steady state reads only what strategies look at, lists rarely and writes nothing",
+          "[koordlet][manager]") {
+  QosRig rig(CgroupVersion::v1);
+  rig.slo(true, "cpuset");
+  rig.pods({{"be", Qos::be, 2}, {"ls", Qos::ls, 8}});
+  std::vector<std::string> below;
+  for (int pod = 0; pod < 50; ++pod) {
+    below.push_back("pod" + std::to_string(pod));
+    for (int c = 0; c < 3; ++c) below.push_back("pod" + std::to_string(pod) + "/c" + std::to_string(c));
+  }
+  rig.be_tree("0-15", -1, below);
+  settle(rig, 12);
+  rig.kernel.written.clear();
+  rig.kernel.reads = rig.kernel.listings = 0;
+  for (int i = 0; i < 40; ++i) rig.tick(12);
+  CHECK(rig.kernel.written.empty());
+  CHECK(rig.kernel.reads <= 40U * 4);
+  CHECK(rig.kernel.listings <= 5U * 201);
+}
+
+TEST_CASE("Pods born and gone leave nothing behind", "[koordlet][manager]") {
+  QosRig rig(CgroupVersion::v2);
+  kubernetes(rig, "cpuset");
+  for (int i = 0; i < 3000; ++i) {
+    const std::string pod = std::string(kBeRoot) + "/pod" + std::to_string(i);
+    rig.kernel.group(pod);
+    rig.kernel.group(pod + "/c");
+    if (i >= 3) {
+      const std::string old = std::string(kBeRoot) + "/pod" + std::to_string(i - 3);
+      rig.kernel.remove(old + "/c");
+      rig.kernel.remove(old);
+    }
+    ++rig.inventory.generation;
+    rig.tick(12);
+  }
+  CHECK(rig.executor->size() < 1000);
+  CHECK(rig.kernel.refused.empty());
+}
+
+}  // namespace
+}  // namespace koord::koordlet

@@ -1,0 +1,161 @@
+// QosRig: an executor, a QoS manager and everything below them on a simulated kernel, driven tick by tick.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/qos/manager.hpp"
+#include "koord/api/node_slo.hpp"
+#include "koord/base/manual_clock.hpp"
+#include "plugins.hpp"
+#include "plugins/cpu_suppress/cpu_suppress.hpp"
+#include "sim_kernel.hpp"
+
+namespace koord::koordlet::testing {
+
+inline constexpr FeatureGate kGates[] = {{"BECPUSuppress", true, Stage::beta}, {"BECPUManager", false}};
+inline constexpr const char* kBeRoot = "kubepods/besteffort";
+
+struct CpuRow {
+  int cpu, core, socket, node;
+};
+/// CPUs of a machine; cores and nodes as upstream's tables number them.
+inline std::shared_ptr<const host::Topology> machine(const std::vector<CpuRow>& rows) {
+  auto topology = std::make_shared<host::Topology>();
+  for (const CpuRow& row : rows) {
+    topology->cpus.push_back({.cpu = row.cpu, .core = row.core, .socket = row.socket, .node = row.node});
+    topology->online.add(row.cpu);
+  }
+  return topology;
+}
+/// `cpus` CPUs, two a core, four a socket, `sockets_per_node` sockets a node.
+inline std::shared_ptr<const host::Topology> machine(int cpus, int sockets_per_node = 1) {
+  std::vector<CpuRow> rows;
+  for (int i = 0; i < cpus; ++i) rows.push_back({i, i / 2, i / 4, i / 4 / sockets_per_node});
+  return machine(rows);
+}
+
+/// A pod or host application and what it uses.
+struct Used {
+  std::string name;
+  Qos qos = Qos::ls;
+  double cpu = kUnknown;
+  std::string cpus = {};  // of its resource status
+  host::KubeQos kube_qos = host::KubeQos::burstable;
+  bool numa = false;
+  std::string group = {};
+};
+
+class QosRig {
+ public:
+  explicit QosRig(host::CgroupVersion version, std::string journal = {})
+      : kernel(version), journal_path(std::move(journal)) {
+    inventory.be_roots = {kBeRoot};
+    inventory.pods_known = true;
+    inventory.slo_known = true;
+    inventory.node.name = "n1";
+    capacity(16);
+    topology = machine(16, 2);
+    start();
+  }
+
+  void capacity(int cpus) {
+    inventory.node.capacity_milli_cpu = inventory.node.allocatable_milli_cpu = cpus * 1000;
+  }
+  void slo(bool enable, std::string_view policy, std::int64_t threshold = 70,
+           std::optional<std::int64_t> min = {}) {
+    auto spec = std::make_shared<api::NodeSloSpec>();
+    auto& strategy = spec->resource_used_threshold_with_be.emplace();
+    strategy.enable = enable;
+    strategy.cpu_suppress_policy = policy;
+    strategy.cpu_suppress_threshold_percent = threshold;
+    strategy.cpu_suppress_min_percent = min;
+    inventory.slo = spec;
+  }
+  void pods(const std::vector<Used>& list) {
+    inventory.pods.clear();
+    pod_usage.clear();
+    for (const Used& used : list) {
+      auto pod = std::make_shared<PodInfo>();
+      pod->uid = pod->name = used.name;
+      pod->qos = used.qos;
+      pod->kube_qos = used.qos == Qos::be ? host::KubeQos::besteffort : used.kube_qos;
+      pod->group = used.group.empty() ? std::string(kBeRoot) + "/pod" + used.name : used.group;
+      if (!used.cpus.empty()) pod->cpus = *host::CpuSet::parse(used.cpus);
+      pod->numa_allocated = used.numa;
+      inventory.pods.push_back(pod);
+      pod_usage.push_back({.cpu = used.cpu});
+    }
+    ++inventory.generation;
+  }
+  void applications(const std::vector<Used>& list) {
+    inventory.host_applications.clear();
+    application_usage.clear();
+    for (const Used& used : list) {
+      inventory.host_applications.push_back({.name = used.name, .qos = used.qos, .group = used.group});
+      application_usage.push_back({.cpu = used.cpu});
+    }
+    ++inventory.generation;
+  }
+
+  /// A best-effort tree on the simulated kernel: the kubelet's root, besteffort, and below it these groups.
+  void be_tree(std::string_view cpus, std::int64_t quota, const std::vector<std::string>& below) {
+    kernel.group("kubepods").cpus = topology->online;
+    kernel.group(kBeRoot).quota = quota;
+    kernel.group(kBeRoot).cpus = *host::CpuSet::parse(cpus);
+    for (const std::string& name : below)
+      kernel.group(std::string(kBeRoot) + "/" + name).cpus = *host::CpuSet::parse(cpus);
+  }
+
+  /// A new agent; what the old one knew has gone, the kernel and the journal have not.
+  void start() {
+    manager.reset();
+    executor.reset();
+    fs = std::make_unique<host::CgroupFs>(kernel.fs());
+    metrics = std::make_unique<metrics::Registry>();
+    executor = std::make_unique<Executor>(*fs, kernel, clock, Logger(log, clock, 1), *metrics,
+                                          Executor::Options{}, nullptr);
+    auto made = QosManager::make(strategy_table(),
+                                 {.executor = *executor,
+                                  .clock = clock,
+                                  .log = Logger(log, clock, 1),
+                                  .metrics = *metrics,
+                                  .gates = gates,
+                                  .topology = [this] { return topology; }},
+                                 {.journal_path = journal_path, .boot_id = "boot"});
+    if (!made) throw std::runtime_error(made.error().message());
+    manager = std::move(*made);
+  }
+
+  void tick(double node_cpu, bool complete = true, double be_cpu = kUnknown) {
+    clock.advance(std::chrono::seconds(1));
+    TickView view;
+    view.at = clock.mono();
+    view.wall = clock.now();
+    view.interval = std::chrono::seconds(1);
+    view.inventory = std::make_shared<const Inventory>(inventory);
+    view.node.cpu = node_cpu;
+    view.best_effort.usage_milli = be_cpu * 1000;
+    view.pods = pod_usage;
+    view.host_applications = application_usage;
+    view.complete = complete;
+    manager->tick(view);
+  }
+
+  ManualClock clock;
+  CapturedLog log;
+  SimKernel kernel;
+  std::string journal_path;
+  FeatureGates gates{kGates};
+  std::shared_ptr<const host::Topology> topology;
+  Inventory inventory;
+  std::vector<Usage> pod_usage, application_usage;
+  std::unique_ptr<host::CgroupFs> fs;
+  std::unique_ptr<metrics::Registry> metrics;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<QosManager> manager;
+};
+
+}  // namespace koord::koordlet::testing

@@ -1,0 +1,204 @@
+// SimKernel: cgroups in memory that refuse what the kernel refuses, count reads and writes, fail on command
+// and die between two writes.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/executor/kernel_files.hpp"
+#include "koord/host/cgroup_fs.hpp"
+#include "support/tree.hpp"
+
+namespace koord::koordlet::testing {
+
+/// Thrown instead of the write that an agent does not live to make.
+struct Killed : std::runtime_error {
+  Killed() : std::runtime_error("killed") {}
+};
+
+class SimKernel final : public KernelFiles {
+ public:
+  struct Group {
+    host::CpuSet cpus;  // v2: empty is the parent's
+    std::int64_t quota = -1, period = 100'000;
+    std::int64_t shares = 1024;  // v2: the weight
+    std::string memory = "9223372036854771712";
+  };
+
+  explicit SimKernel(host::CgroupVersion version) : version_(version) {
+    // Only the hierarchies' names are looked for on the disk.
+    for (const char* name : {"cpu/", "cpuset/", "cpuacct/", "memory/"}) tree_.write(name, "");
+    root_.cgroup = tree_.path() + "/";
+  }
+  host::CgroupFs fs() const { return *host::CgroupFs::open(root_, version_); }
+  host::CgroupVersion version() const { return version_; }
+
+  Group& group(const std::string& name) { return groups_[name]; }
+  void remove(const std::string& name) { groups_.erase(name); }
+  const std::map<std::string, Group>& groups() const { return groups_; }
+  std::string cpus(const std::string& name) { return groups_.at(name).cpus.to_string(); }
+  std::int64_t quota(const std::string& name) { return groups_.at(name).quota; }
+
+  /// errno for writes to files whose path ends so; 0: none.
+  std::function<int(std::string_view path, std::string_view text)> fault;
+  std::vector<std::string> written;  // "GROUP/FILE TEXT", refused ones not
+  std::vector<std::string> refused;  // by the kernel's own rules
+  std::size_t reads = 0, listings = 0;
+  std::optional<std::size_t> die_after;  // so many writes
+
+  Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
+    ++reads;
+    const auto [name, knob] = split(file.path());
+    const auto it = groups_.find(name);
+    if (it == groups_.end()) return host::errno_error(ENOENT, file.path());
+    if (const auto garbled = garbled_.find(file.path()); garbled != garbled_.end()) return {garbled->second};
+    const Group& g = it->second;
+    const bool v2 = version_ == host::CgroupVersion::v2;
+    if (knob == "cpuset.cpus")
+      text_ = g.cpus.to_string() + "\n";
+    else if (knob == "cpuset.cpus.effective" && v2)
+      text_ = effective(name).to_string() + "\n";
+    else if (knob == "cpu.max" && v2)
+      text_ = (g.quota < 0 ? "max" : std::to_string(g.quota)) + " " + std::to_string(g.period) + "\n";
+    else if (knob == "cpu.cfs_quota_us" && !v2)
+      text_ = std::to_string(g.quota) + "\n";
+    else if (knob == "cpu.cfs_period_us" && !v2)
+      text_ = std::to_string(g.period) + "\n";
+    else if (knob == "cpu.shares" && !v2)
+      text_ = std::to_string(g.shares) + "\n";
+    else if (knob == "cpu.weight" && v2)
+      text_ = std::to_string(g.shares) + "\n";
+    else if (knob == (v2 ? "memory.max" : "memory.limit_in_bytes"))
+      text_ = g.memory + "\n";
+    else
+      return host::errno_error(ENOENT, file.path());
+    return std::string_view(text_);
+  }
+
+  Result<> write(const std::string& path, std::string_view text) override {
+    if (die_after && written.size() >= *die_after) throw Killed();
+    const auto [name, knob] = split(path);
+    if (!groups_.contains(name)) return host::errno_error(ENOENT, path);
+    if (fault)
+      if (const int failure = fault(path, text); failure != 0) return host::errno_error(failure, path);
+    const int failure = store(name, knob, text);
+    if (failure != 0) {
+      refused.push_back(name + "/" + knob + " " + std::string(text));
+      return host::errno_error(failure, path);
+    }
+    written.push_back(name + "/" + knob + " " + std::string(text));
+    return {};
+  }
+
+  Result<std::vector<std::string>> folders(const std::string& path) override {
+    ++listings;
+    const std::string name = split(path + "/x").first;
+    if (!groups_.contains(name)) return host::errno_error(ENOENT, path);
+    std::vector<std::string> found;
+    for (const auto& [other, group] : groups_)
+      if (other.size() > name.size() && other.starts_with(name + "/") &&
+          other.find('/', name.size() + 1) == other.npos)
+        found.push_back(other.substr(name.size() + 1));
+    return found;
+  }
+  bool exists(const std::string& path) override { return groups_.contains(split(path + "/x").first); }
+
+  void garble(const std::string& group, const std::string& file, std::string text) {
+    const std::string hierarchy =
+        version_ == host::CgroupVersion::v2 ? "" : file.substr(0, file.find('.')) + "/";
+    garbled_[root_.cgroup + hierarchy + group + "/" + file] = std::move(text);
+  }
+
+  host::CpuSet effective(const std::string& name) const {
+    const auto slash = name.rfind('/');
+    const host::CpuSet own = groups_.at(name).cpus;
+    if (slash == name.npos || !groups_.contains(name.substr(0, slash))) return own;
+    const host::CpuSet above = effective(name.substr(0, slash));
+    const host::CpuSet both = own & above;
+    return both.empty() ? above : both;
+  }
+
+ private:
+  std::pair<std::string, std::string> split(std::string_view path) const {
+    path.remove_prefix(root_.cgroup.size());
+    if (version_ == host::CgroupVersion::v1) path.remove_prefix(path.find('/') + 1);
+    const auto slash = path.rfind('/');
+    return {std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
+  }
+
+  int store(const std::string& name, const std::string& knob, std::string_view text) {
+    Group& g = groups_.at(name);
+    const bool v2 = version_ == host::CgroupVersion::v2;
+    if (knob == "cpuset.cpus") {
+      const auto cpus = host::CpuSet::parse(text);
+      if (!cpus) return EINVAL;
+      if (!v2) {
+        if (cpus->empty()) return ENOSPC;
+        const auto slash = name.rfind('/');
+        if (slash != name.npos) {
+          const auto above = groups_.find(name.substr(0, slash));
+          if (above != groups_.end() && !cpus->is_subset_of(above->second.cpus)) return EACCES;
+        }
+        for (const auto& [other, group] : groups_)
+          if (other.starts_with(name + "/") && !group.cpus.is_subset_of(*cpus)) return EBUSY;
+      }
+      g.cpus = *cpus;
+      return 0;
+    }
+    if (knob == (v2 ? "cpu.max" : "cpu.cfs_quota_us")) {
+      const std::int64_t quota = text == "max" ? -1 : std::stoll(std::string(text));
+      if ((v2 && text == "-1") || (quota != -1 && quota < 1000)) return EINVAL;
+      const std::int64_t before = g.quota;
+      g.quota = quota;
+      if (!v2 && !quotas_fit()) {
+        g.quota = before;
+        return EINVAL;
+      }
+      return 0;
+    }
+    if (knob == (v2 ? "memory.max" : "memory.limit_in_bytes")) {
+      if (text == "max" || text == "-1")
+        g.memory = v2 ? "max" : "9223372036854771712";
+      else
+        g.memory = std::to_string(std::stoll(std::string(text)) / 4096 * 4096);
+      return 0;
+    }
+    if (knob == (v2 ? "cpu.weight" : "cpu.shares")) {
+      g.shares = std::stoll(std::string(text));
+      return 0;
+    }
+    return ENOENT;
+  }
+
+  /// cgroup v1's rule: no quota is larger than that of a group above.
+  bool quotas_fit() const {
+    for (const auto& [name, group] : groups_) {
+      if (group.quota < 0) continue;
+      for (auto slash = name.rfind('/'); slash != name.npos; slash = name.rfind('/', slash - 1)) {
+        const auto above = groups_.find(name.substr(0, slash));
+        if (above != groups_.end() && above->second.quota >= 0 &&
+            group.quota * above->second.period > above->second.quota * group.period)
+          return false;
+        if (slash == 0) break;
+      }
+    }
+    return true;
+  }
+
+  host::CgroupVersion version_;
+  koord::testing::Tree tree_;
+  host::Root root_;
+  std::map<std::string, Group> groups_;
+  std::map<std::string, std::string> garbled_;
+  std::string text_;
+};
+
+}  // namespace koord::koordlet::testing
