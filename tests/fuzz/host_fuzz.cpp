@@ -23,6 +23,8 @@ void check_cpuset(std::string_view text) {
   const auto set = CpuSet::parse(text);
   if (!set) return;
   const auto again = CpuSet::parse(set->to_string());
+  const auto count = count_cpus(set->to_string());
+  check(count.has_value() && *count == set->size());
   check(again.has_value() && *again == *set && again->size() == set->size());
 }
 

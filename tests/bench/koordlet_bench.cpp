@@ -1,0 +1,343 @@
+// What the sampler of the node agent costs: on a fake root, on real cgroups, and over a thousand virtual
+// hours.
+#include <fmt/format.h>
+#include <malloc.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "framework/sampler/sampler.hpp"
+#include "koord/base/manual_clock.hpp"
+#include "koord/host/file.hpp"
+#include "support/tree.hpp"
+
+namespace {
+std::atomic<std::uint64_t> allocations{0};
+}
+
+// Every way to the heap that C++ has ends in one of these.
+void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* const memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+using namespace koord;
+using namespace koord::koordlet;
+using host::CgroupVersion;
+using std::chrono::minutes;
+using std::chrono::seconds;
+namespace files = std::filesystem;
+
+constexpr int kPods = 100;
+constexpr int kContainersOfPod = 2;
+constexpr int kContainers = kPods * kContainersOfPod;
+constexpr MonoTime kStart{std::chrono::hours(1)};
+
+double cpu_us() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
+double rss_mb() {
+  const auto statm = host::read_file("/proc/self/statm");
+  if (!statm) return 0;
+  const long pages = std::atol(statm->substr(statm->find(' ')).c_str());
+  return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+std::size_t heap_bytes() {
+  const auto info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+std::shared_ptr<PodInfo> pod(const std::string& uid, const std::string& group, int containers) {
+  auto info = std::make_shared<PodInfo>();
+  info->uid = uid;
+  info->ns = "bench";
+  info->name = uid;
+  info->qos = Qos::ls;
+  info->kube_qos = host::KubeQos::burstable;
+  info->group = group;
+  for (int i = 0; i < containers; ++i)
+    info->containers.push_back({.name = fmt::format("c{}", i),
+                                .id = fmt::format("{:0>56}-{}", uid, i),
+                                .group = fmt::format("{}/c{}", group, i),
+                                .cpu_limit_milli = {},
+                                .memory_limit = {}});
+  return info;
+}
+
+/// `base` holds a folder for each pod and in it one for each container.
+std::shared_ptr<Inventory> inventory(const std::string& base) {
+  auto out = std::make_shared<Inventory>();
+  out->generation = 1;
+  out->pods_known = true;
+  out->be_roots = {base};
+  for (int i = 0; i < kPods; ++i)
+    out->pods.push_back(
+        pod(fmt::format("0f{:04}", i), fmt::format("{}/pod{:04}", base, i), kContainersOfPod));
+  return out;
+}
+
+/// Text as long as the kernel's.
+void write_group(testing::Tree& tree, const std::string& group, std::uint64_t used_ns) {
+  const auto file = [&](const char* subsystem, const char* name) {
+    return fmt::format("sys/fs/cgroup/{}/{}/{}", subsystem, group, name);
+  };
+  std::string memory;
+  for (const char* prefix : {"", "total_"})
+    for (const char* name : {"cache",
+                             "rss",
+                             "rss_huge",
+                             "shmem",
+                             "mapped_file",
+                             "dirty",
+                             "writeback",
+                             "workingset_refault_anon",
+                             "workingset_refault_file",
+                             "swap",
+                             "swapcached",
+                             "pgpgin",
+                             "pgpgout",
+                             "pgfault",
+                             "pgmajfault",
+                             "inactive_anon",
+                             "active_anon",
+                             "inactive_file",
+                             "active_file",
+                             "unevictable"})
+      memory += fmt::format("{}{} {}\n", prefix, name, 104857600);
+  tree.write(file("cpuacct", "cpuacct.usage"), fmt::format("{}\n", used_ns));
+  tree.write(file("cpu", "cpu.stat"),
+             "nr_periods 100\nnr_throttled 3\nthrottled_time 7\nnr_bursts 0\nburst_time 0\n");
+  tree.write(file("cpu", "cpu.cfs_quota_us"), "-1\n");
+  tree.write(file("cpu", "cpu.cfs_period_us"), "100000\n");
+  tree.write(file("cpuset", "cpuset.cpus"), "0-3\n");
+  tree.write(file("memory", "memory.stat"), memory);
+  tree.write(file("memory", "memory.numa_stat"), "total=25600 N0=25600\nfile=0 N0=0\nanon=25600 N0=25600\n");
+}
+
+void write_machine(testing::Tree& tree) {
+  tree.write("proc/stat",
+             "cpu  1000 0 500 90000 10 0 5 0 0 0\ncpu0 500 0 250 45000 5 0 2 0 0 0\ncpu1 500 0 250 45000 5 0 "
+             "3 0 0 0\nintr 1\n");
+  tree.write("proc/meminfo", *host::read_file("/proc/meminfo"));
+  tree.write("proc/cpuinfo", "processor : 0\nprocessor : 1\n");
+  const std::string sys = "sys/devices/system/";
+  tree.write(sys + "cpu/online", "0-1\n");
+  tree.write(sys + "node/online", "0\n");
+  tree.write(sys + "node/node0/cpulist", "0-1\n");
+  tree.write(sys + "node/node0/meminfo", "Node 0 MemTotal: 16000000 kB\nNode 0 MemFree: 8000000 kB\n");
+  for (int cpu = 0; cpu < 2; ++cpu) {
+    tree.write(fmt::format("{}cpu/cpu{}/topology/core_id", sys, cpu), fmt::format("{}\n", cpu));
+    tree.write(fmt::format("{}cpu/cpu{}/topology/physical_package_id", sys, cpu), "0\n");
+  }
+}
+
+/// The agent's measuring half.
+struct Engine {
+  explicit Engine(const host::Root& root, SamplerConfig config = {})
+      : fs(*host::CgroupFs::open(root, host::detect_cgroup_version(root).value())),
+        sampler(config, fs, root, series, registry, Logger(log, clock)) {}
+  const TickView& tick(const std::shared_ptr<const Inventory>& what, nanoseconds time) {
+    return sampler.tick(what, kStart + time, WallTime(time));
+  }
+  ManualClock clock;
+  CapturedLog log;
+  metrics::Registry registry;
+  SeriesStore series{{}};
+  host::CgroupFs fs;
+  Sampler sampler;
+};
+
+void steady(const char* what, Engine& engine, const std::shared_ptr<const Inventory>& now) {
+  constexpr int kFirst = 1900;  // until the rings of half an hour are full
+  constexpr int kTicks = 600;
+  int tick = 0;
+  for (; tick < kFirst; ++tick) engine.tick(now, seconds(tick));
+  const SamplerStats before = engine.sampler.stats();
+  const std::uint64_t heap = allocations.load();
+  const double began = cpu_us();
+  for (int i = 0; i < kTicks; ++i, ++tick) engine.tick(now, seconds(tick));
+  const double took = (cpu_us() - began) / kTicks;
+  const SamplerStats after = engine.sampler.stats();
+  rusage children{};
+  getrusage(RUSAGE_CHILDREN, &children);
+  const auto calls =
+      static_cast<double>(after.reads - before.reads + 2 * (after.opens - before.opens)) / kTicks;
+  fmt::print("| {} | {:.1f} | {:.2f} | {:.0f} | {:.2f} | {} | {} | {} | {:.1f} | {:.1f} |\n", what,
+             took / kContainers, took / 1e3, calls, took / calls,
+             static_cast<double>(allocations.load() - heap) / kTicks, children.ru_minflt > 0 ? "some" : "0",
+             after.faults, static_cast<double>(engine.series.bytes()) / 1e6, rss_mb());
+
+  const MonoTime at = kStart + seconds(tick - 1);
+  const double asked = cpu_us();
+  int found = 0;
+  for (const auto& info : now->pods)
+    for (const Metric metric : {Metric::pod_cpu, Metric::pod_memory})
+      found += engine.series.aggregate(metric, info->uid, at, minutes(5)).has_value() ? 1 : 0;
+  for (const Metric metric :
+       {Metric::node_cpu, Metric::node_memory, Metric::system_cpu, Metric::system_memory})
+    for (const nanoseconds window : {minutes(5), minutes(10), minutes(30)})
+      found += engine.series.aggregate(metric, "", at, window).has_value() ? 1 : 0;
+  const double aggregated = cpu_us() - asked;
+  std::string checkpoint;
+  const double saved = cpu_us();
+  engine.series.save({at, WallTime(), "boot"}, minutes(5), checkpoint);
+  fmt::print("  ({} aggregates as a NodeMetric asks for: {:.1f} ms; a checkpoint: {:.1f} ms, {:.1f} MB)\n",
+             found, aggregated / 1e3, (cpu_us() - saved) / 1e3, static_cast<double>(checkpoint.size()) / 1e6);
+}
+
+void on_fake_root() {
+  testing::Tree tree;
+  write_machine(tree);
+  const auto now = inventory("kubepods");
+  write_group(tree, "kubepods", 1);
+  for (const auto& info : now->pods) {
+    write_group(tree, info->group, 1000);
+    for (const auto& container : info->containers) write_group(tree, container.group, 1000);
+  }
+  Engine engine(host::Root::below(tree.path()));
+  steady("fake root, cgroup v1", engine, now);
+}
+
+/// An own subtree in the hierarchies of this machine; removed at the end.
+class RealGroups {
+ public:
+  RealGroups() : base_(fmt::format("koord-bench-{}", getpid())) {
+    for (const char* name : {"cpu", "cpuacct", "cpuset", "memory"})
+      if (files::exists(files::path("/sys/fs/cgroup") / name / "tasks"))
+        hierarchies_.push_back(files::path("/sys/fs/cgroup") / name);
+    if (files::exists("/sys/fs/cgroup/cgroup.controllers")) hierarchies_.push_back("/sys/fs/cgroup");
+  }
+  ~RealGroups() {
+    for (auto group = made_.rbegin(); group != made_.rend(); ++group) remove(*group);
+  }
+  const std::string& base() const { return base_; }
+  bool make(const std::string& group) {
+    for (const auto& hierarchy : hierarchies_)
+      if (mkdir((hierarchy / group).c_str(), 0755) != 0 && errno != EEXIST) return false;
+    made_.push_back(group);
+    return !hierarchies_.empty();
+  }
+  void remove(const std::string& group) {
+    for (const auto& hierarchy : hierarchies_) rmdir((hierarchy / group).c_str());
+  }
+
+ private:
+  std::string base_;
+  std::vector<files::path> hierarchies_;
+  std::vector<std::string> made_;
+};
+
+void on_real_cgroups() {
+  RealGroups groups;
+  const auto now = inventory(groups.base());
+  bool made = groups.make(groups.base());
+  for (const auto& info : now->pods) {
+    made = made && groups.make(info->group);
+    for (const auto& container : info->containers) made = made && groups.make(container.group);
+  }
+  if (!made) {
+    fmt::print("| real cgroups: skipped, they cannot be made here |\n");
+    return;
+  }
+  Engine engine(host::Root::host_mode());
+  steady("real cgroups", engine, now);
+
+  // A cgroup goes under its descriptors, and one of the same name comes.
+  const auto& victim = *now->pods[7];
+  for (const auto& container : victim.containers) groups.remove(container.group);
+  groups.remove(victim.group);
+  const bool gone = !known(engine.tick(now, seconds(10'000)).pods[7].memory);
+  groups.make(victim.group);
+  for (const auto& container : victim.containers) groups.make(container.group);
+  engine.tick(now, seconds(10'001));
+  const bool back = known(engine.tick(now, seconds(10'002)).pods[7].cpu);
+  fmt::print("  (a cgroup removed under its descriptors: {}; made again: {}; faults: {})\n",
+             gone ? "unknown" : "STILL KNOWN", back ? "measured" : "NOT MEASURED",
+             engine.sampler.stats().faults);
+}
+
+/// Pods of one container live in 50 places; each tick of a virtual minute some make room for others.
+void thousand_hours(int hours) {
+  constexpr int kPlaces = 50;
+  constexpr int kBornInTen = 17;  // 100,000 in 60,000 ticks
+  testing::Tree tree;
+  write_machine(tree);
+  write_group(tree, "kubepods", 1);
+  for (int place = 0; place < kPlaces; ++place) {
+    write_group(tree, fmt::format("kubepods/pod{}", place), 1000);
+    write_group(tree, fmt::format("kubepods/pod{}/c0", place), 1000);
+  }
+  Engine engine(host::Root::below(tree.path()), {.interval = minutes(1)});
+  std::vector<std::shared_ptr<const PodInfo>> alive(kPlaces);
+  int born = 0;
+  std::size_t early_heap = 0;
+  double early_rss = 0;
+  std::string checkpoint;
+  const double began = cpu_us();
+  for (int tick = 0; tick < hours * 60; ++tick) {
+    auto now = std::make_shared<Inventory>();
+    now->generation = static_cast<std::uint64_t>(tick) + 1;
+    now->pods_known = true;
+    now->be_roots = {"kubepods"};
+    const int wanted = tick == 0 ? kPlaces : (tick + 1) * kBornInTen / 10 - tick * kBornInTen / 10;
+    for (int i = 0; i < wanted; ++i, ++born)
+      alive[static_cast<std::size_t>(born % kPlaces)] =
+          pod(fmt::format("{:08x}-{}", static_cast<unsigned>(born) * 2654435761U, born),
+              fmt::format("kubepods/pod{}", born % kPlaces), 1);
+    now->pods = alive;
+    std::sort(now->pods.begin(), now->pods.end(),
+              [](const auto& a, const auto& b) { return a->uid < b->uid; });
+    const TickView& view = engine.tick(now, minutes(tick));
+    if (view.pods.size() != kPlaces) std::abort();
+    if (tick % 60 == 59) {
+      checkpoint.clear();
+      engine.series.save({view.at, view.wall, "boot"}, minutes(5), checkpoint);
+      (void)engine.registry.exposition().size();
+    }
+    if (tick == hours * 6) {  // after a tenth everything has been seen, the digests' hours too
+      early_heap = heap_bytes();
+      early_rss = rss_mb();
+    }
+  }
+  fmt::print(
+      "\n| virtual hours | ticks | pods born | heap after a tenth, at the end (KB) | RSS (MB) | series, "
+      "descriptors | CPU s |\n"
+      "|---|---|---|---|---|---|---|\n| {} | {} | {} | {:.0f}, {:.0f} | {:.1f}, {:.1f} | {}, {} | {:.1f} |\n",
+      hours, hours * 60, born, static_cast<double>(early_heap) / 1e3, static_cast<double>(heap_bytes()) / 1e3,
+      early_rss, rss_mb(), engine.series.size(), engine.sampler.stats().descriptors,
+      (cpu_us() - began) / 1e6);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int hours = argc > 1 ? std::atoi(argv[1]) : 1000;
+  fmt::print(
+      "{} pods, {} containers, one tick a (virtual) second, rings of half an hour full.\n\n"
+      "| where | us CPU a container-sample | ms CPU a tick | system calls a tick | us a call | allocations a "
+      "tick | forks | faults | rings and digests MB | RSS MB |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n",
+      kPods, kContainers);
+  fmt::print("| goal | 20 | 4 | | | 0 | 0 | 0 | | 32 |\n");
+  on_fake_root();
+  on_real_cgroups();
+  thousand_hours(hours);
+  return 0;
+}

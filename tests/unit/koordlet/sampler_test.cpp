@@ -1,0 +1,519 @@
+// The sampler on fake machines of both cgroup versions.
+#include "framework/sampler/sampler.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "fake_node.hpp"
+#include "koord/base/manual_clock.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::CgroupVersion;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::FakeNode;
+using testing::inventory;
+using testing::pod;
+
+constexpr std::uint64_t kCpuSecond = 1'000'000'000;
+constexpr std::uint64_t kGiB = 1ULL << 30;
+const CgroupVersion kVersions[] = {CgroupVersion::v1, CgroupVersion::v2};
+
+struct Bench {
+  explicit Bench(FakeNode& fake, SamplerConfig config = {})
+      : node(fake),
+        fs(fake.cgroups()),
+        sampler(config, fs, fake.root(), series, registry, Logger(log, clock)) {}
+  const TickView& tick(const std::shared_ptr<const Inventory>& what, nanoseconds time) {
+    return sampler.tick(what, MonoTime(minutes(10) + time), WallTime(time));
+  }
+  double last(Metric metric, const std::string& entity, nanoseconds time) {
+    const auto got = series.aggregate(metric, entity, MonoTime(minutes(10) + time), seconds(30));
+    return got ? got->last : kUnknown;
+  }
+
+  FakeNode& node;
+  ManualClock clock;
+  CapturedLog log;
+  metrics::Registry registry;
+  SeriesStore series{{}};
+  host::CgroupFs fs;
+  Sampler sampler;
+};
+
+TEST_CASE("A tick shows what was used since the one before") {
+  for (const CgroupVersion version : kVersions) {
+    FakeNode fake(version);
+    Bench bench(fake);
+    const auto a = pod("a", Qos::ls, 2);
+    const auto now = inventory({a});
+    const std::string c0 = a->containers[0].group;
+    const std::string c1 = a->containers[1].group;
+    for (const auto& group : {a->group, c0, c1}) fake.group_memory(group, 2 * kGiB, kGiB);
+    fake.cpu(a->group, 5 * kCpuSecond, 10, 0);
+    fake.cpu(c0, kCpuSecond);
+    fake.cpu(c1, 4 * kCpuSecond);
+    fake.cpu_ticks({100, 100, 100, 100});
+
+    const TickView& first = bench.tick(now, seconds(0));
+    REQUIRE(first.pods.size() == 1);
+    CHECK_FALSE(known(first.pods[0].cpu));  // nothing to compare with
+    CHECK(first.pods[0].memory == 2 * kGiB);
+    CHECK_FALSE(known(first.node.cpu));
+    CHECK_FALSE(first.complete);
+    REQUIRE(first.facts);
+    CHECK(first.facts->cpu_model == "Fake 9000");
+    CHECK(first.facts->topology.online.size() == 4);
+
+    fake.cpu(a->group, 6 * kCpuSecond, 20, 5);
+    fake.cpu(c0, kCpuSecond + kCpuSecond / 4);
+    fake.cpu(c1, 4 * kCpuSecond + kCpuSecond / 2);
+    fake.cpu_ticks({200, 150, 100, 100});
+    const TickView& second = bench.tick(now, seconds(2));
+    CHECK(second.tick == 2);
+    CHECK(second.complete);
+    CHECK(second.node.cpu == Approx(0.75));
+    CHECK(second.node.memory == 8 * kGiB);
+    CHECK(second.node.memory_with_page_cache == 12 * kGiB);
+    CHECK(second.pods[0].cpu == Approx(0.5));
+    CHECK(second.pods[0].throttled == Approx(0.5));
+    CHECK(second.pods[0].memory_with_page_cache == 3 * kGiB);
+    REQUIRE(second.containers.size() == 2);
+    CHECK(second.containers[0].cpu == Approx(0.125));  // in the pod's first rounds, too
+    CHECK(second.containers[1].cpu == Approx(0.25));
+    CHECK_FALSE(known(second.containers[1].throttled));  // no quota, no period
+    CHECK(second.system.cpu == Approx(0.25));
+    CHECK(second.system.memory == 6 * kGiB);
+
+    CHECK(bench.last(Metric::node_cpu, "", seconds(2)) == Approx(0.75));
+    CHECK(bench.last(Metric::system_cpu, "", seconds(2)) == Approx(0.25));
+    CHECK(bench.last(Metric::pod_cpu, "a", seconds(2)) == Approx(0.5));
+    CHECK(bench.last(Metric::pod_throttled, "a", seconds(2)) == Approx(0.5));
+    CHECK(bench.last(Metric::container_cpu, "a-c1", seconds(2)) == Approx(0.25));
+    CHECK(bench.last(Metric::container_throttled, "a-c1", seconds(2)) == 0);
+    CHECK(bench.last(Metric::container_memory, "a-c0", seconds(2)) == 2 * kGiB);
+    CHECK_FALSE(bench.series.find(Metric::pod_memory_with_page_cache, "a"));
+    const std::string text = bench.registry.exposition();
+    CHECK(text.find("koordlet_node_used_cpu_cores 0.75") != std::string::npos);
+    CHECK(text.find("koordlet_node_used_memory_bytes 8589934592") != std::string::npos);
+    CHECK(text.find("koordlet_collect_node_cpu_info_status{status=\"succeeded\"} 1") != std::string::npos);
+    CHECK(bench.sampler.stats().faults == 0);
+  }
+}
+
+TEST_CASE("In the steady state each file costs one read and nothing is opened") {
+  for (const CgroupVersion version : kVersions) {
+    FakeNode fake(version);
+    Bench bench(fake, {.numa_interval = std::chrono::hours(1)});
+    const auto a = pod("a", Qos::ls, 2);
+    for (const auto& group : {a->group, a->containers[0].group, a->containers[1].group}) {
+      fake.cpu(group, 0);
+      fake.group_memory(group, 0, 0);
+    }
+    fake.numa_pages(a->group, {1});
+    const auto now = inventory({a});
+    bench.tick(now, seconds(0));
+    bench.tick(now, seconds(1));
+    const SamplerStats before = bench.sampler.stats();
+    bench.tick(now, seconds(2));
+    const SamplerStats after = bench.sampler.stats();
+    const std::size_t node_files = 3;  // stat, meminfo, the NUMA node's
+    CHECK(after.reads - before.reads == node_files + 3 * (fake.v1() ? 3 : 2));
+    // What is missing of the best-effort root is looked for.
+    CHECK(after.opens - before.opens <= 3);
+    CHECK(after.descriptors == node_files + 3 * (fake.v1() ? 3 : 2));
+    CHECK(after.groups == 3);
+    bench.tick(inventory({}), seconds(3));
+    CHECK(bench.sampler.stats().descriptors == node_files);
+  }
+}
+
+TEST_CASE("Beyond the descriptors that may be held files are opened each time") {
+  FakeNode fake(CgroupVersion::v1);
+  Bench bench(fake, {.max_descriptors = 5});
+  const auto a = pod("a", Qos::ls, 2);
+  for (const auto& group : {a->group, a->containers[0].group, a->containers[1].group}) {
+    fake.cpu(group, 0);
+    fake.group_memory(group, 7, 0);
+  }
+  bench.tick(inventory({a}), seconds(0));
+  const TickView& view = bench.tick(inventory({a}), seconds(1));
+  CHECK(view.complete);
+  CHECK(view.containers[1].memory == 7);
+  CHECK(bench.sampler.stats().descriptors == 5);
+  CHECK(bench.log.contains("not all files can be held"));
+}
+
+TEST_CASE("Pods and containers come and go") {
+  for (const CgroupVersion version : kVersions) {
+    FakeNode fake(version);
+    Bench bench(fake);
+    auto make = [&](const std::string& uid, int containers) {
+      const auto info = pod(uid, Qos::ls, containers);
+      fake.cpu(info->group, 0);
+      fake.group_memory(info->group, 1, 0);
+      for (const auto& container : info->containers) {
+        fake.cpu(container.group, 0);
+        fake.group_memory(container.group, 1, 0);
+      }
+      return info;
+    };
+    const auto a = make("a", 1);
+    const auto b = make("b", 2);
+    const auto c = make("c", 1);
+    bench.tick(inventory({b}), seconds(0));
+    fake.cpu(b->group, kCpuSecond);
+    bench.tick(inventory({a, b, c}), seconds(1));
+    CHECK(bench.last(Metric::pod_cpu, "b", seconds(1)) == Approx(1));
+
+    // Another container in b, none of it new but that one.
+    auto b2 = std::make_shared<PodInfo>(*b);
+    b2->containers.erase(b2->containers.begin());
+    fake.cpu(b->group, 3 * kCpuSecond);
+    fake.cpu(b->containers[1].group, kCpuSecond);
+    const TickView& view = bench.tick(inventory({b2, c}), seconds(2));
+    REQUIRE(view.pods.size() == 2);
+    REQUIRE(view.containers.size() == 2);
+    CHECK(view.pods[0].cpu == Approx(2));
+    CHECK(view.containers[0].cpu == Approx(1));
+    CHECK(view.complete);
+    CHECK_FALSE(bench.series.find(Metric::pod_cpu, "a"));
+    CHECK_FALSE(bench.series.find(Metric::container_cpu, "a-c0"));
+    CHECK_FALSE(bench.series.find(Metric::container_cpu, "b-c0"));
+    CHECK(bench.series.find(Metric::container_cpu, "b-c1"));
+
+    // The pod's class changed, and with it its cgroup: it begins anew, its history stays.
+    auto b3 = std::make_shared<PodInfo>(*b2);
+    b3->group = "kubepods/podb";
+    fake.cpu(b3->group, 0);
+    fake.group_memory(b3->group, 1, 0);
+    CHECK_FALSE(known(bench.tick(inventory({b3, c}), seconds(3)).pods[0].cpu));
+    CHECK(bench.last(Metric::pod_cpu, "b", seconds(3)) == Approx(2));
+  }
+}
+
+TEST_CASE("A pod without cgroup is no error, and uses nothing") {
+  for (const CgroupVersion version : kVersions) {
+    FakeNode fake(version);
+    Bench bench(fake);
+    const auto a = pod("a", Qos::ls);
+    const auto gone = pod("gone", Qos::ls);
+    fake.cpu(a->group, 0);
+    fake.cpu(a->containers[0].group, 0);
+    fake.group_memory(a->group, kGiB, 0);
+    fake.group_memory(a->containers[0].group, kGiB, 0);
+    bench.tick(inventory({a, gone}), seconds(0));
+    fake.cpu_ticks({100, 0, 0, 0});
+    const TickView& view = bench.tick(inventory({a, gone}), seconds(1));
+    CHECK(view.complete);
+    CHECK_FALSE(known(view.pods[1].cpu));
+    CHECK(view.system.memory == 7 * kGiB);
+    CHECK(view.system.cpu == Approx(1));
+    CHECK(bench.sampler.stats().faults == 0);
+  }
+}
+
+TEST_CASE("A bad file takes its own value and nothing else") {
+  const std::string huge(5 << 20, 'x');
+  struct Row {
+    const char* what;
+    std::string text;
+  };
+  const Row rows[] = {{"empty", ""},
+                      {"garbled", "total_cache zwei\nusage_usec -\n\x01\xff"},
+                      {"huge", huge},
+                      {"cut", "total_cache 5\ntotal_rs"}};
+  for (const CgroupVersion version : kVersions)
+    for (const Row& row : rows) {
+      INFO(row.what << (version == CgroupVersion::v1 ? " v1" : " v2"));
+      FakeNode fake(version);
+      Bench bench(fake);
+      const auto a = pod("a", Qos::ls, 0);
+      const auto b = pod("b", Qos::ls, 0);
+      const auto now = inventory({a, b});
+      for (const auto& p : {a, b}) {
+        fake.cpu(p->group, 0);
+        fake.group_memory(p->group, kGiB, 0);
+      }
+      fake.cpu_ticks({0, 0, 0, 0});
+      bench.tick(now, seconds(0));
+      for (const auto& p : {a, b}) fake.cpu(p->group, kCpuSecond / 2);
+      fake.cpu_ticks({150, 0, 0, 0});
+      bench.tick(now, seconds(1));
+
+      fake.tree().write(fake.path("memory", a->group, "memory.stat"), row.text);
+      fake.cpu(a->group, kCpuSecond);
+      fake.cpu(b->group, kCpuSecond);
+      const TickView& view = bench.tick(now, seconds(2));
+      CHECK_FALSE(known(view.pods[0].memory));
+      CHECK(view.pods[0].cpu == Approx(0.5));
+      CHECK(view.pods[1].memory == kGiB);
+      CHECK_FALSE(view.complete);
+      CHECK(view.system.memory == 6 * kGiB);  // with the value of a second ago
+      CHECK(bench.sampler.stats().faults == 1);
+      CHECK(bench.log.count(LogLevel::warn) == 1);
+      for (int i = 3; i < 12; ++i) bench.tick(now, seconds(i));
+      CHECK(known(bench.tick(now, milliseconds(11'200)).system.memory));
+      CHECK_FALSE(known(bench.tick(now, seconds(13)).system.memory));  // older than ten seconds
+      CHECK(bench.log.count(LogLevel::warn) == 1);                     // told once
+      CHECK(bench.registry.exposition().find("koordlet_sampler_read_faults_total{file=\"memory.stat\"") !=
+            std::string::npos);
+      fake.group_memory(a->group, 2 * kGiB, 0);
+      CHECK(bench.tick(now, seconds(14)).system.memory == 5 * kGiB);
+    }
+}
+
+TEST_CASE("Bad node files") {
+  for (const char* file : {"proc/stat", "proc/meminfo"}) {
+    FakeNode fake(CgroupVersion::v1);
+    Bench bench(fake);
+    bench.tick(inventory({}), seconds(0));
+    fake.tree().write(file, "cpu  1 2\nMemTotal: much kB\n");
+    const TickView& view = bench.tick(inventory({}), seconds(1));
+    CHECK(known(view.node.cpu) == (std::string(file) == "proc/meminfo"));
+    CHECK(known(view.node.memory) == (std::string(file) == "proc/stat"));
+    CHECK(bench.sampler.stats().faults == 1);
+  }
+  FakeNode fake(CgroupVersion::v1);
+  fake.tree().remove("sys/devices/system/cpu");
+  Bench bench(fake);
+  CHECK_FALSE(bench.tick(inventory({}), seconds(0)).facts);
+  CHECK(bench.registry.exposition().find("koordlet_collect_node_cpu_info_status{status=\"failed\"} 1") !=
+        std::string::npos);
+}
+
+TEST_CASE("Ticks that come late, early, twice") {
+  FakeNode fake(CgroupVersion::v2);
+  Bench bench(fake);
+  const auto a = pod("a", Qos::ls, 0);
+  const auto now = inventory({a});
+  fake.group_memory(a->group, 1, 0);
+  fake.cpu(a->group, 0);
+  bench.tick(now, seconds(0));
+  fake.cpu(a->group, 5 * kCpuSecond);
+  CHECK(bench.tick(now, seconds(5)).pods[0].cpu == Approx(1));  // four were missed
+  fake.cpu(a->group, 9 * kCpuSecond);
+  CHECK(bench.tick(now, seconds(5)).pods[0].cpu == Approx(1));  // the same moment: the same view
+  const TickView& early = bench.tick(now, milliseconds(5050));
+  CHECK(early.tick == 2);
+  CHECK(early.pods[0].cpu == Approx(1));
+  // The inventory is followed even so.
+  const auto b = pod("b", Qos::ls, 0);
+  const TickView& more = bench.tick(inventory({a, b}), milliseconds(5060));
+  REQUIRE(more.pods.size() == 2);
+  CHECK(more.pods[0].cpu == Approx(1));
+  CHECK_FALSE(more.complete);
+  CHECK(bench.tick(now, seconds(6)).pods[0].cpu == Approx(4));
+  // The machine slept: nobody knows when in that time the CPU was used.
+  fake.cpu(a->group, 90 * kCpuSecond);
+  CHECK_FALSE(known(bench.tick(now, seconds(60)).pods[0].cpu));
+  // A cgroup of the same name, whose counter begins anew.
+  fake.cpu(a->group, kCpuSecond);
+  CHECK_FALSE(known(bench.tick(now, seconds(61)).pods[0].cpu));
+  fake.cpu(a->group, 2 * kCpuSecond);
+  CHECK(bench.tick(now, seconds(62)).pods[0].cpu == Approx(1));
+  // Should the monotonic clock ever go back, nothing but the value is lost.
+  CHECK_FALSE(known(bench.tick(now, seconds(30)).pods[0].cpu));
+  fake.cpu(a->group, 3 * kCpuSecond);
+  CHECK(bench.tick(now, seconds(31)).pods[0].cpu == Approx(1));
+}
+
+TEST_CASE("The best-effort tier") {
+  struct Row {
+    const char* what;
+    const char* root_cpus;
+    const char* container_cpus;
+    std::int64_t quota_us;
+    double want;
+  };
+  const Row rows[] = {
+      {"its cpuset", "0-3", "0-3", -1, 4000},
+      {"the smallest cpuset", "0-3", "1,3", -1, 2000},
+      {"its quota", "0-3", "0-3", 150'000, 1500},
+      {"a quota of more", "0-1", "0-1", 900'000, 2000},
+      {"no cpuset", "", "", -1, 4000},
+  };
+  for (const CgroupVersion version : kVersions)
+    for (const Row& row : rows) {
+      INFO(row.what);
+      FakeNode fake(version);
+      Bench bench(fake);
+      auto be = pod("be", Qos::be, 1);
+      be->batch_cpu_request_milli = 2500;
+      auto ls = pod("ls", Qos::ls, 1);
+      ls->batch_cpu_request_milli = 1;
+      const std::string root = "kubepods/besteffort";
+      fake.cpuset(root, row.root_cpus);
+      fake.cpuset(be->containers[0].group, row.container_cpus);
+      fake.cpuset(ls->containers[0].group, "0");
+      fake.quota(root, row.quota_us);
+      fake.cpu(root, 0);
+      const auto now = inventory({be, ls});
+      CHECK_FALSE(known(bench.tick(now, seconds(0)).best_effort.usage_milli));
+      fake.cpu(root, kCpuSecond);
+      const TickView& view = bench.tick(now, seconds(1));
+      CHECK(view.best_effort.usage_milli == Approx(1000));
+      CHECK(view.best_effort.request_milli == 2500);
+      CHECK(view.best_effort.real_limit_milli == Approx(row.want));
+      CHECK(bench.last(Metric::be_cpu_usage, "", seconds(1)) == Approx(1000));
+      CHECK(bench.last(Metric::be_cpu_real_limit, "", seconds(1)) == Approx(row.want));
+      // As soon as the root's cpuset changes, its containers' are looked at.
+      fake.cpuset(root, "0-2");
+      fake.cpuset(be->containers[0].group, "2");
+      fake.quota(root, -1);
+      CHECK(bench.tick(now, seconds(2)).best_effort.real_limit_milli == 1000);
+    }
+}
+
+TEST_CASE("Host applications") {
+  for (const CgroupVersion version : kVersions) {
+    FakeNode fake(version);
+    Bench bench(fake, {.page_cache = true});
+    auto now = inventory({});
+    now->host_applications = {{.name = "nginx",
+                               .qos = Qos::ls,
+                               .priority_class = PriorityClass::prod,
+                               .group = "host-latency-sensitive/nginx"}};
+    fake.cpu("host-latency-sensitive/nginx", 0);
+    fake.group_memory("host-latency-sensitive/nginx", kGiB, kGiB);
+    bench.tick(now, seconds(0));
+    fake.cpu("host-latency-sensitive/nginx", kCpuSecond);
+    fake.cpu_ticks({100, 100, 0, 0});
+    const TickView& view = bench.tick(now, seconds(1));
+    REQUIRE(view.host_applications.size() == 1);
+    CHECK(view.host_applications[0].cpu == Approx(1));
+    CHECK(view.system.cpu == Approx(1));
+    CHECK(bench.last(Metric::host_application_memory_with_page_cache, "nginx", seconds(1)) == 2 * kGiB);
+    CHECK(bench.last(Metric::node_memory_with_page_cache, "", seconds(1)) == 12 * kGiB);
+    const char* const gauge =
+        "koordlet_host_application_resource_usage{host_application_name=\"nginx\",resource=\"cpu\","
+        "priority_class=\"koord-prod\",qos=\"LS\"} 1";
+    CHECK(bench.registry.exposition().find(gauge) != std::string::npos);
+    // Its class changes: the history stays, the gauge has other labels.
+    auto changed = std::make_shared<Inventory>(*now);
+    changed->host_applications[0].qos = Qos::be;
+    bench.tick(changed, seconds(2));
+    CHECK(bench.registry.exposition().find("qos=\"LS\"") == std::string::npos);
+    bench.tick(inventory({}), seconds(3));
+    CHECK(bench.registry.exposition().find("nginx") == std::string::npos);
+    CHECK_FALSE(bench.series.find(Metric::host_application_cpu, "nginx"));
+  }
+}
+
+TEST_CASE("NUMA nodes") {
+  for (const CgroupVersion version : kVersions) {
+    FakeNode fake(version, 4, 2);
+    Bench bench(fake);
+    const auto a = pod("a", Qos::ls, 0);
+    const auto now = inventory({a});
+    fake.cpu(a->group, 0);
+    fake.group_memory(a->group, kGiB, 0);
+    fake.numa_pages(a->group, {262'144, 131'072});  // 1 GiB and half of one
+    fake.numa_memory(0, 8 * kGiB, 5 * kGiB);
+    fake.numa_memory(1, 8 * kGiB, 7 * kGiB);
+    bench.tick(now, seconds(0));
+    fake.cpu(a->group, kCpuSecond);
+    fake.cpu_ticks({100, 50, 50, 0});
+    bench.tick(now, seconds(1));
+    CHECK(bench.last(Metric::node_numa_cpu, "0", seconds(1)) == Approx(1.5));
+    CHECK(bench.last(Metric::node_numa_cpu, "1", seconds(1)) == Approx(0.5));
+    CHECK(bench.last(Metric::node_numa_memory, "0", seconds(1)) == 3 * kGiB);
+    CHECK(bench.last(Metric::system_numa_memory, "0", seconds(1)) == 2 * kGiB);
+    CHECK(bench.last(Metric::system_numa_memory, "1", seconds(1)) == kGiB / 2);
+    CHECK(bench.last(Metric::system_numa_cpu, "0", seconds(1)) == Approx(0.75));
+    CHECK(bench.last(Metric::system_numa_cpu, "1", seconds(1)) == Approx(0.25));
+  }
+}
+
+TEST_CASE("One CPU, 128 CPUs, CPUs that go offline") {
+  FakeNode one(CgroupVersion::v1, 1);
+  Bench alone(one);
+  alone.tick(inventory({}), seconds(0));
+  one.cpu_ticks({50});
+  CHECK(alone.tick(inventory({}), seconds(1)).node.cpu == Approx(0.5));
+
+  FakeNode many(CgroupVersion::v1, 128, 2);
+  Bench bench(many);
+  bench.tick(inventory({}), seconds(0));
+  many.cpu_ticks(std::vector<std::uint64_t>(128, 100));
+  const TickView& all = bench.tick(inventory({}), seconds(1));
+  CHECK(all.node.cpu == Approx(128));
+  CHECK(all.facts->topology.cpus.size() == 128);
+  CHECK(bench.last(Metric::node_numa_cpu, "1", seconds(1)) == Approx(64));
+
+  // The line of a CPU that goes offline goes; the total keeps what it used.
+  many.cpu_ticks(std::vector<std::uint64_t>(128, 200), {126, 127});
+  CHECK(bench.tick(inventory({}), seconds(2)).node.cpu == Approx(128));
+  CHECK(bench.last(Metric::node_numa_cpu, "1", seconds(2)) == Approx(62));
+  many.tree().write("sys/devices/system/cpu/online", "0-125\n");
+  CHECK(bench.tick(inventory({}), seconds(61)).facts->topology.cpus.size() == 126);
+}
+
+TEST_CASE("Pressure of pods and containers") {
+  FakeNode fake(CgroupVersion::v2);
+  Bench bench(fake, {.psi = true});
+  const auto a = pod("a", Qos::ls, 1);
+  const std::string container = a->containers[0].group;
+  const std::string both =
+      "some avg10=1.50 avg60=2.00 avg300=3.00 total=1\nfull avg10=0.50 avg60=0 avg300=0 total=1\n";
+  fake.tree().write(fake.path("", a->group, "cpu.pressure"),
+                    "some avg10=7.00 avg60=2.00 avg300=3.00 total=1\n");
+  fake.tree().write(fake.path("", container, "memory.pressure"), both);
+  fake.tree().write(fake.path("", container, "io.pressure"), "none");
+  for (int i = 0; i < 10; ++i) bench.tick(inventory({a}), seconds(i));
+  const std::string text = bench.registry.exposition();
+  CHECK(text.find("koordlet_pod_psi{pod_uid=\"a\",pod_name=\"name-of-a\",pod_namespace=\"default\","
+                  "psi_resource_type=\"cpu\",psi_precision=\"10\",psi_degree=\"some\","
+                  "cpu_full_supported=\"false\"} 7") != std::string::npos);
+  CHECK(text.find("koordlet_container_psi{container_id=\"a-c0\",container_name=\"c0\",pod_uid=\"a\","
+                  "pod_name=\"name-of-a\",pod_namespace=\"default\",psi_resource_type=\"mem\","
+                  "psi_precision=\"300\",psi_degree=\"some\",cpu_full_supported=\"true\"} 3") !=
+        std::string::npos);
+  CHECK(bench.sampler.stats().faults == 1);  // the garbled file, read once in ten ticks
+  bench.tick(inventory({}), seconds(10));
+  CHECK(bench.registry.exposition().find("a-c0") == std::string::npos);
+}
+
+TEST_CASE("A group that leaves the hierarchy is never read") {
+  FakeNode fake(CgroupVersion::v2);
+  Bench bench(fake);
+  const auto bad = pod("bad", Qos::ls, 0);
+  bad->group = "../../../proc";
+  bench.tick(inventory({bad}), seconds(0));
+  const TickView& view = bench.tick(inventory({bad}), seconds(1));
+  CHECK_FALSE(known(view.pods[0].memory));
+  CHECK(bench.log.contains("inside of the hierarchy"));
+}
+
+TEST_CASE("Restored series are taken over, and closed where nobody is") {
+  FakeNode fake(CgroupVersion::v2);
+  const auto a = pod("a", Qos::ls, 0);
+  const auto b = pod("b", Qos::ls, 0);
+  for (const auto& p : {a, b}) fake.group_memory(p->group, 5, 0);
+  std::string bytes;
+  {
+    Bench before(fake);
+    before.tick(inventory({a, b}), seconds(0));
+    before.series.save({MonoTime(minutes(10)), WallTime(), "boot"}, minutes(5), bytes);
+  }
+  SeriesStore series({});
+  REQUIRE(series.restore(bytes, {MonoTime(minutes(11)), WallTime(), "boot"}).has_value());
+  ManualClock clock;
+  CapturedLog log;
+  metrics::Registry registry;
+  const host::CgroupFs fs = fake.cgroups();
+  Sampler sampler({}, fs, fake.root(), series, registry, Logger(log, clock));
+  auto unknown = inventory({});
+  unknown->pods_known = false;
+  sampler.tick(unknown, MonoTime(minutes(11)), WallTime());
+  CHECK(series.find(Metric::pod_memory, "b"));  // nobody knows yet
+  const MonoTime now(minutes(11) + seconds(1));
+  sampler.tick(inventory({a}), now, WallTime());
+  CHECK(series.aggregate(Metric::pod_memory, "a", now, minutes(5))->count == 2);
+  CHECK_FALSE(series.find(Metric::pod_memory, "b"));
+}
+
+}  // namespace
+}  // namespace koord::koordlet
