@@ -1,5 +1,6 @@
 // What the sampler of the node agent costs: on a fake root, on real cgroups, and over a thousand virtual
 // hours.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -164,6 +165,28 @@ struct Engine {
   Sampler sampler;
 };
 
+/// CPU of the same preads alone, in microseconds a round: what no program that reads these files goes below.
+double bare_reads_us(const Engine& engine, const Inventory& now) {
+  constexpr int kRounds = 100;
+  std::vector<host::Fd> fds;
+  std::vector<std::string> groups;
+  for (const auto& info : now.pods) {
+    groups.push_back(info->group);
+    for (const auto& container : info->containers) groups.push_back(container.group);
+  }
+  std::vector<host::Knob> knobs = {host::Knob::cpu_stat, host::Knob::memory_stat};
+  if (engine.fs.version() == CgroupVersion::v1) knobs.push_back(host::Knob::cpu_usage);
+  for (const std::string& group : groups)
+    for (const host::Knob knob : knobs)
+      fds.emplace_back(open(engine.fs.read_path(knob, group)->c_str(), O_RDONLY | O_CLOEXEC));
+  std::vector<char> buffer(65'536);
+  const double began = cpu_us();
+  for (int round = 0; round < kRounds; ++round)
+    for (const host::Fd& fd : fds)
+      if (pread(fd.get(), buffer.data(), buffer.size(), 0) <= 0) std::abort();
+  return (cpu_us() - began) / kRounds;
+}
+
 void steady(const char* what, Engine& engine, const std::shared_ptr<const Inventory>& now) {
   constexpr int kFirst = 1900;  // until the rings of half an hour are full
   constexpr int kTicks = 600;
@@ -175,14 +198,15 @@ void steady(const char* what, Engine& engine, const std::shared_ptr<const Invent
   for (int i = 0; i < kTicks; ++i, ++tick) engine.tick(now, seconds(tick));
   const double took = (cpu_us() - began) / kTicks;
   const SamplerStats after = engine.sampler.stats();
+  const auto allocated = static_cast<double>(allocations.load() - heap) / kTicks;
   rusage children{};
   getrusage(RUSAGE_CHILDREN, &children);
   const auto calls =
       static_cast<double>(after.reads - before.reads + 2 * (after.opens - before.opens)) / kTicks;
-  fmt::print("| {} | {:.1f} | {:.2f} | {:.0f} | {:.2f} | {} | {} | {} | {:.1f} | {:.1f} |\n", what,
-             took / kContainers, took / 1e3, calls, took / calls,
-             static_cast<double>(allocations.load() - heap) / kTicks, children.ru_minflt > 0 ? "some" : "0",
-             after.faults, static_cast<double>(engine.series.bytes()) / 1e6, rss_mb());
+  fmt::print("| {} | {:.1f} | {:.1f} | {:.2f} | {:.0f} | {} | {} | {} | {:.1f} | {:.1f} |\n", what,
+             took / kContainers, bare_reads_us(engine, *now) / kContainers, took / 1e3, calls, allocated,
+             children.ru_minflt > 0 ? "some" : "0", after.faults,
+             static_cast<double>(engine.series.bytes()) / 1e6, rss_mb());
 
   const MonoTime at = kStart + seconds(tick - 1);
   const double asked = cpu_us();
@@ -231,6 +255,11 @@ class RealGroups {
   bool make(const std::string& group) {
     for (const auto& hierarchy : hierarchies_)
       if (mkdir((hierarchy / group).c_str(), 0755) != 0 && errno != EEXIST) return false;
+    for (const auto& hierarchy : hierarchies_)  // v1's cpusets begin empty; the runtime fills them
+      for (const char* name : {"cpuset.cpus", "cpuset.mems"}) {
+        const auto parent = host::read_file(hierarchy / name);
+        if (parent && !parent->empty()) (void)host::write_file(hierarchy / group / name, *parent).has_value();
+      }
     made_.push_back(group);
     return !hierarchies_.empty();
   }
@@ -331,11 +360,12 @@ int main(int argc, char** argv) {
   const int hours = argc > 1 ? std::atoi(argv[1]) : 1000;
   fmt::print(
       "{} pods, {} containers, one tick a (virtual) second, rings of half an hour full.\n\n"
-      "| where | us CPU a container-sample | ms CPU a tick | system calls a tick | us a call | allocations a "
+      "| where | us CPU a container-sample | of it the kernel's preads | ms CPU a tick | system calls a tick "
+      "| allocations a "
       "tick | forks | faults | rings and digests MB | RSS MB |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n",
       kPods, kContainers);
-  fmt::print("| goal | 20 | 4 | | | 0 | 0 | 0 | | 32 |\n");
+  fmt::print("| goal | 20 | | 4 | | 0 | 0 | 0 | | 32 |\n");
   on_fake_root();
   on_real_cgroups();
   thousand_hours(hours);

@@ -37,6 +37,15 @@ TEST_CASE("memory.stat: the subtree in v1, and what is used") {
       CgroupVersion::v2);
   REQUIRE(v2.has_value());
   CHECK(v2->used() == 65);
+  // The order is the kernel's habit, not its promise.
+  const auto turned = parse_memory_stat(
+      "unevictable 5\nactive_file 70\nanon_thp 9\ninactive_file 30\nactive_anon 50\ninactive_anon 10\n"
+      "anon 60\nfile_thp 9\nfile 100\n",
+      CgroupVersion::v2);
+  REQUIRE(turned.has_value());
+  CHECK(turned->used() == 65);
+  CHECK(turned->file == 100);
+  CHECK(turned->anon == 60);
   const auto missing = parse_memory_stat("anon 60\n", CgroupVersion::v2);
   REQUIRE(missing.has_error());
   CHECK(missing.error().message() == "memory.stat: no line file");
@@ -50,4 +59,7 @@ TEST_CASE("memory.numa_stat in pages") {
   for (const char* text : {"", "file=1 N0=1\n", "total=1 N1=1\n", "total=1 N0=x\n", "total=1\n"})
     CHECK(parse_numa_stat(text, CgroupVersion::v1).has_error());
   CHECK(parse_numa_stat("anon N0=1\n", CgroupVersion::v2).has_error());
+  std::vector<std::uint64_t> again = {7, 7, 7};
+  REQUIRE(parse_numa_stat("total=30 N0=10 N1=20\n", CgroupVersion::v1, again).has_value());
+  CHECK(again == std::vector<std::uint64_t>{10, 20});
 }

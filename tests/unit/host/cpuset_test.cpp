@@ -29,7 +29,23 @@ TEST_CASE("what is no list of CPUs is an error") {
     const auto set = CpuSet::parse(text);
     REQUIRE(set.has_error());
     CHECK(set.error().code() == koord::Code::parse);
+    CHECK(count_cpus(text).has_error());
   }
+}
+
+TEST_CASE("CPUs of a kernel's list are counted without building the set") {
+  struct Row {
+    const char* list;
+    int count;
+  };
+  for (const Row& row : {Row{"", 0}, Row{"\n", 0}, Row{"0\n", 1}, Row{"0-3,8", 5}, Row{"1,3-4,127\n", 4},
+                         Row{"0-8191", 8192}}) {
+    INFO(row.list);
+    REQUIRE(count_cpus(row.list).has_value());
+    CHECK(*count_cpus(row.list) == row.count);
+    CHECK(CpuSet::parse(row.list)->size() == row.count);
+  }
+  CHECK(count_cpus("2,1").has_error());
 }
 
 TEST_CASE("sets of different lengths combine") {

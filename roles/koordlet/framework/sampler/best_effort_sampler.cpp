@@ -173,7 +173,7 @@ double BestEffortSampler::limit_milli(Root& root, int online_cpus, std::uint64_t
   int cpus = root.cpus > 0 ? root.cpus : online_cpus;
   for (std::size_t i = 0; i < root.containers.size(); ++i) {
     Container& container = root.containers[i];
-    if (all || container.cpus == 0 || (tick + i) % config_.container_every == 0)
+    if (all || container.cpus == kUnread || (tick + i) % config_.container_every == 0)
       read_cpuset(nullptr, container.group, container.cpus);
     if (container.cpus > 0) cpus = std::min(cpus, container.cpus);
   }

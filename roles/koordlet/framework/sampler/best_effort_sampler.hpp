@@ -32,9 +32,10 @@ class BestEffortSampler {
   BestEffortCpu sample(int online_cpus, std::uint64_t tick, MonoTime at);
 
  private:
+  static constexpr int kUnread = -1;
   struct Container {
     std::string group;
-    int cpus = 0;  // 0: not known, or no limit of its own
+    int cpus = kUnread;  // 0: no limit of its own
   };
   struct Root {
     std::string group;

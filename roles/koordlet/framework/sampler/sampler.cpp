@@ -2,6 +2,7 @@
 #include "framework/sampler/sampler.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -32,6 +33,15 @@ std::size_t descriptor_budget(const SamplerConfig& config) {
   return limit > 2 * kOtherDescriptors ? limit - kOtherDescriptors : limit / 2;
 }
 
+struct FactsCounters {
+  metrics::Counter succeeded, failed;
+};
+
+FactsCounters facts_counters(metrics::Registry& registry, std::string_view name, std::string_view help) {
+  const auto family = registry.counters(name, help, {"status"});
+  return {family.with({"succeeded"}), family.with({"failed"})};
+}
+
 }  // namespace
 
 class Sampler::Impl {
@@ -55,10 +65,10 @@ class Sampler::Impl {
         cpu_gauge_(registry.gauge("koordlet_node_used_cpu_cores", "CPUs that the node uses")),
         memory_gauge_(registry.gauge("koordlet_node_used_memory_bytes",
                                      "Memory that the node uses, without reclaimable page cache")),
-        cpu_info_(registry.counters("koordlet_collect_node_cpu_info_status",
-                                    "Readings of what the node's CPUs are", {"status"})),
-        numa_info_(registry.counters("koordlet_collect_node_numa_info_status",
-                                     "Readings of what the node's NUMA nodes are", {"status"})),
+        facts_counters_{facts_counters(registry, "koordlet_collect_node_cpu_info_status",
+                                       "Readings of what the node's CPUs are"),
+                        facts_counters(registry, "koordlet_collect_node_numa_info_status",
+                                       "Readings of what the node's NUMA nodes are")},
         cpu_online_path_(root.sys + "devices/system/cpu/online"),
         node_online_path_(root.sys + "devices/system/node/online"),
         numa_every_(ticks_of(config.numa_interval, config.interval)) {
@@ -165,9 +175,7 @@ class Sampler::Impl {
         faults_.garbled("topology", "", facts.error());
       }
     }
-    const std::string_view status = good ? "succeeded" : "failed";
-    cpu_info_.with({status}).inc();
-    numa_info_.with({status}).inc();
+    for (const FactsCounters& counters : facts_counters_) (good ? counters.succeeded : counters.failed).inc();
   }
 
   void open_system_numa() {
@@ -274,7 +282,7 @@ class Sampler::Impl {
   std::optional<PressureSampler> pressure_;
   Roster roster_;
   metrics::Gauge cpu_gauge_, memory_gauge_;
-  metrics::Family<metrics::Counter> cpu_info_, numa_info_;
+  std::array<FactsCounters, 2> facts_counters_;
   SeriesId system_cpu_, system_memory_;
   std::vector<SystemNuma> system_numa_;
 
