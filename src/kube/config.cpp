@@ -7,8 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
-#include <set>
 #include <sstream>
+
+#include "koord/api/yaml.hpp"
 
 namespace koord::kube {
 
@@ -94,26 +95,6 @@ class Place {
   std::string field_;
   YAML::Node node_;
 };
-
-/// yaml-cpp takes the first of two equal keys silently.
-Result<> check_duplicates(const Place& place) {
-  const YAML::Node& node = place.node();
-  if (node.IsMap()) {
-    std::set<std::string> seen;
-    for (const auto& entry : node) {
-      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-      const std::string field = place.field().empty() ? key : place.field() + "." + key;
-      if (!seen.insert(key).second)
-        return Place(place.file(), field, entry.first).error("the key occurs twice");
-      KOORD_CHECK(check_duplicates(Place(place.file(), field, entry.second)));
-    }
-  } else if (node.IsSequence()) {
-    for (std::size_t i = 0; i < node.size(); ++i)
-      KOORD_CHECK(
-          check_duplicates(Place(place.file(), place.field() + "[" + std::to_string(i) + "]", node[i])));
-  }
-  return {};
-}
 
 /// The entry of `list` (clusters, users, contexts) with that name; its payload is under `payload`.
 Result<Place> named(const Place& root, const std::string& list, const std::string& payload,
@@ -218,17 +199,12 @@ Result<> read_user(const Place& user, ClientConfig& config) {
 
 Result<ClientConfig> parse_kubeconfig(std::string_view text, const std::string& path,
                                       std::string_view context) {
-  YAML::Node document;
-  try {
-    const std::vector<YAML::Node> all = YAML::LoadAll(std::string(text));
-    if (all.size() > 1) return Error(Code::parse, path + ": holds more than one document");
-    if (!all.empty()) document = all.front();
-  } catch (const YAML::Exception& e) {
-    return Error(Code::parse, path + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
-  }
+  // What yaml-cpp takes silently: duplicate keys, a second document, aliases that unfold without end.
+  const auto json = api::yaml_to_json(text);
+  if (!json) return Error(Code::parse, path + ":" + json.error().message());
+  const YAML::Node document = YAML::Load(std::string(text));
   const Place root(path, "", document);
   if (!document.IsMap()) return root.error("is not a kubeconfig: expected a mapping", Code::parse);
-  KOORD_CHECK(check_duplicates(root));
   KOORD_TRY(kind, root.child("kind").text());
   if (!kind.empty() && kind != "Config")
     return root.child("kind").error("must be Config, not \"" + kind + "\"");

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "koord/api/document.hpp"
+#include "koord/api/yaml.hpp"
 #include "sandbox/crd/schema.hpp"
-#include "sandbox/load/yaml.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -202,8 +202,8 @@ Outcome<Applied> apply_object(Verbs& verbs, const Kind& kind, std::string_view n
   JsonDoc config;
   std::string error;
   if (!parse_json(request.body, config, error)) {
-    auto json = yaml_to_json(request.body);
-    if (!json) return bad_request("error decoding YAML: " + json.error().message());
+    auto json = api::yaml_to_json(request.body);
+    if (!json) return bad_request("error decoding YAML: line " + json.error().message());
     if (!parse_json(*json, config, error)) return bad_request("error decoding YAML: " + error);
   }
   if (!config.IsObject()) return bad_request("the configuration is no object");

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "koord/api/document.hpp"
+#include "koord/api/yaml.hpp"
 #include "sandbox/api/api.hpp"
 #include "sandbox/api/apply.hpp"
 #include "sandbox/crd/schema.hpp"
-#include "sandbox/load/yaml.hpp"
 #include "sandbox/protobuf/decode.hpp"
 
 namespace koord::sandbox {
@@ -51,8 +51,8 @@ void to_stored(const Kind& kind, JsonDoc& doc) {
 Outcome<void> Api::read_body(const runtime::HttpRequest& request, JsonDoc& doc) {
   BodyType type = parse_content_type(request.headers.get("Content-Type"));
   if (type == BodyType::yaml) {
-    auto json = yaml_to_json(request.body);
-    if (!json) return bad_request("error decoding YAML: " + json.error().message());
+    auto json = api::yaml_to_json(request.body);
+    if (!json) return bad_request("error decoding YAML: line " + json.error().message());
     std::string error;
     if (!parse_json(*json, doc, error)) return bad_request("error decoding YAML: " + error);
     return {};

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "sandbox/load/yaml.hpp"
+#include "koord/api/yaml.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -35,7 +35,7 @@ std::size_t value_end(std::string_view text, std::size_t at) {
       if (--depth == 0) return i + 1;
     }
   }
-  return text.npos;
+  return std::string_view::npos;
 }
 
 bool is_list(const Json& doc) {
@@ -101,7 +101,8 @@ Result<std::optional<ManifestReader::Item>> ManifestReader::next_json() {
       bool top = std::count(head.begin(), head.end(), '{') - std::count(head.begin(), head.end(), '}') == 1;
       std::size_t open = items == std::string::npos ? items : text_.find_first_not_of(" \t\r\n:", items + 7);
       if (top && open != std::string::npos && text_[open] == '[' &&
-          (head.find("List\"") != head.npos || head.find("\"kind\"") == head.npos)) {
+          (head.find("List\"") != std::string_view::npos ||
+           head.find("\"kind\"") == std::string_view::npos)) {
         in_list_ = true;
         at_ = open + 1;
         continue;
@@ -134,10 +135,8 @@ Result<std::optional<ManifestReader::Item>> ManifestReader::next_yaml() {
       part.remove_prefix(std::min(newline + 1, part.size()));
       ++line;
     }
-    auto json = yaml_to_json(part);
-    if (!json)
-      return Error(Code::parse,
-                   fmt::format("{}: document at line {}: {}", name_, line, json.error().message()));
+    auto json = api::yaml_to_json(part, nullptr, static_cast<int>(line));
+    if (!json) return Error(Code::parse, fmt::format("{}:{}", name_, json.error().message()));
     if (*json == "null") continue;
     JsonDoc doc;
     std::string error;

@@ -1,0 +1,21 @@
+// YAML as JSON text, the way Kubernetes' tools read it: for configuration files, kubeconfigs and manifests.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "koord/base/result.hpp"
+
+namespace koord::api {
+
+/// Where values stood: path (".profiles[0].name", as the codec's messages have it) to line, from 1.
+using LineMap = std::map<std::string, int, std::less<>>;
+
+/// One YAML (or JSON) document as JSON text. Plain scalars get the types that YAML 1.1 gives them (yes, 0x1f,
+/// 0644, .5), the digits of numbers are kept; quoted ones are strings. Nothing at all is null.
+/// Duplicate keys, a second document, values that JSON lacks and aliases that unfold to more than 16 MiB are
+/// errors of Code::parse whose message starts with the line. The text's first line is `first_line`.
+Result<std::string> yaml_to_json(std::string_view text, LineMap* lines = nullptr, int first_line = 1);
+
+}  // namespace koord::api

@@ -1,0 +1,97 @@
+// YAML as JSON: scalars, what is refused and where, lines.
+#include "koord/api/yaml.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace koord::api {
+namespace {
+
+TEST_CASE("YAML's scalars get JSON's types") {
+  struct Row {
+    std::string yaml, json;
+  };
+  const Row rows[] = {
+      {"a: 1", R"({"a":1})"},
+      {"a: 010", R"({"a":8})"},
+      {"a: 09", R"({"a":9})"},
+      {"a: -0x1F", R"({"a":-31})"},
+      {"a: 0o17", R"({"a":15})"},
+      {"a: 0b11", R"({"a":3})"},
+      {"a: +1_000", R"({"a":1000})"},
+      {"a: 18446744073709551616", R"({"a":18446744073709551616})"},
+      {"a: 1.10", R"({"a":1.10})"},
+      {"a: -1.5e3", R"({"a":-1.5e3})"},
+      {"a: .5", R"({"a":0.5})"},
+      {"a: 5.", R"({"a":5})"},
+      {"a: 01.5", R"({"a":1.5})"},
+      {"a: 1.5.0", R"({"a":"1.5.0"})"},
+      {"a: 1e", R"({"a":"1e"})"},
+      {"a: 10m", R"({"a":"10m"})"},
+      {"a: 0xg", R"({"a":"0xg"})"},
+      {"a: .", R"({"a":"."})"},
+      {"a: !!str 1", R"({"a":"1"})"},
+      {"a: !!int '1'", R"({"a":1})"},
+      {"a: 2026-01-02", R"({"a":"2026-01-02"})"},
+      {"a: '1'", R"({"a":"1"})"},
+      {"a: \"x\\ty\"", R"({"a":"x\ty"})"},
+      {"a: ~", R"({"a":null})"},
+      {"a:", R"({"a":null})"},
+      {"a: yes", R"({"a":true})"},
+      {"a: off", R"({"a":false})"},
+      {"a: [1, x, {b: c}]", R"({"a":[1,"x",{"b":"c"}]})"},
+      {R"({"a": {"b": [true, null]}})", R"({"a":{"b":[true,null]}})"},
+      {"a: &x {b: 1}\nc: *x", R"({"a":{"b":1},"c":{"b":1}})"},
+      {"", "null"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.yaml);
+    const auto json = yaml_to_json(row.yaml);
+    REQUIRE(json.has_value());
+    CHECK(*json == row.json);
+  }
+}
+
+TEST_CASE("bad YAML is refused with its line") {
+  struct Row {
+    std::string yaml, message;
+  };
+  const Row rows[] = {
+      {"a: 1\nb: 2\na: 3", "3: .a: the key is there twice"},
+      {"a:\n  b: 1\n  b: 2", "3: .a.b: the key is there twice"},
+      {"a: 1\n---\nb: 1", "3: a second document, only one is expected"},
+      {"a: [1", "1: "},
+      {"a: 1\n b: 2", "2: "},
+      {"a: 1\nb: .inf", "2: JSON has no number \".inf\""},
+      {"? [a]\n: 1", "1: a key must be a text"},
+      {std::string(400'000, '['), "1: "},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.yaml.substr(0, 40));
+    const auto json = yaml_to_json(row.yaml);
+    REQUIRE_FALSE(json.has_value());
+    CHECK(json.error().message().substr(0, row.message.size()) == row.message);
+  }
+}
+
+TEST_CASE("aliases that unfold without end are refused") {
+  std::string yaml = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
+  for (int i = 1; i < 9; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    yaml += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last;
+    for (int j = 0; j < 9; ++j) yaml += "," + last;
+    yaml += "]\n";
+  }
+  const auto json = yaml_to_json(yaml);
+  REQUIRE_FALSE(json.has_value());
+  CHECK(json.error().message().find("16 MiB") != std::string::npos);
+}
+
+TEST_CASE("every value and key has its line") {
+  LineMap lines;
+  REQUIRE(yaml_to_json("\na:\n- b: 1\n- c\n", &lines, 10).has_value());
+  const LineMap expected{{"", 11}, {".a", 11}, {".a[0]", 12}, {".a[0].b", 12}, {".a[1]", 13}};
+  CHECK(lines == expected);
+}
+
+}  // namespace
+}  // namespace koord::api
