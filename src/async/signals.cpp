@@ -4,11 +4,10 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
-#include <utility>
 
 namespace koord {
 
-StopSignals::StopSignals(asio::any_io_executor executor) : signals_(std::move(executor), SIGTERM, SIGINT) {}
+StopSignals::StopSignals(const asio::any_io_executor& executor) : signals_(executor, SIGTERM, SIGINT) {}
 
 Task<Result<int>> StopSignals::wait() {
   const auto token = asio::as_tuple(asio::use_awaitable);

@@ -8,7 +8,7 @@
 namespace koord {
 
 Task<> Suspension::park() {
-  auto initiate = [this](auto&& handler) {
+  auto initiate = [this](Handler handler) {
     handler_.emplace(std::move(handler));
     if (auto slot = asio::get_associated_cancellation_slot(*handler_); slot.is_connected()) {
       slot.assign([this](asio::cancellation_type type) {

@@ -10,7 +10,7 @@ namespace koord {
 
 class SystemClock::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  explicit Impl(boost::asio::any_io_executor executor) : timer_(std::move(executor)) {}
+  explicit Impl(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
   TimerId add(MonoTime at, std::function<void()> fn) {
     std::uint32_t slot = 0;
@@ -34,8 +34,14 @@ class SystemClock::Impl : public std::enable_shared_from_this<Impl> {
     const auto slot = static_cast<std::uint32_t>(id & 0xffffffff) - 1;
     if (slot >= slots_.size() || slots_[slot].generation != id >> 32 || slots_[slot].position == kNowhere)
       return;
-    // The armed wait stays: a wake-up with nothing due costs less than arming again.
     const std::function<void()> fn = take(slot);
+    // The armed wait stays while there are others: a wake-up with nothing due costs less than arming again.
+    // Alone it would keep the event loop running.
+    if (heap_.empty() && armed_) {
+      armed_ = false;
+      ++wait_;
+      timer_.cancel();
+    }
   }
 
   void close() {
@@ -144,8 +150,8 @@ class SystemClock::Impl : public std::enable_shared_from_this<Impl> {
   bool closed_ = false;
 };
 
-SystemClock::SystemClock(boost::asio::any_io_executor executor)
-    : impl_(std::make_shared<Impl>(std::move(executor))) {}
+SystemClock::SystemClock(const boost::asio::any_io_executor& executor)
+    : impl_(std::make_shared<Impl>(executor)) {}
 SystemClock::~SystemClock() { impl_->close(); }
 
 WallTime SystemClock::now() const { return std::chrono::system_clock::now(); }

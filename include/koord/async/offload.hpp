@@ -32,29 +32,22 @@ class WorkerPool {
   std::unique_ptr<Impl> impl_;
 };
 
+namespace detail {
+template <class T>
+struct ResultOf {
+  using Type = Result<T>;
+};
+template <class T>
+struct ResultOf<Result<T>> {
+  using Type = Result<T>;
+};
+}  // namespace detail
+
 /// `co_await offload(pool, fn)`: fn's value, or its Error if it returns a Result. An exception is rethrown
 /// here.
 template <class F, class R = std::invoke_result_t<F&>>
-Task<Result<R>> offload(WorkerPool& pool, F function)
-  requires(!std::is_void_v<R> && !requires(R r) { r.has_error(); })
-{
-  std::optional<R> value;
-  std::exception_ptr thrown;
-  std::function<void()> job = [&] {
-    try {
-      value.emplace(function());
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-  };
-  KOORD_CO_CHECK(co_await pool.run(std::move(job)));
-  if (thrown) std::rethrow_exception(thrown);
-  co_return std::move(*value);
-}
-
-template <class F, class R = std::invoke_result_t<F&>>
-Task<R> offload(WorkerPool& pool, F function)
-  requires requires(R r) { r.has_error(); }
+Task<typename detail::ResultOf<R>::Type> offload(WorkerPool& pool, F function)
+  requires(!std::is_void_v<R>)
 {
   std::optional<R> value;
   std::exception_ptr thrown;

@@ -11,7 +11,7 @@ namespace koord {
 /// From its construction on, the signals no longer end the process.
 class StopSignals {
  public:
-  explicit StopSignals(asio::any_io_executor executor);
+  explicit StopSignals(const asio::any_io_executor& executor);
   /// The number of the signal that came.
   Task<Result<int>> wait();
 

@@ -3,6 +3,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <memory>
+
 #include "koord/base/clock.hpp"
 
 namespace koord {
@@ -11,13 +12,14 @@ namespace koord {
 /// function's own, so that thousands of idle timers are free. Functions run on the executor.
 class SystemClock final : public Clock {
  public:
-  explicit SystemClock(boost::asio::any_io_executor executor);
+  explicit SystemClock(const boost::asio::any_io_executor& executor);
   /// Functions that are still pending are destroyed, not called.
   ~SystemClock() override;
 
   WallTime now() const override;
   MonoTime mono() const override;
   TimerId call_at(MonoTime at, std::function<void()> fn) override;
+  /// With its last timer gone the clock keeps no event loop running.
   void cancel(TimerId id) override;
   std::size_t pending() const;
 

@@ -1,5 +1,6 @@
 #include "koord/async/timer.hpp"
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
 #include <string>
@@ -36,6 +37,21 @@ Task<Result<>> outer(Clock& clock, Event& event, Code& seen) {
 }
 
 }  // namespace
+
+TEST_CASE("a clock whose timers are cancelled lets the event loop end") {
+  asio::io_context context;
+  SystemClock clock(context.get_executor());
+  const TimerId first = clock.call_at(clock.mono() + 1h, [] {});
+  clock.cancel(clock.call_at(clock.mono() + 1min, [] {}));
+  clock.cancel(first);
+  context.run_for(10s);
+  CHECK(context.stopped());
+  context.restart();
+  bool called = false;
+  clock.call_at(clock.mono(), [&called] { called = true; });
+  context.run_for(10s);
+  CHECK(called);
+}
 
 TEST_CASE("ten virtual minutes take no time") {
   test::Loop loop;
