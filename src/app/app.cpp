@@ -81,6 +81,7 @@ int run_command(std::span<const std::string> arguments, Roles roles, Streams str
   for (const Command& command : kCommands)
     if (command.name == arguments[0]) return command.run(arguments.subspan(1), roles, streams);
   std::vector<std::string_view> known;
+  known.reserve(kCommands.size());
   for (const Command& command : kCommands) known.push_back(command.name);
   std::string message = "unknown command \"" + arguments[0] + "\"";
   if (const auto near = nearest(arguments[0], known))

@@ -109,6 +109,7 @@ bool FeatureGates::enabled(std::string_view name) const {
 
 std::vector<FeatureGates::State> FeatureGates::list() const {
   std::vector<State> out;
+  out.reserve(gates_.size());
   for (const auto& [name, value] : gates_) out.push_back({value.gate, value.enabled});
   return out;
 }

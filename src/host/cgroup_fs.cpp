@@ -16,7 +16,7 @@ bool stays_inside(std::string_view group) {
   while (!group.empty()) {
     const auto slash = group.find('/');
     if (group.substr(0, slash) == "..") return false;
-    group = slash == group.npos ? std::string_view{} : group.substr(slash + 1);
+    group = slash == std::string_view::npos ? std::string_view{} : group.substr(slash + 1);
   }
   return true;
 }
@@ -48,7 +48,7 @@ Result<CgroupFs> CgroupFs::open(const Root& root, std::optional<CgroupVersion> f
         fs.hierarchies_[name] = folder;
       else
         fs.hierarchies_.emplace(name, folder);
-      names = comma == names.npos ? std::string_view{} : names.substr(comma + 1);
+      names = comma == std::string_view::npos ? std::string_view{} : names.substr(comma + 1);
     }
   }
   return fs;

@@ -53,7 +53,7 @@ std::string pod_folder(CgroupDriver driver, KubeQos qos, std::string_view uid) {
 
 Result<ContainerId> parse_container_id(std::string_view text) {
   const auto colon = text.find("://");
-  if (colon == text.npos)
+  if (colon == std::string_view::npos)
     return Error(Code::invalid,
                  "containerID \"" + std::string(text.substr(0, 128)) + "\": expected RUNTIME://ID");
   const std::string_view scheme = text.substr(0, colon);
@@ -85,8 +85,8 @@ std::string_view container_id_of_folder(CgroupDriver driver, std::string_view fo
 }
 
 KubeQos qos_of_path(std::string_view path) {
-  if (path.find("besteffort") != path.npos) return KubeQos::besteffort;
-  if (path.find("burstable") != path.npos) return KubeQos::burstable;
+  if (path.find("besteffort") != std::string_view::npos) return KubeQos::besteffort;
+  if (path.find("burstable") != std::string_view::npos) return KubeQos::burstable;
   return KubeQos::guaranteed;
 }
 

@@ -30,8 +30,9 @@ bool add_nodes(std::string_view rest, std::uint64_t unit, std::vector<std::uint6
     const auto equals = word.find('=');
     std::size_t node = 0;
     std::uint64_t value = 0;
-    if (equals == word.npos || word.front() != 'N' || !to_number(word.substr(1, equals - 1), node) ||
-        !to_number(word.substr(equals + 1), value) || node != expected)
+    if (equals == std::string_view::npos || word.front() != 'N' ||
+        !to_number(word.substr(1, equals - 1), node) || !to_number(word.substr(equals + 1), value) ||
+        node != expected)
       return false;
     if (nodes.size() <= node) nodes.resize(node + 1);
     nodes[node] += value / unit;

@@ -29,7 +29,7 @@ Result<CpuSet> CpuSet::parse(std::string_view text) {
   while (!rest.empty()) {
     const auto comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
-    if (comma == rest.npos) {
+    if (comma == std::string_view::npos) {
       rest = {};
     } else {
       rest = rest.substr(comma + 1);
@@ -40,7 +40,7 @@ Result<CpuSet> CpuSet::parse(std::string_view text) {
     int last = 0;
     if (!parse_cpu(item.substr(0, dash), first)) return malformed;
     last = first;
-    if (dash != item.npos && !parse_cpu(item.substr(dash + 1), last)) return malformed;
+    if (dash != std::string_view::npos && !parse_cpu(item.substr(dash + 1), last)) return malformed;
     if (last < first) return malformed;
     for (int cpu = first; cpu <= last; ++cpu) set.add(cpu);
   }

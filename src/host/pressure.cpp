@@ -9,7 +9,7 @@ bool read_line(std::string_view rest, PressureLine& out) {
   int seen = 0;
   for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
     const auto equals = word.find('=');
-    if (equals == word.npos) return false;
+    if (equals == std::string_view::npos) return false;
     const std::string_view name = word.substr(0, equals);
     const std::string_view value = word.substr(equals + 1);
     bool good = true;

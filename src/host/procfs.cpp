@@ -190,7 +190,7 @@ Result<CpuInfo> parse_cpuinfo(std::string_view text) {
   std::string_view line;
   while (next_line(text, line)) {
     const auto colon = line.find(':');
-    if (colon == line.npos) continue;
+    if (colon == std::string_view::npos) continue;
     const std::string_view name = trimmed(line.substr(0, colon));
     std::string_view value = trimmed(line.substr(colon + 1));
     if (name == "processor") ++info.processors;

@@ -59,7 +59,8 @@ void read_caches(const std::string& cpu_folder, Caches& caches, CpuPlace& place)
   if (!indexes) return;
   for (const std::string& index : *indexes) {
     if (!index.starts_with("index")) continue;
-    const std::string folder = cpu_folder + "cache/" + index + "/";
+    std::string folder = cpu_folder;
+    folder.append("cache/").append(index).append("/");
     const auto level = read_int(folder + "level");
     const auto shared = read_file(folder + "shared_cpu_list");
     if (!level || !shared) continue;

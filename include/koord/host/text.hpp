@@ -12,27 +12,28 @@ inline bool next_line(std::string_view& text, std::string_view& line) {
   if (text.empty()) return false;
   const auto end = text.find('\n');
   line = text.substr(0, end);
-  text = end == text.npos ? std::string_view{} : text.substr(end + 1);
+  text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
   return true;
 }
 
 /// Takes the next word (blanks and tabs separate) off `text`; empty at the end.
 inline std::string_view next_word(std::string_view& text) {
   const auto first = text.find_first_not_of(" \t");
-  if (first == text.npos) {
+  if (first == std::string_view::npos) {
     text = {};
     return {};
   }
   const auto end = text.find_first_of(" \t", first);
-  const std::string_view word = text.substr(first, end == text.npos ? text.npos : end - first);
-  text = end == text.npos ? std::string_view{} : text.substr(end);
+  const std::string_view word =
+      text.substr(first, end == std::string_view::npos ? std::string_view::npos : end - first);
+  text = end == std::string_view::npos ? std::string_view{} : text.substr(end);
   return word;
 }
 
 inline std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   const auto first = text.find_first_not_of(kBlank);
-  if (first == text.npos) return {};
+  if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
