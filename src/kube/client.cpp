@@ -178,7 +178,6 @@ Task<Result<HttpResponse>> Client::request(HttpRequest request) {
 }
 
 Task<Result<HttpResponse>> Client::perform(HttpRequest request, int retries) {
-  // Not repeated in the common case, so the request is moved into its last attempt.
   Backoff backoff({.initial = std::chrono::milliseconds{100},
                    .factor = 2,
                    .cap = std::chrono::seconds{10},
@@ -187,7 +186,7 @@ Task<Result<HttpResponse>> Client::perform(HttpRequest request, int retries) {
   for (;; --retries) {
     if (const nanoseconds wait = limiter_->bucket.take(clock_.mono()); wait.count() > 0)
       KOORD_CO_CHECK(co_await sleep(clock_, wait));
-    HttpRequest attempt = retries > 0 ? request : std::move(request);
+    HttpRequest attempt = request;
     KOORD_CO_TRY(response, co_await transport_.send(std::move(attempt)));
     if (response.status >= 200 && response.status < 300) co_return std::move(response);
     const auto wait = repeat_after(response, backoff);

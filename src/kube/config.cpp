@@ -57,8 +57,8 @@ std::optional<std::string> decode_base64(std::string_view text) {
 /// One place of the document: a node with the name of the file and of the field.
 class Place {
  public:
-  Place(const std::string& file, std::string field, YAML::Node node)
-      : file_(file), field_(std::move(field)), node_(std::move(node)) {}
+  Place(const std::string& file, std::string field, const YAML::Node& node)
+      : file_(file), field_(std::move(field)), node_(node) {}
 
   Error error(const std::string& what, Code code = Code::invalid) const {
     std::string where = file_;

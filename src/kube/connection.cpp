@@ -13,8 +13,8 @@ namespace {
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 }
 
-Connection::Connection(asio::any_io_executor executor, Clock& clock)
-    : socket_(std::move(executor)), clock_(clock) {}
+Connection::Connection(const asio::any_io_executor& executor, Clock& clock)
+    : socket_(executor), clock_(clock) {}
 
 Connection::~Connection() { clock_.cancel(timer_); }
 

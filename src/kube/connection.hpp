@@ -17,7 +17,7 @@ namespace koord::kube {
 /// returns Code::timeout.
 class Connection {
  public:
-  Connection(asio::any_io_executor executor, Clock& clock);
+  Connection(const asio::any_io_executor& executor, Clock& clock);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -43,7 +43,7 @@ class Connection {
   Error failure(const boost::system::error_code& code, std::string_view doing) const;
   void arm();
 
-  static constexpr std::size_t kBuffer = 32 * 1024;
+  static constexpr std::size_t kBuffer = std::size_t{32} * 1024;
   asio::ip::tcp::socket socket_;
   Clock& clock_;
   std::unique_ptr<TlsClient> tls_;

@@ -113,6 +113,7 @@ class InformerSet::Impl {
     if (std::exchange(started_, true)) return;
     // The wide ones first, so that the narrow ones find them.
     std::vector<InformerView*> order;
+    order.reserve(views_.size());
     for (const auto& view : views_) order.push_back(view.get());
     std::stable_sort(order.begin(), order.end(), [](const InformerView* a, const InformerView* b) {
       return restrictions(a->scope) < restrictions(b->scope);
@@ -132,6 +133,7 @@ class InformerSet::Impl {
 
   std::vector<InformerStatus> status() const {
     std::vector<InformerStatus> all;
+    all.reserve(informers_.size());
     for (const auto& informer : informers_) all.push_back(informer->status());
     return all;
   }

@@ -12,8 +12,8 @@ namespace koord::kube {
 /// Unwraps chunks and Content-Length; does not unpack gzip.
 class ResponseReader {
  public:
-  static constexpr std::size_t kMaxHead = 64 * 1024;
-  static constexpr std::size_t kMaxLine = 4 * 1024;  // of a chunk's size or a trailer
+  static constexpr std::size_t kMaxHead = std::size_t{64} * 1024;
+  static constexpr std::size_t kMaxLine = std::size_t{4} * 1024;  // of a chunk's size or a trailer
 
   /// Ready for the response to a request of that method.
   void reset(Method method);

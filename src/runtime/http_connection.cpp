@@ -12,8 +12,9 @@ namespace koord::runtime {
 namespace {
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-constexpr std::size_t kReadSize = 16 * 1024;
-constexpr std::size_t kBatch = 256 * 1024;  // encrypted or answered at a time before the socket is asked
+constexpr std::size_t kReadSize = std::size_t{16} * 1024;
+constexpr std::size_t kBatch =
+    std::size_t{256} * 1024;  // encrypted or answered at a time before the socket is asked
 constexpr std::size_t kMaxGather = 64;
 
 bool would_block(const boost::system::error_code& ec) {

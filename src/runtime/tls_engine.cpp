@@ -19,7 +19,7 @@ Result<bool> TlsEngine::receive(std::string_view encrypted, std::string& plain) 
   if (!encrypted.empty() && BIO_write(in_, encrypted.data(), static_cast<int>(encrypted.size())) !=
                                 static_cast<int>(encrypted.size()))
     return Error(Code::internal, "TLS: out of memory");
-  static constexpr std::size_t kRecord = 16 * 1024;
+  static constexpr std::size_t kRecord = std::size_t{16} * 1024;
   while (true) {
     const std::size_t before = plain.size();
     // A record is at most 16 KiB; most are small, and what is decrypted cannot exceed what came.

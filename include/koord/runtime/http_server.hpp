@@ -17,12 +17,12 @@
 namespace koord::runtime {
 
 struct HttpServerOptions {
-  std::size_t max_header_bytes = 64 * 1024;      // more: 431, and the connection is closed
-  std::size_t max_body_bytes = 3 * 1024 * 1024;  // more: 413, and the connection is closed
-  std::chrono::seconds idle_timeout{180};        // between two requests
-  std::chrono::seconds request_timeout{30};      // from a request's first byte to its last; TLS handshake
-  std::chrono::seconds write_timeout{60};        // a peer that reads nothing for so long is dropped
-  std::size_t max_connections = 10'000;          // more: accepted and closed at once
+  std::size_t max_header_bytes = std::size_t{64} * 1024;      // more: 431, and the connection is closed
+  std::size_t max_body_bytes = std::size_t{3} * 1024 * 1024;  // more: 413, and the connection is closed
+  std::chrono::seconds idle_timeout{180};                     // between two requests
+  std::chrono::seconds request_timeout{30};  // from a request's first byte to its last; TLS handshake
+  std::chrono::seconds write_timeout{60};    // a peer that reads nothing for so long is dropped
+  std::size_t max_connections = 10'000;      // more: accepted and closed at once
 };
 
 /// Requests of one connection are answered in order, one at a time; what is pipelined waits.

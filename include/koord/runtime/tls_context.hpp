@@ -14,9 +14,10 @@ namespace koord::runtime {
 struct TlsSettings {
   std::string certificate_pem;  // the chain, leaf first
   std::string key_pem;
-  /// CAs that client certificates are checked against; empty: none is asked for.
+  /// CAs that client certificates are checked against: one that they did not sign ends the handshake. Empty:
+  /// none is asked for.
   std::string client_ca_pem = {};
-  /// True: a connection without a valid client certificate is refused; else it is anonymous.
+  /// True: a connection without a client certificate is refused; else it is anonymous.
   bool require_client_certificate = false;
   std::string min_version = "VersionTLS12";  // upstream's names: VersionTLS12, VersionTLS13
   /// Names of IANA (TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256) or OpenSSL, for TLS 1.2; empty: OpenSSL's

@@ -7,8 +7,8 @@
 
 namespace koord::scheduler {
 
-std::optional<api::Patch> failure_patch(const api::Pod& pod, std::string_view reason, std::string message,
-                                        WallTime now) {
+std::optional<api::Patch> failure_patch(const api::Pod& pod, std::string_view reason,
+                                        std::string_view message, WallTime now) {
   const auto& conditions = pod.status.conditions;
   auto old = std::find_if(conditions.begin(), conditions.end(),
                           [](const api::PodCondition& c) { return c.type == "PodScheduled"; });
@@ -24,7 +24,7 @@ std::optional<api::Patch> failure_patch(const api::Pod& pod, std::string_view re
     c.type = "PodScheduled";
     c.status = "False";
     c.reason = reason;
-    c.message = std::move(message);
+    c.message = message;
     c.observed_generation = pod.metadata.generation;
   }
   return api::diff(pod, after);

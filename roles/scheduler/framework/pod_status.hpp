@@ -16,7 +16,7 @@ namespace koord::scheduler {
 
 /// The patch that sets PodScheduled=False with `reason` (Unschedulable or SchedulerError) and takes a
 /// nominated node back; nothing if the pod says so already.
-std::optional<api::Patch> failure_patch(const api::Pod& pod, std::string_view reason, std::string message,
-                                        WallTime now);
+std::optional<api::Patch> failure_patch(const api::Pod& pod, std::string_view reason,
+                                        std::string_view message, WallTime now);
 
 }  // namespace koord::scheduler

@@ -12,6 +12,7 @@ void set_default_resources(std::vector<ResourceSpec>& resources) {
 std::vector<ResourceScorer::Resource> scored_resources(const std::vector<ResourceSpec>& specs,
                                                        NodeTable& nodes) {
   std::vector<ResourceScorer::Resource> resources;
+  resources.reserve(specs.size());
   for (const ResourceSpec& spec : specs)
     resources.push_back({nodes.resources().id(spec.name), is_scalar_resource(spec.name), spec.weight});
   return resources;

@@ -35,6 +35,7 @@ std::int32_t balance(std::span<const std::int64_t> used, std::span<const std::in
 std::vector<std::int64_t> ResourceScorer::requests(const PodInfo& pod) const {
   bool defaults = strategy_ != Strategy::balanced;
   std::vector<std::int64_t> amounts;
+  amounts.reserve(resources_.size());
   for (const Resource& r : resources_)
     amounts.push_back(defaults && r.id == kCpu      ? pod.requests.nonzero_cpu
                       : defaults && r.id == kMemory ? pod.requests.nonzero_memory

@@ -168,7 +168,7 @@ void secret_defaults(Json& secret, JsonAlloc& alloc) {
 }
 
 void data_validate(const Json& object, const Json* old, Admission&, FieldErrors& errors) {
-  constexpr std::size_t kMax = 1024 * 1024;
+  constexpr std::size_t kMax = std::size_t{1024} * 1024;
   std::size_t total = 0;
   for (const char* part : {"data", "binaryData"})
     if (const Json* data = find(object, part); data && data->IsObject())

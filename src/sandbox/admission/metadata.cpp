@@ -34,7 +34,7 @@ constexpr std::string_view kNamePart =
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 constexpr std::string_view kTooLong253 = "must be no more than 253 bytes";
 constexpr std::string_view kTooLong63 = "must be no more than 63 bytes";
-constexpr std::size_t kMaxAnnotationBytes = 256 * 1024;
+constexpr std::size_t kMaxAnnotationBytes = std::size_t{256} * 1024;
 
 bool lower(char c) { return c >= 'a' && c <= 'z'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }

@@ -11,7 +11,7 @@ namespace koord::sandbox {
 namespace {
 
 // etcd's limit on a request.
-constexpr std::size_t kMaxObjectBytes = 1536 * 1024;
+constexpr std::size_t kMaxObjectBytes = std::size_t{1536} * 1024;
 
 Outcome<void> check_type(const Json& doc, const Kind& kind) {
   std::string_view version = text_at(doc, "apiVersion"), name = text_at(doc, "kind");

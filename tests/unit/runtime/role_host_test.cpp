@@ -1,0 +1,405 @@
+// RoleHost: ports, authentication, certificates, the life of roles; over real sockets on loopback, with the
+// API server that answers reviews played by an HttpServer.
+#include "koord/runtime/role_host.hpp"
+
+#include <unistd.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "koord/api/auth_v1.hpp"
+#include "koord/api/codec.hpp"
+#include "koord/async/event.hpp"
+#include "koord/async/offload.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/async/timer.hpp"
+#include "koord/base/feature_gate.hpp"
+#include "koord/kube/config.hpp"
+#include "koord/kube/informer.hpp"
+#include "koord/kube/transport.hpp"
+#include "koord/runtime/certificate.hpp"
+#include "koord/runtime/http_server.hpp"
+#include "support/run_task.hpp"
+
+namespace koord::runtime {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr std::array kPlainFlags = {
+    Flag{"port", FlagType::integer, "0", "Plain HTTP."},
+    Flag{"address", FlagType::text, "127.0.0.1", "Of --port."},
+};
+constexpr auto kFlags = join_flags(secure_serving_flags("0"), kPlainFlags);
+constexpr PortFlag kPorts[] = {{"secure-port", "bind-address", true}, {"port", "address", false}};
+constexpr Flag kProcessFlags[] = {{"feature-gates", FlagType::pairs, "", "Gates."}};
+constexpr FeatureGate kGates[] = {{.name = "Shiny", .enabled = false, .stage = Stage::alpha}};
+
+// What the roles of a test do; one test at a time.
+struct Script {
+  int made = 0, running = 0;
+  bool shiny = false;
+  Result<> make_error;
+  Event ends;  // set: run() returns `end`
+  Result<> end;
+  std::function<void(Error)> shutdown;
+};
+Script* script = nullptr;
+
+class ScriptedRole final : public Role {
+ public:
+  explicit ScriptedRole(Script& script) : script_(script) {}
+  Task<Result<>> run() override {
+    ++script_.running;
+    const Result<> waited = co_await script_.ends.wait();
+    --script_.running;
+    if (!waited) co_return waited;
+    co_return script_.end;
+  }
+
+ private:
+  Script& script_;
+};
+
+Task<HttpResponse> secret_page(HttpRequest) { co_return HttpResponse::text(200, "secret"); }
+
+Result<std::unique_ptr<Role>> make_role(RoleContext& context) {
+  if (script->make_error.has_error()) return script->make_error.error();
+  ++script->made;
+  script->shiny = context.gates.enabled("Shiny");
+  script->shutdown = context.shutdown;
+  context.routes.add("/debug/api", secret_page);
+  context.routes.add("/inner/", secret_page, true);
+  context.routes.add("/apis/v1/", secret_page);
+  context.routes.set_configz("alpha.config", R"({"level":1})");
+  return std::unique_ptr<Role>(new ScriptedRole(*script));
+}
+
+constexpr RoleDescriptor kAlpha{"alpha", "", kFlags, kGates, kPorts, false, make_role, nullptr};
+constexpr RoleDescriptor kBeta{"beta", "", kFlags, kGates, kPorts, false, make_role, nullptr};
+
+// One that nobody listens on now.
+std::uint16_t free_port() {
+  asio::io_context context;
+  tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), 0});
+  return acceptor.local_endpoint().port();
+}
+
+struct Folder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("koord-role-host-" + std::to_string(::getpid()));
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string write(const char* name, const std::string& text) const {
+    std::ofstream(path / name) << text;
+    return (path / name).string();
+  }
+};
+
+struct World {
+  test::Loop loop;
+  CapturedLog captured;
+  WorkerPool workers{1};
+  kube::InformerSet informers{loop.executor(), loop.clock};
+  std::vector<api::SubjectAccessReviewSpec> asked;
+  HttpServer api_server;
+  std::uint16_t api_port = 0;
+  Script roles_do;
+  std::optional<RoleHost> host;
+
+  World()
+      : api_server(loop.executor(), loop.clock, {},
+                   [this](HttpRequest request) { return review(std::move(request)); }) {
+    const auto port = api_server.listen("127.0.0.1", 0);
+    REQUIRE(port.has_value());
+    api_port = *port;
+    script = &roles_do;
+    host.emplace(RoleHostParts{loop.executor(), loop.clock, workers, Logger(captured, loop.clock), informers,
+                               "1.2.3", [this](std::string agent) { return clients(std::move(agent)); }});
+  }
+  ~World() {
+    await(host->stop(std::chrono::seconds{1}));
+    host.reset();  // its clients keep connections
+    await(api_server.stop(std::chrono::milliseconds{0}));
+    loop.settle();
+  }
+
+  void await(Task<> task) { test::run_task(loop, std::move(task), true); }
+
+  // alice may do everything, bob nothing, root is a master.
+  Task<HttpResponse> review(HttpRequest request) {
+    if (request.path.ends_with("/tokenreviews")) {
+      api::TokenReview answer = *api::decode<api::TokenReview>(request.body);
+      const std::string token = answer.spec.token;
+      answer.status.authenticated = token != "stolen";
+      answer.status.user.username = token;
+      if (token == "root") answer.status.user.groups = {"system:masters"};
+      co_return HttpResponse::json(201, api::encode(answer));
+    }
+    api::SubjectAccessReview answer = *api::decode<api::SubjectAccessReview>(request.body);
+    asked.push_back(answer.spec);
+    answer.status.allowed = answer.spec.user == "alice";
+    co_return HttpResponse::json(201, api::encode(answer));
+  }
+
+  std::unique_ptr<ClientFactory> clients(std::string user_agent) {
+    auto config = [this](const std::string&) -> Result<kube::ClientConfig> {
+      kube::ClientConfig api;
+      api.server = "http://127.0.0.1:" + std::to_string(api_port);
+      return api;
+    };
+    return std::make_unique<KubeClients>(loop.executor(), loop.clock, std::move(config),
+                                         std::move(user_agent));
+  }
+
+  Result<> add(std::vector<std::string> arguments,
+               std::vector<const RoleDescriptor*> roles = {&kAlpha, &kBeta}) {
+    std::vector<FlagOwner> owners;
+    for (const RoleDescriptor* role : roles) owners.push_back({role->name, role->flags});
+    const auto line = parse_flags(arguments, FlagOwner{"", kProcessFlags}, owners);
+    REQUIRE(line.has_value());
+    return host->add(roles, *line);
+  }
+
+  struct Answer {
+    unsigned status = 0;
+    std::string body, error;
+  };
+  /// One request on a connection of its own. Without `ca` the certificate is not looked at.
+  Answer get(std::uint16_t port, const std::string& path, const std::string& token = "",
+             const std::string& ca = "", bool tls = true) {
+    kube::ClientConfig config;
+    config.server = (tls ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port);
+    config.ca_pem = ca;
+    config.insecure_skip_tls_verify = ca.empty();
+    config.token = token;
+    auto transport = kube::make_transport(loop.executor(), loop.clock, config);
+    REQUIRE(transport.has_value());
+    kube::HttpRequest request;
+    request.target = path;
+    const auto got = test::run_task(loop, (*transport)->send(std::move(request)), true);
+    transport->reset();
+    if (!got) return {0, "", got.error().message()};
+    return {got->status, got->body, ""};
+  }
+
+  /// Moves the time until the log has the line.
+  bool logged_within(std::chrono::seconds time, const std::string& text) {
+    for (auto passed = std::chrono::seconds{0}; passed <= time; ++passed) {
+      loop.advance(std::chrono::seconds{1});
+      // The file is read on a thread of the pool: wait for it, and for what follows.
+      auto nothing = [] { return 1; };
+      Task<Result<int>> turn = offload(workers, nothing);
+      REQUIRE(test::run_task(loop, std::move(turn), true).has_value());
+      loop.settle();
+      if (captured.contains(text)) return true;
+    }
+    return false;
+  }
+};
+
+TEST_CASE("two roles that want one port are an error that names both flags") {
+  World w;
+  const std::string port = std::to_string(free_port());
+  const auto both = w.add({"--alpha.secure-port=" + port, "--beta.port=" + port});
+  REQUIRE_FALSE(both.has_value());
+  CHECK(both.error().message() ==
+        "port " + port + " is wanted twice: change --alpha.secure-port or --beta.port");
+  CHECK(w.roles_do.made == 0);
+  const auto one = w.add({"--alpha.secure-port=" + port, "--alpha.port=" + port});
+  REQUIRE_FALSE(one.has_value());
+  CHECK(one.error().message() ==
+        "port " + port + " is wanted twice: change --alpha.secure-port or --alpha.port");
+}
+
+TEST_CASE("what keeps a role from starting is an error that names the flag") {
+  const Folder folder;
+  const std::string junk = folder.write("junk", "junk");
+  asio::io_context context;
+  tcp::acceptor busy(context, {asio::ip::address_v4::loopback(), 0});
+  const std::string taken = std::to_string(busy.local_endpoint().port());
+  const std::string free = std::to_string(free_port());
+  struct Row {
+    std::vector<std::string> arguments;
+    std::vector<std::string> message;
+  };
+  const Row rows[] = {
+      {{"--alpha.port=" + taken}, {"role alpha, --port", taken}},
+      {{"--alpha.secure-port=" + taken, "--alpha.bind-address=127.0.0.1"},
+       {"role alpha, --secure-port", taken}},
+      {{"--alpha.port=70000"}, {"--port: 70000 is not a port"}},
+      {{"--alpha.port=-1"}, {"--port: -1 is not a port"}},
+      {{"--alpha.port=" + free, "--alpha.address=nowhere"}, {"role alpha, --port", "nowhere"}},
+      {{"--alpha.secure-port=" + free, "--alpha.tls-cert-file=" + junk},
+       {"--tls-cert-file and --tls-private-key-file belong together"}},
+      {{"--alpha.secure-port=" + free, "--alpha.tls-cert-file=/none", "--alpha.tls-private-key-file=" + junk},
+       {"/none: No such file or directory"}},
+      {{"--alpha.secure-port=" + free, "--alpha.tls-cert-file=" + junk,
+        "--alpha.tls-private-key-file=" + junk},
+       {"not a PEM"}},
+      {{"--alpha.secure-port=" + free, "--alpha.client-ca-file=/none"}, {"--client-ca-file: /none"}},
+      {{"--alpha.secure-port=" + free, "--alpha.client-ca-file=" + junk}, {"client CA"}},
+      {{"--alpha.secure-port=" + free, "--alpha.tls-min-version=VersionTLS10"},
+       {"VersionTLS10 is not known"}},
+      {{"--alpha.secure-port=" + free, "--alpha.tls-cipher-suites=NOPE"}, {"unknown cipher suite NOPE"}},
+      {{"--feature-gates=Shyni=true"}, {"--feature-gates: unrecognized feature gate: Shyni"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.arguments);
+    World w;
+    const auto added = w.add(row.arguments);
+    REQUIRE_FALSE(added.has_value());
+    CAPTURE(added.error().message());
+    for (const std::string& part : row.message)
+      CHECK(added.error().message().find(part) != std::string::npos);
+  }
+  World w;
+  w.roles_do.make_error = Error(Code::invalid, "a.yaml:3: no");
+  CHECK(w.add({}).error().message() == "role alpha: a.yaml:3: no");
+}
+
+TEST_CASE("a secure port asks who it is and whether they may, a plain one does not") {
+  World w;
+  REQUIRE(w.add({"--alpha.secure-port=" + std::to_string(free_port()),
+                 "--alpha.port=" + std::to_string(free_port()),
+                 "--alpha.authorization-always-allow-paths=/healthz,/livez,/readyz,/debug/*,/inner/*",
+                 "--feature-gates=Shiny=true"})
+              .has_value());
+  CHECK(w.roles_do.shiny);
+  const std::vector<std::uint16_t> ports = w.host->ports("alpha");
+  REQUIRE(ports.size() == 2);
+  CHECK(w.host->ports("beta") == std::vector<std::uint16_t>{0, 0});
+  struct Row {
+    std::string path, token;
+    unsigned status;
+    std::string body;  // is in it
+  };
+  const Row rows[] = {
+      {"/healthz", "", 200, "ok"},
+      {"/healthz/ping", "", 403, "forbidden: User"},  // as upstream: only the path itself is open
+      {"/readyz?verbose", "", 200, "[+]ping ok"},
+      {"/livez", "stolen", 200, "ok"},
+      {"/metrics", "", 403, "forbidden: User"},
+      {"/metrics", "bob", 403, "forbidden: User"},
+      {"/metrics", "stolen", 401, "Unauthorized"},
+      {"/metrics", "alice", 200, ""},
+      {"/configz", "bob", 403, "forbidden: User"},
+      {"/configz", "alice", 200, R"({"alpha.config":{"level":1}})"},
+      {"/configz", "root", 200, "alpha.config"},
+      {"/apis/v1/node", "", 403, "forbidden: User"},
+      {"/apis/v1/node", "alice", 200, "secret"},
+      {"/nothing", "alice", 404, "404"},
+      {"/nothing", "", 403, "forbidden: User"},
+      // Never anonymous, though the flag says so.
+      {"/debug/api", "", 401, "Unauthorized"},
+      {"/debug/api", "bob", 403, "forbidden: User"},
+      {"/debug/api", "alice", 200, "secret"},
+      {"/inner/x", "", 401, "Unauthorized"},
+      {"/inner/x", "alice", 200, "secret"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.path, row.token);
+    const World::Answer answer = w.get(ports[0], row.path, row.token);
+    CHECK(answer.error.empty());
+    CHECK(answer.status == row.status);
+    CHECK(answer.body.find(row.body) != std::string::npos);
+    CHECK((row.status == 200 || answer.body.find("secret") == std::string::npos));
+  }
+  w.asked.clear();
+  w.loop.clock.advance(std::chrono::minutes{1});
+  w.get(ports[0], "/metrics", "bob");
+  REQUIRE(w.asked.size() == 1);
+  CHECK(w.asked[0].user == "bob");
+  CHECK(w.asked[0].non_resource_attributes->verb == "get");
+  // The plain port, which some originals have, asks nobody.
+  for (const char* path : {"/healthz", "/metrics", "/configz", "/apis/v1/x"})
+    CHECK(w.get(ports[1], path, "", "", false).status == 200);
+  CHECK(w.asked.size() == 1);
+}
+
+TEST_CASE("reviews that cannot be made are no yes") {
+  World w;
+  REQUIRE(w.add({"--alpha.secure-port=" + std::to_string(free_port())}).has_value());
+  w.await(w.api_server.stop(std::chrono::milliseconds{0}));
+  const std::uint16_t port = w.host->ports("alpha")[0];
+  CHECK(w.get(port, "/metrics", "alice").status == 500);
+  CHECK(w.get(port, "/healthz").status == 200);
+}
+
+TEST_CASE("a certificate is read again when its file changes, a bad one leaves the old in place") {
+  const Folder folder;
+  // Checked by the client against the machine's time.
+  const WallTime now = std::chrono::time_point_cast<nanoseconds>(std::chrono::system_clock::now());
+  const CertificateRequest request{"koord", {}, {"localhost"}, {"127.0.0.1"}};
+  const auto ca = make_ca("one", now);
+  const auto other_ca = make_ca("two", now);
+  const auto first = issue_certificate(*ca, request, now);
+  const auto second = issue_certificate(*other_ca, request, now);
+  REQUIRE((first && second));
+  const std::string certificate = folder.write("tls.crt", first->certificate_pem);
+  const std::string key = folder.write("tls.key", first->key_pem);
+  World w;
+  REQUIRE(w.add({"--alpha.secure-port=" + std::to_string(free_port()), "--alpha.tls-cert-file=" + certificate,
+                 "--alpha.tls-private-key-file=" + key})
+              .has_value());
+  const std::uint16_t port = w.host->ports("alpha")[0];
+  auto trusted = [&](const KeyPair& authority) {
+    return w.get(port, "/healthz", "", authority.certificate_pem).status == 200;
+  };
+  CHECK(trusted(*ca));
+  CHECK_FALSE(trusted(*other_ca));
+
+  folder.write("tls.crt", second->certificate_pem);  // and not yet its key
+  CHECK(w.logged_within(std::chrono::seconds{30}, "the new certificate is unusable"));
+  CHECK(trusted(*ca));
+  folder.write("tls.key", second->key_pem);
+  CHECK(w.logged_within(std::chrono::seconds{30}, "the certificate has been read again"));
+  CHECK(trusted(*other_ca));
+  CHECK_FALSE(trusted(*ca));
+  std::filesystem::remove(certificate);
+  CHECK(w.logged_within(std::chrono::seconds{30}, "could not be read again, the old one stays"));
+  CHECK(trusted(*other_ca));
+}
+
+Task<> run_host(RoleHost& host, std::optional<Result<>>& out) { out = co_await host.run(); }
+
+TEST_CASE("the first role that fails or ends ends the run; stopping ends them all") {
+  struct Row {
+    std::string what;
+    std::string message;
+  };
+  const Row rows[] = {
+      {"fails", "alpha: lease lost"},
+      {"ends", "alpha: the role has ended by itself"},
+      {"shuts down", "beta: enough"},
+      {"stopped", ""},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    World w;
+    REQUIRE(w.add({}).has_value());
+    CHECK(w.roles_do.made == 2);
+    std::optional<Result<>> ended;
+    TaskGroup group(w.loop.executor());
+    group.spawn("run", run_host(*w.host, ended));
+    w.loop.settle();
+    CHECK(w.roles_do.running == 2);
+    CHECK_FALSE(ended.has_value());
+    if (row.what == "fails") w.roles_do.end = Error(Code::conflict, "lease lost");
+    if (row.what == "fails" || row.what == "ends") w.roles_do.ends.set();
+    if (row.what == "shuts down") w.roles_do.shutdown(Error(Code::internal, "enough"));
+    w.loop.settle();
+    if (!row.message.empty()) {
+      REQUIRE(ended.has_value());
+      CHECK(ended->error().message() == row.message);
+    }
+    w.await(w.host->stop(std::chrono::seconds{1}));
+    CHECK(w.roles_do.running == 0);
+    w.await(group.stop(w.loop.clock, std::chrono::seconds{1}));
+  }
+}
+
+}  // namespace
+}  // namespace koord::runtime
