@@ -100,7 +100,10 @@ Result<SelectorRequirement> SelectorRequirement::make(Symbol key, SelectorOp op,
 }
 
 bool SelectorRequirement::matches(const StringMap& labels) const {
-  const std::string* label = labels.find(key.view());
+  return matches_value(labels.find(key.view()));
+}
+
+bool SelectorRequirement::matches_value(const std::string* label) const {
   const auto listed = [&] {
     return std::any_of(values.begin(), values.end(),
                        [&](const Symbol& value) { return value.view() == *label; });

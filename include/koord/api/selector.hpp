@@ -36,6 +36,8 @@ struct SelectorRequirement {
   static Result<SelectorRequirement> make(Symbol key, SelectorOp op, std::vector<Symbol> values,
                                           std::string_view path = {});
   bool matches(const StringMap& labels) const;
+  /// By the value that `key` has, null if it is absent.
+  bool matches_value(const std::string* value) const;
   std::string to_string() const;
 };
 

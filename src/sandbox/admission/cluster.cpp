@@ -1,6 +1,7 @@
 // Nodes, namespaces, priority classes, leases, events, and small kinds: defaults and validation.
 #include <fmt/format.h>
 
+#include "koord/base/base64.hpp"
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
 #include "sandbox/crd/registrar.hpp"
@@ -26,9 +27,9 @@ void node_validate(const Json& node, const Json* old, Admission&, FieldErrors& e
     const Json& taint = (*taints)[i];
     std::string path = fmt::format("metadata.taints[{}]", i);
     std::string_view key = text_at(taint, "key"), effect = text_at(taint, "effect");
-    if (std::string why = check_qualified_name(key); !why.empty()) errors.invalid(path + ".key", key, why);
-    if (std::string_view why = check_label_value(text_at(taint, "value")); !why.empty())
-      errors.invalid(path + ".value", text_at(taint, "value"), why);
+    complain(api::check_qualified_name(key), path + ".key", key, errors);
+    complain(api::check_label_value(text_at(taint, "value")), path + ".value", text_at(taint, "value"),
+             errors);
     if (effect.empty())
       errors.required(path + ".effect");
     else if (effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute")
@@ -143,19 +144,6 @@ FieldValues event_fields(const Json& event) {
 }
 
 // ---- Secret, ConfigMap
-std::string base64(std::string_view data) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < data.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      bits = bits << 8 | (i + j < data.size() ? static_cast<unsigned char>(data[i + j]) : 0);
-    for (std::size_t j = 0; j < 4; ++j)
-      out += i + j <= data.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
-  }
-  return out;
-}
-
 void secret_defaults(Json& secret, JsonAlloc& alloc) {
   default_text(secret, "type", "Opaque", alloc);
   const Json* plain = find(secret, "stringData");
@@ -163,7 +151,7 @@ void secret_defaults(Json& secret, JsonAlloc& alloc) {
   Json copy = clone(*plain, alloc);
   Json& data = object_at(secret, "data", alloc);
   for (const auto& entry : copy.GetObject())
-    if (entry.value.IsString()) set_text(data, view(entry.name), base64(view(entry.value)), alloc);
+    if (entry.value.IsString()) set_text(data, view(entry.name), encode_base64(view(entry.value)), alloc);
   remove(secret, "stringData");
 }
 

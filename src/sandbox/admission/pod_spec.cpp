@@ -34,9 +34,10 @@ void default_probe(Json* probe, JsonAlloc& alloc) {
 void default_container(Json& container, bool host_network, JsonAlloc& alloc) {
   std::string_view image = text_at(container, "image");
   std::size_t slash = image.rfind('/');
-  std::string_view last = image.substr(slash == image.npos ? 0 : slash + 1);
+  std::string_view last = image.substr(slash == std::string_view::npos ? 0 : slash + 1);
   std::size_t colon = last.rfind(':');
-  bool latest = last.find('@') == last.npos && (colon == last.npos || last.substr(colon + 1) == "latest");
+  bool latest = last.find('@') == std::string_view::npos &&
+                (colon == std::string_view::npos || last.substr(colon + 1) == "latest");
   default_text(container, "imagePullPolicy", latest ? "Always" : "IfNotPresent", alloc);
   default_text(container, "terminationMessagePath", "/dev/termination-log", alloc);
   default_text(container, "terminationMessagePolicy", "File", alloc);
@@ -88,8 +89,8 @@ void validate_resources(const Json& resources, const std::string& path, FieldErr
       }
       if (amount->sign() < 0) errors.invalid(field, text, "must be greater than or equal to 0");
       std::string_view name = view(entry.name);
-      if (name.find('/') == name.npos && name != "cpu" && name != "memory" && name != "ephemeral-storage" &&
-          !name.starts_with("hugepages-"))
+      if (name.find('/') == std::string_view::npos && name != "cpu" && name != "memory" &&
+          name != "ephemeral-storage" && !name.starts_with("hugepages-"))
         errors.invalid(fmt::format("{}.{}", path, part), name,
                        "must be a standard resource type or fully qualified");
       const Json* limits = find(resources, "limits");
@@ -114,9 +115,8 @@ void validate_container(const Json& container, const std::string& path, std::set
   std::string_view name = text_at(container, "name");
   if (name.empty())
     errors.required(path + ".name");
-  else if (std::string_view why = check_label_name(name); !why.empty())
-    errors.invalid(path + ".name", name, why);
-  else if (!names.insert(name).second)
+  else if (!complain(api::check_dns1123_label(name), path + ".name", name, errors) &&
+           !names.insert(name).second)
     errors.duplicate(path + ".name", name);
   if (text_at(container, "image").empty()) errors.required(path + ".image");
   if (const Json* resources = find(container, "resources"))
@@ -145,8 +145,7 @@ void validate_tolerations(const Json* list, std::string_view path, FieldErrors& 
     std::string field = at(path, "tolerations", i);
     std::string_view op = text_at(toleration, "operator"), key = text_at(toleration, "key"),
                      effect = text_at(toleration, "effect");
-    if (!key.empty())
-      if (std::string why = check_qualified_name(key); !why.empty()) errors.invalid(field + ".key", key, why);
+    if (!key.empty()) complain(api::check_qualified_name(key), field + ".key", key, errors);
     if (key.empty() && op != "Exists")
       errors.invalid(
           field + ".operator", op,
@@ -199,8 +198,7 @@ void validate_pod_spec(const Json& spec, std::string_view path, FieldErrors& err
   validate_labels(find(spec, "nodeSelector"), fmt::format("{}.nodeSelector", path), errors);
   validate_tolerations(find(spec, "tolerations"), path, errors);
   if (std::string_view node = text_at(spec, "nodeName"); !node.empty())
-    if (std::string_view why = check_subdomain(node); !why.empty())
-      errors.invalid(fmt::format("{}.nodeName", path), node, why);
+    complain(api::check_dns1123_subdomain(node), fmt::format("{}.nodeName", path), node, errors);
   if (auto grace = int_at(spec, "terminationGracePeriodSeconds"); grace && *grace < 0)
     errors.invalid_raw(fmt::format("{}.terminationGracePeriodSeconds", path), std::to_string(*grace),
                        "must be greater than or equal to 0");

@@ -249,6 +249,7 @@ Outcome<Applied> apply_object(Verbs& verbs, const Kind& kind, std::string_view n
           others.push_back(clone(*set_of, doc_alloc));
       }
     std::vector<const Json*> theirs;
+    theirs.reserve(others.size());
     for (const Json& other : others) theirs.push_back(&other);
     if (before.IsObject()) applier.drop(doc, before, &fields, theirs, "");
     applier.merge(doc, config, "");

@@ -128,7 +128,8 @@ Api::Answer Api::list(Call& call) {
     std::uint64_t id = 0, offset = 0;
     std::size_t dot = token.find('.');
     bool good =
-        dot != token.npos && std::from_chars(token.data(), token.data() + dot, id).ec == std::errc() &&
+        dot != std::string_view::npos &&
+        std::from_chars(token.data(), token.data() + dot, id).ec == std::errc() &&
         std::from_chars(token.data() + dot + 1, token.data() + token.size(), offset).ec == std::errc();
     if (!good) return bad_request("continue key is not valid: unable to decode continue token");
     auto pages = std::find_if(pages_.begin(), pages_.end(), [&](const Pages& p) { return p.id == id; });

@@ -59,16 +59,17 @@ View parse_accept(std::string_view accept) {
     while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
     if (type != "application/json" && type != "*/*" && type != "application/*") continue;
     std::string_view as;
-    if (std::size_t at = clause.find("as="); at != clause.npos) {
+    if (std::size_t at = clause.find("as="); at != std::string_view::npos) {
       as = clause.substr(at + 3);
       as = as.substr(0, as.find(';'));
     }
     if (as.empty()) return View::object;
-    bool v1 = clause.find("v=v1") != clause.npos && clause.find("v=v1beta1") == clause.npos;
+    bool v1 =
+        clause.find("v=v1") != std::string_view::npos && clause.find("v=v1beta1") == std::string_view::npos;
     if (as == "Table" && v1) return View::table;
     if ((as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") && v1) return View::partial;
-    if (as == "APIGroupDiscoveryList" && clause.find("v=v2") != clause.npos &&
-        clause.find("v=v2beta1") == clause.npos)
+    if (as == "APIGroupDiscoveryList" && clause.find("v=v2") != std::string_view::npos &&
+        clause.find("v=v2beta1") == std::string_view::npos)
       return View::aggregated;
   }
   return View::unacceptable;

@@ -16,7 +16,7 @@ const Json* bracket(const Json& value, std::string_view inner) {
   if (inner.starts_with("?(@.") && inner.ends_with(")")) {
     inner = inner.substr(4, inner.size() - 5);
     std::size_t equals = inner.find("==");
-    if (equals == inner.npos || !value.IsArray()) return nullptr;
+    if (equals == std::string_view::npos || !value.IsArray()) return nullptr;
     auto trim = [](std::string_view s) {
       while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
       while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
@@ -57,7 +57,7 @@ const Json* json_path(const Json& object, std::string_view path) {
       if (!name.empty()) value = find(*value, name);
     } else if (path.front() == '[') {
       std::size_t end = path.find(']');
-      if (end == path.npos) return nullptr;
+      if (end == std::string_view::npos) return nullptr;
       value = bracket(*value, path.substr(1, end - 1));
       path.remove_prefix(end + 1);
     } else {

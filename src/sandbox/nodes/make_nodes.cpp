@@ -17,7 +17,7 @@ Result<> make_nodes(Verbs& verbs, int count, std::string_view capacity,
     std::string_view item = rest.substr(0, comma);
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     std::size_t equals = item.find('=');
-    if (equals == 0 || equals == item.npos)
+    if (equals == 0 || equals == std::string_view::npos)
       return Error(Code::invalid, fmt::format("--node-capacity: \"{}\": want RESOURCE=AMOUNT", item));
     std::string name(item.substr(0, equals)), amount(item.substr(equals + 1));
     auto parsed = api::Quantity::parse(amount);

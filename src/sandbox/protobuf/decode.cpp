@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "koord/api/time.hpp"
+#include "koord/base/base64.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -117,19 +118,6 @@ bool read_field(Reader& in, Raw& raw) {
   return true;
 }
 
-std::string base64(std::string_view data) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < data.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      bits = bits << 8 | (i + j < data.size() ? static_cast<unsigned char>(data[i + j]) : 0);
-    for (std::size_t j = 0; j < 4; ++j)
-      out += i + j <= data.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
-  }
-  return out;
-}
-
 class Decoder {
  public:
   explicit Decoder(JsonAlloc& alloc) : alloc_(alloc) {}
@@ -201,7 +189,7 @@ class Decoder {
       case 's': value = make_text(raw.data, alloc_); return true;
       case 'i': value.SetInt64(static_cast<std::int64_t>(raw.value)); return true;
       case 'b': value.SetBool(raw.value != 0); return true;
-      case 'y': value = make_text(base64(raw.data), alloc_); return true;
+      case 'y': value = make_text(encode_base64(raw.data), alloc_); return true;
       case 'd': return false;  // no kind that is written has one
       case 'M': return message(field.message, raw.data, value, depth + 1);
       default: break;
@@ -246,7 +234,7 @@ class Decoder {
 std::string message_name(std::string_view api_version, std::string_view kind) {
   if (kind == "DeleteOptions") return "meta.v1.DeleteOptions";
   std::size_t slash = api_version.find('/');
-  if (slash == api_version.npos) return "core." + std::string(api_version) + "." + std::string(kind);
+  if (slash == std::string_view::npos) return "core." + std::string(api_version) + "." + std::string(kind);
   std::string_view group = api_version.substr(0, slash);
   return std::string(group.substr(0, group.find('.'))) + "." + std::string(api_version.substr(slash + 1)) +
          "." + std::string(kind);

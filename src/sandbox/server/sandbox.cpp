@@ -13,6 +13,7 @@
 
 #include "koord/api/crd.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/base/base64.hpp"
 #include "koord/runtime/certificate.hpp"
 #include "koord/runtime/http_server.hpp"
 #include "sandbox/api/api.hpp"
@@ -35,19 +36,6 @@ constexpr int kObjectsPerTurn = 64;
 std::uint64_t random_number() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
-}
-
-std::string base64(std::string_view data) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < data.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      bits = bits << 8 | (i + j < data.size() ? static_cast<unsigned char>(data[i + j]) : 0);
-    for (std::size_t j = 0; j < 4; ++j)
-      out += i + j <= data.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
-  }
-  return out;
 }
 
 Error system_error(const std::string& path) {
@@ -145,7 +133,7 @@ class Sandbox::Impl {
         "certificate-authority-data: {}\nusers:\n- name: "
         "sandbox\n  user:\n    token: {}\ncontexts:\n- name: sandbox\n  context:\n    cluster: sandbox\n    "
         "user: sandbox\ncurrent-context: sandbox\n",
-        url(), base64(ca_pem_), token_);
+        url(), encode_base64(ca_pem_), token_);
   }
 
   Result<> write_kubeconfig(const std::string& path) const {

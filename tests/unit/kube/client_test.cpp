@@ -98,11 +98,11 @@ TEST_CASE("verbs become the right requests") {
   CHECK(run(f.client.update_raw(kLease, {"ns", "l"}, "{}")) ==
         "PUT /apis/coordination.k8s.io/v1/namespaces/ns/leases/l application/json {}");
   PatchOptions patch;
-  patch.type = PatchType::strategic;
+  patch.type = api::PatchType::strategic;
   patch.subresource = "status";
   CHECK(run(f.client.patch_raw(kPod, {"ns", "p"}, "{}", patch)) ==
         "PATCH /api/v1/namespaces/ns/pods/p/status application/strategic-merge-patch+json {}");
-  patch = {.type = PatchType::apply, .subresource = "", .field_manager = "koord", .force = true};
+  patch = {.type = api::PatchType::apply, .subresource = "", .field_manager = "koord", .force = true};
   CHECK(run(f.client.patch_raw(kNode, {"", "n"}, "{}", patch)) ==
         "PATCH /api/v1/nodes/n?fieldManager=koord&force=true application/apply-patch+yaml {}");
   DeleteOptions remove;

@@ -6,6 +6,7 @@
 
 #include "koord/api/node.hpp"
 #include "koord/api/pod.hpp"
+#include "koord/base/log.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
@@ -46,7 +47,8 @@ struct World {
   test::Loop loop;
   test::FakeTransport server{loop.clock};
   Client client{server, loop.clock, {.max_retries = 0}};
-  InformerSet set{loop.executor(), loop.clock};
+  CapturedLog log;
+  InformerSet set{loop.executor(), loop.clock, Logger(log, loop.clock, 2)};
   DeliveryQueue queue;
   bool refuses = false;
   bool watch_list = true;
@@ -376,4 +378,22 @@ TEST_CASE("a queue that goes away is forgotten, one that outlives the informers 
     w.feed(line("ADDED", pod_json("c", 11)));
   }
   CHECK(late->try_next()->changes.size() == 3);
+}
+
+TEST_CASE("failures are logged, with the informer's name") {
+  World w;
+  w.refuses = true;
+  auto pods = w.set.informer<Pod>(w.client, {.ns = "team"});
+  w.set.start();
+  w.loop.settle();
+  CHECK(
+      w.log.contains("level=warn informer=\"pods in team\" msg=\"not followed for now\" "
+                     "error=\"unavailable: connection refused\""));
+  w.refuses = false;
+  w.reconnect();
+  w.feed(line("ADDED", pod_json("a", 1)) + bookmark(10, true));
+  CHECK(w.log.contains("msg=complete objects=1"));
+  const std::size_t warnings = w.log.count(LogLevel::warn);
+  w.feed("nonsense\n");
+  CHECK(w.log.count(LogLevel::warn) == warnings + 1);
 }

@@ -9,8 +9,6 @@
 
 #include "koord/async/task_group.hpp"
 #include "koord/kube/config.hpp"
-#include "koord/runtime/certificate.hpp"
-#include "koord/runtime/http_server.hpp"
 #include "support/run_task.hpp"
 #include "support/stub_server.hpp"
 
@@ -326,79 +324,4 @@ TEST_CASE("bad servers are refused before anything is sent") {
   config.server = "https://h";
   config.ca_pem = "no certificate";
   CHECK(make_transport(loop.executor(), loop.clock, config).error().code() == Code::invalid);
-}
-
-TEST_CASE("TLS: the chain and the name are verified, the client's certificate is presented") {
-  test::Loop loop;
-  // Certificates are checked against the real time of the machine.
-  const WallTime now = std::chrono::time_point_cast<nanoseconds>(std::chrono::system_clock::now());
-  const auto authority = runtime::make_ca("test CA", now);
-  const auto stranger = runtime::make_ca("other CA", now);
-  runtime::CertificateRequest wanted;
-  wanted.common_name = "kube-apiserver";
-  wanted.dns_names = {"kubernetes"};
-  const auto by_name = runtime::issue_certificate(*authority, wanted, now);
-  wanted.ip_addresses = {"127.0.0.1"};
-  const auto by_address = runtime::issue_certificate(*authority, wanted, now);
-  runtime::CertificateRequest person;
-  person.common_name = "alice";
-  person.server = false;
-  const auto alice = runtime::issue_certificate(*authority, person, now);
-  REQUIRE((by_name && by_address && alice));
-
-  struct Row {
-    const runtime::KeyPair& server;
-    std::string ca;
-    std::string name;
-    bool insecure;
-    const char* error;  // nullptr: works
-  };
-  const Row rows[] = {
-      {*by_address, authority->certificate_pem, "", false, nullptr},
-      {*by_name, authority->certificate_pem, "kubernetes", false, nullptr},
-      {*by_name, stranger->certificate_pem + authority->certificate_pem, "kubernetes", false, nullptr},
-      {*by_name, authority->certificate_pem, "", false, "not accepted for 127.0.0.1: IP address mismatch"},
-      {*by_name, authority->certificate_pem, "elsewhere", false,
-       "not accepted for elsewhere: hostname mismatch"},
-      {*by_address, stranger->certificate_pem, "", false,
-       "not accepted for 127.0.0.1: self-signed certificate"},
-      {*by_address, "", "", true, nullptr},
-  };
-  for (const Row& row : rows) {
-    INFO((row.error != nullptr ? row.error : "works"));
-    runtime::TlsSettings settings;
-    settings.certificate_pem = row.server.certificate_pem;
-    settings.key_pem = row.server.key_pem;
-    settings.client_ca_pem = authority->certificate_pem;
-    auto tls = runtime::TlsContext::make_server(settings);
-    REQUIRE(tls.has_value());
-    auto whoami = [](runtime::HttpRequest request) -> Task<runtime::HttpResponse> {
-      co_return runtime::HttpResponse::text(200, request.peer->common_name);
-    };
-    runtime::HttpServer server(loop.executor(), loop.clock, {}, whoami);
-    const auto port = server.listen("127.0.0.1", 0, *tls);
-    REQUIRE(port.has_value());
-    ClientConfig config;
-    config.server = "https://127.0.0.1:" + std::to_string(*port);
-    config.ca_pem = row.ca;
-    config.tls_server_name = row.name;
-    config.insecure_skip_tls_verify = row.insecure;
-    config.client_cert_pem = alice->certificate_pem;
-    config.client_key_pem = alice->key_pem;
-    auto transport = make_transport(loop.executor(), loop.clock, config);
-    REQUIRE(transport.has_value());
-    for (int i = 0; i < 2; ++i) {
-      const auto got = test::run_task(loop, (*transport)->send(request_for(Method::get)), true);
-      REQUIRE(got.has_value() == (row.error == nullptr));
-      if (got) {
-        CHECK(got->body == "alice");
-      } else {
-        CHECK(got.error().code() == Code::unavailable);
-        CHECK_THAT(got.error().message(), Catch::Contains(row.error));
-      }
-    }
-    // A body over many TLS records, both ways, is covered against a real API server.
-    transport->reset();
-    test::run_task(loop, server.stop(0ms), true);
-  }
 }
