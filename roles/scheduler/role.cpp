@@ -122,6 +122,7 @@ void Scheduler::start() {
     kube::EventRecorderConfig config;
     config.controller = profile.scheduler_name;
     config.instance = profile.scheduler_name + "-" + parts_.host_name;
+    config.log = log_;
     recorders_.emplace(profile.scheduler_name,
                        std::make_unique<kube::EventRecorder>(context_.executor, *parts_.event_client,
                                                              context_.clock, std::move(config)));

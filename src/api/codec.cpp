@@ -12,6 +12,7 @@ std::string_view content_type(PatchType type) {
     case PatchType::strategic: return "application/strategic-merge-patch+json";
     case PatchType::merge: return "application/merge-patch+json";
     case PatchType::json: return "application/json-patch+json";
+    case PatchType::apply: return "application/apply-patch+yaml";
   }
   return {};
 }

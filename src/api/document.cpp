@@ -139,6 +139,7 @@ Result<> apply_patch(Document& target, PatchType type, std::string_view patch, s
     case PatchType::merge: KOORD_CHECK(merge_patch(result, parsed)); break;
     case PatchType::json: KOORD_CHECK(json_patch(result, parsed)); break;
     case PatchType::strategic: KOORD_CHECK(strategic_patch(result, parsed, group, kind)); break;
+    case PatchType::apply: return Error(Code::unsupported, "apply is the server's");
   }
   target.dom().root = std::move(result);
   return {};

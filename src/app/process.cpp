@@ -35,16 +35,16 @@ class Process {
         clock_(loop_.get_executor()),
         log_(sink_, clock_, static_cast<int>(line.process.get_int("v"))),
         signals_(loop_.get_executor()),
-        informers_(loop_.get_executor(), clock_),
+        informers_(loop_.get_executor(), clock_, log_),
         host_({loop_.get_executor(), clock_, workers_, log_, informers_, version(),
                [this](std::string user_agent) { return clients(std::move(user_agent)); }}),
-        tasks_(loop_.get_executor()),
-        watch_(loop_.get_executor()) {}
+        tasks_(loop_.get_executor(), log_failures(log_)),
+        watch_(loop_.get_executor(), log_failures(log_)) {}
 
   Result<> add(const std::vector<const runtime::RoleDescriptor*>& roles) { return host_.add(roles, line_); }
 
   int run() {
-    TaskGroup main(loop_.get_executor());
+    TaskGroup main(loop_.get_executor(), log_failures(log_));
     main.spawn("main", live());
     finish(main);
     sink_.flush();
@@ -53,7 +53,7 @@ class Process {
 
   /// Ends what add() has begun when it failed half-way.
   void abandon() {
-    TaskGroup main(loop_.get_executor());
+    TaskGroup main(loop_.get_executor(), log_failures(log_));
     main.spawn("abandon", end());
     finish(main);
   }

@@ -129,14 +129,14 @@ class SandboxProcess {
         log_(sink_, clock_, static_cast<int>(line.process.get_int("v"))),
         signals_(loop_.get_executor()),
         sandbox_(loop_.get_executor(), clock_, std::move(options)),
-        informers_(loop_.get_executor(), clock_),
+        informers_(loop_.get_executor(), clock_, log_),
         host_({loop_.get_executor(), clock_, workers_, log_, informers_, version(),
                [this](std::string user_agent) { return clients(std::move(user_agent)); }}),
-        tasks_(loop_.get_executor()),
-        watch_(loop_.get_executor()) {}
+        tasks_(loop_.get_executor(), log_failures(log_)),
+        watch_(loop_.get_executor(), log_failures(log_)) {}
 
   int run() {
-    TaskGroup main(loop_.get_executor());
+    TaskGroup main(loop_.get_executor(), log_failures(log_));
     main.spawn("main", live());
     finish(main);
     sink_.flush();

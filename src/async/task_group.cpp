@@ -58,6 +58,13 @@ Error describe(std::exception_ptr thrown) {
 
 }  // namespace
 
+TaskGroup::OnFailure log_failures(std::optional<Logger> log) {
+  if (!log) return {};
+  return [log = std::move(*log)](std::string_view task, const Error& error) {
+    log.error("a task failed", kv("task", task), kv("error", error));
+  };
+}
+
 TaskGroup::TaskGroup(asio::any_io_executor executor, OnFailure on_failure)
     : executor_(std::move(executor)), on_failure_(std::move(on_failure)) {}
 

@@ -112,16 +112,6 @@ std::string delete_body(const DeleteOptions& options) {
   return body + "}";
 }
 
-std::string_view content_type(PatchType type) {
-  switch (type) {
-    case PatchType::merge: return "application/merge-patch+json";
-    case PatchType::json: return "application/json-patch+json";
-    case PatchType::strategic: return "application/strategic-merge-patch+json";
-    case PatchType::apply: return "application/apply-patch+yaml";
-  }
-  return "application/merge-patch+json";
-}
-
 Error error_of(const HttpResponse& response) {
   Error error = api::error_of_response(static_cast<int>(response.status), response.body);
   if (response.retry_after && !error.retry_after()) error.retry_after(*response.retry_after);
@@ -235,11 +225,11 @@ Task<Result<std::string>> Client::patch_raw(const api::Kind& kind, ObjectKey key
                                             PatchOptions options) {
   auto target = object(kind, key, options.subresource);
   if (!target) return failed_text(std::move(target).error());
-  if (options.type == PatchType::apply && options.field_manager.empty())
+  if (options.type == api::PatchType::apply && options.field_manager.empty())
     return failed_text(Error(Code::invalid, "apply: the field manager is missing"));
   Query(*target).add("fieldManager", options.field_manager).add_flag("force", options.force);
-  return body_of(
-      request(with_body(Method::patch, std::move(*target), std::move(body), content_type(options.type))));
+  return body_of(request(
+      with_body(Method::patch, std::move(*target), std::move(body), api::content_type(options.type))));
 }
 
 Task<Result<>> Client::patch_change(const api::Kind& kind, ObjectKey key, std::optional<api::Patch> change,
@@ -247,11 +237,7 @@ Task<Result<>> Client::patch_change(const api::Kind& kind, ObjectKey key, std::o
   if (!change) co_return Result<>();
   PatchOptions options;
   options.subresource = std::move(subresource);
-  switch (change->type) {
-    case api::PatchType::merge: options.type = PatchType::merge; break;
-    case api::PatchType::json: options.type = PatchType::json; break;
-    case api::PatchType::strategic: options.type = PatchType::strategic; break;
-  }
+  options.type = change->type;
   KOORD_CO_CHECK(co_await patch_raw(kind, std::move(key), std::move(change->body), std::move(options)));
   co_return Result<>();
 }

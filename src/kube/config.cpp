@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "koord/api/yaml.hpp"
+#include "koord/base/base64.hpp"
 
 namespace koord::kube {
 
@@ -27,31 +28,6 @@ Result<std::string> read_file(const std::string& path) {
 std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
   return text;
-}
-
-std::optional<std::string> decode_base64(std::string_view text) {
-  static constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  unsigned bits = 0, value = 0, padding = 0, digits = 0;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r' || c == ' ') continue;
-    ++digits;
-    if (c == '=') {
-      if (++padding > 2) return std::nullopt;
-      continue;
-    }
-    const std::size_t digit = kAlphabet.find(c);
-    if (digit == std::string_view::npos || padding > 0) return std::nullopt;
-    value = ((value << 6) | static_cast<unsigned>(digit)) & 0xffffff;
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      out += static_cast<char>((value >> bits) & 0xff);
-    }
-  }
-  if (digits % 4 != 0) return std::nullopt;
-  return out;
 }
 
 /// One place of the document: a node with the name of the file and of the field.

@@ -51,7 +51,7 @@ class EventRecorder::Impl {
         template_(config_.controller, config_.instance),
         limiter_(config_.burst, config_.refill, config_.memory_limit),
         series_(config_.series_window, config_.series_refresh, config_.memory_limit),
-        group_(std::move(executor)) {}
+        group_(std::move(executor), log_failures(config_.log)) {}
   ~Impl() { clock_.cancel(sweep_); }
 
   void record(const EventRecord& event) {
@@ -161,7 +161,10 @@ class EventRecorder::Impl {
       // The first try was stored though its answer was lost.
       if (code == Code::already_exists && tries > 1) co_return true;
       const bool missing = code == Code::not_found && !item.name.empty() && tries < kTriesMissing;
-      if (!missing && (!retriable(code) || tries >= kTries)) co_return false;
+      if (!missing && (!retriable(code) || tries >= kTries)) {
+        if (config_.log) config_.log->warn("an event is lost", kv("error", answer.error()));
+        co_return false;
+      }
       const Result<> slept = co_await sleep(clock_, pace.failed(clock_.mono()));
       if (!slept) co_return false;
     }

@@ -101,7 +101,8 @@ InformerStatus AnyInformer::status() const {
 
 class InformerSet::Impl {
  public:
-  Impl(asio::any_io_executor executor, Clock& clock) : clock_(clock), group_(std::move(executor)) {}
+  Impl(asio::any_io_executor executor, Clock& clock, std::optional<Logger> log)
+      : clock_(clock), log_(std::move(log)), group_(std::move(executor), log_failures(log_)) {}
 
   std::shared_ptr<InformerView> declare(std::shared_ptr<InformerView> view) {
     views_.push_back(view);
@@ -155,21 +156,23 @@ class InformerSet::Impl {
     }
     ReflectorOptions options;
     options.seed = std::random_device{}();
-    auto informer = std::make_shared<SharedInformer>(view.type, view.client, clock_, view.scope, options);
+    auto informer =
+        std::make_shared<SharedInformer>(view.type, view.client, clock_, view.scope, options, log_);
     informers_.push_back(informer);
     group_.spawn("informer of " + informer->status().name, informer->run());
     view.bind(informer, *ScopeFilter::between(view.type, view.scope, view.scope));
   }
 
   Clock& clock_;
+  std::optional<Logger> log_;
   std::vector<std::shared_ptr<InformerView>> views_;
   std::vector<std::shared_ptr<SharedInformer>> informers_;
   bool started_ = false;
   TaskGroup group_;
 };
 
-InformerSet::InformerSet(asio::any_io_executor executor, Clock& clock)
-    : impl_(std::make_unique<Impl>(std::move(executor), clock)) {}
+InformerSet::InformerSet(asio::any_io_executor executor, Clock& clock, std::optional<Logger> log)
+    : impl_(std::make_unique<Impl>(std::move(executor), clock, std::move(log))) {}
 InformerSet::~InformerSet() = default;
 
 std::shared_ptr<InformerView> InformerSet::view(const ObjectType& type, Client& client, Scope scope,

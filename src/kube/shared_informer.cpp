@@ -44,6 +44,7 @@ class SharedInformer::PageSink final : public api::ItemSink {
     }
     ++informer_.status_.skipped;
     informer_.status_.last_error = error->message();
+    if (informer_.log_) informer_.log_->warn("an object is left out", kv("error", *error));
   }
 
  private:
@@ -52,7 +53,7 @@ class SharedInformer::PageSink final : public api::ItemSink {
 };
 
 SharedInformer::SharedInformer(const ObjectType& type, Client& client, Clock& clock, Scope scope,
-                               ReflectorOptions options)
+                               ReflectorOptions options, const std::optional<Logger>& log)
     : type_(type),
       client_(client),
       clock_(clock),
@@ -60,6 +61,7 @@ SharedInformer::SharedInformer(const ObjectType& type, Client& client, Clock& cl
       state_(options),
       store_(type, [this](const Object& before, const Object& after) { tell(before, after); }) {
   status_.name = describe(type_, scope_);
+  if (log) log_ = log->with({kv("informer", status_.name)});
 }
 
 SharedInformer::~SharedInformer() {
@@ -129,6 +131,7 @@ Task<bool> SharedInformer::watch(ReflectorState::Watch watch) {
     const nanoseconds left = *state_.deadline() - clock_.mono();
     if (left <= nanoseconds::zero()) {
       ++status_.failures;
+      if (log_) log_->warn("the watch is silent for too long and is begun again");
       state_.on_deadline(clock_.mono());
       co_return true;
     }
@@ -205,6 +208,7 @@ void SharedInformer::apply_effect(ReflectorState::Effect effect) {
   if (effect != ReflectorState::Effect::complete) return;
   status_.last_error.clear();
   store_.end_replace();
+  if (log_) log_->v(2, "complete", kv("objects", store_.size()));
   synced_.set();
   for (Listener& listener : listeners_) listener.queue->source_synced(listener.source);
 }
@@ -212,6 +216,12 @@ void SharedInformer::apply_effect(ReflectorState::Effect effect) {
 void SharedInformer::failed(const Error& error) {
   ++status_.failures;
   status_.last_error = std::string(to_string(error.code())) + ": " + error.message();
+  // A resourceVersion that has grown too old is the server's way, not a failure.
+  if (log_ && error.code() == Code::gone) {
+    log_->v(2, "to be listed again", kv("error", status_.last_error));
+  } else if (log_) {
+    log_->warn("not followed for now", kv("error", status_.last_error));
+  }
   state_.on_error(error, clock_.mono());
 }
 

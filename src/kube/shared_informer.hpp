@@ -12,7 +12,8 @@ namespace koord::kube {
 /// Drives a ReflectorState: does what it says with a Client, and keeps the Store.
 class SharedInformer {
  public:
-  SharedInformer(const ObjectType& type, Client& client, Clock& clock, Scope scope, ReflectorOptions options);
+  SharedInformer(const ObjectType& type, Client& client, Clock& clock, Scope scope, ReflectorOptions options,
+                 const std::optional<Logger>& log);
   SharedInformer(const SharedInformer&) = delete;
   SharedInformer& operator=(const SharedInformer&) = delete;
   ~SharedInformer();
@@ -51,6 +52,7 @@ class SharedInformer {
   Client& client_;
   Clock& clock_;
   Scope scope_;
+  std::optional<Logger> log_;
   ReflectorState state_;
   Store store_;
   koord::Event synced_;

@@ -32,8 +32,15 @@ class HttpServer::Impl {
 
   Impl(asio::any_io_executor executor, Clock& clock, HttpServerOptions options, Handler handler,
        FastHandler fast)
-      : state{clock, options, std::move(handler), std::move(fast), TaskGroup(std::move(executor)), {}, false,
-              -1,    {}} {}
+      : state{clock,
+              options,
+              std::move(handler),
+              std::move(fast),
+              TaskGroup(std::move(executor), log_failures(options.log)),
+              {},
+              false,
+              -1,
+              {}} {}
 
   Result<std::uint16_t> open(const std::string& address, std::uint16_t port,
                              std::shared_ptr<const TlsContext> context) {

@@ -32,10 +32,11 @@ Result<std::string> read_file(const std::string& path, std::string_view flag) {
   return std::move(contents).str();
 }
 
-HttpServerOptions server_options() {
+HttpServerOptions server_options(const Logger& log) {
   HttpServerOptions options;
   options.max_body_bytes = 1 << 20;
   options.max_connections = 256;
+  options.log = log;
   return options;
 }
 
@@ -69,11 +70,11 @@ Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
 
 RoleServer::RoleServer(RoleContext& context)
     : context_(context),
-      secure_(context.executor, context.clock, server_options(),
+      secure_(context.executor, context.clock, server_options(context.log),
               [this](HttpRequest request) { return answer_secure(std::move(request)); }),
-      plain_(context.executor, context.clock, server_options(),
+      plain_(context.executor, context.clock, server_options(context.log),
              [this](HttpRequest request) { return answer(std::move(request)); }),
-      tasks_(context.executor) {}
+      tasks_(context.executor, log_failures(context.log)) {}
 
 RoleServer::~RoleServer() = default;
 

@@ -31,7 +31,7 @@ void check_cpuset(std::string_view text) {
 void check_container_id(std::string_view text) {
   const auto id = parse_container_id(text);
   if (!id) return;
-  check(id->id.find('/') == id->id.npos && !id->id.empty());
+  check(id->id.find('/') == std::string_view::npos && !id->id.empty());
   const std::string folder = container_folder(CgroupDriver::systemd, *id);
   check(container_id_of_folder(CgroupDriver::systemd, folder) == id->id);
 }
@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 'd':
       (void)parse_diskstats(text, [](const DiskStat& disk) {
-        check(disk.name.find(' ') == disk.name.npos);
+        check(disk.name.find(' ') == std::string_view::npos);
       }).has_value();
       break;
     case 'k': (void)parse_schedstat(text).has_value(); break;

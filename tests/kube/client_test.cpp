@@ -133,15 +133,16 @@ TEST_CASE("patches of every kind, and the one that diff makes") {
   const api::Kind& kind = api::kind<api::ConfigMap>();
   REQUIRE(c.run(c.client->create(config_map(ns, "m"))).has_value());
   struct Row {
-    PatchType type;
+    api::PatchType type;
     const char* body;
     const char* key;
   };
   for (const Row& row :
-       {Row{PatchType::merge, R"({"data":{"merge":"1"}})", "merge"},
-        Row{PatchType::json, R"([{"op":"add","path":"/data/json","value":"1"}])", "json"},
-        Row{PatchType::strategic, R"({"data":{"strategic":"1"}})", "strategic"},
-        Row{PatchType::apply, R"({"apiVersion":"v1","kind":"ConfigMap","data":{"apply":"1"}})", "apply"}}) {
+       {Row{api::PatchType::merge, R"({"data":{"merge":"1"}})", "merge"},
+        Row{api::PatchType::json, R"([{"op":"add","path":"/data/json","value":"1"}])", "json"},
+        Row{api::PatchType::strategic, R"({"data":{"strategic":"1"}})", "strategic"},
+        Row{api::PatchType::apply, R"({"apiVersion":"v1","kind":"ConfigMap","data":{"apply":"1"}})",
+            "apply"}}) {
     PatchOptions options;
     options.type = row.type;
     options.field_manager = "koord-test";

@@ -173,7 +173,7 @@ TEST_CASE("an informer follows a real server, and reads what was there") {
   CHECK(test.follower.consistent);
 }
 
-TEST_CASE("an API server that is killed and started under load loses nothing") {
+TEST_CASE("an API server that is killed and started under load loses nothing", "[killed]") {
   if (std::getenv("KOORD_KUBE_DIR") == nullptr || std::getenv("KOORD_KUBE_CLUSTER") == nullptr) {
     WARN("KOORD_KUBE_DIR or KOORD_KUBE_CLUSTER is unset: the API server cannot be restarted");
     return;

@@ -1,6 +1,7 @@
 // The JSON codec of typed objects: read, read strictly, write, and the patch between two versions.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@ namespace koord::api {
 /// JSON nested deeper than this is refused wherever outside input is read.
 inline constexpr int kMaxJsonDepth = 1000;
 
-enum class PatchType { strategic, merge, json };
+/// `apply` is server-side apply, which only a server can do.
+enum class PatchType : std::uint8_t { strategic, merge, json, apply };
 /// "application/strategic-merge-patch+json" and so on.
 std::string_view content_type(PatchType type);
 

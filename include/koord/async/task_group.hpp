@@ -5,12 +5,14 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <functional>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "koord/async/suspension.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
+#include "koord/base/log.hpp"
 
 namespace koord {
 
@@ -19,7 +21,7 @@ namespace koord {
 class TaskGroup {
  public:
   /// Told of each task that failed: an error (except cancelled while stopping) or an exception, which
-  /// is caught here and nowhere else. Without one, failures go to the log.
+  /// is caught here and nowhere else. See log_failures(). Without one, a line on stderr.
   using OnFailure = std::function<void(std::string_view task, const Error& error)>;
 
   explicit TaskGroup(asio::any_io_executor executor, OnFailure on_failure = {});
@@ -59,5 +61,8 @@ class TaskGroup {
   Waiter::List joiners_;
   bool stopping_ = false;
 };
+
+/// For a TaskGroup: an error line for each task that failed. Nothing without a logger.
+TaskGroup::OnFailure log_failures(std::optional<Logger> log);
 
 }  // namespace koord

@@ -123,9 +123,10 @@ class Logger {
   std::string fields_;  // printed, with a space before each
 };
 
-/// Writes lines to a file descriptor from a thread of its own. When the reader is slower than the program,
-/// the oldest waiting lines are dropped, and a line says how many. A full disk or a closed descriptor
-/// loses lines and nothing else; SIGPIPE is blocked in that thread.
+/// Writes lines to a file descriptor from a thread of its own. Not over spdlog, whose asynchronous queue is
+/// bounded by the number of lines, not by their bytes, and whose log does not say what it lacks. When the
+/// reader is slower than the program, the oldest waiting lines are dropped, and a line says how many. A full
+/// disk or a closed descriptor loses lines and nothing else; SIGPIPE is blocked in that thread.
 class AsyncLogSink final : public LogSink {
  public:
   struct Stats {

@@ -40,10 +40,8 @@ struct WatchOptions {
   std::chrono::seconds timeout{0};
 };
 
-enum class PatchType : std::uint8_t { merge, json, strategic, apply };
-
 struct PatchOptions {
-  PatchType type = PatchType::merge;
+  api::PatchType type = api::PatchType::merge;
   std::string subresource;    // "status", "scale"; empty: the object
   std::string field_manager;  // required for apply
   bool force = false;         // apply only

@@ -32,6 +32,7 @@ struct EventRecorderConfig {
   /// Objects and events that are remembered for the two limits above; the longest unused is forgotten.
   std::size_t memory_limit = 4096;
   std::uint64_t seed = 1;
+  std::optional<Logger> log;  // told of events that the server refuses
 };
 
 enum class EventType { normal, warning };

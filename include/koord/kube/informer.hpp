@@ -89,7 +89,8 @@ class Informer : public AnyInformer {
 /// it is asked for). Belongs to the event loop's thread. Clients outlive the set.
 class InformerSet {
  public:
-  InformerSet(asio::any_io_executor executor, Clock& clock);
+  /// `log`: told of failures, and with --v=2 of what is complete.
+  InformerSet(asio::any_io_executor executor, Clock& clock, std::optional<Logger> log = {});
   ~InformerSet();
   InformerSet(const InformerSet&) = delete;
   InformerSet& operator=(const InformerSet&) = delete;

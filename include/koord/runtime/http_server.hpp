@@ -10,6 +10,7 @@
 #include <string>
 
 #include "koord/base/clock.hpp"
+#include "koord/base/log.hpp"
 #include "koord/base/result.hpp"
 #include "koord/runtime/http_message.hpp"
 #include "koord/runtime/tls_context.hpp"
@@ -23,6 +24,7 @@ struct HttpServerOptions {
   std::chrono::seconds request_timeout{30};  // from a request's first byte to its last; TLS handshake
   std::chrono::seconds write_timeout{60};    // a peer that reads nothing for so long is dropped
   std::size_t max_connections = 10'000;      // more: accepted and closed at once
+  std::optional<Logger> log;                 // told of handlers that throw
 };
 
 /// Requests of one connection are answered in order, one at a time; what is pipelined waits.

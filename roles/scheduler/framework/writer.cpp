@@ -23,7 +23,7 @@ bool unknown_outcome(Code code) {
 }  // namespace
 
 Writer::Writer(asio::any_io_executor executor, Services services)
-    : services_(std::move(services)), tasks_(std::move(executor)) {}
+    : services_(std::move(services)), tasks_(std::move(executor), log_failures(services_.log)) {}
 
 void Writer::write(Decision d) {
   switch (d.kind) {
@@ -107,7 +107,7 @@ Task<> Writer::report_failure(Decision d, std::string_view reason) {
     if (patch) {
       kube::ObjectKey key{pod->metadata.namespace_.str(), pod->metadata.name};
       kube::PatchOptions options;
-      options.type = kube::PatchType::strategic;
+      options.type = api::PatchType::strategic;
       options.subresource = "status";
       Result<std::string> done =
           co_await services_.client.patch_raw(api::kind<api::Pod>(), key, patch->body, options);

@@ -91,6 +91,19 @@ TEST_CASE("errors and exceptions of tasks reach the callback with the task's nam
   CHECK(failures.seen == std::vector<std::string>{"thrower: boom", "failing: bad value"});
 }
 
+TEST_CASE("failures can go to the log") {
+  test::Loop loop;
+  CapturedLog captured;
+  TaskGroup group(loop.executor(), log_failures(Logger(captured, loop.clock)));
+  group.spawn("thrower", thrower());
+  group.spawn("failing", failing());
+  loop.settle();
+  CHECK(captured.count(LogLevel::error) == 2);
+  CHECK(captured.contains("msg=\"a task failed\" task=thrower error=boom"));
+  CHECK(captured.contains("task=failing error=\"bad value\""));
+  CHECK_FALSE(log_failures({}));
+}
+
 TEST_CASE("a cleanup runs after a polite stop and is cut when the grace is over") {
   struct Row {
     nanoseconds grace;
