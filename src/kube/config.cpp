@@ -43,9 +43,10 @@ class Place {
   }
   bool present() const { return node_.IsDefined() && !node_.IsNull(); }
   Place child(const std::string& key) const {
-    return Place(
-        file_, field_.empty() ? key : field_ + "." + key,
-        node_.IsMap() ? static_cast<const YAML::Node&>(node_)[key] : YAML::Node(YAML::NodeType::Undefined));
+    // To ask a node that is absent for its type is misuse of yaml-cpp.
+    const bool is_map = node_.IsDefined() && node_.IsMap();
+    return Place(file_, field_.empty() ? key : field_ + "." + key,
+                 is_map ? node_[key] : YAML::Node(YAML::NodeType::Undefined));
   }
   Result<std::string> text() const {
     if (!present()) return std::string();
@@ -69,7 +70,7 @@ class Place {
  private:
   const std::string& file_;
   std::string field_;
-  YAML::Node node_;
+  const YAML::Node node_;
 };
 
 /// The entry of `list` (clusters, users, contexts) with that name; its payload is under `payload`.
@@ -120,6 +121,7 @@ Result<> read_cluster(const Place& cluster, ClientConfig& config) {
   if (!server.starts_with("https://") && !server.starts_with("http://"))
     return cluster.child("server").error("must start with https:// or http://, not \"" + server + "\"");
   while (server.ends_with('/')) server.pop_back();
+  if (server.ends_with(':')) return cluster.child("server").error("names no host");
   config.server = server;
   KOORD_TRY(proxy, cluster.child("proxy-url").text());
   if (!proxy.empty())

@@ -100,11 +100,11 @@ Failure method_not_allowed(Named what, std::string_view) {
 
 Failure no_route() { return make(404, "NotFound", "the server could not find the requested resource"); }
 
-Failure unsupported_media(std::string_view got, std::string_view supported) {
+Failure unsupported_media(std::string_view supported) {
   return make(
       415, "UnsupportedMediaType",
-      fmt::format("the body of the request was in an unknown format - accepted media types include: {}{}",
-                  supported, got.empty() ? "" : ""));
+      fmt::format("the body of the request was in an unknown format - accepted media types include: {}",
+                  supported));
 }
 
 Failure expired(std::string message) { return make(410, "Expired", std::move(message)); }

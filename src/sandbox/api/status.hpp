@@ -46,7 +46,7 @@ Failure stale(Named what, std::string_view name);
 Failure forbidden(Named what, std::string_view name, std::string_view why);
 Failure method_not_allowed(Named what, std::string_view verb);
 Failure no_route();
-Failure unsupported_media(std::string_view got, std::string_view supported);
+Failure unsupported_media(std::string_view supported);
 Failure expired(std::string message);
 Failure gone(std::string message);
 Failure too_large(std::string message);

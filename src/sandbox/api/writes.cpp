@@ -63,8 +63,7 @@ Outcome<void> Api::read_body(const runtime::HttpRequest& request, JsonDoc& doc) 
     return {};
   }
   if (type != BodyType::json)
-    return unsupported_media(request.headers.get("Content-Type"),
-                             "application/json, application/yaml, application/vnd.kubernetes.protobuf");
+    return unsupported_media("application/json, application/yaml, application/vnd.kubernetes.protobuf");
   std::string error;
   if (!parse_json(request.body, doc, error))
     return bad_request("couldn't get version/kind; json parse error: " + error);
@@ -135,7 +134,7 @@ Api::Answer Api::patch(Call& call) {
   }
   if (type != BodyType::merge_patch && type != BodyType::json_patch &&
       (type != BodyType::strategic_patch || kind.custom))
-    return unsupported_media(call.request.headers.get("Content-Type"), kPatchTypes);
+    return unsupported_media(kPatchTypes);
   auto edit = [&](JsonDoc& doc) -> Outcome<void> {
     JsonAlloc& alloc = doc.GetAllocator();
     if (stored != call.kind) {
@@ -268,7 +267,7 @@ Api::Answer Api::scale(Call& call) {
     auto document = api::Document::parse(scale_of(*object));
     if (!document) return internal_error(document.error().message());
     if (type != BodyType::merge_patch && type != BodyType::json_patch && type != BodyType::strategic_patch)
-      return unsupported_media(call.request.headers.get("Content-Type"), kPatchTypes);
+      return unsupported_media(kPatchTypes);
     Result<> patched = type == BodyType::json_patch ? api::apply_json_patch(*document, wanted)
                                                     : api::apply_merge_patch(*document, wanted);
     if (!patched) return patch_failure(patched.error());

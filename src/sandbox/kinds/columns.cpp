@@ -22,8 +22,8 @@ std::string human_duration(std::chrono::seconds age) {
   if (hours < 192)
     return hours % 24 ? fmt::format("{}d{}h", hours / 24, hours % 24) : fmt::format("{}d", hours / 24);
   auto days = hours / 24;
-  if (days < 365 * 2) return fmt::format("{}d", days);
-  if (days < 365 * 8 && days % 365) return fmt::format("{}y{}d", days / 365, days % 365);
+  if (days < 730) return fmt::format("{}d", days);
+  if (days < 2920 && days % 365) return fmt::format("{}y{}d", days / 365, days % 365);
   return fmt::format("{}y", days / 365);
 }
 

@@ -174,6 +174,7 @@ std::string Summary::text() const {
   if (waiting == 0) return out;
   out += "pending, and why\n";
   std::vector<std::pair<std::uint64_t, std::string>> reasons;
+  reasons.reserve(f.pending.size());
   for (const auto& [reason, count] : f.pending) reasons.emplace_back(count, reason);
   std::sort(reasons.rbegin(), reasons.rend());
   for (std::size_t i = 0; i < reasons.size() && i < 10; ++i)

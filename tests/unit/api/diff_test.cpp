@@ -142,7 +142,7 @@ TEST_CASE("merge patches of custom resources") {
       patch<NodeMetric>(
           R"({"metadata":{"resourceVersion":"5"},"status":{"podsMetric":[{"name":"a","namespace":"n"}]}})",
           R"({"metadata":{"resourceVersion":"5"},"status":{"podsMetric":[{"name":"b","namespace":"n"}],"nodeMetric":{"nodeUsage":{"resources":{"cpu":"1"}}}}})") ==
-      R"({"metadata":{"resourceVersion":"5"},"status":{"nodeMetric":{"nodeUsage":{"resources":{"cpu":"1"}}},"podsMetric":[{"name":"b","namespace":"n"}]}})");
+      R"({"metadata":{"resourceVersion":"5"},"status":{"nodeMetric":{"nodeUsage":{"resources":{"cpu":"1"}},"systemUsage":{}},"podsMetric":[{"name":"b","namespace":"n","podUsage":{}}]}})");
   CHECK(patch<NodeMetric>(R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"finalizers":["x"]}})") ==
         R"({"metadata":{"labels":null,"finalizers":["x"]}})");
 }

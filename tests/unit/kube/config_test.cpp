@@ -100,6 +100,8 @@ TEST_CASE("a bad kubeconfig is an error with file, line and field") {
       {replaced(kGood, "user: u,", "user: v,"), Code::not_found, "no entry of users is named \"v\""},
       {replaced(kGood, "https://10", "ftp://10"), Code::invalid,
        "k:12: clusters[0].cluster.server: must start with"},
+      {replaced(kGood, "https://10.0.0.1:6443/", "https:///"), Code::invalid,
+       "k:12: clusters[0].cluster.server: names no host"},
       {replaced(kGood, "Y2E=", "Y2E"), Code::invalid,
        "k:13: clusters[0].cluster.certificate-authority-data: is not valid base64"},
       {replaced(kGood, "    tls-", "    proxy-url: http://p\n    tls-"), Code::unsupported,
@@ -116,6 +118,8 @@ TEST_CASE("a bad kubeconfig is an error with file, line and field") {
        "users[0].user.client-certificate: /none/such: No such file or directory"},
       {replaced(kGood, "token: \"secret\"", "token: [a]"), Code::invalid,
        "k:18: users[0].user.token: must be a string"},
+      {replaced(kGood, "  context: {cluster: c, user: u, namespace: team}\n", ""), Code::not_found,
+       "no entry of clusters is named \"\""},
       {replaced(kGood, "contexts:\n", "contexts: 5\nx:\n"), Code::invalid, "contexts: must be a list"},
   };
   for (const Row& row : rows) {

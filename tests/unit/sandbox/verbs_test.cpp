@@ -54,7 +54,7 @@ TEST_CASE("refusals") {
        "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
       {"POST", kPods, TestCluster::pod(kLong), 422, "Invalid",
        "Pod \"" + kLong + "\" is invalid: metadata.name: Invalid value: \"" + kLong +
-           "\": must be no more than 253 bytes"},
+           "\": must be no more than 253 characters"},
       {"POST", kPods, TestCluster::pod("p", R"(,"priorityClassName":"no")"), 403, "Forbidden",
        "pods \"p\" is forbidden: no PriorityClass with name no was found"},
       {"POST", kPods, R"({"metadata":{"name":"p","namespace":"other"}})", 400, "BadRequest",
