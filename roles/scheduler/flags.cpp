@@ -111,15 +111,18 @@ Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
   const std::string& path = flags.get("config");
   Configuration c;
   c.from_file = !path.empty();
+  api::LineMap lines;
   if (c.from_file) {
-    auto read = runtime::load_config<KubeSchedulerConfiguration>(path);
+    auto read = runtime::load_config<KubeSchedulerConfiguration>(path, &lines);
     if (!read) return std::move(read).error();
     c.config = std::move(*read);
   } else {
     c.config = own_defaults();
     if (flags.changed("scheduler-names")) name_profiles(c.config, flags.get_list("scheduler-names"));
   }
-  auto named = [&](Error error) { return c.from_file ? std::move(error).context(path) : std::move(error); };
+  auto named = [&](Error error) {
+    return c.from_file ? runtime::located(error, path, lines) : std::move(error);
+  };
   if (auto done = complete(c.config, plugin_table()); !done) return named(std::move(done).error());
   if (!c.from_file) {
     // Without a file there is no client-side limit but what is asked for.

@@ -264,7 +264,7 @@ Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtim
     std::string list;
     for (const std::string& name : missing) list += (list.empty() ? "" : " ") + name;
     if (!list.empty())
-      context.log.info("plugins of kube-scheduler that koord does not have yet are left out",
+      context.log.info("plugins that koord does not have yet are left out",
                        kv("profile", profile->scheduler_name), kv("plugins", list));
     profiles.push_back(std::move(*profile));
   }

@@ -24,6 +24,8 @@ constexpr std::array kProcessFlags = {
     Flag{"kubeconfig", FlagType::text, "",
          "How to reach the API server; empty: the file that KUBECONFIG names, else the pod's service "
          "account."},
+    Flag{"name-servers", FlagType::list, "",
+         "The name servers to ask, as ADDRESS[:PORT]; empty: those of /etc/resolv.conf."},
     Flag{
         "feature-gates", FlagType::pairs, "",
         "Feature gates of the chosen roles: NAME=true|false, separated by commas; AllAlpha and AllBeta too."},

@@ -17,6 +17,7 @@
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/role_host.hpp"
+#include "process_metrics.hpp"
 
 namespace koord::app {
 namespace {
@@ -37,7 +38,10 @@ class Process {
         signals_(loop_.get_executor()),
         informers_(loop_.get_executor(), clock_, log_),
         host_({loop_.get_executor(), clock_, workers_, log_, informers_, version(),
-               [this](std::string user_agent) { return clients(std::move(user_agent)); }}),
+               [this](std::string user_agent, metrics::Registry& metrics) {
+                 return clients(std::move(user_agent), metrics);
+               },
+               [this](metrics::Registry& metrics) { process_metrics_.add_to(metrics); }}),
         tasks_(loop_.get_executor(), log_failures(log_)),
         watch_(loop_.get_executor(), log_failures(log_)) {}
 
@@ -64,15 +68,17 @@ class Process {
     while (main.size() > 0) loop_.run_one();
   }
 
-  std::unique_ptr<runtime::ClientFactory> clients(std::string user_agent) {
+  std::unique_ptr<runtime::ClientFactory> clients(std::string user_agent, metrics::Registry& metrics) {
     auto config = [this](const std::string& kubeconfig) -> Result<kube::ClientConfig> {
       const std::string& chosen = kubeconfig.empty() ? line_.process.get("kubeconfig") : kubeconfig;
       KOORD_TRY(found, kube::find_config(chosen, "", environment));
       for (const std::string& warning : found.warnings) log_.warn(warning);
       return std::move(found);
     };
+    kube::TransportOptions transport;
+    transport.resolve.servers = line_.process.get_list("name-servers");
     return std::make_unique<runtime::KubeClients>(loop_.get_executor(), clock_, std::move(config),
-                                                  std::move(user_agent));
+                                                  std::move(user_agent), metrics, std::move(transport));
   }
 
   Task<> live() {
@@ -119,6 +125,7 @@ class Process {
   AsyncLogSink sink_{STDERR_FILENO};
   SystemClock clock_;
   Logger log_;
+  ProcessMetrics process_metrics_{sink_, clock_};
   WorkerPool workers_{2};
   StopSignals signals_;
   kube::InformerSet informers_;

@@ -18,6 +18,7 @@
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/role_host.hpp"
 #include "koord/sandbox/sandbox.hpp"
+#include "process_metrics.hpp"
 
 namespace koord::app {
 namespace {
@@ -131,7 +132,10 @@ class SandboxProcess {
         sandbox_(loop_.get_executor(), clock_, std::move(options)),
         informers_(loop_.get_executor(), clock_, log_),
         host_({loop_.get_executor(), clock_, workers_, log_, informers_, version(),
-               [this](std::string user_agent) { return clients(std::move(user_agent)); }}),
+               [this](std::string user_agent, metrics::Registry& metrics) {
+                 return clients(std::move(user_agent), metrics);
+               },
+               [this](metrics::Registry& metrics) { process_metrics_.add_to(metrics); }}),
         tasks_(loop_.get_executor(), log_failures(log_)),
         watch_(loop_.get_executor(), log_failures(log_)) {}
 
@@ -149,7 +153,7 @@ class SandboxProcess {
     while (main.size() > 0) loop_.run_one();
   }
 
-  std::unique_ptr<runtime::ClientFactory> clients(std::string user_agent) {
+  std::unique_ptr<runtime::ClientFactory> clients(std::string user_agent, metrics::Registry& metrics) {
     auto config = [this](const std::string& kubeconfig) -> Result<kube::ClientConfig> {
       if (!kubeconfig.empty()) return kube::load_kubeconfig(kubeconfig);
       kube::ClientConfig own;
@@ -159,7 +163,7 @@ class SandboxProcess {
       return own;
     };
     return std::make_unique<runtime::KubeClients>(loop_.get_executor(), clock_, std::move(config),
-                                                  std::move(user_agent));
+                                                  std::move(user_agent), metrics);
   }
 
   Task<> live() {
@@ -239,6 +243,7 @@ class SandboxProcess {
   AsyncLogSink sink_{STDERR_FILENO};
   SystemClock clock_;
   Logger log_;
+  ProcessMetrics process_metrics_{sink_, clock_};
   WorkerPool workers_{2};
   StopSignals signals_;
   sandbox::Sandbox sandbox_;

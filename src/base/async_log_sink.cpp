@@ -1,9 +1,14 @@
 // AsyncLogSink: a bounded queue of lines and the thread that writes them.
 #include <poll.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
@@ -15,8 +20,23 @@
 
 namespace koord {
 
+namespace {
+
+/// How long the end of the process waits for a reader that does not read.
+constexpr std::chrono::seconds kPatience{1};
+
+/// Pipes, sockets and terminals, on which a write may wait for ever.
+bool may_block(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+}  // namespace
+
 struct AsyncLogSink::State {
   int fd;
+  bool careful;  // the descriptor may block
+  std::atomic<bool> give_up{false};
   std::size_t max_bytes;
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -69,31 +89,40 @@ struct AsyncLogSink::State {
 
   bool write_all(std::string_view text) const {
     while (!text.empty()) {
-      const ssize_t n = ::write(fd, text.data(), text.size());
+      if (careful) {
+        pollfd ready{fd, POLLOUT, 0};
+        const int n = ::poll(&ready, 1, 100);
+        if (n == 0 && give_up) return false;
+        if (n == 0) continue;
+      }
+      // A pipe that is ready takes PIPE_BUF bytes without waiting.
+      const ssize_t n =
+          ::write(fd, text.data(), careful ? std::min<std::size_t>(text.size(), PIPE_BUF) : text.size());
       if (n > 0) {
         text.remove_prefix(static_cast<std::size_t>(n));
-      } else if (n < 0 && errno == EAGAIN) {
-        pollfd ready{fd, POLLOUT, 0};
-        ::poll(&ready, 1, 100);
-      } else if (n == 0 || errno != EINTR) {
+      } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
         return false;
       }
     }
     return true;
   }
+
+  bool idle() const { return waiting.empty() && !writing; }
 };
 
 AsyncLogSink::AsyncLogSink(int fd, std::size_t max_bytes) : state_(std::make_unique<State>()) {
   state_->fd = fd;
+  state_->careful = may_block(fd);
   state_->max_bytes = max_bytes;
   state_->thread = std::thread([state = state_.get()] { state->run(); });
 }
 
 AsyncLogSink::~AsyncLogSink() {
   {
-    const std::lock_guard lock(state_->mutex);
+    std::unique_lock lock(state_->mutex);
     state_->stopping = true;
     state_->changed.notify_all();
+    if (!state_->changed.wait_for(lock, kPatience, [this] { return state_->idle(); })) state_->give_up = true;
   }
   state_->thread.join();
 }
@@ -112,7 +141,7 @@ void AsyncLogSink::write(LogLevel, std::string line) {
 
 void AsyncLogSink::flush() {
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [this] { return state_->waiting.empty() && !state_->writing; });
+  state_->changed.wait_for(lock, kPatience, [this] { return state_->idle(); });
 }
 
 AsyncLogSink::Stats AsyncLogSink::stats() const {

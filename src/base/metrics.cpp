@@ -91,6 +91,8 @@ class FamilyData {
     return kind_ == kind && labels_ == labels && bounds_ == bounds;
   }
 
+  Description describe() const { return {name_, name_of(kind_), help_, labels_, bounds_}; }
+
   std::shared_ptr<Cell> cell(std::span<const std::string_view> values) {
     if (values.size() != labels_.size())
       throw std::logic_error("metric " + name_ + " has " + std::to_string(labels_.size()) + " labels, not " +
@@ -305,6 +307,13 @@ std::string Registry::exposition() const {
   }
   for (const auto& [name, family] : state_->families)
     family->print(out, family->has_label(state_->common_name) ? std::string() : common);
+  return out;
+}
+
+std::vector<Description> Registry::describe() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Description> out;
+  for (const auto& [name, family] : state_->families) out.push_back(family->describe());
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include "koord/api/schema.hpp"
 #include "koord/api/status.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/kube/client_metrics.hpp"
 #include "rate_limit.hpp"
 
 namespace koord::kube {
@@ -159,9 +160,17 @@ Client::Client(Transport& transport, Clock& clock, Options options)
     : transport_(transport),
       clock_(clock),
       options_(std::move(options)),
-      limiter_(std::make_unique<Limiter>(Limiter{TokenBucket(options_.qps, options_.burst)})) {}
+      limiter_(std::make_unique<Limiter>(Limiter{TokenBucket(options_.qps, options_.burst)})) {
+  if (options_.metrics != nullptr) metrics_ = std::make_unique<HostMetrics>(*options_.metrics, options_.host);
+}
 
 Client::~Client() = default;
+
+nanoseconds Client::turn(Method method) {
+  const nanoseconds wait = limiter_->bucket.take(clock_.mono());
+  if (metrics_ && options_.qps > 0) metrics_->limited(method, wait);
+  return wait;
+}
 
 Task<Result<HttpResponse>> Client::request(HttpRequest request) {
   return perform(std::move(request), options_.max_retries);
@@ -174,13 +183,20 @@ Task<Result<HttpResponse>> Client::perform(HttpRequest request, int retries) {
                    .jitter = 0.5},
                   ++requests_);
   for (;; --retries) {
-    if (const nanoseconds wait = limiter_->bucket.take(clock_.mono()); wait.count() > 0)
+    if (const nanoseconds wait = turn(request.method); wait.count() > 0)
       KOORD_CO_CHECK(co_await sleep(clock_, wait));
     HttpRequest attempt = request;
-    KOORD_CO_TRY(response, co_await transport_.send(std::move(attempt)));
+    const MonoTime start = clock_.mono();
+    Result<HttpResponse> answer = co_await transport_.send(std::move(attempt));
+    if (metrics_)
+      metrics_->tried(request.method, answer ? answer->status : 0, clock_.mono() - start, request.body.size(),
+                      answer ? answer->body.size() : 0);
+    if (!answer) co_return std::move(answer).error();
+    HttpResponse& response = *answer;
     if (response.status >= 200 && response.status < 300) co_return std::move(response);
     const auto wait = repeat_after(response, backoff);
     if (!wait || retries <= 0) co_return error_of(response);
+    if (metrics_) metrics_->repeated(request.method, response.status);
     KOORD_CO_CHECK(co_await sleep(clock_, *wait));
   }
 }
@@ -267,9 +283,14 @@ Task<Result<std::unique_ptr<HttpStream>>> Client::watch(const api::Kind& kind, W
       .add_flag("sendInitialEvents", options.send_initial_events)
       .add("resourceVersionMatch", options.send_initial_events ? "NotOlderThan" : "")
       .add("timeoutSeconds", static_cast<std::uint64_t>(options.timeout.count()));
-  if (const nanoseconds wait = limiter_->bucket.take(clock_.mono()); wait.count() > 0)
+  if (const nanoseconds wait = turn(Method::get); wait.count() > 0)
     KOORD_CO_CHECK(co_await sleep(clock_, wait));
-  KOORD_CO_TRY(stream, co_await transport_.open_stream(std::move(get)));
+  const MonoTime start = clock_.mono();
+  auto opened = co_await transport_.open_stream(std::move(get));
+  if (metrics_)
+    metrics_->tried(Method::get, opened ? (*opened)->head().status : 0, clock_.mono() - start, 0, 0);
+  if (!opened) co_return std::move(opened).error();
+  std::unique_ptr<HttpStream> stream = std::move(*opened);
   if (stream->head().status == 200) co_return std::move(stream);
   HttpResponse response = stream->head();
   while (response.body.size() < kMaxErrorBody) {

@@ -215,6 +215,7 @@ void SharedInformer::apply_effect(ReflectorState::Effect effect) {
 
 void SharedInformer::failed(const Error& error) {
   ++status_.failures;
+  if (error.code() == Code::gone) ++status_.expired;
   status_.last_error = std::string(to_string(error.code())) + ": " + error.message();
   // A resourceVersion that has grown too old is the server's way, not a failure.
   if (log_ && error.code() == Code::gone) {

@@ -159,7 +159,7 @@ class HttpTransport final : public Transport {
   }
 
   Task<Result<std::unique_ptr<Connection>>> connect() {
-    auto lookup = resolve(clock_, target_.host);
+    auto lookup = resolve(clock_, target_.host, options_.resolve);
     KOORD_CO_TRY(addresses, co_await with_timeout(clock_, options_.connect_timeout, std::move(lookup)));
     auto connection = std::make_unique<Connection>(executor_, clock_);
     connection->set_deadline(options_.connect_timeout);

@@ -1,26 +1,32 @@
 // YAML as JSON text for the codec, with the lines for its messages.
 #include "koord/runtime/config.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "koord/api/document.hpp"
-#include "koord/api/yaml.hpp"
 
 namespace koord::runtime {
 namespace {
 
-// The line of the path that a codec's message starts with, or of the nearest value around it.
-int line_of(const api::LineMap& lines, std::string_view message) {
-  std::string path(message.substr(0, std::min(message.find(": "), message.size())));
-  while (true) {
+// The line of a path, or of the nearest value around it; 0: there is none but the document.
+int line_of(const api::LineMap& lines, std::string path) {
+  while (!path.empty()) {
     if (const auto found = lines.find(path); found != lines.end()) return found->second;
-    const auto cut = path.find_last_of(".[");
-    if (cut == std::string::npos) return 1;
+    const std::size_t cut = path.find_last_of(".[");
+    if (cut == std::string::npos) break;
     path.resize(cut);
   }
+  return 0;
+}
+
+std::string path_of(std::string_view message) {
+  std::string path(message.substr(0, std::min(message.find(": "), message.size())));
+  if (!path.starts_with('.') && !path.starts_with('[')) path.insert(0, 1, '.');
+  return path;
 }
 
 Result<> check_kind(std::string_view json, const api::LineMap& lines, const api::Kind& kind) {
@@ -40,28 +46,35 @@ Result<> check_kind(std::string_view json, const api::LineMap& lines, const api:
 
 }  // namespace
 
-Result<> read_config(std::string_view text, const std::string& file, const api::Schema& schema,
-                     void* object) {
+Error located(const Error& error, const std::string& file, const api::LineMap& lines) {
+  const int line = line_of(lines, path_of(error.message()));
+  return Error(error.code(), file + (line > 0 ? ":" + std::to_string(line) : "") + ": " + error.message());
+}
+
+Result<> read_config(std::string_view text, const std::string& file, const api::Schema& schema, void* object,
+                     api::LineMap* lines) {
   auto in_file = [&](const Error& error) { return Error(error.code(), file + ":" + error.message()); };
-  api::LineMap lines;
-  const auto json = api::yaml_to_json(text, &lines);
+  api::LineMap own;
+  api::LineMap& places = lines != nullptr ? *lines : own;
+  const auto json = api::yaml_to_json(text, &places);
   if (!json) return in_file(json.error());
   if (const api::Kind* kind = schema.kind()) {
-    if (auto done = check_kind(*json, lines, *kind); !done) return in_file(done.error());
+    if (auto done = check_kind(*json, places, *kind); !done) return in_file(done.error());
   }
-  if (auto done = api::decode_strict(*json, schema, object); !done)
-    return in_file(Error(done.error().code(), std::to_string(line_of(lines, done.error().message())) + ": " +
-                                                  done.error().message()));
+  if (auto done = api::decode_strict(*json, schema, object); !done) {
+    const int line = std::max(line_of(places, path_of(done.error().message())), 1);
+    return in_file(Error(done.error().code(), std::to_string(line) + ": " + done.error().message()));
+  }
   return {};
 }
 
-Result<> load_config(const std::string& file, const api::Schema& schema, void* object) {
+Result<> load_config(const std::string& file, const api::Schema& schema, void* object, api::LineMap* lines) {
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream contents;
   if (!stream || !(contents << stream.rdbuf()))
     return Error(Code::io, file + ": " + (errno != 0 ? std::strerror(errno) : "is empty or cannot be read"));
-  return read_config(contents.str(), file, schema, object);
+  return read_config(contents.str(), file, schema, object, lines);
 }
 
 }  // namespace koord::runtime

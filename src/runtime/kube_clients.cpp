@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "koord/kube/client.hpp"
+#include "koord/kube/client_metrics.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
 #include "koord/runtime/role_host.hpp"
@@ -21,12 +22,20 @@ class KubeClients::Impl {
   Clock& clock;
   DefaultConfig config;
   std::string user_agent;
+  kube::ClientMetrics metrics;
+  kube::TransportOptions transport;
   std::map<Key, Entry> entries;
 };
 
 KubeClients::KubeClients(asio::any_io_executor executor, Clock& clock, DefaultConfig config,
-                         std::string user_agent)
-    : impl_(new Impl{std::move(executor), clock, std::move(config), std::move(user_agent), {}}) {}
+                         std::string user_agent, metrics::Registry& metrics, kube::TransportOptions transport)
+    : impl_(new Impl{std::move(executor),
+                     clock,
+                     std::move(config),
+                     std::move(user_agent),
+                     kube::ClientMetrics(metrics),
+                     std::move(transport),
+                     {}}) {}
 KubeClients::~KubeClients() = default;
 
 Result<kube::ClientConfig> KubeClients::config(const ClientSettings& settings) {
@@ -44,11 +53,13 @@ Result<kube::Client*> KubeClients::client(const ClientSettings& settings) {
   Impl::Entry& entry = impl_->entries[key];
   if (entry.client) return entry.client.get();
   KOORD_TRY(config, this->config(settings));
-  KOORD_TRY(transport, kube::make_transport(impl_->executor, impl_->clock, config));
+  KOORD_TRY(transport, kube::make_transport(impl_->executor, impl_->clock, config, impl_->transport));
   kube::Client::Options options;
   options.default_namespace = config.default_namespace;
   options.qps = config.qps;
   options.burst = config.burst;
+  options.metrics = &impl_->metrics;
+  options.host = kube::host_of(config.server);
   entry.transport = std::move(transport);
   entry.client = std::make_unique<kube::Client>(*entry.transport, impl_->clock, options);
   return entry.client.get();

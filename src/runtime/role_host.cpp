@@ -91,7 +91,9 @@ class RoleHost::Impl {
     seat->gates.add(descriptor.gates);
     KOORD_CHECK(seat->gates.set(gates_text(
         seat->flags, [&](std::string_view gate) { return is_group(gate) || seat->gates.known(gate); })));
-    seat->clients = parts.clients("koord-" + std::string(descriptor.name) + "/" + parts.version);
+    if (parts.process_metrics) parts.process_metrics(seat->metrics);
+    seat->clients =
+        parts.clients("koord-" + std::string(descriptor.name) + "/" + parts.version, seat->metrics);
     seat->context.emplace(RoleContext{
         descriptor.name, parts.version, parts.executor, parts.clock, parts.workers, seat->log, seat->metrics,
         seat->flags, seat->gates, *seat->clients, parts.informers, seat->health, seat->routes,

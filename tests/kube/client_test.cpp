@@ -1,8 +1,12 @@
 // The client against a real kube-apiserver (or the sandbox: whatever KUBECONFIG names).
 #include "koord/kube/client.hpp"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
-#include <cstdlib>
+#include <cstdio>
+#include <fstream>
 
 #include "koord/api/core_misc.hpp"
 #include "koord/api/document.hpp"
@@ -225,6 +229,55 @@ TEST_CASE("a wrong token is unauthorized") {
   const auto got = c.run(c.client->get_raw(api::kind<api::Node>(), {"", "n"}));
   REQUIRE(got.has_error());
   CHECK(got.error().code() == Code::unauthorized);
+}
+
+TEST_CASE("a token that is rotated is read again when the old one is refused") {
+  const ClientConfig good = cluster_config();
+  if (good.token.empty()) return;
+  char name[] = "/tmp/koord-token-XXXXXX";
+  const int fd = mkstemp(name);
+  REQUIRE(fd >= 0);
+  close(fd);
+  std::ofstream(name) << "expired\n";
+  ClientConfig config = good;
+  config.token.clear();
+  config.token_file = name;
+  Cluster c(config);
+  const auto expired = c.run(c.client->get<api::Namespace>({"", "default"}));
+  REQUIRE(expired.has_error());
+  CHECK(expired.error().code() == Code::unauthorized);
+  std::ofstream(name) << good.token << "\n";
+  CHECK(c.run(c.client->get<api::Namespace>({"", "default"})).has_value());
+  WatchOptions watch;
+  watch.send_initial_events = true;
+  CHECK(c.run(watch_until(*c.client, api::kind<api::Namespace>(), watch, "initial-events-end")).has_value());
+  std::remove(name);
+}
+
+TEST_CASE("objects over a megabyte are written, read and watched, larger ones are refused") {
+  Cluster c;
+  const std::string ns = c.make_namespace("large");
+  auto pod = [](std::size_t size) {
+    return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"large"},"spec":{"schedulerName":"nobody",)"
+           R"("containers":[{"name":"c","image":"i","args":[")" +
+           std::string(size, 'x') + R"("]}]}})";
+  };
+  const std::size_t size = 1'200'000;
+  const auto made = c.run(c.client->create_raw(api::kind<api::Pod>(), ns, pod(size)));
+  if (!made) FAIL(made.error().message());
+  const auto read = c.run(c.client->get_raw(api::kind<api::Pod>(), {ns, "large"}));
+  REQUIRE(read.has_value());
+  CHECK(read->size() > size);
+  WatchOptions watch;
+  watch.ns = ns;
+  watch.send_initial_events = true;
+  const auto seen = c.run(watch_until(*c.client, api::kind<api::Pod>(), watch, "initial-events-end"));
+  REQUIRE(seen.has_value());
+  CHECK(seen->size() > size);
+  const auto refused = c.run(c.client->create_raw(api::kind<api::Pod>(), ns, pod(4'000'000)));
+  REQUIRE(refused.has_error());
+  CHECK(refused.error().code() == Code::too_large);
+  CHECK(c.run(c.client->get<api::Pod>({ns, "large"})).has_value());
 }
 
 TEST_CASE("a server that its CA did not sign, or of another name, is not spoken to") {

@@ -202,6 +202,42 @@ TEST_CASE("an API server that is killed and started under load loses nothing", "
   CHECK(test.follower.consistent);
 }
 
+TEST_CASE("a history that is compacted while nobody looks is listed again") {
+  if (std::getenv("KOORD_KUBE_DIR") == nullptr || std::getenv("KOORD_KUBE_CLUSTER") == nullptr) {
+    WARN("KOORD_KUBE_DIR or KOORD_KUBE_CLUSTER is unset: etcd cannot be told to compact");
+    return;
+  }
+  struct Test : Scene {
+    /// On an event loop of its own: the informer's stands still meanwhile.
+    struct Elsewhere : Cluster {
+      Task<Result<>> change(int from, int to, int value) {
+        for (int i = from; i < to; ++i) KOORD_CO_CHECK(co_await write("m" + std::to_string(i), value));
+        KOORD_CO_CHECK(
+            co_await client->remove(api::kind<ConfigMap>(), ObjectKey{ns, "m" + std::to_string(from)}));
+        co_return Result<>();
+      }
+    };
+    Task<Result<>> body() {
+      KOORD_CO_CHECK(co_await begin());
+      for (int i = 0; i < 30; ++i) KOORD_CO_CHECK(co_await write("m" + std::to_string(i), 1));
+      KOORD_CO_CHECK(co_await same_as_server());
+      Elsewhere elsewhere;
+      elsewhere.ns = ns;
+      elsewhere.run(elsewhere.change(20, 40, 2));
+      CHECK(cluster_command("stop-apiserver"));
+      CHECK(cluster_command("compact"));
+      CHECK(cluster_command("start-apiserver"));
+      elsewhere.run(elsewhere.change(35, 45, 3));
+      KOORD_CO_CHECK(co_await same_as_server());
+      CHECK(maps.status().expired > 0);
+      CHECK(follower.seen.count("m20") + follower.seen.count("m35") == 0);
+      co_return co_await end();
+    }
+  } test;
+  test.run(test.body());
+  CHECK(test.follower.consistent);
+}
+
 TEST_CASE("two electors on a real Lease, and an event about it") {
   struct Test : Cluster {
     LeaderElectionConfig config(std::string who) {

@@ -85,6 +85,15 @@ class Family {
 };
 
 using Labels = std::vector<std::string>;
+
+/// A metric as it was registered.
+struct Description {
+  std::string name;
+  std::string_view type;  // "counter", "gauge" or "histogram"
+  std::string help;
+  Labels labels;
+  std::vector<double> bounds;  // of a histogram
+};
 inline constexpr std::size_t kMaxSeries = 10'000;
 
 /// A role's metrics. Asking again for a name with the same kind, labels and buckets gives the same metric;
@@ -113,6 +122,8 @@ class Registry {
   void on_scrape(std::function<void()> fn);
   /// Prometheus text format 0.0.4; sorted by name and by label values.
   std::string exposition() const;
+  /// Every metric, by name, whether it has series or not.
+  std::vector<Description> describe() const;
   /// Sets every series to zero and forgets those with labels (DELETE /metrics of the scheduler).
   void reset();
 

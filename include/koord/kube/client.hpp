@@ -15,6 +15,9 @@
 
 namespace koord::kube {
 
+class ClientMetrics;
+class HostMetrics;
+
 struct ObjectKey {
   std::string ns;  // empty for cluster-scoped kinds
   std::string name;
@@ -73,6 +76,9 @@ class Client {
     /// Clients with the same text are the same user towards the same server, so that informers made with
     /// one may serve the other; empty: like no other client.
     std::string credentials;
+    /// Where requests are counted, under the label `host`; nullptr: nowhere. It outlives the client.
+    const ClientMetrics* metrics = nullptr;
+    std::string host;
   };
   /// All three must outlive the client.
   Client(Transport& transport, Clock& clock, Options options);
@@ -154,6 +160,8 @@ class Client {
 
  private:
   struct Limiter;
+  /// How long the client-side limit wants a request to wait.
+  nanoseconds turn(Method method);
   Task<Result<HttpResponse>> perform(HttpRequest request, int retries);
   Task<Result<>> patch_change(const api::Kind& kind, ObjectKey key, std::optional<api::Patch> change,
                               std::string subresource);
@@ -173,6 +181,7 @@ class Client {
   Clock& clock_;
   Options options_;
   std::unique_ptr<Limiter> limiter_;
+  std::unique_ptr<HostMetrics> metrics_;
   std::uint64_t requests_ = 0;
 };
 

@@ -33,6 +33,7 @@ struct InformerStatus {
   bool synced = false;
   std::string resource_version;
   std::uint64_t lists = 0, watches = 0, events = 0, failures = 0;
+  std::uint64_t expired = 0;  // times that the server no longer knew where a watch should go on (410)
   std::uint64_t skipped = 0;  // objects that could not be decoded and are missing here
   std::string last_error;     // empty while all is well
 };

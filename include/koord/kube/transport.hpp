@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "koord/async/resolve.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 
@@ -72,6 +73,8 @@ struct TransportOptions {
   std::size_t max_body = std::size_t{512} << 20;
   /// Ask for gzip where the answer may be big (GET); decoding costs less than the network, not on loopback.
   bool gzip = true;
+  /// How the server's name is looked up.
+  ResolveOptions resolve = {};
 };
 
 /// The real one: HTTP/1.1 over TCP, TLS where the URL says https. The certificate chain and the host name are

@@ -102,7 +102,9 @@ struct RoleDescriptor {
   bool single_dash = false;
   /// Reads the configuration, declares informers, checks, routes and metrics; no I/O but reading files.
   Result<std::unique_ptr<Role>> (*make)(RoleContext& context) = nullptr;
-  /// The role's part of `koord docs` beyond flags and gates: configuration kinds, plugins, metrics, as
+  /// Registers all metrics of the role's own, as its making does: the reference prints them.
+  void (*metrics)(metrics::Registry& registry) = nullptr;
+  /// The role's part of `koord docs` beyond flags, gates and metrics: configuration kinds, plugins, as
   /// markdown.
   std::string (*docs)() = nullptr;
 };

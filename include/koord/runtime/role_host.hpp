@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "koord/base/log.hpp"
+#include "koord/kube/transport.hpp"
 #include "koord/runtime/flags.hpp"
 #include "koord/runtime/role.hpp"
 
@@ -24,7 +25,9 @@ class KubeClients final : public ClientFactory {
  public:
   /// How to reach the server where the settings do not say (the process's --kubeconfig).
   using DefaultConfig = std::function<Result<kube::ClientConfig>(const std::string& kubeconfig)>;
-  KubeClients(asio::any_io_executor executor, Clock& clock, DefaultConfig config, std::string user_agent);
+  /// Requests are counted in `metrics`, which outlives it.
+  KubeClients(asio::any_io_executor executor, Clock& clock, DefaultConfig config, std::string user_agent,
+              metrics::Registry& metrics, kube::TransportOptions transport = {});
   ~KubeClients() override;
   Result<kube::Client*> client(const ClientSettings& settings) override;
   Result<kube::ClientConfig> config(const ClientSettings& settings) override;
@@ -41,8 +44,11 @@ struct RoleHostParts {
   Logger log;
   kube::InformerSet& informers;
   std::string version;
-  /// Makes a role's ClientFactory; its user agent is koord-<role>/<version>.
-  std::function<std::unique_ptr<ClientFactory>(std::string user_agent)> clients;
+  /// Makes a role's ClientFactory; its user agent is koord-<role>/<version>, its requests are counted in the
+  /// role's metrics.
+  std::function<std::unique_ptr<ClientFactory>(std::string user_agent, metrics::Registry& metrics)> clients;
+  /// Adds what belongs to the process to a role's metrics; may be empty.
+  std::function<void(metrics::Registry& metrics)> process_metrics = {};
 };
 
 class RoleHost {

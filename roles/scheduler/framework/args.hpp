@@ -43,6 +43,12 @@ struct ArgsType {
   void (*validate)(const void* args, const std::string& path, FieldErrors& errors);
 };
 
+/// The kind of a plugin's arguments, for their schema: a file may carry apiVersion and kind, or neither.
+constexpr api::Kind args_kind(std::string_view kind) {
+  return {
+      .group = "kubescheduler.config.k8s.io", .version = "v1", .kind = kind, .plural = "", .singular = ""};
+}
+
 /// An ArgsType from a struct with `void set_defaults()` and `void validate(path, errors) const`.
 template <class T>
 constexpr ArgsType args_type(std::string_view kind) {

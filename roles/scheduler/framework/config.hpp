@@ -77,6 +77,8 @@ struct UpstreamPlugin {
   std::int32_t weight;
 };
 std::span<const UpstreamPlugin> upstream_plugins();
+/// The names of koord-scheduler's own plugins: a config may name them, too.
+std::span<const std::string_view> koordinator_plugins();
 
 /// What kube-scheduler fills in; the arguments of the plugins in `table` are decoded strictly on the way.
 /// Errors: Code::invalid, with the path.

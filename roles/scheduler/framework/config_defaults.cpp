@@ -33,6 +33,15 @@ constexpr UpstreamPlugin kUpstream[] = {
     {"DefaultBinder", 0},
 };
 
+// Those that Koordinator adds, whose plugins come with later versions of koord.
+constexpr std::string_view kKoordinator[] = {
+    "SchedulingHint",   "LoadAwareScheduling",
+    "NodeNUMAResource", "Reservation",
+    "ElasticQuota",     "Coscheduling",
+    "DeviceShare",      "NodeResourcesFitPlus",
+    "DefaultPreBind",   "ScarceResourceAvoidance",
+};
+
 constexpr PluginSet Plugins::*kPoints[] = {
     &Plugins::multi_point, &Plugins::pre_enqueue, &Plugins::queue_sort, &Plugins::pre_filter,
     &Plugins::filter,      &Plugins::post_filter, &Plugins::pre_score,  &Plugins::score,
@@ -88,17 +97,20 @@ Result<> complete_profile(ProfileConfig& profile, const std::string& path,
     if (!entry.args.empty()) {
       auto done = api::decode_strict(entry.args.text, known->args->schema(), args.get());
       if (!done)
-        return std::move(done).error().context("decoding " + path + ".pluginConfig[" + std::to_string(i) +
-                                               "]: decoding args for plugin " + entry.name);
+        return Error(done.error().code(), path + ".pluginConfig[" + std::to_string(i) + "].args" +
+                                              done.error().message() + " (decoding args for plugin " +
+                                              entry.name + ")");
     }
     known->args->set_defaults(args.get());
+    entry.args.text = api::encode(args.get(), known->args->schema());  // /configz shows the defaults
     entry.decoded = std::move(args);
   }
   for (const PluginEntry& e : table) {
     if (e.args == nullptr || configured.contains(std::string(e.name))) continue;
     std::shared_ptr<void> args = e.args->create();
     e.args->set_defaults(args.get());
-    profile.plugin_config.push_back({std::string(e.name), {}, std::move(args)});
+    api::RawJson text{api::encode(args.get(), e.args->schema())};
+    profile.plugin_config.push_back({std::string(e.name), std::move(text), std::move(args)});
   }
   return {};
 }
@@ -106,6 +118,7 @@ Result<> complete_profile(ProfileConfig& profile, const std::string& path,
 }  // namespace
 
 std::span<const UpstreamPlugin> upstream_plugins() { return kUpstream; }
+std::span<const std::string_view> koordinator_plugins() { return kKoordinator; }
 
 Result<> complete(KubeSchedulerConfiguration& c, std::span<const PluginEntry> table) {
   using std::chrono::seconds;

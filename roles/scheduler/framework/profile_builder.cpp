@@ -44,8 +44,10 @@ Result<std::vector<std::string>> expand(const PluginSet& point, const PluginSet&
 }
 
 bool known_upstream(std::string_view name) {
-  auto all = upstream_plugins();
-  return std::any_of(all.begin(), all.end(), [&](const UpstreamPlugin& p) { return p.name == name; });
+  auto kube = upstream_plugins();
+  auto koordinator = koordinator_plugins();
+  return std::any_of(kube.begin(), kube.end(), [&](const UpstreamPlugin& p) { return p.name == name; }) ||
+         std::find(koordinator.begin(), koordinator.end(), name) != koordinator.end();
 }
 
 class Builder {

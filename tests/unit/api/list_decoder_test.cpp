@@ -170,6 +170,7 @@ TEST_CASE("a Status becomes the error that it means") {
     CHECK(error.code() == c.code);
     CHECK(error.message() == c.message);
   }
+  CHECK(error_of_response(500, std::string(400'000, '[')).code() == Code::server_error);
   const Error slow = error_of_response(
       429,
       R"({"kind":"Status","message":"slow down","reason":"TooManyRequests","details":{"retryAfterSeconds":3},"code":429})");

@@ -136,3 +136,14 @@ TEST_CASE("AsyncLogSink survives descriptors that take nothing") {
     CHECK(sink.stats().failed == 1);
   }
 }
+
+TEST_CASE("AsyncLogSink does not wait for ever for a reader that does not read") {
+  Pipe pipe;
+  const auto start = std::chrono::steady_clock::now();
+  {
+    AsyncLogSink sink(pipe.ends[1]);
+    for (int i = 0; i < 5'000; ++i) sink.write(LogLevel::info, std::string(100, '.'));
+    sink.flush();
+  }
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+}

@@ -166,6 +166,38 @@ TEST_CASE("lines come in any pieces") {
   CHECK(w.changes() == "+c ~a ");
 }
 
+TEST_CASE("an object of megabytes comes through a list and a watch") {
+  const std::string much = R"({"l":")" + std::string(3 << 20, 'x') + R"("})";
+  Synced w;
+  const std::string text = line("ADDED", pod_json("c", 11, "", much));
+  for (std::size_t at = 0; at < text.size(); at += 16'384) w.body().feed(text.substr(at, 16'384));
+  w.loop.settle();
+  CHECK(w.changes() == "+c ");
+  CHECK(*w.pods.get("ns", "c")->metadata.labels.find("l") == std::string(3 << 20, 'x'));
+
+  World listed;
+  listed.watch_list = false;
+  listed.pages = {list_json(50, {pod_json("c", 11, "", much)})};
+  auto pods = listed.set.informer<Pod>(listed.client);
+  listed.set.start();
+  listed.reconnect();
+  CHECK(pods.size() == 1);
+  CHECK(pods.status().skipped == 0);
+}
+
+TEST_CASE("an object of 400,000 brackets is skipped, and what is around it is here") {
+  const std::string deep =
+      R"({"metadata":{"name":"d","namespace":"ns","resourceVersion":"12"},"spec":{"affinity":)" +
+      std::string(400'000, '[') + "}}";
+  Synced w;
+  w.feed(line("ADDED", pod_json("c", 11)) + line("ADDED", deep));
+  CHECK(w.changes() == "+c ");
+  CHECK_FALSE(w.pods.status().last_error.empty());
+  w.reconnect();
+  w.feed(line("ADDED", pod_json("e", 13)));
+  CHECK(w.changes() == "+e ");
+}
+
 TEST_CASE("a watch that breaks resumes without loss and without a list") {
   const int how = GENERATE(0, 1, 2, 3);
   CAPTURE(how);
@@ -204,6 +236,7 @@ TEST_CASE("410 relists, and what vanished meanwhile is told as deleted") {
     w.body().cut();
   }
   w.reconnect();
+  CHECK(w.pods.status().expired == 1);
   CHECK(has(w.last(), "sendInitialEvents=true"));
   CHECK(w.pods.synced());
   CHECK(w.pods.size() == 3);  // the old state is shown until the new one is whole

@@ -1,7 +1,9 @@
 // KubeSchedulerConfiguration: defaults, strictness, what is wrong with a file, and the order of plugins.
 #include <catch2/catch.hpp>
 
+#include "flags.hpp"
 #include "koord/runtime/config.hpp"
+#include "support/tsv.hpp"
 #include "world.hpp"
 
 namespace koord::scheduler::test {
@@ -11,11 +13,14 @@ const std::string kHead = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: Kub
 
 Result<KubeSchedulerConfiguration> read(const std::string& text) {
   Result<KubeSchedulerConfiguration> config{KubeSchedulerConfiguration()};
-  auto done =
-      runtime::read_config(kHead + text, "f.yaml", api::schema<KubeSchedulerConfiguration>(), &*config);
+  api::LineMap lines;
+  auto done = runtime::read_config(kHead + text, "f.yaml", api::schema<KubeSchedulerConfiguration>(),
+                                   &*config, &lines);
   if (!done) return std::move(done).error();
-  if (auto completed = complete(*config, plugin_table()); !completed) return std::move(completed).error();
-  if (auto valid = validate(*config, plugin_table()); !valid) return std::move(valid).error();
+  if (auto completed = complete(*config, plugin_table()); !completed)
+    return runtime::located(completed.error(), "f.yaml", lines);
+  if (auto valid = validate(*config, plugin_table()); !valid)
+    return runtime::located(valid.error(), "f.yaml", lines);
   return config;
 }
 
@@ -54,6 +59,11 @@ TEST_CASE("mistakes are named") {
       {"unknown nested field", "profiles:\n- schedulerName: a\n  plugin: {}\n", "f.yaml:5"},
       {"duplicate key", "parallelism: 1\nparallelism: 2\n", "f.yaml:4"},
       {"bad YAML", "profiles: [\n", "f.yaml:"},
+      {"brackets", "profiles: " + std::string(400'000, '[') + "\n", "f.yaml:3: "},
+      {"brackets in arguments",
+       "profiles:\n- pluginConfig: [{name: NodeAffinity, args: {a: " + std::string(90, '[') +
+           std::string(90, ']') + "}}]\n",
+       "f.yaml:4: nested too deeply"},
       {"parallelism", "parallelism: 0\n",
        "parallelism: Invalid value: 0: should be an integer value greater than zero"},
       {"percentage", "percentageOfNodesToScore: 101\n",
@@ -70,8 +80,20 @@ TEST_CASE("mistakes are named") {
       {"two queue sorts",
        "profiles:\n- plugins: {queueSort: {enabled: [{name: PrioritySort}, {name: Other}]}}\n",
        "only one queue sort plugin can be enabled"},
-      {"unknown argument", "profiles:\n- pluginConfig: [{name: NodeResourcesFit, args: {ignored: []}}]\n",
-       "decoding .profiles[0].pluginConfig[0]: decoding args for plugin NodeResourcesFit"},
+      {"unknown argument",
+       "profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args:\n      ignored: []\n",
+       "f.yaml:7: .profiles[0].pluginConfig[0].args.ignored: "},
+      {"mistyped argument",
+       "profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args:\n      scoringStrategy:\n"
+       "        resources:\n        - name: cpu\n          weight: much\n",
+       "f.yaml:10: .profiles[0].pluginConfig[0].args.scoringStrategy.resources[0].weight: "},
+      {"arguments of another kind",
+       "profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args: {kind: NodeAffinityArgs}\n",
+       "f.yaml:6: .profiles[0].pluginConfig[0].args.kind: "},
+      {"argument out of range",
+       "profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args:\n      scoringStrategy:\n"
+       "        type: MostAllocated\n        resources:\n        - name: cpu\n          weight: 101\n",
+       "f.yaml:11: profiles[0].pluginConfig[0].args.scoringStrategy.resources[0].weight: Invalid value: 101"},
       {"args twice",
        "profiles:\n- pluginConfig: [{name: NodeAffinity, args: {}}, {name: NodeAffinity, args: {}}]\n",
        "profiles[0].pluginConfig[1]: Duplicate value: \"NodeAffinity\""},
@@ -103,6 +125,19 @@ TEST_CASE("mistakes are named") {
     REQUIRE_FALSE(config.has_value());
     CHECK_THAT(config.error().message(), Catch::Matchers::Contains(c.message));
   }
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : " ") + name;
+  return all;
+}
+
+template <class Points>
+std::string names(const Profile& profile, const Points& points) {
+  std::vector<std::string> all;
+  for (const auto& point : points) all.emplace_back(profile.plugin_name(point.index));
+  return joined(all);
 }
 
 Result<Profile> built(const std::string& text, Engine& engine) {
@@ -144,13 +179,11 @@ TEST_CASE("the order of filters and the weights of scores") {
     Engine engine(clock, {});
     auto profile = built(c.text, engine);
     REQUIRE(profile.has_value());
-    std::string filters, scores;
-    for (const auto& f : profile->filters)
-      filters += (filters.empty() ? "" : " ") + std::string(profile->plugin_name(f.index));
+    std::string scores;
     for (const auto& s : profile->scores)
       scores += (scores.empty() ? "" : " ") + std::string(profile->plugin_name(s.index)) + "=" +
                 std::to_string(s.weight);
-    CHECK(filters == c.filters);
+    CHECK(names(*profile, profile->filters) == c.filters);
     CHECK(scores == c.scores);
   }
 }
@@ -176,6 +209,50 @@ TEST_CASE("profiles that cannot be made") {
     auto profile = built(c.text, engine);
     REQUIRE_FALSE(profile.has_value());
     CHECK_THAT(profile.error().message(), Catch::Matchers::Contains(c.message));
+  }
+}
+
+TEST_CASE("the profiles that Koordinator ships are run as far as koord has their plugins") {
+  struct Shipped {
+    const char* file;
+    std::string missing;
+  };
+  const std::string kOthers =
+      "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
+      "DynamicResources DefaultPreemption ImageLocality Coscheduling SchedulingHint";
+  const Shipped kFiles[] = {
+      {"scheduler/chart-v1.8.0.yaml",
+       kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling DefaultPreBind"},
+      {"scheduler/manifest-v1.8.yaml",
+       kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling DefaultPreBind"},
+  };
+  for (const Shipped& shipped : kFiles) {
+    INFO(shipped.file);
+    const std::vector<std::string> arguments{"--config=" + koord::test::golden(shipped.file)};
+    const std::vector<runtime::FlagOwner> owners{{"scheduler", flags()}};
+    auto line = runtime::parse_flags(arguments, {"", {}}, owners);
+    REQUIRE(line.has_value());
+    auto read = read_configuration(line->roles.find("scheduler")->second);
+    if (!read) FAIL(read.error().message());
+    const KubeSchedulerConfiguration& config = read->config;
+    CHECK(config.leader_election.resource_namespace == "koordinator-system");
+    REQUIRE(config.profiles.size() == 1);
+    CHECK(*config.profiles[0].scheduler_name == "koord-scheduler");
+    ManualClock clock;
+    Engine engine(clock, {});
+    std::vector<std::string> missing;
+    auto profile = build_profile(
+        config.profiles[0], config.percentage_of_nodes_to_score, plugin_table(),
+        [](void* e, PluginIndex i) { return static_cast<Engine*>(e)->context(i); }, &engine, missing);
+    if (!profile) FAIL(profile.error().message());
+    CHECK(joined(missing) == shipped.missing);
+    CHECK(names(*profile, profile->filters) ==
+          "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit");
+    CHECK(names(*profile, profile->scores) ==
+          "TaintToleration NodeAffinity NodeResourcesFit NodeResourcesBalancedAllocation");
+    REQUIRE(profile->bind != nullptr);
+    // Batch resources count in the score, as the file says, and /configz shows it.
+    CHECK(api::encode(config).find("kubernetes.io/batch-cpu") != std::string::npos);
   }
 }
 

@@ -186,7 +186,8 @@ const Schema& schema<koord::scheduler::node_affinity::NodeAffinityArgs>() {
       KOORD_FIELD(added_affinity, "addedAffinity")
           .doc("Node affinity that every pod of the profile has too."),
   };
-  static const Schema kSchema("NodeAffinityArgs", kRows, type_of<T>);
+  static constexpr Kind kKind = scheduler::args_kind("NodeAffinityArgs");
+  static const Schema kSchema("NodeAffinityArgs", kRows, type_of<T>, &kKind);
   return kSchema;
 }
 

@@ -69,7 +69,8 @@ schema<koord::scheduler::node_resources_balanced_allocation::NodeResourcesBalanc
   static constexpr Field kRows[] = {
       KOORD_FIELD(resources, "resources").doc("The resources that count; cpu and memory if none is named."),
   };
-  static const Schema kSchema("NodeResourcesBalancedAllocationArgs", kRows, type_of<T>);
+  static constexpr Kind kKind = scheduler::args_kind("NodeResourcesBalancedAllocationArgs");
+  static const Schema kSchema("NodeResourcesBalancedAllocationArgs", kRows, type_of<T>, &kKind);
   return kSchema;
 }
 

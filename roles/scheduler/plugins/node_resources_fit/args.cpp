@@ -105,7 +105,8 @@ const Schema& schema<fit::NodeResourcesFitArgs>() {
           .doc("Prefixes of extended resources that the filter ignores."),
       KOORD_FIELD(scoring_strategy, "scoringStrategy").doc("How nodes are scored."),
   };
-  static const Schema kSchema("NodeResourcesFitArgs", kRows, type_of<T>);
+  static constexpr Kind kKind = scheduler::args_kind("NodeResourcesFitArgs");
+  static const Schema kSchema("NodeResourcesFitArgs", kRows, type_of<T>, &kKind);
   return kSchema;
 }
 

@@ -1,0 +1,85 @@
+// Names are those of Prometheus' client libraries; dashboards know them.
+#include "process_metrics.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace koord::app {
+
+namespace {
+
+struct Handles {
+  explicit Handles(metrics::Registry& r)
+      : cpu(r.counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.")),
+        start(
+            r.gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.")),
+        resident(r.gauge("process_resident_memory_bytes", "Resident memory size in bytes.")),
+        virtual_memory(r.gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.")),
+        open_files(r.gauge("process_open_fds", "Number of open file descriptors.")),
+        max_files(r.gauge("process_max_fds", "Maximum number of open file descriptors.")),
+        lost_lines(r.counters("koord_log_lines_lost_total",
+                              "Number of log lines that were not written, by the reason: 'queue_full' (the "
+                              "reader is slower than the program) or 'write_failed' (a full disk, a closed "
+                              "descriptor).",
+                              {"reason"})) {}
+
+  metrics::Counter cpu;
+  metrics::Gauge start, resident, virtual_memory, open_files, max_files;
+  metrics::Family<metrics::Counter> lost_lines;
+};
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+void raise_to(const metrics::Counter& counter, double value) {
+  const double more = value - counter.value();
+  if (more > 0) counter.add(more);
+}
+
+void read_memory(const Handles& h) {
+  std::ifstream statm("/proc/self/statm");
+  double pages = 0, resident = 0;
+  if (!(statm >> pages >> resident)) return;
+  const auto page = static_cast<double>(sysconf(_SC_PAGESIZE));
+  h.virtual_memory.set(pages * page);
+  h.resident.set(resident * page);
+}
+
+void read_files(const Handles& h) {
+  std::error_code failed;
+  double open = -1;  // the descriptor that reads the folder
+  for (auto at = std::filesystem::directory_iterator("/proc/self/fd", failed);
+       !failed && at != std::filesystem::directory_iterator(); at.increment(failed))
+    ++open;
+  if (open >= 0) h.open_files.set(open);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) h.max_files.set(static_cast<double>(limit.rlim_cur));
+}
+
+}  // namespace
+
+ProcessMetrics::ProcessMetrics(const AsyncLogSink& log, const Clock& clock)
+    : log_(log), start_(clock.now()) {}
+
+void ProcessMetrics::describe(metrics::Registry& registry) { Handles unused(registry); }
+
+void ProcessMetrics::add_to(metrics::Registry& registry) const {
+  const Handles handles(registry);
+  registry.on_scrape([h = handles, this] {
+    h.start.set(std::chrono::duration<double>(start_.time_since_epoch()).count());
+    rusage usage{};
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+      raise_to(h.cpu, seconds(usage.ru_utime) + seconds(usage.ru_stime));
+    read_memory(h);
+    read_files(h);
+    const AsyncLogSink::Stats lost = log_.stats();
+    raise_to(h.lost_lines.with({"queue_full"}), static_cast<double>(lost.dropped));
+    raise_to(h.lost_lines.with({"write_failed"}), static_cast<double>(lost.failed));
+  });
+}
+
+}  // namespace koord::app

@@ -1,0 +1,82 @@
+// Names, labels and buckets are client-go's.
+#include "koord/kube/client_metrics.hpp"
+
+namespace koord::kube {
+
+namespace {
+
+std::vector<double> times() { return {0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0}; }
+
+std::vector<double> sizes() {
+  return {64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216};
+}
+
+double seconds(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+std::string code_of(unsigned status) { return status == 0 ? "<error>" : std::to_string(status); }
+
+}  // namespace
+
+ClientMetrics::ClientMetrics(metrics::Registry& r)
+    : requests_(r.counters("rest_client_requests_total",
+                           "Number of HTTP requests, by status code, method, and host.",
+                           {"code", "method", "host"})),
+      retries_(r.counters("rest_client_request_retries_total",
+                          "Number of request retries, by status code, verb, and host.",
+                          {"code", "verb", "host"})),
+      latency_(r.histograms("rest_client_request_duration_seconds",
+                            "Request latency in seconds, by verb and host.", {"verb", "host"}, times())),
+      limiter_(r.histograms("rest_client_rate_limiter_duration_seconds",
+                            "Latency of the client-side rate limiter in seconds, by verb and host.",
+                            {"verb", "host"}, times())),
+      request_size_(r.histograms("rest_client_request_size_bytes",
+                                 "Size of a request's body in bytes, by verb and host.", {"verb", "host"},
+                                 sizes())),
+      response_size_(r.histograms("rest_client_response_size_bytes",
+                                  "Size of a response's body in bytes, by verb and host.", {"verb", "host"},
+                                  sizes())) {}
+
+HostMetrics::HostMetrics(const ClientMetrics& families, std::string host)
+    : families_(families), host_(std::move(host)) {}
+
+HostMetrics::PerMethod& HostMetrics::of(Method method) {
+  const auto index = static_cast<std::size_t>(method);
+  PerMethod& all = methods_[index];
+  if (!known_[index]) {
+    const std::string_view verb = to_string(method);
+    all.latency = families_.latency_.with({verb, host_});
+    all.limiter = families_.limiter_.with({verb, host_});
+    all.request_size = families_.request_size_.with({verb, host_});
+    all.response_size = families_.response_size_.with({verb, host_});
+    known_[index] = true;
+  }
+  return all;
+}
+
+void HostMetrics::limited(Method method, nanoseconds wait) { of(method).limiter.observe(seconds(wait)); }
+
+void HostMetrics::tried(Method method, unsigned status, nanoseconds took, std::size_t sent,
+                        std::size_t received) {
+  const PerMethod& all = of(method);
+  all.latency.observe(seconds(took));
+  all.request_size.observe(static_cast<double>(sent));
+  if (status != 0) all.response_size.observe(static_cast<double>(received));
+  for (const PerStatus& known : requests_)
+    if (known.method == method && known.status == status) return known.count.inc();
+  const std::string code = code_of(status);
+  requests_.push_back({method, status, families_.requests_.with({code, to_string(method), host_})});
+  requests_.back().count.inc();
+}
+
+void HostMetrics::repeated(Method method, unsigned status) {
+  const std::string code = code_of(status);
+  families_.retries_.with({code, to_string(method), host_}).inc();
+}
+
+std::string host_of(const std::string& server) {
+  const std::size_t scheme = server.find("://");
+  std::string host = scheme == std::string::npos ? server : server.substr(scheme + 3);
+  return host.substr(0, host.find('/'));
+}
+
+}  // namespace koord::kube
