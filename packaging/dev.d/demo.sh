@@ -6,7 +6,7 @@ verb_demo() {
   folder=$(mktemp -d "${TMPDIR:-/tmp}/koord-demo.XXXXXX")
   # shellcheck disable=SC2064
   trap "rm -rf '$folder'" EXIT
-  flags=(--nodes=0 --port=0 --kubeconfig="$folder/kubeconfig" --summary=text
+  flags=(--nodes=0 --port=0 --kubeconfig="$folder/kubeconfig" --summary=text --progress
     --load packaging/demo/nodes.yaml packaging/demo/workload.yaml)
   if [[ ${1:-} == --once ]]; then
     build/koord sandbox "${flags[@]}" --until-idle

@@ -74,8 +74,89 @@ constexpr std::array<Flag, 14> kKoordFlags = {{
     {"async-log-queue-length", FlagType::integer, "10000", "", 0, kKoord, true, kNoEffect},
 }};
 
+// Of kube-scheduler and koord-scheduler: what asks for something that koord does not have, or has otherwise.
+constexpr Flag ignored(std::string_view name, FlagType type, std::string_view value, std::string_view help) {
+  return {name, type, value, help, 0, kDeprecated, true, kNoEffect};
+}
+
+constexpr std::string_view kAudit = "There is no workload auditor yet.";
+constexpr std::string_view kDiagnosis = "There is no diagnosis queue yet.";
+constexpr std::string_view kLogs = "Log lines are key=value, asynchronous and bounded.";
+constexpr std::string_view kMetrics = "All metrics are shown, with the labels that they have.";
+
+constexpr std::array<Flag, 27> kIgnoredFlags = {{
+    ignored("allow-metric-labels", FlagType::pairs, "", kMetrics),
+    ignored("allow-metric-labels-manifest", FlagType::text, "", kMetrics),
+    ignored("disabled-metrics", FlagType::list, "", kMetrics),
+    ignored("show-hidden-metrics-for-version", FlagType::text, "", kMetrics),
+    ignored("disable-http2-serving", FlagType::boolean, "false", "HTTP/1.1 is served alone."),
+    ignored("http2-max-streams-per-connection", FlagType::integer, "0", "HTTP/1.1 is served alone."),
+    ignored("permit-address-sharing", FlagType::boolean, "false", "Ports are not shared."),
+    ignored("permit-port-sharing", FlagType::boolean, "false", "Ports are not shared."),
+    ignored("tls-sni-cert-key", FlagType::list, "", "There is one certificate for all names."),
+    ignored("emulated-version", FlagType::list, "", "There is one version to be."),
+    ignored("emulation-forward-compatible", FlagType::boolean, "false", "There is one version to be."),
+    ignored("min-compatibility-version", FlagType::list, "", "There is one version to be."),
+    ignored("log-flush-frequency", FlagType::duration, "5s", kLogs),
+    ignored("log-json-info-buffer-size", FlagType::text, "0", kLogs),
+    ignored("log-json-split-stream", FlagType::boolean, "false", kLogs),
+    ignored("log-text-info-buffer-size", FlagType::text, "0", kLogs),
+    ignored("log-text-split-stream", FlagType::boolean, "false", kLogs),
+    ignored("logging-format", FlagType::text, "text", kLogs),
+    ignored("vmodule", FlagType::text, "", kLogs),
+    ignored("debug-diagnosis-blocking", FlagType::boolean, "false", kDiagnosis),
+    ignored("debug-diagnosis-queue-size", FlagType::integer, "1000", kDiagnosis),
+    ignored("debug-diagnosis-worker-count", FlagType::integer, "10", kDiagnosis),
+    ignored("workload-auditor-metric-labels", FlagType::text, "", kAudit),
+    ignored("workload-auditor-victim-reschedule-duration", FlagType::duration, "10s", kAudit),
+    ignored("workload-auditor-victim-deletion-duration", FlagType::duration, "30s", kAudit),
+    ignored("workload-auditor-victim-deleting-retries", FlagType::integer, "3", kAudit),
+    ignored("workload-auditor-scheduling-event-interval", FlagType::duration, "5m", kAudit),
+}};
+
 constexpr auto kFlags = runtime::join_flags(kMiscFlags, runtime::secure_serving_flags("10259"), kLeaderFlags,
-                                            kDeprecatedFlags, kKoordFlags);
+                                            kDeprecatedFlags, kKoordFlags, kIgnoredFlags);
+
+constexpr std::string_view kLater = "Accepted; its subject comes with a later version.";
+constexpr FeatureGate kGates[] = {
+    {.name = "CompatibleCSIStorageCapacity", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "DisableCSIStorageCapacityInformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "CompatiblePodDisruptionBudget", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "DisablePodDisruptionBudgetInformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "DisableDynamicResourceAllocationInformer",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = kLater},
+    {.name = "ResizePod", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "MultiQuotaTree", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "ElasticQuotaIgnorePodOverhead", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "ElasticQuotaIgnoreTerminatingPod", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "ElasticQuotaImmediateIgnoreTerminatingPod",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = kLater},
+    {.name = "ElasticQuotaGuaranteeUsage", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "DisableDefaultQuota", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "SupportParentQuotaSubmitPod", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "LazyReservationRestore", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "OmitNodeLabelsForReservation", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "SkipReservationFitsNode", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "DevicePluginAdaption", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "CleanExpiredReservationAllocated", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "SkipFilterWithNominatedPods", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "DynamicSchedulerCheck", .enabled = true, .stage = Stage::beta, .help = kLater},
+    {.name = "CSIStorageCapacity", .enabled = true, .stage = Stage::beta, .help = kLater},
+    {.name = "GenericEphemeralVolume", .enabled = true, .stage = Stage::beta, .help = kLater},
+    {.name = "PodDisruptionBudget", .enabled = true, .stage = Stage::beta, .help = kLater},
+    {.name = "SyncBarrier", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "CrossSchedulerNomination", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "GangPendingPodsConditionPatch", .enabled = true, .stage = Stage::beta, .help = kLater},
+    {.name = "EnableInlineBatchSchedule", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "EnableBatchScheduleNodeSnapshot", .enabled = true, .stage = Stage::beta, .help = kLater},
+    {.name = "PriorityTransformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "PreemptionPolicyTransformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "ReplaceResourcesTransformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
+};
 
 // One profile a name, all alike.
 void name_profiles(KubeSchedulerConfiguration& config, const std::vector<std::string>& names) {
@@ -106,6 +187,7 @@ void apply_leader_election(const runtime::FlagValues& flags, LeaderElectionSetti
 }  // namespace
 
 std::span<const runtime::Flag> flags() { return kFlags; }
+std::span<const FeatureGate> gates() { return kGates; }
 
 Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
   const std::string& path = flags.get("config");

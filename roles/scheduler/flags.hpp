@@ -4,11 +4,14 @@
 #include <span>
 
 #include "framework/config.hpp"
+#include "koord/base/feature_gate.hpp"
 #include "koord/runtime/flags.hpp"
 
 namespace koord::scheduler {
 
 std::span<const runtime::Flag> flags();
+/// koord-scheduler's feature gates; none has an effect yet.
+std::span<const FeatureGate> gates();
 
 /// The configuration in effect: the file of --config completed with kube-scheduler's defaults, or koord's own
 /// defaults; over it the --leader-elect* flags that were given (and without a file the deprecated ones).

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <random>
 
+#include "docs.hpp"
 #include "flags.hpp"
 #include "framework/engine_thread.hpp"
 #include "framework/telemetry.hpp"
@@ -16,6 +17,7 @@
 #include "koord/api/pod.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/base/feature_gate.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
@@ -54,7 +56,8 @@ class Scheduler final : public runtime::Role {
         parts_(std::move(parts)),
         telemetry_(context.metrics),
         tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {
-    context.metrics.on_scrape([this] { telemetry_.gauges(last_report_); });
+    context.metrics.on_scrape(
+        [this] { telemetry_.gauges(last_report_, writer_ ? writer_->in_flight() : 0); });
     // Ready means that all objects are known: what is decided then is decided with the whole picture.
     context.health.add(
         "informer-sync", [this] { return synced_check(); }, runtime::HealthChecks::readyz);
@@ -280,6 +283,10 @@ std::string host_name() {
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   KOORD_TRY(configuration, read_configuration(context.flags));
+  for (const FeatureGates::State& gate : context.gates.list())
+    if (gate.enabled != gate.gate->enabled)
+      context.log.warn("a feature gate has no effect in this version", kv("gate", gate.gate->name),
+                       kv("enabled", gate.enabled));
   KOORD_TRY(engine, make_engine(configuration, context));
   const ClientConnection& connection = configuration.config.client_connection;
   runtime::ClientSettings settings;
@@ -314,8 +321,11 @@ const runtime::RoleDescriptor& role() {
       .name = "scheduler",
       .summary = "Places pods on nodes: kube-scheduler's job, and Koordinator's.",
       .flags = flags(),
+      .gates = gates(),
       .ports = kPorts,
       .make = &make,
+      .metrics = [](metrics::Registry& registry) { Telemetry unused(registry); },
+      .docs = &docs,
   };
   return kRole;
 }

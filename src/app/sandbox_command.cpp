@@ -13,6 +13,7 @@
 #include "koord/async/signals.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
+#include "koord/async/timer.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
@@ -40,6 +41,7 @@ constexpr std::array kFlags = {
          "End when nothing but leases and events has changed for --idle-after, with a summary."},
     Flag{"idle-after", FlagType::duration, "3s", "See --until-idle."},
     Flag{"summary", FlagType::text, "text", "The summary at the end: text, json or none."},
+    Flag{"progress", FlagType::boolean, "false", "Say once a second how far it is, on stderr."},
     Flag{"pod-start-delay", FlagType::duration, "100ms", "From binding a pod to its running."},
     Flag{"pod-stop-delay", FlagType::duration, "100ms", "From deleting a pod to its end."},
     Flag{"seed", FlagType::integer, "0", "Of names and uids; 0 is by chance."},
@@ -178,6 +180,7 @@ class SandboxProcess {
     watch_.spawn("second signal", second_signal());
     co_await host_.stop(std::chrono::seconds{10});
     co_await tasks_.stop(clock_, std::chrono::seconds{1});
+    if (line_open_) streams_.err << std::endl;
     if (begun) print_summary();
     co_await sandbox_.stop();
     co_await watch_.stop(clock_, std::chrono::seconds{1});
@@ -193,7 +196,26 @@ class SandboxProcess {
     if (!kubeconfig.empty()) streams_.out << " kubeconfig=" << kubeconfig;
     streams_.out << " (in memory, for trying and testing, not for production)" << std::endl;
     tasks_.spawn("load", load());
+    if (line_.process.get_bool("progress")) tasks_.spawn("progress", show_progress());
     co_return Result<>();
+  }
+
+  Task<> show_progress() {
+    for (;;) {
+      const sandbox::Progress before = shown_;
+      const Result<> slept = co_await sleep(clock_, std::chrono::seconds{1});
+      if (!slept) co_return;
+      shown_ = sandbox_.progress();
+      if (shown_ != before) print_progress(shown_.bound - before.bound);
+    }
+  }
+
+  // One line that is written over on a terminal, a line each elsewhere.
+  void print_progress(std::uint64_t rate) {
+    streams_.err << (terminal_ ? "\r\033[K" : "") << "nodes " << shown_.ready_nodes << "/" << shown_.nodes
+                 << " ready, pods " << shown_.pods << ": " << shown_.bound << " bound, " << shown_.pending
+                 << " pending, " << rate << " bound/s" << (terminal_ ? "" : "\n") << std::flush;
+    line_open_ = terminal_;
   }
 
   Task<> load() {
@@ -251,6 +273,9 @@ class SandboxProcess {
   runtime::RoleHost host_;
   Event ended_;
   TaskGroup tasks_, watch_;
+  sandbox::Progress shown_;
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  bool line_open_ = false;
   int code_ = kOk;
 };
 

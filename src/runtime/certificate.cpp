@@ -1,11 +1,15 @@
 // Certificates by OpenSSL; the reload of files.
 #include "koord/runtime/certificate.hpp"
 
+#include <fcntl.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -104,6 +108,24 @@ Result<std::string> read_file(const std::string& path) {
   return std::move(contents).str();
 }
 
+// Replaced as a whole: who reads it meanwhile sees the old one or the new one.
+Result<void> write_file(const std::string& path, std::string_view text, mode_t mode) {
+  const std::string fresh = path + ".new";
+  ::unlink(fresh.c_str());
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  bool good = fd >= 0;
+  while (good && !text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    good = n > 0;
+    if (good) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (fd >= 0 && ::close(fd) != 0) good = false;
+  if (good && ::rename(fresh.c_str(), path.c_str()) == 0) return {};
+  Error error(Code::io, path + ": " + std::strerror(errno));
+  ::unlink(fresh.c_str());
+  return error;
+}
+
 }  // namespace
 
 Result<KeyPair> make_ca(const std::string& common_name, WallTime now, std::chrono::hours valid_for) {
@@ -140,6 +162,26 @@ Result<KeyPair> make_self_signed(const CertificateRequest& request, WallTime now
   KOORD_TRY(leaf, issue_certificate(ca, request, now));
   leaf.certificate_pem += ca.certificate_pem;  // the chain: who wants to pin it finds the CA in it
   return leaf;
+}
+
+Result<CertificateFiles> kept_certificate(const std::string& folder, const std::string& name,
+                                          const CertificateRequest& request, WallTime now) {
+  const std::string certificate = folder + "/" + name + ".crt", key = folder + "/" + name + ".key";
+  std::error_code failed;
+  const bool has_certificate = std::filesystem::exists(certificate, failed);
+  const bool has_key = std::filesystem::exists(key, failed);
+  if (has_certificate != has_key)
+    return Error(Code::invalid, (has_key ? certificate : key) + " is missing, but " +
+                                    (has_key ? key : certificate) +
+                                    " is there: both are used, or both are made");
+  if (!has_key) {
+    KOORD_TRY(pair, make_self_signed(request, now));
+    std::filesystem::create_directories(folder, failed);
+    if (failed) return Error(Code::io, folder + ": " + failed.message());
+    KOORD_CHECK(write_file(key, pair.key_pem, 0600));
+    KOORD_CHECK(write_file(certificate, pair.certificate_pem, 0644));
+  }
+  return CertificateFiles(certificate, key);
 }
 
 CertificateFiles::CertificateFiles(std::string certificate_path, std::string key_path)

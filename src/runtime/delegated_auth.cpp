@@ -73,8 +73,38 @@ void DelegatedAuth::remember(Cache& cache, std::string key, Verdict verdict) con
   cache.insert_or_assign(std::move(key), std::move(verdict));
 }
 
+// As kube-apiserver's aggregator and other front proxies name their users; nothing if this is none.
+std::optional<api::UserInfo> DelegatedAuth::behind_proxy(const HttpRequest& request) const {
+  if (!request.peer->proxy_verified || !request_headers_) return std::nullopt;
+  const RequestHeaders& names = *request_headers_;
+  if (!names.allowed_names.empty() && std::find(names.allowed_names.begin(), names.allowed_names.end(),
+                                                request.peer->common_name) == names.allowed_names.end())
+    return std::nullopt;
+  auto first = [&](const std::vector<std::string>& headers) {
+    for (const std::string& header : headers)
+      if (const std::string_view value = request.headers.get(header); !value.empty())
+        return std::string(value);
+    return std::string();
+  };
+  api::UserInfo user;
+  user.username = first(names.username_headers);
+  if (user.username.empty()) return std::nullopt;
+  user.uid = first(names.uid_headers);
+  for (std::size_t i = 0; i < request.headers.size(); ++i) {
+    const auto [name, value] = request.headers.at(i);
+    for (const std::string& header : names.group_headers)
+      if (lower(name) == lower(header)) user.groups.emplace_back(value);
+    for (const std::string& prefix : names.extra_prefixes)
+      if (lower(name).starts_with(lower(prefix)) && name.size() > prefix.size())
+        user.extra[lower(name).substr(prefix.size())].emplace_back(value);
+  }
+  user.groups.emplace_back("system:authenticated");
+  return user;
+}
+
 // Nothing: credentials were given and are not accepted.
 Task<Result<std::optional<api::UserInfo>>> DelegatedAuth::who(const HttpRequest& request) {
+  if (std::optional<api::UserInfo> user = behind_proxy(request)) co_return std::move(user);
   if (request.peer->certificate_verified) {
     api::UserInfo user;
     user.username = request.peer->common_name;
@@ -83,6 +113,7 @@ Task<Result<std::optional<api::UserInfo>>> DelegatedAuth::who(const HttpRequest&
     co_return std::optional<api::UserInfo>(std::move(user));
   }
   std::optional<std::string> token = bearer_token(request);
+  if (!token && request.peer->certificate_given) co_return std::optional<api::UserInfo>();
   if (!token) {
     api::UserInfo anonymous;
     anonymous.username = "system:anonymous";

@@ -37,6 +37,14 @@ class KubeReviewer final : public Reviewer {
   kube::Client& authorization_;
 };
 
+/// How a proxy, known by its certificate, says who asks.
+struct RequestHeaders {
+  std::vector<std::string> allowed_names;  // CNs of proxies; empty: any
+  std::vector<std::string> username_headers, uid_headers, group_headers, extra_prefixes;
+
+  friend bool operator==(const RequestHeaders&, const RequestHeaders&) = default;
+};
+
 struct AuthSettings {
   nanoseconds token_ttl = std::chrono::seconds{10};
   nanoseconds allowed_ttl = std::chrono::seconds{10};
@@ -49,6 +57,8 @@ class DelegatedAuth {
   DelegatedAuth(Reviewer& reviewer, Clock& clock, AuthSettings settings);
   /// Nothing if the request may go on, else the refusal. `debug`: never anonymous, never always allowed.
   Task<std::optional<HttpResponse>> refuse(const HttpRequest& request, bool debug);
+  /// Replaces what was set before; without it proxies' headers mean nothing.
+  void set_request_headers(RequestHeaders headers) { request_headers_ = std::move(headers); }
 
  private:
   struct Verdict {
@@ -58,6 +68,7 @@ class DelegatedAuth {
   };
   using Cache = std::map<std::string, Verdict>;
   bool always_allowed(std::string_view path) const;
+  std::optional<api::UserInfo> behind_proxy(const HttpRequest& request) const;
   Task<Result<std::optional<api::UserInfo>>> who(const HttpRequest& request);
   const Verdict* remembered(Cache& cache, const std::string& key) const;
   void remember(Cache& cache, std::string key, Verdict verdict) const;
@@ -65,6 +76,7 @@ class DelegatedAuth {
   Reviewer& reviewer_;
   Clock& clock_;
   AuthSettings settings_;
+  std::optional<RequestHeaders> request_headers_;
   Cache tokens_, accesses_;
 };
 

@@ -26,6 +26,8 @@ using BioPtr = std::unique_ptr<BIO, OpensslDeleter<&BIO_free_all>>;
 using X509Ptr = std::unique_ptr<X509, OpensslDeleter<&X509_free>>;
 using PkeyPtr = std::unique_ptr<EVP_PKEY, OpensslDeleter<&EVP_PKEY_free>>;
 using SslPtr = std::unique_ptr<SSL, OpensslDeleter<&SSL_free>>;
+using StorePtr = std::unique_ptr<X509_STORE, OpensslDeleter<&X509_STORE_free>>;
+using StoreCtxPtr = std::unique_ptr<X509_STORE_CTX, OpensslDeleter<&X509_STORE_CTX_free>>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, OpensslDeleter<&X509_EXTENSION_free>>;
 
 /// Empties OpenSSL's error queue of this thread into a message.

@@ -5,15 +5,27 @@
 #include <fstream>
 #include <sstream>
 
+#include "koord/api/codec.hpp"
+#include "koord/api/core_misc.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
+#include "koord/kube/client.hpp"
 
 namespace koord::runtime {
 namespace {
 
 constexpr auto kReloadPeriod = std::chrono::seconds{10};
+constexpr auto kLookupPeriod = std::chrono::seconds{60};
+constexpr auto kLookupRetry = std::chrono::seconds{5};
+
+std::string lookup_failure(const Error& error) {
+  return "looking up configmap " + std::string(kClusterAuthNamespace) + "/" + std::string(kClusterAuthName) +
+         ": " + error.message() +
+         "; its reader is the role extension-apiserver-authentication-reader, and "
+         "--authentication-skip-lookup does without it";
+}
 
 AuthSettings auth_settings(const FlagValues& flags) {
   AuthSettings settings;
@@ -109,34 +121,115 @@ Result<> RoleServer::open_secure(const PortFlag&) {
   };
   KOORD_TRY(authentication, client_for("authentication-kubeconfig"));
   KOORD_TRY(authorization, client_for("authorization-kubeconfig"));
+  authentication_ = authentication;
   reviewer_.emplace(*authentication, *authorization);
   auth_.emplace(*reviewer_, context_.clock, auth_settings(flags));
+  KOORD_CHECK(read_certificate());
+  KOORD_CHECK(read_own_auth());
+  tls_settings_.min_version = flags.get("tls-min-version");
+  tls_settings_.cipher_suites = flags.get_list("tls-cipher-suites");
+  if (!flags.get_bool("authentication-skip-lookup") && !(own_client_ca_ && own_proxy_ca_))
+    tasks_.spawn("cluster authentication", follow_cluster_auth());
+  return {};
+}
+
+Result<> RoleServer::read_certificate() {
+  const FlagValues& flags = context_.flags;
   const std::string& certificate = flags.get("tls-cert-file");
   const std::string& key = flags.get("tls-private-key-file");
   if (certificate.empty() != key.empty())
     return Error(Code::invalid,
                  "--tls-cert-file and --tls-private-key-file belong together: give both or neither");
+  CertificateRequest request;
+  request.common_name = "koord-" + std::string(context_.role);
+  request.dns_names = {"localhost"};
+  request.ip_addresses = {"127.0.0.1", "::1"};
+  KeyPair pair;
   if (!certificate.empty()) {
     files_.emplace(certificate, key);
-    KOORD_TRY(pair, files_->load());
-    tls_settings_.certificate_pem = pair.certificate_pem;
-    tls_settings_.key_pem = pair.key_pem;
+  } else if (const std::string& folder = flags.get("cert-dir"); !folder.empty()) {
+    auto kept = kept_certificate(folder, request.common_name, request, context_.clock.now());
+    if (!kept) return std::move(kept).error().context("--cert-dir");
+    files_.emplace(std::move(*kept));
   } else {
-    CertificateRequest request;
-    request.common_name = "koord-" + std::string(context_.role);
-    request.dns_names = {"localhost"};
-    request.ip_addresses = {"127.0.0.1", "::1"};
-    KOORD_TRY(pair, make_self_signed(request, context_.clock.now()));
-    tls_settings_.certificate_pem = pair.certificate_pem;
-    tls_settings_.key_pem = pair.key_pem;
+    KOORD_TRY(made, make_self_signed(request, context_.clock.now()));
+    pair = std::move(made);
   }
+  if (files_) {
+    KOORD_TRY(read, files_->load());
+    pair = std::move(read);
+  }
+  tls_settings_.certificate_pem = std::move(pair.certificate_pem);
+  tls_settings_.key_pem = std::move(pair.key_pem);
+  return {};
+}
+
+/// What the flags say about clients' certificates.
+Result<> RoleServer::read_own_auth() {
+  const FlagValues& flags = context_.flags;
   if (const std::string& ca = flags.get("client-ca-file"); !ca.empty()) {
     KOORD_TRY(pem, read_file(ca, "client-ca-file"));
     tls_settings_.client_ca_pem = std::move(pem);
+    own_client_ca_ = true;
   }
-  tls_settings_.min_version = flags.get("tls-min-version");
-  tls_settings_.cipher_suites = flags.get_list("tls-cipher-suites");
+  if (const std::string& ca = flags.get("requestheader-client-ca-file"); !ca.empty()) {
+    KOORD_TRY(pem, read_file(ca, "requestheader-client-ca-file"));
+    tls_settings_.proxy_ca_pem = std::move(pem);
+    own_proxy_ca_ = true;
+    auth_->set_request_headers({.allowed_names = flags.get_list("requestheader-allowed-names"),
+                                .username_headers = flags.get_list("requestheader-username-headers"),
+                                .uid_headers = flags.get_list("requestheader-uid-headers"),
+                                .group_headers = flags.get_list("requestheader-group-headers"),
+                                .extra_prefixes = flags.get_list("requestheader-extra-headers-prefix")});
+  }
   return {};
+}
+
+Task<Result<>> RoleServer::look_up_cluster_auth() {
+  kube::ObjectKey key{std::string(kClusterAuthNamespace), std::string(kClusterAuthName)};
+  KOORD_CO_TRY(text, co_await authentication_->get_raw(api::kind<api::ConfigMap>(), std::move(key)));
+  KOORD_CO_TRY(map, api::decode<api::ConfigMap>(text));
+  KOORD_CO_TRY(found, read_cluster_auth(map));
+  if (cluster_auth_ == found) co_return Result<>();
+  TlsSettings settings = tls_settings_;
+  if (!own_client_ca_) settings.client_ca_pem = found.client_ca_pem;
+  if (!own_proxy_ca_) settings.proxy_ca_pem = found.proxy_ca_pem;
+  if (!own_proxy_ca_) auth_->set_request_headers(found.headers);
+  cluster_auth_ = std::move(found);
+  renew_tls(std::move(settings), "the cluster's CAs have been looked up",
+            "the CAs that the cluster names are unusable, the old ones stay");
+  co_return Result<>();
+}
+
+/// The API server may be away, and what it says may change: asked again and again.
+Task<> RoleServer::follow_cluster_auth() {
+  const bool tolerant = context_.flags.get_bool("authentication-tolerate-lookup-failure");
+  bool told = false;
+  while (true) {
+    const Result<> done = co_await look_up_cluster_auth();
+    if (!done && done.error().code() == Code::cancelled) co_return;
+    if (!done && !cluster_auth_ && !tolerant) {
+      context_.shutdown(Error(done.error().code(), lookup_failure(done.error())));
+      co_return;
+    }
+    if (!done && !told)
+      context_.log.warn("certificates of the cluster's clients are not accepted",
+                        kv("error", lookup_failure(done.error())));
+    told = !done;
+    const Result<> slept = co_await sleep(context_.clock, done ? kLookupPeriod : kLookupRetry);
+    if (!slept) co_return;
+  }
+}
+
+void RoleServer::renew_tls(TlsSettings settings, std::string_view done, std::string_view failed) {
+  const auto tls = TlsContext::make_server(settings);
+  if (!tls) {
+    context_.log.warn(failed, kv("error", tls.error()));
+    return;
+  }
+  tls_settings_ = std::move(settings);
+  secure_.set_tls(*tls);
+  context_.log.info(done);
 }
 
 Result<std::shared_ptr<const TlsContext>> RoleServer::make_tls() {
@@ -156,15 +249,11 @@ Task<> RoleServer::reload_certificate() {
       continue;
     }
     if (!*pair) continue;
-    tls_settings_.certificate_pem = (*pair)->certificate_pem;
-    tls_settings_.key_pem = (*pair)->key_pem;
-    const auto tls = make_tls();
-    if (!tls) {
-      context_.log.warn("the new certificate is unusable, the old one stays", kv("error", tls.error()));
-      continue;
-    }
-    secure_.set_tls(*tls);
-    context_.log.info("the certificate has been read again");
+    TlsSettings settings = tls_settings_;
+    settings.certificate_pem = (*pair)->certificate_pem;
+    settings.key_pem = (*pair)->key_pem;
+    renew_tls(std::move(settings), "the certificate has been read again",
+              "the new certificate is unusable, the old one stays");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster_auth.hpp"
 #include "delegated_auth.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/runtime/certificate.hpp"
@@ -41,13 +42,22 @@ class RoleServer {
   std::optional<HttpResponse> own(const HttpRequest& request) const;
   Result<std::shared_ptr<const TlsContext>> make_tls();
   Result<> open_secure(const PortFlag& port);
+  Result<> read_certificate();
+  Result<> read_own_auth();
   Task<> reload_certificate();
+  Task<> follow_cluster_auth();
+  Task<Result<>> look_up_cluster_auth();
+  /// Serves with these settings from now on; the old ones stay if they are unusable. Logs the one or other.
+  void renew_tls(TlsSettings settings, std::string_view done, std::string_view failed);
 
   RoleContext& context_;
   std::optional<KubeReviewer> reviewer_;
   std::optional<DelegatedAuth> auth_;
   std::optional<CertificateFiles> files_;
   TlsSettings tls_settings_;
+  kube::Client* authentication_ = nullptr;
+  bool own_client_ca_ = false, own_proxy_ca_ = false;  // from flags: the cluster's do not replace them
+  std::optional<ClusterAuth> cluster_auth_;            // as it was last seen
   HttpServer secure_, plain_;
   TaskGroup tasks_;
   std::vector<std::uint16_t> ports_;

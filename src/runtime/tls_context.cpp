@@ -43,21 +43,34 @@ Result<void> use_key(SSL_CTX* ctx, const std::string& pem) {
   return {};
 }
 
-Result<void> use_client_ca(SSL_CTX* ctx, const TlsSettings& settings) {
-  BioPtr bio(BIO_new_mem_buf(settings.client_ca_pem.data(), static_cast<int>(settings.client_ca_pem.size())));
+// The bundle as a store of its own; its CAs are also what the handshake accepts and asks for.
+Result<X509_STORE*> use_bundle(SSL_CTX* ctx, const std::string& pem, const std::string& what) {
+  BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  StorePtr store(X509_STORE_new());
   int count = 0;
   while (X509Ptr ca{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
-    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), ca.get()) != 1)
-      return openssl_error(Code::invalid, "client CA");
+    if (X509_STORE_add_cert(store.get(), ca.get()) != 1 ||
+        X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), ca.get()) != 1)
+      return openssl_error(Code::invalid, what);
     SSL_CTX_add_client_CA(ctx, ca.get());
     ++count;
   }
   ERR_clear_error();
-  if (count == 0) return Error(Code::parse, "client CA: no PEM certificate in it");
-  int mode = SSL_VERIFY_PEER;
-  if (settings.require_client_certificate) mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-  SSL_CTX_set_verify(ctx, mode, nullptr);
-  return {};
+  if (count == 0) return Error(Code::parse, what + ": no PEM certificate in it");
+  return store.release();
+}
+
+// Who shows a certificate that leads nowhere may still talk; it is told apart in HttpPeer.
+int accept_any(int, X509_STORE_CTX*) { return 1; }
+
+bool leads_to(X509_STORE* store, X509* certificate, STACK_OF(X509) * chain) {
+  if (store == nullptr) return false;
+  StoreCtxPtr check(X509_STORE_CTX_new());
+  if (!check || X509_STORE_CTX_init(check.get(), store, certificate, chain) != 1) return false;
+  X509_STORE_CTX_set_default(check.get(), "ssl_client");
+  const bool good = X509_verify_cert(check.get()) == 1;
+  ERR_clear_error();
+  return good;
 }
 
 Result<void> set_ciphers(SSL_CTX* ctx, const std::vector<std::string>& names) {
@@ -84,7 +97,7 @@ Result<void> set_ciphers(SSL_CTX* ctx, const std::vector<std::string>& names) {
 Result<std::shared_ptr<const TlsContext>> TlsContext::make_server(const TlsSettings& settings) {
   SSL_CTX* ctx = SSL_CTX_new(TLS_server_method());
   if (!ctx) return openssl_error(Code::internal, "TLS");
-  std::shared_ptr<const TlsContext> context(new TlsContext(ctx));
+  std::shared_ptr<TlsContext> context(new TlsContext(ctx));
   int version = 0;
   if (settings.min_version == "VersionTLS12" || settings.min_version.empty()) version = TLS1_2_VERSION;
   if (settings.min_version == "VersionTLS13") version = TLS1_3_VERSION;
@@ -101,11 +114,37 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_server(const TlsSetti
   SSL_CTX_set_alpn_select_cb(ctx, select_http_1_1, nullptr);
   KOORD_CHECK(use_chain(ctx, settings.certificate_pem));
   KOORD_CHECK(use_key(ctx, settings.key_pem));
-  if (!settings.client_ca_pem.empty()) KOORD_CHECK(use_client_ca(ctx, settings));
+  if (!settings.client_ca_pem.empty()) {
+    KOORD_TRY(store, use_bundle(ctx, settings.client_ca_pem, "client CA"));
+    context->client_store_ = store;
+  }
+  if (!settings.proxy_ca_pem.empty()) {
+    KOORD_TRY(store, use_bundle(ctx, settings.proxy_ca_pem, "CA of proxies"));
+    context->proxy_store_ = store;
+  }
+  if (context->client_store_ != nullptr || context->proxy_store_ != nullptr) {
+    SSL_CTX_set_verify(
+        ctx, SSL_VERIFY_PEER | (settings.require_client_certificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+        settings.require_client_certificate ? nullptr : accept_any);
+    // A ticket would bring the client's certificate back without its chain.
+    SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(ctx, 0);
+  }
   KOORD_CHECK(set_ciphers(ctx, settings.cipher_suites));
-  return context;
+  return std::shared_ptr<const TlsContext>(std::move(context));
 }
 
-TlsContext::~TlsContext() { SSL_CTX_free(ctx_); }
+bool TlsContext::is_client(X509* certificate, STACK_OF(X509) * chain) const {
+  return leads_to(client_store_, certificate, chain);
+}
+bool TlsContext::is_proxy(X509* certificate, STACK_OF(X509) * chain) const {
+  return leads_to(proxy_store_, certificate, chain);
+}
+
+TlsContext::~TlsContext() {
+  SSL_CTX_free(ctx_);
+  X509_STORE_free(client_store_);
+  X509_STORE_free(proxy_store_);
+}
 
 }  // namespace koord::runtime

@@ -65,8 +65,12 @@ void TlsEngine::clear_output() { (void)BIO_reset(out_); }
 
 void TlsEngine::describe_peer(HttpPeer& peer) const {
   X509Ptr certificate(SSL_get1_peer_certificate(ssl_.get()));
-  if (!certificate || SSL_get_verify_result(ssl_.get()) != X509_V_OK) return;
-  peer.certificate_verified = true;
+  if (!certificate) return;
+  peer.certificate_given = true;
+  STACK_OF(X509)* chain = SSL_get_peer_cert_chain(ssl_.get());
+  peer.certificate_verified = context_->is_client(certificate.get(), chain);
+  peer.proxy_verified = context_->is_proxy(certificate.get(), chain);
+  if (!peer.certificate_verified && !peer.proxy_verified) return;
   X509_NAME* name = X509_get_subject_name(certificate.get());
   auto text = [&](int index) {
     unsigned char* utf8 = nullptr;

@@ -34,6 +34,10 @@ REASONS = [
 ]
 
 
+# What kube-scheduler logs of its scores at its highest verbosity.
+FINAL_SCORE = re.compile(r'"Calculated node\'s final score for pod" pod="[^"/]+/([^"]+)" node="([^"]+)" score=(-?\d+)')
+
+
 def twin(probe, scheduler):
     item = copy.deepcopy(probe)
     item["metadata"]["name"] += "-" + ("upstream" if scheduler == UPSTREAM else "koord")
@@ -53,7 +57,8 @@ class Compare(unittest.TestCase):
                 raise
         cls.connection = cls.api.connect()
         cls.met = collections.Counter()
-        cls.processes = [schedulers.kube_scheduler("--leader-elect=false"), schedulers.koord("--leader-elect=false")]
+        cls.processes = [schedulers.kube_scheduler("--leader-elect=false", "--vmodule=schedule_one=10"),
+                         schedulers.koord("--leader-elect=false")]
 
     @classmethod
     def tearDownClass(cls):
@@ -64,7 +69,7 @@ class Compare(unittest.TestCase):
     def setUp(self):
         schedulers.clean(self.api, [NAMESPACE])
         self.differences = []
-        self.scheduled = 0
+        self.scheduled = self.ranked = self.unique = 0
 
     def tearDown(self):
         for process in self.processes:
@@ -88,6 +93,21 @@ class Compare(unittest.TestCase):
             return differ("another message")
         self.met.update(reason for reason in REASONS if reason in ours[1])
         return None
+
+    def judge_places(self, pairs):
+        """koord's node is one that kube-scheduler's own scores make a best one. pairs: [(probe, their nodes)]"""
+        scores = collections.defaultdict(dict)
+        for name, node, score in FINAL_SCORE.findall(self.processes[0].output()):
+            scores[name][node] = int(score)
+        for probe, (upstream, ours) in pairs:
+            ranks = scores.get(twin(probe, UPSTREAM)["metadata"]["name"], {upstream: 0})  # one node: not scored
+            best = {node for node, score in ranks.items() if score == max(ranks.values())}
+            self.assertIn(upstream, best, "kube-scheduler's log has been misread")
+            self.ranked += len(ranks) > 1
+            self.unique += len(ranks) > 1 and len(best) == 1
+            if ours not in best:
+                self.differences.append(f"{probe['metadata']['name']}: koord chose {ours}, of\n  {ranks}\n  "
+                                        f"{probe['spec']}")
 
     def judge_refusal(self, probe, watch):
         """What else is written about a pod that fits nowhere."""
@@ -156,6 +176,7 @@ class Compare(unittest.TestCase):
         for pair in pairs:
             for each in pair[1:]:
                 self.delete(each["metadata"]["name"])
+        places = []
         for probe in hopeful:
             verdicts = []
             for scheduler in (UPSTREAM, OURS):
@@ -165,15 +186,19 @@ class Compare(unittest.TestCase):
                 self.delete(item["metadata"]["name"])
                 watch.wait_gone([item["metadata"]["name"]])
             self.judge(probe, "scheduled", *verdicts)
+            if all(verdict[0] == "scheduled" for verdict in verdicts):
+                places.append((probe, [verdict[1] for verdict in verdicts]))
+        self.judge_places(places)
 
         schedulers.clean(self.api, [NAMESPACE])
         watch.wait("an empty namespace", lambda pods: not pods)
         # A comparison in which all pods fit, or none, would say little.
-        print(f"seed {seed}: {len(probes)} probes, {self.scheduled} scheduled, {len(self.differences)} differences",
-              file=sys.stderr)
+        print(f"seed {seed}: {len(probes)} probes, {self.scheduled} scheduled, {self.ranked} of them ranked, "
+              f"{self.unique} with one best node, {len(self.differences)} differences", file=sys.stderr)
         self.assertEqual(self.differences, [], "\n" + "\n".join(self.differences))
         self.assertGreater(self.scheduled, PROBES // 10)
         self.assertGreater(PROBES - self.scheduled, PROBES // 10)
+        self.assertGreater(self.unique, 0)
 
     def test_a_pod_with_a_node_name_is_left_alone(self):
         self.api.load([schedulers.node("lonely")])

@@ -155,8 +155,10 @@ class RandomCluster:
             if self.chance(0.9):
                 terms = [self.term() for _ in range(self.random.choice([1, 1, 2]))]
                 affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
-            if self.chance(0.3):
-                affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [{"weight": 5, "preference": self.term()}]
+            if self.chance(0.5):
+                affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
+                    {"weight": self.random.choice([1, 5, 40]), "preference": self.term()}
+                    for _ in range(self.random.choice([1, 2, 3]))]
             spec["affinity"] = {"nodeAffinity": affinity}
         if self.chance(0.25):
             key = self.random.choice(list(LABELS))

@@ -127,8 +127,11 @@ def koord(*flags):
     return Scheduler("koord", [KOORD, "--role=scheduler", f"--kubeconfig={KUBECONFIG}", "--v=2", *ports, *flags])
 
 
-def kube_scheduler(*flags):
-    return Scheduler("kube-scheduler", [KUBE_SCHEDULER, f"--kubeconfig={KUBECONFIG}", "--secure-port=0", *flags])
+def kube_scheduler(*flags, port=0):
+    """Metrics on the port need its own user's rights to review who asks."""
+    reviews = [f"--{what}-kubeconfig={KUBECONFIG}" for what in ("authentication", "authorization") if port]
+    return Scheduler("kube-scheduler", [KUBE_SCHEDULER, f"--kubeconfig={KUBECONFIG}", f"--secure-port={port}",
+                                        "--bind-address=127.0.0.1", *reviews, *flags])
 
 
 class PodWatch:

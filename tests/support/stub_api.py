@@ -34,8 +34,8 @@ class StubApi:
         self.server = Server(("127.0.0.1", 0), self.handler())
         self.kubeconfig = f"{folder}/stub-kubeconfig"
         with open(self.kubeconfig, "w", encoding="utf-8") as file:
-            file.write("apiVersion: v1\nkind: Config\ncurrent-context: stub\n"
-                       f"clusters: [{{name: stub, cluster: {{server: 'http://127.0.0.1:{self.server.server_port}'}}}}]\n"
+            file.write("apiVersion: v1\nkind: Config\ncurrent-context: stub\nclusters:\n"
+                       f"- {{name: stub, cluster: {{server: 'http://127.0.0.1:{self.server.server_port}'}}}}\n"
                        "contexts: [{name: stub, context: {cluster: stub, user: ''}}]\n")
 
     def __enter__(self):

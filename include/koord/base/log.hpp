@@ -135,14 +135,12 @@ class AsyncLogSink final : public LogSink {
   };
   /// `max_bytes` of waiting text at most. The descriptor stays the caller's.
   explicit AsyncLogSink(int fd, std::size_t max_bytes = 4 << 20);
-  /// Writes what waits, like flush().
-  ~AsyncLogSink() override;
+  ~AsyncLogSink() override;  // writes what waits
   AsyncLogSink(const AsyncLogSink&) = delete;
   AsyncLogSink& operator=(const AsyncLogSink&) = delete;
 
   void write(LogLevel level, std::string line) override;
-  /// Blocks until what was written before has left for the descriptor, but for a second at most; for the
-  /// end of the process.
+  /// Blocks until what was written before has left for the descriptor; for the end of the process.
   void flush();
   Stats stats() const;
 

@@ -32,6 +32,12 @@ Result<KeyPair> issue_certificate(const KeyPair& ca, const CertificateRequest& r
 /// A certificate without a CA of its own, as upstream's servers make it when none is given.
 Result<KeyPair> make_self_signed(const CertificateRequest& request, WallTime now);
 
+/// The certificate and key that are kept as FOLDER/NAME.crt and FOLDER/NAME.key: what is there is used, where
+/// neither is they are made (folder included, the key readable by its owner only). One without the other is
+/// an error.
+Result<class CertificateFiles> kept_certificate(const std::string& folder, const std::string& name,
+                                                const CertificateRequest& request, WallTime now);
+
 /// A certificate and its key in two files. Errors name the file.
 class CertificateFiles {
  public:

@@ -42,8 +42,11 @@ struct HttpPeer {
   std::string address;  // "127.0.0.1" or "::1"
   std::uint16_t port = 0;
   bool tls = false;
+  bool certificate_given = false;
   /// Set if a client certificate was presented and signed by the server's client CA.
   bool certificate_verified = false;
+  /// Set if it was signed by the CA of proxies: its headers say who asks, it is nobody itself.
+  bool proxy_verified = false;
   std::string common_name;                 // CN: the user's name
   std::vector<std::string> organizations;  // O: the user's groups
 };

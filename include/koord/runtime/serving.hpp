@@ -62,7 +62,7 @@ class Routes {
 /// Upstream's flags of a secure port with delegated authentication and authorization. `port` is the default
 /// of
 /// --secure-port, as text ("10259"; "0" serves nothing).
-constexpr std::array<Flag, 17> secure_serving_flags(std::string_view port) {
+constexpr std::array<Flag, 22> secure_serving_flags(std::string_view port) {
   constexpr std::string_view kServing = "Secure serving flags";
   constexpr std::string_view kAuthn = "Authentication flags";
   constexpr std::string_view kAuthz = "Authorization flags";
@@ -76,25 +76,35 @@ constexpr std::array<Flag, 17> secure_serving_flags(std::string_view port) {
        "--tls-private-key-file a self-signed one is made in --cert-dir.",
        0, kServing},
       {"tls-private-key-file", FlagType::text, "", "The key of --tls-cert-file.", 0, kServing},
-      {"cert-dir", FlagType::text, "", "Where a self-signed certificate is kept; empty keeps it in memory.",
-       0, kServing},
+      {"cert-dir", FlagType::text, "",
+       "Where a self-signed certificate is kept, as koord-ROLE.crt and koord-ROLE.key; empty: in memory.", 0,
+       kServing},
       {"tls-min-version", FlagType::text, "", "VersionTLS12 or VersionTLS13.", 0, kServing},
       {"tls-cipher-suites", FlagType::list, "",
        "Cipher suites of TLS 1.2 by their IANA names; empty is the library's choice.", 0, kServing},
       {"client-ca-file", FlagType::text, "",
        "The CAs that client certificates are checked against: CN is the user, O are the groups.", 0, kAuthn},
       {"requestheader-client-ca-file", FlagType::text, "",
-       "CAs of proxies whose headers name the user; accepted for compatibility, no such proxy is trusted.", 0,
-       kAuthn, true},
+       "CAs of proxies whose headers name the user; empty: what the cluster says.", 0, kAuthn},
+      {"requestheader-allowed-names", FlagType::list, "",
+       "Common names of those proxies' certificates; empty: any that the CA has signed.", 0, kAuthn},
+      {"requestheader-username-headers", FlagType::list, "x-remote-user",
+       "Where such a proxy names the user; the first that is there counts.", 0, kAuthn},
+      {"requestheader-uid-headers", FlagType::list, "", "Where it gives the user's uid.", 0, kAuthn},
+      {"requestheader-group-headers", FlagType::list, "x-remote-group", "Where it names the user's groups.",
+       0, kAuthn},
+      {"requestheader-extra-headers-prefix", FlagType::list, "x-remote-extra-",
+       "What headers with more about the user begin with.", 0, kAuthn},
       {"authentication-kubeconfig", FlagType::text, "",
        "A kubeconfig that may create tokenreviews; empty: the role's own credentials.", 0, kAuthn},
       {"authentication-skip-lookup", FlagType::boolean, "false",
-       "Do not look up the cluster's client CA in kube-system/extension-apiserver-authentication.", 0,
-       kAuthn},
+       "Do not look up the CAs of the cluster's clients and proxies in "
+       "kube-system/extension-apiserver-authentication.",
+       0, kAuthn},
       {"authentication-token-webhook-cache-ttl", FlagType::duration, "10s",
        "How long the answer to a TokenReview is kept.", 0, kAuthn},
       {"authentication-tolerate-lookup-failure", FlagType::boolean, "true",
-       "If the cluster's client CA cannot be looked up, serve without it.", 0, kAuthn},
+       "If that look-up fails, serve without it and try again; else end.", 0, kAuthn},
       {"authorization-kubeconfig", FlagType::text, "",
        "A kubeconfig that may create subjectaccessreviews; empty: the role's own credentials.", 0, kAuthz},
       {"authorization-always-allow-paths", FlagType::list, "/healthz,/readyz,/livez",

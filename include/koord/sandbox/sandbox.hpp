@@ -36,6 +36,16 @@ struct SandboxOptions {
   std::uint64_t seed = 0;  // of names and uids; 0: random
 };
 
+/// How far a run is.
+struct Progress {
+  std::uint64_t nodes = 0, ready_nodes = 0;
+  std::uint64_t pods = 0;   // there now
+  std::uint64_t bound = 0;  // since the start
+  std::uint64_t pending = 0;
+
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
 /// Everything happens on the executor, which must be one thread or a strand, and must outlive the sandbox, as
 /// the clock must. It may be another thread's than that of the roles which talk to it.
 class Sandbox {
@@ -62,6 +72,8 @@ class Sandbox {
 
   /// Returns when load() has ended and nothing but leases and events has changed for idle_after.
   Task<Result<>> until_idle();
+  /// Looks at every node: not for every few milliseconds.
+  Progress progress() const;
   std::string summary_text() const;
   std::string summary_json() const;
 

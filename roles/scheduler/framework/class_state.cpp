@@ -211,7 +211,9 @@ void ClassState::judge(std::span<const Row> rows, Scratch& scratch) {
     settle(row, static_verdict_[row]);
     if (static_verdict_[row] == kPass) passing.push_back(row);
   }
+  const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
   rank(passing, scratch);
+  if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
 }
 
 void ClassState::rank(std::span<const Row> rows, Scratch& scratch) {

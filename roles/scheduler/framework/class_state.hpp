@@ -14,6 +14,7 @@
 #include "framework/random.hpp"
 #include "framework/score_index.hpp"
 #include "framework/verdict.hpp"
+#include "koord/base/clock.hpp"
 
 namespace koord::scheduler {
 
@@ -26,6 +27,9 @@ class ClassState {
     std::vector<Row> rows, statics, live, passing;
     std::vector<VerdictId> verdicts;
     std::vector<std::int32_t> scores;
+    /// If there is a clock, the time that ranking took is added up here.
+    const Clock* clock = nullptr;
+    nanoseconds scoring{0};
   };
 
   /// `pod` stands for the class. The arguments outlive the state.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "framework/class_state.hpp"
 #include "framework/profile.hpp"
@@ -36,6 +37,11 @@ class ClassTable {
   void release(PodClass& cls);
   /// Up to date with the node table.
   ClassState& state(PodClass& cls);
+
+  /// From now on the time for ranking nodes is measured.
+  void measure(const Clock& clock) { scratch_.clock = &clock; }
+  /// What ranking took since the last call.
+  nanoseconds take_scoring() { return std::exchange(scratch_.scoring, nanoseconds{0}); }
 
   std::size_t size() const { return classes_.size(); }
   std::size_t states() const { return states_; }

@@ -29,7 +29,9 @@ Engine::Engine(Clock& clock, EngineOptions options)
     : clock_(clock),
       options_(options),
       classes_(nodes_, verdicts_, options.class_memory),
-      random_(options.seed) {}
+      random_(options.seed) {
+  classes_.measure(clock_);
+}
 
 Engine::~Engine() = default;
 
@@ -264,6 +266,10 @@ void Engine::attempt(QueuedPod& pod, std::vector<Decision>& out) {
     queue_->add_failed(pod, start);
   } else {
     ClassState& state = classes_.state(*pod.cls);
+    d.scoring = classes_.take_scoring();
+    d.filtering = clock_.mono() - start - d.scoring;
+    d.evaluated_nodes = static_cast<std::uint32_t>(nodes_.nodes());
+    d.feasible_nodes = state.feasible();
     Row row = kNoRow;
     if (state.feasible() > 0) {
       if (!object.status.nominated_node_name.empty()) {

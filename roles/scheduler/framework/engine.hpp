@@ -41,6 +41,9 @@ struct Decision {
   std::uint32_t attempts = 0;
   std::optional<MonoTime> first_attempt;
   nanoseconds took{};  // from the start of the attempt
+  // Of that, and of what; zero where it did not come so far.
+  nanoseconds filtering{}, scoring{};
+  std::uint32_t evaluated_nodes = 0, feasible_nodes = 0;
 };
 
 /// Belongs to one thread; makes no calls to anything but its clock (now and mono) and its plugins. The same

@@ -26,23 +26,52 @@ Telemetry::Telemetry(metrics::Registry& r)
                                             "Latency of all plugins of an extension point.",
                                             {"extension_point", "status", "profile"},
                                             metrics::exponential_bounds(0.0001, 2, 12))),
+      plugin_seconds_(r.histograms(
+          "scheduler_plugin_execution_duration_seconds", "Duration of a plugin at an extension point.",
+          {"plugin", "extension_point", "status"}, metrics::exponential_bounds(0.00001, 1.5, 20))),
       algorithm_seconds_(r.histogram("scheduler_scheduling_algorithm_duration_seconds",
                                      "Latency of a decision.", metrics::exponential_bounds(0.001, 2, 15))),
       attempts_per_pod_(r.histogram("scheduler_pod_scheduling_attempts",
                                     "Number of attempts until a pod was bound.",
                                     metrics::exponential_bounds(1, 2, 5))),
+      evaluated_nodes_(r.histogram("scheduler_pod_scheduling_evaluated_nodes",
+                                   "Number of nodes that were looked at for a pod.",
+                                   metrics::exponential_bounds(1, 2, 24))),
+      feasible_nodes_(r.histogram("scheduler_pod_scheduling_feasible_nodes",
+                                  "Number of nodes that would have done for a pod.",
+                                  metrics::exponential_bounds(1, 2, 24))),
       pending_(r.gauges("scheduler_pending_pods", "Number of pending pods, by the queue.", {"queue"})),
       cache_size_(r.gauges("scheduler_cache_size",
                            "Number of nodes, pods, and assumed (bound) pods in the scheduler's cache.",
                            {"type"})),
       unschedulable_(r.gauges("scheduler_unschedulable_pods",
                               "Number of unschedulable pods by the plugins that rejected them.",
-                              {"plugin", "profile"})) {}
+                              {"plugin", "profile"})),
+      goroutines_(r.gauges("scheduler_goroutines",
+                           "Number of tasks that are under way, by what they do: 'binding'.",
+                           {"operation"})) {}
+
+const Telemetry::OfProfile& Telemetry::of(std::string_view profile) {
+  auto it = profiles_.find(profile);
+  if (it == profiles_.end()) {
+    OfProfile handles{extension_point_seconds_.with({"Filter", "Success", profile}),
+                      extension_point_seconds_.with({"Filter", "Unschedulable", profile}),
+                      extension_point_seconds_.with({"Score", "Success", profile})};
+    it = profiles_.emplace(profile, std::move(handles)).first;
+  }
+  return it->second;
+}
 
 void Telemetry::attempt(const Decision& d, std::string_view result, nanoseconds took) {
   attempts_.with({result, d.profile}).inc();
   attempt_seconds_.with({result, d.profile}).observe(seconds(took));
   algorithm_seconds_.observe(seconds(d.took));
+  if (d.evaluated_nodes == 0) return;
+  evaluated_nodes_.observe(d.evaluated_nodes);
+  feasible_nodes_.observe(d.feasible_nodes);
+  const OfProfile& points = of(d.profile);
+  (d.feasible_nodes > 0 ? points.filtered : points.filtered_none).observe(seconds(d.filtering));
+  if (d.feasible_nodes > 0) points.scored.observe(seconds(d.scoring));
 }
 
 void Telemetry::bound(const Decision& d, MonoTime now) {
@@ -54,9 +83,11 @@ void Telemetry::bound(const Decision& d, MonoTime now) {
 
 void Telemetry::bind_call(const Decision& d, std::string_view status, nanoseconds took) {
   extension_point_seconds_.with({"Bind", status, d.profile}).observe(seconds(took));
+  plugin_seconds_.with({"DefaultBinder", "Bind", status}).observe(seconds(took));
 }
 
-void Telemetry::gauges(const EngineReport& r) {
+void Telemetry::gauges(const EngineReport& r, std::size_t binding) {
+  goroutines_.with({"binding"}).set(static_cast<double>(binding));
   pending_.with({"active"}).set(static_cast<double>(r.queue.active));
   pending_.with({"backoff"}).set(static_cast<double>(r.queue.backoff));
   pending_.with({"unschedulable"}).set(static_cast<double>(r.queue.unschedulable));

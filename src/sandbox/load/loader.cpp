@@ -86,13 +86,12 @@ Result<std::optional<ManifestReader::Item>> ManifestReader::next_json() {
       in_list_ = false;
       std::size_t close = text_.find('}', at_);
       if (close == std::string::npos)
-        return Error(Code::parse, fmt::format("{}: line {}: the list does not end", name_, line_at(at_)));
+        return Error(Code::parse, fmt::format("{}:{}: the list does not end", name_, line_at(at_)));
       at_ = close + 1;
       continue;
     }
     std::size_t line = line_at(at_);
-    if (text_[at_] != '{')
-      return Error(Code::parse, fmt::format("{}: line {}: expected an object", name_, line));
+    if (text_[at_] != '{') return Error(Code::parse, fmt::format("{}:{}: expected an object", name_, line));
     if (!in_list_) {
       // A List of many objects is not parsed whole: its items are found by their brackets.
       std::size_t items = text_.find("\"items\"", at_);
@@ -110,7 +109,7 @@ Result<std::optional<ManifestReader::Item>> ManifestReader::next_json() {
     }
     std::size_t end = value_end(text_, at_);
     if (end == std::string::npos)
-      return Error(Code::parse, fmt::format("{}: line {}: the object does not end", name_, line));
+      return Error(Code::parse, fmt::format("{}:{}: the object does not end", name_, line));
     Item item{text_.substr(at_, end - at_), line};
     at_ = end;
     return std::optional(std::move(item));
@@ -141,9 +140,8 @@ Result<std::optional<ManifestReader::Item>> ManifestReader::next_yaml() {
     JsonDoc doc;
     std::string error;
     if (!parse_json(*json, doc, error))
-      return Error(Code::parse, fmt::format("{}: document at line {}: {}", name_, line, error));
-    if (!doc.IsObject())
-      return Error(Code::parse, fmt::format("{}: document at line {}: expected an object", name_, line));
+      return Error(Code::parse, fmt::format("{}:{}: {}", name_, line, error));
+    if (!doc.IsObject()) return Error(Code::parse, fmt::format("{}:{}: expected an object", name_, line));
     if (!is_list(doc)) return std::optional(Item{std::move(*json), line});
     queued_.clear();
     queued_next_ = 0;

@@ -100,7 +100,7 @@ class Sandbox::Impl {
         KOORD_CO_TRY(item, reader.next());
         if (!item) break;
         if (auto made = load_object(verbs_, item->json); !made)
-          co_return std::move(made).error().context(fmt::format("{}: line {}", path, item->line));
+          co_return std::move(made).error().context(fmt::format("{}:{}", path, item->line));
         if (count % kObjectsPerTurn == 0) co_await asio::post(executor_, asio::use_awaitable);
       }
     }
@@ -256,6 +256,7 @@ const std::string& Sandbox::ca_pem() const { return impl_->ca_pem(); }
 std::string Sandbox::kubeconfig() const { return impl_->kubeconfig(); }
 Result<> Sandbox::write_kubeconfig(const std::string& path) const { return impl_->write_kubeconfig(path); }
 Task<Result<>> Sandbox::until_idle() { return impl_->until_idle(); }
+Progress Sandbox::progress() const { return impl_->summary().progress(); }
 std::string Sandbox::summary_text() const { return impl_->summary().text(); }
 std::string Sandbox::summary_json() const { return impl_->summary().json(); }
 void Sandbox::fail_requests(int count, int status) { impl_->fail_requests(count, status); }

@@ -109,6 +109,21 @@ void Summary::on_change(Collection& collection, const Change& change) {
   last_bound_ = now;
 }
 
+Progress Summary::progress() const {
+  Progress out;
+  const Collection& nodes = *verbs_.registry().get("", "nodes").objects;
+  for (const auto& [key, node] : nodes.objects()) {
+    JsonDoc doc;
+    load(*node, doc);
+    ++out.nodes;
+    out.ready_nodes += condition_is(doc, "Ready", "True");
+  }
+  out.pods = created_ - deleted_;
+  out.bound = bound_;
+  out.pending = waiting_.size();
+  return out;
+}
+
 Summary::Figures Summary::figures() const {
   Figures out;
   const Collection& nodes = *verbs_.registry().get("", "nodes").objects;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "koord/sandbox/sandbox.hpp"
 #include "sandbox/api/verbs.hpp"
 
 namespace koord::sandbox {
@@ -17,6 +18,7 @@ class Summary final : public Observer {
 
   /// The last change of anything but leases and events.
   MonoTime last_change() const { return last_change_; }
+  Progress progress() const;
   std::string text() const;
   std::string json() const;
 

@@ -306,6 +306,12 @@ TEST_CASE("an expired token is read again from its file, and the request tried o
   f.loop.clock.advance(61s);  // without a 401, a minute does it
   CHECK(f.send(request_for(Method::post))->status == 200);
   CHECK(f.server.requests.size() == 5);
+  valid = "newest";
+  std::ofstream(name) << "newest\n";
+  const auto streamed = test::run_task(f.loop, read_all(*f.transport, 0s), true);
+  REQUIRE(streamed.has_value());
+  CHECK(*streamed == "{}");
+  CHECK(f.server.requests.size() == 7);
   std::remove(name);
 }
 

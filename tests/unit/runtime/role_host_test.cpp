@@ -11,11 +11,13 @@
 
 #include "koord/api/auth_v1.hpp"
 #include "koord/api/codec.hpp"
+#include "koord/api/core_misc.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
+#include "koord/base/metrics.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/kube/transport.hpp"
@@ -106,6 +108,7 @@ struct World {
   std::vector<api::SubjectAccessReviewSpec> asked;
   HttpServer api_server;
   std::uint16_t api_port = 0;
+  api::StringMap published;  // what the API server says about the cluster's CAs; empty: nothing
   Script roles_do;
   std::optional<RoleHost> host;
 
@@ -117,7 +120,9 @@ struct World {
     api_port = *port;
     script = &roles_do;
     host.emplace(RoleHostParts{loop.executor(), loop.clock, workers, Logger(captured, loop.clock), informers,
-                               "1.2.3", [this](std::string agent) { return clients(std::move(agent)); }});
+                               "1.2.3", [this](std::string agent, metrics::Registry& metrics) {
+                                 return clients(std::move(agent), metrics);
+                               }});
   }
   ~World() {
     await(host->stop(std::chrono::seconds{1}));
@@ -130,6 +135,12 @@ struct World {
 
   // alice may do everything, bob nothing, root is a master.
   Task<HttpResponse> review(HttpRequest request) {
+    if (request.path == "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication") {
+      if (published.empty()) co_return HttpResponse::text(404, "none");
+      api::ConfigMap map;
+      map.data = published;
+      co_return HttpResponse::json(200, api::encode(map));
+    }
     if (request.path.ends_with("/tokenreviews")) {
       api::TokenReview answer = *api::decode<api::TokenReview>(request.body);
       const std::string token = answer.spec.token;
@@ -144,14 +155,14 @@ struct World {
     co_return HttpResponse::json(201, api::encode(answer));
   }
 
-  std::unique_ptr<ClientFactory> clients(std::string user_agent) {
+  std::unique_ptr<ClientFactory> clients(std::string user_agent, metrics::Registry& metrics) {
     auto config = [this](const std::string&) -> Result<kube::ClientConfig> {
       kube::ClientConfig api;
       api.server = "http://127.0.0.1:" + std::to_string(api_port);
       return api;
     };
     return std::make_unique<KubeClients>(loop.executor(), loop.clock, std::move(config),
-                                         std::move(user_agent));
+                                         std::move(user_agent), metrics);
   }
 
   Result<> add(std::vector<std::string> arguments,
@@ -169,16 +180,20 @@ struct World {
   };
   /// One request on a connection of its own. Without `ca` the certificate is not looked at.
   Answer get(std::uint16_t port, const std::string& path, const std::string& token = "",
-             const std::string& ca = "", bool tls = true) {
+             const std::string& ca = "", bool tls = true, const KeyPair& own = {},
+             std::vector<std::pair<std::string, std::string>> headers = {}) {
     kube::ClientConfig config;
     config.server = (tls ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port);
     config.ca_pem = ca;
     config.insecure_skip_tls_verify = ca.empty();
     config.token = token;
+    config.client_cert_pem = own.certificate_pem;
+    config.client_key_pem = own.key_pem;
     auto transport = kube::make_transport(loop.executor(), loop.clock, config);
     REQUIRE(transport.has_value());
     kube::HttpRequest request;
     request.target = path;
+    request.headers = std::move(headers);
     const auto got = test::run_task(loop, (*transport)->send(std::move(request)), true);
     transport->reset();
     if (!got) return {0, "", got.error().message()};
@@ -361,6 +376,129 @@ TEST_CASE("a certificate is read again when its file changes, a bad one leaves t
   std::filesystem::remove(certificate);
   CHECK(w.logged_within(std::chrono::seconds{30}, "could not be read again, the old one stays"));
   CHECK(trusted(*other_ca));
+}
+
+TEST_CASE("a self-signed certificate is kept in its folder") {
+  const Folder folder;
+  const std::string kept = (folder.path / "certs").string(), certificate = kept + "/koord-alpha.crt",
+                    key = kept + "/koord-alpha.key";
+  auto contents = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  std::string first;
+  for (int run = 0; run < 2; ++run) {
+    World w;
+    // A client compares the certificate's time with the machine's.
+    w.loop.clock.jump_wall(std::chrono::system_clock::now() - w.loop.clock.now());
+    REQUIRE(w.add({"--alpha.secure-port=" + std::to_string(free_port()), "--alpha.cert-dir=" + kept})
+                .has_value());
+    const std::string now = contents(certificate);
+    CHECK(now.starts_with("-----BEGIN CERTIFICATE"));
+    if (run == 0) first = now;
+    CHECK(now == first);
+    CHECK(w.get(w.host->ports("alpha")[0], "/healthz", "", first).status == 200);
+  }
+  CHECK((std::filesystem::status(key).permissions() & std::filesystem::perms::others_all) ==
+        std::filesystem::perms::none);
+  std::filesystem::remove(certificate);
+  World w;
+  const auto half = w.add({"--alpha.secure-port=" + std::to_string(free_port()), "--alpha.cert-dir=" + kept});
+  REQUIRE_FALSE(half.has_value());
+  CHECK(half.error().message().find(certificate + " is missing, but " + key + " is there") !=
+        std::string::npos);
+}
+
+struct Certificates {
+  WallTime now = std::chrono::time_point_cast<nanoseconds>(std::chrono::system_clock::now());
+  KeyPair clients = *make_ca("clients", now), proxies = *make_ca("proxies", now), nobody = *make_ca("x", now);
+  KeyPair of(const KeyPair& ca, std::string name, std::vector<std::string> groups = {}) const {
+    CertificateRequest request;
+    request.common_name = std::move(name);
+    request.organizations = std::move(groups);
+    request.server = false;
+    return *issue_certificate(ca, request, now);
+  }
+  api::StringMap published() const {
+    return {{"client-ca-file", clients.certificate_pem},
+            {"requestheader-client-ca-file", proxies.certificate_pem},
+            {"requestheader-allowed-names", R"(["front"])"},
+            {"requestheader-username-headers", R"(["X-Remote-User"])"},
+            {"requestheader-group-headers", R"(["X-Remote-Group"])"},
+            {"requestheader-extra-headers-prefix", R"(["X-Remote-Extra-"])"}};
+  }
+};
+
+TEST_CASE("the cluster's clients and proxies are known by the CAs that it publishes") {
+  const Certificates c;
+  World w;
+  w.published = c.published();
+  REQUIRE(w.add({"--alpha.secure-port=" + std::to_string(free_port())}).has_value());
+  const std::uint16_t port = w.host->ports("alpha")[0];
+  REQUIRE(w.logged_within(std::chrono::seconds{10}, "the cluster's CAs have been looked up"));
+  struct Row {
+    const char* name;
+    KeyPair own;
+    std::vector<std::pair<std::string, std::string>> headers;
+    unsigned status;
+    std::string user;  // whom the API server was asked about; empty: nobody
+  };
+  const std::pair<std::string, std::string> alice{"X-Remote-User", "alice"}, bob{"X-Remote-User", "bob"},
+      masters{"X-Remote-Group", "system:masters"};
+  const Row rows[] = {
+      {"no certificate", {}, {}, 403, "system:anonymous"},
+      {"headers without a certificate", {}, {alice, masters}, 403, "system:anonymous"},
+      {"a client", c.of(c.clients, "alice"), {}, 200, "alice"},
+      {"a client that may nothing", c.of(c.clients, "bob"), {}, 403, "bob"},
+      {"a client with headers", c.of(c.clients, "bob", {"x"}), {alice, masters}, 403, "bob"},
+      {"a master", c.of(c.clients, "eve", {"system:masters"}), {}, 200, ""},
+      {"a proxy", c.of(c.proxies, "front"), {alice}, 200, "alice"},
+      {"a proxy for one who may nothing", c.of(c.proxies, "front"), {bob}, 403, "bob"},
+      {"a proxy for a master", c.of(c.proxies, "front"), {bob, masters}, 200, ""},
+      // The proxies' CA vouches for proxies alone, and only for those of the list.
+      {"a proxy for nobody", c.of(c.proxies, "front", {"system:masters"}), {}, 401, ""},
+      {"another proxy", c.of(c.proxies, "back", {"system:masters"}), {alice, masters}, 401, ""},
+      {"an unknown CA", c.of(c.nobody, "alice", {"system:masters"}), {}, 401, ""},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    w.asked.clear();
+    w.loop.clock.advance(std::chrono::seconds{11});  // nothing is remembered
+    const World::Answer answer = w.get(port, "/metrics", "", "", true, row.own, row.headers);
+    CHECK(answer.status == row.status);
+    CHECK((w.asked.empty() ? "" : w.asked[0].user) == row.user);
+  }
+}
+
+TEST_CASE("a look-up that fails is tried again, or ends the process, or is not made") {
+  const Certificates c;
+  const std::string port = "--alpha.secure-port=" + std::to_string(free_port());
+  SECTION("tolerated") {
+    World w;
+    REQUIRE(w.add({port}).has_value());
+    CHECK(w.logged_within(std::chrono::seconds{3}, "certificates of the cluster's clients are not accepted"));
+    w.published = c.published();
+    CHECK(w.logged_within(std::chrono::seconds{30}, "the cluster's CAs have been looked up"));
+    CHECK(w.get(w.host->ports("alpha")[0], "/metrics", "", "", true, c.of(c.clients, "alice")).status == 200);
+    // What is published now is nonsense: the last good CAs stay.
+    w.published["client-ca-file"] = "nonsense";
+    CHECK(w.logged_within(std::chrono::seconds{120}, "the CAs that the cluster names are unusable"));
+    CHECK(w.get(w.host->ports("alpha")[0], "/metrics", "", "", true, c.of(c.clients, "alice")).status == 200);
+  }
+  SECTION("not tolerated") {
+    World w;
+    REQUIRE(w.add({port, "--alpha.authentication-tolerate-lookup-failure=false"}).has_value());
+    const Result<> ended = test::run_task(w.loop, w.host->run(), true);
+    REQUIRE_FALSE(ended.has_value());
+    CHECK(ended.error().message().find("extension-apiserver-authentication") != std::string::npos);
+  }
+  SECTION("skipped") {
+    World w;
+    w.published = c.published();
+    REQUIRE(w.add({port, "--alpha.authentication-skip-lookup"}).has_value());
+    CHECK_FALSE(w.logged_within(std::chrono::seconds{10}, "looked up"));
+    CHECK(w.get(w.host->ports("alpha")[0], "/metrics", "", "", true, c.of(c.clients, "alice")).status == 403);
+  }
 }
 
 Task<> run_host(RoleHost& host, std::optional<Result<>>& out) { out = co_await host.run(); }

@@ -206,12 +206,17 @@ TEST_CASE("manifests are read piece by piece, mistakes are named") {
       {"apiVersion: v1\nkind: List\nitems:\n- kind: A\n- kind: B\n", 2, ""},
       {"", 0, ""},
       {R"({"kind":"List","items":[{"kind":"A"})", 1, "f: the list does not end"},
-      {"{\"a\":1}\n{\"b\":", 1, "f: line 2: the object does not end"},
+      {"{\"a\":1}\n{\"b\":", 1, "f:2: the object does not end"},
       {"kind: A\nkind: B\n", 0, "f:2: .kind: the key is there twice"},
       {"a: [", 0, "f:1: "},
+      {"kind: A\n---\n# a remark\nkind: B\nkind: B\n", 1, "f:5: .kind: the key is there twice"},
+      {"kind: A\n---\n- 1\n", 1, "f:3: expected an object"},
+      {std::string(400'000, '['), 0, "f:1: "},
+      {"kind: A\n---\na: " + std::string(400'000, '['), 1, "f:3: "},
+      {"{\"kind\":\"A\"}\n{\"a\":" + std::string(400'000, '['), 1, "f:2: the object does not end"},
   };
   for (const Row& row : rows) {
-    CAPTURE(row.text);
+    CAPTURE(row.text.substr(0, 60));
     ManifestReader reader = ManifestReader::from_text(row.text, "f");
     int objects = 0;
     std::string error;
@@ -230,6 +235,9 @@ TEST_CASE("manifests are read piece by piece, mistakes are named") {
       load_object(cluster.verbs, R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{}})");
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message() == "Pod \"x\" is invalid: spec.containers: Required value");
+  const std::string brackets(400'000, '['), ends(400'000, ']');
+  CHECK_FALSE(load_object(cluster.verbs, R"({"apiVersion":"v1","kind":"Pod","spec":)" + brackets + ends + "}")
+                  .has_value());
 }
 
 TEST_CASE("protobuf bodies") {
