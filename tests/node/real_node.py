@@ -3,6 +3,7 @@
 with RealNode() as node: node.apply(pod); node.wait_running("name"); node.kill_kubelet(); node.start_kubelet() ...
 At the end, or when the test dies, everything that it started and made is gone (janitor.py).
 """
+import hashlib
 import io
 import json
 import os
@@ -13,10 +14,10 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import hashlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
+import busybox  # noqa: E402
 import kube_api  # noqa: E402
 from janitor import Janitor, hierarchies, skip  # noqa: E402
 from sandbox import wait_for  # noqa: E402
@@ -30,7 +31,7 @@ CNI = "/usr/lib/cni"
 NAME = "koord-node"
 IMAGE = "koord.test/busybox:1"
 PAUSE = "koord.test/pause:1"
-PODS = f"/api/v1/namespaces/default/pods"
+PODS = "/api/v1/namespaces/default/pods"
 READY_SECONDS = 120
 
 
@@ -41,13 +42,15 @@ def missing():
     for program in ("etcd", "kube-apiserver", "kubectl", "kubelet"):
         if not os.access(os.path.join(ASSETS, program), os.X_OK):
             return f"{program} is missing in {ASSETS}: run packaging/dev kube-assets"
-    for program in ("containerd", "containerd-shim-runc-v2", "ctr", "runc", "busybox", "unshare", "nsenter"):
+    for program in ("containerd", "containerd-shim-runc-v2", "ctr", "runc", "unshare", "nsenter"):
         if shutil.which(program) is None:
             return f"{program} is missing: run packaging/dev deps"
+    if busybox.missing():
+        return busybox.missing()
     if not os.access(os.path.join(CNI, "loopback"), os.X_OK):
         return f"{CNI}/loopback is missing: run packaging/dev deps"
     for hierarchy in hierarchies():
-        if os.path.isdir(os.path.join(hierarchy, "kubepods")) or os.path.isdir(os.path.join(hierarchy, "kubepods.slice")):
+        if any(os.path.isdir(os.path.join(hierarchy, name)) for name in ("kubepods", "kubepods.slice")):
             return "a kubelet has its cgroups on this machine already"
     return None
 
@@ -58,17 +61,13 @@ def free_port():
         return held.getsockname()[1]
 
 
-def is_static(program):
-    with open(program, "rb") as file:
-        return b"ld-linux" not in file.read(4096)
-
-
 def image_archive(path, name, entrypoint):
     """An image of one layer that holds a static busybox, as `docker save` writes one."""
-    busybox = shutil.which("busybox")
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
-        tar.add(busybox, "bin/busybox")
+        program = tarfile.TarInfo("bin/busybox")
+        program.size, program.mode = len(busybox.content()), 0o755
+        tar.addfile(program, io.BytesIO(busybox.content()))
         for applet in ("sh", "sleep", "cat", "yes", "dd"):
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"

@@ -17,6 +17,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import busybox  # noqa: E402
+
 CACHE = os.environ.get("KOORD_CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "koord")
 KERNEL = os.environ.get("KOORD_VM_KERNEL") or os.path.join(CACHE, "vm", "vmlinuz")
@@ -35,6 +38,7 @@ mount -t tmpfs tmpfs /tmp
 ip link set lo up
 echo 127.0.0.1 localhost >/etc/hosts
 cd /
+echo
 setsid sh /test.sh </dev/null 2>&1
 echo "vm: verdict $?"
 poweroff -f
@@ -43,9 +47,10 @@ poweroff -f
 
 def missing():
     """The first need of the virtual machine that this machine lacks, or None."""
-    for program in ("qemu-system-x86_64", "busybox"):
-        if shutil.which(program) is None:
-            return f"{program} is missing: run packaging/dev deps"
+    if shutil.which("qemu-system-x86_64") is None:
+        return "qemu-system-x86_64 is missing: run packaging/dev deps"
+    if busybox.missing():
+        return busybox.missing()
     if not os.path.isfile(KERNEL):
         return f"no kernel for the virtual machine at {KERNEL}: run packaging/dev vm-kernel"
     return None
@@ -101,7 +106,7 @@ def run(script, files, seconds=120, echo=True):
         with open(name, "rb") as file:
             return file.read()
 
-    packed = {"init": INIT.encode(), "test.sh": script.encode(), "bin/busybox": content(shutil.which("busybox"))}
+    packed = {"init": INIT.encode(), "test.sh": script.encode(), "bin/busybox": busybox.content()}
     packed.update({name.lstrip("/"): content(path) for name, path in files.items()})
     half = MEMORY_MIB // 2
     with tempfile.TemporaryDirectory(prefix="koord-vm.") as folder:
@@ -113,7 +118,7 @@ def run(script, files, seconds=120, echo=True):
              "-object", f"memory-backend-ram,id=m0,size={half}M", "-numa", "node,nodeid=0,cpus=0-3,memdev=m0",
              "-object", f"memory-backend-ram,id=m1,size={half}M", "-numa", "node,nodeid=1,cpus=4-7,memdev=m1",
              "-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-serial", "stdio",
-             "-kernel", KERNEL, "-initrd", archive, "-append", f"console=ttyS0 quiet panic=-1 psi=1 tsc_early_khz={tsc_khz()}"],
+             "-kernel", KERNEL, "-initrd", archive, "-append", f"console=ttyS0 quiet loglevel=1 panic=-1 psi=1 tsc_early_khz={tsc_khz()}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         clock = threading.Timer(seconds, machine.kill)
         clock.start()

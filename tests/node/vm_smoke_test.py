@@ -24,7 +24,7 @@ mkdir /sys/fs/cgroup/probe
 say probe "$(ls /sys/fs/cgroup/probe | grep -E '^(cpu.max|cpuset.cpus|memory.current|cpu.pressure)$' | tr '\\n' ' ')"
 rmdir /sys/fs/cgroup/probe
 say koord "$(/koord --version)"
-/run_queue_latency_test
+/run_queue_latency_test --tries=4
 """
 EXPECTED = {"cpus": "8", "sockets": "2", "cores": "0-1 2-3 4-5 6-7 ", "nodes": "0-1", "node1": "4-7", "btf": "yes",
             "pressure": "cpu io memory ", "probe": "cpu.max cpu.pressure cpuset.cpus memory.current "}

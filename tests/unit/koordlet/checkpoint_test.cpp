@@ -138,8 +138,10 @@ TEST_CASE("Truncated and garbled checkpoints restore nothing") {
   const auto got = store.restore(with_sum(newer), now);
   REQUIRE_FALSE(got.has_value());
   CHECK(got.error().message().find("version 2") != std::string::npos);
-  // The store is as new.
+  // The store is as new, but only once.
   CHECK(store.restore(good, now).has_value());
+  CHECK(store.restore(good, now).error().code() == Code::internal);
+  CHECK(store.size() == 4);
 }
 
 TEST_CASE("The file is replaced whole") {

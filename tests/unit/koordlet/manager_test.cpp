@@ -432,6 +432,62 @@ TEST_CASE("The steady state reads only what strategies look at, lists rarely and
   CHECK(rig.kernel.listings <= 5U * 201);
 }
 
+TEST_CASE("A whole round on files of both cgroup versions", "[koordlet][manager]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  const bool v1 = version == CgroupVersion::v1;
+  const std::string policy = GENERATE("cfsQuota", "cpuset");
+  Tree tree;
+  const std::string cpu = v1 ? "cpu,cpuacct/" : "";
+  const std::string cpuset = v1 ? "cpuset/" : "";
+  const std::string quota_file = cpu + "kubepods/besteffort/" + (v1 ? "cpu.cfs_quota_us" : "cpu.max");
+  tree.write(quota_file, v1 ? "-1\n" : "max 100000\n");
+  if (v1) tree.write(cpu + "kubepods/besteffort/cpu.cfs_period_us", "100000\n");
+  const std::vector<std::string> groups{"kubepods/besteffort", "kubepods/besteffort/pod1",
+                                        "kubepods/besteffort/pod1/c"};
+  tree.write(cpuset + "kubepods/cpuset.cpus", "0-15\n");
+  tree.write(cpuset + "kubepods/cpuset.cpus.effective", "0-15\n");
+  for (const std::string& group : groups) {
+    tree.write(cpuset + group + "/cpuset.cpus", "0-15\n");
+    tree.write(cpuset + group + "/cpuset.cpus.effective", "0-15\n");
+  }
+  const host::Root root{.cgroup = tree.path() + "/"};
+  const auto fs = host::CgroupFs::open(root, version);
+  REQUIRE(fs.has_value());
+  QosRig rig(version);  // for its inventory
+  KernelFiles files;
+  Executor executor(*fs, files, rig.clock, Logger(rig.log, rig.clock), *rig.metrics, {}, nullptr);
+  auto manager = QosManager::make(strategy_table(),
+                                  {.executor = executor,
+                                   .clock = rig.clock,
+                                   .log = Logger(rig.log, rig.clock),
+                                   .metrics = *rig.metrics,
+                                   .gates = rig.gates,
+                                   .topology = [&] { return rig.topology; }},
+                                  {.journal_path = tree / "journal", .boot_id = "boot"});
+  REQUIRE(manager.has_value());
+  rig.manager = std::move(*manager);
+  rig.pods({{"be", Qos::be, 2}, {"ls", Qos::ls, 8}});
+  rig.slo(true, policy);
+  rig.tick(12);
+  rig.tick(12);
+  const auto quota = [&] { return host::read_file(tree / quota_file).value(); };
+  const auto set = [&](const std::string& group) {
+    return host::read_file(tree / (cpuset + group + "/cpuset.cpus")).value();
+  };
+  if (policy == "cfsQuota") {
+    CHECK(quota() == "120000");
+  } else {
+    for (const std::string& group : groups) CHECK(set(group) == "0-1");
+  }
+  CHECK(host::exists(tree / "journal"));
+  rig.slo(false, policy);
+  rig.tick(12);
+  if (policy == "cfsQuota") CHECK(quota() == (v1 ? "-1" : "max"));
+  for (const std::string& group : groups) CHECK_THAT(set(group), Catch::StartsWith("0-15"));
+  CHECK_FALSE(host::exists(tree / "journal"));
+  rig.manager.reset();
+}
+
 TEST_CASE("Pods born and gone leave nothing behind", "[koordlet][manager]") {
   QosRig rig(CgroupVersion::v2);
   kubernetes(rig, "cpuset");

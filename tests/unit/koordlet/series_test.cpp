@@ -36,6 +36,20 @@ TEST_CASE("Percentiles are the original's") {
   }
 }
 
+TEST_CASE("The original's vector, through the store") {
+  SeriesStore store({});
+  const SeriesId id = *store.open(Metric::node_cpu, "");
+  for (int i = 0; i < 9; ++i) store.append(id, at(seconds(i)), 100 * i);
+  const auto got = store.aggregate(id, at(seconds(8)), minutes(5));
+  REQUIRE(got.has_value());
+  CHECK(got->avg == 400);
+  CHECK(got->p50 == 300);
+  CHECK(got->p90 == 700);
+  CHECK(got->last == 800);
+  CHECK(got->count == 9);
+  CHECK(got->span == seconds(8));  // less than half the window: a report is cold
+}
+
 TEST_CASE("Selection gives what sorting gives") {
   std::mt19937 random(7);
   for (std::size_t n : {1, 2, 3, 9, 100, 1800}) {

@@ -140,7 +140,8 @@ class Sampler::Impl {
       if (known(now.cpu)) application.cpu.set(now.cpu);
       if (known(now.memory)) application.memory.set(now.memory);
     }
-    view_.best_effort = best_effort_.sample(node_.online_cpus(), ticks_, at);
+    view_.best_effort = {};
+    if (view_.inventory->pods_known) view_.best_effort = best_effort_.sample(node_.online_cpus(), ticks_, at);
     if (pressure_) pressure_->sample(ticks_);
     if (known(node_.usage().cpu)) cpu_gauge_.set(node_.usage().cpu);
     if (known(node_.usage().memory)) memory_gauge_.set(node_.usage().memory);

@@ -203,6 +203,8 @@ bool read_ages(Reader& in, std::vector<nanoseconds>& ages) {
 
 Result<std::size_t> SeriesStore::restore(std::string_view checkpoint, const CheckpointStamp& stamp) {
   Impl& impl = *impl_;
+  if (impl.size > 0 || impl.ticks.count() > 0)
+    return Error(Code::internal, "a checkpoint is restored into a store that was used already");
   if (checkpoint.size() < kMagic.size() + sizeof(kVersion) + kSumSize || !checkpoint.starts_with(kMagic))
     return Error(Code::parse, "checkpoint: not one, or truncated");
   const std::string_view body = checkpoint.substr(0, checkpoint.size() - kSumSize);
