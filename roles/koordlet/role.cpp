@@ -1,16 +1,19 @@
-// The node agent as a role: everything is made here, in the order in which it depends on each other.
+// The node agent as a role: what it needs of the host and of the process.
 #include "role.hpp"
+
+#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
 
+#include "agent.hpp"
+#include "docs.hpp"
 #include "flags.hpp"
-#include "framework/inventory.hpp"
 #include "gates.hpp"
-#include "koord/async/event.hpp"
-#include "koord/async/task_group.hpp"
 #include "koord/base/log.hpp"
-#include "koord/base/metrics.hpp"
+#include "koord/host/file.hpp"
+#include "koord/host/text.hpp"
+#include "koord/kube/config.hpp"
 
 namespace koord::koordlet {
 
@@ -21,45 +24,71 @@ std::optional<std::string> environment(const char* name) {
   return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
 
-class Agent final : public runtime::Role {
- public:
-  Agent(runtime::RoleContext& context, Place place)
-      : context_(context),
-        place_(std::move(place)),
-        tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {
-    context.metrics.set_common_label("node", place_.node_name);
-  }
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
 
-  Task<Result<>> run() override {
-    Result<> ended = co_await ended_.wait();
-    co_await begin_cleanup();
-    co_await tasks_.stop(context_.clock, std::chrono::seconds(5));
-    if (failure_) co_return *failure_;
-    co_return ended;
+/// Needed by nothing else, so that a node without it has a reason in the log and no failure.
+void open_counters(const runtime::RoleContext& context, Agent::Parts& parts) {
+  if (!context.flags.get_bool("run-queue-latency")) {
+    parts.no_counters = "switched off by --run-queue-latency=false";
+    return;
   }
+  auto opened = host::RunQueueLatency::open(parts.place.root, parts.cgroups.version());
+  if (opened)
+    parts.counters = std::move(*opened);
+  else
+    parts.no_counters = opened.error().message();
+}
 
- private:
-  void fail(std::string_view what, const Error& error) {
-    if (failure_) return;
-    context_.log.error("the agent ends", kv("task", what), kv("error", error));
-    failure_ = error;
-    ended_.set();
-  }
-
-  runtime::RoleContext& context_;
-  Place place_;
-  InventoryHub hub_;
-  Event ended_;
-  std::optional<Error> failure_;
-  TaskGroup tasks_;
-};
+Result<runtime::ClientSettings> client_settings(const runtime::FlagValues& flags) {
+  runtime::ClientSettings settings;
+  settings.qps = flags.get_real("kube-api-qps");
+  settings.burst = static_cast<int>(flags.get_int("kube-api-burst"));
+  if (settings.qps < 0) return Error(Code::invalid, "--kube-api-qps: below 0");
+  for (const char* name : {"kubelet-sync-interval", "kubelet-sync-timeout"})
+    if (flags.get_duration(name) < std::chrono::milliseconds(100))
+      return Error(Code::invalid, "--" + std::string(name) + ": at least 100ms");
+  const std::int64_t port = flags.get_int("kubelet-read-only-port");
+  if (port < 1 || port > 65535)
+    return Error(Code::invalid, "--kubelet-read-only-port: not between 1 and 65535");
+  return settings;
+}
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   KOORD_TRY(place, read_place(context.flags, environment));
+  const bool standalone = !context.flags.get("standalone-config").empty();
+  const bool cleanup = context.flags.get_bool("cleanup");
+  if (place.node_name.empty() && (standalone || cleanup)) place.node_name = host_name();
   if (place.node_name.empty())
     return Error(Code::invalid,
                  "the node's name is not known: set NODE_NAME in the environment, or --node-name");
-  return std::unique_ptr<runtime::Role>(std::make_unique<Agent>(context, std::move(place)));
+  auto cgroups = host::CgroupFs::open(place.root, place.cgroup_version);
+  if (!cgroups) return std::move(cgroups).error().context("cgroups");
+  Agent::Parts parts{.place = std::move(place), .cgroups = std::move(*cgroups)};
+  if (auto facts = read_node_facts(parts.place.root))
+    parts.facts = std::make_shared<const NodeFacts>(std::move(*facts));
+  else
+    context.log.warn("the machine's topology cannot be read yet", kv("error", facts.error()));
+  if (const auto id = host::read_file(parts.place.root.proc + "sys/kernel/random/boot_id"))
+    parts.boot_id = host::trimmed(*id);
+  if (cleanup) {
+    parts.no_counters = "cleaning up";
+  } else {
+    open_counters(context, parts);
+  }
+  if (standalone) {
+    KOORD_TRY(machine, read_machine(parts.place.root));
+    parts.machine = machine;
+  } else if (!cleanup) {
+    KOORD_TRY(settings, client_settings(context.flags));
+    KOORD_TRY(client, context.clients.client(settings));
+    parts.client = client;
+    parts.credentials = [&clients = context.clients, settings] { return clients.config(settings); };
+  }
+  KOORD_TRY(agent, Agent::make(context, std::move(parts)));
+  return std::unique_ptr<runtime::Role>(std::move(agent));
 }
 
 constexpr std::array<runtime::PortFlag, 1> kPorts = {{{"addr", "", false}}};
@@ -75,6 +104,7 @@ const runtime::RoleDescriptor& role() {
       .ports = kPorts,
       .single_dash = true,
       .make = &make,
+      .docs = &docs,
   };
   return kRole;
 }

@@ -11,6 +11,7 @@
 #include "koord/base/suggest.hpp"
 #include "process.hpp"
 #include "sandbox_command.hpp"
+#include "top_command.hpp"
 
 namespace koord::app {
 namespace {
@@ -76,7 +77,8 @@ int print_help(std::span<const std::string>, Roles roles, Streams streams) {
 
 constexpr std::array kCommands = {
     Command{"crds", print_crds},     Command{"docs", print_docs},       Command{"help", print_help},
-    Command{"sandbox", run_sandbox}, Command{"version", print_version},
+    Command{"sandbox", run_sandbox}, Command{"top", run_top},
+    Command{"version", print_version},
 };
 
 int run_command(std::span<const std::string> arguments, Roles roles, Streams streams) {

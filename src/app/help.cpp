@@ -1,6 +1,8 @@
 // Help and reference, from the tables.
 #include "help.hpp"
 
+#include <algorithm>
+
 #include "app.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/metrics.hpp"
@@ -9,11 +11,28 @@
 
 namespace koord::app {
 
+namespace {
+
+std::string gates_help(std::span<const FeatureGate> gates) {
+  if (gates.empty()) return "";
+  std::string out = "Feature gates (--feature-gates=NAME=true,...):\n";
+  for (const FeatureGate& gate : gates) {
+    std::string name(gate.name);
+    name.resize(std::max<std::size_t>(name.size() + 2, 26), ' ');
+    out += "      " + name + (gate.enabled ? "on   " : "off  ") + std::string(gate.help) + "\n";
+  }
+  return out + "\n";
+}
+
+
+}  // namespace
+
 std::string overview(Roles roles) {
   std::string out =
       "koord schedules and protects co-located workloads on Kubernetes.\n\n"
       "  koord --role=ROLE[,ROLE...] [flags]   run roles against a cluster\n"
       "  koord sandbox [flags]                 a cluster in memory, for trying and testing\n"
+      "  koord top [flags]                     what the node agent measures and does, as a live table\n"
       "  koord crds                            print the custom resource definitions\n"
       "  koord docs                            print the reference of flags, gates and configuration\n"
       "  koord --role=ROLE --help              the flags of a role\n"
@@ -35,7 +54,7 @@ std::string roles_help(Roles chosen) {
     if (chosen.size() > 1)
       out += "With several roles a flag is written --" + std::string(role->name) +
              ".NAME; the bare name will do where only one of them has it.\n\n";
-    out += runtime::flags_help(role->flags) + "\n";
+    out += runtime::flags_help(role->flags) + "\n" + gates_help(role->gates);
   }
   out += "Flags of the process:\n" + runtime::flags_help(process_flags());
   return out;

@@ -69,6 +69,13 @@ void Histogram::observe(double value) const {
   cell_->value.fetch_add(value, std::memory_order_relaxed);
 }
 
+void Histogram::add_counts(std::span<const std::uint64_t> counts, double sum) const {
+  if (counts.size() != cell_->bounds.size() + 1) throw std::logic_error("add_counts: not as many as buckets");
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    cell_->buckets[i].fetch_add(counts[i], std::memory_order_relaxed);
+  cell_->value.fetch_add(sum, std::memory_order_relaxed);
+}
+
 std::uint64_t Histogram::count() const {
   std::uint64_t n = 0;
   for (std::size_t i = 0; i <= cell_->bounds.size(); ++i)

@@ -1,4 +1,5 @@
 // KubeClients: a transport and a client for each way of talking to the API server.
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -26,6 +27,20 @@ class KubeClients::Impl {
   kube::TransportOptions transport;
   std::map<Key, Entry> entries;
 };
+
+namespace {
+
+/// The same for the same user of the same server, so that roles share informers. Holds no secret.
+std::string credentials_of(const kube::ClientConfig& config) {
+  const std::hash<std::string> hash;
+  std::string text = config.server;
+  for (const std::string* part : {&config.ca_pem, &config.client_cert_pem, &config.client_key_pem,
+                                  &config.token, &config.token_file, &config.username, &config.password})
+    text += " " + std::to_string(part->empty() ? 0 : hash(*part));
+  return text;
+}
+
+}  // namespace
 
 KubeClients::KubeClients(asio::any_io_executor executor, Clock& clock, DefaultConfig config,
                          std::string user_agent, metrics::Registry& metrics, kube::TransportOptions transport)
@@ -56,6 +71,7 @@ Result<kube::Client*> KubeClients::client(const ClientSettings& settings) {
   KOORD_TRY(transport, kube::make_transport(impl_->executor, impl_->clock, config, impl_->transport));
   kube::Client::Options options;
   options.default_namespace = config.default_namespace;
+  options.credentials = credentials_of(config);
   options.qps = config.qps;
   options.burst = config.burst;
   options.metrics = &impl_->metrics;

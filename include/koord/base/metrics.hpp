@@ -54,6 +54,8 @@ class Histogram {
   Histogram() = default;
   explicit Histogram(std::shared_ptr<Cell> cell) : cell_(std::move(cell)) {}
   void observe(double value) const;
+  /// What was counted elsewhere: for each bound, and for +Inf, how many more there are, not cumulative.
+  void add_counts(std::span<const std::uint64_t> counts, double sum) const;
   std::uint64_t count() const;
   double sum() const { return cell_->value.load(std::memory_order_relaxed); }
 

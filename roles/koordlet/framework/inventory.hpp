@@ -78,6 +78,13 @@ struct HostApplication {
   std::string group;
 };
 
+/// An amount of a batch or mid resource, as the API has it: CPU in thousandths, memory in bytes.
+struct ExtendedResource {
+  std::string name;  // "kubernetes.io/batch-cpu"
+  std::int64_t value = 0;
+  friend bool operator==(const ExtendedResource&, const ExtendedResource&) = default;
+};
+
 struct NodeInfo {
   std::string name;
   std::int64_t capacity_milli_cpu = 0, allocatable_milli_cpu = 0;
@@ -88,6 +95,7 @@ struct NodeInfo {
   host::CpuSet reserved_cpus;
   /// node.koordinator.sh/system-qos-resource, where it is exclusive.
   host::CpuSet system_qos_cpus;
+  std::vector<ExtendedResource> extended;  // allocatable, what there is of batch and mid
   /// The kubelet's CPU manager pins containers by itself.
   bool static_cpu_policy = false;
 

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+using koord::host::count_cpus;
 using koord::host::CpuSet;
 
 TEST_CASE("the kernel's lists are read and written canonically") {

@@ -1,0 +1,281 @@
+// Agent: see agent.hpp.
+#include "agent.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "framework/series/checkpoint.hpp"
+#include "framework/serve/routes.hpp"
+#include "koord/async/offload.hpp"
+#include "koord/async/timer.hpp"
+#include "koord/base/feature_gate.hpp"
+#include "koord/host/file.hpp"
+#include "plugins.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr nanoseconds kCheckpointPeriod = std::chrono::minutes(1);
+/// Of pods and containers a restart needs what the default aggregate looks at.
+constexpr nanoseconds kEntityWindow = std::chrono::minutes(5);
+constexpr nanoseconds kGrace = std::chrono::seconds(5);
+/// Below this the original neither collects nor acts.
+constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
+/// The agent is not well when so many ticks are missing.
+constexpr int kMissedTicks = 30;
+/// A restored series whose entity has not come back by then is of a pod that has gone.
+constexpr nanoseconds kClaimTime = std::chrono::minutes(1);
+
+SeriesStore::Limits series_limits(nanoseconds interval) {
+  SeriesStore::Limits limits;
+  limits.period = interval;
+  return limits;
+}
+
+Auditor::Options audit_options(const runtime::FlagValues& flags) {
+  Auditor::Options options;
+  options.log_dir = flags.get("audit-log-dir");
+  options.verbosity = static_cast<int>(flags.get_int("audit-verbose"));
+  options.max_disk_space_mb = static_cast<int>(flags.get_int("audit-max-disk-space-mb"));
+  options.max_concurrent_readers = static_cast<int>(flags.get_int("audit-max-concurrent-readers"));
+  options.max_events_limit = static_cast<int>(flags.get_int("audit-max-events-limit"));
+  return options;
+}
+
+StatesSettings states_settings(const runtime::FlagValues& flags, const Place& place) {
+  StatesSettings settings;
+  settings.node_name = place.node_name;
+  settings.sync_interval = flags.get_duration("kubelet-sync-interval");
+  settings.query_config = !flags.get_bool("disable-query-kubelet-config");
+  KubeletSettings& kubelet = settings.kubelet;
+  kubelet.address_type = flags.get("kubelet-preferred-address-type");
+  kubelet.timeout = flags.get_duration("kubelet-sync-timeout");
+  kubelet.read_only = flags.get_bool("kubelet-insecure-tls");
+  kubelet.read_only_port = static_cast<std::uint16_t>(flags.get_int("kubelet-read-only-port"));
+  kubelet.skip_verify = flags.get_bool("kubelet-skip-verify");
+  kubelet.folder = place.root.var_lib_kubelet;
+  return settings;
+}
+
+}  // namespace
+
+Agent::Agent(runtime::RoleContext& context, Parts parts)
+    : context_(context),
+      log_(context.log),
+      parts_(std::move(parts)),
+      interval_(std::max(context.flags.get_duration("collect-res-used-interval"), kShortestInterval)),
+      series_(series_limits(interval_)),
+      run_queue_(std::move(parts_.counters), parts_.no_counters, parts_.cgroups, log_, context.metrics),
+      tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {}
+
+Result<std::unique_ptr<Agent>> Agent::make(runtime::RoleContext& context, Parts parts) {
+  std::unique_ptr<Agent> agent(new Agent(context, std::move(parts)));
+  KOORD_CHECK(agent->set_up());
+  return agent;
+}
+
+Result<> Agent::set_up() {
+  const runtime::FlagValues& flags = context_.flags;
+  const std::string& node = parts_.place.node_name;
+  context_.metrics.set_common_label("node", node);
+  external_.set_common_label("node", node);
+  if (context_.gates.enabled("AuditEvents"))
+    auditor_ = std::make_unique<Auditor>(audit_options(flags), context_.clock, log_);
+
+  Executor::Options writing;
+  writing.force_refresh = std::chrono::seconds(flags.get_int("resource-force-update-seconds"));
+  executor_ = std::make_unique<Executor>(parts_.cgroups, files_, context_.clock, log_, context_.metrics,
+                                         writing, auditor_.get());
+  QosManager::Options options;
+  options.journal_path = parts_.place.root.var_run + "koord/throttled";
+  options.boot_id = parts_.boot_id;
+  QosManager::Dependencies with{*executor_,
+                                context_.clock,
+                                log_,
+                                context_.metrics,
+                                context_.gates,
+                                [this]() -> std::shared_ptr<const host::Topology> {
+                                  if (!parts_.facts) return nullptr;
+                                  return {parts_.facts, &parts_.facts->topology};
+                                }};
+  KOORD_TRY(qos, QosManager::make(strategy_table(), std::move(with), std::move(options)));
+  qos_ = std::move(qos);
+
+  SamplerConfig sampling;
+  sampling.interval = interval_;
+  sampling.system_outdated = flags.get_duration("collect-sys-metric-outdated-interval");
+  sampling.node_info_interval = flags.get_duration("collect-node-cpu-info-interval");
+  sampling.psi_interval = flags.get_duration("psi-collector-interval");
+  sampling.psi = context_.gates.enabled("PSICollector");
+  sampling.page_cache = flags.get_bool("enable-pagecache-collector");
+  sampler_ =
+      std::make_unique<Sampler>(sampling, parts_.cgroups, parts_.place.root, series_, context_.metrics, log_);
+
+  exported_.emplace(context_.metrics, external_, context_.clock.now());
+  hub_.listen([this](const std::shared_ptr<const Inventory>& now) { exported_->inventory(*now); });
+  observer_.emplace(Observer::Parts{context_.clock, hub_, run_queue_, qos_.get(),
+                                    [this] { return sources(); }, context_.version,
+                                    parts_.cgroups.version()});
+  if (flags.get_bool("cleanup")) return {};
+  if (const std::string& file = flags.get("standalone-config"); !file.empty()) {
+    KOORD_CHECK(set_up_standalone(file));
+  } else {
+    KOORD_CHECK(set_up_kubernetes());
+  }
+  // The default one is a DaemonSet's mount; it is not made on hosts that have none.
+  const std::string& folder = flags.get("tsdb-path");
+  if (flags.changed("tsdb-path")) (void)::mkdir(folder.c_str(), 0750);
+  if (host::exists(folder)) checkpoint_ = folder + (folder.ends_with('/') ? "" : "/") + "koord-series";
+  serve();
+  return {};
+}
+
+Result<> Agent::set_up_standalone(const std::string& file) {
+  standalone_.emplace(context_.executor, context_.clock, log_, hub_, file, parts_.place.node_name,
+                      *parts_.machine);
+  return standalone_->load();
+}
+
+Result<> Agent::set_up_kubernetes() {
+  const StatesSettings settings = states_settings(context_.flags, parts_.place);
+  states_.emplace(States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups,
+                                *parts_.client, context_.informers, parts_.credentials, hub_},
+                  settings);
+  if (!context_.flags.get_bool("enable-node-metric-report")) return {};
+  reporter_.emplace(
+      Reporter::Parts{context_.clock, log_, context_.metrics, *parts_.client, context_.informers, hub_,
+                      series_, [this] { return observer_->last_tick(); }},
+      settings.node_name, context_.gates.enabled("NodeMetricPromMetrics"));
+  return {};
+}
+
+void Agent::serve() {
+  Auditor* const events = context_.gates.enabled("AuditEventsHTTPHandler") ? auditor_.get() : nullptr;
+  add_routes(context_.routes,
+             {context_.metrics, external_, *observer_, events, context_.flags.get("api-access") == "all"});
+  context_.health.add("tick", [this] { return tick_check(); });
+  context_.health.add(
+      "inventory", [this] { return known_check(); }, runtime::HealthChecks::readyz);
+}
+
+std::vector<SourceStatus> Agent::sources() const {
+  if (states_) return states_->sources();
+  if (standalone_) return standalone_->sources();
+  return {};
+}
+
+Result<> Agent::tick_check() const {
+  const std::optional<MonoTime> last = observer_->last_tick();
+  if (!last || context_.clock.mono() - *last < kMissedTicks * interval_) return {};
+  return Error(Code::timeout, "nothing was sampled for a while");
+}
+
+Result<> Agent::known_check() const {
+  if (hub_.current()->pods_known) return {};
+  return Error(Code::unavailable, "the pods of the node are not known yet");
+}
+
+Task<Result<>> Agent::run() {
+  if (context_.flags.get_bool("cleanup")) {
+    KOORD_CO_CHECK(co_await clean_up());
+    context_.finish();
+    co_return co_await ended_.wait();
+  }
+  restore_checkpoint();
+  if (states_) {
+    tasks_.spawn("node", states_->follow_node());
+    tasks_.spawn("pods", states_->follow_pods());
+    tasks_.spawn("container events", states_->follow_containers());
+  }
+  if (standalone_) tasks_.spawn("configuration", standalone_->follow());
+  if (reporter_) tasks_.spawn("report", reporter_->run());
+  if (context_.flags.get_duration("collect-res-used-interval") >= kShortestInterval)
+    tasks_.spawn("tick", tick());
+  else
+    log_.warn("nothing is collected and no strategy runs: --collect-res-used-interval is below 1s");
+  if (!checkpoint_.empty()) tasks_.spawn("checkpoint", keep_checkpoint());
+  const Result<> ended = co_await ended_.wait();
+  co_await begin_cleanup();
+  co_await tasks_.stop(context_.clock, kGrace);
+  if (states_) co_await states_->stop();
+  if (!checkpoint_.empty()) (void)co_await save_checkpoint();  // which has logged what is wrong
+  if (failure_) co_return *failure_;
+  co_return ended;
+}
+
+void Agent::fail(std::string_view what, const Error& error) {
+  if (failure_) return;
+  log_.error("the agent ends", kv("task", what), kv("error", error));
+  failure_ = error;
+  ended_.set();
+}
+
+Task<Result<>> Agent::tick() {
+  MonoTime next = context_.clock.mono();
+  for (;;) {
+    const MonoTime now = context_.clock.mono();
+    const TickView& view = sampler_->tick(hub_.current(), now, context_.clock.now());
+    if (view.facts) parts_.facts = view.facts;
+    run_queue_.tick(now, view.inventory);
+    observer_->tick(view);
+    exported_->tick(view);
+    qos_->tick(view);
+    // Ticks that were missed are not made up for.
+    next += interval_;
+    if (next <= now) next = now + interval_;
+    KOORD_CO_CHECK(co_await sleep_until(context_.clock, next));
+  }
+}
+
+void Agent::restore_checkpoint() {
+  if (checkpoint_.empty()) return;
+  const CheckpointStamp stamp{context_.clock.mono(), context_.clock.now(), parts_.boot_id};
+  const auto restored = read_checkpoint(checkpoint_, stamp, series_);
+  if (!restored)
+    log_.warn("the checkpoint is of no use, measuring begins anew", kv("error", restored.error()));
+  if (restored && *restored > 0) log_.info("measuring goes on from a checkpoint", kv("series", *restored));
+}
+
+Task<Result<>> Agent::save_checkpoint() {
+  const CheckpointStamp stamp{context_.clock.mono(), context_.clock.now(), parts_.boot_id};
+  std::string bytes;
+  series_.save(stamp, kEntityWindow, bytes);
+  std::function<Result<>()> write = [path = checkpoint_, &bytes] { return write_checkpoint(path, bytes); };
+  const Result<> written = co_await offload(context_.workers, std::move(write));
+  if (!written && written.error().code() == Code::cancelled) co_return written;
+  if (!written && !checkpoint_refused_)
+    log_.warn("the checkpoint cannot be written, a restart will begin anew", kv("error", written.error()));
+  checkpoint_refused_ = !written;
+  co_return Result<>();
+}
+
+Task<Result<>> Agent::keep_checkpoint() {
+  const MonoTime begun = context_.clock.mono();
+  bool claimed = false;
+  for (;;) {
+    KOORD_CO_CHECK(co_await sleep(context_.clock, kCheckpointPeriod));
+    if (!claimed && hub_.current()->pods_known && context_.clock.mono() - begun >= kClaimTime) {
+      claimed = true;
+      series_.close_unclaimed();
+    }
+    KOORD_CO_CHECK(co_await save_checkpoint());
+  }
+}
+
+Task<Result<>> Agent::clean_up() {
+  Inventory inventory;
+  if (const std::string& file = context_.flags.get("standalone-config"); !file.empty()) {
+    KOORD_CO_CHECK(set_up_standalone(file));
+    inventory = *hub_.current();
+  } else {
+    inventory.driver = parts_.cgroups.detect_driver().value_or(host::CgroupDriver::systemd);
+    inventory.be_roots = {host::kubepods_folder(inventory.driver, host::KubeQos::besteffort)};
+  }
+  KOORD_CO_TRY(written, qos_->cleanup(inventory));
+  log_.info("nothing of this agent's is throttled any more", kv("files_written", written));
+  co_return Result<>();
+}
+
+}  // namespace koord::koordlet

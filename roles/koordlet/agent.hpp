@@ -1,0 +1,84 @@
+// Agent: the node agent put together, every part handed what it needs, in the order of dependence.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "flags.hpp"
+#include "framework/audit/auditor.hpp"
+#include "framework/executor/executor.hpp"
+#include "framework/qos/manager.hpp"
+#include "framework/report/reporter.hpp"
+#include "framework/sampler/sampler.hpp"
+#include "framework/serve/exported.hpp"
+#include "framework/serve/observer.hpp"
+#include "framework/serve/run_queue.hpp"
+#include "framework/standalone/standalone.hpp"
+#include "framework/states/states.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/runtime/role.hpp"
+
+namespace koord::koordlet {
+
+class Agent final : public runtime::Role {
+ public:
+  /// What can only be made with success before the agent is.
+  struct Parts {
+    Place place;
+    host::CgroupFs cgroups;
+    std::shared_ptr<const NodeFacts> facts;  // null: not readable yet
+    std::string boot_id;
+    std::optional<Machine> machine;  // with --standalone-config only
+    kube::Client* client = nullptr;  // without it
+    KubeletClient::Credentials credentials;
+    std::unique_ptr<host::RunQueueLatency> counters;  // null for `no_counters`
+    std::string no_counters;
+  };
+  /// Declares informers, routes and health checks; reads the standalone file; runs nothing.
+  static Result<std::unique_ptr<Agent>> make(runtime::RoleContext& context, Parts parts);
+  Task<Result<>> run() override;
+
+ private:
+  Agent(runtime::RoleContext& context, Parts parts);
+  Result<> set_up();
+  Result<> set_up_kubernetes();
+  Result<> set_up_standalone(const std::string& file);
+  void serve();
+  Task<Result<>> tick();
+  Task<Result<>> keep_checkpoint();
+  Task<Result<>> save_checkpoint();
+  Task<Result<>> clean_up();
+  void restore_checkpoint();
+  void fail(std::string_view what, const Error& error);
+  Result<> tick_check() const;
+  Result<> known_check() const;
+  std::vector<SourceStatus> sources() const;
+
+  runtime::RoleContext& context_;
+  Logger log_;
+  Parts parts_;
+  nanoseconds interval_;
+  metrics::Registry external_;
+  InventoryHub hub_;
+  std::unique_ptr<Auditor> auditor_;
+  KernelFiles files_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<QosManager> qos_;
+  SeriesStore series_;
+  std::unique_ptr<Sampler> sampler_;
+  RunQueue run_queue_;
+  std::optional<Observer> observer_;
+  std::optional<Exported> exported_;
+  std::optional<Standalone> standalone_;
+  std::optional<States> states_;
+  std::optional<Reporter> reporter_;
+  std::string checkpoint_;  // the file; empty: none
+  bool checkpoint_refused_ = false;
+
+  Event ended_;
+  std::optional<Error> failure_;
+  TaskGroup tasks_;
+};
+
+}  // namespace koord::koordlet

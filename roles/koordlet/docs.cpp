@@ -1,0 +1,42 @@
+// The agent's part of `koord docs`: see docs.hpp.
+#include "docs.hpp"
+
+#include "framework/serve/view.hpp"
+#include "framework/standalone/config.hpp"
+#include "plugins.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+/// A line a field, and those of the structures below it where `deep`.
+void add_fields(std::string& out, const api::Schema& schema, const std::string& path, bool deep) {
+  for (const api::Field& field : schema.fields()) {
+    std::string name = path + std::string(field.wire);
+    const api::Type* type = field.type;
+    while (type->element != nullptr) {
+      if (type->kind == api::TypeKind::list) name += "[]";
+      type = type->element;
+    }
+    out += "| `" + name + "` | " + std::string(field.doc_text) + " |\n";
+    if (deep && type->kind == api::TypeKind::structure) add_fields(out, type->schema(), name + ".", deep);
+  }
+}
+
+}  // namespace
+
+std::string docs() {
+  std::string out = "### --standalone-config\n\n| field | |\n|---|---|\n";
+  add_fields(out, api::schema<StandaloneConfig>(), "", false);
+  add_fields(out, api::schema<StandaloneGroup>(), "groups[].", false);
+  out += "\n### GET /apis/v1/node\n\n| field | |\n|---|---|\n";
+  add_fields(out, api::schema<NodeView>(), "", true);
+  out += "\n### GET /apis/v1/pods\n\n| field | |\n|---|---|\n";
+  add_fields(out, api::schema<PodListView>(), "", true);
+  out += "\n### Strategies\n\n| strategy | feature gate |\n|---|---|\n";
+  for (const StrategyEntry& entry : strategy_table())
+    out += "| " + std::string(entry.name) + " | " + std::string(entry.gate) + " |\n";
+  return out;
+}
+
+}  // namespace koord::koordlet

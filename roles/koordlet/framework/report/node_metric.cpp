@@ -1,0 +1,171 @@
+// NodeMetric's status: see node_metric.hpp.
+#include "framework/report/node_metric.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::int64_t kMinInterval = 30, kMinAggregate = 60;
+/// An aggregate counts once its samples span this share of its window.
+constexpr double kWarm = 0.5;
+constexpr int kMaxNumaNodes = 1024;
+
+/// The series that a kind of entity's usage is in.
+struct Source {
+  Metric cpu, memory, memory_with_page_cache;
+};
+constexpr Source kNode = {Metric::node_cpu, Metric::node_memory, Metric::node_memory_with_page_cache};
+constexpr Source kSystem = {Metric::system_cpu, Metric::system_memory, Metric::system_memory};
+constexpr Source kPod = {Metric::pod_cpu, Metric::pod_memory, Metric::pod_memory_with_page_cache};
+constexpr Source kApplication = {Metric::host_application_cpu, Metric::host_application_memory,
+                                 Metric::host_application_memory_with_page_cache};
+constexpr Source kNumaNode = {Metric::node_numa_cpu, Metric::node_numa_memory, Metric::node_numa_memory};
+constexpr Source kNumaSystem = {Metric::system_numa_cpu, Metric::system_numa_memory,
+                                Metric::system_numa_memory};
+
+using Pick = double Aggregate::*;
+
+api::ResourceMap usage_of(const Aggregate& cpu, const Aggregate& memory, Pick pick) {
+  api::ResourceMap usage;
+  // Truncated, as the original does.
+  usage.resources["cpu"] = api::Quantity::from_milli(static_cast<std::int64_t>(cpu.*pick * 1000));
+  usage.resources["memory"] =
+      api::Quantity::from_int(static_cast<std::int64_t>(memory.*pick), api::Quantity::Format::binary_si);
+  return usage;
+}
+
+class Builder {
+ public:
+  Builder(const SeriesStore& series, const ReportPolicy& policy, MonoTime now)
+      : series_(series), policy_(policy), now_(now) {}
+
+  /// Nothing where there is no sample.
+  std::optional<api::ResourceMap> average(const Source& source, std::string_view entity) const {
+    const auto cpu = series_.aggregate(source.cpu, entity, now_, policy_.aggregate);
+    const auto memory = series_.aggregate(memory_of(source), entity, now_, policy_.aggregate);
+    if (!cpu || !memory) return std::nullopt;
+    return usage_of(*cpu, *memory, &Aggregate::avg);
+  }
+
+  std::vector<api::AggregatedUsage> aggregates(const Source& source) const {
+    static constexpr std::array<std::pair<std::string_view, Pick>, 5> kPicks = {{{"avg", &Aggregate::avg},
+                                                                                 {"p50", &Aggregate::p50},
+                                                                                 {"p90", &Aggregate::p90},
+                                                                                 {"p95", &Aggregate::p95},
+                                                                                 {"p99", &Aggregate::p99}}};
+    std::vector<api::AggregatedUsage> all;
+    for (const nanoseconds window : policy_.windows) {
+      api::AggregatedUsage one;
+      one.duration.emplace(window);
+      const auto cpu = series_.aggregate(source.cpu, "", now_, window);
+      const auto memory = series_.aggregate(memory_of(source), "", now_, window);
+      const bool warm = cpu && memory &&
+                        static_cast<double>(cpu->span.count()) >= kWarm * static_cast<double>(window.count());
+      for (const auto& [name, pick] : kPicks)
+        one.usage[name] = warm ? usage_of(*cpu, *memory, pick) : api::ResourceMap();
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
+
+  std::vector<api::NumaUsage> numa() const {
+    std::vector<api::NumaUsage> all;
+    for (int node = 0; node < kMaxNumaNodes; ++node) {
+      const std::string number = std::to_string(node);
+      if (!series_.find(Metric::node_numa_cpu, number)) break;
+      auto usage = average(kNumaNode, number);
+      if (!usage) continue;
+      api::NumaUsage one;
+      one.numa_node_id = node;
+      one.node_usage = std::move(*usage);
+      one.system_usage = average(kNumaSystem, number).value_or(api::ResourceMap());
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
+
+ private:
+  Metric memory_of(const Source& source) const {
+    return policy_.with_page_cache ? source.memory_with_page_cache : source.memory;
+  }
+
+  const SeriesStore& series_;
+  const ReportPolicy& policy_;
+  MonoTime now_;
+};
+
+/// By quality of service where a pod has no class of its own: BE is batch, the others are prod.
+PriorityClass priority_with_default(const PodInfo& pod) {
+  if (pod.priority_class != PriorityClass::none) return pod.priority_class;
+  return qos_with_default(pod.qos, pod.kube_qos) == Qos::be ? PriorityClass::batch : PriorityClass::prod;
+}
+
+}  // namespace
+
+ReportPolicy report_policy(const api::NodeMetricSpec& spec) {
+  ReportPolicy policy;
+  if (!spec.metric_collect_policy) return policy;
+  const api::NodeMetricCollectPolicy& given = *spec.metric_collect_policy;
+  constexpr std::int64_t kDay = 86'400;
+  if (given.report_interval_seconds)
+    policy.interval = std::chrono::seconds(std::clamp(*given.report_interval_seconds, kMinInterval, kDay));
+  if (given.aggregate_duration_seconds)
+    policy.aggregate =
+        std::chrono::seconds(std::clamp(*given.aggregate_duration_seconds, kMinAggregate, kDay));
+  if (given.node_aggregate_policy && !given.node_aggregate_policy->durations.empty()) {
+    policy.windows.clear();
+    for (const api::Duration& duration : given.node_aggregate_policy->durations)
+      policy.windows.push_back(duration.value);
+  }
+  policy.with_page_cache = given.node_memory_collect_policy.view() == "usageWithPageCache";
+  return policy;
+}
+
+api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Inventory& inventory,
+                                         const ReportPolicy& policy, MonoTime now, WallTime wall) {
+  const Builder build(series, policy, now);
+  api::NodeMetricStatus status;
+  status.update_time = api::Time{std::chrono::floor<std::chrono::seconds>(wall)};
+  api::NodeMetricInfo& node = status.node_metric.emplace();
+  node.node_usage = build.average(kNode, "").value_or(api::ResourceMap());
+  node.aggregated_node_usages = build.aggregates(kNode);
+  node.system_usage = build.average(kSystem, "").value_or(api::ResourceMap());
+  node.aggregated_system_usages = build.aggregates(kSystem);
+  node.numa_usages = build.numa();
+
+  for (const auto& pod : inventory.pods) {
+    auto usage = build.average(kPod, pod->uid);
+    if (!usage) continue;
+    api::PodMetricInfo one;
+    one.name = pod->name;
+    one.namespace_ = Symbol(pod->ns);
+    one.pod_usage = std::move(*usage);
+    one.priority = Symbol(name(priority_with_default(*pod)));
+    one.qos = Symbol(name(qos_with_default(pod->qos, pod->kube_qos)));
+    status.pods_metric.push_back(std::move(one));
+  }
+  std::sort(status.pods_metric.begin(), status.pods_metric.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.namespace_.view(), std::string_view(a.name)) <
+           std::pair(b.namespace_.view(), std::string_view(b.name));
+  });
+  for (const HostApplication& application : inventory.host_applications) {
+    auto usage = build.average(kApplication, application.name);
+    if (!usage) continue;
+    api::HostApplicationMetricInfo one;
+    one.name = Symbol(application.name);
+    one.usage = std::move(*usage);
+    one.priority = Symbol(name(application.priority_class));
+    one.qos = Symbol(name(application.qos));
+    status.host_application_metric.push_back(std::move(one));
+  }
+  // There is no prediction yet, which is what the original writes while its own is cold.
+  status.prod_reclaimable_metric.emplace();
+  return status;
+}
+
+}  // namespace koord::koordlet

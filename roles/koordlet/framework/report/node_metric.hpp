@@ -1,0 +1,28 @@
+// NodeMetric's status from what was measured: what the original writes, in its units and forms.
+#pragma once
+
+#include <vector>
+
+#include "framework/inventory.hpp"
+#include "framework/series.hpp"
+#include "koord/api/slo_v1alpha1.hpp"
+
+namespace koord::koordlet {
+
+/// NodeMetric.spec.metricCollectPolicy, completed: what is absent or too small has the original's default or
+/// least value.
+struct ReportPolicy {
+  nanoseconds interval = std::chrono::seconds(60);    // at least 30 s
+  nanoseconds aggregate = std::chrono::seconds(300);  // at least 60 s; of what is no aggregate
+  std::vector<nanoseconds> windows = {std::chrono::minutes(5), std::chrono::minutes(10),
+                                      std::chrono::minutes(30)};  // of the aggregates
+  bool with_page_cache = false;  // memory; hot page cache needs a kernel of Alibaba's and counts as without
+};
+ReportPolicy report_policy(const api::NodeMetricSpec& spec);
+
+/// A usage is an empty ResourceMap while there is no sample, an aggregate too while the samples span less
+/// than half of its window. Pods and applications without samples are left out. `now` is the last tick's.
+api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Inventory& inventory,
+                                         const ReportPolicy& policy, MonoTime now, WallTime wall);
+
+}  // namespace koord::koordlet

@@ -1,0 +1,126 @@
+// Reporter: see reporter.hpp.
+#include "framework/report/reporter.hpp"
+
+#include "koord/api/codec.hpp"
+#include "koord/api/document.hpp"
+#include "koord/async/backoff.hpp"
+#include "koord/async/timer.hpp"
+#include "koord/kube/client.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+/// Reports are rare; more than this is a mistake of ours that the API server shall not feel.
+constexpr double kQps = 0.1;
+constexpr int kBurst = 2;
+/// Of one report that others' writes come in between of.
+constexpr int kTries = 4;
+
+kube::Scope own(const std::string& node) {
+  kube::Scope scope;
+  scope.fields = "metadata.name=" + node;
+  return scope;
+}
+
+}  // namespace
+
+Reporter::Reporter(Parts parts, std::string node, bool show)
+    : parts_(std::move(parts)),
+      node_(std::move(node)),
+      informer_(parts_.informers.informer<api::NodeMetric>(parts_.client, own(node_))),
+      limit_(kQps, kBurst),
+      show_(show) {
+  if (!show_) return;
+  auto family = [&](const char* name, const char* help, bool numa) {
+    metrics::Labels labels = {"resource", "unit"};
+    if (numa) labels.insert(labels.begin(), "numa_node_id");
+    return parts_.metrics.gauges(name, help, std::move(labels));
+  };
+  node_usage_ =
+      family("koordlet_node_metric_node_usage", "The node's usage as NodeMetric reports it.", false);
+  system_usage_ =
+      family("koordlet_node_metric_system_usage", "The system's usage as NodeMetric reports it.", false);
+  numa_node_usage_ =
+      family("koordlet_node_metric_numa_node_usage", "A NUMA node's usage as NodeMetric reports it.", true);
+  numa_system_usage_ = family("koordlet_node_metric_numa_system_usage",
+                              "The system's usage of a NUMA node as NodeMetric reports it.", true);
+}
+
+ReportPolicy Reporter::policy() const {
+  const auto metric = informer_.get("", node_);
+  return report_policy(metric ? metric->spec : api::NodeMetricSpec());
+}
+
+Task<Result<>> Reporter::run() {
+  for (;;) {
+    const nanoseconds interval = policy().interval;
+    KOORD_CO_CHECK(co_await sleep(parts_.clock, interval));
+    const Result<> done = co_await report();
+    if (!done && done.error().code() == Code::cancelled) co_return done;
+    if (!done && !failing_)
+      parts_.log.warn("what was measured could not be reported", kv("error", done.error()));
+    if (done && failing_) parts_.log.info("reports arrive again");
+    failing_ = !done;
+  }
+}
+
+Task<Result<>> Reporter::report() {
+  if (!informer_.get("", node_)) {
+    if (!missing_told_)
+      parts_.log.warn("there is no NodeMetric to report to; koord-manager makes it", kv("node", node_));
+    missing_told_ = true;
+    co_return Result<>();
+  }
+  missing_told_ = false;
+  const std::optional<MonoTime> tick = parts_.last_tick();
+  if (!tick) co_return Result<>();
+  api::NodeMetricStatus status =
+      node_metric_status(parts_.series, *parts_.hub.current(), policy(), *tick, parts_.clock.now());
+  if (show_) show(status);
+  co_return co_await write(std::move(status));
+}
+
+Task<Result<>> Reporter::write(api::NodeMetricStatus status) {
+  const std::string json = api::encode(status);
+  const api::Kind& kind = api::kind<api::NodeMetric>();
+  Backoff backoff({.initial = std::chrono::milliseconds(10), .factor = 5.0, .jitter = 0.1});
+  for (int tries = 0;; ++tries) {
+    if (!limit_.allow(parts_.clock.mono()))
+      co_return Error(Code::too_many_requests, "NodeMetric is written too often: 0.1 a second");
+    kube::ObjectKey key{"", node_};
+    KOORD_CO_TRY(text, co_await parts_.client.get_raw(kind, key));
+    KOORD_CO_TRY(document, api::Document::parse(text));
+    KOORD_CO_CHECK(document.set_json("/status", json));
+    auto written = co_await parts_.client.update_raw(kind, std::move(key), document.to_json(), "status");
+    if (written) co_return Result<>();
+    if (written.error().code() != Code::conflict || tries + 1 >= kTries)
+      co_return std::move(written).error().context("NodeMetric " + node_);
+    KOORD_CO_CHECK(co_await sleep(parts_.clock, backoff.next()));
+  }
+}
+
+void Reporter::show(const api::NodeMetricStatus& status) {
+  for (const auto& family : {node_usage_, system_usage_, numa_node_usage_, numa_system_usage_})
+    family.clear();
+  auto set = [](const metrics::Family<metrics::Gauge>& family, const api::ResourceMap& usage,
+                const char* numa) {
+    auto one = [&](const char* resource, const char* unit, double value) {
+      (numa != nullptr ? family.with({numa, resource, unit}) : family.with({resource, unit})).set(value);
+    };
+    if (const auto* cpu = usage.resources.find("cpu"))
+      one("cpu", "core", static_cast<double>(cpu->milli_value()) / 1000);
+    if (const auto* memory = usage.resources.find("memory"))
+      one("memory", "byte", static_cast<double>(memory->value()));
+  };
+  const api::NodeMetricInfo& info = *status.node_metric;
+  set(node_usage_, info.node_usage, nullptr);
+  set(system_usage_, info.system_usage, nullptr);
+  for (const api::NumaUsage& numa : info.numa_usages) {
+    const std::string id = std::to_string(numa.numa_node_id);
+    set(numa_node_usage_, numa.node_usage, id.c_str());
+    set(numa_system_usage_, numa.system_usage, id.c_str());
+  }
+}
+
+}  // namespace koord::koordlet

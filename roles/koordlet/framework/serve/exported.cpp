@@ -1,0 +1,102 @@
+// Exported: see exported.hpp.
+#include "framework/serve/exported.hpp"
+
+#include <array>
+
+#include "koord/api/pod.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kExtended = {"kubernetes.io/batch-cpu",
+                                                       "kubernetes.io/batch-memory", "kubernetes.io/mid-cpu",
+                                                       "kubernetes.io/mid-memory"};
+
+const api::Container* find(const api::Pod& pod, std::string_view name) {
+  for (const api::Container& container : pod.spec.containers)
+    if (container.name.view() == name) return &container;
+  return nullptr;
+}
+
+/// What the original calls the container: with its runtime.
+std::string_view full_id(const api::Pod& pod, std::string_view name) {
+  for (const api::ContainerStatus& status : pod.status.container_statuses)
+    if (status.name.view() == name) return status.container_id;
+  return "";
+}
+
+}  // namespace
+
+Exported::Exported(metrics::Registry& internal, metrics::Registry& external, WallTime start)
+    : applications_(internal.gauges("koordlet_host_application_resource_usage",
+                                    "What a host application uses: CPUs, bytes.",
+                                    {"host_application_name", "resource", "priority_class", "qos"})),
+      allocatable_(external.gauges("koordlet_node_resource_allocatable",
+                                   "What the node has of batch and mid resources.", {"resource", "unit"})),
+      internal_(internal) {
+  const metrics::Labels labels = {"resource",      "unit",         "pod_uid",       "pod_name",
+                                  "pod_namespace", "container_id", "container_name"};
+  requests_ = external.gauges("koordlet_container_resource_requests",
+                              "What a container requests of batch and mid resources.", labels);
+  limits_ = external.gauges("koordlet_container_resource_limits",
+                            "What a container may use of batch and mid resources.", labels);
+  internal.gauge("koordlet_start_time", "When the agent started, in seconds since 1970.")
+      .set(static_cast<double>(std::chrono::floor<std::chrono::seconds>(start.time_since_epoch()).count()));
+}
+
+void Exported::inventory(const Inventory& now) {
+  requests_.clear();
+  limits_.clear();
+  for (const auto& pod : now.pods) {
+    if (!pod->object) continue;
+    for (const ContainerInfo& container : pod->containers) {
+      const api::Container* const spec = find(*pod->object, container.name);
+      if (spec == nullptr) continue;
+      const std::string_view id = full_id(*pod->object, container.name);
+      // The units are the original's, whatever the resource is.
+      auto set = [&](const auto& family, const api::ResourceList& list, std::string_view unit) {
+        for (const std::string_view name : kExtended)
+          if (const api::Quantity* amount = list.find(name))
+            family.with({name, unit, pod->uid, pod->name, pod->ns, id, container.name})
+                .set(static_cast<double>(amount->value()));
+      };
+      set(requests_, spec->resources.requests, "integer");
+      set(limits_, spec->resources.limits, "byte");
+    }
+  }
+  allocatable_.clear();
+  for (const ExtendedResource& resource : now.node.extended)
+    allocatable_.with({resource.name, resource.name.ends_with("cpu") ? "integer" : "byte"})
+        .set(static_cast<double>(resource.value));
+}
+
+void Exported::tick(const TickView& view) {
+  if (known(view.node.cpu) && known(view.node.memory)) {
+    if (!used_) {
+      used_cpu_ = internal_.gauge("koordlet_node_used_cpu_cores", "CPUs that the node uses.");
+      used_memory_ = internal_.gauge("koordlet_node_used_memory_bytes", "Memory that the node uses.");
+      used_ = true;
+    }
+    used_cpu_.set(view.node.cpu);
+    used_memory_.set(view.node.memory);
+  }
+  const Inventory& inventory = *view.inventory;
+  if (generation_ != inventory.generation) {
+    generation_ = inventory.generation;
+    applications_.clear();
+    application_gauges_.clear();
+    for (const HostApplication& one : inventory.host_applications) {
+      const std::string_view priority = name(one.priority_class), qos = name(one.qos);
+      application_gauges_.push_back({applications_.with({one.name, "cpu", priority, qos}),
+                                     applications_.with({one.name, "memory", priority, qos})});
+    }
+  }
+  for (std::size_t i = 0; i < application_gauges_.size() && i < view.host_applications.size(); ++i) {
+    const Usage& usage = view.host_applications[i];
+    if (known(usage.cpu)) application_gauges_[i].cpu.set(usage.cpu);
+    if (known(usage.memory)) application_gauges_[i].memory.set(usage.memory);
+  }
+}
+
+}  // namespace koord::koordlet

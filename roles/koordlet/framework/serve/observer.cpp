@@ -1,0 +1,201 @@
+// Observer: see observer.hpp.
+#include "framework/serve/observer.hpp"
+
+#include <algorithm>
+
+#include "framework/qos/manager.hpp"
+#include "framework/serve/run_queue.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+std::optional<std::int64_t> bytes(double value) {
+  if (!known(value)) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+std::optional<double> number(double value) {
+  return known(value) ? std::optional<double>(value) : std::nullopt;
+}
+
+UsageView view_of(const Usage& usage) {
+  return {number(usage.cpu), bytes(usage.memory), bytes(usage.memory_with_page_cache),
+          number(usage.throttled)};
+}
+
+api::Box<LatencyView> view_of(const host::LatencyHistogram* histogram) {
+  if (histogram == nullptr || histogram->count() == 0) return {};
+  return LatencyView{histogram->quantile_us(0.5), histogram->quantile_us(0.9), histogram->quantile_us(0.99),
+                     histogram->mean_us(), static_cast<std::int64_t>(histogram->count())};
+}
+
+std::optional<double> cores(const std::optional<std::int64_t>& milli) {
+  if (!milli) return std::nullopt;
+  return static_cast<double>(*milli) / 1000;
+}
+
+/// What is known of the parts: a part without a figure does not make the sum unknown.
+void add(double& sum, double value) {
+  if (known(value)) sum = known(sum) ? sum + value : value;
+}
+
+bool is_in(std::string_view group, std::string_view of) {
+  return group == of || (group.size() > of.size() && group.starts_with(of) && group[of.size()] == '/');
+}
+
+}  // namespace
+
+void Observer::tick(const TickView& view) {
+  last_tick_ = view.at;
+  ticks_ = view.tick;
+  inventory_ = view.inventory;
+  node_ = view.node;
+  system_ = view.system;
+  best_effort_ = view.best_effort;
+  pods_.assign(view.pods.begin(), view.pods.end());
+  containers_.assign(view.containers.begin(), view.containers.end());
+  applications_.assign(view.host_applications.begin(), view.host_applications.end());
+  complete_ = view.complete;
+}
+
+TierView Observer::tier(std::string_view name, bool best_effort) const {
+  TierView tier;
+  tier.name = name;
+  Usage sum;
+  host::LatencyHistogram waits;
+  for (std::size_t i = 0; inventory_ && i < inventory_->pods.size(); ++i) {
+    const PodInfo& pod = *inventory_->pods[i];
+    if (pod.is_be() != best_effort) continue;
+    ++tier.pods;
+    if (const auto* waited = parts_.run_queue.pod(pod.uid)) waits += *waited;
+    if (i >= pods_.size()) continue;
+    add(sum.cpu, pods_[i].cpu);
+    add(sum.memory, pods_[i].memory);
+    add(sum.memory_with_page_cache, pods_[i].memory_with_page_cache);
+  }
+  tier.usage = view_of(sum);
+  if (best_effort && known(best_effort_.real_limit_milli))
+    tier.limits.cpu_cores = best_effort_.real_limit_milli / 1000;
+  tier.run_queue_latency = view_of(&waits);
+  return tier;
+}
+
+std::vector<SuppressionView> Observer::suppressed(std::string_view below) const {
+  std::vector<SuppressionView> all;
+  if (parts_.qos == nullptr) return all;
+  for (const QosManager::Limit& limit : parts_.qos->limits()) {
+    if (!below.empty() && !is_in(limit.group, below)) continue;
+    all.push_back({std::string(limit.strategy), std::string(host::row(limit.knob).name), limit.group,
+                   limit.value, limit.reason, limit.in_force});
+  }
+  return all;
+}
+
+NodeView Observer::node() const {
+  NodeView view;
+  const Inventory& now = *parts_.hub.current();
+  view.name = now.node.name;
+  view.version = parts_.version;
+  view.time = api::Time(parts_.clock.now());
+  view.tick = static_cast<std::int64_t>(ticks_);
+  view.cgroup_version = parts_.cgroup_version == host::CgroupVersion::v2 ? "v2" : "v1";
+  view.cgroup_driver = now.driver == host::CgroupDriver::systemd ? "systemd" : "cgroupfs";
+  view.capacity = {static_cast<double>(now.node.capacity_milli_cpu) / 1000, now.node.capacity_memory};
+  view.allocatable = {static_cast<double>(now.node.allocatable_milli_cpu) / 1000,
+                      now.node.allocatable_memory};
+  view.reserved_cpu_cores = static_cast<double>(now.node.reserved_milli_cpu) / 1000;
+  view.usage = view_of(node_);
+  view.tiers.push_back(tier("LS", false));
+  view.tiers.push_back(tier("BE", true));
+  TierView system;
+  system.name = "system";
+  system.usage = view_of(system_);
+  view.tiers.push_back(std::move(system));
+  view.complete = complete_;
+  view.slo_known = now.slo != nullptr;
+  if (parts_.qos != nullptr) {
+    for (const QosManager::StrategyReport& report : parts_.qos->strategies())
+      view.strategies.push_back(
+          {std::string(report.name), report.enabled, report.status.active, report.status.summary});
+    view.suppressed = suppressed("");
+    for (const Executor::Failure& failure : parts_.qos->failures())
+      view.failures.push_back({std::string(host::row(failure.knob).name), failure.group,
+                               failure.error.message(), static_cast<std::int64_t>(failure.count)});
+  }
+  for (const SourceStatus& source : parts_.sources()) {
+    SourceView one{source.name, source.ok, source.error, {}};
+    if (source.last_good) one.last_good = api::Time(*source.last_good);
+    view.sources.push_back(std::move(one));
+  }
+  view.collectors.push_back({"run_queue_latency", parts_.run_queue.available(), parts_.run_queue.reason()});
+  return view;
+}
+
+PodView Observer::pod(const PodInfo& info, const Usage& usage, std::span<const Usage> containers) const {
+  PodView view;
+  view.ns = info.ns;
+  view.name = info.name;
+  view.uid = info.uid;
+  view.qos = name(qos_with_default(info.qos, info.kube_qos));
+  view.kube_qos = info.kube_qos == host::KubeQos::guaranteed  ? "Guaranteed"
+                  : info.kube_qos == host::KubeQos::burstable ? "Burstable"
+                                                              : "BestEffort";
+  view.priority_class = name(info.priority_class);
+  view.cgroup = info.group;
+  view.usage = view_of(usage);
+  view.run_queue_latency = view_of(parts_.run_queue.pod(info.uid));
+  view.suppressed = suppressed(info.group);
+  bool all_cpu = !info.containers.empty(), all_memory = all_cpu;
+  std::int64_t milli = 0, memory = 0;
+  for (std::size_t i = 0; i < info.containers.size(); ++i) {
+    const ContainerInfo& container = info.containers[i];
+    ContainerView one;
+    one.name = container.name;
+    one.id = container.id;
+    one.limits = {cores(container.cpu_limit_milli), container.memory_limit};
+    if (i < containers.size()) one.usage = view_of(containers[i]);
+    one.run_queue_latency = view_of(parts_.run_queue.container(container.id));
+    all_cpu = all_cpu && container.cpu_limit_milli;
+    all_memory = all_memory && container.memory_limit;
+    milli += container.cpu_limit_milli.value_or(0);
+    memory += container.memory_limit.value_or(0);
+    view.containers.push_back(std::move(one));
+  }
+  if (all_cpu) view.limits.cpu_cores = static_cast<double>(milli) / 1000;
+  if (all_memory) view.limits.memory_bytes = memory;
+  return view;
+}
+
+PodListView Observer::pods() const {
+  PodListView view;
+  // Figures and pods of one tick belong together; before the first one there are pods without figures.
+  const Inventory& now = inventory_ ? *inventory_ : *parts_.hub.current();
+  view.node = now.node.name;
+  view.time = api::Time(parts_.clock.now());
+  view.pods_known = now.pods_known;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < now.pods.size(); ++i) {
+    const PodInfo& info = *now.pods[i];
+    const std::size_t count = info.containers.size();
+    std::span<const Usage> containers;
+    if (at + count <= containers_.size()) containers = std::span(containers_).subspan(at, count);
+    at += count;
+    view.pods.push_back(pod(info, i < pods_.size() ? pods_[i] : Usage(), containers));
+  }
+  std::sort(view.pods.begin(), view.pods.end(), [](const PodView& a, const PodView& b) {
+    return std::tie(a.ns, a.name) < std::tie(b.ns, b.name);
+  });
+  for (std::size_t i = 0; i < now.host_applications.size(); ++i) {
+    const HostApplication& application = now.host_applications[i];
+    PodView one;
+    one.name = application.name;
+    one.qos = name(application.qos);
+    one.priority_class = name(application.priority_class);
+    one.cgroup = application.group;
+    if (i < applications_.size()) one.usage = view_of(applications_[i]);
+    view.host_applications.push_back(std::move(one));
+  }
+  return view;
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,78 @@
+// What the agent serves: see routes.hpp.
+#include "framework/serve/routes.hpp"
+
+#include "framework/audit/auditor.hpp"
+#include "framework/serve/observer.hpp"
+#include "koord/api/codec.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+using runtime::HttpRequest;
+using runtime::HttpResponse;
+
+using Plain = std::function<HttpResponse(const HttpRequest&)>;
+
+Task<HttpResponse> answer(const Plain& plain, HttpRequest request) {
+  if (request.method != "GET" && request.method != "HEAD")
+    co_return HttpResponse::text(405, "only GET is served here\n");
+  co_return plain(request);
+}
+
+/// `plain` is kept by the route, which outlives every request.
+runtime::Routes::Handler get(Plain plain) {
+  return [plain = std::move(plain)](HttpRequest request) { return answer(plain, std::move(request)); };
+}
+
+HttpResponse exposition(std::string text) {
+  HttpResponse response = HttpResponse::text(200, std::move(text));
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  return response;
+}
+
+/// Every other address may be anybody's.
+bool is_local(const HttpRequest& request) {
+  const std::string& address = request.peer->address;
+  return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127.");
+}
+
+}  // namespace
+
+void add_routes(runtime::Routes& routes, ServeParts parts) {
+  const ServeParts p = parts;
+  routes.add("/metrics", get([p](const HttpRequest&) {
+               return exposition(p.internal.exposition() + p.external.exposition());
+             }));
+  routes.add("/internal-metrics",
+             get([p](const HttpRequest&) { return exposition(p.internal.exposition()); }));
+  routes.add("/external-metrics",
+             get([p](const HttpRequest&) { return exposition(p.external.exposition()); }));
+  auto guarded = [p](Plain plain) {
+    return get([p, plain = std::move(plain)](const HttpRequest& request) {
+      if (!p.api_for_all && !is_local(request))
+        return HttpResponse::text(403, "only for this host; see --api-access\n");
+      return plain(request);
+    });
+  };
+  routes.add("/apis/v1/node", guarded([p](const HttpRequest&) {
+               return HttpResponse::json(200, api::encode(p.observer.node()) + "\n");
+             }));
+  routes.add("/apis/v1/pods", guarded([p](const HttpRequest&) {
+               return HttpResponse::json(200, api::encode(p.observer.pods()) + "\n");
+             }));
+  if (p.auditor == nullptr) return;
+  routes.add("/events", get([p](const HttpRequest& request) {
+               const bool json = request.headers.get("Accept") == "application/json";
+               Auditor::Answer events =
+                   p.auditor->answer(request.query_get("size"), request.query_get("pageToken"), json);
+               HttpResponse response;
+               response.status = static_cast<unsigned>(events.status);
+               response.content_type = std::move(events.content_type);
+               if (!events.next_page.empty()) response.headers.add("Next-Page-Token", events.next_page);
+               response.body = std::move(events.body);
+               return response;
+             }));
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,151 @@
+// The file of --standalone-config: see config.hpp.
+#include "framework/standalone/config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "framework/states/slo.hpp"
+#include "koord/api/yaml.hpp"
+#include "koord/runtime/config.hpp"
+
+namespace koord::api {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kQosNames = {"LSE", "LSR", "LS", "BE", "SYSTEM"};
+constexpr std::array<std::string_view, 4> kPriorityNames = {"koord-prod", "koord-mid", "koord-batch",
+                                                            "koord-free"};
+
+}  // namespace
+
+template <>
+const Schema& schema<koordlet::StandaloneGroup>() {
+  using T = koordlet::StandaloneGroup;
+  static constexpr Field kRows[] = {
+      KOORD_FIELD(name, "name").required().min_length(1).max_length(63).doc("What it is called in metrics."),
+      KOORD_FIELD(cgroup_path, "cgroupPath")
+          .required()
+          .min_length(1)
+          .doc("The cgroup, below the hierarchies' roots: batch.slice."),
+      KOORD_FIELD(qos, "qos").required().one_of(kQosNames).doc("BE is held back, the others are protected."),
+      KOORD_FIELD(priority, "priority").one_of(kPriorityNames).doc("The priority class, for reports."),
+  };
+  static const Schema kSchema("StandaloneGroup", kRows, type_of<T>, nullptr, "A cgroup to watch.");
+  return kSchema;
+}
+
+template <>
+const Schema& schema<koordlet::StandaloneConfig>() {
+  using T = koordlet::StandaloneConfig;
+  static constexpr Field kRows[] = {
+      KOORD_FIELD(node_name, "nodeName").doc("The machine's name in metrics; empty: the host's."),
+      KOORD_FIELD(reserved_cpu, "reservedCPU").doc("Kept for what is in no group: 500m."),
+      KOORD_FIELD(reserved_cpus, "reservedCPUs").doc("Whole CPUs instead: 0-1."),
+      KOORD_FIELD(node_slo, "nodeSLO").doc("The strategies, as in a NodeSLO's spec."),
+      KOORD_FIELD(groups, "groups").doc("What is measured, protected and held back."),
+      KOORD_FIELD(host_applications, "hostApplications").doc("As in a NodeSLO's spec."),
+  };
+  static const Schema kSchema("StandaloneConfig", kRows, type_of<T>, nullptr,
+                              "The file of --standalone-config.");
+  return kSchema;
+}
+
+}  // namespace koord::api
+
+namespace koord::koordlet {
+
+namespace {
+
+struct Problem {
+  std::string path, what;
+};
+
+std::string trimmed_path(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return std::string(path);
+}
+
+bool is_below(std::string_view path, std::string_view other) {
+  return path.size() > other.size() && path.starts_with(other) && path[other.size()] == '/';
+}
+
+std::optional<Problem> problem_of(const StandaloneConfig& config) {
+  if (!config.reserved_cpus.empty())
+    if (const auto cpus = host::CpuSet::parse(config.reserved_cpus); !cpus)
+      return Problem{".reservedCPUs", cpus.error().message()};
+  std::set<std::string> names;
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < config.groups.size(); ++i) {
+    const StandaloneGroup& group = config.groups[i];
+    const std::string at = ".groups[" + std::to_string(i) + "]";
+    if (!names.insert(group.name).second)
+      return Problem{at + ".name", "there is another group \"" + group.name + "\""};
+    const std::string path = trimmed_path(group.cgroup_path);
+    if (path.empty() || ("/" + path + "/").find("/../") != std::string::npos || path.find('\0') != path.npos)
+      return Problem{at + ".cgroupPath", "\"" + group.cgroup_path + "\" is no cgroup below the root"};
+    for (const std::string& other : paths)
+      if (path == other || is_below(path, other) || is_below(other, path))
+        return Problem{at + ".cgroupPath",
+                       "\"" + path + "\" and \"" + other +
+                           "\" are one or one is in the other: its use would count twice"};
+    paths.push_back(path);
+  }
+  std::vector<std::string> complaints;
+  api::NodeSloSpec applications;
+  applications.host_applications = config.host_applications;
+  (void)host_applications(applications, host::CgroupDriver::cgroupfs, complaints);
+  if (!complaints.empty()) return Problem{".hostApplications", complaints.front()};
+  (void)host_applications(config.node_slo, host::CgroupDriver::cgroupfs, complaints);
+  if (!complaints.empty()) return Problem{".nodeSLO.hostApplications", complaints.front()};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<StandaloneConfig> read_standalone(std::string_view text, const std::string& file) {
+  StandaloneConfig config;
+  KOORD_CHECK(runtime::read_config(text, file, api::schema<StandaloneConfig>(), &config));
+  const std::optional<Problem> problem = problem_of(config);
+  if (!problem) return config;
+  api::LineMap lines;
+  const auto json = api::yaml_to_json(text, &lines);
+  const auto line = json ? lines.find(problem->path) : lines.end();
+  return Error(Code::invalid, file + ":" + std::to_string(line != lines.end() ? line->second : 1) + ": " +
+                                  problem->path + ": " + problem->what);
+}
+
+Inventory standalone_inventory(const StandaloneConfig& config, const Machine& machine) {
+  Inventory inventory;
+  NodeInfo& node = inventory.node;
+  node.name = config.node_name;
+  node.capacity_milli_cpu = node.allocatable_milli_cpu = machine.milli_cpu;
+  node.capacity_memory = node.allocatable_memory = machine.memory;
+  if (auto cpus = host::CpuSet::parse(config.reserved_cpus)) node.reserved_cpus = std::move(*cpus);
+  node.reserved_milli_cpu = node.reserved_cpus.empty() ? config.reserved_cpu.milli_value()
+                                                       : std::int64_t{1000} * node.reserved_cpus.size();
+  for (const StandaloneGroup& group : config.groups) {
+    auto pod = std::make_shared<PodInfo>();
+    pod->uid = pod->name = group.name;
+    pod->qos = parse_qos(group.qos.view());
+    pod->kube_qos = pod->qos == Qos::be ? host::KubeQos::besteffort : host::KubeQos::burstable;
+    pod->priority_class = parse_priority_class(group.priority.view());
+    pod->group = trimmed_path(group.cgroup_path);
+    if (pod->qos == Qos::be) inventory.be_roots.push_back(pod->group);
+    inventory.pods.push_back(std::move(pod));
+  }
+  std::sort(inventory.pods.begin(), inventory.pods.end(),
+            [](const auto& a, const auto& b) { return a->uid < b->uid; });
+  api::NodeSloSpec given = config.node_slo;
+  given.host_applications.insert(given.host_applications.end(), config.host_applications.begin(),
+                                 config.host_applications.end());
+  MergedSlo merged = merge_slo(given);
+  inventory.host_applications = host_applications(merged.spec, inventory.driver, merged.complaints);
+  inventory.slo = std::make_shared<const api::NodeSloSpec>(std::move(merged.spec));
+  inventory.slo_known = true;
+  inventory.pods_known = true;
+  return inventory;
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,45 @@
+// Standalone: the inventory from a file, read again whenever it changes.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/standalone/config.hpp"
+#include "framework/states/source_status.hpp"
+#include "koord/async/file_watch.hpp"
+#include "koord/base/log.hpp"
+#include "koord/host/root.hpp"
+
+namespace koord::koordlet {
+
+/// The number of online CPUs and the memory. Code::parse or Code::io where they cannot be read.
+Result<Machine> read_machine(const host::Root& root);
+
+/// The event loop's thread.
+class Standalone {
+ public:
+  Standalone(boost::asio::any_io_executor executor, Clock& clock, Logger& log, InventoryHub& hub,
+             std::string file, std::string node_name, Machine machine);
+
+  /// Reads and publishes; an error is the file's.
+  Result<> load();
+  /// Follows the file until it is cancelled. A bad new file is named in the log, the old one stays in effect.
+  Task<Result<>> follow();
+  std::vector<SourceStatus> sources() const { return {status_}; }
+
+ private:
+  void reload();
+
+  boost::asio::any_io_executor executor_;
+  Clock& clock_;
+  Logger& log_;
+  InventoryHub& hub_;
+  std::string file_, node_name_;
+  Machine machine_;
+  std::string text_;  // what was read last, good or bad
+  SourceStatus status_;
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,92 @@
+// ContainerEvents: see container_events.hpp.
+#include "framework/states/container_events.hpp"
+
+#include "koord/host/file.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR;
+
+/// "pod<uid>", or "kubepods-besteffort-pod<uid>.slice".
+bool is_pod_folder(std::string_view name) {
+  return name.starts_with("pod") || (name.starts_with("kubepods") && name.find("-pod") != name.npos);
+}
+
+}  // namespace
+
+ContainerEvents::ContainerEvents(boost::asio::any_io_executor executor, const host::CgroupFs& cgroups,
+                                 std::function<void()> changed)
+    : executor_(std::move(executor)), cgroups_(cgroups), changed_(std::move(changed)) {
+  if (auto opened = FileWatch::open(executor_)) files_.emplace(std::move(*opened));
+}
+
+Result<> ContainerEvents::add(const std::string& folder, bool pods_below) {
+  if (watches_.contains(folder)) return {};
+  auto watch = files_->add(folder, kMask);
+  if (!watch && watch.error().code() == Code::not_found) return {};
+  if (!watch) return std::move(watch).error();
+  watches_[folder] = *watch;
+  folders_[*watch] = {folder, pods_below};
+  return pods_below ? add_pods(folder) : Result<>();
+}
+
+Result<> ContainerEvents::add_pods(const std::string& folder) {
+  const auto names = host::list_folders(folder);
+  if (!names) return {};  // it has just gone
+  for (const std::string& name : *names)
+    if (is_pod_folder(name)) KOORD_CHECK(add(folder + "/" + name, false));
+  return {};
+}
+
+Result<> ContainerEvents::watch(host::CgroupDriver driver) {
+  if (!files_) return Error(Code::io, "inotify: the kernel has no room for another watcher");
+  using host::KubeQos;
+  for (const KubeQos qos : {KubeQos::guaranteed, KubeQos::burstable, KubeQos::besteffort}) {
+    KOORD_TRY(folder, cgroups_.folder(host::Knob::cpu_quota, host::kubepods_folder(driver, qos)));
+    KOORD_CHECK(add(folder, true));
+  }
+  return {};
+}
+
+int ContainerEvents::pod_folders() const {
+  int classes = 0, pods = 0;
+  for (const auto& [watch, folder] : folders_) ++(folder.pods_below ? classes : pods);
+  return classes > 0 ? pods : -1;
+}
+
+Task<Result<>> ContainerEvents::run() {
+  if (!files_) co_return Result<>();
+  for (;;) {
+    KOORD_CO_TRY(events, co_await files_->next());
+    bool changed = false;
+    for (const FileEvent& event : events) {
+      if (event.watch < 0) {  // events were lost: look at every class again
+        changed = true;
+        const auto folders = folders_;
+        for (const auto& [watch, folder] : folders)
+          if (folder.pods_below) (void)add_pods(folder.path);
+        continue;
+      }
+      const auto it = folders_.find(event.watch);
+      if (it == folders_.end()) continue;
+      if ((event.mask & IN_IGNORED) != 0) {
+        watches_.erase(it->second.path);
+        folders_.erase(it);
+        changed = true;
+        continue;
+      }
+      if ((event.mask & IN_ISDIR) == 0) continue;
+      changed = true;
+      if (it->second.pods_below && (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0 &&
+          is_pod_folder(event.name)) {
+        const std::string path = it->second.path + "/" + event.name;
+        (void)add(path, false);  // where it cannot be watched, its containers are found later
+      }
+    }
+    if (changed) changed_();
+  }
+}
+
+}  // namespace koord::koordlet

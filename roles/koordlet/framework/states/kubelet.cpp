@@ -1,0 +1,122 @@
+// KubeletClient: see kubelet.hpp.
+#include "framework/states/kubelet.hpp"
+
+#include <array>
+
+#include "koord/api/node.hpp"
+#include "koord/host/file.hpp"
+#include "koord/kube/config.hpp"
+#include "koord/kube/transport.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+/// The pods of a node: 110 are usual, 1 MiB; thousands of big ones still fit.
+constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
+
+constexpr std::string_view kWaysOut =
+    " (accepted is what the cluster's CA has signed, or the certificate in the kubelet's own pki folder on "
+    "this "
+    "host, which has to be readable below --var-lib-kubelet-dir; the token was not sent; "
+    "--kubelet-skip-verify sends it unchecked, --kubelet-insecure-tls asks the read-only port without it)";
+
+/// What the kubelet serves with: rotated by the cluster, or made by itself.
+std::string own_certificate(const std::string& folder) {
+  for (const char* name : {"pki/kubelet-server-current.pem", "pki/kubelet.crt"})
+    if (auto pem = host::read_file(folder + name, 1 << 20);
+        pem && pem->find("BEGIN CERTIFICATE") != std::string::npos)
+      return std::move(*pem);
+  return "";
+}
+
+}  // namespace
+
+Result<KubeletAddress> kubelet_address(const api::Node& node, const KubeletSettings& settings) {
+  const std::array<std::string_view, 6> order = {
+      settings.address_type, "InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"};
+  KubeletAddress address;
+  const std::int32_t port = node.status.daemon_endpoints.kubelet_endpoint.port;
+  address.port = settings.read_only          ? settings.read_only_port
+                 : port > 0 && port <= 65535 ? static_cast<std::uint16_t>(port)
+                                             : 10250;
+  for (const std::string_view type : order)
+    for (const api::NodeAddress& one : node.status.addresses)
+      if (one.type.view() == type && !one.address.empty()) {
+        address.host = one.address;
+        return address;
+      }
+  return Error(Code::not_found, "the node " + node.metadata.name + " has no address to ask its kubelet at");
+}
+
+KubeletClient::KubeletClient(boost::asio::any_io_executor executor, Clock& clock, metrics::Registry& registry,
+                             KubeletSettings settings, Credentials credentials)
+    : executor_(std::move(executor)),
+      clock_(clock),
+      settings_(std::move(settings)),
+      credentials_(std::move(credentials)),
+      duration_(registry.histograms("koordlet_kubelet_request_duration_seconds",
+                                    "How long the kubelet took to answer.", {"verb", "path", "code"},
+                                    metrics::exponential_bounds(0.001, 4, 7))) {}
+
+KubeletClient::~KubeletClient() = default;
+
+void KubeletClient::set_address(KubeletAddress address) {
+  if (address == address_) return;
+  address_ = std::move(address);
+  transport_.reset();
+}
+
+std::string KubeletClient::where() const {
+  const bool v6 = address_.host.find(':') != std::string::npos;
+  return (settings_.read_only ? "http://" : "https://") + (v6 ? "[" + address_.host + "]" : address_.host) +
+         ":" + std::to_string(address_.port);
+}
+
+Result<> KubeletClient::connect() {
+  if (transport_) return {};
+  kube::ClientConfig config;
+  if (!settings_.read_only) {
+    KOORD_TRY(given, credentials_());
+    config = std::move(given);
+    config.tls_server_name.clear();
+    // Whether the API server is verified says nothing about the kubelet.
+    config.insecure_skip_tls_verify = settings_.skip_verify;
+    config.pinned_cert_pem = own_certificate(settings_.folder);
+  }
+  config.server = where();
+  kube::TransportOptions options;
+  options.max_connections = 1;
+  options.connect_timeout = options.request_timeout = settings_.timeout;
+  options.max_body = kMaxAnswer;
+  KOORD_TRY(made, kube::make_transport(executor_, clock_, config, options));
+  transport_ = std::move(made);
+  return {};
+}
+
+Task<Result<std::string>> KubeletClient::get(std::string path) {
+  if (auto connected = connect(); !connected) co_return std::move(connected).error().context(where());
+  kube::HttpRequest request;
+  request.target = path;
+  request.timeout = settings_.timeout;
+  const MonoTime begun = clock_.mono();
+  Result<kube::HttpResponse> response = co_await transport_->send(std::move(request));
+  const double seconds = std::chrono::duration<double>(clock_.mono() - begun).count();
+  duration_.with({"GET", path, response ? std::to_string(response->status) : "error"}).observe(seconds);
+  if (!response) {
+    Error error = std::move(response).error().context(where() + path);
+    const bool certificate = error.message().find("certificate is not accepted") != std::string::npos;
+    transport_.reset();  // the kubelet may have a new certificate
+    if (certificate) co_return Error(error.code(), error.message() + std::string(kWaysOut));
+    co_return error;
+  }
+  if (response->status == 401 || response->status == 403)
+    co_return Error(response->status == 401 ? Code::unauthorized : Code::forbidden,
+                    where() + path + ": status " + std::to_string(response->status) +
+                        ": the token does not allow it (needed: get on nodes/proxy)");
+  if (response->status != 200)
+    co_return Error(Code::server_error, where() + path + ": status " + std::to_string(response->status));
+  co_return std::move(response->body);
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,72 @@
+// KubeletClient: the two questions that the agent asks its kubelet, at an address that may change.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "koord/async/task.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/metrics.hpp"
+
+namespace koord::api {
+struct Node;
+}
+namespace koord::kube {
+struct ClientConfig;
+class Transport;
+}  // namespace koord::kube
+
+namespace koord::koordlet {
+
+struct KubeletSettings {
+  std::string address_type = "InternalIP";
+  nanoseconds timeout = std::chrono::seconds(3);
+  /// Plain HTTP at the read-only port, no token.
+  bool read_only = false;
+  std::uint16_t read_only_port = 10255;
+  /// The token goes to whatever answers.
+  bool skip_verify = false;
+  std::string folder;  // the kubelet's: its certificate is looked for in pki/ below
+};
+
+/// Where the kubelet of a node listens: the address of the wanted type, else the first of the others in
+/// Kubernetes' order of preference; the port of its status, else 10250.
+struct KubeletAddress {
+  std::string host;
+  std::uint16_t port = 0;
+  friend bool operator==(const KubeletAddress&, const KubeletAddress&) = default;
+};
+/// Code::not_found if the node has no address.
+Result<KubeletAddress> kubelet_address(const api::Node& node, const KubeletSettings& settings);
+
+/// The event loop's thread. Errors name the address; one that the certificate caused names the ways out.
+class KubeletClient {
+ public:
+  /// The API server's credentials and CA.
+  using Credentials = std::function<Result<kube::ClientConfig>()>;
+  KubeletClient(boost::asio::any_io_executor executor, Clock& clock, metrics::Registry& registry,
+                KubeletSettings settings, Credentials credentials);
+  ~KubeletClient();
+
+  void set_address(KubeletAddress address);
+  bool has_address() const { return address_.port != 0; }
+  std::string where() const;
+  /// The body of a 200.
+  Task<Result<std::string>> get(std::string path);
+
+ private:
+  Result<> connect();
+
+  boost::asio::any_io_executor executor_;
+  Clock& clock_;
+  KubeletSettings settings_;
+  Credentials credentials_;
+  metrics::Family<metrics::Histogram> duration_;
+  KubeletAddress address_;
+  std::unique_ptr<kube::Transport> transport_;
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,228 @@
+// Pods and nodes as the agent sees them: see pod_info.hpp.
+#include "framework/states/pod_info.hpp"
+
+#include <algorithm>
+
+#include "koord/api/document.hpp"
+#include "koord/api/list_decoder.hpp"
+#include "koord/api/pod_requests.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::string_view kQosLabel = "koordinator.sh/qosClass";
+constexpr std::string_view kPriorityLabel = "koordinator.sh/priority-class";
+constexpr std::string_view kResourceStatus = "scheduling.koordinator.sh/resource-status";
+constexpr std::string_view kReservation = "node.koordinator.sh/reservation";
+constexpr std::string_view kSystemQos = "node.koordinator.sh/system-qos-resource";
+constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatable";
+constexpr std::string_view kBatchCpu = "kubernetes.io/batch-cpu", kBatchMemory = "kubernetes.io/batch-memory";
+/// A million CPUs, and a pebibyte: what is more is nonsense, and sums of it stay far from overflow.
+constexpr std::int64_t kMaxMilli = 1'000'000'000, kMaxBytes = std::int64_t{1} << 50;
+
+std::int64_t bounded(std::int64_t value, std::int64_t max) { return std::clamp<std::int64_t>(value, 0, max); }
+
+std::int64_t milli(const api::ResourceList& list, std::string_view name) {
+  const api::Quantity* const found = list.find(name);
+  return found != nullptr ? bounded(found->milli_value(), kMaxMilli) : 0;
+}
+std::int64_t plain(const api::ResourceList& list, std::string_view name, std::int64_t max) {
+  const api::Quantity* const found = list.find(name);
+  return found != nullptr ? bounded(found->value(), max) : 0;
+}
+
+bool plain_name(std::string_view text) {
+  return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+  });
+}
+
+/// The annotation's JSON; nothing (and a complaint, if it is there) where it cannot be read.
+std::optional<api::Document> annotation(const api::ObjectMeta& meta, std::string_view name,
+                                        std::vector<std::string>& complaints) {
+  const std::string* const text = meta.annotations.find(name);
+  if (text == nullptr || text->empty()) return std::nullopt;
+  if (text->size() > kMaxAnnotation) {
+    complaints.push_back(std::string(name) + ": longer than 64 KiB");
+    return std::nullopt;
+  }
+  auto document = api::Document::parse(*text);
+  if (!document) {
+    complaints.push_back(std::string(name) + ": " + document.error().message());
+    return std::nullopt;
+  }
+  return std::move(*document);
+}
+
+host::CpuSet cpus_of(const api::Document& document, std::string_view path, std::string_view name,
+                     std::vector<std::string>& complaints) {
+  const auto text = document.get_string(path);
+  if (!text || text->empty()) return {};
+  auto cpus = host::CpuSet::parse(*text);
+  if (cpus) return std::move(*cpus);
+  complaints.push_back(std::string(name) + ": " + cpus.error().message());
+  return {};
+}
+
+/// A quantity at a path, in units of 10^scale; nothing if it is absent.
+std::optional<std::int64_t> quantity_at(const api::Document& document, std::string_view path, int scale,
+                                        std::string_view name, std::vector<std::string>& complaints) {
+  std::string text;
+  if (const auto string = document.get_string(path))
+    text = *string;
+  else if (const auto number = document.get_int(path))
+    text = std::to_string(*number);
+  else
+    return std::nullopt;
+  const auto quantity = api::Quantity::parse(text);
+  if (quantity && quantity->sign() >= 0) return quantity->scaled_value(scale);
+  complaints.push_back(std::string(name) + ": " + std::string(path) + ": \"" + text.substr(0, 64) +
+                       "\" is no quantity");
+  return std::nullopt;
+}
+
+const api::Container* find(const api::List<api::Container>& containers, Symbol name) {
+  for (const api::Container& container : containers)
+    if (container.name == name) return &container;
+  return nullptr;
+}
+
+/// What of it can run at the same time as the others, and does.
+void add_running(PodReading& reading, const api::List<api::ContainerStatus>& statuses,
+                 const api::List<api::Container>& specs, host::CgroupDriver driver) {
+  for (const api::ContainerStatus& status : statuses) {
+    if (!status.state.running) continue;
+    const auto id = host::parse_container_id(status.container_id);
+    if (!id) {
+      reading.complaints.push_back("container " + std::string(status.name.view()) + ": " +
+                                   id.error().message());
+      continue;
+    }
+    reading.runs = true;
+    ContainerInfo container;
+    container.name = status.name.view();
+    container.id = id->id;
+    container.group = reading.info.group + "/" + host::container_folder(driver, *id);
+    if (const api::Container* spec = find(specs, status.name)) {
+      const api::ResourceList& limits = spec->resources.limits;
+      if (limits.contains("cpu"))
+        container.cpu_limit_milli = milli(limits, "cpu");
+      else if (limits.contains(kBatchCpu))
+        container.cpu_limit_milli = plain(limits, kBatchCpu, kMaxMilli);
+      if (limits.contains("memory"))
+        container.memory_limit = plain(limits, "memory", kMaxBytes);
+      else if (limits.contains(kBatchMemory))
+        container.memory_limit = plain(limits, kBatchMemory, kMaxBytes);
+    }
+    reading.info.containers.push_back(std::move(container));
+  }
+}
+
+host::KubeQos kube_qos_of(const api::Pod& pod) {
+  const std::string_view name = api::pod_qos(pod);
+  if (name == "Guaranteed") return host::KubeQos::guaranteed;
+  return name == "Burstable" ? host::KubeQos::burstable : host::KubeQos::besteffort;
+}
+
+}  // namespace
+
+Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver) {
+  const api::ObjectMeta& meta = pod->metadata;
+  if (!plain_name(meta.uid))
+    return Error(Code::invalid, "the uid \"" + meta.uid.substr(0, 64) + "\" is not one");
+  PodReading reading;
+  PodInfo& info = reading.info;
+  info.uid = meta.uid;
+  info.ns = meta.namespace_.view();
+  info.name = meta.name;
+  info.qos = parse_qos(api::value_or(meta.labels, kQosLabel));
+  info.kube_qos = kube_qos_of(*pod);
+  const std::string* const priority = meta.labels.find(kPriorityLabel);
+  info.priority_class =
+      priority != nullptr ? parse_priority_class(*priority) : priority_class_of(pod->spec.priority);
+  info.priority = pod->spec.priority;
+  info.group = host::pod_folder(driver, info.kube_qos, meta.uid);
+  if (const auto status = annotation(meta, kResourceStatus, reading.complaints)) {
+    if (auto cpus = cpus_of(*status, "/cpuset", kResourceStatus, reading.complaints); !cpus.empty())
+      info.cpus = std::move(cpus);
+    info.numa_allocated = status->size("/numaNodeResources") > 0;
+  }
+  for (const api::Container& container : pod->spec.containers) {
+    info.cpu_request_milli += milli(container.resources.requests, "cpu");
+    info.batch_cpu_request_milli += plain(container.resources.requests, kBatchCpu, kMaxMilli);
+  }
+  const std::string_view phase = pod->status.phase.view();
+  if (phase != "Succeeded" && phase != "Failed") {
+    add_running(reading, pod->status.container_statuses, pod->spec.containers, driver);
+    add_running(reading, pod->status.init_container_statuses, pod->spec.init_containers, driver);
+    add_running(reading, pod->status.ephemeral_container_statuses, pod->spec.ephemeral_containers, driver);
+  }
+  info.object = std::move(pod);
+  return reading;
+}
+
+Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver) {
+  PodList list;
+  std::string stranger;
+  auto on_item = [&](std::shared_ptr<const api::Pod> pod) {
+    ++list.listed;
+    const std::string_view of = pod->spec.node_name.view();
+    if (!of.empty() && of != node) {
+      if (stranger.empty()) stranger = of;
+      return;
+    }
+    auto reading = read_pod(pod, driver);
+    if (!reading) {
+      list.complaints.push_back({std::move(pod), reading.error().message()});
+      return;
+    }
+    for (std::string& complaint : reading->complaints) list.complaints.push_back({pod, std::move(complaint)});
+    if (reading->runs) list.pods.push_back(std::make_shared<const PodInfo>(std::move(reading->info)));
+  };
+  auto on_error = [&](const api::Pod& partial, const Error& error) {
+    ++list.listed;
+    list.complaints.push_back({std::make_shared<const api::Pod>(partial), error.message()});
+  };
+  const auto decoded = api::decode_list<api::Pod>(json, on_item, on_error);
+  if (!decoded) return decoded.error();
+  if (!stranger.empty())
+    return Error(Code::invalid, "these are the pods of another node, \"" + stranger + "\"");
+  std::sort(list.pods.begin(), list.pods.end(), [](const auto& a, const auto& b) { return a->uid < b->uid; });
+  const auto same = [](const auto& a, const auto& b) { return a->uid == b->uid; };
+  list.pods.erase(std::unique(list.pods.begin(), list.pods.end(), same), list.pods.end());
+  return list;
+}
+
+NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) {
+  NodeInfo info;
+  info.name = node.metadata.name;
+  info.capacity_milli_cpu = milli(node.status.capacity, "cpu");
+  info.capacity_memory = plain(node.status.capacity, "memory", kMaxBytes);
+  info.allocatable_milli_cpu = milli(node.status.allocatable, "cpu");
+  info.allocatable_memory = plain(node.status.allocatable, "memory", kMaxBytes);
+  for (const std::string_view name : {"kubernetes.io/batch-cpu", "kubernetes.io/batch-memory",
+                                      "kubernetes.io/mid-cpu", "kubernetes.io/mid-memory"})
+    if (const api::Quantity* amount = node.status.allocatable.find(name))
+      info.extended.push_back({std::string(name), amount->value()});
+  // Where the allocatable is amplified, this is what there really is.
+  if (const auto raw = annotation(node.metadata, kRawAllocatable, complaints)) {
+    if (const auto cpu = quantity_at(*raw, "/cpu", -3, kRawAllocatable, complaints))
+      info.allocatable_milli_cpu = bounded(*cpu, kMaxMilli);
+    if (const auto memory = quantity_at(*raw, "/memory", 0, kRawAllocatable, complaints))
+      info.allocatable_memory = bounded(*memory, kMaxBytes);
+  }
+  if (const auto reservation = annotation(node.metadata, kReservation, complaints)) {
+    info.reserved_cpus = cpus_of(*reservation, "/reservedCPUs", kReservation, complaints);
+    if (!info.reserved_cpus.empty())
+      info.reserved_milli_cpu = std::int64_t{1000} * info.reserved_cpus.size();
+    else if (const auto cpu = quantity_at(*reservation, "/resources/cpu", -3, kReservation, complaints))
+      info.reserved_milli_cpu = bounded(*cpu, kMaxMilli);
+  }
+  if (const auto system = annotation(node.metadata, kSystemQos, complaints))
+    if (system->get_bool("/cpusetExclusive").value_or(true))
+      info.system_qos_cpus = cpus_of(*system, "/cpuset", kSystemQos, complaints);
+  return info;
+}
+
+}  // namespace koord::koordlet

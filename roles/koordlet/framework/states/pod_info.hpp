@@ -1,0 +1,47 @@
+// What the agent needs to know of a pod and of its node, from the API's objects. Annotations and labels are
+// other people's: a malformed one is named, and counts as absent for that one object.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/inventory.hpp"
+
+namespace koord::api {
+struct Node;
+struct Pod;
+}  // namespace koord::api
+
+namespace koord::koordlet {
+
+/// Annotations longer than this are not looked at.
+inline constexpr std::size_t kMaxAnnotation = 64 * 1024;
+
+struct PodReading {
+  PodInfo info;
+  bool runs = false;  // at least one container runs
+  /// "ANNOTATION: what".
+  std::vector<std::string> complaints;
+};
+/// Code::invalid if the pod's uid cannot be a part of a path.
+Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver);
+
+struct PodComplaint {
+  std::shared_ptr<const api::Pod> pod;
+  std::string what;
+};
+struct PodList {
+  std::vector<std::shared_ptr<const PodInfo>> pods;  // those that run, ascending by uid
+  std::size_t listed = 0;
+  std::vector<PodComplaint> complaints;
+};
+/// The kubelet's answer to /pods/, pod by pod. Code::invalid if a pod is another node's: then it is not our
+/// kubelet that answered, and nothing that it says counts. An undecodable pod costs that pod.
+Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver);
+
+/// The node's name, capacity and what is reserved on it; `complaints` as above.
+NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints);
+
+}  // namespace koord::koordlet

@@ -1,0 +1,189 @@
+// The NodeSLO in effect: see slo.hpp.
+#include "framework/states/slo.hpp"
+
+#include <algorithm>
+
+#include "koord/api/codec.hpp"
+#include "koord/api/document.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+/// More is no oversight but an attack on our time.
+constexpr int kMaxComplaints = 64;
+
+api::ResourceQos qos_defaults(std::int64_t identity, bool expeller, std::int64_t cat_end, std::int64_t wmark,
+                              std::int64_t wmark_scale, std::int64_t wmark_adj) {
+  api::ResourceQos qos;
+  api::CpuQosConfig& cpu = qos.cpu_qos.emplace();
+  cpu.enable = false;
+  cpu.qos = {.group_identity = identity, .sched_idle = 0, .core_expeller = expeller};
+  api::ResctrlQosConfig& resctrl = qos.resctrl_qos.emplace();
+  resctrl = {
+      .enable = false, .cat_range_start_percent = 0, .cat_range_end_percent = cat_end, .mba_percent = 100};
+  api::MemoryQosConfig& memory = qos.memory_qos.emplace();
+  memory.enable = false;
+  memory.qos.min_limit_percent = memory.qos.low_limit_percent = memory.qos.throttling_percent = 0;
+  memory.qos.wmark_ratio = wmark;
+  memory.qos.wmark_scale_permill = wmark_scale;
+  memory.qos.wmark_min_adj = wmark_adj;
+  memory.qos.priority_enable = memory.qos.priority = memory.qos.oom_kill_group = 0;
+  qos.blkio_qos.emplace().enable = false;
+  api::NetworkQosConfig& network = qos.network_qos.emplace();
+  network.enable = false;
+  network.ingress_request = network.ingress_limit = api::IntOrString(0);
+  network.egress_request = network.egress_limit = api::IntOrString(0);
+  return qos;
+}
+
+/// What does nothing.
+const api::ResourceQos& none_qos() {
+  static const api::ResourceQos kNone = qos_defaults(0, false, 100, 0, 50, 0);
+  return kNone;
+}
+
+api::NodeSloSpec make_defaults() {
+  api::NodeSloSpec spec;
+  api::ResourceThresholdStrategy& threshold = spec.resource_used_threshold_with_be.emplace();
+  threshold.enable = false;
+  threshold.cpu_suppress_threshold_percent = 65;
+  threshold.cpu_suppress_policy = Symbol("cpuset");
+  threshold.memory_evict_threshold_percent = 70;
+  threshold.cpu_evict_policy = Symbol("evictByRealLimit");
+  api::ResourceQosStrategy& qos = spec.resource_qos_strategy.emplace();
+  qos.policies.emplace() = {.cpu_policy = Symbol("groupIdentity"), .net_qos_policy = Symbol("tc")};
+  qos.lsr_class = qos_defaults(2, true, 100, 95, 20, -25);
+  qos.ls_class = qos_defaults(2, true, 100, 95, 20, -25);
+  qos.be_class = qos_defaults(-1, false, 30, 95, 20, 50);
+  qos.system_class = qos_defaults(0, false, 100, 0, 50, 0);
+  qos.cgroup_root.emplace().blkio_qos.emplace().enable = false;
+  api::CpuBurstStrategy& burst = spec.cpu_burst_strategy.emplace();
+  burst.policy = Symbol("none");
+  burst.cpu_burst_percent = 1000;
+  burst.cfs_quota_burst_percent = 300;
+  burst.cfs_quota_burst_period_seconds = -1;
+  burst.share_pool_threshold_percent = 50;
+  spec.system_strategy.emplace();
+  return spec;
+}
+
+void none_where_off(api::ResourceQos& qos) {
+  const api::ResourceQos& none = none_qos();
+  if (qos.cpu_qos && qos.cpu_qos->enable == false) qos.cpu_qos = none.cpu_qos;
+  if (qos.resctrl_qos && qos.resctrl_qos->enable == false) qos.resctrl_qos = none.resctrl_qos;
+  if (qos.memory_qos && qos.memory_qos->enable == false) qos.memory_qos = none.memory_qos;
+}
+
+/// ".a.b[0].c" as a JSON pointer.
+std::string pointer_of(std::string_view path) {
+  std::string pointer;
+  for (const char c : path) {
+    if (c == '.' || c == '[') {
+      pointer += '/';
+    } else if (c != ']') {
+      pointer += c;
+    }
+  }
+  return pointer;
+}
+
+/// Takes values that no row of the schema allows out of the document, until the rest is well.
+void remove_nonsense(api::Document& document, std::vector<std::string>& complaints) {
+  for (int i = 0; i < kMaxComplaints; ++i) {
+    const auto strict = api::decode_strict<api::NodeSloSpec>(document.to_json());
+    if (strict) return;
+    const std::string& message = strict.error().message();
+    complaints.push_back(message);
+    const std::string pointer = pointer_of(std::string_view(message).substr(0, message.find(": ")));
+    if (pointer.empty() || !document.remove(pointer)) break;
+  }
+  // Not even that helped: nothing of it counts.
+  auto empty = api::Document::parse("{}");
+  document = std::move(*empty);
+}
+
+std::string base_folder(std::string_view base, host::CgroupDriver driver) {
+  using host::KubeQos;
+  if (base == "Kubepods") return host::kubepods_folder(driver, KubeQos::guaranteed);
+  if (base == "KubepodsBurstable") return host::kubepods_folder(driver, KubeQos::burstable);
+  if (base == "KubepodsBesteffort") return host::kubepods_folder(driver, KubeQos::besteffort);
+  return "";
+}
+
+/// Appends the parts of a path; false if one of them goes up.
+bool append_path(std::string& to, std::string_view path) {
+  while (!path.empty()) {
+    const auto slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    path = slash == path.npos ? std::string_view{} : path.substr(slash + 1);
+    if (part == ".." || part.find('\0') != part.npos) return false;
+    if (part.empty() || part == ".") continue;
+    if (!to.empty()) to += '/';
+    to += part;
+  }
+  return true;
+}
+
+}  // namespace
+
+const api::NodeSloSpec& default_slo() {
+  static const api::NodeSloSpec kDefaults = make_defaults();
+  return kDefaults;
+}
+
+MergedSlo merge_slo(const api::NodeSloSpec& given) {
+  static const std::string kDefaults = api::encode(default_slo());
+  MergedSlo merged;
+  auto overlay = api::Document::parse(api::encode(given));
+  auto whole = api::Document::parse(kDefaults);
+  if (overlay && whole) {
+    remove_nonsense(*overlay, merged.complaints);
+    const auto applied = api::apply_merge_patch(*whole, overlay->to_json());
+    auto decoded = api::decode<api::NodeSloSpec>(whole->to_json());
+    if (applied && decoded)
+      merged.spec = std::move(*decoded);
+    else
+      merged.spec = default_slo();
+  } else {
+    merged.complaints.emplace_back("the NodeSLO cannot be read");
+    merged.spec = default_slo();
+  }
+  if (api::ResourceQosStrategy* qos = merged.spec.resource_qos_strategy.get())
+    for (api::Box<api::ResourceQos>* one : {&qos->lsr_class, &qos->ls_class, &qos->be_class})
+      if (*one) none_where_off(**one);
+  return merged;
+}
+
+std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, host::CgroupDriver driver,
+                                               std::vector<std::string>& complaints) {
+  std::vector<HostApplication> all;
+  for (const api::HostApplicationSpec& given : spec.host_applications) {
+    HostApplication app;
+    app.name = given.name;
+    app.qos = parse_qos(given.qos.view());
+    app.priority_class = parse_priority_class(given.priority.view());
+    bool inside = true;
+    if (given.cgroup_path) {
+      const api::CgroupPath& path = *given.cgroup_path;
+      app.group = base_folder(path.base.view(), driver);
+      inside = append_path(app.group, path.parent_dir) && append_path(app.group, path.relative_path);
+    } else {
+      if (app.qos == Qos::lse || app.qos == Qos::lsr || app.qos == Qos::ls)
+        app.group = "host-latency-sensitive";
+      if (app.qos == Qos::be) app.group = "host-best-effort";
+      inside = append_path(app.group, given.name);
+    }
+    const bool known = std::any_of(all.begin(), all.end(),
+                                   [&](const HostApplication& other) { return other.name == app.name; });
+    if (!inside || app.group.empty() || app.name.empty() || known)
+      complaints.push_back("host application \"" + app.name + "\": " +
+                           (known ? "named twice" : "its cgroup path is empty or leaves the hierarchy"));
+    else
+      all.push_back(std::move(app));
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return all;
+}
+
+}  // namespace koord::koordlet

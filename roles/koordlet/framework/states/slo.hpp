@@ -1,0 +1,30 @@
+// The NodeSLO in effect: what the cluster asks for, over the defaults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/inventory.hpp"
+#include "koord/api/node_slo.hpp"
+
+namespace koord::koordlet {
+
+/// The values of Koordinator's sloconfig.
+const api::NodeSloSpec& default_slo();
+
+struct MergedSlo {
+  api::NodeSloSpec spec;
+  /// "PATH: what" of each value that makes no sense; its default is in effect.
+  std::vector<std::string> complaints;
+};
+/// `given` as a JSON overlay over the defaults: what it does not name keeps its default, lists are replaced.
+/// The CPU, memory and cache strategies of a class that are switched off (enable: false) have the values that
+/// do nothing, so that they are undone where they were on.
+MergedSlo merge_slo(const api::NodeSloSpec& given);
+
+/// The groups of the NodeSLO's host applications. One whose path would leave the hierarchy is left out and
+/// named in `complaints`.
+std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, host::CgroupDriver driver,
+                                               std::vector<std::string>& complaints);
+
+}  // namespace koord::koordlet

@@ -1,0 +1,277 @@
+// States: see states.hpp.
+#include "framework/states/states.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "framework/states/slo.hpp"
+#include "koord/api/document.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/node_slo.hpp"
+#include "koord/api/pod.hpp"
+#include "koord/async/timer.hpp"
+#include "koord/kube/client.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+/// Container events ask at once, within these limits.
+constexpr double kEventQps = 5;
+constexpr int kEventBurst = 10;
+/// A new cgroup shows up before the kubelet tells of its container: it is asked again so soon, so often.
+constexpr nanoseconds kFollowUp = std::chrono::seconds(1);
+constexpr int kFollowUps = 3;
+/// The kubelet's configuration changes with its restart only.
+constexpr nanoseconds kConfigPeriod = std::chrono::minutes(5), kConfigRetry = std::chrono::seconds(30);
+
+kube::Scope own(const std::string& node) {
+  kube::Scope scope;
+  scope.fields = "metadata.name=" + node;
+  return scope;
+}
+
+kube::EventRecorderConfig recorder_config(const std::string& node) {
+  kube::EventRecorderConfig config;
+  config.controller = "koordlet";
+  config.instance = "koordlet-" + node;
+  config.connections = 1;
+  config.queue_limit = 1000;
+  return config;
+}
+
+}  // namespace
+
+States::States(Parts parts, StatesSettings settings)
+    : parts_(std::move(parts)),
+      settings_(std::move(settings)),
+      nodes_(parts_.informers.informer<api::Node>(parts_.client, own(settings_.node_name))),
+      slos_(parts_.informers.informer<api::NodeSlo>(parts_.client, own(settings_.node_name))),
+      recorder_(parts_.executor, parts_.client, parts_.clock, recorder_config(settings_.node_name)),
+      kubelet_(parts_.executor, parts_.clock, parts_.metrics, settings_.kubelet, parts_.credentials),
+      events_(parts_.executor, parts_.cgroups,
+              [this] {
+                follow_ups_ = kFollowUps;
+                wake_.set();
+              }),
+      limit_(kEventQps, kEventBurst) {
+  node_.name = settings_.node_name;
+  nodes_.deliver_to(queue_);
+  slos_.deliver_to(queue_);
+}
+
+States::~States() = default;
+
+Task<> States::stop() { co_await recorder_.stop(); }
+
+Task<Result<>> States::wait_known() { return known_.wait(); }
+
+std::vector<SourceStatus> States::sources() const {
+  SourceStatus api = api_;
+  for (const kube::InformerStatus& status : {nodes_.status(), slos_.status()})
+    if (!status.last_error.empty()) {
+      api.ok = false;
+      api.error = status.last_error;
+    }
+  return {api, kubelet_status_};
+}
+
+void States::note(SourceStatus& source, const Result<>& result) {
+  if (result) {
+    if (!source.ok && !source.error.empty()) parts_.log.info("it answers again", kv("source", source.name));
+    source.ok = true;
+    source.error.clear();
+    source.last_good = parts_.clock.now();
+    return;
+  }
+  if (source.error != result.error().message())
+    parts_.log.warn("no good answer, what was known last stays", kv("source", source.name),
+                    kv("error", result.error()));
+  source.ok = false;
+  source.error = result.error().message();
+}
+
+Task<Result<>> States::follow_node() {
+  for (;;) {
+    KOORD_CO_TRY(batch, co_await queue_.next());
+    for (const kube::Change& change : batch.changes) {
+      if (change.is<api::Node>()) {
+        if (const auto node = change.new_object<api::Node>()) on_node(*node);
+      } else if (change.is<api::NodeSlo>()) {
+        on_slo(change.new_object<api::NodeSlo>());
+      }
+    }
+    if (batch.synced && !api_synced_) {
+      api_synced_ = true;
+      if (!node_known_)
+        parts_.log.warn("there is no such node on the API server", kv("node", settings_.node_name));
+      if (!slo_)
+        parts_.log.info("there is no NodeSLO for this node: no strategy acts",
+                        kv("node", settings_.node_name));
+    }
+    if (batch.synced) note(api_, {});
+    publish();
+  }
+}
+
+void States::on_node(const api::Node& node) {
+  std::vector<std::string> complaints;
+  NodeInfo info = read_node(node, complaints);
+  info.static_cpu_policy = node_.static_cpu_policy;
+  node_known_ = true;
+  for (const std::string& complaint : complaints)
+    if (node_told_.insert(complaint).second)
+      parts_.log.warn("a malformed annotation of the node is left out", kv("annotation", complaint));
+  const auto address = kubelet_address(node, settings_.kubelet);
+  if (address) {
+    kubelet_.set_address(*address);
+    addressed_.set();
+  } else {
+    parts_.log.warn("the kubelet cannot be asked", kv("error", address.error()));
+  }
+  node_ = std::move(info);
+}
+
+void States::on_slo(const std::shared_ptr<const api::NodeSlo>& slo) {
+  if (!slo && slos_.status().skipped > 0) {
+    parts_.log.warn("the NodeSLO cannot be read, the one before stays in effect",
+                    kv("error", slos_.status().last_error));
+    return;
+  }
+  if (slo && slo_object_ && slo->spec == slo_object_->spec) return;
+  slo_object_ = slo;
+  applications_.clear();
+  if (!slo) {
+    slo_.reset();
+    parts_.log.info("the NodeSLO is gone: no strategy acts");
+    return;
+  }
+  MergedSlo merged = merge_slo(slo->spec);
+  slo_ = std::make_shared<const api::NodeSloSpec>(std::move(merged.spec));
+  applications_ = host_applications(*slo_, driver_, merged.complaints);
+  for (const std::string& complaint : merged.complaints)
+    parts_.log.warn("a part of the NodeSLO makes no sense and is left out", kv("what", complaint));
+  parts_.log.info("a NodeSLO is in effect", kv("generation", slo->metadata.generation));
+}
+
+void States::publish() {
+  Inventory next;
+  next.driver = driver_;
+  next.node = node_;
+  next.pods = pods_;
+  next.host_applications = applications_;
+  next.be_roots = {host::kubepods_folder(driver_, host::KubeQos::besteffort)};
+  next.slo = slo_;
+  next.slo_known = api_synced_;
+  next.pods_known = pods_known_;
+  if (node_known_ && api_synced_ && pods_known_) known_.set();
+  const Inventory& now = *parts_.hub.current();
+  if (now.generation > 0 && now.driver == next.driver && now.node == next.node && now.pods == next.pods &&
+      now.slo == next.slo && now.slo_known == next.slo_known && now.pods_known == next.pods_known)
+    return;
+  parts_.hub.publish(std::move(next));
+}
+
+void States::detect_driver() {
+  if (driver_seen_) return;
+  const auto found = parts_.cgroups.detect_driver();
+  if (!found) return;
+  driver_seen_ = true;
+  if (*found == driver_) return;
+  driver_ = *found;
+  pods_hash_ = 0;  // their folders are others
+  std::vector<std::string> told_already;
+  if (slo_) applications_ = host_applications(*slo_, driver_, told_already);
+}
+
+Task<Result<>> States::follow_containers() { return events_.run(); }
+
+Task<Result<>> States::follow_pods() {
+  KOORD_CO_CHECK(co_await addressed_.wait());
+  for (;;) {
+    if (const nanoseconds wait = limit_.take(parts_.clock.mono()); wait.count() > 0)
+      KOORD_CO_CHECK(co_await sleep(parts_.clock, wait));
+    wake_.reset();
+    const Result<> done = co_await sync_pods();
+    if (!done && done.error().code() == Code::cancelled) co_return done;
+    note(kubelet_status_, done);
+    publish();
+    nanoseconds pause = settings_.sync_interval;
+    if (follow_ups_ > 0) {
+      --follow_ups_;
+      pause = std::min(pause, kFollowUp);
+    }
+    Task<Result<>> woken = wake_.wait();
+    const Result<> waited = co_await with_timeout(parts_.clock, pause, std::move(woken));
+    if (!waited && waited.error().code() != Code::timeout) co_return waited;
+  }
+}
+
+Task<Result<>> States::sync_pods() {
+  detect_driver();
+  if (settings_.query_config && parts_.clock.mono() >= config_due_) co_await sync_config();
+  if (auto watched = events_.watch(driver_); !watched && !events_refused_) {
+    events_refused_ = true;
+    parts_.log.warn("container events come late, with the next look at the kubelet",
+                    kv("error", watched.error()));
+  }
+  KOORD_CO_TRY(body, co_await kubelet_.get("/pods/"));
+  co_return take_pods(body);
+}
+
+Result<> States::take_pods(const std::string& body) {
+  const std::size_t hash = std::hash<std::string_view>{}(body) | 1;
+  if (hash == pods_hash_) return {};
+  auto list = read_pod_list(body, settings_.node_name, driver_);
+  if (!list) return std::move(list).error().context(kubelet_.where() + "/pods/");
+  // A kubelet that has just started knows of no pod yet. Where there are no folders of pods, it is true.
+  if (list->listed == 0 && events_.pod_folders() != 0)
+    return Error(Code::invalid, kubelet_.where() + "/pods/: the list is empty");
+  tell(list->complaints);
+  pods_ = std::move(list->pods);
+  pods_known_ = true;
+  pods_hash_ = hash;
+  return {};
+}
+
+void States::tell(const std::vector<PodComplaint>& complaints) {
+  std::set<std::string> told;
+  for (const PodComplaint& complaint : complaints) {
+    const api::ObjectMeta& meta = complaint.pod->metadata;
+    std::string key = meta.uid + " " + complaint.what;
+    if (!told_.contains(key)) {
+      parts_.log.warn("a part of a pod is malformed and left out",
+                      kv("pod", std::string(meta.namespace_.view()) + "/" + meta.name),
+                      kv("what", complaint.what));
+      kube::EventRecord event;
+      event.regarding = kube::event_object(*complaint.pod);
+      event.type = kube::EventType::warning;
+      event.reason = "MalformedPodMetadata";
+      event.action = "Reading";
+      event.note = complaint.what;
+      recorder_.record(event);
+    }
+    told.insert(std::move(key));
+  }
+  told_ = std::move(told);
+}
+
+Task<> States::sync_config() {
+  config_due_ = parts_.clock.mono() + kConfigRetry;
+  Result<std::string> body = co_await kubelet_.get("/configz");
+  Result<api::Document> config =
+      body ? api::Document::parse(*body) : Result<api::Document>(std::move(body).error());
+  if (!config) {
+    parts_.log.v(2, "the kubelet's configuration is not known", kv("error", config.error()));
+    co_return;
+  }
+  config_due_ = parts_.clock.mono() + kConfigPeriod;
+  node_.static_cpu_policy = config->get_string("/kubeletconfig/cpuManagerPolicy") == "static";
+  if (!driver_seen_) {
+    const auto driver = config->get_string("/kubeletconfig/cgroupDriver");
+    if (driver == "cgroupfs") driver_ = host::CgroupDriver::cgroupfs;
+    if (driver == "systemd") driver_ = host::CgroupDriver::systemd;
+  }
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,100 @@
+// States: the inventory from Kubernetes: the node and its NodeSLO from the API server, pods from the kubelet.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "framework/inventory.hpp"
+#include "framework/states/container_events.hpp"
+#include "framework/states/kubelet.hpp"
+#include "framework/states/pod_info.hpp"
+#include "framework/states/source_status.hpp"
+#include "koord/async/event.hpp"
+#include "koord/async/token_bucket.hpp"
+#include "koord/base/log.hpp"
+#include "koord/kube/event_recorder.hpp"
+#include "koord/kube/informer.hpp"
+
+namespace koord::api {
+struct NodeSlo;
+}
+
+namespace koord::koordlet {
+
+struct StatesSettings {
+  std::string node_name;
+  KubeletSettings kubelet;
+  nanoseconds sync_interval = std::chrono::seconds(10);
+  /// Ask for the CPU manager's policy.
+  bool query_config = true;
+};
+
+/// What nobody answers stays as it was answered last. The event loop's thread; the parts outlive it.
+class States {
+ public:
+  struct Parts {
+    boost::asio::any_io_executor executor;
+    Clock& clock;
+    Logger& log;
+    metrics::Registry& metrics;
+    const host::CgroupFs& cgroups;
+    kube::Client& client;
+    kube::InformerSet& informers;
+    KubeletClient::Credentials credentials;
+    InventoryHub& hub;
+  };
+  /// Declares the informers.
+  States(Parts parts, StatesSettings settings);
+  ~States();
+
+  // Each is a task of its own that runs until it is cancelled.
+  Task<Result<>> follow_node();
+  Task<Result<>> follow_pods();
+  Task<Result<>> follow_containers();
+  /// Await when the tasks have ended.
+  Task<> stop();
+
+  /// Waits until node, NodeSLO and pods have been heard of.
+  Task<Result<>> wait_known();
+  std::vector<SourceStatus> sources() const;
+
+ private:
+  void on_node(const api::Node& node);
+  void on_slo(const std::shared_ptr<const api::NodeSlo>& slo);
+  void publish();
+  Task<Result<>> sync_pods();
+  Result<> take_pods(const std::string& body);
+  Task<> sync_config();
+  void detect_driver();
+  void tell(const std::vector<PodComplaint>& complaints);
+  void note(SourceStatus& source, const Result<>& result);
+
+  Parts parts_;
+  StatesSettings settings_;
+  kube::Informer<api::Node> nodes_;
+  kube::Informer<api::NodeSlo> slos_;
+  kube::DeliveryQueue queue_;
+  kube::EventRecorder recorder_;
+  KubeletClient kubelet_;
+  ContainerEvents events_;
+  TokenBucket limit_;
+
+  host::CgroupDriver driver_ = host::CgroupDriver::systemd;
+  bool driver_seen_ = false;  // from the folders themselves
+  NodeInfo node_;
+  std::shared_ptr<const api::NodeSlo> slo_object_;
+  std::shared_ptr<const api::NodeSloSpec> slo_;
+  std::vector<HostApplication> applications_;
+  std::vector<std::shared_ptr<const PodInfo>> pods_;
+  bool pods_known_ = false, node_known_ = false, api_synced_ = false;
+  std::size_t pods_hash_ = 0;
+  std::set<std::string> told_, node_told_;  // complaints that were logged already
+  MonoTime config_due_{};
+  int follow_ups_ = 0;  // early looks that are still to come after a container event
+  bool events_refused_ = false;
+  SourceStatus api_{.name = "API server"}, kubelet_status_{.name = "kubelet"};
+  Event wake_, addressed_, known_;
+};
+
+}  // namespace koord::koordlet

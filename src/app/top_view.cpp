@@ -1,0 +1,165 @@
+// The table of `koord top`: see top_view.hpp.
+#include "top_view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace koord::app {
+
+namespace {
+
+using koordlet::LatencyView;
+using koordlet::LimitsView;
+using koordlet::NodeView;
+using koordlet::PodListView;
+using koordlet::PodView;
+using koordlet::UsageView;
+
+constexpr std::string_view kNone = "-";
+
+std::string cores(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
+
+std::string bytes(const std::optional<std::int64_t>& value) {
+  if (!value) return std::string(kNone);
+  static constexpr std::array<std::string_view, 6> kUnits = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
+  double amount = static_cast<double>(*value);
+  std::size_t unit = 0;
+  while (amount >= 1000 && unit + 1 < kUnits.size()) {
+    amount /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.{}f}{}", amount, unit > 0 && amount < 10 ? 1 : 0, kUnits[unit]);
+}
+
+std::string percent(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.0f}%", *ratio * 100) : "-";
+}
+
+std::string micros(double us) {
+  if (us < 1000) return fmt::format("{:.0f}us", us);
+  if (us < 1'000'000) return fmt::format("{:.1f}ms", us / 1000);
+  return fmt::format("{:.1f}s", us / 1'000'000);
+}
+
+std::string waits(const api::Box<LatencyView>& latency) {
+  if (!latency) return std::string(kNone);
+  return micros(latency->p50_us) + "/" + micros(latency->p99_us);
+}
+
+/// Other people's text on a terminal: no control characters, no more than so many columns.
+std::string clean(std::string_view text, std::size_t width) {
+  std::string out;
+  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  if (out.size() > width) {
+    out.resize(width - 1);
+    while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
+    if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
+    out += '~';
+  }
+  return out;
+}
+
+std::string row(std::size_t name_width, std::string_view name, std::string_view qos, const UsageView& usage,
+                const LimitsView& limits, const api::Box<LatencyView>& latency) {
+  return fmt::format("{:<{}} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>13}\n", name, name_width, qos,
+                     cores(usage.cpu_cores), cores(limits.cpu_cores), percent(usage.throttled_ratio),
+                     bytes(usage.memory_bytes), bytes(limits.memory_bytes), waits(latency));
+}
+
+void add_head(std::string& out, const NodeView& node, std::size_t width) {
+  std::string sources;
+  for (const koordlet::SourceView& source : node.sources)
+    sources += "  " + source.name + (source.ok ? " ok" : " FAILS");
+  out += clean(fmt::format("{}  {}  cgroup {}{}", node.name, node.time.to_string(), node.cgroup_version,
+                           sources),
+               width) +
+         "\n";
+  const double capacity = node.capacity.cpu_cores.value_or(0);
+  const auto share = [](double part, double of) {
+    return of > 0 ? fmt::format(" ({:.0f}%)", part / of * 100) : "";
+  };
+  out += fmt::format("CPU {} of {} cores{}, memory {} of {}{}\n", cores(node.usage.cpu_cores),
+                     cores(node.capacity.cpu_cores), share(node.usage.cpu_cores.value_or(0), capacity),
+                     bytes(node.usage.memory_bytes), bytes(node.capacity.memory_bytes),
+                     share(static_cast<double>(node.usage.memory_bytes.value_or(0)),
+                           static_cast<double>(node.capacity.memory_bytes.value_or(0))));
+  for (const koordlet::StrategyView& strategy : node.strategies)
+    if (strategy.enabled)
+      out += clean(strategy.name + ": " +
+                       (strategy.summary.empty() ? (strategy.active ? "active" : "off") : strategy.summary),
+                   width) +
+             "\n";
+  for (const koordlet::SourceView& source : node.sources)
+    if (!source.ok && !source.error.empty()) out += clean(source.name + ": " + source.error, width) + "\n";
+  for (const koordlet::CollectorView& collector : node.collectors)
+    if (!collector.works) out += clean(collector.name + ": " + collector.reason, width) + "\n";
+}
+
+void add_suppressed(std::string& out, const NodeView& node, std::size_t width) {
+  if (node.suppressed.empty() && node.failures.empty()) return;
+  constexpr std::size_t kShown = 8;
+  out += "\nHELD BACK\n";
+  for (std::size_t i = 0; i < std::min(kShown, node.suppressed.size()); ++i) {
+    const koordlet::SuppressionView& one = node.suppressed[i];
+    out += clean(fmt::format("{} {} = {}{}: {} ({})", one.cgroup, one.knob, one.value,
+                             one.in_force ? "" : " (not yet)", one.reason, one.strategy),
+                 width) +
+           "\n";
+  }
+  if (node.suppressed.size() > kShown)
+    out += fmt::format("... and {} more\n", node.suppressed.size() - kShown);
+  for (std::size_t i = 0; i < std::min(kShown, node.failures.size()); ++i)
+    out += clean(fmt::format("refused: {} {}: {}", node.failures[i].cgroup, node.failures[i].knob,
+                             node.failures[i].error),
+                 width) +
+           "\n";
+}
+
+}  // namespace
+
+std::string render_top(const NodeView& node, const PodListView& pods, std::size_t width, std::size_t height) {
+  width = std::max<std::size_t>(width, 80);
+  // The seven columns behind the name take 55.
+  const std::size_t name_width = std::min<std::size_t>(width - 56, 60);
+  std::string out;
+  add_head(out, node, width);
+  out += fmt::format("\n{:<{}} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>13}\n", "TIER", name_width, "PODS",
+                     "CPU", "LIMIT", "THROT", "MEM", "LIMIT", "WAIT p50/p99");
+  for (const koordlet::TierView& tier : node.tiers)
+    out += row(name_width, tier.name, tier.name == "system" ? std::string(kNone) : std::to_string(tier.pods),
+               tier.usage, tier.limits, tier.run_queue_latency);
+  add_suppressed(out, node, width);
+
+  out += fmt::format("\n{:<{}} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>13}\n", "POD", name_width, "QOS", "CPU",
+                     "LIMIT", "THROT", "MEM", "LIMIT", "WAIT p50/p99");
+  if (!pods.pods_known) out += "the node's pods are not known yet\n";
+  std::vector<std::string> lines;
+  std::vector<const PodView*> order;
+  for (const PodView& pod : pods.pods) order.push_back(&pod);
+  std::stable_sort(order.begin(), order.end(), [](const PodView* a, const PodView* b) {
+    return a->usage.cpu_cores.value_or(0) > b->usage.cpu_cores.value_or(0);
+  });
+  for (const PodView* pod : order) {
+    const std::string name = pod->ns.empty() ? pod->name : pod->ns + "/" + pod->name;
+    lines.push_back(
+        row(name_width, clean(name, name_width), pod->qos, pod->usage, pod->limits, pod->run_queue_latency));
+    if (pod->containers.size() > 1)
+      for (const koordlet::ContainerView& container : pod->containers)
+        lines.push_back(row(name_width, clean("  " + container.name, name_width), "", container.usage,
+                            container.limits, container.run_queue_latency));
+  }
+  for (const PodView& application : pods.host_applications)
+    lines.push_back(row(name_width, clean("host: " + application.name, name_width), application.qos,
+                        application.usage, application.limits, application.run_queue_latency));
+  const auto used = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
+  std::size_t shown = lines.size();
+  if (height > 0 && used + lines.size() > height) shown = height > used + 1 ? height - used - 1 : 0;
+  for (std::size_t i = 0; i < shown; ++i) out += lines[i];
+  if (shown < lines.size()) out += fmt::format("... and {} more\n", lines.size() - shown);
+  return out;
+}
+
+}  // namespace koord::app

@@ -1,0 +1,16 @@
+// What `koord top` prints: the agent's API as a table for people.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "roles/koordlet/framework/serve/view.hpp"
+
+namespace koord::app {
+
+/// Lines of at most `width` columns (at least 80), each ended. Pods are ordered by CPU, the busiest first;
+/// what does not fit into `height` lines is counted (0: everything is shown).
+std::string render_top(const koordlet::NodeView& node, const koordlet::PodListView& pods, std::size_t width,
+                       std::size_t height);
+
+}  // namespace koord::app

@@ -1,0 +1,90 @@
+// The table of `koord top`: what is in it, and that it stays within its columns.
+#include "top_view.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace koord::app {
+namespace {
+
+using namespace koordlet;
+
+std::size_t widest(const std::string& text) {
+  std::size_t widest = 0, line = 0;
+  for (const char c : text) {
+    line = c == '\n' ? 0 : line + 1;
+    widest = std::max(widest, line);
+  }
+  return widest;
+}
+
+NodeView node() {
+  NodeView view;
+  view.name = "box";
+  view.cgroup_version = "v1";
+  view.capacity = {4.0, std::int64_t{16} << 30};
+  view.usage = {1.5, std::int64_t{3} << 30, {}, {}};
+  view.tiers = {{.name = "LS", .pods = 2, .usage = {1.0, 1 << 30, {}, {}}},
+                {.name = "BE", .pods = 1, .usage = {0.4, 300 << 20, {}, {}}, .limits = {0.8, {}}},
+                {.name = "system"}};
+  view.strategies = {{"CPUSuppress", true, true, "cfsQuota: 0.80 of 4 CPUs for best-effort"}, {"Off", false, false, ""}};
+  view.suppressed = {
+      {"CPUSuppress", "cpu.cfs_quota_us", "kubepods/besteffort", "80000", "LS uses 1.0", true}};
+  view.sources = {{"kubelet", true, "", {}}, {"API server", false, "connection refused", {}}};
+  view.collectors = {{"run_queue_latency", false, "no BTF"}};
+  return view;
+}
+
+TEST_CASE("Node, tiers, what is held back and why, pods by their CPU") {
+  PodListView pods;
+  pods.pods_known = true;
+  PodView small, big;
+  small.ns = "default";
+  small.name = "small";
+  small.qos = "BE";
+  small.usage = {0.1, 1 << 20, {}, 0.25};
+  big.ns = "default";
+  big.name = "big";
+  big.qos = "LS";
+  big.usage = {0.9, 1 << 30, {}, {}};
+  big.limits = {2.0, std::int64_t{2} << 30};
+  big.run_queue_latency = LatencyView{12, 300, 1500, 20, 1000};
+  ContainerView one, two;
+  one.name = "one";
+  two.name = "two";
+  big.containers = {one, two};
+  pods.pods = {small, big};
+  const std::string text = render_top(node(), pods, 80, 0);
+  CAPTURE(text);
+  for (const char* part :
+       {"kubelet ok", "API server FAILS", "API server: connection refused", "CPU 1.50 of 4.00 cores (38%)",
+        "memory 3.0Gi of 16Gi (19%)", "CPUSuppress: cfsQuota: 0.80 of 4 CPUs", "run_queue_latency: no BTF",
+        "kubepods/besteffort cpu.cfs_quota_us = 80000: LS uses 1.0", "12us/1.5ms", "25%", "  one"})
+    CHECK(text.find(part) != std::string::npos);
+  CHECK(text.find("Off") == std::string::npos);
+  CHECK(text.find("default/big") < text.find("default/small"));
+  CHECK(widest(text) <= 80);
+}
+
+TEST_CASE("What does not fit is counted; other people's text does nothing to the terminal") {
+  PodListView pods;
+  pods.pods_known = true;
+  for (int i = 0; i < 50; ++i) {
+    PodView pod;
+    pod.ns = "ns";
+    pod.name = "\x1b[2J" + std::string(200, 'x') + std::to_string(i);
+    pods.pods.push_back(pod);
+  }
+  const std::string text = render_top(node(), pods, 40, 24);
+  CHECK(std::count(text.begin(), text.end(), '\n') <= 24);
+  CHECK(text.find("more\n") != std::string::npos);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(widest(text) <= 80);
+}
+
+TEST_CASE("Before anything is known") {
+  const std::string text = render_top({}, {}, 80, 0);
+  CHECK(text.find("the node's pods are not known yet") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace koord::app

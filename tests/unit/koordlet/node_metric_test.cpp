@@ -1,0 +1,217 @@
+// NodeMetric's policy and status: the original's tables as inputs and outputs, over a store of our own.
+#include "framework/report/node_metric.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "koord/api/codec.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kGi = 1024.0 * 1024 * 1024;
+const MonoTime kStart{1h};
+
+api::NodeMetricSpec spec(std::string_view policy) {
+  auto decoded = api::decode<api::NodeMetricSpec>(R"({"metricCollectPolicy":)" + std::string(policy) + "}");
+  REQUIRE(decoded.has_value());
+  return *decoded;
+}
+
+TEST_CASE("The policy is the NodeMetric's over the defaults, with floors") {
+  const std::vector<nanoseconds> usual = {5min, 10min, 30min};
+  struct Row {
+    std::string_view policy;
+    nanoseconds interval, aggregate;
+    std::vector<nanoseconds> windows;
+    bool with_page_cache;
+  };
+  const Row rows[] = {
+      {"{}", 60s, 300s, usual, false},
+      {R"({"reportIntervalSeconds":180})", 180s, 300s, usual, false},
+      {R"({"reportIntervalSeconds":666})", 666s, 300s, usual, false},
+      {R"({"reportIntervalSeconds":1,"aggregateDurationSeconds":5})", 30s, 60s, usual, false},
+      {R"({"reportIntervalSeconds":-7})", 30s, 300s, usual, false},
+      {R"({"nodeAggregatePolicy":{"durations":["5m"]}})", 60s, 300s, {5min}, false},
+      {R"({"nodeMemoryCollectPolicy":"usageWithPageCache"})", 60s, 300s, usual, true},
+      {R"({"nodeMemoryCollectPolicy":"usageWithHotPageCache"})", 60s, 300s, usual, false},
+      {R"({"nodeMemoryCollectPolicy":"usageWithoutPageCache"})", 60s, 300s, usual, false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.policy);
+    const ReportPolicy policy = report_policy(spec(row.policy));
+    CHECK(policy.interval == row.interval);
+    CHECK(policy.aggregate == row.aggregate);
+    CHECK(policy.windows == row.windows);
+    CHECK(policy.with_page_cache == row.with_page_cache);
+  }
+  CHECK(report_policy({}).interval == 60s);
+}
+
+/// `count` samples a second apart; the last one is at kStart + 1000 s.
+void fill(SeriesStore& series, Metric metric, std::string_view entity, int count, double value) {
+  const auto id = series.open(metric, entity);
+  REQUIRE(id.has_value());
+  for (int i = 1; i <= count; ++i)
+    series.append(*id, kStart + 1000s - std::chrono::seconds(count - i), value);
+}
+
+struct World {
+  SeriesStore series{SeriesStore::Limits{}};
+  Inventory inventory;
+  ReportPolicy policy;
+  WallTime wall{std::chrono::seconds(1'700'000'000) + 900ms};
+
+  api::NodeMetricStatus status() {
+    return node_metric_status(series, inventory, policy, kStart + 1000s, wall);
+  }
+  void add_pod(std::string uid, std::string ns, std::string name, host::KubeQos kube, Qos qos = Qos::none,
+               PriorityClass priority = PriorityClass::none) {
+    auto pod = std::make_shared<PodInfo>();
+    pod->uid = std::move(uid);
+    pod->ns = std::move(ns);
+    pod->name = std::move(name);
+    pod->kube_qos = kube;
+    pod->qos = qos;
+    pod->priority_class = priority;
+    inventory.pods.push_back(std::move(pod));
+  }
+};
+
+TEST_CASE("Before there is any sample, everything is an empty map") {
+  World world;
+  CHECK(api::encode(world.status()) ==
+        R"({"updateTime":"2023-11-14T22:13:20Z","nodeMetric":{"nodeUsage":{},"aggregatedNodeUsages":[)"
+        R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"5m0s"},)"
+        R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"10m0s"},)"
+        R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"30m0s"}],"systemUsage":{},)"
+        R"("aggregatedSystemUsages":[)"
+        R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"5m0s"},)"
+        R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"10m0s"},)"
+        R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"30m0s"}]},)"
+        R"("prodReclaimableMetric":{"resource":{}}})");
+}
+
+TEST_CASE("Usage is in milli-CPUs and plain bytes, averaged over the aggregate's duration") {
+  World world;
+  world.policy.windows = {5min};
+  fill(world.series, Metric::node_cpu, "", 200, 3);
+  fill(world.series, Metric::node_memory, "", 200, 3 * kGi);
+  fill(world.series, Metric::system_cpu, "", 200, 2);
+  fill(world.series, Metric::system_memory, "", 200, 2 * kGi);
+  world.add_pod("test-pod", "default", "test-pod", host::KubeQos::burstable);
+  fill(world.series, Metric::pod_cpu, "test-pod", 200, 1);
+  fill(world.series, Metric::pod_memory, "test-pod", 200, kGi);
+  const std::string usage3 = R"({"resources":{"cpu":"3","memory":"3Gi"}})";
+  const std::string usage2 = R"({"resources":{"cpu":"2","memory":"2Gi"}})";
+  auto five = [](const std::string& usage) {
+    return R"([{"usage":{"avg":)" + usage + R"(,"p50":)" + usage + R"(,"p90":)" + usage + R"(,"p95":)" +
+           usage + R"(,"p99":)" + usage + R"(},"duration":"5m0s"}])";
+  };
+  CHECK(
+      api::encode(world.status()) ==
+      R"({"updateTime":"2023-11-14T22:13:20Z","nodeMetric":{"nodeUsage":)" + usage3 +
+          R"(,"aggregatedNodeUsages":)" + five(usage3) + R"(,"systemUsage":)" + usage2 +
+          R"(,"aggregatedSystemUsages":)" + five(usage2) +
+          R"(},"podsMetric":[{"name":"test-pod","namespace":"default","podUsage":{"resources":{"cpu":"1","memory":"1Gi"}},)"
+          R"("priority":"koord-prod","qos":"LS"}],"prodReclaimableMetric":{"resource":{}}})");
+}
+
+TEST_CASE("Fractions are cut, not rounded") {
+  World world;
+  fill(world.series, Metric::node_cpu, "", 10, 1.23475);
+  fill(world.series, Metric::node_memory, "", 10, 1000.875);
+  const auto usage = world.status().node_metric->node_usage.resources;
+  CHECK(usage.find("cpu")->to_string() == "1234m");
+  CHECK(usage.find("memory")->to_string() == "1000");
+}
+
+TEST_CASE("Percentiles of an aggregate, and none while its samples span less than half of it") {
+  World world;
+  world.policy.windows = {5min, 10min};
+  const auto cpu = world.series.open(Metric::node_cpu, ""),
+             memory = world.series.open(Metric::node_memory, "");
+  REQUIRE((cpu && memory));
+  for (int i = 1; i <= 200; ++i) {  // 199 s: more than half of five minutes, less than half of ten
+    world.series.append(*cpu, kStart + 800s + std::chrono::seconds(i), i / 100.0);
+    world.series.append(*memory, kStart + 800s + std::chrono::seconds(i), i);
+  }
+  const auto status = world.status();
+  const auto& five = status.node_metric->aggregated_node_usages.at(0).usage;
+  CHECK(five.find("p50")->resources.find("memory")->value() == 100);
+  CHECK(five.find("p90")->resources.find("memory")->value() == 180);
+  CHECK(five.find("p99")->resources.find("memory")->value() == 198);
+  CHECK(five.find("avg")->resources.find("memory")->value() == 100);
+  const auto& ten = status.node_metric->aggregated_node_usages.at(1).usage;
+  CHECK(ten.size() == 5);
+  CHECK(ten.find("p50")->resources.empty());
+  // What is no aggregate does not wait.
+  CHECK(status.node_metric->node_usage.resources.size() == 2);
+}
+
+TEST_CASE("Pods are sorted and classified; those without samples are left out") {
+  World world;
+  world.add_pod("1", "b", "z", host::KubeQos::besteffort);
+  world.add_pod("2", "a", "z", host::KubeQos::guaranteed);
+  world.add_pod("3", "a", "y", host::KubeQos::burstable, Qos::be);
+  world.add_pod("4", "a", "x", host::KubeQos::burstable, Qos::ls, PriorityClass::mid);
+  world.add_pod("5", "a", "none", host::KubeQos::burstable);
+  for (const char* uid : {"1", "2", "3", "4"}) {
+    fill(world.series, Metric::pod_cpu, uid, 5, 0.5);
+    fill(world.series, Metric::pod_memory, uid, 5, 10);
+  }
+  fill(world.series, Metric::pod_cpu, "5", 5, 1);  // but no memory
+  std::string shown;
+  for (const auto& pod : world.status().pods_metric)
+    shown += std::string(pod.namespace_.view()) + "/" + pod.name + " " + std::string(pod.qos.view()) + " " +
+             std::string(pod.priority.view()) + "; ";
+  CHECK(shown == "a/x LS koord-mid; a/y BE koord-batch; a/z LSR koord-prod; b/z BE koord-batch; ");
+}
+
+TEST_CASE("Memory by policy: with page cache or without") {
+  World world;
+  fill(world.series, Metric::node_cpu, "", 5, 1);
+  fill(world.series, Metric::node_memory, "", 5, 100);
+  CHECK(world.status().node_metric->node_usage.resources.find("memory")->value() == 100);
+  world.policy.with_page_cache = true;
+  CHECK(world.status().node_metric->node_usage.resources.empty());
+  fill(world.series, Metric::node_memory_with_page_cache, "", 5, 900);
+  CHECK(world.status().node_metric->node_usage.resources.find("memory")->value() == 900);
+}
+
+TEST_CASE("NUMA nodes: each with its own, the system's part where it is known") {
+  World world;
+  fill(world.series, Metric::node_numa_cpu, "0", 60, 1.5);
+  fill(world.series, Metric::node_numa_memory, "0", 60, 1024);
+  fill(world.series, Metric::system_numa_cpu, "0", 60, 0.5);
+  fill(world.series, Metric::system_numa_memory, "0", 60, 512);
+  fill(world.series, Metric::node_numa_cpu, "1", 60, 2.5);
+  fill(world.series, Metric::node_numa_memory, "1", 60, 2048);
+  const auto status = world.status();
+  const auto& numa = status.node_metric->numa_usages;
+  REQUIRE(numa.size() == 2);
+  CHECK(numa[0].node_usage.resources.find("cpu")->to_string() == "1500m");
+  CHECK(numa[0].node_usage.resources.find("memory")->to_string() == "1Ki");
+  CHECK(numa[0].system_usage.resources.find("cpu")->to_string() == "500m");
+  CHECK(numa[0].system_usage.resources.find("memory")->to_string() == "512");
+  CHECK(numa[1].numa_node_id == 1);
+  CHECK(numa[1].node_usage.resources.find("cpu")->to_string() == "2500m");
+  CHECK(numa[1].system_usage.resources.empty());
+}
+
+TEST_CASE("Host applications with what they are") {
+  World world;
+  world.inventory.host_applications = {{"app", Qos::ls, PriorityClass::prod, "g"},
+                                       {"cold", Qos::be, {}, "h"}};
+  fill(world.series, Metric::host_application_cpu, "app", 60, 1);
+  fill(world.series, Metric::host_application_memory, "app", 60, kGi);
+  const auto status = world.status();
+  REQUIRE(status.host_application_metric.size() == 1);
+  CHECK(
+      api::encode(status.host_application_metric[0]) ==
+      R"({"name":"app","usage":{"resources":{"cpu":"1","memory":"1Gi"}},"priority":"koord-prod","qos":"LS"})");
+}
+
+}  // namespace
+}  // namespace koord::koordlet

@@ -1,0 +1,193 @@
+// Pods and nodes as the agent reads them, malformed ones among them.
+#include "framework/states/pod_info.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "koord/api/codec.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::CgroupDriver;
+
+std::string pod(std::string_view uid, std::string_view more = "", std::string_view meta = "",
+                std::string_view node = "n1") {
+  return R"({"metadata":{"name":"p","namespace":"d","uid":")" + std::string(uid) + "\"" + std::string(meta) +
+         R"(},"spec":{"nodeName":")" + std::string(node) +
+         R"(","containers":[{"name":"c","resources":{"limits":{"cpu":"1500m","memory":"1Gi"},"requests":{"cpu":"1","memory":"1Gi"}}}]},
+         "status":{"phase":"Running","qosClass":"Burstable","containerStatuses":[{"name":"c","containerID":"containerd://abc","state":{"running":{}}}]})" +
+         std::string(more) + "}";
+}
+std::string list(std::initializer_list<std::string> pods) {
+  std::string items;
+  for (const std::string& one : pods) items += (items.empty() ? "" : ",") + one;
+  return R"({"kind":"PodList","apiVersion":"v1","metadata":{},"items":[)" + items + "]}";
+}
+
+TEST_CASE("A running pod: its groups for both drivers, limits, requests, classes") {
+  const std::string text = list(
+      {pod("u-1", "",
+           R"(,"labels":{"koordinator.sh/qosClass":"LS","koordinator.sh/priority-class":"koord-prod"})")});
+  const auto plain = read_pod_list(text, "n1", CgroupDriver::cgroupfs);
+  REQUIRE(plain.has_value());
+  REQUIRE(plain->pods.size() == 1);
+  const PodInfo& info = *plain->pods[0];
+  CHECK(info.group == "kubepods/burstable/podu-1");
+  CHECK(info.qos == Qos::ls);
+  CHECK(info.priority_class == PriorityClass::prod);
+  CHECK(info.cpu_request_milli == 1000);
+  REQUIRE(info.containers.size() == 1);
+  CHECK(info.containers[0].group == "kubepods/burstable/podu-1/abc");
+  CHECK(info.containers[0].cpu_limit_milli == 1500);
+  CHECK(info.containers[0].memory_limit == 1 << 30);
+  const auto systemd = read_pod_list(text, "n1", CgroupDriver::systemd);
+  REQUIRE(systemd.has_value());
+  CHECK(systemd->pods[0]->group == "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podu_1.slice");
+  CHECK(systemd->pods[0]->containers[0].group.ends_with(".slice/cri-containerd-abc.scope"));
+}
+
+TEST_CASE("Batch resources are a best-effort pod's CPU") {
+  const auto read = read_pod_list(
+      list(
+          {R"({"metadata":{"name":"b","uid":"u","labels":{"koordinator.sh/qosClass":"BE"}},"spec":{"containers":[
+        {"name":"x","resources":{"limits":{"kubernetes.io/batch-cpu":"2500"},"requests":{"kubernetes.io/batch-cpu":"2000"}}},
+        {"name":"y","resources":{"requests":{"kubernetes.io/batch-cpu":500}}}]},
+        "status":{"phase":"Running","qosClass":"BestEffort","containerStatuses":[{"name":"x","containerID":"docker://1","state":{"running":{}}}]}})"}),
+      "n1", CgroupDriver::cgroupfs);
+  REQUIRE(read.has_value());
+  REQUIRE(read->pods.size() == 1);
+  CHECK(read->pods[0]->batch_cpu_request_milli == 2500);
+  CHECK(read->pods[0]->containers[0].cpu_limit_milli == 2500);
+  CHECK(read->pods[0]->is_be());
+}
+
+TEST_CASE("Pods that do not run are left out, whatever their containers' states say") {
+  const std::string waiting =
+      R"(,"status":{"phase":"Pending","containerStatuses":[{"name":"c","state":{"waiting":{}}}]})";
+  const std::string done =
+      R"(,"status":{"phase":"Succeeded","containerStatuses":[{"name":"c","containerID":"containerd://a","state":{"running":{}}}]})";
+  const auto read =
+      read_pod_list(list({pod("u1", waiting), pod("u2", done), pod("u3")}), "n1", CgroupDriver::cgroupfs);
+  REQUIRE(read.has_value());
+  CHECK(read->listed == 3);
+  REQUIRE(read->pods.size() == 1);
+  CHECK(read->pods[0]->uid == "u3");
+}
+
+TEST_CASE("A list with another node's pod is not believed") {
+  const auto read = read_pod_list(list({pod("u1"), pod("u2", "", "", "n2")}), "n1", CgroupDriver::cgroupfs);
+  REQUIRE(read.has_error());
+  CHECK(read.error().message().find("n2") != std::string::npos);
+}
+
+TEST_CASE("A malformed annotation, id or uid costs that pod's value, container or pod alone") {
+  struct Row {
+    std::string what, text;
+    bool pod_stays;
+  };
+  const std::string long_text(70'000, 'x');
+  const Row rows[] = {
+      {"annotation", pod("bad", "", R"(,"annotations":{"scheduling.koordinator.sh/resource-status":"{{"})"),
+       true},
+      {"cpus",
+       pod("bad", "",
+           R"(,"annotations":{"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"3-1,x\"}"})"),
+       true},
+      {"length",
+       pod("bad", "", R"(,"annotations":{"scheduling.koordinator.sh/resource-status":")" + long_text + "\"}"),
+       true},
+      {"uid", pod("../../x"), false},
+      {"id",
+       pod("bad",
+           R"(,"status":{"phase":"Running","containerStatuses":[{"name":"c","containerID":"containerd://../..","state":{"running":{}}}]})"),
+       false},
+      {"type", R"({"metadata":{"name":"t","uid":"bad"},"spec":{"priority":"much"}})", false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    const auto read = read_pod_list(list({pod("good"), row.text}), "n1", CgroupDriver::cgroupfs);
+    REQUIRE(read.has_value());
+    CHECK(read->complaints.size() == 1);
+    REQUIRE(read->pods.size() == (row.pod_stays ? 2U : 1U));
+    CHECK(read->pods.back()->uid == "good");
+    CHECK_FALSE(read->pods.front()->cpus);
+  }
+}
+
+TEST_CASE("Truncated, empty and foreign answers are errors") {
+  const std::string whole = list({pod("u1"), pod("u2")});
+  for (std::size_t size = 0; size < whole.size(); size += 7)
+    CHECK(read_pod_list(std::string_view(whole).substr(0, size), "n1", CgroupDriver::cgroupfs).has_error());
+  CHECK(read_pod_list("<html>", "n1", CgroupDriver::cgroupfs).has_error());
+}
+
+TEST_CASE("The scheduler's CPUs are read from the pod") {
+  const auto read = read_pod_list(
+      list({pod(
+          "u", "",
+          R"(,"annotations":{"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"0-3,8\",\"numaNodeResources\":[{\"node\":0}]}"})")}),
+      "n1", CgroupDriver::cgroupfs);
+  REQUIRE(read.has_value());
+  REQUIRE(read->pods[0]->cpus);
+  CHECK(read->pods[0]->cpus->to_string() == "0-3,8");
+  CHECK(read->pods[0]->numa_allocated);
+}
+
+api::Node node(const std::string& annotations) {
+  auto decoded = api::decode<api::Node>(
+      R"({"metadata":{"name":"n1","annotations":{)" + annotations +
+      R"(}},"status":{"capacity":{"cpu":"8","memory":"16Gi"},"allocatable":{"cpu":"7500m","memory":"15Gi","kubernetes.io/batch-cpu":"3000"}}})");
+  REQUIRE(decoded.has_value());
+  return *decoded;
+}
+
+TEST_CASE("A node's reservations") {
+  struct Row {
+    std::string annotations;
+    std::int64_t reserved;
+    std::string cpus, system;
+    std::size_t complaints;
+  };
+  const std::string reservation = R"("node.koordinator.sh/reservation":)",
+                    system = R"("node.koordinator.sh/system-qos-resource":)";
+  const Row rows[] = {
+      {"", 0, "", "", 0},
+      {reservation + R"("{\"resources\":{\"cpu\":\"1500m\"}}")", 1500, "", "", 0},
+      {reservation + R"("{\"resources\":{\"cpu\":\"9\"},\"reservedCPUs\":\"0-1\"}")", 2000, "0-1", "", 0},
+      {reservation + R"("{\"resources\":{\"cpu\":\"lots\"}}")", 0, "", "", 1},
+      {reservation + R"("{\"reservedCPUs\":\"0-\"}")", 0, "", "", 1},
+      {reservation + R"("[]")", 0, "", "", 0},
+      {system + R"("{\"cpuset\":\"0-3\"}")", 0, "", "0-3", 0},
+      {system + R"("{\"cpuset\":\"0-3\",\"cpusetExclusive\":true}")", 0, "", "0-3", 0},
+      {system + R"("{\"cpuset\":\"0-3\",\"cpusetExclusive\":false}")", 0, "", "", 0},
+      {system + R"("nonsense")", 0, "", "", 1},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.annotations);
+    std::vector<std::string> complaints;
+    const NodeInfo info = read_node(node(row.annotations), complaints);
+    CHECK(info.capacity_milli_cpu == 8000);
+    CHECK(info.allocatable_milli_cpu == 7500);
+    CHECK(info.capacity_memory == std::int64_t{16} << 30);
+    CHECK(info.reserved_milli_cpu == row.reserved);
+    CHECK(info.reserved_cpus.to_string() == row.cpus);
+    CHECK(info.system_qos_cpus.to_string() == row.system);
+    CHECK(complaints.size() == row.complaints);
+    REQUIRE(info.extended.size() == 1);
+    CHECK(info.extended[0].value == 3000);
+  }
+}
+
+TEST_CASE("An amplified allocatable counts as what there really is") {
+  std::vector<std::string> complaints;
+  const NodeInfo info = read_node(
+      node(R"("node.koordinator.sh/raw-allocatable":"{\"cpu\":\"6\",\"memory\":\"14Gi\"}")"), complaints);
+  CHECK(info.allocatable_milli_cpu == 6000);
+  CHECK(info.allocatable_memory == std::int64_t{14} << 30);
+  CHECK(complaints.empty());
+}
+
+}  // namespace
+}  // namespace koord::koordlet

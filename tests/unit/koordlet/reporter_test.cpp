@@ -1,0 +1,112 @@
+// The reporter against an API server that a test plays: first report, conflicts, limits, what stays.
+#include "framework/report/reporter.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "koord/api/document.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/kube/client.hpp"
+#include "support/fake_transport.hpp"
+#include "support/run_task.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kObject =
+    R"({"apiVersion":"slo.koordinator.sh/v1alpha1","kind":"NodeMetric","metadata":{"name":"n1","resourceVersion":"7","labels":{"theirs":"stays"}},)"
+    R"("spec":{"metricCollectPolicy":{"reportIntervalSeconds":40},"future":{"field":1}},"status":{"old":true}})";
+
+struct World {
+  test::Loop loop;
+  CapturedLog captured;
+  Logger log{captured, loop.clock};
+  metrics::Registry metrics;
+  test::FakeTransport server{loop.clock};
+  kube::Client client{server, loop.clock, {.max_retries = 0}};
+  kube::InformerSet informers{loop.executor(), loop.clock};
+  InventoryHub hub;
+  SeriesStore series{SeriesStore::Limits{}};
+  bool exists;
+  int conflicts = 0;
+  std::vector<std::pair<MonoTime, std::string>> puts;
+  Reporter reporter;
+  TaskGroup tasks{loop.executor()};
+
+  explicit World(bool there = true)
+      : exists(there),
+        reporter({loop.clock, log, metrics, client, informers, hub, series,
+                  [this] { return std::optional<MonoTime>(loop.clock.mono()); }},
+                 "n1", true) {
+    server.answer = [this](const kube::HttpRequest& request) -> Result<kube::HttpResponse> {
+      const bool one = request.target.find("/nodemetrics/n1") != std::string::npos;
+      if (request.method == kube::Method::put) {
+        CHECK(request.target == "/apis/slo.koordinator.sh/v1alpha1/nodemetrics/n1/status");
+        puts.emplace_back(loop.clock.mono(), request.body);
+        if (conflicts-- > 0) return test::status_response(409, "Conflict");
+        return test::json_response(200, kObject);
+      }
+      if (one) return test::json_response(200, kObject);
+      if (request.target.find("watch=") != std::string::npos) {
+        if (request.target.find("sendInitialEvents") != std::string::npos)
+          return test::status_response(422, "Invalid");
+        return test::json_response(200, "");
+      }
+      return test::json_response(
+          200,
+          R"({"kind":"NodeMetricList","apiVersion":"slo.koordinator.sh/v1alpha1","metadata":{"resourceVersion":"7"},"items":[)" +
+              (exists ? kObject : std::string()) + "]}");
+    };
+    informers.start();
+    loop.settle();
+    tasks.spawn("report", reporter.run());
+    loop.settle();
+  }
+  ~World() {
+    test::run_task(loop, tasks.stop(loop.clock, 1s));
+    test::run_task(loop, informers.stop());
+  }
+};
+
+TEST_CASE("The first report comes after one interval, as the whole document with another status") {
+  World world;
+  world.loop.advance(39s);
+  CHECK(world.puts.empty());
+  world.loop.advance(1s);
+  REQUIRE(world.puts.size() == 1);
+  const auto document = api::Document::parse(world.puts[0].second);
+  REQUIRE(document.has_value());
+  CHECK(document->get_string("/metadata/resourceVersion") == "7");
+  CHECK(document->get_string("/metadata/labels/theirs") == "stays");
+  CHECK(document->get_int("/spec/future/field") == 1);
+  CHECK_FALSE(document->has("/status/old"));
+  CHECK(document->has("/status/updateTime"));
+  world.loop.advance(40s);
+  CHECK(world.puts.size() == 2);
+}
+
+TEST_CASE("A conflict is tried again at once, but not more often than the limit allows") {
+  World world;
+  world.conflicts = 1;
+  world.loop.advance(40s);
+  world.loop.advance(100ms);
+  CHECK(world.puts.size() == 2);
+  world.conflicts = 99;
+  world.loop.advance(40s);
+  world.loop.advance(10s);
+  CHECK(world.puts.size() <= 5);
+  CHECK(world.captured.contains("could not be reported"));
+}
+
+TEST_CASE("Without a NodeMetric nothing is written, and the log says so once") {
+  World world(false);
+  world.loop.advance(60s);
+  world.loop.advance(60s);
+  CHECK(world.puts.empty());
+  CHECK(world.captured.count(LogLevel::warn) == 1);
+  CHECK(world.captured.contains("there is no NodeMetric"));
+}
+
+}  // namespace
+}  // namespace koord::koordlet
