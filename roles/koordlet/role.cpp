@@ -91,7 +91,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   return std::unique_ptr<runtime::Role>(std::move(agent));
 }
 
-constexpr std::array<runtime::PortFlag, 1> kPorts = {{{"addr", "", false}}};
+constexpr std::array<runtime::PortFlag, 1> kPorts = {{{"addr", "", false, "cleanup"}}};
 
 }  // namespace
 

@@ -75,6 +75,7 @@ Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
   if (number < 0 || number > 65535)
     return Error(Code::invalid,
                  "--" + std::string(port.port) + ": " + shown + " is not a port, which is 0 to 65535");
+  if (!port.closed_by.empty() && flags.get_bool(port.closed_by)) return Endpoint{};
   if (endpoint.address == "0.0.0.0" || endpoint.address == "::") endpoint.address.clear();
   endpoint.port = static_cast<std::uint16_t>(number);
   return endpoint;

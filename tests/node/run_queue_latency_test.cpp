@@ -358,7 +358,7 @@ bool run_kind(const CgroupFs& cgroups, Tracepoints kind) {
 
 }  // namespace
 
-// --tries=N: an emulated machine stalls now and then, also between the kernel's look at the clock and the
+// --tries=N: a virtual machine stalls now and then, also between the kernel's look at the clock and the
 // program's.
 int main(int argc, char** argv) try {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);

@@ -89,6 +89,8 @@ struct PortFlag {
   std::string_view
       address;  // "bind-address"; empty: `port` is a text "ADDRESS:PORT", as Go's listeners take it
   bool tls = true;
+  std::string_view closed_by =
+      {};  // a switch with which the port stays closed ("cleanup"); empty: there is none
 };
 
 /// One row of the program's table of roles. All of it is static.

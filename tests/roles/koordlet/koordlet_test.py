@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -258,8 +259,10 @@ class WithoutKubernetes(unittest.TestCase):
         wait_for("the quota", lambda: root.read("cpu", "batch.slice", "cpu.cfs_quota_us") != "-1")
         agent.child.kill()
         agent.child.wait()
-        done = subprocess.run([KOORD, "--role=koordlet", f"--standalone-config={example}", "--cleanup", "--addr=0", *root.flags()],
-                              capture_output=True, text=True, timeout=30)
+        with socket.create_server(("127.0.0.1", 0)) as taken:  # no port is needed for it
+            done = subprocess.run([KOORD, "--role=koordlet", f"--standalone-config={example}", "--cleanup",
+                                   f"--addr=127.0.0.1:{taken.getsockname()[1]}", *root.flags()],
+                                  capture_output=True, text=True, timeout=30)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(root.read("cpu", "batch.slice", "cpu.cfs_quota_us"), "-1")
 
