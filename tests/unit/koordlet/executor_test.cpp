@@ -317,6 +317,20 @@ TEST_CASE("Writes beyond the rate wait for the next call, in an order that may b
   for (const auto& [name, group] : bench.kernel.groups()) CHECK(group.cpus == cpus("4-5"));
 }
 
+// Linux: a cpuset with processes of its own that had a set refuses to have none (ENOSPC), in v2 too.
+TEST_CASE("In v2 a group with processes of its own gets its parent's set back", "[koordlet][executor]") {
+  Bench bench(CgroupVersion::v2);
+  bench.kernel.group("above").cpus = cpus("0-7");
+  SimKernel::Group& group = bench.kernel.group("above/batch");
+  group.cpus = cpus("0-1");
+  group.populated = true;
+  const std::vector<Bench::Want> want{{Knob::cpuset_cpus, "above/batch", CpuSet{}}};
+  CHECK(bench.apply(want) == Executor::Outcome{.written = 1});
+  CHECK(group.cpus == cpus("0-7"));
+  CHECK(bench.executor.failures().empty());
+  CHECK(bench.executor.holds(bench.executor.known(Knob::cpuset_cpus, "above/batch"), CpuSet{}));
+}
+
 TEST_CASE("What nobody names is forgotten", "[koordlet][executor]") {
   Bench bench(CgroupVersion::v2);
   const auto id = bench.executor.find(Knob::cpu_quota, "a");

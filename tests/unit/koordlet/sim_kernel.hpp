@@ -31,6 +31,7 @@ class SimKernel final : public KernelFiles {
     std::int64_t quota = -1, period = 100'000;
     std::int64_t shares = 1024;  // v2: the weight
     std::string memory = "9223372036854771712";
+    bool populated = false;  // has processes of its own: v2 refuses to empty its set
   };
 
   explicit SimKernel(host::CgroupVersion version) : version_(version) {
@@ -140,6 +141,7 @@ class SimKernel final : public KernelFiles {
     if (knob == "cpuset.cpus") {
       const auto cpus = host::CpuSet::parse(text);
       if (!cpus) return EINVAL;
+      if (v2 && g.populated && cpus->empty() && !g.cpus.empty()) return ENOSPC;
       if (!v2) {
         if (cpus->empty()) return ENOSPC;
         const auto slash = name.rfind('/');

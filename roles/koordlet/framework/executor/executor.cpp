@@ -265,6 +265,19 @@ class Executor::Impl {
     return in_context(parse_knob(target.knob, fs_.version(), text), target.path);
   }
 
+  bool is_parents_set(const KnobValue& value) const {
+    const auto* cpus = std::get_if<host::CpuSet>(&value);
+    return fs_.version() == CgroupVersion::v2 && cpus && cpus->empty();
+  }
+  Result<std::string> parents_set(const Target& target) {
+    const auto slash = target.group.rfind('/');
+    KOORD_TRY(path,
+              fs_.read_path(target.knob, slash == std::string::npos ? "" : target.group.substr(0, slash)));
+    host::HeldFile file(std::move(path));
+    KOORD_TRY(text, files_.read(file, buffer_));
+    return std::string(host::trimmed(text));
+  }
+
   /// The first pass, for one file.
   void widen(Work& work, MonoTime now, Outcome& outcome) {
     Target& target = targets_[work.index];
@@ -313,7 +326,13 @@ class Executor::Impl {
       return false;
     }
     const MonoTime start = clock_.mono();
-    const auto written = files_.write(target.path, *text);
+    std::string stored = *text;
+    auto written = files_.write(target.path, stored);
+    // In v2 a group that has processes of its own, and had a set, takes no empty one: "as wide as the parent"
+    // is then the parent's set.
+    if (!written && written.error().code() == Code::io && is_parents_set(value)) {
+      if (const auto above = parents_set(target)) written = files_.write(target.path, stored = *above);
+    }
     const std::chrono::duration<double, std::milli> took = clock_.mono() - start;
     if (!written) {
       if (written.error().code() != Code::not_found) failed_.observe(took.count());
@@ -323,7 +342,7 @@ class Executor::Impl {
     succeeded_.observe(took.count());
     ++outcome.written;
     accept(target, value, now);
-    audit(target, wish, host::trimmed(*text));
+    audit(target, wish, host::trimmed(stored));
     return true;
   }
 
