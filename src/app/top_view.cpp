@@ -19,6 +19,9 @@ using koordlet::PodView;
 using koordlet::UsageView;
 
 constexpr std::string_view kNone = "-";
+constexpr std::size_t kQosWidth = 6;
+/// What the columns behind the name take.
+constexpr std::size_t kBehindName = 56;
 
 std::string cores(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
 
@@ -64,9 +67,12 @@ std::string clean(std::string_view text, std::size_t width) {
 
 std::string row(std::size_t name_width, std::string_view name, std::string_view qos, const UsageView& usage,
                 const LimitsView& limits, const api::Box<LatencyView>& latency) {
-  return fmt::format("{:<{}} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>13}\n", name, name_width, qos,
-                     cores(usage.cpu_cores), cores(limits.cpu_cores), percent(usage.throttled_ratio),
-                     bytes(usage.memory_bytes), bytes(limits.memory_bytes), waits(latency));
+  return clean(fmt::format("{:<{}} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>13}", clean(name, name_width),
+                           name_width, clean(qos, kQosWidth), cores(usage.cpu_cores), cores(limits.cpu_cores),
+                           percent(usage.throttled_ratio), bytes(usage.memory_bytes),
+                           bytes(limits.memory_bytes), waits(latency)),
+               name_width + kBehindName) +
+         "\n";
 }
 
 void add_head(std::string& out, const NodeView& node, std::size_t width) {
@@ -81,11 +87,13 @@ void add_head(std::string& out, const NodeView& node, std::size_t width) {
   const auto share = [](double part, double of) {
     return of > 0 ? fmt::format(" ({:.0f}%)", part / of * 100) : "";
   };
-  out += fmt::format("CPU {} of {} cores{}, memory {} of {}{}\n", cores(node.usage.cpu_cores),
-                     cores(node.capacity.cpu_cores), share(node.usage.cpu_cores.value_or(0), capacity),
-                     bytes(node.usage.memory_bytes), bytes(node.capacity.memory_bytes),
-                     share(static_cast<double>(node.usage.memory_bytes.value_or(0)),
-                           static_cast<double>(node.capacity.memory_bytes.value_or(0))));
+  out += clean(fmt::format("CPU {} of {} cores{}, memory {} of {}{}", cores(node.usage.cpu_cores),
+                           cores(node.capacity.cpu_cores), share(node.usage.cpu_cores.value_or(0), capacity),
+                           bytes(node.usage.memory_bytes), bytes(node.capacity.memory_bytes),
+                           share(static_cast<double>(node.usage.memory_bytes.value_or(0)),
+                                 static_cast<double>(node.capacity.memory_bytes.value_or(0)))),
+               width) +
+         "\n";
   for (const koordlet::StrategyView& strategy : node.strategies)
     if (strategy.enabled)
       out += clean(strategy.name + ": " +
@@ -122,8 +130,7 @@ void add_suppressed(std::string& out, const NodeView& node, std::size_t width) {
 
 std::string render_top(const NodeView& node, const PodListView& pods, std::size_t width, std::size_t height) {
   width = std::max<std::size_t>(width, 80);
-  // The seven columns behind the name take 55.
-  const std::size_t name_width = std::min<std::size_t>(width - 56, 60);
+  const std::size_t name_width = std::min<std::size_t>(width - kBehindName, 60);
   std::string out;
   add_head(out, node, width);
   out += fmt::format("\n{:<{}} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>13}\n", "TIER", name_width, "PODS",
@@ -144,16 +151,15 @@ std::string render_top(const NodeView& node, const PodListView& pods, std::size_
   });
   for (const PodView* pod : order) {
     const std::string name = pod->ns.empty() ? pod->name : pod->ns + "/" + pod->name;
-    lines.push_back(
-        row(name_width, clean(name, name_width), pod->qos, pod->usage, pod->limits, pod->run_queue_latency));
+    lines.push_back(row(name_width, name, pod->qos, pod->usage, pod->limits, pod->run_queue_latency));
     if (pod->containers.size() > 1)
       for (const koordlet::ContainerView& container : pod->containers)
-        lines.push_back(row(name_width, clean("  " + container.name, name_width), "", container.usage,
-                            container.limits, container.run_queue_latency));
+        lines.push_back(row(name_width, "  " + container.name, "", container.usage, container.limits,
+                            container.run_queue_latency));
   }
   for (const PodView& application : pods.host_applications)
-    lines.push_back(row(name_width, clean("host: " + application.name, name_width), application.qos,
-                        application.usage, application.limits, application.run_queue_latency));
+    lines.push_back(row(name_width, "host: " + application.name, application.qos, application.usage,
+                        application.limits, application.run_queue_latency));
   const auto used = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
   std::size_t shown = lines.size();
   if (height > 0 && used + lines.size() > height) shown = height > used + 1 ? height - used - 1 : 0;

@@ -23,8 +23,9 @@ struct Row {
   std::uint64_t* value;
 };
 
-// Adds the N<node>=<value> words of a line to the nodes' sums.
+// Adds the N<node>=<value> words of a line to the nodes' sums; each line has all nodes.
 bool add_nodes(std::string_view rest, std::uint64_t unit, std::vector<std::uint64_t>& nodes) {
+  const std::size_t known = nodes.size();
   std::size_t expected = 0;
   for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest), ++expected) {
     const auto equals = word.find('=');
@@ -37,7 +38,7 @@ bool add_nodes(std::string_view rest, std::uint64_t unit, std::vector<std::uint6
     if (nodes.size() <= node) nodes.resize(node + 1);
     nodes[node] += value / unit;
   }
-  return expected > 0;
+  return expected > 0 && (known == 0 || expected == known);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ TEST_CASE("shares and weights") {
   struct Row {
     std::int64_t shares, weight;
   };
-  const Row rows[] = {{2, 1}, {1024, 39}, {2048, 79}, {262'144, 10'000}, {0, 1}, {300'000, 10'000}};
+  const Row rows[] = {{2, 1},         {1000, 39},        {1024, 39}, {2000, 77},       {2048, 79},
+                      {50'000, 1908}, {262'144, 10'000}, {0, 1},     {300'000, 10'000}};
   for (const Row& row : rows) CHECK(shares_to_weight(row.shares) == row.weight);
   CHECK(weight_to_shares(1) == 2);
   CHECK(weight_to_shares(10'000) == 262'144);
@@ -56,5 +57,7 @@ TEST_CASE("values to write, by version") {
   const auto low = knob_text(Knob::cpu_shares, CgroupVersion::v1, 1);
   REQUIRE(low.has_error());
   CHECK(low.error().message() == "cpu.shares: 1 is out of range, expected at least 2 and at most 262144");
+  CHECK(knob_text(Knob::cpu_shares, CgroupVersion::v2, 0).has_error());
+  CHECK(knob_text(Knob::cpu_shares, CgroupVersion::v2, 262'145).has_error());
   CHECK(knob_text(Knob::cpu_period, CgroupVersion::v2, 100'000).error().code() == Code::unsupported);
 }

@@ -122,7 +122,9 @@ TEST_CASE("pressure: with and without the full line") {
   CHECK_FALSE(some->has_full);
   for (const char* text :
        {"", "some\n", "some avg10=x avg60=0 avg300=0 total=0\n", "full avg10=0 avg60=0 avg300=0 total=0\n",
-        "some avg10=0 avg60=0 avg300=0\n", "few avg10=0 avg60=0 avg300=0 total=0\n"}) {
+        "some avg10=0 avg60=0 avg300=0\n", "some avg10=0 avg300=0 total=0\n",
+        "some avg10=0 avg60=0 avg300=0 total=0\nfull avg10=0 avg300=0 total=0\n",
+        "few avg10=0 avg60=0 avg300=0 total=0\n"}) {
     INFO(text);
     CHECK(parse_pressure(text).has_error());
   }

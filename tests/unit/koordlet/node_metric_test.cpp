@@ -49,12 +49,20 @@ TEST_CASE("The policy is the NodeMetric's over the defaults, with floors") {
   CHECK(report_policy({}).interval == 60s);
 }
 
-/// `count` samples a second apart; the last one is at kStart + 1000 s.
-void fill(SeriesStore& series, Metric metric, std::string_view entity, int count, double value) {
-  const auto id = series.open(metric, entity);
-  REQUIRE(id.has_value());
+struct Sampled {
+  Metric metric;
+  std::string_view entity;
+  double value;
+};
+
+/// `count` ticks a second apart, each of which samples all of them; the last one is at kStart + 1000 s.
+void fill(SeriesStore& series, int count, std::initializer_list<Sampled> sampled) {
   for (int i = 1; i <= count; ++i)
-    series.append(*id, kStart + 1000s - std::chrono::seconds(count - i), value);
+    for (const Sampled& one : sampled) {
+      const auto id = series.open(one.metric, one.entity);
+      REQUIRE(id.has_value());
+      series.append(*id, kStart + 1000s - std::chrono::seconds(count - i), one.value);
+    }
 }
 
 struct World {
@@ -96,13 +104,14 @@ TEST_CASE("Before there is any sample, everything is an empty map") {
 TEST_CASE("Usage is in milli-CPUs and plain bytes, averaged over the aggregate's duration") {
   World world;
   world.policy.windows = {5min};
-  fill(world.series, Metric::node_cpu, "", 200, 3);
-  fill(world.series, Metric::node_memory, "", 200, 3 * kGi);
-  fill(world.series, Metric::system_cpu, "", 200, 2);
-  fill(world.series, Metric::system_memory, "", 200, 2 * kGi);
   world.add_pod("test-pod", "default", "test-pod", host::KubeQos::burstable);
-  fill(world.series, Metric::pod_cpu, "test-pod", 200, 1);
-  fill(world.series, Metric::pod_memory, "test-pod", 200, kGi);
+  fill(world.series, 200,
+       {{Metric::node_cpu, "", 3},
+        {Metric::node_memory, "", 3 * kGi},
+        {Metric::system_cpu, "", 2},
+        {Metric::system_memory, "", 2 * kGi},
+        {Metric::pod_cpu, "test-pod", 1},
+        {Metric::pod_memory, "test-pod", kGi}});
   const std::string usage3 = R"({"resources":{"cpu":"3","memory":"3Gi"}})";
   const std::string usage2 = R"({"resources":{"cpu":"2","memory":"2Gi"}})";
   auto five = [](const std::string& usage) {
@@ -120,11 +129,10 @@ TEST_CASE("Usage is in milli-CPUs and plain bytes, averaged over the aggregate's
 
 TEST_CASE("Fractions are cut, not rounded") {
   World world;
-  fill(world.series, Metric::node_cpu, "", 10, 1.23475);
-  fill(world.series, Metric::node_memory, "", 10, 1000.875);
+  fill(world.series, 10, {{Metric::node_cpu, "", 1.23475}, {Metric::node_memory, "", 1500.875}});
   const auto usage = world.status().node_metric->node_usage.resources;
   CHECK(usage.find("cpu")->to_string() == "1234m");
-  CHECK(usage.find("memory")->to_string() == "1000");
+  CHECK(usage.find("memory")->to_string() == "1500");
 }
 
 TEST_CASE("Percentiles of an aggregate, and none while its samples span less than half of it") {
@@ -150,6 +158,21 @@ TEST_CASE("Percentiles of an aggregate, and none while its samples span less tha
   CHECK(status.node_metric->node_usage.resources.size() == 2);
 }
 
+TEST_CASE("An aggregate waits for both, CPU and memory") {
+  World world;
+  world.policy.windows = {5min};
+  const auto cpu = world.series.open(Metric::node_cpu, ""),
+             memory = world.series.open(Metric::node_memory, "");
+  REQUIRE((cpu && memory));
+  for (int i = 1; i <= 200; ++i) {
+    world.series.append(*cpu, kStart + 800s + std::chrono::seconds(i), 1);
+    if (i > 100) world.series.append(*memory, kStart + 800s + std::chrono::seconds(i), 1);
+  }
+  const auto status = world.status();
+  CHECK(status.node_metric->aggregated_node_usages.at(0).usage.find("avg")->resources.empty());
+  CHECK(status.node_metric->node_usage.resources.size() == 2);
+}
+
 TEST_CASE("Pods are sorted and classified; those without samples are left out") {
   World world;
   world.add_pod("1", "b", "z", host::KubeQos::besteffort);
@@ -157,11 +180,9 @@ TEST_CASE("Pods are sorted and classified; those without samples are left out") 
   world.add_pod("3", "a", "y", host::KubeQos::burstable, Qos::be);
   world.add_pod("4", "a", "x", host::KubeQos::burstable, Qos::ls, PriorityClass::mid);
   world.add_pod("5", "a", "none", host::KubeQos::burstable);
-  for (const char* uid : {"1", "2", "3", "4"}) {
-    fill(world.series, Metric::pod_cpu, uid, 5, 0.5);
-    fill(world.series, Metric::pod_memory, uid, 5, 10);
-  }
-  fill(world.series, Metric::pod_cpu, "5", 5, 1);  // but no memory
+  for (const char* uid : {"1", "2", "3", "4"})
+    fill(world.series, 1, {{Metric::pod_cpu, uid, 0.5}, {Metric::pod_memory, uid, 10}});
+  fill(world.series, 1, {{Metric::pod_cpu, "5", 1}});  // but no memory
   std::string shown;
   for (const auto& pod : world.status().pods_metric)
     shown += std::string(pod.namespace_.view()) + "/" + pod.name + " " + std::string(pod.qos.view()) + " " +
@@ -171,23 +192,23 @@ TEST_CASE("Pods are sorted and classified; those without samples are left out") 
 
 TEST_CASE("Memory by policy: with page cache or without") {
   World world;
-  fill(world.series, Metric::node_cpu, "", 5, 1);
-  fill(world.series, Metric::node_memory, "", 5, 100);
+  fill(world.series, 5, {{Metric::node_cpu, "", 1}, {Metric::node_memory, "", 100}});
   CHECK(world.status().node_metric->node_usage.resources.find("memory")->value() == 100);
   world.policy.with_page_cache = true;
   CHECK(world.status().node_metric->node_usage.resources.empty());
-  fill(world.series, Metric::node_memory_with_page_cache, "", 5, 900);
+  fill(world.series, 1, {{Metric::node_memory_with_page_cache, "", 900}});
   CHECK(world.status().node_metric->node_usage.resources.find("memory")->value() == 900);
 }
 
 TEST_CASE("NUMA nodes: each with its own, the system's part where it is known") {
   World world;
-  fill(world.series, Metric::node_numa_cpu, "0", 60, 1.5);
-  fill(world.series, Metric::node_numa_memory, "0", 60, 1024);
-  fill(world.series, Metric::system_numa_cpu, "0", 60, 0.5);
-  fill(world.series, Metric::system_numa_memory, "0", 60, 512);
-  fill(world.series, Metric::node_numa_cpu, "1", 60, 2.5);
-  fill(world.series, Metric::node_numa_memory, "1", 60, 2048);
+  fill(world.series, 60,
+       {{Metric::node_numa_cpu, "0", 1.5},
+        {Metric::node_numa_memory, "0", 1024},
+        {Metric::system_numa_cpu, "0", 0.5},
+        {Metric::system_numa_memory, "0", 512},
+        {Metric::node_numa_cpu, "1", 2.5},
+        {Metric::node_numa_memory, "1", 2048}});
   const auto status = world.status();
   const auto& numa = status.node_metric->numa_usages;
   REQUIRE(numa.size() == 2);
@@ -204,8 +225,8 @@ TEST_CASE("Host applications with what they are") {
   World world;
   world.inventory.host_applications = {{"app", Qos::ls, PriorityClass::prod, "g"},
                                        {"cold", Qos::be, {}, "h"}};
-  fill(world.series, Metric::host_application_cpu, "app", 60, 1);
-  fill(world.series, Metric::host_application_memory, "app", 60, kGi);
+  fill(world.series, 60,
+       {{Metric::host_application_cpu, "app", 1}, {Metric::host_application_memory, "app", kGi}});
   const auto status = world.status();
   REQUIRE(status.host_application_metric.size() == 1);
   CHECK(

@@ -12,13 +12,15 @@ namespace {
 
 using host::CgroupDriver;
 
-std::string pod(std::string_view uid, std::string_view more = "", std::string_view meta = "",
+constexpr std::string_view kRunning =
+    R"({"phase":"Running","qosClass":"Burstable","containerStatuses":[{"name":"c","containerID":"containerd://abc","state":{"running":{}}}]})";
+
+std::string pod(std::string_view uid, std::string_view status = kRunning, std::string_view meta = "",
                 std::string_view node = "n1") {
   return R"({"metadata":{"name":"p","namespace":"d","uid":")" + std::string(uid) + "\"" + std::string(meta) +
          R"(},"spec":{"nodeName":")" + std::string(node) +
-         R"(","containers":[{"name":"c","resources":{"limits":{"cpu":"1500m","memory":"1Gi"},"requests":{"cpu":"1","memory":"1Gi"}}}]},
-         "status":{"phase":"Running","qosClass":"Burstable","containerStatuses":[{"name":"c","containerID":"containerd://abc","state":{"running":{}}}]})" +
-         std::string(more) + "}";
+         R"(","containers":[{"name":"c","resources":{"limits":{"cpu":"1500m","memory":"1Gi"},"requests":{"cpu":"1","memory":"1Gi"}}}]},"status":)" +
+         std::string(status) + "}";
 }
 std::string list(std::initializer_list<std::string> pods) {
   std::string items;
@@ -28,7 +30,7 @@ std::string list(std::initializer_list<std::string> pods) {
 
 TEST_CASE("A running pod: its groups for both drivers, limits, requests, classes") {
   const std::string text = list(
-      {pod("u-1", "",
+      {pod("u-1", kRunning,
            R"(,"labels":{"koordinator.sh/qosClass":"LS","koordinator.sh/priority-class":"koord-prod"})")});
   const auto plain = read_pod_list(text, "n1", CgroupDriver::cgroupfs);
   REQUIRE(plain.has_value());
@@ -65,9 +67,9 @@ TEST_CASE("Batch resources are a best-effort pod's CPU") {
 
 TEST_CASE("Pods that do not run are left out, whatever their containers' states say") {
   const std::string waiting =
-      R"(,"status":{"phase":"Pending","containerStatuses":[{"name":"c","state":{"waiting":{}}}]})";
+      R"({"phase":"Pending","containerStatuses":[{"name":"c","state":{"waiting":{}}}]})";
   const std::string done =
-      R"(,"status":{"phase":"Succeeded","containerStatuses":[{"name":"c","containerID":"containerd://a","state":{"running":{}}}]})";
+      R"({"phase":"Succeeded","containerStatuses":[{"name":"c","containerID":"containerd://a","state":{"running":{}}}]})";
   const auto read =
       read_pod_list(list({pod("u1", waiting), pod("u2", done), pod("u3")}), "n1", CgroupDriver::cgroupfs);
   REQUIRE(read.has_value());
@@ -77,7 +79,8 @@ TEST_CASE("Pods that do not run are left out, whatever their containers' states 
 }
 
 TEST_CASE("A list with another node's pod is not believed") {
-  const auto read = read_pod_list(list({pod("u1"), pod("u2", "", "", "n2")}), "n1", CgroupDriver::cgroupfs);
+  const auto read =
+      read_pod_list(list({pod("u1"), pod("u2", kRunning, "", "n2")}), "n1", CgroupDriver::cgroupfs);
   REQUIRE(read.has_error());
   CHECK(read.error().message().find("n2") != std::string::npos);
 }
@@ -89,19 +92,20 @@ TEST_CASE("A malformed annotation, id or uid costs that pod's value, container o
   };
   const std::string long_text(70'000, 'x');
   const Row rows[] = {
-      {"annotation", pod("bad", "", R"(,"annotations":{"scheduling.koordinator.sh/resource-status":"{{"})"),
-       true},
+      {"annotation",
+       pod("bad", kRunning, R"(,"annotations":{"scheduling.koordinator.sh/resource-status":"{{"})"), true},
       {"cpus",
-       pod("bad", "",
+       pod("bad", kRunning,
            R"(,"annotations":{"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"3-1,x\"}"})"),
        true},
       {"length",
-       pod("bad", "", R"(,"annotations":{"scheduling.koordinator.sh/resource-status":")" + long_text + "\"}"),
+       pod("bad", kRunning,
+           R"(,"annotations":{"scheduling.koordinator.sh/resource-status":")" + long_text + "\"}"),
        true},
       {"uid", pod("../../x"), false},
       {"id",
        pod("bad",
-           R"(,"status":{"phase":"Running","containerStatuses":[{"name":"c","containerID":"containerd://../..","state":{"running":{}}}]})"),
+           R"({"phase":"Running","containerStatuses":[{"name":"c","containerID":"containerd://../..","state":{"running":{}}}]})"),
        false},
       {"type", R"({"metadata":{"name":"t","uid":"bad"},"spec":{"priority":"much"}})", false},
   };
@@ -126,7 +130,7 @@ TEST_CASE("Truncated, empty and foreign answers are errors") {
 TEST_CASE("The scheduler's CPUs are read from the pod") {
   const auto read = read_pod_list(
       list({pod(
-          "u", "",
+          "u", kRunning,
           R"(,"annotations":{"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"0-3,8\",\"numaNodeResources\":[{\"node\":0}]}"})")}),
       "n1", CgroupDriver::cgroupfs);
   REQUIRE(read.has_value());
@@ -158,7 +162,12 @@ TEST_CASE("A node's reservations") {
       {reservation + R"("{\"resources\":{\"cpu\":\"9\"},\"reservedCPUs\":\"0-1\"}")", 2000, "0-1", "", 0},
       {reservation + R"("{\"resources\":{\"cpu\":\"lots\"}}")", 0, "", "", 1},
       {reservation + R"("{\"reservedCPUs\":\"0-\"}")", 0, "", "", 1},
-      {reservation + R"("[]")", 0, "", "", 0},
+      {reservation + R"("{\"resources\":{\"cpu\":2}}")", 2000, "", "", 0},
+      {reservation + R"("{\"resources\":{\"cpu\":{}}}")", 0, "", "", 1},
+      {reservation + R"("{\"resources\":{\"cpu\":\"-1\"}}")", 0, "", "", 1},
+      {reservation + R"("{\"reservedCPUs\":4}")", 0, "", "", 1},
+      {reservation + R"("[]")", 0, "", "", 1},
+      {reservation + R"("null")", 0, "", "", 0},
       {system + R"("{\"cpuset\":\"0-3\"}")", 0, "", "0-3", 0},
       {system + R"("{\"cpuset\":\"0-3\",\"cpusetExclusive\":true}")", 0, "", "0-3", 0},
       {system + R"("{\"cpuset\":\"0-3\",\"cpusetExclusive\":false}")", 0, "", "", 0},

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "framework/audit/audit_file.hpp"
+#include "koord/api/document.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
@@ -89,6 +90,13 @@ std::string random_token() {
   return token;
 }
 
+/// It goes into answers as it stands: half a line or a foreign one would spoil them.
+bool is_event(std::string_view line) {
+  if (!line.starts_with(kFirstKey) || !line.ends_with('}')) return false;
+  return std::none_of(line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }) &&
+         api::Document::parse(line).has_value();
+}
+
 }  // namespace
 
 class Auditor::Impl {
@@ -103,9 +111,7 @@ class Auditor::Impl {
              .max_waiting_bytes = options_.max_waiting_bytes},
             clock, std::move(log)) {
     for (std::string& line : file_.tail(options_.max_memory_bytes))
-      if (line.starts_with(kFirstKey) && line.ends_with("\"}") &&
-          std::none_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }))
-        remember(std::move(line));
+      if (is_event(line)) remember(std::move(line));
   }
 
   void record(int verbosity, const AuditEvent& event) {

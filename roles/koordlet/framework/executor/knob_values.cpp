@@ -12,6 +12,7 @@ using host::CgroupVersion;
 using host::CpuSet;
 using host::Knob;
 
+constexpr std::int64_t kMaxWeight = 10'000;
 constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kMaxPages = std::numeric_limits<std::int64_t>::max() / kPage * kPage;
 
@@ -47,10 +48,11 @@ Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view 
     return KnobValue(bytes);
   }
   std::int64_t number = 0;
-  if (!host::to_number(host::trimmed(text), number))
+  const bool weight = version == CgroupVersion::v2 && knob == Knob::cpu_shares;
+  if (!host::to_number(host::trimmed(text), number) || (weight && (number < 1 || number > kMaxWeight)))
     return Error(Code::parse, std::string(host::row(knob).name) + ": cannot read \"" +
                                   std::string(host::trimmed(text).substr(0, 64)) + '"');
-  if (version == CgroupVersion::v2 && knob == Knob::cpu_shares) number = host::weight_to_shares(number);
+  if (weight) number = host::weight_to_shares(number);
   return KnobValue(number);
 }
 

@@ -39,6 +39,10 @@ api::ResourceMap usage_of(const Aggregate& cpu, const Aggregate& memory, Pick pi
   return usage;
 }
 
+bool is_warm(const Aggregate& aggregate, nanoseconds window) {
+  return static_cast<double>(aggregate.span.count()) >= kWarm * static_cast<double>(window.count());
+}
+
 class Builder {
  public:
   Builder(const SeriesStore& series, const ReportPolicy& policy, MonoTime now)
@@ -64,8 +68,7 @@ class Builder {
       one.duration.emplace(window);
       const auto cpu = series_.aggregate(source.cpu, "", now_, window);
       const auto memory = series_.aggregate(memory_of(source), "", now_, window);
-      const bool warm = cpu && memory &&
-                        static_cast<double>(cpu->span.count()) >= kWarm * static_cast<double>(window.count());
+      const bool warm = cpu && memory && is_warm(*cpu, window) && is_warm(*memory, window);
       for (const auto& [name, pick] : kPicks)
         one.usage[name] = warm ? usage_of(*cpu, *memory, pick) : api::ResourceMap();
       all.push_back(std::move(one));

@@ -61,10 +61,11 @@ struct Problem {
   std::string path, what;
 };
 
-std::string trimmed_path(std::string_view path) {
-  while (path.starts_with('/')) path.remove_prefix(1);
-  while (path.ends_with('/')) path.remove_suffix(1);
-  return std::string(path);
+/// Empty: no cgroup below the root.
+std::string group_of(std::string_view path) {
+  std::string group;
+  if (!append_path(group, path)) group.clear();
+  return group;
 }
 
 bool is_below(std::string_view path, std::string_view other) {
@@ -82,8 +83,8 @@ std::optional<Problem> problem_of(const StandaloneConfig& config) {
     const std::string at = ".groups[" + std::to_string(i) + "]";
     if (!names.insert(group.name).second)
       return Problem{at + ".name", "there is another group \"" + group.name + "\""};
-    const std::string path = trimmed_path(group.cgroup_path);
-    if (path.empty() || ("/" + path + "/").find("/../") != std::string::npos || path.find('\0') != path.npos)
+    const std::string path = group_of(group.cgroup_path);
+    if (path.empty())
       return Problem{at + ".cgroupPath", "\"" + group.cgroup_path + "\" is no cgroup below the root"};
     for (const std::string& other : paths)
       if (path == other || is_below(path, other) || is_below(other, path))
@@ -131,7 +132,7 @@ Inventory standalone_inventory(const StandaloneConfig& config, const Machine& ma
     pod->qos = parse_qos(group.qos.view());
     pod->kube_qos = pod->qos == Qos::be ? host::KubeQos::besteffort : host::KubeQos::burstable;
     pod->priority_class = parse_priority_class(group.priority.view());
-    pod->group = trimmed_path(group.cgroup_path);
+    pod->group = group_of(group.cgroup_path);
     if (pod->qos == Qos::be) inventory.be_roots.push_back(pod->group);
     inventory.pods.push_back(std::move(pod));
   }

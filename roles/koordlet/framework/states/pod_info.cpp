@@ -52,12 +52,20 @@ std::optional<api::Document> annotation(const api::ObjectMeta& meta, std::string
     complaints.push_back(std::string(name) + ": " + document.error().message());
     return std::nullopt;
   }
+  const std::string whole = document->get_json("");
+  if (whole == "null") return std::nullopt;
+  if (!whole.starts_with('{')) {
+    complaints.push_back(std::string(name) + ": expected an object");
+    return std::nullopt;
+  }
   return std::move(*document);
 }
 
 host::CpuSet cpus_of(const api::Document& document, std::string_view path, std::string_view name,
                      std::vector<std::string>& complaints) {
   const auto text = document.get_string(path);
+  if (!text && document.has(path) && document.get_json(path) != "null")
+    complaints.push_back(std::string(name) + ": " + std::string(path) + ": expected a string");
   if (!text || text->empty()) return {};
   auto cpus = host::CpuSet::parse(*text);
   if (cpus) return std::move(*cpus);
@@ -71,10 +79,9 @@ std::optional<std::int64_t> quantity_at(const api::Document& document, std::stri
   std::string text;
   if (const auto string = document.get_string(path))
     text = *string;
-  else if (const auto number = document.get_int(path))
-    text = std::to_string(*number);
   else
-    return std::nullopt;
+    text = document.get_json(path);
+  if (text.empty() || text == "null") return std::nullopt;
   const auto quantity = api::Quantity::parse(text);
   if (quantity && quantity->sign() >= 0) return quantity->scaled_value(scale);
   complaints.push_back(std::string(name) + ": " + std::string(path) + ": \"" + text.substr(0, 64) +

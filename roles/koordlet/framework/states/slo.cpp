@@ -93,10 +93,13 @@ void remove_nonsense(api::Document& document, std::vector<std::string>& complain
   for (int i = 0; i < kMaxComplaints; ++i) {
     const auto strict = api::decode_strict<api::NodeSloSpec>(document.to_json());
     if (strict) return;
-    const std::string& message = strict.error().message();
+    const std::string message = strict.error().message();
     complaints.push_back(message);
-    const std::string pointer = pointer_of(std::string_view(message).substr(0, message.find(": ")));
-    if (pointer.empty() || !document.remove(pointer)) break;
+    std::string pointer = pointer_of(std::string_view(message).substr(0, message.find(": ")));
+    if (!pointer.starts_with('/')) break;
+    // What lacks a required field goes as a whole.
+    while (!pointer.empty() && !document.remove(pointer)) pointer.resize(pointer.rfind('/'));
+    if (pointer.empty()) break;
   }
   // Not even that helped: nothing of it counts.
   auto empty = api::Document::parse("{}");
@@ -109,20 +112,6 @@ std::string base_folder(std::string_view base, host::CgroupDriver driver) {
   if (base == "KubepodsBurstable") return host::kubepods_folder(driver, KubeQos::burstable);
   if (base == "KubepodsBesteffort") return host::kubepods_folder(driver, KubeQos::besteffort);
   return "";
-}
-
-/// Appends the parts of a path; false if one of them goes up.
-bool append_path(std::string& to, std::string_view path) {
-  while (!path.empty()) {
-    const auto slash = path.find('/');
-    const std::string_view part = path.substr(0, slash);
-    path = slash == path.npos ? std::string_view{} : path.substr(slash + 1);
-    if (part == ".." || part.find('\0') != part.npos) return false;
-    if (part.empty() || part == ".") continue;
-    if (!to.empty()) to += '/';
-    to += part;
-  }
-  return true;
 }
 
 }  // namespace
@@ -153,6 +142,20 @@ MergedSlo merge_slo(const api::NodeSloSpec& given) {
     for (api::Box<api::ResourceQos>* one : {&qos->lsr_class, &qos->ls_class, &qos->be_class})
       if (*one) none_where_off(**one);
   return merged;
+}
+
+bool append_path(std::string& group, std::string_view path) {
+  while (!path.empty()) {
+    const auto slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    path = slash == path.npos ? std::string_view{} : path.substr(slash + 1);
+    if (part == ".." || std::any_of(part.begin(), part.end(), [](unsigned char c) { return c < 0x20; }))
+      return false;
+    if (part.empty() || part == ".") continue;
+    if (!group.empty()) group += '/';
+    group += part;
+  }
+  return true;
 }
 
 std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, host::CgroupDriver driver,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/inventory.hpp"
@@ -21,6 +22,10 @@ struct MergedSlo {
 /// The CPU, memory and cache strategies of a class that are switched off (enable: false) have the values that
 /// do nothing, so that they are undone where they were on.
 MergedSlo merge_slo(const api::NodeSloSpec& given);
+
+/// Appends the parts of a path that somebody wrote, without empty ones and "."; false, and nothing to rely on
+/// in `group`, if one of them goes up or has a control character in it.
+bool append_path(std::string& group, std::string_view path);
 
 /// The groups of the NodeSLO's host applications. One whose path would leave the hierarchy is left out and
 /// named in `complaints`.
