@@ -19,11 +19,13 @@ constexpr std::string_view kMisc = "Misc flags", kLeader = "Leader election flag
                            kDeprecated = "Deprecated flags", kKoord = "Koordinator flags";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
 
-constexpr std::array<Flag, 6> kMiscFlags = {{
+constexpr std::array<Flag, 7> kMiscFlags = {{
     {"config", FlagType::text, "",
      "A KubeSchedulerConfiguration. Without it koord serves the names of --scheduler-names.", 0, kMisc},
     {"scheduler-names", FlagType::list, "koord-scheduler",
      "Pods of these schedulerNames are koord's, a profile each. Ignored with --config.", 0, kMisc},
+    {"write-config-to", FlagType::text, "",
+     "Write the configuration in effect to this file, as JSON, and exit.", 0, kMisc},
     {"master", FlagType::text, "", "The address of the API server; replaces the kubeconfig's.", 0, kMisc},
     {"address", FlagType::text, "0.0.0.0", "The address of the plain port.", 0, kMisc},
     {"port", FlagType::integer, "10251", "The port of plain HTTP; 0 serves none.", 0, kMisc},
@@ -44,8 +46,8 @@ constexpr std::array<Flag, 7> kLeaderFlags = {{
 }};
 
 constexpr std::array<Flag, 6> kDeprecatedFlags = {{
-    {"profiling", FlagType::boolean, "true", "Ignored with --config.", 0, kDeprecated, true, kNoEffect},
-    {"contention-profiling", FlagType::boolean, "true", "Ignored with --config.", 0, kDeprecated, true,
+    {"profiling", FlagType::boolean, "true", "No profiles are served.", 0, kDeprecated, true, kNoEffect},
+    {"contention-profiling", FlagType::boolean, "true", "No profiles are served.", 0, kDeprecated, true,
      kNoEffect},
     {"kube-api-content-type", FlagType::text, "application/vnd.kubernetes.protobuf", "koord speaks JSON.", 0,
      kDeprecated, true, kNoEffect},
@@ -58,20 +60,33 @@ constexpr std::array<Flag, 6> kDeprecatedFlags = {{
 }};
 
 constexpr std::array<Flag, 14> kKoordFlags = {{
-    {"scheduler-monitor-period", FlagType::duration, "10s", "", 0, kKoord, true, kNoEffect},
-    {"scheduling-timeout", FlagType::duration, "30s", "", 0, kKoord, true, kNoEffect},
-    {"scheduling-drop-unhandled-timeout", FlagType::duration, "5s", "", 0, kKoord, true, kNoEffect},
-    {"debug-scores", FlagType::integer, "0", "", 's', kKoord, true, kNoEffect},
-    {"debug-filters", FlagType::boolean, "false", "", 'f', kKoord, true, kNoEffect},
-    {"debug-diagnosis", FlagType::boolean, "false", "", 'd', kKoord, true, kNoEffect},
-    {"controller-plugins", FlagType::list, "*", "", 0, kKoord, true, kNoEffect},
-    {"enable-network-topology-manager", FlagType::boolean, "false", "", 0, kKoord, true, kNoEffect},
-    {"enable-workload-auditor", FlagType::boolean, "false", "", 0, kKoord, true, kNoEffect},
-    {"sync-barrier-pod-namespace", FlagType::text, "kube-system", "", 0, kKoord, true, kNoEffect},
-    {"sync-barrier-pod-name", FlagType::text, "koord-scheduler-sync-barrier", "", 0, kKoord, true, kNoEffect},
-    {"sync-hard-timeout", FlagType::duration, "1m", "", 0, kKoord, true, kNoEffect},
-    {"async-log", FlagType::boolean, "false", "Logging is asynchronous anyway.", 0, kKoord, true, kNoEffect},
-    {"async-log-queue-length", FlagType::integer, "10000", "", 0, kKoord, true, kNoEffect},
+    {"scheduler-monitor-period", FlagType::duration, "10s", "There is no scheduler monitor yet.", 0, kKoord,
+     true, kNoEffect},
+    {"scheduling-timeout", FlagType::duration, "30s", "There is no scheduler monitor yet.", 0, kKoord, true,
+     kNoEffect},
+    {"scheduling-drop-unhandled-timeout", FlagType::duration, "5s", "There is no scheduler monitor yet.", 0,
+     kKoord, true, kNoEffect},
+    {"debug-scores", FlagType::integer, "0", "Scores are not logged yet.", 's', kKoord, true, kNoEffect},
+    {"debug-filters", FlagType::boolean, "false", "Verdicts are not logged yet.", 'f', kKoord, true,
+     kNoEffect},
+    {"debug-diagnosis", FlagType::boolean, "false", "There is no diagnosis queue yet.", 'd', kKoord, true,
+     kNoEffect},
+    {"controller-plugins", FlagType::list, "*", "No plugin has a controller yet.", 0, kKoord, true,
+     kNoEffect},
+    {"enable-network-topology-manager", FlagType::boolean, "false",
+     "There is no network topology manager yet.", 0, kKoord, true, kNoEffect},
+    {"enable-workload-auditor", FlagType::boolean, "false", "There is no workload auditor yet.", 0, kKoord,
+     true, kNoEffect},
+    {"sync-barrier-pod-namespace", FlagType::text, "kube-system",
+     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kNoEffect},
+    {"sync-barrier-pod-name", FlagType::text, "koord-scheduler-sync-barrier",
+     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kNoEffect},
+    {"sync-hard-timeout", FlagType::duration, "1m",
+     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kNoEffect},
+    {"async-log", FlagType::boolean, "false", "Logging is asynchronous and bounded anyway.", 0, kKoord, true,
+     kNoEffect},
+    {"async-log-queue-length", FlagType::integer, "10000", "Logging is asynchronous and bounded anyway.", 0,
+     kKoord, true, kNoEffect},
 }};
 
 // Of kube-scheduler and koord-scheduler: what asks for something that koord does not have, or has otherwise.

@@ -23,6 +23,7 @@
 #include "koord/kube/informer.hpp"
 #include "koord/kube/leader_election.hpp"
 #include "plugins.hpp"
+#include "write_config.hpp"
 
 namespace koord::scheduler {
 
@@ -288,6 +289,11 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
       context.log.warn("a feature gate has no effect in this version", kv("gate", gate.gate->name),
                        kv("enabled", gate.enabled));
   KOORD_TRY(engine, make_engine(configuration, context));
+  if (const std::string& file = context.flags.get("write-config-to"); !file.empty()) {
+    KOORD_CHECK(write_config(configuration.config, file));
+    context.log.info("the configuration is written", kv("file", file));
+    return finished(context);
+  }
   const ClientConnection& connection = configuration.config.client_connection;
   runtime::ClientSettings settings;
   settings.kubeconfig = connection.kubeconfig;

@@ -1,10 +1,13 @@
 // yaml-cpp's nodes, walked once.
 #include "koord/api/yaml.hpp"
 
+#include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
 #include <set>
+#include <sstream>
 #include <vector>
 
 #include "json_text.hpp"
@@ -154,6 +157,51 @@ class Converter {
   int first_line_;
 };
 
+// Where a document is nested too deeply: yaml-cpp's own limit tells neither that nor the place.
+class DepthFinder : public YAML::EventHandler {
+ public:
+  struct TooDeep {
+    YAML::Mark mark;
+  };
+
+  void OnDocumentStart(const YAML::Mark&) override { open_ = 0; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    enter(mark);
+  }
+  void OnSequenceEnd() override { --open_; }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    enter(mark);
+  }
+  void OnMapEnd() override { --open_; }
+
+ private:
+  void enter(const YAML::Mark& mark) {
+    if (open_++ > kMaxDepth) throw TooDeep{mark};
+  }
+
+  int open_ = 0;
+};
+
+YAML::Mark too_deep_at(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  DepthFinder finder;
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(finder)) {
+    }
+  } catch (const DepthFinder::TooDeep& found) {
+    return found.mark;
+  } catch (const YAML::Exception&) {  // the caller has an error to tell already
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> yaml_to_json(std::string_view text, LineMap* lines, int first_line) {
@@ -163,6 +211,8 @@ Result<std::string> yaml_to_json(std::string_view text, LineMap* lines, int firs
     if (documents.size() > 1)
       return converter.at(documents[1].Mark(), "a second document, only one is expected");
     KOORD_CHECK(converter.value(documents.empty() ? YAML::Node() : documents[0], "", 0));
+  } catch (const YAML::DeepRecursion&) {
+    return converter.at(too_deep_at(text), "nested too deeply");
   } catch (const YAML::Exception& e) {
     return converter.at(e.mark.is_null() ? YAML::Mark() : e.mark, e.msg);
   }

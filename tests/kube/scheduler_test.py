@@ -161,6 +161,24 @@ class SchedulerTest(unittest.TestCase):
             self.assertEqual(schedulers.condition_of(self.watch.pods["other"]), {})
             self.assertLess(process.terminate(), PROMPTLY)
 
+    def test_the_configuration_in_effect_is_written_and_nothing_else_done(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "config")
+            command = [KOORD, "--role=scheduler", f"--kubeconfig={schedulers.KUBECONFIG}", "--secure-port=0",
+                       "--port=0"]
+            self.create(schedulers.node("one"), schedulers.pod("waits", OURS, NAMESPACE))
+            done = subprocess.run([*command, "--scheduler-names=one,two", f"--write-config-to={path}"],
+                                  capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, encoding="utf-8") as file:
+                written = json.load(file)
+            self.assertEqual([profile["schedulerName"] for profile in written["profiles"]], ["one", "two"])
+            again = os.path.join(folder, "again")
+            subprocess.run([*command, f"--config={path}", f"--write-config-to={again}"], timeout=60, check=True)
+            with open(again, encoding="utf-8") as file:
+                self.assertEqual(json.load(file), written)
+        self.assertNotIn("nodeName", self.watch.pods["waits"]["spec"])
+
     def test_without_the_lease_s_namespace_it_says_what_to_do(self):
         done = subprocess.run([KOORD, "--role=scheduler", f"--kubeconfig={schedulers.KUBECONFIG}", "--secure-port=0",
                                "--port=0", "--leader-elect-resource-namespace=no-such-namespace"],

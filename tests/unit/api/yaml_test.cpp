@@ -63,7 +63,10 @@ TEST_CASE("bad YAML is refused with its line") {
       {"a: 1\n b: 2", "2: "},
       {"a: 1\nb: .inf", "2: JSON has no number \".inf\""},
       {"? [a]\n: 1", "1: a key must be a text"},
-      {std::string(400'000, '['), "1: "},
+      {std::string(400'000, '['), "1: nested too deeply"},
+      {"a: 1\nb:\n  c: " + std::string(400'000, '{') + "\nd: 1\n", "3: nested too deeply"},
+      {"a: " + std::string(101, '[') + std::string(101, ']'), "1: nested too deeply"},
+      {"a: 1\nb: " + std::string(600, '[') + std::string(600, ']') + "\nc: 1\n", "2: nested too deeply"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.yaml.substr(0, 40));

@@ -1,6 +1,8 @@
 // KubeSchedulerConfiguration: defaults, strictness, what is wrong with a file, and the order of plugins.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -8,6 +10,7 @@
 #include "koord/runtime/config.hpp"
 #include "support/tsv.hpp"
 #include "world.hpp"
+#include "write_config.hpp"
 
 namespace koord::scheduler::test {
 namespace {
@@ -62,10 +65,10 @@ TEST_CASE("mistakes are named") {
       {"unknown nested field", "profiles:\n- schedulerName: a\n  plugin: {}\n", "f.yaml:5"},
       {"duplicate key", "parallelism: 1\nparallelism: 2\n", "f.yaml:4"},
       {"bad YAML", "profiles: [\n", "f.yaml:"},
-      {"brackets", "profiles: " + std::string(400'000, '[') + "\n", "f.yaml:3: "},
+      {"brackets", "profiles: " + std::string(400'000, '[') + "\n", "f.yaml:3: nested too deeply"},
       {"brackets in arguments",
-       "profiles:\n- pluginConfig: [{name: NodeAffinity, args: {a: " + std::string(90, '[') +
-           std::string(90, ']') + "}}]\n",
+       "profiles:\n- pluginConfig: [{name: NodeAffinity, args: {a: " + std::string(100, '[') +
+           std::string(100, ']') + "}}]\n",
        "f.yaml:4: nested too deeply"},
       {"parallelism", "parallelism: 0\n",
        "parallelism: Invalid value: 0: should be an integer value greater than zero"},
@@ -277,6 +280,27 @@ TEST_CASE("every flag of kube-scheduler and koord-scheduler is taken") {
     if (found != all.end() && !found->deprecated.empty()) CHECK(found->hidden);
   }
   CHECK(count > 80);
+}
+
+TEST_CASE("the configuration that is written is read as it was") {
+  auto config = read("parallelism: 3\nprofiles:\n- schedulerName: a\n- schedulerName: b\n");
+  REQUIRE(config.has_value());
+  char folder[] = "/tmp/koord-write-config-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const std::string file = std::string(folder) + "/config";
+  REQUIRE(write_config(*config, file).has_value());
+  const std::vector<std::string> arguments{"--config=" + file};
+  const auto line =
+      runtime::parse_flags(arguments, {"", {}}, std::vector<runtime::FlagOwner>{{"scheduler", flags()}});
+  REQUIRE(line.has_value());
+  const auto again = read_configuration(line->roles.find("scheduler")->second);
+  std::filesystem::remove_all(folder);
+  if (!again) FAIL(again.error().message());
+  CHECK(api::encode(again->config) == api::encode(*config));
+
+  const auto bad = write_config(*config, "/none/such");
+  REQUIRE(bad.has_error());
+  CHECK(bad.error().message() == "/none/such: No such file or directory");
 }
 
 TEST_CASE("flags without effect are taken with a warning") {

@@ -1,0 +1,44 @@
+// Writes the configuration and ends: see write_config.hpp.
+#include "write_config.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "koord/api/codec.hpp"
+#include "koord/async/event.hpp"
+
+namespace koord::scheduler {
+
+namespace {
+
+class Finished final : public runtime::Role {
+ public:
+  explicit Finished(runtime::RoleContext& context) : context_(context) {}
+  Task<Result<>> run() override {
+    context_.finish();
+    co_return co_await cancelled_.wait();
+  }
+
+ private:
+  runtime::RoleContext& context_;
+  Event cancelled_;
+};
+
+}  // namespace
+
+Result<> write_config(const KubeSchedulerConfiguration& config, const std::string& file) {
+  errno = 0;
+  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+  stream << api::encode(config) << '\n';
+  stream.close();
+  if (stream.fail())
+    return Error(Code::io, file + ": " + (errno != 0 ? std::strerror(errno) : "cannot be written"));
+  return {};
+}
+
+std::unique_ptr<runtime::Role> finished(runtime::RoleContext& context) {
+  return std::make_unique<Finished>(context);
+}
+
+}  // namespace koord::scheduler
