@@ -187,6 +187,13 @@ double bare_reads_us(const Engine& engine, const Inventory& now) {
   return (cpu_us() - began) / kRounds;
 }
 
+/// Grows with every child that has ended. (What the calling script ran before counts too.)
+long children_faults() {
+  rusage children{};
+  getrusage(RUSAGE_CHILDREN, &children);
+  return children.ru_minflt;
+}
+
 void steady(const char* what, Engine& engine, const std::shared_ptr<const Inventory>& now) {
   constexpr int kFirst = 1900;  // until the rings of half an hour are full
   constexpr int kTicks = 600;
@@ -194,18 +201,17 @@ void steady(const char* what, Engine& engine, const std::shared_ptr<const Invent
   for (; tick < kFirst; ++tick) engine.tick(now, seconds(tick));
   const SamplerStats before = engine.sampler.stats();
   const std::uint64_t heap = allocations.load();
+  const long children = children_faults();
   const double began = cpu_us();
   for (int i = 0; i < kTicks; ++i, ++tick) engine.tick(now, seconds(tick));
   const double took = (cpu_us() - began) / kTicks;
   const SamplerStats after = engine.sampler.stats();
   const auto allocated = static_cast<double>(allocations.load() - heap) / kTicks;
-  rusage children{};
-  getrusage(RUSAGE_CHILDREN, &children);
   const auto calls =
       static_cast<double>(after.reads - before.reads + 2 * (after.opens - before.opens)) / kTicks;
   fmt::print("| {} | {:.1f} | {:.1f} | {:.2f} | {:.0f} | {} | {} | {} | {:.1f} | {:.1f} |\n", what,
              took / kContainers, bare_reads_us(engine, *now) / kContainers, took / 1e3, calls, allocated,
-             children.ru_minflt > 0 ? "some" : "0", after.faults,
+             children_faults() > children ? "some" : "0", after.faults,
              static_cast<double>(engine.series.bytes()) / 1e6, rss_mb());
 
   const MonoTime at = kStart + seconds(tick - 1);

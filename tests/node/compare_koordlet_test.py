@@ -14,24 +14,12 @@ from agent import Agent, skip_without_role, wait_for  # noqa: E402
 from host_tree import Group  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import cpus, make_objects, node_metric  # noqa: E402
+from original import ORIGINAL, Original  # noqa: E402
 from real_node import RealNode, free_port, missing  # noqa: E402
 
-ORIGINAL = os.path.join(os.environ.get("KOORDINATOR_BIN", ""), "koordlet")
 BURN_ALL = "for i in $(seq $(grep -c ^processor /proc/cpuinfo)); do (while :; do :; done) & done; wait"
 BURN_SOME = "while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.1; done"
 MEASURE_SECONDS = 90  # the shortest window that both aggregate over, and a report after it
-
-
-class Original(Agent):
-    """Takes upstream's flags only."""
-
-    def __init__(self, node, port):
-        super().__init__(node.janitor, os.path.join(node.dir, "original"), port, env={"NODE_NAME": node.name})
-        self.command = [ORIGINAL, f"-kubeconfig={node.kubeconfig}", "-cgroup-root-dir=/sys/fs/cgroup/",
-                        "-proc-root-dir=/proc/", "-sys-root-dir=/sys/", "-sys-fs-root-dir=/sys/fs/",
-                        f"-var-run-root-dir={node.dir}/var-run/", f"-run-root-dir={node.dir}/var-run/",
-                        f"-var-lib-kubelet-dir={node.kubelet_root}/", f"-tsdb-path={self.folder}/metrics",
-                        f"-audit-log-dir={self.folder}/audit"]
 
 
 def shape(value, path=""):

@@ -1,7 +1,8 @@
 """What a test leaves behind on the machine is cleared away by a process of its own, the janitor: when the test ends,
 and just the same when it was killed, since it waits for the end of a pipe that only the test holds.
 
-It knows what it was told and nothing else: processes by id and start time, cgroups by their folder, folders whole.
+It knows what it was told and nothing else: processes by id and start time, cgroups by their folder, folders whole, mount
+namespaces with all who are in them.
 """
 import contextlib
 import os
@@ -69,6 +70,22 @@ def remove_group(relative):
     return not left
 
 
+def mount_namespace(pid):
+    """None where there is no such process."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/mnt")
+    except OSError:
+        return None
+
+
+def empty_namespace(name):
+    """Kills who lives in a mount namespace, daemons too. True if nobody is left."""
+    found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if mount_namespace(pid) == name]
+    for pid in found:
+        kill(pid)
+    return not found
+
+
 def clean(orders):
     """Carries out the orders, the last first; what does not go at once is tried again for a while."""
     end = time.monotonic() + PATIENCE_SECONDS
@@ -79,6 +96,9 @@ def clean(orders):
                 kill(pid)
                 while start_time(pid) == started and time.monotonic() < end:
                     time.sleep(0.02)
+        elif kind == "namespace":
+            while not empty_namespace(words[0]) and time.monotonic() < end:
+                time.sleep(0.02)
         elif kind == "group":
             while not remove_group(words[0]) and time.monotonic() < end:
                 time.sleep(0.05)
@@ -115,6 +135,12 @@ class Janitor:
     def process(self, pid):
         """Ends it with SIGKILL. Its children are its own affair, or are in a group."""
         self.tell("process", pid, start_time(pid))
+
+    def namespace(self, pid):
+        """Kills all who are in the mount namespace of the process, which is not the test's own."""
+        name = mount_namespace(pid)
+        assert name and name != mount_namespace("self")
+        self.tell("namespace", name)
 
     def group(self, relative):
         """Below every hierarchy: kills what is in it and removes it. Tell before it is made."""

@@ -23,6 +23,11 @@ def make_a_mess(folder):
         inside = subprocess.Popen(["cat"])
         outside = subprocess.Popen(["cat"], start_new_session=True)
         janitor.process(outside.pid)
+        # A daemon in a mount namespace of its own: only the namespace leads to it.
+        apart = subprocess.Popen(["unshare", "--mount", "sh", "-c", "setsid sleep infinity & echo $!; exec cat"],
+                                 stdout=subprocess.PIPE, text=True)
+        daemon = int(apart.stdout.readline())
+        janitor.namespace(apart.pid)
         for hierarchy in hierarchies():
             deep = os.path.join(hierarchy, GROUP, "deeper")
             os.makedirs(deep)
@@ -31,7 +36,7 @@ def make_a_mess(folder):
                 file.write(str(inside.pid))
         except OSError:
             janitor.process(inside.pid)
-        print(inside.pid, outside.pid, flush=True)
+        print(inside.pid, outside.pid, apart.pid, daemon, flush=True)
         signal.pause()
 
 
@@ -46,11 +51,11 @@ def main():
                                  env={**os.environ, "KOORD_MESS": GROUP})
         pids = list(map(int, child.stdout.readline().split()))
         times = [start_time(pid) for pid in pids]
-        assert len(pids) == 2 and all(times)
+        assert len(pids) == 4 and all(times)
         assert any(os.path.isdir(os.path.join(hierarchy, GROUP)) for hierarchy in hierarchies())
         child.kill()
         child.wait()
-        wait_for("the processes are dead", lambda: [start_time(pid) for pid in pids] == [None, None], 30)
+        wait_for("the processes are dead", lambda: [start_time(pid) for pid in pids] == [None] * 4, 30)
         wait_for("the folder is gone", lambda: not os.path.exists(folder), 30)
         wait_for("the groups are gone", lambda: not any(os.path.isdir(os.path.join(h, GROUP)) for h in hierarchies()), 30)
         os.close(held)

@@ -157,6 +157,7 @@ class RealNode:
         self.processes["namespace"] = holder
         self.janitor.process(holder.pid)
         assert holder.stdout.readline() == "ready\n", "no mount namespace"
+        self.janitor.namespace(holder.pid)  # containerd's shims are nobody's children
         self.start_containerd()
         self.write_kubelet_files()
         self.start_kubelet()

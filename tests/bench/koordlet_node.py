@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""The whole node agent on a real node of 100 pods with 200 containers: CPU, memory, calls and children of its process in
+a minute. Beside it the original, where KOORDINATOR_BIN names the folder that has it; they run one after the other."""
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "node"))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+from agent import Agent, wait_for  # noqa: E402
+from janitor import Unchanged, skip  # noqa: E402
+from node_slo import make_objects, node_metric  # noqa: E402
+from original import ORIGINAL, Original  # noqa: E402
+from real_node import RealNode, free_port, missing  # noqa: E402
+
+PODS, CONTAINERS = 100, 200
+SETTLE_SECONDS, SECONDS = 30, 60
+IDLE = "sleep 1000000"
+
+
+def make_pods(node):
+    names = []
+    for number in range(PODS):
+        pod = node.pod(f"pod-{number}", IDLE, ("LS", "BE")[number % 2], 10)
+        main = pod["spec"]["containers"][0]
+        pod["spec"]["containers"].append({**main, "name": "side"})
+        node.apply(pod)
+        names.append(pod["metadata"]["name"])
+    node.wait_running(*names, seconds=300)
+
+
+def stat(pid):
+    """CPU ms of the process, minor faults of its children that have ended."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rpartition(")")[2].split()
+    tick = 1000 / os.sysconf("SC_CLK_TCK")
+    return (int(fields[11]) + int(fields[12])) * tick, int(fields[8])
+
+
+def figures(pid, file, separator):
+    with open(f"/proc/{pid}/{file}", encoding="utf-8") as lines:
+        return {key: value.split()[0] for key, _, value in (line.partition(separator) for line in lines) if value.strip()}
+
+
+def measure(agent, reported):
+    agent.start()
+    wait_for("a report", reported, 120)
+    time.sleep(SETTLE_SECONDS)
+    pid = agent.process.pid
+    (cpu, children), io = stat(pid), figures(pid, "io", ":")
+    time.sleep(SECONDS)
+    (cpu_after, children_after), io_after = stat(pid), figures(pid, "io", ":")
+    calls = sum(int(io_after[name]) - int(io[name]) for name in ("syscr", "syscw"))
+    status = figures(pid, "status", ":")
+    agent.kill()
+    return {"cpu": (cpu_after - cpu) / SECONDS, "calls": calls / SECONDS, "rss": int(status["VmRSS"]) / 1024,
+            "peak": int(status["VmHWM"]) / 1024, "children": children_after > children, "threads": status["Threads"]}
+
+
+def row(name, seen):
+    return (f"| {name} | {seen['cpu'] * 1000 / CONTAINERS:.0f} | {seen['cpu']:.1f} | {seen['calls']:.0f} | {seen['threads']} "
+            f"| {'yes' if seen['children'] else 'none'} | {seen['rss']:.0f} | {seen['peak']:.0f} |")
+
+
+def main():
+    reason = missing()
+    if reason:
+        skip(reason)
+    with Unchanged(), RealNode() as node:
+        make_objects(node)
+        os.makedirs(os.path.join(node.dir, "var-run"))
+        make_pods(node)
+
+        def all_reported():
+            before = node_metric(node).get("updateTime")
+            return lambda: (lambda status: status.get("updateTime") != before
+                            and len(status.get("podsMetric", [])) == PODS)(node_metric(node))
+
+        rows = []
+        if os.access(ORIGINAL, os.X_OK):
+            rows.append(("the original", measure(Original(node, free_port()), all_reported())))
+        agent = Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
+                      f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run",
+                      env={"NODE_NAME": node.name})
+        rows.append(("koord", measure(agent, all_reported())))
+    print(f"A real node, {PODS} pods, {CONTAINERS} containers, sampled and reported for {SECONDS} s, the whole process:\n")
+    print("| | us CPU a container-sample | ms CPU a second | reads and writes a second | threads | children | RSS MiB | peak MiB |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, seen in rows:
+        print(row(name, seen))
+    if len(rows) == 1:
+        print("The original is not beside it: KOORDINATOR_BIN is not set.")
+    else:
+        (_, theirs), (_, ours) = rows
+        print(f"Ratios: CPU {theirs['cpu'] / max(ours['cpu'], 0.01):.0f}, memory {theirs['rss'] / ours['rss']:.1f}")
+
+
+if __name__ == "__main__":
+    main()
