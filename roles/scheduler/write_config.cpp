@@ -27,7 +27,9 @@ class Finished final : public runtime::Role {
 
 }  // namespace
 
-Result<> write_config(const KubeSchedulerConfiguration& config, const std::string& file) {
+Result<> write_config(KubeSchedulerConfiguration config, const std::string& file) {
+  // In a file 0 is the default; no limit, as without a file, is negative.
+  if (config.client_connection.qps == 0) config.client_connection.qps = -1;
   errno = 0;
   std::ofstream stream(file, std::ios::binary | std::ios::trunc);
   stream << api::encode(config) << '\n';

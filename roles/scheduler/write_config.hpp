@@ -11,7 +11,7 @@ namespace koord::scheduler {
 
 /// Writes the configuration to the file, as JSON (which is YAML too) that --config takes. Errors name the
 /// file.
-Result<> write_config(const KubeSchedulerConfiguration& config, const std::string& file);
+Result<> write_config(KubeSchedulerConfiguration config, const std::string& file);
 
 /// A role whose work is done: it ends the process, with exit code 0.
 std::unique_ptr<runtime::Role> finished(runtime::RoleContext& context);

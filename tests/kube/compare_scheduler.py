@@ -160,7 +160,8 @@ class Compare(unittest.TestCase):
         watch = schedulers.PodWatch(self.api, NAMESPACE)
         self.addCleanup(watch.close)
         cluster, checker = self.prepare(seed, watch)
-        probes = [cluster.probe(f"probe-{index}", NAMESPACE, OURS) for index in range(PROBES)]
+        # Names of their own in each cluster: kube-scheduler's log has them all.
+        probes = [cluster.probe(f"probe-{seed}-{index}", NAMESPACE, OURS) for index in range(PROBES)]
         expected = [self.expectation(checker, probe) for probe in probes]
         hopeless = [probe for probe, what in zip(probes, expected) if what == "Unschedulable"]
         hopeful = [probe for probe, what in zip(probes, expected) if what == "scheduled"]

@@ -62,7 +62,7 @@ TABLE = [
     ("api-resources", "", 0, r"pods +po +v1 +true +Pod"),
     ("api-resources --api-group=apps -o wide", "", 0, r"deployments +deploy +apps/v1 +true +Deployment +create,delete.* +all"),
     ("api-versions", "", 0, r"(?s)apps/v1.*scheduling\.k8s\.io/v1"),
-    ("get ns", "", 0, r"(?s)NAME +STATUS +AGE\ndefault +Active.*kube-system +Active"),
+    ("get ns", "", 0, r"(?sm)NAME +STATUS +AGE\n.*^default +Active.*^kube-system +Active"),
     ("get pods", "", 0, r"No resources found in default namespace\."),
     ("get nodes -o wide", "", 0, r"NAME +STATUS +ROLES +AGE +VERSION +INTERNAL-IP +EXTERNAL-IP +OS-IMAGE +KERNEL-VERSION +CONTAINER-RUNTIME"),
     ("explain pod.spec.nodeName", "", 0, r"(?s)KIND: +Pod.*FIELD: nodeName <string>"),
