@@ -183,6 +183,9 @@ Task<Result<>> Agent::run() {
     context_.finish();
     co_return co_await ended_.wait();
   }
+  log_.info("the agent runs", kv("node", parts_.place.node_name),
+            kv("cgroup_version", parts_.cgroups.version() == host::CgroupVersion::v2 ? "v2" : "v1"),
+            kv("cgroups", parts_.place.root.cgroup), kv("standalone", standalone_.has_value()));
   restore_checkpoint();
   if (states_) {
     tasks_.spawn("node", states_->follow_node());
@@ -220,7 +223,6 @@ Task<Result<>> Agent::tick() {
     if (view.facts) parts_.facts = view.facts;
     run_queue_.tick(now, view.inventory);
     observer_->tick(view);
-    exported_->tick(view);
     qos_->tick(view);
     // Ticks that were missed are not made up for.
     next += interval_;

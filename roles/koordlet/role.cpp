@@ -65,7 +65,14 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
     return Error(Code::invalid,
                  "the node's name is not known: set NODE_NAME in the environment, or --node-name");
   auto cgroups = host::CgroupFs::open(place.root, place.cgroup_version);
-  if (!cgroups) return std::move(cgroups).error().context("cgroups");
+  if (!cgroups) {
+    const std::string why = "cgroups: " + cgroups.error().message();
+    if (place.root.cgroup != host::Root::daemon_set_mode().cgroup) return Error(cgroups.error().code(), why);
+    return Error(cgroups.error().code(),
+                 why +
+                     " (where a DaemonSet's pod has the host's; on the host itself set "
+                     "agent_mode=hostMode in the environment, or --cgroup-root-dir)");
+  }
   Agent::Parts parts{.place = std::move(place), .cgroups = std::move(*cgroups)};
   if (auto facts = read_node_facts(parts.place.root))
     parts.facts = std::make_shared<const NodeFacts>(std::move(*facts));
@@ -104,6 +111,7 @@ const runtime::RoleDescriptor& role() {
       .ports = kPorts,
       .single_dash = true,
       .make = &make,
+      .metrics = &register_metrics,
       .docs = &docs,
   };
   return kRole;

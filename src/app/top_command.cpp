@@ -25,7 +25,7 @@ using runtime::Flag;
 using runtime::FlagType;
 
 constexpr std::array kFlags = {
-    Flag{"addr", FlagType::text, "127.0.0.1:9316", "The agent: HOST:PORT, its --addr."},
+    Flag{"addr", FlagType::text, "127.0.0.1:9316", "The agent: HOST[:PORT], its --addr."},
     Flag{"once", FlagType::boolean, "false", "Print once and end."},
     Flag{"interval", FlagType::duration, "2s", "How often to print."},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
@@ -38,6 +38,16 @@ std::pair<std::size_t, std::size_t> terminal() {
   return {size.ws_col, size.ws_row};
 }
 
+constexpr std::string_view kPort = "9316";
+
+/// HOST, :PORT and [ADDRESS] are completed.
+std::string with_port(std::string address) {
+  if (address.starts_with(':')) return "127.0.0.1" + address;
+  const auto colon = address.rfind(':');
+  const bool has_port = colon != std::string::npos && address.find(']', colon) == std::string::npos;
+  return has_port ? address : address + ":" + std::string(kPort);
+}
+
 class Top {
  public:
   Top(const runtime::FlagValues& flags, Streams streams)
@@ -45,7 +55,7 @@ class Top {
 
   int run() {
     kube::ClientConfig config;
-    config.server = "http://" + flags_.get("addr");
+    config.server = "http://" + with_port(flags_.get("addr"));
     config.user_agent = "koord-top/" + version();
     kube::TransportOptions options;
     options.connect_timeout = options.request_timeout = std::chrono::seconds(5);
@@ -94,13 +104,18 @@ class Top {
     co_return render_top(node, pods, width, flags_.get_bool("once") ? 0 : height);
   }
 
+  static std::string_view hint(const Error& error) {
+    if (error.message().find("Connection refused") == std::string::npos) return "";
+    return " (no agent serves there: koord --role=koordlet does, at its --addr)";
+  }
+
   Task<Result<>> show() {
     const bool once = flags_.get_bool("once");
     for (;;) {
       const Result<std::string> text = co_await look();
       if (!text && text.error().code() == Code::cancelled) co_return Result<>();
       if (!text) {
-        streams_.err << "koord: top: " << flags_.get("addr") << ": " << text.error().message() << std::endl;
+        streams_.err << "koord: top: " << text.error().message() << hint(text.error()) << std::endl;
         if (once) code_ = kFailed;
       } else {
         if (!once) streams_.out << "\x1b[H\x1b[2J";

@@ -232,7 +232,11 @@ Result<ClientConfig> in_cluster_config(const GetEnv& env, const std::string& roo
 }
 
 Result<ClientConfig> find_config(const std::string& kubeconfig, std::string_view context, const GetEnv& env) {
-  if (!kubeconfig.empty()) return load_kubeconfig(kubeconfig, context);
+  if (!kubeconfig.empty()) {
+    auto config = load_kubeconfig(kubeconfig, context);
+    if (!config) return std::move(config).error().context("--kubeconfig");
+    return config;
+  }
   if (const auto named = env("KUBECONFIG"); named && !named->empty()) {
     if (named->find(':') != std::string::npos)
       return Error(Code::unsupported,

@@ -16,7 +16,7 @@ import kube_api  # noqa: E402
 import sandbox  # noqa: E402
 from sandbox import KOORD, wait_for  # noqa: E402,F401
 
-NODE = "node-0"
+NODE = "node-0000"
 CRDS = [os.path.join(TREE, "packaging", "crds", f"slo.koordinator.sh_{kind}.yaml") for kind in ("nodemetrics", "nodeslos")]
 SLO = "/apis/slo.koordinator.sh/v1alpha1"
 

@@ -46,7 +46,7 @@ class AKubelet(WithWorld):
                 wait_for("the kubelet is well again", lambda: agent.source("kubelet")["ok"])
         status, metrics = agent.get("/metrics")
         self.assertEqual(status, 200)
-        self.assertRegex(metrics, r'koordlet_kubelet_request_duration_seconds_count{node="node-0",verb="GET",path="/pods/",code="500"} [1-9]')
+        self.assertRegex(metrics, r'koordlet_kubelet_request_duration_seconds_count{node="node-0000",verb="GET",path="/pods/",code="500"} [1-9]')
         events = world.api.list("/apis/events.k8s.io/v1/events")
         self.assertEqual([event["regarding"]["name"] for event in events if event["reason"] == "MalformedPodMetadata"], ["bad"])
         self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
@@ -58,6 +58,7 @@ class AKubelet(WithWorld):
         wait_for("the first pod", lambda: "first" in agent.pods())
         world.add_pod("second", memory=MI)
         wait_for("the second one, without waiting for an hour", lambda: "second" in agent.pods(), 20)
+        self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
 
 
 class TheKubeletsCertificate(unittest.TestCase):
@@ -126,7 +127,7 @@ class WhatIsReported(WithWorld):
         self.assertEqual(application["name"], "nginx")
         self.close_to(application["usage"], 0.2, 30)
         self.assertEqual(status["prodReclaimableMetric"], {"resource": {}})
-        self.assertIn('koordlet_node_metric_node_usage{node="node-0",resource="cpu",unit="core"}', agent.get("/internal-metrics")[1])
+        self.assertIn('koordlet_node_metric_node_usage{node="node-0000",resource="cpu",unit="core"}', agent.get("/internal-metrics")[1])
 
     def close_to(self, usage, cpu, memory):
         text = usage["resources"]["cpu"]
@@ -166,9 +167,9 @@ class WhatIsReported(WithWorld):
                               "koordlet_collector_available"}, names)
         for line in both.splitlines():
             if line.startswith("koordlet_"):
-                self.assertIn('node="node-0"', line)
+                self.assertIn('node="node-0000"', line)
         self.assertEqual(names, {line.split()[2] for line in (internal + external).splitlines() if line.startswith("# TYPE")})
-        self.assertRegex(both, r'koordlet_host_application_resource_usage{node="node-0",host_application_name="nginx",'
+        self.assertRegex(both, r'koordlet_host_application_resource_usage{node="node-0000",host_application_name="nginx",'
                                r'resource="memory",priority_class="koord-prod",qos="LS"} ')
 
 
@@ -204,7 +205,7 @@ class NonsenseInANodeSlo(WithWorld):
         agent = world.agent(QUICK)
         wait_for("the NodeSLO", lambda: agent.node().get("sloKnown"))
         self.assertIn("leaves the hierarchy", agent.output())
-        self.assertEqual([one["name"] for one in agent.json("/apis/v1/pods")["hostApplications"]], ["good"])
+        wait_for("the good one alone", lambda: [one["name"] for one in agent.json("/apis/v1/pods").get("hostApplications", [])] == ["good"])
         world.request("DELETE", f"{SLO}/nodeslos/{NODE}")
         wait_for("its end", lambda: not agent.node()["sloKnown"])
 

@@ -25,17 +25,11 @@ kube::Scope own(const std::string& node) {
 
 }  // namespace
 
-Reporter::Reporter(Parts parts, std::string node, bool show)
-    : parts_(std::move(parts)),
-      node_(std::move(node)),
-      informer_(parts_.informers.informer<api::NodeMetric>(parts_.client, own(node_))),
-      limit_(kQps, kBurst),
-      show_(show) {
-  if (!show_) return;
+NodeMetricGauges::NodeMetricGauges(metrics::Registry& registry) {
   auto family = [&](const char* name, const char* help, bool numa) {
     metrics::Labels labels = {"resource", "unit"};
     if (numa) labels.insert(labels.begin(), "numa_node_id");
-    return parts_.metrics.gauges(name, help, std::move(labels));
+    return registry.gauges(name, help, std::move(labels));
   };
   node_usage_ =
       family("koordlet_node_metric_node_usage", "The node's usage as NodeMetric reports it.", false);
@@ -45,6 +39,14 @@ Reporter::Reporter(Parts parts, std::string node, bool show)
       family("koordlet_node_metric_numa_node_usage", "A NUMA node's usage as NodeMetric reports it.", true);
   numa_system_usage_ = family("koordlet_node_metric_numa_system_usage",
                               "The system's usage of a NUMA node as NodeMetric reports it.", true);
+}
+
+Reporter::Reporter(Parts parts, std::string node, bool show)
+    : parts_(std::move(parts)),
+      node_(std::move(node)),
+      informer_(parts_.informers.informer<api::NodeMetric>(parts_.client, own(node_))),
+      limit_(kQps, kBurst) {
+  if (show) gauges_.emplace(parts_.metrics);
 }
 
 ReportPolicy Reporter::policy() const {
@@ -77,7 +79,7 @@ Task<Result<>> Reporter::report() {
   if (!tick) co_return Result<>();
   api::NodeMetricStatus status =
       node_metric_status(parts_.series, *parts_.hub.current(), policy(), *tick, parts_.clock.now());
-  if (show_) show(status);
+  if (gauges_) gauges_->show(status);
   co_return co_await write(std::move(status));
 }
 
@@ -100,7 +102,7 @@ Task<Result<>> Reporter::write(api::NodeMetricStatus status) {
   }
 }
 
-void Reporter::show(const api::NodeMetricStatus& status) {
+void NodeMetricGauges::show(const api::NodeMetricStatus& status) const {
   for (const auto& family : {node_usage_, system_usage_, numa_node_usage_, numa_system_usage_})
     family.clear();
   auto set = [](const metrics::Family<metrics::Gauge>& family, const api::ResourceMap& usage,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "framework/report/node_metric.hpp"
@@ -15,6 +16,16 @@ class Client;
 }
 
 namespace koord::koordlet {
+
+/// NodeMetric as metrics (gate NodeMetricPromMetrics).
+class NodeMetricGauges {
+ public:
+  explicit NodeMetricGauges(metrics::Registry& registry);
+  void show(const api::NodeMetricStatus& status) const;
+
+ private:
+  metrics::Family<metrics::Gauge> node_usage_, system_usage_, numa_node_usage_, numa_system_usage_;
+};
 
 /// The event loop's thread; everything outlives it.
 class Reporter {
@@ -42,14 +53,13 @@ class Reporter {
  private:
   Task<Result<>> write(api::NodeMetricStatus status);
   ReportPolicy policy() const;
-  void show(const api::NodeMetricStatus& status);
 
   Parts parts_;
   std::string node_;
   kube::Informer<api::NodeMetric> informer_;
   TokenBucket limit_;
-  bool missing_told_ = false, failing_ = false, show_;
-  metrics::Family<metrics::Gauge> node_usage_, system_usage_, numa_node_usage_, numa_system_usage_;
+  bool missing_told_ = false, failing_ = false;
+  std::optional<NodeMetricGauges> gauges_;
 };
 
 }  // namespace koord::koordlet

@@ -29,12 +29,8 @@ std::string_view full_id(const api::Pod& pod, std::string_view name) {
 }  // namespace
 
 Exported::Exported(metrics::Registry& internal, metrics::Registry& external, WallTime start)
-    : applications_(internal.gauges("koordlet_host_application_resource_usage",
-                                    "What a host application uses: CPUs, bytes.",
-                                    {"host_application_name", "resource", "priority_class", "qos"})),
-      allocatable_(external.gauges("koordlet_node_resource_allocatable",
-                                   "What the node has of batch and mid resources.", {"resource", "unit"})),
-      internal_(internal) {
+    : allocatable_(external.gauges("koordlet_node_resource_allocatable",
+                                   "What the node has of batch and mid resources.", {"resource", "unit"})) {
   const metrics::Labels labels = {"resource",      "unit",         "pod_uid",       "pod_name",
                                   "pod_namespace", "container_id", "container_name"};
   requests_ = external.gauges("koordlet_container_resource_requests",
@@ -69,34 +65,6 @@ void Exported::inventory(const Inventory& now) {
   for (const ExtendedResource& resource : now.node.extended)
     allocatable_.with({resource.name, resource.name.ends_with("cpu") ? "integer" : "byte"})
         .set(static_cast<double>(resource.value));
-}
-
-void Exported::tick(const TickView& view) {
-  if (known(view.node.cpu) && known(view.node.memory)) {
-    if (!used_) {
-      used_cpu_ = internal_.gauge("koordlet_node_used_cpu_cores", "CPUs that the node uses.");
-      used_memory_ = internal_.gauge("koordlet_node_used_memory_bytes", "Memory that the node uses.");
-      used_ = true;
-    }
-    used_cpu_.set(view.node.cpu);
-    used_memory_.set(view.node.memory);
-  }
-  const Inventory& inventory = *view.inventory;
-  if (generation_ != inventory.generation) {
-    generation_ = inventory.generation;
-    applications_.clear();
-    application_gauges_.clear();
-    for (const HostApplication& one : inventory.host_applications) {
-      const std::string_view priority = name(one.priority_class), qos = name(one.qos);
-      application_gauges_.push_back({applications_.with({one.name, "cpu", priority, qos}),
-                                     applications_.with({one.name, "memory", priority, qos})});
-    }
-  }
-  for (std::size_t i = 0; i < application_gauges_.size() && i < view.host_applications.size(); ++i) {
-    const Usage& usage = view.host_applications[i];
-    if (known(usage.cpu)) application_gauges_[i].cpu.set(usage.cpu);
-    if (known(usage.memory)) application_gauges_[i].memory.set(usage.memory);
-  }
 }
 
 }  // namespace koord::koordlet

@@ -1,8 +1,7 @@
-// Exported: the metrics that show the inventory and the last tick, under the original's names.
+// Exported: the metrics that show the inventory, under the original's names.
 #pragma once
 
 #include "framework/inventory.hpp"
-#include "framework/tick_view.hpp"
 #include "koord/base/metrics.hpp"
 
 namespace koord::koordlet {
@@ -13,19 +12,9 @@ class Exported {
   Exported(metrics::Registry& internal, metrics::Registry& external, WallTime start);
 
   void inventory(const Inventory& now);
-  /// Allocates nothing while the host applications stay the same.
-  void tick(const TickView& view);
 
  private:
-  struct Application {
-    metrics::Gauge cpu, memory;
-  };
-  metrics::Family<metrics::Gauge> applications_, allocatable_, requests_, limits_;
-  metrics::Gauge used_cpu_, used_memory_;
-  bool used_ = false;
-  metrics::Registry& internal_;
-  std::vector<Application> application_gauges_;
-  std::uint64_t generation_ = 0;
+  metrics::Family<metrics::Gauge> allocatable_, requests_, limits_;
 };
 
 }  // namespace koord::koordlet

@@ -47,8 +47,9 @@ Standalone::Standalone(boost::asio::any_io_executor executor, Clock& clock, Logg
 }
 
 Result<> Standalone::load() {
-  KOORD_TRY(text, host::read_file(file_, kMaxFile));
-  text_ = std::move(text);
+  auto text = host::read_file(file_, kMaxFile);
+  if (!text) return std::move(text).error().context("--standalone-config");
+  text_ = std::move(*text);
   KOORD_TRY(config, read_standalone(text_, file_));
   if (config.node_name.empty()) config.node_name = node_name_;
   hub_.publish(standalone_inventory(config, machine_));

@@ -1,0 +1,60 @@
+// The annotations of pods and nodes that the node agent reads: the first byte chooses one, the rest is its
+// text. What makes no sense is complained about, and what is taken is bounded.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "framework/states/pod_info.hpp"
+#include "koord/api/node.hpp"
+#include "koord/api/pod.hpp"
+
+using namespace koord;
+using namespace koord::koordlet;
+
+namespace {
+
+constexpr std::int64_t kMaxMilli = 1'000'000'000, kMaxBytes = std::int64_t{1} << 50;
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_pod(std::string_view text) {
+  auto pod = std::make_shared<api::Pod>();
+  pod->metadata.uid = "u";
+  pod->metadata.annotations["scheduling.koordinator.sh/resource-status"] = text;
+  const auto read = read_pod(pod, host::CgroupDriver::systemd);
+  check(read.has_value());
+  if (!read->complaints.empty()) check(read->complaints.size() == 1 && !read->info.cpus);
+  if (read->info.cpus) check(!read->info.cpus->empty());
+  check(text.size() <= kMaxAnnotation || !read->complaints.empty());
+}
+
+void check_node(std::string_view annotation, std::string_view text) {
+  api::Node node;
+  node.metadata.annotations[Symbol(annotation)] = text;
+  std::vector<std::string> complaints;
+  const NodeInfo info = read_node(node, complaints);
+  check(info.reserved_milli_cpu >= 0 && info.reserved_milli_cpu <= kMaxMilli);
+  check(info.allocatable_milli_cpu >= 0 && info.allocatable_milli_cpu <= kMaxMilli);
+  check(info.allocatable_memory >= 0 && info.allocatable_memory <= kMaxBytes);
+  if (!info.reserved_cpus.empty()) check(info.reserved_milli_cpu == 1000 * info.reserved_cpus.size());
+  check(complaints.size() <= 2);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0]) {
+    case 'r': check_node("node.koordinator.sh/reservation", text); break;
+    case 's': check_node("node.koordinator.sh/system-qos-resource", text); break;
+    case 'a': check_node("node.koordinator.sh/raw-allocatable", text); break;
+    default: check_pod(text); break;
+  }
+  return 0;
+}

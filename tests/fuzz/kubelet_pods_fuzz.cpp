@@ -1,0 +1,54 @@
+// The kubelet's answer to /pods/: whatever it is, what is taken from it is in order, inside of the kubelet's
+// part of the hierarchy, and bounded.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "framework/states/pod_info.hpp"
+
+using namespace koord;
+using namespace koord::koordlet;
+
+namespace {
+
+constexpr std::int64_t kMaxMilli = 1'000'000'000, kMaxBytes = std::int64_t{1} << 50;
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+bool is_inside(std::string_view group) {
+  return group.starts_with("kubepods") && group.find("..") == group.npos && group.find('\n') == group.npos;
+}
+
+bool in_range(const std::optional<std::int64_t>& value, std::int64_t max) {
+  return !value || (*value >= 0 && *value <= max);
+}
+
+void check_pod(const PodInfo& pod) {
+  check(!pod.uid.empty() && is_inside(pod.group) && !pod.containers.empty());
+  check(pod.cpu_request_milli >= 0 && pod.batch_cpu_request_milli >= 0);
+  check(!pod.cpus || !pod.cpus->empty());
+  for (const ContainerInfo& container : pod.containers) {
+    check(is_inside(container.group) && container.group.starts_with(pod.group + "/"));
+    check(in_range(container.cpu_limit_milli, kMaxMilli) && in_range(container.memory_limit, kMaxBytes));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const auto driver : {host::CgroupDriver::cgroupfs, host::CgroupDriver::systemd}) {
+    const auto list = read_pod_list(text, "n1", driver);
+    if (!list) continue;
+    check(list->pods.size() <= list->listed);
+    for (std::size_t i = 0; i < list->pods.size(); ++i) {
+      check(i == 0 || list->pods[i - 1]->uid < list->pods[i]->uid);
+      check_pod(*list->pods[i]);
+    }
+    for (const PodComplaint& complaint : list->complaints) check(complaint.pod && !complaint.what.empty());
+  }
+  return 0;
+}

@@ -1,0 +1,145 @@
+// Container events from cgroup folders that really come and go, and where a node's kubelet is asked.
+#include "framework/states/container_events.hpp"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "framework/states/kubelet.hpp"
+#include "koord/api/codec.hpp"
+#include "koord/api/node.hpp"
+#include "koord/async/task_group.hpp"
+#include "support/run_task.hpp"
+#include "support/tree.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::CgroupDriver;
+using host::CgroupVersion;
+
+struct Watched {
+  testing::Tree tree;
+  test::Loop loop;
+  host::CgroupFs cgroups;
+  std::string base;
+  int changes = 0;
+  ContainerEvents events;
+  TaskGroup tasks{loop.executor()};
+
+  Watched(CgroupVersion version, const std::string& kubepods)
+      : cgroups(open(tree, version, kubepods)),
+        base(std::string("sys/fs/cgroup/") + (version == CgroupVersion::v1 ? "cpu/" : "")),
+        events(loop.executor(), cgroups, [this] { ++changes; }) {}
+  ~Watched() { test::run_task(loop, tasks.stop(loop.clock, std::chrono::seconds(1))); }
+
+  static host::CgroupFs open(testing::Tree& tree, CgroupVersion version, const std::string& kubepods) {
+    for (const char* hierarchy : {"cpu/", "cpuset/", "memory/"})
+      tree.write(std::string("sys/fs/cgroup/") + hierarchy, "");
+    tree.write("sys/fs/cgroup/" + std::string(version == CgroupVersion::v1 ? "cpu/" : "") + kubepods + "/",
+               "");
+    auto fs = host::CgroupFs::open(host::Root::below(tree.path()), version);
+    REQUIRE(fs.has_value());
+    return *fs;
+  }
+  void start(CgroupDriver driver) {
+    REQUIRE(events.watch(driver).has_value());
+    tasks.spawn("events", events.run());
+    loop.settle();
+  }
+  /// How often `changed` was called for it.
+  int make(const std::string& folder) {
+    const int before = changes;
+    tree.write(base + folder + "/", "");
+    loop.settle();
+    return changes - before;
+  }
+  int remove(const std::string& folder) {
+    const int before = changes;
+    std::filesystem::remove(tree / (base + folder));
+    loop.settle();
+    return changes - before;
+  }
+};
+
+// Upstream's TestPlegHandlePodEvents, TestPlegHandleContainerEvents and Test_getWatchCgroupPath: folders that
+// come and go, by driver and version, and whether anybody is told.
+TEST_CASE("A pod or container that comes or goes is told at once") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  SECTION("systemd") {
+    Watched watched(version, "kubepods.slice/kubepods-burstable.slice");
+    watched.start(CgroupDriver::systemd);
+    const std::string classes[] = {"kubepods.slice/kubepods-pod12345.slice",
+                                   "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice"};
+    int pods = 0;
+    for (const std::string& pod : classes) {
+      CHECK(watched.make(pod) == 1);
+      CHECK(watched.events.pod_folders() == ++pods);
+      CHECK(watched.make(pod + "/cri-containerd-container1.scope") == 1);
+      CHECK(watched.remove(pod + "/cri-containerd-container1.scope") == 1);
+    }
+    CHECK(watched.remove(classes[0]) >= 1);
+    CHECK(watched.events.pod_folders() == 1);
+    // A folder that is no pod's: what is in it is nobody's business.
+    watched.make("kubepods.slice/12345");
+    CHECK(watched.make("kubepods.slice/12345/cri-containerd-container1.scope") == 0);
+    CHECK(watched.events.pod_folders() == 1);
+  }
+  SECTION("cgroupfs, with a pod that was there before") {
+    Watched watched(version, "kubepods/besteffort/podold");
+    watched.start(CgroupDriver::cgroupfs);
+    CHECK(watched.events.pod_folders() == 1);
+    CHECK(watched.make("kubepods/besteffort/podold/1234") == 1);
+    CHECK(watched.make("kubepods/podnew") == 1);
+    CHECK(watched.events.pod_folders() == 2);
+  }
+}
+
+TEST_CASE("Folders that the kubelet makes later are watched from then on") {
+  Watched watched(CgroupVersion::v2, "other");
+  watched.start(CgroupDriver::cgroupfs);
+  CHECK(watched.events.pod_folders() == -1);
+  CHECK(watched.make("kubepods") == 0);
+  CHECK(watched.make("kubepods/poda") == 0);
+  REQUIRE(watched.events.watch(CgroupDriver::cgroupfs).has_value());
+  CHECK(watched.events.pod_folders() == 1);
+  CHECK(watched.make("kubepods/podb") == 1);
+}
+
+TEST_CASE("The kubelet's address by the node's status and the flags") {
+  const std::string two =
+      R"("addresses":[{"type":"Hostname","address":"h"},{"type":"InternalIP","address":"10.0.0.1"}])";
+  struct Row {
+    std::string status;
+    KubeletSettings settings;
+    std::string host;  // empty: an error
+    std::uint16_t port;
+  };
+  KubeletSettings by_name, plain;
+  by_name.address_type = "Hostname";
+  plain.read_only = true;
+  KubeletSettings unknown;
+  unknown.address_type = "Nonsense";
+  const Row rows[] = {
+      {two, {}, "10.0.0.1", 10250},
+      {two + R"(,"daemonEndpoints":{"kubeletEndpoint":{"Port":10260}})", {}, "10.0.0.1", 10260},
+      {two + R"(,"daemonEndpoints":{"kubeletEndpoint":{"Port":-1}})", {}, "10.0.0.1", 10250},
+      {two + R"(,"daemonEndpoints":{"kubeletEndpoint":{"Port":70000}})", {}, "10.0.0.1", 10250},
+      {two, by_name, "h", 10250},
+      {two, plain, "10.0.0.1", 10255},
+      {two, unknown, "10.0.0.1", 10250},
+      {R"("addresses":[{"type":"ExternalDNS","address":"d"}])", {}, "d", 10250},
+      {R"("addresses":[{"type":"InternalIP","address":""}])", {}, "", 0},
+      {R"("addresses":[])", {}, "", 0},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.status, row.settings.address_type);
+    const auto node = api::decode<api::Node>(R"({"metadata":{"name":"n"},"status":{)" + row.status + "}}");
+    REQUIRE(node.has_value());
+    const auto address = kubelet_address(*node, row.settings);
+    REQUIRE(address.has_value() == !row.host.empty());
+    if (address) CHECK(*address == KubeletAddress{row.host, row.port});
+  }
+}
+
+}  // namespace
+}  // namespace koord::koordlet
