@@ -2,6 +2,7 @@
 #pragma once
 
 #include "framework/inventory.hpp"
+#include "koord/base/clock.hpp"
 #include "koord/base/metrics.hpp"
 
 namespace koord::koordlet {
