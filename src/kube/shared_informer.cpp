@@ -10,6 +10,8 @@ namespace {
 
 // An object is at most a few MiB on the wire; a line beyond this is no watch event.
 constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+/// The same failure of the same informer is logged again after so long.
+constexpr nanoseconds kTellAgain = std::chrono::minutes(5);
 
 WatchEventType event_type(api::WatchType type) {
   switch (type) {
@@ -216,14 +218,19 @@ void SharedInformer::apply_effect(ReflectorState::Effect effect) {
 void SharedInformer::failed(const Error& error) {
   ++status_.failures;
   if (error.code() == Code::gone) ++status_.expired;
-  status_.last_error = std::string(to_string(error.code())) + ": " + error.message();
+  const MonoTime now = clock_.mono();
+  std::string what = std::string(to_string(error.code())) + ": " + error.message();
+  // A server that is away for hours is told of once in a while, not with every try.
+  const bool told = what == status_.last_error && now - told_ < kTellAgain;
+  status_.last_error = std::move(what);
   // A resourceVersion that has grown too old is the server's way, not a failure.
   if (log_ && error.code() == Code::gone) {
     log_->v(2, "to be listed again", kv("error", status_.last_error));
-  } else if (log_) {
+  } else if (log_ && !told) {
     log_->warn("not followed for now", kv("error", status_.last_error));
+    told_ = now;
   }
-  state_.on_error(error, clock_.mono());
+  state_.on_error(error, now);
 }
 
 void SharedInformer::attach(DeliveryQueue& queue, DeliveryQueue::SourceId source, ScopeFilter filter) {

@@ -59,6 +59,7 @@ class SharedInformer {
   std::list<Listener> listeners_;
   std::string partial_;  // a line whose end has not come yet
   InformerStatus status_;
+  MonoTime told_{};  // of the error in status_
 };
 
 }  // namespace koord::kube

@@ -422,6 +422,11 @@ TEST_CASE("failures are logged, with the informer's name") {
   CHECK(
       w.log.contains("level=warn informer=\"pods in team\" msg=\"not followed for now\" "
                      "error=\"unavailable: connection refused\""));
+  // Not with every try, but as long as it lasts.
+  for (int i = 0; i < 200; ++i) w.loop.advance(std::chrono::seconds(1));
+  CHECK(w.log.count(LogLevel::warn) == 1);
+  for (int i = 0; i < 200; ++i) w.loop.advance(std::chrono::seconds(1));
+  CHECK(w.log.count(LogLevel::warn) == 2);
   w.refuses = false;
   w.reconnect();
   w.feed(line("ADDED", pod_json("a", 1)) + bookmark(10, true));
