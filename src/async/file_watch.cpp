@@ -12,7 +12,7 @@ namespace koord {
 Result<FileWatch> FileWatch::open(asio::any_io_executor executor) {
   const int fd = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (fd < 0) return Error(Code::io, std::string("inotify: ") + std::strerror(errno));
-  return FileWatch(std::move(executor), fd);
+  return FileWatch(executor, fd);
 }
 
 Result<int> FileWatch::add(const std::string& path, std::uint32_t mask) {

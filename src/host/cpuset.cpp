@@ -140,13 +140,13 @@ Result<int> count_cpus(std::string_view list) {
   while (!rest.empty()) {
     const auto comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
-    rest = comma == rest.npos ? std::string_view{} : rest.substr(comma + 1);
+    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
     const auto dash = item.find('-');
     int first = 0;
     int last = 0;
     if (!parse_cpu(item.substr(0, dash), first) ||
-        !parse_cpu(dash == item.npos ? item : item.substr(dash + 1), last) || first <= previous ||
-        last < first || (comma != item.npos && rest.empty()))
+        !parse_cpu(dash == std::string_view::npos ? item : item.substr(dash + 1), last) ||
+        first <= previous || last < first || (comma != std::string_view::npos && rest.empty()))
       return Error(Code::parse, "not a list of CPUs such as 0-3,8");
     count += last - first + 1;
     previous = last;

@@ -28,7 +28,7 @@ class NoLog final : public LogSink {
 std::string_view take_line(std::string_view& text) {
   const auto end = text.find('\n');
   const std::string_view line = text.substr(0, end);
-  text = end == text.npos ? std::string_view{} : text.substr(end + 1);
+  text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
   return line;
 }
 

@@ -76,7 +76,7 @@ void check_knobs(std::string_view text) {
 void check_folder(std::string_view text) {
   for (const CgroupDriver driver : {CgroupDriver::systemd, CgroupDriver::cgroupfs}) {
     const std::string_view id = container_id_of_folder(driver, text);
-    check(id.empty() || text.find(id) != text.npos);
+    check(id.empty() || text.find(id) != std::string_view::npos);
   }
   (void)qos_of_path(text);
 }
@@ -88,12 +88,12 @@ void check_topology(std::string_view text) {
   while (!text.empty() && files < kMaxFiles) {
     const auto end = text.find('\0');
     const std::string_view file = text.substr(0, end);
-    text = end == text.npos ? std::string_view{} : text.substr(end + 1);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
     const auto name_end = file.find('\n');
     const std::string_view name = file.substr(0, name_end);
-    const bool plain =
-        !name.empty() && name.size() < 100 && name.find("..") == name.npos && name.front() != '/';
-    if (!plain || name_end == file.npos) continue;
+    const bool plain = !name.empty() && name.size() < 100 && name.find("..") == std::string_view::npos &&
+                       name.front() != '/';
+    if (!plain || name_end == std::string_view::npos) continue;
     kFolder.write("devices/system/" + std::string(name), file.substr(name_end + 1));
     ++files;
   }

@@ -19,7 +19,8 @@ void check(bool holds) {
 }
 
 bool is_inside(std::string_view group) {
-  return group.starts_with("kubepods") && group.find("..") == group.npos && group.find('\n') == group.npos;
+  return group.starts_with("kubepods") && group.find("..") == std::string_view::npos &&
+         group.find('\n') == std::string_view::npos;
 }
 
 bool in_range(const std::optional<std::int64_t>& value, std::int64_t max) {

@@ -20,7 +20,7 @@ void check(bool holds) {
 bool is_inside(std::string_view group) {
   return !group.empty() && !group.starts_with('/') && !group.ends_with('/') &&
          ("/" + std::string(group) + "/").find("/../") == std::string::npos &&
-         group.find("//") == group.npos && group.find('\0') == group.npos;
+         group.find("//") == std::string_view::npos && group.find('\0') == std::string_view::npos;
 }
 
 }  // namespace

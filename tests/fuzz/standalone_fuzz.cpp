@@ -19,7 +19,7 @@ void check(bool holds) {
 bool is_inside(std::string_view group) {
   return !group.empty() && !group.starts_with('/') && !group.ends_with('/') &&
          ("/" + std::string(group) + "/").find("/../") == std::string::npos &&
-         group.find_first_of(std::string_view("\0\n", 2)) == group.npos;
+         group.find_first_of(std::string_view("\0\n", 2)) == std::string_view::npos;
 }
 
 bool is_below(std::string_view path, std::string_view other) {

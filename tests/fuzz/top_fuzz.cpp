@@ -23,13 +23,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto middle = text.find('\n');
   const auto node = api::decode<koordlet::NodeView>(text.substr(0, middle));
-  const auto pods = api::decode<koordlet::PodListView>(middle == text.npos ? "{}" : text.substr(middle + 1));
+  const auto pods =
+      api::decode<koordlet::PodListView>(middle == std::string_view::npos ? "{}" : text.substr(middle + 1));
   if (!node || !pods) return 0;
   std::string_view table;
   const std::string shown = app::render_top(*node, *pods, 100, 0);
   for (table = shown; !table.empty();) {
     const auto end = table.find('\n');
-    check(end != table.npos);
+    check(end != std::string_view::npos);
     const std::string_view line = table.substr(0, end);
     const auto columns =
         std::count_if(line.begin(), line.end(), [](unsigned char c) { return (c & 0xc0) != 0x80; });

@@ -33,7 +33,7 @@ class FileWatch {
   Task<Result<std::vector<FileEvent>>> next();
 
  private:
-  FileWatch(asio::any_io_executor executor, int fd) : descriptor_(std::move(executor), fd) {}
+  FileWatch(const asio::any_io_executor& executor, int fd) : descriptor_(executor, fd) {}
   asio::posix::stream_descriptor descriptor_;
 };
 

@@ -34,7 +34,7 @@ struct Desk {
 
 std::size_t count(std::string_view text, std::string_view what) {
   std::size_t found = 0;
-  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++found;
+  for (auto at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) ++found;
   return found;
 }
 

@@ -379,10 +379,11 @@ TEST_CASE("Random trees and plans", "[koordlet][executor][property]") {
       std::map<std::string, std::pair<CpuSet, std::int64_t>> values;
       for (const std::string& name : names) {
         const auto slash = name.rfind('/');
-        const bool root = slash == name.npos;
+        const bool root = slash == std::string_view::npos;
         const CpuSet above = root ? CpuSet::range(0, kCpus - 1) : values.at(name.substr(0, slash)).first;
         std::int64_t limit = 1'000'000;
-        for (auto cut = slash; cut != name.npos; cut = cut == 0 ? name.npos : name.rfind('/', cut - 1))
+        for (auto cut = slash; cut != std::string_view::npos;
+             cut = cut == 0 ? std::string_view::npos : name.rfind('/', cut - 1))
           if (const auto quota = values.at(name.substr(0, cut)).second; quota > 0)
             limit = std::min(limit, quota);
         const std::int64_t quota = below(4) == 0 ? -1 : 1000 + below(static_cast<int>(limit) - 999);

@@ -106,7 +106,7 @@ class SimKernel final : public KernelFiles {
     std::vector<std::string> found;
     for (const auto& [other, group] : groups_)
       if (other.size() > name.size() && other.starts_with(name + "/") &&
-          other.find('/', name.size() + 1) == other.npos)
+          other.find('/', name.size() + 1) == std::string_view::npos)
         found.push_back(other.substr(name.size() + 1));
     return found;
   }
@@ -121,7 +121,7 @@ class SimKernel final : public KernelFiles {
   host::CpuSet effective(const std::string& name) const {
     const auto slash = name.rfind('/');
     const host::CpuSet own = groups_.at(name).cpus;
-    if (slash == name.npos || !groups_.contains(name.substr(0, slash))) return own;
+    if (slash == std::string_view::npos || !groups_.contains(name.substr(0, slash))) return own;
     const host::CpuSet above = effective(name.substr(0, slash));
     const host::CpuSet both = own & above;
     return both.empty() ? above : both;
@@ -145,7 +145,7 @@ class SimKernel final : public KernelFiles {
       if (!v2) {
         if (cpus->empty()) return ENOSPC;
         const auto slash = name.rfind('/');
-        if (slash != name.npos) {
+        if (slash != std::string_view::npos) {
           const auto above = groups_.find(name.substr(0, slash));
           if (above != groups_.end() && !cpus->is_subset_of(above->second.cpus)) return EACCES;
         }
@@ -184,7 +184,8 @@ class SimKernel final : public KernelFiles {
   bool quotas_fit() const {
     for (const auto& [name, group] : groups_) {
       if (group.quota < 0) continue;
-      for (auto slash = name.rfind('/'); slash != name.npos; slash = name.rfind('/', slash - 1)) {
+      for (auto slash = name.rfind('/'); slash != std::string_view::npos;
+           slash = name.rfind('/', slash - 1)) {
         const auto above = groups_.find(name.substr(0, slash));
         if (above != groups_.end() && above->second.quota >= 0 &&
             group.quota * above->second.period > above->second.quota * group.period)

@@ -189,7 +189,7 @@ std::vector<std::string> AuditFile::tail(std::size_t max_bytes) const {
     rest.remove_prefix(rest.size() - max_bytes);
     rest.remove_prefix(std::min(rest.size(), rest.find('\n') + 1));
   }
-  for (auto end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+  for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
     lines.emplace_back(rest.substr(0, end));
     rest.remove_prefix(end + 1);
   }

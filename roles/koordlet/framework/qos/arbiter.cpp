@@ -78,7 +78,7 @@ void Arbiter::add(const Decision& decision) {
 
 const Arbiter::Decision* Arbiter::nearest_above(const Decision& decision) const {
   std::string_view group = decision.group;
-  for (auto slash = group.rfind('/'); slash != group.npos; slash = group.rfind('/')) {
+  for (auto slash = group.rfind('/'); slash != std::string_view::npos; slash = group.rfind('/')) {
     group = group.substr(0, slash);
     if (const Decision* above = find(executor_.known(decision.intent->knob, group))) return above;
   }

@@ -35,7 +35,7 @@ bool is_cpus(host::Knob knob) { return knob == host::Knob::cpuset_cpus || knob =
 std::string_view next_field(std::string_view& line) {
   const auto tab = line.find('\t');
   const std::string_view field = line.substr(0, tab);
-  line = tab == line.npos ? std::string_view{} : line.substr(tab + 1);
+  line = tab == std::string_view::npos ? std::string_view{} : line.substr(tab + 1);
   return field;
 }
 

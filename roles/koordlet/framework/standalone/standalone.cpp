@@ -15,7 +15,7 @@ constexpr nanoseconds kLookPeriod = std::chrono::seconds(10);
 
 std::string folder_of(const std::string& file) {
   const auto slash = file.rfind('/');
-  if (slash == file.npos) return ".";
+  if (slash == std::string_view::npos) return ".";
   return slash == 0 ? "/" : file.substr(0, slash);
 }
 

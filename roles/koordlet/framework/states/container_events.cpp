@@ -11,7 +11,8 @@ constexpr std::uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED
 
 /// "pod<uid>", or "kubepods-besteffort-pod<uid>.slice".
 bool is_pod_folder(std::string_view name) {
-  return name.starts_with("pod") || (name.starts_with("kubepods") && name.find("-pod") != name.npos);
+  return name.starts_with("pod") ||
+         (name.starts_with("kubepods") && name.find("-pod") != std::string_view::npos);
 }
 
 }  // namespace

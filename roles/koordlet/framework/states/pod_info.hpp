@@ -17,7 +17,7 @@ struct Pod;
 namespace koord::koordlet {
 
 /// Annotations longer than this are not looked at.
-inline constexpr std::size_t kMaxAnnotation = 64 * 1024;
+inline constexpr std::size_t kMaxAnnotation = std::size_t{64} * 1024;
 
 struct PodReading {
   PodInfo info;

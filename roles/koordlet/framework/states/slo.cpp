@@ -148,7 +148,7 @@ bool append_path(std::string& group, std::string_view path) {
   while (!path.empty()) {
     const auto slash = path.find('/');
     const std::string_view part = path.substr(0, slash);
-    path = slash == path.npos ? std::string_view{} : path.substr(slash + 1);
+    path = slash == std::string_view::npos ? std::string_view{} : path.substr(slash + 1);
     if (part == ".." || std::any_of(part.begin(), part.end(), [](unsigned char c) { return c < 0x20; }))
       return false;
     if (part.empty() || part == ".") continue;

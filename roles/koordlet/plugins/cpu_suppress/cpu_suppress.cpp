@@ -71,7 +71,7 @@ bool is_in(std::string_view group, std::string_view root) {
 
 std::string_view parent_of(std::string_view group) {
   const auto slash = group.rfind('/');
-  return slash == group.npos ? std::string_view{} : group.substr(0, slash);
+  return slash == std::string_view::npos ? std::string_view{} : group.substr(0, slash);
 }
 
 class CpuSuppress final : public Strategy {
