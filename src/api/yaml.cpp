@@ -127,7 +127,9 @@ class Converter {
     if (!one_of(node.Tag(), {"?", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float",
                              "tag:yaml.org,2002:bool", "tag:yaml.org,2002:null"})) {
       append_json_string(out, text);
-    } else if (one_of(text, {"", "~", "null", "Null", "NULL"})) {
+      return {};
+    }
+    if (one_of(text, {"", "~", "null", "Null", "NULL"})) {
       out += "null";
     } else if (one_of(text, {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})) {
       out += "true";

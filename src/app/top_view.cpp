@@ -145,6 +145,7 @@ std::string render_top(const NodeView& node, const PodListView& pods, std::size_
   if (!pods.pods_known) out += "the node's pods are not known yet\n";
   std::vector<std::string> lines;
   std::vector<const PodView*> order;
+  order.reserve(pods.pods.size());
   for (const PodView& pod : pods.pods) order.push_back(&pod);
   std::stable_sort(order.begin(), order.end(), [](const PodView* a, const PodView* b) {
     return a->usage.cpu_cores.value_or(0) > b->usage.cpu_cores.value_or(0);
