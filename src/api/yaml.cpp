@@ -1,15 +1,15 @@
 // yaml-cpp's nodes, walked once.
 #include "koord/api/yaml.hpp"
 
-#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
+#include <optional>
 #include <set>
 #include <sstream>
-#include <vector>
 
+#include "json_scan.hpp"
 #include "json_text.hpp"
 
 namespace koord::api {
@@ -159,18 +159,23 @@ class Converter {
   int first_line_;
 };
 
-// Where a document is nested too deeply: yaml-cpp's own limit tells neither that nor the place.
-class DepthFinder : public YAML::EventHandler {
+// A pass before any node is made. It refuses what yaml-cpp's loading does not tell or does not end with: its
+// own limit of nesting names no place, and a document that begins with a comma is empty, like the next one,
+// for ever.
+class Survey : public YAML::EventHandler {
  public:
-  struct TooDeep {
+  struct Refusal {
     YAML::Mark mark;
+    const char* what;
   };
 
-  void OnDocumentStart(const YAML::Mark&) override { open_ = 0; }
+  void OnDocumentStart(const YAML::Mark&) override { ++documents_; }
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { node(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { node(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override {
+    node(mark);
+  }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
                        YAML::EmitterStyle::value) override {
     enter(mark);
@@ -183,38 +188,51 @@ class DepthFinder : public YAML::EventHandler {
   void OnMapEnd() override { --open_; }
 
  private:
+  void node(const YAML::Mark& mark) {
+    if (documents_ > 1 && mark.pos == first_) throw Refusal{mark, "no value can begin with this"};
+    if (documents_ > 1) throw Refusal{mark, "a second document, only one is expected"};
+    if (first_ < 0) first_ = mark.pos;
+  }
   void enter(const YAML::Mark& mark) {
-    if (open_++ > kMaxDepth) throw TooDeep{mark};
+    node(mark);
+    if (open_++ > kMaxDepth) throw Refusal{mark, "nested too deeply"};
   }
 
+  int documents_ = 0;
+  int first_ = -1;  // where the first document's value is
   int open_ = 0;
 };
 
-YAML::Mark too_deep_at(std::string_view text) {
-  std::istringstream stream{std::string(text)};
-  DepthFinder finder;
-  try {
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(finder)) {
-    }
-  } catch (const DepthFinder::TooDeep& found) {
-    return found.mark;
-  } catch (const YAML::Exception&) {  // the caller has an error to tell already
+// The line in the text, from 0, of the first byte that is no UTF-8, or is zero: yaml-cpp would take the text
+// for UTF-16 or UTF-32, unchecked.
+std::optional<int> bad_utf8(std::string_view text) {
+  int line = 0;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end;) {
+    const int length = utf8_length(at, end);
+    if (length == 0 || *at == '\0') return line;
+    if (*at == '\n') ++line;
+    at += length;
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace
 
 Result<std::string> yaml_to_json(std::string_view text, LineMap* lines, int first_line) {
+  if (const auto line = bad_utf8(text))
+    return Error(Code::parse, std::to_string(*line + first_line) + ": the text is not UTF-8");
   Converter converter(lines, first_line);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1)
-      return converter.at(documents[1].Mark(), "a second document, only one is expected");
-    KOORD_CHECK(converter.value(documents.empty() ? YAML::Node() : documents[0], "", 0));
-  } catch (const YAML::DeepRecursion&) {
-    return converter.at(too_deep_at(text), "nested too deeply");
+    const std::string copy(text);
+    std::istringstream stream(copy);
+    YAML::Parser parser(stream);
+    Survey survey;
+    while (parser.HandleNextDocument(survey)) {
+    }
+    KOORD_CHECK(converter.value(YAML::Load(copy), "", 0));
+  } catch (const Survey::Refusal& refusal) {
+    return converter.at(refusal.mark, refusal.what);
   } catch (const YAML::Exception& e) {
     return converter.at(e.mark.is_null() ? YAML::Mark() : e.mark, e.msg);
   }

@@ -25,7 +25,6 @@ void check(bool holds) {
 struct Seen {
   std::vector<std::string> requests;
   unsigned failure = 0;
-  friend bool operator==(const Seen&, const Seen&) = default;
 };
 
 std::string print(const HttpRequest& request, bool keep_alive) {
@@ -81,6 +80,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     state = state * 1664525 + 1013904223;
     return std::size_t{1} + (state >> 24) % 7;
   };
-  check(read(text, few) == whole);
+  const Seen cut = read(text, few);
+  check(cut.requests == whole.requests);
+  // A last request that is not whole may be refused at once, or when its end is there or can come no more.
+  if (whole.failure == 0) check(cut.failure == 0 || cut.failure == 431);
   return 0;
 }
