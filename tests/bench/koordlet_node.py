@@ -45,7 +45,7 @@ def figures(pid, file, separator):
 
 def measure(agent, reported):
     agent.start()
-    wait_for("a report", reported, 120)
+    wait_for("a report", reported, 180)
     time.sleep(SETTLE_SECONDS)
     pid = agent.process.pid
     (cpu, children), io = stat(pid), figures(pid, "io", ":")

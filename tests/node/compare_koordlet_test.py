@@ -34,7 +34,11 @@ def shape(value, path=""):
 def observe(node, agent, be):
     began = node_metric(node).get("updateTime")
     agent.start()
-    wait_for("a report", lambda: node_metric(node).get("updateTime") != began, 120)
+    try:
+        wait_for("a report", lambda: node_metric(node).get("updateTime") != began
+                 and node_metric(node)["nodeMetric"].get("nodeUsage"), 180)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{agent.log_tail()}") from None
     end = time.monotonic() + MEASURE_SECONDS
     while time.monotonic() < end:
         time.sleep(1)
