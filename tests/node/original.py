@@ -21,4 +21,6 @@ class Original(Agent):
                         "-proc-root-dir=/proc/", "-sys-root-dir=/sys/", "-sys-fs-root-dir=/sys/fs/",
                         f"-var-run-root-dir={node.dir}/var-run/", f"-run-root-dir={node.dir}/var-run/",
                         f"-var-lib-kubelet-dir={node.kubelet_root}/", f"-tsdb-path={self.folder}/metrics",
-                        f"-audit-log-dir={self.folder}/audit", f"-runtime-hooks-addr={self.folder}/hooks.sock"]
+                        f"-audit-log-dir={self.folder}/audit", f"-runtime-hooks-addr={self.folder}/hooks.sock",
+                        f"-runtime-hooks-config-path={self.folder}/hooks"]
+        os.makedirs(f"{self.folder}/hooks")
