@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "koord/host/text.hpp"
 
@@ -14,6 +15,7 @@ constexpr std::int64_t kMaxShares = 262'144;
 constexpr std::int64_t kMinWeight = 1;
 constexpr std::int64_t kMaxWeight = 10'000;
 constexpr std::int64_t kMinQuotaUs = 1'000;
+constexpr std::int64_t kMostMilliCpu = std::numeric_limits<std::int64_t>::max() / kDefaultPeriodUs;
 // memory.limit_in_bytes without a limit: the largest multiple of the page size in a signed 64-bit number.
 constexpr std::uint64_t kV1NoLimit = 0x7FFF'FFFF'FFFF'F000;
 
@@ -93,11 +95,11 @@ std::int64_t weight_to_shares(std::int64_t weight) {
 
 std::int64_t milli_cpu_to_quota(std::int64_t milli_cpu) {
   if (milli_cpu <= 0) return kUnlimited;
-  return std::max(milli_cpu * kDefaultPeriodUs / 1000, kMinQuotaUs);
+  return std::max(std::min(milli_cpu, kMostMilliCpu) * kDefaultPeriodUs / 1000, kMinQuotaUs);
 }
 
 std::int64_t milli_cpu_to_shares(std::int64_t milli_cpu) {
-  return std::max(kMinShares, milli_cpu * 1024 / 1000);
+  return std::max(kMinShares, std::min(milli_cpu, kMostMilliCpu) * 1024 / 1000);
 }
 
 Result<CpuMax> parse_cpu_max(std::string_view text) {

@@ -1,6 +1,7 @@
 #include "koord/host/cgroup_knobs.hpp"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 using namespace koord;
 using namespace koord::host;
@@ -29,6 +30,9 @@ TEST_CASE("quotas of thousandths of a CPU") {
   CHECK(milli_cpu_to_quota(1) == 1000);
   CHECK(milli_cpu_to_quota(0) == -1);
   CHECK(milli_cpu_to_quota(-5) == -1);
+  constexpr auto kHuge = std::numeric_limits<std::int64_t>::max();
+  CHECK(milli_cpu_to_quota(kHuge) > kHuge / 1100);
+  CHECK(milli_cpu_to_shares(kHuge) > 1'000'000'000);
 }
 
 TEST_CASE("cpu.max") {

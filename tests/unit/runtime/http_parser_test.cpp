@@ -37,6 +37,24 @@ TEST_CASE("a request is the same however it is cut") {
   }
 }
 
+TEST_CASE("an empty body in chunks may be cut anywhere") {
+  for (const std::string end : {"0\r\n\r\n", "000\r\n\r\n", "0;ext=1\r\n\r\n", "0\r\nTrailer: 1\r\n\r\n"}) {
+    CAPTURE(end);
+    HttpParser parser(kLimits);
+    std::string buffer = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (const char c : end) {
+      buffer.erase(0, parser.feed(buffer));
+      REQUIRE_FALSE(parser.done());
+      buffer += c;
+    }
+    buffer.erase(0, parser.feed(buffer));
+    CHECK(parser.failure().status == 0);
+    REQUIRE(parser.done());
+    CHECK(buffer.empty());
+    CHECK(parser.take().body.empty());
+  }
+}
+
 TEST_CASE("what follows a request is left for the next") {
   HttpParser parser(kLimits);
   std::string buffer = "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\nConnection: close\r\n\r\n";
