@@ -75,15 +75,15 @@ Result<std::vector<NumaNode>> read_nodes(const std::string& folder, const CpuSet
   const auto ids = read_cpuset(folder + "online");
   if (!ids) {
     if (ids.error().code() != Code::not_found) return ids.error();
-    nodes.push_back({0, online});  // a kernel without NUMA
-    return nodes;
+  } else {
+    CpuSet initiators;
+    if (auto generic = read_cpuset(folder + "has_generic_initiator")) initiators = *generic;
+    for (const int id : (*ids - initiators).cpus()) {
+      KOORD_TRY(cpus, read_cpuset(folder + "node" + std::to_string(id) + "/cpulist"));
+      nodes.push_back({id, cpus & online});
+    }
   }
-  CpuSet initiators;
-  if (auto generic = read_cpuset(folder + "has_generic_initiator")) initiators = *generic;
-  for (const int id : (*ids - initiators).cpus()) {
-    KOORD_TRY(cpus, read_cpuset(folder + "node" + std::to_string(id) + "/cpulist"));
-    nodes.push_back({id, cpus & online});
-  }
+  if (nodes.empty()) nodes.push_back({0, online});  // a kernel without NUMA, or one that names no node
   return nodes;
 }
 

@@ -81,7 +81,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return std::size_t{1} + (state >> 24) % 7;
   };
   const Seen cut = read(text, few);
-  check(cut.requests == whole.requests);
+  // Beast measures a header as far as it has come with each piece: near the limit the cuts decide.
+  const bool near_limit = cut.failure == 431 || whole.failure == 431;
+  const auto [a, b] =
+      std::mismatch(cut.requests.begin(), cut.requests.end(), whole.requests.begin(), whole.requests.end());
+  const bool cut_ended = a == cut.requests.end();
+  const bool whole_ended = b == whole.requests.end();
+  check(near_limit ? cut_ended || whole_ended : cut_ended && whole_ended);
   // A last request that is not whole may be refused at once, or when its end is there or can come no more.
   if (whole.failure == 0) check(cut.failure == 0 || cut.failure == 431);
   return 0;

@@ -54,6 +54,8 @@ TEST_CASE("offline CPUs, no NUMA, no caches, one CPU") {
   CHECK(topology->cpus[0].socket == 0);
   CHECK(topology->nodes.size() == 1);
   CHECK_FALSE(topology->smt_active);
+  tree.write("sys/devices/system/node/online", "\n");
+  CHECK(read_topology(Root::below(tree.path()))->nodes.size() == 1);
 }
 
 TEST_CASE("unreadable topology names the file") {
