@@ -22,7 +22,7 @@ IDLE = "sleep 1000000"
 def make_pods(node):
     names = []
     for number in range(PODS):
-        pod = node.pod(f"pod-{number}", IDLE, ("LS", "BE")[number % 2], 10)
+        pod = node.pod(f"pod-{number}", IDLE, *(("LS", 10), ("BE", 0))[number % 2])  # nobody offers batch-cpu here
         main = pod["spec"]["containers"][0]
         pod["spec"]["containers"].append({**main, "name": "side"})
         node.apply(pod)
