@@ -20,8 +20,8 @@ def make_a_mess(folder):
     with Janitor() as janitor:
         janitor.folder(folder)
         janitor.group(GROUP)
-        inside = subprocess.Popen(["cat"])
-        outside = subprocess.Popen(["cat"], start_new_session=True)
+        inside = subprocess.Popen(["cat"], stdout=subprocess.DEVNULL)
+        outside = subprocess.Popen(["cat"], stdout=subprocess.DEVNULL, start_new_session=True)
         janitor.process(outside.pid)
         # A daemon in a mount namespace of its own: only the namespace leads to it.
         apart = subprocess.Popen(["unshare", "--mount", "sh", "-c", "setsid sleep infinity & echo $!; exec cat"],
