@@ -107,7 +107,7 @@ class FakeRoot:
         self.folder = folder
         self.cpu, self.memory = {}, {}  # by group: CPUs, bytes
         self.host_cpu, self.host_memory = 1.0, 4096 * MI
-        self.used, self.ticks = {}, 0.0
+        self.used, self.ticks, self.turns = {}, 0.0, 0
         self.proc, self.cgroup = os.path.join(folder, "proc"), os.path.join(folder, "sys/fs/cgroup")
         for subsystem in ("cpu", "cpuacct", "cpuset", "memory"):
             os.makedirs(os.path.join(self.cgroup, subsystem))
@@ -197,6 +197,13 @@ class FakeRoot:
     def run(self):
         while not self.stopping.wait(0.05):
             self.advance()
+            self.turns += 1
+
+    def settle(self):
+        """Returns when the files show what was set before the call."""
+        turn = self.turns
+        while self.turns < turn + 2:  # the turn under way may have begun before
+            time.sleep(0.01)
 
     def close(self):
         self.stopping.set()

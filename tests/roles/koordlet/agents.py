@@ -123,6 +123,7 @@ class World:
         return group
 
     def agent(self, *flags, **more):
+        self.root.settle()
         agent = Agent(self.root, f"--kubeconfig={self.sandbox.kubeconfig}", *flags, **more)
         self.agents.append(agent)
         return agent
