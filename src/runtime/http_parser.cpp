@@ -6,6 +6,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/field.hpp>
+#include <cctype>
 #include <optional>
 
 namespace koord::runtime {
@@ -49,6 +50,8 @@ class RequestParser final : public http::basic_parser<true> {
   HttpRequest request;
   bool expects_continue = false;
   int version = 11;
+  std::uint64_t chunk_left = 0;  // bytes of the chunk that are still to come
+  bool first_chunk = true;
 
  private:
   void on_request_impl(http::verb, StringView method, StringView target, int http_version,
@@ -72,21 +75,40 @@ class RequestParser final : public http::basic_parser<true> {
     request.body.append(body.data(), body.size());
     return body.size();
   }
-  void on_chunk_header_impl(std::uint64_t, StringView, error_code&) override {}
+  void on_chunk_header_impl(std::uint64_t size, StringView, error_code&) override {
+    chunk_left = size;
+    first_chunk = false;
+  }
   std::size_t on_chunk_body_impl(std::uint64_t, StringView body, error_code&) override {
     request.body.append(body.data(), body.size());
+    chunk_left -= body.size();
     return body.size();
   }
   void on_finish_impl(error_code&) override {}
 };
 
-/// Beast (1.81) asserts that a last chunk, when it looks at it for the second time, is five bytes: "0", an
-/// end of line and an empty line. What may be the beginning of one waits until so much is there, as it always
-/// is in the end.
-bool may_be_cut_last_chunk(const RequestParser& parser, std::string_view bytes) {
-  constexpr std::size_t kLastChunkSize = 5;
-  return bytes.size() < kLastChunkSize && (bytes.front() == '0' || bytes.front() == '\r') &&
-         parser.is_header_done() && parser.chunked();
+constexpr std::size_t kUnknown = std::string_view::npos;
+
+/// The bytes up to the end of the header, of which `rest` begins a line; kUnknown while its end is not there.
+std::size_t header_rest(std::string_view rest) {
+  if (rest.starts_with("\r\n")) return 2;
+  const auto end = rest.find("\r\n\r\n");
+  return end == kUnknown ? kUnknown : end + 4;
+}
+
+/// The bytes of a chunk's line, with the end of the chunk before it; the last one's go on to the end of the
+/// trailer. kUnknown while the end is not there.
+std::size_t chunk_line(std::string_view rest, bool first) {
+  const std::size_t begin = first ? 0 : 2;
+  const auto end = rest.find("\r\n", begin);
+  if (end == kUnknown) return kUnknown;
+  const std::string_view line = rest.substr(begin, end - begin);
+  const auto digit = line.find_first_not_of('0');
+  const bool last = line.starts_with('0') &&
+                    (digit == kUnknown || std::isxdigit(static_cast<unsigned char>(line[digit])) == 0);
+  if (!last) return end + 2;
+  const auto trailer_end = rest.find("\r\n\r\n", end);
+  return trailer_end == kUnknown ? kUnknown : trailer_end + 4;
 }
 
 }  // namespace
@@ -94,7 +116,32 @@ bool may_be_cut_last_chunk(const RequestParser& parser, std::string_view bytes) 
 class HttpParser::Impl {
  public:
   std::optional<RequestParser> parser;
+  std::size_t header_used = 0;
   Failure failure;
+
+  void fail(unsigned status, std::string message) { failure = {status, std::move(message)}; }
+
+  struct Piece {
+    std::size_t size = 0;             // bytes that the parser may have now
+    const char* too_large = nullptr;  // what is over its limit, unless the parser finds worse in these bytes
+  };
+
+  /// Never more of `rest` than to the end of a header, of a chunk's line or of a chunk. So the exact size of
+  /// each decides about its limit, however the bytes came: Beast's own limits go by the pieces, and it has
+  /// none for a chunk's line and the trailer. Nothing: wait for more.
+  Piece piece(std::string_view rest, std::size_t limit) const {
+    if (!parser->is_header_done()) {
+      const std::size_t left = limit - std::min(header_used, limit);
+      const std::size_t known = std::min(header_rest(rest), rest.size());
+      return {std::min(known, left), known > left ? "header" : nullptr};
+    }
+    if (!parser->chunked()) return {rest.size()};
+    if (parser->chunk_left > 0)
+      return {static_cast<std::size_t>(std::min<std::uint64_t>(parser->chunk_left, rest.size()))};
+    const std::size_t size = chunk_line(rest, parser->first_chunk);
+    if (std::min(size, rest.size()) > limit) return {0, "chunk header or trailer"};
+    return {size == kUnknown ? 0 : size};
+  }
 };
 
 HttpParser::HttpParser(Limits limits) : limits_(limits), impl_(std::make_unique<Impl>()) {}
@@ -104,28 +151,32 @@ std::size_t HttpParser::feed(std::string_view bytes) {
   if (!impl_->parser) {
     impl_->parser.emplace();
     impl_->parser->eager(true);
-    impl_->parser->header_limit(
-        static_cast<std::uint32_t>(std::min<std::size_t>(limits_.max_header_bytes, UINT32_MAX)));
+    impl_->parser->header_limit(UINT32_MAX);
     impl_->parser->body_limit(limits_.max_body_bytes);
+    impl_->header_used = 0;
   }
   std::size_t used = 0;
   while (used < bytes.size() && !impl_->parser->is_done()) {
-    if (may_be_cut_last_chunk(*impl_->parser, bytes.substr(used))) break;
+    const Impl::Piece piece = impl_->piece(bytes.substr(used), limits_.max_header_bytes);
     error_code ec;
-    const std::size_t n =
-        impl_->parser->put(boost::asio::const_buffer(bytes.data() + used, bytes.size() - used), ec);
-    used += n;
-    if (ec == http::error::need_more) break;
-    if (ec) {
-      impl_->failure.status = ec == http::error::header_limit ? 431
-                              : ec == http::error::body_limit ? 413
-                                                              : 400;
-      impl_->failure.message =
-          ec == http::error::header_limit
-              ? "the request's header is larger than " + std::to_string(limits_.max_header_bytes) + " bytes"
-          : ec == http::error::body_limit
-              ? "the request's body is larger than " + std::to_string(limits_.max_body_bytes) + " bytes"
-              : "not an HTTP/1.1 request: " + ec.message();
+    std::size_t n = 0;
+    if (piece.size > 0) {
+      n = impl_->parser->put(boost::asio::const_buffer(bytes.data() + used, piece.size), ec);
+      used += n;
+      impl_->header_used += n;
+    }
+    if (ec == http::error::body_limit) {
+      impl_->fail(413,
+                  "the request's body is larger than " + std::to_string(limits_.max_body_bytes) + " bytes");
+      break;
+    }
+    if (ec && ec != http::error::need_more) {
+      impl_->fail(400, "not an HTTP/1.1 request: " + ec.message());
+      break;
+    }
+    if (piece.too_large) {
+      impl_->fail(431, std::string("the request's ") + piece.too_large + " is larger than " +
+                           std::to_string(limits_.max_header_bytes) + " bytes");
       break;
     }
     if (n == 0) break;

@@ -104,6 +104,57 @@ TEST_CASE("bad requests are refused with a status") {
   }
 }
 
+std::string padded(const std::string& head, const std::string& tail, std::size_t size) {
+  return head + std::string(size - head.size() - tail.size(), 'x') + tail;
+}
+
+TEST_CASE("the limit of a header, a chunk's line and a trailer is exact, however the bytes are cut") {
+  const std::string chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  struct Row {
+    std::string before, head, tail, after;
+  };
+  const Row rows[] = {
+      {"", "GET / HTTP/1.1\r\nX: ", "\r\n\r\n", ""},
+      {"", "GET /", " HTTP/1.1\r\n\r\n", ""},
+      {chunked, "1;a=", "\r\n", "x\r\n0\r\n\r\n"},
+      {chunked, "0;a=", "\r\n\r\n", ""},
+      {chunked, "0\r\nX: ", "\r\n\r\n", ""},
+      {chunked + "1\r\nx", "\r\n0\r\nX: ", "\r\nY: 1\r\n\r\n", ""},
+  };
+  for (const Row& row : rows) {
+    for (const std::size_t over : {0, 1}) {
+      const std::string wire =
+          row.before + padded(row.head, row.tail, kLimits.max_header_bytes + over) + row.after;
+      for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{1000}, wire.size()}) {
+        CAPTURE(wire.substr(0, 80), over, step);
+        HttpParser parser(kLimits);
+        std::string buffer;
+        for (std::size_t at = 0; at < wire.size() && parser.failure().status == 0; at += step) {
+          buffer += wire.substr(at, step);
+          buffer.erase(0, parser.feed(buffer));
+        }
+        CHECK(parser.failure().status == (over > 0 ? 431U : 0U));
+        CHECK(parser.done() == (over == 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("a chunk's line or a trailer without an end is not kept without bound") {
+  for (const char* begin : {"1;", "0;", "0\r\n"}) {
+    CAPTURE(begin);
+    HttpParser parser(kLimits);
+    parser.feed("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    std::string buffer = begin;
+    while (parser.failure().status == 0 && buffer.size() < 100'000) {
+      buffer += "x";
+      buffer.erase(0, parser.feed(buffer));
+    }
+    CHECK(parser.failure().status == 431);
+    CHECK(buffer.size() <= kLimits.max_header_bytes + 1);
+  }
+}
+
 TEST_CASE("a truncated body is never a request") {
   HttpParser parser(kLimits);
   const std::string wire = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab";
