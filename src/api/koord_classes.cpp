@@ -70,7 +70,7 @@ KoordPriority koord_priority_of(std::optional<std::int32_t> priority) {
 }
 
 KoordPriority koord_priority(const Pod& pod) {
-  if (const std::string* label = pod.metadata.labels.find("koordinator.sh/priority-class"))
+  if (const Symbol* label = pod.metadata.labels.find("koordinator.sh/priority-class"))
     return parse_koord_priority(*label);
   return koord_priority_of(pod.spec.priority);
 }

@@ -68,7 +68,7 @@ CompiledNodeTerm::CompiledNodeTerm(const NodeSelectorTerm& term, const std::stri
   errors_ = std::move(errors);
 }
 
-bool CompiledNodeTerm::matches(const StringMap& labels, std::string_view node_name) const {
+bool CompiledNodeTerm::matches(const SymbolMap& labels, std::string_view node_name) const {
   if (empty_ || !errors_.empty() || !expressions_.matches(labels)) return false;
   // A node without a name has no fields, and then fields are not asked.
   return node_name.empty() || fields_.matches([node_name](std::string_view field) {
@@ -84,7 +84,7 @@ CompiledNodeSelector::CompiledNodeSelector(const NodeSelector& selector, const s
   }
 }
 
-Result<bool> CompiledNodeSelector::matches(const StringMap& labels, std::string_view node_name) const {
+Result<bool> CompiledNodeSelector::matches(const SymbolMap& labels, std::string_view node_name) const {
   for (const CompiledNodeTerm& term : terms_)
     if (term.matches(labels, node_name)) return true;
   if (const auto wrong = error()) return *wrong;
@@ -104,7 +104,7 @@ RequiredNodeAffinity::RequiredNodeAffinity(const PodSpec& spec)
     affinity_.emplace(*spec.affinity->node_affinity->required);
 }
 
-bool RequiredNodeAffinity::matches(const StringMap& labels, std::string_view node_name) const {
+bool RequiredNodeAffinity::matches(const SymbolMap& labels, std::string_view node_name) const {
   if (!labels_.matches(labels)) return false;
   if (!affinity_) return true;
   const auto matched = affinity_->matches(labels, node_name);
@@ -147,7 +147,7 @@ Result<PreferredNodeAffinity> PreferredNodeAffinity::make(std::span<const Prefer
   return out;
 }
 
-std::int64_t PreferredNodeAffinity::score(const StringMap& labels, std::string_view node_name) const {
+std::int64_t PreferredNodeAffinity::score(const SymbolMap& labels, std::string_view node_name) const {
   std::int64_t total = 0;
   for (const Weighted& weighted : terms_)
     if (weighted.term.matches(labels, node_name)) total += weighted.weight;

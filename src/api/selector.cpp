@@ -99,11 +99,12 @@ Result<SelectorRequirement> SelectorRequirement::make(Symbol key, SelectorOp op,
   return out;
 }
 
-bool SelectorRequirement::matches(const StringMap& labels) const {
-  return matches_value(labels.find(key.view()));
+bool SelectorRequirement::matches(const SymbolMap& labels) const {
+  const Symbol* label = labels.find(key.view());
+  return matches_value(label ? std::optional(label->view()) : std::nullopt);
 }
 
-bool SelectorRequirement::matches_value(const std::string* label) const {
+bool SelectorRequirement::matches_value(std::optional<std::string_view> label) const {
   const auto listed = [&] {
     return std::any_of(values.begin(), values.end(),
                        [&](const Symbol& value) { return value.view() == *label; });
@@ -111,14 +112,14 @@ bool SelectorRequirement::matches_value(const std::string* label) const {
   switch (op) {
     case SelectorOp::equals:
     case SelectorOp::double_equals:
-    case SelectorOp::in: return label != nullptr && listed();
+    case SelectorOp::in: return label && listed();
     case SelectorOp::not_equals:
-    case SelectorOp::not_in: return label == nullptr || !listed();
-    case SelectorOp::exists: return label != nullptr;
-    case SelectorOp::does_not_exist: return label == nullptr;
+    case SelectorOp::not_in: return !label || !listed();
+    case SelectorOp::exists: return label.has_value();
+    case SelectorOp::does_not_exist: return !label;
     case SelectorOp::greater_than:
     case SelectorOp::less_than: {
-      if (label == nullptr) return false;
+      if (!label) return false;
       const auto value = parse_int(*label);
       if (!value) return false;
       return op == SelectorOp::greater_than ? *value > number : *value < number;
@@ -163,10 +164,9 @@ Selector Selector::from_requirements(std::vector<SelectorRequirement> requiremen
   return out;
 }
 
-Selector Selector::from_labels(const StringMap& labels) {
+Selector Selector::from_labels(const SymbolMap& labels) {
   std::vector<SelectorRequirement> requirements;
-  for (const auto& [key, value] : labels)
-    requirements.push_back({key, SelectorOp::equals, {Symbol(value)}, 0});
+  for (const auto& [key, value] : labels) requirements.push_back({key, SelectorOp::equals, {value}, 0});
   return from_requirements(std::move(requirements));
 }
 
@@ -174,7 +174,7 @@ Result<Selector> Selector::from(const LabelSelector* selector) {
   if (selector == nullptr) return nothing();
   std::vector<SelectorRequirement> requirements;
   for (const auto& [key, value] : selector->match_labels) {
-    KOORD_TRY(made, SelectorRequirement::make(key, SelectorOp::equals, {Symbol(value)}));
+    KOORD_TRY(made, SelectorRequirement::make(key, SelectorOp::equals, {value}));
     requirements.push_back(std::move(made));
   }
   struct Named {
@@ -197,7 +197,7 @@ Result<Selector> Selector::from(const LabelSelector* selector) {
   return from_requirements(std::move(requirements));
 }
 
-bool Selector::matches(const StringMap& labels) const {
+bool Selector::matches(const SymbolMap& labels) const {
   if (nothing_) return false;
   return std::all_of(requirements_.begin(), requirements_.end(),
                      [&](const SelectorRequirement& requirement) { return requirement.matches(labels); });

@@ -8,7 +8,7 @@ Index index_by_label(const ObjectType& type, std::string key) {
   std::string name = "label:" + key;
   return {std::move(name),
           [&type, key = std::move(key)](const void* object, std::vector<std::string_view>& values) {
-            if (const std::string* value = type.meta(object).labels.find(key)) values.push_back(*value);
+            if (const Symbol* value = type.meta(object).labels.find(key)) values.push_back(*value);
           }};
 }
 

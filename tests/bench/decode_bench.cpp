@@ -21,13 +21,15 @@ std::string pod_json(int i) {
   const int app = i % 300;
   const std::string id =
       fmt::format("{:08x}-6f0f-4a3e-9a55-{:012x}", static_cast<unsigned>(i) * 2654435761u, i);
+  const std::string owner =
+      fmt::format("{:08x}-0a1b-4c2d-8e3f-{:012x}", static_cast<unsigned>(app) * 2654435761u, app);
   const std::string hash = fmt::format("{:010x}", app * 7919);
   return fmt::format(
       R"({{"metadata":{{"name":"service-{0}-{2}-{1:05x}","generateName":"service-{0}-{2}-","namespace":"team-{3}","uid":"{4}",)"
       R"("resourceVersion":"{5}","generation":1,"creationTimestamp":"2026-03-04T05:06:07Z","labels":{{"app":"service-{0}",)"
       R"("pod-template-hash":"{2}","koordinator.sh/qosClass":"LS","app.kubernetes.io/version":"1.{0}.0"}},)"
       R"("annotations":{{"prometheus.io/scrape":"true","prometheus.io/port":"9090"}},)"
-      R"("ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"service-{0}-{2}","uid":"{4}","controller":true,"blockOwnerDeletion":true}}],)"
+      R"("ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"service-{0}-{2}","uid":"{10}","controller":true,"blockOwnerDeletion":true}}],)"
       R"("managedFields":[{{"manager":"kube-controller-manager","operation":"Update","apiVersion":"v1","time":"2026-03-04T05:06:07Z","fieldsType":"FieldsV1",)"
       R"("fieldsV1":{{"f:metadata":{{"f:generateName":{{}},"f:labels":{{".":{{}},"f:app":{{}},"f:pod-template-hash":{{}}}},"f:ownerReferences":{{".":{{}},"k:{{\"uid\":\"{4}\"}}":{{}}}}}},)"
       R"("f:spec":{{"f:containers":{{"k:{{\"name\":\"main\"}}":{{".":{{}},"f:image":{{}},"f:imagePullPolicy":{{}},"f:name":{{}},"f:resources":{{".":{{}},"f:limits":{{}},"f:requests":{{}}}}}}}},"f:dnsPolicy":{{}},"f:restartPolicy":{{}}}}}}}}]}},)"
@@ -54,7 +56,7 @@ std::string pod_json(int i) {
       R"("containerStatuses":[{{"name":"main","state":{{"running":{{"startedAt":"2026-03-04T05:06:09Z"}}}},"lastState":{{}},"ready":true,"restartCount":0,)"
       R"("image":"registry.example.com/team-{3}/service-{0}:1.{0}.0","imageID":"registry.example.com/team-{3}/service-{0}@sha256:{0:064x}",)"
       R"("containerID":"containerd://{1:064x}","started":true}}],"qosClass":"Burstable"}}}})",
-      app, i, hash, app % 50, id, 1'000'000 + i, i % 5000, i / 256 % 256, i % 256, 1 + i / 65536);
+      app, i, hash, app % 50, id, 1'000'000 + i, i % 5000, i / 256 % 256, i % 256, 1 + i / 65536, owner);
 }
 
 /// Of this process: what else runs on the machine does not show.

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using koord::api::FieldSelector;
   using koord::api::Selector;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  static const koord::api::StringMap kLabels[] = {{}, {{"a", "b"}}, {{"a", "1"}, {"b", ""}, {"in", "x"}}};
+  static const koord::api::SymbolMap kLabels[] = {{}, {{"a", "b"}}, {{"a", "1"}, {"b", ""}, {"in", "x"}}};
   if (const auto first = Selector::parse(text)) {
     const auto second = Selector::parse(first->to_string());
     if (!second || second->to_string() != first->to_string()) std::abort();

@@ -47,10 +47,10 @@ struct ObjectMeta {
   std::string resource_version;
   int64_t generation = 0;
   Time creation_timestamp;
-  std::optional<Time> deletion_timestamp;
-  std::optional<int64_t> deletion_grace_period_seconds;
-  StringMap labels;
-  StringMap annotations;
+  Maybe<Time> deletion_timestamp;
+  Maybe<int64_t> deletion_grace_period_seconds;
+  SymbolMap labels;
+  SymbolMap annotations;
   List<OwnerReference> owner_references;
   List<Symbol> finalizers;
 
@@ -94,7 +94,7 @@ KOORD_API_SCHEMA(LabelSelectorRequirement);
 
 /// Absent and empty differ: an absent selector matches nothing, an empty one everything.
 struct LabelSelector {
-  StringMap match_labels;
+  SymbolMap match_labels;
   List<LabelSelectorRequirement> match_expressions;
 
   friend bool operator==(const LabelSelector&, const LabelSelector&) = default;

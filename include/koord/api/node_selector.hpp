@@ -18,7 +18,7 @@ class CompiledNodeTerm {
   CompiledNodeTerm(const NodeSelectorTerm& term, const std::string& path);
   bool empty() const { return empty_; }
   const std::vector<std::string>& errors() const { return errors_; }
-  bool matches(const StringMap& labels, std::string_view node_name) const;
+  bool matches(const SymbolMap& labels, std::string_view node_name) const;
   const Selector& expressions() const { return expressions_; }
   const FieldSelector& fields() const { return fields_; }
 
@@ -34,7 +34,7 @@ class CompiledNodeSelector {
  public:
   explicit CompiledNodeSelector(const NodeSelector& selector, const std::string& path = {});
   /// Terms with errors are told only if no other term matches.
-  Result<bool> matches(const StringMap& labels, std::string_view node_name) const;
+  Result<bool> matches(const SymbolMap& labels, std::string_view node_name) const;
   /// All errors of all terms, for what must be valid as a whole.
   std::optional<Error> error() const;
   std::span<const CompiledNodeTerm> terms() const { return terms_; }
@@ -49,7 +49,7 @@ class RequiredNodeAffinity {
   explicit RequiredNodeAffinity(const PodSpec& spec);
   bool unconstrained() const { return labels_.is_everything() && !affinity_; }
   /// False on an error too, as in the scheduler.
-  bool matches(const StringMap& labels, std::string_view node_name) const;
+  bool matches(const SymbolMap& labels, std::string_view node_name) const;
   bool matches(const Node& node) const { return matches(node.metadata.labels, node.metadata.name); }
   const Selector& labels() const { return labels_; }
   const std::optional<CompiledNodeSelector>& affinity() const { return affinity_; }
@@ -68,7 +68,7 @@ class PreferredNodeAffinity {
   static Result<PreferredNodeAffinity> make(std::span<const PreferredSchedulingTerm> terms);
   bool empty() const { return terms_.empty(); }
   /// The sum of the weights of the terms that match.
-  std::int64_t score(const StringMap& labels, std::string_view node_name) const;
+  std::int64_t score(const SymbolMap& labels, std::string_view node_name) const;
 
  private:
   struct Weighted {

@@ -13,7 +13,7 @@ struct Toleration {
   Symbol operator_;  // Equal (also when empty), Exists, Lt, Gt
   Symbol value;
   Symbol effect;
-  std::optional<int64_t> toleration_seconds;
+  Maybe<int64_t> toleration_seconds;
 
   friend bool operator==(const Toleration&, const Toleration&) = default;
 };
@@ -143,9 +143,9 @@ struct PodSpec {
   bool host_network = false;
   bool host_pid = false;
   std::optional<bool> host_users;
-  std::optional<int64_t> termination_grace_period_seconds;
-  std::optional<int64_t> active_deadline_seconds;
-  StringMap node_selector;
+  Maybe<int64_t> termination_grace_period_seconds;
+  Maybe<int64_t> active_deadline_seconds;
+  SymbolMap node_selector;
   Box<Affinity> affinity;
   List<Toleration> tolerations;
   List<TopologySpreadConstraint> topology_spread_constraints;
@@ -191,6 +191,10 @@ struct ContainerStateRunning {
   friend bool operator==(const ContainerStateRunning&, const ContainerStateRunning&) = default;
 };
 KOORD_API_SCHEMA(ContainerStateRunning);
+template <>
+struct Absent<ContainerStateRunning> {
+  static constexpr ContainerStateRunning value() { return {Absent<Time>::value()}; }
+};
 
 struct ContainerStateTerminated {
   int32_t exit_code = 0;
@@ -207,7 +211,7 @@ KOORD_API_SCHEMA(ContainerStateTerminated);
 
 struct ContainerState {
   Box<ContainerStateWaiting> waiting;
-  Box<ContainerStateRunning> running;
+  Maybe<ContainerStateRunning> running;
   Box<ContainerStateTerminated> terminated;
 
   friend bool operator==(const ContainerState&, const ContainerState&) = default;
@@ -251,12 +255,12 @@ struct PodStatus {
   int64_t observed_generation = 0;
   List<PodCondition> conditions;
   Symbol reason;
-  std::string message;
+  Symbol message;
   Symbol nominated_node_name;
   Symbol host_ip;
   Symbol pod_ip;
   List<PodIp> pod_ips;
-  std::optional<Time> start_time;
+  Maybe<Time> start_time;
   Symbol qos_class;  // Guaranteed, Burstable, BestEffort
   List<ContainerStatus> init_container_statuses;
   List<ContainerStatus> container_statuses;

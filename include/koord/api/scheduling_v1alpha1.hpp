@@ -24,7 +24,7 @@ struct VirtualFunction {
 KOORD_API_SCHEMA(VirtualFunction);
 
 struct VirtualFunctionGroup {
-  StringMap labels;
+  SymbolMap labels;
   std::vector<VirtualFunction> vfs;
 
   friend bool operator==(const VirtualFunctionGroup&, const VirtualFunctionGroup&) = default;
@@ -33,7 +33,7 @@ KOORD_API_SCHEMA(VirtualFunctionGroup);
 
 struct DeviceInfo {
   Symbol type;  // gpu, fpga, rdma
-  StringMap labels;
+  SymbolMap labels;
   std::string id;
   std::optional<int32_t> minor;
   std::optional<int32_t> module_id;

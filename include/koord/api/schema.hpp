@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "koord/api/box.hpp"
+#include "koord/api/maybe.hpp"
 #include "koord/api/raw_json.hpp"
 #include "koord/api/string_map.hpp"
 #include "koord/base/symbol.hpp"
@@ -20,7 +21,6 @@ namespace koord::api {
 
 class Quantity;
 class IntOrString;
-struct Time;
 struct MicroTime;
 struct Duration;
 class Schema;
@@ -52,7 +52,7 @@ enum class TypeKind : uint8_t {
   structure,
   list,      // std::vector or List
   map,       // FlatMap
-  optional,  // std::optional or Box
+  optional,  // std::optional, Maybe or Box
 };
 
 /// The runtime description of a C++ type: what the codec needs to build, read and compare a value of it
@@ -201,6 +201,8 @@ template <class V>
 struct TypeMaker<std::optional<V>> : OptionalMaker<V, std::optional<V>> {};
 template <class V>
 struct TypeMaker<Box<V>> : OptionalMaker<V, Box<V>> {};
+template <class V>
+struct TypeMaker<Maybe<V>> : OptionalMaker<V, Maybe<V>> {};
 
 }  // namespace detail
 

@@ -35,9 +35,9 @@ struct SelectorRequirement {
   /// Checks key, values and their count; `path` is where the requirement stands, for the message.
   static Result<SelectorRequirement> make(Symbol key, SelectorOp op, std::vector<Symbol> values,
                                           std::string_view path = {});
-  bool matches(const StringMap& labels) const;
-  /// By the value that `key` has, null if it is absent.
-  bool matches_value(const std::string* value) const;
+  bool matches(const SymbolMap& labels) const;
+  /// By the value that `key` has, nothing if it is absent.
+  bool matches_value(std::optional<std::string_view> label) const;
   std::string to_string() const;
 };
 
@@ -51,10 +51,10 @@ class Selector {
   /// matchLabels and matchExpressions. Absent selects nothing, empty everything.
   static Result<Selector> from(const LabelSelector* selector);
   /// Unchecked, for maps that the API server has validated (spec.nodeSelector).
-  static Selector from_labels(const StringMap& labels);
+  static Selector from_labels(const SymbolMap& labels);
   static Selector from_requirements(std::vector<SelectorRequirement> requirements);
 
-  bool matches(const StringMap& labels) const;
+  bool matches(const SymbolMap& labels) const;
   bool is_everything() const { return !nothing_ && requirements_.empty(); }
   bool is_nothing() const { return nothing_; }
   /// Sorted by key.

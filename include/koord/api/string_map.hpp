@@ -82,10 +82,13 @@ class FlatMap {
 };
 
 using StringMap = FlatMap<std::string>;
+/// Labels and annotations: the values repeat from object to object too.
+using SymbolMap = FlatMap<Symbol>;
 
-/// The value of a label or annotation, or `fallback` if it is absent.
-inline std::string_view value_or(const StringMap& map, std::string_view key, std::string_view fallback = {}) {
-  const std::string* value = map.find(key);
+/// The value of a key, or `fallback` if it is absent.
+template <class V>
+std::string_view value_or(const FlatMap<V>& map, std::string_view key, std::string_view fallback = {}) {
+  const V* value = map.find(key);
   return value ? std::string_view(*value) : fallback;
 }
 

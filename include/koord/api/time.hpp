@@ -15,8 +15,8 @@ namespace koord::api {
 struct Time {
   std::chrono::sys_seconds at{};
 
-  Time() = default;
-  explicit Time(std::chrono::sys_seconds t) : at(t) {}
+  constexpr Time() = default;
+  constexpr explicit Time(std::chrono::sys_seconds t) : at(t) {}
   explicit Time(WallTime t) : at(std::chrono::floor<std::chrono::seconds>(t)) {}
   /// Any offset and any number of fraction digits (cut to seconds); the messages are Go's.
   static Result<Time> parse(std::string_view text);

@@ -95,7 +95,8 @@ bool Selection::matches_labels(const std::vector<std::pair<std::string, std::str
     const auto it =
         std::lower_bound(labels.begin(), labels.end(), rule.key.view(),
                          [](const auto& entry, std::string_view key) { return entry.first < key; });
-    return rule.matches_value(it != labels.end() && it->first == rule.key.view() ? &it->second : nullptr);
+    const bool found = it != labels.end() && it->first == rule.key.view();
+    return rule.matches_value(found ? std::optional<std::string_view>(it->second) : std::nullopt);
   });
 }
 

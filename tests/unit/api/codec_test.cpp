@@ -89,6 +89,41 @@ TEST_CASE("kinds are written, empty fields are not") {
       R"({"apiVersion":"slo.koordinator.sh/v1alpha1","kind":"NodeSLO","spec":{"resourceQOSStrategy":{"lsClass":{"cpuQOS":{"groupIdentity":2}}},"systemStrategy":{"totalNetworkBandwidth":"0"}}})");
 }
 
+TEST_CASE("a number or time that may be absent is not its zero") {
+  struct Row {
+    std::string_view metadata, status;
+    Maybe<int64_t> grace;
+    Maybe<Time> deleted;
+    bool running;
+  };
+  const Row rows[] = {
+      {"{}", "{}", {}, {}, false},
+      {R"({"deletionGracePeriodSeconds":0})", "{}", 0, {}, false},
+      {R"({"deletionGracePeriodSeconds":null,"deletionTimestamp":"1970-01-01T00:00:00Z"})",
+       "{}",
+       {},
+       Time(),
+       false},
+      {R"({"deletionGracePeriodSeconds":-1,"deletionTimestamp":"0000-01-01T00:00:00Z"})", "{}", -1,
+       Time::parse("0000-01-01T00:00:00Z").value(), false},
+      {"{}", R"({"containerStatuses":[{"name":"c","state":{"running":{}}}]})", {}, {}, true},
+      {"{}", R"({"containerStatuses":[{"name":"c","state":{"running":{"startedAt":null}}}]})", {}, {}, true},
+      {"{}", R"({"containerStatuses":[{"name":"c","state":{"waiting":{}}}]})", {}, {}, false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.metadata, row.status);
+    const auto pod = decode<Pod>(R"({"metadata":)" + std::string(row.metadata) + R"(,"status":)" +
+                                 std::string(row.status) + "}");
+    REQUIRE(message(pod) == "no error");
+    CHECK(pod->metadata.deletion_grace_period_seconds == row.grace);
+    CHECK(pod->metadata.deletion_timestamp == row.deleted);
+    CHECK(pod->metadata.deletion_timestamp.has_value() == row.deleted.has_value());
+    const auto& statuses = pod->status.container_statuses;
+    CHECK((!statuses.empty() && statuses[0].state.running) == row.running);
+    CHECK(decode<Pod>(encode(*pod)).value() == *pod);
+  }
+}
+
 TEST_CASE("decoding is tolerant") {
   const auto pod =
       decode<Pod>(R"({"kind":"Pod","frob":[{"a":[1,{}]}],"metadata":{"managedFields":[{"f":{}}],"name":"x",

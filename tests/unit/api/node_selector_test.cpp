@@ -42,8 +42,8 @@ NodeSelector selector_of(const std::string& text) {
   return out;
 }
 
-StringMap labels_of(const std::string& text) {
-  StringMap out;
+SymbolMap labels_of(const std::string& text) {
+  SymbolMap out;
   if (text.empty()) return out;
   for (const std::string& pair : split(text, ','))
     out[pair.substr(0, pair.find('='))] = pair.substr(pair.find('=') + 1);

@@ -22,8 +22,8 @@ std::string unescape(const std::string& text) {
   return out;
 }
 
-StringMap labels_of(const std::string& text) {
-  StringMap out;
+SymbolMap labels_of(const std::string& text) {
+  SymbolMap out;
   for (std::size_t from = 0; from < text.size();) {
     const std::size_t comma = std::min(text.find(',', from), text.size());
     const std::size_t equals = text.find('=', from);

@@ -56,7 +56,7 @@ class Reference {
   }
   static bool match(const api::NodeSelectorTerm& term, const api::Node& node) {
     for (const auto& r : term.match_expressions) {
-      const std::string* label = node.metadata.labels.find(r.key.view());
+      const Symbol* label = node.metadata.labels.find(r.key.view());
       bool in = label != nullptr && std::count(r.values.begin(), r.values.end(), Symbol(*label)) > 0;
       if (r.operator_ == "In" && !in) return false;
       if (r.operator_ == "NotIn" && in) return false;
@@ -70,7 +70,7 @@ class Reference {
       if (t.effect == "NoSchedule" && !tolerates(pod, t)) return {"node(s) had untolerated taint(s)"};
     bool selected = true;
     for (const auto& [key, value] : pod.spec.node_selector) {
-      const std::string* label = node.metadata.labels.find(key.view());
+      const Symbol* label = node.metadata.labels.find(key.view());
       selected = selected && label != nullptr && *label == value;
     }
     if (pod.spec.affinity && pod.spec.affinity->node_affinity->required) {

@@ -41,7 +41,7 @@ bool plain_name(std::string_view text) {
 /// The annotation's JSON; nothing (and a complaint, if it is there) where it cannot be read.
 std::optional<api::Document> annotation(const api::ObjectMeta& meta, std::string_view name,
                                         std::vector<std::string>& complaints) {
-  const std::string* const text = meta.annotations.find(name);
+  const Symbol* const text = meta.annotations.find(name);
   if (text == nullptr || text->empty()) return std::nullopt;
   if (text->size() > kMaxAnnotation) {
     complaints.push_back(std::string(name) + ": longer than 64 KiB");
@@ -145,7 +145,7 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.name = meta.name;
   info.qos = parse_qos(api::value_or(meta.labels, kQosLabel));
   info.kube_qos = kube_qos_of(*pod);
-  const std::string* const priority = meta.labels.find(kPriorityLabel);
+  const Symbol* const priority = meta.labels.find(kPriorityLabel);
   info.priority_class =
       priority != nullptr ? parse_priority_class(*priority) : priority_class_of(pod->spec.priority);
   info.priority = pod->spec.priority;
