@@ -99,6 +99,7 @@ std::int64_t milli_cpu_to_quota(std::int64_t milli_cpu) {
 }
 
 std::int64_t milli_cpu_to_shares(std::int64_t milli_cpu) {
+  if (milli_cpu <= 0) return kMinShares;
   return std::max(kMinShares, std::min(milli_cpu, kMostMilliCpu) * 1024 / 1000);
 }
 

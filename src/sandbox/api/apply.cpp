@@ -188,17 +188,32 @@ void record_manager(Json& doc, const Kind& kind, std::string_view manager, std::
   if (!subresource.empty()) set_text(*mine, "subresource", subresource, alloc);
 }
 
+/// It becomes a part of the object: UTF-8, printable, of bounded length.
+void validate_manager(const std::string& manager, FieldErrors& errors) {
+  constexpr std::size_t kMaxManager = 128;
+  if (manager.size() > kMaxManager) errors.too_long("fieldManager", kMaxManager);
+  JsonDoc again;
+  std::string error;
+  if (!parse_json(write_json(Json(rapidjson::StringRef(manager.data(), manager.size()))), again, error))
+    return errors.invalid("fieldManager", "", "must be UTF-8");
+  for (std::size_t i = 0; i < manager.size(); ++i)
+    if (const auto c = static_cast<unsigned char>(manager[i]); c < 0x20 || c == 0x7f)
+      return errors.invalid("fieldManager", manager,
+                            fmt::format("invalid character U+{:04X} (at position {})", c, i));
+}
+
 }  // namespace
 
 Outcome<Applied> apply_object(Verbs& verbs, const Kind& kind, std::string_view ns, std::string_view name,
                               std::string_view subresource, const runtime::HttpRequest& request,
                               const WriteOptions& options) {
   std::string manager(request.query_get("fieldManager"));
-  if (manager.empty()) {
-    FieldErrors errors;
+  FieldErrors errors;
+  if (manager.empty())
     errors.required("fieldManager", "is required for apply patch");
-    return errors.failure("meta.k8s.io", "PatchOptions", "");
-  }
+  else
+    validate_manager(manager, errors);
+  if (!errors.empty()) return errors.failure("meta.k8s.io", "PatchOptions", "");
   JsonDoc config;
   std::string error;
   if (!parse_json(request.body, config, error)) {

@@ -33,6 +33,7 @@ TEST_CASE("quotas of thousandths of a CPU") {
   constexpr auto kHuge = std::numeric_limits<std::int64_t>::max();
   CHECK(milli_cpu_to_quota(kHuge) > kHuge / 1100);
   CHECK(milli_cpu_to_shares(kHuge) > 1'000'000'000);
+  CHECK(milli_cpu_to_shares(-kHuge) == 2);
 }
 
 TEST_CASE("cpu.max") {

@@ -74,6 +74,7 @@ TEST_CASE("What is wrong in the file is named with its line and path") {
       {"groups:\n- {name: a, cgroupPath: x/y, qos: LS}\n- {name: b, cgroupPath: ./x//y/, qos: BE}\n",
        "f.yaml:3: .groups[1].cgroupPath"},
       {"reservedCPUs: 3-1\n", "f.yaml:1: .reservedCPUs"},
+      {"nodeName: n\nreservedCPU: -400m\n", "f.yaml:2: .reservedCPU: \"-400m\": expected a number of CPUs"},
       {"groups: 7\n", "f.yaml:1: .groups"},
       {"nodeName: [\n", "f.yaml:"},
   };

@@ -188,7 +188,12 @@ TEST_CASE("server-side apply takes back what it no longer has") {
   CHECK(apply("two", R"({"b":"2","c":"3"})").status == 200);
   CHECK(apply("one", R"({"a":"9"})").text("data") == R"({"a":"9","b":"2","c":"3"})");
   CHECK(apply("two", "{}").text("data") == R"({"a":"9"})");
-  CHECK(apply("", "{}").status == 422);
+  for (const std::string& wrong :
+       {std::string(), std::string("a\xff"), std::string("a\nb"), std::string(129, 'm')}) {
+    CAPTURE(wrong);
+    CHECK(apply(wrong, "{}").status == 422);
+  }
+  CHECK(apply(std::string(128, 'm'), "{}").status == 200);
   CHECK(cluster.call("PATCH", target + "x", "a: [", "application/apply-patch+yaml").status == 400);
 }
 

@@ -73,6 +73,9 @@ bool is_below(std::string_view path, std::string_view other) {
 }
 
 std::optional<Problem> problem_of(const StandaloneConfig& config) {
+  if (config.reserved_cpu.sign() < 0)
+    return Problem{".reservedCPU",
+                   "\"" + config.reserved_cpu.to_string() + "\": expected a number of CPUs, zero or more"};
   if (!config.reserved_cpus.empty())
     if (const auto cpus = host::CpuSet::parse(config.reserved_cpus); !cpus)
       return Problem{".reservedCPUs", cpus.error().message()};
@@ -124,8 +127,9 @@ Inventory standalone_inventory(const StandaloneConfig& config, const Machine& ma
   node.capacity_milli_cpu = node.allocatable_milli_cpu = machine.milli_cpu;
   node.capacity_memory = node.allocatable_memory = machine.memory;
   if (auto cpus = host::CpuSet::parse(config.reserved_cpus)) node.reserved_cpus = std::move(*cpus);
-  node.reserved_milli_cpu = node.reserved_cpus.empty() ? config.reserved_cpu.milli_value()
-                                                       : std::int64_t{1000} * node.reserved_cpus.size();
+  node.reserved_milli_cpu = node.reserved_cpus.empty()
+                                ? std::min(config.reserved_cpu.milli_value(), machine.milli_cpu)
+                                : std::int64_t{1000} * node.reserved_cpus.size();
   for (const StandaloneGroup& group : config.groups) {
     auto pod = std::make_shared<PodInfo>();
     pod->uid = pod->name = group.name;
