@@ -90,7 +90,7 @@ class Top {
   Task<Result<View>> ask(std::string path) {
     kube::HttpRequest request;
     request.target = path;
-    KOORD_CO_TRY(response, co_await transport_->send(std::move(request)));
+    KOORD_CO_TRY(response, co_await transport_->send(request));
     if (response.status != 200)
       co_return Error(Code::server_error, path + ": status " + std::to_string(response.status) + ": " +
                                               response.body.substr(0, response.body.find('\n')));

@@ -185,9 +185,8 @@ Task<Result<HttpResponse>> Client::perform(HttpRequest request, int retries) {
   for (;; --retries) {
     if (const nanoseconds wait = turn(request.method); wait.count() > 0)
       KOORD_CO_CHECK(co_await sleep(clock_, wait));
-    HttpRequest attempt = request;
     const MonoTime start = clock_.mono();
-    Result<HttpResponse> answer = co_await transport_.send(std::move(attempt));
+    Result<HttpResponse> answer = co_await transport_.send(request);
     if (metrics_)
       metrics_->tried(request.method, answer ? answer->status : 0, clock_.mono() - start, request.body.size(),
                       answer ? answer->body.size() : 0);

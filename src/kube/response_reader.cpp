@@ -45,6 +45,14 @@ Result<std::size_t> ResponseReader::feed(std::string_view in, std::string& body)
   while (!in.empty() && state_ != State::done) {
     switch (state_) {
       case State::head: {
+        // Most often it has come whole.
+        if (const std::size_t end = line_.empty() ? in.find("\r\n\r\n") : std::string_view::npos;
+            end < kMaxHead - 4) {
+          const std::string_view head = in.substr(0, end + 2);
+          in.remove_prefix(end + 4);
+          KOORD_CHECK(parse_head(head));
+          break;
+        }
         // The end may lie across two reads: search again from three bytes before what is new.
         const std::size_t from = line_.size() < 3 ? 0 : line_.size() - 3;
         const std::size_t room = kMaxHead - line_.size();

@@ -95,7 +95,6 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(const ClientConfig& c
   SSL_CTX* context = made->context_;
   if (context == nullptr) return Error(Code::internal, "TLS: " + last_reason());
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);  // idle connections are many
   static constexpr unsigned char kProtocols[] = "\x08http/1.1";
   SSL_CTX_set_alpn_protos(context, kProtocols, sizeof(kProtocols) - 1);
   SSL_CTX_set_app_data(context, made.get());

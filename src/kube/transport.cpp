@@ -111,7 +111,7 @@ class HttpTransport final : public Transport {
         tokens_(config, clock),
         fixed_("Host: " + target_.authority + "\r\nUser-Agent: " + config.user_agent + "\r\n") {}
 
-  Task<Result<HttpResponse>> send(HttpRequest request) override {
+  Task<Result<HttpResponse>> send(const HttpRequest& request) override {
     bool refreshed = false;
     for (;;) {
       KOORD_CO_CHECK(tokens_.refresh());

@@ -78,7 +78,7 @@ class FakeTransport final : public kube::Transport {
   std::vector<std::shared_ptr<FakeBody>> bodies;
   int in_flight = 0, most_in_flight = 0;
 
-  Task<Result<kube::HttpResponse>> send(kube::HttpRequest request) override {
+  Task<Result<kube::HttpResponse>> send(const kube::HttpRequest& request) override {
     requests.push_back(request);
     most_in_flight = std::max(most_in_flight, ++in_flight);
     if (delay > nanoseconds::zero()) {

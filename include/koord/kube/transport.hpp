@@ -58,7 +58,8 @@ class HttpStream {
 class Transport {
  public:
   virtual ~Transport() = default;
-  virtual Task<Result<HttpResponse>> send(HttpRequest request) = 0;
+  /// The request must stay until the task has ended.
+  virtual Task<Result<HttpResponse>> send(const HttpRequest& request) = 0;
   virtual Task<Result<std::unique_ptr<HttpStream>>> open_stream(HttpRequest request) = 0;
 };
 

@@ -33,8 +33,8 @@ class FakeTransport final : public Transport {
   std::deque<HttpResponse> answers;
   std::vector<HttpRequest> requests;
 
-  Task<Result<HttpResponse>> send(HttpRequest request) override {
-    requests.push_back(std::move(request));
+  Task<Result<HttpResponse>> send(const HttpRequest& request) override {
+    requests.push_back(request);
     HttpResponse answer = answers.front();
     if (answers.size() > 1) answers.pop_front();
     co_return answer;
@@ -51,7 +51,7 @@ class FakeTransport final : public Transport {
       }
       std::string last;
     };
-    requests.push_back(std::move(request));
+    requests.push_back(request);
     auto stream = std::make_unique<Stream>();
     stream->response.status = answers.front().status;
     stream->body = answers.front().body;

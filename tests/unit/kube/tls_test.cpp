@@ -69,7 +69,7 @@ struct Server {
     for (int i = 0; i < 2; ++i) {
       HttpRequest request;
       request.target = "/x";
-      const auto got = test::run_task(loop, (*transport)->send(std::move(request)), true);
+      const auto got = test::run_task(loop, (*transport)->send(request), true);
       if (!got) CHECK(got.error().code() == Code::unavailable);
       const std::string text = got ? got->body : got.error().message();
       if (i == 0) first = text;

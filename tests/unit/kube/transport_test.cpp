@@ -41,13 +41,13 @@ struct Fixture {
     REQUIRE(made.has_value());
     transport = std::move(*made);
   }
-  Result<HttpResponse> send(HttpRequest request) {
-    return test::run_task(loop, transport->send(std::move(request)), true);
+  Result<HttpResponse> send(const HttpRequest& request) {
+    return test::run_task(loop, transport->send(request), true);
   }
 };
 
 Task<> send_into(Transport& transport, HttpRequest request, std::vector<Result<HttpResponse>>& out) {
-  Result<HttpResponse> got = co_await transport.send(std::move(request));
+  Result<HttpResponse> got = co_await transport.send(request);
   out.push_back(std::move(got));
 }
 

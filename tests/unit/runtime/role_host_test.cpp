@@ -194,7 +194,7 @@ struct World {
     kube::HttpRequest request;
     request.target = path;
     request.headers = std::move(headers);
-    const auto got = test::run_task(loop, (*transport)->send(std::move(request)), true);
+    const auto got = test::run_task(loop, (*transport)->send(request), true);
     transport->reset();
     if (!got) return {0, "", got.error().message()};
     return {got->status, got->body, ""};
