@@ -217,6 +217,25 @@ std::optional<int> bad_utf8(std::string_view text) {
   return std::nullopt;
 }
 
+// yaml-cpp (0.7) writes the escapes \N and \_ as the single bytes 0x85 and 0xa0, which is no UTF-8. All else
+// is, so that such a byte cannot be part of a character.
+std::string whole_characters(std::string json) {
+  std::string whole;
+  std::size_t plain = 0;  // start of what is not copied yet
+  const char* const end = json.data() + json.size();
+  for (const char* at = json.data(); at != end;) {
+    const int length = utf8_length(at, end);
+    if (length == 0) {
+      const auto i = static_cast<std::size_t>(at - json.data());
+      whole.append(json, plain, i - plain).append("\xc2");
+      plain = i;
+    }
+    at += std::max(length, 1);
+  }
+  if (plain == 0) return json;
+  return whole.append(json, plain);
+}
+
 }  // namespace
 
 Result<std::string> yaml_to_json(std::string_view text, LineMap* lines, int first_line) {
@@ -236,7 +255,7 @@ Result<std::string> yaml_to_json(std::string_view text, LineMap* lines, int firs
   } catch (const YAML::Exception& e) {
     return converter.at(e.mark.is_null() ? YAML::Mark() : e.mark, e.msg);
   }
-  return std::move(converter.out);
+  return whole_characters(std::move(converter.out));
 }
 
 }  // namespace koord::api

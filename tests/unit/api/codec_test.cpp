@@ -14,7 +14,6 @@
 #include "koord/api/events_v1.hpp"
 #include "koord/api/node_slo.hpp"
 #include "koord/api/pod.hpp"
-#include "koord/api/scheduling_v1.hpp"
 #include "koord/api/slo_v1alpha1.hpp"
 
 using namespace koord;
@@ -60,16 +59,6 @@ TEST_CASE("a pod survives a round trip") {
   expected->remove("/status/conditions/0/lastProbeTime");     // null is absent
   expected->remove("/spec/ephemeralContainers/0/resources");  // and so is what is empty
   CHECK(Document::parse(again)->to_json() == expected->to_json());
-}
-
-TEST_CASE("what YAML takes for the end of a line is escaped") {
-  const std::string text = "a\xc2\x85z\xe2\x80\xa8y\xe2\x80\xa9\xc2\x86\xe2\x80\xaa";
-  PriorityClass object;
-  object.description = text;
-  const std::string json = encode(object);
-  CHECK(json.find(R"("a\u0085z\u2028y\u2029)"
-                  "\xc2\x86\xe2\x80\xaa\"") != std::string::npos);
-  CHECK(decode<PriorityClass>(json)->description == text);
 }
 
 TEST_CASE("kinds are written, empty fields are not") {

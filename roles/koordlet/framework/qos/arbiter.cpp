@@ -18,7 +18,8 @@ std::optional<KnobValue> cut_to(host::Knob knob, host::CgroupVersion version, co
     const auto& limit = std::get<host::CpuSet>(above);
     if (limit.empty() || cpus->is_subset_of(limit)) return std::nullopt;
     host::CpuSet left = *cpus & limit;
-    return KnobValue(left.empty() ? limit : std::move(left));
+    if (left.empty()) left = limit;
+    return KnobValue(std::move(left));
   }
   // A group without a quota inherits: only a number can be too large.
   const auto quota = std::get<std::int64_t>(value);

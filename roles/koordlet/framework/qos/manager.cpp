@@ -119,6 +119,7 @@ class QosManager::Impl final : public KnobReader {
 
   std::vector<StrategyReport> strategies() const {
     std::vector<StrategyReport> reports;
+    reports.reserve(slots_.size());
     for (const Slot& slot : slots_)
       reports.push_back({slot.strategy->name(), slot.enabled, slot.strategy->status()});
     return reports;

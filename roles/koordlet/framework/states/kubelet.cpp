@@ -100,7 +100,7 @@ Task<Result<std::string>> KubeletClient::get(std::string path) {
   request.target = path;
   request.timeout = settings_.timeout;
   const MonoTime begun = clock_.mono();
-  Result<kube::HttpResponse> response = co_await transport_->send(std::move(request));
+  Result<kube::HttpResponse> response = co_await transport_->send(request);
   const double seconds = std::chrono::duration<double>(clock_.mono() - begun).count();
   duration_.with({"GET", path, response ? std::to_string(response->status) : "error"}).observe(seconds);
   if (!response) {

@@ -72,11 +72,13 @@ std::vector<int> choose_cpus(int count, std::vector<host::CpuPlace> available) {
   std::map<std::pair<int, int>, Bucket> by_place;
   for (const host::CpuPlace& cpu : available) by_place[{cpu.node, cpu.socket}].push_back(cpu);
   std::vector<Bucket> buckets;
+  buckets.reserve(by_place.size());
   for (auto& [place, bucket] : by_place) buckets.push_back(std::move(bucket));
   std::sort(buckets.begin(), buckets.end(), [](const Bucket& a, const Bucket& b) {
     return a.size() != b.size() ? a.size() > b.size() : a[0].cpu < b[0].cpu;
   });
   std::vector<std::vector<bool>> taken;
+  taken.reserve(buckets.size());
   for (const Bucket& bucket : buckets) taken.emplace_back(bucket.size());
 
   // Whole cores, one bucket after the other, until a round from the first bucket on finds none; then single
