@@ -32,7 +32,7 @@ struct SymbolTable {
   };
   struct alignas(64) Shard {
     std::mutex mutex;
-    boost::unordered_flat_set<Entry*, Hash, Equal> entries;  // a third of std::unordered_set's bytes
+    boost::unordered_flat_set<Entry*, Hash, Equal> entries;  // no node an entry: there are many
   };
 
   static constexpr std::size_t kShards = 32;

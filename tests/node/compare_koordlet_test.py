@@ -13,9 +13,11 @@ import protection  # noqa: E402
 from agent import Agent, skip_without_role, wait_for  # noqa: E402
 from host_tree import Group  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
-from node_slo import cpus, make_objects, node_metric  # noqa: E402
+from node_slo import make_objects, node_metric  # noqa: E402
 from original import ORIGINAL, Original  # noqa: E402
 from real_node import RealNode, free_port, missing  # noqa: E402
+
+from check_placement import quantity  # noqa: E402 (node_slo has put support/ on the path)
 
 BURN_ALL = "for i in $(seq $(grep -c ^processor /proc/cpuinfo)); do (while :; do :; done) & done; wait"
 BURN_SOME = "while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.1; done"
@@ -42,21 +44,13 @@ def leaves(value, path=""):
         yield path, value
 
 
-def memory(quantity):
-    for suffix, factor in (("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("k", 1e3), ("M", 1e6), ("G", 1e9)):
-        if quantity.endswith(suffix):
-            return float(quantity[:-len(suffix)]) * factor
-    return float(quantity)
-
-
 def agree(path, theirs, ours):
     """The same, and measured values within what two runs of the load differ by; the agents' own use is in some."""
-    if path.endswith(".cpu"):
-        theirs, ours = cpus(theirs), cpus(ours)
-        return abs(theirs - ours) < max(0.25 * theirs, 0.2)
-    if path.endswith(".memory"):
-        theirs, ours = memory(theirs), memory(ours)
-        return abs(theirs - ours) < max(0.25 * theirs, 128 * MIB)
+    of_pod = path.startswith(".podsMetric")
+    for resource, least in ((".cpu", 0.05 if of_pod else 0.2), (".memory", MIB / 16 if of_pod else 128 * MIB)):
+        if path.endswith(resource):
+            theirs, ours = quantity(theirs), quantity(ours)
+            return abs(theirs - ours) < max(0.25 * theirs, least)
     return theirs == ours
 
 

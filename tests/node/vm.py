@@ -47,11 +47,11 @@ ip link set lo up
 echo 127.0.0.1 localhost >/etc/hosts
 cd /
 echo
-while sleep 2; do echo "vm: alive"; done &
+while sleep 2; do echo "ALIVE"; done &
 setsid sh /test.sh </dev/null 2>&1
 echo "vm: verdict $?"
 poweroff -f
-"""
+""".replace("ALIVE", ALIVE)
 
 
 def missing():

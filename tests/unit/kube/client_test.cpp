@@ -51,7 +51,7 @@ class FakeTransport final : public Transport {
       }
       std::string last;
     };
-    requests.push_back(request);
+    requests.push_back(std::move(request));
     auto stream = std::make_unique<Stream>();
     stream->response.status = answers.front().status;
     stream->body = answers.front().body;
