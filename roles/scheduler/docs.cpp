@@ -5,7 +5,7 @@
 
 #include "framework/config.hpp"
 #include "framework/engine.hpp"
-#include "koord/api/docs.hpp"
+#include "koord/api/schema/docs.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "plugins.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 #include "koord/runtime/config.hpp"
 #include "koord/runtime/serving.hpp"
 #include "plugins.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 #include "koord/async/event.hpp"
 
 namespace koord::scheduler {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "help.hpp"
-#include "koord/api/crd.hpp"
+#include "koord/api/schema/crd.hpp"
 #include "koord/base/suggest.hpp"
 #include "process.hpp"
 #include "sandbox_command.hpp"
@@ -76,9 +76,8 @@ int print_help(std::span<const std::string>, Roles roles, Streams streams) {
 }
 
 constexpr std::array kCommands = {
-    Command{"crds", print_crds},     Command{"docs", print_docs},       Command{"help", print_help},
-    Command{"sandbox", run_sandbox}, Command{"top", run_top},
-    Command{"version", print_version},
+    Command{"crds", print_crds},     Command{"docs", print_docs}, Command{"help", print_help},
+    Command{"sandbox", run_sandbox}, Command{"top", run_top},     Command{"version", print_version},
 };
 
 int run_command(std::span<const std::string> arguments, Roles roles, Streams streams) {

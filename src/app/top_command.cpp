@@ -8,7 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <ostream>
 
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/signals.hpp"
 #include "koord/async/system_clock.hpp"

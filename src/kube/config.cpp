@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <sstream>
 
-#include "koord/api/yaml.hpp"
+#include "koord/api/schema/yaml.hpp"
 #include "koord/base/base64.hpp"
 
 namespace koord::kube {

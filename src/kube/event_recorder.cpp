@@ -5,7 +5,7 @@
 
 #include "event_memory.hpp"
 #include "event_text.hpp"
-#include "koord/api/events_v1.hpp"
+#include "koord/api/types/events_v1/event.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
 #include "retry_pace.hpp"

@@ -1,6 +1,6 @@
 #include "event_text.hpp"
 
-#include "koord/api/time.hpp"
+#include "koord/api/values/time.hpp"
 
 namespace koord::kube {
 

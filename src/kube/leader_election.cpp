@@ -1,8 +1,8 @@
 #include "koord/kube/leader_election.hpp"
 
-#include "koord/api/codec.hpp"
-#include "koord/api/coordination_v1.hpp"
-#include "koord/api/document.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/coordination_v1/lease.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
 #include "leader_state.hpp"

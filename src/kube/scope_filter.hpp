@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "koord/api/selector.hpp"
+#include "koord/api/rules/selector.hpp"
 #include "koord/kube/informer.hpp"
 
 namespace koord::kube {

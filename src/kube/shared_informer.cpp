@@ -1,6 +1,6 @@
 #include "shared_informer.hpp"
 
-#include "koord/api/list_decoder.hpp"
+#include "koord/api/schema/list_decoder.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
 

@@ -1,8 +1,8 @@
 // PEM bundles, and lists of names as JSON.
 #include "cluster_auth.hpp"
 
-#include "koord/api/core_misc.hpp"
-#include "koord/api/document.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
 
 namespace koord::runtime {
 

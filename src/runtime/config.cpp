@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "koord/api/document.hpp"
+#include "koord/api/schema/document.hpp"
 
 namespace koord::runtime {
 namespace {

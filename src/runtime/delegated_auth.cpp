@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 #include "koord/kube/client.hpp"
 
 namespace koord::runtime {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "koord/api/auth_v1.hpp"
+#include "koord/api/types/authentication_v1/reviews.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/runtime/http_message.hpp"

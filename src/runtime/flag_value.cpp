@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "koord/api/time.hpp"
+#include "koord/api/values/time.hpp"
 
 namespace koord::runtime {
 namespace {

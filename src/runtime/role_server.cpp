@@ -5,8 +5,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "koord/api/codec.hpp"
-#include "koord/api/core_misc.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/log.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "koord/api/list_decoder.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/schema/list_decoder.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace {
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "koord/api/core_misc.hpp"
-#include "koord/api/events_v1.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/events_v1/event.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/kube/client.hpp"

@@ -12,8 +12,8 @@
 
 #include "framework/config.hpp"
 #include "framework/engine.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 #include "plugins.hpp"
 
 namespace {

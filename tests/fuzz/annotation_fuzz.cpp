@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "framework/states/pod_info.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 using namespace koord;
 using namespace koord::koordlet;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "framework/audit/auditor.hpp"
-#include "koord/api/document.hpp"
+#include "koord/api/schema/document.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "scratch_folder.hpp"
 

@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "koord/api/codec.hpp"
-#include "koord/api/document.hpp"
-#include "koord/api/node_slo.hpp"
-#include "koord/api/pod.hpp"
-#include "koord/api/slo_v1alpha1.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 
 namespace {
 

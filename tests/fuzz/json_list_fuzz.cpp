@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "koord/api/core_misc.hpp"
-#include "koord/api/document.hpp"
-#include "koord/api/list_decoder.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/list_decoder.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "framework/states/slo.hpp"
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 
 using namespace koord;
 using namespace koord::koordlet;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "koord/api/document.hpp"
+#include "koord/api/schema/document.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace koord::api;

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "koord/api/quantity.hpp"
+#include "koord/api/values/quantity.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using koord::api::Quantity;

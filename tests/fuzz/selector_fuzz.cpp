@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "koord/api/selector.hpp"
+#include "koord/api/rules/selector.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using koord::api::FieldSelector;

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "koord/api/time.hpp"
+#include "koord/api/values/time.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 #include "top_view.hpp"
 
 using namespace koord;

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "koord/api/document.hpp"
-#include "koord/api/list_decoder.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/list_decoder.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace koord::api;

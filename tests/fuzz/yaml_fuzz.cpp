@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "koord/api/codec.hpp"
-#include "koord/api/document.hpp"
-#include "koord/api/scheduling_v1.hpp"
-#include "koord/api/yaml.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/yaml.hpp"
+#include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/runtime/config.hpp"
 
 namespace {

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <fstream>
 
-#include "koord/api/core_misc.hpp"
-#include "koord/api/document.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/kube/config.hpp"
 #include "support/run_task.hpp"

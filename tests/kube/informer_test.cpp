@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "koord/api/core_misc.hpp"
-#include "koord/api/list_decoder.hpp"
+#include "koord/api/schema/list_decoder.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "koord/api/codec.hpp"
-#include "koord/api/list_decoder.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/list_decoder.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/kube/transport.hpp"

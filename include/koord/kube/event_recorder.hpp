@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "koord/api/meta.hpp"
+#include "koord/api/types/meta_v1/meta.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/kube/store.hpp"
 

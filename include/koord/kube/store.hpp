@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "koord/api/meta.hpp"
+#include "koord/api/types/meta_v1/meta.hpp"
 
 namespace koord::kube {
 

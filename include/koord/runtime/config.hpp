@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "koord/api/codec.hpp"
-#include "koord/api/yaml.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/yaml.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::runtime {

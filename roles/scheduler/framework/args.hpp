@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/plugin.hpp"
-#include "koord/api/schema.hpp"
+#include "koord/api/schema/schema.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::scheduler {

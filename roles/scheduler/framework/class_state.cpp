@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "koord/api/node.hpp"
+#include "koord/api/types/core_v1/node.hpp"
 
 namespace koord::scheduler {
 

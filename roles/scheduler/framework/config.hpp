@@ -9,9 +9,9 @@
 
 #include "framework/args.hpp"
 #include "framework/profile.hpp"
-#include "koord/api/box.hpp"
-#include "koord/api/raw_json.hpp"
-#include "koord/api/time.hpp"
+#include "koord/api/values/box.hpp"
+#include "koord/api/values/raw_json.hpp"
+#include "koord/api/values/time.hpp"
 
 namespace koord::scheduler {
 

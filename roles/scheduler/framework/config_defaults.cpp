@@ -5,7 +5,7 @@
 #include <set>
 
 #include "framework/config.hpp"
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 
 namespace koord::scheduler {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "framework/pod_info.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "koord/api/node.hpp"
+#include "koord/api/types/core_v1/node.hpp"
 
 namespace koord::scheduler {
 

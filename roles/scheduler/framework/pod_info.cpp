@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "koord/api/pod_requests.hpp"
+#include "koord/api/rules/pod_requests.hpp"
 
 namespace koord::scheduler {
 

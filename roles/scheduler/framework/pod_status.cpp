@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler {
 

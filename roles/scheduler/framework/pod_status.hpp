@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 #include "koord/base/clock.hpp"
 
 namespace koord::api {

@@ -1,7 +1,7 @@
 // Signing the parts of a pod that several plugins read: see sign.hpp.
 #include "framework/sign.hpp"
 
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler {
 

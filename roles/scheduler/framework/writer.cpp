@@ -3,8 +3,8 @@
 
 #include "framework/pod_status.hpp"
 #include "framework/verdict.hpp"
-#include "koord/api/codec.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
 

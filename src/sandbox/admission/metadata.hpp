@@ -1,7 +1,7 @@
 // Metadata that every object has: names, labels, annotations, finalizers, owners; Kubernetes' messages.
 #pragma once
 
-#include "koord/api/validation_names.hpp"
+#include "koord/api/rules/validation_names.hpp"
 #include "sandbox/kinds/kind.hpp"
 
 namespace koord::sandbox {

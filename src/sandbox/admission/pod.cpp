@@ -1,7 +1,7 @@
 // Pods: what kube-apiserver sets, admits and refuses.
 #include <fmt/format.h>
 
-#include "koord/api/time.hpp"
+#include "koord/api/values/time.hpp"
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "koord/api/quantity.hpp"
+#include "koord/api/values/quantity.hpp"
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
 

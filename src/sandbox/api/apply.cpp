@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "koord/api/document.hpp"
-#include "koord/api/yaml.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/yaml.hpp"
 #include "sandbox/crd/schema.hpp"
 
 namespace koord::sandbox {

@@ -3,15 +3,15 @@
 
 #include <fmt/format.h>
 
-#include "koord/api/apiextensions_v1.hpp"
-#include "koord/api/apps_v1.hpp"
-#include "koord/api/coordination_v1.hpp"
-#include "koord/api/core_misc.hpp"
-#include "koord/api/crd.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
-#include "koord/api/policy_v1.hpp"
-#include "koord/api/scheduling_v1.hpp"
+#include "koord/api/schema/crd.hpp"
+#include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
+#include "koord/api/types/apps_v1/deployment.hpp"
+#include "koord/api/types/coordination_v1/lease.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/policy_v1/eviction.hpp"
+#include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "sandbox/api/discovery.hpp"
 #include "sandbox/crd/schema.hpp"
 

@@ -1,7 +1,7 @@
 // Deletion with grace periods and finalizers, binding, eviction.
 #include <fmt/format.h>
 
-#include "koord/api/time.hpp"
+#include "koord/api/values/time.hpp"
 #include "sandbox/api/disruption.hpp"
 #include "sandbox/api/verbs.hpp"
 

@@ -1,8 +1,8 @@
 // POST, PUT, PATCH, DELETE on objects, and the subresources that are not objects.
 #include <fmt/format.h>
 
-#include "koord/api/document.hpp"
-#include "koord/api/yaml.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/yaml.hpp"
 #include "sandbox/api/api.hpp"
 #include "sandbox/api/apply.hpp"
 #include "sandbox/crd/schema.hpp"

@@ -5,7 +5,7 @@
 
 #include <regex>
 
-#include "koord/api/quantity.hpp"
+#include "koord/api/values/quantity.hpp"
 
 namespace koord::sandbox {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "koord/api/time.hpp"
+#include "koord/api/values/time.hpp"
 #include "sandbox/kinds/pod_row.hpp"
 
 namespace koord::sandbox {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "koord/api/yaml.hpp"
+#include "koord/api/schema/yaml.hpp"
 
 namespace koord::sandbox {
 namespace {

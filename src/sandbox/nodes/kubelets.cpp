@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "koord/api/time.hpp"
+#include "koord/api/values/time.hpp"
 
 namespace koord::sandbox {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "koord/api/quantity.hpp"
+#include "koord/api/values/quantity.hpp"
 
 namespace koord::sandbox {
 

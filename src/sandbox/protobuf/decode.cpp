@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "koord/api/time.hpp"
+#include "koord/api/values/time.hpp"
 #include "koord/base/base64.hpp"
 
 namespace koord::sandbox {

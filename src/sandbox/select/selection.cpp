@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 
 namespace koord::sandbox {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "koord/api/selector.hpp"
+#include "koord/api/rules/selector.hpp"
 #include "sandbox/api/status.hpp"
 #include "sandbox/kinds/kind.hpp"
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <random>
 
-#include "koord/api/crd.hpp"
+#include "koord/api/schema/crd.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/base64.hpp"
 #include "koord/runtime/certificate.hpp"

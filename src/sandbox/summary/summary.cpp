@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "koord/api/quantity.hpp"
+#include "koord/api/values/quantity.hpp"
 
 namespace koord::sandbox {
 

@@ -1,20 +1,20 @@
 // The codec on whole objects: round trips, tolerance, errors with paths, strict decoding.
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <fstream>
 #include <iterator>
 
-#include "koord/api/apps_v1.hpp"
-#include "koord/api/auth_v1.hpp"
-#include "koord/api/coordination_v1.hpp"
-#include "koord/api/core_misc.hpp"
-#include "koord/api/document.hpp"
-#include "koord/api/events_v1.hpp"
-#include "koord/api/node_slo.hpp"
-#include "koord/api/pod.hpp"
-#include "koord/api/slo_v1alpha1.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/apps_v1/deployment.hpp"
+#include "koord/api/types/authentication_v1/reviews.hpp"
+#include "koord/api/types/coordination_v1/lease.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/events_v1/event.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 
 using namespace koord;
 using namespace koord::api;

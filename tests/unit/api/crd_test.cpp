@@ -1,16 +1,16 @@
 // CRD manifests and OpenAPI schemas.
-#include "koord/api/crd.hpp"
+#include "koord/api/schema/crd.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <fstream>
 #include <iterator>
 
-#include "koord/api/apiextensions_v1.hpp"
-#include "koord/api/codec.hpp"
-#include "koord/api/document.hpp"
-#include "koord/api/node_slo.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 
 using namespace koord;
 using namespace koord::api;

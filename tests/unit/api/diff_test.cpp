@@ -1,13 +1,13 @@
 // Patches made by diff, and that applying them to the raw object gives the target.
 #include <catch2/catch.hpp>
 
-#include "koord/api/apps_v1.hpp"
-#include "koord/api/codec.hpp"
-#include "koord/api/core_misc.hpp"
-#include "koord/api/document.hpp"
-#include "koord/api/node_slo.hpp"
-#include "koord/api/pod.hpp"
-#include "koord/api/slo_v1alpha1.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/apps_v1/deployment.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 
 using namespace koord;
 using namespace koord::api;

@@ -1,5 +1,5 @@
 // Document: parsing, paths, printing.
-#include "koord/api/document.hpp"
+#include "koord/api/schema/document.hpp"
 
 #include <catch2/catch.hpp>
 

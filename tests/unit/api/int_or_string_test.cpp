@@ -1,5 +1,5 @@
 // IntOrString: texts and percentages as Go's intstr computes them.
-#include "koord/api/int_or_string.hpp"
+#include "koord/api/values/int_or_string.hpp"
 
 #include <catch2/catch.hpp>
 

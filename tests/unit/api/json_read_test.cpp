@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "koord/api/codec.hpp"
-#include "koord/api/document.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 using namespace koord;
 using namespace koord::api;

@@ -1,9 +1,9 @@
 // Lists and watch lines.
-#include "koord/api/list_decoder.hpp"
+#include "koord/api/schema/list_decoder.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "koord/api/core_misc.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
 
 using namespace koord;
 using namespace koord::api;

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "koord/api/validation_names.hpp"
+#include "koord/api/rules/validation_names.hpp"
 #include "support/tsv.hpp"
 
 using namespace koord::api;

@@ -1,9 +1,9 @@
 // Node affinity and tolerations against a table that Kubernetes printed (tests/golden/node_affinity.tsv).
-#include "koord/api/node_selector.hpp"
+#include "koord/api/rules/node_selector.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "koord/api/toleration.hpp"
+#include "koord/api/rules/toleration.hpp"
 #include "support/tsv.hpp"
 
 using namespace koord::api;

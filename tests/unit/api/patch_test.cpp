@@ -1,7 +1,7 @@
 // JSON merge patches and JSON patches on raw documents.
 #include <catch2/catch.hpp>
 
-#include "koord/api/document.hpp"
+#include "koord/api/schema/document.hpp"
 
 using namespace koord;
 using namespace koord::api;

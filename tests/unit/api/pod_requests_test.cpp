@@ -1,6 +1,6 @@
 // Pod requests, limits and quality of service against a table that Kubernetes printed
 // (tests/golden/pod_requests.tsv has the form of its columns), and Koordinator's classes.
-#include "koord/api/pod_requests.hpp"
+#include "koord/api/rules/pod_requests.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Quantity against a table that Kubernetes' own resource.Quantity printed (tests/golden/quantity.tsv).
-#include "koord/api/quantity.hpp"
+#include "koord/api/values/quantity.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Label and field selectors against a table that Kubernetes printed (tests/golden/selector.tsv).
-#include "koord/api/selector.hpp"
+#include "koord/api/rules/selector.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // Strategic merge patches; the results are those of k8s.io/apimachinery's strategicpatch at 0.35.
 #include <catch2/catch.hpp>
 
-#include "koord/api/document.hpp"
+#include "koord/api/schema/document.hpp"
 
 using namespace koord;
 using namespace koord::api;

@@ -1,5 +1,5 @@
 // Time, MicroTime and Duration against a table printed by Go (tests/golden/time.tsv).
-#include "koord/api/time.hpp"
+#include "koord/api/values/time.hpp"
 
 #include <catch2/catch.hpp>
 

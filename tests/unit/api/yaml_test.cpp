@@ -1,5 +1,5 @@
 // YAML as JSON: scalars, what is refused and where, lines.
-#include "koord/api/yaml.hpp"
+#include "koord/api/schema/yaml.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "framework/states/kubelet.hpp"
-#include "koord/api/codec.hpp"
-#include "koord/api/node.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/core_v1/node.hpp"
 #include "koord/async/task_group.hpp"
 #include "support/run_task.hpp"
 #include "support/tree.hpp"

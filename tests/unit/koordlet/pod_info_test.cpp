@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "koord/api/codec.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::koordlet {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/qos/manager.hpp"
-#include "koord/api/node_slo.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "plugins.hpp"
 #include "plugins/cpu_suppress/cpu_suppress.hpp"

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 
 namespace koord::koordlet {
 namespace {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <deque>
 
-#include "koord/api/schema.hpp"
+#include "koord/api/schema/schema.hpp"
 #include "rate_limit.hpp"
 #include "support/run_task.hpp"
 

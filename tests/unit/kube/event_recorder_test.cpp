@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "koord/api/document.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"

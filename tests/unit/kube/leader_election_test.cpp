@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "koord/api/document.hpp"
+#include "koord/api/schema/document.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"

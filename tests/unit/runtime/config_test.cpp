@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "koord/api/scheduling_v1.hpp"
+#include "koord/api/types/scheduling_v1/priority_class.hpp"
 
 namespace koord::runtime {
 namespace {

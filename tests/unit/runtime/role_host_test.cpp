@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "koord/api/auth_v1.hpp"
-#include "koord/api/codec.hpp"
-#include "koord/api/core_misc.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/authentication_v1/reviews.hpp"
+#include "koord/api/types/core_v1/core_misc.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/task_group.hpp"

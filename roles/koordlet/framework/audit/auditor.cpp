@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "framework/audit/audit_file.hpp"
-#include "koord/api/document.hpp"
+#include "koord/api/schema/document.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {

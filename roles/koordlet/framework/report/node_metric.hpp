@@ -5,7 +5,7 @@
 
 #include "framework/inventory.hpp"
 #include "framework/series.hpp"
-#include "koord/api/slo_v1alpha1.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 
 namespace koord::koordlet {
 

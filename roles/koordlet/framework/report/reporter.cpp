@@ -1,8 +1,8 @@
 // Reporter: see reporter.hpp.
 #include "framework/report/reporter.hpp"
 
-#include "koord/api/codec.hpp"
-#include "koord/api/document.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/document.hpp"
 #include "koord/async/backoff.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::koordlet {
 

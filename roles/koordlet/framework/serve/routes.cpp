@@ -3,7 +3,7 @@
 
 #include "framework/audit/auditor.hpp"
 #include "framework/serve/observer.hpp"
-#include "koord/api/codec.hpp"
+#include "koord/api/schema/codec.hpp"
 
 namespace koord::koordlet {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "koord/api/meta.hpp"
-#include "koord/api/schema.hpp"
+#include "koord/api/schema/schema.hpp"
+#include "koord/api/types/meta_v1/meta.hpp"
 
 namespace koord::koordlet {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "framework/states/slo.hpp"
-#include "koord/api/yaml.hpp"
+#include "koord/api/schema/yaml.hpp"
 #include "koord/runtime/config.hpp"
 
 namespace koord::api {

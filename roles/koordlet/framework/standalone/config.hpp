@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "framework/inventory.hpp"
-#include "koord/api/node_slo.hpp"
-#include "koord/api/schema.hpp"
+#include "koord/api/schema/schema.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 
 namespace koord::koordlet {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "koord/api/node.hpp"
+#include "koord/api/types/core_v1/node.hpp"
 #include "koord/host/file.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"

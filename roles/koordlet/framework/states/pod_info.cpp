@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "koord/api/document.hpp"
-#include "koord/api/list_decoder.hpp"
-#include "koord/api/pod_requests.hpp"
+#include "koord/api/rules/pod_requests.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/list_decoder.hpp"
 
 namespace koord::koordlet {
 

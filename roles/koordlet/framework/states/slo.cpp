@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "koord/api/codec.hpp"
-#include "koord/api/document.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/document.hpp"
 
 namespace koord::koordlet {
 

@@ -5,10 +5,10 @@
 #include <functional>
 
 #include "framework/states/slo.hpp"
-#include "koord/api/document.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/node_slo.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/schema/document.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
 

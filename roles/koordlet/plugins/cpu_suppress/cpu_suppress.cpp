@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "koord/api/node_slo.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "plugins/cpu_suppress/formula.hpp"
 
 namespace koord::koordlet::cpu_suppress {

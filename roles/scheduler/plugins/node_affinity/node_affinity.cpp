@@ -5,8 +5,8 @@
 #include <set>
 
 #include "framework/sign.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/node_selector.hpp"
+#include "koord/api/rules/node_selector.hpp"
+#include "koord/api/types/core_v1/node.hpp"
 
 namespace koord::scheduler::node_affinity {
 

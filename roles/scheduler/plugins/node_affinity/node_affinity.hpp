@@ -2,7 +2,7 @@
 #pragma once
 
 #include "framework/args.hpp"
-#include "koord/api/pod_affinity.hpp"
+#include "koord/api/types/core_v1/pod_affinity.hpp"
 
 namespace koord::scheduler::node_affinity {
 

@@ -1,7 +1,7 @@
 // NodeName: see node_name.hpp.
 #include "plugins/node_name/node_name.hpp"
 
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler::node_name {
 

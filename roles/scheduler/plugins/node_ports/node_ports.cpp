@@ -2,7 +2,7 @@
 #include "plugins/node_ports/node_ports.hpp"
 
 #include "framework/pod_info.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler::node_ports {
 

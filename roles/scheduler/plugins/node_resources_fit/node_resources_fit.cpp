@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "framework/pod_info.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler::node_resources_fit {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "framework/resource_args.hpp"
-#include "koord/api/box.hpp"
+#include "koord/api/values/box.hpp"
 
 namespace koord::scheduler::node_resources_fit {
 

@@ -1,9 +1,9 @@
 // NodeUnschedulable: see node_unschedulable.hpp.
 #include "plugins/node_unschedulable/node_unschedulable.hpp"
 
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
-#include "koord/api/toleration.hpp"
+#include "koord/api/rules/toleration.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler::node_unschedulable {
 

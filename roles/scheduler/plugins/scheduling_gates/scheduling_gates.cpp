@@ -1,7 +1,7 @@
 // SchedulingGates: see scheduling_gates.hpp.
 #include "plugins/scheduling_gates/scheduling_gates.hpp"
 
-#include "koord/api/pod.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler::scheduling_gates {
 

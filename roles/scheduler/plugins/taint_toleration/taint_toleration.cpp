@@ -2,9 +2,9 @@
 #include "plugins/taint_toleration/taint_toleration.hpp"
 
 #include "framework/sign.hpp"
-#include "koord/api/node.hpp"
-#include "koord/api/pod.hpp"
-#include "koord/api/toleration.hpp"
+#include "koord/api/rules/toleration.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler::taint_toleration {
 

@@ -1,0 +1,80 @@
+// The JSON codec of typed objects: read, read strictly, write, and the patch between two versions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "koord/api/schema/schema.hpp"
+#include "koord/base/result.hpp"
+
+namespace koord::api {
+
+/// JSON nested deeper than this is refused wherever outside input is read.
+inline constexpr int kMaxJsonDepth = 1000;
+
+/// `apply` is server-side apply, which only a server can do.
+enum class PatchType : std::uint8_t { strategic, merge, json, apply };
+/// "application/strategic-merge-patch+json" and so on.
+std::string_view content_type(PatchType type);
+
+struct Patch {
+  PatchType type = PatchType::merge;
+  std::string body;
+};
+
+// The erased forms: `object` points to a value of the type that the schema describes. Text must be UTF-8.
+
+/// Reads into a default-constructed object. Tolerant: unknown fields are skipped, null is absent. An object
+/// that carries another `kind` than the schema's, a value of the wrong type (the path is named, such as
+/// .spec.containers[0].name), bad JSON or bad UTF-8 (the offset is named) are errors of Code::parse.
+Result<> decode(std::string_view json, const Schema& schema, void* object);
+
+/// The same for configuration: an unknown, duplicate or missing required field and a value outside of its
+/// row's limits are errors of Code::invalid whose message starts with the path and ": ". Absent fields get
+/// their row's default.
+Result<> decode_strict(std::string_view json, const Schema& schema, void* object);
+
+/// Compact JSON, fields in the schema's order, apiVersion and kind first if the schema has a kind.
+std::string encode(const void* object, const Schema& schema);
+/// Appends instead.
+void encode_to(std::string& out, const void* object, const Schema& schema);
+
+/// What turns `before` into `after`, or nothing if the described fields are equal: a strategic merge patch
+/// for Kubernetes' kinds, a merge patch for custom ones. Fields that koord does not describe are not
+/// touched, except inside of lists without merge key: such a list is replaced as a whole, and the patch
+/// then carries before's metadata.resourceVersion, so that a concurrent change makes a conflict.
+/// metadata.resourceVersion, uid, generation and creationTimestamp never count as changes.
+std::optional<Patch> diff(const void* before, const void* after, const Schema& schema);
+
+/// A value's defaults from the rows (see decode_strict), where the fields are empty.
+Result<> apply_defaults(void* object, const Schema& schema);
+
+bool equal(const void* a, const void* b, const Type& type);
+
+template <class T>
+Result<T> decode(std::string_view json) {
+  Result<T> object{T()};
+  if (auto done = decode(json, schema<T>(), &*object); !done) object = std::move(done).error();
+  return object;
+}
+
+template <class T>
+Result<T> decode_strict(std::string_view json) {
+  Result<T> object{T()};
+  if (auto done = decode_strict(json, schema<T>(), &*object); !done) object = std::move(done).error();
+  return object;
+}
+
+template <class T>
+std::string encode(const T& object) {
+  return encode(&object, schema<T>());
+}
+
+template <class T>
+std::optional<Patch> diff(const T& before, const T& after) {
+  return diff(&before, &after, schema<T>());
+}
+
+}  // namespace koord::api

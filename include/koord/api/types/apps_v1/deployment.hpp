@@ -1,0 +1,103 @@
+// apps/v1: ReplicaSet and Deployment, as far as koord follows owners and replicas.
+#pragma once
+
+#include "koord/api/types/meta_v1/meta.hpp"
+#include "koord/api/values/int_or_string.hpp"
+
+namespace koord::api {
+
+struct ReplicaSetSpec {
+  std::optional<int32_t> replicas;
+  int32_t min_ready_seconds = 0;
+  LabelSelector selector;
+  RawJson template_;  // a PodTemplateSpec, whole
+
+  friend bool operator==(const ReplicaSetSpec&, const ReplicaSetSpec&) = default;
+};
+KOORD_API_SCHEMA(ReplicaSetSpec);
+
+struct ReplicaSetStatus {
+  int32_t replicas = 0;
+  int32_t fully_labeled_replicas = 0;
+  int32_t ready_replicas = 0;
+  int32_t available_replicas = 0;
+  int64_t observed_generation = 0;
+
+  friend bool operator==(const ReplicaSetStatus&, const ReplicaSetStatus&) = default;
+};
+KOORD_API_SCHEMA(ReplicaSetStatus);
+
+struct ReplicaSet {
+  ObjectMeta metadata;
+  ReplicaSetSpec spec;
+  ReplicaSetStatus status;
+
+  friend bool operator==(const ReplicaSet&, const ReplicaSet&) = default;
+};
+KOORD_API_SCHEMA(ReplicaSet);
+
+struct RollingUpdateDeployment {
+  std::optional<IntOrString> max_unavailable;
+  std::optional<IntOrString> max_surge;
+
+  friend bool operator==(const RollingUpdateDeployment&, const RollingUpdateDeployment&) = default;
+};
+KOORD_API_SCHEMA(RollingUpdateDeployment);
+
+struct DeploymentStrategy {
+  Symbol type;  // RollingUpdate, Recreate
+  Box<RollingUpdateDeployment> rolling_update;
+
+  friend bool operator==(const DeploymentStrategy&, const DeploymentStrategy&) = default;
+};
+KOORD_API_SCHEMA(DeploymentStrategy);
+
+struct DeploymentSpec {
+  std::optional<int32_t> replicas;
+  LabelSelector selector;
+  RawJson template_;  // a PodTemplateSpec, whole
+  DeploymentStrategy strategy;
+  int32_t min_ready_seconds = 0;
+  std::optional<int32_t> revision_history_limit;
+  bool paused = false;
+  std::optional<int32_t> progress_deadline_seconds;
+
+  friend bool operator==(const DeploymentSpec&, const DeploymentSpec&) = default;
+};
+KOORD_API_SCHEMA(DeploymentSpec);
+
+struct DeploymentCondition {
+  Symbol type;
+  Symbol status;
+  Time last_update_time;
+  Time last_transition_time;
+  Symbol reason;
+  std::string message;
+
+  friend bool operator==(const DeploymentCondition&, const DeploymentCondition&) = default;
+};
+KOORD_API_SCHEMA(DeploymentCondition);
+
+struct DeploymentStatus {
+  int64_t observed_generation = 0;
+  int32_t replicas = 0;
+  int32_t updated_replicas = 0;
+  int32_t ready_replicas = 0;
+  int32_t available_replicas = 0;
+  int32_t unavailable_replicas = 0;
+  std::vector<DeploymentCondition> conditions;
+
+  friend bool operator==(const DeploymentStatus&, const DeploymentStatus&) = default;
+};
+KOORD_API_SCHEMA(DeploymentStatus);
+
+struct Deployment {
+  ObjectMeta metadata;
+  DeploymentSpec spec;
+  DeploymentStatus status;
+
+  friend bool operator==(const Deployment&, const Deployment&) = default;
+};
+KOORD_API_SCHEMA(Deployment);
+
+}  // namespace koord::api

@@ -1,0 +1,19 @@
+// scheduling.k8s.io/v1: PriorityClass.
+#pragma once
+
+#include "koord/api/types/meta_v1/meta.hpp"
+
+namespace koord::api {
+
+struct PriorityClass {
+  ObjectMeta metadata;
+  int32_t value = 0;
+  bool global_default = false;
+  std::string description;
+  Symbol preemption_policy;
+
+  friend bool operator==(const PriorityClass&, const PriorityClass&) = default;
+};
+KOORD_API_SCHEMA(PriorityClass);
+
+}  // namespace koord::api

@@ -1,0 +1,50 @@
+// scheduling.koordinator.sh/v1alpha1: the devices of a node.
+#pragma once
+
+#include "koord/api/types/meta_v1/meta.hpp"
+
+namespace koord::api {
+
+struct DeviceTopology {
+  int32_t socket_id = 0;
+  int32_t node_id = 0;  // NUMA node
+  std::string pcie_id;
+  std::string bus_id;
+
+  friend bool operator==(const DeviceTopology&, const DeviceTopology&) = default;
+};
+KOORD_API_SCHEMA(DeviceTopology);
+
+struct VirtualFunction {
+  int32_t minor = 0;
+  std::string bus_id;
+
+  friend bool operator==(const VirtualFunction&, const VirtualFunction&) = default;
+};
+KOORD_API_SCHEMA(VirtualFunction);
+
+struct VirtualFunctionGroup {
+  SymbolMap labels;
+  std::vector<VirtualFunction> vfs;
+
+  friend bool operator==(const VirtualFunctionGroup&, const VirtualFunctionGroup&) = default;
+};
+KOORD_API_SCHEMA(VirtualFunctionGroup);
+
+struct DeviceInfo {
+  Symbol type;  // gpu, fpga, rdma
+  SymbolMap labels;
+  std::string id;
+  std::optional<int32_t> minor;
+  std::optional<int32_t> module_id;
+  bool health = false;
+  ResourceList resources;
+  Box<DeviceTopology> topology;
+  std::vector<VirtualFunctionGroup> vf_groups;
+  std::vector<Condition> conditions;
+
+  friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
+};
+KOORD_API_SCHEMA(DeviceInfo);
+
+}  // namespace koord::api

@@ -1,0 +1,24 @@
+// Writing typed values as JSON.
+#pragma once
+
+#include <string>
+
+#include "koord/api/schema/schema.hpp"
+
+namespace koord::api {
+
+/// Nothing that the wire would show: empty scalars, lists and maps, structures of empty fields. An optional
+/// that is present is not empty, whatever it holds.
+bool is_empty(const Type& type, const void* value);
+
+/// True if the field belongs into an object's JSON.
+bool is_written(const Field& field, const void* value);
+
+/// Appends the value. An empty time is null.
+void write_value(std::string& out, const Type& type, const void* value);
+
+inline const void* member(const void* object, const Field& field) {
+  return static_cast<const char*>(object) + field.offset;
+}
+
+}  // namespace koord::api

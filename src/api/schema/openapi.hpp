@@ -1,0 +1,17 @@
+// OpenAPI v3 schemas of typed objects as DOM values.
+#pragma once
+
+#include "document_dom.hpp"
+#include "koord/api/schema/schema.hpp"
+
+namespace koord::api {
+
+enum class OpenApiFor {
+  crd,        // structural, as a CustomResourceDefinition carries it: metadata is just an object
+  discovery,  // for clients: metadata described, patch strategies named
+};
+
+/// `preserve_unknown` marks every object as open.
+JsonValue openapi(const Schema& schema, OpenApiFor purpose, bool preserve_unknown);
+
+}  // namespace koord::api
