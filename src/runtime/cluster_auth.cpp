@@ -2,7 +2,7 @@
 #include "cluster_auth.hpp"
 
 #include "koord/api/schema/document.hpp"
-#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/config_map.hpp"
 
 namespace koord::runtime {
 

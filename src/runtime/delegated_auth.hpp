@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "koord/api/types/authentication_v1/reviews.hpp"
+#include "koord/api/types/authentication_v1/token_review.hpp"
+#include "koord/api/types/authorization_v1/subject_access_review.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/runtime/http_message.hpp"

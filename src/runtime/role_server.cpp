@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/config_map.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/log.hpp"

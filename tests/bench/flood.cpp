@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/events_v1/event.hpp"

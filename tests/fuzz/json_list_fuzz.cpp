@@ -6,7 +6,7 @@
 
 #include "koord/api/schema/document.hpp"
 #include "koord/api/schema/list_decoder.hpp"
-#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/namespace.hpp"
 
 namespace {
 

@@ -9,7 +9,8 @@
 #include <fstream>
 
 #include "koord/api/schema/document.hpp"
-#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/config_map.hpp"
+#include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/system_clock.hpp"

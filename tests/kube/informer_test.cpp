@@ -8,7 +8,8 @@
 #include <map>
 
 #include "koord/api/schema/list_decoder.hpp"
-#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/config_map.hpp"
+#include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"

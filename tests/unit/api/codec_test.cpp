@@ -7,10 +7,10 @@
 #include <iterator>
 
 #include "koord/api/schema/document.hpp"
-#include "koord/api/types/apps_v1/deployment.hpp"
-#include "koord/api/types/authentication_v1/reviews.hpp"
+#include "koord/api/types/authorization_v1/subject_access_review.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"
-#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/binding.hpp"
+#include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/events_v1/event.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"

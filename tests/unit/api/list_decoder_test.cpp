@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/core_v1/namespace.hpp"
 
 using namespace koord;
 using namespace koord::api;

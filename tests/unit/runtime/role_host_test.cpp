@@ -10,8 +10,9 @@
 #include <fstream>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/types/authentication_v1/reviews.hpp"
-#include "koord/api/types/core_v1/core_misc.hpp"
+#include "koord/api/types/authentication_v1/token_review.hpp"
+#include "koord/api/types/authorization_v1/subject_access_review.hpp"
+#include "koord/api/types/core_v1/config_map.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/task_group.hpp"

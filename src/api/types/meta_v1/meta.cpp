@@ -100,20 +100,10 @@ const Schema& schema<LabelSelector>() {
   return kSchema;
 }
 
-template <>
-const Schema& schema<ObjectReference>() {
-  using T = ObjectReference;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(kind, "kind"),
-      KOORD_FIELD(namespace_, "namespace"),
-      KOORD_FIELD(name, "name"),
-      KOORD_FIELD(uid, "uid"),
-      KOORD_FIELD(api_version, "apiVersion"),
-      KOORD_FIELD(resource_version, "resourceVersion"),
-      KOORD_FIELD(field_path, "fieldPath"),
-  };
-  static const Schema kSchema("ObjectReference", kRows, type_of<T>);
-  return kSchema;
+const OwnerReference* controller_of(const ObjectMeta& meta) {
+  for (const OwnerReference& owner : meta.owner_references)
+    if (owner.controller.value_or(false)) return &owner;
+  return nullptr;
 }
 
 }  // namespace koord::api

@@ -6,36 +6,10 @@
 namespace koord::api {
 namespace {
 
-constexpr Kind kDeleteOptions = {
-    .group = "", .version = "v1", .kind = "DeleteOptions", .plural = "", .singular = "", .namespaced = false};
 constexpr Kind kEviction = {
     .group = "policy", .version = "v1", .kind = "Eviction", .plural = "evictions", .singular = "eviction"};
 
 }  // namespace
-
-template <>
-const Schema& schema<Preconditions>() {
-  using T = Preconditions;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(uid, "uid"),
-      KOORD_FIELD(resource_version, "resourceVersion"),
-  };
-  static const Schema kSchema("Preconditions", kRows, type_of<T>);
-  return kSchema;
-}
-
-template <>
-const Schema& schema<DeleteOptions>() {
-  using T = DeleteOptions;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(grace_period_seconds, "gracePeriodSeconds"),
-      KOORD_FIELD(preconditions, "preconditions"),
-      KOORD_FIELD(propagation_policy, "propagationPolicy"),
-      KOORD_FIELD(dry_run, "dryRun"),
-  };
-  static const Schema kSchema("DeleteOptions", kRows, type_of<T>, &kDeleteOptions);
-  return kSchema;
-}
 
 template <>
 const Schema& schema<Eviction>() {

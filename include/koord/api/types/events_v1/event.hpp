@@ -1,6 +1,7 @@
 // events.k8s.io/v1: Event.
 #pragma once
 
+#include "koord/api/types/core_v1/object_reference.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
 
 namespace koord::api {

@@ -101,18 +101,4 @@ struct LabelSelector {
 };
 KOORD_API_SCHEMA(LabelSelector);
 
-/// A reference to another object; the fields that the referrer leaves out are empty.
-struct ObjectReference {
-  Symbol kind;
-  Symbol namespace_;
-  std::string name;
-  std::string uid;
-  Symbol api_version;
-  std::string resource_version;
-  std::string field_path;
-
-  friend bool operator==(const ObjectReference&, const ObjectReference&) = default;
-};
-KOORD_API_SCHEMA(ObjectReference);
-
 }  // namespace koord::api

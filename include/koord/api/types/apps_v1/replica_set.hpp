@@ -1,0 +1,38 @@
+// apps/v1: ReplicaSet, as far as koord follows owners and replicas.
+#pragma once
+
+#include "koord/api/types/meta_v1/meta.hpp"
+
+namespace koord::api {
+
+struct ReplicaSetSpec {
+  std::optional<int32_t> replicas;
+  int32_t min_ready_seconds = 0;
+  LabelSelector selector;
+  RawJson template_;  // a PodTemplateSpec, whole
+
+  friend bool operator==(const ReplicaSetSpec&, const ReplicaSetSpec&) = default;
+};
+KOORD_API_SCHEMA(ReplicaSetSpec);
+
+struct ReplicaSetStatus {
+  int32_t replicas = 0;
+  int32_t fully_labeled_replicas = 0;
+  int32_t ready_replicas = 0;
+  int32_t available_replicas = 0;
+  int64_t observed_generation = 0;
+
+  friend bool operator==(const ReplicaSetStatus&, const ReplicaSetStatus&) = default;
+};
+KOORD_API_SCHEMA(ReplicaSetStatus);
+
+struct ReplicaSet {
+  ObjectMeta metadata;
+  ReplicaSetSpec spec;
+  ReplicaSetStatus status;
+
+  friend bool operator==(const ReplicaSet&, const ReplicaSet&) = default;
+};
+KOORD_API_SCHEMA(ReplicaSet);
+
+}  // namespace koord::api
