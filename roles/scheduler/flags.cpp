@@ -208,7 +208,7 @@ Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
   const std::string& path = flags.get("config");
   Configuration c;
   c.from_file = !path.empty();
-  api::LineMap lines;
+  json::LineMap lines;
   if (c.from_file) {
     auto read = runtime::load_config<KubeSchedulerConfiguration>(path, &lines);
     if (!read) return std::move(read).error();

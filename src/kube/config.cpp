@@ -9,8 +9,8 @@
 #include <initializer_list>
 #include <sstream>
 
-#include "koord/api/schema/yaml.hpp"
 #include "koord/base/base64.hpp"
+#include "koord/json/yaml.hpp"
 
 namespace koord::kube {
 
@@ -178,7 +178,7 @@ Result<> read_user(const Place& user, ClientConfig& config) {
 Result<ClientConfig> parse_kubeconfig(std::string_view text, const std::string& path,
                                       std::string_view context) {
   // What yaml-cpp takes silently: duplicate keys, a second document, aliases that unfold without end.
-  const auto json = api::yaml_to_json(text);
+  const auto json = json::yaml_to_json(text);
   if (!json) return Error(Code::parse, path + ":" + json.error().message());
   const YAML::Node document = YAML::Load(std::string(text));
   const Place root(path, "", document);

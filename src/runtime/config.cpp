@@ -13,7 +13,7 @@ namespace koord::runtime {
 namespace {
 
 // The line of a path, or of the nearest value around it; 0: there is none but the document.
-int line_of(const api::LineMap& lines, std::string path) {
+int line_of(const json::LineMap& lines, std::string path) {
   while (!path.empty()) {
     if (const auto found = lines.find(path); found != lines.end()) return found->second;
     const std::size_t cut = path.find_last_of(".[");
@@ -29,7 +29,7 @@ std::string path_of(std::string_view message) {
   return path;
 }
 
-Result<> check_kind(std::string_view json, const api::LineMap& lines, const api::Kind& kind) {
+Result<> check_kind(std::string_view json, const json::LineMap& lines, const api::Kind& kind) {
   const auto document = api::Document::parse(json);
   if (!document) return Error(Code::parse, "1: " + document.error().message());
   const std::pair<std::string, std::string> wanted[] = {{"apiVersion", kind.api_version()},
@@ -46,17 +46,17 @@ Result<> check_kind(std::string_view json, const api::LineMap& lines, const api:
 
 }  // namespace
 
-Error located(const Error& error, const std::string& file, const api::LineMap& lines) {
+Error located(const Error& error, const std::string& file, const json::LineMap& lines) {
   const int line = line_of(lines, path_of(error.message()));
   return Error(error.code(), file + (line > 0 ? ":" + std::to_string(line) : "") + ": " + error.message());
 }
 
 Result<> read_config(std::string_view text, const std::string& file, const api::Schema& schema, void* object,
-                     api::LineMap* lines) {
+                     json::LineMap* lines) {
   auto in_file = [&](const Error& error) { return Error(error.code(), file + ":" + error.message()); };
-  api::LineMap own;
-  api::LineMap& places = lines != nullptr ? *lines : own;
-  const auto json = api::yaml_to_json(text, &places);
+  json::LineMap own;
+  json::LineMap& places = lines != nullptr ? *lines : own;
+  const auto json = json::yaml_to_json(text, &places);
   if (!json) return in_file(json.error());
   if (const api::Kind* kind = schema.kind()) {
     if (auto done = check_kind(*json, places, *kind); !done) return in_file(done.error());
@@ -68,7 +68,7 @@ Result<> read_config(std::string_view text, const std::string& file, const api::
   return {};
 }
 
-Result<> load_config(const std::string& file, const api::Schema& schema, void* object, api::LineMap* lines) {
+Result<> load_config(const std::string& file, const api::Schema& schema, void* object, json::LineMap* lines) {
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream contents;

@@ -9,8 +9,8 @@
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/document.hpp"
-#include "koord/api/schema/yaml.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
+#include "koord/json/yaml.hpp"
 #include "koord/runtime/config.hpp"
 
 namespace {
@@ -44,15 +44,15 @@ void read_configuration(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  api::LineMap lines;
-  const auto json = api::yaml_to_json(text, &lines);
+  json::LineMap lines;
+  const auto json = json::yaml_to_json(text, &lines);
   if (!json) {
     check(json.error().code() == Code::parse && line_number(json.error().message()) >= 1);
   } else {
     const auto document = api::Document::parse(*json);
     check(document.has_value());
     for (const auto& [path, line] : lines) check(line >= 1 && line <= static_cast<int>(size) + 1);
-    const auto again = api::yaml_to_json(*json);
+    const auto again = json::yaml_to_json(*json);
     // yaml-cpp wants a key to end within 1,024 characters.
     if (json->size() < 1000) {
       check(again.has_value());

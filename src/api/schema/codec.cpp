@@ -20,13 +20,13 @@ std::string_view content_type(PatchType type) {
 Result<> decode(std::string_view json, const Schema& schema, void* object) {
   ObjectDecoder decoder(ObjectDecoder::Mode::tolerant, true);
   decoder.start(schema.self(), object, true);
-  return read_json(json, decoder);
+  return json::read(json, decoder);
 }
 
 Result<> decode_strict(std::string_view json, const Schema& schema, void* object) {
   ObjectDecoder decoder(ObjectDecoder::Mode::strict, true);
   decoder.start(schema.self(), object, true);
-  return read_json(json, decoder);
+  return json::read(json, decoder);
 }
 
 Result<> apply_defaults(void* object, const Schema& schema) {
@@ -36,7 +36,7 @@ Result<> apply_defaults(void* object, const Schema& schema) {
     if (absent && !field.default_text.empty()) {
       ObjectDecoder decoder(ObjectDecoder::Mode::strict, true);
       decoder.start(*field.type, value, false, "." + std::string(field.wire));
-      KOORD_CHECK(read_json(field.default_text, decoder));
+      KOORD_CHECK(json::read(field.default_text, decoder));
     }
     const Type* type = field.type;
     if (type->kind == TypeKind::optional && type->count(value) != 0) {

@@ -5,9 +5,9 @@
 #include <cctype>
 
 #include "document_dom.hpp"
-#include "json_text.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/json/writer.hpp"
 #include "openapi.hpp"
 
 namespace koord::api {
@@ -109,7 +109,7 @@ void append_yaml(std::string& out, const JsonValue& value, size_t indent) {
       if (is_plain(member.key))
         out.append(member.key);
       else
-        append_json_string(out, member.key);
+        json::append_string(out, member.key);
       out.push_back(':');
       inline_or_block(member.value, false);
     }

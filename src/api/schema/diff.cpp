@@ -4,9 +4,9 @@
 
 #include "document_dom.hpp"
 #include "encode.hpp"
-#include "json_text.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
+#include "koord/json/writer.hpp"
 #include "scalar.hpp"
 
 namespace koord::api {
@@ -36,7 +36,7 @@ class Differ {
 
  private:
   static void name(std::string& out, std::string_view prefix, std::string_view key) {
-    append_json_string(out, std::string(prefix) + std::string(key));
+    json::append_string(out, std::string(prefix) + std::string(key));
     out.push_back(':');
   }
   static bool put(std::string& out, std::string_view key, const Type& type, const void* value) {
@@ -264,7 +264,7 @@ std::optional<Patch> diff(const void* before, const void* after, const Schema& s
     const auto& version = static_cast<const ObjectMeta*>(member(before, *metadata))->resource_version;
     if (!version.empty()) {
       std::string text = "\"resourceVersion\":";
-      append_json_string(text, version);
+      json::append_string(text, version);
       // Tables start with the metadata, so that its changes, if there are any, come first.
       constexpr std::string_view kMetadata = "{\"metadata\":{";
       if (patch.body.starts_with(kMetadata))

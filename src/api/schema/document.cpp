@@ -2,20 +2,21 @@
 #include "koord/api/schema/document.hpp"
 
 #include "document_dom.hpp"
-#include "json_pointer.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/reader.hpp"
 
 namespace koord::api {
 namespace {
 
 Result<> put(JsonValue& root, std::string_view path, JsonValue value) {
-  KOORD_TRY(tokens, pointer_tokens(path));
-  if (tokens.size() + static_cast<size_t>(json_depth(value, kMaxJsonDepth)) > kMaxJsonDepth)
+  KOORD_TRY(tokens, json::pointer_tokens(path));
+  if (tokens.size() + static_cast<size_t>(json_depth(value, json::kMaxDepth)) > json::kMaxDepth)
     return Error(Code::invalid,
-                 "the result is nested deeper than " + std::to_string(kMaxJsonDepth) + " levels");
+                 "the result is nested deeper than " + std::to_string(json::kMaxDepth) + " levels");
   JsonValue* at = &root;
   for (const std::string& token : tokens) {
     if (at->is_array()) {
-      const auto index = pointer_index(token, at->size());
+      const auto index = json::pointer_index(token, at->size());
       if (!index || *index > at->size())
         return Error(Code::invalid, std::string(path) + ": no such element: \"" + token + "\"");
       if (*index == at->size()) at->array().emplace_back();
@@ -107,10 +108,10 @@ bool Document::remove(std::string_view path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return false;
   auto* parent = const_cast<JsonValue*>(find_path(dom_->root, path.substr(0, slash)));
-  const auto token = pointer_tokens(path.substr(slash));
+  const auto token = json::pointer_tokens(path.substr(slash));
   if (!parent || !token) return false;
   if (!parent->is_array()) return parent->erase(token->front());
-  const auto index = pointer_index(token->front(), parent->size());
+  const auto index = json::pointer_index(token->front(), parent->size());
   if (!index || *index >= parent->size()) return false;
   parent->array().erase(parent->array().begin() + static_cast<std::ptrdiff_t>(*index));
   return true;

@@ -5,13 +5,14 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "json_read.hpp"
-#include "json_text.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/reader.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::api {
 namespace {
 
-class Builder final : public JsonEvents {
+class Builder final : public json::Events {
  public:
   bool on_null() override { return add(JsonValue()); }
   bool on_bool(bool value) override { return add(JsonValue(value)); }
@@ -123,7 +124,7 @@ bool operator==(const JsonValue& a, const JsonValue& b) {
 
 Result<JsonValue> parse_json(std::string_view text) {
   Builder builder;
-  KOORD_CHECK(read_json(text, builder));
+  KOORD_CHECK(json::read(text, builder));
   return builder.take();
 }
 
@@ -133,7 +134,7 @@ void append_json(std::string& out, const JsonValue& value) {
   } else if (value.is_number()) {
     out.append(value.number_text());
   } else if (value.is_string()) {
-    append_json_string(out, value.as_string());
+    json::append_string(out, value.as_string());
   } else if (value.is_array()) {
     char separator = '[';
     for (const JsonValue& element : value.array()) {
@@ -145,7 +146,7 @@ void append_json(std::string& out, const JsonValue& value) {
     char separator = '{';
     for (const JsonMember& member : value.object()) {
       out.push_back(std::exchange(separator, ','));
-      append_json_string(out, member.key);
+      json::append_string(out, member.key);
       out.push_back(':');
       append_json(out, member.value);
     }
@@ -172,6 +173,22 @@ int json_depth(const JsonValue& value, int limit) {
       deepest = std::max(deepest, json_depth(member.value, limit - 1));
   }
   return deepest + 1;
+}
+
+const JsonValue* find_path(const JsonValue& root, std::string_view pointer) {
+  const auto tokens = json::pointer_tokens(pointer);
+  if (!tokens) return nullptr;
+  const JsonValue* value = &root;
+  for (const std::string& token : *tokens) {
+    if (value->is_array()) {
+      const auto index = json::pointer_index(token, value->size());
+      if (!index || *index >= value->size()) return nullptr;
+      value = &value->array()[*index];
+    } else if (!(value = value->find(token))) {
+      return nullptr;
+    }
+  }
+  return value;
 }
 
 }  // namespace koord::api

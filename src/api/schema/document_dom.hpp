@@ -24,7 +24,7 @@ struct JsonMemberOf {
 using JsonMember = JsonMemberOf<JsonValue>;
 
 /// A JSON value. Objects keep the order of their members; numbers keep their text. A plain value type:
-/// copies are deep. What was parsed is at most kMaxJsonDepth deep, so recursion over it is safe; whoever
+/// copies are deep. What was parsed is at most json::kMaxDepth deep, so recursion over it is safe; whoever
 /// nests values further checks json_depth.
 class JsonValue {
  public:

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "json_text.hpp"
 #include "koord/api/schema/codec.hpp"
+#include "koord/json/writer.hpp"
 #include "scalar.hpp"
 
 namespace koord::api {
@@ -67,7 +67,7 @@ void write_value(std::string& out, const Type& type, const void* value) {
       out.push_back('{');
       for (size_t i = 0, n = type.count(value); i < n; ++i) {
         if (i > 0) out.push_back(',');
-        append_json_string(out, type.key_at(value, i));
+        json::append_string(out, type.key_at(value, i));
         out.push_back(':');
         write_value(out, *type.element, type.at(value, i));
       }

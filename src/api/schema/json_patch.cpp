@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "document_dom.hpp"
-#include "json_pointer.hpp"
 #include "koord/api/schema/codec.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/reader.hpp"
 
 namespace koord::api {
 namespace {
@@ -21,7 +22,7 @@ JsonValue* parent_of(JsonValue& root, const std::vector<std::string>& tokens) {
   JsonValue* value = &root;
   for (size_t i = 0; i + 1 < tokens.size() && value; ++i) {
     if (value->is_array()) {
-      const auto index = pointer_index(tokens[i], value->size());
+      const auto index = json::pointer_index(tokens[i], value->size());
       value = index && *index < value->size() ? &value->array()[*index] : nullptr;
     } else {
       value = value->find(tokens[i]);
@@ -32,13 +33,14 @@ JsonValue* parent_of(JsonValue& root, const std::vector<std::string>& tokens) {
 
 // Checked before each step: what is built must be safe to destroy.
 Result<> shallow(const JsonValue& value, size_t levels) {
-  if (levels < kMaxJsonDepth && static_cast<int>(levels) + json_depth(value, kMaxJsonDepth) <= kMaxJsonDepth)
+  if (levels < json::kMaxDepth &&
+      static_cast<int>(levels) + json_depth(value, json::kMaxDepth) <= json::kMaxDepth)
     return {};
-  return bad(fmt::format("the result is nested deeper than {} levels", kMaxJsonDepth));
+  return bad(fmt::format("the result is nested deeper than {} levels", json::kMaxDepth));
 }
 
 Result<> add(JsonValue& root, std::string_view path, JsonValue value) {
-  KOORD_TRY(tokens, pointer_tokens(path));
+  KOORD_TRY(tokens, json::pointer_tokens(path));
   KOORD_CHECK(shallow(value, tokens.size()));
   if (tokens.empty()) {
     root = std::move(value);
@@ -50,14 +52,14 @@ Result<> add(JsonValue& root, std::string_view path, JsonValue value) {
     return {};
   }
   if (!parent || !parent->is_array()) return bad(fmt::format("{}: the parent does not exist", path));
-  const auto index = pointer_index(tokens.back(), parent->size());
+  const auto index = json::pointer_index(tokens.back(), parent->size());
   if (!index || *index > parent->size()) return bad(fmt::format("{}: no such index", path));
   parent->array().insert(parent->array().begin() + static_cast<std::ptrdiff_t>(*index), std::move(value));
   return {};
 }
 
 Result<JsonValue> take(JsonValue& root, std::string_view path) {
-  KOORD_TRY(tokens, pointer_tokens(path));
+  KOORD_TRY(tokens, json::pointer_tokens(path));
   if (tokens.empty()) return std::exchange(root, JsonValue());
   JsonValue* parent = parent_of(root, tokens);
   if (parent && parent->is_object()) {
@@ -67,7 +69,7 @@ Result<JsonValue> take(JsonValue& root, std::string_view path) {
       return taken;
     }
   } else if (parent && parent->is_array() && tokens.back() != "-") {
-    const auto index = pointer_index(tokens.back(), parent->size());
+    const auto index = json::pointer_index(tokens.back(), parent->size());
     if (index && *index < parent->size()) {
       const auto element = parent->array().begin() + static_cast<std::ptrdiff_t>(*index);
       JsonValue taken = std::move(*element);

@@ -9,7 +9,7 @@ constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
 
 /// The events of an object whose members this and nobody else knows: hands the events of a member's value
 /// to a decoder, or skips them.
-class Envelope : public JsonEvents {
+class Envelope : public json::Events {
  public:
   bool on_null() override { return inner() ? pass(decoder_.on_null()) : true; }
   bool on_bool(bool value) override { return inner() ? pass(decoder_.on_bool(value)) : true; }
@@ -171,7 +171,7 @@ bool ends_initial_events(const Schema& schema, const void* object) {
 }
 
 Result<> read_envelope(std::string_view json, Envelope& envelope) {
-  KOORD_CHECK(read_json(json, envelope));
+  KOORD_CHECK(json::read(json, envelope));
   if (!envelope.seen()) return envelope.stop_error();
   return {};
 }

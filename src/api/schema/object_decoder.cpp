@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "json_text.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::api {
 namespace {
@@ -167,7 +167,7 @@ bool ObjectDecoder::on_begin_array() { return begin(false); }
 bool ObjectDecoder::on_key(std::string_view key) {
   if (raw_) {
     if (raw_->back() != '{') raw_->push_back(',');
-    append_json_string(*raw_, key);
+    json::append_string(*raw_, key);
     raw_->push_back(':');
     return true;
   }
@@ -242,7 +242,7 @@ bool ObjectDecoder::close_structure(const Frame& frame) {
     if (!fields[i].default_text.empty()) {
       ObjectDecoder decoder(mode_, true);
       decoder.start(*fields[i].type, static_cast<char*>(frame.value) + fields[i].offset, false, path());
-      if (auto done = read_json(fields[i].default_text, decoder); !done) return fail(done.error().message());
+      if (auto done = json::read(fields[i].default_text, decoder); !done) return fail(done.error().message());
     } else if (fields[i].has(Field::kRequired)) {
       return fail("required field is missing", Code::invalid);
     }
@@ -275,7 +275,7 @@ void ObjectDecoder::raw_value(std::string_view text, bool quoted) {
   const char last = raw_->back();
   if (last != '{' && last != '[' && last != ':') raw_->push_back(',');
   if (quoted)
-    append_json_string(*raw_, text);
+    json::append_string(*raw_, text);
   else
     raw_->append(text);
 }

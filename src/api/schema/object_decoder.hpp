@@ -6,15 +6,15 @@
 #include <string_view>
 #include <vector>
 
-#include "json_read.hpp"
 #include "koord/api/schema/schema.hpp"
+#include "koord/json/reader.hpp"
 #include "scalar.hpp"
 
 namespace koord::api {
 
 /// Takes the events of exactly one JSON value at a time. After an error the rest of the value is skipped,
 /// so that a reader of lists can go on with the next one.
-class ObjectDecoder final : public JsonEvents {
+class ObjectDecoder final : public json::Events {
  public:
   enum class Mode {
     tolerant,

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "json_text.hpp"
 #include "koord/api/values/int_or_string.hpp"
 #include "koord/api/values/quantity.hpp"
 #include "koord/api/values/time.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::api {
 namespace {
@@ -115,7 +115,7 @@ Result<bool> read_scalar(const Type& type, void* value, Token token, std::string
       std::string& raw = as<RawJson>(value).text;
       raw.clear();
       if (token == Token::string)
-        append_json_string(raw, text);
+        json::append_string(raw, text);
       else
         raw = text;
       return true;
@@ -138,21 +138,21 @@ void write_scalar(std::string& out, const Type& type, const void* value) {
     case TypeKind::int32: number(as<int32_t>(value)); break;
     case TypeKind::int64: number(as<int64_t>(value)); break;
     case TypeKind::float64: write_double(out, as<double>(value)); break;
-    case TypeKind::string: append_json_string(out, as<std::string>(value)); break;
-    case TypeKind::symbol: append_json_string(out, as<Symbol>(value).view()); break;
-    case TypeKind::quantity: append_json_string(out, as<Quantity>(value).to_string()); break;
-    case TypeKind::time: append_json_string(out, as<Time>(value).to_string()); break;
-    case TypeKind::micro_time: append_json_string(out, as<MicroTime>(value).to_string()); break;
-    case TypeKind::duration: append_json_string(out, as<Duration>(value).to_string()); break;
+    case TypeKind::string: json::append_string(out, as<std::string>(value)); break;
+    case TypeKind::symbol: json::append_string(out, as<Symbol>(value).view()); break;
+    case TypeKind::quantity: json::append_string(out, as<Quantity>(value).to_string()); break;
+    case TypeKind::time: json::append_string(out, as<Time>(value).to_string()); break;
+    case TypeKind::micro_time: json::append_string(out, as<MicroTime>(value).to_string()); break;
+    case TypeKind::duration: json::append_string(out, as<Duration>(value).to_string()); break;
     case TypeKind::int_or_string:
       if (as<IntOrString>(value).is_string())
-        append_json_string(out, as<IntOrString>(value).string_value().view());
+        json::append_string(out, as<IntOrString>(value).string_value().view());
       else
         number(as<IntOrString>(value).int_value());
       break;
     case TypeKind::enumeration: {
       const size_t index = enum_value(type, value);
-      append_json_string(out, index < type.names.size() ? type.names[index] : std::string_view());
+      json::append_string(out, index < type.names.size() ? type.names[index] : std::string_view());
       break;
     }
     case TypeKind::raw: out.append(as<RawJson>(value).empty() ? "null" : as<RawJson>(value).text); break;

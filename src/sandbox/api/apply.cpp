@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "koord/api/schema/document.hpp"
-#include "koord/api/schema/yaml.hpp"
+#include "koord/json/yaml.hpp"
 #include "sandbox/crd/schema.hpp"
 
 namespace koord::sandbox {
@@ -217,7 +217,7 @@ Outcome<Applied> apply_object(Verbs& verbs, const Kind& kind, std::string_view n
   JsonDoc config;
   std::string error;
   if (!parse_json(request.body, config, error)) {
-    auto json = api::yaml_to_json(request.body);
+    auto json = json::yaml_to_json(request.body);
     if (!json) return bad_request("error decoding YAML: line " + json.error().message());
     if (!parse_json(*json, config, error)) return bad_request("error decoding YAML: " + error);
   }

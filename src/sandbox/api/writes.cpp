@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "koord/api/schema/document.hpp"
-#include "koord/api/schema/yaml.hpp"
+#include "koord/json/yaml.hpp"
 #include "sandbox/api/api.hpp"
 #include "sandbox/api/apply.hpp"
 #include "sandbox/crd/schema.hpp"
@@ -51,7 +51,7 @@ void to_stored(const Kind& kind, JsonDoc& doc) {
 Outcome<void> Api::read_body(const runtime::HttpRequest& request, JsonDoc& doc) {
   BodyType type = parse_content_type(request.headers.get("Content-Type"));
   if (type == BodyType::yaml) {
-    auto json = api::yaml_to_json(request.body);
+    auto json = json::yaml_to_json(request.body);
     if (!json) return bad_request("error decoding YAML: line " + json.error().message());
     std::string error;
     if (!parse_json(*json, doc, error)) return bad_request("error decoding YAML: " + error);

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "koord/api/schema/yaml.hpp"
+#include "koord/json/yaml.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -134,7 +134,7 @@ Result<std::optional<ManifestReader::Item>> ManifestReader::next_yaml() {
       part.remove_prefix(std::min(newline + 1, part.size()));
       ++line;
     }
-    auto json = api::yaml_to_json(part, nullptr, static_cast<int>(line));
+    auto json = json::yaml_to_json(part, nullptr, static_cast<int>(line));
     if (!json) return Error(Code::parse, fmt::format("{}:{}", name_, json.error().message()));
     if (*json == "null") continue;
     JsonDoc doc;

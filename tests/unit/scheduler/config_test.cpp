@@ -19,7 +19,7 @@ const std::string kHead = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: Kub
 
 Result<KubeSchedulerConfiguration> read(const std::string& text) {
   Result<KubeSchedulerConfiguration> config{KubeSchedulerConfiguration()};
-  api::LineMap lines;
+  json::LineMap lines;
   auto done = runtime::read_config(kHead + text, "f.yaml", api::schema<KubeSchedulerConfiguration>(),
                                    &*config, &lines);
   if (!done) return std::move(done).error();

@@ -11,9 +11,6 @@
 
 namespace koord::api {
 
-/// JSON nested deeper than this is refused wherever outside input is read.
-inline constexpr int kMaxJsonDepth = 1000;
-
 /// `apply` is server-side apply, which only a server can do.
 enum class PatchType : std::uint8_t { strategic, merge, json, apply };
 /// "application/strategic-merge-patch+json" and so on.

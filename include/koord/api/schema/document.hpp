@@ -16,7 +16,7 @@ namespace koord::api {
 struct DocumentDom;  // src/api/schema/document_dom.hpp
 
 /// One JSON value, nothing of it lost: unknown fields and the text of numbers stay as they came.
-/// Moves are cheap, copies are explicit. Nesting is bounded by kMaxJsonDepth.
+/// Moves are cheap, copies are explicit. Nesting is bounded by json::kMaxDepth.
 /// Paths are JSON pointers (RFC 6901): "/metadata/labels/app.kubernetes.io~1name"; "" is the whole.
 class Document {
  public:

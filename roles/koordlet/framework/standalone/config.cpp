@@ -6,7 +6,7 @@
 #include <set>
 
 #include "framework/states/slo.hpp"
-#include "koord/api/schema/yaml.hpp"
+#include "koord/json/yaml.hpp"
 #include "koord/runtime/config.hpp"
 
 namespace koord::api {
@@ -113,8 +113,8 @@ Result<StandaloneConfig> read_standalone(std::string_view text, const std::strin
   KOORD_CHECK(runtime::read_config(text, file, api::schema<StandaloneConfig>(), &config));
   const std::optional<Problem> problem = problem_of(config);
   if (!problem) return config;
-  api::LineMap lines;
-  const auto json = api::yaml_to_json(text, &lines);
+  json::LineMap lines;
+  const auto json = json::yaml_to_json(text, &lines);
   const auto line = json ? lines.find(problem->path) : lines.end();
   return Error(Code::invalid, file + ":" + std::to_string(line != lines.end() ? line->second : 1) + ": " +
                                   problem->path + ": " + problem->what);

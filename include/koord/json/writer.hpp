@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace koord::api {
+namespace koord::json {
 
 /// Appends the text in quotes, with ", \ and control characters escaped. UTF-8 is written as it is.
-void append_json_string(std::string& out, std::string_view text);
+void append_string(std::string& out, std::string_view text);
 
-}  // namespace koord::api
+}  // namespace koord::json

@@ -6,13 +6,16 @@
 
 #include "koord/base/result.hpp"
 
-namespace koord::api {
+namespace koord::json {
 
-/// Receives a document's events in order. Each returns false to stop reading; read_json then fails with
+/// JSON nested deeper than this is refused wherever outside input is read.
+inline constexpr int kMaxDepth = 1000;
+
+/// Receives a document's events in order. Each returns false to stop reading; read then fails with
 /// stop_error(). Views are valid during the call only. Numbers come as their text.
-class JsonEvents {
+class Events {
  public:
-  virtual ~JsonEvents() = default;
+  virtual ~Events() = default;
   virtual bool on_null() = 0;
   virtual bool on_bool(bool value) = 0;
   virtual bool on_number(std::string_view text) = 0;
@@ -34,8 +37,8 @@ class JsonEvents {
   bool skip_ = false;
 };
 
-/// One JSON value, whole, in valid UTF-8, not deeper than kMaxJsonDepth. Errors of the text are
+/// One JSON value, whole, in valid UTF-8, not deeper than kMaxDepth. Errors of the text are
 /// Code::parse and tell line, column and offset. Takes time linear in the text and no stack for its depth.
-Result<> read_json(std::string_view text, JsonEvents& events);
+Result<> read(std::string_view text, Events& events);
 
-}  // namespace koord::api
+}  // namespace koord::json

@@ -1,10 +1,10 @@
-#include "json_text.hpp"
+#include "koord/json/writer.hpp"
 
-#include "json_scan.hpp"
+#include "scan.hpp"
 
-namespace koord::api {
+namespace koord::json {
 
-void append_json_string(std::string& out, std::string_view text) {
+void append_string(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out.push_back('"');
   size_t plain = 0;  // start of what is not copied yet
@@ -31,4 +31,4 @@ void append_json_string(std::string& out, std::string_view text) {
   out.push_back('"');
 }
 
-}  // namespace koord::api
+}  // namespace koord::json

@@ -7,7 +7,7 @@
 
 #include "koord/base/result.hpp"
 
-namespace koord::api {
+namespace koord::json {
 
 /// Where values stood: path (".profiles[0].name", as the codec's messages have it) to line, from 1.
 using LineMap = std::map<std::string, int, std::less<>>;
@@ -18,4 +18,4 @@ using LineMap = std::map<std::string, int, std::less<>>;
 /// errors of Code::parse whose message starts with the line. The text's first line is `first_line`.
 Result<std::string> yaml_to_json(std::string_view text, LineMap* lines = nullptr, int first_line = 1);
 
-}  // namespace koord::api
+}  // namespace koord::json

@@ -1,9 +1,9 @@
 // YAML as JSON: scalars, what is refused and where, lines.
-#include "koord/api/schema/yaml.hpp"
+#include "koord/json/yaml.hpp"
 
 #include <catch2/catch.hpp>
 
-namespace koord::api {
+namespace koord::json {
 namespace {
 
 TEST_CASE("YAML's scalars get JSON's types") {
@@ -106,4 +106,4 @@ TEST_CASE("every value and key has its line") {
 }
 
 }  // namespace
-}  // namespace koord::api
+}  // namespace koord::json

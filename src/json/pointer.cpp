@@ -1,10 +1,8 @@
-#include "json_pointer.hpp"
+#include "koord/json/pointer.hpp"
 
 #include <charconv>
 
-#include "document_dom.hpp"
-
-namespace koord::api {
+namespace koord::json {
 
 Result<std::vector<std::string>> pointer_tokens(std::string_view pointer) {
   std::vector<std::string> tokens;
@@ -36,20 +34,4 @@ std::optional<size_t> pointer_index(std::string_view token, size_t size) {
   return index;
 }
 
-const JsonValue* find_path(const JsonValue& root, std::string_view pointer) {
-  const auto tokens = pointer_tokens(pointer);
-  if (!tokens) return nullptr;
-  const JsonValue* value = &root;
-  for (const std::string& token : *tokens) {
-    if (value->is_array()) {
-      const auto index = pointer_index(token, value->size());
-      if (!index || *index >= value->size()) return nullptr;
-      value = &value->array()[*index];
-    } else if (!(value = value->find(token))) {
-      return nullptr;
-    }
-  }
-  return value;
-}
-
-}  // namespace koord::api
+}  // namespace koord::json

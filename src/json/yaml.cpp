@@ -1,5 +1,5 @@
 // yaml-cpp's nodes, walked once.
-#include "koord/api/schema/yaml.hpp"
+#include "koord/json/yaml.hpp"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
@@ -9,14 +9,14 @@
 #include <set>
 #include <sstream>
 
-#include "json_scan.hpp"
-#include "json_text.hpp"
+#include "koord/json/writer.hpp"
+#include "scan.hpp"
 
-namespace koord::api {
+namespace koord::json {
 namespace {
 
 constexpr std::size_t kMaxJson = 16 << 20;
-constexpr int kMaxDepth = 100;
+constexpr int kMaxNesting = 100;
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
   for (const std::string_view word : words)
@@ -75,7 +75,7 @@ class Converter {
   }
 
   Result<> value(const YAML::Node& node, const std::string& path, int depth) {
-    if (depth > kMaxDepth) return at(node.Mark(), "nested too deeply");
+    if (depth > kMaxNesting) return at(node.Mark(), "nested too deeply");
     if (out.size() > kMaxJson) return at(node.Mark(), "the document unfolds to more than 16 MiB");
     if (lines_) lines_->try_emplace(path, line(node.Mark()));
     switch (node.Type()) {
@@ -100,7 +100,7 @@ class Converter {
       const std::string below = path + "." + key;
       if (!seen.insert(key).second) return at(entry.first.Mark(), below + ": the key is there twice");
       if (seen.size() > 1) out += ',';
-      append_json_string(out, key);
+      append_string(out, key);
       out += ':';
       if (lines_) lines_->try_emplace(below, line(entry.first.Mark()));
       KOORD_CHECK(value(entry.second, below, depth + 1));
@@ -126,7 +126,7 @@ class Converter {
     // "?" is plain, "!" quoted, anything else an explicit tag.
     if (!one_of(node.Tag(), {"?", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float",
                              "tag:yaml.org,2002:bool", "tag:yaml.org,2002:null"})) {
-      append_json_string(out, text);
+      append_string(out, text);
       return {};
     }
     if (one_of(text, {"", "~", "null", "Null", "NULL"})) {
@@ -141,7 +141,7 @@ class Converter {
     } else if (const std::string number = as_number(text); !number.empty()) {
       out += number;
     } else {
-      append_json_string(out, text);
+      append_string(out, text);
     }
     return {};
   }
@@ -195,7 +195,7 @@ class Survey : public YAML::EventHandler {
   }
   void enter(const YAML::Mark& mark) {
     node(mark);
-    if (open_++ > kMaxDepth) throw Refusal{mark, "nested too deeply"};
+    if (open_++ > kMaxNesting) throw Refusal{mark, "nested too deeply"};
   }
 
   int documents_ = 0;
@@ -258,4 +258,4 @@ Result<std::string> yaml_to_json(std::string_view text, LineMap* lines, int firs
   return whole_characters(std::move(converter.out));
 }
 
-}  // namespace koord::api
+}  // namespace koord::json

@@ -1,16 +1,15 @@
 // A reader of our own: strings without escapes are handed over where they lie, and found sixteen bytes at a
 // time.
-#include "json_read.hpp"
+#include "koord/json/reader.hpp"
 
 #include <fmt/format.h>
 
 #include <bitset>
 #include <string>
 
-#include "json_scan.hpp"
-#include "koord/api/schema/codec.hpp"
+#include "scan.hpp"
 
-namespace koord::api {
+namespace koord::json {
 namespace {
 
 std::string position(std::string_view text, size_t offset) {
@@ -47,7 +46,7 @@ void append_utf8(std::string& out, uint32_t code) {
 
 class Reader {
  public:
-  Reader(std::string_view text, JsonEvents& events)
+  Reader(std::string_view text, Events& events)
       : text_(text), at_(text.data()), end_(text.data() + text.size()), events_(events) {
     if (text.starts_with("\xef\xbb\xbf")) at_ += 3;  // the mark that some editors write
   }
@@ -83,31 +82,31 @@ class Reader {
           switch (*at_) {
             case '"': {
               std::string_view string;
-              if (!read_string<kTell>(string) || !tell<kTell>(&JsonEvents::on_string, string)) return false;
+              if (!read_string<kTell>(string) || !tell<kTell>(&Events::on_string, string)) return false;
               break;
             }
             case '{':
-              if (!enter(true) || !tell<kTell>(&JsonEvents::on_begin_object)) return false;
+              if (!enter(true) || !tell<kTell>(&Events::on_begin_object)) return false;
               skip_space();
               if (at_ == end_ || *at_ != '}') next = Next::key;
               break;
             case '[':
-              if (!enter(false) || !tell<kTell>(&JsonEvents::on_begin_array)) return false;
+              if (!enter(false) || !tell<kTell>(&Events::on_begin_array)) return false;
               skip_space();
               if (at_ == end_ || *at_ != ']') next = Next::value;
               break;
             case 't':
-              if (!word("true") || !tell<kTell>(&JsonEvents::on_bool, true)) return false;
+              if (!word("true") || !tell<kTell>(&Events::on_bool, true)) return false;
               break;
             case 'f':
-              if (!word("false") || !tell<kTell>(&JsonEvents::on_bool, false)) return false;
+              if (!word("false") || !tell<kTell>(&Events::on_bool, false)) return false;
               break;
             case 'n':
-              if (!word("null") || !tell<kTell>(&JsonEvents::on_null)) return false;
+              if (!word("null") || !tell<kTell>(&Events::on_null)) return false;
               break;
             default: {
               std::string_view number;
-              if (!read_number(number) || !tell<kTell>(&JsonEvents::on_number, number)) return false;
+              if (!read_number(number) || !tell<kTell>(&Events::on_number, number)) return false;
             }
           }
           if (next != Next::after || depth_ != outer) break;
@@ -138,12 +137,12 @@ class Reader {
             if (*at_ != '}') return fail("expected a comma or } after a member");
             ++at_;
             --depth_;
-            if (!tell<kTell>(&JsonEvents::on_end_object)) return false;
+            if (!tell<kTell>(&Events::on_end_object)) return false;
           } else {
             if (*at_ != ']') return fail("expected a comma or ] after an element");
             ++at_;
             --depth_;
-            if (!tell<kTell>(&JsonEvents::on_end_array)) return false;
+            if (!tell<kTell>(&Events::on_end_array)) return false;
           }
           if (depth_ == outer) return true;
           break;
@@ -162,7 +161,7 @@ class Reader {
   }
 
   bool enter(bool object) {
-    if (depth_ == kMaxJsonDepth) return fail(fmt::format("nested deeper than {} levels", kMaxJsonDepth));
+    if (depth_ == kMaxDepth) return fail(fmt::format("nested deeper than {} levels", kMaxDepth));
     ++at_;
     object_[depth_++] = object;
     return true;
@@ -290,8 +289,8 @@ class Reader {
   const std::string_view text_;
   const char* at_;
   const char* const end_;
-  JsonEvents& events_;
-  std::bitset<kMaxJsonDepth> object_;  // of each open container: whether it is an object
+  Events& events_;
+  std::bitset<kMaxDepth> object_;  // of each open container: whether it is an object
   size_t depth_ = 0;
   std::string unescaped_;
   std::string what_;
@@ -299,10 +298,10 @@ class Reader {
 
 }  // namespace
 
-Result<> read_json(std::string_view text, JsonEvents& events) {
+Result<> read(std::string_view text, Events& events) {
   if (text.data() == nullptr) text = "";  // pointers are compared below
   (void)events.take_skip();
   return Reader(text, events).read();
 }
 
-}  // namespace koord::api
+}  // namespace koord::json

@@ -8,7 +8,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace koord::api {
+namespace koord::json {
 
 /// Quotes, backslashes, control characters and what is not ASCII.
 inline bool is_special(char c) {
@@ -59,4 +59,4 @@ inline int utf8_length(const char* at, const char* end) {
   return overlong || outside ? 0 : length;
 }
 
-}  // namespace koord::api
+}  // namespace koord::json
