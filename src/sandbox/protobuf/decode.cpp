@@ -1,12 +1,15 @@
-// Decoding by a table of messages.
+// Decoding by a table of messages, over protobuf's own reader of the wire.
 #include "sandbox/protobuf/decode.hpp"
+
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
-#include <optional>
+#include <map>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 #include "koord/api/values/time.hpp"
 #include "koord/base/base64.hpp"
@@ -15,6 +18,7 @@ namespace koord::sandbox {
 namespace {
 
 constexpr int kMaxDepth = 64;
+constexpr std::size_t kMaxBody = std::size_t{64} * 1024 * 1024;  // below an int, which sizes are there
 
 struct Field {
   std::string_view name;
@@ -68,81 +72,110 @@ bool false_is_absent(std::string_view name) {
                        "unschedulable", "globalDefault", "publishNotReadyAddresses"});
 }
 
-struct Reader {
-  const char* at;
-  const char* end;
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
 
-  std::optional<std::uint64_t> varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64 && at < end; shift += 7) {
-      auto byte = static_cast<unsigned char>(*at++);
-      value |= std::uint64_t{byte & 0x7fU} << shift;
-      if (!(byte & 0x80)) return value;
+/// The fields of nested messages, read from one flat buffer: what is truncated, overlong or too deep is
+/// refused.
+class Input {
+ public:
+  explicit Input(std::string_view body)
+      : in_(reinterpret_cast<const std::uint8_t*>(body.data()), static_cast<int>(body.size())) {
+    in_.SetRecursionLimit(kMaxDepth);
+    in_.PushLimit(static_cast<int>(body.size()));
+  }
+
+  /// Calls `field(number, wire type)` for each field until the message ends; it must read or skip the field.
+  template <class Fn>
+  bool fields(const Fn& field) {
+    while (const std::uint32_t tag = in_.ReadTag()) {
+      tag_ = tag;
+      if (WireFormatLite::GetTagFieldNumber(tag) == 0) return false;
+      if (!field(static_cast<std::uint64_t>(WireFormatLite::GetTagFieldNumber(tag)),
+                 WireFormatLite::GetTagWireType(tag)))
+        return false;
     }
-    return std::nullopt;
+    return in_.ConsumedEntireMessage();
   }
-  std::optional<std::string_view> bytes() {
-    auto size = varint();
-    if (!size || *size > static_cast<std::uint64_t>(end - at)) return std::nullopt;
-    std::string_view out(at, *size);
-    at += *size;
-    return out;
+  bool skip() { return WireFormatLite::SkipField(&in_, tag_); }
+  bool number(std::uint64_t& value) { return in_.ReadVarint64(&value); }
+  /// A view of the body.
+  bool bytes(std::string_view& out) {
+    int size = 0, left = 0;
+    if (!length(size)) return false;
+    const void* data = nullptr;
+    in_.GetDirectBufferPointerInline(&data, &left);
+    if (size > 0 && left < size) return false;
+    out = size > 0 ? std::string_view(static_cast<const char*>(data), static_cast<std::size_t>(size)) : "";
+    return in_.Skip(size);
   }
+  /// `read` reads the message's fields.
+  template <class Fn>
+  bool message(const Fn& read) {
+    int size = 0;
+    if (!length(size)) return false;
+    const auto [limit, budget] = in_.IncrementRecursionDepthAndPushLimit(size);
+    return budget >= 0 && read() && in_.DecrementRecursionDepthAndPopLimit(limit);
+  }
+
+ private:
+  // A length beyond the enclosing message would be cut to it.
+  bool length(int& size) { return in_.ReadVarintSizeAsInt(&size) && size <= in_.BytesUntilLimit(); }
+  CodedInputStream in_;
+  std::uint32_t tag_ = 0;
 };
 
-/// One field as it is on the wire.
-struct Raw {
-  std::uint64_t number = 0, value = 0;
-  std::string_view data;
-};
+/// Messages of plain fields: their values by number.
+struct Plain {
+  std::uint64_t numbers[4] = {};
+  std::string_view texts[4];
 
-bool read_field(Reader& in, Raw& raw) {
-  auto tag = in.varint();
-  if (!tag) return false;
-  raw = {*tag >> 3, 0, {}};
-  std::uint64_t wire = *tag & 7;
-  if (wire == 0) {
-    auto value = in.varint();
-    raw.value = value.value_or(0);
-    return value.has_value();
+  bool read(Input& in) {
+    return in.fields([&](std::uint64_t number, WireFormatLite::WireType wire) {
+      if (number < 4 && wire == WireFormatLite::WIRETYPE_VARINT) return in.number(numbers[number]);
+      if (number < 4 && wire == WireFormatLite::WIRETYPE_LENGTH_DELIMITED) return in.bytes(texts[number]);
+      return in.skip();
+    });
   }
-  if (wire == 2) {
-    auto data = in.bytes();
-    raw.data = data.value_or(std::string_view());
-    return data.has_value();
-  }
-  std::size_t size = wire == 1 ? 8 : wire == 5 ? 4 : 0;
-  if (size == 0 || in.end - in.at < static_cast<std::ptrdiff_t>(size)) return false;
-  std::memcpy(&raw.value, in.at, size);
-  in.at += size;
-  return true;
-}
+};
 
 class Decoder {
  public:
-  explicit Decoder(JsonAlloc& alloc) : alloc_(alloc) {}
+  Decoder(Input& in, JsonAlloc& alloc) : in_(in), alloc_(alloc) {}
 
-  bool message(std::string_view name, std::string_view data, Json& out, int depth) {
-    if (depth > kMaxDepth) return false;
-    auto known = messages().find(name);
+  /// The fields of the message that the input is in.
+  bool message(std::string_view name, Json& out) {
+    const auto known = messages().find(name);
     if (known == messages().end()) return false;
     if (!out.IsObject()) out.SetObject();
-    Reader in{data.data(), data.data() + data.size()};
-    Raw raw;
-    while (in.at < in.end) {
-      if (!read_field(in, raw)) return false;
-      auto field = known->second.find(raw.number);
-      if (field != known->second.end() && !add(field->second, raw, out, depth)) return false;
+    Maps maps;
+    const bool read = in_.fields([&](std::uint64_t number, WireFormatLite::WireType wire) {
+      const auto field = known->second.find(number);
+      if (field == known->second.end()) return in_.skip();
+      return wire == wire_type(field->second) && add(field->second, out, maps);
+    });
+    if (!read) return false;
+    for (auto& [field, entries] : maps) {
+      Json& map = object_at(out, field->name, alloc_);
+      for (auto& [key, value] : entries) map.AddMember(make_text(key, alloc_), value, alloc_);
     }
     return true;
   }
 
  private:
-  bool add(const Field& field, const Raw& raw, Json& out, int depth) {
-    if (field.form == 'e') return message(field.message, raw.data, out, depth + 1);
-    if (field.form == 'm') return entry(field, raw.data, out, depth);
+  /// The entries of a message's maps by key: of equal keys the last counts.
+  using Maps = std::map<const Field*, std::map<std::string_view, Json>>;
+
+  static WireFormatLite::WireType wire_type(const Field& field) {
+    const bool varint = (field.type == 'i' || field.type == 'b') && field.form != 'm';
+    return varint ? WireFormatLite::WIRETYPE_VARINT : WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+  }
+
+  bool add(const Field& field, Json& out, Maps& maps) {
+    if (field.form == 'e') return in_.message([&] { return message(field.message, out); });
+    if (field.form == 'm') return in_.message([&] { return entry(field, maps[&field]); });
     Json value;
-    if (!scalar(field, raw, value, depth)) return false;
+    if (!scalar(field, value)) return false;
     if (field.form == 'r') {
       array_at(out, field.name, alloc_).PushBack(value, alloc_);
       return true;
@@ -155,72 +188,83 @@ class Decoder {
     return true;
   }
 
-  bool entry(const Field& field, std::string_view data, Json& out, int depth) {
-    Reader in{data.data(), data.data() + data.size()};
-    Raw raw;
+  bool entry(const Field& field, std::map<std::string_view, Json>& entries) {
     std::string_view key;
     Json value = field.type == 's' ? make_const("") : Json();
-    while (in.at < in.end) {
-      if (!read_field(in, raw)) return false;
-      if (raw.number == 1) key = raw.data;
-      if (raw.number == 2 && !scalar(field, raw, value, depth)) return false;
-    }
-    set(object_at(out, field.name, alloc_), key, std::move(value), alloc_);
+    const bool read = in_.fields([&](std::uint64_t number, WireFormatLite::WireType wire) {
+      if (number > 2) return in_.skip();
+      if (wire != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) return false;
+      return number == 1 ? text(key) : scalar(field, value);
+    });
+    if (!read) return false;
+    entries.insert_or_assign(key, std::move(value));
     return true;
   }
 
-  // Messages of plain fields: their values by number.
-  static bool plain(std::string_view data, std::uint64_t (&numbers)[4], std::string_view (&texts)[4]) {
-    Reader in{data.data(), data.data() + data.size()};
-    Raw raw;
-    while (in.at < in.end) {
-      if (!read_field(in, raw)) return false;
-      if (raw.number >= 4) continue;
-      numbers[raw.number] = raw.value;
-      texts[raw.number] = raw.data;
-    }
-    return true;
+  bool text(std::string_view& out) {
+    return in_.bytes(out) &&
+           google::protobuf::internal::IsStructurallyValidUTF8(out.data(), static_cast<int>(out.size()));
   }
 
-  bool scalar(const Field& field, const Raw& raw, Json& value, int depth) {
-    std::uint64_t numbers[4] = {};
-    std::string_view texts[4];
+  bool scalar(const Field& field, Json& value) {
+    std::uint64_t number = 0;
+    std::string_view bytes;
     switch (field.type) {
-      case 's': value = make_text(raw.data, alloc_); return true;
-      case 'i': value.SetInt64(static_cast<std::int64_t>(raw.value)); return true;
-      case 'b': value.SetBool(raw.value != 0); return true;
-      case 'y': value = make_text(encode_base64(raw.data), alloc_); return true;
+      case 's':
+        if (!text(bytes)) return false;
+        value = make_text(bytes, alloc_);
+        return true;
+      case 'i':
+        if (!in_.number(number)) return false;
+        value.SetInt64(static_cast<std::int64_t>(number));
+        return true;
+      case 'b':
+        if (!in_.number(number)) return false;
+        value.SetBool(number != 0);
+        return true;
+      case 'y':
+        if (!in_.bytes(bytes)) return false;
+        value = make_text(encode_base64(bytes), alloc_);
+        return true;
       case 'd': return false;  // no kind that is written has one
-      case 'M': return message(field.message, raw.data, value, depth + 1);
+      case 'M': return in_.message([&] { return message(field.message, value); });
       default: break;
     }
-    if (!plain(raw.data, numbers, texts)) return false;
-    auto seconds = static_cast<std::int64_t>(numbers[1]);
-    bool in_years = seconds > -62'135'596'800 && seconds < 253'402'300'800;
-    switch (field.type) {
-      case 'q': value = make_text(texts[1], alloc_); return true;
+    Plain plain;
+    return in_.message([&] { return plain.read(in_); }) && value_of(field.type, plain, value);
+  }
+
+  bool value_of(char type, const Plain& plain, Json& value) {
+    const auto valid = [](std::string_view text) {
+      return google::protobuf::internal::IsStructurallyValidUTF8(text.data(), static_cast<int>(text.size()));
+    };
+    auto seconds = static_cast<std::int64_t>(plain.numbers[1]);
+    bool in_years = seconds != 0 && seconds > -62'135'596'800 && seconds < 253'402'300'800;
+    switch (type) {
+      case 'q': value = make_text(plain.texts[1], alloc_); return valid(plain.texts[1]);
       case 'n':
-        if (numbers[1] == 1)
-          value = make_text(texts[3], alloc_);
+        if (plain.numbers[1] == 1)
+          value = make_text(plain.texts[3], alloc_);
         else
-          value.SetInt64(static_cast<std::int64_t>(numbers[2]));
-        return true;
+          value.SetInt64(static_cast<std::int64_t>(plain.numbers[2]));
+        return valid(plain.texts[3]);
       case 't':
-        if (!raw.data.empty() && in_years && seconds != 0)
+        if (in_years)
           value = make_text(api::Time(std::chrono::sys_seconds(std::chrono::seconds(seconds))).to_string(),
                             alloc_);
         return true;
       case 'u':
-        if (!raw.data.empty() && in_years && seconds != 0) {
+        if (in_years) {
           std::chrono::sys_time<std::chrono::microseconds> at{
-              std::chrono::seconds(seconds) + std::chrono::microseconds(numbers[2] % 1'000'000'000 / 1000)};
+              std::chrono::seconds(seconds) +
+              std::chrono::microseconds(plain.numbers[2] % 1'000'000'000 / 1000)};
           value = make_text(api::MicroTime(at).to_string(), alloc_);
         }
         return true;
       case 'f': {
         JsonDoc inner;
         std::string error;
-        if (!texts[1].empty() && !parse_json(texts[1], inner, error)) return false;
+        if (!plain.texts[1].empty() && !parse_json(plain.texts[1], inner, error)) return false;
         value = clone(inner, alloc_);
         return true;
       }
@@ -228,52 +272,42 @@ class Decoder {
     }
   }
 
+  Input& in_;
   JsonAlloc& alloc_;
 };
 
 std::string message_name(std::string_view api_version, std::string_view kind) {
   if (kind == "DeleteOptions") return "meta.v1.DeleteOptions";
   std::size_t slash = api_version.find('/');
-  if (slash == std::string_view::npos) return "core." + std::string(api_version) + "." + std::string(kind);
+  if (slash == std::string_view::npos) return fmt::format("core.{}.{}", api_version, kind);
   std::string_view group = api_version.substr(0, slash);
-  return std::string(group.substr(0, group.find('.'))) + "." + std::string(api_version.substr(slash + 1)) +
-         "." + std::string(kind);
+  return fmt::format("{}.{}.{}", group.substr(0, group.find('.')), api_version.substr(slash + 1), kind);
 }
 
 }  // namespace
 
 bool decode_protobuf(std::string_view body, JsonDoc& doc, std::string& error) {
   error = "the protobuf body is malformed";
-  if (!body.starts_with(std::string_view("k8s\0", 4))) return false;
+  if (!body.starts_with(std::string_view("k8s\0", 4)) || body.size() > kMaxBody) return false;
   body.remove_prefix(4);
   // runtime.Unknown: 1 TypeMeta {1 apiVersion, 2 kind}, 2 the object
-  Reader in{body.data(), body.data() + body.size()};
-  Raw raw;
-  std::string_view type, object;
-  while (in.at < in.end) {
-    if (!read_field(in, raw)) return false;
-    if (raw.number == 1) type = raw.data;
-    if (raw.number == 2) object = raw.data;
-  }
-  std::string_view version, kind;
-  in = {type.data(), type.data() + type.size()};
-  while (in.at < in.end) {
-    if (!read_field(in, raw)) return false;
-    if (raw.number == 1) version = raw.data;
-    if (raw.number == 2) kind = raw.data;
-  }
+  Plain unknown, type;
+  Input envelope(body);
+  if (!unknown.read(envelope)) return false;
+  Input head(unknown.texts[1]);
+  if (!type.read(head)) return false;
+  const auto [version, kind] = std::pair(type.texts[1], type.texts[2]);
   std::string name = message_name(version, kind);
   if (!messages().contains(name)) {
-    error = "no protobuf form of kind " + std::string(kind) + " in version " + std::string(version) +
-            " is known here";
+    error = fmt::format("no protobuf form of kind {} in version {} is known here", kind, version);
     return false;
   }
   doc.SetObject();
   JsonAlloc& alloc = doc.GetAllocator();
   set_text(doc, "apiVersion", version, alloc);
   set_text(doc, "kind", kind, alloc);
-  Decoder decoder(alloc);
-  return decoder.message(name, object, doc, 0);
+  Input in(unknown.texts[2]);
+  return Decoder(in, alloc).message(name, doc);
 }
 
 }  // namespace koord::sandbox
