@@ -34,16 +34,23 @@ void Collection::erase(std::string_view ns, std::string_view name) {
   record(std::move(change));
 }
 
+void Collection::forget_first() {
+  const std::size_t bytes = history_.front().object->bytes.size();
+  history_bytes_ -= bytes;
+  store_.history_bytes_ -= bytes;
+  forgotten_ = history_.front().rv;
+  history_.pop_front();
+  ++first_;
+}
+
 void Collection::record(Change change) {
+  history_bytes_ += change.object->bytes.size();
+  store_.history_bytes_ += change.object->bytes.size();
   history_.push_back(std::move(change));
-  while (history_.size() > window_) {
-    forgotten_ = history_.front().rv;
-    history_.pop_front();
-    ++first_;
-  }
-  for (Listener* listener : listeners_) listener->on_news();
-  if (history_.empty()) return;
   const Change latest = history_.back();
+  while (history_.size() > window_) forget_first();
+  store_.trim_histories();
+  for (Listener* listener : listeners_) listener->on_news();
   for (Observer* observer : store_.observers_) observer->on_change(*this, latest);
 }
 
@@ -55,9 +62,7 @@ std::uint64_t Collection::change_after(std::uint64_t rv) const {
 
 void Collection::compact() {
   if (history_.empty()) return;
-  forgotten_ = history_.back().rv;
-  first_ += history_.size();
-  history_.clear();
+  while (!history_.empty()) forget_first();
   for (Listener* listener : listeners_) listener->on_news();
 }
 
@@ -73,6 +78,18 @@ Collection& Store::collection(const std::string& id) {
 }
 
 void Store::remove_observer(Observer& observer) { std::erase(observers_, &observer); }
+
+void Store::trim_histories() {
+  while (history_bytes_ > max_history_bytes_) {
+    Collection* largest = nullptr;
+    for (auto& [id, collection] : collections_)
+      if (collection->history_.size() > 1 &&
+          (!largest || collection->history_bytes_ > largest->history_bytes_))
+        largest = collection.get();
+    if (!largest) return;
+    largest->forget_first();
+  }
+}
 
 void Store::compact() {
   for (auto& [id, collection] : collections_) collection->compact();

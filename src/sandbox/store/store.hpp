@@ -39,7 +39,8 @@ class Listener {
 
 class Store;
 
-/// All objects of one resource, and the last `window` changes. One thread.
+/// All objects of one resource, and the last `window` changes, fewer where the store's histories together
+/// would exceed their bytes. One thread.
 class Collection {
  public:
   Collection(Store& store, std::string id, std::size_t window)
@@ -67,17 +68,22 @@ class Collection {
   std::uint64_t change_after(std::uint64_t rv) const;
   /// Forgets all history, as a compaction does: watches and lists of older versions get 410.
   void compact();
+  /// The bytes of objects that the history holds on to.
+  std::size_t history_bytes() const { return history_bytes_; }
 
   void add_listener(Listener& listener) { listeners_.push_back(&listener); }
   void remove_listener(Listener& listener);
 
  private:
+  friend class Store;
   void record(Change change);
+  void forget_first();
   Store& store_;
   const std::string id_;
   const std::size_t window_;
   Map objects_;
   std::deque<Change> history_;
+  std::size_t history_bytes_ = 0;
   std::uint64_t first_ = 0;
   std::uint64_t forgotten_ = 0;
   std::vector<Listener*> listeners_;
@@ -85,8 +91,12 @@ class Collection {
 
 class Store {
  public:
-  explicit Store(std::size_t window = 50'000, std::size_t lease_window = 5'000)
-      : window_(window), lease_window_(lease_window) {}
+  /// Of all histories together; a history's one change is never forgotten for it.
+  static constexpr std::size_t kHistoryBytes = std::size_t{256} * 1024 * 1024;
+
+  explicit Store(std::size_t window = 50'000, std::size_t lease_window = 5'000,
+                 std::size_t history_bytes = kHistoryBytes)
+      : window_(window), lease_window_(lease_window), max_history_bytes_(history_bytes) {}
 
   /// The collection of that name, made at the first call. Lives as long as the store.
   Collection& collection(const std::string& id);
@@ -97,10 +107,13 @@ class Store {
   void add_observer(Observer& observer) { observers_.push_back(&observer); }
   void remove_observer(Observer& observer);
   void compact();
+  std::size_t history_bytes() const { return history_bytes_; }
 
  private:
   friend class Collection;
-  const std::size_t window_, lease_window_;
+  void trim_histories();
+  const std::size_t window_, lease_window_, max_history_bytes_;
+  std::size_t history_bytes_ = 0;
   std::uint64_t version_ = 1;
   std::map<std::string, std::unique_ptr<Collection>, std::less<>> collections_;
   std::vector<Observer*> observers_;

@@ -15,7 +15,8 @@ struct TestCluster {
   Verbs verbs{store, registry, clock, 1};
   Api api{verbs, {}};
 
-  explicit TestCluster(std::size_t window = 50'000) : store(window) {
+  explicit TestCluster(std::size_t window = 50'000, std::size_t history_bytes = Store::kHistoryBytes)
+      : store(window, 5'000, history_bytes) {
     add_builtin_kinds(registry);
     add_initial_objects(verbs);
   }
