@@ -80,14 +80,14 @@ Api::Answer Api::on_resource(Call& call) {
   const Kind& kind = *call.kind;
   bool needs_ns = kind.namespaced && call.route.ns.empty();
   if (call.route.name.empty()) {
-    if (method == "GET") return query_true(call.request, "watch") ? watch(call) : list(call);
+    if (method == "GET") return list(call);
     if (needs_ns) return method_not_allowed(kind.named(), method);
     if (method == "POST") return create(call);
     if (method == "DELETE" && kind.resource != "namespaces") return remove_collection(call);
     return method_not_allowed(kind.named(), method);
   }
   if (needs_ns) return no_route();
-  if (method == "GET") return query_true(call.request, "watch") ? watch(call) : get(call);
+  if (method == "GET") return query_bool(call.request, "watch").value_or(false) ? list(call) : get(call);
   if (method == "PUT") return update(call);
   if (method == "PATCH") return patch(call);
   if (method == "DELETE") return remove(call);

@@ -55,7 +55,8 @@ class Api {
   // reads.cpp
   Answer get(Call& call);
   Answer list(Call& call);
-  Answer watch(Call& call);
+  Answer next_page(const Call& call, const ListOptions& options);
+  Answer watch(Call& call, const ListOptions& options);
   Outcome<std::vector<ObjectPtr>> select_objects(const Call& call, const Selection& selection,
                                                  std::uint64_t& version);
   // writes.cpp
@@ -79,13 +80,16 @@ class Api {
   /// What is left of a list that is read in pages, as it was at its first page.
   struct Pages {
     std::uint64_t id, version;
+    std::size_t bytes;  // of all its objects
     std::vector<ObjectPtr> objects;
   };
+  void keep_pages(Pages pages);
 
   Verbs& verbs_;
   Options options_;
   std::function<std::optional<Reply>(const runtime::HttpRequest&)> interceptor_;
   std::deque<Pages> pages_;
+  std::size_t pages_bytes_ = 0;
   std::uint64_t next_pages_ = 1;
   std::uint64_t requests_ = 0;
 };

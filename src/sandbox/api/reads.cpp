@@ -12,26 +12,16 @@ namespace {
 
 // As long as kube-apiserver lets a watch live when none is asked for (it draws 30 to 60 minutes).
 constexpr std::chrono::seconds kWatchTimeout{45 * 60};
+// A watch that is asked to live longer does not: a year is never reached.
+constexpr std::chrono::seconds kMaxTimeout{365 * 24 * 3600};
+// What pages of lists may hold on to: the oldest go first, the newest may always stay.
 constexpr std::size_t kMaxPages = 32;
+constexpr std::size_t kMaxPagesBytes = std::size_t{128} * 1024 * 1024;
 
-Outcome<std::optional<std::uint64_t>> version_of(const runtime::HttpRequest& request, const Store& store) {
-  std::string_view text = request.query_get("resourceVersion");
-  if (text.empty()) return std::optional<std::uint64_t>();
-  std::uint64_t version = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    FieldErrors errors;
-    errors.invalid("resourceVersion", text,
-                   fmt::format("strconv.ParseUint: parsing {}: invalid syntax", quote_json(text)));
-    Failure failure = errors.failure("", "ListOptions", "");
-    failure.code = 400;
-    failure.reason = "BadRequest";
-    failure.message = fmt::format("Invalid value: {}: strconv.ParseUint: parsing {}: invalid syntax",
-                                  quote_json(text), quote_json(text));
-    return failure;
-  }
-  if (version > store.version()) return resource_version_too_large(version, store.version());
-  return std::optional(version);
+// A version that is still to come is not waited for.
+Outcome<void> check_version(const std::optional<std::uint64_t>& asked, const Store& store) {
+  if (asked && *asked > store.version()) return resource_version_too_large(*asked, store.version());
+  return {};
 }
 
 Failure too_old(std::uint64_t asked, const Collection& objects) {
@@ -83,7 +73,9 @@ Reply Api::list_reply(const Call& call, const std::vector<ObjectPtr>& objects, s
 
 Api::Answer Api::get(Call& call) {
   const Kind& kind = *call.kind;
-  if (auto version = version_of(call.request, verbs_.store()); !version) return std::move(version).error();
+  auto version = query_version(call.request);
+  if (!version) return std::move(version).error();
+  KOORD_PASS(check_version(*version, verbs_.store()));
   ObjectPtr object = kind.objects->get(call.route.ns, call.route.name);
   if (!object) return not_found(kind.named(), call.route.name);
   return object_reply(call, object, 200);
@@ -121,94 +113,90 @@ Outcome<std::vector<ObjectPtr>> Api::select_objects(const Call& call, const Sele
 }
 
 Api::Answer Api::list(Call& call) {
-  const runtime::HttpRequest& request = call.request;
-  auto limit = query_int(request, "limit").value_or(0);
-  std::string_view token = request.query_get("continue");
-  if (!token.empty()) {
-    std::uint64_t id = 0, offset = 0;
-    std::size_t dot = token.find('.');
-    bool good =
-        dot != std::string_view::npos &&
-        std::from_chars(token.data(), token.data() + dot, id).ec == std::errc() &&
-        std::from_chars(token.data() + dot + 1, token.data() + token.size(), offset).ec == std::errc();
-    if (!good) return bad_request("continue key is not valid: unable to decode continue token");
-    auto pages = std::find_if(pages_.begin(), pages_.end(), [&](const Pages& p) { return p.id == id; });
-    if (pages == pages_.end() || offset > pages->objects.size())
-      return expired(
-          "The provided continue parameter is too old to display a consistent list result. You can start a "
-          "new list without the "
-          "continue parameter.");
-    std::size_t left = pages->objects.size() - offset;
-    std::size_t count = limit > 0 ? std::min<std::size_t>(left, static_cast<std::size_t>(limit)) : left;
-    auto from = pages->objects.begin() + static_cast<std::ptrdiff_t>(offset);
-    std::vector<ObjectPtr> page(from, from + static_cast<std::ptrdiff_t>(count));
-    std::string next = count < left ? fmt::format("{}.{}", id, offset + count) : "";
-    return list_reply(call, page, pages->version, next,
-                      next.empty() ? std::nullopt : std::optional<std::uint64_t>(left - count));
-  }
-  auto selection =
-      Selection::parse(request.query_get("labelSelector"), request.query_get("fieldSelector"), *call.kind);
-  if (!selection) return std::move(selection).error();
-  auto asked = version_of(request, verbs_.store());
+  auto asked = parse_list_options(call.request);
   if (!asked) return std::move(asked).error();
+  const ListOptions& options = *asked;
+  if (options.watch) return watch(call, options);
+  if (!options.continue_token.empty()) return next_page(call, options);
+  auto selection = Selection::parse(options.labels, options.fields, *call.kind);
+  if (!selection) return std::move(selection).error();
+  KOORD_PASS(check_version(options.version, verbs_.store()));
   std::uint64_t version = verbs_.store().version();
-  std::string_view match = request.query_get("resourceVersionMatch");
-  if (!match.empty() && match != "Exact" && match != "NotOlderThan")
-    return unprocessable(fmt::format(
-        "resourceVersionMatch: Unsupported value: {}: supported values: \"Exact\", \"NotOlderThan\", \"\"",
-        quote_json(match)));
-  if (match == "Exact" && *asked) version = **asked;
+  if (options.match == "Exact") version = *options.version;
   auto objects = select_objects(call, *selection, version);
   if (!objects) return std::move(objects).error();
-  if (limit <= 0 || static_cast<std::size_t>(limit) >= objects->size())
+  if (options.limit <= 0 || static_cast<std::size_t>(options.limit) >= objects->size())
     return list_reply(call, *objects, version, {}, {});
-  std::vector<ObjectPtr> page(objects->begin(), objects->begin() + limit);
+  std::vector<ObjectPtr> page(objects->begin(), objects->begin() + options.limit);
   std::optional<std::uint64_t> remaining;
   if (selection->empty()) remaining = objects->size() - page.size();
-  std::string next = fmt::format("{}.{}", next_pages_, limit);
-  pages_.push_back({next_pages_++, version, std::move(*objects)});
-  if (pages_.size() > kMaxPages) pages_.pop_front();
+  const std::string next = fmt::format("{}.{}", next_pages_, options.limit);
+  keep_pages({next_pages_++, version, 0, std::move(*objects)});
   return list_reply(call, page, version, next, remaining);
 }
 
-Api::Answer Api::watch(Call& call) {
-  const runtime::HttpRequest& request = call.request;
+void Api::keep_pages(Pages pages) {
+  for (const ObjectPtr& object : pages.objects) pages.bytes += object->bytes.size();
+  pages_bytes_ += pages.bytes;
+  pages_.push_back(std::move(pages));
+  while (pages_.size() > 1 && (pages_.size() > kMaxPages || pages_bytes_ > kMaxPagesBytes)) {
+    pages_bytes_ -= pages_.front().bytes;
+    pages_.pop_front();
+  }
+}
+
+Api::Answer Api::next_page(const Call& call, const ListOptions& options) {
+  if (options.version.value_or(0) != 0)
+    return bad_request("specifying resource version is not allowed when using continue");
+  const std::string_view token = options.continue_token;
+  std::uint64_t id = 0, offset = 0;
+  const char* const end = token.data() + token.size();
+  auto read = std::from_chars(token.data(), end, id);
+  const bool dot = read.ec == std::errc() && read.ptr != end && *read.ptr == '.';
+  if (dot) read = std::from_chars(read.ptr + 1, end, offset);
+  if (!dot || read.ec != std::errc() || read.ptr != end)
+    return bad_request("invalid continue token: continue key is not valid");
+  const auto pages = std::find_if(pages_.begin(), pages_.end(), [&](const Pages& p) { return p.id == id; });
+  if (pages == pages_.end() || offset > pages->objects.size())
+    return expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a "
+        "new list without the continue parameter.");
+  const std::size_t left = pages->objects.size() - offset;
+  const std::size_t count =
+      options.limit > 0 ? std::min<std::size_t>(left, static_cast<std::size_t>(options.limit)) : left;
+  const auto from = pages->objects.begin() + static_cast<std::ptrdiff_t>(offset);
+  const std::vector<ObjectPtr> page(from, from + static_cast<std::ptrdiff_t>(count));
+  const std::string next = count < left ? fmt::format("{}.{}", id, offset + count) : "";
+  return list_reply(call, page, pages->version, next,
+                    next.empty() ? std::nullopt : std::optional<std::uint64_t>(left - count));
+}
+
+Api::Answer Api::watch(Call& call, const ListOptions& asked) {
   const Kind& kind = *call.kind;
-  auto selection =
-      Selection::parse(request.query_get("labelSelector"), request.query_get("fieldSelector"), kind);
+  auto selection = Selection::parse(asked.labels, asked.fields, kind);
   if (!selection) return std::move(selection).error();
-  bool initial = query_true(request, "sendInitialEvents");
-  std::string_view match = request.query_get("resourceVersionMatch");
-  if (request.query_has("sendInitialEvents") && match != "NotOlderThan")
-    return unprocessable(
-        "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents "
-        "requires setting "
-        "resourceVersionMatch to NotOlderThan");
-  if (!request.query_has("sendInitialEvents") && !match.empty())
-    return unprocessable(
-        "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is "
-        "forbidden for watch "
-        "unless sendInitialEvents is provided");
-  auto asked = version_of(request, verbs_.store());
-  if (!asked) return std::move(asked).error();
+  KOORD_PASS(check_version(asked.version, verbs_.store()));
   WatchOptions options;
   options.ns = call.route.ns;
   options.name = call.route.name;
   options.api_version = kind.api_version();
   options.kind = kind.kind;
-  options.bookmarks = query_true(request, "allowWatchBookmarks");
+  options.bookmarks = asked.bookmarks;
+  const bool initial = asked.initial_events.value_or(false);
   options.initial_end = initial && options.bookmarks;
-  if (!initial && *asked && **asked > 0) {
-    if (**asked < kind.objects->forgotten()) return too_old(**asked, *kind.objects);
-    options.after = **asked;
+  if (!initial && asked.version.value_or(0) > 0) {
+    if (*asked.version < kind.objects->forgotten()) return too_old(*asked.version, *kind.objects);
+    options.after = *asked.version;
   }
-  if (request.query_has("sendInitialEvents") && !initial && !*asked) options.after = verbs_.store().version();
+  if (asked.initial_events && !initial && !asked.version) options.after = verbs_.store().version();
   if (!selection->empty())
     options.match = [chosen = std::move(*selection)](const Object& object) { return chosen.matches(object); };
-  auto timeout = query_int(request, "timeoutSeconds").value_or(0);
-  options.deadline = verbs_.clock().mono() + (timeout > 0 ? std::chrono::seconds(timeout) : kWatchTimeout);
+  // One that is negative ends at once, as it does there.
+  const std::int64_t timeout = asked.timeout_seconds.value_or(0);
+  const std::chrono::seconds lives(std::clamp<std::int64_t>(timeout, -1, kMaxTimeout.count()));
+  options.deadline = verbs_.clock().mono() + (timeout == 0 ? kWatchTimeout : lives);
   if (call.view == View::table) {
-    options.render = [kind = call.kind, include = std::string(request.query_get("includeObject")),
+    options.render = [kind = call.kind, include = std::string(call.request.query_get("includeObject")),
                       &clock = verbs_.clock(),
                       first = std::make_shared<bool>(true)](const ObjectPtr& object) -> Bytes {
       return std::make_shared<const std::string>(table_json(*kind, {object}, object->rv, {}, {}, include,

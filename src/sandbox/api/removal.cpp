@@ -1,6 +1,8 @@
 // Deletion with grace periods and finalizers, binding, eviction.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "koord/api/values/time.hpp"
 #include "sandbox/api/disruption.hpp"
 #include "sandbox/api/verbs.hpp"
@@ -13,8 +15,10 @@ std::int64_t grace_of(const Kind& kind, const Json& doc, const DeleteOptions& op
   if (kind.resource != "pods" || !kind.group.empty()) return 0;
   std::string_view phase = text_at(doc, "status", "phase");
   if (text_at(doc, "spec", "nodeName").empty() || phase == "Succeeded" || phase == "Failed") return 0;
-  if (options.grace_seconds) return std::max<std::int64_t>(*options.grace_seconds, 0);
-  return int_at(doc, "spec", "terminationGracePeriodSeconds").value_or(30);
+  // Longer than a century is a century: dates have an end.
+  constexpr std::int64_t kLongest = std::int64_t{100} * 365 * 24 * 3600;
+  if (options.grace_seconds) return std::clamp<std::int64_t>(*options.grace_seconds, 0, kLongest);
+  return std::min(int_at(doc, "spec", "terminationGracePeriodSeconds").value_or(30), kLongest);
 }
 
 void add_finalizer(Json& meta, std::string_view name, JsonAlloc& alloc) {

@@ -5,6 +5,10 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
+#include <ratio>
+
+#include "koord/api/rules/validation_names.hpp"
 
 namespace koord::sandbox {
 
@@ -88,17 +92,103 @@ BodyType parse_content_type(std::string_view content_type) {
   return BodyType::other;
 }
 
-std::optional<std::int64_t> query_int(const runtime::HttpRequest& request, std::string_view name) {
-  std::string_view text = request.query_get(name);
-  std::int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+namespace {
+
+template <class Number>
+Outcome<std::optional<Number>> number_of(std::string_view function, std::string_view text) {
+  std::string_view digits = text;
+  if (digits.starts_with('+') && function == "ParseInt") digits.remove_prefix(1);
+  Number value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc::result_out_of_range && end == digits.data() + digits.size())
+    return bad_request(
+        fmt::format("strconv.{}: parsing {}: value out of range", function, api::quoted(text)));
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.starts_with('-') != (value < 0))
+    return bad_request(fmt::format("strconv.{}: parsing {}: invalid syntax", function, api::quoted(text)));
+  return std::optional(value);
 }
 
-bool query_true(const runtime::HttpRequest& request, std::string_view name) {
-  std::string_view text = request.query_get(name);
-  return text == "true" || text == "1" || text == "True" || text == "t";
+Outcome<void> check_list_options(const ListOptions& options, std::string_view version) {
+  FieldErrors errors;
+  const auto forbid = [&](std::string_view why) { errors.forbidden("resourceVersionMatch", why); };
+  if (options.watch) {
+    if (options.initial_events && options.match != "NotOlderThan")
+      forbid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    if (!options.match.empty()) {
+      if (!options.initial_events)
+        forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+      if (options.match != "NotOlderThan")
+        errors.unsupported("resourceVersionMatch", options.match, {"NotOlderThan"});
+      if (!options.continue_token.empty())
+        forbid("resourceVersionMatch is forbidden when continue is provided");
+    }
+  } else {
+    if (!options.match.empty()) {
+      if (version.empty()) forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
+      if (!options.continue_token.empty())
+        forbid("resourceVersionMatch is forbidden when continue is provided");
+      if (options.match != "Exact" && options.match != "NotOlderThan")
+        errors.unsupported("resourceVersionMatch", options.match, {"Exact", "NotOlderThan", ""});
+      if (options.match == "Exact" && version == "0")
+        forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+    }
+    if (options.initial_events)
+      errors.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list");
+  }
+  if (errors.empty()) return {};
+  return errors.failure("meta.k8s.io", "ListOptions", "");
+}
+
+}  // namespace
+
+Outcome<std::optional<std::int64_t>> query_int(const runtime::HttpRequest& request, std::string_view name) {
+  if (!request.query_has(name)) return std::optional<std::int64_t>();
+  return number_of<std::int64_t>("ParseInt", request.query_get(name));
+}
+
+std::optional<bool> query_bool(const runtime::HttpRequest& request, std::string_view name) {
+  if (!request.query_has(name)) return std::nullopt;
+  std::string text(request.query_get(name));
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text != "0" && text != "false";
+}
+
+Outcome<std::optional<std::uint64_t>> query_version(const runtime::HttpRequest& request) {
+  const std::string_view text = request.query_get("resourceVersion");
+  if (text.empty()) return std::optional<std::uint64_t>();
+  auto version = number_of<std::uint64_t>("ParseUint", text);
+  if (version) return version;
+  Failure failure = std::move(version).error();
+  failure.causes.push_back({"FieldValueInvalid",
+                            fmt::format("Invalid value: {}: {}", api::quoted(text), failure.message),
+                            "resourceVersion"});
+  failure.message = failure.causes.back().message;
+  return failure;
+}
+
+Outcome<ListOptions> parse_list_options(const runtime::HttpRequest& request) {
+  ListOptions options;
+  options.labels = request.query_get("labelSelector");
+  options.fields = request.query_get("fieldSelector");
+  options.match = request.query_get("resourceVersionMatch");
+  options.continue_token = request.query_get("continue");
+  auto limit = query_int(request, "limit");
+  if (!limit) return std::move(limit).error();
+  options.limit = limit->value_or(0);
+  auto timeout = query_int(request, "timeoutSeconds");
+  if (!timeout) return std::move(timeout).error();
+  options.timeout_seconds = *timeout;
+  if (*timeout && **timeout > std::numeric_limits<std::int64_t>::max() / std::nano::den)
+    return bad_request(fmt::format("timeoutSeconds: {} is longer than a time.Duration", **timeout));
+  options.watch = query_bool(request, "watch").value_or(false);
+  options.bookmarks = query_bool(request, "allowWatchBookmarks").value_or(false);
+  options.initial_events = query_bool(request, "sendInitialEvents");
+  KOORD_PASS(check_list_options(options, request.query_get("resourceVersion")));
+  auto version = query_version(request);
+  if (!version) return std::move(version).error();
+  options.version = *version;
+  return options;
 }
 
 Outcome<bool> query_dry_run(const runtime::HttpRequest& request) {

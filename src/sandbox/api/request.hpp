@@ -33,9 +33,25 @@ enum class BodyType : std::uint8_t {
 };
 BodyType parse_content_type(std::string_view content_type);
 
-std::optional<std::int64_t> query_int(const runtime::HttpRequest& request, std::string_view name);
-bool query_true(const runtime::HttpRequest& request, std::string_view name);
+/// A number of 64 bits as Go reads one; nothing if the parameter is absent, 400 if it is no number.
+Outcome<std::optional<std::int64_t>> query_int(const runtime::HttpRequest& request, std::string_view name);
+/// As Kubernetes reads one: only "0" and "false" are false, nothing if the parameter is absent.
+std::optional<bool> query_bool(const runtime::HttpRequest& request, std::string_view name);
 /// dryRun=All; another value is refused.
 Outcome<bool> query_dry_run(const runtime::HttpRequest& request);
+/// The resourceVersion of the query, nothing if there is none; 400 if it is no number.
+Outcome<std::optional<std::uint64_t>> query_version(const runtime::HttpRequest& request);
+
+/// What GET and DELETE of a collection ask for, checked as kube-apiserver checks it. Lives as long as the
+/// request.
+struct ListOptions {
+  std::string_view labels, fields, match, continue_token;
+  std::int64_t limit = 0;
+  std::optional<std::int64_t> timeout_seconds;
+  std::optional<std::uint64_t> version;
+  bool watch = false, bookmarks = false;
+  std::optional<bool> initial_events;
+};
+Outcome<ListOptions> parse_list_options(const runtime::HttpRequest& request);
 
 }  // namespace koord::sandbox

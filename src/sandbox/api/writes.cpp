@@ -41,6 +41,17 @@ Reply success(const Kind& kind, const Object& object) {
           quote_json(object.name), group, kind.resource, object.uid));
 }
 
+// A DeleteOptions of a body, over those of the query.
+void read_delete_options(const Json& doc, DeleteOptions& options) {
+  if (auto grace = int_at(doc, "gracePeriodSeconds")) options.grace_seconds = *grace;
+  if (std::string_view policy = text_at(doc, "propagationPolicy"); !policy.empty())
+    options.propagation = policy;
+  if (true_at(doc, "orphanDependents")) options.propagation = "Orphan";
+  options.uid = text_at(doc, "preconditions", "uid");
+  options.resource_version = text_at(doc, "preconditions", "resourceVersion");
+  if (!is_empty(find(doc, "dryRun"))) options.dry_run = true;
+}
+
 void to_stored(const Kind& kind, JsonDoc& doc) {
   if (kind.to_stored) kind.to_stored(doc, doc.GetAllocator());
   if (!kind.stored_version.empty()) set_text(doc, "apiVersion", kind.stored_version, doc.GetAllocator());
@@ -163,25 +174,27 @@ Outcome<DeleteOptions> Api::delete_options(const runtime::HttpRequest& request) 
   auto dry_run = query_dry_run(request);
   if (!dry_run) return std::move(dry_run).error();
   options.dry_run = *dry_run;
-  options.grace_seconds = query_int(request, "gracePeriodSeconds");
+  auto grace = query_int(request, "gracePeriodSeconds");
+  if (!grace) return std::move(grace).error();
+  options.grace_seconds = *grace;
   options.propagation = request.query_get("propagationPolicy");
-  if (request.body.empty()) return options;
-  JsonDoc doc;
-  KOORD_PASS(read_body(request, doc));
-  if (auto grace = int_at(doc, "gracePeriodSeconds")) options.grace_seconds = *grace;
-  if (std::string_view policy = text_at(doc, "propagationPolicy"); !policy.empty())
-    options.propagation = policy;
-  if (true_at(doc, "orphanDependents")) options.propagation = "Orphan";
-  options.uid = text_at(doc, "preconditions", "uid");
-  options.resource_version = text_at(doc, "preconditions", "resourceVersion");
-  if (!is_empty(find(doc, "dryRun"))) options.dry_run = true;
+  bool both = query_bool(request, "orphanDependents").has_value() && !options.propagation.empty();
+  if (query_bool(request, "orphanDependents").value_or(false)) options.propagation = "Orphan";
+  if (!request.body.empty()) {
+    JsonDoc doc;
+    KOORD_PASS(read_body(request, doc));
+    both = find(doc, "orphanDependents") && !text_at(doc, "propagationPolicy").empty();
+    read_delete_options(doc, options);
+  }
+  FieldErrors errors;
+  if (both)
+    errors.invalid("propagationPolicy", options.propagation,
+                   "orphanDependents and deletionPropagation cannot be both set");
   if (!options.propagation.empty() && options.propagation != "Orphan" &&
-      options.propagation != "Background" && options.propagation != "Foreground") {
-    FieldErrors errors;
+      options.propagation != "Background" && options.propagation != "Foreground")
     errors.unsupported("propagationPolicy", options.propagation,
                        {"Foreground", "Background", "Orphan", "nil"});
-    return errors.failure("meta.k8s.io", "DeleteOptions", "");
-  }
+  if (!errors.empty()) return errors.failure("meta.k8s.io", "DeleteOptions", "");
   return options;
 }
 
@@ -199,8 +212,9 @@ Api::Answer Api::remove(Call& call) {
 Api::Answer Api::remove_collection(Call& call) {
   auto options = delete_options(call.request);
   if (!options) return std::move(options).error();
-  auto selection = Selection::parse(call.request.query_get("labelSelector"),
-                                    call.request.query_get("fieldSelector"), *call.kind);
+  auto list = parse_list_options(call.request);
+  if (!list) return std::move(list).error();
+  auto selection = Selection::parse(list->labels, list->fields, *call.kind);
   if (!selection) return std::move(selection).error();
   std::uint64_t version = verbs_.store().version();
   auto objects = select_objects(call, *selection, version);
@@ -228,12 +242,7 @@ Api::Answer Api::evict(Call& call) {
   auto dry_run = query_dry_run(call.request);
   if (!dry_run) return std::move(dry_run).error();
   options.dry_run = *dry_run;
-  if (const Json* inner = find(doc, "deleteOptions")) {
-    if (auto grace = int_at(*inner, "gracePeriodSeconds")) options.grace_seconds = *grace;
-    options.uid = text_at(*inner, "preconditions", "uid");
-    options.resource_version = text_at(*inner, "preconditions", "resourceVersion");
-    if (!is_empty(find(*inner, "dryRun"))) options.dry_run = true;
-  }
+  if (const Json* inner = find(doc, "deleteOptions")) read_delete_options(*inner, options);
   if (std::string_view name = text_at(doc, "metadata", "name"); !name.empty() && name != call.route.name)
     return bad_request("name in URL does not match name in Eviction object");
   KOORD_PASS(verbs_.evict(call.route.ns, call.route.name, options));
