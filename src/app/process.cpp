@@ -42,8 +42,7 @@ class Process {
                  return clients(std::move(user_agent), metrics);
                },
                [this](metrics::Registry& metrics) { process_metrics_.add_to(metrics); }}),
-        tasks_(loop_.get_executor(), log_failures(log_)),
-        watch_(loop_.get_executor(), log_failures(log_)) {}
+        tasks_(loop_.get_executor(), log_failures(log_)) {}
 
   Result<> add(const std::vector<const runtime::RoleDescriptor*>& roles) { return host_.add(roles, line_); }
 
@@ -86,14 +85,12 @@ class Process {
     tasks_.spawn("signals", signal());
     const Result<> waited = co_await ended_.wait();
     (void)waited;  // nobody cancels this task
-    watch_.spawn("second signal", second_signal());
     co_await end();
   }
 
   Task<> end() {
     co_await host_.stop(kGrace);
     co_await tasks_.stop(clock_, std::chrono::seconds{1});
-    co_await watch_.stop(clock_, std::chrono::seconds{1});
   }
 
   Task<> roles() {
@@ -113,13 +110,6 @@ class Process {
     ended_.set();
   }
 
-  Task<> second_signal() {
-    const Result<int> number = co_await signals_.wait();
-    if (!number) co_return;
-    sink_.flush();
-    std::_Exit(128 + *number);
-  }
-
   const runtime::CommandLine& line_;
   asio::io_context loop_{1};
   AsyncLogSink sink_{STDERR_FILENO};
@@ -131,7 +121,7 @@ class Process {
   kube::InformerSet informers_;
   runtime::RoleHost host_;
   Event ended_;
-  TaskGroup tasks_, watch_;
+  TaskGroup tasks_;
   int code_ = kOk;
 };
 

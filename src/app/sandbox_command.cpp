@@ -138,8 +138,7 @@ class SandboxProcess {
                  return clients(std::move(user_agent), metrics);
                },
                [this](metrics::Registry& metrics) { process_metrics_.add_to(metrics); }}),
-        tasks_(loop_.get_executor(), log_failures(log_)),
-        watch_(loop_.get_executor(), log_failures(log_)) {}
+        tasks_(loop_.get_executor(), log_failures(log_)) {}
 
   int run() {
     TaskGroup main(loop_.get_executor(), log_failures(log_));
@@ -177,13 +176,11 @@ class SandboxProcess {
     } else {
       fail(begun.error());
     }
-    watch_.spawn("second signal", second_signal());
     co_await host_.stop(std::chrono::seconds{10});
     co_await tasks_.stop(clock_, std::chrono::seconds{1});
     if (line_open_) streams_.err << std::endl;
     if (begun) print_summary();
     co_await sandbox_.stop();
-    co_await watch_.stop(clock_, std::chrono::seconds{1});
   }
 
   Task<Result<>> begin() {
@@ -252,11 +249,6 @@ class SandboxProcess {
     if (number) ended_.set();
   }
 
-  Task<> second_signal() {
-    const Result<int> number = co_await signals_.wait();
-    if (number) std::_Exit(128 + *number);
-  }
-
   const runtime::CommandLine& line_;
   std::vector<const runtime::RoleDescriptor*> roles_;
   Streams streams_;
@@ -272,7 +264,7 @@ class SandboxProcess {
   kube::InformerSet informers_;
   runtime::RoleHost host_;
   Event ended_;
-  TaskGroup tasks_, watch_;
+  TaskGroup tasks_;
   sandbox::Progress shown_;
   const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
   bool line_open_ = false;

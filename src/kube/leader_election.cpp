@@ -68,6 +68,10 @@ class LeaderElection::Impl {
       if (std::holds_alternative<LeaderState::Lost>(action))
         co_return Error(Code::conflict, "the lease " + config_.lease_namespace + "/" + config_.lease_name +
                                             " is lost, held by \"" + state_.holder() + "\"");
+      if (is_write(action) && config_.may_renew && !config_.may_renew()) {
+        state_.on_held_back(clock_.mono());
+        continue;
+      }
       const Result<> done = co_await perform(action);
       if (!done && done.error().code() == Code::cancelled) break;
     }
@@ -85,6 +89,11 @@ class LeaderElection::Impl {
   const std::string& holder() const { return state_.holder(); }
 
  private:
+  static bool is_write(const LeaderState::Action& action) {
+    return std::holds_alternative<LeaderState::Update>(action) ||
+           std::holds_alternative<LeaderState::Create>(action);
+  }
+
   LeaderState::Action next() {
     const MonoTime now = clock_.mono();
     LeaderState::Action action =

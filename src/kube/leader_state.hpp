@@ -52,6 +52,8 @@ class LeaderState {
   /// The Create or Update that next() returned at `sent` has succeeded.
   void on_written(MonoTime now);
   void on_error(const Error& error, MonoTime now);
+  /// The renewal that next() returned was not sent, on purpose: asked for again after the retry period.
+  void on_held_back(MonoTime now) { not_before_ = now + config_.retry_period; }
   /// Ends: gives the lease back if it is held (and the configuration says so).
   void stop();
 

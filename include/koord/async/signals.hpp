@@ -2,21 +2,28 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/signal_set.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 
 #include "koord/async/task.hpp"
 
 namespace koord {
 
-/// From its construction on, the signals no longer end the process.
+/// From its construction on, the first signal does not end the process but what waits for it; any later one
+/// ends it at once with exit code 128 + its number, whatever the event loop's thread is doing. One at a time
+/// in a process: the next one begins anew.
 class StopSignals {
  public:
   explicit StopSignals(const asio::any_io_executor& executor);
-  /// The number of the signal that came.
+  /// From now on any signal ends the process.
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// The number of the first signal.
   Task<Result<int>> wait();
 
  private:
-  asio::signal_set signals_;
+  asio::posix::stream_descriptor came_;  // readable as soon as one has come
 };
 
 }  // namespace koord

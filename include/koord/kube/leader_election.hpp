@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,9 @@ struct LeaderElectionConfig {
   nanoseconds retry_period = std::chrono::seconds(2);
   /// Give the lease back on stop, so that the next leader need not wait for it to run out.
   bool release_on_stop = true;
+  /// Asked before each renewal, on the event loop's thread. False: whoever leads does not do its work, and
+  /// the lease is left to run out, so that another one may. Empty: always true.
+  std::function<bool()> may_renew = {};
   std::uint64_t seed = 1;  // of the jitter
 };
 

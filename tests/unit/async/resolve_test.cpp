@@ -7,7 +7,6 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "koord/async/signals.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/async/timer.hpp"
@@ -143,13 +142,4 @@ TEST_CASE("a malformed name server is refused") {
   const auto got = test::run_task(loop, resolve(loop.clock, "a.test", options));
   REQUIRE(got.has_error());
   CHECK(got.error().code() == Code::invalid);
-}
-
-TEST_CASE("a stop signal arrives as a value") {
-  test::Loop loop;
-  StopSignals signals(loop.executor());
-  raise(SIGTERM);
-  const Result<int> got = test::run_task(loop, signals.wait(), true);
-  REQUIRE(got.has_value());
-  CHECK(*got == SIGTERM);
 }

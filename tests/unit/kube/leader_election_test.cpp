@@ -49,7 +49,8 @@ LeaderElectionConfig config(std::string identity) {
 }
 
 struct Role {
-  Role(World& w, std::string identity) : election(w.client, w.loop.clock, config(std::move(identity))) {}
+  Role(World& w, std::string identity) : Role(w, config(std::move(identity))) {}
+  Role(World& w, LeaderElectionConfig config) : election(w.client, w.loop.clock, std::move(config)) {}
   LeaderElection election;
   std::string ended;
   Task<> run() {
@@ -124,5 +125,40 @@ TEST_CASE("a second elector takes over what the first gave back") {
   for (int i = 0; i < 6; ++i) w.loop.advance(1s);
   CHECK(second.election.leading());
   CHECK(w.lease->get_int("/spec/leaseTransitions") == 1);
+  test::run_task(w.loop, w.group.stop(w.loop.clock, 5s));
+}
+
+TEST_CASE("a leader that does not do its work lets the lease run out") {
+  World w;
+  bool works = true;
+  LeaderElectionConfig settings = config("a");
+  settings.may_renew = [&] { return works; };
+  Role role(w, settings);
+  w.group.spawn("role", role.run());
+  for (int i = 0; i < 10; ++i) w.loop.advance(1s);
+  REQUIRE(role.election.leading());
+
+  // For a while: the next renewal comes in time.
+  works = false;
+  std::string renewed = w.text("/spec/renewTime");
+  for (int i = 0; i < 6; ++i) w.loop.advance(1s);
+  CHECK(role.election.leading());
+  CHECK(w.text("/spec/renewTime") == renewed);
+  works = true;
+  for (int i = 0; i < 20; ++i) w.loop.advance(1s);
+  CHECK(role.election.leading());
+  CHECK(w.text("/spec/renewTime") > renewed);
+
+  // For good: it is lost renew_deadline after the last renewal, nothing was written, and another may have it.
+  works = false;
+  renewed = w.text("/spec/renewTime");
+  for (int i = 0; i < 11; ++i) w.loop.advance(1s);
+  CHECK_FALSE(role.election.leading());
+  CHECK(role.ended == "conflict");
+  CHECK(w.text("/spec/renewTime") == renewed);
+  Role second(w, "b");
+  w.group.spawn("second", second.run());
+  for (int i = 0; i < 20; ++i) w.loop.advance(1s);
+  CHECK(w.text("/spec/holderIdentity") == "b");
   test::run_task(w.loop, w.group.stop(w.loop.clock, 5s));
 }
