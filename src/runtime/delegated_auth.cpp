@@ -18,7 +18,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::optional<std::string> bearer_token(const HttpRequest& request) {
+std::optional<std::string> bearer_token(const net::Request& request) {
   const std::string_view value = request.headers.get("Authorization");
   if (value.size() < 8 || lower(value.substr(0, 7)) != "bearer ") return std::nullopt;
   return std::string(value.substr(7));
@@ -74,7 +74,7 @@ void DelegatedAuth::remember(Cache& cache, std::string key, Verdict verdict) con
 }
 
 // As kube-apiserver's aggregator and other front proxies name their users; nothing if this is none.
-std::optional<api::UserInfo> DelegatedAuth::behind_proxy(const HttpRequest& request) const {
+std::optional<api::UserInfo> DelegatedAuth::behind_proxy(const net::Request& request) const {
   if (!request.peer->proxy_verified || !request_headers_) return std::nullopt;
   const RequestHeaders& names = *request_headers_;
   if (!names.allowed_names.empty() && std::find(names.allowed_names.begin(), names.allowed_names.end(),
@@ -103,7 +103,7 @@ std::optional<api::UserInfo> DelegatedAuth::behind_proxy(const HttpRequest& requ
 }
 
 // Nothing: credentials were given and are not accepted.
-Task<Result<std::optional<api::UserInfo>>> DelegatedAuth::who(const HttpRequest& request) {
+Task<Result<std::optional<api::UserInfo>>> DelegatedAuth::who(const net::Request& request) {
   if (std::optional<api::UserInfo> user = behind_proxy(request)) co_return std::move(user);
   if (request.peer->certificate_verified) {
     api::UserInfo user;
@@ -131,12 +131,12 @@ Task<Result<std::optional<api::UserInfo>>> DelegatedAuth::who(const HttpRequest&
   co_return std::optional<api::UserInfo>(std::move(status.user));
 }
 
-Task<std::optional<HttpResponse>> DelegatedAuth::refuse(const HttpRequest& request, bool debug) {
+Task<std::optional<net::Response>> DelegatedAuth::refuse(const net::Request& request, bool debug) {
   if (!debug && always_allowed(request.path)) co_return std::nullopt;
   const Result<std::optional<api::UserInfo>> user = co_await who(request);
-  if (!user) co_return HttpResponse::text(500, "the credentials could not be checked\n");
+  if (!user) co_return net::Response::text(500, "the credentials could not be checked\n");
   if (!*user || (debug && (*user)->username == "system:anonymous"))
-    co_return HttpResponse::text(401, "Unauthorized\n");
+    co_return net::Response::text(401, "Unauthorized\n");
   const api::UserInfo& asking = **user;
   if (std::find(asking.groups.begin(), asking.groups.end(), "system:masters") != asking.groups.end())
     co_return std::nullopt;
@@ -155,13 +155,13 @@ Task<std::optional<HttpResponse>> DelegatedAuth::refuse(const HttpRequest& reque
     spec.non_resource_attributes.emplace().verb = verb;
     spec.non_resource_attributes->path = request.path;
     const Result<api::SubjectAccessReviewStatus> status = co_await reviewer_.review(std::move(spec));
-    if (!status) co_return HttpResponse::text(500, "the permission could not be checked\n");
+    if (!status) co_return net::Response::text(500, "the permission could not be checked\n");
     allowed = status->allowed && !status->denied;
     const nanoseconds ttl = allowed ? settings_.allowed_ttl : settings_.denied_ttl;
     remember(accesses_, std::move(key), {clock_.mono() + ttl, allowed, {}});
   }
   if (allowed) co_return std::nullopt;
-  co_return HttpResponse::text(
+  co_return net::Response::text(
       403, "forbidden: User \"" + asking.username + "\" cannot " + verb + " path \"" + request.path + "\"\n");
 }
 

@@ -10,7 +10,7 @@
 #include "koord/api/types/authorization_v1/subject_access_review.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
-#include "koord/runtime/http_message.hpp"
+#include "koord/net/message.hpp"
 
 namespace koord::kube {
 class Client;
@@ -57,7 +57,7 @@ class DelegatedAuth {
  public:
   DelegatedAuth(Reviewer& reviewer, Clock& clock, AuthSettings settings);
   /// Nothing if the request may go on, else the refusal. `debug`: never anonymous, never always allowed.
-  Task<std::optional<HttpResponse>> refuse(const HttpRequest& request, bool debug);
+  Task<std::optional<net::Response>> refuse(const net::Request& request, bool debug);
   /// Replaces what was set before; without it proxies' headers mean nothing.
   void set_request_headers(RequestHeaders headers) { request_headers_ = std::move(headers); }
 
@@ -69,8 +69,8 @@ class DelegatedAuth {
   };
   using Cache = std::map<std::string, Verdict>;
   bool always_allowed(std::string_view path) const;
-  std::optional<api::UserInfo> behind_proxy(const HttpRequest& request) const;
-  Task<Result<std::optional<api::UserInfo>>> who(const HttpRequest& request);
+  std::optional<api::UserInfo> behind_proxy(const net::Request& request) const;
+  Task<Result<std::optional<api::UserInfo>>> who(const net::Request& request);
   const Verdict* remembered(Cache& cache, const std::string& key) const;
   void remember(Cache& cache, std::string key, Verdict verdict) const;
 

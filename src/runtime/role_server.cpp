@@ -44,8 +44,8 @@ Result<std::string> read_file(const std::string& path, std::string_view flag) {
   return std::move(contents).str();
 }
 
-HttpServerOptions server_options(const Logger& log) {
-  HttpServerOptions options;
+net::ServerOptions server_options(const Logger& log) {
+  net::ServerOptions options;
   options.max_body_bytes = 1 << 20;
   options.max_connections = 256;
   options.log = log;
@@ -84,9 +84,9 @@ Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
 RoleServer::RoleServer(RoleContext& context)
     : context_(context),
       secure_(context.executor, context.clock, server_options(context.log),
-              [this](HttpRequest request) { return answer_secure(std::move(request)); }),
+              [this](net::Request request) { return answer_secure(std::move(request)); }),
       plain_(context.executor, context.clock, server_options(context.log),
-             [this](HttpRequest request) { return answer(std::move(request)); }),
+             [this](net::Request request) { return answer(std::move(request)); }),
       tasks_(context.executor, log_failures(context.log)) {}
 
 RoleServer::~RoleServer() = default;
@@ -97,8 +97,8 @@ Result<> RoleServer::open(const RoleDescriptor& role) {
     KOORD_TRY(endpoint, endpoint_of(port, context_.flags));
     if (endpoint.port == 0) continue;
     if (port.tls) KOORD_CHECK(open_secure(port));
-    HttpServer& server = port.tls ? secure_ : plain_;
-    std::shared_ptr<const TlsContext> tls;
+    net::Server& server = port.tls ? secure_ : plain_;
+    std::shared_ptr<const net::TlsContext> tls;
     if (port.tls) {
       KOORD_TRY(made, make_tls());
       tls = std::move(made);
@@ -141,19 +141,19 @@ Result<> RoleServer::read_certificate() {
   if (certificate.empty() != key.empty())
     return Error(Code::invalid,
                  "--tls-cert-file and --tls-private-key-file belong together: give both or neither");
-  CertificateRequest request;
+  net::CertificateRequest request;
   request.common_name = "koord-" + std::string(context_.role);
   request.dns_names = {"localhost"};
   request.ip_addresses = {"127.0.0.1", "::1"};
-  KeyPair pair;
+  net::KeyPair pair;
   if (!certificate.empty()) {
     files_.emplace(certificate, key);
   } else if (const std::string& folder = flags.get("cert-dir"); !folder.empty()) {
-    auto kept = kept_certificate(folder, request.common_name, request, context_.clock.now());
+    auto kept = net::kept_certificate(folder, request.common_name, request, context_.clock.now());
     if (!kept) return std::move(kept).error().context("--cert-dir");
     files_.emplace(std::move(*kept));
   } else {
-    KOORD_TRY(made, make_self_signed(request, context_.clock.now()));
+    KOORD_TRY(made, net::make_self_signed(request, context_.clock.now()));
     pair = std::move(made);
   }
   if (files_) {
@@ -192,7 +192,7 @@ Task<Result<>> RoleServer::look_up_cluster_auth() {
   KOORD_CO_TRY(map, api::decode<api::ConfigMap>(text));
   KOORD_CO_TRY(found, read_cluster_auth(map));
   if (cluster_auth_ == found) co_return Result<>();
-  TlsSettings settings = tls_settings_;
+  net::TlsSettings settings = tls_settings_;
   if (!own_client_ca_) settings.client_ca_pem = found.client_ca_pem;
   if (!own_proxy_ca_) settings.proxy_ca_pem = found.proxy_ca_pem;
   if (!own_proxy_ca_) auth_->set_request_headers(found.headers);
@@ -222,8 +222,8 @@ Task<> RoleServer::follow_cluster_auth() {
   }
 }
 
-void RoleServer::renew_tls(TlsSettings settings, std::string_view done, std::string_view failed) {
-  const auto tls = TlsContext::make_server(settings);
+void RoleServer::renew_tls(net::TlsSettings settings, std::string_view done, std::string_view failed) {
+  const auto tls = net::TlsContext::make_server(settings);
   if (!tls) {
     context_.log.warn(failed, kv("error", tls.error()));
     return;
@@ -233,16 +233,16 @@ void RoleServer::renew_tls(TlsSettings settings, std::string_view done, std::str
   context_.log.info(done);
 }
 
-Result<std::shared_ptr<const TlsContext>> RoleServer::make_tls() {
-  return TlsContext::make_server(tls_settings_);
+Result<std::shared_ptr<const net::TlsContext>> RoleServer::make_tls() {
+  return net::TlsContext::make_server(tls_settings_);
 }
 
 Task<> RoleServer::reload_certificate() {
   while (true) {
     const Result<> slept = co_await sleep(context_.clock, kReloadPeriod);
     if (!slept) co_return;
-    std::function<Result<std::optional<KeyPair>>()> read = [this] { return files_->reload(); };
-    const Result<std::optional<KeyPair>> pair = co_await offload(context_.workers, std::move(read));
+    std::function<Result<std::optional<net::KeyPair>>()> read = [this] { return files_->reload(); };
+    const Result<std::optional<net::KeyPair>> pair = co_await offload(context_.workers, std::move(read));
     if (!pair) {
       if (pair.error().code() == Code::cancelled) co_return;
       context_.log.warn("the certificate could not be read again, the old one stays",
@@ -250,7 +250,7 @@ Task<> RoleServer::reload_certificate() {
       continue;
     }
     if (!*pair) continue;
-    TlsSettings settings = tls_settings_;
+    net::TlsSettings settings = tls_settings_;
     settings.certificate_pem = (*pair)->certificate_pem;
     settings.key_pem = (*pair)->key_pem;
     renew_tls(std::move(settings), "the certificate has been read again",
@@ -264,7 +264,7 @@ Task<> RoleServer::stop() {
   co_await plain_.stop(std::chrono::seconds{1});
 }
 
-std::optional<HttpResponse> RoleServer::own(const HttpRequest& request) const {
+std::optional<net::Response> RoleServer::own(const net::Request& request) const {
   const std::string& path = request.path;
   for (const auto& [probe, prefix] : {std::pair{HealthChecks::healthz, std::string_view("/healthz")},
                                       std::pair{HealthChecks::livez, std::string_view("/livez")},
@@ -276,28 +276,28 @@ std::optional<HttpResponse> RoleServer::own(const HttpRequest& request) const {
   if (path == "/metrics") {
     if (request.method == "DELETE") {
       context_.metrics.reset();
-      return HttpResponse::text(200, "metrics reset\n");
+      return net::Response::text(200, "metrics reset\n");
     }
-    HttpResponse response = HttpResponse::text(200, context_.metrics.exposition());
+    net::Response response = net::Response::text(200, context_.metrics.exposition());
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
     return response;
   }
-  if (path == "/configz") return HttpResponse::json(200, context_.routes.configz());
+  if (path == "/configz") return net::Response::json(200, context_.routes.configz());
   return std::nullopt;
 }
 
-Task<HttpResponse> RoleServer::answer(HttpRequest request) {
+Task<net::Response> RoleServer::answer(net::Request request) {
   const Routes::Route* route = context_.routes.find(request.path);
   if (!route || route->path != "/metrics")  // which a role may want to answer by itself
-    if (std::optional<HttpResponse> response = own(request)) co_return std::move(*response);
-  if (!route) co_return HttpResponse::text(404, "404 page not found\n");
+    if (std::optional<net::Response> response = own(request)) co_return std::move(*response);
+  if (!route) co_return net::Response::text(404, "404 page not found\n");
   co_return co_await route->handler(std::move(request));
 }
 
-Task<HttpResponse> RoleServer::answer_secure(HttpRequest request) {
+Task<net::Response> RoleServer::answer_secure(net::Request request) {
   const Routes::Route* route = context_.routes.find(request.path);
   const bool debug = request.path.starts_with("/debug/") || (route && route->debug);
-  std::optional<HttpResponse> refusal = co_await auth_->refuse(request, debug);
+  std::optional<net::Response> refusal = co_await auth_->refuse(request, debug);
   if (refusal) co_return std::move(*refusal);
   co_return co_await answer(std::move(request));
 }

@@ -9,8 +9,8 @@
 #include "cluster_auth.hpp"
 #include "delegated_auth.hpp"
 #include "koord/async/task_group.hpp"
-#include "koord/runtime/certificate.hpp"
-#include "koord/runtime/http_server.hpp"
+#include "koord/net/certificate.hpp"
+#include "koord/net/server.hpp"
 #include "koord/runtime/role.hpp"
 
 namespace koord::runtime {
@@ -35,12 +35,12 @@ class RoleServer {
   const std::vector<std::uint16_t>& ports() const { return ports_; }
 
   /// What a port answers, authentication aside.
-  Task<HttpResponse> answer(HttpRequest request);
+  Task<net::Response> answer(net::Request request);
 
  private:
-  Task<HttpResponse> answer_secure(HttpRequest request);
-  std::optional<HttpResponse> own(const HttpRequest& request) const;
-  Result<std::shared_ptr<const TlsContext>> make_tls();
+  Task<net::Response> answer_secure(net::Request request);
+  std::optional<net::Response> own(const net::Request& request) const;
+  Result<std::shared_ptr<const net::TlsContext>> make_tls();
   Result<> open_secure(const PortFlag& port);
   Result<> read_certificate();
   Result<> read_own_auth();
@@ -48,17 +48,17 @@ class RoleServer {
   Task<> follow_cluster_auth();
   Task<Result<>> look_up_cluster_auth();
   /// Serves with these settings from now on; the old ones stay if they are unusable. Logs the one or other.
-  void renew_tls(TlsSettings settings, std::string_view done, std::string_view failed);
+  void renew_tls(net::TlsSettings settings, std::string_view done, std::string_view failed);
 
   RoleContext& context_;
   std::optional<KubeReviewer> reviewer_;
   std::optional<DelegatedAuth> auth_;
-  std::optional<CertificateFiles> files_;
-  TlsSettings tls_settings_;
+  std::optional<net::CertificateFiles> files_;
+  net::TlsSettings tls_settings_;
   kube::Client* authentication_ = nullptr;
   bool own_client_ca_ = false, own_proxy_ca_ = false;  // from flags: the cluster's do not replace them
   std::optional<ClusterAuth> cluster_auth_;            // as it was last seen
-  HttpServer secure_, plain_;
+  net::Server secure_, plain_;
   TaskGroup tasks_;
   std::vector<std::uint16_t> ports_;
 };

@@ -20,7 +20,7 @@ void HealthChecks::add(std::string name, Check check, unsigned probes) {
   entries_.push_back({std::move(name), std::move(check), probes});
 }
 
-HttpResponse HealthChecks::answer(Probe probe, const HttpRequest& request, std::string_view name) const {
+net::Response HealthChecks::answer(Probe probe, const net::Request& request, std::string_view name) const {
   std::vector<std::string_view> excluded;
   for (const auto& [key, value] : request.query)
     if (key == "exclude") excluded.push_back(value);
@@ -38,14 +38,14 @@ HttpResponse HealthChecks::answer(Probe probe, const HttpRequest& request, std::
     failed = failed || !ok;
     lines += (ok ? "[+]" : "[-]") + entry.name + (ok ? " ok\n" : " failed: reason withheld\n");
   }
-  if (!found) return HttpResponse::text(404, "404 page not found\n");
+  if (!found) return net::Response::text(404, "404 page not found\n");
   const std::string what(probe_name(probe));
   if (failed)
-    return HttpResponse::text(
+    return net::Response::text(
         500, name.empty() ? lines + what + " check failed\n" : "internal server error: reason withheld\n");
   if (name.empty() && request.query_has("verbose"))
-    return HttpResponse::text(200, lines + what + " check passed\n");
-  return HttpResponse::text(200, "ok");
+    return net::Response::text(200, lines + what + " check passed\n");
+  return net::Response::text(200, "ok");
 }
 
 void Routes::add(std::string path, Handler handler, bool debug) {

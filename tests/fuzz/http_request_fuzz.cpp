@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/http_parser.hpp"
+#include "request_parser.hpp"
 
 namespace {
 
-using koord::runtime::HttpParser;
-using koord::runtime::HttpRequest;
+using koord::net::Request;
+using koord::net::RequestParser;
 
-constexpr HttpParser::Limits kLimits{.max_header_bytes = 1024, .max_body_bytes = 512};
+constexpr RequestParser::Limits kLimits{.max_header_bytes = 1024, .max_body_bytes = 512};
 
 void check(bool holds) {
   if (!holds) std::abort();
@@ -26,7 +26,7 @@ struct Seen {
   unsigned failure = 0;
 };
 
-std::string print(const HttpRequest& request, bool keep_alive) {
+std::string print(const Request& request, bool keep_alive) {
   std::string text = request.method + '\n' + request.target + '\n' + request.path + '\n';
   for (const auto& [name, value] : request.query) text += name + '=' + value + '\n';
   for (std::size_t i = 0; i < request.headers.size(); ++i) {
@@ -40,7 +40,7 @@ std::string print(const HttpRequest& request, bool keep_alive) {
 /// The server's loop: what the parser does not use is offered again with what follows it.
 template <class F>
 Seen read(std::string_view text, F next) {
-  HttpParser parser(kLimits);
+  RequestParser parser(kLimits);
   Seen seen;
   std::string buffer;
   std::size_t at = 0;
@@ -55,7 +55,7 @@ Seen read(std::string_view text, F next) {
     }
     if (parser.done()) {
       const bool keep_alive = parser.keep_alive();
-      const HttpRequest request = parser.take();
+      const Request request = parser.take();
       check(!request.method.empty() && request.body.size() <= kLimits.max_body_bytes);
       seen.requests.push_back(print(request, keep_alive));
       if (!keep_alive) return seen;

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       return text;
     };
     std::string_view head = line(), type = line();
-    runtime::HttpRequest request;
+    net::Request request;
     request.method = head.substr(0, head.find(' '));
     head.remove_prefix(std::min(request.method.size() + 1, head.size()));
     request.target = head;

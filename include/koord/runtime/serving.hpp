@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "koord/async/task.hpp"
+#include "koord/net/message.hpp"
 #include "koord/runtime/flags.hpp"
-#include "koord/runtime/http_message.hpp"
 
 namespace koord::runtime {
 
@@ -24,7 +24,7 @@ class HealthChecks {
   void add(std::string name, Check check, unsigned probes = all);
   /// Answers /healthz, /healthz/NAME, ?verbose and ?exclude=NAME as kube-apiserver's generic server does; the
   /// path is already stripped of the probe's own name. Status 200, 404 or 500.
-  HttpResponse answer(Probe probe, const HttpRequest& request, std::string_view name) const;
+  net::Response answer(Probe probe, const net::Request& request, std::string_view name) const;
 
  private:
   struct Entry {
@@ -38,7 +38,7 @@ class HealthChecks {
 /// What a role serves beside the health checks and metrics that every role has.
 class Routes {
  public:
-  using Handler = std::function<Task<HttpResponse>(HttpRequest)>;
+  using Handler = std::function<Task<net::Response>(net::Request)>;
 
   /// `path` ending in '/' answers everything below it, the longest match wins. A debug route is never
   /// anonymous, whatever --authorization-always-allow-paths says.

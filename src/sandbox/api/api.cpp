@@ -34,7 +34,7 @@ Bytes show(const Kind& kind, const ObjectPtr& object) {
 
 Api::Api(Verbs& verbs, Options options) : verbs_(verbs), options_(std::move(options)) {}
 
-Reply Api::handle(const runtime::HttpRequest& request) {
+Reply Api::handle(const net::Request& request) {
   ++requests_;
   if (interceptor_)
     if (auto reply = interceptor_(request)) return std::move(*reply);
@@ -42,7 +42,7 @@ Reply Api::handle(const runtime::HttpRequest& request) {
   return answer ? std::move(*answer) : failure_reply(answer.error());
 }
 
-Api::Answer Api::dispatch(const runtime::HttpRequest& request) {
+Api::Answer Api::dispatch(const net::Request& request) {
   bool open = request.path == "/healthz" || request.path == "/livez" || request.path == "/readyz" ||
               request.path == "/version";
   if (!options_.token.empty() && !open && request.headers.get("Authorization") != "Bearer " + options_.token)
@@ -113,11 +113,11 @@ Api::Answer Api::on_subresource(Call& call) {
   return method_not_allowed(kind.named(), method);
 }
 
-std::optional<Reply> Api::fixed_path(const runtime::HttpRequest& request, View view) {
+std::optional<Reply> Api::fixed_path(const net::Request& request, View view) {
   const std::string& path = request.path;
   if (path == "/healthz" || path == "/livez" || path == "/readyz") {
     Reply reply;
-    reply.http = runtime::HttpResponse::text(200, "ok");
+    reply.http = net::Response::text(200, "ok");
     return reply;
   }
   if (path == "/version" || path == "/version/") return json_reply(200, version_json());

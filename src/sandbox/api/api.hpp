@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "koord/runtime/http_message.hpp"
+#include "koord/net/message.hpp"
 #include "sandbox/api/request.hpp"
 #include "sandbox/api/verbs.hpp"
 #include "sandbox/select/selection.hpp"
@@ -17,7 +17,7 @@ namespace koord::sandbox {
 
 /// An answer; if `watch` is set, it is the body.
 struct Reply {
-  runtime::HttpResponse http;
+  net::Response http;
   std::unique_ptr<Watch> watch;
 };
 
@@ -30,10 +30,10 @@ class Api {
   };
   Api(Verbs& verbs, Options options);
 
-  Reply handle(const runtime::HttpRequest& request);
+  Reply handle(const net::Request& request);
 
   /// Asked before each request (tests): an answer given here is the request's. Empty: none.
-  void set_interceptor(std::function<std::optional<Reply>(const runtime::HttpRequest&)> interceptor) {
+  void set_interceptor(std::function<std::optional<Reply>(const net::Request&)> interceptor) {
     interceptor_ = std::move(interceptor);
   }
   Verbs& verbs() { return verbs_; }
@@ -41,15 +41,15 @@ class Api {
 
  private:
   struct Call {
-    const runtime::HttpRequest& request;
+    const net::Request& request;
     Route route;
     std::shared_ptr<const Kind> kind;
     View view;
   };
   using Answer = Outcome<Reply>;
 
-  Answer dispatch(const runtime::HttpRequest& request);
-  std::optional<Reply> fixed_path(const runtime::HttpRequest& request, View view);
+  Answer dispatch(const net::Request& request);
+  std::optional<Reply> fixed_path(const net::Request& request, View view);
   Answer on_resource(Call& call);
   Answer on_subresource(Call& call);
   // reads.cpp
@@ -65,14 +65,14 @@ class Api {
   Answer patch(Call& call);
   Answer remove(Call& call);
   Answer remove_collection(Call& call);
-  Outcome<DeleteOptions> delete_options(const runtime::HttpRequest& request);
+  Outcome<DeleteOptions> delete_options(const net::Request& request);
   Answer bind(Call& call);
   Answer evict(Call& call);
   Answer scale(Call& call);
   Answer review(Call& call);
 
   /// The body as a document.
-  Outcome<void> read_body(const runtime::HttpRequest& request, JsonDoc& doc);
+  Outcome<void> read_body(const net::Request& request, JsonDoc& doc);
   Reply object_reply(const Call& call, const ObjectPtr& object, unsigned status) const;
   Reply list_reply(const Call& call, const std::vector<ObjectPtr>& objects, std::uint64_t version,
                    const std::string& next, std::optional<std::uint64_t> remaining) const;
@@ -87,7 +87,7 @@ class Api {
 
   Verbs& verbs_;
   Options options_;
-  std::function<std::optional<Reply>(const runtime::HttpRequest&)> interceptor_;
+  std::function<std::optional<Reply>(const net::Request&)> interceptor_;
   std::deque<Pages> pages_;
   std::size_t pages_bytes_ = 0;
   std::uint64_t next_pages_ = 1;

@@ -205,7 +205,7 @@ void validate_manager(const std::string& manager, FieldErrors& errors) {
 }  // namespace
 
 Outcome<Applied> apply_object(Verbs& verbs, const Kind& kind, std::string_view ns, std::string_view name,
-                              std::string_view subresource, const runtime::HttpRequest& request,
+                              std::string_view subresource, const net::Request& request,
                               const WriteOptions& options) {
   std::string manager(request.query_get("fieldManager"));
   FieldErrors errors;

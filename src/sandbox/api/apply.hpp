@@ -1,7 +1,7 @@
 // Server-side apply: what a manager applied before and no longer does goes, what it applies comes.
 #pragma once
 
-#include "koord/runtime/http_message.hpp"
+#include "koord/net/message.hpp"
 #include "sandbox/api/verbs.hpp"
 
 namespace koord::sandbox {
@@ -14,7 +14,7 @@ struct Applied {
 /// The body is the configuration (JSON or YAML). Conflicts between managers are not raised: the last one
 /// wins.
 Outcome<Applied> apply_object(Verbs& verbs, const Kind& kind, std::string_view ns, std::string_view name,
-                              std::string_view subresource, const runtime::HttpRequest& request,
+                              std::string_view subresource, const net::Request& request,
                               const WriteOptions& options);
 
 }  // namespace koord::sandbox

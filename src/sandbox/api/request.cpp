@@ -141,12 +141,12 @@ Outcome<void> check_list_options(const ListOptions& options, std::string_view ve
 
 }  // namespace
 
-Outcome<std::optional<std::int64_t>> query_int(const runtime::HttpRequest& request, std::string_view name) {
+Outcome<std::optional<std::int64_t>> query_int(const net::Request& request, std::string_view name) {
   if (!request.query_has(name)) return std::optional<std::int64_t>();
   return number_of<std::int64_t>("ParseInt", request.query_get(name));
 }
 
-std::optional<bool> query_bool(const runtime::HttpRequest& request, std::string_view name) {
+std::optional<bool> query_bool(const net::Request& request, std::string_view name) {
   if (!request.query_has(name)) return std::nullopt;
   std::string text(request.query_get(name));
   for (char& c : text)
@@ -154,7 +154,7 @@ std::optional<bool> query_bool(const runtime::HttpRequest& request, std::string_
   return text != "0" && text != "false";
 }
 
-Outcome<std::optional<std::uint64_t>> query_version(const runtime::HttpRequest& request) {
+Outcome<std::optional<std::uint64_t>> query_version(const net::Request& request) {
   const std::string_view text = request.query_get("resourceVersion");
   if (text.empty()) return std::optional<std::uint64_t>();
   auto version = number_of<std::uint64_t>("ParseUint", text);
@@ -167,7 +167,7 @@ Outcome<std::optional<std::uint64_t>> query_version(const runtime::HttpRequest& 
   return failure;
 }
 
-Outcome<ListOptions> parse_list_options(const runtime::HttpRequest& request) {
+Outcome<ListOptions> parse_list_options(const net::Request& request) {
   ListOptions options;
   options.labels = request.query_get("labelSelector");
   options.fields = request.query_get("fieldSelector");
@@ -191,7 +191,7 @@ Outcome<ListOptions> parse_list_options(const runtime::HttpRequest& request) {
   return options;
 }
 
-Outcome<bool> query_dry_run(const runtime::HttpRequest& request) {
+Outcome<bool> query_dry_run(const net::Request& request) {
   using Value = Outcome<bool>;
   if (!request.query_has("dryRun")) return Value(boost::system::in_place_value, false);
   std::string_view text = request.query_get("dryRun");

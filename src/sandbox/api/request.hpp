@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "koord/runtime/http_message.hpp"
+#include "koord/net/message.hpp"
 #include "sandbox/api/status.hpp"
 
 namespace koord::sandbox {
@@ -34,13 +34,13 @@ enum class BodyType : std::uint8_t {
 BodyType parse_content_type(std::string_view content_type);
 
 /// A number of 64 bits as Go reads one; nothing if the parameter is absent, 400 if it is no number.
-Outcome<std::optional<std::int64_t>> query_int(const runtime::HttpRequest& request, std::string_view name);
+Outcome<std::optional<std::int64_t>> query_int(const net::Request& request, std::string_view name);
 /// As Kubernetes reads one: only "0" and "false" are false, nothing if the parameter is absent.
-std::optional<bool> query_bool(const runtime::HttpRequest& request, std::string_view name);
+std::optional<bool> query_bool(const net::Request& request, std::string_view name);
 /// dryRun=All; another value is refused.
-Outcome<bool> query_dry_run(const runtime::HttpRequest& request);
+Outcome<bool> query_dry_run(const net::Request& request);
 /// The resourceVersion of the query, nothing if there is none; 400 if it is no number.
-Outcome<std::optional<std::uint64_t>> query_version(const runtime::HttpRequest& request);
+Outcome<std::optional<std::uint64_t>> query_version(const net::Request& request);
 
 /// What GET and DELETE of a collection ask for, checked as kube-apiserver checks it. Lives as long as the
 /// request.
@@ -52,6 +52,6 @@ struct ListOptions {
   bool watch = false, bookmarks = false;
   std::optional<bool> initial_events;
 };
-Outcome<ListOptions> parse_list_options(const runtime::HttpRequest& request);
+Outcome<ListOptions> parse_list_options(const net::Request& request);
 
 }  // namespace koord::sandbox

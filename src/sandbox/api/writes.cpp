@@ -59,7 +59,7 @@ void to_stored(const Kind& kind, JsonDoc& doc) {
 
 }  // namespace
 
-Outcome<void> Api::read_body(const runtime::HttpRequest& request, JsonDoc& doc) {
+Outcome<void> Api::read_body(const net::Request& request, JsonDoc& doc) {
   BodyType type = parse_content_type(request.headers.get("Content-Type"));
   if (type == BodyType::yaml) {
     auto json = json::yaml_to_json(request.body);
@@ -169,7 +169,7 @@ Api::Answer Api::patch(Call& call) {
   return object_reply(call, *object, 200);
 }
 
-Outcome<DeleteOptions> Api::delete_options(const runtime::HttpRequest& request) {
+Outcome<DeleteOptions> Api::delete_options(const net::Request& request) {
   DeleteOptions options;
   auto dry_run = query_dry_run(request);
   if (!dry_run) return std::move(dry_run).error();

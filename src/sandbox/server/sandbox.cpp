@@ -14,8 +14,8 @@
 #include "koord/api/schema/crd.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/base64.hpp"
-#include "koord/runtime/certificate.hpp"
-#include "koord/runtime/http_server.hpp"
+#include "koord/net/certificate.hpp"
+#include "koord/net/server.hpp"
 #include "sandbox/api/api.hpp"
 #include "sandbox/controllers/garbage.hpp"
 #include "sandbox/controllers/workloads.hpp"
@@ -69,24 +69,21 @@ class Sandbox::Impl {
 
   Task<Result<>> start() {
     KOORD_CO_CHECK(make_all_nodes());
-    KOORD_CO_TRY(ca, runtime::make_ca("koord-sandbox-ca", clock_.now()));
+    KOORD_CO_TRY(ca, net::make_ca("koord-sandbox-ca", clock_.now()));
     ca_pem_ = ca.certificate_pem;
-    runtime::CertificateRequest request;
+    net::CertificateRequest request;
     request.common_name = "koord-sandbox";
     request.dns_names = {"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"};
     request.ip_addresses = {options_.address, "127.0.0.1", "::1"};
-    KOORD_CO_TRY(pair, runtime::issue_certificate(ca, request, clock_.now()));
-    runtime::TlsSettings settings;
+    KOORD_CO_TRY(pair, net::issue_certificate(ca, request, clock_.now()));
+    net::TlsSettings settings;
     settings.certificate_pem = pair.certificate_pem;
     settings.key_pem = pair.key_pem;
-    KOORD_CO_TRY(tls, runtime::TlsContext::make_server(settings));
+    KOORD_CO_TRY(tls, net::TlsContext::make_server(settings));
     api_ = std::make_unique<Api>(verbs_, Api::Options{token_, options_.address});
-    auto fast = [this](runtime::HttpRequest& http) { return std::optional(answer(http)); };
-    auto slow = [](runtime::HttpRequest) -> Task<runtime::HttpResponse> {
-      co_return runtime::HttpResponse::text(500, "");
-    };
-    server_ =
-        std::make_unique<runtime::HttpServer>(executor_, clock_, runtime::HttpServerOptions{}, slow, fast);
+    auto fast = [this](net::Request& http) { return std::optional(answer(http)); };
+    auto slow = [](net::Request) -> Task<net::Response> { co_return net::Response::text(500, ""); };
+    server_ = std::make_unique<net::Server>(executor_, clock_, net::ServerOptions{}, slow, fast);
     KOORD_CO_TRY(port, server_->listen(options_.address, options_.port, tls));
     port_ = port;
     tick();
@@ -159,7 +156,7 @@ class Sandbox::Impl {
 
   void fail_requests(int count, int status) {
     int left = count;
-    api_->set_interceptor([left, status](const runtime::HttpRequest&) mutable -> std::optional<Reply> {
+    api_->set_interceptor([left, status](const net::Request&) mutable -> std::optional<Reply> {
       if (left <= 0) return std::nullopt;
       --left;
       if (status == 429)
@@ -189,7 +186,7 @@ class Sandbox::Impl {
     return registry;
   }
 
-  runtime::HttpResponse answer(runtime::HttpRequest& request) {
+  net::Response answer(net::Request& request) {
     Reply reply = api_->handle(request);
     if (reply.watch) reply.http.stream = std::make_unique<WatchBody>(std::move(reply.watch), watches_);
     return std::move(reply.http);
@@ -234,7 +231,7 @@ class Sandbox::Impl {
   Summary summary_;
   WatchBody::Open watches_;
   std::unique_ptr<Api> api_;
-  std::unique_ptr<runtime::HttpServer> server_;
+  std::unique_ptr<net::Server> server_;
   std::string ca_pem_;
   std::uint16_t port_ = 0;
   TimerId timer_ = 0;

@@ -5,13 +5,13 @@
 #include <memory>
 
 #include "koord/async/event.hpp"
-#include "koord/runtime/http_message.hpp"
+#include "koord/net/message.hpp"
 #include "sandbox/store/watch.hpp"
 
 namespace koord::sandbox {
 
 /// All open watches; told of the time once a second.
-class WatchBody final : public runtime::BodySource {
+class WatchBody final : public net::BodySource {
  public:
   using Open = std::list<WatchBody*>;
   WatchBody(std::unique_ptr<Watch> watch, Open& open);

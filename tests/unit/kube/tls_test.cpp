@@ -4,15 +4,15 @@
 
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
-#include "koord/runtime/certificate.hpp"
-#include "koord/runtime/http_server.hpp"
+#include "koord/net/certificate.hpp"
+#include "koord/net/server.hpp"
 #include "support/run_task.hpp"
 
 using namespace koord;
 using namespace koord::kube;
 using namespace std::chrono_literals;
-using runtime::CertificateRequest;
-using runtime::KeyPair;
+using net::CertificateRequest;
+using net::KeyPair;
 
 namespace {
 
@@ -20,13 +20,13 @@ namespace {
 WallTime now() { return std::chrono::time_point_cast<nanoseconds>(std::chrono::system_clock::now()); }
 
 KeyPair authority(const std::string& name) {
-  const auto made = runtime::make_ca(name, now());
+  const auto made = net::make_ca(name, now());
   REQUIRE(made.has_value());
   return *made;
 }
 
 KeyPair issued(const KeyPair& by, const CertificateRequest& request, WallTime at = now()) {
-  const auto made = runtime::issue_certificate(by, request, at);
+  const auto made = net::issue_certificate(by, request, at);
   REQUIRE(made.has_value());
   return *made;
 }
@@ -42,18 +42,18 @@ CertificateRequest person(const std::string& name) {
 /// A server that answers with the name of its peer, and what a client gets from it.
 struct Server {
   test::Loop loop;
-  std::optional<runtime::HttpServer> server;
+  std::optional<net::Server> server;
   std::uint16_t port = 0;
 
-  explicit Server(const runtime::TlsSettings& settings) {
-    auto tls = runtime::TlsContext::make_server(settings);
+  explicit Server(const net::TlsSettings& settings) {
+    auto tls = net::TlsContext::make_server(settings);
     REQUIRE(tls.has_value());
-    auto whoami = [](runtime::HttpRequest request) -> Task<runtime::HttpResponse> {
+    auto whoami = [](net::Request request) -> Task<net::Response> {
       std::string text = request.peer->certificate_verified ? request.peer->common_name : "nobody";
       for (const std::string& organization : request.peer->organizations) text += " of " + organization;
-      co_return runtime::HttpResponse::text(200, std::move(text));
+      co_return net::Response::text(200, std::move(text));
     };
-    server.emplace(loop.executor(), loop.clock, runtime::HttpServerOptions{}, whoami);
+    server.emplace(loop.executor(), loop.clock, net::ServerOptions{}, whoami);
     const auto opened = server->listen("127.0.0.1", 0, *tls);
     REQUIRE(opened.has_value());
     port = *opened;
@@ -80,7 +80,7 @@ struct Server {
   }
 };
 
-runtime::TlsSettings settings(const KeyPair& pair) {
+net::TlsSettings settings(const KeyPair& pair) {
   return {.certificate_pem = pair.certificate_pem, .key_pem = pair.key_pem};
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("the server's chain, name and time are verified") {
   const KeyPair expired = issued(ca, request, now() - 48h);
   const KeyPair not_yet = issued(ca, server_request(), now() + 48h);
   const KeyPair of_a_client = issued(ca, person("alice"));
-  const auto alone = runtime::make_self_signed(server_request(), now());
+  const auto alone = net::make_self_signed(server_request(), now());
   REQUIRE(alone.has_value());
 
   struct Row {
@@ -174,7 +174,7 @@ TEST_CASE("client certificates: whose are taken, and what becomes of those that 
   for (const Row& row : rows) {
     for (const bool must : {false, true}) {
       CAPTURE(++number, must);
-      runtime::TlsSettings server_settings = settings(issued(ca, server_request()));
+      net::TlsSettings server_settings = settings(issued(ca, server_request()));
       server_settings.client_ca_pem = ca.certificate_pem;
       server_settings.require_client_certificate = must;
       Server server(server_settings);
@@ -220,7 +220,7 @@ TEST_CASE("what is wrong with a client's own files is said before anything is se
 
 TEST_CASE("versions and cipher suites that a server insists on") {
   const KeyPair ca = authority("test CA");
-  runtime::TlsSettings wanted = settings(issued(ca, server_request()));
+  net::TlsSettings wanted = settings(issued(ca, server_request()));
   ClientConfig config;
   config.ca_pem = ca.certificate_pem;
   wanted.min_version = "VersionTLS13";

@@ -1,5 +1,5 @@
 // RoleHost: ports, authentication, certificates, the life of roles; over real sockets on loopback, with the
-// API server that answers reviews played by an HttpServer.
+// API server that answers reviews played by an net::Server.
 #include "koord/runtime/role_host.hpp"
 
 #include <unistd.h>
@@ -22,8 +22,8 @@
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/kube/transport.hpp"
-#include "koord/runtime/certificate.hpp"
-#include "koord/runtime/http_server.hpp"
+#include "koord/net/certificate.hpp"
+#include "koord/net/server.hpp"
 #include "support/run_task.hpp"
 
 namespace koord::runtime {
@@ -66,7 +66,7 @@ class ScriptedRole final : public Role {
   Script& script_;
 };
 
-Task<HttpResponse> secret_page(HttpRequest) { co_return HttpResponse::text(200, "secret"); }
+Task<net::Response> secret_page(net::Request) { co_return net::Response::text(200, "secret"); }
 
 Result<std::unique_ptr<Role>> make_role(RoleContext& context) {
   if (script->make_error.has_error()) return script->make_error.error();
@@ -107,7 +107,7 @@ struct World {
   WorkerPool workers{1};
   kube::InformerSet informers{loop.executor(), loop.clock};
   std::vector<api::SubjectAccessReviewSpec> asked;
-  HttpServer api_server;
+  net::Server api_server;
   std::uint16_t api_port = 0;
   api::StringMap published;  // what the API server says about the cluster's CAs; empty: nothing
   Script roles_do;
@@ -115,7 +115,7 @@ struct World {
 
   World()
       : api_server(loop.executor(), loop.clock, {},
-                   [this](HttpRequest request) { return review(std::move(request)); }) {
+                   [this](net::Request request) { return review(std::move(request)); }) {
     const auto port = api_server.listen("127.0.0.1", 0);
     REQUIRE(port.has_value());
     api_port = *port;
@@ -135,12 +135,12 @@ struct World {
   void await(Task<> task) { test::run_task(loop, std::move(task), true); }
 
   // alice may do everything, bob nothing, root is a master.
-  Task<HttpResponse> review(HttpRequest request) {
+  Task<net::Response> review(net::Request request) {
     if (request.path == "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication") {
-      if (published.empty()) co_return HttpResponse::text(404, "none");
+      if (published.empty()) co_return net::Response::text(404, "none");
       api::ConfigMap map;
       map.data = published;
-      co_return HttpResponse::json(200, api::encode(map));
+      co_return net::Response::json(200, api::encode(map));
     }
     if (request.path.ends_with("/tokenreviews")) {
       api::TokenReview answer = *api::decode<api::TokenReview>(request.body);
@@ -148,12 +148,12 @@ struct World {
       answer.status.authenticated = token != "stolen";
       answer.status.user.username = token;
       if (token == "root") answer.status.user.groups = {"system:masters"};
-      co_return HttpResponse::json(201, api::encode(answer));
+      co_return net::Response::json(201, api::encode(answer));
     }
     api::SubjectAccessReview answer = *api::decode<api::SubjectAccessReview>(request.body);
     asked.push_back(answer.spec);
     answer.status.allowed = answer.spec.user == "alice";
-    co_return HttpResponse::json(201, api::encode(answer));
+    co_return net::Response::json(201, api::encode(answer));
   }
 
   std::unique_ptr<ClientFactory> clients(std::string user_agent, metrics::Registry& metrics) {
@@ -181,7 +181,7 @@ struct World {
   };
   /// One request on a connection of its own. Without `ca` the certificate is not looked at.
   Answer get(std::uint16_t port, const std::string& path, const std::string& token = "",
-             const std::string& ca = "", bool tls = true, const KeyPair& own = {},
+             const std::string& ca = "", bool tls = true, const net::KeyPair& own = {},
              std::vector<std::pair<std::string, std::string>> headers = {}) {
     kube::ClientConfig config;
     config.server = (tls ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port);
@@ -348,11 +348,11 @@ TEST_CASE("a certificate is read again when its file changes, a bad one leaves t
   const Folder folder;
   // Checked by the client against the machine's time.
   const WallTime now = std::chrono::time_point_cast<nanoseconds>(std::chrono::system_clock::now());
-  const CertificateRequest request{"koord", {}, {"localhost"}, {"127.0.0.1"}};
-  const auto ca = make_ca("one", now);
-  const auto other_ca = make_ca("two", now);
-  const auto first = issue_certificate(*ca, request, now);
-  const auto second = issue_certificate(*other_ca, request, now);
+  const net::CertificateRequest request{"koord", {}, {"localhost"}, {"127.0.0.1"}};
+  const auto ca = net::make_ca("one", now);
+  const auto other_ca = net::make_ca("two", now);
+  const auto first = net::issue_certificate(*ca, request, now);
+  const auto second = net::issue_certificate(*other_ca, request, now);
   REQUIRE((first && second));
   const std::string certificate = folder.write("tls.crt", first->certificate_pem);
   const std::string key = folder.write("tls.key", first->key_pem);
@@ -361,7 +361,7 @@ TEST_CASE("a certificate is read again when its file changes, a bad one leaves t
                  "--alpha.tls-private-key-file=" + key})
               .has_value());
   const std::uint16_t port = w.host->ports("alpha")[0];
-  auto trusted = [&](const KeyPair& authority) {
+  auto trusted = [&](const net::KeyPair& authority) {
     return w.get(port, "/healthz", "", authority.certificate_pem).status == 200;
   };
   CHECK(trusted(*ca));
@@ -412,13 +412,14 @@ TEST_CASE("a self-signed certificate is kept in its folder") {
 
 struct Certificates {
   WallTime now = std::chrono::time_point_cast<nanoseconds>(std::chrono::system_clock::now());
-  KeyPair clients = *make_ca("clients", now), proxies = *make_ca("proxies", now), nobody = *make_ca("x", now);
-  KeyPair of(const KeyPair& ca, std::string name, std::vector<std::string> groups = {}) const {
-    CertificateRequest request;
+  net::KeyPair clients = *net::make_ca("clients", now), proxies = *net::make_ca("proxies", now),
+               nobody = *net::make_ca("x", now);
+  net::KeyPair of(const net::KeyPair& ca, std::string name, std::vector<std::string> groups = {}) const {
+    net::CertificateRequest request;
     request.common_name = std::move(name);
     request.organizations = std::move(groups);
     request.server = false;
-    return *issue_certificate(ca, request, now);
+    return *net::issue_certificate(ca, request, now);
   }
   api::StringMap published() const {
     return {{"client-ca-file", clients.certificate_pem},
@@ -439,7 +440,7 @@ TEST_CASE("the cluster's clients and proxies are known by the CAs that it publis
   REQUIRE(w.logged_within(std::chrono::seconds{10}, "the cluster's CAs have been looked up"));
   struct Row {
     const char* name;
-    KeyPair own;
+    net::KeyPair own;
     std::vector<std::pair<std::string, std::string>> headers;
     unsigned status;
     std::string user;  // whom the API server was asked about; empty: nobody

@@ -9,11 +9,11 @@
 namespace koord::runtime {
 namespace {
 
-HttpRequest get(std::string path) {
-  HttpRequest request;
+net::Request get(std::string path) {
+  net::Request request;
   request.method = "GET";
   request.path = std::move(path);
-  request.peer = std::make_shared<HttpPeer>();
+  request.peer = std::make_shared<net::Peer>();
   return request;
 }
 
@@ -23,19 +23,19 @@ TEST_CASE("health checks answer as the API server's do") {
   checks.add(
       "sync", [&]() -> Result<> { return well ? Result<>() : Error(Code::unavailable, "secret"); },
       HealthChecks::readyz);
-  HttpRequest verbose = get("/readyz");
+  net::Request verbose = get("/readyz");
   verbose.query = {{"verbose", ""}};
   CHECK(checks.answer(HealthChecks::readyz, get("/readyz"), "").body == "ok");
   CHECK(checks.answer(HealthChecks::readyz, verbose, "").body ==
         "[+]ping ok\n[+]sync ok\nreadyz check passed\n");
   well = false;
-  const HttpResponse failed = checks.answer(HealthChecks::readyz, get("/readyz"), "");
+  const net::Response failed = checks.answer(HealthChecks::readyz, get("/readyz"), "");
   CHECK(failed.status == 500);
   CHECK(failed.body == "[+]ping ok\n[-]sync failed: reason withheld\nreadyz check failed\n");
   CHECK(checks.answer(HealthChecks::healthz, get("/healthz"), "").status == 200);
   CHECK(checks.answer(HealthChecks::readyz, get("/readyz/sync"), "sync").status == 500);
   CHECK(checks.answer(HealthChecks::readyz, get("/readyz/nope"), "nope").status == 404);
-  HttpRequest excluding = get("/readyz");
+  net::Request excluding = get("/readyz");
   excluding.query = {{"exclude", "sync"}};
   CHECK(checks.answer(HealthChecks::readyz, excluding, "").status == 200);
 }
@@ -73,7 +73,7 @@ struct Auth {
     return settings;
   }
   unsigned ask(std::string path, std::string token = "", bool debug = false) {
-    HttpRequest request = get(std::move(path));
+    net::Request request = get(std::move(path));
     if (!token.empty()) request.headers.add("authorization", "Bearer " + token);
     auto refusal = test::run_task(loop, auth.refuse(request, debug));
     return refusal ? refusal->status : 200;

@@ -38,7 +38,7 @@ struct TestCluster {
   Answer call(const std::string& method, const std::string& target, const std::string& body = "",
               const std::string& content_type = "application/json",
               const std::string& accept = "application/json") {
-    runtime::HttpRequest request;
+    net::Request request;
     request.method = method;
     request.target = target;
     std::size_t mark = target.find('?');

@@ -9,30 +9,30 @@ namespace koord::koordlet {
 
 namespace {
 
-using runtime::HttpRequest;
-using runtime::HttpResponse;
+using net::Request;
+using net::Response;
 
-using Plain = std::function<HttpResponse(const HttpRequest&)>;
+using Plain = std::function<Response(const Request&)>;
 
-Task<HttpResponse> answer(const Plain& plain, HttpRequest request) {
+Task<Response> answer(const Plain& plain, Request request) {
   if (request.method != "GET" && request.method != "HEAD")
-    co_return HttpResponse::text(405, "only GET is served here\n");
+    co_return Response::text(405, "only GET is served here\n");
   co_return plain(request);
 }
 
 /// `plain` is kept by the route, which outlives every request.
 runtime::Routes::Handler get(Plain plain) {
-  return [plain = std::move(plain)](HttpRequest request) { return answer(plain, std::move(request)); };
+  return [plain = std::move(plain)](Request request) { return answer(plain, std::move(request)); };
 }
 
-HttpResponse exposition(std::string text) {
-  HttpResponse response = HttpResponse::text(200, std::move(text));
+Response exposition(std::string text) {
+  Response response = Response::text(200, std::move(text));
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   return response;
 }
 
 /// Every other address may be anybody's.
-bool is_local(const HttpRequest& request) {
+bool is_local(const Request& request) {
   const std::string& address = request.peer->address;
   return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127.");
 }
@@ -41,32 +41,30 @@ bool is_local(const HttpRequest& request) {
 
 void add_routes(runtime::Routes& routes, ServeParts parts) {
   const ServeParts p = parts;
-  routes.add("/metrics", get([p](const HttpRequest&) {
+  routes.add("/metrics", get([p](const Request&) {
                return exposition(p.internal.exposition() + p.external.exposition());
              }));
-  routes.add("/internal-metrics",
-             get([p](const HttpRequest&) { return exposition(p.internal.exposition()); }));
-  routes.add("/external-metrics",
-             get([p](const HttpRequest&) { return exposition(p.external.exposition()); }));
+  routes.add("/internal-metrics", get([p](const Request&) { return exposition(p.internal.exposition()); }));
+  routes.add("/external-metrics", get([p](const Request&) { return exposition(p.external.exposition()); }));
   auto guarded = [p](Plain plain) {
-    return get([p, plain = std::move(plain)](const HttpRequest& request) {
+    return get([p, plain = std::move(plain)](const Request& request) {
       if (!p.api_for_all && !is_local(request))
-        return HttpResponse::text(403, "only for this host; see --api-access\n");
+        return Response::text(403, "only for this host; see --api-access\n");
       return plain(request);
     });
   };
-  routes.add("/apis/v1/node", guarded([p](const HttpRequest&) {
-               return HttpResponse::json(200, api::encode(p.observer.node()) + "\n");
+  routes.add("/apis/v1/node", guarded([p](const Request&) {
+               return Response::json(200, api::encode(p.observer.node()) + "\n");
              }));
-  routes.add("/apis/v1/pods", guarded([p](const HttpRequest&) {
-               return HttpResponse::json(200, api::encode(p.observer.pods()) + "\n");
+  routes.add("/apis/v1/pods", guarded([p](const Request&) {
+               return Response::json(200, api::encode(p.observer.pods()) + "\n");
              }));
   if (p.auditor == nullptr) return;
-  routes.add("/events", get([p](const HttpRequest& request) {
+  routes.add("/events", get([p](const Request& request) {
                const bool json = request.headers.get("Accept") == "application/json";
                Auditor::Answer events =
                    p.auditor->answer(request.query_get("size"), request.query_get("pageToken"), json);
-               HttpResponse response;
+               Response response;
                response.status = static_cast<unsigned>(events.status);
                response.content_type = std::move(events.content_type);
                if (!events.next_page.empty()) response.headers.add("Next-Page-Token", events.next_page);

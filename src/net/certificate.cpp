@@ -1,5 +1,5 @@
 // Certificates by OpenSSL; the reload of files.
-#include "koord/runtime/certificate.hpp"
+#include "koord/net/certificate.hpp"
 
 #include <fcntl.h>
 #include <openssl/pem.h>
@@ -15,7 +15,7 @@
 
 #include "openssl_ptr.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
 std::string drain(BIO* bio) {
@@ -202,4 +202,4 @@ Result<std::optional<KeyPair>> CertificateFiles::reload() {
   return std::optional<KeyPair>(std::move(pair));
 }
 
-}  // namespace koord::runtime
+}  // namespace koord::net

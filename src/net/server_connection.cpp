@@ -1,5 +1,5 @@
-// HttpConnection: reads, parses, answers, writes; at most one of them waits at a time.
-#include "http_connection.hpp"
+// ServerConnection: reads, parses, answers, writes; at most one of them waits at a time.
+#include "server_connection.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdio>
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
@@ -23,7 +23,7 @@ bool would_block(const boost::system::error_code& ec) {
 
 }  // namespace
 
-std::string_view HttpServerState::date_now() {
+std::string_view ServerState::date_now() {
   const auto second = std::chrono::floor<std::chrono::seconds>(clock.now()).time_since_epoch().count();
   if (second != date_second) {
     date = http_date(second);
@@ -32,11 +32,11 @@ std::string_view HttpServerState::date_now() {
   return date;
 }
 
-HttpConnection::HttpConnection(HttpServerState& server, asio::ip::tcp::socket socket,
-                               const std::shared_ptr<const TlsContext>& tls)
+ServerConnection::ServerConnection(ServerState& server, asio::ip::tcp::socket socket,
+                                   const std::shared_ptr<const TlsContext>& tls)
     : server_(server),
       socket_(std::move(socket)),
-      peer_(std::make_shared<HttpPeer>()),
+      peer_(std::make_shared<Peer>()),
       parser_({server.options.max_header_bytes, server.options.max_body_bytes}) {
   boost::system::error_code ec;
   const auto remote = socket_.remote_endpoint(ec);
@@ -49,12 +49,12 @@ HttpConnection::HttpConnection(HttpServerState& server, asio::ip::tcp::socket so
   server_.connections.insert(this);
 }
 
-HttpConnection::~HttpConnection() {
+ServerConnection::~ServerConnection() {
   if (timer_ != 0) server_.clock.cancel(timer_);
   server_.connections.erase(this);
 }
 
-Task<> HttpConnection::run() {
+Task<> ServerConnection::run() {
   boost::system::error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
@@ -66,7 +66,7 @@ Task<> HttpConnection::run() {
     if (step == Step::call) {
       no_deadline();
       write_now();  // answers to earlier requests do not wait for this one
-      HttpResponse response = co_await server_.handler(std::move(request_));
+      Response response = co_await server_.handler(std::move(request_));
       respond(std::move(response));
     }
     while (!write_now() && !broken_) {
@@ -99,7 +99,7 @@ Task<> HttpConnection::run() {
 }
 
 // Closing while bytes are unread makes the kernel send a reset, which can overtake our answer.
-Task<> HttpConnection::linger() {
+Task<> ServerConnection::linger() {
   boost::system::error_code ignored;
   socket_.shutdown(asio::socket_base::shutdown_send, ignored);
   deadline(std::chrono::seconds{1});
@@ -110,7 +110,7 @@ Task<> HttpConnection::linger() {
 }
 
 // Decrypts what the socket gave; false if the peer has finished or the connection is broken.
-bool HttpConnection::take(std::size_t received) {
+bool ServerConnection::take(std::size_t received) {
   if (in_used_ == in_.size()) {
     in_.clear();
     in_used_ = 0;
@@ -132,7 +132,7 @@ bool HttpConnection::take(std::size_t received) {
   return *open;
 }
 
-HttpConnection::Step HttpConnection::process() {
+ServerConnection::Step ServerConnection::process() {
   if (closing_ || stream_) return Step::write;
   while (true) {
     if (in_used_ < in_.size()) {
@@ -161,21 +161,21 @@ HttpConnection::Step HttpConnection::process() {
     request_.peer = peer_;
     head_only_ = request_.method == "HEAD";
     if (!server_.fast) return Step::call;
-    std::optional<HttpResponse> response = server_.fast(request_);
+    std::optional<Response> response = server_.fast(request_);
     if (!response) return Step::call;
     respond(std::move(*response));
     if (closing_ || stream_ || output_.size() >= kBatch) return Step::write;
   }
 }
 
-void HttpConnection::fail(unsigned status, const std::string& message) {
+void ServerConnection::fail(unsigned status, const std::string& message) {
   keep_alive_ = false;
   linger_ = true;
   head_only_ = false;
-  respond(HttpResponse::text(status, message + "\n"));
+  respond(Response::text(status, message + "\n"));
 }
 
-void HttpConnection::respond(HttpResponse response) {
+void ServerConnection::respond(Response response) {
   std::size_t size = response.body.size();
   for (const Bytes& part : response.parts) size += part->size();
   if (response.stream && request_1_0_) keep_alive_ = false;
@@ -206,7 +206,7 @@ void HttpConnection::respond(HttpResponse response) {
 }
 
 // No buffers: the body's end.
-void HttpConnection::add_chunk(const std::vector<Bytes>& buffers) {
+void ServerConnection::add_chunk(const std::vector<Bytes>& buffers) {
   if (buffers.empty()) {
     if (!raw_stream_) output_.add(std::string_view("0\r\n\r\n"));
     stream_.reset();
@@ -224,9 +224,9 @@ void HttpConnection::add_chunk(const std::vector<Bytes>& buffers) {
 }
 
 // True when nothing is left to write; false: wait until the socket takes more, or broken_.
-bool HttpConnection::write_now() { return tls_ ? write_encrypted() : write_plain(); }
+bool ServerConnection::write_now() { return tls_ ? write_encrypted() : write_plain(); }
 
-bool HttpConnection::write_encrypted() {
+bool ServerConnection::write_encrypted() {
   while (true) {
     while (!output_.empty() && tls_->handshake_done() && tls_->output().size() < kBatch) {
       const std::string_view piece = output_.front().substr(0, kBatch);
@@ -250,7 +250,7 @@ bool HttpConnection::write_encrypted() {
   }
 }
 
-bool HttpConnection::write_plain() {
+bool ServerConnection::write_plain() {
   while (!output_.empty()) {
     std::array<asio::const_buffer, kMaxGather> buffers;
     for (std::size_t i = 0; i < std::min(kMaxGather, output_.pieces()); ++i) {
@@ -265,13 +265,13 @@ bool HttpConnection::write_plain() {
   return true;
 }
 
-bool HttpConnection::write_failed(const boost::system::error_code& ec) {
+bool ServerConnection::write_failed(const boost::system::error_code& ec) {
   if (!would_block(ec)) broken_ = true;
   return false;
 }
 
 // While a stream waits for something to send, nobody else would notice that the client has gone.
-void HttpConnection::watch_peer() {
+void ServerConnection::watch_peer() {
   if (watching_) return;
   watching_ = true;
   socket_.async_wait(asio::socket_base::wait_read,
@@ -281,7 +281,7 @@ void HttpConnection::watch_peer() {
                      });
 }
 
-void HttpConnection::peer_readable() {
+void ServerConnection::peer_readable() {
   boost::system::error_code ec;
   const std::size_t received = socket_.read_some(asio::buffer(net_), ec);
   if (would_block(ec)) return watch_peer();
@@ -289,31 +289,31 @@ void HttpConnection::peer_readable() {
   watch_peer();
 }
 
-void HttpConnection::stop_stream() {
+void ServerConnection::stop_stream() {
   if (!stream_ || stream_cancelled_) return;
   stream_cancelled_ = true;
   stream_->cancel();
 }
 
-void HttpConnection::finish() {
+void ServerConnection::finish() {
   if (idle_) return break_off();
   stop_stream();
 }
 
-void HttpConnection::break_off() {
+void ServerConnection::break_off() {
   broken_ = true;
   stop_stream();
   boost::system::error_code ignored;
   socket_.close(ignored);
 }
 
-void HttpConnection::deadline(std::chrono::seconds after) {
+void ServerConnection::deadline(std::chrono::seconds after) {
   deadline_ = server_.clock.mono() + after;
   if (timer_ == 0 || deadline_ < timer_at_) arm_timer();
 }
 
 // One timer a connection, moved only when it fires too early: a request costs no timer operation.
-void HttpConnection::arm_timer() {
+void ServerConnection::arm_timer() {
   if (timer_ != 0) server_.clock.cancel(timer_);
   timer_at_ = deadline_;
   timer_ = server_.clock.call_at(deadline_, [weak = weak_from_this()] {
@@ -326,4 +326,4 @@ void HttpConnection::arm_timer() {
   });
 }
 
-}  // namespace koord::runtime
+}  // namespace koord::net

@@ -1,15 +1,15 @@
-// HttpOutput: what waits to be written to one connection; small pieces are joined, large shared ones kept.
+// Output: what waits to be written to one connection; small pieces are joined, large shared ones kept.
 #pragma once
 
 #include <deque>
 #include <string>
 #include <string_view>
 
-#include "koord/runtime/http_message.hpp"
+#include "koord/net/message.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 
-class HttpOutput {
+class Output {
  public:
   void add(std::string_view text);
   /// Takes the string over if it is large.
@@ -45,9 +45,9 @@ struct ResponseHead {
   bool chunked = false;
   bool http_1_0 = false;
 };
-void write_head(std::string& out, const HttpResponse& response, std::size_t body_size,
+void write_head(std::string& out, const Response& response, std::size_t body_size,
                 const ResponseHead& options);
 std::string http_date(std::int64_t unix_seconds);
 std::string_view reason_phrase(unsigned status);
 
-}  // namespace koord::runtime
+}  // namespace koord::net

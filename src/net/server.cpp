@@ -1,5 +1,5 @@
-// HttpServer: ports, the connections' task group, and the way to an orderly end.
-#include "koord/runtime/http_server.hpp"
+// Server: ports, the connections' task group, and the way to an orderly end.
+#include "koord/net/server.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -7,10 +7,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <list>
 
-#include "http_connection.hpp"
 #include "koord/async/timer.hpp"
+#include "server_connection.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
 using asio::ip::tcp;
@@ -23,15 +23,14 @@ Error listen_error(const std::string& address, std::uint16_t port, const boost::
 
 }  // namespace
 
-class HttpServer::Impl {
+class Server::Impl {
  public:
   struct Port {
     tcp::acceptor acceptor;
     bool tls;
   };
 
-  Impl(asio::any_io_executor executor, Clock& clock, HttpServerOptions options, Handler handler,
-       FastHandler fast)
+  Impl(asio::any_io_executor executor, Clock& clock, ServerOptions options, Handler handler, FastHandler fast)
       : state{clock,
               options,
               std::move(handler),
@@ -80,46 +79,47 @@ class HttpServer::Impl {
         continue;
       }
       if (state.connections.size() >= state.options.max_connections) continue;
-      auto connection = std::make_shared<HttpConnection>(state, std::move(socket), port.tls ? tls : nullptr);
-      state.group.spawn("http connection", HttpConnection::serve(std::move(connection)));
+      auto connection =
+          std::make_shared<ServerConnection>(state, std::move(socket), port.tls ? tls : nullptr);
+      state.group.spawn("http connection", ServerConnection::serve(std::move(connection)));
     }
   }
 
-  HttpServerState state;
+  ServerState state;
   std::list<Port> ports;
   std::shared_ptr<const TlsContext> tls;
 };
 
-HttpServer::HttpServer(asio::any_io_executor executor, Clock& clock, HttpServerOptions options,
-                       Handler handler, FastHandler fast)
+Server::Server(asio::any_io_executor executor, Clock& clock, ServerOptions options, Handler handler,
+               FastHandler fast)
     : impl_(
           std::make_unique<Impl>(std::move(executor), clock, options, std::move(handler), std::move(fast))) {}
 
-HttpServer::~HttpServer() = default;
+Server::~Server() = default;
 
-Result<std::uint16_t> HttpServer::listen(const std::string& address, std::uint16_t port,
-                                         std::shared_ptr<const TlsContext> tls) {
+Result<std::uint16_t> Server::listen(const std::string& address, std::uint16_t port,
+                                     std::shared_ptr<const TlsContext> tls) {
   return impl_->open(address, port, std::move(tls));
 }
 
-void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) { impl_->tls = std::move(tls); }
+void Server::set_tls(std::shared_ptr<const TlsContext> tls) { impl_->tls = std::move(tls); }
 
-Task<void> HttpServer::stop(std::chrono::milliseconds grace) {
-  HttpServerState& state = impl_->state;
+Task<void> Server::stop(std::chrono::milliseconds grace) {
+  ServerState& state = impl_->state;
   state.stopping = true;
   boost::system::error_code ignored;
   for (Impl::Port& port : impl_->ports) port.acceptor.close(ignored);
-  const std::vector<HttpConnection*> open(state.connections.begin(), state.connections.end());
-  for (HttpConnection* connection : open) connection->finish();
+  const std::vector<ServerConnection*> open(state.connections.begin(), state.connections.end());
+  for (ServerConnection* connection : open) connection->finish();
   Task<Result<>> join = state.group.join();
   const Result<> finished = co_await with_timeout(state.clock, grace, std::move(join));
   if (!finished) {
-    const std::vector<HttpConnection*> left(state.connections.begin(), state.connections.end());
-    for (HttpConnection* connection : left) connection->break_off();
+    const std::vector<ServerConnection*> left(state.connections.begin(), state.connections.end());
+    for (ServerConnection* connection : left) connection->break_off();
   }
   co_await state.group.stop(state.clock, std::chrono::milliseconds{100});
 }
 
-std::size_t HttpServer::connections() const { return impl_->state.connections.size(); }
+std::size_t Server::connections() const { return impl_->state.connections.size(); }
 
-}  // namespace koord::runtime
+}  // namespace koord::net

@@ -1,7 +1,7 @@
 // TlsEngine: OpenSSL over two memory buffers.
 #include "tls_engine.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 
 TlsEngine::TlsEngine(std::shared_ptr<const TlsContext> context)
     : context_(std::move(context)),
@@ -63,7 +63,7 @@ std::string_view TlsEngine::output() const {
 
 void TlsEngine::clear_output() { (void)BIO_reset(out_); }
 
-void TlsEngine::describe_peer(HttpPeer& peer) const {
+void TlsEngine::describe_peer(Peer& peer) const {
   X509Ptr certificate(SSL_get1_peer_certificate(ssl_.get()));
   if (!certificate) return;
   peer.certificate_given = true;
@@ -85,4 +85,4 @@ void TlsEngine::describe_peer(HttpPeer& peer) const {
     peer.organizations.push_back(text(i));
 }
 
-}  // namespace koord::runtime
+}  // namespace koord::net

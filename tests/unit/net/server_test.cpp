@@ -1,5 +1,5 @@
-// HttpServer over loopback sockets: answers, streams, limits, timeouts on the manual clock, the end.
-#include "koord/runtime/http_server.hpp"
+// Server over loopback sockets: answers, streams, limits, timeouts on the manual clock, the end.
+#include "koord/net/server.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -10,7 +10,7 @@
 #include "koord/async/event.hpp"
 #include "support/run_task.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
 using asio::ip::tcp;
@@ -56,14 +56,14 @@ struct Bench {
   Feed feed;
   Event release;  // what /slow waits for
   int calls = 0;
-  HttpServer server;
+  Server server;
   std::uint16_t port = 0;
   asio::io_context client_context;
 
   Bench()
       : server(
-            loop.executor(), loop.clock, options(), [this](HttpRequest r) { return slow(std::move(r)); },
-            [this](HttpRequest& r) { return fast(r); }) {
+            loop.executor(), loop.clock, options(), [this](Request r) { return slow(std::move(r)); },
+            [this](Request& r) { return fast(r); }) {
     auto opened = server.listen("127.0.0.1", 0);
     REQUIRE(opened.has_value());
     port = *opened;
@@ -76,36 +76,36 @@ struct Bench {
     test::run_task(loop, std::move(stopped));
   }
 
-  static HttpServerOptions options() {
-    HttpServerOptions options;
+  static ServerOptions options() {
+    ServerOptions options;
     options.max_body_bytes = 100'000;
     options.max_connections = 3;
     return options;
   }
-  std::optional<HttpResponse> fast(HttpRequest& request) {
+  std::optional<Response> fast(Request& request) {
     ++calls;
     if (request.path == "/slow") return std::nullopt;
     if (request.path == "/watch") {
-      HttpResponse response = HttpResponse::json(200, "");
+      Response response = Response::json(200, "");
       response.stream = std::make_unique<FeedSource>(feed);
       return response;
     }
     if (request.path == "/parts") {
-      HttpResponse response = HttpResponse::text(200, "a");
+      Response response = Response::text(200, "a");
       response.parts = {std::make_shared<const std::string>(200'000, 'x'),
                         std::make_shared<const std::string>("b")};
       return response;
     }
     if (request.path == "/inject") {
-      HttpResponse response = HttpResponse::text(200, "");
+      Response response = Response::text(200, "");
       response.headers.add("X-Echo", "a\r\nX-Evil: 1");
       return response;
     }
-    return HttpResponse::text(200, request.method + " " + request.path + " " + request.body);
+    return Response::text(200, request.method + " " + request.path + " " + request.body);
   }
-  Task<HttpResponse> slow(HttpRequest request) {
+  Task<Response> slow(Request request) {
     const Result<> waited = co_await release.wait();
-    co_return HttpResponse::text(waited ? 200 : 503, "slow " + request.query.at(0).second);
+    co_return Response::text(waited ? 200 : 503, "slow " + request.query.at(0).second);
   }
 
   tcp::socket connect() {
@@ -377,4 +377,4 @@ TEST_CASE("a busy port and a bad address are errors that say so") {
 }
 
 }  // namespace
-}  // namespace koord::runtime
+}  // namespace koord::net

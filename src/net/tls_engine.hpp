@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "koord/runtime/http_message.hpp"
-#include "koord/runtime/tls_context.hpp"
+#include "koord/net/message.hpp"
+#include "koord/net/tls.hpp"
 #include "openssl_ptr.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 
 /// Many small writes become few records and leave in one system call, which Asio's ssl::stream,
 /// encrypting one buffer a call, does not do.
@@ -32,7 +32,7 @@ class TlsEngine {
   void clear_output();
 
   /// The client's certificate, if one was presented and verified.
-  void describe_peer(HttpPeer& peer) const;
+  void describe_peer(Peer& peer) const;
 
  private:
   std::shared_ptr<const TlsContext> context_;
@@ -41,4 +41,4 @@ class TlsEngine {
   BIO* out_;  // owned by ssl_
 };
 
-}  // namespace koord::runtime
+}  // namespace koord::net

@@ -1,12 +1,12 @@
 // The writing side of HTTP/1.1: heads and the queue of pieces.
-#include "http_output.hpp"
+#include "output.hpp"
 
 #include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
 struct Reason {
@@ -54,7 +54,7 @@ void append_value(std::string& out, std::string_view value) {
 
 }  // namespace
 
-void HttpOutput::add(std::string_view text) {
+void Output::add(std::string_view text) {
   if (text.empty()) return;
   size_ += text.size();
   if (pieces_.empty() || pieces_.back().shared || pieces_.back().own.size() >= 4 * kJoin)
@@ -62,26 +62,26 @@ void HttpOutput::add(std::string_view text) {
   pieces_.back().own.append(text);
 }
 
-void HttpOutput::add(std::string&& text) {
+void Output::add(std::string&& text) {
   if (text.size() < kJoin) return add(std::string_view(text));
   size_ += text.size();
   pieces_.push_back({std::move(text), nullptr});
 }
 
-void HttpOutput::add(const Bytes& bytes) {
+void Output::add(const Bytes& bytes) {
   if (bytes->size() < kJoin) return add(std::string_view(*bytes));
   size_ += bytes->size();
   pieces_.push_back({{}, bytes});
 }
 
-std::string_view HttpOutput::front() const { return pieces_.front().text().substr(offset_); }
+std::string_view Output::front() const { return pieces_.front().text().substr(offset_); }
 
-std::string_view HttpOutput::piece(std::size_t i) const {
+std::string_view Output::piece(std::size_t i) const {
   if (i >= pieces_.size()) return {};
   return i == 0 ? front() : pieces_[i].text();
 }
 
-void HttpOutput::consume(std::size_t bytes) {
+void Output::consume(std::size_t bytes) {
   size_ -= bytes;
   while (bytes > 0) {
     const std::size_t left = front().size();
@@ -101,7 +101,7 @@ std::string_view reason_phrase(unsigned status) {
   return "Status";
 }
 
-void write_head(std::string& out, const HttpResponse& response, std::size_t body_size,
+void write_head(std::string& out, const Response& response, std::size_t body_size,
                 const ResponseHead& options) {
   out.append(options.http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ");
   append_number(out, response.status);
@@ -142,4 +142,4 @@ std::string http_date(std::int64_t unix_seconds) {
   return text;
 }
 
-}  // namespace koord::runtime
+}  // namespace koord::net

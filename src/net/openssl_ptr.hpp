@@ -13,7 +13,7 @@
 
 #include "koord/base/error.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 
 template <auto Free>
 struct OpensslDeleter {
@@ -42,4 +42,4 @@ inline Error openssl_error(Code code, std::string_view what) {
   return Error(code, std::move(message));
 }
 
-}  // namespace koord::runtime
+}  // namespace koord::net

@@ -1,5 +1,5 @@
-// HttpParser over Beast's parser: the only file of the server that includes Beast.
-#include "http_parser.hpp"
+// RequestParser over Beast's parser: the only file of the server that includes Beast.
+#include "request_parser.hpp"
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
@@ -9,7 +9,7 @@
 #include <cctype>
 #include <optional>
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
 namespace http = boost::beast::http;
@@ -18,7 +18,7 @@ using StringView = boost::beast::string_view;
 
 std::string_view view(StringView text) { return {text.data(), text.size()}; }
 
-bool split_target(HttpRequest& request) {
+bool split_target(Request& request) {
   std::string_view target = request.target;
   if (target.starts_with("http://") || target.starts_with("https://")) {  // absolute form, from a proxy
     const auto slash = target.find('/', target.find("//") + 2);
@@ -44,10 +44,10 @@ bool split_target(HttpRequest& request) {
   return true;
 }
 
-// Writes straight into an HttpRequest instead of Beast's own containers.
-class RequestParser final : public http::basic_parser<true> {
+// Writes straight into an Request instead of Beast's own containers.
+class Beast final : public http::basic_parser<true> {
  public:
-  HttpRequest request;
+  Request request;
   bool expects_continue = false;
   int version = 11;
   std::uint64_t chunk_left = 0;  // bytes of the chunk that are still to come
@@ -113,9 +113,9 @@ std::size_t chunk_line(std::string_view rest, bool first) {
 
 }  // namespace
 
-class HttpParser::Impl {
+class RequestParser::Impl {
  public:
-  std::optional<RequestParser> parser;
+  std::optional<Beast> parser;
   std::size_t header_used = 0;
   Failure failure;
 
@@ -144,10 +144,10 @@ class HttpParser::Impl {
   }
 };
 
-HttpParser::HttpParser(Limits limits) : limits_(limits), impl_(std::make_unique<Impl>()) {}
-HttpParser::~HttpParser() = default;
+RequestParser::RequestParser(Limits limits) : limits_(limits), impl_(std::make_unique<Impl>()) {}
+RequestParser::~RequestParser() = default;
 
-std::size_t HttpParser::feed(std::string_view bytes) {
+std::size_t RequestParser::feed(std::string_view bytes) {
   if (!impl_->parser) {
     impl_->parser.emplace();
     impl_->parser->eager(true);
@@ -184,18 +184,18 @@ std::size_t HttpParser::feed(std::string_view bytes) {
   return used;
 }
 
-bool HttpParser::header_done() const { return impl_->parser && impl_->parser->is_header_done(); }
-bool HttpParser::done() const { return impl_->parser && impl_->parser->is_done(); }
-const HttpParser::Failure& HttpParser::failure() const { return impl_->failure; }
-bool HttpParser::expects_continue() const { return impl_->parser && impl_->parser->expects_continue; }
-bool HttpParser::keep_alive() const { return impl_->parser && impl_->parser->keep_alive(); }
-bool HttpParser::started() const { return impl_->parser && impl_->parser->got_some(); }
-bool HttpParser::http_1_0() const { return impl_->parser && impl_->parser->version < 11; }
+bool RequestParser::header_done() const { return impl_->parser && impl_->parser->is_header_done(); }
+bool RequestParser::done() const { return impl_->parser && impl_->parser->is_done(); }
+const RequestParser::Failure& RequestParser::failure() const { return impl_->failure; }
+bool RequestParser::expects_continue() const { return impl_->parser && impl_->parser->expects_continue; }
+bool RequestParser::keep_alive() const { return impl_->parser && impl_->parser->keep_alive(); }
+bool RequestParser::started() const { return impl_->parser && impl_->parser->got_some(); }
+bool RequestParser::http_1_0() const { return impl_->parser && impl_->parser->version < 11; }
 
-HttpRequest HttpParser::take() {
-  HttpRequest request = std::move(impl_->parser->request);
+Request RequestParser::take() {
+  Request request = std::move(impl_->parser->request);
   impl_->parser.reset();
   return request;
 }
 
-}  // namespace koord::runtime
+}  // namespace koord::net

@@ -9,7 +9,7 @@
 #include "koord/base/clock.hpp"
 #include "koord/base/result.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 
 struct KeyPair {
   std::string certificate_pem;
@@ -52,4 +52,4 @@ class CertificateFiles {
   KeyPair last_;
 };
 
-}  // namespace koord::runtime
+}  // namespace koord::net

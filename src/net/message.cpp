@@ -1,9 +1,9 @@
 // Header fields, query parameters and percent-decoding.
-#include "koord/runtime/http_message.hpp"
+#include "koord/net/message.hpp"
 
 #include <algorithm>
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
@@ -21,20 +21,20 @@ int hex_digit(char c) {
 
 }  // namespace
 
-void HttpHeaders::add(std::string_view name, std::string_view value) {
+void Headers::add(std::string_view name, std::string_view value) {
   fields_.push_back({static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(name.size()),
                      static_cast<std::uint32_t>(value.size())});
   text_.append(name).append(value);
 }
 
-std::pair<std::string_view, std::string_view> HttpHeaders::at(std::size_t i) const {
+std::pair<std::string_view, std::string_view> Headers::at(std::size_t i) const {
   const Field& field = fields_[i];
   const std::string_view text = text_;
   return {text.substr(field.name, field.name_size),
           text.substr(field.name + field.name_size, field.value_size)};
 }
 
-std::string_view HttpHeaders::get(std::string_view name) const {
+std::string_view Headers::get(std::string_view name) const {
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     if (fields_[i].name_size != name.size()) continue;
     auto [key, value] = at(i);
@@ -43,44 +43,44 @@ std::string_view HttpHeaders::get(std::string_view name) const {
   return {};
 }
 
-bool HttpHeaders::has(std::string_view name) const {
+bool Headers::has(std::string_view name) const {
   for (std::size_t i = 0; i < fields_.size(); ++i)
     if (same_name(at(i).first, name)) return true;
   return false;
 }
 
-std::vector<std::string_view> HttpHeaders::all(std::string_view name) const {
+std::vector<std::string_view> Headers::all(std::string_view name) const {
   std::vector<std::string_view> values;
   for (std::size_t i = 0; i < fields_.size(); ++i)
     if (auto [key, value] = at(i); same_name(key, name)) values.push_back(value);
   return values;
 }
 
-void HttpHeaders::clear() {
+void Headers::clear() {
   text_.clear();
   fields_.clear();
 }
 
-std::string_view HttpRequest::query_get(std::string_view name) const {
+std::string_view Request::query_get(std::string_view name) const {
   for (const auto& [key, value] : query)
     if (key == name) return value;
   return {};
 }
 
-bool HttpRequest::query_has(std::string_view name) const {
+bool Request::query_has(std::string_view name) const {
   return std::any_of(query.begin(), query.end(), [&](const auto& entry) { return entry.first == name; });
 }
 
-HttpResponse HttpResponse::text(unsigned status, std::string body) {
-  HttpResponse response;
+Response Response::text(unsigned status, std::string body) {
+  Response response;
   response.status = status;
   response.content_type = "text/plain; charset=utf-8";
   response.body = std::move(body);
   return response;
 }
 
-HttpResponse HttpResponse::json(unsigned status, std::string body) {
-  HttpResponse response;
+Response Response::json(unsigned status, std::string body) {
+  Response response;
   response.status = status;
   response.content_type = "application/json";
   response.body = std::move(body);
@@ -105,4 +105,4 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
   return out;
 }
 
-}  // namespace koord::runtime
+}  // namespace koord::net

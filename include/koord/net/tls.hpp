@@ -12,12 +12,12 @@ struct x509_st;
 struct x509_store_st;
 struct stack_st_X509;
 
-namespace koord::runtime {
+namespace koord::net {
 
 struct TlsSettings {
   std::string certificate_pem;  // the chain, leaf first
   std::string key_pem;
-  /// CAs that client certificates are checked against; who shows another one is told apart in HttpPeer. Empty:
+  /// CAs that client certificates are checked against; who shows another one is told apart in Peer. Empty:
   /// none is asked for.
   std::string client_ca_pem = {};
   /// True: without a client certificate that leads to one of them there is no connection.
@@ -26,7 +26,7 @@ struct TlsSettings {
   /// Names of IANA (TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256) or OpenSSL, for TLS 1.2; empty: OpenSSL's
   /// choice.
   std::vector<std::string> cipher_suites = {};
-  /// CAs of proxies that name the user in headers; told apart from the others in HttpPeer.
+  /// CAs of proxies that name the user in headers; told apart from the others in Peer.
   std::string proxy_ca_pem = {};
 };
 
@@ -49,4 +49,4 @@ class TlsContext {
   x509_store_st* proxy_store_ = nullptr;
 };
 
-}  // namespace koord::runtime
+}  // namespace koord::net

@@ -1,5 +1,5 @@
 // TlsContext over OpenSSL.
-#include "koord/runtime/tls_context.hpp"
+#include "koord/net/tls.hpp"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -7,7 +7,7 @@
 
 #include "openssl_ptr.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
 int select_http_1_1(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
@@ -60,7 +60,7 @@ Result<X509_STORE*> use_bundle(SSL_CTX* ctx, const std::string& pem, const std::
   return store.release();
 }
 
-// Who shows a certificate that leads nowhere may still talk; it is told apart in HttpPeer.
+// Who shows a certificate that leads nowhere may still talk; it is told apart in Peer.
 int accept_any(int, X509_STORE_CTX*) { return 1; }
 
 bool leads_to(X509_STORE* store, X509* certificate, STACK_OF(X509) * chain) {
@@ -147,4 +147,4 @@ TlsContext::~TlsContext() {
   X509_STORE_free(proxy_store_);
 }
 
-}  // namespace koord::runtime
+}  // namespace koord::net

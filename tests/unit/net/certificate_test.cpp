@@ -1,5 +1,5 @@
 // Certificates: made, refused, read again when the files change.
-#include "koord/runtime/certificate.hpp"
+#include "koord/net/certificate.hpp"
 
 #include <unistd.h>
 
@@ -8,9 +8,9 @@
 #include <fstream>
 
 #include "koord/base/manual_clock.hpp"
-#include "koord/runtime/tls_context.hpp"
+#include "koord/net/tls.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
 TEST_CASE("a certificate fits its key and no other") {
@@ -92,4 +92,4 @@ TEST_CASE("files are read again when they change") {
 }
 
 }  // namespace
-}  // namespace koord::runtime
+}  // namespace koord::net

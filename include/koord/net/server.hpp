@@ -1,4 +1,4 @@
-// HttpServer: HTTP/1.1 over TCP, plain or TLS, for every port that koord opens.
+// Server: HTTP/1.1 over TCP, plain or TLS, for every port that koord opens.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -12,12 +12,12 @@
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/result.hpp"
-#include "koord/runtime/http_message.hpp"
-#include "koord/runtime/tls_context.hpp"
+#include "koord/net/message.hpp"
+#include "koord/net/tls.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 
-struct HttpServerOptions {
+struct ServerOptions {
   std::size_t max_header_bytes = std::size_t{64} * 1024;      // more: 431, and the connection is closed
   std::size_t max_body_bytes = std::size_t{3} * 1024 * 1024;  // more: 413, and the connection is closed
   std::chrono::seconds idle_timeout{180};                     // between two requests
@@ -29,20 +29,20 @@ struct HttpServerOptions {
 
 /// Requests of one connection are answered in order, one at a time; what is pipelined waits.
 /// Everything happens on the given executor; no thread of its own.
-class HttpServer {
+class Server {
  public:
   /// Called for each request; runs within the connection's task, and is cancelled with it.
-  using Handler = std::function<Task<HttpResponse>(HttpRequest)>;
+  using Handler = std::function<Task<Response>(Request)>;
   /// Answers without a coroutine, or leaves the request untouched and returns nothing, and then
   /// Handler is called. Must not block.
-  using FastHandler = std::function<std::optional<HttpResponse>(HttpRequest&)>;
+  using FastHandler = std::function<std::optional<Response>(Request&)>;
 
-  HttpServer(boost::asio::any_io_executor executor, Clock& clock, HttpServerOptions options, Handler handler,
-             FastHandler fast = {});
+  Server(boost::asio::any_io_executor executor, Clock& clock, ServerOptions options, Handler handler,
+         FastHandler fast = {});
   /// stop() must have completed, or the executor's context no longer runs.
-  ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
 
   /// Opens a port (0: any) and serves it; may be called for several. Returns the port. The address is
   /// numeric; "" is every address, both families. Without TLS: plain. A busy port is Code::already_exists.
@@ -62,4 +62,4 @@ class HttpServer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace koord::runtime
+}  // namespace koord::net

@@ -1,12 +1,12 @@
-// HttpParser: requests in any cutting, and what is refused.
-#include "runtime/http_parser.hpp"
+// RequestParser: requests in any cutting, and what is refused.
+#include "request_parser.hpp"
 
 #include <catch2/catch.hpp>
 
-namespace koord::runtime {
+namespace koord::net {
 namespace {
 
-constexpr HttpParser::Limits kLimits{1024, 4096};
+constexpr RequestParser::Limits kLimits{1024, 4096};
 
 TEST_CASE("a request is the same however it is cut") {
   const std::string wire =
@@ -14,7 +14,7 @@ TEST_CASE("a request is the same however it is cut") {
       "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;ext=1\r\nde\r\n0\r\n\r\n";
   for (std::size_t cut = 1; cut < wire.size(); ++cut) {
     CAPTURE(cut);
-    HttpParser parser(kLimits);
+    RequestParser parser(kLimits);
     std::string buffer;
     for (std::size_t at = 0; at < wire.size(); at += cut) {
       buffer += wire.substr(at, cut);
@@ -24,7 +24,7 @@ TEST_CASE("a request is the same however it is cut") {
     REQUIRE(parser.done());
     CHECK(buffer.empty());
     CHECK(parser.keep_alive());
-    const HttpRequest request = parser.take();
+    const Request request = parser.take();
     CHECK(request.method == "POST");
     CHECK(request.path == "/a b/c");
     CHECK(request.query_get("x") == "1");
@@ -40,7 +40,7 @@ TEST_CASE("a request is the same however it is cut") {
 TEST_CASE("an empty body in chunks may be cut anywhere") {
   for (const std::string end : {"0\r\n\r\n", "000\r\n\r\n", "0;ext=1\r\n\r\n", "0\r\nTrailer: 1\r\n\r\n"}) {
     CAPTURE(end);
-    HttpParser parser(kLimits);
+    RequestParser parser(kLimits);
     std::string buffer = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
     for (const char c : end) {
       buffer.erase(0, parser.feed(buffer));
@@ -56,7 +56,7 @@ TEST_CASE("an empty body in chunks may be cut anywhere") {
 }
 
 TEST_CASE("what follows a request is left for the next") {
-  HttpParser parser(kLimits);
+  RequestParser parser(kLimits);
   std::string buffer = "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\nConnection: close\r\n\r\n";
   buffer.erase(0, parser.feed(buffer));
   REQUIRE(parser.done());
@@ -98,7 +98,7 @@ TEST_CASE("bad requests are refused with a status") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.wire.substr(0, 80));
-    HttpParser parser(kLimits);
+    RequestParser parser(kLimits);
     parser.feed(row.wire);
     CHECK(parser.failure().status == row.status);
   }
@@ -127,7 +127,7 @@ TEST_CASE("the limit of a header, a chunk's line and a trailer is exact, however
           row.before + padded(row.head, row.tail, kLimits.max_header_bytes + over) + row.after;
       for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{1000}, wire.size()}) {
         CAPTURE(wire.substr(0, 80), over, step);
-        HttpParser parser(kLimits);
+        RequestParser parser(kLimits);
         std::string buffer;
         for (std::size_t at = 0; at < wire.size() && parser.failure().status == 0; at += step) {
           buffer += wire.substr(at, step);
@@ -143,7 +143,7 @@ TEST_CASE("the limit of a header, a chunk's line and a trailer is exact, however
 TEST_CASE("a chunk's line or a trailer without an end is not kept without bound") {
   for (const char* begin : {"1;", "0;", "0\r\n"}) {
     CAPTURE(begin);
-    HttpParser parser(kLimits);
+    RequestParser parser(kLimits);
     parser.feed("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
     std::string buffer = begin;
     while (parser.failure().status == 0 && buffer.size() < 100'000) {
@@ -156,7 +156,7 @@ TEST_CASE("a chunk's line or a trailer without an end is not kept without bound"
 }
 
 TEST_CASE("a truncated body is never a request") {
-  HttpParser parser(kLimits);
+  RequestParser parser(kLimits);
   const std::string wire = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab";
   parser.feed(wire);
   CHECK(parser.header_done());
@@ -165,11 +165,11 @@ TEST_CASE("a truncated body is never a request") {
 }
 
 TEST_CASE("a client may wait for leave to send its body") {
-  HttpParser parser(kLimits);
+  RequestParser parser(kLimits);
   parser.feed("PUT / HTTP/1.1\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n");
   CHECK(parser.expects_continue());
   CHECK_FALSE(parser.done());
 }
 
 }  // namespace
-}  // namespace koord::runtime
+}  // namespace koord::net

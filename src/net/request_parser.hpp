@@ -1,15 +1,15 @@
-// HttpParser: bytes in, HttpRequests out; knows no socket. Private to the server and its tests.
+// RequestParser: bytes in, Requests out; knows no socket. Private to the server and its tests.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "koord/runtime/http_message.hpp"
+#include "koord/net/message.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 
-class HttpParser {
+class RequestParser {
  public:
   struct Limits {
     std::size_t max_header_bytes, max_body_bytes;
@@ -20,8 +20,8 @@ class HttpParser {
     std::string message;
   };
 
-  explicit HttpParser(Limits limits);
-  ~HttpParser();
+  explicit RequestParser(Limits limits);
+  ~RequestParser();
 
   /// Takes the next bytes; returns how many it used. It stops behind the end of a request, so that a
   /// pipelined one stays with the caller, and uses nothing of an unfinished header. After a failure
@@ -39,7 +39,7 @@ class HttpParser {
   /// The request is of HTTP/1.0, which has no chunked bodies.
   bool http_1_0() const;
   /// The finished request, without its peer; the parser is ready for the next one.
-  HttpRequest take();
+  Request take();
 
  private:
   class Impl;
@@ -47,4 +47,4 @@ class HttpParser {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace koord::runtime
+}  // namespace koord::net

@@ -1,4 +1,4 @@
-// HttpConnection: one accepted socket, from its handshake to its end.
+// ServerConnection: one accepted socket, from its handshake to its end.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -6,24 +6,24 @@
 #include <optional>
 #include <unordered_set>
 
-#include "http_output.hpp"
-#include "http_parser.hpp"
 #include "koord/async/task_group.hpp"
-#include "koord/runtime/http_server.hpp"
+#include "koord/net/server.hpp"
+#include "output.hpp"
+#include "request_parser.hpp"
 #include "tls_engine.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 
-class HttpConnection;
+class ServerConnection;
 
 /// What the connections of one server share; outlives them all.
-struct HttpServerState {
+struct ServerState {
   Clock& clock;
-  HttpServerOptions options;
-  HttpServer::Handler handler;
-  HttpServer::FastHandler fast;
+  ServerOptions options;
+  Server::Handler handler;
+  Server::FastHandler fast;
   TaskGroup group;
-  std::unordered_set<HttpConnection*> connections;
+  std::unordered_set<ServerConnection*> connections;
   bool stopping = false;
   std::int64_t date_second = -1;
   std::string date;
@@ -31,13 +31,13 @@ struct HttpServerState {
   std::string_view date_now();
 };
 
-class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
-  HttpConnection(HttpServerState& server, asio::ip::tcp::socket socket,
-                 const std::shared_ptr<const TlsContext>& tls);
-  ~HttpConnection();
+  ServerConnection(ServerState& server, asio::ip::tcp::socket socket,
+                   const std::shared_ptr<const TlsContext>& tls);
+  ~ServerConnection();
 
-  static Task<> serve(std::shared_ptr<HttpConnection> self) { co_await self->run(); }
+  static Task<> serve(std::shared_ptr<ServerConnection> self) { co_await self->run(); }
   /// The server stops: ends at once if idle, else after the request that runs; a stream is cancelled.
   void finish();
   void break_off();
@@ -49,7 +49,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Task<> run();
   Task<> linger();
   Step process();
-  void respond(HttpResponse response);
+  void respond(Response response);
   void add_chunk(const std::vector<Bytes>& buffers);
   void fail(unsigned status, const std::string& message);
   bool take(std::size_t received);
@@ -65,19 +65,19 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void no_deadline() { deadline_ = MonoTime::max(); }
   void arm_timer();
 
-  HttpServerState& server_;
+  ServerState& server_;
   asio::ip::tcp::socket socket_;
   std::optional<TlsEngine> tls_;
-  std::shared_ptr<HttpPeer> peer_;
-  HttpParser parser_;
-  HttpOutput output_;
+  std::shared_ptr<Peer> peer_;
+  RequestParser parser_;
+  Output output_;
   std::string scratch_;  // heads, before they join the output
   std::string net_;      // what the socket gave
   std::string in_;       // decrypted and not yet parsed, from in_used_ on
   std::size_t in_used_ = 0;
   std::size_t encrypted_used_ = 0;  // of the engine's output, already written
 
-  HttpRequest request_;  // for Step::call
+  Request request_;  // for Step::call
   std::unique_ptr<BodySource> stream_;
   bool stream_cancelled_ = false;
   bool raw_stream_ = false;  // HTTP/1.0: no chunk framing
@@ -97,4 +97,4 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   MonoTime timer_at_{};
 };
 
-}  // namespace koord::runtime
+}  // namespace koord::net

@@ -1,4 +1,4 @@
-// HttpRequest and HttpResponse: what a server's handler is given and what it gives back.
+// Request and Response: what a server's handler is given and what it gives back.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 #include "koord/async/task.hpp"
 #include "koord/base/result.hpp"
 
-namespace koord::runtime {
+namespace koord::net {
 
 /// Immutable bytes that many responses may share: serialised once, written to every watcher.
 using Bytes = std::shared_ptr<const std::string>;
 
 /// Header fields in the order they were added, kept in one allocation. Names compare without case.
-class HttpHeaders {
+class Headers {
  public:
   void add(std::string_view name, std::string_view value);
   /// The first field of that name, empty if there is none (or if it is empty: see has()).
@@ -38,7 +38,7 @@ class HttpHeaders {
 };
 
 /// Who is at the other end; one object a connection, shared by its requests.
-struct HttpPeer {
+struct Peer {
   std::string address;  // "127.0.0.1" or "::1"
   std::uint16_t port = 0;
   bool tls = false;
@@ -51,14 +51,14 @@ struct HttpPeer {
   std::vector<std::string> organizations;  // O: the user's groups
 };
 
-struct HttpRequest {
+struct Request {
   std::string method;  // upper case
   std::string target;  // as it came: "/api/v1/pods?limit=5"
   std::string path;    // percent-decoded, without the query: "/api/v1/pods"
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
-  HttpHeaders headers;
+  Headers headers;
   std::string body;
-  std::shared_ptr<const HttpPeer> peer;  // never null
+  std::shared_ptr<const Peer> peer;  // never null
 
   /// The first parameter of that name; empty string_view with data()==nullptr if it is absent.
   std::string_view query_get(std::string_view name) const;
@@ -79,19 +79,19 @@ class BodySource {
   virtual void cancel() = 0;
 };
 
-struct HttpResponse {
+struct Response {
   unsigned status = 200;
   std::string content_type;  // left out if empty
-  HttpHeaders headers;       // others; Content-Length, Transfer-Encoding, Connection, Date are the server's
+  Headers headers;           // others; Content-Length, Transfer-Encoding, Connection, Date are the server's
   std::string body;
   std::vector<Bytes> parts;            // sent after body without being copied; counted in Content-Length
   std::unique_ptr<BodySource> stream;  // if set: chunked, after body and parts
 
-  static HttpResponse text(unsigned status, std::string body);
-  static HttpResponse json(unsigned status, std::string body);
+  static Response text(unsigned status, std::string body);
+  static Response json(unsigned status, std::string body);
 };
 
 /// "a%20b" -> "a b"; with plus_is_space also '+'. Malformed escapes are refused.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
 
-}  // namespace koord::runtime
+}  // namespace koord::net
