@@ -7,10 +7,10 @@
 #include <bitset>
 #include <string>
 
+#include "position.hpp"
 #include "scan.hpp"
 
 namespace koord::json {
-namespace {
 
 std::string position(std::string_view text, size_t offset) {
   size_t line = 1, start = 0;
@@ -22,6 +22,8 @@ std::string position(std::string_view text, size_t offset) {
   }
   return fmt::format("line {}, column {} (byte {})", line, offset - start + 1, offset);
 }
+
+namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 

@@ -66,6 +66,25 @@ std::string decimal(std::string_view text) {
   return out += exponent;
 }
 
+// yaml-cpp (0.7) writes the escapes \N and \_ as the single bytes 0x85 and 0xa0, which is no UTF-8. All else
+// is, so that such a byte cannot be part of a character.
+std::string whole_characters(const std::string& text) {
+  std::string whole;
+  std::size_t plain = 0;  // start of what is not copied yet
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end;) {
+    const int length = utf8_length(at, end);
+    if (length == 0) {
+      const auto i = static_cast<std::size_t>(at - text.data());
+      whole.append(text, plain, i - plain).append("\xc2");
+      plain = i;
+    }
+    at += std::max(length, 1);
+  }
+  if (whole.empty()) return text;
+  return whole.append(text, plain);
+}
+
 class Converter {
  public:
   Converter(LineMap* lines, int first_line) : lines_(lines), first_line_(first_line) {}
@@ -92,11 +111,11 @@ class Converter {
   int line(const YAML::Mark& mark) const { return std::max(mark.line, 0) + first_line_; }
 
   Result<> map(const YAML::Node& node, const std::string& path, int depth) {
-    std::set<std::string_view> seen;
+    std::set<std::string> seen;
     out += '{';
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) return at(entry.first.Mark(), "a key must be a text");
-      const std::string& key = entry.first.Scalar();
+      const std::string key = whole_characters(entry.first.Scalar());
       const std::string below = path + "." + key;
       if (!seen.insert(key).second) return at(entry.first.Mark(), below + ": the key is there twice");
       if (seen.size() > 1) out += ',';
@@ -122,7 +141,7 @@ class Converter {
   }
 
   Result<> scalar(const YAML::Node& node) {
-    const std::string& text = node.Scalar();
+    const std::string text = whole_characters(node.Scalar());
     // "?" is plain, "!" quoted, anything else an explicit tag.
     if (!one_of(node.Tag(), {"?", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float",
                              "tag:yaml.org,2002:bool", "tag:yaml.org,2002:null"})) {
@@ -217,25 +236,6 @@ std::optional<int> bad_utf8(std::string_view text) {
   return std::nullopt;
 }
 
-// yaml-cpp (0.7) writes the escapes \N and \_ as the single bytes 0x85 and 0xa0, which is no UTF-8. All else
-// is, so that such a byte cannot be part of a character.
-std::string whole_characters(std::string json) {
-  std::string whole;
-  std::size_t plain = 0;  // start of what is not copied yet
-  const char* const end = json.data() + json.size();
-  for (const char* at = json.data(); at != end;) {
-    const int length = utf8_length(at, end);
-    if (length == 0) {
-      const auto i = static_cast<std::size_t>(at - json.data());
-      whole.append(json, plain, i - plain).append("\xc2");
-      plain = i;
-    }
-    at += std::max(length, 1);
-  }
-  if (plain == 0) return json;
-  return whole.append(json, plain);
-}
-
 }  // namespace
 
 Result<std::string> yaml_to_json(std::string_view text, LineMap* lines, int first_line) {
@@ -255,7 +255,7 @@ Result<std::string> yaml_to_json(std::string_view text, LineMap* lines, int firs
   } catch (const YAML::Exception& e) {
     return converter.at(e.mark.is_null() ? YAML::Mark() : e.mark, e.msg);
   }
-  return whole_characters(std::move(converter.out));
+  return std::move(converter.out);
 }
 
 }  // namespace koord::json
