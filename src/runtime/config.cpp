@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "koord/api/schema/document.hpp"
+#include "koord/api/schema/table.hpp"
 
 namespace koord::runtime {
 namespace {
