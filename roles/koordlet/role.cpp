@@ -1,16 +1,12 @@
 // The node agent as a role: what it needs of the host and of the process.
 #include "role.hpp"
 
-#include <unistd.h>
-
-#include <array>
-#include <cstdlib>
-
 #include "agent.hpp"
 #include "docs.hpp"
 #include "flags.hpp"
 #include "gates.hpp"
 #include "koord/base/log.hpp"
+#include "koord/base/system.hpp"
 #include "koord/host/file.hpp"
 #include "koord/host/text.hpp"
 #include "koord/kube/config.hpp"
@@ -18,16 +14,6 @@
 namespace koord::koordlet {
 
 namespace {
-
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 /// Needed by nothing else, so that a node without it has a reason in the log and no failure.
 void open_counters(const runtime::RoleContext& context, Agent::Parts& parts) {
@@ -78,7 +64,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
     parts.facts = std::make_shared<const NodeFacts>(std::move(*facts));
   else
     context.log.warn("the machine's topology cannot be read yet", kv("error", facts.error()));
-  if (const auto id = host::read_file(parts.place.root.proc + "sys/kernel/random/boot_id"))
+  if (const auto id = read_file(parts.place.root.proc + "sys/kernel/random/boot_id"))
     parts.boot_id = host::trimmed(*id);
   if (cleanup) {
     parts.no_counters = "cleaning up";

@@ -1,8 +1,6 @@
 // The scheduler as a role: everything is made here, in the order in which it depends on each other.
 #include "role.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <chrono>
 #include <random>
@@ -19,6 +17,7 @@
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/log.hpp"
+#include "koord/base/system.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/kube/leader_election.hpp"
@@ -274,12 +273,6 @@ Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtim
   }
   engine->set_profiles(std::move(profiles));
   return engine;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
 }
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {

@@ -1,12 +1,9 @@
 // Writes the configuration and ends: see write_config.hpp.
 #include "write_config.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/event.hpp"
+#include "koord/base/file.hpp"
 
 namespace koord::scheduler {
 
@@ -30,13 +27,7 @@ class Finished final : public runtime::Role {
 Result<> write_config(KubeSchedulerConfiguration config, const std::string& file) {
   // In a file 0 is the default; no limit, as without a file, is negative.
   if (config.client_connection.qps == 0) config.client_connection.qps = -1;
-  errno = 0;
-  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
-  stream << api::encode(config) << '\n';
-  stream.close();
-  if (stream.fail())
-    return Error(Code::io, file + ": " + (errno != 0 ? std::strerror(errno) : "cannot be written"));
-  return {};
+  return replace_file(file, api::encode(config) + '\n', {.mode = 0644});
 }
 
 std::unique_ptr<runtime::Role> finished(runtime::RoleContext& context) {

@@ -5,7 +5,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <cstdlib>
-#include <optional>
 #include <ostream>
 
 #include "koord/async/event.hpp"
@@ -14,6 +13,7 @@
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/base/log.hpp"
+#include "koord/base/system.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/role_host.hpp"
@@ -23,11 +23,6 @@ namespace koord::app {
 namespace {
 
 constexpr auto kGrace = std::chrono::seconds{10};
-
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? std::optional<std::string>(value) : std::nullopt;
-}
 
 class Process {
  public:

@@ -1,8 +1,11 @@
 #include "koord/base/log.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <mutex>
+
+#include "koord/base/text.hpp"
 
 namespace koord {
 
@@ -17,36 +20,13 @@ bool is_plain(char c) {
 }
 
 void append_text(std::string& out, std::string_view text) {
-  const bool cut = text.size() > kMaxValue;
-  if (cut) text = text.substr(0, kMaxValue);
-  bool plain = !text.empty();
-  for (const char c : text) plain = plain && is_plain(c);
-  if (plain) {
-    out += text;
-  } else {
-    constexpr std::string_view kHex = "0123456789abcdef";
-    out += '"';
-    for (const char c : text) {
-      const auto byte = static_cast<unsigned char>(c);
-      switch (c) {
-        case '"': out += "\\\""; break;
-        case '\\': out += "\\\\"; break;
-        case '\n': out += "\\n"; break;
-        case '\t': out += "\\t"; break;
-        case '\r': out += "\\r"; break;
-        default:
-          if (byte < ' ' || byte == 0x7f) {
-            out += "\\x";
-            out += kHex[byte >> 4];
-            out += kHex[byte & 15];
-          } else {
-            out += c;  // UTF-8 as it is
-          }
-      }
-    }
-    out += '"';
-  }
-  if (cut) out += "...";
+  const std::string_view kept = utf8_prefix(text, kMaxValue);
+  const bool plain = !kept.empty() && std::all_of(kept.begin(), kept.end(), is_plain);
+  if (plain)
+    out += kept;
+  else
+    append_quoted(out, kept);
+  if (kept.size() < text.size()) out += "...";
 }
 
 template <class T>

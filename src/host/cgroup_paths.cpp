@@ -84,6 +84,13 @@ std::string_view container_id_of_folder(CgroupDriver driver, std::string_view fo
   return {};
 }
 
+bool is_below(std::string_view group, std::string_view of) {
+  if (of.empty()) return !group.empty();
+  return group.size() > of.size() && group.starts_with(of) && group[of.size()] == '/';
+}
+
+bool is_within(std::string_view group, std::string_view of) { return group == of || is_below(group, of); }
+
 KubeQos qos_of_path(std::string_view path) {
   if (path.find("besteffort") != std::string_view::npos) return KubeQos::besteffort;
   if (path.find("burstable") != std::string_view::npos) return KubeQos::burstable;

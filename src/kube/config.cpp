@@ -5,24 +5,21 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
-#include <sstream>
 
 #include "koord/base/base64.hpp"
+#include "koord/base/file.hpp"
 #include "koord/json/yaml.hpp"
 
 namespace koord::kube {
 
 namespace {
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Error(Code::io, path + ": " + std::error_code(errno, std::generic_category()).message());
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad()) return Error(Code::io, path + ": cannot be read");
-  return std::move(text).str();
+/// Code::io whatever the reason: Code::not_found is "not in a pod" here.
+Result<std::string> content_of(const std::string& path, Source source = Source::file) {
+  auto text = read_file(path, std::size_t{4} << 20, source);
+  if (!text) return Error(Code::io, text.error().message());
+  return text;
 }
 
 std::string trimmed(std::string text) {
@@ -110,7 +107,7 @@ Result<std::string> file_or_data(const Place& place, const std::string& field) {
   const Place file = place.child(field);
   KOORD_TRY(path, file.text());
   if (path.empty()) return std::string();
-  auto content = read_file(relative_to(place.file(), path));
+  auto content = content_of(relative_to(place.file(), path));
   if (!content) return file.error(content.error().message(), Code::io);
   return content;
 }
@@ -207,7 +204,7 @@ Result<ClientConfig> parse_kubeconfig(std::string_view text, const std::string& 
 }
 
 Result<ClientConfig> load_kubeconfig(const std::string& path, std::string_view context) {
-  KOORD_TRY(text, read_file(path));
+  KOORD_TRY(text, content_of(path, Source::stream));
   return parse_kubeconfig(text, path, context);
 }
 
@@ -221,12 +218,12 @@ Result<ClientConfig> in_cluster_config(const GetEnv& env, const std::string& roo
   ClientConfig config;
   const bool ipv6 = host->find(':') != std::string::npos;
   config.server = "https://" + (ipv6 ? "[" + *host + "]" : *host) + ":" + *port;
-  KOORD_TRY(ca, read_file(folder + "ca.crt"));
+  KOORD_TRY(ca, content_of(folder + "ca.crt"));
   config.ca_pem = ca;
   config.token_file = folder + "token";
-  KOORD_TRY(token, read_file(config.token_file));
+  KOORD_TRY(token, content_of(config.token_file));
   if (trimmed(token).empty()) return Error(Code::invalid, config.token_file + ": is empty");
-  if (const auto ns = read_file(folder + "namespace"); ns && !trimmed(*ns).empty())
+  if (const auto ns = content_of(folder + "namespace"); ns && !trimmed(*ns).empty())
     config.default_namespace = trimmed(*ns);
   return config;
 }

@@ -1,28 +1,11 @@
 #include "event_text.hpp"
 
 #include "koord/api/values/time.hpp"
+#include "koord/base/text.hpp"
 
 namespace koord::kube {
 
 namespace {
-
-constexpr std::size_t kLongestNote = 1024;  // the API's limit
-constexpr std::string_view kCut = " ...";
-
-/// The length of the UTF-8 character at the start, 0 if there is none.
-std::size_t character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  const unsigned char second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool outside = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
-  return overlong || outside ? 0 : length;
-}
 
 void append_member(std::string& out, std::string_view name, std::string_view value) {
   if (value.empty()) return;
@@ -64,7 +47,7 @@ void append_json_string(std::string& out, std::string_view text) {
       out += "\\u00";
       out += "0123456789abcdef"[c >> 4];
       out += "0123456789abcdef"[c & 15];
-    } else if (length = character(text); length == 0) {
+    } else if (length = utf8_length(text); length == 0) {
       out += "\xef\xbf\xbd";
       length = 1;
     } else {
@@ -73,13 +56,6 @@ void append_json_string(std::string& out, std::string_view text) {
     text.remove_prefix(length);
   }
   out += '"';
-}
-
-std::string cut_note(std::string_view note) {
-  if (note.size() <= kLongestNote) return std::string(note);
-  std::size_t end = kLongestNote - kCut.size();
-  while (end > 0 && (static_cast<unsigned char>(note[end]) & 0xc0) == 0x80) --end;
-  return std::string(note.substr(0, end)) + std::string(kCut);
 }
 
 EventTemplate::EventTemplate(std::string_view controller, std::string_view instance) {
@@ -103,10 +79,7 @@ std::string EventTemplate::create(const EventRecord& event, std::string_view ns,
   out += event.type == EventType::warning ? R"(","type":"Warning")" : R"(","type":"Normal")";
   append_member(out, "reason", event.reason);
   append_member(out, "action", event.action);
-  if (event.note.size() > kLongestNote)
-    append_member(out, "note", cut_note(event.note));
-  else
-    append_member(out, "note", event.note);
+  append_member(out, "note", cut_note(event.note));
   append_reference(out, "regarding", event.regarding);
   if (!event.related.name.empty()) append_reference(out, "related", event.related);
   out += '}';

@@ -11,9 +11,6 @@ namespace koord::kube {
 /// Appends a JSON string with its quotes; what is not UTF-8 becomes U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 
-/// At most 1024 bytes, cut between characters; a note that was cut ends in " ...".
-std::string cut_note(std::string_view note);
-
 class EventTemplate {
  public:
   EventTemplate(std::string_view controller, std::string_view instance);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "koord/api/rules/selector.hpp"
-#include "koord/api/schema/table.hpp"
 #include "koord/kube/informer.hpp"
 
 namespace koord::kube {

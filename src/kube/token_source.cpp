@@ -3,12 +3,14 @@
 
 #include <openssl/evp.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "koord/base/file.hpp"
 #include "koord/kube/config.hpp"
 
 namespace koord::kube {
+
+namespace {
+constexpr std::size_t kMaxToken = std::size_t{64} << 10;
+}  // namespace
 
 TokenSource::TokenSource(const ClientConfig& config, Clock& clock)
     : clock_(clock), file_(config.token_file), next_(clock.mono()) {
@@ -26,10 +28,9 @@ TokenSource::TokenSource(const ClientConfig& config, Clock& clock)
 }
 
 Result<std::string> TokenSource::read() const {
-  std::ifstream in(file_);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) return Error(Code::unauthorized, file_ + ": the token cannot be read");
-  std::string token = std::move(text).str();
+  auto text = read_file(file_, kMaxToken);
+  if (!text) return Error(Code::unauthorized, text.error().message());
+  std::string token = std::move(*text);
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' '))
     token.pop_back();
   if (token.empty() || token.find_first_of("\r\n") != std::string::npos)

@@ -1,18 +1,12 @@
 // Certificates by OpenSSL; the reload of files.
 #include "koord/net/certificate.hpp"
 
-#include <fcntl.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "koord/base/file.hpp"
 #include "openssl_ptr.hpp"
 
 namespace koord::net {
@@ -99,33 +93,6 @@ Result<void> extend_leaf(X509* leaf, X509* issuer, const CertificateRequest& req
   return {};
 }
 
-Result<std::string> read_file(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream contents;
-  if (!file || !(contents << file.rdbuf()))
-    return Error(Code::io, path + ": " + (errno != 0 ? std::strerror(errno) : "cannot be read"));
-  return std::move(contents).str();
-}
-
-// Replaced as a whole: who reads it meanwhile sees the old one or the new one.
-Result<void> write_file(const std::string& path, std::string_view text, mode_t mode) {
-  const std::string fresh = path + ".new";
-  ::unlink(fresh.c_str());
-  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  bool good = fd >= 0;
-  while (good && !text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    good = n > 0;
-    if (good) text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  if (fd >= 0 && ::close(fd) != 0) good = false;
-  if (good && ::rename(fresh.c_str(), path.c_str()) == 0) return {};
-  Error error(Code::io, path + ": " + std::strerror(errno));
-  ::unlink(fresh.c_str());
-  return error;
-}
-
 }  // namespace
 
 Result<KeyPair> make_ca(const std::string& common_name, WallTime now, std::chrono::hours valid_for) {
@@ -178,8 +145,8 @@ Result<CertificateFiles> kept_certificate(const std::string& folder, const std::
     KOORD_TRY(pair, make_self_signed(request, now));
     std::filesystem::create_directories(folder, failed);
     if (failed) return Error(Code::io, folder + ": " + failed.message());
-    KOORD_CHECK(write_file(key, pair.key_pem, 0600));
-    KOORD_CHECK(write_file(certificate, pair.certificate_pem, 0644));
+    KOORD_CHECK(replace_file(key, pair.key_pem, {.mode = 0600}));
+    KOORD_CHECK(replace_file(certificate, pair.certificate_pem, {.mode = 0644}));
   }
   return CertificateFiles(certificate, key);
 }

@@ -2,16 +2,14 @@
 #include "koord/runtime/config.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "koord/api/schema/document.hpp"
-#include "koord/api/schema/table.hpp"
+#include "koord/base/file.hpp"
 
 namespace koord::runtime {
 namespace {
+
+constexpr std::size_t kMaxFile = std::size_t{4} << 20;
 
 // The line of a path, or of the nearest value around it; 0: there is none but the document.
 int line_of(const json::LineMap& lines, std::string path) {
@@ -70,12 +68,8 @@ Result<> read_config(std::string_view text, const std::string& file, const api::
 }
 
 Result<> load_config(const std::string& file, const api::Schema& schema, void* object, json::LineMap* lines) {
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream contents;
-  if (!stream || !(contents << stream.rdbuf()))
-    return Error(Code::io, file + ": " + (errno != 0 ? std::strerror(errno) : "is empty or cannot be read"));
-  return read_config(contents.str(), file, schema, object, lines);
+  KOORD_TRY(text, read_file(file, kMaxFile, Source::stream));
+  return read_config(text, file, schema, object, lines);
 }
 
 }  // namespace koord::runtime

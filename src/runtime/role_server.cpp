@@ -2,13 +2,12 @@
 #include "role_server.hpp"
 
 #include <charconv>
-#include <fstream>
-#include <sstream>
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/config_map.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/base/file.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/kube/client.hpp"
@@ -36,28 +35,12 @@ AuthSettings auth_settings(const FlagValues& flags) {
   return settings;
 }
 
-Result<std::string> read_file(const std::string& path, std::string_view flag) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream contents;
-  if (!file || !(contents << file.rdbuf()))
-    return Error(Code::io, "--" + std::string(flag) + ": " + path + " cannot be read");
-  return std::move(contents).str();
-}
-
-net::ServerOptions server_options(RoleContext& context) {
+net::ServerOptions server_options(const Logger& log) {
   net::ServerOptions options;
   options.max_body_bytes = 1 << 20;
-  options.body_budget = 8 << 20;
   options.max_connections = 256;
-  options.log = context.log;
-  options.dropped = context.metrics.counters(
-      "koord_server_dropped_connections_total",
-      "Connections that the role's ports dropped: evicted, refused, silent, bodies.", {"reason"});
+  options.log = log;
   return options;
-}
-
-bool is_debug(const Routes::Route* route, std::string_view path) {
-  return path.starts_with("/debug/") || (route && route->debug);
 }
 
 }  // namespace
@@ -91,12 +74,10 @@ Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
 
 RoleServer::RoleServer(RoleContext& context)
     : context_(context),
-      secure_(context.executor, context.clock, server_options(context),
-              {.handle = [this](net::Request request) { return answer(std::move(request)); },
-               .admit = [this](const net::Request& request) { return admit(request); }}),
-      plain_(context.executor, context.clock, server_options(context),
-             {.handle = [this](net::Request request) { return answer(std::move(request)); },
-              .fast_admit = [this](const net::Request& request) { return admit_plain(request); }}),
+      secure_(context.executor, context.clock, server_options(context.log),
+              [this](net::Request request) { return answer_secure(std::move(request)); }),
+      plain_(context.executor, context.clock, server_options(context.log),
+             [this](net::Request request) { return answer(std::move(request)); }),
       tasks_(context.executor, log_failures(context.log)) {}
 
 RoleServer::~RoleServer() = default;
@@ -179,13 +160,15 @@ Result<> RoleServer::read_certificate() {
 Result<> RoleServer::read_own_auth() {
   const FlagValues& flags = context_.flags;
   if (const std::string& ca = flags.get("client-ca-file"); !ca.empty()) {
-    KOORD_TRY(pem, read_file(ca, "client-ca-file"));
-    tls_settings_.client_ca_pem = std::move(pem);
+    auto pem = read_file(ca);
+    if (!pem) return std::move(pem).error().context("--client-ca-file");
+    tls_settings_.client_ca_pem = std::move(*pem);
     own_client_ca_ = true;
   }
   if (const std::string& ca = flags.get("requestheader-client-ca-file"); !ca.empty()) {
-    KOORD_TRY(pem, read_file(ca, "requestheader-client-ca-file"));
-    tls_settings_.proxy_ca_pem = std::move(pem);
+    auto pem = read_file(ca);
+    if (!pem) return std::move(pem).error().context("--requestheader-client-ca-file");
+    tls_settings_.proxy_ca_pem = std::move(*pem);
     own_proxy_ca_ = true;
     auth_->set_request_headers({.allowed_names = flags.get_list("requestheader-allowed-names"),
                                 .username_headers = flags.get_list("requestheader-username-headers"),
@@ -304,25 +287,12 @@ Task<net::Response> RoleServer::answer(net::Request request) {
   co_return co_await route->handler(std::move(request));
 }
 
-Task<net::Admission> RoleServer::admit(const net::Request& request) {
+Task<net::Response> RoleServer::answer_secure(net::Request request) {
   const Routes::Route* route = context_.routes.find(request.path);
-  net::Admission admission;
-  admission.max_body = route ? route->max_body : 0;
-  admission.refusal = co_await auth_->refuse(request, is_debug(route, request.path));
-  co_return admission;
-}
-
-/// Nobody is asked who they are there: it is for reading, and shows nothing of the inside.
-net::Admission RoleServer::admit_plain(const net::Request& request) const {
-  net::Admission admission;
-  admission.max_body = 0;
-  if (request.method != "GET" && request.method != "HEAD") {
-    admission.refusal = net::Response::text(405, "this port is for reading\n");
-    admission.refusal->headers.add("Allow", "GET, HEAD");
-  } else if (is_debug(context_.routes.find(request.path), request.path)) {
-    admission.refusal = net::Response::text(404, "404 page not found\n");
-  }
-  return admission;
+  const bool debug = request.path.starts_with("/debug/") || (route && route->debug);
+  std::optional<net::Response> refusal = co_await auth_->refuse(request, debug);
+  if (refusal) co_return std::move(*refusal);
+  co_return co_await answer(std::move(request));
 }
 
 }  // namespace koord::runtime

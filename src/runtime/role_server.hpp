@@ -38,8 +38,7 @@ class RoleServer {
   Task<net::Response> answer(net::Request request);
 
  private:
-  Task<net::Admission> admit(const net::Request& request);
-  net::Admission admit_plain(const net::Request& request) const;
+  Task<net::Response> answer_secure(net::Request request);
   std::optional<net::Response> own(const net::Request& request) const;
   Result<std::shared_ptr<const net::TlsContext>> make_tls();
   Result<> open_secure(const PortFlag& port);

@@ -54,7 +54,7 @@ double cpu_us() {
 }
 
 double rss_mb() {
-  const auto statm = host::read_file("/proc/self/statm");
+  const auto statm = read_file("/proc/self/statm");
   if (!statm) return 0;
   const long pages = std::atol(statm->substr(statm->find(' ')).c_str());
   return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
@@ -136,7 +136,7 @@ void write_machine(testing::Tree& tree) {
   tree.write("proc/stat",
              "cpu  1000 0 500 90000 10 0 5 0 0 0\ncpu0 500 0 250 45000 5 0 2 0 0 0\ncpu1 500 0 250 45000 5 0 "
              "3 0 0 0\nintr 1\n");
-  tree.write("proc/meminfo", *host::read_file("/proc/meminfo"));
+  tree.write("proc/meminfo", *read_file("/proc/meminfo"));
   tree.write("proc/cpuinfo", "processor : 0\nprocessor : 1\n");
   const std::string sys = "sys/devices/system/";
   tree.write(sys + "cpu/online", "0-1\n");
@@ -168,7 +168,7 @@ struct Engine {
 /// CPU of the same preads alone, in microseconds a round: what no program that reads these files goes below.
 double bare_reads_us(const Engine& engine, const Inventory& now) {
   constexpr int kRounds = 100;
-  std::vector<host::Fd> fds;
+  std::vector<Fd> fds;
   std::vector<std::string> groups;
   for (const auto& info : now.pods) {
     groups.push_back(info->group);
@@ -182,7 +182,7 @@ double bare_reads_us(const Engine& engine, const Inventory& now) {
   std::vector<char> buffer(65'536);
   const double began = cpu_us();
   for (int round = 0; round < kRounds; ++round)
-    for (const host::Fd& fd : fds)
+    for (const Fd& fd : fds)
       if (pread(fd.get(), buffer.data(), buffer.size(), 0) <= 0) std::abort();
   return (cpu_us() - began) / kRounds;
 }
@@ -263,7 +263,7 @@ class RealGroups {
       if (mkdir((hierarchy / group).c_str(), 0755) != 0 && errno != EEXIST) return false;
     for (const auto& hierarchy : hierarchies_)  // v1's cpusets begin empty; the runtime fills them
       for (const char* name : {"cpuset.cpus", "cpuset.mems"}) {
-        const auto parent = host::read_file(hierarchy / name);
+        const auto parent = read_file(hierarchy / name);
         if (parent && !parent->empty()) (void)host::write_file(hierarchy / group / name, *parent).has_value();
       }
     made_.push_back(group);

@@ -52,7 +52,7 @@ struct Books {  // of one or more tasks
 };
 
 Books books_of(pid_t pid) {
-  const auto text = koord::host::read_file("/proc/" + std::to_string(pid) + "/schedstat");
+  const auto text = koord::read_file("/proc/" + std::to_string(pid) + "/schedstat");
   unsigned long long run = 0, wait = 0, slices = 0;
   if (!text || std::sscanf(text->c_str(), "%llu %llu %llu", &run, &wait, &slices) != 3) fail("no schedstat");
   return {wait, slices};
@@ -316,7 +316,7 @@ double round_ns() {
 void print_run_times() {
   std::uint32_t id = 0;
   while (bpf_prog_get_next_id(id, &id) == 0) {
-    const koord::host::Fd program(bpf_prog_get_fd_by_id(id));
+    const koord::Fd program(bpf_prog_get_fd_by_id(id));
     bpf_prog_info info{};
     std::uint32_t size = sizeof info;
     if (!program || bpf_obj_get_info_by_fd(program.get(), &info, &size) != 0 || info.run_cnt == 0) continue;
@@ -336,7 +336,7 @@ int measure_cost(CgroupVersion version) {
     std::printf("with the collector, %s tracepoints: %.0f ns, %.0f ns an event\n",
                 kind == Tracepoints::typed ? "typed" : "raw", with, (with - without) / 4);
     // Only while this is open the kernel measures, and adds to what it measures.
-    const koord::host::Fd measuring(bpf_enable_stats(BPF_STATS_RUN_TIME));
+    const koord::Fd measuring(bpf_enable_stats(BPF_STATS_RUN_TIME));
     if (measuring) {
       round_ns();
       print_run_times();

@@ -38,7 +38,10 @@ class Tree {
       return;
     }
     std::filesystem::create_directories(full.parent_path());
-    std::ofstream(full, std::ios::binary | std::ios::trunc) << text;
+    write_to(full, text);
+  }
+  static void write_to(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
   }
   void remove(const std::string& file) { std::filesystem::remove_all(std::filesystem::path(path_) / file); }
 

@@ -32,6 +32,11 @@ std::string container_folder(CgroupDriver driver, const ContainerId& container);
 /// The other way: the id in the name of a folder below a pod's; empty if it is no container's.
 std::string_view container_id_of_folder(CgroupDriver driver, std::string_view folder);
 
+/// Whether `group` lies below `of`; "" is the hierarchy's root. A name that only begins alike is beside it.
+bool is_below(std::string_view group, std::string_view of);
+/// The same, or it is `of` itself.
+bool is_within(std::string_view group, std::string_view of);
+
 /// The class that a path's text shows: besteffort, burstable, else guaranteed.
 KubeQos qos_of_path(std::string_view path);
 

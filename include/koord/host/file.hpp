@@ -4,34 +4,12 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "koord/base/file.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::host {
-
-/// Owns a file descriptor.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept;
-  ~Fd() { reset(); }
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void reset();
-
- private:
-  int fd_ = -1;
-};
-
-/// The error of a failed system call: ENOENT and ENODEV (the cgroup has gone) are Code::not_found, EACCES,
-/// EPERM and EROFS Code::forbidden, EINVAL and ERANGE Code::invalid, the rest Code::io. The message is
-/// "path: errno text".
-Error errno_error(int errnum, std::string_view path);
 
 /// A text of one read buffer, reused from file to file so that the steady state allocates nothing.
 class ReadBuffer {
@@ -65,15 +43,8 @@ class HeldFile {
   Fd fd_;
 };
 
-/// Reads a file once. For start-up and rare paths.
-Result<std::string> read_file(const std::string& path, std::size_t limit = std::size_t{4} << 20);
-
 /// Writes a kernel file with one write(2): the kernel's verdict is that call's errno. Does not create files.
 Result<> write_file(const std::string& path, std::string_view text);
-
-/// Puts a file of our own in the place of `path`: written beside it, synced, renamed, so that a reader or a
-/// crash sees the old or the new text whole. Mode 0600.
-Result<> replace_file(const std::string& path, std::string_view text);
 
 bool exists(const std::string& path);
 

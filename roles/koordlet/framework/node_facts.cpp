@@ -10,13 +10,13 @@ Result<NodeFacts> read_node_facts(const host::Root& root) {
   NodeFacts facts;
   KOORD_TRY(topology, host::read_topology(root));
   facts.topology = std::move(topology);
-  KOORD_TRY(text, host::read_file(root.proc + "cpuinfo"));
+  KOORD_TRY(text, read_file(root.proc + "cpuinfo"));
   KOORD_TRY(cpuinfo, host::parse_cpuinfo(text));
   facts.cpu_model = std::move(cpuinfo.model_name);
   facts.vendor_id = std::move(cpuinfo.vendor_id);
   for (const host::NumaNode& node : facts.topology.nodes) {
     const std::string path = root.sys + "devices/system/node/node" + std::to_string(node.id) + "/meminfo";
-    const auto meminfo = host::read_file(path);
+    const auto meminfo = read_file(path);
     if (!meminfo) {
       if (meminfo.error().code() == Code::not_found) continue;  // a kernel without NUMA
       return meminfo.error();

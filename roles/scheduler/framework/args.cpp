@@ -3,16 +3,9 @@
 
 #include <algorithm>
 
-namespace koord::scheduler {
+#include "koord/base/text.hpp"
 
-std::string FieldErrors::quoted(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out.push_back('\\');
-    out.push_back(c);
-  }
-  return out + "\"";
-}
+namespace koord::scheduler {
 
 void FieldErrors::invalid(const std::string& path, const std::string& value, std::string_view why) {
   errors_.push_back(path + ": Invalid value: " + value + ": " + std::string(why));
@@ -29,8 +22,8 @@ void FieldErrors::duplicate(const std::string& path, const std::string& value) {
 void FieldErrors::not_supported(const std::string& path, const std::string& value,
                                 std::vector<std::string> supported) {
   std::string list;
-  for (const std::string& s : supported) list += (list.empty() ? "" : ", ") + quoted(s);
-  errors_.push_back(path + ": Unsupported value: " + quoted(value) + ": supported values: " + list);
+  for (const std::string& s : supported) list += (list.empty() ? "" : ", ") + quote(s);
+  errors_.push_back(path + ": Unsupported value: " + quote(value) + ": supported values: " + list);
 }
 
 std::string FieldErrors::text() const {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "framework/plugin.hpp"
-#include "koord/api/schema/kind.hpp"
 #include "koord/api/schema/schema.hpp"
 #include "koord/base/result.hpp"
 
@@ -25,8 +24,6 @@ class FieldErrors {
   void not_supported(const std::string& path, const std::string& value, std::vector<std::string> supported);
   /// Worded already.
   void add(std::string message) { errors_.push_back(std::move(message)); }
-  /// For texts as Go quotes them.
-  static std::string quoted(std::string_view text);
 
   bool empty() const { return errors_.empty(); }
   /// One error: as it is; several: "[a, b]", each once, as an aggregate prints.
@@ -46,7 +43,8 @@ struct ArgsType {
 
 /// The kind of a plugin's arguments, for their schema: a file may carry apiVersion and kind, or neither.
 constexpr api::Kind args_kind(std::string_view kind) {
-  return api::Kind("kubescheduler.config.k8s.io/v1", kind);
+  return {
+      .group = "kubescheduler.config.k8s.io", .version = "v1", .kind = kind, .plural = "", .singular = ""};
 }
 
 /// An ArgsType from a struct with `void set_defaults()` and `void validate(path, errors) const`.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "framework/config.hpp"
+#include "koord/base/text.hpp"
 
 namespace koord::scheduler {
 
@@ -23,8 +24,7 @@ void validate_removed(const PluginSet& set, const std::string& path, FieldErrors
       "\"kubescheduler.config.k8s.io/v1\")";
   for (std::size_t i = 0; i < set.enabled.size(); ++i)
     if (kRemoved.contains(set.enabled[i].name))
-      errors.invalid(path + ".enabled[" + std::to_string(i) + "]", FieldErrors::quoted(set.enabled[i].name),
-                     kWhy);
+      errors.invalid(path + ".enabled[" + std::to_string(i) + "]", quote(set.enabled[i].name), kWhy);
 }
 
 void validate_profile(const ProfileConfig& p, const std::string& path, std::span<const PluginEntry> table,
@@ -53,7 +53,7 @@ void validate_profile(const ProfileConfig& p, const std::string& path, std::span
   for (std::size_t i = 0; i < p.plugin_config.size(); ++i) {
     const PluginConfig& entry = p.plugin_config[i];
     std::string at = path + ".pluginConfig[" + std::to_string(i) + "]";
-    if (!seen.insert(entry.name).second) errors.duplicate(at, FieldErrors::quoted(entry.name));
+    if (!seen.insert(entry.name).second) errors.duplicate(at, quote(entry.name));
     auto known = std::find_if(table.begin(), table.end(), [&](auto& e) { return e.name == entry.name; });
     if (known != table.end() && known->args != nullptr && entry.decoded)
       known->args->validate(entry.decoded.get(), at + ".args", errors);
@@ -64,20 +64,20 @@ void validate_leader_election(const LeaderElectionSettings& e, FieldErrors& erro
   if (!e.leader_elect.value_or(true)) return;
   auto positive = [&](const api::Duration& d, const char* field) {
     if (d.value <= nanoseconds::zero())
-      errors.invalid(std::string("leaderElection.") + field, FieldErrors::quoted(d.to_string()),
+      errors.invalid(std::string("leaderElection.") + field, quote(d.to_string()),
                      "must be greater than zero");
   };
   positive(e.lease_duration, "leaseDuration");
   positive(e.renew_deadline, "renewDeadline");
   positive(e.retry_period, "retryPeriod");
   if (e.lease_duration <= e.renew_deadline)
-    errors.invalid("leaderElection.leaseDuration", FieldErrors::quoted(e.renew_deadline.to_string()),
+    errors.invalid("leaderElection.leaseDuration", quote(e.renew_deadline.to_string()),
                    "must be greater than `RenewDeadline`");
   if (e.resource_lock.empty()) errors.required("leaderElection.resourceLock");
   if (e.resource_namespace.empty()) errors.required("leaderElection.resourceNamespace");
   if (e.resource_name.empty()) errors.required("leaderElection.resourceName");
   if (e.resource_lock != "leases")
-    errors.invalid("leaderElection.resourceLock", FieldErrors::quoted(e.resource_lock),
+    errors.invalid("leaderElection.resourceLock", quote(e.resource_lock),
                    "resourceLock value must be \"leases\"");
 }
 

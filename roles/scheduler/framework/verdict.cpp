@@ -27,13 +27,4 @@ std::string fit_error(const Diagnosis& diagnosis) {
   return text;
 }
 
-std::string truncate_note(std::string_view message) {
-  constexpr std::size_t kLimit = 1024;
-  constexpr std::string_view kSuffix = " ...";
-  if (message.size() <= kLimit) return std::string(message);
-  std::size_t end = kLimit - kSuffix.size();
-  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xc0) == 0x80) --end;
-  return std::string(message.substr(0, end)).append(kSuffix);
-}
-
 }  // namespace koord::scheduler

@@ -58,7 +58,4 @@ std::string fit_error(const Diagnosis& diagnosis);
 /// What kube-scheduler says while it knows no node at all.
 constexpr std::string_view kNoNodesAvailable = "no nodes available to schedule pods";
 
-/// Cut to the 1,024 bytes that an event's note may have, ending in " ...", never inside a UTF-8 character.
-std::string truncate_note(std::string_view message);
-
 }  // namespace koord::scheduler

@@ -100,7 +100,7 @@ Task<Result<>> Writer::is_bound(const Decision& d, Error conflict) {
 }
 
 Task<> Writer::report_failure(Decision d, std::string_view reason) {
-  record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", truncate_note(d.message));
+  record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", d.message);
   std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
   if (pod && pod->spec.node_name.empty() && services_.may_write()) {
     std::optional<api::Patch> patch = failure_patch(*pod, reason, d.message, services_.clock.now());

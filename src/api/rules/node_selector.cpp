@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "koord/api/rules/validation_names.hpp"
+#include "koord/base/text.hpp"
 #include "selector_check.hpp"
 
 namespace koord::api {
@@ -10,7 +11,7 @@ namespace koord::api {
 namespace {
 
 std::string not_supported(const std::string& path, std::string_view op, std::string_view supported) {
-  return path + ".operator: Unsupported value: " + quoted(op) +
+  return path + ".operator: Unsupported value: " + quote(op) +
          ": supported values: " + std::string(supported);
 }
 

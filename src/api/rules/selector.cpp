@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "koord/api/rules/validation_names.hpp"
+#include "koord/base/text.hpp"
 #include "selector_check.hpp"
 
 namespace koord::api {
@@ -30,7 +31,7 @@ std::string json_list(const std::vector<Symbol>& values) {
   std::string out = "[";
   for (const Symbol& value : values) {
     if (out.size() > 1) out += ',';
-    out += quoted(value.view());
+    out += quote(value.view());
   }
   return out += ']';
 }
@@ -190,7 +191,7 @@ Result<Selector> Selector::from(const LabelSelector* selector) {
                                   [&](const Named& named) { return expression.operator_ == named.name; });
     if (op == std::end(kOps))
       return Error(Code::invalid,
-                   quoted(expression.operator_.view()) + " is not a valid label selector operator");
+                   quote(expression.operator_.view()) + " is not a valid label selector operator");
     KOORD_TRY(made, SelectorRequirement::make(expression.key, op->op, expression.values));
     requirements.push_back(std::move(made));
   }

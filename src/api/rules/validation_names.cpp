@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "koord/base/text.hpp"
+
 namespace koord::api {
 
 namespace {
@@ -186,37 +188,9 @@ std::string join(const NameErrors& errors, std::string_view separator) {
   return out;
 }
 
-std::string quoted(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\a': out += "\\a"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\v': out += "\\v"; break;
-      default:
-        if (byte < ' ' || byte == 0x7f) {
-          out += "\\x";
-          out += kHex[byte >> 4];
-          out += kHex[byte & 15];
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out += '"';
-}
-
 std::string invalid_value(std::string_view path, std::string_view value, std::string_view detail) {
   std::string out(path);
-  out += ": Invalid value: " + quoted(value);
+  out += ": Invalid value: " + quote(value);
   if (!detail.empty()) (out += ": ") += detail;
   return out;
 }

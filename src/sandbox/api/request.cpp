@@ -8,7 +8,7 @@
 #include <limits>
 #include <ratio>
 
-#include "koord/api/rules/validation_names.hpp"
+#include "koord/base/text.hpp"
 
 namespace koord::sandbox {
 
@@ -101,10 +101,9 @@ Outcome<std::optional<Number>> number_of(std::string_view function, std::string_
   Number value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range && end == digits.data() + digits.size())
-    return bad_request(
-        fmt::format("strconv.{}: parsing {}: value out of range", function, api::quoted(text)));
+    return bad_request(fmt::format("strconv.{}: parsing {}: value out of range", function, quote(text)));
   if (error != std::errc() || end != digits.data() + digits.size() || digits.starts_with('-') != (value < 0))
-    return bad_request(fmt::format("strconv.{}: parsing {}: invalid syntax", function, api::quoted(text)));
+    return bad_request(fmt::format("strconv.{}: parsing {}: invalid syntax", function, quote(text)));
   return std::optional(value);
 }
 
@@ -161,7 +160,7 @@ Outcome<std::optional<std::uint64_t>> query_version(const net::Request& request)
   if (version) return version;
   Failure failure = std::move(version).error();
   failure.causes.push_back({"FieldValueInvalid",
-                            fmt::format("Invalid value: {}: {}", api::quoted(text), failure.message),
+                            fmt::format("Invalid value: {}: {}", quote(text), failure.message),
                             "resourceVersion"});
   failure.message = failure.causes.back().message;
   return failure;

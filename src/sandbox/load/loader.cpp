@@ -4,16 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
+#include "koord/base/file.hpp"
 #include "koord/json/yaml.hpp"
 
 namespace koord::sandbox {
 namespace {
 
+constexpr std::size_t kMaxFile = std::size_t{2} << 30;
 constexpr std::string_view kBlank = " \t\r\n";
 
 // The end of the JSON value that begins at `at`; npos if it does not end.
@@ -45,12 +43,8 @@ bool is_list(const Json& doc) {
 }  // namespace
 
 Result<ManifestReader> ManifestReader::open(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file) return Error(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));
-  text << file.rdbuf();
-  if (file.bad()) return Error(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));
-  return from_text(std::move(text).str(), path);
+  KOORD_TRY(text, read_file(path, kMaxFile, Source::stream));
+  return from_text(std::move(text), path);
 }
 
 ManifestReader ManifestReader::from_text(std::string text, std::string name) {

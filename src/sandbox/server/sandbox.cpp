@@ -1,19 +1,16 @@
 // The sandbox put together: store, API, simulated nodes and controllers behind an HTTPS port.
 #include "koord/sandbox/sandbox.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <cerrno>
-#include <cstring>
 #include <random>
 
 #include "koord/api/schema/crd.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/base64.hpp"
+#include "koord/base/file.hpp"
 #include "koord/net/certificate.hpp"
 #include "koord/net/server.hpp"
 #include "sandbox/api/api.hpp"
@@ -36,10 +33,6 @@ constexpr int kObjectsPerTurn = 64;
 std::uint64_t random_number() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
-}
-
-Error system_error(const std::string& path) {
-  return Error(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
 }  // namespace
@@ -82,11 +75,8 @@ class Sandbox::Impl {
     KOORD_CO_TRY(tls, net::TlsContext::make_server(settings));
     api_ = std::make_unique<Api>(verbs_, Api::Options{token_, options_.address});
     auto fast = [this](net::Request& http) { return std::optional(answer(http)); };
-    auto admit = [this](const net::Request& http) { return api_->admit(http); };
     auto slow = [](net::Request) -> Task<net::Response> { co_return net::Response::text(500, ""); };
-    server_ =
-        std::make_unique<net::Server>(executor_, clock_, net::ServerOptions{},
-                                      net::ServerHandlers{.handle = slow, .fast = fast, .fast_admit = admit});
+    server_ = std::make_unique<net::Server>(executor_, clock_, net::ServerOptions{}, slow, fast);
     KOORD_CO_TRY(port, server_->listen(options_.address, options_.port, tls));
     port_ = port;
     tick();
@@ -136,26 +126,7 @@ class Sandbox::Impl {
         url(), encode_base64(ca_pem_), token_);
   }
 
-  Result<> write_kubeconfig(const std::string& path) const {
-    std::string text = kubeconfig(), temporary = path + ".new";
-    ::unlink(temporary.c_str());
-    int file = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-    if (file < 0) return system_error(path);
-    std::size_t done = 0;
-    while (done < text.size()) {
-      ssize_t n = ::write(file, text.data() + done, text.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) break;
-      done += static_cast<std::size_t>(n);
-    }
-    bool good = done == text.size();
-    if (::close(file) != 0 || !good || ::rename(temporary.c_str(), path.c_str()) != 0) {
-      Error error = system_error(path);
-      ::unlink(temporary.c_str());
-      return error;
-    }
-    return {};
-  }
+  Result<> write_kubeconfig(const std::string& path) const { return replace_file(path, kubeconfig()); }
 
   void fail_requests(int count, int status) {
     int left = count;

@@ -25,6 +25,5 @@ TEST_CASE("prefixes of generated names and messages") {
   CHECK(mask_trailing_dash("web-") == "wea");
   CHECK(mask_trailing_dash("-") == "-");
   CHECK(mask_trailing_dash("web") == "web");
-  CHECK(quoted("a\"\n\x01") == "\"a\\\"\\n\\x01\"");
   CHECK(invalid_value("metadata.name", "A", "no") == "metadata.name: Invalid value: \"A\": no");
 }

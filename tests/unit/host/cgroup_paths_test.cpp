@@ -53,3 +53,24 @@ TEST_CASE("a container id is untrusted") {
     CHECK(parse_container_id(text).has_error());
   }
 }
+
+TEST_CASE("a group is inside another one by whole names") {
+  struct Row {
+    std::string_view group, of;
+    bool below, within;
+  };
+  const Row rows[] = {
+      {"kubepods/besteffort/pod1", "kubepods/besteffort", true, true},
+      {"kubepods/besteffort", "kubepods/besteffort", false, true},
+      {"kubepods/besteffort2", "kubepods/besteffort", false, false},
+      {"kubepods", "kubepods/besteffort", false, false},
+      {"kubepods", "", true, true},
+      {"", "", false, true},
+      {"", "kubepods", false, false},
+  };
+  for (const Row& row : rows) {
+    INFO(row.group << " in " << row.of);
+    CHECK(is_below(row.group, row.of) == row.below);
+    CHECK(is_within(row.group, row.of) == row.within);
+  }
+}

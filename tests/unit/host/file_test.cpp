@@ -48,16 +48,6 @@ TEST_CASE("errors of files carry the path and a code that tells what to do") {
   CHECK(*read_file(tree / "f") == "42");
 }
 
-TEST_CASE("a file of ours is replaced whole") {
-  Tree tree({{"d/", ""}});
-  REQUIRE(replace_file(tree / "f", "one").has_value());
-  REQUIRE(replace_file(tree / "f", std::string(100'000, 'x')).has_value());
-  CHECK(read_file(tree / "f")->size() == 100'000);
-  CHECK(replace_file(tree / "none/f", "x").error().code() == Code::not_found);
-  CHECK(replace_file(tree / "d", "x").has_error());  // a folder is in the place
-  CHECK(*list_folder(tree.path()) == std::vector<std::string>{"d", "f"});
-}
-
 TEST_CASE("folders are listed sorted") {
   Tree tree({{"b/x", ""}, {"a/x", ""}, {"file", ""}});
   CHECK(*list_folders(tree.path()) == std::vector<std::string>{"a", "b"});

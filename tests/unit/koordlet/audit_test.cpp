@@ -58,7 +58,7 @@ TEST_CASE("An event is one line of JSON", "[koordlet][audit]") {
       "\xc3\xa9"
       R"(","reason":"UpdateCgroups","message":"update cpu.max to max"})"
       "\n";
-  CHECK(host::read_file(tree / "log/koordlet/audit.log").value() == line);
+  CHECK(read_file(tree / "log/koordlet/audit.log").value() == line);
   CHECK(desk.auditor->answer("", "", false).body == line);
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("An agent that starts again remembers what the file holds", "[koordlet
   desk.start();
   desk.record(20);
   desk.auditor.reset();
-  const std::string text = host::read_file(tree / "audit.log").value();
+  const std::string text = read_file(tree / "audit.log").value();
   tree.write("audit.log", "garbage\n{\"createdAt\":\"x\x01\"}\n" + text + "{\"createdAt\":\"half a li");
   desk.start();
   CHECK(count(desk.auditor->answer("", "", false).body, "\n") == 20);

@@ -470,9 +470,9 @@ TEST_CASE("A whole round on files of both cgroup versions", "[koordlet][manager]
   rig.slo(true, policy);
   rig.tick(12);
   rig.tick(12);
-  const auto quota = [&] { return host::read_file(tree / quota_file).value(); };
+  const auto quota = [&] { return read_file(tree / quota_file).value(); };
   const auto set = [&](const std::string& group) {
-    return host::read_file(tree / (cpuset + group + "/cpuset.cpus")).value();
+    return read_file(tree / (cpuset + group + "/cpuset.cpus")).value();
   };
   if (policy == "cfsQuota") {
     CHECK(quota() == "120000");

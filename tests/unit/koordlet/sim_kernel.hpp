@@ -59,7 +59,7 @@ class SimKernel final : public KernelFiles {
     ++reads;
     const auto [name, knob] = split(file.path());
     const auto it = groups_.find(name);
-    if (it == groups_.end()) return host::errno_error(ENOENT, file.path());
+    if (it == groups_.end()) return errno_error(ENOENT, file.path());
     if (const auto garbled = garbled_.find(file.path()); garbled != garbled_.end()) return {garbled->second};
     const Group& g = it->second;
     const bool v2 = version_ == host::CgroupVersion::v2;
@@ -80,20 +80,20 @@ class SimKernel final : public KernelFiles {
     else if (knob == (v2 ? "memory.max" : "memory.limit_in_bytes"))
       text_ = g.memory + "\n";
     else
-      return host::errno_error(ENOENT, file.path());
+      return errno_error(ENOENT, file.path());
     return std::string_view(text_);
   }
 
   Result<> write(const std::string& path, std::string_view text) override {
     if (die_after && written.size() >= *die_after) throw Killed();
     const auto [name, knob] = split(path);
-    if (!groups_.contains(name)) return host::errno_error(ENOENT, path);
+    if (!groups_.contains(name)) return errno_error(ENOENT, path);
     if (fault)
-      if (const int failure = fault(path, text); failure != 0) return host::errno_error(failure, path);
+      if (const int failure = fault(path, text); failure != 0) return errno_error(failure, path);
     const int failure = store(name, knob, text);
     if (failure != 0) {
       refused.push_back(name + "/" + knob + " " + std::string(text));
-      return host::errno_error(failure, path);
+      return errno_error(failure, path);
     }
     written.push_back(name + "/" + knob + " " + std::string(text));
     return {};
@@ -102,7 +102,7 @@ class SimKernel final : public KernelFiles {
   Result<std::vector<std::string>> folders(const std::string& path) override {
     ++listings;
     const std::string name = split(path + "/x").first;
-    if (!groups_.contains(name)) return host::errno_error(ENOENT, path);
+    if (!groups_.contains(name)) return errno_error(ENOENT, path);
     std::vector<std::string> found;
     for (const auto& [other, group] : groups_)
       if (other.size() > name.size() && other.starts_with(name + "/") &&

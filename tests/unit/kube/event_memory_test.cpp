@@ -90,16 +90,6 @@ TEST_CASE("an object's events are limited, another's are not") {
   CHECK_FALSE(limiter.allow("a", now));
 }
 
-TEST_CASE("notes are cut between characters") {
-  CHECK(cut_note("short") == "short");
-  CHECK(cut_note(std::string(1024, 'x')) == std::string(1024, 'x'));
-  CHECK(cut_note(std::string(1025, 'x')) == std::string(1020, 'x') + " ...");
-  const std::string snow = "x\xe2\x98\x83";  // U+2603 sits across the cut
-  std::string text(1018, 'y');
-  text += snow + std::string(100, 'z');
-  CHECK(cut_note(text) == std::string(1018, 'y') + "x ...");
-}
-
 TEST_CASE("texts from outside become valid JSON") {
   const std::pair<std::string, std::string> rows[] = {
       {"plain", R"("plain")"},

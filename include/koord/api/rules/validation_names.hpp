@@ -24,8 +24,6 @@ std::string mask_trailing_dash(std::string_view prefix);
 /// As field errors join them: "a; b" for labels, "a, b" elsewhere.
 std::string join(const NameErrors& errors, std::string_view separator = ", ");
 
-/// Quoted as Go's %q does it, for messages.
-std::string quoted(std::string_view text);
 /// A field.Invalid of Kubernetes: PATH: Invalid value: "VALUE": DETAIL
 std::string invalid_value(std::string_view path, std::string_view value, std::string_view detail);
 

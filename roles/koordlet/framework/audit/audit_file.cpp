@@ -1,7 +1,6 @@
 // The writing thread: appends, rotates, removes, and survives a full disk.
 #include "framework/audit/audit_file.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "koord/base/file.hpp"
 #include "koord/host/file.hpp"
 
 namespace koord::koordlet {
@@ -80,7 +80,7 @@ struct AuditFile::State {
         const int failure = errno;
         // Half a line is worse than none; if that fails too, readers skip it.
         if (done > 0 && ftruncate(file.get(), static_cast<off_t>(size)) != 0) size += done;
-        complain(host::errno_error(failure, path()));
+        complain(errno_error(failure, path()));
         return false;
       }
       done += static_cast<std::size_t>(n);
@@ -93,12 +93,13 @@ struct AuditFile::State {
   bool open() {
     std::error_code ignored;
     std::filesystem::create_directories(options.folder, ignored);
-    file = host::Fd(::open(path().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
+    auto opened = open_for_append(path(), 0640);
     struct stat info {};
-    if (!file || fstat(file.get(), &info) != 0) {
-      complain(host::errno_error(errno, path()));
+    if (!opened || fstat(opened->get(), &info) != 0) {
+      complain(opened ? errno_error(errno, path()) : opened.error());
       return false;
     }
+    file = std::move(*opened);
     size = static_cast<std::size_t>(info.st_size);
     return true;
   }
@@ -113,7 +114,7 @@ struct AuditFile::State {
       name = prefix + number;
       if (!host::exists(name)) break;
     }
-    if (std::rename(path().c_str(), name.c_str()) != 0) complain(host::errno_error(errno, name));
+    if (std::rename(path().c_str(), name.c_str()) != 0) complain(errno_error(errno, name));
     prune();
   }
 
@@ -155,7 +156,7 @@ struct AuditFile::State {
   const Logger log;
 
   // The thread's own.
-  host::Fd file;
+  Fd file;
   std::size_t size = 0;
   std::optional<MonoTime> complained;
 
@@ -182,7 +183,7 @@ AuditFile::~AuditFile() {
 
 std::vector<std::string> AuditFile::tail(std::size_t max_bytes) const {
   std::vector<std::string> lines;
-  const auto text = host::read_file(state_->path(), 2 * state_->options.max_file_bytes);
+  const auto text = read_file(state_->path(), 2 * state_->options.max_file_bytes, Source::own);
   if (!text) return lines;
   std::string_view rest = *text;
   if (rest.size() > max_bytes) {

@@ -12,6 +12,7 @@
 
 #include "framework/audit/audit_file.hpp"
 #include "koord/api/schema/document.hpp"
+#include "koord/base/text.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
@@ -21,29 +22,10 @@ constexpr std::string_view kFirstKey = "{\"createdAt\":\"";
 constexpr std::size_t kMaxText = 4096;  // of one field
 constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
-/// Length of the UTF-8 character at the start, 0 if it is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xC2 ? 0
-                             : lead < 0xE0 ? 2
-                             : lead < 0xF0 ? 3
-                             : lead < 0xF5 ? 4
-                                           : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
-  const auto second = length > 1 ? static_cast<unsigned char>(text[1]) : 0;
-  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) || (lead == 0xF0 && second < 0x90) ||
-      (lead == 0xF4 && second > 0x8F))
-    return 0;
-  return length;
-}
-
 void add_field(std::string& json, std::string_view key, std::string_view value) {
   if (value.empty()) return;
   json.append(json == "{" ? "\"" : ",\"").append(key).append("\":\"");
-  value = value.substr(0, kMaxText);
+  value = utf8_prefix(value, kMaxText);
   while (!value.empty()) {
     const std::size_t length = utf8_length(value);
     const char c = value[0];

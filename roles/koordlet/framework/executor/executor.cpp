@@ -10,6 +10,7 @@
 
 #include "framework/audit/auditor.hpp"
 #include "framework/executor/knob_values.hpp"
+#include "koord/host/cgroup_paths.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
@@ -75,10 +76,6 @@ struct Work {
   const Wish* wish = nullptr;
   bool done = false;
 };
-
-bool is_below(std::string_view group, std::string_view root) {
-  return group.size() > root.size() && group.starts_with(root) && group[root.size()] == '/';
-}
 
 nanoseconds backoff(std::uint64_t failures, nanoseconds last) {
   nanoseconds wait = kFirstRetry;
@@ -302,7 +299,7 @@ class Executor::Impl {
     const auto wider = widened(target.knob, *found, wanted);
     if (!wider) return;
     for (const auto* above : narrow_) {
-      if (above->knob != target.knob || !is_below(target.group, above->group)) continue;
+      if (above->knob != target.knob || !host::is_below(target.group, above->group)) continue;
       work.done = true;  // the parent could not be widened; the kernel would refuse this one too
       ++outcome.failed;
       return;

@@ -3,18 +3,13 @@
 // The group stands last because its name may hold anything but a line feed.
 #include "framework/qos/journal.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <system_error>
 #include <tuple>
 
-#include "koord/host/file.hpp"
+#include "koord/base/file.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
@@ -23,6 +18,7 @@ namespace {
 constexpr std::string_view kHeader = "koord-journal 1 ";
 constexpr std::string_view kNoCpus = "none";  // cgroup v2: as the parent
 constexpr std::size_t kMaxEntries = 100'000;
+constexpr std::size_t kMaxFile = std::size_t{64} << 20;
 
 std::optional<host::Knob> knob_named(std::string_view name) {
   for (const host::KnobRow& row : host::knob_table())
@@ -75,7 +71,7 @@ Result<> Journal::load() {
   entries_.clear();
   changed_ = false;
   if (path_.empty()) return {};
-  const auto text = host::read_file(path_);
+  const auto text = read_file(path_, kMaxFile, Source::own);
   if (!text) {
     if (text.error().code() == Code::not_found) return {};
     return text.error();
@@ -117,14 +113,8 @@ Result<> Journal::save() {
     text.append(entry.group).append("\n");
   }
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), failed);
-  const std::string draft = path_ + ".new";
-  {
-    std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (!file) return Error(Code::io, draft + ": cannot be written");
-  }
-  if (std::rename(draft.c_str(), path_.c_str()) != 0) return host::errno_error(errno, path_);
+  // Not synced: what it tells of ends with the kernel that runs.
+  KOORD_CHECK(replace_file(path_, text, {.sync = false}));
   changed_ = false;
   return {};
 }

@@ -9,6 +9,7 @@
 #include "framework/qos/arbiter.hpp"
 #include "framework/qos/group_tree.hpp"
 #include "framework/qos/journal.hpp"
+#include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {
 namespace {
@@ -232,7 +233,7 @@ class QosManager::Impl final : public KnobReader {
       if (!decision || !is_free(*decision, entry) || !is_done(*decision)) continue;
       const bool whole =
           entry.to == 0 || std::all_of(decisions.begin(), decisions.end(), [&](const auto& other) {
-            if (other.intent->knob != entry.knob || !other.group.starts_with(entry.group)) return true;
+            if (other.intent->knob != entry.knob || !host::is_within(other.group, entry.group)) return true;
             return is_free(other, entry) && is_done(other);
           });
       if (whole) settled_.emplace_back(entry.knob, entry.group);

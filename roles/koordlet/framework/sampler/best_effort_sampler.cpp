@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "koord/host/cgroup_paths.hpp"
 #include "koord/host/cgroup_stats.hpp"
 #include "koord/host/text.hpp"
 
@@ -12,10 +13,6 @@ namespace koord::koordlet {
 namespace {
 
 constexpr double kMilli = 1000;
-
-bool below(std::string_view group, std::string_view root) {
-  return group.size() > root.size() && group.starts_with(root) && group[root.size()] == '/';
-}
 
 }  // namespace
 
@@ -36,7 +33,7 @@ BestEffortSampler::~BestEffortSampler() {
 }
 
 void BestEffortSampler::forget(Root& root) {
-  for (const host::Fd* fd : {&root.usage, &root.cpuset, &root.quota, &root.period}) reader_.released(*fd);
+  for (const Fd* fd : {&root.usage, &root.cpuset, &root.quota, &root.period}) reader_.released(*fd);
 }
 
 void BestEffortSampler::follow(const Inventory& inventory) {
@@ -53,7 +50,7 @@ void BestEffortSampler::follow(const Inventory& inventory) {
     std::vector<Container> containers;
     for (const auto& pod : inventory.pods)
       for (const ContainerInfo& container : pod->containers)
-        if (below(container.group, group)) containers.push_back({.group = container.group});
+        if (host::is_below(container.group, group)) containers.push_back({.group = container.group});
     // What is known of a container stays known; both are in the inventory's order, nearly.
     for (Container& container : containers)
       for (const Container& old : root.containers)
@@ -88,7 +85,7 @@ BestEffortCpu BestEffortSampler::sample(int online_cpus, std::uint64_t tick, Mon
   return out;
 }
 
-bool BestEffortSampler::read(host::Fd& fd, host::Knob knob, std::string_view group, std::string_view& text) {
+bool BestEffortSampler::read(Fd& fd, host::Knob knob, std::string_view group, std::string_view& text) {
   switch (reader_.read(fd, knob, group, text)) {
     case Outcome::good: return true;
     case Outcome::absent: return false;
@@ -123,7 +120,7 @@ double BestEffortSampler::usage_milli(Root& root, MonoTime at) {
   return change ? change.amount / static_cast<double>(change.over.count()) * kMilli : kUnknown;
 }
 
-bool BestEffortSampler::read_cpuset(host::Fd* held, std::string_view group, int& cpus) {
+bool BestEffortSampler::read_cpuset(Fd* held, std::string_view group, int& cpus) {
   std::string_view text;
   const Outcome outcome = held ? reader_.read(*held, host::Knob::cpuset_cpus, group, text)
                                : reader_.read_once(host::Knob::cpuset_cpus, group, text);

@@ -39,7 +39,7 @@ class BestEffortSampler {
   };
   struct Root {
     std::string group;
-    host::Fd usage, cpuset, quota, period;
+    Fd usage, cpuset, quota, period;
     Rate used;
     int cpus = 0;
     std::vector<Container> containers;
@@ -48,8 +48,8 @@ class BestEffortSampler {
   double limit_milli(Root& root, int online_cpus, std::uint64_t tick);
   /// CPUs of the quota; unknown where there is none.
   double quota_cpus(Root& root);
-  bool read_cpuset(host::Fd* held, std::string_view group, int& cpus);
-  bool read(host::Fd& fd, host::Knob knob, std::string_view group, std::string_view& text);
+  bool read_cpuset(Fd* held, std::string_view group, int& cpus);
+  bool read(Fd& fd, host::Knob knob, std::string_view group, std::string_view& text);
   void forget(Root& root);
 
   Config config_;

@@ -24,7 +24,7 @@ void GroupSampler::open(GroupState& state, const GroupMetrics& metrics, std::str
 }
 
 void GroupSampler::moved(GroupState& state) {
-  for (host::Fd* fd : {&state.cpu_usage, &state.cpu_stat, &state.memory_stat}) {
+  for (Fd* fd : {&state.cpu_usage, &state.cpu_stat, &state.memory_stat}) {
     reader_.released(*fd);
     fd->reset();
   }
@@ -72,7 +72,7 @@ void GroupSampler::sample(GroupState& state, std::string_view group, MonoTime at
   }
 }
 
-bool GroupSampler::read(host::Fd& fd, host::Knob knob, std::string_view group, std::string_view& text) {
+bool GroupSampler::read(Fd& fd, host::Knob knob, std::string_view group, std::string_view& text) {
   switch (reader_.read(fd, knob, group, text)) {
     case Outcome::good: return true;
     case Outcome::absent: return false;

@@ -30,7 +30,7 @@ inline constexpr GroupMetrics kHostApplicationMetrics = {
 
 /// A cgroup's descriptors, counters and series. Owned by whoever samples it; close it before it goes.
 struct GroupState {
-  host::Fd cpu_usage, cpu_stat, memory_stat;
+  Fd cpu_usage, cpu_stat, memory_stat;
   Rate used, periods, throttled_periods;
   SeriesId cpu_series, memory_series, page_cache_series, throttled_series;
 
@@ -65,7 +65,7 @@ class GroupSampler {
   void sample_cpu(GroupState& state, std::string_view group, MonoTime at);
   void sample_throttling(GroupState& state, const host::CpuStat& stat, MonoTime at);
   void sample_memory(GroupState& state, std::string_view group);
-  bool read(host::Fd& fd, host::Knob knob, std::string_view group, std::string_view& text);
+  bool read(Fd& fd, host::Knob knob, std::string_view group, std::string_view& text);
   SeriesId series(Metric metric, std::string_view entity);
 
   Config config_;

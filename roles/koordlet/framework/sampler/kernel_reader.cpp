@@ -35,10 +35,10 @@ const std::string& KernelReader::path_of(host::Knob knob, std::string_view group
   return path_;
 }
 
-Outcome KernelReader::open(host::Fd& fd, const std::string& path) {
+Outcome KernelReader::open(Fd& fd, const std::string& path) {
   if (path.empty()) return Outcome::absent;  // no hierarchy has the file
   ++stats_.opens;
-  fd = host::Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd) return Outcome::good;
   errno_ = errno;
   if (errno_ == ENOENT || errno_ == ENODEV || errno_ == ENOTDIR) return Outcome::absent;
@@ -71,7 +71,7 @@ Outcome KernelReader::pread_all(int fd, std::string_view& text) {
 }
 
 template <class Path>
-Outcome KernelReader::read_held(host::Fd& fd, const Path& path, std::string_view& text) {
+Outcome KernelReader::read_held(Fd& fd, const Path& path, std::string_view& text) {
   if (fd) {
     const Outcome outcome = pread_all(fd.get(), text);
     if (outcome != Outcome::absent) return count(outcome);
@@ -93,18 +93,18 @@ Outcome KernelReader::count(Outcome outcome) {
   return outcome;
 }
 
-Outcome KernelReader::read(host::Fd& fd, host::Knob knob, std::string_view group, std::string_view& text) {
+Outcome KernelReader::read(Fd& fd, host::Knob knob, std::string_view group, std::string_view& text) {
   return read_held(
       fd, [&]() -> const std::string& { return path_of(knob, group); }, text);
 }
 
-Outcome KernelReader::read(host::Fd& fd, const std::string& path, std::string_view& text) {
+Outcome KernelReader::read(Fd& fd, const std::string& path, std::string_view& text) {
   return read_held(
       fd, [&]() -> const std::string& { return path; }, text);
 }
 
 Outcome KernelReader::read_once(host::Knob knob, std::string_view group, std::string_view& text) {
-  host::Fd fd;
+  Fd fd;
   Outcome outcome = open(fd, path_of(knob, group));
   if (outcome == Outcome::good) outcome = pread_all(fd.get(), text);
   return count(outcome);

@@ -29,12 +29,12 @@ class KernelReader {
 
   /// A file of a cgroup, whose name is a path below the hierarchy's root that CgroupFs has approved. Opens
   /// `fd` when needed, once more if the cgroup has gone and come back.
-  Outcome read(host::Fd& fd, host::Knob knob, std::string_view group, std::string_view& text);
+  Outcome read(Fd& fd, host::Knob knob, std::string_view group, std::string_view& text);
   Outcome read_once(host::Knob knob, std::string_view group, std::string_view& text);
-  Outcome read(host::Fd& fd, const std::string& path, std::string_view& text);
+  Outcome read(Fd& fd, const std::string& path, std::string_view& text);
 
   /// Called for each descriptor that goes with its owner.
-  void released(const host::Fd& fd) { held_ -= fd ? 1 : 0; }
+  void released(const Fd& fd) { held_ -= fd ? 1 : 0; }
   std::size_t held() const { return held_; }
   const ReadStats& stats() const { return stats_; }
   /// The errno of the last failed read; 0 if the file was too long.
@@ -45,11 +45,11 @@ class KernelReader {
   static constexpr std::size_t kMaxSize = std::size_t{4} << 20;
 
   const std::string& path_of(host::Knob knob, std::string_view group);
-  Outcome open(host::Fd& fd, const std::string& path);
+  Outcome open(Fd& fd, const std::string& path);
   Outcome pread_all(int fd, std::string_view& text);
   Outcome count(Outcome outcome);
   template <class Path>
-  Outcome read_held(host::Fd& fd, const Path& path, std::string_view& text);
+  Outcome read_held(Fd& fd, const Path& path, std::string_view& text);
 
   struct Place {
     std::string folder;     // of the hierarchy, with a slash; empty: no hierarchy has the knob

@@ -74,7 +74,7 @@ void NodeSampler::set_facts(const NodeFacts& facts) {
   }
 }
 
-bool NodeSampler::read(host::Fd& fd, const std::string& path, std::string_view file, std::string_view& text) {
+bool NodeSampler::read(Fd& fd, const std::string& path, std::string_view file, std::string_view& text) {
   const Outcome outcome = reader_.read(fd, path, text);
   if (outcome == Outcome::good) return true;
   faults_.failed(file, "", reader_.last_errno());  // the machine always has these files

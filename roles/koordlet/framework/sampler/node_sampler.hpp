@@ -45,14 +45,14 @@ class NodeSampler {
  private:
   struct NumaFile {
     std::string path;
-    host::Fd fd;
+    Fd fd;
     SeriesId cpu, memory;
   };
   void sample_cpu(MonoTime at);
   void sample_memory(MonoTime at);
   void sample_numa_cpu(MonoTime at);
   void sample_numa_memory(std::size_t i, MonoTime at);
-  bool read(host::Fd& fd, const std::string& path, std::string_view file, std::string_view& text);
+  bool read(Fd& fd, const std::string& path, std::string_view file, std::string_view& text);
   SeriesId series(Metric metric, std::string_view entity);
   void forget_numa();
 
@@ -63,7 +63,7 @@ class NodeSampler {
   ReadFaults& faults_;
 
   std::string stat_path_, meminfo_path_;
-  host::Fd stat_fd_, meminfo_fd_;
+  Fd stat_fd_, meminfo_fd_;
   Rate used_;
   host::ProcStat stat_, last_stat_;
   MonoTime last_stat_at_;

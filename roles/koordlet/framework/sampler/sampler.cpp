@@ -157,7 +157,7 @@ class Sampler::Impl {
     facts_at_ = at;
     std::string_view text;
     online_now_.clear();
-    host::Fd once;
+    Fd once;
     for (const std::string* path : {&cpu_online_path_, &node_online_path_}) {
       if (reader_.read(once, *path, text) == Outcome::good) online_now_ += text;
       reader_.released(once);

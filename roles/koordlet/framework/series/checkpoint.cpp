@@ -13,7 +13,7 @@
 #include <type_traits>
 
 #include "framework/series/store_impl.hpp"
-#include "koord/host/file.hpp"
+#include "koord/base/file.hpp"
 
 namespace koord::koordlet {
 
@@ -268,12 +268,12 @@ Result<std::size_t> SeriesStore::restore(std::string_view checkpoint, const Chec
 }
 
 Result<> write_checkpoint(const std::string& path, std::string_view bytes) {
-  return host::replace_file(path, bytes);
+  return replace_file(path, bytes);
 }
 
 Result<std::size_t> read_checkpoint(const std::string& path, const CheckpointStamp& stamp,
                                     SeriesStore& store) {
-  const auto bytes = host::read_file(path, kMaxFile);
+  const auto bytes = read_file(path, kMaxFile, Source::own);
   if (!bytes) {
     if (bytes.error().code() == Code::not_found) return std::size_t{0};
     return bytes.error();

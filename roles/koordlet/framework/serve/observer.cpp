@@ -5,6 +5,7 @@
 
 #include "framework/qos/manager.hpp"
 #include "framework/serve/run_queue.hpp"
+#include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {
 
@@ -37,10 +38,6 @@ std::optional<double> cores(const std::optional<std::int64_t>& milli) {
 /// What is known of the parts: a part without a figure does not make the sum unknown.
 void add(double& sum, double value) {
   if (known(value)) sum = known(sum) ? sum + value : value;
-}
-
-bool is_in(std::string_view group, std::string_view of) {
-  return group == of || (group.size() > of.size() && group.starts_with(of) && group[of.size()] == '/');
 }
 
 }  // namespace
@@ -84,7 +81,7 @@ std::vector<SuppressionView> Observer::suppressed(std::string_view below) const 
   std::vector<SuppressionView> all;
   if (parts_.qos == nullptr) return all;
   for (const QosManager::Limit& limit : parts_.qos->limits()) {
-    if (!below.empty() && !is_in(limit.group, below)) continue;
+    if (!below.empty() && !host::is_within(limit.group, below)) continue;
     all.push_back({std::string(limit.strategy), std::string(host::row(limit.knob).name), limit.group,
                    limit.value, limit.reason, limit.in_force});
   }

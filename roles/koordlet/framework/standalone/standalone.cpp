@@ -22,11 +22,11 @@ std::string folder_of(const std::string& file) {
 }  // namespace
 
 Result<Machine> read_machine(const host::Root& root) {
-  KOORD_TRY(stat_text, host::read_file(root.proc + "stat"));
+  KOORD_TRY(stat_text, read_file(root.proc + "stat"));
   host::ProcStat stat;
   if (auto parsed = host::parse_proc_stat(stat_text, stat); !parsed)
     return std::move(parsed).error().context(root.proc + "stat");
-  KOORD_TRY(memory_text, host::read_file(root.proc + "meminfo"));
+  KOORD_TRY(memory_text, read_file(root.proc + "meminfo"));
   KOORD_TRY(memory, host::parse_meminfo(memory_text));
   Machine machine;
   for (const auto& cpu : stat.cpus) machine.milli_cpu += cpu ? 1000 : 0;
@@ -47,7 +47,7 @@ Standalone::Standalone(boost::asio::any_io_executor executor, Clock& clock, Logg
 }
 
 Result<> Standalone::load() {
-  auto text = host::read_file(file_, kMaxFile);
+  auto text = read_file(file_, kMaxFile);
   if (!text) return std::move(text).error().context("--standalone-config");
   text_ = std::move(*text);
   KOORD_TRY(config, read_standalone(text_, file_));
@@ -60,7 +60,7 @@ Result<> Standalone::load() {
 }
 
 void Standalone::reload() {
-  const auto text = host::read_file(file_, kMaxFile);
+  const auto text = read_file(file_, kMaxFile);
   if (text && *text == text_) return;
   const auto loaded = text ? load() : Result<>(text.error());
   if (loaded) {

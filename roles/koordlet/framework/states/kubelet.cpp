@@ -24,7 +24,7 @@ constexpr std::string_view kWaysOut =
 /// What the kubelet serves with: rotated by the cluster, or made by itself.
 std::string own_certificate(const std::string& folder) {
   for (const char* name : {"pki/kubelet-server-current.pem", "pki/kubelet.crt"})
-    if (auto pem = host::read_file(folder + name, 1 << 20);
+    if (auto pem = read_file(folder + name, 1 << 20);
         pem && pem->find("BEGIN CERTIFICATE") != std::string::npos)
       return std::move(*pem);
   return "";

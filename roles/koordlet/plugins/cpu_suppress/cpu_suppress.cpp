@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/host/cgroup_paths.hpp"
 #include "plugins/cpu_suppress/formula.hpp"
 
 namespace koord::koordlet::cpu_suppress {
@@ -63,10 +64,6 @@ Settings settings_of(const api::NodeSloSpec& slo) {
   else if (settings.min_percent && !is_percent(*settings.min_percent))
     settings.nonsense = "cpuSuppressMinPercent is not between 0 and 100";
   return settings;
-}
-
-bool is_in(std::string_view group, std::string_view root) {
-  return group.starts_with(root) && (group.size() == root.size() || group[root.size()] == '/');
 }
 
 std::string_view parent_of(std::string_view group) {
@@ -184,7 +181,7 @@ class CpuSuppress final : public Strategy {
   bool is_best_effort(const HostApplication& application) const {
     return application.qos == Qos::be &&
            std::any_of(groups_.begin(), groups_.end(),
-                       [&](const BeGroup& group) { return is_in(application.group, group.group); });
+                       [&](const BeGroup& group) { return host::is_within(application.group, group.group); });
   }
 
   Load load_of(const TickView& view) const {

@@ -1,10 +1,25 @@
 // The schema tables of koord/api/types/core_v1/binding.hpp: Binding.
 #include "koord/api/types/core_v1/binding.hpp"
 
-#include "koord/api/schema/table.hpp"
+#include <cstddef>
 
 namespace koord::api {
+namespace {
 
-KOORD_OBJECT(Binding, Kind("v1", "Binding", "bindings"), ROW(metadata), ROW(target).required());
+constexpr Kind kBinding = {
+    .group = "", .version = "v1", .kind = "Binding", .plural = "bindings", .singular = "binding"};
+
+}  // namespace
+
+template <>
+const Schema& schema<Binding>() {
+  using T = Binding;
+  static constexpr Field kRows[] = {
+      KOORD_FIELD(metadata, "metadata"),
+      KOORD_FIELD(target, "target").required(),
+  };
+  static const Schema kSchema("Binding", kRows, type_of<T>, &kBinding);
+  return kSchema;
+}
 
 }  // namespace koord::api

@@ -12,8 +12,10 @@ struct CrdNames {
   std::string kind;
   std::string list_kind;
   std::vector<std::string> categories;
-  KOORD_STRUCT(CrdNames);
+
+  friend bool operator==(const CrdNames&, const CrdNames&) = default;
 };
+KOORD_API_SCHEMA(CrdNames);
 
 struct CrdPrinterColumn {
   std::string name;
@@ -22,30 +24,39 @@ struct CrdPrinterColumn {
   std::string description;
   int32_t priority = 0;
   std::string json_path;
-  KOORD_STRUCT(CrdPrinterColumn);
+
+  friend bool operator==(const CrdPrinterColumn&, const CrdPrinterColumn&) = default;
 };
+KOORD_API_SCHEMA(CrdPrinterColumn);
 
 struct CrdValidation {
   RawJson open_apiv3_schema;
-  KOORD_STRUCT(CrdValidation);
+
+  friend bool operator==(const CrdValidation&, const CrdValidation&) = default;
 };
+KOORD_API_SCHEMA(CrdValidation);
 
 struct CrdScale {
   std::string spec_replicas_path;
   std::string status_replicas_path;
   std::string label_selector_path;
-  KOORD_STRUCT(CrdScale);
+
+  friend bool operator==(const CrdScale&, const CrdScale&) = default;
 };
+KOORD_API_SCHEMA(CrdScale);
 
 struct CrdStatusSubresource {
-  KOORD_STRUCT(CrdStatusSubresource);
+  friend bool operator==(const CrdStatusSubresource&, const CrdStatusSubresource&) = default;
 };
+KOORD_API_SCHEMA(CrdStatusSubresource);
 
 struct CrdSubresources {
   Box<CrdStatusSubresource> status;
   Box<CrdScale> scale;
-  KOORD_STRUCT(CrdSubresources);
+
+  friend bool operator==(const CrdSubresources&, const CrdSubresources&) = default;
 };
+KOORD_API_SCHEMA(CrdSubresources);
 
 struct CrdVersion {
   std::string name;
@@ -55,8 +66,10 @@ struct CrdVersion {
   Box<CrdValidation> schema;
   Box<CrdSubresources> subresources;
   std::vector<CrdPrinterColumn> additional_printer_columns;
-  KOORD_STRUCT(CrdVersion);
+
+  friend bool operator==(const CrdVersion&, const CrdVersion&) = default;
 };
+KOORD_API_SCHEMA(CrdVersion);
 
 struct CrdSpec {
   std::string group;
@@ -65,8 +78,10 @@ struct CrdSpec {
   std::vector<CrdVersion> versions;
   RawJson conversion;
   bool preserve_unknown_fields = false;
-  KOORD_STRUCT(CrdSpec);
+
+  friend bool operator==(const CrdSpec&, const CrdSpec&) = default;
 };
+KOORD_API_SCHEMA(CrdSpec);
 
 struct CrdCondition {
   Symbol type;
@@ -74,21 +89,27 @@ struct CrdCondition {
   Time last_transition_time;
   Symbol reason;
   std::string message;
-  KOORD_STRUCT(CrdCondition);
+
+  friend bool operator==(const CrdCondition&, const CrdCondition&) = default;
 };
+KOORD_API_SCHEMA(CrdCondition);
 
 struct CrdStatus {
   std::vector<CrdCondition> conditions;
   CrdNames accepted_names;
   std::vector<std::string> stored_versions;
-  KOORD_STRUCT(CrdStatus);
+
+  friend bool operator==(const CrdStatus&, const CrdStatus&) = default;
 };
+KOORD_API_SCHEMA(CrdStatus);
 
 struct CustomResourceDefinition {
   ObjectMeta metadata;
   CrdSpec spec;
   CrdStatus status;
-  KOORD_STRUCT(CustomResourceDefinition);
+
+  friend bool operator==(const CustomResourceDefinition&, const CustomResourceDefinition&) = default;
 };
+KOORD_API_SCHEMA(CustomResourceDefinition);
 
 }  // namespace koord::api

@@ -9,14 +9,18 @@ namespace koord::api {
 struct RollingUpdateDeployment {
   std::optional<IntOrString> max_unavailable;
   std::optional<IntOrString> max_surge;
-  KOORD_STRUCT(RollingUpdateDeployment);
+
+  friend bool operator==(const RollingUpdateDeployment&, const RollingUpdateDeployment&) = default;
 };
+KOORD_API_SCHEMA(RollingUpdateDeployment);
 
 struct DeploymentStrategy {
   Symbol type;  // RollingUpdate, Recreate
   Box<RollingUpdateDeployment> rolling_update;
-  KOORD_STRUCT(DeploymentStrategy);
+
+  friend bool operator==(const DeploymentStrategy&, const DeploymentStrategy&) = default;
 };
+KOORD_API_SCHEMA(DeploymentStrategy);
 
 struct DeploymentSpec {
   std::optional<int32_t> replicas;
@@ -27,8 +31,10 @@ struct DeploymentSpec {
   std::optional<int32_t> revision_history_limit;
   bool paused = false;
   std::optional<int32_t> progress_deadline_seconds;
-  KOORD_STRUCT(DeploymentSpec);
+
+  friend bool operator==(const DeploymentSpec&, const DeploymentSpec&) = default;
 };
+KOORD_API_SCHEMA(DeploymentSpec);
 
 struct DeploymentCondition {
   Symbol type;
@@ -37,8 +43,10 @@ struct DeploymentCondition {
   Time last_transition_time;
   Symbol reason;
   std::string message;
-  KOORD_STRUCT(DeploymentCondition);
+
+  friend bool operator==(const DeploymentCondition&, const DeploymentCondition&) = default;
 };
+KOORD_API_SCHEMA(DeploymentCondition);
 
 struct DeploymentStatus {
   int64_t observed_generation = 0;
@@ -48,14 +56,18 @@ struct DeploymentStatus {
   int32_t available_replicas = 0;
   int32_t unavailable_replicas = 0;
   std::vector<DeploymentCondition> conditions;
-  KOORD_STRUCT(DeploymentStatus);
+
+  friend bool operator==(const DeploymentStatus&, const DeploymentStatus&) = default;
 };
+KOORD_API_SCHEMA(DeploymentStatus);
 
 struct Deployment {
   ObjectMeta metadata;
   DeploymentSpec spec;
   DeploymentStatus status;
-  KOORD_STRUCT(Deployment);
+
+  friend bool operator==(const Deployment&, const Deployment&) = default;
 };
+KOORD_API_SCHEMA(Deployment);
 
 }  // namespace koord::api

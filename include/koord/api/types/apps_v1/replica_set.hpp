@@ -10,8 +10,10 @@ struct ReplicaSetSpec {
   int32_t min_ready_seconds = 0;
   LabelSelector selector;
   RawJson template_;  // a PodTemplateSpec, whole
-  KOORD_STRUCT(ReplicaSetSpec);
+
+  friend bool operator==(const ReplicaSetSpec&, const ReplicaSetSpec&) = default;
 };
+KOORD_API_SCHEMA(ReplicaSetSpec);
 
 struct ReplicaSetStatus {
   int32_t replicas = 0;
@@ -19,14 +21,18 @@ struct ReplicaSetStatus {
   int32_t ready_replicas = 0;
   int32_t available_replicas = 0;
   int64_t observed_generation = 0;
-  KOORD_STRUCT(ReplicaSetStatus);
+
+  friend bool operator==(const ReplicaSetStatus&, const ReplicaSetStatus&) = default;
 };
+KOORD_API_SCHEMA(ReplicaSetStatus);
 
 struct ReplicaSet {
   ObjectMeta metadata;
   ReplicaSetSpec spec;
   ReplicaSetStatus status;
-  KOORD_STRUCT(ReplicaSet);
+
+  friend bool operator==(const ReplicaSet&, const ReplicaSet&) = default;
 };
+KOORD_API_SCHEMA(ReplicaSet);
 
 }  // namespace koord::api

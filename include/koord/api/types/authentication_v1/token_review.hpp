@@ -10,28 +10,36 @@ struct UserInfo {
   std::string uid;
   std::vector<std::string> groups;
   FlatMap<std::vector<std::string>> extra;
-  KOORD_STRUCT(UserInfo);
+
+  friend bool operator==(const UserInfo&, const UserInfo&) = default;
 };
+KOORD_API_SCHEMA(UserInfo);
 
 struct TokenReviewSpec {
   std::string token;
   std::vector<std::string> audiences;
-  KOORD_STRUCT(TokenReviewSpec);
+
+  friend bool operator==(const TokenReviewSpec&, const TokenReviewSpec&) = default;
 };
+KOORD_API_SCHEMA(TokenReviewSpec);
 
 struct TokenReviewStatus {
   bool authenticated = false;
   UserInfo user;
   std::vector<std::string> audiences;
   std::string error;
-  KOORD_STRUCT(TokenReviewStatus);
+
+  friend bool operator==(const TokenReviewStatus&, const TokenReviewStatus&) = default;
 };
+KOORD_API_SCHEMA(TokenReviewStatus);
 
 struct TokenReview {
   ObjectMeta metadata;
   TokenReviewSpec spec;
   TokenReviewStatus status;
-  KOORD_STRUCT(TokenReview);
+
+  friend bool operator==(const TokenReview&, const TokenReview&) = default;
 };
+KOORD_API_SCHEMA(TokenReview);
 
 }  // namespace koord::api

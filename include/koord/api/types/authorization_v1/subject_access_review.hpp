@@ -13,14 +13,18 @@ struct ResourceAttributes {
   std::string resource;
   std::string subresource;
   std::string name;
-  KOORD_STRUCT(ResourceAttributes);
+
+  friend bool operator==(const ResourceAttributes&, const ResourceAttributes&) = default;
 };
+KOORD_API_SCHEMA(ResourceAttributes);
 
 struct NonResourceAttributes {
   std::string path;
   std::string verb;
-  KOORD_STRUCT(NonResourceAttributes);
+
+  friend bool operator==(const NonResourceAttributes&, const NonResourceAttributes&) = default;
 };
+KOORD_API_SCHEMA(NonResourceAttributes);
 
 /// Exactly one of the two attributes is set.
 struct SubjectAccessReviewSpec {
@@ -30,22 +34,28 @@ struct SubjectAccessReviewSpec {
   std::vector<std::string> groups;
   FlatMap<std::vector<std::string>> extra;
   std::string uid;
-  KOORD_STRUCT(SubjectAccessReviewSpec);
+
+  friend bool operator==(const SubjectAccessReviewSpec&, const SubjectAccessReviewSpec&) = default;
 };
+KOORD_API_SCHEMA(SubjectAccessReviewSpec);
 
 struct SubjectAccessReviewStatus {
   bool allowed = false;
   bool denied = false;
   std::string reason;
   std::string evaluation_error;
-  KOORD_STRUCT(SubjectAccessReviewStatus);
+
+  friend bool operator==(const SubjectAccessReviewStatus&, const SubjectAccessReviewStatus&) = default;
 };
+KOORD_API_SCHEMA(SubjectAccessReviewStatus);
 
 struct SubjectAccessReview {
   ObjectMeta metadata;
   SubjectAccessReviewSpec spec;
   SubjectAccessReviewStatus status;
-  KOORD_STRUCT(SubjectAccessReview);
+
+  friend bool operator==(const SubjectAccessReview&, const SubjectAccessReview&) = default;
 };
+KOORD_API_SCHEMA(SubjectAccessReview);
 
 }  // namespace koord::api

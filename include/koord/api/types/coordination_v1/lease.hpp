@@ -13,13 +13,17 @@ struct LeaseSpec {
   std::optional<int32_t> lease_transitions;
   Symbol strategy;
   std::string preferred_holder;
-  KOORD_STRUCT(LeaseSpec);
+
+  friend bool operator==(const LeaseSpec&, const LeaseSpec&) = default;
 };
+KOORD_API_SCHEMA(LeaseSpec);
 
 struct Lease {
   ObjectMeta metadata;
   LeaseSpec spec;
-  KOORD_STRUCT(Lease);
+
+  friend bool operator==(const Lease&, const Lease&) = default;
 };
+KOORD_API_SCHEMA(Lease);
 
 }  // namespace koord::api

@@ -10,7 +10,9 @@ namespace koord::api {
 struct Binding {
   ObjectMeta metadata;
   ObjectReference target;
-  KOORD_STRUCT(Binding);
+
+  friend bool operator==(const Binding&, const Binding&) = default;
 };
+KOORD_API_SCHEMA(Binding);
 
 }  // namespace koord::api

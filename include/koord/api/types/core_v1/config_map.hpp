@@ -10,7 +10,9 @@ struct ConfigMap {
   StringMap data;
   StringMap binary_data;  // base64
   std::optional<bool> immutable;
-  KOORD_STRUCT(ConfigMap);
+
+  friend bool operator==(const ConfigMap&, const ConfigMap&) = default;
 };
+KOORD_API_SCHEMA(ConfigMap);
 
 }  // namespace koord::api

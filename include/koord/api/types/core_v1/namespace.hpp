@@ -7,19 +7,25 @@ namespace koord::api {
 
 struct NamespaceStatus {
   Symbol phase;  // Active, Terminating
-  KOORD_STRUCT(NamespaceStatus);
+
+  friend bool operator==(const NamespaceStatus&, const NamespaceStatus&) = default;
 };
+KOORD_API_SCHEMA(NamespaceStatus);
 
 struct NamespaceSpec {
   std::vector<Symbol> finalizers;
-  KOORD_STRUCT(NamespaceSpec);
+
+  friend bool operator==(const NamespaceSpec&, const NamespaceSpec&) = default;
 };
+KOORD_API_SCHEMA(NamespaceSpec);
 
 struct Namespace {
   ObjectMeta metadata;
   NamespaceSpec spec;
   NamespaceStatus status;
-  KOORD_STRUCT(Namespace);
+
+  friend bool operator==(const Namespace&, const Namespace&) = default;
 };
+KOORD_API_SCHEMA(Namespace);
 
 }  // namespace koord::api

@@ -9,28 +9,36 @@ struct NodeSelectorRequirement {
   Symbol key;
   Symbol operator_;  // In, NotIn, Exists, DoesNotExist, Gt, Lt
   List<Symbol> values;
-  KOORD_STRUCT(NodeSelectorRequirement);
+
+  friend bool operator==(const NodeSelectorRequirement&, const NodeSelectorRequirement&) = default;
 };
+KOORD_API_SCHEMA(NodeSelectorRequirement);
 
 struct NodeSelectorTerm {
   List<NodeSelectorRequirement> match_expressions;
   List<NodeSelectorRequirement> match_fields;
-  KOORD_STRUCT(NodeSelectorTerm);
+
+  friend bool operator==(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
 };
+KOORD_API_SCHEMA(NodeSelectorTerm);
 
 /// The terms are alternatives.
 struct NodeSelector {
   List<NodeSelectorTerm> node_selector_terms;
-  KOORD_STRUCT(NodeSelector);
+
+  friend bool operator==(const NodeSelector&, const NodeSelector&) = default;
 };
+KOORD_API_SCHEMA(NodeSelector);
 
 struct Taint {
   Symbol key;
   Symbol value;
   Symbol effect;  // NoSchedule, PreferNoSchedule, NoExecute
   std::optional<Time> time_added;
-  KOORD_STRUCT(Taint);
+
+  friend bool operator==(const Taint&, const Taint&) = default;
 };
+KOORD_API_SCHEMA(Taint);
 
 struct NodeSpec {
   Symbol pod_cidr;
@@ -38,8 +46,10 @@ struct NodeSpec {
   Symbol provider_id;
   bool unschedulable = false;
   List<Taint> taints;
-  KOORD_STRUCT(NodeSpec);
+
+  friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
+KOORD_API_SCHEMA(NodeSpec);
 
 struct NodeCondition {
   Symbol type;
@@ -48,30 +58,40 @@ struct NodeCondition {
   Time last_transition_time;
   Symbol reason;
   std::string message;
-  KOORD_STRUCT(NodeCondition);
+
+  friend bool operator==(const NodeCondition&, const NodeCondition&) = default;
 };
+KOORD_API_SCHEMA(NodeCondition);
 
 struct NodeAddress {
   Symbol type;
   std::string address;
-  KOORD_STRUCT(NodeAddress);
+
+  friend bool operator==(const NodeAddress&, const NodeAddress&) = default;
 };
+KOORD_API_SCHEMA(NodeAddress);
 
 struct ContainerImage {
   List<Symbol> names;
   int64_t size_bytes = 0;
-  KOORD_STRUCT(ContainerImage);
+
+  friend bool operator==(const ContainerImage&, const ContainerImage&) = default;
 };
+KOORD_API_SCHEMA(ContainerImage);
 
 struct DaemonEndpoint {
   int32_t port = 0;  // the wire name is capitalised: Port
-  KOORD_STRUCT(DaemonEndpoint);
+
+  friend bool operator==(const DaemonEndpoint&, const DaemonEndpoint&) = default;
 };
+KOORD_API_SCHEMA(DaemonEndpoint);
 
 struct NodeDaemonEndpoints {
   DaemonEndpoint kubelet_endpoint;
-  KOORD_STRUCT(NodeDaemonEndpoints);
+
+  friend bool operator==(const NodeDaemonEndpoints&, const NodeDaemonEndpoints&) = default;
 };
+KOORD_API_SCHEMA(NodeDaemonEndpoints);
 
 struct NodeSystemInfo {
   std::string machine_id;
@@ -84,14 +104,18 @@ struct NodeSystemInfo {
   Symbol kube_proxy_version;
   Symbol operating_system;
   Symbol architecture;
-  KOORD_STRUCT(NodeSystemInfo);
+
+  friend bool operator==(const NodeSystemInfo&, const NodeSystemInfo&) = default;
 };
+KOORD_API_SCHEMA(NodeSystemInfo);
 
 struct AttachedVolume {
   std::string name;
   std::string device_path;
-  KOORD_STRUCT(AttachedVolume);
+
+  friend bool operator==(const AttachedVolume&, const AttachedVolume&) = default;
 };
+KOORD_API_SCHEMA(AttachedVolume);
 
 struct NodeStatus {
   ResourceList capacity;
@@ -105,14 +129,18 @@ struct NodeStatus {
   List<std::string> volumes_in_use;
   List<AttachedVolume> volumes_attached;
   List<Symbol> declared_features;
-  KOORD_STRUCT(NodeStatus);
+
+  friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
 };
+KOORD_API_SCHEMA(NodeStatus);
 
 struct Node {
   ObjectMeta metadata;
   NodeSpec spec;
   NodeStatus status;
-  KOORD_STRUCT(Node);
+
+  friend bool operator==(const Node&, const Node&) = default;
 };
+KOORD_API_SCHEMA(Node);
 
 }  // namespace koord::api

@@ -1,10 +1,7 @@
 // ObjectReference (v1).
 #pragma once
 
-#include <string>
-
 #include "koord/api/schema/schema.hpp"
-#include "koord/base/symbol.hpp"
 
 namespace koord::api {
 
@@ -17,7 +14,9 @@ struct ObjectReference {
   Symbol api_version;
   std::string resource_version;
   std::string field_path;
-  KOORD_STRUCT(ObjectReference);
+
+  friend bool operator==(const ObjectReference&, const ObjectReference&) = default;
 };
+KOORD_API_SCHEMA(ObjectReference);
 
 }  // namespace koord::api

@@ -14,8 +14,10 @@ struct Toleration {
   Symbol value;
   Symbol effect;
   Maybe<int64_t> toleration_seconds;
-  KOORD_STRUCT(Toleration);
+
+  friend bool operator==(const Toleration&, const Toleration&) = default;
 };
+KOORD_API_SCHEMA(Toleration);
 
 struct TopologySpreadConstraint {
   int32_t max_skew = 0;
@@ -26,8 +28,10 @@ struct TopologySpreadConstraint {
   Symbol node_affinity_policy;  // Honor (default), Ignore
   Symbol node_taints_policy;    // Honor, Ignore (default)
   List<Symbol> match_label_keys;
-  KOORD_STRUCT(TopologySpreadConstraint);
+
+  friend bool operator==(const TopologySpreadConstraint&, const TopologySpreadConstraint&) = default;
 };
+KOORD_API_SCHEMA(TopologySpreadConstraint);
 
 struct ContainerPort {
   Symbol name;
@@ -35,33 +39,43 @@ struct ContainerPort {
   int32_t container_port = 0;
   Symbol protocol;  // TCP when empty
   Symbol host_ip;   // all addresses when empty
-  KOORD_STRUCT(ContainerPort);
+
+  friend bool operator==(const ContainerPort&, const ContainerPort&) = default;
 };
+KOORD_API_SCHEMA(ContainerPort);
 
 struct ResourceClaimRef {
   Symbol name;
   Symbol request;
-  KOORD_STRUCT(ResourceClaimRef);
+
+  friend bool operator==(const ResourceClaimRef&, const ResourceClaimRef&) = default;
 };
+KOORD_API_SCHEMA(ResourceClaimRef);
 
 struct ResourceRequirements {
   ResourceList limits;
   ResourceList requests;
   List<ResourceClaimRef> claims;
-  KOORD_STRUCT(ResourceRequirements);
+
+  friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
 };
+KOORD_API_SCHEMA(ResourceRequirements);
 
 struct ContainerResizePolicy {
   Symbol resource_name;
   Symbol restart_policy;  // NotRequired, RestartContainer
-  KOORD_STRUCT(ContainerResizePolicy);
+
+  friend bool operator==(const ContainerResizePolicy&, const ContainerResizePolicy&) = default;
 };
+KOORD_API_SCHEMA(ContainerResizePolicy);
 
 struct SecurityContext {
   std::optional<bool> privileged;
   std::optional<int64_t> run_as_user;
-  KOORD_STRUCT(SecurityContext);
+
+  friend bool operator==(const SecurityContext&, const SecurityContext&) = default;
 };
+KOORD_API_SCHEMA(SecurityContext);
 
 /// Containers, init containers and ephemeral containers.
 struct Container {
@@ -73,37 +87,49 @@ struct Container {
   ResourceRequirements resources;
   List<ContainerResizePolicy> resize_policy;
   Box<SecurityContext> security_context;
-  KOORD_STRUCT(Container);
+
+  friend bool operator==(const Container&, const Container&) = default;
 };
+KOORD_API_SCHEMA(Container);
 
 struct PodSchedulingGate {
   Symbol name;
-  KOORD_STRUCT(PodSchedulingGate);
+
+  friend bool operator==(const PodSchedulingGate&, const PodSchedulingGate&) = default;
 };
+KOORD_API_SCHEMA(PodSchedulingGate);
 
 struct PodReadinessGate {
   Symbol condition_type;
-  KOORD_STRUCT(PodReadinessGate);
+
+  friend bool operator==(const PodReadinessGate&, const PodReadinessGate&) = default;
 };
+KOORD_API_SCHEMA(PodReadinessGate);
 
 struct PodOs {
   Symbol name;
-  KOORD_STRUCT(PodOs);
+
+  friend bool operator==(const PodOs&, const PodOs&) = default;
 };
+KOORD_API_SCHEMA(PodOs);
 
 struct PodResourceClaim {
   Symbol name;
   std::string resource_claim_name;
   std::string resource_claim_template_name;
-  KOORD_STRUCT(PodResourceClaim);
+
+  friend bool operator==(const PodResourceClaim&, const PodResourceClaim&) = default;
 };
+KOORD_API_SCHEMA(PodResourceClaim);
 
 struct WorkloadReference {
   std::string name;
   std::string pod_group;
   std::string pod_group_replica_key;
-  KOORD_STRUCT(WorkloadReference);
+
+  friend bool operator==(const WorkloadReference&, const WorkloadReference&) = default;
 };
+KOORD_API_SCHEMA(WorkloadReference);
 
 struct PodSpec {
   Symbol node_name;
@@ -134,8 +160,10 @@ struct PodSpec {
   Box<ResourceRequirements> resources;  // of the whole pod
   Box<PodOs> os;
   Box<WorkloadReference> workload_ref;
-  KOORD_STRUCT(PodSpec);
+
+  friend bool operator==(const PodSpec&, const PodSpec&) = default;
 };
+KOORD_API_SCHEMA(PodSpec);
 
 struct PodCondition {
   Symbol type;
@@ -144,19 +172,25 @@ struct PodCondition {
   Time last_transition_time;
   Symbol reason;
   Symbol message;  // repeats: many pods wait for the same reason
-  KOORD_STRUCT(PodCondition);
+
+  friend bool operator==(const PodCondition&, const PodCondition&) = default;
 };
+KOORD_API_SCHEMA(PodCondition);
 
 struct ContainerStateWaiting {
   Symbol reason;
   std::string message;
-  KOORD_STRUCT(ContainerStateWaiting);
+
+  friend bool operator==(const ContainerStateWaiting&, const ContainerStateWaiting&) = default;
 };
+KOORD_API_SCHEMA(ContainerStateWaiting);
 
 struct ContainerStateRunning {
   Time started_at;
-  KOORD_STRUCT(ContainerStateRunning);
+
+  friend bool operator==(const ContainerStateRunning&, const ContainerStateRunning&) = default;
 };
+KOORD_API_SCHEMA(ContainerStateRunning);
 template <>
 struct Absent<ContainerStateRunning> {
   static constexpr ContainerStateRunning value() { return {Absent<Time>::value()}; }
@@ -170,15 +204,19 @@ struct ContainerStateTerminated {
   Time started_at;
   Time finished_at;
   std::string container_id;
-  KOORD_STRUCT(ContainerStateTerminated);
+
+  friend bool operator==(const ContainerStateTerminated&, const ContainerStateTerminated&) = default;
 };
+KOORD_API_SCHEMA(ContainerStateTerminated);
 
 struct ContainerState {
   Box<ContainerStateWaiting> waiting;
   Maybe<ContainerStateRunning> running;
   Box<ContainerStateTerminated> terminated;
-  KOORD_STRUCT(ContainerState);
+
+  friend bool operator==(const ContainerState&, const ContainerState&) = default;
 };
+KOORD_API_SCHEMA(ContainerState);
 
 struct ContainerStatus {
   Symbol name;
@@ -192,19 +230,25 @@ struct ContainerStatus {
   ContainerState last_state;
   ResourceList allocated_resources;
   Box<ResourceRequirements> resources;
-  KOORD_STRUCT(ContainerStatus);
+
+  friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
 };
+KOORD_API_SCHEMA(ContainerStatus);
 
 struct PodIp {
   Symbol ip;
-  KOORD_STRUCT(PodIp);
+
+  friend bool operator==(const PodIp&, const PodIp&) = default;
 };
+KOORD_API_SCHEMA(PodIp);
 
 struct PodResourceClaimStatus {
   Symbol name;
   std::string resource_claim_name;
-  KOORD_STRUCT(PodResourceClaimStatus);
+
+  friend bool operator==(const PodResourceClaimStatus&, const PodResourceClaimStatus&) = default;
 };
+KOORD_API_SCHEMA(PodResourceClaimStatus);
 
 struct PodStatus {
   Symbol phase;  // Pending, Running, Succeeded, Failed, Unknown
@@ -225,14 +269,18 @@ struct PodStatus {
   Symbol resize;
   ResourceList allocated_resources;     // of the whole pod
   Box<ResourceRequirements> resources;  // of the whole pod
-  KOORD_STRUCT(PodStatus);
+
+  friend bool operator==(const PodStatus&, const PodStatus&) = default;
 };
+KOORD_API_SCHEMA(PodStatus);
 
 struct Pod {
   ObjectMeta metadata;
   PodSpec spec;
   PodStatus status;
-  KOORD_STRUCT(Pod);
+
+  friend bool operator==(const Pod&, const Pod&) = default;
 };
+KOORD_API_SCHEMA(Pod);
 
 }  // namespace koord::api

@@ -8,8 +8,10 @@ namespace koord::api {
 struct PreferredSchedulingTerm {
   int32_t weight = 0;
   NodeSelectorTerm preference;
-  KOORD_STRUCT(PreferredSchedulingTerm);
+
+  friend bool operator==(const PreferredSchedulingTerm&, const PreferredSchedulingTerm&) = default;
 };
+KOORD_API_SCHEMA(PreferredSchedulingTerm);
 
 // On the wire the two members are requiredDuringSchedulingIgnoredDuringExecution and
 // preferredDuringSchedulingIgnoredDuringExecution, here and below.
@@ -17,8 +19,10 @@ struct PreferredSchedulingTerm {
 struct NodeAffinity {
   Box<NodeSelector> required;
   List<PreferredSchedulingTerm> preferred;
-  KOORD_STRUCT(NodeAffinity);
+
+  friend bool operator==(const NodeAffinity&, const NodeAffinity&) = default;
 };
+KOORD_API_SCHEMA(NodeAffinity);
 
 struct PodAffinityTerm {
   Box<LabelSelector> label_selector;
@@ -27,27 +31,35 @@ struct PodAffinityTerm {
   Box<LabelSelector> namespace_selector;
   List<Symbol> match_label_keys;
   List<Symbol> mismatch_label_keys;
-  KOORD_STRUCT(PodAffinityTerm);
+
+  friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
 };
+KOORD_API_SCHEMA(PodAffinityTerm);
 
 struct WeightedPodAffinityTerm {
   int32_t weight = 0;
   PodAffinityTerm pod_affinity_term;
-  KOORD_STRUCT(WeightedPodAffinityTerm);
+
+  friend bool operator==(const WeightedPodAffinityTerm&, const WeightedPodAffinityTerm&) = default;
 };
+KOORD_API_SCHEMA(WeightedPodAffinityTerm);
 
 /// Both podAffinity and podAntiAffinity.
 struct PodAffinity {
   List<PodAffinityTerm> required;
   List<WeightedPodAffinityTerm> preferred;
-  KOORD_STRUCT(PodAffinity);
+
+  friend bool operator==(const PodAffinity&, const PodAffinity&) = default;
 };
+KOORD_API_SCHEMA(PodAffinity);
 
 struct Affinity {
   Box<NodeAffinity> node_affinity;
   Box<PodAffinity> pod_affinity;
   Box<PodAffinity> pod_anti_affinity;
-  KOORD_STRUCT(Affinity);
+
+  friend bool operator==(const Affinity&, const Affinity&) = default;
 };
+KOORD_API_SCHEMA(Affinity);
 
 }  // namespace koord::api

@@ -10,7 +10,9 @@ struct Secret {
   Symbol type;
   StringMap data;  // base64
   std::optional<bool> immutable;
-  KOORD_STRUCT(Secret);
+
+  friend bool operator==(const Secret&, const Secret&) = default;
 };
+KOORD_API_SCHEMA(Secret);
 
 }  // namespace koord::api

@@ -9,14 +9,18 @@ namespace koord::api {
 struct EventSeries {
   int32_t count = 0;
   MicroTime last_observed_time;
-  KOORD_STRUCT(EventSeries);
+
+  friend bool operator==(const EventSeries&, const EventSeries&) = default;
 };
+KOORD_API_SCHEMA(EventSeries);
 
 struct EventSource {
   Symbol component;
   Symbol host;
-  KOORD_STRUCT(EventSource);
+
+  friend bool operator==(const EventSource&, const EventSource&) = default;
 };
+KOORD_API_SCHEMA(EventSource);
 
 struct Event {
   ObjectMeta metadata;
@@ -35,7 +39,9 @@ struct Event {
   Time deprecated_first_timestamp;
   Time deprecated_last_timestamp;
   int32_t deprecated_count = 0;
-  KOORD_STRUCT(Event);
+
+  friend bool operator==(const Event&, const Event&) = default;
 };
+KOORD_API_SCHEMA(Event);
 
 }  // namespace koord::api

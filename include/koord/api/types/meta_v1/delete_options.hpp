@@ -1,22 +1,17 @@
 // metav1.DeleteOptions.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "koord/api/schema/schema.hpp"
-#include "koord/api/values/box.hpp"
-#include "koord/base/symbol.hpp"
 
 namespace koord::api {
 
 struct Preconditions {
   std::string uid;
   std::string resource_version;
-  KOORD_STRUCT(Preconditions);
+
+  friend bool operator==(const Preconditions&, const Preconditions&) = default;
 };
+KOORD_API_SCHEMA(Preconditions);
 
 /// The body of a delete request, and part of an eviction.
 struct DeleteOptions {
@@ -24,7 +19,9 @@ struct DeleteOptions {
   Box<Preconditions> preconditions;
   Symbol propagation_policy;    // Orphan, Background, Foreground
   std::vector<Symbol> dry_run;  // All
-  KOORD_STRUCT(DeleteOptions);
+
+  friend bool operator==(const DeleteOptions&, const DeleteOptions&) = default;
 };
+KOORD_API_SCHEMA(DeleteOptions);
 
 }  // namespace koord::api

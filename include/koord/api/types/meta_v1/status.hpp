@@ -15,8 +15,10 @@ struct StatusCause {
   std::string reason;
   std::string message;
   std::string field;
-  KOORD_STRUCT(StatusCause);
+
+  friend bool operator==(const StatusCause&, const StatusCause&) = default;
 };
+KOORD_API_SCHEMA(StatusCause);
 
 struct StatusDetails {
   std::string name;
@@ -25,8 +27,10 @@ struct StatusDetails {
   std::string uid;
   std::vector<StatusCause> causes;
   int32_t retry_after_seconds = 0;
-  KOORD_STRUCT(StatusDetails);
+
+  friend bool operator==(const StatusDetails&, const StatusDetails&) = default;
 };
+KOORD_API_SCHEMA(StatusDetails);
 
 struct Status {
   ListMeta metadata;
@@ -35,8 +39,10 @@ struct Status {
   std::string reason;  // NotFound, AlreadyExists, Conflict, Expired, ...
   Box<StatusDetails> details;
   int32_t code = 0;  // HTTP
-  KOORD_STRUCT(Status);
+
+  friend bool operator==(const Status&, const Status&) = default;
 };
+KOORD_API_SCHEMA(Status);
 
 /// The error of an HTTP response's status code alone.
 Code code_of_http(int http_status);

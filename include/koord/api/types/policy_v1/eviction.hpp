@@ -10,7 +10,9 @@ namespace koord::api {
 struct Eviction {
   ObjectMeta metadata;
   Box<DeleteOptions> delete_options;
-  KOORD_STRUCT(Eviction);
+
+  friend bool operator==(const Eviction&, const Eviction&) = default;
 };
+KOORD_API_SCHEMA(Eviction);
 
 }  // namespace koord::api

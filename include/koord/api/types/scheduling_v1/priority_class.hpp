@@ -11,7 +11,9 @@ struct PriorityClass {
   bool global_default = false;
   std::string description;
   Symbol preemption_policy;
-  KOORD_STRUCT(PriorityClass);
+
+  friend bool operator==(const PriorityClass&, const PriorityClass&) = default;
 };
+KOORD_API_SCHEMA(PriorityClass);
 
 }  // namespace koord::api

@@ -10,20 +10,26 @@ struct DeviceTopology {
   int32_t node_id = 0;  // NUMA node
   std::string pcie_id;
   std::string bus_id;
-  KOORD_STRUCT(DeviceTopology);
+
+  friend bool operator==(const DeviceTopology&, const DeviceTopology&) = default;
 };
+KOORD_API_SCHEMA(DeviceTopology);
 
 struct VirtualFunction {
   int32_t minor = 0;
   std::string bus_id;
-  KOORD_STRUCT(VirtualFunction);
+
+  friend bool operator==(const VirtualFunction&, const VirtualFunction&) = default;
 };
+KOORD_API_SCHEMA(VirtualFunction);
 
 struct VirtualFunctionGroup {
   SymbolMap labels;
   std::vector<VirtualFunction> vfs;
-  KOORD_STRUCT(VirtualFunctionGroup);
+
+  friend bool operator==(const VirtualFunctionGroup&, const VirtualFunctionGroup&) = default;
 };
+KOORD_API_SCHEMA(VirtualFunctionGroup);
 
 struct DeviceInfo {
   Symbol type;  // gpu, fpga, rdma
@@ -36,7 +42,9 @@ struct DeviceInfo {
   Box<DeviceTopology> topology;
   std::vector<VirtualFunctionGroup> vf_groups;
   std::vector<Condition> conditions;
-  KOORD_STRUCT(DeviceInfo);
+
+  friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
+KOORD_API_SCHEMA(DeviceInfo);
 
 }  // namespace koord::api

@@ -10,14 +10,18 @@ struct CpuQos {
   std::optional<int64_t> group_identity;
   std::optional<int64_t> sched_idle;
   std::optional<bool> core_expeller;
-  KOORD_STRUCT(CpuQos);
+
+  friend bool operator==(const CpuQos&, const CpuQos&) = default;
 };
+KOORD_API_SCHEMA(CpuQos);
 
 struct CpuQosConfig {
   std::optional<bool> enable;
   CpuQos qos;  // inlined on the wire
-  KOORD_STRUCT(CpuQosConfig);
+
+  friend bool operator==(const CpuQosConfig&, const CpuQosConfig&) = default;
 };
+KOORD_API_SCHEMA(CpuQosConfig);
 
 struct MemoryQos {
   std::optional<int64_t> min_limit_percent;
@@ -33,14 +37,18 @@ struct MemoryQos {
   std::optional<int64_t> page_cache_limit_percent;
   std::optional<int64_t> page_cache_limit_size;
   std::optional<bool> page_cache_reclaim_sync;
-  KOORD_STRUCT(MemoryQos);
+
+  friend bool operator==(const MemoryQos&, const MemoryQos&) = default;
 };
+KOORD_API_SCHEMA(MemoryQos);
 
 struct MemoryQosConfig {
   std::optional<bool> enable;
   MemoryQos qos;  // inlined on the wire
-  KOORD_STRUCT(MemoryQosConfig);
+
+  friend bool operator==(const MemoryQosConfig&, const MemoryQosConfig&) = default;
 };
+KOORD_API_SCHEMA(MemoryQosConfig);
 
 struct IoConfig {
   std::optional<int64_t> read_iops;
@@ -59,29 +67,37 @@ struct IoConfig {
   std::optional<int64_t> model_write_seq_iops;
   std::optional<int64_t> model_read_rand_iops;
   std::optional<int64_t> model_write_rand_iops;
-  KOORD_STRUCT(IoConfig);
+
+  friend bool operator==(const IoConfig&, const IoConfig&) = default;
 };
+KOORD_API_SCHEMA(IoConfig);
 
 struct BlockConfig {
   std::string name;
   Symbol type;  // device, volumegroup, podvolume
   IoConfig io_cfg;
-  KOORD_STRUCT(BlockConfig);
+
+  friend bool operator==(const BlockConfig&, const BlockConfig&) = default;
 };
+KOORD_API_SCHEMA(BlockConfig);
 
 struct BlkioQosConfig {
   std::optional<bool> enable;
   std::vector<BlockConfig> blocks;
-  KOORD_STRUCT(BlkioQosConfig);
+
+  friend bool operator==(const BlkioQosConfig&, const BlkioQosConfig&) = default;
 };
+KOORD_API_SCHEMA(BlkioQosConfig);
 
 struct ResctrlQosConfig {
   std::optional<bool> enable;
   std::optional<int64_t> cat_range_start_percent;
   std::optional<int64_t> cat_range_end_percent;
   std::optional<int64_t> mba_percent;
-  KOORD_STRUCT(ResctrlQosConfig);
+
+  friend bool operator==(const ResctrlQosConfig&, const ResctrlQosConfig&) = default;
 };
+KOORD_API_SCHEMA(ResctrlQosConfig);
 
 /// Numbers are percent of the total bandwidth, texts are bits per second.
 struct NetworkQosConfig {
@@ -90,8 +106,10 @@ struct NetworkQosConfig {
   std::optional<IntOrString> ingress_limit;
   std::optional<IntOrString> egress_request;
   std::optional<IntOrString> egress_limit;
-  KOORD_STRUCT(NetworkQosConfig);
+
+  friend bool operator==(const NetworkQosConfig&, const NetworkQosConfig&) = default;
 };
+KOORD_API_SCHEMA(NetworkQosConfig);
 
 struct ResourceQos {
   Box<CpuQosConfig> cpu_qos;
@@ -99,14 +117,18 @@ struct ResourceQos {
   Box<BlkioQosConfig> blkio_qos;
   Box<ResctrlQosConfig> resctrl_qos;
   Box<NetworkQosConfig> network_qos;
-  KOORD_STRUCT(ResourceQos);
+
+  friend bool operator==(const ResourceQos&, const ResourceQos&) = default;
 };
+KOORD_API_SCHEMA(ResourceQos);
 
 struct ResourceQosPolicies {
   Symbol cpu_policy;      // groupIdentity, coreSched
   Symbol net_qos_policy;  // tc, terway-qos
-  KOORD_STRUCT(ResourceQosPolicies);
+
+  friend bool operator==(const ResourceQosPolicies&, const ResourceQosPolicies&) = default;
 };
+KOORD_API_SCHEMA(ResourceQosPolicies);
 
 struct ResourceQosStrategy {
   Box<ResourceQosPolicies> policies;
@@ -115,8 +137,10 @@ struct ResourceQosStrategy {
   Box<ResourceQos> be_class;
   Box<ResourceQos> system_class;
   Box<ResourceQos> cgroup_root;
-  KOORD_STRUCT(ResourceQosStrategy);
+
+  friend bool operator==(const ResourceQosStrategy&, const ResourceQosStrategy&) = default;
 };
+KOORD_API_SCHEMA(ResourceQosStrategy);
 
 struct ResourceThresholdStrategy {
   std::optional<bool> enable;
@@ -138,8 +162,10 @@ struct ResourceThresholdStrategy {
   Symbol cpu_evict_policy;  // evictByRealLimit, evictByAllocatable
   std::optional<int32_t> evict_enabled_priority_threshold;
   std::optional<int32_t> allocatable_evict_priority_threshold;
-  KOORD_STRUCT(ResourceThresholdStrategy);
+
+  friend bool operator==(const ResourceThresholdStrategy&, const ResourceThresholdStrategy&) = default;
 };
+KOORD_API_SCHEMA(ResourceThresholdStrategy);
 
 struct CpuBurstStrategy {
   Symbol policy;  // none, cpuBurstOnly, cfsQuotaBurstOnly, auto
@@ -147,8 +173,10 @@ struct CpuBurstStrategy {
   std::optional<int64_t> cfs_quota_burst_percent;
   std::optional<int64_t> cfs_quota_burst_period_seconds;
   std::optional<int64_t> share_pool_threshold_percent;
-  KOORD_STRUCT(CpuBurstStrategy);
+
+  friend bool operator==(const CpuBurstStrategy&, const CpuBurstStrategy&) = default;
 };
+KOORD_API_SCHEMA(CpuBurstStrategy);
 
 struct SystemStrategy {
   std::optional<int64_t> min_free_kbytes_factor;
@@ -159,19 +187,24 @@ struct SystemStrategy {
   FlatMap<bool> sched_features;
   std::optional<int64_t> page_cache_limit_enabled;
   Quantity total_network_bandwidth;  // Mbps; always written
-  KOORD_STRUCT(SystemStrategy);
+
+  friend bool operator==(const SystemStrategy&, const SystemStrategy&) = default;
 };
+KOORD_API_SCHEMA(SystemStrategy);
 
 struct CgroupPath {
   Symbol base;  // CgroupRoot, Kubepods, KubepodsBurstable, KubepodsBesteffort
   std::string parent_dir;
   std::string relative_path;
-  KOORD_STRUCT(CgroupPath);
+
+  friend bool operator==(const CgroupPath&, const CgroupPath&) = default;
 };
+KOORD_API_SCHEMA(CgroupPath);
 
 struct HostApplicationStrategy {
-  KOORD_STRUCT(HostApplicationStrategy);
+  friend bool operator==(const HostApplicationStrategy&, const HostApplicationStrategy&) = default;
 };
+KOORD_API_SCHEMA(HostApplicationStrategy);
 
 struct HostApplicationSpec {
   std::string name;
@@ -179,8 +212,10 @@ struct HostApplicationSpec {
   Symbol qos;
   Box<CgroupPath> cgroup_path;
   Box<HostApplicationStrategy> strategy;
-  KOORD_STRUCT(HostApplicationSpec);
+
+  friend bool operator==(const HostApplicationSpec&, const HostApplicationSpec&) = default;
 };
+KOORD_API_SCHEMA(HostApplicationSpec);
 
 struct NodeSloSpec {
   Box<ResourceThresholdStrategy> resource_used_threshold_with_be;
@@ -189,18 +224,23 @@ struct NodeSloSpec {
   Box<SystemStrategy> system_strategy;
   RawJson extensions;
   std::vector<HostApplicationSpec> host_applications;
-  KOORD_STRUCT(NodeSloSpec);
+
+  friend bool operator==(const NodeSloSpec&, const NodeSloSpec&) = default;
 };
+KOORD_API_SCHEMA(NodeSloSpec);
 
 struct NodeSloStatus {
-  KOORD_STRUCT(NodeSloStatus);
+  friend bool operator==(const NodeSloStatus&, const NodeSloStatus&) = default;
 };
+KOORD_API_SCHEMA(NodeSloStatus);
 
 struct NodeSlo {
   ObjectMeta metadata;
   NodeSloSpec spec;
   NodeSloStatus status;
-  KOORD_STRUCT(NodeSlo);
+
+  friend bool operator==(const NodeSlo&, const NodeSlo&) = default;
 };
+KOORD_API_SCHEMA(NodeSlo);
 
 }  // namespace koord::api

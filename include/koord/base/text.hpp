@@ -1,0 +1,25 @@
+// Texts for people and tools: UTF-8 that is never cut in two, quotes as Go writes them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace koord {
+
+/// The length of the UTF-8 character at the start of `text`, 0 if there is none: overlong forms, surrogates
+/// and what is beyond U+10FFFF are none.
+std::size_t utf8_length(std::string_view text);
+
+/// The longest start of `text` that has at most `limit` bytes and does not end inside a character.
+std::string_view utf8_prefix(std::string_view text, std::size_t limit);
+
+/// At most the 1,024 bytes that an event's note may have, ending in " ..." if it was cut.
+std::string cut_note(std::string_view note);
+
+/// Appends `text` in double quotes, as Go's %q does but for what is not printable beyond ASCII, which stays
+/// as it is. What is not UTF-8 becomes \x..: the result is UTF-8 always.
+void append_quoted(std::string& out, std::string_view text);
+std::string quote(std::string_view text);
+
+}  // namespace koord

@@ -1,0 +1,73 @@
+#include "koord/base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace koord {
+
+namespace {
+constexpr std::size_t kLongestNote = 1024;  // the API's limit
+constexpr std::string_view kCut = " ...";
+
+unsigned char byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
+}  // namespace
+
+std::size_t utf8_length(std::string_view text) {
+  if (text.empty()) return 0;
+  const unsigned char first = byte_at(text, 0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte_at(text, i) & 0xc0) != 0x80) return 0;
+  const unsigned char second = byte_at(text, 1);
+  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool outside = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
+  return overlong || outside ? 0 : length;
+}
+
+std::string_view utf8_prefix(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  std::size_t end = limit;
+  while (end > 0 && (byte_at(text, end) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+std::string cut_note(std::string_view note) {
+  if (note.size() <= kLongestNote) return std::string(note);
+  return fmt::format("{}{}", utf8_prefix(note, kLongestNote - kCut.size()), kCut);
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    switch (text[0]) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\a': out += "\\a"; break;
+      case '\b': out += "\\b"; break;
+      case '\f': out += "\\f"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\t': out += "\\t"; break;
+      case '\v': out += "\\v"; break;
+      default:
+        if (length == 0 || byte_at(text, 0) < ' ' || text[0] == 0x7f)
+          fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte_at(text, 0));
+        else
+          out += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+}
+
+std::string quote(std::string_view text) {
+  std::string out;
+  append_quoted(out, text);
+  return out;
+}
+
+}  // namespace koord
