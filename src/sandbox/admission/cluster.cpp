@@ -1,42 +1,47 @@
 // Nodes, namespaces, priority classes, leases, events, and small kinds: defaults and validation.
 #include <fmt/format.h>
 
+#include <set>
+#include <utility>
+
 #include "koord/base/base64.hpp"
+#include "koord/json/writer.hpp"
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
 #include "sandbox/crd/registrar.hpp"
+#include "sandbox/store/members.hpp"
 
 namespace koord::sandbox {
 namespace {
 
 // ---- Node
-void node_create(Json&, Admission&) {}  // a node brings its status along
+void node_create(json::Value&, Admission&) {}  // a node brings its status along
 
-void node_defaults(Json& node, JsonAlloc& alloc) {
-  object_at(node, "spec", alloc);
-  Json& status = object_at(node, "status", alloc);
-  if (const Json* capacity = find(status, "capacity"); capacity && !find(status, "allocatable"))
-    set(status, "allocatable", clone(*capacity, alloc), alloc);
-  if (Json* taints = find(node, "spec", "taints"); taints && taints->IsArray() && taints->Empty())
-    remove(*find(node, "spec"), "taints");
+void node_defaults(json::Value& node, json::Arena& arena) {
+  object_at(node, "spec", arena);
+  json::Value& status = object_at(node, "status", arena);
+  if (const json::Value* capacity = find(status, "capacity"); capacity && !find(status, "allocatable"))
+    set(status, "allocatable", clone(*capacity, arena), arena);
+  if (json::Value* taints = find(node, "spec", "taints"); taints && taints->is_array() && taints->empty())
+    json::remove(*find(node, "spec"), "taints");
 }
 
-void node_validate(const Json& node, const Json* old, Admission&, FieldErrors& errors) {
-  const Json* taints = find(node, "spec", "taints");
-  for (rapidjson::SizeType i = 0; taints && taints->IsArray() && i < taints->Size(); ++i) {
-    const Json& taint = (*taints)[i];
-    std::string path = fmt::format("metadata.taints[{}]", i);
+void node_validate(const json::Value& node, const json::Value* old, Admission&, FieldErrors& errors) {
+  const json::Value* taints = find(node, "spec", "taints");
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  const FieldPath path("metadata"), list_at = path.field("taints");
+  for (std::size_t i = 0; taints && i < taints->elements().size(); ++i) {
+    const json::Value& taint = (*taints)[i];
+    const FieldPath item_at = list_at.at(i);
+    const auto at = [&](std::string_view field) { return item_at.field(field).text(); };
     std::string_view key = text_at(taint, "key"), effect = text_at(taint, "effect");
-    complain(api::check_qualified_name(key), path + ".key", key, errors);
-    complain(api::check_label_value(text_at(taint, "value")), path + ".value", text_at(taint, "value"),
-             errors);
+    complain(api::check_qualified_name(key), at("key"), key, errors);
+    complain(api::check_label_value(text_at(taint, "value")), at("value"), text_at(taint, "value"), errors);
     if (effect.empty())
-      errors.required(path + ".effect");
+      errors.required(at("effect"));
     else if (effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute")
-      errors.unsupported(path + ".effect", effect, {"NoSchedule", "PreferNoSchedule", "NoExecute"});
-    for (rapidjson::SizeType j = 0; j < i; ++j)
-      if (text_at((*taints)[j], "key") == key && text_at((*taints)[j], "effect") == effect)
-        errors.duplicate(path, write_json(taint));
+      errors.unsupported(at("effect"), effect, {"NoSchedule", "PreferNoSchedule", "NoExecute"});
+    if (!seen.emplace(key, effect).second) errors.duplicate(item_at.text(), json::to_text(taint));
   }
   if (!old) return;
   std::string_view before = text_at(*old, "spec", "providerID"), after = text_at(node, "spec", "providerID");
@@ -44,35 +49,35 @@ void node_validate(const Json& node, const Json* old, Admission&, FieldErrors& e
     errors.forbidden("spec.providerID", "node updates may not change providerID except from \"\" to valid");
 }
 
-FieldValues node_fields(const Json& node) {
+FieldValues node_fields(const json::Value& node) {
   return {{"spec.unschedulable", true_at(node, "spec", "unschedulable") ? "true" : "false"}};
 }
 
 // ---- Namespace
-void namespace_create(Json& space, Admission& admission) {
-  JsonAlloc& alloc = admission.alloc;
-  Json& finalizers = array_at(object_at(space, "spec", alloc), "finalizers", alloc);
-  if (finalizers.Empty()) finalizers.PushBack(make_const("kubernetes"), alloc);
-  Json status(rapidjson::kObjectType);
-  set(status, "phase", make_const("Active"), alloc);
-  set(space, "status", std::move(status), alloc);
+void namespace_create(json::Value& space, Admission& admission) {
+  json::Arena& arena = admission.arena;
+  json::Value& finalizers = array_at(object_at(space, "spec", arena), "finalizers", arena);
+  if (finalizers.empty()) finalizers.push_back(json::make_const("kubernetes"), arena);
+  json::Value status = json::Value::object();
+  set(status, "phase", json::make_const("Active"), arena);
+  set(space, "status", std::move(status), arena);
 }
 
-void namespace_defaults(Json& space, JsonAlloc& alloc) {
-  Json& meta = object_at(space, "metadata", alloc);
-  set_text(object_at(meta, "labels", alloc), "kubernetes.io/metadata.name", text_at(meta, "name"), alloc);
+void namespace_defaults(json::Value& space, json::Arena& arena) {
+  json::Value& meta = object_at(space, "metadata", arena);
+  set_text(object_at(meta, "labels", arena), "kubernetes.io/metadata.name", text_at(meta, "name"), arena);
 }
 
-FieldValues namespace_fields(const Json& space) {
+FieldValues namespace_fields(const json::Value& space) {
   return {{"status.phase", std::string(text_at(space, "status", "phase"))}};
 }
 
 // ---- PriorityClass
-void priority_defaults(Json& object, JsonAlloc& alloc) {
-  default_text(object, "preemptionPolicy", "PreemptLowerPriority", alloc);
+void priority_defaults(json::Value& object, json::Arena& arena) {
+  default_text(object, "preemptionPolicy", "PreemptLowerPriority", arena);
 }
 
-void priority_validate(const Json& object, const Json* old, Admission&, FieldErrors& errors) {
+void priority_validate(const json::Value& object, const json::Value* old, Admission&, FieldErrors& errors) {
   std::string_view name = text_at(object, "metadata", "name");
   auto value = int_at(object, "value").value_or(0);
   if (name.starts_with("system-")) {
@@ -95,13 +100,13 @@ void priority_validate(const Json& object, const Json* old, Admission&, FieldErr
 }
 
 // Only a global default has a field: admission finds it without parsing.
-FieldValues priority_fields(const Json& object) {
+FieldValues priority_fields(const json::Value& object) {
   if (!true_at(object, "globalDefault")) return {};
   return {{"value", std::to_string(int_at(object, "value").value_or(0))}};
 }
 
 // ---- Lease
-void lease_validate(const Json& lease, const Json*, Admission&, FieldErrors& errors) {
+void lease_validate(const json::Value& lease, const json::Value*, Admission&, FieldErrors& errors) {
   for (const char* field : {"leaseDurationSeconds", "leaseTransitions"}) {
     auto value = int_at(lease, "spec", field);
     bool positive = std::string_view(field) == "leaseDurationSeconds";
@@ -112,7 +117,7 @@ void lease_validate(const Json& lease, const Json*, Admission&, FieldErrors& err
 }
 
 // ---- Event
-void event_validate(const Json& event, const Json*, Admission&, FieldErrors& errors) {
+void event_validate(const json::Value& event, const json::Value*, Admission&, FieldErrors& errors) {
   std::string_view ns = text_at(event, "metadata", "namespace"),
                    about = text_at(event, "involvedObject", "namespace");
   if (about.empty()
@@ -122,7 +127,7 @@ void event_validate(const Json& event, const Json*, Admission&, FieldErrors& err
     errors.invalid("involvedObject.namespace", about, "does not match event.namespace");
 }
 
-FieldValues event_fields(const Json& event) {
+FieldValues event_fields(const json::Value& event) {
   FieldValues values;
   auto add = [&](std::string_view name, std::string_view value) {
     if (!value.empty()) values.emplace_back(name, value);
@@ -144,53 +149,56 @@ FieldValues event_fields(const Json& event) {
 }
 
 // ---- Secret, ConfigMap
-void secret_defaults(Json& secret, JsonAlloc& alloc) {
-  default_text(secret, "type", "Opaque", alloc);
-  const Json* plain = find(secret, "stringData");
-  if (!plain || !plain->IsObject()) return;
-  Json copy = clone(*plain, alloc);
-  Json& data = object_at(secret, "data", alloc);
-  for (const auto& entry : copy.GetObject())
-    if (entry.value.IsString()) set_text(data, view(entry.name), encode_base64(view(entry.value)), alloc);
-  remove(secret, "stringData");
+void secret_defaults(json::Value& secret, json::Arena& arena) {
+  default_text(secret, "type", "Opaque", arena);
+  const json::Value* plain = find(secret, "stringData");
+  if (!plain || !plain->is_object()) return;
+  json::Value encoded = json::Value::object();
+  for (const auto& entry : plain->members())
+    if (entry.value.is_string())
+      encoded.append(entry.key(), make_text(encode_base64(entry.value.text()), arena), arena);
+  add_members(object_at(secret, "data", arena), encoded, true, arena);
+  json::remove(secret, "stringData");
 }
 
-void data_validate(const Json& object, const Json* old, Admission&, FieldErrors& errors) {
+void data_validate(const json::Value& object, const json::Value* old, Admission&, FieldErrors& errors) {
   constexpr std::size_t kMax = std::size_t{1024} * 1024;
   std::size_t total = 0;
   for (const char* part : {"data", "binaryData"})
-    if (const Json* data = find(object, part); data && data->IsObject())
-      for (const auto& entry : data->GetObject())
-        total += entry.value.IsString() ? entry.value.GetStringLength() : 0;
+    if (const json::Value* data = find(object, part); data && data->is_object())
+      for (const auto& entry : data->members())
+        total += entry.value.is_string() ? entry.value.text().size() : 0;
   if (total > kMax) errors.too_long("data", kMax);
   if (old && true_at(*old, "immutable") && !same(find(object, "data"), find(*old, "data")))
     errors.forbidden("data", "field is immutable when `immutable` is set");
 }
 
-FieldValues secret_fields(const Json& secret) { return {{"type", std::string(text_at(secret, "type"))}}; }
+FieldValues secret_fields(const json::Value& secret) {
+  return {{"type", std::string(text_at(secret, "type"))}};
+}
 
 // ---- Service
-void service_defaults(Json& service, JsonAlloc& alloc) {
-  Json* spec = find(service, "spec");
-  if (!spec || !spec->IsObject()) return;
-  default_text(*spec, "type", "ClusterIP", alloc);
-  default_text(*spec, "sessionAffinity", "None", alloc);
-  default_text(*spec, "internalTrafficPolicy", "Cluster", alloc);
-  default_text(*spec, "ipFamilyPolicy", "SingleStack", alloc);
-  if (Json* ports = find(*spec, "ports"); ports && ports->IsArray())
-    for (auto& port : ports->GetArray()) {
-      default_text(port, "protocol", "TCP", alloc);
-      if (const Json* number = find(port, "port"))
-        set_default(port, "targetPort", clone(*number, alloc), alloc);
+void service_defaults(json::Value& service, json::Arena& arena) {
+  json::Value* spec = find(service, "spec");
+  if (!spec || !spec->is_object()) return;
+  default_text(*spec, "type", "ClusterIP", arena);
+  default_text(*spec, "sessionAffinity", "None", arena);
+  default_text(*spec, "internalTrafficPolicy", "Cluster", arena);
+  default_text(*spec, "ipFamilyPolicy", "SingleStack", arena);
+  if (json::Value* ports = find(*spec, "ports"); ports && ports->is_array())
+    for (auto& port : ports->elements()) {
+      default_text(port, "protocol", "TCP", arena);
+      if (const json::Value* number = find(port, "port"))
+        set_default(port, "targetPort", clone(*number, arena), arena);
     }
   if (!text_at(*spec, "clusterIP").empty() || text_at(*spec, "type") == "ExternalName") return;
   // Nothing is routed to it: the name decides, so that an update finds the same.
   std::size_t hash = std::hash<std::string_view>()(text_at(service, "metadata", "uid"));
   std::string address = fmt::format("10.96.{}.{}", hash >> 8 & 255, 1 + hash % 254);
-  set_text(*spec, "clusterIP", address, alloc);
-  Json& list = array_at(*spec, "clusterIPs", alloc);
-  list.Clear();
-  list.PushBack(make_text(address, alloc), alloc);
+  set_text(*spec, "clusterIP", address, arena);
+  json::Value& list = array_at(*spec, "clusterIPs", arena);
+  list.set_array();
+  list.push_back(make_text(address, arena), arena);
 }
 
 }  // namespace

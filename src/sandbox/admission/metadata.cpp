@@ -1,6 +1,8 @@
 // Validation of metadata.
 #include "sandbox/admission/metadata.hpp"
 
+#include "koord/json/writer.hpp"
+
 #include <fmt/format.h>
 
 namespace koord::sandbox {
@@ -28,22 +30,22 @@ bool complain(const api::NameErrors& complaints, const std::string& path, std::s
   return !complaints.empty();
 }
 
-void validate_labels(const Json* labels, std::string_view path, FieldErrors& errors) {
-  if (!labels || labels->IsNull()) return;
-  if (!labels->IsObject())
-    return errors.wrong_type(std::string(path), write_json(*labels), "must be a map of strings");
-  for (const auto& label : labels->GetObject()) {
-    complain(api::check_qualified_name(view(label.name)), std::string(path), view(label.name), errors);
-    if (!label.value.IsString())
-      errors.wrong_type(fmt::format("{}.{}", path, view(label.name)), write_json(label.value),
+void validate_labels(const json::Value* labels, std::string_view path, FieldErrors& errors) {
+  if (!labels || labels->is_null()) return;
+  if (!labels->is_object())
+    return errors.wrong_type(std::string(path), json::to_text(*labels), "must be a map of strings");
+  for (const auto& label : labels->members()) {
+    complain(api::check_qualified_name(label.key()), std::string(path), label.key(), errors);
+    if (!label.value.is_string())
+      errors.wrong_type(fmt::format("{}.{}", path, label.key()), json::to_text(label.value),
                         "must be a string");
     else
-      complain(api::check_label_value(view(label.value)), std::string(path), view(label.value), errors);
+      complain(api::check_label_value(label.value.text()), std::string(path), label.value.text(), errors);
   }
 }
 
-void validate_metadata(const Json& object, const Kind& kind, FieldErrors& errors) {
-  const Json* meta = find(object, "metadata");
+void validate_metadata(const json::Value& object, const Kind& kind, FieldErrors& errors) {
+  const json::Value* meta = find(object, "metadata");
   if (!meta) return errors.required("metadata.name", "name or generateName is required");
   std::string_view name = text_at(*meta, "name");
   if (name.empty()) {
@@ -52,33 +54,34 @@ void validate_metadata(const Json& object, const Kind& kind, FieldErrors& errors
     complain(check_name(kind.names, name), "metadata.name", name, errors);
   }
   validate_labels(find(*meta, "labels"), "metadata.labels", errors);
-  if (const Json* annotations = find(*meta, "annotations"); annotations && annotations->IsObject()) {
+  if (const json::Value* annotations = find(*meta, "annotations"); annotations && annotations->is_object()) {
     std::size_t total = 0;
-    for (const auto& entry : annotations->GetObject()) {
-      std::string key(view(entry.name));
+    for (const auto& entry : annotations->members()) {
+      std::string key(entry.key());
       for (char& c : key)
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-      complain(api::check_qualified_name(key), "metadata.annotations", view(entry.name), errors);
-      total += entry.name.GetStringLength() + (entry.value.IsString() ? entry.value.GetStringLength() : 0);
+      complain(api::check_qualified_name(key), "metadata.annotations", entry.key(), errors);
+      total += entry.name.text().size() + (entry.value.is_string() ? entry.value.text().size() : 0);
     }
     if (total > kMaxAnnotationBytes) errors.too_long("metadata.annotations", kMaxAnnotationBytes);
   }
-  if (const Json* finalizers = find(*meta, "finalizers"); finalizers && finalizers->IsArray())
-    for (const auto& finalizer : finalizers->GetArray())
-      if (finalizer.IsString())
-        complain(api::check_qualified_name(view(finalizer)), "metadata.finalizers", view(finalizer), errors);
-  const Json* owners = find(*meta, "ownerReferences");
-  if (!owners || !owners->IsArray()) return;
+  if (const json::Value* finalizers = find(*meta, "finalizers"); finalizers && finalizers->is_array())
+    for (const auto& finalizer : finalizers->elements())
+      if (finalizer.is_string())
+        complain(api::check_qualified_name(finalizer.text()), "metadata.finalizers", finalizer.text(),
+                 errors);
+  const json::Value* owners = find(*meta, "ownerReferences");
+  if (!owners || !owners->is_array()) return;
   int controllers = 0;
-  for (rapidjson::SizeType i = 0; i < owners->Size(); ++i) {
-    const Json& owner = (*owners)[i];
+  for (std::size_t i = 0; i < owners->size(); ++i) {
+    const json::Value& owner = (*owners)[i];
     for (const char* field : {"apiVersion", "kind", "name", "uid"})
       if (text_at(owner, field).empty())
         errors.invalid(fmt::format("metadata.ownerReferences.{}", field), "", "must not be empty");
     controllers += true_at(owner, "controller");
   }
   if (controllers > 1)
-    errors.invalid_raw("metadata.ownerReferences", write_json(*owners),
+    errors.invalid_raw("metadata.ownerReferences", json::to_text(*owners),
                        "Only one reference can have Controller set to true. Found \"true\" in references");
 }
 

@@ -10,8 +10,8 @@ namespace koord::sandbox {
 bool complain(const api::NameErrors& complaints, const std::string& path, std::string_view value,
               FieldErrors& errors);
 
-void validate_metadata(const Json& object, const Kind& kind, FieldErrors& errors);
+void validate_metadata(const json::Value& object, const Kind& kind, FieldErrors& errors);
 /// A map of labels at `path`.
-void validate_labels(const Json* labels, std::string_view path, FieldErrors& errors);
+void validate_labels(const json::Value* labels, std::string_view path, FieldErrors& errors);
 
 }  // namespace koord::sandbox

@@ -1,6 +1,9 @@
 // Pods: what kube-apiserver sets, admits and refuses.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 #include "koord/api/values/time.hpp"
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
@@ -8,32 +11,33 @@
 namespace koord::sandbox {
 namespace {
 
-void prepare_create(Json& pod, Admission& admission) {
-  JsonAlloc& alloc = admission.alloc;
-  Json status(rapidjson::kObjectType);
-  set(status, "phase", make_const("Pending"), alloc);
-  const Json* spec = find(pod, "spec");
+void prepare_create(json::Value& pod, Admission& admission) {
+  json::Arena& arena = admission.arena;
+  json::Value status = json::Value::object();
+  set(status, "phase", json::make_const("Pending"), arena);
+  const json::Value* spec = find(pod, "spec");
   if (spec && !is_empty(find(*spec, "schedulingGates"))) {
-    Json condition(rapidjson::kObjectType);
-    set(condition, "type", make_const("PodScheduled"), alloc);
-    set(condition, "status", make_const("False"), alloc);
-    set(condition, "lastProbeTime", Json(), alloc);
-    set_text(condition, "lastTransitionTime", api::Time(admission.now).to_string(), alloc);
-    set(condition, "reason", make_const("SchedulingGated"), alloc);
-    set(condition, "message", make_const("Scheduling is blocked due to non-empty scheduling gates"), alloc);
-    array_at(status, "conditions", alloc).PushBack(condition, alloc);
+    json::Value condition = json::Value::object();
+    set(condition, "type", json::make_const("PodScheduled"), arena);
+    set(condition, "status", json::make_const("False"), arena);
+    set(condition, "lastProbeTime", json::Value(), arena);
+    set_text(condition, "lastTransitionTime", api::Time(admission.now).to_string(), arena);
+    set(condition, "reason", json::make_const("SchedulingGated"), arena);
+    set(condition, "message", json::make_const("Scheduling is blocked due to non-empty scheduling gates"),
+        arena);
+    array_at(status, "conditions", arena).push_back(std::move(condition), arena);
   }
-  set(pod, "status", std::move(status), alloc);
+  set(pod, "status", std::move(status), arena);
 }
 
-void defaults(Json& pod, JsonAlloc& alloc) {
-  Json* spec = find(pod, "spec");
-  if (!spec || !spec->IsObject()) return;
-  default_pod_spec(*spec, alloc);
-  set_default(*spec, "enableServiceLinks", Json(true), alloc);
-  Json& status = object_at(pod, "status", alloc);
-  default_text(status, "phase", "Pending", alloc);
-  if (!find(status, "qosClass")) set(status, "qosClass", make_const(qos_class(*spec)), alloc);
+void defaults(json::Value& pod, json::Arena& arena) {
+  json::Value* spec = find(pod, "spec");
+  if (!spec || !spec->is_object()) return;
+  default_pod_spec(*spec, arena);
+  set_default(*spec, "enableServiceLinks", json::Value(true), arena);
+  json::Value& status = object_at(pod, "status", arena);
+  default_text(status, "phase", "Pending", arena);
+  if (!find(status, "qosClass")) set(status, "qosClass", json::make_const(qos_class(*spec)), arena);
 }
 
 struct Priority {
@@ -45,7 +49,7 @@ Outcome<Priority> priority_of(std::string_view pod, std::string_view class_name,
   const Collection& classes = *admission.registry.get("scheduling.k8s.io", "priorityclasses").objects;
   Priority result;
   auto read = [&](const Object& object) {
-    JsonDoc doc;
+    json::Document doc;
     load(object, doc);
     result.value = int_at(doc, "value").value_or(0);
     result.name = object.name;
@@ -74,42 +78,42 @@ Outcome<Priority> priority_of(std::string_view pod, std::string_view class_name,
   return result;
 }
 
-void add_toleration(Json& spec, const char* key, JsonAlloc& alloc) {
-  Json& list = array_at(spec, "tolerations", alloc);
-  for (const auto& toleration : list.GetArray()) {
+void add_toleration(json::Value& spec, const char* key, json::Arena& arena) {
+  json::Value& list = array_at(spec, "tolerations", arena);
+  for (const auto& toleration : list.elements()) {
     std::string_view name = text_at(toleration, "key"), effect = text_at(toleration, "effect");
     if ((name == key || name.empty()) && (effect == "NoExecute" || effect.empty())) return;
   }
-  Json toleration(rapidjson::kObjectType);
-  set(toleration, "key", make_const(key), alloc);
-  set(toleration, "operator", make_const("Exists"), alloc);
-  set(toleration, "effect", make_const("NoExecute"), alloc);
-  set_int(toleration, "tolerationSeconds", 300, alloc);
-  list.PushBack(toleration, alloc);
+  json::Value toleration = json::Value::object();
+  set(toleration, "key", json::make_const(key), arena);
+  set(toleration, "operator", json::make_const("Exists"), arena);
+  set(toleration, "effect", json::make_const("NoExecute"), arena);
+  set_int(toleration, "tolerationSeconds", 300, arena);
+  list.push_back(std::move(toleration), arena);
 }
 
-Outcome<void> add_overhead(Json& spec, std::string_view pod, Admission& admission) {
+Outcome<void> add_overhead(json::Value& spec, std::string_view pod, Admission& admission) {
   std::string_view name = text_at(spec, "runtimeClassName");
   if (name.empty()) return {};
   auto object = admission.registry.get("node.k8s.io", "runtimeclasses").objects->get("", name);
   if (!object)
     return forbidden({"", "pods"}, pod, fmt::format("pod rejected: RuntimeClass \"{}\" not found", name));
-  JsonDoc runtime;
+  json::Document runtime;
   load(*object, runtime);
-  if (const Json* fixed = find(runtime, "overhead", "podFixed"))
-    set(spec, "overhead", clone(*fixed, admission.alloc), admission.alloc);
+  if (const json::Value* fixed = find(runtime, "overhead", "podFixed"))
+    set(spec, "overhead", clone(*fixed, admission.arena), admission.arena);
   return {};
 }
 
-Outcome<void> admit(Json& pod, const Json* old, Admission& admission) {
-  Json* spec = find(pod, "spec");
-  if (!spec || !spec->IsObject()) return {};
-  JsonAlloc& alloc = admission.alloc;
+Outcome<void> admit(json::Value& pod, const json::Value* old, Admission& admission) {
+  json::Value* spec = find(pod, "spec");
+  if (!spec || !spec->is_object()) return {};
+  json::Arena& arena = admission.arena;
   if (old) {  // an update that leaves the computed fields out keeps them
-    const Json* before = find(*old, "spec");
+    const json::Value* before = find(*old, "spec");
     for (const char* field : {"priority", "preemptionPolicy", "nodeName"})
       if (before && !find(*spec, field))
-        if (const Json* value = find(*before, field)) set(*spec, field, clone(*value, alloc), alloc);
+        if (const json::Value* value = find(*before, field)) set(*spec, field, clone(*value, arena), arena);
     return {};
   }
   std::string name(text_at(pod, "metadata", "name"));
@@ -121,65 +125,69 @@ Outcome<void> admit(Json& pod, const Json* old, Admission& admission) {
         fmt::format("the integer value of priority ({}) must not be provided in pod spec; priority admission "
                     "controller computed {} from the given PriorityClass name",
                     *given, priority->value));
-  set_int(*spec, "priority", priority->value, alloc);
-  if (!priority->name.empty()) set_text(*spec, "priorityClassName", priority->name, alloc);
+  set_int(*spec, "priority", priority->value, arena);
+  if (!priority->name.empty()) set_text(*spec, "priorityClassName", priority->name, arena);
   default_text(*spec, "preemptionPolicy", priority->preemption == "Never" ? "Never" : "PreemptLowerPriority",
-               alloc);
-  add_toleration(*spec, "node.kubernetes.io/not-ready", alloc);
-  add_toleration(*spec, "node.kubernetes.io/unreachable", alloc);
+               arena);
+  add_toleration(*spec, "node.kubernetes.io/not-ready", arena);
+  add_toleration(*spec, "node.kubernetes.io/unreachable", arena);
   return add_overhead(*spec, name, admission);
 }
 
+// Whether each element of one list is in the other.
+bool holds_all(const json::Value* list, const json::Value* elements) {
+  const auto by_value = [](const json::Value* a, const json::Value* b) { return json::compare(*a, *b) < 0; };
+  std::vector<const json::Value*> held;
+  if (list)
+    for (const json::Value& each : list->elements()) held.push_back(&each);
+  std::sort(held.begin(), held.end(), by_value);
+  const auto wanted = elements ? elements->elements() : std::span<const json::Value>();
+  return std::all_of(wanted.begin(), wanted.end(), [&](const json::Value& each) {
+    return std::binary_search(held.begin(), held.end(), &each, by_value);
+  });
+}
+
 // What an update of the pod itself may change of its spec.
-void drop_mutable(Json& spec, const Json& old, JsonAlloc& alloc) {
+void drop_mutable(json::Value& spec, const json::Value& old, json::Arena& arena) {
   for (const char* list : {"containers", "initContainers"}) {
-    Json* containers = find(spec, list);
-    const Json* before = find(old, list);
-    if (!containers || !before || !containers->IsArray() || !before->IsArray() ||
-        containers->Size() != before->Size())
+    json::Value* containers = find(spec, list);
+    const json::Value* before = find(old, list);
+    if (!containers || !before || !containers->is_array() || !before->is_array() ||
+        containers->size() != before->size())
       continue;
-    for (rapidjson::SizeType i = 0; i < containers->Size(); ++i)
-      if (const Json* image = find((*before)[i], "image"))
-        set((*containers)[i], "image", clone(*image, alloc), alloc);
+    for (std::size_t i = 0; i < containers->size(); ++i)
+      if (const json::Value* image = find((*before)[i], "image"))
+        set((*containers)[i], "image", clone(*image, arena), arena);
   }
   auto restore = [&](const char* field) {
-    if (const Json* value = find(old, field))
-      set(spec, field, clone(*value, alloc), alloc);
+    if (const json::Value* value = find(old, field))
+      set(spec, field, clone(*value, arena), arena);
     else
-      remove(spec, field);
+      json::remove(spec, field);
   };
   restore("activeDeadlineSeconds");
-  const Json* before = find(old, "tolerations");
-  const Json* after = find(spec, "tolerations");
-  auto holds = [](const Json& list, const Json& item) {
-    for (const auto& each : list.GetArray())
-      if (same(&each, &item)) return true;
-    return false;
-  };
-  bool only_added = true;
-  if (before && before->IsArray())
-    for (const auto& item : before->GetArray())
-      only_added = only_added && after && after->IsArray() && holds(*after, item);
-  if (only_added) restore("tolerations");
+  const json::Value* before = find(old, "tolerations");
+  const json::Value* after = find(spec, "tolerations");
+  if (holds_all(after, before)) restore("tolerations");
   // A gated pod may lose gates and be narrowed to fewer nodes.
   if (!is_empty(find(old, "schedulingGates")))
     for (const char* field : {"schedulingGates", "nodeSelector", "affinity"}) restore(field);
 }
 
-void validate(const Json& pod, const Json* old, Admission& admission, FieldErrors& errors) {
-  const Json* spec = find(pod, "spec");
+void validate(const json::Value& pod, const json::Value* old, Admission& admission, FieldErrors& errors) {
+  const json::Value* spec = find(pod, "spec");
   if (!old) {
     if (!spec) return errors.required("spec.containers");
-    return validate_pod_spec(*spec, "spec", errors);
+    return validate_pod_spec(*spec, FieldPath("spec"), errors);
   }
   if (admission.subresource == "status") return;
-  const Json* before = find(*old, "spec");
+  const json::Value* before = find(*old, "spec");
   if (!spec || !before) return errors.required("spec.containers");
   if (same(spec, before)) return;
-  validate_pod_spec(*spec, "spec", errors);
+  validate_pod_spec(*spec, FieldPath("spec"), errors);
   if (admission.subresource == "ephemeralcontainers" || admission.subresource == "resize") return;
-  Json reduced = clone(*spec, admission.alloc);
-  drop_mutable(reduced, *before, admission.alloc);
+  json::Value reduced = clone(*spec, admission.arena);
+  drop_mutable(reduced, *before, admission.arena);
   if (!same(&reduced, before))
     errors.forbidden(
         "spec",
@@ -189,11 +197,19 @@ void validate(const Json& pod, const Json* old, Admission& admission, FieldError
         "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)");
 }
 
-FieldValues fields(const Json& pod) {
+bool is_ready(const json::Value& status) {
+  const json::Value* conditions = find(status, "conditions");
+  if (!conditions) return false;
+  for (const auto& condition : conditions->elements())
+    if (text_at(condition, "type") == "Ready") return text_at(condition, "status") == "True";
+  return false;
+}
+
+FieldValues fields(const json::Value& pod) {
   FieldValues values;
-  const Json* spec = find(pod, "spec");
-  const Json* status = find(pod, "status");
-  auto add = [&](std::string_view name, const Json* holder, const char* field) {
+  const json::Value* spec = find(pod, "spec");
+  const json::Value* status = find(pod, "status");
+  auto add = [&](std::string_view name, const json::Value* holder, const char* field) {
     std::string_view value = holder ? text_at(*holder, field) : std::string_view{};
     if (!value.empty()) values.emplace_back(name, value);
   };
@@ -204,6 +220,7 @@ FieldValues fields(const Json& pod) {
   add("spec.serviceAccountName", spec, "serviceAccountName");
   add("status.podIP", status, "podIP");
   add("status.nominatedNodeName", status, "nominatedNodeName");
+  if (status && is_ready(*status)) values.emplace_back(kReadyField, "true");
   values.emplace_back("spec.hostNetwork", spec && true_at(*spec, "hostNetwork") ? "true" : "false");
   return values;
 }

@@ -4,8 +4,10 @@
 #include <set>
 
 #include "koord/api/values/quantity.hpp"
+#include "koord/json/writer.hpp"
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
+#include "sandbox/store/members.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -13,208 +15,209 @@ namespace {
 constexpr const char* kContainerLists[] = {"initContainers", "containers", "ephemeralContainers"};
 
 template <class Fn>
-void each(Json* list, Fn fn) {
-  if (list && list->IsArray())
-    for (auto& item : list->GetArray())
-      if (item.IsObject()) fn(item);
+void each(json::Value* list, Fn fn) {
+  if (list && list->is_array())
+    for (auto& item : list->elements())
+      if (item.is_object()) fn(item);
 }
 
-void default_probe(Json* probe, JsonAlloc& alloc) {
-  if (!probe || !probe->IsObject()) return;
-  default_int(*probe, "timeoutSeconds", 1, alloc);
-  default_int(*probe, "periodSeconds", 10, alloc);
-  default_int(*probe, "successThreshold", 1, alloc);
-  default_int(*probe, "failureThreshold", 3, alloc);
-  if (Json* http = find(*probe, "httpGet")) {
-    default_text(*http, "path", "/", alloc);
-    default_text(*http, "scheme", "HTTP", alloc);
+void default_probe(json::Value* probe, json::Arena& arena) {
+  if (!probe || !probe->is_object()) return;
+  default_int(*probe, "timeoutSeconds", 1, arena);
+  default_int(*probe, "periodSeconds", 10, arena);
+  default_int(*probe, "successThreshold", 1, arena);
+  default_int(*probe, "failureThreshold", 3, arena);
+  if (json::Value* http = find(*probe, "httpGet")) {
+    default_text(*http, "path", "/", arena);
+    default_text(*http, "scheme", "HTTP", arena);
   }
 }
 
-void default_container(Json& container, bool host_network, JsonAlloc& alloc) {
+void default_container(json::Value& container, bool host_network, json::Arena& arena) {
   std::string_view image = text_at(container, "image");
   std::size_t slash = image.rfind('/');
   std::string_view last = image.substr(slash == std::string_view::npos ? 0 : slash + 1);
   std::size_t colon = last.rfind(':');
   bool latest = last.find('@') == std::string_view::npos &&
                 (colon == std::string_view::npos || last.substr(colon + 1) == "latest");
-  default_text(container, "imagePullPolicy", latest ? "Always" : "IfNotPresent", alloc);
-  default_text(container, "terminationMessagePath", "/dev/termination-log", alloc);
-  default_text(container, "terminationMessagePolicy", "File", alloc);
-  Json& resources = set_default(container, "resources", Json(rapidjson::kObjectType), alloc);
+  default_text(container, "imagePullPolicy", latest ? "Always" : "IfNotPresent", arena);
+  default_text(container, "terminationMessagePath", "/dev/termination-log", arena);
+  default_text(container, "terminationMessagePolicy", "File", arena);
+  json::Value& resources = set_default(container, "resources", json::Value::object(), arena);
   // What is limited and not requested is requested as limited.
-  if (Json* limits = find(resources, "limits"); limits && limits->IsObject() && limits->MemberCount() > 0) {
-    Json copy = clone(*limits, alloc);
-    Json& requests = object_at(resources, "requests", alloc);
-    for (auto& limit : copy.GetObject())
-      if (!find(requests, view(limit.name))) set(requests, view(limit.name), std::move(limit.value), alloc);
+  if (json::Value* limits = find(resources, "limits"); limits && limits->is_object() && limits->size() > 0) {
+    const json::Value copy = clone(*limits, arena);  // adding requests may move the limits
+    add_members(object_at(resources, "requests", arena), copy, false, arena);
   }
-  each(find(container, "ports"), [&](Json& port) {
-    default_text(port, "protocol", "TCP", alloc);
+  each(find(container, "ports"), [&](json::Value& port) {
+    default_text(port, "protocol", "TCP", arena);
     if (host_network)
-      if (auto number = int_at(port, "containerPort")) default_int(port, "hostPort", *number, alloc);
+      if (auto number = int_at(port, "containerPort")) default_int(port, "hostPort", *number, arena);
   });
-  each(find(container, "env"), [&](Json& variable) {
-    if (Json* field = find(variable, "valueFrom", "fieldRef"); field && field->IsObject())
-      default_text(*field, "apiVersion", "v1", alloc);
+  each(find(container, "env"), [&](json::Value& variable) {
+    if (json::Value* field = find(variable, "valueFrom", "fieldRef"); field && field->is_object())
+      default_text(*field, "apiVersion", "v1", arena);
   });
   for (const char* probe : {"livenessProbe", "readinessProbe", "startupProbe"})
-    default_probe(find(container, probe), alloc);
+    default_probe(find(container, probe), arena);
 }
 
-void default_volume(Json& volume, JsonAlloc& alloc) {
-  if (volume.MemberCount() == 1) set(volume, "emptyDir", Json(rapidjson::kObjectType), alloc);
+void default_volume(json::Value& volume, json::Arena& arena) {
+  if (volume.size() == 1) set(volume, "emptyDir", json::Value::object(), arena);
   for (const char* source : {"secret", "configMap", "downwardAPI", "projected"})
-    if (Json* value = find(volume, source); value && value->IsObject())
-      default_int(*value, "defaultMode", 420, alloc);
-  if (Json* path = find(volume, "hostPath"); path && path->IsObject())
-    set_default(*path, "type", make_const(""), alloc);
+    if (json::Value* value = find(volume, source); value && value->is_object())
+      default_int(*value, "defaultMode", 420, arena);
+  if (json::Value* path = find(volume, "hostPath"); path && path->is_object())
+    set_default(*path, "type", json::make_const(""), arena);
 }
 
-std::string at(std::string_view path, std::string_view list, rapidjson::SizeType index) {
-  return fmt::format("{}.{}[{}]", path, list, index);
+// A quantity as it stands in a document.
+std::string quantity_text(const json::Value& value) {
+  return value.is_string() ? std::string(value.text()) : json::to_text(value);
 }
 
-void validate_resources(const Json& resources, const std::string& path, FieldErrors& errors) {
+void validate_resources(const json::Value& resources, const std::string& path, FieldErrors& errors) {
+  static const json::Value kNone;
+  const json::Value* all_limits = find(resources, "limits");
+  const Members limits(all_limits ? *all_limits : kNone);
   for (const char* part : {"limits", "requests"}) {
-    const Json* list = find(resources, part);
-    if (!list || !list->IsObject()) continue;
-    for (const auto& entry : list->GetObject()) {
-      std::string field = fmt::format("{}.{}[{}]", path, part, view(entry.name));
-      std::string text = entry.value.IsString() ? std::string(view(entry.value)) : write_json(entry.value);
+    const json::Value* list = find(resources, part);
+    if (!list || !list->is_object()) continue;
+    const std::string at = fmt::format("{}.{}", path, part);
+    for (const auto& entry : list->members()) {
+      const std::string_view name = entry.key();
+      const std::string text = quantity_text(entry.value);
       auto amount = api::Quantity::parse(text);
       if (!amount) {
-        errors.invalid(field, text, amount.error().message());
+        errors.invalid(fmt::format("{}[{}]", at, name), text, amount.error().message());
         continue;
       }
-      if (amount->sign() < 0) errors.invalid(field, text, "must be greater than or equal to 0");
-      std::string_view name = view(entry.name);
+      if (amount->sign() < 0)
+        errors.invalid(fmt::format("{}[{}]", at, name), text, "must be greater than or equal to 0");
       if (name.find('/') == std::string_view::npos && name != "cpu" && name != "memory" &&
           name != "ephemeral-storage" && !name.starts_with("hugepages-"))
-        errors.invalid(fmt::format("{}.{}", path, part), name,
-                       "must be a standard resource type or fully qualified");
-      const Json* limits = find(resources, "limits");
-      const Json* limit = part[0] == 'r' && limits ? find(*limits, name) : nullptr;
+        errors.invalid(at, name, "must be a standard resource type or fully qualified");
+      const json::Value* limit = part[0] == 'r' ? limits.find(name) : nullptr;
       if (!limit) continue;
-      std::string limit_text = limit->IsString() ? std::string(view(*limit)) : write_json(*limit);
+      const std::string limit_text = quantity_text(*limit);
       auto most = api::Quantity::parse(limit_text);
       if (!most) continue;
       bool may_burst = name == "cpu" || name == "memory" || name == "ephemeral-storage";
       if (!may_burst && *amount != *most)
-        errors.invalid(path + ".requests", text,
-                       fmt::format("must be equal to {} limit of {}", name, limit_text));
+        errors.invalid(at, text, fmt::format("must be equal to {} limit of {}", name, limit_text));
       else if (*amount > *most)
-        errors.invalid(path + ".requests", text,
+        errors.invalid(at, text,
                        fmt::format("must be less than or equal to {} limit of {}", name, limit_text));
     }
   }
 }
 
-void validate_container(const Json& container, const std::string& path, std::set<std::string_view>& names,
-                        FieldErrors& errors) {
+void validate_container(const json::Value& container, const FieldPath& path,
+                        std::set<std::string_view>& names, FieldErrors& errors) {
+  const auto at = [&](std::string_view field) { return path.field(field).text(); };
   std::string_view name = text_at(container, "name");
   if (name.empty())
-    errors.required(path + ".name");
-  else if (!complain(api::check_dns1123_label(name), path + ".name", name, errors) &&
-           !names.insert(name).second)
-    errors.duplicate(path + ".name", name);
-  if (text_at(container, "image").empty()) errors.required(path + ".image");
-  if (const Json* resources = find(container, "resources"))
-    validate_resources(*resources, path + ".resources", errors);
+    errors.required(at("name"));
+  else if (!complain(api::check_dns1123_label(name), at("name"), name, errors) && !names.insert(name).second)
+    errors.duplicate(at("name"), name);
+  if (text_at(container, "image").empty()) errors.required(at("image"));
+  if (const json::Value* resources = find(container, "resources"))
+    validate_resources(*resources, at("resources"), errors);
   std::string_view pull = text_at(container, "imagePullPolicy");
   if (!pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never")
-    errors.unsupported(path + ".imagePullPolicy", pull, {"Always", "IfNotPresent", "Never"});
-  const Json* ports = find(container, "ports");
-  for (rapidjson::SizeType i = 0; ports && ports->IsArray() && i < ports->Size(); ++i) {
-    std::string field = at(path, "ports", i);
+    errors.unsupported(at("imagePullPolicy"), pull, {"Always", "IfNotPresent", "Never"});
+  const json::Value* ports = find(container, "ports");
+  const FieldPath ports_at = path.field("ports");
+  constexpr std::string_view kRange = "must be between 1 and 65535, inclusive";
+  for (std::size_t i = 0; ports && i < ports->elements().size(); ++i) {
+    const FieldPath port_at = ports_at.at(i);
     auto number = int_at((*ports)[i], "containerPort");
     if (!number)
-      errors.required(field + ".containerPort");
+      errors.required(port_at.field("containerPort").text());
     else if (*number < 1 || *number > 65535)
-      errors.invalid_raw(field + ".containerPort", std::to_string(*number),
-                         "must be between 1 and 65535, inclusive");
+      errors.invalid_raw(port_at.field("containerPort").text(), fmt::to_string(*number), kRange);
     if (auto host = int_at((*ports)[i], "hostPort"); host && *host != 0 && (*host < 1 || *host > 65535))
-      errors.invalid_raw(field + ".hostPort", std::to_string(*host),
-                         "must be between 1 and 65535, inclusive");
+      errors.invalid_raw(port_at.field("hostPort").text(), fmt::to_string(*host), kRange);
   }
 }
 
-void validate_tolerations(const Json* list, std::string_view path, FieldErrors& errors) {
-  for (rapidjson::SizeType i = 0; list && list->IsArray() && i < list->Size(); ++i) {
-    const Json& toleration = (*list)[i];
-    std::string field = at(path, "tolerations", i);
+void validate_tolerations(const json::Value* list, const FieldPath& path, FieldErrors& errors) {
+  for (std::size_t i = 0; list && i < list->elements().size(); ++i) {
+    const json::Value& toleration = (*list)[i];
+    const FieldPath item_at = path.at(i);
+    const auto at = [&](std::string_view field) { return item_at.field(field).text(); };
     std::string_view op = text_at(toleration, "operator"), key = text_at(toleration, "key"),
                      effect = text_at(toleration, "effect");
-    if (!key.empty()) complain(api::check_qualified_name(key), field + ".key", key, errors);
+    if (!key.empty()) complain(api::check_qualified_name(key), at("key"), key, errors);
     if (key.empty() && op != "Exists")
       errors.invalid(
-          field + ".operator", op,
+          at("operator"), op,
           "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
     if (!op.empty() && op != "Exists" && op != "Equal" && op != "Lt" && op != "Gt")
-      errors.unsupported(field + ".operator", op, {"Equal", "Exists"});
+      errors.unsupported(at("operator"), op, {"Equal", "Exists"});
     if (op == "Exists" && !text_at(toleration, "value").empty())
-      errors.invalid(field + ".operator", text_at(toleration, "value"),
+      errors.invalid(at("operator"), text_at(toleration, "value"),
                      "value must be empty when `operator` is 'Exists'");
     if (!effect.empty() && effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute")
-      errors.unsupported(field + ".effect", effect, {"NoSchedule", "PreferNoSchedule", "NoExecute"});
+      errors.unsupported(at("effect"), effect, {"NoSchedule", "PreferNoSchedule", "NoExecute"});
     if (find(toleration, "tolerationSeconds") && effect != "NoExecute")
-      errors.invalid(field + ".effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set");
+      errors.invalid(at("effect"), effect, "effect must be 'NoExecute' when `tolerationSeconds` is set");
   }
 }
 
 }  // namespace
 
-void default_pod_spec(Json& spec, JsonAlloc& alloc) {
-  if (!spec.IsObject()) return;
+void default_pod_spec(json::Value& spec, json::Arena& arena) {
+  if (!spec.is_object()) return;
   bool host_network = true_at(spec, "hostNetwork");
   for (const char* list : kContainerLists)
-    each(find(spec, list), [&](Json& container) { default_container(container, host_network, alloc); });
-  default_text(spec, "restartPolicy", "Always", alloc);
-  default_int(spec, "terminationGracePeriodSeconds", 30, alloc);
-  default_text(spec, "dnsPolicy", "ClusterFirst", alloc);
-  set_default(spec, "securityContext", Json(rapidjson::kObjectType), alloc);
-  default_text(spec, "schedulerName", "default-scheduler", alloc);
-  each(find(spec, "volumes"), [&](Json& volume) { default_volume(volume, alloc); });
+    each(find(spec, list),
+         [&](json::Value& container) { default_container(container, host_network, arena); });
+  default_text(spec, "restartPolicy", "Always", arena);
+  default_int(spec, "terminationGracePeriodSeconds", 30, arena);
+  default_text(spec, "dnsPolicy", "ClusterFirst", arena);
+  set_default(spec, "securityContext", json::Value::object(), arena);
+  default_text(spec, "schedulerName", "default-scheduler", arena);
+  each(find(spec, "volumes"), [&](json::Value& volume) { default_volume(volume, arena); });
 }
 
-void validate_pod_spec(const Json& spec, std::string_view path, FieldErrors& errors) {
+void validate_pod_spec(const json::Value& spec, const FieldPath& path, FieldErrors& errors) {
+  const auto at = [&](std::string_view field) { return path.field(field).text(); };
   std::set<std::string_view> names;
   for (const char* list : kContainerLists) {
-    const Json* containers = find(spec, list);
-    if (std::string_view(list) == "containers" && is_empty(containers))
-      errors.required(fmt::format("{}.containers", path));
-    for (rapidjson::SizeType i = 0; containers && containers->IsArray() && i < containers->Size(); ++i)
-      validate_container((*containers)[i], at(path, list, i), names, errors);
+    const json::Value* containers = find(spec, list);
+    if (std::string_view(list) == "containers" && is_empty(containers)) errors.required(at("containers"));
+    const FieldPath list_at = path.field(list);
+    for (std::size_t i = 0; containers && i < containers->elements().size(); ++i)
+      validate_container((*containers)[i], list_at.at(i), names, errors);
   }
-  if (const Json* resources = find(spec, "resources"))
-    validate_resources(*resources, fmt::format("{}.resources", path), errors);
+  if (const json::Value* resources = find(spec, "resources"))
+    validate_resources(*resources, at("resources"), errors);
   std::string_view restart = text_at(spec, "restartPolicy");
   if (restart != "Always" && restart != "OnFailure" && restart != "Never")
-    errors.unsupported(fmt::format("{}.restartPolicy", path), restart, {"Always", "OnFailure", "Never"});
+    errors.unsupported(at("restartPolicy"), restart, {"Always", "OnFailure", "Never"});
   std::string_view dns = text_at(spec, "dnsPolicy");
   if (dns != "ClusterFirst" && dns != "ClusterFirstWithHostNet" && dns != "Default" && dns != "None")
-    errors.unsupported(fmt::format("{}.dnsPolicy", path), dns,
-                       {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"});
-  validate_labels(find(spec, "nodeSelector"), fmt::format("{}.nodeSelector", path), errors);
-  validate_tolerations(find(spec, "tolerations"), path, errors);
+    errors.unsupported(at("dnsPolicy"), dns, {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"});
+  validate_labels(find(spec, "nodeSelector"), at("nodeSelector"), errors);
+  validate_tolerations(find(spec, "tolerations"), path.field("tolerations"), errors);
   if (std::string_view node = text_at(spec, "nodeName"); !node.empty())
-    complain(api::check_dns1123_subdomain(node), fmt::format("{}.nodeName", path), node, errors);
+    complain(api::check_dns1123_subdomain(node), at("nodeName"), node, errors);
   if (auto grace = int_at(spec, "terminationGracePeriodSeconds"); grace && *grace < 0)
-    errors.invalid_raw(fmt::format("{}.terminationGracePeriodSeconds", path), std::to_string(*grace),
+    errors.invalid_raw(at("terminationGracePeriodSeconds"), fmt::to_string(*grace),
                        "must be greater than or equal to 0");
 }
 
-std::string_view qos_class(const Json& spec) {
+std::string_view qos_class(const json::Value& spec) {
   bool any = false, guaranteed = true;
-  auto look = [&](const Json& holder) {
-    const Json* requests = find(holder, "resources", "requests");
-    const Json* limits = find(holder, "resources", "limits");
+  auto look = [&](const json::Value& holder) {
+    const json::Value* requests = find(holder, "resources", "requests");
+    const json::Value* limits = find(holder, "resources", "limits");
     for (const char* name : {"cpu", "memory"}) {
-      auto amount = [&](const Json* list) -> std::optional<api::Quantity> {
-        const Json* value = list ? find(*list, name) : nullptr;
+      auto amount = [&](const json::Value* list) -> std::optional<api::Quantity> {
+        const json::Value* value = list ? find(*list, name) : nullptr;
         if (!value) return std::nullopt;
-        auto parsed =
-            api::Quantity::parse(value->IsString() ? std::string(view(*value)) : write_json(*value));
+        auto parsed = api::Quantity::parse(quantity_text(*value));
         if (!parsed || parsed->is_zero()) return std::nullopt;
         return *parsed;
       };
@@ -223,13 +226,13 @@ std::string_view qos_class(const Json& spec) {
       if (!limit || (request && *request != *limit)) guaranteed = false;
     }
   };
-  if (const Json* whole = find(spec, "resources");
+  if (const json::Value* whole = find(spec, "resources");
       whole && !(is_empty(find(*whole, "requests")) && is_empty(find(*whole, "limits")))) {
     look(spec);
   } else {
     for (const char* list : {"initContainers", "containers"})
-      if (const Json* containers = find(spec, list); containers && containers->IsArray())
-        for (const auto& container : containers->GetArray()) look(container);
+      if (const json::Value* containers = find(spec, list); containers && containers->is_array())
+        for (const auto& container : containers->elements()) look(container);
   }
   return !any ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
 }

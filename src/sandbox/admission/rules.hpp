@@ -1,6 +1,7 @@
 // The rules of the built-in kinds: Kubernetes' defaults, admission and validation that koord's users meet.
 #pragma once
 
+#include "sandbox/api/field_path.hpp"
 #include "sandbox/kinds/kind.hpp"
 
 namespace koord::sandbox {
@@ -18,10 +19,10 @@ KindRules deployment_rules();
 KindRules replica_set_rules();
 
 /// Defaults of a pod's spec, also inside of a template.
-void default_pod_spec(Json& spec, JsonAlloc& alloc);
+void default_pod_spec(json::Value& spec, json::Arena& arena);
 /// Required fields and values of a pod's spec. `path` is "spec" or "spec.template.spec".
-void validate_pod_spec(const Json& spec, std::string_view path, FieldErrors& errors);
+void validate_pod_spec(const json::Value& spec, const FieldPath& path, FieldErrors& errors);
 /// Guaranteed, Burstable or BestEffort.
-std::string_view qos_class(const Json& spec);
+std::string_view qos_class(const json::Value& spec);
 
 }  // namespace koord::sandbox

@@ -1,79 +1,81 @@
 // Deployments and ReplicaSets: defaults and validation.
 #include <fmt/format.h>
 
+#include "koord/json/writer.hpp"
 #include "sandbox/admission/rules.hpp"
 #include "sandbox/select/selection.hpp"
 
 namespace koord::sandbox {
 namespace {
 
-void template_defaults(Json& spec, JsonAlloc& alloc) {
-  default_int(spec, "replicas", 1, alloc);
-  if (Json* pod = find(spec, "template", "spec")) default_pod_spec(*pod, alloc);
-  if (Json* part = find(spec, "template"); part && part->IsObject()) object_at(*part, "metadata", alloc);
+void template_defaults(json::Value& spec, json::Arena& arena) {
+  default_int(spec, "replicas", 1, arena);
+  if (json::Value* pod = find(spec, "template", "spec")) default_pod_spec(*pod, arena);
+  if (json::Value* part = find(spec, "template"); part && part->is_object())
+    object_at(*part, "metadata", arena);
 }
 
-void replica_set_defaults(Json& object, JsonAlloc& alloc) {
-  if (Json* spec = find(object, "spec"); spec && spec->IsObject()) template_defaults(*spec, alloc);
+void replica_set_defaults(json::Value& object, json::Arena& arena) {
+  if (json::Value* spec = find(object, "spec"); spec && spec->is_object()) template_defaults(*spec, arena);
 }
 
-void deployment_defaults(Json& object, JsonAlloc& alloc) {
-  Json* spec = find(object, "spec");
-  if (!spec || !spec->IsObject()) return;
-  template_defaults(*spec, alloc);
-  Json& strategy = object_at(*spec, "strategy", alloc);
-  default_text(strategy, "type", "RollingUpdate", alloc);
+void deployment_defaults(json::Value& object, json::Arena& arena) {
+  json::Value* spec = find(object, "spec");
+  if (!spec || !spec->is_object()) return;
+  template_defaults(*spec, arena);
+  json::Value& strategy = object_at(*spec, "strategy", arena);
+  default_text(strategy, "type", "RollingUpdate", arena);
   if (text_at(strategy, "type") == "RollingUpdate") {
-    Json& rolling = object_at(strategy, "rollingUpdate", alloc);
-    set_default(rolling, "maxUnavailable", make_const("25%"), alloc);
-    set_default(rolling, "maxSurge", make_const("25%"), alloc);
+    json::Value& rolling = object_at(strategy, "rollingUpdate", arena);
+    set_default(rolling, "maxUnavailable", json::make_const("25%"), arena);
+    set_default(rolling, "maxSurge", json::make_const("25%"), arena);
   }
-  default_int(*spec, "revisionHistoryLimit", 10, alloc);
-  default_int(*spec, "progressDeadlineSeconds", 600, alloc);
+  default_int(*spec, "revisionHistoryLimit", 10, arena);
+  default_int(*spec, "progressDeadlineSeconds", 600, arena);
 }
 
-void validate(const Json& object, const Json* old, Admission& admission, FieldErrors& errors) {
+void validate(const json::Value& object, const json::Value* old, Admission& admission, FieldErrors& errors) {
   if (admission.subresource == "status") return;
-  const Json* spec = find(object, "spec");
+  const json::Value* spec = find(object, "spec");
   if (!spec) return errors.required("spec.selector");
   if (auto replicas = int_at(*spec, "replicas"); replicas && *replicas < 0)
     errors.invalid_raw("spec.replicas", std::to_string(*replicas), "must be greater than or equal to 0");
-  const Json* selector = find(*spec, "selector");
+  const json::Value* selector = find(*spec, "selector");
   bool empty = !selector ||
                (is_empty(find(*selector, "matchLabels")) && is_empty(find(*selector, "matchExpressions")));
   if (!selector)
     errors.required("spec.selector");
   else if (empty)
-    errors.invalid_raw("spec.selector", write_json(*selector), "empty selector is invalid for deployment");
-  const Json* part = find(*spec, "template");
+    errors.invalid_raw("spec.selector", json::to_text(*selector), "empty selector is invalid for deployment");
+  const json::Value* part = find(*spec, "template");
   if (!part) return errors.required("spec.template");
   if (!empty) {
     std::vector<std::pair<std::string, std::string>> labels;
-    if (const Json* map = find(*part, "metadata", "labels"); map && map->IsObject())
-      for (const auto& label : map->GetObject())
-        if (label.value.IsString()) labels.emplace_back(view(label.name), view(label.value));
+    if (const json::Value* map = find(*part, "metadata", "labels"); map && map->is_object())
+      for (const auto& label : map->members())
+        if (label.value.is_string()) labels.emplace_back(label.key(), label.value.text());
     std::sort(labels.begin(), labels.end());
     auto selection = Selection::from_json(selector);
     if (!selection)
-      errors.invalid_raw("spec.selector", write_json(*selector), "invalid label selector");
+      errors.invalid_raw("spec.selector", json::to_text(*selector), "invalid label selector");
     else if (!selection->matches_labels(labels)) {
-      const Json* map = find(*part, "metadata", "labels");
-      errors.invalid_raw("spec.template.metadata.labels", map ? write_json(*map) : "null",
+      const json::Value* map = find(*part, "metadata", "labels");
+      errors.invalid_raw("spec.template.metadata.labels", map ? json::to_text(*map) : "null",
                          "`selector` does not match template `labels`");
     }
   }
-  if (const Json* pod = find(*part, "spec"))
-    validate_pod_spec(*pod, "spec.template.spec", errors);
+  if (const json::Value* pod = find(*part, "spec"))
+    validate_pod_spec(*pod, FieldPath("spec.template.spec"), errors);
   else
     errors.required("spec.template.spec.containers");
   if (std::string_view restart = text_at(*part, "spec", "restartPolicy");
       !restart.empty() && restart != "Always")
     errors.unsupported("spec.template.spec.restartPolicy", restart, {"Always"});
   if (old && selector && !same(selector, find(*old, "spec", "selector")))
-    errors.invalid_raw("spec.selector", write_json(*selector), "field is immutable");
+    errors.invalid_raw("spec.selector", json::to_text(*selector), "field is immutable");
 }
 
-FieldValues replica_set_fields(const Json& object) {
+FieldValues replica_set_fields(const json::Value& object) {
   return {{"status.replicas", std::to_string(int_at(object, "status", "replicas").value_or(0))}};
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "koord/json/writer.hpp"
 #include "sandbox/api/discovery.hpp"
 #include "sandbox/api/openapi.hpp"
 
@@ -21,15 +22,6 @@ Reply failure_reply(const Failure& failure) {
   if (failure.retry_after_seconds > 0)
     reply.http.headers.add("Retry-After", std::to_string(failure.retry_after_seconds));
   return reply;
-}
-
-Bytes show(const Kind& kind, const ObjectPtr& object) {
-  if (kind.is_stored_form()) return bytes_of(object);
-  JsonDoc doc;
-  load(*object, doc);
-  if (kind.from_stored) kind.from_stored(doc, doc.GetAllocator());
-  set_text(doc, "apiVersion", kind.api_version(), doc.GetAllocator());
-  return std::make_shared<const std::string>(write_json(doc));
 }
 
 Api::Api(Verbs& verbs, Options options) : verbs_(verbs), options_(std::move(options)) {}
@@ -153,9 +145,8 @@ std::optional<Reply> Api::fixed_path(const net::Request& request, View view) {
 
 void add_initial_objects(Verbs& verbs) {
   auto add = [&](const char* group, const char* resource, std::string body) {
-    JsonDoc doc;
-    std::string error;
-    parse_json(body, doc, error);
+    json::Document doc;
+    (void)doc.read(body);
     (void)verbs.create(verbs.registry().get(group, resource), "", doc);
   };
   // koordinator-system is not a real cluster's, but every koord role needs it.

@@ -72,7 +72,7 @@ class Api {
   Answer review(Call& call);
 
   /// The body as a document.
-  Outcome<void> read_body(const net::Request& request, JsonDoc& doc);
+  Outcome<void> read_body(const net::Request& request, json::Document& doc);
   Reply object_reply(const Call& call, const ObjectPtr& object, unsigned status) const;
   Reply list_reply(const Call& call, const std::vector<ObjectPtr>& objects, std::uint64_t version,
                    const std::string& next, std::optional<std::uint64_t> remaining) const;
@@ -96,8 +96,6 @@ class Api {
 
 Reply json_reply(unsigned status, std::string body);
 Reply failure_reply(const Failure& failure);
-/// The object as requests for this kind see it (another group's or version's form).
-Bytes show(const Kind& kind, const ObjectPtr& object);
 
 /// Namespaces and priority classes that a new cluster has.
 void add_initial_objects(Verbs& verbs);

@@ -4,58 +4,80 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+
+#include "koord/json/writer.hpp"
 
 namespace koord::sandbox {
 namespace {
 
-std::string strings(const std::vector<std::string>& list) {
-  std::string out = "[";
-  for (const std::string& text : list) out += (out.size() > 1 ? "," : "") + quote_json(text);
-  return out + "]";
+void strings(json::Writer& out, std::string_view name, const std::vector<std::string>& list) {
+  out.key(name).begin_array();
+  for (const std::string& text : list) out.value(text);
+  out.end_array();
+}
+void strings_if(json::Writer& out, std::string_view name, const std::vector<std::string>& list) {
+  if (!list.empty()) strings(out, name, list);
 }
 
-std::string group_object(const GroupVersions& group, bool with_type) {
-  std::string versions;
-  auto one = [&](const std::string& version) {
-    return fmt::format(R"({{"groupVersion":"{0}/{1}","version":"{1}"}})", group.group, version);
+void group_object(json::Writer& out, const GroupVersions& group, bool with_type) {
+  const auto one = [&](const std::string& version) {
+    out.begin_object().member("groupVersion", fmt::format("{}/{}", group.group, version));
+    out.member("version", version).end_object();
   };
-  for (const std::string& version : group.versions) versions += (versions.empty() ? "" : ",") + one(version);
-  return fmt::format(R"({{{}"name":"{}","versions":[{}],"preferredVersion":{}}})",
-                     with_type ? R"("kind":"APIGroup","apiVersion":"v1",)" : "", group.group, versions,
-                     one(group.versions.front()));
+  out.begin_object();
+  if (with_type) out.member("kind", "APIGroup").member("apiVersion", "v1");
+  out.member("name", group.group).key("versions").begin_array();
+  for (const auto& version : group.versions) one(version.name);
+  out.end_array().key("preferredVersion");
+  one(group.versions.front().name);
+  out.end_object();
 }
 
-std::string plain_resource(const Kind& kind) {
-  std::string out =
-      fmt::format(R"({{"name":"{}","singularName":"{}","namespaced":{},"kind":"{}","verbs":{})",
-                  kind.resource, kind.singular, kind.namespaced, kind.kind, strings(kind.verbs));
-  if (!kind.short_names.empty()) out += ",\"shortNames\":" + strings(kind.short_names);
-  if (!kind.categories.empty()) out += ",\"categories\":" + strings(kind.categories);
-  out += "}";
+void plain_resource(json::Writer& out, const Kind& kind) {
+  out.begin_object().member("name", kind.resource).member("singularName", kind.singular);
+  out.member("namespaced", kind.namespaced).member("kind", kind.kind);
+  strings(out, "verbs", kind.verbs);
+  strings_if(out, "shortNames", kind.short_names);
+  strings_if(out, "categories", kind.categories);
+  out.end_object();
   for (const Subresource& sub : subresources_of(kind)) {
-    out += fmt::format(R"(,{{"name":"{}/{}","singularName":"","namespaced":{},)", kind.resource, sub.name,
-                       kind.namespaced);
+    out.begin_object()
+        .member("name", fmt::format("{}/{}", kind.resource, sub.name))
+        .member("singularName", "");
+    out.member("namespaced", kind.namespaced);
     if (sub.version != kind.version || sub.group != kind.group)
-      out += fmt::format(R"("group":"{}","version":"{}",)", sub.group, sub.version);
-    out += fmt::format(R"("kind":"{}","verbs":{}}})", sub.kind, strings(sub.verbs));
+      out.member("group", sub.group).member("version", sub.version);
+    out.member("kind", sub.kind);
+    strings(out, "verbs", sub.verbs);
+    out.end_object();
   }
-  return out;
 }
 
-std::string aggregated_resource(const Kind& kind) {
-  std::string out = fmt::format(
-      R"({{"resource":"{}","responseKind":{{"group":"{}","version":"{}","kind":"{}"}},"scope":"{}","singularResource":"{}","verbs":{})",
-      kind.resource, kind.group, kind.version, kind.kind, kind.namespaced ? "Namespaced" : "Cluster",
-      kind.singular, strings(kind.verbs));
-  if (!kind.short_names.empty()) out += ",\"shortNames\":" + strings(kind.short_names);
-  if (!kind.categories.empty()) out += ",\"categories\":" + strings(kind.categories);
-  std::string subs;
-  for (const Subresource& sub : subresources_of(kind))
-    subs += fmt::format(
-        R"({}{{"subresource":"{}","responseKind":{{"group":"{}","version":"{}","kind":"{}"}},"verbs":{}}})",
-        subs.empty() ? "" : ",", sub.name, sub.group, sub.version, sub.kind, strings(sub.verbs));
-  if (!subs.empty()) out += ",\"subresources\":[" + subs + "]";
-  return out + "}";
+void response_kind(json::Writer& out, std::string_view group, std::string_view version,
+                   std::string_view kind) {
+  out.key("responseKind").begin_object();
+  out.member("group", group).member("version", version).member("kind", kind).end_object();
+}
+
+void aggregated_resource(json::Writer& out, const Kind& kind) {
+  out.begin_object().member("resource", kind.resource);
+  response_kind(out, kind.group, kind.version, kind.kind);
+  out.member("scope", kind.namespaced ? "Namespaced" : "Cluster").member("singularResource", kind.singular);
+  strings(out, "verbs", kind.verbs);
+  strings_if(out, "shortNames", kind.short_names);
+  strings_if(out, "categories", kind.categories);
+  if (const auto subs = subresources_of(kind); !subs.empty()) {
+    out.key("subresources").begin_array();
+    for (const Subresource& sub : subs) {
+      out.begin_object().member("subresource", sub.name);
+      response_kind(out, sub.group, sub.version, sub.kind);
+      strings(out, "verbs", sub.verbs);
+      out.end_object();
+    }
+    out.end_array();
+  }
+  out.end_object();
 }
 
 }  // namespace
@@ -81,78 +103,102 @@ std::string version_json() {
 }
 
 std::string api_versions_json(std::string_view server_address) {
-  return fmt::format(
-      R"({{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{{"clientCIDR":"0.0.0.0/0","serverAddress":"{}"}}]}})",
-      server_address);
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("kind", "APIVersions").key("versions").begin_array().value("v1").end_array();
+  json.key("serverAddressByClientCIDRs").begin_array().begin_object();
+  json.member("clientCIDR", "0.0.0.0/0").member("serverAddress", server_address);
+  json.end_object().end_array().end_object();
+  return out;
 }
 
 std::vector<GroupVersions> groups_of(const Registry& registry) {
   std::vector<GroupVersions> groups;
+  std::map<std::string_view, std::size_t> known;
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> versions;
   for (const auto& kind : registry.all()) {
-    auto it =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.group == kind->group; });
-    if (it == groups.end()) {
-      groups.push_back({kind->group, {kind->version}});
-    } else if (std::find(it->versions.begin(), it->versions.end(), kind->version) == it->versions.end()) {
-      // Stable versions come before alpha and beta.
-      bool stable = kind->version.find_first_of("ab") == std::string::npos;
-      it->versions.insert(stable ? it->versions.begin() : it->versions.end(), kind->version);
-    }
+    const auto [group, new_group] = known.try_emplace(kind->group, groups.size());
+    if (new_group) groups.push_back({kind->group, {}});
+    auto& list = groups[group->second].versions;
+    const auto [version, added] = versions.try_emplace({kind->group, kind->version}, list.size());
+    if (added) list.push_back({kind->version, {}});
+    list[version->second].kinds.push_back(kind);
+  }
+  // Stable versions come before alpha and beta, the latest first.
+  for (GroupVersions& group : groups) {
+    const auto alpha = std::stable_partition(
+        group.versions.begin(), group.versions.end(),
+        [](const auto& version) { return version.name.find_first_of("ab") == std::string::npos; });
+    std::reverse(group.versions.begin(), alpha);
   }
   return groups;
 }
 
 std::string group_list_json(const Registry& registry) {
-  std::string list;
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("kind", "APIGroupList").member("apiVersion", "v1").key("groups").begin_array();
   for (const GroupVersions& group : groups_of(registry))
-    if (!group.group.empty()) list += (list.empty() ? "" : ",") + group_object(group, false);
-  return R"({"kind":"APIGroupList","apiVersion":"v1","groups":[)" + list + "]}";
+    if (!group.group.empty()) group_object(json, group, false);
+  json.end_array().end_object();
+  return out;
 }
 
 std::optional<std::string> group_json(const Registry& registry, std::string_view name) {
   while (!name.empty() && name.back() == '/') name.remove_suffix(1);
-  for (const GroupVersions& group : groups_of(registry))
-    if (group.group == name && !name.empty()) return group_object(group, true);
+  if (name.empty()) return std::nullopt;
+  for (const GroupVersions& group : groups_of(registry)) {
+    if (group.group != name) continue;
+    std::string out;
+    json::Writer json(out);
+    group_object(json, group, true);
+    return out;
+  }
   return std::nullopt;
 }
 
 std::optional<std::string> resource_list_json(const Registry& registry, std::string_view group,
                                               std::string_view version) {
-  std::string list;
-  for (const auto& kind : registry.all())
-    if (kind->group == group && kind->version == version)
-      list += (list.empty() ? "" : ",") + plain_resource(*kind);
-  if (list.empty()) return std::nullopt;
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("kind", "APIResourceList").member("apiVersion", "v1");
+  json.member("groupVersion", fmt::format("{}{}{}", group, group.empty() ? "" : "/", version));
+  json.key("resources").begin_array();
+  bool any = false;
+  for (const auto& kind : registry.all()) {
+    if (kind->group != group || kind->version != version) continue;
+    plain_resource(json, *kind);
+    any = true;
+  }
+  if (!any) return std::nullopt;
   if (group.empty())
-    list +=
-        R"(,{"name":"bindings","singularName":"binding","namespaced":true,"kind":"Binding","verbs":["create"]})";
-  return fmt::format(
-      R"({{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"{}{}{}","resources":[{}]}})", group,
-      group.empty() ? "" : "/", version, list);
+    json.raw(
+        R"({"name":"bindings","singularName":"binding","namespaced":true,"kind":"Binding","verbs":["create"]})");
+  json.end_array().end_object();
+  return out;
 }
 
 std::string aggregated_discovery_json(const Registry& registry, bool core) {
-  std::string items;
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("kind", "APIGroupDiscoveryList").member("apiVersion", "apidiscovery.k8s.io/v2");
+  json.key("metadata").begin_object().end_object().key("items").begin_array();
   for (const GroupVersions& group : groups_of(registry)) {
     if (group.group.empty() != core) continue;
-    std::string versions;
-    for (const std::string& version : group.versions) {
-      std::string resources;
-      for (const auto& kind : registry.all())
-        if (kind->group == group.group && kind->version == version)
-          resources += (resources.empty() ? "" : ",") + aggregated_resource(*kind);
+    json.begin_object().key("metadata").begin_object().member_if("name", group.group);
+    json.key("creationTimestamp").null().end_object().key("versions").begin_array();
+    for (const auto& version : group.versions) {
+      json.begin_object().member("version", version.name).key("resources").begin_array();
+      for (const auto& kind : version.kinds) aggregated_resource(json, *kind);
       if (core)
-        resources +=
-            R"(,{"resource":"bindings","responseKind":{"group":"","version":"v1","kind":"Binding"},"scope":"Namespaced","singularResource":"binding","verbs":["create"]})";
-      versions += fmt::format(R"({}{{"version":"{}","resources":[{}],"freshness":"Current"}})",
-                              versions.empty() ? "" : ",", version, resources);
+        json.raw(
+            R"({"resource":"bindings","responseKind":{"group":"","version":"v1","kind":"Binding"},"scope":"Namespaced","singularResource":"binding","verbs":["create"]})");
+      json.end_array().member("freshness", "Current").end_object();
     }
-    std::string name = core ? "" : fmt::format(R"("name":"{}",)", group.group);
-    items += fmt::format(R"({}{{"metadata":{{{}"creationTimestamp":null}},"versions":[{}]}})",
-                         items.empty() ? "" : ",", name, versions);
+    json.end_array().end_object();
   }
-  return R"({"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[)" +
-         items + "]}";
+  json.end_array().end_object();
+  return out;
 }
 
 }  // namespace koord::sandbox

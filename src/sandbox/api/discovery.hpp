@@ -19,8 +19,12 @@ std::optional<std::string> resource_list_json(const Registry& registry, std::str
 std::string aggregated_discovery_json(const Registry& registry, bool core);
 
 struct GroupVersions {
+  struct Version {
+    std::string name;
+    std::vector<Registry::KindPtr> kinds;
+  };
   std::string group;
-  std::vector<std::string> versions;
+  std::vector<Version> versions;
 };
 /// In the order in which they are first served.
 std::vector<GroupVersions> groups_of(const Registry& registry);

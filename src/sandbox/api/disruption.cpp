@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
+#include <charconv>
 
 #include "sandbox/select/selection.hpp"
 
@@ -11,19 +12,13 @@ namespace koord::sandbox {
 namespace {
 
 // A number, or a percentage of `total` rounded up.
-std::int64_t amount(const Json& value, std::int64_t total) {
-  if (value.IsInt64()) return value.GetInt64();
-  if (!value.IsString()) return 0;
-  double percent = std::atof(value.GetString());
-  return static_cast<std::int64_t>(std::ceil(percent * static_cast<double>(total) / 100.0));
-}
-
-bool ready(const Json& pod) {
-  const Json* conditions = find(pod, "status", "conditions");
-  if (!conditions || !conditions->IsArray()) return false;
-  for (const auto& condition : conditions->GetArray())
-    if (text_at(condition, "type") == "Ready") return text_at(condition, "status") == "True";
-  return false;
+std::int64_t amount(const json::Value& value, std::int64_t total) {
+  if (value.is_int()) return *value.to_int();
+  if (!value.is_string()) return 0;
+  std::int64_t percent = 0;
+  const std::string_view text = value.text();
+  std::from_chars(text.data(), text.data() + text.size(), percent);
+  return (std::clamp<std::int64_t>(percent, 0, 1'000'000) * total + 99) / 100;
 }
 
 }  // namespace
@@ -31,36 +26,38 @@ bool ready(const Json& pod) {
 Outcome<void> check_disruption(Verbs& verbs, const Object& pod) {
   const Collection& budgets = *verbs.registry().get("policy", "poddisruptionbudgets").objects;
   const Collection& pods = *verbs.registry().get("", "pods").objects;
-  for (const auto& [key, object] : budgets.objects()) {
-    if (object->ns != pod.ns) continue;
-    JsonDoc budget;
-    load(*object, budget);
-    auto selection = Selection::from_json(find(budget, "spec", "selector"));
-    if (!selection || !selection->matches_labels(pod.labels)) continue;
-    std::int64_t expected = 0, healthy = 0;
-    for (const auto& [pod_key, other] : pods.objects()) {
-      if (other->ns != pod.ns || !selection->matches_labels(other->labels)) continue;
-      JsonDoc doc;
-      load(*other, doc);
-      std::string_view phase = text_at(doc, "status", "phase");
-      if (phase == "Succeeded" || phase == "Failed") continue;
-      ++expected;
-      healthy += !other->deleting && ready(doc);
-    }
-    const Json* least = find(budget, "spec", "minAvailable");
-    const Json* most = find(budget, "spec", "maxUnavailable");
-    std::int64_t wanted = least ? amount(*least, expected) : most ? expected - amount(*most, expected) : 0;
-    if (healthy - 1 >= wanted) continue;
-    Failure failure =
-        too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", 0);
-    failure.causes.push_back(
-        {"DisruptionBudget",
-         fmt::format("The disruption budget {} needs {} healthy pods and has {} currently", object->name,
-                     wanted, healthy),
-         ""});
-    return failure;
+  ObjectPtr budget;
+  Selection selection;
+  json::Document doc;
+  for (const auto& [key, object] : budgets.in_namespace(pod.ns)) {
+    load(*object, doc);
+    auto chosen = Selection::from_json(find(doc, "spec", "selector"));
+    if (!chosen || !chosen->matches_labels(pod.labels)) continue;
+    if (budget)
+      return internal_failure(
+          "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+    budget = object;
+    selection = *std::move(chosen);
   }
-  return {};
+  if (!budget) return {};
+  std::int64_t expected = 0, healthy = 0;
+  for (const auto& [key, other] : pods.in_namespace(pod.ns)) {
+    const std::string_view phase = other->field("status.phase");
+    if (phase == "Succeeded" || phase == "Failed" || !selection.matches_labels(other->labels)) continue;
+    ++expected;
+    healthy += !other->deleting && !other->field(kReadyField).empty();
+  }
+  load(*budget, doc);
+  const json::Value* least = find(doc, "spec", "minAvailable");
+  const json::Value* most = find(doc, "spec", "maxUnavailable");
+  std::int64_t wanted = least ? amount(*least, expected) : most ? expected - amount(*most, expected) : 0;
+  if (healthy - 1 >= wanted) return {};
+  Failure failure = too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", 0);
+  failure.causes.push_back({"DisruptionBudget",
+                            fmt::format("The disruption budget {} needs {} healthy pods and has {} currently",
+                                        budget->name, wanted, healthy),
+                            ""});
+  return failure;
 }
 
 }  // namespace koord::sandbox

@@ -5,7 +5,7 @@
 
 namespace koord::sandbox {
 
-/// 429 with Kubernetes' message if a budget forbids it; counts the disruption in the budget's status else.
+/// 429 with Kubernetes' message if a budget forbids it, 500 if there are several.
 Outcome<void> check_disruption(Verbs& verbs, const Object& pod);
 
 }  // namespace koord::sandbox

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "koord/api/schema/crd.hpp"
 #include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
 #include "koord/api/types/apps_v1/deployment.hpp"
@@ -14,11 +16,14 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/core_v1/secret.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
+#include "koord/json/writer.hpp"
 #include "sandbox/api/discovery.hpp"
 #include "sandbox/crd/schema.hpp"
 
 namespace koord::sandbox {
 namespace {
+
+constexpr std::string_view kPreserve = "x-kubernetes-preserve-unknown-fields";
 
 std::string definition_name(const Kind& kind) {
   // "io.k8s.api.core.v1.Pod"; of custom kinds the reversed group.
@@ -26,17 +31,18 @@ std::string definition_name(const Kind& kind) {
     std::string group = kind.group.empty() ? "core" : kind.group.substr(0, kind.group.find('.'));
     return fmt::format("io.k8s.api.{}.{}.{}", group, kind.version, kind.kind);
   }
-  std::string reversed, rest = kind.group;
-  for (std::size_t dot; !rest.empty();) {
-    dot = rest.rfind('.');
-    reversed += (dot == std::string::npos ? rest : rest.substr(dot + 1)) + ".";
-    rest = dot == std::string::npos ? "" : rest.substr(0, dot);
+  std::string reversed;
+  for (std::string_view rest = kind.group; !rest.empty();) {
+    const std::size_t dot = rest.rfind('.');
+    fmt::format_to(std::back_inserter(reversed), "{}.", rest.substr(dot + 1));
+    rest = dot == std::string_view::npos ? std::string_view{} : rest.substr(0, dot);
   }
-  return reversed + kind.version + "." + kind.kind;
+  return fmt::format("{}{}.{}", reversed, kind.version, kind.kind);
 }
 
-std::string gvk(const Kind& kind) {
-  return fmt::format(R"({{"group":"{}","version":"{}","kind":"{}"}})", kind.group, kind.version, kind.kind);
+void put_gvk(json::Writer& out, const Kind& kind) {
+  out.begin_object().member("group", kind.group).member("version", kind.version).member("kind", kind.kind);
+  out.end_object();
 }
 
 const api::Schema* described(const Kind& kind) {
@@ -52,73 +58,133 @@ const api::Schema* described(const Kind& kind) {
 }
 
 // The described fields; nothing else is refused.
-std::string kind_schema(const Kind& kind) {
-  if (const api::Schema* schema = described(kind)) {
-    std::string text = api::openapi_schema(*schema, true);
-    text.pop_back();
-    return text + ",\"x-kubernetes-group-version-kind\":[" + gvk(kind) + "]}";
+void put_properties(json::Writer& out, const Kind& kind) {
+  out.key("properties").begin_object();
+  const auto text = [&](const char* name, const char* description) {
+    out.key(name).begin_object().member("type", "string").member("description", description).end_object();
+  };
+  const auto open = [&](const char* name) {
+    out.key(name).begin_object().member("type", "object").member(kPreserve, true).end_object();
+  };
+  text("apiVersion", "APIVersion defines the versioned schema of this representation of an object.");
+  text("kind", "Kind is a string value representing the REST resource this object represents.");
+  out.key("metadata").begin_object().member("type", "object");
+  out.member("description", "Standard object's metadata.").member(kPreserve, true).end_object();
+  if (!kind.schema) {
+    open("spec");
+    open("status");
+  } else if (const json::Value* members = find(kind.schema->json(), "properties")) {
+    for (const auto& member : members->members())
+      if (member.key() != "apiVersion" && member.key() != "kind" && member.key() != "metadata")
+        out.member(member.key(), member.value);
   }
-  std::string properties =
-      R"("apiVersion":{"type":"string","description":"APIVersion defines the versioned schema of this representation of an object."},)"
-      R"("kind":{"type":"string","description":"Kind is a string value representing the REST resource this object represents."},)"
-      R"("metadata":{"type":"object","description":"Standard object's metadata.","x-kubernetes-preserve-unknown-fields":true})";
-  std::string description = kind.kind;
-  if (kind.schema) {
-    if (const Json* members = find(kind.schema->json(), "properties"); members && members->IsObject())
-      for (const auto& member : members->GetObject()) {
-        std::string_view name = view(member.name);
-        if (name != "apiVersion" && name != "kind" && name != "metadata")
-          properties += "," + quote_json(name) + ":" + write_json(member.value);
-      }
-    if (std::string_view text = text_at(kind.schema->json(), "description"); !text.empty())
-      description = text;
-  } else {
-    properties +=
-        R"(,"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true},"status":{"type":"object","x-kubernetes-preserve-unknown-fields":true})";
-  }
-  return fmt::format(
-      R"({{"type":"object","description":{},"properties":{{{}}},"x-kubernetes-preserve-unknown-fields":true,"x-kubernetes-group-version-kind":[{}]}})",
-      quote_json(description), properties, gvk(kind));
+  out.end_object();
 }
 
-std::string collection_path(const Kind& kind) {
-  return fmt::format("{}{}{}/{}", kind.group.empty() ? "/api/" : "/apis/" + kind.group + "/", kind.version,
-                     kind.namespaced ? "/namespaces/{namespace}" : "", kind.resource);
+void put_schema(json::Writer& out, const Kind& kind) {
+  out.begin_object();
+  if (const api::Schema* schema = described(kind)) {
+    json::Document fields;
+    (void)fields.read(api::openapi_schema(*schema, true));
+    for (const json::Member& member : fields.members()) out.member(member.key(), member.value);
+  } else {
+    const std::string_view text =
+        kind.schema ? text_at(kind.schema->json(), "description") : std::string_view{};
+    out.member("type", "object").member("description", text.empty() ? kind.kind : text);
+    put_properties(out, kind);
+    out.member(kPreserve, true);
+  }
+  out.key("x-kubernetes-group-version-kind").begin_array();
+  put_gvk(out, kind);
+  out.end_array().end_object();
+}
+
+std::string group_path(const Kind& kind) {
+  return kind.group.empty() ? fmt::format("api/{}", kind.version)
+                            : fmt::format("apis/{}/{}", kind.group, kind.version);
 }
 
 // kubectl looks here whether the server validates fields (the query parameter), and which patches there are.
 // The strategic one is left out on purpose: kubectl then computes it from its own types, which know more than
 // this schema.
-std::string operations(const Kind& kind, bool v3) {
-  const char* parameters =
-      v3 ? R"([{"name":"fieldValidation","in":"query","schema":{"type":"string"}},{"name":"dryRun","in":"query","schema":{"type":"string"}}])"
-         : R"([{"name":"fieldValidation","in":"query","type":"string"},{"name":"dryRun","in":"query","type":"string"}])";
-  std::string body =
-      v3 ? R"("requestBody":{"content":{"application/apply-patch+yaml":{},"application/json-patch+json":{},"application/merge-patch+json":{}}},)"
-         : R"("consumes":["application/json-patch+json","application/merge-patch+json","application/apply-patch+yaml"],)";
-  auto operation = [&](const char* method, const char* action, bool with_body) {
-    return fmt::format(
-        R"("{}":{{"operationId":"{}{}","x-kubernetes-action":"{}","x-kubernetes-group-version-kind":{},{}"parameters":{},"responses":{{"200":{{"description":"OK"}}}}}})",
-        method, action, definition_name(kind), action, gvk(kind), with_body ? body : "", parameters);
+void put_operations(json::Writer& out, const Kind& kind, bool v3) {
+  constexpr std::string_view kPatches[] = {"application/apply-patch+yaml", "application/json-patch+json",
+                                           "application/merge-patch+json"};
+  const std::string path = fmt::format("/{}{}/{}", group_path(kind),
+                                       kind.namespaced ? "/namespaces/{namespace}" : "", kind.resource);
+  const auto parameter = [&](const char* name) {
+    out.begin_object().member("name", name).member("in", "query");
+    if (v3)
+      out.key("schema").begin_object().member("type", "string").end_object();
+    else
+      out.member("type", "string");
+    out.end_object();
   };
-  return fmt::format(R"("{0}":{{{1},{2}}},"{0}/{{name}}":{{{3},{4},{5}}})", collection_path(kind),
-                     operation("get", "list", false), operation("post", "post", false),
-                     operation("get", "get", false), operation("put", "put", false),
-                     operation("patch", "patch", true));
+  const auto body = [&] {
+    if (v3) {
+      out.key("requestBody").begin_object().key("content").begin_object();
+      for (const std::string_view type : kPatches) out.key(type).begin_object().end_object();
+      out.end_object().end_object();
+    } else {
+      out.key("consumes").begin_array();
+      for (const std::string_view type : kPatches) out.value(type);
+      out.end_array();
+    }
+  };
+  const auto operation = [&](const char* method, const char* action) {
+    out.key(method).begin_object().member("operationId", fmt::format("{}{}", action, definition_name(kind)));
+    out.member("x-kubernetes-action", action).key("x-kubernetes-group-version-kind");
+    put_gvk(out, kind);
+    if (std::string_view(method) == "patch") body();
+    out.key("parameters").begin_array();
+    parameter("fieldValidation");
+    parameter("dryRun");
+    out.end_array().key("responses").begin_object().key("200").begin_object().member("description", "OK");
+    out.end_object().end_object().end_object();
+  };
+  out.key(path).begin_object();
+  operation("get", "list");
+  operation("post", "post");
+  out.end_object().key(fmt::format("{}/{{name}}", path)).begin_object();
+  operation("get", "get");
+  operation("put", "put");
+  operation("patch", "patch");
+  out.end_object();
+}
+
+/// A document of the kinds that `shown` is true for; false if there are none.
+template <class Shown>
+bool put_document(json::Writer& out, const Registry& registry, bool v3, const Shown& shown) {
+  bool any = false;
+  out.key("info").begin_object().member("title", "Kubernetes").member("version", "v1.35.4").end_object();
+  out.key("paths").begin_object();
+  for (const auto& kind : registry.all())
+    if (kind->objects && shown(*kind)) {
+      put_operations(out, *kind, v3);
+      any = true;
+    }
+  out.end_object();
+  if (v3) out.key("components").begin_object();
+  out.key(v3 ? "schemas" : "definitions").begin_object();
+  for (const auto& kind : registry.all())
+    if (kind->objects && shown(*kind)) {
+      out.key(definition_name(*kind));
+      put_schema(out, *kind);
+    }
+  out.end_object();
+  if (v3) out.end_object();
+  return any;
 }
 
 }  // namespace
 
 std::string openapi_v2_json(const Registry& registry) {
-  std::string paths, definitions;
-  for (const auto& kind : registry.all()) {
-    if (!kind->objects) continue;
-    paths += (paths.empty() ? "" : ",") + operations(*kind, false);
-    definitions += fmt::format("{}\"{}\":{}", definitions.empty() ? "" : ",", definition_name(*kind),
-                               kind_schema(*kind));
-  }
-  return R"({"swagger":"2.0","info":{"title":"Kubernetes","version":"v1.35.4"},"paths":{)" + paths +
-         R"(},"definitions":{)" + definitions + "}}";
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("swagger", "2.0");
+  put_document(json, registry, false, [](const Kind&) { return true; });
+  json.end_object();
+  return out;
 }
 
 std::string empty_openapi_v2_protobuf() {
@@ -135,30 +201,28 @@ std::string empty_openapi_v2_protobuf() {
 }
 
 std::string openapi_v3_index_json(const Registry& registry) {
-  std::string paths;
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().key("paths").begin_object();
   for (const GroupVersions& group : groups_of(registry))
-    for (const std::string& version : group.versions) {
-      std::string path =
-          group.group.empty() ? "api/" + version : fmt::format("apis/{}/{}", group.group, version);
-      paths += fmt::format(R"({}"{}":{{"serverRelativeURL":"/openapi/v3/{}?hash={}"}})",
-                           paths.empty() ? "" : ",", path, path, registry.revision());
+    for (const auto& version : group.versions) {
+      const std::string path = group_path(*version.kinds.front());
+      json.key(path).begin_object();
+      json.member("serverRelativeURL", fmt::format("/openapi/v3/{}?hash={}", path, registry.revision()));
+      json.end_object();
     }
-  return R"({"paths":{)" + paths + "}}";
+  json.end_object().end_object();
+  return out;
 }
 
 std::optional<std::string> openapi_v3_json(const Registry& registry, std::string_view path) {
-  std::string paths, schemas;
-  for (const auto& kind : registry.all()) {
-    std::string own =
-        kind->group.empty() ? "api/" + kind->version : fmt::format("apis/{}/{}", kind->group, kind->version);
-    if (own != path || !kind->objects) continue;
-    paths += (paths.empty() ? "" : ",") + operations(*kind, true);
-    schemas +=
-        fmt::format("{}\"{}\":{}", schemas.empty() ? "" : ",", definition_name(*kind), kind_schema(*kind));
-  }
-  if (schemas.empty()) return std::nullopt;
-  return R"({"openapi":"3.0.0","info":{"title":"Kubernetes","version":"v1.35.4"},"paths":{)" + paths +
-         R"(},"components":{"schemas":{)" + schemas + "}}}";
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("openapi", "3.0.0");
+  if (!put_document(json, registry, true, [&](const Kind& kind) { return group_path(kind) == path; }))
+    return std::nullopt;
+  json.end_object();
+  return out;
 }
 
 }  // namespace koord::sandbox

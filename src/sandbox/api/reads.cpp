@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "koord/json/writer.hpp"
 #include "sandbox/api/api.hpp"
 #include "sandbox/api/table.hpp"
 
@@ -28,8 +29,6 @@ Failure too_old(std::uint64_t asked, const Collection& objects) {
   return expired(fmt::format("too old resource version: {} ({})", asked, objects.forgotten() + 1));
 }
 
-std::string partial(const Kind& kind, const ObjectPtr& object) { return partial_json(kind, *object); }
-
 }  // namespace
 
 Reply Api::object_reply(const Call& call, const ObjectPtr& object, unsigned status) const {
@@ -39,7 +38,7 @@ Reply Api::object_reply(const Call& call, const ObjectPtr& object, unsigned stat
     reply.http.body = table_json(kind, {object}, object->rv, {}, {}, call.request.query_get("includeObject"),
                                  verbs_.clock().now());
   else if (call.view == View::partial)
-    reply.http.body = partial(kind, object);
+    reply.http.body = partial_json(*object);
   else
     reply.http.parts.push_back(show(kind, object));
   return reply;
@@ -52,19 +51,22 @@ Reply Api::list_reply(const Call& call, const std::vector<ObjectPtr>& objects, s
     return json_reply(200, table_json(kind, objects, version, next, remaining,
                                       call.request.query_get("includeObject"), verbs_.clock().now()));
   bool parts_only = call.view == View::partial;
-  std::string head = fmt::format(R"({{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}")",
-                                 parts_only ? "PartialObjectMetadataList" : kind.kind + "List",
-                                 parts_only ? "meta.k8s.io/v1" : kind.api_version(), version);
-  if (!next.empty()) head += ",\"continue\":" + quote_json(next);
-  if (remaining) head += fmt::format(",\"remainingItemCount\":{}", *remaining);
-  head += "},\"items\":[";
+  std::string head;
+  json::Writer json(head);
+  json.begin_object().member("kind",
+                             parts_only ? "PartialObjectMetadataList" : fmt::format("{}List", kind.kind));
+  json.member("apiVersion", parts_only ? "meta.k8s.io/v1" : kind.api_version());
+  json.key("metadata").begin_object().member("resourceVersion", fmt::to_string(version));
+  json.member_if("continue", next);
+  if (remaining) json.member("remainingItemCount", *remaining);
+  json.end_object().key("items").begin_array();
   Reply reply = json_reply(200, std::move(head));
   static const Bytes kComma = std::make_shared<const std::string>(",");
   static const Bytes kEnd = std::make_shared<const std::string>("]}");
   reply.http.parts.reserve(2 * objects.size() + 1);
   for (const ObjectPtr& object : objects) {
     if (&object != &objects.front()) reply.http.parts.push_back(kComma);
-    reply.http.parts.push_back(parts_only ? std::make_shared<const std::string>(partial(kind, object))
+    reply.http.parts.push_back(parts_only ? std::make_shared<const std::string>(partial_json(*object))
                                           : show(kind, object));
   }
   reply.http.parts.push_back(kEnd);
@@ -85,17 +87,9 @@ Outcome<std::vector<ObjectPtr>> Api::select_objects(const Call& call, const Sele
                                                     std::uint64_t& version) {
   const Collection& all = *call.kind->objects;
   std::vector<ObjectPtr> found;
-  auto take = [&](const ObjectPtr& object) {
-    if (!call.route.ns.empty() && object->ns != call.route.ns) return;
-    if (selection.matches(*object)) found.push_back(object);
-  };
   if (version == verbs_.store().version()) {
-    auto it = all.objects().begin(), end = all.objects().end();
-    if (!call.route.ns.empty()) {  // keys begin with the namespace
-      it = all.objects().lower_bound(std::string(call.route.ns) + "/");
-      end = all.objects().lower_bound(std::string(call.route.ns) + "0");
-    }
-    for (; it != end; ++it) take(it->second);
+    for (const auto& [key, object] : all.in_namespace(call.route.ns))
+      if (selection.matches(*object)) found.push_back(object);
     return found;
   }
   // As of an older version: today's objects with the changes since then undone.
@@ -108,7 +102,9 @@ Outcome<std::vector<ObjectPtr>> Api::select_objects(const Call& call, const Sele
     else
       then.erase(change.object->key());
   }
-  for (const auto& [key, object] : then) take(object);
+  for (const auto& [key, object] : then)
+    if ((call.route.ns.empty() || object->ns == call.route.ns) && selection.matches(*object))
+      found.push_back(object);
   return found;
 }
 
@@ -203,8 +199,8 @@ Api::Answer Api::watch(Call& call, const ListOptions& asked) {
                                                             clock.now(), std::exchange(*first, false)));
     };
   } else if (call.view == View::partial) {
-    options.render = [kind = call.kind](const ObjectPtr& object) -> Bytes {
-      return std::make_shared<const std::string>(partial_json(*kind, *object));
+    options.render = [](const ObjectPtr& object) -> Bytes {
+      return std::make_shared<const std::string>(partial_json(*object));
     };
   } else if (!kind.is_stored_form()) {
     options.render = [kind = call.kind](const ObjectPtr& object) { return show(*kind, object); };

@@ -6,12 +6,13 @@
 #include "koord/api/values/time.hpp"
 #include "sandbox/api/disruption.hpp"
 #include "sandbox/api/verbs.hpp"
+#include "sandbox/store/members.hpp"
 
 namespace koord::sandbox {
 namespace {
 
 // How long a pod may take to end; other kinds end at once.
-std::int64_t grace_of(const Kind& kind, const Json& doc, const DeleteOptions& options) {
+std::int64_t grace_of(const Kind& kind, const json::Value& doc, const DeleteOptions& options) {
   if (kind.resource != "pods" || !kind.group.empty()) return 0;
   std::string_view phase = text_at(doc, "status", "phase");
   if (text_at(doc, "spec", "nodeName").empty() || phase == "Succeeded" || phase == "Failed") return 0;
@@ -21,11 +22,11 @@ std::int64_t grace_of(const Kind& kind, const Json& doc, const DeleteOptions& op
   return std::min(int_at(doc, "spec", "terminationGracePeriodSeconds").value_or(30), kLongest);
 }
 
-void add_finalizer(Json& meta, std::string_view name, JsonAlloc& alloc) {
-  Json& list = array_at(meta, "finalizers", alloc);
-  for (const auto& entry : list.GetArray())
-    if (entry.IsString() && view(entry) == name) return;
-  list.PushBack(make_text(name, alloc), alloc);
+void add_finalizer(json::Value& meta, std::string_view name, json::Arena& arena) {
+  json::Value& list = array_at(meta, "finalizers", arena);
+  for (const auto& entry : list.elements())
+    if (entry.is_string() && entry.text() == name) return;
+  list.push_back(make_text(name, arena), arena);
 }
 
 }  // namespace
@@ -49,10 +50,10 @@ Outcome<Deleted> Verbs::remove(const Kind& kind, std::string_view ns, std::strin
             options.resource_version, old->rv));
   if (kind.resource == "namespaces" && (name == "default" || name == "kube-system" || name == "kube-public"))
     return forbidden(kind.named(), name, "this namespace may not be deleted");
-  JsonDoc doc;
+  json::Document doc;
   load(*old, doc);
-  JsonAlloc& alloc = doc.GetAllocator();
-  Json& meta = *find(doc, "metadata");
+  json::Arena& arena = doc.arena();
+  json::Value& meta = *find(doc, "metadata");
   std::int64_t grace = grace_of(kind, doc, options);
   bool orphan = options.propagation == "Orphan", foreground = options.propagation == "Foreground";
   bool held = old->has_finalizers || orphan || foreground;
@@ -69,14 +70,14 @@ Outcome<Deleted> Verbs::remove(const Kind& kind, std::string_view ns, std::strin
     kind.objects->erase(ns, name);
     return Deleted{old, true};
   }
-  if (orphan && !old->deleting) add_finalizer(meta, "orphan", alloc);
-  if (foreground && !old->deleting) add_finalizer(meta, "foregroundDeletion", alloc);
+  if (orphan && !old->deleting) add_finalizer(meta, "orphan", arena);
+  if (foreground && !old->deleting) add_finalizer(meta, "foregroundDeletion", arena);
   WallTime due = clock_.now() + std::chrono::seconds(grace);
-  set_text(meta, "deletionTimestamp", api::Time(due).to_string(), alloc);
-  set_int(meta, "deletionGracePeriodSeconds", grace, alloc);
+  set_text(meta, "deletionTimestamp", api::Time(due).to_string(), arena);
+  set_int(meta, "deletionGracePeriodSeconds", grace, arena);
   if (auto generation = int_at(meta, "generation"); generation && !old->deleting)
-    set_int(meta, "generation", *generation + 1, alloc);
-  if (is_namespace) set_text(object_at(doc, "status", alloc), "phase", "Terminating", alloc);
+    set_int(meta, "generation", *generation + 1, arena);
+  if (is_namespace) set_text(object_at(doc, "status", arena), "phase", "Terminating", arena);
   WriteOptions write;
   write.dry_run = options.dry_run;
   auto written = commit(kind, doc, write);
@@ -84,7 +85,8 @@ Outcome<Deleted> Verbs::remove(const Kind& kind, std::string_view ns, std::strin
   return Deleted{*written, false};
 }
 
-Outcome<void> Verbs::bind(std::string_view ns, std::string_view name, const Json& binding, bool dry_run) {
+Outcome<void> Verbs::bind(std::string_view ns, std::string_view name, const json::Value& binding,
+                          bool dry_run) {
   const Kind& pods = registry_.get("", "pods");
   std::string_view node = text_at(binding, "target", "name");
   std::string_view target_kind = text_at(binding, "target", "kind");
@@ -103,9 +105,9 @@ Outcome<void> Verbs::bind(std::string_view ns, std::string_view name, const Json
     return conflict(
         {"", "pods/binding"}, name,
         fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, pod->uid));
-  JsonDoc doc;
+  json::Document doc;
   load(*pod, doc);
-  JsonAlloc& alloc = doc.GetAllocator();
+  json::Arena& arena = doc.arena();
   Named what{"", "pods/binding"};
   if (pod->deleting)
     return conflict(what, name, fmt::format("pod {} is being deleted, cannot be assigned to a host", name));
@@ -114,27 +116,25 @@ Outcome<void> Verbs::bind(std::string_view ns, std::string_view name, const Json
   if (!is_empty(find(doc, "spec", "schedulingGates")))
     return conflict(what, name, fmt::format("pod {} has non-empty .spec.schedulingGates", name));
   if (dry_run) return {};
-  set_text(object_at(doc, "spec", alloc), "nodeName", node, alloc);
+  set_text(object_at(doc, "spec", arena), "nodeName", node, arena);
   for (const char* map : {"annotations", "labels"})
-    if (const Json* extra = find(binding, "metadata", map); extra && extra->IsObject())
-      for (const auto& entry : extra->GetObject())
-        set(object_at(*find(doc, "metadata"), map, alloc), view(entry.name), clone(entry.value, alloc),
-            alloc);
-  Json& conditions = array_at(object_at(doc, "status", alloc), "conditions", alloc);
-  Json* scheduled = nullptr;
-  for (auto& condition : conditions.GetArray())
+    if (const json::Value* extra = find(binding, "metadata", map); extra && extra->is_object())
+      add_members(object_at(*find(doc, "metadata"), map, arena), *extra, true, arena);
+  json::Value& conditions = array_at(object_at(doc, "status", arena), "conditions", arena);
+  json::Value* scheduled = nullptr;
+  for (auto& condition : conditions.elements())
     if (text_at(condition, "type") == "PodScheduled") scheduled = &condition;
   if (!scheduled) {
-    conditions.PushBack(Json(rapidjson::kObjectType), alloc);
-    scheduled = &conditions[conditions.Size() - 1];
+    conditions.push_back(json::Value::object(), arena);
+    scheduled = &conditions[conditions.size() - 1];
   }
-  scheduled->SetObject();
-  set(*scheduled, "type", make_const("PodScheduled"), alloc);
-  set(*scheduled, "status", make_const("True"), alloc);
-  set(*scheduled, "lastProbeTime", Json(), alloc);
-  set_text(*scheduled, "lastTransitionTime", now_text(), alloc);
+  scheduled->set_object();
+  set(*scheduled, "type", json::make_const("PodScheduled"), arena);
+  set(*scheduled, "status", json::make_const("True"), arena);
+  set(*scheduled, "lastProbeTime", json::Value(), arena);
+  set_text(*scheduled, "lastTransitionTime", now_text(), arena);
   if (auto generation = int_at(doc, "metadata", "generation"))
-    set_int(*scheduled, "observedGeneration", *generation, alloc);
+    set_int(*scheduled, "observedGeneration", *generation, arena);
   auto written = commit(pods, doc, {});
   if (!written) return std::move(written).error();
   return {};
@@ -147,25 +147,25 @@ Outcome<void> Verbs::evict(std::string_view ns, std::string_view name, const Del
     KOORD_PASS(check_namespace(pods, ns));
     return not_found(pods.named(), name);
   }
-  JsonDoc doc;
+  json::Document doc;
   load(*pod, doc);
   std::string_view phase = text_at(doc, "status", "phase");
   bool counts = !pod->deleting && phase != "Succeeded" && phase != "Failed" && phase != "Pending";
   if (counts) KOORD_PASS(check_disruption(*this, *pod));
   if (!options.dry_run && !pod->deleting)
-    write_trusted(pods, *pod, [&](JsonDoc& now) {
-      JsonAlloc& alloc = now.GetAllocator();
-      Json& conditions = array_at(object_at(now, "status", alloc), "conditions", alloc);
-      for (auto it = conditions.Begin(); it != conditions.End();)
-        it = text_at(*it, "type") == "DisruptionTarget" ? conditions.Erase(it) : it + 1;
-      Json condition(rapidjson::kObjectType);
-      set(condition, "type", make_const("DisruptionTarget"), alloc);
-      set(condition, "status", make_const("True"), alloc);
-      set(condition, "lastProbeTime", Json(), alloc);
-      set_text(condition, "lastTransitionTime", now_text(), alloc);
-      set(condition, "reason", make_const("EvictionByEvictionAPI"), alloc);
-      set(condition, "message", make_const("Eviction API: evicting"), alloc);
-      conditions.PushBack(condition, alloc);
+    write_trusted(pods, *pod, [&](json::Document& now) {
+      json::Arena& arena = now.arena();
+      json::Value& conditions = array_at(object_at(now, "status", arena), "conditions", arena);
+      conditions.erase_if(
+          [](const json::Value& each) { return text_at(each, "type") == "DisruptionTarget"; });
+      json::Value condition = json::Value::object();
+      set(condition, "type", json::make_const("DisruptionTarget"), arena);
+      set(condition, "status", json::make_const("True"), arena);
+      set(condition, "lastProbeTime", json::Value(), arena);
+      set_text(condition, "lastTransitionTime", now_text(), arena);
+      set(condition, "reason", json::make_const("EvictionByEvictionAPI"), arena);
+      set(condition, "message", json::make_const("Eviction API: evicting"), arena);
+      conditions.push_back(std::move(condition), arena);
     });
   DeleteOptions final_options = options;
   final_options.resource_version.clear();

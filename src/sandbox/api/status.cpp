@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
-#include "sandbox/json/dom.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -26,6 +29,18 @@ Failure about(int code, std::string reason, Named what, std::string_view name, s
   return failure;
 }
 
+// The beginning of a long value, in whole characters.
+std::string_view shown(std::string_view value) {
+  if (value.size() <= FieldErrors::kMostShown) return value;
+  std::size_t end = FieldErrors::kMostShown;
+  while (end > 0 && (value[end] & 0xc0) == 0x80) --end;
+  return value.substr(0, end);
+}
+
+std::string quoted(std::string_view value) {
+  return fmt::format("{}{}", json::quote(shown(value)), value.size() > FieldErrors::kMostShown ? "..." : "");
+}
+
 }  // namespace
 
 void throw_exception_from_error(const Failure& failure, const boost::source_location&) {
@@ -37,32 +52,28 @@ std::string Named::qualified() const {
 }
 
 std::string Failure::to_json() const {
-  std::string out = fmt::format(
-      R"({{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{},"reason":{})",
-      quote_json(message), quote_json(reason));
-  std::string details;
-  auto add = [&](std::string_view key, std::string_view value) {
-    if (!value.empty())
-      details += fmt::format("{}\"{}\":{}", details.empty() ? "" : ",", key, quote_json(value));
-  };
-  add("name", name);
-  add("group", group);
-  add("kind", kind);
-  add("uid", uid);
-  if (!causes.empty()) {
-    std::string list;
-    for (const Cause& cause : causes) {
-      list += list.empty() ? "{" : ",{";
-      list += fmt::format(R"("reason":{},"message":{})", quote_json(cause.reason), quote_json(cause.message));
-      if (!cause.field.empty()) list += ",\"field\":" + quote_json(cause.field);
-      list += "}";
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("kind", "Status").member("apiVersion", "v1");
+  json.key("metadata").begin_object().end_object();
+  json.member("status", "Failure").member("message", message).member("reason", reason);
+  const bool detailed = !name.empty() || !group.empty() || !kind.empty() || !uid.empty() || !causes.empty() ||
+                        retry_after_seconds > 0;
+  if (detailed) {
+    json.key("details").begin_object();
+    json.member_if("name", name).member_if("group", group).member_if("kind", kind).member_if("uid", uid);
+    if (!causes.empty()) {
+      json.key("causes").begin_array();
+      for (const Cause& cause : causes) {
+        json.begin_object().member("reason", cause.reason).member("message", cause.message);
+        json.member_if("field", cause.field).end_object();
+      }
+      json.end_array();
     }
-    details += fmt::format("{}\"causes\":[{}]", details.empty() ? "" : ",", list);
+    if (retry_after_seconds > 0) json.member("retryAfterSeconds", retry_after_seconds);
+    json.end_object();
   }
-  if (retry_after_seconds > 0)
-    details += fmt::format("{}\"retryAfterSeconds\":{}", details.empty() ? "" : ",", retry_after_seconds);
-  if (!details.empty()) out += ",\"details\":{" + details + "}";
-  out += fmt::format(",\"code\":{}}}", code);
+  json.member("code", code).end_object();
   return out;
 }
 
@@ -119,8 +130,10 @@ Failure too_many_requests(std::string message, int retry_after_seconds) {
 }
 
 Failure internal_error(std::string message) {
-  return make(500, "InternalError", "Internal error occurred: " + message);
+  return make(500, "InternalError", fmt::format("Internal error occurred: {}", message));
 }
+
+Failure internal_failure(std::string message) { return make(500, "InternalError", std::move(message)); }
 
 Failure unauthorized() { return make(401, "Unauthorized", "Unauthorized"); }
 
@@ -133,6 +146,7 @@ Failure resource_version_too_large(std::uint64_t asked, std::uint64_t current) {
 }
 
 void FieldErrors::add(std::string_view reason, std::string field, std::string message) {
+  if (skip()) return;
   causes_.push_back({std::string(reason), std::move(message), std::move(field)});
 }
 
@@ -142,19 +156,21 @@ void FieldErrors::required(std::string field, std::string_view detail) {
 }
 
 void FieldErrors::invalid(std::string field, std::string_view value, std::string_view detail) {
-  add("FieldValueInvalid", std::move(field), fmt::format("Invalid value: {}: {}", quote_json(value), detail));
+  add("FieldValueInvalid", std::move(field), fmt::format("Invalid value: {}: {}", quoted(value), detail));
 }
 
 void FieldErrors::invalid_raw(std::string field, std::string_view value, std::string_view detail) {
-  add("FieldValueInvalid", std::move(field), fmt::format("Invalid value: {}: {}", value, detail));
+  add("FieldValueInvalid", std::move(field), fmt::format("Invalid value: {}: {}", shown(value), detail));
 }
 
 void FieldErrors::unsupported(std::string field, std::string_view value,
                               const std::vector<std::string_view>& supported) {
   std::string list;
-  for (std::string_view item : supported) list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", item);
+  for (std::string_view item : supported)
+    if (list.size() < kMostShown)
+      fmt::format_to(std::back_inserter(list), "{}{}", list.empty() ? "" : ", ", json::quote(item));
   add("FieldValueNotSupported", std::move(field),
-      fmt::format("Unsupported value: {}: supported values: {}", quote_json(value), list));
+      fmt::format("Unsupported value: {}: supported values: {}", quoted(value), list));
 }
 
 void FieldErrors::forbidden(std::string field, std::string_view detail) {
@@ -162,7 +178,7 @@ void FieldErrors::forbidden(std::string field, std::string_view detail) {
 }
 
 void FieldErrors::duplicate(std::string field, std::string_view value) {
-  add("FieldValueDuplicate", std::move(field), fmt::format("Duplicate value: {}", quote_json(value)));
+  add("FieldValueDuplicate", std::move(field), fmt::format("Duplicate value: {}", quoted(value)));
 }
 
 void FieldErrors::too_long(std::string field, std::size_t max) {
@@ -170,28 +186,26 @@ void FieldErrors::too_long(std::string field, std::size_t max) {
 }
 
 void FieldErrors::wrong_type(std::string field, std::string_view value, std::string_view detail) {
-  add("FieldValueTypeInvalid", std::move(field), fmt::format("Invalid value: {}: {}", value, detail));
+  add("FieldValueTypeInvalid", std::move(field), fmt::format("Invalid value: {}: {}", shown(value), detail));
 }
 
 void FieldErrors::not_found(std::string field, std::string_view value) {
-  add("FieldValueNotFound", std::move(field), fmt::format("Not found: {}", quote_json(value)));
+  add("FieldValueNotFound", std::move(field), fmt::format("Not found: {}", quoted(value)));
 }
 
 Failure FieldErrors::failure(std::string_view group, std::string_view kind, std::string_view name) const {
   // Equal messages are said once, several are put in brackets, as Go's aggregate does.
-  std::string list;
-  std::size_t count = 0;
-  std::vector<std::string> seen;
+  std::vector<std::string> said;
   for (const Cause& cause : causes_) {
     std::string one = fmt::format("{}: {}", cause.field, cause.message);
-    if (std::find(seen.begin(), seen.end(), one) != seen.end()) continue;
-    list += (count++ ? ", " : "") + one;
-    seen.push_back(std::move(one));
+    if (std::find(said.begin(), said.end(), one) == said.end()) said.push_back(std::move(one));
   }
-  if (count > 1) list = "[" + list + "]";
+  if (more_ > 0) said.push_back(fmt::format("and {} more errors", more_));
+  const bool several = said.size() > 1;
   Named what{group, kind};
   Failure failure = about(422, "Invalid", what, name,
-                          fmt::format("{} {} is invalid: {}", what.qualified(), quote_json(name), list));
+                          fmt::format("{} {} is invalid: {}{}{}", what.qualified(), json::quote(name),
+                                      several ? "[" : "", fmt::join(said, ", "), several ? "]" : ""));
   failure.causes = causes_;
   return failure;
 }

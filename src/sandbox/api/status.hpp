@@ -53,12 +53,18 @@ Failure too_large(std::string message);
 Failure unprocessable(std::string message);
 Failure too_many_requests(std::string message, int retry_after_seconds);
 Failure internal_error(std::string message);
+/// 500 in these words alone.
+Failure internal_failure(std::string message);
 Failure unauthorized();
 Failure resource_version_too_large(std::uint64_t asked, std::uint64_t current);
 
-/// Validation errors in Kubernetes' words, collected over an object.
+/// Validation errors in Kubernetes' words, collected over an object: the first kMost, and how many more there
+/// are. Of a long value its beginning is shown.
 class FieldErrors {
  public:
+  static constexpr std::size_t kMost = 20;
+  static constexpr std::size_t kMostShown = 1024;  // bytes of a value
+
   void required(std::string field, std::string_view detail = {});
   /// `value` is quoted as a string.
   void invalid(std::string field, std::string_view value, std::string_view detail);
@@ -73,13 +79,19 @@ class FieldErrors {
   void not_found(std::string field, std::string_view value);
 
   bool empty() const { return causes_.empty(); }
-  std::size_t size() const { return causes_.size(); }
+  /// Counts an error if there is no room to show it, so that its texts need not be made; false if there is.
+  bool skip() {
+    if (causes_.size() < kMost) return false;
+    ++more_;
+    return true;
+  }
   /// 422: `Pod "web" is invalid: ...`; `kind` is qualified with its group.
   Failure failure(std::string_view group, std::string_view kind, std::string_view name) const;
 
  private:
   void add(std::string_view reason, std::string field, std::string message);
   std::vector<Cause> causes_;
+  std::size_t more_ = 0;
 };
 
 #define KOORD_PASS(...) \

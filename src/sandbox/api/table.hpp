@@ -10,6 +10,8 @@ std::string table_json(const Kind& kind, const std::vector<ObjectPtr>& objects, 
                        const std::string& next, std::optional<std::uint64_t> remaining,
                        std::string_view include, WallTime now, bool with_columns = true);
 /// PartialObjectMetadata of an object.
-std::string partial_json(const Kind& kind, const Object& object);
+std::string partial_json(const Object& object);
+/// The object as requests for this kind see it (another group's or version's form).
+Bytes show(const Kind& kind, const ObjectPtr& object);
 
 }  // namespace koord::sandbox

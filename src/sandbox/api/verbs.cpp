@@ -13,7 +13,7 @@ namespace {
 // etcd's limit on a request.
 constexpr std::size_t kMaxObjectBytes = std::size_t{1536} * 1024;
 
-Outcome<void> check_type(const Json& doc, const Kind& kind) {
+Outcome<void> check_type(const json::Value& doc, const Kind& kind) {
   std::string_view version = text_at(doc, "apiVersion"), name = text_at(doc, "kind");
   std::string expected = kind.api_version();
   if (!name.empty() && name != kind.kind)
@@ -26,63 +26,74 @@ Outcome<void> check_type(const Json& doc, const Kind& kind) {
   return {};
 }
 
+// Containers get defaults of at least so many bytes each: more than fit are refused before they are there.
+bool too_many_containers(const json::Value& doc) {
+  constexpr std::size_t kDefaultsBytes = 150;
+  std::size_t count = 0;
+  for (const json::Value* spec : {find(doc, "spec"), find(doc, "spec", "template", "spec")})
+    for (const char* list : {"containers", "initContainers", "ephemeralContainers"})
+      if (const json::Value* containers = spec ? find(*spec, list) : nullptr) count += containers->size();
+  return count > kMaxObjectBytes / kDefaultsBytes;
+}
+
 // The Go decoder's complaint about a field of another type.
-Outcome<void> check_shape(const Json& doc, const Kind& kind) {
+Outcome<void> check_shape(const json::Value& doc, const Kind& kind) {
   auto wrong = [&](std::string_view what, std::string_view field, std::string_view type) {
     return bad_request(
         fmt::format("{} in version \"{}\" cannot be handled as a {}: json: cannot unmarshal {} into Go "
                     "struct field {}.{} of type {}",
                     kind.kind, kind.version, kind.kind, what, kind.kind, field, type));
   };
-  auto name_of = [](const Json& value) -> std::string_view {
-    return value.IsString()   ? "string"
-           : value.IsObject() ? "object"
-           : value.IsArray()  ? "array"
-           : value.IsBool()   ? "bool"
-                              : "number";
+  auto name_of = [](const json::Value& value) -> std::string_view {
+    return value.is_string()   ? "string"
+           : value.is_object() ? "object"
+           : value.is_array()  ? "array"
+           : value.is_bool()   ? "bool"
+                               : "number";
   };
-  auto is = [&](const Json* value, rapidjson::Type type) {
-    return !value || value->IsNull() || value->GetType() == type;
+  auto is = [&](const json::Value* value, json::Type type) {
+    return !value || value->is_null() || value->type() == type;
   };
-  const Json* meta = find(doc, "metadata");
-  if (!is(meta, rapidjson::kObjectType)) return wrong(name_of(*meta), "metadata", "v1.ObjectMeta");
+  if (!kind.custom && too_many_containers(doc)) return too_large("etcdserver: request is too large");
+  const json::Value* meta = find(doc, "metadata");
+  if (!is(meta, json::Type::object)) return wrong(name_of(*meta), "metadata", "v1.ObjectMeta");
   if (!kind.custom)
     for (const char* part : {"spec", "status"})
-      if (const Json* value = find(doc, part); !is(value, rapidjson::kObjectType))
+      if (const json::Value* value = find(doc, part); !is(value, json::Type::object))
         return wrong(name_of(*value), part,
                      fmt::format("{}.{}{}", kind.version, kind.kind, part[1] == 'p' ? "Spec" : "Status"));
-  if (!meta || !meta->IsObject()) return {};
+  if (!meta || !meta->is_object()) return {};
   for (const char* text : {"name", "namespace", "generateName", "uid", "resourceVersion"})
-    if (const Json* value = find(*meta, text); !is(value, rapidjson::kStringType))
+    if (const json::Value* value = find(*meta, text); !is(value, json::Type::string))
       return wrong(name_of(*value), fmt::format("metadata.{}", text), "string");
   for (const char* map : {"labels", "annotations"}) {
-    const Json* value = find(*meta, map);
-    if (!is(value, rapidjson::kObjectType))
+    const json::Value* value = find(*meta, map);
+    if (!is(value, json::Type::object))
       return wrong(name_of(*value), fmt::format("metadata.{}", map), "map[string]string");
-    if (!value || !value->IsObject()) continue;
-    for (const auto& entry : value->GetObject())
-      if (!entry.value.IsString() && !entry.value.IsNull())
+    if (!value || !value->is_object()) continue;
+    for (const auto& entry : value->members())
+      if (!entry.value.is_string() && !entry.value.is_null())
         return wrong(name_of(entry.value), fmt::format("metadata.{}", map), "string");
   }
   for (const char* list : {"finalizers", "ownerReferences", "managedFields"})
-    if (const Json* value = find(*meta, list); !is(value, rapidjson::kArrayType))
+    if (const json::Value* value = find(*meta, list); !is(value, json::Type::array))
       return wrong(name_of(*value), fmt::format("metadata.{}", list), "[]string");
   return {};
 }
 
-void restore(Json& meta, const Json& old_meta, const char* field, JsonAlloc& alloc) {
-  if (const Json* value = find(old_meta, field))
-    set(meta, field, clone(*value, alloc), alloc);
+void restore(json::Value& meta, const json::Value& old_meta, const char* field, json::Arena& arena) {
+  if (const json::Value* value = find(old_meta, field))
+    set(meta, field, clone(*value, arena), arena);
   else
-    sandbox::remove(meta, field);
+    json::remove(meta, field);
 }
 
 // Custom kinds count every change outside of metadata and status, built-in ones their spec.
-bool spec_changed(const Kind& kind, const Json& before, const Json& after) {
+bool spec_changed(const Kind& kind, const json::Value& before, const json::Value& after) {
   if (!kind.custom) return !same(find(before, "spec"), find(after, "spec"));
-  auto covers = [&](const Json& a, const Json& b) {
-    for (const auto& member : a.GetObject()) {
-      std::string_view name = view(member.name);
+  auto covers = [&](const json::Value& a, const json::Value& b) {
+    for (const auto& member : a.members()) {
+      std::string_view name = member.key();
       if (name == "metadata" || name == "apiVersion" || name == "kind" || (name == "status" && kind.status))
         continue;
       if (!same(&member.value, find(b, name))) return false;
@@ -121,16 +132,16 @@ Outcome<void> Verbs::check_namespace(const Kind& kind, std::string_view ns) cons
   return {};
 }
 
-Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, JsonDoc& doc,
+Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, json::Document& doc,
                                  const WriteOptions& options) {
-  JsonAlloc& alloc = doc.GetAllocator();
-  if (!doc.IsObject())
+  json::Arena& arena = doc.arena();
+  if (!doc.is_object())
     return bad_request("the object provided is unrecognized (must be of type " + kind.kind + ")");
   KOORD_PASS(check_type(doc, kind));
   KOORD_PASS(check_shape(doc, kind));
-  set(doc, "apiVersion", make_text(kind.api_version(), alloc), alloc);
-  set(doc, "kind", make_text(kind.kind, alloc), alloc);
-  Json& meta = object_at(doc, "metadata", alloc);
+  set(doc, "apiVersion", make_text(kind.api_version(), arena), arena);
+  set(doc, "kind", make_text(kind.kind, arena), arena);
+  json::Value& meta = object_at(doc, "metadata", arena);
   if (std::string_view body_ns = text_at(meta, "namespace");
       kind.namespaced && !body_ns.empty() && body_ns != ns)
     return bad_request(
@@ -138,15 +149,15 @@ Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, JsonDoc&
   if (!text_at(meta, "resourceVersion").empty())
     return bad_request("resourceVersion should not be set on objects to be created");
   if (kind.namespaced)
-    set_text(meta, "namespace", ns, alloc);
+    set_text(meta, "namespace", ns, arena);
   else
-    sandbox::remove(meta, "namespace");
+    json::remove(meta, "namespace");
   std::string_view prefix = text_at(meta, "generateName");
   bool generated = text_at(meta, "name").empty() && !prefix.empty();
   if (generated) {
     // A name may be 63 long where it is a label: the random part replaces the end of a long prefix.
     std::string name = std::string(prefix.substr(0, 58)) + random_suffix();
-    set_text(meta, "name", name, alloc);
+    set_text(meta, "name", name, arena);
   }
   std::string name(text_at(meta, "name"));
   KOORD_PASS(check_namespace(kind, ns));
@@ -164,18 +175,18 @@ Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, JsonDoc&
 
   for (const char* field :
        {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation", "resourceVersion"})
-    sandbox::remove(meta, field);
-  set_text(meta, "uid", new_uid(), alloc);
-  set_text(meta, "creationTimestamp", now_text(), alloc);
-  if (kind.counts_generation) set_int(meta, "generation", 1, alloc);
+    json::remove(meta, field);
+  set_text(meta, "uid", new_uid(), arena);
+  set_text(meta, "creationTimestamp", now_text(), arena);
+  if (kind.counts_generation) set_int(meta, "generation", 1, arena);
 
-  Admission admission{kind, registry_, alloc, clock_.now(), ""};
+  Admission admission{kind, registry_, arena, clock_.now(), ""};
   if (kind.rules.prepare_create)
     kind.rules.prepare_create(doc, admission);
   else if (kind.status)
-    sandbox::remove(doc, "status");
-  if (kind.rules.defaults) kind.rules.defaults(doc, alloc);
-  if (kind.schema) kind.schema->apply_defaults(doc, alloc);
+    json::remove(doc, "status");
+  if (kind.rules.defaults) kind.rules.defaults(doc, arena);
+  if (kind.schema) KOORD_PASS(kind.schema->complete(doc, arena));
   if (kind.rules.admit) KOORD_PASS(kind.rules.admit(doc, nullptr, admission));
 
   FieldErrors errors;
@@ -188,25 +199,26 @@ Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, JsonDoc&
   return commit(kind, doc, options);
 }
 
-Outcome<ObjectPtr> Verbs::commit(const Kind& kind, JsonDoc& doc, const WriteOptions& options) {
+Outcome<ObjectPtr> Verbs::commit(const Kind& kind, json::Document& doc, const WriteOptions& options) {
   std::uint64_t version = options.dry_run ? store_.version() : store_.next_version();
-  ObjectPtr object = make_object(doc, doc.GetAllocator(), version, kind.rules.fields);
+  ObjectPtr object = make_object(doc, doc.arena(), version, kind.rules.fields);
   if (object->bytes.size() > kMaxObjectBytes) return too_large("etcdserver: request is too large");
   if (!options.dry_run) kind.objects->put(object);
   return object;
 }
 
 Outcome<ObjectPtr> Verbs::update(const Kind& kind, std::string_view ns, std::string_view name,
-                                 std::string_view subresource, JsonDoc& doc, const WriteOptions& options) {
-  if (!doc.IsObject())
+                                 std::string_view subresource, json::Document& doc,
+                                 const WriteOptions& options) {
+  if (!doc.is_object())
     return bad_request("the object provided is unrecognized (must be of type " + kind.kind + ")");
   KOORD_PASS(check_type(doc, kind));
   KOORD_PASS(check_shape(doc, kind));
-  JsonAlloc& alloc = doc.GetAllocator();
-  Json& meta = object_at(doc, "metadata", alloc);
+  json::Arena& arena = doc.arena();
+  json::Value& meta = object_at(doc, "metadata", arena);
   std::string_view body_name = text_at(meta, "name");
   if (body_name.empty())
-    set_text(meta, "name", name, alloc);
+    set_text(meta, "name", name, arena);
   else if (body_name != name)
     return bad_request(
         fmt::format("the name of the object ({}) does not match the name on the URL ({})", body_name, name));
@@ -221,7 +233,7 @@ Outcome<ObjectPtr> Verbs::update(const Kind& kind, std::string_view ns, std::str
     if (!text_at(meta, "resourceVersion").empty()) return not_found(kind.named(), name);
     return create(kind, ns, doc, options);
   }
-  JsonDoc before(&alloc);
+  json::Document before;
   load(*old, before);
   return finish_update(kind, old, before, doc, subresource, options);
 }
@@ -234,25 +246,26 @@ Outcome<ObjectPtr> Verbs::modify(const Kind& kind, std::string_view ns, std::str
     KOORD_PASS(check_namespace(kind, ns));
     return not_found(kind.named(), name);
   }
-  JsonDoc doc;
+  json::Document doc;
   load(*old, doc);
-  Json before = clone(doc, doc.GetAllocator());
+  json::Document before = json::clone(doc);  // in memory of its own: an edit may read another document
   KOORD_PASS(edit(doc));
-  if (!doc.IsObject()) return bad_request("the patch does not leave an object");
+  if (!doc.is_object()) return bad_request("the patch does not leave an object");
   KOORD_PASS(check_type(doc, kind));
   KOORD_PASS(check_shape(doc, kind));
-  Json& meta = object_at(doc, "metadata", doc.GetAllocator());
+  json::Value& meta = object_at(doc, "metadata", doc.arena());
   if (text_at(meta, "name") != name)
     return bad_request(fmt::format("the name of the object ({}) does not match the name on the URL ({})",
                                    text_at(meta, "name"), name));
   return finish_update(kind, old, before, doc, subresource, options);
 }
 
-Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, Json& before, JsonDoc& doc,
-                                        std::string_view subresource, const WriteOptions& options) {
-  JsonAlloc& alloc = doc.GetAllocator();
-  Json& meta = object_at(doc, "metadata", alloc);
-  const Json& old_meta = *find(before, "metadata");
+Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, json::Value& before,
+                                        json::Document& doc, std::string_view subresource,
+                                        const WriteOptions& options) {
+  json::Arena& arena = doc.arena();
+  json::Value& meta = object_at(doc, "metadata", arena);
+  const json::Value& old_meta = *find(before, "metadata");
   if (std::string_view asked = text_at(meta, "resourceVersion");
       !asked.empty() && asked != "0" && asked != std::to_string(old->rv))
     return stale(kind.named(), old->name);
@@ -260,34 +273,34 @@ Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, 
     return conflict(
         kind.named(), old->name,
         fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, old->uid));
-  set(doc, "apiVersion", clone(*find(before, "apiVersion"), alloc), alloc);
-  set(doc, "kind", clone(*find(before, "kind"), alloc), alloc);
+  set(doc, "apiVersion", clone(*find(before, "apiVersion"), arena), arena);
+  set(doc, "kind", clone(*find(before, "kind"), arena), arena);
   for (const char* field : {"uid", "namespace", "generateName", "creationTimestamp", "deletionTimestamp",
                             "deletionGracePeriodSeconds", "generation", "resourceVersion"})
-    restore(meta, old_meta, field, alloc);
-  sandbox::remove(meta, "selfLink");
+    restore(meta, old_meta, field, arena);
+  json::remove(meta, "selfLink");
   if (subresource == "status") {
     // Only the status changes; of built-in kinds labels and annotations too.
-    const Json* status = find(doc, "status");
-    Json kept = status ? clone(*status, alloc) : Json();
-    Json labels, annotations, managed;
-    auto take = [&](const char* key, Json& to) {
-      if (const Json* value = find(meta, key)) to = clone(*value, alloc);
+    const json::Value* status = find(doc, "status");
+    json::Value kept = status ? clone(*status, arena) : json::Value();
+    json::Value labels, annotations, managed;
+    auto take = [&](const char* key, json::Value& to) {
+      if (const json::Value* value = find(meta, key)) to = clone(*value, arena);
     };
     take("labels", labels);
     take("annotations", annotations);
     take("managedFields", managed);
-    static_cast<Json&>(doc) = clone(before, alloc);
-    if (kept.IsNull())
-      sandbox::remove(doc, "status");
+    static_cast<json::Value&>(doc) = clone(before, arena);
+    if (kept.is_null())
+      json::remove(doc, "status");
     else
-      set(doc, "status", std::move(kept), alloc);
-    Json& now_meta = object_at(doc, "metadata", alloc);
-    auto give = [&](const char* key, Json& from) {
-      if (from.IsNull())
-        sandbox::remove(now_meta, key);
+      set(doc, "status", std::move(kept), arena);
+    json::Value& now_meta = object_at(doc, "metadata", arena);
+    auto give = [&](const char* key, json::Value& from) {
+      if (from.is_null())
+        json::remove(now_meta, key);
       else
-        set(now_meta, key, std::move(from), alloc);
+        set(now_meta, key, std::move(from), arena);
     };
     give("managedFields", managed);
     if (!kind.custom) {
@@ -295,18 +308,18 @@ Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, 
       give("annotations", annotations);
     }
   } else if (kind.status && subresource.empty()) {
-    if (const Json* status = find(before, "status"))
-      set(doc, "status", clone(*status, alloc), alloc);
+    if (const json::Value* status = find(before, "status"))
+      set(doc, "status", clone(*status, arena), arena);
     else
-      sandbox::remove(doc, "status");
+      json::remove(doc, "status");
   }
-  if (kind.rules.defaults) kind.rules.defaults(doc, alloc);
-  if (kind.schema) kind.schema->apply_defaults(doc, alloc);
-  Admission admission{kind, registry_, alloc, clock_.now(), subresource};
+  if (kind.rules.defaults) kind.rules.defaults(doc, arena);
+  if (kind.schema) KOORD_PASS(kind.schema->complete(doc, arena));
+  Admission admission{kind, registry_, arena, clock_.now(), subresource};
   if (kind.rules.admit) KOORD_PASS(kind.rules.admit(doc, &before, admission));
-  Json& final_meta = object_at(doc, "metadata", alloc);
+  json::Value& final_meta = object_at(doc, "metadata", arena);
   if (kind.counts_generation && subresource != "status" && spec_changed(kind, before, doc))
-    set_int(final_meta, "generation", int_at(final_meta, "generation").value_or(0) + 1, alloc);
+    set_int(final_meta, "generation", int_at(final_meta, "generation").value_or(0) + 1, arena);
 
   FieldErrors errors;
   validate_metadata(doc, kind, errors);
@@ -326,11 +339,11 @@ Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, 
 }
 
 ObjectPtr Verbs::write_trusted(const Kind& kind, const Object& old,
-                               const std::function<void(JsonDoc&)>& edit) {
-  JsonDoc doc;
+                               const std::function<void(json::Document&)>& edit) {
+  json::Document doc;
   load(old, doc);
   edit(doc);
-  ObjectPtr object = make_object(doc, doc.GetAllocator(), store_.next_version(), kind.rules.fields);
+  ObjectPtr object = make_object(doc, doc.arena(), store_.next_version(), kind.rules.fields);
   kind.objects->put(object);
   return object;
 }

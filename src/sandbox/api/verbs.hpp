@@ -37,21 +37,24 @@ class Verbs {
   Verbs(Store& store, Registry& registry, Clock& clock, std::uint64_t seed);
 
   /// `doc` is the body; the object's defaults are added to it.
-  Outcome<ObjectPtr> create(const Kind& kind, std::string_view ns, JsonDoc& doc,
+  Outcome<ObjectPtr> create(const Kind& kind, std::string_view ns, json::Document& doc,
                             const WriteOptions& options = {});
   /// PUT of the object or of a subresource ("status").
   Outcome<ObjectPtr> update(const Kind& kind, std::string_view ns, std::string_view name,
-                            std::string_view subresource, JsonDoc& doc, const WriteOptions& options = {});
+                            std::string_view subresource, json::Document& doc,
+                            const WriteOptions& options = {});
   /// Reads, edits, writes: what patches are.
-  using Edit = std::function<Outcome<void>(JsonDoc&)>;
+  using Edit = std::function<Outcome<void>(json::Document&)>;
   Outcome<ObjectPtr> modify(const Kind& kind, std::string_view ns, std::string_view name,
                             std::string_view subresource, const Edit& edit, const WriteOptions& options = {});
   /// The same for edits that need no defaults and no validation: the sandbox's own.
-  ObjectPtr write_trusted(const Kind& kind, const Object& old, const std::function<void(JsonDoc&)>& edit);
+  ObjectPtr write_trusted(const Kind& kind, const Object& old,
+                          const std::function<void(json::Document&)>& edit);
   Outcome<Deleted> remove(const Kind& kind, std::string_view ns, std::string_view name,
                           const DeleteOptions& options = {});
   /// `target` is a Binding; `extra` its labels and annotations, which go to the pod.
-  Outcome<void> bind(std::string_view ns, std::string_view name, const Json& binding, bool dry_run = false);
+  Outcome<void> bind(std::string_view ns, std::string_view name, const json::Value& binding,
+                     bool dry_run = false);
   Outcome<void> evict(std::string_view ns, std::string_view name, const DeleteOptions& options);
   /// Takes an object out without asking anyone.
   void erase(const Kind& kind, const Object& object);
@@ -65,9 +68,10 @@ class Verbs {
 
  private:
   Outcome<void> check_namespace(const Kind& kind, std::string_view ns) const;
-  Outcome<ObjectPtr> finish_update(const Kind& kind, const ObjectPtr& old, Json& before, JsonDoc& doc,
-                                   std::string_view subresource, const WriteOptions& options);
-  Outcome<ObjectPtr> commit(const Kind& kind, JsonDoc& doc, const WriteOptions& options);
+  Outcome<ObjectPtr> finish_update(const Kind& kind, const ObjectPtr& old, json::Value& before,
+                                   json::Document& doc, std::string_view subresource,
+                                   const WriteOptions& options);
+  Outcome<ObjectPtr> commit(const Kind& kind, json::Document& doc, const WriteOptions& options);
 
   Store& store_;
   Registry& registry_;

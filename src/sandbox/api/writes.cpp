@@ -1,7 +1,10 @@
 // POST, PUT, PATCH, DELETE on objects, and the subresources that are not objects.
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "koord/api/schema/document.hpp"
+#include "koord/json/writer.hpp"
 #include "koord/json/yaml.hpp"
 #include "sandbox/api/api.hpp"
 #include "sandbox/api/apply.hpp"
@@ -25,24 +28,24 @@ Failure patch_failure(const Error& error) {
   return bad_request(error.message());
 }
 
-Reply created_status(unsigned code) {
-  return json_reply(
-      code,
-      fmt::format(R"({{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Success","code":{}}})",
-                  code));
-}
-
-Reply success(const Kind& kind, const Object& object) {
-  std::string group = kind.group.empty() ? "" : fmt::format(R"("group":"{}",)", kind.group);
-  return json_reply(
-      200,
-      fmt::format(
-          R"({{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Success","details":{{"name":{},{}"kind":"{}","uid":"{}"}}}})",
-          quote_json(object.name), group, kind.resource, object.uid));
+// A Status that says that it is done; `object` is what it was done to.
+Reply success(unsigned code, const Kind* kind = nullptr, const Object* object = nullptr) {
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("kind", "Status").member("apiVersion", "v1");
+  json.key("metadata").begin_object().end_object().member("status", "Success");
+  if (object) {
+    json.key("details").begin_object().member("name", object->name).member_if("group", kind->group);
+    json.member("kind", kind->resource).member("uid", object->uid).end_object();
+  } else {
+    json.member("code", code);
+  }
+  json.end_object();
+  return json_reply(code, std::move(out));
 }
 
 // A DeleteOptions of a body, over those of the query.
-void read_delete_options(const Json& doc, DeleteOptions& options) {
+void read_delete_options(const json::Value& doc, DeleteOptions& options) {
   if (auto grace = int_at(doc, "gracePeriodSeconds")) options.grace_seconds = *grace;
   if (std::string_view policy = text_at(doc, "propagationPolicy"); !policy.empty())
     options.propagation = policy;
@@ -52,32 +55,32 @@ void read_delete_options(const Json& doc, DeleteOptions& options) {
   if (!is_empty(find(doc, "dryRun"))) options.dry_run = true;
 }
 
-void to_stored(const Kind& kind, JsonDoc& doc) {
-  if (kind.to_stored) kind.to_stored(doc, doc.GetAllocator());
-  if (!kind.stored_version.empty()) set_text(doc, "apiVersion", kind.stored_version, doc.GetAllocator());
+void to_stored(const Kind& kind, json::Document& doc) {
+  if (kind.to_stored) kind.to_stored(doc, doc.arena());
+  if (!kind.stored_version.empty()) set_text(doc, "apiVersion", kind.stored_version, doc.arena());
 }
 
 }  // namespace
 
-Outcome<void> Api::read_body(const net::Request& request, JsonDoc& doc) {
+Outcome<void> Api::read_body(const net::Request& request, json::Document& doc) {
   BodyType type = parse_content_type(request.headers.get("Content-Type"));
   if (type == BodyType::yaml) {
     auto json = json::yaml_to_json(request.body);
     if (!json) return bad_request("error decoding YAML: line " + json.error().message());
-    std::string error;
-    if (!parse_json(*json, doc, error)) return bad_request("error decoding YAML: " + error);
+    if (auto read = doc.read(*json); !read)
+      return bad_request(fmt::format("error decoding YAML: {}", read.error().message()));
     return {};
   }
   if (type == BodyType::protobuf) {
-    std::string error;
-    if (!decode_protobuf(request.body, doc, error)) return bad_request(error);
+    if (auto decoded = decode_protobuf(request.body, doc); !decoded)
+      return bad_request(decoded.error().message());
     return {};
   }
   if (type != BodyType::json)
     return unsupported_media("application/json, application/yaml, application/vnd.kubernetes.protobuf");
-  std::string error;
-  if (!parse_json(request.body, doc, error))
-    return bad_request("couldn't get version/kind; json parse error: " + error);
+  if (auto read = doc.read(request.body); !read)
+    return bad_request(
+        fmt::format("couldn't get version/kind; json parse error: {}", read.error().message()));
   return {};
 }
 
@@ -92,9 +95,9 @@ static Registry::KindPtr stored_kind(const Registry& registry, const Registry::K
 
 Api::Answer Api::create(Call& call) {
   KOORD_PASS(query_dry_run(call.request));
-  JsonDoc doc;
+  json::Document doc;
   KOORD_PASS(read_body(call.request, doc));
-  if (!doc.IsObject())
+  if (!doc.is_object())
     return bad_request(fmt::format("json: cannot unmarshal into Go value of type {}.{}", call.kind->version,
                                    call.kind->kind));
   WriteOptions options;
@@ -115,7 +118,7 @@ Api::Answer Api::create(Call& call) {
 
 Api::Answer Api::update(Call& call) {
   KOORD_PASS(query_dry_run(call.request));
-  JsonDoc doc;
+  json::Document doc;
   KOORD_PASS(read_body(call.request, doc));
   WriteOptions options;
   options.dry_run = call.request.query_has("dryRun");
@@ -146,21 +149,20 @@ Api::Answer Api::patch(Call& call) {
   if (type != BodyType::merge_patch && type != BodyType::json_patch &&
       (type != BodyType::strategic_patch || kind.custom))
     return unsupported_media(kPatchTypes);
-  auto edit = [&](JsonDoc& doc) -> Outcome<void> {
-    JsonAlloc& alloc = doc.GetAllocator();
+  auto edit = [&](json::Document& doc) -> Outcome<void> {
+    json::Arena& arena = doc.arena();
     if (stored != call.kind) {
-      if (kind.from_stored) kind.from_stored(doc, alloc);
-      set_text(doc, "apiVersion", kind.api_version(), alloc);
+      if (kind.from_stored) kind.from_stored(doc, arena);
+      set_text(doc, "apiVersion", kind.api_version(), arena);
     }
-    auto document = api::Document::parse(write_json(doc));
+    auto document = api::Document::parse(json::to_text(doc));
     if (!document) return internal_error(document.error().message());
     Result<> patched = type == BodyType::merge_patch ? api::apply_merge_patch(*document, call.request.body)
                        : type == BodyType::json_patch
                            ? api::apply_json_patch(*document, call.request.body)
                            : api::apply_strategic_patch(*document, call.request.body, kind.group, kind.kind);
     if (!patched) return patch_failure(patched.error());
-    std::string error;
-    if (!parse_json(document->to_json(), doc, error)) return bad_request(error);
+    if (auto read = doc.read(document->to_json()); !read) return bad_request(read.error().message());
     if (stored != call.kind) to_stored(kind, doc);
     return {};
   };
@@ -181,7 +183,7 @@ Outcome<DeleteOptions> Api::delete_options(const net::Request& request) {
   bool both = query_bool(request, "orphanDependents").has_value() && !options.propagation.empty();
   if (query_bool(request, "orphanDependents").value_or(false)) options.propagation = "Orphan";
   if (!request.body.empty()) {
-    JsonDoc doc;
+    json::Document doc;
     KOORD_PASS(read_body(request, doc));
     both = find(doc, "orphanDependents") && !text_at(doc, "propagationPolicy").empty();
     read_delete_options(doc, options);
@@ -205,7 +207,7 @@ Api::Answer Api::remove(Call& call) {
   if (!deleted) return std::move(deleted).error();
   // Pods come back as they were; of other kinds only what is not gone yet.
   bool object = !deleted->gone || (call.kind->group.empty() && call.kind->resource == "pods");
-  if (!object) return success(*call.kind, *deleted->object);
+  if (!object) return success(200, call.kind.get(), deleted->object.get());
   return object_reply(call, deleted->object, 200);
 }
 
@@ -228,25 +230,25 @@ Api::Answer Api::remove_collection(Call& call) {
 
 Api::Answer Api::bind(Call& call) {
   KOORD_PASS(query_dry_run(call.request));
-  JsonDoc doc;
+  json::Document doc;
   KOORD_PASS(read_body(call.request, doc));
   std::string_view name = call.route.name.empty() ? text_at(doc, "metadata", "name") : call.route.name;
   KOORD_PASS(verbs_.bind(call.route.ns, name, doc, call.request.query_has("dryRun")));
-  return created_status(201);
+  return success(201);
 }
 
 Api::Answer Api::evict(Call& call) {
-  JsonDoc doc;
+  json::Document doc;
   KOORD_PASS(read_body(call.request, doc));
   DeleteOptions options;
   auto dry_run = query_dry_run(call.request);
   if (!dry_run) return std::move(dry_run).error();
   options.dry_run = *dry_run;
-  if (const Json* inner = find(doc, "deleteOptions")) read_delete_options(*inner, options);
+  if (const json::Value* inner = find(doc, "deleteOptions")) read_delete_options(*inner, options);
   if (std::string_view name = text_at(doc, "metadata", "name"); !name.empty() && name != call.route.name)
     return bad_request("name in URL does not match name in Eviction object");
   KOORD_PASS(verbs_.evict(call.route.ns, call.route.name, options));
-  return created_status(201);
+  return success(201);
 }
 
 Api::Answer Api::scale(Call& call) {
@@ -254,20 +256,26 @@ Api::Answer Api::scale(Call& call) {
   ObjectPtr object = kind.objects->get(call.route.ns, call.route.name);
   if (!object) return not_found(kind.named(), call.route.name);
   auto scale_of = [&](const Object& from) {
-    JsonDoc doc;
+    json::Document doc;
     load(from, doc);
     std::string selector;
-    if (const Json* labels = find(doc, "spec", "selector", "matchLabels"); labels && labels->IsObject())
-      for (const auto& label : labels->GetObject())
-        if (label.value.IsString())
-          selector +=
-              fmt::format("{}{}={}", selector.empty() ? "" : ",", view(label.name), view(label.value));
-    return fmt::format(
-        R"({{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{{"name":{},"namespace":{},"uid":"{}","resourceVersion":"{}","creationTimestamp":{}}},"spec":{{"replicas":{}}},"status":{{"replicas":{},"selector":{}}}}})",
-        quote_json(from.name), quote_json(from.ns), from.uid, from.rv,
-        quote_json(text_at(doc, "metadata", "creationTimestamp")),
-        int_at(doc, "spec", "replicas").value_or(0), int_at(doc, "status", "replicas").value_or(0),
-        quote_json(selector));
+    if (const json::Value* labels = find(doc, "spec", "selector", "matchLabels"))
+      for (const auto& label : labels->members())
+        fmt::format_to(std::back_inserter(selector), "{}{}={}", selector.empty() ? "" : ",", label.key(),
+                       label.value.text());
+    std::string out;
+    json::Writer json(out);
+    json.begin_object().member("kind", "Scale").member("apiVersion", "autoscaling/v1");
+    json.key("metadata").begin_object().member("name", from.name).member("namespace", from.ns);
+    json.member("uid", from.uid).member("resourceVersion", fmt::to_string(from.rv));
+    json.member("creationTimestamp", text_at(doc, "metadata", "creationTimestamp")).end_object();
+    json.key("spec")
+        .begin_object()
+        .member("replicas", int_at(doc, "spec", "replicas").value_or(0))
+        .end_object();
+    json.key("status").begin_object().member("replicas", int_at(doc, "status", "replicas").value_or(0));
+    json.member("selector", selector).end_object().end_object();
+    return out;
   };
   if (call.request.method == "GET") return json_reply(200, scale_of(*object));
   std::string wanted = call.request.body;
@@ -284,19 +292,18 @@ Api::Answer Api::scale(Call& call) {
   } else if (call.request.method != "PUT") {
     return method_not_allowed(kind.named(), call.request.method);
   }
-  JsonDoc scale_doc;
-  std::string error;
-  if (!parse_json(wanted, scale_doc, error)) return bad_request(error);
+  json::Document scale_doc;
+  if (auto read = scale_doc.read(wanted); !read) return bad_request(read.error().message());
   WriteOptions options;
   options.dry_run = call.request.query_has("dryRun");
   auto written = verbs_.modify(
       kind, call.route.ns, call.route.name, "scale",
-      [&](JsonDoc& doc) -> Outcome<void> {
-        JsonAlloc& alloc = doc.GetAllocator();
+      [&](json::Document& doc) -> Outcome<void> {
+        json::Arena& arena = doc.arena();
         if (std::string_view version = text_at(scale_doc, "metadata", "resourceVersion"); !version.empty())
-          set_text(*find(doc, "metadata"), "resourceVersion", version, alloc);
-        set_int(object_at(doc, "spec", alloc), "replicas", int_at(scale_doc, "spec", "replicas").value_or(0),
-                alloc);
+          set_text(*find(doc, "metadata"), "resourceVersion", version, arena);
+        set_int(object_at(doc, "spec", arena), "replicas", int_at(scale_doc, "spec", "replicas").value_or(0),
+                arena);
         return {};
       },
       options);
@@ -306,49 +313,50 @@ Api::Answer Api::scale(Call& call) {
 
 // Everyone who has the token may do everything.
 Api::Answer Api::review(Call& call) {
-  JsonDoc doc;
+  json::Document doc;
   KOORD_PASS(read_body(call.request, doc));
-  JsonAlloc& alloc = doc.GetAllocator();
+  json::Arena& arena = doc.arena();
   const std::string& kind = call.kind->kind;
-  if (!doc.IsObject()) return bad_request("the body is no " + kind);
-  set_text(doc, "kind", kind, alloc);
-  set_text(doc, "apiVersion", call.kind->api_version(), alloc);
-  Json status(rapidjson::kObjectType);
-  Json user(rapidjson::kObjectType);
-  set(user, "username", make_const("admin"), alloc);
-  Json groups(rapidjson::kArrayType);
-  groups.PushBack(make_const("system:masters"), alloc).PushBack(make_const("system:authenticated"), alloc);
-  set(user, "groups", std::move(groups), alloc);
+  if (!doc.is_object()) return bad_request("the body is no " + kind);
+  set_text(doc, "kind", kind, arena);
+  set_text(doc, "apiVersion", call.kind->api_version(), arena);
+  json::Value status = json::Value::object();
+  json::Value user = json::Value::object();
+  set(user, "username", json::make_const("admin"), arena);
+  json::Value groups = json::Value::array();
+  groups.push_back(json::make_const("system:masters"), arena)
+      .push_back(json::make_const("system:authenticated"), arena);
+  set(user, "groups", std::move(groups), arena);
   if (kind == "TokenReview") {
     bool known = text_at(doc, "spec", "token") == options_.token;
     if (known) {
-      set(status, "authenticated", Json(true), alloc);
-      set(status, "user", std::move(user), alloc);
+      set(status, "authenticated", json::Value(true), arena);
+      set(status, "user", std::move(user), arena);
     } else {
-      set(status, "user", Json(rapidjson::kObjectType), alloc);
-      set(status, "error", make_const("invalid bearer token"), alloc);
+      set(status, "user", json::Value::object(), arena);
+      set(status, "error", json::make_const("invalid bearer token"), arena);
     }
   } else if (kind == "SelfSubjectReview") {
-    set(status, "userInfo", std::move(user), alloc);
+    set(status, "userInfo", std::move(user), arena);
   } else if (kind == "SelfSubjectRulesReview") {
-    Json rule(rapidjson::kObjectType);
+    json::Value rule = json::Value::object();
     for (const char* field : {"verbs", "apiGroups", "resources"}) {
-      Json all(rapidjson::kArrayType);
-      all.PushBack(make_const("*"), alloc);
-      set(rule, field, std::move(all), alloc);
+      json::Value all = json::Value::array();
+      all.push_back(json::make_const("*"), arena);
+      set(rule, field, std::move(all), arena);
     }
-    Json rules(rapidjson::kArrayType);
-    rules.PushBack(rule, alloc);
-    set(status, "resourceRules", std::move(rules), alloc);
-    set(status, "nonResourceRules", Json(rapidjson::kArrayType), alloc);
-    set(status, "incomplete", Json(false), alloc);
+    json::Value rules = json::Value::array();
+    rules.push_back(std::move(rule), arena);
+    set(status, "resourceRules", std::move(rules), arena);
+    set(status, "nonResourceRules", json::Value::array(), arena);
+    set(status, "incomplete", json::Value(false), arena);
   } else {
     // system:anonymous is the one user who may nothing.
     bool allowed = kind.starts_with("Self") || text_at(doc, "spec", "user") != "system:anonymous";
-    set(status, "allowed", Json(allowed), alloc);
+    set(status, "allowed", json::Value(allowed), arena);
   }
-  set(doc, "status", std::move(status), alloc);
-  return json_reply(201, write_json(doc));
+  set(doc, "status", std::move(status), arena);
+  return json_reply(201, json::to_text(doc));
 }
 
 }  // namespace koord::sandbox

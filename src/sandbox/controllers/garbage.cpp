@@ -15,12 +15,13 @@ bool never_owns(const Collection& collection) {
 
 bool has_finalizer(const Object& object, std::string_view name) {
   if (!object.has_finalizers) return false;
-  JsonDoc doc;
+  json::Document doc;
   load(object, doc);
-  const Json* list = find(doc, "metadata", "finalizers");
-  if (!list || !list->IsArray()) return false;
-  return std::any_of(list->Begin(), list->End(),
-                     [&](const Json& each) { return each.IsString() && view(each) == name; });
+  const json::Value* list = find(doc, "metadata", "finalizers");
+  if (!list || !list->is_array()) return false;
+  const auto names = list->elements();
+  return std::any_of(names.begin(), names.end(),
+                     [&](const json::Value& each) { return each.text() == name; });
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ Garbage::~Garbage() { verbs_.store().remove_observer(*this); }
 void Garbage::on_change(Collection& collection, const Change& change) {
   const Object& object = *change.object;
   if (collection.id() == "namespaces" && object.deleting && change.type != Change::Type::deleted)
-    later({Job::Type::empty_namespace, collection.id(), "", object.name, object.uid});
+    empty_later(object.name);
   if (never_owns(collection)) return;
   Dependent self{collection.id(), object.ns, object.name};
   if (change.previous)
@@ -52,15 +53,17 @@ void Garbage::on_change(Collection& collection, const Change& change) {
       later({Job::Type::owner_going, "", object.ns, owner.name, owner.uid});
     if (!object.ns.empty())
       if (auto space = verbs_.store().collection("namespaces").get("", object.ns); space && space->deleting)
-        later({Job::Type::empty_namespace, "namespaces", "", object.ns, space->uid});
+        empty_later(object.ns);
     return;
   }
   alive_.insert(object.uid);
+  bool orphaned = change.type == Change::Type::added && !object.owners.empty();
   for (const OwnerRef& owner : object.owners) {
     dependents_[owner.uid].insert(self);
-    if (!owner_exists(owner.uid) && change.type == Change::Type::added)
-      later({Job::Type::orphaned, self.collection, self.ns, self.name, object.uid});
+    orphaned = orphaned && !owner_exists(owner.uid);
   }
+  // One owner that lives is enough to stay.
+  if (orphaned) later({Job::Type::orphaned, self.collection, self.ns, self.name, object.uid});
   if (object.deleting && object.has_finalizers)
     later({Job::Type::owner_going, collection.id(), object.ns, object.name, object.uid});
 }
@@ -128,10 +131,9 @@ void Garbage::owner_going(const Job& job) {
       ObjectPtr object = their_kind ? their_kind->objects->get(dependent.ns, dependent.name) : nullptr;
       if (!object) continue;
       if (finalizer == "orphan") {
-        verbs_.write_trusted(*their_kind, *object, [&](JsonDoc& doc) {
-          Json& list = *find(doc, "metadata", "ownerReferences");
-          for (auto ref = list.Begin(); ref != list.End();)
-            ref = text_at(*ref, "uid") == job.uid ? list.Erase(ref) : ref + 1;
+        verbs_.write_trusted(*their_kind, *object, [&](json::Document& doc) {
+          json::Value& list = *find(doc, "metadata", "ownerReferences");
+          list.erase_if([&](const json::Value& ref) { return text_at(ref, "uid") == job.uid; });
         });
         continue;
       }
@@ -147,25 +149,28 @@ void Garbage::owner_going(const Job& job) {
     }
   }
   if (blocked && dependents_.contains(job.uid)) return;  // asked again when a dependent has gone
-  (void)verbs_.modify(*kind, owner->ns, owner->name, "", [&](JsonDoc& doc) -> Outcome<void> {
-    Json* list = find(doc, "metadata", "finalizers");
-    if (!list || !list->IsArray()) return {};
-    for (auto each = list->Begin(); each != list->End();)
-      each = each->IsString() && view(*each) == finalizer ? list->Erase(each) : each + 1;
+  (void)verbs_.modify(*kind, owner->ns, owner->name, "", [&](json::Document& doc) -> Outcome<void> {
+    json::Value* list = find(doc, "metadata", "finalizers");
+    if (!list || !list->is_array()) return {};
+    list->erase_if([&](const json::Value& each) { return each.text() == finalizer; });
     return {};
   });
 }
 
+void Garbage::empty_later(const std::string& name) {
+  // Once for all that goes meanwhile.
+  if (ending_.insert(name).second) later({Job::Type::empty_namespace, "namespaces", "", name, ""});
+}
+
 void Garbage::empty_namespace(const std::string& name) {
+  ending_.erase(name);
   auto space = verbs_.store().collection("namespaces").get("", name);
   if (!space || !space->deleting) return;
   bool left = false;
   for (const auto& kind : std::vector(verbs_.registry().all())) {
     if (!kind->namespaced || !kind->objects || !kind->is_stored_form()) continue;
     std::vector<ObjectPtr> inside;
-    for (auto it = kind->objects->objects().lower_bound(name + "/");
-         it != kind->objects->objects().end() && it->second->ns == name; ++it)
-      inside.push_back(it->second);
+    for (const auto& [key, object] : kind->objects->in_namespace(name)) inside.push_back(object);
     for (const ObjectPtr& object : inside) {
       if (object->deleting) {
         left = true;

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "sandbox/api/verbs.hpp"
 #include "sandbox/nodes/wheel.hpp"
@@ -33,13 +34,15 @@ class Garbage final : public Observer {
   void later(Job job) { wheel_.add({}, std::move(job)); }
   void owner_gone(const Job& job);
   void owner_going(const Job& job);
+  void empty_later(const std::string& name);
   void empty_namespace(const std::string& name);
   bool owner_exists(const std::string& uid) const { return alive_.contains(uid); }
   std::shared_ptr<const Kind> kind_of(const std::string& collection) const;
 
   Verbs& verbs_;
   std::unordered_map<std::string, std::set<Dependent>> dependents_;  // by the owner's uid
-  std::set<std::string> alive_;                                      // uids of what may own
+  std::unordered_set<std::string> alive_;                            // uids of what may own
+  std::set<std::string> ending_;                                     // namespaces with a job under way
   Wheel<Job> wheel_;
 };
 

@@ -1,6 +1,8 @@
 // The ReplicaSet and Deployment controllers.
 #include "sandbox/controllers/workloads.hpp"
 
+#include "koord/json/writer.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,25 +18,21 @@ struct PodState {
 };
 
 PodState state_of(const Object& pod) {
-  std::string_view phase, node;
-  for (const auto& [name, value] : pod.fields) {
-    if (name == "status.phase") phase = value;
-    if (name == "spec.nodeName") node = value;
-  }
+  const std::string_view phase = pod.field("status.phase"), node = pod.field("spec.nodeName");
   return {!pod.deleting && phase != "Succeeded" && phase != "Failed", phase == "Running", !node.empty()};
 }
 
-void owner_reference(Json& meta, const Kind& kind, const Object& owner, JsonAlloc& alloc) {
-  Json ref(rapidjson::kObjectType);
-  set_text(ref, "apiVersion", kind.api_version(), alloc);
-  set_text(ref, "kind", kind.kind, alloc);
-  set_text(ref, "name", owner.name, alloc);
-  set_text(ref, "uid", owner.uid, alloc);
-  set(ref, "controller", Json(true), alloc);
-  set(ref, "blockOwnerDeletion", Json(true), alloc);
-  Json list(rapidjson::kArrayType);
-  list.PushBack(ref, alloc);
-  set(meta, "ownerReferences", std::move(list), alloc);
+void owner_reference(json::Value& meta, const Kind& kind, const Object& owner, json::Arena& arena) {
+  json::Value ref = json::Value::object();
+  set_text(ref, "apiVersion", kind.api_version(), arena);
+  set_text(ref, "kind", kind.kind, arena);
+  set_text(ref, "name", owner.name, arena);
+  set_text(ref, "uid", owner.uid, arena);
+  set(ref, "controller", json::Value(true), arena);
+  set(ref, "blockOwnerDeletion", json::Value(true), arena);
+  json::Value list = json::Value::array();
+  list.push_back(std::move(ref), arena);
+  set(meta, "ownerReferences", std::move(list), arena);
 }
 
 const OwnerRef* controller_of(const Object& object) {
@@ -44,33 +42,33 @@ const OwnerRef* controller_of(const Object& object) {
 }
 
 // The shape of Kubernetes' hash of a template, not its value.
-std::string template_hash(const Json& part) {
+std::string template_hash(const json::Value& part) {
   constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-  std::size_t hash = std::hash<std::string>()(write_json(part));
+  std::size_t hash = std::hash<std::string>()(json::to_text(part));
   std::string text;
   for (int i = 0; i < 10; ++i, hash /= kAlphabet.size()) text += kAlphabet[hash % kAlphabet.size()];
   return text;
 }
 
-void condition(Json& status, const char* type, bool value, const char* reason, std::string_view message,
-               const std::string& now, JsonAlloc& alloc) {
-  Json& list = array_at(status, "conditions", alloc);
-  Json* found = nullptr;
-  for (auto& each : list.GetArray())
+void condition(json::Value& status, const char* type, bool value, const char* reason,
+               std::string_view message, const std::string& now, json::Arena& arena) {
+  json::Value& list = array_at(status, "conditions", arena);
+  json::Value* found = nullptr;
+  for (auto& each : list.elements())
     if (text_at(each, "type") == type) found = &each;
   const char* text = value ? "True" : "False";
   if (found && text_at(*found, "status") == text && text_at(*found, "reason") == reason) return;
   if (!found) {
-    list.PushBack(Json(rapidjson::kObjectType), alloc);
-    found = &list[list.Size() - 1];
+    list.push_back(json::Value::object(), arena);
+    found = &list[list.size() - 1];
   }
-  found->SetObject();
-  set(*found, "type", make_const(type), alloc);
-  set(*found, "status", make_const(text), alloc);
-  set_text(*found, "lastUpdateTime", now, alloc);
-  set_text(*found, "lastTransitionTime", now, alloc);
-  set(*found, "reason", make_const(reason), alloc);
-  set_text(*found, "message", message, alloc);
+  found->set_object();
+  set(*found, "type", json::make_const(type), arena);
+  set(*found, "status", json::make_const(text), arena);
+  set_text(*found, "lastUpdateTime", now, arena);
+  set_text(*found, "lastTransitionTime", now, arena);
+  set(*found, "reason", json::make_const(reason), arena);
+  set_text(*found, "message", message, arena);
 }
 
 }  // namespace
@@ -120,26 +118,26 @@ std::vector<ObjectPtr> Workloads::owned(const Kind& kind, const std::string& ns,
   return list;
 }
 
-void Workloads::make_pod(const Object& owner, JsonDoc& doc) {
-  JsonDoc pod;
-  JsonAlloc& alloc = pod.GetAllocator();
-  pod.SetObject();
-  const Json* part = find(doc, "spec", "template");
+void Workloads::make_pod(const Object& owner, json::Document& doc) {
+  json::Document pod;
+  json::Arena& arena = pod.arena();
+  pod.set_object();
+  const json::Value* part = find(doc, "spec", "template");
   if (!part) return;
-  Json meta(rapidjson::kObjectType);
+  json::Value meta = json::Value::object();
   for (const char* map : {"labels", "annotations", "finalizers"})
-    if (const Json* value = find(*part, "metadata", map)) set(meta, map, clone(*value, alloc), alloc);
-  set_text(meta, "generateName", owner.name + "-", alloc);
-  owner_reference(meta, sets_, owner, alloc);
-  set(pod, "metadata", std::move(meta), alloc);
-  if (const Json* spec = find(*part, "spec")) set(pod, "spec", clone(*spec, alloc), alloc);
+    if (const json::Value* value = find(*part, "metadata", map)) set(meta, map, clone(*value, arena), arena);
+  set_text(meta, "generateName", owner.name + "-", arena);
+  owner_reference(meta, sets_, owner, arena);
+  set(pod, "metadata", std::move(meta), arena);
+  if (const json::Value* spec = find(*part, "spec")) set(pod, "spec", clone(*spec, arena), arena);
   (void)verbs_.create(pods_, owner.ns, pod);
 }
 
 void Workloads::sync_replica_set(const Job& job) {
   ObjectPtr object = sets_.objects->get(job.ns, job.name);
   if (!object || object->deleting) return;
-  JsonDoc doc;
+  json::Document doc;
   load(*object, doc);
   std::int64_t wanted = int_at(doc, "spec", "replicas").value_or(1);
   std::vector<ObjectPtr> active;
@@ -166,33 +164,33 @@ void Workloads::sync_replica_set(const Job& job) {
     ready += state.active && state.ready;
   }
   std::int64_t generation = int_at(doc, "metadata", "generation").value_or(1);
-  const Json* status = find(doc, "status");
+  const json::Value* status = find(doc, "status");
   auto now = [&](const char* field) { return status ? int_at(*status, field) : std::nullopt; };
   if (now("replicas") == replicas && now("readyReplicas").value_or(0) == ready &&
       now("observedGeneration") == generation)
     return;
   object = sets_.objects->get(job.ns, job.name);
   if (!object) return;
-  verbs_.write_trusted(sets_, *object, [&](JsonDoc& fresh) {
-    JsonAlloc& alloc = fresh.GetAllocator();
-    Json& out = object_at(fresh, "status", alloc);
-    set_int(out, "replicas", replicas, alloc);
-    set_int(out, "fullyLabeledReplicas", replicas, alloc);
+  verbs_.write_trusted(sets_, *object, [&](json::Document& fresh) {
+    json::Arena& arena = fresh.arena();
+    json::Value& out = object_at(fresh, "status", arena);
+    set_int(out, "replicas", replicas, arena);
+    set_int(out, "fullyLabeledReplicas", replicas, arena);
     for (const char* field : {"readyReplicas", "availableReplicas"})
       if (ready > 0)
-        set_int(out, field, ready, alloc);
+        set_int(out, field, ready, arena);
       else
-        sandbox::remove(out, field);
-    set_int(out, "observedGeneration", generation, alloc);
+        json::remove(out, field);
+    set_int(out, "observedGeneration", generation, arena);
   });
 }
 
 void Workloads::sync_deployment(const Job& job) {
   ObjectPtr object = deployments_.objects->get(job.ns, job.name);
   if (!object || object->deleting) return;
-  JsonDoc doc;
+  json::Document doc;
   load(*object, doc);
-  const Json* part = find(doc, "spec", "template");
+  const json::Value* part = find(doc, "spec", "template");
   if (!part) return;
   std::string hash = template_hash(*part);
   std::int64_t wanted = int_at(doc, "spec", "replicas").value_or(1);
@@ -201,56 +199,56 @@ void Workloads::sync_deployment(const Job& job) {
   auto sets = owned(sets_, job.ns, object->uid);
   for (const ObjectPtr& each : sets) {
     if (const std::string* label = each->label(kHashLabel); label && *label == hash) current = each;
-    JsonDoc other;
+    json::Document other;
     load(*each, other);
     revision = std::max<std::int64_t>(
         revision, std::atoll(std::string(text_at(other, "metadata", "annotations", kRevision)).c_str()));
   }
   if (!current && !true_at(doc, "spec", "paused")) {
     ++revision;
-    JsonDoc made;
-    JsonAlloc& alloc = made.GetAllocator();
-    made.SetObject();
-    Json meta(rapidjson::kObjectType);
-    set_text(meta, "name", fmt::format("{}-{}", job.name, hash), alloc);
-    Json labels = find(*part, "metadata", "labels") ? clone(*find(*part, "metadata", "labels"), alloc)
-                                                    : Json(rapidjson::kObjectType);
-    set_text(labels, kHashLabel, hash, alloc);
-    set(meta, "labels", clone(labels, alloc), alloc);
-    Json annotations(rapidjson::kObjectType);
-    set_text(annotations, "deployment.kubernetes.io/desired-replicas", std::to_string(wanted), alloc);
-    set_text(annotations, kRevision, std::to_string(revision), alloc);
-    set(meta, "annotations", std::move(annotations), alloc);
-    owner_reference(meta, deployments_, *object, alloc);
-    set(made, "metadata", std::move(meta), alloc);
-    Json& spec = object_at(made, "spec", alloc);
-    set_int(spec, "replicas", wanted, alloc);
-    if (const Json* selector = find(doc, "spec", "selector")) {
-      set(spec, "selector", clone(*selector, alloc), alloc);
-      set_text(object_at(*find(spec, "selector"), "matchLabels", alloc), kHashLabel, hash, alloc);
+    json::Document made;
+    json::Arena& arena = made.arena();
+    made.set_object();
+    json::Value meta = json::Value::object();
+    set_text(meta, "name", fmt::format("{}-{}", job.name, hash), arena);
+    json::Value labels = find(*part, "metadata", "labels") ? clone(*find(*part, "metadata", "labels"), arena)
+                                                           : json::Value::object();
+    set_text(labels, kHashLabel, hash, arena);
+    set(meta, "labels", clone(labels, arena), arena);
+    json::Value annotations = json::Value::object();
+    set_text(annotations, "deployment.kubernetes.io/desired-replicas", std::to_string(wanted), arena);
+    set_text(annotations, kRevision, std::to_string(revision), arena);
+    set(meta, "annotations", std::move(annotations), arena);
+    owner_reference(meta, deployments_, *object, arena);
+    set(made, "metadata", std::move(meta), arena);
+    json::Value& spec = object_at(made, "spec", arena);
+    set_int(spec, "replicas", wanted, arena);
+    if (const json::Value* selector = find(doc, "spec", "selector")) {
+      set(spec, "selector", clone(*selector, arena), arena);
+      set_text(object_at(*find(spec, "selector"), "matchLabels", arena), kHashLabel, hash, arena);
     }
-    Json& copy = set(spec, "template", clone(*part, alloc), alloc);
-    set(object_at(copy, "metadata", alloc), "labels", std::move(labels), alloc);
+    json::Value& copy = set(spec, "template", clone(*part, arena), arena);
+    set(object_at(copy, "metadata", arena), "labels", std::move(labels), arena);
     auto created = verbs_.create(sets_, job.ns, made);
     if (!created) return;
     current = *created;
     sets.push_back(current);
   }
   for (const ObjectPtr& each : sets) {
-    JsonDoc other;
+    json::Document other;
     load(*each, other);
     std::int64_t want = each->uid == (current ? current->uid : "") ? wanted
                         : current                                  ? 0
                                   : int_at(other, "spec", "replicas").value_or(0);
     if (int_at(other, "spec", "replicas") == want) continue;
-    (void)verbs_.modify(sets_, job.ns, each->name, "", [&](JsonDoc& fresh) -> Outcome<void> {
-      set_int(*find(fresh, "spec"), "replicas", want, fresh.GetAllocator());
+    (void)verbs_.modify(sets_, job.ns, each->name, "", [&](json::Document& fresh) -> Outcome<void> {
+      set_int(*find(fresh, "spec"), "replicas", want, fresh.arena());
       return {};
     });
   }
   std::int64_t replicas = 0, updated = 0, ready = 0;
   for (const ObjectPtr& each : owned(sets_, job.ns, object->uid)) {
-    JsonDoc other;
+    json::Document other;
     load(*each, other);
     std::int64_t count = int_at(other, "status", "replicas").value_or(0);
     replicas += count;
@@ -259,20 +257,20 @@ void Workloads::sync_deployment(const Job& job) {
   }
   object = deployments_.objects->get(job.ns, job.name);
   if (!object) return;
-  JsonDoc before;
+  json::Document before;
   load(*object, before);
   std::int64_t generation = int_at(before, "metadata", "generation").value_or(1);
-  auto edit = [&](JsonDoc& fresh) {
-    JsonAlloc& alloc = fresh.GetAllocator();
-    set_text(object_at(*find(fresh, "metadata"), "annotations", alloc), kRevision,
-             std::to_string(std::max<std::int64_t>(revision, 1)), alloc);
-    Json& status = object_at(fresh, "status", alloc);
-    set_int(status, "observedGeneration", generation, alloc);
+  auto edit = [&](json::Document& fresh) {
+    json::Arena& arena = fresh.arena();
+    set_text(object_at(*find(fresh, "metadata"), "annotations", arena), kRevision,
+             std::to_string(std::max<std::int64_t>(revision, 1)), arena);
+    json::Value& status = object_at(fresh, "status", arena);
+    set_int(status, "observedGeneration", generation, arena);
     auto count = [&](const char* field, std::int64_t value) {
       if (value > 0)
-        set_int(status, field, value, alloc);
+        set_int(status, field, value, arena);
       else
-        sandbox::remove(status, field);
+        json::remove(status, field);
     };
     count("replicas", replicas);
     count("updatedReplicas", updated);
@@ -284,15 +282,15 @@ void Workloads::sync_deployment(const Job& job) {
     condition(
         status, "Available", enough, enough ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
         enough ? "Deployment has minimum availability." : "Deployment does not have minimum availability.",
-        now, alloc);
+        now, arena);
     std::string set_name = current ? current->name : job.name;
     bool complete = updated == wanted && ready >= wanted;
     condition(status, "Progressing", true, complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated",
               fmt::format("ReplicaSet \"{}\" {}", set_name,
                           complete ? "has successfully progressed." : "is progressing."),
-              now, alloc);
+              now, arena);
   };
-  JsonDoc after;
+  json::Document after;
   load(*object, after);
   edit(after);
   if (same(&before, &after)) return;

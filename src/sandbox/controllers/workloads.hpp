@@ -28,7 +28,7 @@ class Workloads final : public Observer {
   void sync_replica_set(const Job& job);
   void sync_deployment(const Job& job);
   std::vector<ObjectPtr> owned(const Kind& kind, const std::string& ns, const std::string& uid) const;
-  void make_pod(const Object& set, JsonDoc& doc);
+  void make_pod(const Object& set, json::Document& doc);
 
   Verbs& verbs_;
   const Kind &pods_, &sets_, &deployments_;

@@ -2,11 +2,36 @@
 // .metadata.labels['a\.b'], .status.conditions[?(@.type=="Ready")].status
 #pragma once
 
-#include "sandbox/json/dom.hpp"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "koord/json/value.hpp"
 
 namespace koord::sandbox {
 
-/// The first match, or nullptr.
-const Json* json_path(const Json& object, std::string_view path);
+/// Read once; what is malformed finds nothing.
+class JsonPath {
+ public:
+  explicit JsonPath(std::string_view text);
+
+  /// The first match, or nullptr.
+  const json::Value* find_in(const json::Value& object) const;
+
+ private:
+  struct Step {
+    enum class Form : std::uint8_t { member, index, first, filter };
+    Form form;
+    std::string name;    // of a member, also of the filtered items
+    std::string wanted;  // its value
+    std::int64_t index;  // from the end if it is negative
+  };
+  bool read_bracket(std::string_view inner);
+  static const json::Value* follow(const Step& step, const json::Value& value);
+
+  std::vector<Step> steps_;
+  bool malformed_ = false;
+};
 
 }  // namespace koord::sandbox

@@ -16,8 +16,8 @@ class Registrar final : public Observer {
   void on_change(Collection& collection, const Change& change) override;
 
  private:
-  void add(const Json& crd);
-  void remove(const Json& crd);
+  void add(const json::Value& crd);
+  void remove(const json::Value& crd);
 
   Verbs& verbs_;
   Collection& definitions_;

@@ -102,15 +102,15 @@ constexpr Rename kEventNames[] = {{"involvedObject", "regarding"},
                                   {"lastTimestamp", "deprecatedLastTimestamp"},
                                   {"count", "deprecatedCount"}};
 
-void rename_members(Json& object, JsonAlloc& alloc, bool to_stored) {
-  if (!object.IsObject()) return;
-  for (auto& member : object.GetObject())
+void rename_members(json::Value& object, json::Arena& arena, bool to_stored) {
+  if (!object.is_object()) return;
+  for (auto& member : object.members())
     for (const Rename& rename : kEventNames)
-      if (view(member.name) == (to_stored ? rename.shown : rename.stored)) {
-        member.name = make_const(to_stored ? rename.stored : rename.shown);
+      if (member.key() == (to_stored ? rename.shown : rename.stored)) {
+        member.name = json::make_const(to_stored ? rename.stored : rename.shown);
         break;
       }
-  set(object, "apiVersion", make_const(to_stored ? "v1" : "events.k8s.io/v1"), alloc);
+  set(object, "apiVersion", json::make_const(to_stored ? "v1" : "events.k8s.io/v1"), arena);
 }
 
 }  // namespace
@@ -139,8 +139,10 @@ void add_builtin_kinds(Registry& registry) {
     kind.objects = &registry.store().collection(
         kind.group.empty() || other_events ? kind.resource : fmt::format("{}.{}", kind.resource, kind.group));
     if (other_events) {
-      kind.to_stored = [](Json& object, JsonAlloc& alloc) { rename_members(object, alloc, true); };
-      kind.from_stored = [](Json& object, JsonAlloc& alloc) { rename_members(object, alloc, false); };
+      kind.to_stored = [](json::Value& object, json::Arena& arena) { rename_members(object, arena, true); };
+      kind.from_stored = [](json::Value& object, json::Arena& arena) {
+        rename_members(object, arena, false);
+      };
     }
     kind.rules = builtin_rules(kind.group, kind.resource);
     add_builtin_columns(kind);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "koord/api/values/time.hpp"
+#include "koord/json/writer.hpp"
 #include "sandbox/kinds/pod_row.hpp"
 
 namespace koord::sandbox {
@@ -38,59 +39,60 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-void text(Cells& cells, std::string_view value) { cells.push_back(quote_json(value)); }
+void text(Cells& cells, std::string_view value) { cells.push_back(json::quote(value)); }
 void number(Cells& cells, std::int64_t value) { cells.push_back(std::to_string(value)); }
 std::string_view or_none(std::string_view value) { return value.empty() ? "<none>" : value; }
-std::string_view name_of(const Json& object) { return text_at(object, "metadata", "name"); }
-void age(Cells& cells, const Json& object, WallTime now) {
+std::string_view name_of(const json::Value& object) { return text_at(object, "metadata", "name"); }
+void age(Cells& cells, const json::Value& object, WallTime now) {
   text(cells, age_of(text_at(object, "metadata", "creationTimestamp"), now));
 }
-std::size_t size_of(const Json* value) {
-  return !value ? 0 : value->IsObject() ? value->MemberCount() : value->IsArray() ? value->Size() : 0;
+std::size_t size_of(const json::Value* value) {
+  return !value ? 0 : value->is_object() ? value->size() : value->is_array() ? value->size() : 0;
 }
 
-std::string join_containers(const Json& spec, const char* field) {
+std::string join_containers(const json::Value& spec, const char* field) {
   std::string out;
-  if (const Json* list = find(spec, "containers"); list && list->IsArray())
-    for (const auto& container : list->GetArray())
+  if (const json::Value* list = find(spec, "containers"); list && list->is_array())
+    for (const auto& container : list->elements())
       out += (out.empty() ? "" : ",") + std::string(text_at(container, field));
   return out;
 }
 
-std::string label_pairs(const Json* labels) {
+std::string label_pairs(const json::Value* labels) {
   std::string out;
-  if (labels && labels->IsObject())
-    for (const auto& label : labels->GetObject())
-      if (label.value.IsString())
-        out += fmt::format("{}{}={}", out.empty() ? "" : ",", view(label.name), view(label.value));
+  if (labels && labels->is_object())
+    for (const auto& label : labels->members())
+      if (label.value.is_string())
+        out += fmt::format("{}{}={}", out.empty() ? "" : ",", label.key(), label.value.text());
   return out;
 }
 
-void node_cells(const Json& node, WallTime now, Cells& cells) {
+void node_cells(const json::Value& node, WallTime now, Cells& cells) {
   text(cells, name_of(node));
   std::string status = "Unknown";
-  if (const Json* conditions = find(node, "status", "conditions"); conditions && conditions->IsArray())
-    for (const auto& condition : conditions->GetArray())
+  if (const json::Value* conditions = find(node, "status", "conditions");
+      conditions && conditions->is_array())
+    for (const auto& condition : conditions->elements())
       if (text_at(condition, "type") == "Ready")
         status = text_at(condition, "status") == "True" ? "Ready" : "NotReady";
   if (true_at(node, "spec", "unschedulable")) status += ",SchedulingDisabled";
   text(cells, status);
   std::string roles;
-  if (const Json* labels = find(node, "metadata", "labels"); labels && labels->IsObject())
-    for (const auto& label : labels->GetObject()) {
-      std::string_view key = view(label.name);
+  if (const json::Value* labels = find(node, "metadata", "labels"); labels && labels->is_object())
+    for (const auto& label : labels->members()) {
+      std::string_view key = label.key();
       constexpr std::string_view kPrefix = "node-role.kubernetes.io/";
       if (key.starts_with(kPrefix) && key.size() > kPrefix.size())
         roles += (roles.empty() ? "" : ",") + std::string(key.substr(kPrefix.size()));
-      else if (key == "kubernetes.io/role" && label.value.IsString())
-        roles += (roles.empty() ? "" : ",") + std::string(view(label.value));
+      else if (key == "kubernetes.io/role" && label.value.is_string())
+        roles += (roles.empty() ? "" : ",") + std::string(label.value.text());
     }
   text(cells, or_none(roles));
   age(cells, node, now);
   text(cells, text_at(node, "status", "nodeInfo", "kubeletVersion"));
   auto address = [&](std::string_view type) -> std::string_view {
-    if (const Json* list = find(node, "status", "addresses"); list && list->IsArray())
-      for (const auto& each : list->GetArray())
+    if (const json::Value* list = find(node, "status", "addresses"); list && list->is_array())
+      for (const auto& each : list->elements())
         if (text_at(each, "type") == type) return text_at(each, "address");
     return "<none>";
   };
@@ -102,20 +104,20 @@ void node_cells(const Json& node, WallTime now, Cells& cells) {
   }
 }
 
-void namespace_cells(const Json& object, WallTime now, Cells& cells) {
+void namespace_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, name_of(object));
   text(cells, text_at(object, "status", "phase"));
   age(cells, object, now);
 }
 
-void workload_tail(const Json& object, Cells& cells) {
-  const Json* pod = find(object, "spec", "template", "spec");
+void workload_tail(const json::Value& object, Cells& cells) {
+  const json::Value* pod = find(object, "spec", "template", "spec");
   text(cells, pod ? join_containers(*pod, "name") : "");
   text(cells, pod ? join_containers(*pod, "image") : "");
   text(cells, or_none(label_pairs(find(object, "spec", "selector", "matchLabels"))));
 }
 
-void deployment_cells(const Json& object, WallTime now, Cells& cells) {
+void deployment_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, name_of(object));
   text(cells, fmt::format("{}/{}", int_at(object, "status", "readyReplicas").value_or(0),
                           int_at(object, "spec", "replicas").value_or(0)));
@@ -125,7 +127,7 @@ void deployment_cells(const Json& object, WallTime now, Cells& cells) {
   workload_tail(object, cells);
 }
 
-void replica_set_cells(const Json& object, WallTime now, Cells& cells) {
+void replica_set_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, name_of(object));
   number(cells, int_at(object, "spec", "replicas").value_or(0));
   number(cells, int_at(object, "status", "replicas").value_or(0));
@@ -134,7 +136,7 @@ void replica_set_cells(const Json& object, WallTime now, Cells& cells) {
   workload_tail(object, cells);
 }
 
-void event_cells(const Json& event, WallTime now, Cells& cells) {
+void event_cells(const json::Value& event, WallTime now, Cells& cells) {
   auto since = [&](std::string_view time) { return age_of(time, now); };
   std::string_view event_time = text_at(event, "eventTime"), first = text_at(event, "firstTimestamp"),
                    last = text_at(event, "lastTimestamp");
@@ -163,39 +165,39 @@ void event_cells(const Json& event, WallTime now, Cells& cells) {
   text(cells, name_of(event));
 }
 
-void lease_cells(const Json& object, WallTime now, Cells& cells) {
+void lease_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, name_of(object));
   text(cells, text_at(object, "spec", "holderIdentity"));
   age(cells, object, now);
 }
 
-void crd_cells(const Json& object, WallTime, Cells& cells) {
+void crd_cells(const json::Value& object, WallTime, Cells& cells) {
   text(cells, name_of(object));
   text(cells, text_at(object, "metadata", "creationTimestamp"));
 }
 
-void config_map_cells(const Json& object, WallTime now, Cells& cells) {
+void config_map_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, name_of(object));
   number(cells,
          static_cast<std::int64_t>(size_of(find(object, "data")) + size_of(find(object, "binaryData"))));
   age(cells, object, now);
 }
 
-void secret_cells(const Json& object, WallTime now, Cells& cells) {
+void secret_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, name_of(object));
   text(cells, text_at(object, "type"));
   number(cells, static_cast<std::int64_t>(size_of(find(object, "data"))));
   age(cells, object, now);
 }
 
-void service_cells(const Json& object, WallTime now, Cells& cells) {
+void service_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, name_of(object));
   text(cells, text_at(object, "spec", "type"));
   text(cells, or_none(text_at(object, "spec", "clusterIP")));
   text(cells, "<none>");
   std::string ports;
-  if (const Json* list = find(object, "spec", "ports"); list && list->IsArray())
-    for (const auto& port : list->GetArray())
+  if (const json::Value* list = find(object, "spec", "ports"); list && list->is_array())
+    for (const auto& port : list->elements())
       ports += fmt::format("{}{}/{}", ports.empty() ? "" : ",", int_at(port, "port").value_or(0),
                            text_at(port, "protocol"));
   text(cells, or_none(ports));
@@ -203,10 +205,12 @@ void service_cells(const Json& object, WallTime now, Cells& cells) {
   text(cells, or_none(label_pairs(find(object, "spec", "selector"))));
 }
 
-void budget_cells(const Json& object, WallTime now, Cells& cells) {
+void budget_cells(const json::Value& object, WallTime now, Cells& cells) {
   auto amount = [&](const char* field) {
-    const Json* value = find(object, "spec", field);
-    return !value ? std::string("N/A") : value->IsString() ? std::string(view(*value)) : write_json(*value);
+    const json::Value* value = find(object, "spec", field);
+    return !value               ? std::string("N/A")
+           : value->is_string() ? std::string(value->text())
+                                : json::to_text(*value);
   };
   text(cells, name_of(object));
   text(cells, amount("minAvailable"));
@@ -215,7 +219,7 @@ void budget_cells(const Json& object, WallTime now, Cells& cells) {
   age(cells, object, now);
 }
 
-void priority_cells(const Json& object, WallTime now, Cells& cells) {
+void priority_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, name_of(object));
   number(cells, int_at(object, "value").value_or(0));
   cells.push_back(true_at(object, "globalDefault") ? "true" : "false");
@@ -334,7 +338,7 @@ void add_builtin_columns(Kind& kind) {
     kind.cells = row.cells;
     for (const Head& head : row.heads)
       kind.columns.push_back({std::string(head.name), std::string(head.type),
-                              head.name == "Name" ? "name" : "", "", head.priority, ""});
+                              head.name == "Name" ? "name" : "", "", head.priority});
   }
 }
 

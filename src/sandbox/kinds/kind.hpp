@@ -3,12 +3,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "koord/base/clock.hpp"
 #include "sandbox/api/status.hpp"
+#include "sandbox/crd/json_path.hpp"
 #include "sandbox/store/store.hpp"
 
 namespace koord::sandbox {
@@ -21,7 +23,7 @@ struct Kind;
 struct Admission {
   const Kind& kind;
   const Registry& registry;
-  JsonAlloc& alloc;
+  json::Arena& arena;
   WallTime now;
   std::string_view subresource;  // "", "status", "scale", "binding", ...
 };
@@ -29,25 +31,29 @@ struct Admission {
 /// Behaviour beyond what every object gets; any may be null.
 struct KindRules {
   /// Before defaults on creation: clears what the server owns (status).
-  void (*prepare_create)(Json& object, Admission& admission) = nullptr;
+  void (*prepare_create)(json::Value& object, Admission& admission) = nullptr;
   /// Kubernetes' defaults for absent fields; on every write.
-  void (*defaults)(Json& object, JsonAlloc& alloc) = nullptr;
+  void (*defaults)(json::Value& object, json::Arena& arena) = nullptr;
   /// Admission plug-ins: may change or refuse. `old` is null on creation.
-  Outcome<void> (*admit)(Json& object, const Json* old, Admission& admission) = nullptr;
-  void (*validate)(const Json& object, const Json* old, Admission& admission, FieldErrors& errors) = nullptr;
-  FieldValues (*fields)(const Json& object) = nullptr;  // for field selectors
+  Outcome<void> (*admit)(json::Value& object, const json::Value* old, Admission& admission) = nullptr;
+  void (*validate)(const json::Value& object, const json::Value* old, Admission& admission,
+                   FieldErrors& errors) = nullptr;
+  FieldValues (*fields)(const json::Value& object) = nullptr;  // for field selectors
 };
+
+/// Of pods: "true" if the condition Ready is; no selector knows it.
+inline constexpr std::string_view kReadyField = "(ready)";
 
 struct Column {
   std::string name, type, format, description;
-  int priority = 0;       // 0 is always shown, others in the wide form
-  std::string json_path;  // of custom resources; empty for built-in kinds
+  int priority = 0;                   // 0 is always shown, others in the wide form
+  std::optional<JsonPath> path = {};  // of custom resources
 };
 
 enum class NameRule : std::uint8_t { subdomain, label, dns1035, path_segment };
 
 /// Renders the cells of one row as JSON values, in the order of the columns.
-using CellsFn = void (*)(const Json& object, WallTime now, std::vector<std::string>& cells);
+using CellsFn = void (*)(const json::Value& object, WallTime now, std::vector<std::string>& cells);
 
 struct Kind {
   std::string group, version, resource, singular, kind;
@@ -66,8 +72,8 @@ struct Kind {
   /// Where the objects are; several versions share one. Null for kinds that are never stored.
   Collection* objects = nullptr;
   /// Another form of what is stored (events.k8s.io of core events): applied to the whole document.
-  void (*to_stored)(Json& object, JsonAlloc& alloc) = nullptr;
-  void (*from_stored)(Json& object, JsonAlloc& alloc) = nullptr;
+  void (*to_stored)(json::Value& object, json::Arena& arena) = nullptr;
+  void (*from_stored)(json::Value& object, json::Arena& arena) = nullptr;
   std::string stored_version;  // custom kinds: the apiVersion of the stored form, if another
 
   std::string api_version() const { return group.empty() ? version : group + "/" + version; }

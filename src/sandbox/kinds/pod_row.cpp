@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
+#include "koord/json/writer.hpp"
 #include "sandbox/kinds/columns.hpp"
 
 namespace koord::sandbox {
@@ -14,14 +18,17 @@ struct Row {
   std::string_view last_restart;
 };
 
-bool sidecar(const Json& pod, std::string_view name) {
-  if (const Json* list = find(pod, "spec", "initContainers"); list && list->IsArray())
-    for (const auto& container : list->GetArray())
-      if (text_at(container, "name") == name) return text_at(container, "restartPolicy") == "Always";
-  return false;
+// Names of those elements of a list whose `field` is `value`.
+std::set<std::string_view> names_where(const json::Value* list, const char* name, const char* field,
+                                       std::string_view value) {
+  std::set<std::string_view> names;
+  if (list)
+    for (const json::Value& each : list->elements())
+      if (text_at(each, field) == value) names.insert(text_at(each, name));
+  return names;
 }
 
-std::string ended(const Json& terminated) {
+std::string ended(const json::Value& terminated) {
   std::string_view reason = text_at(terminated, "reason");
   if (!reason.empty()) return std::string(reason);
   if (auto signal = int_at(terminated, "signal"); signal && *signal != 0)
@@ -29,22 +36,23 @@ std::string ended(const Json& terminated) {
   return fmt::format("ExitCode:{}", int_at(terminated, "exitCode").value_or(0));
 }
 
-void count_restarts(const Json& status, Row& row) {
+void count_restarts(const json::Value& status, Row& row) {
   row.restarts += int_at(status, "restartCount").value_or(0);
   std::string_view when = text_at(status, "lastState", "terminated", "finishedAt");
   if (when > row.last_restart) row.last_restart = when;
 }
 
 // True if the pod is still in its init containers.
-bool initializing(const Json& pod, Row& row) {
-  const Json* list = find(pod, "status", "initContainerStatuses");
-  const Json* specs = find(pod, "spec", "initContainers");
-  if (!list || !list->IsArray()) return false;
-  for (rapidjson::SizeType i = 0; i < list->Size(); ++i) {
-    const Json& status = (*list)[i];
+bool initializing(const json::Value& pod, Row& row) {
+  const json::Value* list = find(pod, "status", "initContainerStatuses");
+  const json::Value* specs = find(pod, "spec", "initContainers");
+  if (!list || !list->is_array()) return false;
+  const auto sidecars = names_where(specs, "name", "restartPolicy", "Always");
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const json::Value& status = (*list)[i];
     count_restarts(status, row);
-    bool side = sidecar(pod, text_at(status, "name"));
-    const Json* terminated = find(status, "state", "terminated");
+    bool side = sidecars.contains(text_at(status, "name"));
+    const json::Value* terminated = find(status, "state", "terminated");
     if (terminated && int_at(*terminated, "exitCode").value_or(0) == 0) continue;
     if (side && true_at(status, "started")) {
       row.ready += true_at(status, "ready");
@@ -56,22 +64,22 @@ bool initializing(const Json& pod, Row& row) {
     else if (!waiting.empty() && waiting != "PodInitializing")
       row.status = fmt::format("Init:{}", waiting);
     else
-      row.status = fmt::format("Init:{}/{}", i, specs && specs->IsArray() ? specs->Size() : 0);
+      row.status = fmt::format("Init:{}/{}", i, specs && specs->is_array() ? specs->size() : 0);
     return true;
   }
   return false;
 }
 
-void running(const Json& pod, Row& row) {
-  const Json* list = find(pod, "status", "containerStatuses");
-  if (!list || !list->IsArray()) return;
+void running(const json::Value& pod, Row& row) {
+  const json::Value* list = find(pod, "status", "containerStatuses");
+  if (!list || !list->is_array()) return;
   bool any_running = false;
   row.restarts = 0;
-  for (rapidjson::SizeType i = list->Size(); i-- > 0;) {
-    const Json& status = (*list)[i];
+  for (std::size_t i = list->size(); i-- > 0;) {
+    const json::Value& status = (*list)[i];
     count_restarts(status, row);
     std::string_view waiting = text_at(status, "state", "waiting", "reason");
-    const Json* terminated = find(status, "state", "terminated");
+    const json::Value* terminated = find(status, "state", "terminated");
     if (!waiting.empty()) {
       row.status = waiting;
     } else if (terminated) {
@@ -83,23 +91,24 @@ void running(const Json& pod, Row& row) {
   }
   if (row.status != "Completed" || !any_running) return;
   row.status = "NotReady";
-  if (const Json* conditions = find(pod, "status", "conditions"); conditions && conditions->IsArray())
-    for (const auto& condition : conditions->GetArray())
+  if (const json::Value* conditions = find(pod, "status", "conditions"); conditions && conditions->is_array())
+    for (const auto& condition : conditions->elements())
       if (text_at(condition, "type") == "Ready" && text_at(condition, "status") == "True")
         row.status = "Running";
 }
 
-Row row_of(const Json& pod) {
+Row row_of(const json::Value& pod) {
   Row row;
-  if (const Json* list = find(pod, "spec", "containers"); list && list->IsArray()) row.total = list->Size();
-  if (const Json* list = find(pod, "spec", "initContainers"); list && list->IsArray())
-    for (const auto& container : list->GetArray())
+  if (const json::Value* list = find(pod, "spec", "containers"); list && list->is_array())
+    row.total = list->size();
+  if (const json::Value* list = find(pod, "spec", "initContainers"); list && list->is_array())
+    for (const auto& container : list->elements())
       row.total += text_at(container, "restartPolicy") == "Always";
   row.status = text_at(pod, "status", "phase");
   std::string_view reason = text_at(pod, "status", "reason");
   if (!reason.empty()) row.status = reason;
-  if (const Json* conditions = find(pod, "status", "conditions"); conditions && conditions->IsArray())
-    for (const auto& condition : conditions->GetArray())
+  if (const json::Value* conditions = find(pod, "status", "conditions"); conditions && conditions->is_array())
+    for (const auto& condition : conditions->elements())
       if (text_at(condition, "type") == "PodScheduled" && text_at(condition, "reason") == "SchedulingGated")
         row.status = "SchedulingGated";
   if (!initializing(pod, row)) running(pod, row);
@@ -114,9 +123,9 @@ Row row_of(const Json& pod) {
 
 }  // namespace
 
-void pod_cells(const Json& pod, WallTime now, std::vector<std::string>& cells) {
+void pod_cells(const json::Value& pod, WallTime now, std::vector<std::string>& cells) {
   Row row = row_of(pod);
-  auto text = [&](std::string_view value) { cells.push_back(quote_json(value)); };
+  auto text = [&](std::string_view value) { cells.push_back(json::quote(value)); };
   auto or_none = [](std::string_view value) { return value.empty() ? std::string_view("<none>") : value; };
   text(text_at(pod, "metadata", "name"));
   text(fmt::format("{}/{}", row.ready, row.total));
@@ -128,15 +137,14 @@ void pod_cells(const Json& pod, WallTime now, std::vector<std::string>& cells) {
   text(or_none(text_at(pod, "status", "podIP")));
   text(or_none(text_at(pod, "spec", "nodeName")));
   text(or_none(text_at(pod, "status", "nominatedNodeName")));
-  const Json* gates = find(pod, "spec", "readinessGates");
-  if (!gates || !gates->IsArray() || gates->Empty()) return text("<none>");
-  std::int64_t met = 0;
-  for (const auto& gate : gates->GetArray())
-    if (const Json* conditions = find(pod, "status", "conditions"); conditions && conditions->IsArray())
-      for (const auto& condition : conditions->GetArray())
-        met += text_at(condition, "type") == text_at(gate, "conditionType") &&
-               text_at(condition, "status") == "True";
-  text(fmt::format("{}/{}", met, gates->Size()));
+  const json::Value* gates = find(pod, "spec", "readinessGates");
+  if (!gates || !gates->is_array() || gates->empty()) return text("<none>");
+  const auto conditions = names_where(find(pod, "status", "conditions"), "type", "status", "True");
+  const auto list = gates->elements();
+  const auto met = std::count_if(list.begin(), list.end(), [&](const json::Value& gate) {
+    return conditions.contains(text_at(gate, "conditionType"));
+  });
+  text(fmt::format("{}/{}", met, gates->size()));
 }
 
 }  // namespace koord::sandbox

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "koord/base/clock.hpp"
-#include "sandbox/json/dom.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::sandbox {
 
-void pod_cells(const Json& pod, WallTime now, std::vector<std::string>& cells);
+void pod_cells(const json::Value& pod, WallTime now, std::vector<std::string>& cells);
 
 }  // namespace koord::sandbox

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "koord/base/file.hpp"
+#include "koord/json/writer.hpp"
 #include "koord/json/yaml.hpp"
 
 namespace koord::sandbox {
@@ -36,8 +37,8 @@ std::size_t value_end(std::string_view text, std::size_t at) {
   return std::string_view::npos;
 }
 
-bool is_list(const Json& doc) {
-  return text_at(doc, "kind").ends_with("List") && find(doc, "items") && find(doc, "items")->IsArray();
+bool is_list(const json::Value& doc) {
+  return text_at(doc, "kind").ends_with("List") && find(doc, "items") && find(doc, "items")->is_array();
 }
 
 }  // namespace
@@ -131,39 +132,38 @@ Result<std::optional<ManifestReader::Item>> ManifestReader::next_yaml() {
     auto json = json::yaml_to_json(part, nullptr, static_cast<int>(line));
     if (!json) return Error(Code::parse, fmt::format("{}:{}", name_, json.error().message()));
     if (*json == "null") continue;
-    JsonDoc doc;
-    std::string error;
-    if (!parse_json(*json, doc, error))
-      return Error(Code::parse, fmt::format("{}:{}: {}", name_, line, error));
-    if (!doc.IsObject()) return Error(Code::parse, fmt::format("{}:{}: expected an object", name_, line));
+    json::Document doc;
+    if (auto read = doc.read(*json); !read)
+      return Error(Code::parse, fmt::format("{}:{}: {}", name_, line, read.error().message()));
+    if (!doc.is_object()) return Error(Code::parse, fmt::format("{}:{}: expected an object", name_, line));
     if (!is_list(doc)) return std::optional(Item{std::move(*json), line});
     queued_.clear();
     queued_next_ = 0;
-    for (const auto& each : find(doc, "items")->GetArray()) queued_.push_back({write_json(each), line});
+    for (const auto& each : find(doc, "items")->elements()) queued_.push_back({json::to_text(each), line});
     if (!queued_.empty()) return std::optional(std::move(queued_[queued_next_++]));
   }
   return std::optional<Item>();
 }
 
 Result<> load_object(Verbs& verbs, const std::string& json) {
-  JsonDoc doc;
-  std::string error;
-  if (!parse_json(json, doc, error)) return Error(Code::parse, error);
+  json::Document doc;
+  KOORD_CHECK(doc.read(json));
   std::string_view version = text_at(doc, "apiVersion"), name = text_at(doc, "kind");
   if (version.empty()) return Error(Code::invalid, "apiVersion: Required value");
   if (name.empty()) return Error(Code::invalid, "kind: Required value");
   auto kind = verbs.registry().find_kind(version, name);
   if (!kind || !kind->objects)
     return Error(Code::invalid, fmt::format("no matches for kind \"{}\" in version \"{}\"", name, version));
-  JsonAlloc& alloc = doc.GetAllocator();
-  Json& meta = object_at(doc, "metadata", alloc);
-  for (const char* field : {"uid", "resourceVersion", "creationTimestamp", "generation"}) remove(meta, field);
+  json::Arena& arena = doc.arena();
+  json::Value& meta = object_at(doc, "metadata", arena);
+  for (const char* field : {"uid", "resourceVersion", "creationTimestamp", "generation"})
+    json::remove(meta, field);
   std::string ns = kind->namespaced ? std::string(text_at(meta, "namespace")) : "";
   if (kind->namespaced && ns.empty()) ns = "default";
   auto stored = kind;
   if (!kind->is_stored_form()) {
-    if (kind->to_stored) kind->to_stored(doc, alloc);
-    if (!kind->stored_version.empty()) set_text(doc, "apiVersion", kind->stored_version, alloc);
+    if (kind->to_stored) kind->to_stored(doc, arena);
+    if (!kind->stored_version.empty()) set_text(doc, "apiVersion", kind->stored_version, arena);
     stored = verbs.registry().find_kind(text_at(doc, "apiVersion"), kind->kind);
     if (!stored) return Error(Code::invalid, "its storage version is not served");
   }

@@ -14,79 +14,80 @@ std::string address(int first, std::uint64_t n) {
   return fmt::format("10.{}.{}.{}", first + (n >> 16 & 63), n >> 8 & 255, n & 255);
 }
 
-void put_condition(Json& status, const char* type, std::string_view value, const std::string& now,
-                   const char* reason, const char* message, JsonAlloc& alloc, bool heartbeat) {
-  Json& list = array_at(status, "conditions", alloc);
-  Json* condition = nullptr;
-  for (auto& each : list.GetArray())
+void put_condition(json::Value& status, const char* type, std::string_view value, const std::string& now,
+                   const char* reason, const char* message, json::Arena& arena, bool heartbeat) {
+  json::Value& list = array_at(status, "conditions", arena);
+  json::Value* condition = nullptr;
+  for (auto& each : list.elements())
     if (text_at(each, "type") == type) condition = &each;
   if (!condition) {
-    list.PushBack(Json(rapidjson::kObjectType), alloc);
-    condition = &list[list.Size() - 1];
-    set(*condition, "type", make_const(type), alloc);
+    list.push_back(json::Value::object(), arena);
+    condition = &list[list.size() - 1];
+    set(*condition, "type", json::make_const(type), arena);
   }
   bool changed = text_at(*condition, "status") != value;
-  set_text(*condition, "status", value, alloc);
+  set_text(*condition, "status", value, arena);
   if (changed || text_at(*condition, "lastTransitionTime").empty())
-    set_text(*condition, "lastTransitionTime", now, alloc);
+    set_text(*condition, "lastTransitionTime", now, arena);
   if (heartbeat)
-    set_text(*condition, "lastHeartbeatTime", now, alloc);
+    set_text(*condition, "lastHeartbeatTime", now, arena);
   else
-    set(*condition, "lastProbeTime", Json(), alloc);
+    set(*condition, "lastProbeTime", json::Value(), arena);
   if (*reason)
-    set(*condition, "reason", make_const(reason), alloc);
+    set(*condition, "reason", json::make_const(reason), arena);
   else
-    sandbox::remove(*condition, "reason");
+    json::remove(*condition, "reason");
   if (*message)
-    set(*condition, "message", make_const(message), alloc);
+    set(*condition, "message", json::make_const(message), arena);
   else
-    sandbox::remove(*condition, "message");
+    json::remove(*condition, "message");
 }
 
-Json container_status(const Json& container, const std::string& now, const std::string& uid, bool running,
-                      std::int64_t exit_code, std::string_view started, JsonAlloc& alloc) {
-  Json status(rapidjson::kObjectType);
+json::Value container_status(const json::Value& container, const std::string& now, const std::string& uid,
+                             bool running, std::int64_t exit_code, std::string_view started,
+                             json::Arena& arena) {
+  json::Value status = json::Value::object();
   std::string_view name = text_at(container, "name");
-  set_text(status, "name", name, alloc);
-  set(status, "ready", Json(running), alloc);
-  set(status, "started", Json(running), alloc);
-  set_int(status, "restartCount", 0, alloc);
-  set_text(status, "image", text_at(container, "image"), alloc);
-  set(status, "imageID", make_const(""), alloc);
+  set_text(status, "name", name, arena);
+  set(status, "ready", json::Value(running), arena);
+  set(status, "started", json::Value(running), arena);
+  set_int(status, "restartCount", 0, arena);
+  set_text(status, "image", text_at(container, "image"), arena);
+  set(status, "imageID", json::make_const(""), arena);
   std::string id = fmt::format("sandbox://{}/{}", uid, name);
-  set_text(status, "containerID", id, alloc);
-  Json inner(rapidjson::kObjectType);
+  set_text(status, "containerID", id, arena);
+  json::Value inner = json::Value::object();
   if (running) {
-    set_text(inner, "startedAt", now, alloc);
+    set_text(inner, "startedAt", now, arena);
   } else {
-    set_int(inner, "exitCode", exit_code, alloc);
-    set(inner, "reason", make_const(exit_code == 0 ? "Completed" : "Error"), alloc);
-    set_text(inner, "startedAt", started, alloc);
-    set_text(inner, "finishedAt", now, alloc);
-    set_text(inner, "containerID", id, alloc);
+    set_int(inner, "exitCode", exit_code, arena);
+    set(inner, "reason", json::make_const(exit_code == 0 ? "Completed" : "Error"), arena);
+    set_text(inner, "startedAt", started, arena);
+    set_text(inner, "finishedAt", now, arena);
+    set_text(inner, "containerID", id, arena);
   }
-  set(object_at(status, "state", alloc), running ? "running" : "terminated", std::move(inner), alloc);
+  set(object_at(status, "state", arena), running ? "running" : "terminated", std::move(inner), arena);
   return status;
 }
 
-void put_container_statuses(JsonDoc& pod, const std::string& now, const std::string& uid, bool running,
-                            std::int64_t exit_code, JsonAlloc& alloc) {
-  Json& status = *find(pod, "status");
+void put_container_statuses(json::Document& pod, const std::string& now, const std::string& uid, bool running,
+                            std::int64_t exit_code, json::Arena& arena) {
+  json::Value& status = *find(pod, "status");
   std::string started(text_at(status, "startTime"));
   for (const auto& [from, to] :
        {std::pair("initContainers", "initContainerStatuses"), std::pair("containers", "containerStatuses")}) {
-    const Json* containers = find(pod, "spec", from);
-    if (is_empty(containers) || !containers->IsArray()) continue;
-    Json list(rapidjson::kArrayType);
-    for (const auto& container : containers->GetArray()) {
+    const json::Value* containers = find(pod, "spec", from);
+    if (is_empty(containers) || !containers->is_array()) continue;
+    json::Value list = json::Value::array();
+    for (const auto& container : containers->elements()) {
       bool sidecar = text_at(container, "restartPolicy") == "Always";
       bool init = std::string_view(from) == "initContainers";
       bool up = running && (!init || sidecar);
-      Json one = container_status(container, now, uid, up, init ? 0 : exit_code, started, alloc);
-      if (init && !sidecar) set(one, "ready", Json(true), alloc);
-      list.PushBack(one, alloc);
+      json::Value one = container_status(container, now, uid, up, init ? 0 : exit_code, started, arena);
+      if (init && !sidecar) set(one, "ready", json::Value(true), arena);
+      list.push_back(std::move(one), arena);
     }
-    set(status, to, std::move(list), alloc);
+    set(status, to, std::move(list), arena);
   }
 }
 
@@ -113,21 +114,21 @@ void Kubelets::on_change(Collection& collection, const Change& change) {
 
 void Kubelets::pod_changed(const Change& change) {
   const Object& pod = *change.object;
-  std::string_view node, phase;
-  for (const auto& [name, value] : pod.fields) {
-    if (name == "spec.nodeName") node = value;
-    if (name == "status.phase") phase = value;
-  }
+  const std::string_view node = pod.field("spec.nodeName"), phase = pod.field("status.phase");
   if (node.empty()) return;
-  auto it = known_.find(std::string(node));
+  std::set<std::string>& here = pods_on_[std::string(node)];
   if (change.type == Change::Type::deleted) {
-    if (it != known_.end()) it->second.pods.erase(pod.key());
+    here.erase(pod.key());
+    if (here.empty()) pods_on_.erase(std::string(node));
     stopping_.erase(pod.uid);
     starting_.erase(pod.uid);
     return;
   }
-  if (it == known_.end()) return;
-  it->second.pods.insert(pod.key());
+  here.insert(pod.key());
+  if (known_.contains(std::string(node))) begin(pod, phase);
+}
+
+void Kubelets::begin(const Object& pod, std::string_view phase) {
   if (pod.deleting) {
     if (stopping_.insert(pod.uid).second)
       wheel_.add(options_.stop_delay, {Job::Type::stop, pod.ns, pod.name, pod.uid});
@@ -142,10 +143,11 @@ void Kubelets::node_changed(const Change& change) {
     auto it = known_.find(node.name);
     if (it == known_.end()) return;
     // Kubernetes' pod garbage collector takes the pods of nodes that have gone.
-    for (const std::string& key : it->second.pods) {
-      std::size_t slash = key.find('/');
-      wheel_.add(options_.stop_delay, {Job::Type::orphan, key.substr(0, slash), key.substr(slash + 1), ""});
-    }
+    if (const auto pods = pods_on_.find(node.name); pods != pods_on_.end())
+      for (const std::string& key : pods->second) {
+        std::size_t slash = key.find('/');
+        wheel_.add(options_.stop_delay, {Job::Type::orphan, key.substr(0, slash), key.substr(slash + 1), ""});
+      }
     known_.erase(it);
     wheel_.add({}, {Job::Type::renew, "", node.name, ""});
     return;
@@ -181,56 +183,56 @@ void Kubelets::adopt(const std::string& name, const std::string& uid) {
   Node& mine = it->second;
   mine.ip = next_ip_++;
   std::string now = verbs_.now_text();
-  verbs_.write_trusted(nodes_, *node, [&](JsonDoc& doc) {
-    JsonAlloc& alloc = doc.GetAllocator();
-    Json& status = object_at(doc, "status", alloc);
+  verbs_.write_trusted(nodes_, *node, [&](json::Document& doc) {
+    json::Arena& arena = doc.arena();
+    json::Value& status = object_at(doc, "status", arena);
     put_condition(status, "MemoryPressure", "False", now, "KubeletHasSufficientMemory",
-                  "kubelet has sufficient memory available", alloc, true);
+                  "kubelet has sufficient memory available", arena, true);
     put_condition(status, "DiskPressure", "False", now, "KubeletHasNoDiskPressure",
-                  "kubelet has no disk pressure", alloc, true);
+                  "kubelet has no disk pressure", arena, true);
     put_condition(status, "PIDPressure", "False", now, "KubeletHasSufficientPID",
-                  "kubelet has sufficient PID available", alloc, true);
-    put_condition(status, "Ready", "True", now, "KubeletReady", "kubelet is posting ready status", alloc,
+                  "kubelet has sufficient PID available", arena, true);
+    put_condition(status, "Ready", "True", now, "KubeletReady", "kubelet is posting ready status", arena,
                   true);
     if (is_empty(find(status, "addresses"))) {
-      Json& list = array_at(status, "addresses", alloc);
+      json::Value& list = array_at(status, "addresses", arena);
       auto add = [&](const char* type, std::string_view value) {
-        Json entry(rapidjson::kObjectType);
-        set(entry, "type", make_const(type), alloc);
-        set_text(entry, "address", value, alloc);
-        list.PushBack(entry, alloc);
+        json::Value entry = json::Value::object();
+        set(entry, "type", json::make_const(type), arena);
+        set_text(entry, "address", value, arena);
+        list.push_back(std::move(entry), arena);
       };
       add("InternalIP", address(0, mine.ip));
       add("Hostname", name);
     }
     if (!find(status, "nodeInfo")) {
-      Json& info = object_at(status, "nodeInfo", alloc);
-      set_text(info, "machineID", uid, alloc);
-      set_text(info, "systemUUID", uid, alloc);
-      set_text(info, "bootID", uid, alloc);
-      set(info, "kernelVersion", make_const("sandbox"), alloc);
-      set(info, "osImage", make_const("simulated"), alloc);
-      set(info, "containerRuntimeVersion", make_const("sandbox://1"), alloc);
-      set(info, "kubeletVersion", make_const("v1.35.4"), alloc);
-      set(info, "kubeProxyVersion", make_const(""), alloc);
-      set(info, "operatingSystem", make_const("linux"), alloc);
-      set(info, "architecture", make_const("amd64"), alloc);
+      json::Value& info = object_at(status, "nodeInfo", arena);
+      set_text(info, "machineID", uid, arena);
+      set_text(info, "systemUUID", uid, arena);
+      set_text(info, "bootID", uid, arena);
+      set(info, "kernelVersion", json::make_const("sandbox"), arena);
+      set(info, "osImage", json::make_const("simulated"), arena);
+      set(info, "containerRuntimeVersion", json::make_const("sandbox://1"), arena);
+      set(info, "kubeletVersion", json::make_const("v1.35.4"), arena);
+      set(info, "kubeProxyVersion", json::make_const(""), arena);
+      set(info, "operatingSystem", json::make_const("linux"), arena);
+      set(info, "architecture", json::make_const("amd64"), arena);
     }
     // The node controller takes the taints of a node that was not ready off.
-    if (Json* taints = find(doc, "spec", "taints"); taints && taints->IsArray()) {
-      for (auto taint = taints->Begin(); taint != taints->End();)
-        taint = text_at(*taint, "key") == "node.kubernetes.io/not-ready" ? taints->Erase(taint) : taint + 1;
-      if (taints->Empty()) sandbox::remove(*find(doc, "spec"), "taints");
+    if (json::Value* taints = find(doc, "spec", "taints"); taints && taints->is_array()) {
+      taints->erase_if(
+          [](const json::Value& taint) { return text_at(taint, "key") == "node.kubernetes.io/not-ready"; });
+      if (taints->empty()) json::remove(*find(doc, "spec"), "taints");
     }
   });
   mine.created = now;
   mine.lease_uid = verbs_.new_uid();
   renew(name);
   // Pods that were bound before the node was known.
-  for (const auto& [key, pod] : pods_.objects->objects())
-    for (const auto& [field, value] : pod->fields)
-      if (field == "spec.nodeName" && value == name)
-        pod_changed({Change::Type::added, pod->rv, pod, nullptr});
+  if (const auto pods = pods_on_.find(name); pods != pods_on_.end())
+    for (const std::string& key : pods->second)
+      if (const auto pod = pods_.objects->objects().find(key); pod != pods_.objects->objects().end())
+        begin(*pod->second, pod->second->field("status.phase"));
 }
 
 void Kubelets::renew(const std::string& name) {
@@ -261,29 +263,29 @@ void Kubelets::start_pod(const Job& job) {
   std::string now = verbs_.now_text();
   std::uint64_t ip = next_ip_++;
   double seconds = -1;
-  verbs_.write_trusted(pods_, *pod, [&](JsonDoc& doc) {
-    JsonAlloc& alloc = doc.GetAllocator();
-    Json& status = object_at(doc, "status", alloc);
+  verbs_.write_trusted(pods_, *pod, [&](json::Document& doc) {
+    json::Arena& arena = doc.arena();
+    json::Value& status = object_at(doc, "status", arena);
     auto node = known_.find(std::string(text_at(doc, "spec", "nodeName")));
     std::string host = address(0, node == known_.end() ? 0 : node->second.ip);
     std::string own = true_at(doc, "spec", "hostNetwork") ? host : address(64, ip);
-    set(status, "phase", make_const("Running"), alloc);
-    set_text(status, "hostIP", host, alloc);
-    set_text(status, "podIP", own, alloc);
+    set(status, "phase", json::make_const("Running"), arena);
+    set_text(status, "hostIP", host, arena);
+    set_text(status, "podIP", own, arena);
     for (const auto& [field, value] : {std::pair("hostIPs", &host), std::pair("podIPs", &own)}) {
-      Json entry(rapidjson::kObjectType);
-      set_text(entry, "ip", *value, alloc);
-      Json& list = array_at(status, field, alloc);
-      list.Clear();
-      list.PushBack(entry, alloc);
+      json::Value entry = json::Value::object();
+      set_text(entry, "ip", *value, arena);
+      json::Value& list = array_at(status, field, arena);
+      list.set_array();
+      list.push_back(std::move(entry), arena);
     }
-    set_text(status, "startTime", now, alloc);
+    set_text(status, "startTime", now, arena);
     if (auto generation = int_at(doc, "metadata", "generation"))
-      set_int(status, "observedGeneration", *generation, alloc);
+      set_int(status, "observedGeneration", *generation, arena);
     for (const char* type :
          {"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"})
-      put_condition(status, type, "True", now, "", "", alloc, false);
-    put_container_statuses(doc, now, job.uid, true, 0, alloc);
+      put_condition(status, type, "True", now, "", "", arena, false);
+    put_container_statuses(doc, now, job.uid, true, 0, arena);
     std::string text(text_at(doc, "metadata", "annotations", kRunSeconds));
     if (!text.empty() && text_at(doc, "spec", "restartPolicy") != "Always")
       seconds = std::max(0.0, std::atof(text.c_str()));
@@ -297,15 +299,15 @@ void Kubelets::finish_pod(const Job& job) {
   ObjectPtr pod = pods_.objects->get(job.ns, job.name);
   if (!pod || pod->uid != job.uid || pod->deleting) return;
   std::string now = verbs_.now_text();
-  verbs_.write_trusted(pods_, *pod, [&](JsonDoc& doc) {
-    JsonAlloc& alloc = doc.GetAllocator();
-    Json& status = object_at(doc, "status", alloc);
+  verbs_.write_trusted(pods_, *pod, [&](json::Document& doc) {
+    json::Arena& arena = doc.arena();
+    json::Value& status = object_at(doc, "status", arena);
     std::int64_t code = std::atoll(std::string(text_at(doc, "metadata", "annotations", kExitCode)).c_str());
-    set(status, "phase", make_const(code == 0 ? "Succeeded" : "Failed"), alloc);
-    put_condition(status, "Ready", "False", now, code == 0 ? "PodCompleted" : "PodFailed", "", alloc, false);
+    set(status, "phase", json::make_const(code == 0 ? "Succeeded" : "Failed"), arena);
+    put_condition(status, "Ready", "False", now, code == 0 ? "PodCompleted" : "PodFailed", "", arena, false);
     put_condition(status, "ContainersReady", "False", now, code == 0 ? "PodCompleted" : "PodFailed", "",
-                  alloc, false);
-    put_container_statuses(doc, now, job.uid, false, code, alloc);
+                  arena, false);
+    put_container_statuses(doc, now, job.uid, false, code, arena);
   });
 }
 

@@ -38,11 +38,12 @@ class Kubelets final : public Observer {
   struct Node {
     std::uint64_t ip = 0;
     std::string lease_uid, created;
-    std::set<std::string> pods;  // keys
   };
 
   void run(Job& job);
   void pod_changed(const Change& change);
+  /// Starts or stops a pod of a known node, if it is time.
+  void begin(const Object& pod, std::string_view phase);
   void node_changed(const Change& change);
   void adopt(const std::string& name, const std::string& uid);
   void renew(const std::string& name);
@@ -55,7 +56,8 @@ class Kubelets final : public Observer {
   const Kind& nodes_;
   Collection& leases_;
   std::unordered_map<std::string, Node> known_;
-  std::set<std::string> stopping_, starting_;  // uids with a job under way
+  std::unordered_map<std::string, std::set<std::string>> pods_on_;  // keys by node, also of unknown ones
+  std::set<std::string> stopping_, starting_;                       // uids with a job under way
   std::uint64_t next_ip_ = 1;
   Wheel<Job> wheel_;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "koord/api/values/quantity.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::sandbox {
 
@@ -32,7 +33,7 @@ Result<> make_nodes(Verbs& verbs, int count, std::string_view capacity,
   }
   std::string list;
   for (const auto& [name, amount] : amounts)
-    list += fmt::format("{}{}:{}", list.empty() ? "" : ",", quote_json(name), quote_json(amount));
+    list += fmt::format("{}{}:{}", list.empty() ? "" : ",", json::quote(name), json::quote(amount));
   const Kind& nodes = verbs.registry().get("", "nodes");
   for (int i = 0; i < count; ++i) {
     std::string name = fmt::format("node-{:04}", i);
@@ -42,20 +43,19 @@ Result<> make_nodes(Verbs& verbs, int count, std::string_view capacity,
                   R"({{"metadata":{{}},"spec":{{}},"status":{{"capacity":{{{0}}},"allocatable":{{{0}}}}}}})",
                   list)
             : templates[static_cast<std::size_t>(i) % templates.size()];
-    JsonDoc doc;
-    std::string error;
-    if (!parse_json(text, doc, error)) return Error(Code::parse, "node template: " + error);
-    JsonAlloc& alloc = doc.GetAllocator();
-    Json& meta = object_at(doc, "metadata", alloc);
-    set_text(meta, "name", name, alloc);
-    for (const char* field : {"uid", "resourceVersion", "creationTimestamp"}) remove(meta, field);
-    Json& labels = object_at(meta, "labels", alloc);
-    set_text(labels, "kubernetes.io/hostname", name, alloc);
-    default_text(labels, "kubernetes.io/os", "linux", alloc);
-    default_text(labels, "kubernetes.io/arch", "amd64", alloc);
+    json::Document doc;
+    if (auto read = doc.read(text); !read) return std::move(read).error().context("node template");
+    json::Arena& arena = doc.arena();
+    json::Value& meta = object_at(doc, "metadata", arena);
+    set_text(meta, "name", name, arena);
+    for (const char* field : {"uid", "resourceVersion", "creationTimestamp"}) json::remove(meta, field);
+    json::Value& labels = object_at(meta, "labels", arena);
+    set_text(labels, "kubernetes.io/hostname", name, arena);
+    default_text(labels, "kubernetes.io/os", "linux", arena);
+    default_text(labels, "kubernetes.io/arch", "amd64", arena);
     static constexpr const char* kZones[] = {"zone-a", "zone-b", "zone-c"};
-    default_text(labels, "topology.kubernetes.io/region", "sandbox", alloc);
-    default_text(labels, "topology.kubernetes.io/zone", kZones[i % 3], alloc);
+    default_text(labels, "topology.kubernetes.io/region", "sandbox", arena);
+    default_text(labels, "topology.kubernetes.io/zone", kZones[i % 3], arena);
     auto made = verbs.create(nodes, "", doc);
     if (!made) return Error(Code::invalid, made.error().message);
   }

@@ -141,13 +141,13 @@ struct Plain {
 
 class Decoder {
  public:
-  Decoder(Input& in, JsonAlloc& alloc) : in_(in), alloc_(alloc) {}
+  Decoder(Input& in, json::Arena& arena) : in_(in), arena_(arena) {}
 
   /// The fields of the message that the input is in.
-  bool message(std::string_view name, Json& out) {
+  bool message(std::string_view name, json::Value& out) {
     const auto known = messages().find(name);
     if (known == messages().end()) return false;
-    if (!out.IsObject()) out.SetObject();
+    if (!out.is_object()) out.set_object();
     Maps maps;
     const bool read = in_.fields([&](std::uint64_t number, WireFormatLite::WireType wire) {
       const auto field = known->second.find(number);
@@ -156,41 +156,40 @@ class Decoder {
     });
     if (!read) return false;
     for (auto& [field, entries] : maps) {
-      Json& map = object_at(out, field->name, alloc_);
-      for (auto& [key, value] : entries) map.AddMember(make_text(key, alloc_), value, alloc_);
+      json::Value& map = object_at(out, field->name, arena_);
+      for (auto& [key, value] : entries) map.append(key, std::move(value), arena_);
     }
     return true;
   }
 
  private:
   /// The entries of a message's maps by key: of equal keys the last counts.
-  using Maps = std::map<const Field*, std::map<std::string_view, Json>>;
+  using Maps = std::map<const Field*, std::map<std::string_view, json::Value>>;
 
   static WireFormatLite::WireType wire_type(const Field& field) {
     const bool varint = (field.type == 'i' || field.type == 'b') && field.form != 'm';
     return varint ? WireFormatLite::WIRETYPE_VARINT : WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
   }
 
-  bool add(const Field& field, Json& out, Maps& maps) {
+  bool add(const Field& field, json::Value& out, Maps& maps) {
     if (field.form == 'e') return in_.message([&] { return message(field.message, out); });
     if (field.form == 'm') return in_.message([&] { return entry(field, maps[&field]); });
-    Json value;
+    json::Value value;
     if (!scalar(field, value)) return false;
     if (field.form == 'r') {
-      array_at(out, field.name, alloc_).PushBack(value, alloc_);
+      array_at(out, field.name, arena_).push_back(std::move(value), arena_);
       return true;
     }
-    bool absent =
-        value.IsNull() || (value.IsString() && value.GetStringLength() == 0) ||
-        (value.IsInt64() && value.GetInt64() == 0 && field.type == 'i' && !zero_counts(field.name)) ||
-        (value.IsFalse() && false_is_absent(field.name));
-    if (!absent) set(out, field.name, std::move(value), alloc_);
+    bool absent = value.is_null() || (value.is_string() && value.text().size() == 0) ||
+                  (value.is_int() && *value.to_int() == 0 && field.type == 'i' && !zero_counts(field.name)) ||
+                  (value.is_bool() && !value.is_true() && false_is_absent(field.name));
+    if (!absent) set(out, field.name, std::move(value), arena_);
     return true;
   }
 
-  bool entry(const Field& field, std::map<std::string_view, Json>& entries) {
+  bool entry(const Field& field, std::map<std::string_view, json::Value>& entries) {
     std::string_view key;
-    Json value = field.type == 's' ? make_const("") : Json();
+    json::Value value = field.type == 's' ? json::make_const("") : json::Value();
     const bool read = in_.fields([&](std::uint64_t number, WireFormatLite::WireType wire) {
       if (number > 2) return in_.skip();
       if (wire != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) return false;
@@ -206,25 +205,25 @@ class Decoder {
            google::protobuf::internal::IsStructurallyValidUTF8(out.data(), static_cast<int>(out.size()));
   }
 
-  bool scalar(const Field& field, Json& value) {
+  bool scalar(const Field& field, json::Value& value) {
     std::uint64_t number = 0;
     std::string_view bytes;
     switch (field.type) {
       case 's':
         if (!text(bytes)) return false;
-        value = make_text(bytes, alloc_);
+        value = make_text(bytes, arena_);
         return true;
       case 'i':
         if (!in_.number(number)) return false;
-        value.SetInt64(static_cast<std::int64_t>(number));
+        value = json::Value(static_cast<std::int64_t>(number));
         return true;
       case 'b':
         if (!in_.number(number)) return false;
-        value.SetBool(number != 0);
+        value = json::Value(number != 0);
         return true;
       case 'y':
         if (!in_.bytes(bytes)) return false;
-        value = make_text(encode_base64(bytes), alloc_);
+        value = make_text(encode_base64(bytes), arena_);
         return true;
       case 'd': return false;  // no kind that is written has one
       case 'M': return in_.message([&] { return message(field.message, value); });
@@ -234,38 +233,37 @@ class Decoder {
     return in_.message([&] { return plain.read(in_); }) && value_of(field.type, plain, value);
   }
 
-  bool value_of(char type, const Plain& plain, Json& value) {
+  bool value_of(char type, const Plain& plain, json::Value& value) {
     const auto valid = [](std::string_view text) {
       return google::protobuf::internal::IsStructurallyValidUTF8(text.data(), static_cast<int>(text.size()));
     };
     auto seconds = static_cast<std::int64_t>(plain.numbers[1]);
     bool in_years = seconds != 0 && seconds > -62'135'596'800 && seconds < 253'402'300'800;
     switch (type) {
-      case 'q': value = make_text(plain.texts[1], alloc_); return valid(plain.texts[1]);
+      case 'q': value = make_text(plain.texts[1], arena_); return valid(plain.texts[1]);
       case 'n':
         if (plain.numbers[1] == 1)
-          value = make_text(plain.texts[3], alloc_);
+          value = make_text(plain.texts[3], arena_);
         else
-          value.SetInt64(static_cast<std::int64_t>(plain.numbers[2]));
+          value = json::Value(static_cast<std::int64_t>(plain.numbers[2]));
         return valid(plain.texts[3]);
       case 't':
         if (in_years)
           value = make_text(api::Time(std::chrono::sys_seconds(std::chrono::seconds(seconds))).to_string(),
-                            alloc_);
+                            arena_);
         return true;
       case 'u':
         if (in_years) {
           std::chrono::sys_time<std::chrono::microseconds> at{
               std::chrono::seconds(seconds) +
               std::chrono::microseconds(plain.numbers[2] % 1'000'000'000 / 1000)};
-          value = make_text(api::MicroTime(at).to_string(), alloc_);
+          value = make_text(api::MicroTime(at).to_string(), arena_);
         }
         return true;
       case 'f': {
-        JsonDoc inner;
-        std::string error;
-        if (!plain.texts[1].empty() && !parse_json(plain.texts[1], inner, error)) return false;
-        value = clone(inner, alloc_);
+        json::Document inner;
+        if (!plain.texts[1].empty() && !inner.read(plain.texts[1])) return false;
+        value = clone(inner, arena_);
         return true;
       }
       default: return false;
@@ -273,7 +271,7 @@ class Decoder {
   }
 
   Input& in_;
-  JsonAlloc& alloc_;
+  json::Arena& arena_;
 };
 
 std::string message_name(std::string_view api_version, std::string_view kind) {
@@ -286,28 +284,27 @@ std::string message_name(std::string_view api_version, std::string_view kind) {
 
 }  // namespace
 
-bool decode_protobuf(std::string_view body, JsonDoc& doc, std::string& error) {
-  error = "the protobuf body is malformed";
-  if (!body.starts_with(std::string_view("k8s\0", 4)) || body.size() > kMaxBody) return false;
+Result<> decode_protobuf(std::string_view body, json::Document& doc) {
+  const auto malformed = [] { return Error(Code::bad_request, "the protobuf body is malformed"); };
+  if (!body.starts_with(std::string_view("k8s\0", 4)) || body.size() > kMaxBody) return malformed();
   body.remove_prefix(4);
   // runtime.Unknown: 1 TypeMeta {1 apiVersion, 2 kind}, 2 the object
   Plain unknown, type;
   Input envelope(body);
-  if (!unknown.read(envelope)) return false;
+  if (!unknown.read(envelope)) return malformed();
   Input head(unknown.texts[1]);
-  if (!type.read(head)) return false;
+  if (!type.read(head)) return malformed();
   const auto [version, kind] = std::pair(type.texts[1], type.texts[2]);
   std::string name = message_name(version, kind);
-  if (!messages().contains(name)) {
-    error = fmt::format("no protobuf form of kind {} in version {} is known here", kind, version);
-    return false;
-  }
-  doc.SetObject();
-  JsonAlloc& alloc = doc.GetAllocator();
-  set_text(doc, "apiVersion", version, alloc);
-  set_text(doc, "kind", kind, alloc);
+  if (!messages().contains(name))
+    return Error(Code::bad_request,
+                 fmt::format("no protobuf form of kind {} in version {} is known here", kind, version));
+  doc.set_object();
+  set_text(doc, "apiVersion", version, doc.arena());
+  set_text(doc, "kind", kind, doc.arena());
   Input in(unknown.texts[2]);
-  return Decoder(in, alloc).message(name, doc);
+  if (!Decoder(in, doc.arena()).message(name, doc)) return malformed();
+  return {};
 }
 
 }  // namespace koord::sandbox

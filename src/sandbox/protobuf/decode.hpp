@@ -2,15 +2,14 @@
 // commands send them.
 #pragma once
 
-#include <string>
 #include <string_view>
 
-#include "sandbox/json/dom.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::sandbox {
 
-/// False sets `error`; also for a kind that the table does not have. Zero numbers and empty texts that Go's
-/// encoding writes for absent fields are left out.
-bool decode_protobuf(std::string_view body, JsonDoc& doc, std::string& error);
+/// An error (Code::bad_request) also for a kind that the table does not have. Zero numbers and empty texts
+/// that Go's encoding writes for absent fields are left out.
+Result<> decode_protobuf(std::string_view body, json::Document& doc);
 
 }  // namespace koord::sandbox

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "koord/api/schema/codec.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::sandbox {
 
@@ -13,7 +15,7 @@ Outcome<Selection> Selection::parse(std::string_view labels, std::string_view fi
   Selection selection;
   auto parsed = api::Selector::parse(labels);
   if (!parsed) return bad_request(parsed.error().message());
-  selection.labels_ = std::move(*parsed);
+  selection.set_labels(*std::move(parsed));
   KOORD_PASS(selection.parse_fields(fields, kind));
   return selection;
 }
@@ -69,45 +71,112 @@ Outcome<void> Selection::parse_fields(std::string_view text, const Kind& kind) {
           "\"{}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", name));
     }
     // Both groups of Event are stored with the older one's names.
-    if (name.starts_with("regarding.")) name = "involvedObject." + name.substr(10);
+    if (name.starts_with("regarding.")) name = fmt::format("involvedObject.{}", name.substr(10));
     if (name == "reportingController") name = "reportingComponent";
+    FieldRule& rule = fields_[name];
+    if (!term.equal)
+      rule.unequal.insert(std::move(term.value));
+    else if (rule.equal && *rule.equal != term.value)
+      rule.never = true;
+    else
+      rule.equal = std::move(term.value);
   }
-  fields_ = api::FieldSelector::of(std::move(terms));
   return {};
 }
 
-Outcome<Selection> Selection::from_json(const Json* selector) {
+Outcome<Selection> Selection::from_json(const json::Value* selector) {
   Selection selection;
   selection.labels_ = api::Selector::nothing();
-  if (!selector || !selector->IsObject()) return selection;
-  const auto decoded = api::decode<api::LabelSelector>(write_json(*selector));
+  if (!selector || !selector->is_object()) return selection;
+  const auto decoded = api::decode<api::LabelSelector>(json::to_text(*selector));
   if (!decoded) return bad_request(decoded.error().message());
   auto parsed = api::Selector::from(&*decoded);
   if (!parsed) return bad_request(parsed.error().message());
-  selection.labels_ = std::move(*parsed);
+  selection.set_labels(*std::move(parsed));
   return selection;
 }
 
+void Selection::set_labels(api::Selector labels) {
+  labels_ = std::move(labels);
+  for (const api::SelectorRequirement& requirement : labels_.requirements()) {  // by key
+    if (rules_.empty() || rules_.back().key != requirement.key.view())
+      rules_.emplace_back().key = requirement.key.view();
+    rules_.back().add(requirement);
+  }
+  for (LabelRule& rule : rules_) {
+    std::sort(rule.denied.begin(), rule.denied.end());
+    present_ += rule.present;
+  }
+}
+
+void Selection::LabelRule::add(const api::SelectorRequirement& requirement) {
+  using enum api::SelectorOp;
+  std::vector<std::string_view> values;
+  for (const Symbol& value : requirement.values) values.push_back(value.view());
+  std::sort(values.begin(), values.end());
+  const api::SelectorOp op = requirement.op;
+  present = present || (op != not_equals && op != not_in && op != does_not_exist);
+  switch (op) {
+    case equals:
+    case double_equals:
+    case in:
+      if (allowed) {
+        std::vector<std::string_view> both;
+        std::set_intersection(allowed->begin(), allowed->end(), values.begin(), values.end(),
+                              std::back_inserter(both));
+        allowed = std::move(both);
+      } else {
+        allowed = std::move(values);
+      }
+      break;
+    case not_equals:
+    case not_in: denied.insert(denied.end(), values.begin(), values.end()); break;
+    case exists: break;
+    case does_not_exist: absent = true; break;
+    case greater_than: above = std::max(above.value_or(requirement.number), requirement.number); break;
+    case less_than: below = std::min(below.value_or(requirement.number), requirement.number); break;
+  }
+}
+
+bool Selection::LabelRule::fits(std::string_view value) const {
+  if (absent || std::binary_search(denied.begin(), denied.end(), value)) return false;
+  if (allowed && !std::binary_search(allowed->begin(), allowed->end(), value)) return false;
+  if (!above && !below) return true;
+  api::SelectorRequirement bound;  // how a number is read is its affair
+  const auto within = [&](api::SelectorOp op, const std::optional<std::int64_t>& number) {
+    bound.op = op;
+    bound.number = number.value_or(0);
+    return !number || bound.matches_value(value);
+  };
+  return within(api::SelectorOp::greater_than, above) && within(api::SelectorOp::less_than, below);
+}
+
 bool Selection::matches_labels(const std::vector<std::pair<std::string, std::string>>& labels) const {
-  if (labels_.is_nothing()) return false;
-  const auto requirements = labels_.requirements();
-  return std::all_of(requirements.begin(), requirements.end(), [&](const api::SelectorRequirement& rule) {
-    const auto it =
-        std::lower_bound(labels.begin(), labels.end(), rule.key.view(),
-                         [](const auto& entry, std::string_view key) { return entry.first < key; });
-    const bool found = it != labels.end() && it->first == rule.key.view();
-    return rule.matches_value(found ? std::optional<std::string_view>(it->second) : std::nullopt);
-  });
+  if (labels_.is_nothing() || present_ > labels.size()) return false;
+  std::size_t found = 0;
+  for (const auto& [key, value] : labels) {
+    if (rules_.empty()) break;
+    const auto rule =
+        std::lower_bound(rules_.begin(), rules_.end(), key,
+                         [](const LabelRule& each, const std::string& k) { return each.key < k; });
+    if (rule == rules_.end() || rule->key != key) continue;
+    if (!rule->fits(value)) return false;
+    found += rule->present;
+  }
+  return found == present_;
 }
 
 bool Selection::matches(const Object& object) const {
   if (!matches_labels(object.labels)) return false;
-  return fields_.matches([&](std::string_view field) -> std::string_view {
+  const auto value_of = [&](std::string_view field) -> std::string_view {
     if (field == "metadata.name") return object.name;
     if (field == "metadata.namespace") return object.ns;
-    for (const auto& [name, text] : object.fields)
-      if (name == field) return text;
-    return {};
+    return object.field(field);
+  };
+  return std::all_of(fields_.begin(), fields_.end(), [&](const auto& field) {
+    const auto& [name, rule] = field;
+    const std::string_view value = value_of(name);
+    return !rule.never && (!rule.equal || *rule.equal == value) && !rule.unequal.contains(value);
   });
 }
 

@@ -1,6 +1,10 @@
 // Making stored objects from documents.
 #include "sandbox/store/object.hpp"
 
+#include "koord/json/writer.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -20,22 +24,29 @@ const std::string* Object::label(std::string_view key) const {
   return it != labels.end() && it->first == key ? &it->second : nullptr;
 }
 
-ObjectPtr make_object(Json& doc, JsonAlloc& alloc, std::uint64_t rv, FieldValues (*fields)(const Json&)) {
+std::string_view Object::field(std::string_view name) const {
+  for (const auto& [key, value] : fields)
+    if (key == name) return value;
+  return {};
+}
+
+ObjectPtr make_object(json::Value& doc, json::Arena& arena, std::uint64_t rv,
+                      FieldValues (*fields)(const json::Value&)) {
   auto object = std::make_shared<Object>();
-  Json& meta = object_at(doc, "metadata", alloc);
-  set_text(meta, "resourceVersion", std::to_string(rv), alloc);
+  json::Value& meta = object_at(doc, "metadata", arena);
+  set_text(meta, "resourceVersion", std::to_string(rv), arena);
   object->ns = text_at(meta, "namespace");
   object->name = text_at(meta, "name");
   object->uid = text_at(meta, "uid");
   object->rv = rv;
-  if (const Json* labels = find(meta, "labels"); labels && labels->IsObject()) {
-    object->labels.reserve(labels->MemberCount());
-    for (const auto& label : labels->GetObject())
-      if (label.value.IsString()) object->labels.emplace_back(view(label.name), view(label.value));
+  if (const json::Value* labels = find(meta, "labels"); labels && labels->is_object()) {
+    object->labels.reserve(labels->size());
+    for (const auto& label : labels->members())
+      if (label.value.is_string()) object->labels.emplace_back(label.key(), label.value.text());
     std::sort(object->labels.begin(), object->labels.end());
   }
-  if (const Json* owners = find(meta, "ownerReferences"); owners && owners->IsArray())
-    for (const auto& owner : owners->GetArray())
+  if (const json::Value* owners = find(meta, "ownerReferences"); owners && owners->is_array())
+    for (const auto& owner : owners->elements())
       object->owners.push_back({std::string(text_at(owner, "kind")), std::string(text_at(owner, "name")),
                                 std::string(text_at(owner, "uid")), true_at(owner, "controller"),
                                 true_at(owner, "blockOwnerDeletion")});
@@ -43,24 +54,24 @@ ObjectPtr make_object(Json& doc, JsonAlloc& alloc, std::uint64_t rv, FieldValues
   object->has_finalizers = !is_empty(find(meta, "finalizers"));
   if (fields) object->fields = fields(doc);
   object->bytes.reserve(1500);
-  write_json(doc, object->bytes);
+  json::append(object->bytes, doc);
   object->bytes.shrink_to_fit();
   return object;
 }
 
-void load(const Object& object, JsonDoc& doc) {
-  std::string error;
-  if (!parse_json(object.bytes, doc, error)) throw std::logic_error("stored object is malformed: " + error);
+void load(const Object& object, json::Document& doc) {
+  if (auto read = doc.read(object.bytes); !read)
+    throw std::logic_error(fmt::format("stored object is malformed: {}", read.error().message()));
 }
 
 ObjectPtr with_resource_version(const Object& object, std::uint64_t rv) {
-  JsonDoc doc;
+  json::Document doc;
   load(object, doc);
   auto copy = std::make_shared<Object>(object);
-  set_text(object_at(doc, "metadata", doc.GetAllocator()), "resourceVersion", std::to_string(rv),
-           doc.GetAllocator());
+  set_text(object_at(doc, "metadata", doc.arena()), "resourceVersion", std::to_string(rv), doc.arena());
   copy->rv = rv;
-  write_json(doc, copy->bytes);
+  copy->bytes.clear();
+  json::append(copy->bytes, doc);
   return copy;
 }
 

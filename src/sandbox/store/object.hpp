@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sandbox/json/dom.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::sandbox {
 
@@ -36,16 +36,19 @@ struct Object {
   /// The place in a collection: etcd's order of keys.
   static std::string make_key(std::string_view ns, std::string_view name);
   const std::string* label(std::string_view key) const;
+  /// Of fields; empty if it is not there.
+  std::string_view field(std::string_view name) const;
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 
 /// Writes the document with this resourceVersion and reads its metadata. `doc` is changed.
-ObjectPtr make_object(Json& doc, JsonAlloc& alloc, std::uint64_t rv, FieldValues (*fields)(const Json&));
+ObjectPtr make_object(json::Value& doc, json::Arena& arena, std::uint64_t rv,
+                      FieldValues (*fields)(const json::Value&));
 /// The bytes of an object, sharing its ownership.
 inline Bytes bytes_of(const ObjectPtr& object) { return Bytes(object, &object->bytes); }
 /// The same object as of another resourceVersion: what a deletion shows.
 ObjectPtr with_resource_version(const Object& object, std::uint64_t rv);
 /// The document of a stored object; its bytes are known to be well-formed.
-void load(const Object& object, JsonDoc& doc);
+void load(const Object& object, json::Document& doc);
 
 }  // namespace koord::sandbox

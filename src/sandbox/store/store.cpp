@@ -10,6 +10,14 @@ ObjectPtr Collection::get(std::string_view ns, std::string_view name) const {
   return it == objects_.end() ? nullptr : it->second;
 }
 
+std::ranges::subrange<Collection::Map::const_iterator> Collection::in_namespace(std::string_view ns) const {
+  if (ns.empty()) return {objects_.begin(), objects_.end()};
+  std::string bound = Object::make_key(ns, "");  // keys begin with the namespace and a slash
+  const auto begin = objects_.lower_bound(bound);
+  ++bound.back();
+  return {begin, objects_.lower_bound(bound)};
+}
+
 void Collection::put(ObjectPtr object) {
   Change change;
   change.rv = object->rv;

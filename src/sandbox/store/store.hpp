@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,10 +49,12 @@ class Collection {
   Collection(const Collection&) = delete;
   Collection& operator=(const Collection&) = delete;
 
-  const std::string& id() const { return id_; }  // "pods", "leases.coordination.k8s.io"
   using Map = std::map<std::string, ObjectPtr, std::less<>>;
+  const std::string& id() const { return id_; }  // "pods", "leases.coordination.k8s.io"
   const Map& objects() const { return objects_; }
   ObjectPtr get(std::string_view ns, std::string_view name) const;
+  /// Those of a namespace, or all of them if it is empty, by key.
+  std::ranges::subrange<Map::const_iterator> in_namespace(std::string_view ns) const;
   Store& store() const { return store_; }
 
   /// The object must carry the resourceVersion that Store::next_version() gave for this write.

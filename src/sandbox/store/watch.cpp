@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "koord/json/writer.hpp"
 #include "sandbox/api/status.hpp"
 
 namespace koord::sandbox {
@@ -66,12 +67,20 @@ bool Watch::emit_change(std::vector<Bytes>& out, const Change& change) const {
 }
 
 void Watch::emit_bookmark(std::vector<Bytes>& out, bool initial_end) const {
-  out.push_back(std::make_shared<const std::string>(fmt::format(
-      R"({{"type":"BOOKMARK","object":{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}")"
-      R"(,"creationTimestamp":null{}}}}}}})"
-      "\n",
-      options_.kind, options_.api_version, collection_.store().version(),
-      initial_end ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "")));
+  std::string text;
+  json::Writer json(text);
+  json.begin_object().member("type", "BOOKMARK").key("object").begin_object();
+  json.member("kind", options_.kind)
+      .member("apiVersion", options_.api_version)
+      .key("metadata")
+      .begin_object();
+  json.member("resourceVersion", fmt::to_string(collection_.store().version()));
+  json.key("creationTimestamp").null();
+  if (initial_end)
+    json.key("annotations").begin_object().member("k8s.io/initial-events-end", "true").end_object();
+  json.end_object().end_object().end_object();
+  text.push_back('\n');
+  out.push_back(std::make_shared<const std::string>(std::move(text)));
 }
 
 Watch::State Watch::read(std::vector<Bytes>& out, std::size_t max_events) {
@@ -83,7 +92,8 @@ Watch::State Watch::read(std::vector<Bytes>& out, std::size_t max_events) {
   initial_ = {};
   initial_next_ = 0;
   if (failure_) {
-    out.push_back(std::make_shared<const std::string>(R"({"type":"ERROR","object":)" + *failure_ + "}\n"));
+    out.push_back(std::make_shared<const std::string>(
+        fmt::format("{{\"type\":\"ERROR\",\"object\":{}}}\n", *failure_)));
     ended_ = true;
     return State::ready;
   }

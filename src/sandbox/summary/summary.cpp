@@ -7,6 +7,7 @@
 #include <map>
 
 #include "koord/api/values/quantity.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::sandbox {
 
@@ -19,25 +20,25 @@ struct Summary::Figures {
 
 namespace {
 
-api::Quantity amount(const Json& value) {
-  auto parsed = api::Quantity::parse(value.IsString() ? std::string(view(value)) : write_json(value));
+api::Quantity amount(const json::Value& value) {
+  auto parsed = api::Quantity::parse(value.is_string() ? std::string(value.text()) : json::to_text(value));
   return parsed ? *parsed : api::Quantity();
 }
 
 using Amounts = std::map<std::string, api::Quantity>;
 
-void add_up(Amounts& sum, const Json* list) {
-  if (!list || !list->IsObject()) return;
-  for (const auto& entry : list->GetObject()) sum[std::string(view(entry.name))] += amount(entry.value);
+void add_up(Amounts& sum, const json::Value* list) {
+  if (!list || !list->is_object()) return;
+  for (const auto& entry : list->members()) sum[std::string(entry.key())] += amount(entry.value);
 }
 
 // Containers and sidecars together, or the largest step of the start, if that is more.
-Amounts requests_of(const Json& spec) {
+Amounts requests_of(const json::Value& spec) {
   Amounts sum, sidecars, most;
-  if (const Json* list = find(spec, "containers"); list && list->IsArray())
-    for (const auto& container : list->GetArray()) add_up(sum, find(container, "resources", "requests"));
-  if (const Json* list = find(spec, "initContainers"); list && list->IsArray())
-    for (const auto& container : list->GetArray()) {
+  if (const json::Value* list = find(spec, "containers"); list && list->is_array())
+    for (const auto& container : list->elements()) add_up(sum, find(container, "resources", "requests"));
+  if (const json::Value* list = find(spec, "initContainers"); list && list->is_array())
+    for (const auto& container : list->elements()) {
       Amounts step;
       add_up(step, find(container, "resources", "requests"));
       if (text_at(container, "restartPolicy") == "Always") {
@@ -50,16 +51,17 @@ Amounts requests_of(const Json& spec) {
     }
   for (const auto& [name, value] : sidecars) sum[name] += value;
   for (const auto& [name, value] : most) sum[name] = std::max(sum[name], value);
-  if (const Json* whole = find(spec, "resources", "requests"); whole && whole->IsObject())
-    for (const auto& entry : whole->GetObject()) sum[std::string(view(entry.name))] = amount(entry.value);
+  if (const json::Value* whole = find(spec, "resources", "requests"); whole && whole->is_object())
+    for (const auto& entry : whole->members()) sum[std::string(entry.key())] = amount(entry.value);
   add_up(sum, find(spec, "overhead"));
   return sum;
 }
 
-bool condition_is(const Json& object, std::string_view type, std::string_view value) {
-  const Json* conditions = find(object, "status", "conditions");
-  if (!conditions || !conditions->IsArray()) return false;
-  return std::any_of(conditions->Begin(), conditions->End(), [&](const Json& each) {
+bool condition_is(const json::Value& object, std::string_view type, std::string_view value) {
+  const json::Value* conditions = find(object, "status", "conditions");
+  if (!conditions || !conditions->is_array()) return false;
+  const auto list = conditions->elements();
+  return std::any_of(list.begin(), list.end(), [&](const json::Value& each) {
     return text_at(each, "type") == type && text_at(each, "status") == value;
   });
 }
@@ -113,7 +115,7 @@ Progress Summary::progress() const {
   Progress out;
   const Collection& nodes = *verbs_.registry().get("", "nodes").objects;
   for (const auto& [key, node] : nodes.objects()) {
-    JsonDoc doc;
+    json::Document doc;
     load(*node, doc);
     ++out.nodes;
     out.ready_nodes += condition_is(doc, "Ready", "True");
@@ -128,28 +130,29 @@ Summary::Figures Summary::figures() const {
   Figures out;
   const Collection& nodes = *verbs_.registry().get("", "nodes").objects;
   for (const auto& [key, node] : nodes.objects()) {
-    JsonDoc doc;
+    json::Document doc;
     load(*node, doc);
     ++out.nodes;
     out.ready_nodes += condition_is(doc, "Ready", "True");
-    if (const Json* list = find(doc, "status", "allocatable"); list && list->IsObject())
-      for (const auto& entry : list->GetObject())
-        out.allocation[std::string(view(entry.name))].second += amount(entry.value);
+    if (const json::Value* list = find(doc, "status", "allocatable"); list && list->is_object())
+      for (const auto& entry : list->members())
+        out.allocation[std::string(entry.key())].second += amount(entry.value);
   }
   for (const auto& [key, pod] : pods_.objects()) {
-    JsonDoc each;
+    json::Document each;
     load(*pod, each);
     ++out.pods;
     std::string_view phase = text_at(each, "status", "phase");
     out.running += phase == "Running";
     out.succeeded += phase == "Succeeded";
     out.failed += phase == "Failed";
-    const Json* spec = find(each, "spec");
+    const json::Value* spec = find(each, "spec");
     if (!spec) continue;
     if (text_at(*spec, "nodeName").empty()) {
       std::string reason = "not yet looked at";
-      if (const Json* conditions = find(each, "status", "conditions"); conditions && conditions->IsArray())
-        for (const auto& condition : conditions->GetArray())
+      if (const json::Value* conditions = find(each, "status", "conditions");
+          conditions && conditions->is_array())
+        for (const auto& condition : conditions->elements())
           if (text_at(condition, "type") == "PodScheduled" && text_at(condition, "status") == "False")
             reason = text_at(condition, "message").empty() ? text_at(condition, "reason")
                                                            : text_at(condition, "message");
@@ -204,13 +207,13 @@ std::string Summary::json() const {
   std::uint64_t waiting = 0;
   for (const auto& [reason, count] : f.pending) {
     waiting += count;
-    pending += fmt::format("{}{}:{}", pending.empty() ? "" : ",", quote_json(reason), count);
+    pending += fmt::format("{}{}:{}", pending.empty() ? "" : ",", json::quote(reason), count);
   }
   for (const auto& [name, amounts] : f.allocation)
     allocation +=
         fmt::format(R"({}{}:{{"requested":{},"allocatable":{},"fraction":{:.6f}}})",
-                    allocation.empty() ? "" : ",", quote_json(name), quote_json(amounts.first.to_string()),
-                    quote_json(amounts.second.to_string()), share(amounts.first, amounts.second));
+                    allocation.empty() ? "" : ",", json::quote(name), json::quote(amounts.first.to_string()),
+                    json::quote(amounts.second.to_string()), share(amounts.first, amounts.second));
   return fmt::format(
       R"({{"nodes":{},"nodesReady":{},"pods":{{"created":{},"bound":{},"pending":{},"running":{},"succeeded":{},"failed":{},"deleted":{}}},"pendingReasons":{{{}}},"podsPerSecond":{:.1f},"seconds":{:.3f},"latencyMilliseconds":{{"p50":{:.2f},"p99":{:.2f}}},"allocation":{{{}}}}})",
       f.nodes, f.ready_nodes, created_, bound_, waiting, f.running, f.succeeded, f.failed, deleted_, pending,

@@ -1,9 +1,12 @@
 // A cluster in memory for tests: the API without sockets, on a manual clock.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "koord/base/manual_clock.hpp"
+#include "koord/json/writer.hpp"
 #include "sandbox/api/api.hpp"
 
 namespace koord::sandbox {
@@ -24,13 +27,13 @@ struct TestCluster {
   struct Answer {
     unsigned status;
     std::string body;
-    JsonDoc doc;
+    json::Document doc;
     std::unique_ptr<Watch> watch;
     std::string text(const char* a, const char* b = nullptr, const char* c = nullptr) const {
-      const Json* value = find(doc, a);
+      const json::Value* value = find(doc, a);
       if (value && b) value = find(*value, b);
       if (value && c) value = find(*value, c);
-      return !value ? "" : value->IsString() ? std::string(view(*value)) : write_json(*value);
+      return !value ? "" : value->is_string() ? std::string(value->text()) : json::to_text(*value);
     }
   };
 
@@ -57,8 +60,7 @@ struct TestCluster {
     Reply reply = api.handle(request);
     Answer answer{reply.http.status, reply.http.body, {}, std::move(reply.watch)};
     for (const auto& part : reply.http.parts) answer.body += *part;
-    std::string error;
-    if (!answer.body.empty()) parse_json(answer.body, answer.doc, error);
+    if (!answer.body.empty()) (void)answer.doc.read(answer.body);
     return answer;
   }
 

@@ -4,8 +4,10 @@
 #include <cstdint>
 
 #include "cluster.hpp"
+#include "koord/json/writer.hpp"
 #include "sandbox/protobuf/decode.hpp"
 
+using namespace koord;
 using namespace koord::sandbox;
 
 namespace {
@@ -25,9 +27,9 @@ std::string body(const std::string& version, const std::string& kind, const std:
   return std::string("k8s\0", 4) + bytes(1, bytes(1, version) + bytes(2, kind)) + bytes(2, object);
 }
 std::string decoded(const std::string& text) {
-  JsonDoc doc;
-  std::string error;
-  return decode_protobuf(text, doc, error) ? write_json(doc) : error;
+  json::Document doc;
+  const auto read = koord::sandbox::decode_protobuf(text, doc);
+  return read ? json::to_text(doc) : read.error().message();
 }
 const std::string kHead = R"({"apiVersion":"v1","kind":"ConfigMap")";
 constexpr const char* kMalformed = "the protobuf body is malformed";

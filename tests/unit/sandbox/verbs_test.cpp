@@ -23,7 +23,7 @@ TEST_CASE("a created pod has what kube-apiserver would give it") {
   auto& container = (*find(made.doc, "spec", "containers"))[0];
   CHECK(text_at(container, "resources", "requests", "cpu") == "1");
   CHECK(text_at(container, "imagePullPolicy") == "IfNotPresent");
-  CHECK(find(made.doc, "spec", "tolerations")->Size() == 2);
+  CHECK(find(made.doc, "spec", "tolerations")->size() == 2);
   CHECK(cluster.call("GET", kPods + "/web").body == made.body);
 }
 

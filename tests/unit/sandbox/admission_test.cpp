@@ -1,0 +1,145 @@
+// Objects of built-in kinds that are made to cost: very many of whatever is compared with something.
+#include "live_cluster.hpp"
+#include "moment.hpp"
+
+using namespace koord;
+using namespace koord::sandbox;
+
+namespace {
+
+std::string many(std::size_t count, const std::string& open, const std::string& close,
+                 const std::string& item) {
+  std::string out = open;
+  for (std::size_t i = 0; i < count; ++i) out.append(i ? "," : "").append(fmt::format(fmt::runtime(item), i));
+  return out + close;
+}
+
+}  // namespace
+
+TEST_CASE("objects made to cost are answered in a moment") {
+  struct Row {
+    std::string target, body;
+    unsigned status;
+  };
+  const std::string head = R"({"metadata":{"name":"x")";
+  const std::string container = R"("spec":{"containers":[{"name":"c","image":"i")";
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  const Row rows[] = {
+      {maps, head + many(60'000, R"(,"labels":{)", "}", R"("-bad{}-":"-")") + "}}", 422},
+      {maps,
+       head +
+           many(20'000, R"(,"ownerReferences":[)", "]",
+                R"({{"apiVersion":"v1","kind":"A","name":"n","uid":"u{}"}})") +
+           "}}",
+       201},
+      {"/api/v1/nodes",
+       head + "}," + many(30'000, R"("spec":{"taints":[)", "]}", R"({{"key":"k{}","effect":"NoExecute"}})") +
+           "}",
+       201},
+      {"/api/v1/nodes",
+       head + "}," + many(30'000, R"("spec":{"taints":[)", "]}", R"({{"key":"k","effect":"NoExecute"}})") +
+           "}",
+       422},
+      {"/api/v1/namespaces/default/secrets",
+       head + "}," + many(40'000, R"("stringData":{)", "}", R"("k{}":"v")") + "}", 201},
+      {kPods,
+       head + "}," + container + many(50'000, R"(,"resources":{"limits":{)", "}}", R"("e.io/r{}":"1")") +
+           "}]}}",
+       413},
+      {kPods,
+       head + "}," + container + many(10'000, R"(,"resources":{"limits":{)", "}}", R"("e.io/r{}":"1")") +
+           "}]}}",
+       201},
+      {kPods, head + "}," + many(200'000, R"("spec":{"containers":[)", "]", "{{}}") + "}}", 413},
+      {kPods, head + "}," + many(20'000, R"("spec":{"containers":[)", "]", "{{}}") + "}}", 413},
+      {kPods,
+       head + "}," + many(30'000, R"("spec":{"tolerations":[)", "]", R"({{"key":"-","operator":"x"}})") +
+           "}}",
+       422},
+  };
+  TestCluster cluster;
+  for (const Row& row : rows) {
+    CAPTURE(row.target, row.body.substr(0, 100));
+    const Moment moment;
+    auto answer = cluster.call("POST", row.target, row.body);
+    CAPTURE(answer.body.substr(0, 300));
+    CHECK(answer.status == row.status);
+    if (answer.status == 422) CHECK(answer.text("message").ends_with("more errors]"));
+    if (answer.status == 201) CHECK(cluster.call("DELETE", row.target + "/x").status == 200);
+  }
+}
+
+TEST_CASE("an update's tolerations are compared in a moment") {
+  TestCluster cluster;
+  const std::string tolerations =
+      many(8'000, R"(,"tolerations":[)", "]", R"({{"key":"k{}","operator":"Exists"}})");
+  REQUIRE(cluster.call("POST", kPods, TestCluster::pod("p", tolerations)).status == 201);
+  const Moment moment;
+  auto added =
+      cluster.call("PATCH", kPods + "/p",
+                   R"([{"op":"add","path":"/spec/tolerations/0","value":{"key":"new","operator":"Exists"}}])",
+                   "application/json-patch+json");
+  CHECK(added.status == 200);
+  auto removed = cluster.call("PATCH", kPods + "/p", R"([{"op":"remove","path":"/spec/tolerations/5"}])",
+                              "application/json-patch+json");
+  CHECK(removed.status == 422);
+}
+
+TEST_CASE("a row of a pod with very many containers is printed in a moment") {
+  TestCluster cluster;
+  REQUIRE(
+      cluster
+          .call(
+              "POST", kPods,
+              R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}],"initContainers":)" +
+                  many(3'000, "[", "]", R"({{"name":"i{}","image":"i","restartPolicy":"Always"}})") +
+                  R"(,"readinessGates":)" + many(5'000, "[", "]", R"({{"conditionType":"t{}"}})") + "}}")
+          .status == 201);
+  REQUIRE(cluster
+              .call("PATCH", kPods + "/p/status",
+                    R"({"status":{"initContainerStatuses":)" +
+                        many(3'000, "[", "]",
+                             R"({{"name":"i{}","started":true,"ready":true,"state":{{"running":{{}}}}}})") +
+                        R"(,"conditions":)" + many(5'000, "[", "]", R"({{"type":"t{}","status":"True"}})") +
+                        "}}",
+                    "application/merge-patch+json")
+              .status == 200);
+  const Moment moment;
+  auto table =
+      cluster.call("GET", kPods, "", "application/json", "application/json;as=Table;v=v1;g=meta.k8s.io");
+  CHECK(table.body.find("\"3000/3001\"") != std::string::npos);
+  CHECK(table.body.find("\"5000/5000\"") != std::string::npos);
+}
+
+TEST_CASE("very many pods: a namespace ends, nodes come late, a budget is asked, all in a moment") {
+  LiveCluster cluster(0);
+  REQUIRE(cluster.call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"team"}})").status == 201);
+  const std::string pods = "/api/v1/namespaces/team/pods";
+  for (int i = 0; i < 3'000; ++i)
+    REQUIRE(
+        cluster
+            .call(
+                "POST", pods,
+                fmt::format(
+                    R"({{"metadata":{{"name":"p{0}","labels":{{"app":"x"}}}},"spec":{{"nodeName":"node-{1:04}",)"
+                    R"("containers":[{{"name":"c","image":"i"}}]}}}})",
+                    i, i % 300))
+            .status == 201);
+  const Moment moment(std::chrono::seconds{60});
+  REQUIRE(make_nodes(cluster.verbs, 300, "", {}).has_value());
+  cluster.settle();
+  CHECK(cluster.call("GET", pods + "/p2999").text("status", "phase") == "Running");
+  const std::string budgets = "/apis/policy/v1/namespaces/team/poddisruptionbudgets";
+  const std::string budget = R"("}},"spec":{"minAvailable":2999,"selector":{"matchLabels":{"app":"x"}}}})";
+  REQUIRE(cluster.call("POST", budgets, R"({"metadata":{"name":"a)" + budget.substr(0, 1) + budget.substr(2))
+              .status == 201);
+  CHECK(cluster.call("POST", pods + "/p0/eviction", "{}").status == 201);
+  CHECK(cluster.call("POST", pods + "/p1/eviction", "{}").status == 429);
+  REQUIRE(cluster.call("POST", budgets, R"({"metadata":{"name":"b)" + budget.substr(0, 1) + budget.substr(2))
+              .status == 201);
+  CHECK(cluster.call("POST", pods + "/p1/eviction", "{}").text("message") ==
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+  CHECK(cluster.call("DELETE", "/api/v1/namespaces/team").status == 200);
+  cluster.clock.advance(std::chrono::seconds{60});
+  CHECK(cluster.call("GET", "/api/v1/namespaces/team").status == 404);
+}
