@@ -3,6 +3,7 @@
 
 #include "framework/serve/view.hpp"
 #include "framework/standalone/config.hpp"
+#include "koord/api/schema/table.hpp"
 #include "plugins.hpp"
 
 namespace koord::koordlet {
@@ -12,7 +13,7 @@ namespace {
 /// A line a field, and those of the structures below it where `deep`.
 void add_fields(std::string& out, const api::Schema& schema, const std::string& path, bool deep) {
   for (const api::Field& field : schema.fields()) {
-    std::string name = path + std::string(field.wire);
+    std::string name = path + std::string(field.name);
     const api::Type* type = field.type;
     while (type->element != nullptr) {
       if (type->kind == api::TypeKind::list) name += "[]";

@@ -6,6 +6,7 @@
 #include "framework/config.hpp"
 #include "framework/engine.hpp"
 #include "koord/api/schema/docs.hpp"
+#include "koord/api/schema/kind.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "plugins.hpp"
 
@@ -66,8 +67,8 @@ std::string docs() {
       "log: " +
       missing() + ".\n";
   const api::Schema& config = api::schema<KubeSchedulerConfiguration>();
-  out += "\n### " + std::string(config.name()) + " (" + config.kind()->api_version() + ")\n\n" +
-         api::fields_markdown(config);
+  out += "\n### " + std::string(api::kind_of(config).kind) + " (" + api::kind_of(config).api_version() +
+         ")\n\n" + api::fields_markdown(config);
   for (const PluginEntry& entry : plugin_table())
     if (entry.args != nullptr)
       out += "\n### " + std::string(entry.args->kind) + "\n\n" + api::fields_markdown(entry.args->schema());

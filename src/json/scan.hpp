@@ -8,6 +8,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "koord/base/utf8.hpp"
+
 namespace koord::json {
 
 /// Quotes, backslashes, control characters and what is not ASCII.
@@ -45,18 +47,6 @@ inline const char* find_special(const char* at, const char* end) {
   return at;
 }
 
-/// The length of the UTF-8 character that starts at `at`, 0 if there is none before `end`.
-inline int utf8_length(const char* at, const char* end) {
-  const auto byte = [at](int i) { return static_cast<unsigned char>(at[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const int length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || end - at < length) return 0;
-  for (int i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool outside = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
-  return overlong || outside ? 0 : length;
-}
+using koord::utf8_length;
 
 }  // namespace koord::json

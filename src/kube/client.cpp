@@ -1,7 +1,7 @@
 // URLs of the API, the rules for repeating, and Status into Error.
 #include "koord/kube/client.hpp"
 
-#include "koord/api/schema/schema.hpp"
+#include "koord/api/schema/kind.hpp"
 #include "koord/api/types/meta_v1/status.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client_metrics.hpp"

@@ -5,6 +5,7 @@
 
 #include "event_memory.hpp"
 #include "event_text.hpp"
+#include "koord/api/schema/kind.hpp"
 #include "koord/api/types/events_v1/event.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
@@ -36,7 +37,7 @@ std::string key_of(const EventObject& object) {
 }  // namespace
 
 EventObject event_object(const ObjectType& type, const void* object) {
-  const api::Kind& kind = *type.schema().kind();
+  const api::Kind& kind = api::kind_of(type.schema());
   const api::ObjectMeta& meta = type.meta(object);
   return {kind.group, kind.version,         kind.kind, meta.namespace_.view(), meta.name,
           meta.uid,   meta.resource_version};

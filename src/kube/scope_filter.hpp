@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "koord/api/rules/selector.hpp"
+#include "koord/api/schema/table.hpp"
 #include "koord/kube/informer.hpp"
 
 namespace koord::kube {

@@ -1,5 +1,6 @@
 #include "shared_informer.hpp"
 
+#include "koord/api/schema/kind.hpp"
 #include "koord/api/schema/list_decoder.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
@@ -23,7 +24,7 @@ WatchEventType event_type(api::WatchType type) {
 }
 
 std::string describe(const ObjectType& type, const Scope& scope) {
-  std::string name(type.schema().kind()->plural);
+  std::string name(api::kind_of(type.schema()).plural);
   if (!scope.ns.empty()) name += " in " + scope.ns;
   if (!scope.fields.empty()) name += " [" + scope.fields + "]";
   if (!scope.labels.empty()) name += " {" + scope.labels + "}";
@@ -96,7 +97,8 @@ Task<bool> SharedInformer::list(ReflectorState::List list) {
   options.field_selector = scope_.fields;
   options.limit = static_cast<std::uint32_t>(list.limit);
   options.continue_token = list.continue_token;
-  const Result<std::string> body = co_await client_.list_raw(*type_.schema().kind(), std::move(options));
+  const Result<std::string> body =
+      co_await client_.list_raw(api::kind_of(type_.schema()), std::move(options));
   if (!body) {
     if (body.error().code() == Code::cancelled) co_return false;
     failed(body.error());
@@ -122,7 +124,7 @@ Task<bool> SharedInformer::watch(ReflectorState::Watch watch) {
   options.send_initial_events = watch.initial_events;
   options.timeout = watch.timeout;
   Result<std::unique_ptr<HttpStream>> stream =
-      co_await client_.watch(*type_.schema().kind(), std::move(options));
+      co_await client_.watch(api::kind_of(type_.schema()), std::move(options));
   if (!stream) {
     if (stream.error().code() == Code::cancelled) co_return false;
     failed(stream.error());

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "koord/base/utf8.hpp"
+
 namespace koord::net {
 namespace {
 
@@ -75,7 +77,7 @@ Response Response::text(unsigned status, std::string body) {
   Response response;
   response.status = status;
   response.content_type = "text/plain; charset=utf-8";
-  response.body = std::move(body);
+  response.body = to_utf8(std::move(body));
   return response;
 }
 
@@ -83,7 +85,7 @@ Response Response::json(unsigned status, std::string body) {
   Response response;
   response.status = status;
   response.content_type = "application/json";
-  response.body = std::move(body);
+  response.body = to_utf8(std::move(body));
   return response;
 }
 

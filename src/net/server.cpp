@@ -1,6 +1,8 @@
 // Server: ports, the connections' task group, and the way to an orderly end.
 #include "koord/net/server.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -17,8 +19,8 @@ using asio::ip::tcp;
 
 Error listen_error(const std::string& address, std::uint16_t port, const boost::system::error_code& ec) {
   const Code code = ec == asio::error::address_in_use ? Code::already_exists : Code::io;
-  const std::string host = address.find(':') == std::string::npos ? address : "[" + address + "]";
-  return Error(code, "cannot listen on " + host + ":" + std::to_string(port) + ": " + ec.message());
+  const std::string host = address.find(':') == std::string::npos ? address : fmt::format("[{}]", address);
+  return Error(code, fmt::format("cannot listen on {}:{}: {}", host, port, ec.message()));
 }
 
 }  // namespace
@@ -30,16 +32,8 @@ class Server::Impl {
     bool tls;
   };
 
-  Impl(asio::any_io_executor executor, Clock& clock, ServerOptions options, Handler handler, FastHandler fast)
-      : state{clock,
-              options,
-              std::move(handler),
-              std::move(fast),
-              TaskGroup(std::move(executor), log_failures(options.log)),
-              {},
-              false,
-              -1,
-              {}} {}
+  Impl(asio::any_io_executor executor, Clock& clock, ServerOptions options, ServerHandlers handlers)
+      : state(std::move(executor), clock, std::move(options), std::move(handlers)) {}
 
   Result<std::uint16_t> open(const std::string& address, std::uint16_t port,
                              std::shared_ptr<const TlsContext> context) {
@@ -47,7 +41,7 @@ class Server::Impl {
     tcp::endpoint endpoint(tcp::v6(), port);
     if (!address.empty()) {
       const auto ip = asio::ip::make_address(address, ec);
-      if (ec) return Error(Code::invalid, "\"" + address + "\" is not an IP address");
+      if (ec) return Error(Code::invalid, fmt::format("\"{}\" is not an IP address", address));
       endpoint = {ip, port};
     }
     tcp::acceptor acceptor(state.group.executor());
@@ -78,7 +72,7 @@ class Server::Impl {
         if (!slept) co_return;
         continue;
       }
-      if (state.connections.size() >= state.options.max_connections) continue;
+      if (!state.make_room()) continue;
       auto connection =
           std::make_shared<ServerConnection>(state, std::move(socket), port.tls ? tls : nullptr);
       state.group.spawn("http connection", ServerConnection::serve(std::move(connection)));
@@ -90,10 +84,8 @@ class Server::Impl {
   std::shared_ptr<const TlsContext> tls;
 };
 
-Server::Server(asio::any_io_executor executor, Clock& clock, ServerOptions options, Handler handler,
-               FastHandler fast)
-    : impl_(
-          std::make_unique<Impl>(std::move(executor), clock, options, std::move(handler), std::move(fast))) {}
+Server::Server(asio::any_io_executor executor, Clock& clock, ServerOptions options, ServerHandlers handlers)
+    : impl_(std::make_unique<Impl>(std::move(executor), clock, std::move(options), std::move(handlers))) {}
 
 Server::~Server() = default;
 
@@ -109,17 +101,17 @@ Task<void> Server::stop(std::chrono::milliseconds grace) {
   state.stopping = true;
   boost::system::error_code ignored;
   for (Impl::Port& port : impl_->ports) port.acceptor.close(ignored);
-  const std::vector<ServerConnection*> open(state.connections.begin(), state.connections.end());
+  const std::vector<ServerConnection*> open(state.connections().begin(), state.connections().end());
   for (ServerConnection* connection : open) connection->finish();
   Task<Result<>> join = state.group.join();
   const Result<> finished = co_await with_timeout(state.clock, grace, std::move(join));
   if (!finished) {
-    const std::vector<ServerConnection*> left(state.connections.begin(), state.connections.end());
+    const std::vector<ServerConnection*> left(state.connections().begin(), state.connections().end());
     for (ServerConnection* connection : left) connection->break_off();
   }
   co_await state.group.stop(state.clock, std::chrono::milliseconds{100});
 }
 
-std::size_t Server::connections() const { return impl_->state.connections.size(); }
+std::size_t Server::connections() const { return impl_->state.connections().size(); }
 
 }  // namespace koord::net

@@ -1,10 +1,14 @@
 // ServerConnection: reads, parses, answers, writes; at most one of them waits at a time.
 #include "server_connection.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdio>
 
@@ -23,21 +27,14 @@ bool would_block(const boost::system::error_code& ec) {
 
 }  // namespace
 
-std::string_view ServerState::date_now() {
-  const auto second = std::chrono::floor<std::chrono::seconds>(clock.now()).time_since_epoch().count();
-  if (second != date_second) {
-    date = http_date(second);
-    date_second = second;
-  }
-  return date;
-}
-
 ServerConnection::ServerConnection(ServerState& server, asio::ip::tcp::socket socket,
                                    const std::shared_ptr<const TlsContext>& tls)
     : server_(server),
       socket_(std::move(socket)),
       peer_(std::make_shared<Peer>()),
-      parser_({server.options.max_header_bytes, server.options.max_body_bytes}) {
+      parser_({server.options.max_header_bytes, server.options.max_body_bytes}),
+      came_(server.clock.mono()),
+      since_(came_) {
   boost::system::error_code ec;
   const auto remote = socket_.remote_endpoint(ec);
   peer_->address = remote.address().to_string();
@@ -46,12 +43,13 @@ ServerConnection::ServerConnection(ServerState& server, asio::ip::tcp::socket so
     tls_.emplace(tls);
     peer_->tls = true;
   }
-  server_.connections.insert(this);
+  server_.enter(*this);
 }
 
 ServerConnection::~ServerConnection() {
   if (timer_ != 0) server_.clock.cancel(timer_);
-  server_.connections.erase(this);
+  keep(0);
+  server_.leave(*this);
 }
 
 Task<> ServerConnection::run() {
@@ -60,19 +58,29 @@ Task<> ServerConnection::run() {
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   net_.resize(kReadSize);
-  deadline(tls_ ? server_.options.request_timeout : server_.options.idle_timeout);
+  deadline(server_.options.first_request_timeout);
   while (!broken_) {
     const Step step = process();
-    if (step == Step::call) {
+    if (step == Step::admit || step == Step::call) {
       no_deadline();
       write_now();  // answers to earlier requests do not wait for this one
-      Response response = co_await server_.handler(std::move(request_));
+    }
+    if (step == Step::admit) {
+      Admission admission = co_await ask();
+      if (broken_) break;
+      admitted(std::move(admission));
+      if (!closing_) continue;
+    } else if (step == Step::call) {
+      Response response = co_await server_.handlers.handle(std::move(request_));
+      keep(0);
       respond(std::move(response));
     }
     while (!write_now() && !broken_) {
       deadline(server_.options.write_timeout);
+      stalled_ = std::min(stalled_, server_.clock.mono());
       co_await socket_.async_wait(asio::socket_base::wait_write, kAwait);
     }
+    stalled_ = MonoTime::max();
     if (broken_) break;
     if (stream_) {
       no_deadline();
@@ -84,10 +92,14 @@ Task<> ServerConnection::run() {
     }
     if (closing_) break;
     if (step != Step::read) continue;
+    if (serving_ && !admitted_) {
+      serving_ = false;
+      since_ = server_.clock.mono();
+    }
     if (!in_request_) {
       idle_ = true;
       if (server_.stopping) break;
-      if (!tls_ || tls_->handshake_done()) deadline(server_.options.idle_timeout);
+      deadline(server_.options.idle_timeout);
     }
     const auto [ec, received] = co_await socket_.async_read_some(asio::buffer(net_), kAwait);
     idle_ = false;
@@ -142,37 +154,99 @@ ServerConnection::Step ServerConnection::process() {
         deadline(server_.options.request_timeout);
       }
       in_used_ += parser_.feed(std::string_view(in_).substr(in_used_));
+      keep(parser_.buffered());
+      if (closing_) return Step::write;  // over the budget
     }
     if (parser_.failure().status != 0) {
       fail(parser_.failure().status, parser_.failure().message);
       return Step::write;
     }
+    if (!parser_.header_done()) return Step::read;
+    if (!admitted_) {
+      known_ = true;
+      keep_alive_ = parser_.keep_alive() && !server_.stopping;
+      request_1_0_ = parser_.http_1_0();
+      parser_.request().peer = peer_;
+      head_only_ = parser_.request().method == "HEAD";
+      if (server_.handlers.fast_admit)
+        admitted(server_.handlers.fast_admit(parser_.request()));
+      else if (server_.handlers.admit)
+        return Step::admit;
+      else
+        admitted({});
+      if (closing_) return Step::write;
+      continue;
+    }
     if (!parser_.done()) {
-      if (parser_.header_done() && parser_.expects_continue() && !continued_) {
+      if (parser_.expects_continue() && !continued_) {
         continued_ = true;
         output_.add(std::string_view("HTTP/1.1 100 Continue\r\n\r\n"));
       }
       return Step::read;
     }
-    in_request_ = false;
-    keep_alive_ = parser_.keep_alive() && !server_.stopping;
-    request_1_0_ = parser_.http_1_0();
+    in_request_ = admitted_ = false;
     request_ = parser_.take();
-    request_.peer = peer_;
-    head_only_ = request_.method == "HEAD";
-    if (!server_.fast) return Step::call;
-    std::optional<Response> response = server_.fast(request_);
+    if (!server_.handlers.fast) return Step::call;
+    std::optional<Response> response = server_.handlers.fast(request_);
     if (!response) return Step::call;
+    keep(0);
     respond(std::move(*response));
     if (closing_ || stream_ || output_.size() >= kBatch) return Step::write;
   }
+}
+
+// A peer that has to go takes its question with it.
+Task<Admission> ServerConnection::ask() {
+  Admission admission;
+  try {
+    auto token = asio::bind_cancellation_slot(asking_.slot(), asio::use_awaitable);
+    admission =
+        co_await asio::co_spawn(socket_.get_executor(), server_.handlers.admit(parser_.request()), token);
+  } catch (const boost::system::system_error& e) {
+    if (e.code() != asio::error::operation_aborted) throw;
+    broken_ = true;
+  }
+  co_return admission;
+}
+
+// The body is still to come, and is read only for those who are let in.
+void ServerConnection::admitted(Admission admission) {
+  if (!admission.refusal) {
+    admitted_ = serving_ = true;
+    parser_.limit_body(admission.max_body);
+    if (!parser_.done()) deadline(server_.options.request_timeout);
+    return;
+  }
+  if (parser_.done()) {
+    (void)parser_.take();
+    in_request_ = false;
+  } else {
+    keep_alive_ = false;
+    linger_ = true;
+  }
+  respond(std::move(*admission.refusal));
+}
+
+void ServerConnection::keep(std::size_t bytes) {
+  const bool affordable = server_.keep(kept_, bytes);
+  kept_ = bytes;
+  if (affordable) return;
+  server_.drop("bodies", address());
+  fail(503, "too many requests have a body");
+}
+
+bool ServerConnection::expendable() const {
+  static constexpr auto kPatience = std::chrono::seconds{5};
+  return !serving_ || (stalled_ != MonoTime::max() && server_.clock.mono() - stalled_ >= kPatience);
 }
 
 void ServerConnection::fail(unsigned status, const std::string& message) {
   keep_alive_ = false;
   linger_ = true;
   head_only_ = false;
-  respond(Response::text(status, message + "\n"));
+  respond(Response::text(status, fmt::format("{}\n", message)));
+  parser_.reset();
+  keep(0);
 }
 
 void ServerConnection::respond(Response response) {
@@ -302,13 +376,16 @@ void ServerConnection::finish() {
 
 void ServerConnection::break_off() {
   broken_ = true;
+  server_.leave(*this);
   stop_stream();
+  asking_.emit(asio::cancellation_type::all);
   boost::system::error_code ignored;
   socket_.close(ignored);
 }
 
 void ServerConnection::deadline(std::chrono::seconds after) {
   deadline_ = server_.clock.mono() + after;
+  if (!known_) deadline_ = std::min(deadline_, came_ + server_.options.first_request_timeout);
   if (timer_ == 0 || deadline_ < timer_at_) arm_timer();
 }
 
@@ -321,7 +398,10 @@ void ServerConnection::arm_timer() {
     if (!self) return;
     self->timer_ = 0;
     if (self->deadline_ == MonoTime::max()) return;
-    if (self->server_.clock.mono() >= self->deadline_) return self->break_off();
+    if (self->server_.clock.mono() >= self->deadline_) {
+      if (!self->known_) self->server_.drop("silent", self->address());
+      return self->break_off();
+    }
     self->arm_timer();
   });
 }

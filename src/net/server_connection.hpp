@@ -1,35 +1,17 @@
 // ServerConnection: one accepted socket, from its handshake to its end.
 #pragma once
 
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <optional>
-#include <unordered_set>
 
-#include "koord/async/task_group.hpp"
-#include "koord/net/server.hpp"
 #include "output.hpp"
 #include "request_parser.hpp"
+#include "server_state.hpp"
 #include "tls_engine.hpp"
 
 namespace koord::net {
-
-class ServerConnection;
-
-/// What the connections of one server share; outlives them all.
-struct ServerState {
-  Clock& clock;
-  ServerOptions options;
-  Server::Handler handler;
-  Server::FastHandler fast;
-  TaskGroup group;
-  std::unordered_set<ServerConnection*> connections;
-  bool stopping = false;
-  std::int64_t date_second = -1;
-  std::string date;
-
-  std::string_view date_now();
-};
 
 class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
@@ -42,13 +24,22 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void finish();
   void break_off();
 
+  const std::string& address() const { return peer_->address; }
+  /// May go when the server is full: nobody's request is being served, or the peer reads no answer.
+  bool expendable() const;
+  /// When it came, or became idle.
+  MonoTime since() const { return since_; }
+
  private:
   // What process() found to do next.
-  enum class Step { read, call, stream, write, close };
+  enum class Step { read, admit, call, write };
 
   Task<> run();
   Task<> linger();
   Step process();
+  Task<Admission> ask();
+  void admitted(Admission admission);
+  void keep(std::size_t bytes);
   void respond(Response response);
   void add_chunk(const std::vector<Bytes>& buffers);
   void fail(unsigned status, const std::string& message);
@@ -82,6 +73,14 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool stream_cancelled_ = false;
   bool raw_stream_ = false;  // HTTP/1.0: no chunk framing
   bool head_only_ = false, request_1_0_ = false, keep_alive_ = true;
+
+  bool known_ = false;                  // the first request's header has come
+  bool admitted_ = false;               // the request whose header has come
+  bool serving_ = false;                // from then until its answer is written
+  std::size_t kept_ = 0;                // bytes of a body
+  MonoTime came_, since_;               // of the connection; of its being idle
+  MonoTime stalled_ = MonoTime::max();  // since when the peer takes nothing of what is written
+  asio::cancellation_signal asking_;    // ends ask()
 
   bool closing_ = false;  // after what is in output_
   bool broken_ = false;   // the socket is useless

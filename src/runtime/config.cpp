@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "koord/api/schema/document.hpp"
+#include "koord/api/schema/table.hpp"
 #include "koord/base/file.hpp"
 
 namespace koord::runtime {

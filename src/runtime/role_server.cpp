@@ -35,12 +35,20 @@ AuthSettings auth_settings(const FlagValues& flags) {
   return settings;
 }
 
-net::ServerOptions server_options(const Logger& log) {
+net::ServerOptions server_options(RoleContext& context) {
   net::ServerOptions options;
   options.max_body_bytes = 1 << 20;
+  options.body_budget = 8 << 20;
   options.max_connections = 256;
-  options.log = log;
+  options.log = context.log;
+  options.dropped = context.metrics.counters(
+      "koord_server_dropped_connections_total",
+      "Connections that the role's ports dropped: evicted, refused, silent, bodies.", {"reason"});
   return options;
+}
+
+bool is_debug(const Routes::Route* route, std::string_view path) {
+  return path.starts_with("/debug/") || (route && route->debug);
 }
 
 }  // namespace
@@ -74,10 +82,12 @@ Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
 
 RoleServer::RoleServer(RoleContext& context)
     : context_(context),
-      secure_(context.executor, context.clock, server_options(context.log),
-              [this](net::Request request) { return answer_secure(std::move(request)); }),
-      plain_(context.executor, context.clock, server_options(context.log),
-             [this](net::Request request) { return answer(std::move(request)); }),
+      secure_(context.executor, context.clock, server_options(context),
+              {.handle = [this](net::Request request) { return answer(std::move(request)); },
+               .admit = [this](const net::Request& request) { return admit(request); }}),
+      plain_(context.executor, context.clock, server_options(context),
+             {.handle = [this](net::Request request) { return answer(std::move(request)); },
+              .fast_admit = [this](const net::Request& request) { return admit_plain(request); }}),
       tasks_(context.executor, log_failures(context.log)) {}
 
 RoleServer::~RoleServer() = default;
@@ -287,12 +297,25 @@ Task<net::Response> RoleServer::answer(net::Request request) {
   co_return co_await route->handler(std::move(request));
 }
 
-Task<net::Response> RoleServer::answer_secure(net::Request request) {
+Task<net::Admission> RoleServer::admit(const net::Request& request) {
   const Routes::Route* route = context_.routes.find(request.path);
-  const bool debug = request.path.starts_with("/debug/") || (route && route->debug);
-  std::optional<net::Response> refusal = co_await auth_->refuse(request, debug);
-  if (refusal) co_return std::move(*refusal);
-  co_return co_await answer(std::move(request));
+  net::Admission admission;
+  admission.max_body = route ? route->max_body : 0;
+  admission.refusal = co_await auth_->refuse(request, is_debug(route, request.path));
+  co_return admission;
+}
+
+/// Nobody is asked who they are there: it is for reading, and shows nothing of the inside.
+net::Admission RoleServer::admit_plain(const net::Request& request) const {
+  net::Admission admission;
+  admission.max_body = 0;
+  if (request.method != "GET" && request.method != "HEAD") {
+    admission.refusal = net::Response::text(405, "this port is for reading\n");
+    admission.refusal->headers.add("Allow", "GET, HEAD");
+  } else if (is_debug(context_.routes.find(request.path), request.path)) {
+    admission.refusal = net::Response::text(404, "404 page not found\n");
+  }
+  return admission;
 }
 
 }  // namespace koord::runtime

@@ -38,7 +38,8 @@ class RoleServer {
   Task<net::Response> answer(net::Request request);
 
  private:
-  Task<net::Response> answer_secure(net::Request request);
+  Task<net::Admission> admit(const net::Request& request);
+  net::Admission admit_plain(const net::Request& request) const;
   std::optional<net::Response> own(const net::Request& request) const;
   Result<std::shared_ptr<const net::TlsContext>> make_tls();
   Result<> open_secure(const PortFlag& port);

@@ -48,8 +48,8 @@ net::Response HealthChecks::answer(Probe probe, const net::Request& request, std
   return net::Response::text(200, "ok");
 }
 
-void Routes::add(std::string path, Handler handler, bool debug) {
-  routes_.push_back({std::move(path), std::move(handler), debug});
+void Routes::add(std::string path, Handler handler, Options options) {
+  routes_.push_back({std::move(path), std::move(handler), options.debug, options.max_body});
 }
 
 void Routes::set_configz(std::string name, std::string json) {

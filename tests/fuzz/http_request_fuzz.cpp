@@ -49,7 +49,7 @@ Seen read(std::string_view text, F next) {
     check(used <= buffer.size());
     buffer.erase(0, used);
     if (const unsigned status = parser.failure().status; status != 0) {
-      check(status >= 400 && status < 500);
+      check(status >= 400 && status <= 501);
       seen.failure = status;
       return seen;
     }
@@ -60,6 +60,8 @@ Seen read(std::string_view text, F next) {
       seen.requests.push_back(print(request, keep_alive));
       if (!keep_alive) return seen;
       if (!buffer.empty()) continue;
+    } else if (used > 0 && parser.header_done() && !buffer.empty()) {
+      continue;  // it stopped behind the header
     }
     if (at == text.size()) return seen;
     const std::size_t size = std::min(next(), text.size() - at);

@@ -87,6 +87,7 @@ struct Response {
   std::vector<Bytes> parts;            // sent after body without being copied; counted in Content-Length
   std::unique_ptr<BodySource> stream;  // if set: chunked, after body and parts
 
+  /// What is not UTF-8 in `body`, somebody's path perhaps, becomes U+FFFD.
   static Response text(unsigned status, std::string body);
   static Response json(unsigned status, std::string body);
 };

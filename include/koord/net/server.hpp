@@ -11,6 +11,7 @@
 
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
+#include "koord/base/metrics.hpp"
 #include "koord/base/result.hpp"
 #include "koord/net/message.hpp"
 #include "koord/net/tls.hpp"
@@ -20,25 +21,45 @@ namespace koord::net {
 struct ServerOptions {
   std::size_t max_header_bytes = std::size_t{64} * 1024;      // more: 431, and the connection is closed
   std::size_t max_body_bytes = std::size_t{3} * 1024 * 1024;  // more: 413, and the connection is closed
-  std::chrono::seconds idle_timeout{180};                     // between two requests
-  std::chrono::seconds request_timeout{30};  // from a request's first byte to its last; TLS handshake
-  std::chrono::seconds write_timeout{60};    // a peer that reads nothing for so long is dropped
-  std::size_t max_connections = 10'000;      // more: accepted and closed at once
-  std::optional<Logger> log;                 // told of handlers that throw
+  /// Bytes of all bodies that are kept at a time; one more is 503, and its connection is closed.
+  std::size_t body_budget = std::size_t{256} * 1024 * 1024;
+  std::chrono::seconds first_request_timeout{10};  // from the connection to the first request's header
+  std::chrono::seconds request_timeout{30};        // from a request's first byte to its last
+  std::chrono::seconds idle_timeout{180};          // between two requests
+  std::chrono::seconds write_timeout{60};          // a peer that reads nothing for so long is dropped
+  /// One more: the idle or unknown peer that came first goes, of the address that holds most.
+  std::size_t max_connections = 10'000;
+  std::optional<Logger>
+      log;  // told of handlers that throw, and once a minute of connections that were dropped
+  /// By the label `reason`: evicted (to make room), refused (no room could be made), silent (no request in
+  /// time), bodies (over the budget). Without it nobody counts.
+  std::optional<metrics::Family<metrics::Counter>> dropped = {};
+};
+
+/// What a request's header decides: an answer at once, or how much body it may bring.
+struct Admission {
+  std::optional<Response> refusal;
+  std::size_t max_body = SIZE_MAX;  // 0: a body is 413; never more than the server's
+};
+
+struct ServerHandlers {
+  /// Called for each request; runs within the connection's task, and is cancelled with it.
+  std::function<Task<Response>(Request)> handle;
+  /// Answers without a coroutine, or leaves the request untouched and returns nothing, and then `handle` is
+  /// called. Must not block.
+  std::function<std::optional<Response>(Request&)> fast = {};
+  /// Asked when a request's header is there, before any of its body is read; cancelled when the peer has to
+  /// go. Without it everything is admitted.
+  std::function<Task<Admission>(const Request&)> admit = {};
+  /// The same without a coroutine, asked instead.
+  std::function<Admission(const Request&)> fast_admit = {};
 };
 
 /// Requests of one connection are answered in order, one at a time; what is pipelined waits.
 /// Everything happens on the given executor; no thread of its own.
 class Server {
  public:
-  /// Called for each request; runs within the connection's task, and is cancelled with it.
-  using Handler = std::function<Task<Response>(Request)>;
-  /// Answers without a coroutine, or leaves the request untouched and returns nothing, and then
-  /// Handler is called. Must not block.
-  using FastHandler = std::function<std::optional<Response>(Request&)>;
-
-  Server(boost::asio::any_io_executor executor, Clock& clock, ServerOptions options, Handler handler,
-         FastHandler fast = {});
+  Server(boost::asio::any_io_executor executor, Clock& clock, ServerOptions options, ServerHandlers handlers);
   /// stop() must have completed, or the executor's context no longer runs.
   ~Server();
   Server(const Server&) = delete;

@@ -40,9 +40,17 @@ class Routes {
  public:
   using Handler = std::function<Task<net::Response>(net::Request)>;
 
-  /// `path` ending in '/' answers everything below it, the longest match wins. A debug route is never
-  /// anonymous, whatever --authorization-always-allow-paths says.
-  void add(std::string path, Handler handler, bool debug = false);
+  struct Options {
+    /// Never anonymous, whatever --authorization-always-allow-paths says, and never on a plain port.
+    bool debug = false;
+    /// The most bytes of a request's body; 0: it takes none, and one that comes is refused unread.
+    std::size_t max_body = 0;
+  };
+
+  /// `path` ending in '/' answers everything below it, the longest match wins. Plain ports serve GET and
+  /// HEAD.
+  void add(std::string path, Handler handler) { add(std::move(path), std::move(handler), Options{}); }
+  void add(std::string path, Handler handler, Options options);
   /// The JSON under `name` in /configz: the configuration in effect, without secrets.
   void set_configz(std::string name, std::string json);
 
@@ -50,6 +58,7 @@ class Routes {
     std::string path;
     Handler handler;
     bool debug;
+    std::size_t max_body;
   };
   const Route* find(std::string_view path) const;
   std::string configz() const;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/plugin.hpp"
+#include "koord/api/schema/kind.hpp"
 #include "koord/api/schema/schema.hpp"
 #include "koord/base/result.hpp"
 
@@ -43,8 +44,7 @@ struct ArgsType {
 
 /// The kind of a plugin's arguments, for their schema: a file may carry apiVersion and kind, or neither.
 constexpr api::Kind args_kind(std::string_view kind) {
-  return {
-      .group = "kubescheduler.config.k8s.io", .version = "v1", .kind = kind, .plural = "", .singular = ""};
+  return api::Kind("kubescheduler.config.k8s.io/v1", kind);
 }
 
 /// An ArgsType from a struct with `void set_defaults()` and `void validate(path, errors) const`.

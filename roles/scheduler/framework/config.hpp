@@ -18,25 +18,26 @@ namespace koord::scheduler {
 struct PluginRef {
   std::string name;
   std::optional<std::int32_t> weight;
-  friend bool operator==(const PluginRef&, const PluginRef&) = default;
+  KOORD_STRUCT(PluginRef);
 };
 
 struct PluginSet {
   std::vector<PluginRef> enabled;
   std::vector<PluginRef> disabled;  // "*": all
-  friend bool operator==(const PluginSet&, const PluginSet&) = default;
+  KOORD_STRUCT(PluginSet);
 };
 
 struct Plugins {
   PluginSet pre_enqueue, queue_sort, pre_filter, filter, post_filter, pre_score, score, reserve, permit,
       pre_bind, bind, post_bind, multi_point;
-  friend bool operator==(const Plugins&, const Plugins&) = default;
+  KOORD_STRUCT(Plugins);
 };
 
 struct PluginConfig {
   std::string name;
   api::RawJson args;
   Args decoded;  // not on the wire
+  KOORD_STRUCT(PluginConfig);
 };
 
 struct ProfileConfig {
@@ -44,18 +45,21 @@ struct ProfileConfig {
   std::optional<std::int32_t> percentage_of_nodes_to_score;
   api::Box<Plugins> plugins;
   std::vector<PluginConfig> plugin_config;
+  KOORD_STRUCT(ProfileConfig);
 };
 
 struct LeaderElectionSettings {
   std::optional<bool> leader_elect;
   api::Duration lease_duration, renew_deadline, retry_period;
   std::string resource_lock, resource_name, resource_namespace;
+  KOORD_STRUCT(LeaderElectionSettings);
 };
 
 struct ClientConnection {
   std::string kubeconfig, accept_content_types, content_type;
   double qps = 0;
   std::int32_t burst = 0;
+  KOORD_STRUCT(ClientConnection);
 };
 
 struct KubeSchedulerConfiguration {
@@ -68,6 +72,7 @@ struct KubeSchedulerConfiguration {
   std::vector<ProfileConfig> profiles;
   std::vector<api::RawJson> extenders;
   bool delay_cache_until_active = false;
+  KOORD_STRUCT(KubeSchedulerConfiguration);
 };
 
 /// kube-scheduler's own plugins in MultiPoint order with their score weights (0: none), those that koord
@@ -97,14 +102,3 @@ Result<Profile> build_profile(const ProfileConfig& config, std::optional<std::in
                               std::vector<std::string>& missing);
 
 }  // namespace koord::scheduler
-
-namespace koord::api {
-KOORD_API_SCHEMA(koord::scheduler::PluginRef);
-KOORD_API_SCHEMA(koord::scheduler::PluginSet);
-KOORD_API_SCHEMA(koord::scheduler::Plugins);
-KOORD_API_SCHEMA(koord::scheduler::PluginConfig);
-KOORD_API_SCHEMA(koord::scheduler::ProfileConfig);
-KOORD_API_SCHEMA(koord::scheduler::LeaderElectionSettings);
-KOORD_API_SCHEMA(koord::scheduler::ClientConnection);
-KOORD_API_SCHEMA(koord::scheduler::KubeSchedulerConfiguration);
-}  // namespace koord::api

@@ -1,6 +1,8 @@
 // The argument structs that plugins about resources share: see resource_args.hpp.
 #include "framework/resource_args.hpp"
 
+#include "koord/api/schema/table.hpp"
+
 namespace koord::scheduler {
 
 void set_default_resources(std::vector<ResourceSpec>& resources) {
@@ -18,19 +20,7 @@ std::vector<ResourceScorer::Resource> scored_resources(const std::vector<Resourc
   return resources;
 }
 
+KOORD_SCHEMA(ResourceSpec, ROW(name).required().doc("Name of the resource."),
+             ROW(weight).doc("Weight of the resource, 1 to 100."));
+
 }  // namespace koord::scheduler
-
-namespace koord::api {
-
-template <>
-const Schema& schema<koord::scheduler::ResourceSpec>() {
-  using T = koord::scheduler::ResourceSpec;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(name, "name").required().doc("Name of the resource."),
-      KOORD_FIELD(weight, "weight").doc("Weight of the resource, 1 to 100."),
-  };
-  static const Schema kSchema("ResourceSpec", kRows, type_of<T>);
-  return kSchema;
-}
-
-}  // namespace koord::api

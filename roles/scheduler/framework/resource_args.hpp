@@ -12,6 +12,7 @@ namespace koord::scheduler {
 struct ResourceSpec {
   std::string name;
   std::int64_t weight = 0;
+  KOORD_STRUCT(ResourceSpec);
 };
 
 /// cpu and memory with weight 1 where nothing is named; weight 1 where none is given.
@@ -20,7 +21,3 @@ std::vector<ResourceScorer::Resource> scored_resources(const std::vector<Resourc
                                                        NodeTable& nodes);
 
 }  // namespace koord::scheduler
-
-namespace koord::api {
-KOORD_API_SCHEMA(koord::scheduler::ResourceSpec);
-}

@@ -35,7 +35,7 @@ Result<> apply_defaults(void* object, const Schema& schema) {
     const bool absent = is_empty(*field.type, value);
     if (absent && !field.default_text.empty()) {
       ObjectDecoder decoder(ObjectDecoder::Mode::strict, true);
-      decoder.start(*field.type, value, false, "." + std::string(field.wire));
+      decoder.start(*field.type, value, false, "." + std::string(field.name));
       KOORD_CHECK(json::read(field.default_text, decoder));
     }
     const Type* type = field.type;

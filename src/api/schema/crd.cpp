@@ -36,7 +36,7 @@ JsonValue manifest(const Schema& schema) {
   names.set("kind", JsonValue(kind.kind));
   names.set("listKind", JsonValue(std::string(kind.kind) + "List"));
   names.set("plural", JsonValue(kind.plural));
-  names.set("singular", JsonValue(kind.singular));
+  names.set("singular", JsonValue(kind.singular()));
   if (!kind.short_names.empty()) names.set("shortNames", names_of(kind.short_names));
   if (!kind.categories.empty()) names.set("categories", names_of(kind.categories));
 

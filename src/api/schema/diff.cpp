@@ -22,7 +22,7 @@ class Differ {
     bool changed = false;
     for (const Field& field : schema.fields()) {
       if (!field.has(Field::kImmutable))
-        changed |= field_diff(out, field, field.wire, *field.type, member(a, field), member(b, field));
+        changed |= field_diff(out, field, field.name, *field.type, member(a, field), member(b, field));
     }
     return changed;
   }

@@ -1,7 +1,7 @@
 // Fields as markdown.
 #include "koord/api/schema/docs.hpp"
 
-#include "koord/api/schema/schema.hpp"
+#include "koord/api/schema/table.hpp"
 
 namespace koord::api {
 
@@ -33,7 +33,7 @@ void append_rows(std::string& out, const Schema& schema, const std::string& path
   for (const Field& field : schema.fields()) {
     const Type* type = field.type;
     std::string at = path;
-    if (!field.has(Field::kInlined)) at += (path.empty() ? "" : ".") + std::string(field.wire);
+    if (!field.has(Field::kInlined)) at += (path.empty() ? "" : ".") + std::string(field.name);
     if (!field.has(Field::kInlined)) {
       out += "| `" + at + "` | " + type_name(*type) + " | ";
       if (!field.default_text.empty()) out += "`" + std::string(field.default_text) + "`";

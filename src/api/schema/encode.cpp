@@ -17,7 +17,7 @@ void write_members(std::string& out, const Schema& schema, const void* object, c
     if (!is_written(field, value)) continue;
     out.push_back(std::exchange(separator, ','));
     out.push_back('"');
-    out.append(field.wire);
+    out.append(field.name);
     out.append("\":");
     write_value(out, *field.type, value);
   }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "koord/api/schema/schema.hpp"
+#include "koord/api/schema/table.hpp"
 
 namespace koord::api {
 

@@ -298,7 +298,7 @@ std::string ObjectDecoder::path() const {
     const Frame& frame = frames_[i];
     if (frame.schema)
       fmt::format_to(std::back_inserter(path), ".{}",
-                     frame.field ? frame.field->wire : std::string_view(frame.key));
+                     frame.field ? frame.field->name : std::string_view(frame.key));
     else if (frame.type->kind == TypeKind::list)
       fmt::format_to(std::back_inserter(path), "[{}]", frame.index - 1);
     else

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "koord/api/schema/schema.hpp"
+#include "koord/api/schema/table.hpp"
 #include "koord/json/reader.hpp"
 #include "scalar.hpp"
 

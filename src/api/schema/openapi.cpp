@@ -16,7 +16,7 @@ class Printer {
 
   JsonValue structure(const Schema& schema) const {
     JsonValue out = typed("object");
-    if (!schema.doc().empty()) out.set("description", JsonValue(schema.doc()));
+    if (schema.kind() && !schema.kind()->doc.empty()) out.set("description", JsonValue(schema.kind()->doc));
     JsonValue properties = JsonValue::make_object();
     JsonValue required = JsonValue::make_array();
     if (schema.kind()) {
@@ -24,8 +24,8 @@ class Printer {
       properties.set("kind", described("string", "The name of this object's schema."));
     }
     for (const Field& field : schema.fields()) {
-      properties.set(field.wire, this->field(field));
-      if (field.has(Field::kRequired)) required.array().emplace_back(field.wire);
+      properties.set(field.name, this->field(field));
+      if (field.has(Field::kRequired)) required.array().emplace_back(field.name);
     }
     if (required.size() > 0) out.set("required", std::move(required));
     if (properties.size() > 0) out.set("properties", std::move(properties));
@@ -95,13 +95,6 @@ class Printer {
       case TypeKind::quantity: {
         JsonValue out = int_or_string();
         out.set("pattern", JsonValue(kQuantityPattern));
-        return out;
-      }
-      case TypeKind::enumeration: {
-        JsonValue out = typed("string");
-        JsonValue names = JsonValue::make_array();
-        for (const std::string_view name : type.names) names.array().emplace_back(name);
-        out.set("enum", std::move(names));
         return out;
       }
       case TypeKind::raw: {

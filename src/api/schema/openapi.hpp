@@ -2,7 +2,7 @@
 #pragma once
 
 #include "document_dom.hpp"
-#include "koord/api/schema/schema.hpp"
+#include "koord/api/schema/table.hpp"
 
 namespace koord::api {
 

@@ -50,22 +50,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-size_t enum_value(const Type& type, const void* value) {
-  uint64_t number = 0;
-  std::memcpy(&number, value, type.size);  // little-endian machines only, as all that koord runs on
-  return static_cast<size_t>(number);
-}
-
-Result<bool> read_enum(const Type& type, void* value, std::string_view text) {
-  for (size_t i = 0; i < type.names.size(); ++i) {
-    if (type.names[i] != text) continue;
-    const uint64_t number = i;
-    std::memcpy(value, &number, type.size);
-    return true;
-  }
-  return Error(Code::parse, fmt::format("\"{}\" is none of {}", text, fmt::join(type.names, ", ")));
-}
-
 void write_double(std::string& out, double value) {
   if (!std::isfinite(value)) value = 0;  // JSON has no such numbers
   fmt::format_to(std::back_inserter(out), "{}", value);
@@ -110,7 +94,6 @@ Result<bool> read_scalar(const Type& type, void* value, Token token, std::string
       as<IntOrString>(value) = IntOrString(number);
       return true;
     }
-    case TypeKind::enumeration: return token == Token::string ? read_enum(type, value, text) : false;
     case TypeKind::raw: {
       std::string& raw = as<RawJson>(value).text;
       raw.clear();
@@ -150,11 +133,6 @@ void write_scalar(std::string& out, const Type& type, const void* value) {
       else
         number(as<IntOrString>(value).int_value());
       break;
-    case TypeKind::enumeration: {
-      const size_t index = enum_value(type, value);
-      json::append_string(out, index < type.names.size() ? type.names[index] : std::string_view());
-      break;
-    }
     case TypeKind::raw: out.append(as<RawJson>(value).empty() ? "null" : as<RawJson>(value).text); break;
     case TypeKind::structure:
     case TypeKind::list:
@@ -176,7 +154,6 @@ bool empty_scalar(const Type& type, const void* value) {
     case TypeKind::micro_time: return as<MicroTime>(value) == MicroTime();
     case TypeKind::duration: return as<Duration>(value) == Duration();
     case TypeKind::int_or_string: return as<IntOrString>(value) == IntOrString();
-    case TypeKind::enumeration: return enum_value(type, value) == 0;
     case TypeKind::raw: return as<RawJson>(value).empty();
     case TypeKind::structure:
     case TypeKind::list:
@@ -199,7 +176,6 @@ bool equal_scalar(const Type& type, const void* a, const void* b) {
     case TypeKind::micro_time: return as<MicroTime>(a) == as<MicroTime>(b);
     case TypeKind::duration: return as<Duration>(a) == as<Duration>(b);
     case TypeKind::int_or_string: return as<IntOrString>(a) == as<IntOrString>(b);
-    case TypeKind::enumeration: return enum_value(type, a) == enum_value(type, b);
     case TypeKind::raw: return as<RawJson>(a) == as<RawJson>(b);
     case TypeKind::structure:
     case TypeKind::list:

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "koord/api/schema/schema.hpp"
+#include "koord/api/schema/table.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::api {

@@ -34,11 +34,19 @@ Reply Api::handle(const net::Request& request) {
   return answer ? std::move(*answer) : failure_reply(answer.error());
 }
 
+net::Admission Api::admit(const net::Request& request) const {
+  net::Admission admission;
+  const bool open = request.path == "/healthz" || request.path == "/livez" || request.path == "/readyz" ||
+                    request.path == "/version";
+  if (open)
+    admission.max_body = 0;
+  else if (!options_.token.empty() && request.headers.get("Authorization") != "Bearer " + options_.token)
+    admission.refusal = failure_reply(unauthorized()).http;
+  return admission;
+}
+
 Api::Answer Api::dispatch(const net::Request& request) {
-  bool open = request.path == "/healthz" || request.path == "/livez" || request.path == "/readyz" ||
-              request.path == "/version";
-  if (!options_.token.empty() && !open && request.headers.get("Authorization") != "Bearer " + options_.token)
-    return unauthorized();
+  if (admit(request).refusal) return unauthorized();
   View view = parse_accept(request.headers.get("Accept"));
   if (auto reply = fixed_path(request, view)) return std::move(*reply);
   auto route = parse_route(request.path);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "koord/net/message.hpp"
+#include "koord/net/server.hpp"
 #include "sandbox/api/request.hpp"
 #include "sandbox/api/verbs.hpp"
 #include "sandbox/select/selection.hpp"
@@ -30,6 +31,8 @@ class Api {
   };
   Api(Verbs& verbs, Options options);
 
+  /// Whether a request may bring its body, judged by its header.
+  net::Admission admit(const net::Request& request) const;
   Reply handle(const net::Request& request);
 
   /// Asked before each request (tests): an answer given here is the request's. Empty: none.

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "koord/api/schema/crd.hpp"
+#include "koord/api/schema/kind.hpp"
 #include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
 #include "koord/api/types/apps_v1/deployment.hpp"
 #include "koord/api/types/apps_v1/replica_set.hpp"
@@ -52,8 +53,7 @@ const api::Schema* described(const Kind& kind) {
       &api::schema<api::PriorityClass>(), &api::schema<api::ReplicaSet>(), &api::schema<api::Deployment>()};
   if (kind.custom) return nullptr;
   for (const api::Schema* schema : kDescribed)
-    if (schema->kind() && schema->kind()->group == kind.group && schema->kind()->kind == kind.kind)
-      return schema;
+    if (api::kind_of(*schema).group == kind.group && api::kind_of(*schema).kind == kind.kind) return schema;
   return nullptr;
 }
 

@@ -75,8 +75,11 @@ class Sandbox::Impl {
     KOORD_CO_TRY(tls, net::TlsContext::make_server(settings));
     api_ = std::make_unique<Api>(verbs_, Api::Options{token_, options_.address});
     auto fast = [this](net::Request& http) { return std::optional(answer(http)); };
+    auto admit = [this](const net::Request& http) { return api_->admit(http); };
     auto slow = [](net::Request) -> Task<net::Response> { co_return net::Response::text(500, ""); };
-    server_ = std::make_unique<net::Server>(executor_, clock_, net::ServerOptions{}, slow, fast);
+    server_ =
+        std::make_unique<net::Server>(executor_, clock_, net::ServerOptions{},
+                                      net::ServerHandlers{.handle = slow, .fast = fast, .fast_admit = admit});
     KOORD_CO_TRY(port, server_->listen(options_.address, options_.port, tls));
     port_ = port;
     tick();

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "koord/api/schema/document.hpp"
+#include "koord/api/schema/table.hpp"
 #include "koord/api/types/authorization_v1/subject_access_review.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"
 #include "koord/api/types/core_v1/binding.hpp"
@@ -183,60 +184,37 @@ TEST_CASE("text that is no JSON is an error") {
 }
 
 namespace {
-enum class Mode { none, soft, hard };
+constexpr std::string_view kNames[] = {"a", "b"};
+constexpr std::string_view kModes[] = {"None", "Soft", "Hard"};
+
 struct Plugin {
   std::string name;
   int32_t weight = 0;
-  Mode mode = Mode::none;
+  Symbol mode;
+  int scratch = 0;  // the program's own
+  KOORD_STRUCT(Plugin);
 };
+KOORD_SCHEMA(Plugin, ROW(name).required().one_of(kNames), ROW(weight).range(1, 100).default_json("7"),
+             ROW(mode).one_of(kModes).default_json("\"Soft\""), NO_ROW(scratch));
+
 struct Profile {
   std::string name;
   std::vector<Plugin> plugins;
   StringMap options;
+  KOORD_STRUCT(Profile);
 };
+KOORD_SCHEMA(Profile, ROW(name), ROW(plugins), ROW(options));
+
 struct Config {
   std::vector<Profile> profiles;
   Duration period;
   double ratio = 0;
   std::optional<bool> debug;
+  KOORD_STRUCT(Config);
 };
-constexpr std::string_view kNames[] = {"a", "b"};
+KOORD_OBJECT(Config, Kind("test.koord/v1", "Config"), ROW(profiles).default_json(R"([{"name":"default"}])"),
+             ROW(period).default_json("\"1m\""), ROW(ratio), ROW(debug).default_json("true"));
 }  // namespace
-
-namespace koord::api {
-template <>
-struct EnumNames<Mode> {
-  static constexpr std::string_view values[] = {"None", "Soft", "Hard"};
-};
-template <>
-const Schema& schema<Plugin>() {
-  using T = Plugin;
-  static constexpr Field kRows[] = {KOORD_FIELD(name, "name").required().one_of(kNames),
-                                    KOORD_FIELD(weight, "weight").min(1).max(100).default_json("7"),
-                                    KOORD_FIELD(mode, "mode").default_json("\"Soft\"")};
-  static const Schema kSchema("Plugin", kRows, type_of<T>);
-  return kSchema;
-}
-template <>
-const Schema& schema<Profile>() {
-  using T = Profile;
-  static constexpr Field kRows[] = {KOORD_FIELD(name, "name"), KOORD_FIELD(plugins, "plugins"),
-                                    KOORD_FIELD(options, "options")};
-  static const Schema kSchema("Profile", kRows, type_of<T>);
-  return kSchema;
-}
-template <>
-const Schema& schema<Config>() {
-  using T = Config;
-  static constexpr Kind kKind = {.group = "test.koord", .version = "v1", .kind = "Config"};
-  static constexpr Field kRows[] = {KOORD_FIELD(profiles, "profiles").default_json(R"([{"name":"default"}])"),
-                                    KOORD_FIELD(period, "period").default_json("\"1m\""),
-                                    KOORD_FIELD(ratio, "ratio"),
-                                    KOORD_FIELD(debug, "debug").default_json("true")};
-  static const Schema kSchema("Config", kRows, type_of<T>, &kKind);
-  return kSchema;
-}
-}  // namespace koord::api
 
 TEST_CASE("strict decoding fills in defaults") {
   const auto config = decode_strict<Config>(
@@ -245,8 +223,8 @@ TEST_CASE("strict decoding fills in defaults") {
   CHECK(config->period.value == std::chrono::minutes(1));
   CHECK(config->debug == true);
   CHECK(config->profiles[0].plugins[0].weight == 7);
-  CHECK(config->profiles[0].plugins[0].mode == Mode::soft);
-  CHECK(config->profiles[0].plugins[1].mode == Mode::hard);
+  CHECK(config->profiles[0].plugins[0].mode.view() == "Soft");
+  CHECK(config->profiles[0].plugins[1].mode.view() == "Hard");
   CHECK(decode_strict<Config>("{}")->profiles[0].name == "default");
   CHECK(encode(config->profiles[0].plugins[1]) == R"({"name":"b","weight":100,"mode":"Hard"})");
 }
@@ -295,7 +273,7 @@ TEST_CASE("defaults of an object that was made by hand") {
 
 TEST_CASE("a schema finds its fields") {
   const Schema& pod = schema<PodSpec>();
-  for (const Field& field : pod.fields()) CHECK(pod.find(field.wire) == &field);
+  for (const Field& field : pod.fields()) CHECK(pod.find(field.name) == &field);
   CHECK(pod.find("nodename") == nullptr);
   CHECK(pod.find("") == nullptr);
   CHECK(schema<CpuQosConfig>().find("groupIdentity") != nullptr);  // inlined

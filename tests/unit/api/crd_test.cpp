@@ -8,6 +8,7 @@
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/document.hpp"
+#include "koord/api/schema/kind.hpp"
 #include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
@@ -17,7 +18,7 @@ using namespace koord::api;
 
 TEST_CASE("packaging/crds has what the tables say") {
   for (const Schema* resource : custom_resources()) {
-    const Kind& kind = *resource->kind();
+    const Kind& kind = kind_of(*resource);
     const std::string name = std::string(kind.group) + "_" + std::string(kind.plural) + ".yaml";
     INFO(name << ": compare with koord crds");
     std::ifstream in(std::string(KOORD_PACKAGING) + "/crds/" + name);

@@ -3,6 +3,7 @@
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/document.hpp"
+#include "koord/api/schema/kind.hpp"
 #include "koord/api/types/apps_v1/deployment.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"

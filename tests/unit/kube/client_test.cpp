@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <deque>
 
-#include "koord/api/schema/schema.hpp"
+#include "koord/api/schema/kind.hpp"
 #include "rate_limit.hpp"
 #include "support/run_task.hpp"
 
@@ -13,14 +13,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const api::Kind kPod{.group = "", .version = "v1", .kind = "Pod", .plural = "pods", .singular = "pod"};
-const api::Kind kNode{
-    .group = "", .version = "v1", .kind = "Node", .plural = "nodes", .singular = "node", .namespaced = false};
-const api::Kind kLease{.group = "coordination.k8s.io",
-                       .version = "v1",
-                       .kind = "Lease",
-                       .plural = "leases",
-                       .singular = "lease"};
+constexpr api::Kind kPod("v1", "Pod", "pods");
+constexpr api::Kind kNode = api::Kind("v1", "Node", "nodes").cluster_scoped();
+constexpr api::Kind kLease("coordination.k8s.io/v1", "Lease", "leases");
 
 std::string status(int code, const std::string& reason) {
   return R"({"kind":"Status","apiVersion":"v1","status":"Failure","message":"said so","reason":")" + reason +

@@ -53,7 +53,7 @@ struct Server {
       for (const std::string& organization : request.peer->organizations) text += " of " + organization;
       co_return net::Response::text(200, std::move(text));
     };
-    server.emplace(loop.executor(), loop.clock, net::ServerOptions{}, whoami);
+    server.emplace(loop.executor(), loop.clock, net::ServerOptions{}, net::ServerHandlers{.handle = whoami});
     const auto opened = server->listen("127.0.0.1", 0, *tls);
     REQUIRE(opened.has_value());
     port = *opened;

@@ -55,15 +55,18 @@ struct Bench {
   test::Loop loop;
   Feed feed;
   Event release;  // what /slow waits for
-  int calls = 0;
+  Event leave;    // what /ask waits for
+  int calls = 0, asking = 0;
+  static inline metrics::Registry registry;
   Server server;
   std::uint16_t port = 0;
   asio::io_context client_context;
 
   Bench()
-      : server(
-            loop.executor(), loop.clock, options(), [this](Request r) { return slow(std::move(r)); },
-            [this](Request& r) { return fast(r); }) {
+      : server(loop.executor(), loop.clock, options(),
+               {.handle = [this](Request r) { return slow(std::move(r)); },
+                .fast = [this](Request& r) { return fast(r); },
+                .admit = [this](const Request& r) { return admit(r); }}) {
     auto opened = server.listen("127.0.0.1", 0);
     REQUIRE(opened.has_value());
     port = *opened;
@@ -72,15 +75,35 @@ struct Bench {
     feed.ended = true;
     feed.changed.set();
     release.set();
+    leave.set();
     Task<> stopped = server.stop(std::chrono::milliseconds{10});
     test::run_task(loop, std::move(stopped));
   }
 
   static ServerOptions options() {
+    registry.reset();
     ServerOptions options;
     options.max_body_bytes = 100'000;
     options.max_connections = 3;
+    options.body_budget = 150'000;
+    options.dropped = registry.counters("dropped_total", "Connections.", {"reason"});
     return options;
+  }
+  double dropped(std::string_view reason) const {
+    return registry.counters("dropped_total", "Connections.", {"reason"}).with({reason}).value();
+  }
+  // /secret is for nobody, /ask waits for leave, /none takes no body.
+  Task<Admission> admit(const Request& request) {
+    Admission admission;
+    if (request.path == "/ask") {
+      ++asking;
+      const Result<> waited = co_await leave.wait();
+      --asking;
+      if (!waited) co_return admission;
+    }
+    if (request.path == "/secret") admission.refusal = Response::text(401, "who?");
+    if (request.path == "/none") admission.max_body = 0;
+    co_return admission;
   }
   std::optional<Response> fast(Request& request) {
     ++calls;
@@ -108,8 +131,11 @@ struct Bench {
     co_return Response::text(waited ? 200 : 503, "slow " + request.query.at(0).second);
   }
 
-  tcp::socket connect() {
+  /// From an address of this host, all of 127.0.0.0/8.
+  tcp::socket connect(const char* from = "127.0.0.1") {
     tcp::socket socket(client_context);
+    socket.open(tcp::v4());
+    socket.bind({asio::ip::make_address(from), 0});
     socket.connect({asio::ip::address_v4::loopback(), port});
     socket.non_blocking(true);
     turn();
@@ -149,8 +175,8 @@ TEST_CASE("pipelined requests are answered in order, fast and slow") {
   Bench bench;
   auto socket = bench.connect();
   bench.send(socket,
-             "GET /1 HTTP/1.1\r\n\r\nGET /slow?x=2 HTTP/1.1\r\n\r\n"
-             "POST /3 HTTP/1.1\r\nContent-Length: 2\r\n\r\nhiHEAD /4 HTTP/1.1\r\n\r\n");
+             "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /slow?x=2 HTTP/1.1\r\nHost: h\r\n\r\n"
+             "POST /3 HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhiHEAD /4 HTTP/1.1\r\nHost: h\r\n\r\n");
   const std::string first = bench.receive(socket);
   CHECK(body_of(first) == "GET /1 ");
   CHECK(bench.calls == 2);
@@ -166,7 +192,7 @@ TEST_CASE("pipelined requests are answered in order, fast and slow") {
 TEST_CASE("shared parts follow the body, counted in the length") {
   Bench bench;
   auto socket = bench.connect();
-  bench.send(socket, "GET /parts HTTP/1.1\r\n\r\n");
+  bench.send(socket, "GET /parts HTTP/1.1\r\nHost: h\r\n\r\n");
   const std::string response = bench.receive(socket);
   CHECK(response.find("Content-Length: 200002\r\n") != std::string::npos);
   CHECK(body_of(response) == "a" + std::string(200'000, 'x') + "b");
@@ -175,14 +201,14 @@ TEST_CASE("shared parts follow the body, counted in the length") {
 TEST_CASE("a header's value cannot smuggle another header") {
   Bench bench;
   auto socket = bench.connect();
-  bench.send(socket, "GET /inject HTTP/1.1\r\n\r\n");
+  bench.send(socket, "GET /inject HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK(bench.receive(socket).find("\r\nX-Evil") == std::string::npos);
 }
 
 TEST_CASE("a stream is chunked, gathered, and ends in order") {
   Bench bench;
   auto socket = bench.connect();
-  bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+  bench.send(socket, "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK(bench.receive(socket).find("Transfer-Encoding: chunked\r\n") != std::string::npos);
   bench.feed.push("one\n");
   bench.feed.push("two\n");
@@ -190,14 +216,14 @@ TEST_CASE("a stream is chunked, gathered, and ends in order") {
   bench.feed.ended = true;
   bench.feed.changed.set();
   CHECK(bench.receive(socket) == "0\r\n\r\n");
-  bench.send(socket, "GET /next HTTP/1.1\r\n\r\n");
+  bench.send(socket, "GET /next HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK(body_of(bench.receive(socket)) == "GET /next ");
 }
 
 TEST_CASE("a stream that fails is cut, not ended") {
   Bench bench;
   auto socket = bench.connect();
-  bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+  bench.send(socket, "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
   bench.feed.failed = true;
   bench.feed.changed.set();
   bool closed = false;
@@ -209,7 +235,7 @@ TEST_CASE("a stream learns that its client has gone, though nothing is sent") {
   Bench bench;
   {
     auto socket = bench.connect();
-    bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+    bench.send(socket, "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
     CHECK(bench.feed.alive == 1);
   }
   bench.turn();
@@ -221,7 +247,7 @@ TEST_CASE("a stream learns that its client has gone, though nothing is sent") {
 TEST_CASE("a reader that is slow gets everything") {
   Bench bench;
   auto socket = bench.connect();
-  bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+  bench.send(socket, "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
   std::size_t sent = 0;
   for (int i = 0; i < 400; ++i) {
     bench.feed.push(std::string(50'000, '~'));
@@ -238,9 +264,9 @@ TEST_CASE("what is too large or no HTTP is refused and the connection closed") {
   };
   const Row rows[] = {
       {"NONSENSE\r\n\r\n", "HTTP/1.1 400 "},
-      {"GET / HTTP/1.1\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n", "HTTP/1.1 431 "},
-      {"POST / HTTP/1.1\r\nContent-Length: 100001\r\n\r\n", "HTTP/1.1 413 "},
-      {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n", "HTTP/1.1 400 "},
+      {"GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n", "HTTP/1.1 431 "},
+      {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100001\r\n\r\n", "HTTP/1.1 413 "},
+      {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n", "HTTP/1.1 400 "},
   };
   for (const Row& row : rows) {
     CAPTURE(row.wire.substr(0, 60));
@@ -259,7 +285,7 @@ TEST_CASE("what is too large or no HTTP is refused and the connection closed") {
 TEST_CASE("leave to send a body is given") {
   Bench bench;
   auto socket = bench.connect();
-  bench.send(socket, "POST /c HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  bench.send(socket, "POST /c HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   CHECK(bench.receive(socket) == "HTTP/1.1 100 Continue\r\n\r\n");
   bench.send(socket, "ok");
   CHECK(body_of(bench.receive(socket)) == "POST /c ok");
@@ -284,13 +310,17 @@ TEST_CASE("an idle connection is closed, one that trickles a request too") {
   auto idle = bench.connect();
   auto trickle = bench.connect();
   bool closed = false;
+  for (auto* socket : {&idle, &trickle}) {
+    bench.send(*socket, "GET /first HTTP/1.1\r\nHost: h\r\n\r\n");
+    CHECK(body_of(bench.receive(*socket)) == "GET /first ");
+  }
   for (int i = 0; i < 31; ++i) {  // slowloris: a byte a second
     bench.send(trickle, i == 0 ? "GET / HTTP/1.1\r\nX: " : "x");
     bench.loop.advance(std::chrono::seconds{1});
   }
   bench.receive(trickle, &closed);
   CHECK(closed);
-  bench.send(idle, "GET /still HTTP/1.1\r\n\r\n");
+  bench.send(idle, "GET /still HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK(body_of(bench.receive(idle)) == "GET /still ");
   bench.loop.advance(std::chrono::seconds{179});
   closed = false;
@@ -299,12 +329,32 @@ TEST_CASE("an idle connection is closed, one that trickles a request too") {
   bench.loop.advance(std::chrono::seconds{2});
   bench.receive(idle, &closed);
   CHECK(closed);
+  CHECK(bench.dropped("silent") == 0);
+}
+
+TEST_CASE("the first request has ten seconds, however it trickles; its body has more") {
+  Bench bench;
+  auto silent = bench.connect(), trickle = bench.connect(), body = bench.connect();
+  bench.send(body, "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n");
+  bench.send(trickle, "GET / HTTP/1.1\r\nX: ");
+  for (int i = 0; i < 9; ++i) {
+    bench.send(trickle, "x");
+    bench.loop.advance(std::chrono::seconds{1});
+  }
+  bench.turn();
+  CHECK(bench.server.connections() == 3);
+  bench.loop.advance(std::chrono::seconds{1});
+  bench.turn();
+  CHECK(bench.server.connections() == 1);
+  CHECK(bench.dropped("silent") == 2);
+  bench.send(body, "ok");
+  CHECK(body_of(bench.receive(body)) == "POST /b ok");
 }
 
 TEST_CASE("a peer that reads nothing is dropped") {
   Bench bench;
   auto socket = bench.connect();
-  bench.send(socket, "GET /watch HTTP/1.1\r\n\r\n");
+  bench.send(socket, "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
   bench.feed.push(std::string(64 << 20, 'z'));
   bench.turn();
   CHECK(bench.server.connections() == 1);
@@ -314,20 +364,126 @@ TEST_CASE("a peer that reads nothing is dropped") {
   CHECK(bench.feed.alive == 0);
 }
 
-TEST_CASE("connections over the limit are closed at once") {
+TEST_CASE("a full server lets the idle one go that came first, of the address that holds most") {
   Bench bench;
-  auto a = bench.connect(), b = bench.connect(), c = bench.connect(), d = bench.connect();
-  bool closed = false;
-  bench.receive(d, &closed);
-  CHECK(closed);
+  auto other = bench.connect("127.0.0.2");  // the oldest, but alone
+  auto first = bench.connect(), second = bench.connect();
+  bench.loop.advance(std::chrono::seconds{1});
+  bench.send(first, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n");  // idle for less long from here on
+  CHECK(body_of(bench.receive(first)) == "GET /1 ");
+  auto probe = bench.connect("127.0.0.3");
+  bench.send(probe, "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n");
+  CHECK(body_of(bench.receive(probe)) == "GET /healthz ");
+  const auto closed = [&](tcp::socket& socket) {
+    bool is = false;
+    bench.receive(socket, &is);
+    return is;
+  };
+  CHECK(closed(second));
+  CHECK_FALSE(closed(first));
+  CHECK_FALSE(closed(other));
   CHECK(bench.server.connections() == 3);
+  CHECK(bench.dropped("evicted") == 1);
+}
+
+TEST_CASE("many silent connections keep nobody out") {
+  Bench bench;
+  std::vector<tcp::socket> flood;
+  for (int i = 0; i < 20; ++i) flood.push_back(bench.connect());
+  auto probe = bench.connect();
+  bench.send(probe, "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n");
+  CHECK(body_of(bench.receive(probe)) == "GET /healthz ");
+  CHECK(bench.server.connections() == 3);
+}
+
+TEST_CASE("who is being served does not go; the newcomer is refused, unless a peer reads nothing") {
+  Bench bench;
+  auto a = bench.connect(), b = bench.connect(), c = bench.connect();
+  for (auto* socket : {&a, &b}) bench.send(*socket, "GET /slow?x=1 HTTP/1.1\r\nHost: h\r\n\r\n");
+  bench.send(c, "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
+  bool closed = false;
+  auto late = bench.connect();
+  bench.receive(late, &closed);
+  CHECK(closed);
+  CHECK(bench.dropped("refused") == 1);
+  bench.feed.push(std::string(64 << 20, 'z'));  // and c does not read it
+  bench.turn();
+  bench.loop.advance(std::chrono::seconds{5});
+  auto later = bench.connect();
+  bench.send(later, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+  CHECK(body_of(bench.receive(later)) == "GET /x ");
+  CHECK(bench.dropped("evicted") == 1);
+}
+
+TEST_CASE("who is still being asked about goes when the server is full, and the question with them") {
+  Bench bench;
+  std::vector<tcp::socket> strangers;
+  for (int i = 0; i < 4; ++i) {
+    strangers.push_back(bench.connect());
+    bench.send(strangers.back(), "GET /ask HTTP/1.1\r\nHost: h\r\n\r\n");
+  }
+  CHECK(bench.asking == 3);
+  CHECK(bench.server.connections() == 3);
+  bench.leave.set();
+  CHECK(body_of(bench.receive(strangers.back())) == "GET /ask ");
+}
+
+TEST_CASE("a body is neither asked for nor read before its sender is let in") {
+  struct Row {
+    std::string path, status;
+  };
+  for (const Row& row : {Row{"/secret", "HTTP/1.1 401 "}, Row{"/none", "HTTP/1.1 413 "}}) {
+    Bench bench;
+    auto socket = bench.connect();
+    bench.send(socket, "POST " + row.path +
+                           " HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n");
+    bool closed = false;
+    const std::string response = bench.receive(socket, &closed);
+    CHECK(response.starts_with(row.status));
+    CHECK(response.find("Connection: close\r\n") != std::string::npos);
+    CHECK(closed);
+    CHECK(bench.calls == 0);
+  }
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "GET /secret HTTP/1.1\r\nHost: h\r\n\r\nGET /none HTTP/1.1\r\nHost: h\r\n\r\n");
+  const std::string both = bench.receive(socket);  // without a body the connection stays
+  CHECK(both.starts_with("HTTP/1.1 401 "));
+  CHECK(both.ends_with("GET /none "));
+  bench.send(socket, "POST /ask HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nok");
+  CHECK(bench.receive(socket).empty());
+  CHECK(bench.calls == 1);
+  bench.leave.set();
+  CHECK(body_of(bench.receive(socket)) == "POST /ask ok");
+}
+
+TEST_CASE("bodies have a budget together") {
+  Bench bench;
+  const std::string head = "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
+  auto first = bench.connect(), second = bench.connect();
+  bench.send(first, head + "x");
+  bench.send(second, head + "x");
+  CHECK(bench.receive(second).starts_with("HTTP/1.1 503 "));
+  CHECK(bench.dropped("bodies") == 1);
+  bench.send(first, std::string(99'999, 'x'));
+  CHECK(bench.receive(first).starts_with("HTTP/1.1 200 "));
+  auto third = bench.connect();
+  bench.send(third, head + std::string(100'000, 'x'));
+  CHECK(bench.receive(third).starts_with("HTTP/1.1 200 "));
+}
+
+TEST_CASE("an answer is UTF-8, whatever the path was") {
+  Bench bench;
+  auto socket = bench.connect();
+  bench.send(socket, "GET /a%ff%c3%a9\xff HTTP/1.1\r\nHost: h\r\n\r\n");
+  CHECK(body_of(bench.receive(socket)) == "GET /a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd ");
 }
 
 TEST_CASE("stopping finishes the request that runs and ends streams in order") {
   Bench bench;
   auto slow = bench.connect(), watch = bench.connect(), idle = bench.connect();
-  bench.send(slow, "GET /slow?x=1 HTTP/1.1\r\n\r\n");
-  bench.send(watch, "GET /watch HTTP/1.1\r\n\r\n");
+  bench.send(slow, "GET /slow?x=1 HTTP/1.1\r\nHost: h\r\n\r\n");
+  bench.send(watch, "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
   bool stopped = false;
   Task<> stop = bench.server.stop(std::chrono::seconds{5});
   asio::co_spawn(bench.loop.context, std::move(stop), [&](std::exception_ptr) { stopped = true; });
@@ -355,7 +511,7 @@ TEST_CASE("stopping finishes the request that runs and ends streams in order") {
 TEST_CASE("stopping breaks off what does not finish in its grace") {
   Bench bench;
   auto slow = bench.connect();
-  bench.send(slow, "GET /slow?x=1 HTTP/1.1\r\n\r\n");
+  bench.send(slow, "GET /slow?x=1 HTTP/1.1\r\nHost: h\r\n\r\n");
   bool stopped = false;
   Task<> stop = bench.server.stop(std::chrono::seconds{5});
   asio::co_spawn(bench.loop.context, std::move(stop), [&](std::exception_ptr) { stopped = true; });

@@ -4,7 +4,11 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -74,7 +78,7 @@ Result<std::unique_ptr<Role>> make_role(RoleContext& context) {
   script->shiny = context.gates.enabled("Shiny");
   script->shutdown = context.shutdown;
   context.routes.add("/debug/api", secret_page);
-  context.routes.add("/inner/", secret_page, true);
+  context.routes.add("/inner/", secret_page, {.debug = true});
   context.routes.add("/apis/v1/", secret_page);
   context.routes.set_configz("alpha.config", R"({"level":1})");
   return std::unique_ptr<Role>(new ScriptedRole(*script));
@@ -115,7 +119,7 @@ struct World {
 
   World()
       : api_server(loop.executor(), loop.clock, {},
-                   [this](net::Request request) { return review(std::move(request)); }) {
+                   {.handle = [this](net::Request request) { return review(std::move(request)); }}) {
     const auto port = api_server.listen("127.0.0.1", 0);
     REQUIRE(port.has_value());
     api_port = *port;
@@ -199,6 +203,22 @@ struct World {
     transport->reset();
     if (!got) return {0, "", got.error().message()};
     return {got->status, got->body, ""};
+  }
+
+  /// What a plain port answers to these bytes.
+  std::string raw(std::uint16_t port, const std::string& bytes) {
+    asio::io_context own;
+    tcp::socket socket(own);
+    socket.connect({asio::ip::address_v4::loopback(), port});
+    asio::write(socket, asio::buffer(bytes));
+    std::string all;
+    for (int i = 0; i < 1000 && all.find("\r\n\r\n") == std::string::npos; ++i) {
+      loop.context.restart();
+      loop.context.run_for(std::chrono::milliseconds{5});
+      all.resize(socket.available());
+      if (!all.empty()) asio::read(socket, asio::buffer(all));
+    }
+    return all;
   }
 
   /// Moves the time until the log has the line.
@@ -332,6 +352,14 @@ TEST_CASE("a secure port asks who it is and whether they may, a plain one does n
   // The plain port, which some originals have, asks nobody.
   for (const char* path : {"/healthz", "/metrics", "/configz", "/apis/v1/x"})
     CHECK(w.get(ports[1], path, "", "", false).status == 200);
+  // It is for reading, and debug routes are not there.
+  for (const char* path : {"/debug/api", "/inner/x", "/debug/pprof/heap"})
+    CHECK(w.get(ports[1], path, "", "", false).status == 404);
+  for (const char* method : {"DELETE", "POST", "PUT", "OPTIONS"})
+    CHECK(w.raw(ports[1], fmt::format("{} /metrics HTTP/1.1\r\nHost: h\r\n\r\n", method))
+              .starts_with("HTTP/1.1 405 "));
+  CHECK(w.raw(ports[1], "GET /metrics HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n")
+            .starts_with("HTTP/1.1 413 "));
   CHECK(w.asked.size() == 1);
 }
 

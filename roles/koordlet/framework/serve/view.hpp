@@ -16,17 +16,20 @@ struct UsageView {
   std::optional<std::int64_t> memory_bytes;
   std::optional<std::int64_t> memory_with_page_cache_bytes;
   std::optional<double> throttled_ratio;  // of periods since the tick before
+  KOORD_STRUCT(UsageView);
 };
 
 /// How long tasks waited for a CPU, over the last seconds.
 struct LatencyView {
   double p50_us = 0, p90_us = 0, p99_us = 0, mean_us = 0;
   std::int64_t waits = 0;
+  KOORD_STRUCT(LatencyView);
 };
 
 struct LimitsView {
   std::optional<double> cpu_cores;
   std::optional<std::int64_t> memory_bytes;
+  KOORD_STRUCT(LimitsView);
 };
 
 struct TierView {
@@ -35,6 +38,7 @@ struct TierView {
   UsageView usage;
   LimitsView limits;  // of BE: what suppression leaves it
   api::Box<LatencyView> run_queue_latency;
+  KOORD_STRUCT(TierView);
 };
 
 struct StrategyView {
@@ -42,17 +46,20 @@ struct StrategyView {
   bool enabled = false;  // by its feature gate
   bool active = false;
   std::string summary;
+  KOORD_STRUCT(StrategyView);
 };
 
 /// A value that a strategy has put in force.
 struct SuppressionView {
   std::string strategy, knob, cgroup, value, reason;
   bool in_force = false;  // the file holds it
+  KOORD_STRUCT(SuppressionView);
 };
 
 struct FailureView {
   std::string knob, cgroup, error;
   std::int64_t attempts = 0;
+  KOORD_STRUCT(FailureView);
 };
 
 struct SourceView {
@@ -60,12 +67,14 @@ struct SourceView {
   bool ok = false;
   std::string error;
   std::optional<api::Time> last_good;
+  KOORD_STRUCT(SourceView);
 };
 
 struct CollectorView {
   std::string name;
   bool works = false;
   std::string reason;  // why not
+  KOORD_STRUCT(CollectorView);
 };
 
 struct NodeView {
@@ -84,6 +93,7 @@ struct NodeView {
   std::vector<FailureView> failures;
   std::vector<SourceView> sources;
   std::vector<CollectorView> collectors;
+  KOORD_STRUCT(NodeView);
 };
 
 struct ContainerView {
@@ -91,6 +101,7 @@ struct ContainerView {
   LimitsView limits;
   UsageView usage;
   api::Box<LatencyView> run_queue_latency;
+  KOORD_STRUCT(ContainerView);
 };
 
 struct PodView {
@@ -101,6 +112,7 @@ struct PodView {
   api::Box<LatencyView> run_queue_latency;
   std::vector<SuppressionView> suppressed;
   std::vector<ContainerView> containers;
+  KOORD_STRUCT(PodView);
 };
 
 struct PodListView {
@@ -109,22 +121,7 @@ struct PodListView {
   bool pods_known = false;
   std::vector<PodView> pods;  // by namespace and name
   std::vector<PodView> host_applications;
+  KOORD_STRUCT(PodListView);
 };
 
 }  // namespace koord::koordlet
-
-namespace koord::api {
-KOORD_API_SCHEMA(koordlet::UsageView);
-KOORD_API_SCHEMA(koordlet::LatencyView);
-KOORD_API_SCHEMA(koordlet::LimitsView);
-KOORD_API_SCHEMA(koordlet::TierView);
-KOORD_API_SCHEMA(koordlet::StrategyView);
-KOORD_API_SCHEMA(koordlet::SuppressionView);
-KOORD_API_SCHEMA(koordlet::FailureView);
-KOORD_API_SCHEMA(koordlet::SourceView);
-KOORD_API_SCHEMA(koordlet::CollectorView);
-KOORD_API_SCHEMA(koordlet::NodeView);
-KOORD_API_SCHEMA(koordlet::ContainerView);
-KOORD_API_SCHEMA(koordlet::PodView);
-KOORD_API_SCHEMA(koordlet::PodListView);
-}  // namespace koord::api

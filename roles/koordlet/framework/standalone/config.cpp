@@ -6,11 +6,12 @@
 #include <set>
 
 #include "framework/states/slo.hpp"
+#include "koord/api/schema/table.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "koord/json/yaml.hpp"
 #include "koord/runtime/config.hpp"
 
-namespace koord::api {
+namespace koord::koordlet {
 
 namespace {
 
@@ -20,41 +21,17 @@ constexpr std::array<std::string_view, 4> kPriorityNames = {"koord-prod", "koord
 
 }  // namespace
 
-template <>
-const Schema& schema<koordlet::StandaloneGroup>() {
-  using T = koordlet::StandaloneGroup;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(name, "name").required().min_length(1).max_length(63).doc("What it is called in metrics."),
-      KOORD_FIELD(cgroup_path, "cgroupPath")
-          .required()
-          .min_length(1)
-          .doc("The cgroup, below the hierarchies' roots: batch.slice."),
-      KOORD_FIELD(qos, "qos").required().one_of(kQosNames).doc("BE is held back, the others are protected."),
-      KOORD_FIELD(priority, "priority").one_of(kPriorityNames).doc("The priority class, for reports."),
-  };
-  static const Schema kSchema("StandaloneGroup", kRows, type_of<T>, nullptr, "A cgroup to watch.");
-  return kSchema;
-}
-
-template <>
-const Schema& schema<koordlet::StandaloneConfig>() {
-  using T = koordlet::StandaloneConfig;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(node_name, "nodeName").doc("The machine's name in metrics; empty: the host's."),
-      KOORD_FIELD(reserved_cpu, "reservedCPU").doc("Kept for what is in no group: 500m."),
-      KOORD_FIELD(reserved_cpus, "reservedCPUs").doc("Whole CPUs instead: 0-1."),
-      KOORD_FIELD(node_slo, "nodeSLO").doc("The strategies, as in a NodeSLO's spec."),
-      KOORD_FIELD(groups, "groups").doc("What is measured, protected and held back."),
-      KOORD_FIELD(host_applications, "hostApplications").doc("As in a NodeSLO's spec."),
-  };
-  static const Schema kSchema("StandaloneConfig", kRows, type_of<T>, nullptr,
-                              "The file of --standalone-config.");
-  return kSchema;
-}
-
-}  // namespace koord::api
-
-namespace koord::koordlet {
+KOORD_SCHEMA(
+    StandaloneGroup, ROW(name).required().min_length(1).max_length(63).doc("What it is called in metrics."),
+    ROW(cgroup_path).required().min_length(1).doc("The cgroup, below the hierarchies' roots: batch.slice."),
+    ROW(qos).required().one_of(kQosNames).doc("BE is held back, the others are protected."),
+    ROW(priority).one_of(kPriorityNames).doc("The priority class, for reports."));
+KOORD_SCHEMA(StandaloneConfig, ROW(node_name).doc("The machine's name in metrics; empty: the host's."),
+             ROW(reserved_cpu).wire("reservedCPU").doc("Kept for what is in no group: 500m."),
+             ROW(reserved_cpus).wire("reservedCPUs").doc("Whole CPUs instead: 0-1."),
+             ROW(node_slo).wire("nodeSLO").doc("The strategies, as in a NodeSLO's spec."),
+             ROW(groups).doc("What is measured, protected and held back."),
+             ROW(host_applications).doc("As in a NodeSLO's spec."));
 
 namespace {
 

@@ -18,6 +18,7 @@ struct StandaloneGroup {
   std::string cgroup_path;  // "batch.slice", below every hierarchy's root
   Symbol qos;               // LSE, LSR, LS, BE, SYSTEM
   Symbol priority;          // koord-prod, ...; optional
+  KOORD_STRUCT(StandaloneGroup);
 };
 
 struct StandaloneConfig {
@@ -28,6 +29,7 @@ struct StandaloneConfig {
   api::NodeSloSpec node_slo;  // over the defaults; hostApplications in it count, too
   std::vector<StandaloneGroup> groups;
   std::vector<api::HostApplicationSpec> host_applications;
+  KOORD_STRUCT(StandaloneConfig);
 };
 
 /// Strict: an unknown or duplicate key, a value out of range, two groups of one name or path are errors
@@ -43,8 +45,3 @@ struct Machine {
 Inventory standalone_inventory(const StandaloneConfig& config, const Machine& machine);
 
 }  // namespace koord::koordlet
-
-namespace koord::api {
-KOORD_API_SCHEMA(koordlet::StandaloneGroup);
-KOORD_API_SCHEMA(koordlet::StandaloneConfig);
-}  // namespace koord::api

@@ -6,6 +6,7 @@
 
 #include "framework/sign.hpp"
 #include "koord/api/rules/node_selector.hpp"
+#include "koord/api/schema/table.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 
 namespace koord::scheduler::node_affinity {
@@ -175,20 +176,7 @@ Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& cont
       std::make_unique<NodeAffinity>(*static_cast<const NodeAffinityArgs*>(args.get()), context));
 }
 
+KOORD_OBJECT(NodeAffinityArgs, args_kind("NodeAffinityArgs"),
+             ROW(added_affinity).doc("Node affinity that every pod of the profile has too."));
+
 }  // namespace koord::scheduler::node_affinity
-
-namespace koord::api {
-
-template <>
-const Schema& schema<koord::scheduler::node_affinity::NodeAffinityArgs>() {
-  using T = koord::scheduler::node_affinity::NodeAffinityArgs;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(added_affinity, "addedAffinity")
-          .doc("Node affinity that every pod of the profile has too."),
-  };
-  static constexpr Kind kKind = scheduler::args_kind("NodeAffinityArgs");
-  static const Schema kSchema("NodeAffinityArgs", kRows, type_of<T>, &kKind);
-  return kSchema;
-}
-
-}  // namespace koord::api

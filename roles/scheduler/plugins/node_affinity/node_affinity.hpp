@@ -11,13 +11,10 @@ struct NodeAffinityArgs {
 
   void set_defaults() {}
   void validate(const std::string& path, FieldErrors& errors) const;
+  KOORD_STRUCT(NodeAffinityArgs);
 };
 
 extern const ArgsType kArgs;
 Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context);
 
 }  // namespace koord::scheduler::node_affinity
-
-namespace koord::api {
-KOORD_API_SCHEMA(koord::scheduler::node_affinity::NodeAffinityArgs);
-}

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "koord/api/schema/table.hpp"
 #include "koord/base/text.hpp"
 
 namespace koord::scheduler::node_resources_balanced_allocation {
@@ -59,20 +60,7 @@ Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& cont
       *static_cast<const NodeResourcesBalancedAllocationArgs*>(args.get()), context));
 }
 
+KOORD_OBJECT(NodeResourcesBalancedAllocationArgs, args_kind("NodeResourcesBalancedAllocationArgs"),
+             ROW(resources).doc("The resources that count; cpu and memory if none is named."));
+
 }  // namespace koord::scheduler::node_resources_balanced_allocation
-
-namespace koord::api {
-
-template <>
-const Schema&
-schema<koord::scheduler::node_resources_balanced_allocation::NodeResourcesBalancedAllocationArgs>() {
-  using T = koord::scheduler::node_resources_balanced_allocation::NodeResourcesBalancedAllocationArgs;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(resources, "resources").doc("The resources that count; cpu and memory if none is named."),
-  };
-  static constexpr Kind kKind = scheduler::args_kind("NodeResourcesBalancedAllocationArgs");
-  static const Schema kSchema("NodeResourcesBalancedAllocationArgs", kRows, type_of<T>, &kKind);
-  return kSchema;
-}
-
-}  // namespace koord::api

@@ -10,13 +10,10 @@ struct NodeResourcesBalancedAllocationArgs {
 
   void set_defaults() { set_default_resources(resources); }
   void validate(const std::string& path, FieldErrors& errors) const;
+  KOORD_STRUCT(NodeResourcesBalancedAllocationArgs);
 };
 
 extern const ArgsType kArgs;
 Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context);
 
 }  // namespace koord::scheduler::node_resources_balanced_allocation
-
-namespace koord::api {
-KOORD_API_SCHEMA(koord::scheduler::node_resources_balanced_allocation::NodeResourcesBalancedAllocationArgs);
-}

@@ -2,6 +2,8 @@
 #include "koord/base/text.hpp"
 #include "plugins/node_resources_fit/node_resources_fit.hpp"
 
+#include "koord/api/schema/table.hpp"
+
 namespace koord::scheduler::node_resources_fit {
 
 const ArgsType kArgs = args_type<NodeResourcesFitArgs>("NodeResourcesFitArgs");
@@ -58,56 +60,15 @@ void NodeResourcesFitArgs::validate(const std::string& path, FieldErrors& errors
     errors.required(at + ".requestedToCapacityRatio");
 }
 
+KOORD_SCHEMA(ShapePoint, ROW(utilization).doc("Used percentage, 0 to 100."),
+             ROW(score).doc("Score at that utilization, 0 to 10."));
+KOORD_SCHEMA(RequestedToCapacityRatio, ROW(shape).doc("Points of a broken line."));
+KOORD_SCHEMA(ScoringStrategy, ROW(type).doc("LeastAllocated, MostAllocated or RequestedToCapacityRatio."),
+             ROW(resources).doc("The resources that count; cpu and memory if none is named."),
+             ROW(requested_to_capacity_ratio).doc("The shape for RequestedToCapacityRatio."));
+KOORD_OBJECT(NodeResourcesFitArgs, args_kind("NodeResourcesFitArgs"),
+             ROW(ignored_resources).doc("Extended resources that the filter ignores."),
+             ROW(ignored_resource_groups).doc("Prefixes of extended resources that the filter ignores."),
+             ROW(scoring_strategy).doc("How nodes are scored."));
+
 }  // namespace koord::scheduler::node_resources_fit
-
-namespace koord::api {
-
-namespace fit = koord::scheduler::node_resources_fit;
-
-template <>
-const Schema& schema<fit::ShapePoint>() {
-  using T = fit::ShapePoint;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(utilization, "utilization").doc("Used percentage, 0 to 100."),
-      KOORD_FIELD(score, "score").doc("Score at that utilization, 0 to 10."),
-  };
-  static const Schema kSchema("UtilizationShapePoint", kRows, type_of<T>);
-  return kSchema;
-}
-
-template <>
-const Schema& schema<fit::RequestedToCapacityRatio>() {
-  using T = fit::RequestedToCapacityRatio;
-  static constexpr Field kRows[] = {KOORD_FIELD(shape, "shape").doc("Points of a broken line.")};
-  static const Schema kSchema("RequestedToCapacityRatioParam", kRows, type_of<T>);
-  return kSchema;
-}
-
-template <>
-const Schema& schema<fit::ScoringStrategy>() {
-  using T = fit::ScoringStrategy;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(type, "type").doc("LeastAllocated, MostAllocated or RequestedToCapacityRatio."),
-      KOORD_FIELD(resources, "resources").doc("The resources that count; cpu and memory if none is named."),
-      KOORD_FIELD(requested_to_capacity_ratio, "requestedToCapacityRatio")
-          .doc("The shape for RequestedToCapacityRatio."),
-  };
-  static const Schema kSchema("ScoringStrategy", kRows, type_of<T>);
-  return kSchema;
-}
-
-template <>
-const Schema& schema<fit::NodeResourcesFitArgs>() {
-  using T = fit::NodeResourcesFitArgs;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(ignored_resources, "ignoredResources").doc("Extended resources that the filter ignores."),
-      KOORD_FIELD(ignored_resource_groups, "ignoredResourceGroups")
-          .doc("Prefixes of extended resources that the filter ignores."),
-      KOORD_FIELD(scoring_strategy, "scoringStrategy").doc("How nodes are scored."),
-  };
-  static constexpr Kind kKind = scheduler::args_kind("NodeResourcesFitArgs");
-  static const Schema kSchema("NodeResourcesFitArgs", kRows, type_of<T>, &kKind);
-  return kSchema;
-}
-
-}  // namespace koord::api

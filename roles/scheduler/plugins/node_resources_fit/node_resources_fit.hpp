@@ -9,14 +9,17 @@ namespace koord::scheduler::node_resources_fit {
 struct ShapePoint {
   std::int32_t utilization = 0;
   std::int32_t score = 0;  // 0..10
+  KOORD_STRUCT(ShapePoint);
 };
 struct RequestedToCapacityRatio {
   std::vector<ShapePoint> shape;
+  KOORD_STRUCT(RequestedToCapacityRatio);
 };
 struct ScoringStrategy {
   std::string type;  // LeastAllocated, MostAllocated, RequestedToCapacityRatio
   std::vector<ResourceSpec> resources;
   api::Box<RequestedToCapacityRatio> requested_to_capacity_ratio;
+  KOORD_STRUCT(ScoringStrategy);
 };
 struct NodeResourcesFitArgs {
   std::vector<std::string> ignored_resources;
@@ -25,16 +28,10 @@ struct NodeResourcesFitArgs {
 
   void set_defaults();
   void validate(const std::string& path, FieldErrors& errors) const;
+  KOORD_STRUCT(NodeResourcesFitArgs);
 };
 
 extern const ArgsType kArgs;
 Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context);
 
 }  // namespace koord::scheduler::node_resources_fit
-
-namespace koord::api {
-KOORD_API_SCHEMA(koord::scheduler::node_resources_fit::ShapePoint);
-KOORD_API_SCHEMA(koord::scheduler::node_resources_fit::RequestedToCapacityRatio);
-KOORD_API_SCHEMA(koord::scheduler::node_resources_fit::ScoringStrategy);
-KOORD_API_SCHEMA(koord::scheduler::node_resources_fit::NodeResourcesFitArgs);
-}  // namespace koord::api

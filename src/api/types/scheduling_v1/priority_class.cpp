@@ -1,34 +1,12 @@
 // The schema tables of koord/api/types/scheduling_v1/priority_class.hpp: PriorityClass.
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
 
-#include <cstddef>
+#include "koord/api/schema/table.hpp"
 
 namespace koord::api {
-namespace {
 
-constexpr std::string_view kPriorityClassShort[] = {"pc"};
-constexpr Kind kPriorityClass = {.group = "scheduling.k8s.io",
-                                 .version = "v1",
-                                 .kind = "PriorityClass",
-                                 .plural = "priorityclasses",
-                                 .singular = "priorityclass",
-                                 .short_names = kPriorityClassShort,
-                                 .namespaced = false};
-
-}  // namespace
-
-template <>
-const Schema& schema<PriorityClass>() {
-  using T = PriorityClass;
-  static constexpr Field kRows[] = {
-      KOORD_FIELD(metadata, "metadata"),
-      KOORD_FIELD(value, "value").required(),
-      KOORD_FIELD(global_default, "globalDefault"),
-      KOORD_FIELD(description, "description"),
-      KOORD_FIELD(preemption_policy, "preemptionPolicy"),
-  };
-  static const Schema kSchema("PriorityClass", kRows, type_of<T>, &kPriorityClass);
-  return kSchema;
-}
+KOORD_OBJECT(PriorityClass, Kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses").cluster_scoped(),
+             ROW(metadata), ROW(value).required(), ROW(global_default), ROW(description),
+             ROW(preemption_policy));
 
 }  // namespace koord::api

@@ -9,18 +9,14 @@ namespace koord::api {
 struct RollingUpdateDeployment {
   std::optional<IntOrString> max_unavailable;
   std::optional<IntOrString> max_surge;
-
-  friend bool operator==(const RollingUpdateDeployment&, const RollingUpdateDeployment&) = default;
+  KOORD_STRUCT(RollingUpdateDeployment);
 };
-KOORD_API_SCHEMA(RollingUpdateDeployment);
 
 struct DeploymentStrategy {
   Symbol type;  // RollingUpdate, Recreate
   Box<RollingUpdateDeployment> rolling_update;
-
-  friend bool operator==(const DeploymentStrategy&, const DeploymentStrategy&) = default;
+  KOORD_STRUCT(DeploymentStrategy);
 };
-KOORD_API_SCHEMA(DeploymentStrategy);
 
 struct DeploymentSpec {
   std::optional<int32_t> replicas;
@@ -31,10 +27,8 @@ struct DeploymentSpec {
   std::optional<int32_t> revision_history_limit;
   bool paused = false;
   std::optional<int32_t> progress_deadline_seconds;
-
-  friend bool operator==(const DeploymentSpec&, const DeploymentSpec&) = default;
+  KOORD_STRUCT(DeploymentSpec);
 };
-KOORD_API_SCHEMA(DeploymentSpec);
 
 struct DeploymentCondition {
   Symbol type;
@@ -43,10 +37,8 @@ struct DeploymentCondition {
   Time last_transition_time;
   Symbol reason;
   std::string message;
-
-  friend bool operator==(const DeploymentCondition&, const DeploymentCondition&) = default;
+  KOORD_STRUCT(DeploymentCondition);
 };
-KOORD_API_SCHEMA(DeploymentCondition);
 
 struct DeploymentStatus {
   int64_t observed_generation = 0;
@@ -56,18 +48,14 @@ struct DeploymentStatus {
   int32_t available_replicas = 0;
   int32_t unavailable_replicas = 0;
   std::vector<DeploymentCondition> conditions;
-
-  friend bool operator==(const DeploymentStatus&, const DeploymentStatus&) = default;
+  KOORD_STRUCT(DeploymentStatus);
 };
-KOORD_API_SCHEMA(DeploymentStatus);
 
 struct Deployment {
   ObjectMeta metadata;
   DeploymentSpec spec;
   DeploymentStatus status;
-
-  friend bool operator==(const Deployment&, const Deployment&) = default;
+  KOORD_STRUCT(Deployment);
 };
-KOORD_API_SCHEMA(Deployment);
 
 }  // namespace koord::api

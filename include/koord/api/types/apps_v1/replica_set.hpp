@@ -10,10 +10,8 @@ struct ReplicaSetSpec {
   int32_t min_ready_seconds = 0;
   LabelSelector selector;
   RawJson template_;  // a PodTemplateSpec, whole
-
-  friend bool operator==(const ReplicaSetSpec&, const ReplicaSetSpec&) = default;
+  KOORD_STRUCT(ReplicaSetSpec);
 };
-KOORD_API_SCHEMA(ReplicaSetSpec);
 
 struct ReplicaSetStatus {
   int32_t replicas = 0;
@@ -21,18 +19,14 @@ struct ReplicaSetStatus {
   int32_t ready_replicas = 0;
   int32_t available_replicas = 0;
   int64_t observed_generation = 0;
-
-  friend bool operator==(const ReplicaSetStatus&, const ReplicaSetStatus&) = default;
+  KOORD_STRUCT(ReplicaSetStatus);
 };
-KOORD_API_SCHEMA(ReplicaSetStatus);
 
 struct ReplicaSet {
   ObjectMeta metadata;
   ReplicaSetSpec spec;
   ReplicaSetStatus status;
-
-  friend bool operator==(const ReplicaSet&, const ReplicaSet&) = default;
+  KOORD_STRUCT(ReplicaSet);
 };
-KOORD_API_SCHEMA(ReplicaSet);
 
 }  // namespace koord::api

@@ -13,18 +13,14 @@ struct ResourceAttributes {
   std::string resource;
   std::string subresource;
   std::string name;
-
-  friend bool operator==(const ResourceAttributes&, const ResourceAttributes&) = default;
+  KOORD_STRUCT(ResourceAttributes);
 };
-KOORD_API_SCHEMA(ResourceAttributes);
 
 struct NonResourceAttributes {
   std::string path;
   std::string verb;
-
-  friend bool operator==(const NonResourceAttributes&, const NonResourceAttributes&) = default;
+  KOORD_STRUCT(NonResourceAttributes);
 };
-KOORD_API_SCHEMA(NonResourceAttributes);
 
 /// Exactly one of the two attributes is set.
 struct SubjectAccessReviewSpec {
@@ -34,28 +30,22 @@ struct SubjectAccessReviewSpec {
   std::vector<std::string> groups;
   FlatMap<std::vector<std::string>> extra;
   std::string uid;
-
-  friend bool operator==(const SubjectAccessReviewSpec&, const SubjectAccessReviewSpec&) = default;
+  KOORD_STRUCT(SubjectAccessReviewSpec);
 };
-KOORD_API_SCHEMA(SubjectAccessReviewSpec);
 
 struct SubjectAccessReviewStatus {
   bool allowed = false;
   bool denied = false;
   std::string reason;
   std::string evaluation_error;
-
-  friend bool operator==(const SubjectAccessReviewStatus&, const SubjectAccessReviewStatus&) = default;
+  KOORD_STRUCT(SubjectAccessReviewStatus);
 };
-KOORD_API_SCHEMA(SubjectAccessReviewStatus);
 
 struct SubjectAccessReview {
   ObjectMeta metadata;
   SubjectAccessReviewSpec spec;
   SubjectAccessReviewStatus status;
-
-  friend bool operator==(const SubjectAccessReview&, const SubjectAccessReview&) = default;
+  KOORD_STRUCT(SubjectAccessReview);
 };
-KOORD_API_SCHEMA(SubjectAccessReview);
 
 }  // namespace koord::api

@@ -13,17 +13,13 @@ struct LeaseSpec {
   std::optional<int32_t> lease_transitions;
   Symbol strategy;
   std::string preferred_holder;
-
-  friend bool operator==(const LeaseSpec&, const LeaseSpec&) = default;
+  KOORD_STRUCT(LeaseSpec);
 };
-KOORD_API_SCHEMA(LeaseSpec);
 
 struct Lease {
   ObjectMeta metadata;
   LeaseSpec spec;
-
-  friend bool operator==(const Lease&, const Lease&) = default;
+  KOORD_STRUCT(Lease);
 };
-KOORD_API_SCHEMA(Lease);
 
 }  // namespace koord::api

@@ -10,9 +10,7 @@ namespace koord::api {
 struct Binding {
   ObjectMeta metadata;
   ObjectReference target;
-
-  friend bool operator==(const Binding&, const Binding&) = default;
+  KOORD_STRUCT(Binding);
 };
-KOORD_API_SCHEMA(Binding);
 
 }  // namespace koord::api

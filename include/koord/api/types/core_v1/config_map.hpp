@@ -10,9 +10,7 @@ struct ConfigMap {
   StringMap data;
   StringMap binary_data;  // base64
   std::optional<bool> immutable;
-
-  friend bool operator==(const ConfigMap&, const ConfigMap&) = default;
+  KOORD_STRUCT(ConfigMap);
 };
-KOORD_API_SCHEMA(ConfigMap);
 
 }  // namespace koord::api

@@ -1,7 +1,10 @@
 // ObjectReference (v1).
 #pragma once
 
+#include <string>
+
 #include "koord/api/schema/schema.hpp"
+#include "koord/base/symbol.hpp"
 
 namespace koord::api {
 
@@ -14,9 +17,7 @@ struct ObjectReference {
   Symbol api_version;
   std::string resource_version;
   std::string field_path;
-
-  friend bool operator==(const ObjectReference&, const ObjectReference&) = default;
+  KOORD_STRUCT(ObjectReference);
 };
-KOORD_API_SCHEMA(ObjectReference);
 
 }  // namespace koord::api

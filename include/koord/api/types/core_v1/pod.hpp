@@ -14,10 +14,8 @@ struct Toleration {
   Symbol value;
   Symbol effect;
   Maybe<int64_t> toleration_seconds;
-
-  friend bool operator==(const Toleration&, const Toleration&) = default;
+  KOORD_STRUCT(Toleration);
 };
-KOORD_API_SCHEMA(Toleration);
 
 struct TopologySpreadConstraint {
   int32_t max_skew = 0;
@@ -28,10 +26,8 @@ struct TopologySpreadConstraint {
   Symbol node_affinity_policy;  // Honor (default), Ignore
   Symbol node_taints_policy;    // Honor, Ignore (default)
   List<Symbol> match_label_keys;
-
-  friend bool operator==(const TopologySpreadConstraint&, const TopologySpreadConstraint&) = default;
+  KOORD_STRUCT(TopologySpreadConstraint);
 };
-KOORD_API_SCHEMA(TopologySpreadConstraint);
 
 struct ContainerPort {
   Symbol name;
@@ -39,43 +35,33 @@ struct ContainerPort {
   int32_t container_port = 0;
   Symbol protocol;  // TCP when empty
   Symbol host_ip;   // all addresses when empty
-
-  friend bool operator==(const ContainerPort&, const ContainerPort&) = default;
+  KOORD_STRUCT(ContainerPort);
 };
-KOORD_API_SCHEMA(ContainerPort);
 
 struct ResourceClaimRef {
   Symbol name;
   Symbol request;
-
-  friend bool operator==(const ResourceClaimRef&, const ResourceClaimRef&) = default;
+  KOORD_STRUCT(ResourceClaimRef);
 };
-KOORD_API_SCHEMA(ResourceClaimRef);
 
 struct ResourceRequirements {
   ResourceList limits;
   ResourceList requests;
   List<ResourceClaimRef> claims;
-
-  friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
+  KOORD_STRUCT(ResourceRequirements);
 };
-KOORD_API_SCHEMA(ResourceRequirements);
 
 struct ContainerResizePolicy {
   Symbol resource_name;
   Symbol restart_policy;  // NotRequired, RestartContainer
-
-  friend bool operator==(const ContainerResizePolicy&, const ContainerResizePolicy&) = default;
+  KOORD_STRUCT(ContainerResizePolicy);
 };
-KOORD_API_SCHEMA(ContainerResizePolicy);
 
 struct SecurityContext {
   std::optional<bool> privileged;
   std::optional<int64_t> run_as_user;
-
-  friend bool operator==(const SecurityContext&, const SecurityContext&) = default;
+  KOORD_STRUCT(SecurityContext);
 };
-KOORD_API_SCHEMA(SecurityContext);
 
 /// Containers, init containers and ephemeral containers.
 struct Container {
@@ -87,49 +73,37 @@ struct Container {
   ResourceRequirements resources;
   List<ContainerResizePolicy> resize_policy;
   Box<SecurityContext> security_context;
-
-  friend bool operator==(const Container&, const Container&) = default;
+  KOORD_STRUCT(Container);
 };
-KOORD_API_SCHEMA(Container);
 
 struct PodSchedulingGate {
   Symbol name;
-
-  friend bool operator==(const PodSchedulingGate&, const PodSchedulingGate&) = default;
+  KOORD_STRUCT(PodSchedulingGate);
 };
-KOORD_API_SCHEMA(PodSchedulingGate);
 
 struct PodReadinessGate {
   Symbol condition_type;
-
-  friend bool operator==(const PodReadinessGate&, const PodReadinessGate&) = default;
+  KOORD_STRUCT(PodReadinessGate);
 };
-KOORD_API_SCHEMA(PodReadinessGate);
 
 struct PodOs {
   Symbol name;
-
-  friend bool operator==(const PodOs&, const PodOs&) = default;
+  KOORD_STRUCT(PodOs);
 };
-KOORD_API_SCHEMA(PodOs);
 
 struct PodResourceClaim {
   Symbol name;
   std::string resource_claim_name;
   std::string resource_claim_template_name;
-
-  friend bool operator==(const PodResourceClaim&, const PodResourceClaim&) = default;
+  KOORD_STRUCT(PodResourceClaim);
 };
-KOORD_API_SCHEMA(PodResourceClaim);
 
 struct WorkloadReference {
   std::string name;
   std::string pod_group;
   std::string pod_group_replica_key;
-
-  friend bool operator==(const WorkloadReference&, const WorkloadReference&) = default;
+  KOORD_STRUCT(WorkloadReference);
 };
-KOORD_API_SCHEMA(WorkloadReference);
 
 struct PodSpec {
   Symbol node_name;
@@ -160,10 +134,8 @@ struct PodSpec {
   Box<ResourceRequirements> resources;  // of the whole pod
   Box<PodOs> os;
   Box<WorkloadReference> workload_ref;
-
-  friend bool operator==(const PodSpec&, const PodSpec&) = default;
+  KOORD_STRUCT(PodSpec);
 };
-KOORD_API_SCHEMA(PodSpec);
 
 struct PodCondition {
   Symbol type;
@@ -172,25 +144,19 @@ struct PodCondition {
   Time last_transition_time;
   Symbol reason;
   Symbol message;  // repeats: many pods wait for the same reason
-
-  friend bool operator==(const PodCondition&, const PodCondition&) = default;
+  KOORD_STRUCT(PodCondition);
 };
-KOORD_API_SCHEMA(PodCondition);
 
 struct ContainerStateWaiting {
   Symbol reason;
   std::string message;
-
-  friend bool operator==(const ContainerStateWaiting&, const ContainerStateWaiting&) = default;
+  KOORD_STRUCT(ContainerStateWaiting);
 };
-KOORD_API_SCHEMA(ContainerStateWaiting);
 
 struct ContainerStateRunning {
   Time started_at;
-
-  friend bool operator==(const ContainerStateRunning&, const ContainerStateRunning&) = default;
+  KOORD_STRUCT(ContainerStateRunning);
 };
-KOORD_API_SCHEMA(ContainerStateRunning);
 template <>
 struct Absent<ContainerStateRunning> {
   static constexpr ContainerStateRunning value() { return {Absent<Time>::value()}; }
@@ -204,19 +170,15 @@ struct ContainerStateTerminated {
   Time started_at;
   Time finished_at;
   std::string container_id;
-
-  friend bool operator==(const ContainerStateTerminated&, const ContainerStateTerminated&) = default;
+  KOORD_STRUCT(ContainerStateTerminated);
 };
-KOORD_API_SCHEMA(ContainerStateTerminated);
 
 struct ContainerState {
   Box<ContainerStateWaiting> waiting;
   Maybe<ContainerStateRunning> running;
   Box<ContainerStateTerminated> terminated;
-
-  friend bool operator==(const ContainerState&, const ContainerState&) = default;
+  KOORD_STRUCT(ContainerState);
 };
-KOORD_API_SCHEMA(ContainerState);
 
 struct ContainerStatus {
   Symbol name;
@@ -230,25 +192,19 @@ struct ContainerStatus {
   ContainerState last_state;
   ResourceList allocated_resources;
   Box<ResourceRequirements> resources;
-
-  friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
+  KOORD_STRUCT(ContainerStatus);
 };
-KOORD_API_SCHEMA(ContainerStatus);
 
 struct PodIp {
   Symbol ip;
-
-  friend bool operator==(const PodIp&, const PodIp&) = default;
+  KOORD_STRUCT(PodIp);
 };
-KOORD_API_SCHEMA(PodIp);
 
 struct PodResourceClaimStatus {
   Symbol name;
   std::string resource_claim_name;
-
-  friend bool operator==(const PodResourceClaimStatus&, const PodResourceClaimStatus&) = default;
+  KOORD_STRUCT(PodResourceClaimStatus);
 };
-KOORD_API_SCHEMA(PodResourceClaimStatus);
 
 struct PodStatus {
   Symbol phase;  // Pending, Running, Succeeded, Failed, Unknown
@@ -269,18 +225,14 @@ struct PodStatus {
   Symbol resize;
   ResourceList allocated_resources;     // of the whole pod
   Box<ResourceRequirements> resources;  // of the whole pod
-
-  friend bool operator==(const PodStatus&, const PodStatus&) = default;
+  KOORD_STRUCT(PodStatus);
 };
-KOORD_API_SCHEMA(PodStatus);
 
 struct Pod {
   ObjectMeta metadata;
   PodSpec spec;
   PodStatus status;
-
-  friend bool operator==(const Pod&, const Pod&) = default;
+  KOORD_STRUCT(Pod);
 };
-KOORD_API_SCHEMA(Pod);
 
 }  // namespace koord::api

@@ -8,10 +8,8 @@ namespace koord::api {
 struct PreferredSchedulingTerm {
   int32_t weight = 0;
   NodeSelectorTerm preference;
-
-  friend bool operator==(const PreferredSchedulingTerm&, const PreferredSchedulingTerm&) = default;
+  KOORD_STRUCT(PreferredSchedulingTerm);
 };
-KOORD_API_SCHEMA(PreferredSchedulingTerm);
 
 // On the wire the two members are requiredDuringSchedulingIgnoredDuringExecution and
 // preferredDuringSchedulingIgnoredDuringExecution, here and below.
@@ -19,10 +17,8 @@ KOORD_API_SCHEMA(PreferredSchedulingTerm);
 struct NodeAffinity {
   Box<NodeSelector> required;
   List<PreferredSchedulingTerm> preferred;
-
-  friend bool operator==(const NodeAffinity&, const NodeAffinity&) = default;
+  KOORD_STRUCT(NodeAffinity);
 };
-KOORD_API_SCHEMA(NodeAffinity);
 
 struct PodAffinityTerm {
   Box<LabelSelector> label_selector;
@@ -31,35 +27,27 @@ struct PodAffinityTerm {
   Box<LabelSelector> namespace_selector;
   List<Symbol> match_label_keys;
   List<Symbol> mismatch_label_keys;
-
-  friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
+  KOORD_STRUCT(PodAffinityTerm);
 };
-KOORD_API_SCHEMA(PodAffinityTerm);
 
 struct WeightedPodAffinityTerm {
   int32_t weight = 0;
   PodAffinityTerm pod_affinity_term;
-
-  friend bool operator==(const WeightedPodAffinityTerm&, const WeightedPodAffinityTerm&) = default;
+  KOORD_STRUCT(WeightedPodAffinityTerm);
 };
-KOORD_API_SCHEMA(WeightedPodAffinityTerm);
 
 /// Both podAffinity and podAntiAffinity.
 struct PodAffinity {
   List<PodAffinityTerm> required;
   List<WeightedPodAffinityTerm> preferred;
-
-  friend bool operator==(const PodAffinity&, const PodAffinity&) = default;
+  KOORD_STRUCT(PodAffinity);
 };
-KOORD_API_SCHEMA(PodAffinity);
 
 struct Affinity {
   Box<NodeAffinity> node_affinity;
   Box<PodAffinity> pod_affinity;
   Box<PodAffinity> pod_anti_affinity;
-
-  friend bool operator==(const Affinity&, const Affinity&) = default;
+  KOORD_STRUCT(Affinity);
 };
-KOORD_API_SCHEMA(Affinity);
 
 }  // namespace koord::api

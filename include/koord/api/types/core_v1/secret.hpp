@@ -10,9 +10,7 @@ struct Secret {
   Symbol type;
   StringMap data;  // base64
   std::optional<bool> immutable;
-
-  friend bool operator==(const Secret&, const Secret&) = default;
+  KOORD_STRUCT(Secret);
 };
-KOORD_API_SCHEMA(Secret);
 
 }  // namespace koord::api

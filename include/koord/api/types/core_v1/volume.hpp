@@ -8,74 +8,56 @@ namespace koord::api {
 struct PersistentVolumeClaimSource {
   std::string claim_name;
   bool read_only = false;
-
-  friend bool operator==(const PersistentVolumeClaimSource&, const PersistentVolumeClaimSource&) = default;
+  KOORD_STRUCT(PersistentVolumeClaimSource);
 };
-KOORD_API_SCHEMA(PersistentVolumeClaimSource);
 
 struct EphemeralVolumeSource {
   RawJson volume_claim_template;
-
-  friend bool operator==(const EphemeralVolumeSource&, const EphemeralVolumeSource&) = default;
+  KOORD_STRUCT(EphemeralVolumeSource);
 };
-KOORD_API_SCHEMA(EphemeralVolumeSource);
 
 struct CsiVolumeSource {
   Symbol driver;
   std::optional<bool> read_only;
-
-  friend bool operator==(const CsiVolumeSource&, const CsiVolumeSource&) = default;
+  KOORD_STRUCT(CsiVolumeSource);
 };
-KOORD_API_SCHEMA(CsiVolumeSource);
 
 struct GcePersistentDiskSource {
   std::string pd_name;
   bool read_only = false;
-
-  friend bool operator==(const GcePersistentDiskSource&, const GcePersistentDiskSource&) = default;
+  KOORD_STRUCT(GcePersistentDiskSource);
 };
-KOORD_API_SCHEMA(GcePersistentDiskSource);
 
 struct AwsElasticBlockStoreSource {
   std::string volume_id;
   bool read_only = false;
-
-  friend bool operator==(const AwsElasticBlockStoreSource&, const AwsElasticBlockStoreSource&) = default;
+  KOORD_STRUCT(AwsElasticBlockStoreSource);
 };
-KOORD_API_SCHEMA(AwsElasticBlockStoreSource);
 
 struct IscsiVolumeSource {
   std::string iqn;
   bool read_only = false;
-
-  friend bool operator==(const IscsiVolumeSource&, const IscsiVolumeSource&) = default;
+  KOORD_STRUCT(IscsiVolumeSource);
 };
-KOORD_API_SCHEMA(IscsiVolumeSource);
 
 struct RbdVolumeSource {
   List<std::string> monitors;
   std::string image;
   std::string pool;
   bool read_only = false;
-
-  friend bool operator==(const RbdVolumeSource&, const RbdVolumeSource&) = default;
+  KOORD_STRUCT(RbdVolumeSource);
 };
-KOORD_API_SCHEMA(RbdVolumeSource);
 
 struct HostPathVolumeSource {
   std::string path;
-
-  friend bool operator==(const HostPathVolumeSource&, const HostPathVolumeSource&) = default;
+  KOORD_STRUCT(HostPathVolumeSource);
 };
-KOORD_API_SCHEMA(HostPathVolumeSource);
 
 struct EmptyDirVolumeSource {
   Symbol medium;
   std::optional<Quantity> size_limit;
-
-  friend bool operator==(const EmptyDirVolumeSource&, const EmptyDirVolumeSource&) = default;
+  KOORD_STRUCT(EmptyDirVolumeSource);
 };
-KOORD_API_SCHEMA(EmptyDirVolumeSource);
 
 struct Volume {
   Symbol name;
@@ -88,9 +70,7 @@ struct Volume {
   Box<RbdVolumeSource> rbd;
   Box<HostPathVolumeSource> host_path;
   Box<EmptyDirVolumeSource> empty_dir;
-
-  friend bool operator==(const Volume&, const Volume&) = default;
+  KOORD_STRUCT(Volume);
 };
-KOORD_API_SCHEMA(Volume);
 
 }  // namespace koord::api

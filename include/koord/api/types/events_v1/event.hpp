@@ -9,18 +9,14 @@ namespace koord::api {
 struct EventSeries {
   int32_t count = 0;
   MicroTime last_observed_time;
-
-  friend bool operator==(const EventSeries&, const EventSeries&) = default;
+  KOORD_STRUCT(EventSeries);
 };
-KOORD_API_SCHEMA(EventSeries);
 
 struct EventSource {
   Symbol component;
   Symbol host;
-
-  friend bool operator==(const EventSource&, const EventSource&) = default;
+  KOORD_STRUCT(EventSource);
 };
-KOORD_API_SCHEMA(EventSource);
 
 struct Event {
   ObjectMeta metadata;
@@ -39,9 +35,7 @@ struct Event {
   Time deprecated_first_timestamp;
   Time deprecated_last_timestamp;
   int32_t deprecated_count = 0;
-
-  friend bool operator==(const Event&, const Event&) = default;
+  KOORD_STRUCT(Event);
 };
-KOORD_API_SCHEMA(Event);
 
 }  // namespace koord::api

@@ -1,17 +1,22 @@
 // metav1.DeleteOptions.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "koord/api/schema/schema.hpp"
+#include "koord/api/values/box.hpp"
+#include "koord/base/symbol.hpp"
 
 namespace koord::api {
 
 struct Preconditions {
   std::string uid;
   std::string resource_version;
-
-  friend bool operator==(const Preconditions&, const Preconditions&) = default;
+  KOORD_STRUCT(Preconditions);
 };
-KOORD_API_SCHEMA(Preconditions);
 
 /// The body of a delete request, and part of an eviction.
 struct DeleteOptions {
@@ -19,9 +24,7 @@ struct DeleteOptions {
   Box<Preconditions> preconditions;
   Symbol propagation_policy;    // Orphan, Background, Foreground
   std::vector<Symbol> dry_run;  // All
-
-  friend bool operator==(const DeleteOptions&, const DeleteOptions&) = default;
+  KOORD_STRUCT(DeleteOptions);
 };
-KOORD_API_SCHEMA(DeleteOptions);
 
 }  // namespace koord::api

@@ -15,10 +15,8 @@ struct StatusCause {
   std::string reason;
   std::string message;
   std::string field;
-
-  friend bool operator==(const StatusCause&, const StatusCause&) = default;
+  KOORD_STRUCT(StatusCause);
 };
-KOORD_API_SCHEMA(StatusCause);
 
 struct StatusDetails {
   std::string name;
@@ -27,10 +25,8 @@ struct StatusDetails {
   std::string uid;
   std::vector<StatusCause> causes;
   int32_t retry_after_seconds = 0;
-
-  friend bool operator==(const StatusDetails&, const StatusDetails&) = default;
+  KOORD_STRUCT(StatusDetails);
 };
-KOORD_API_SCHEMA(StatusDetails);
 
 struct Status {
   ListMeta metadata;
@@ -39,10 +35,8 @@ struct Status {
   std::string reason;  // NotFound, AlreadyExists, Conflict, Expired, ...
   Box<StatusDetails> details;
   int32_t code = 0;  // HTTP
-
-  friend bool operator==(const Status&, const Status&) = default;
+  KOORD_STRUCT(Status);
 };
-KOORD_API_SCHEMA(Status);
 
 /// The error of an HTTP response's status code alone.
 Code code_of_http(int http_status);

@@ -10,9 +10,7 @@ namespace koord::api {
 struct Eviction {
   ObjectMeta metadata;
   Box<DeleteOptions> delete_options;
-
-  friend bool operator==(const Eviction&, const Eviction&) = default;
+  KOORD_STRUCT(Eviction);
 };
-KOORD_API_SCHEMA(Eviction);
 
 }  // namespace koord::api

@@ -11,9 +11,7 @@ struct PriorityClass {
   bool global_default = false;
   std::string description;
   Symbol preemption_policy;
-
-  friend bool operator==(const PriorityClass&, const PriorityClass&) = default;
+  KOORD_STRUCT(PriorityClass);
 };
-KOORD_API_SCHEMA(PriorityClass);
 
 }  // namespace koord::api

@@ -10,26 +10,20 @@ struct DeviceTopology {
   int32_t node_id = 0;  // NUMA node
   std::string pcie_id;
   std::string bus_id;
-
-  friend bool operator==(const DeviceTopology&, const DeviceTopology&) = default;
+  KOORD_STRUCT(DeviceTopology);
 };
-KOORD_API_SCHEMA(DeviceTopology);
 
 struct VirtualFunction {
   int32_t minor = 0;
   std::string bus_id;
-
-  friend bool operator==(const VirtualFunction&, const VirtualFunction&) = default;
+  KOORD_STRUCT(VirtualFunction);
 };
-KOORD_API_SCHEMA(VirtualFunction);
 
 struct VirtualFunctionGroup {
   SymbolMap labels;
   std::vector<VirtualFunction> vfs;
-
-  friend bool operator==(const VirtualFunctionGroup&, const VirtualFunctionGroup&) = default;
+  KOORD_STRUCT(VirtualFunctionGroup);
 };
-KOORD_API_SCHEMA(VirtualFunctionGroup);
 
 struct DeviceInfo {
   Symbol type;  // gpu, fpga, rdma
@@ -42,9 +36,7 @@ struct DeviceInfo {
   Box<DeviceTopology> topology;
   std::vector<VirtualFunctionGroup> vf_groups;
   std::vector<Condition> conditions;
-
-  friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
+  KOORD_STRUCT(DeviceInfo);
 };
-KOORD_API_SCHEMA(DeviceInfo);
 
 }  // namespace koord::api

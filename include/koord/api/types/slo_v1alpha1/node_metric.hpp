@@ -8,27 +8,21 @@ namespace koord::api {
 struct ResourceMap {
   ResourceList resources;
   std::vector<DeviceInfo> devices;
-
-  friend bool operator==(const ResourceMap&, const ResourceMap&) = default;
+  KOORD_STRUCT(ResourceMap);
 };
-KOORD_API_SCHEMA(ResourceMap);
 
 struct AggregatedUsage {
   FlatMap<ResourceMap> usage;  // by avg, p50, p90, p95, p99
   std::optional<Duration> duration;
-
-  friend bool operator==(const AggregatedUsage&, const AggregatedUsage&) = default;
+  KOORD_STRUCT(AggregatedUsage);
 };
-KOORD_API_SCHEMA(AggregatedUsage);
 
 struct NumaUsage {
   int32_t numa_node_id = 0;
   ResourceMap node_usage;
   ResourceMap system_usage;
-
-  friend bool operator==(const NumaUsage&, const NumaUsage&) = default;
+  KOORD_STRUCT(NumaUsage);
 };
-KOORD_API_SCHEMA(NumaUsage);
 
 struct NodeMetricInfo {
   ResourceMap node_usage;
@@ -36,10 +30,8 @@ struct NodeMetricInfo {
   ResourceMap system_usage;
   std::vector<AggregatedUsage> aggregated_system_usages;
   std::vector<NumaUsage> numa_usages;
-
-  friend bool operator==(const NodeMetricInfo&, const NodeMetricInfo&) = default;
+  KOORD_STRUCT(NodeMetricInfo);
 };
-KOORD_API_SCHEMA(NodeMetricInfo);
 
 struct PodMetricInfo {
   std::string name;
@@ -48,52 +40,40 @@ struct PodMetricInfo {
   Symbol priority;
   Symbol qos;
   RawJson extensions;
-
-  friend bool operator==(const PodMetricInfo&, const PodMetricInfo&) = default;
+  KOORD_STRUCT(PodMetricInfo);
 };
-KOORD_API_SCHEMA(PodMetricInfo);
 
 struct HostApplicationMetricInfo {
   Symbol name;
   ResourceMap usage;
   Symbol priority;
   Symbol qos;
-
-  friend bool operator==(const HostApplicationMetricInfo&, const HostApplicationMetricInfo&) = default;
+  KOORD_STRUCT(HostApplicationMetricInfo);
 };
-KOORD_API_SCHEMA(HostApplicationMetricInfo);
 
 struct NodeAggregatePolicy {
   std::vector<Duration> durations;
-
-  friend bool operator==(const NodeAggregatePolicy&, const NodeAggregatePolicy&) = default;
+  KOORD_STRUCT(NodeAggregatePolicy);
 };
-KOORD_API_SCHEMA(NodeAggregatePolicy);
 
 struct NodeMetricCollectPolicy {
   std::optional<int64_t> aggregate_duration_seconds;
   std::optional<int64_t> report_interval_seconds;
   Box<NodeAggregatePolicy> node_aggregate_policy;
   Symbol node_memory_collect_policy;
-
-  friend bool operator==(const NodeMetricCollectPolicy&, const NodeMetricCollectPolicy&) = default;
+  KOORD_STRUCT(NodeMetricCollectPolicy);
 };
-KOORD_API_SCHEMA(NodeMetricCollectPolicy);
 
 struct NodeMetricSpec {
   Box<NodeMetricCollectPolicy> metric_collect_policy;
-
-  friend bool operator==(const NodeMetricSpec&, const NodeMetricSpec&) = default;
+  KOORD_STRUCT(NodeMetricSpec);
 };
-KOORD_API_SCHEMA(NodeMetricSpec);
 
 /// prodReclaimableMetric and prodPeakMetric.
 struct PredictedMetric {
   ResourceMap resource;
-
-  friend bool operator==(const PredictedMetric&, const PredictedMetric&) = default;
+  KOORD_STRUCT(PredictedMetric);
 };
-KOORD_API_SCHEMA(PredictedMetric);
 
 struct NodeMetricStatus {
   std::optional<Time> update_time;
@@ -102,18 +82,14 @@ struct NodeMetricStatus {
   std::vector<HostApplicationMetricInfo> host_application_metric;
   Box<PredictedMetric> prod_reclaimable_metric;
   Box<PredictedMetric> prod_peak_metric;
-
-  friend bool operator==(const NodeMetricStatus&, const NodeMetricStatus&) = default;
+  KOORD_STRUCT(NodeMetricStatus);
 };
-KOORD_API_SCHEMA(NodeMetricStatus);
 
 struct NodeMetric {
   ObjectMeta metadata;
   NodeMetricSpec spec;
   NodeMetricStatus status;
-
-  friend bool operator==(const NodeMetric&, const NodeMetric&) = default;
+  KOORD_STRUCT(NodeMetric);
 };
-KOORD_API_SCHEMA(NodeMetric);
 
 }  // namespace koord::api

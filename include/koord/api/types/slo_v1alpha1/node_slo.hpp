@@ -10,18 +10,14 @@ struct CpuQos {
   std::optional<int64_t> group_identity;
   std::optional<int64_t> sched_idle;
   std::optional<bool> core_expeller;
-
-  friend bool operator==(const CpuQos&, const CpuQos&) = default;
+  KOORD_STRUCT(CpuQos);
 };
-KOORD_API_SCHEMA(CpuQos);
 
 struct CpuQosConfig {
   std::optional<bool> enable;
   CpuQos qos;  // inlined on the wire
-
-  friend bool operator==(const CpuQosConfig&, const CpuQosConfig&) = default;
+  KOORD_STRUCT(CpuQosConfig);
 };
-KOORD_API_SCHEMA(CpuQosConfig);
 
 struct MemoryQos {
   std::optional<int64_t> min_limit_percent;
@@ -37,18 +33,14 @@ struct MemoryQos {
   std::optional<int64_t> page_cache_limit_percent;
   std::optional<int64_t> page_cache_limit_size;
   std::optional<bool> page_cache_reclaim_sync;
-
-  friend bool operator==(const MemoryQos&, const MemoryQos&) = default;
+  KOORD_STRUCT(MemoryQos);
 };
-KOORD_API_SCHEMA(MemoryQos);
 
 struct MemoryQosConfig {
   std::optional<bool> enable;
   MemoryQos qos;  // inlined on the wire
-
-  friend bool operator==(const MemoryQosConfig&, const MemoryQosConfig&) = default;
+  KOORD_STRUCT(MemoryQosConfig);
 };
-KOORD_API_SCHEMA(MemoryQosConfig);
 
 struct IoConfig {
   std::optional<int64_t> read_iops;
@@ -67,37 +59,29 @@ struct IoConfig {
   std::optional<int64_t> model_write_seq_iops;
   std::optional<int64_t> model_read_rand_iops;
   std::optional<int64_t> model_write_rand_iops;
-
-  friend bool operator==(const IoConfig&, const IoConfig&) = default;
+  KOORD_STRUCT(IoConfig);
 };
-KOORD_API_SCHEMA(IoConfig);
 
 struct BlockConfig {
   std::string name;
   Symbol type;  // device, volumegroup, podvolume
   IoConfig io_cfg;
-
-  friend bool operator==(const BlockConfig&, const BlockConfig&) = default;
+  KOORD_STRUCT(BlockConfig);
 };
-KOORD_API_SCHEMA(BlockConfig);
 
 struct BlkioQosConfig {
   std::optional<bool> enable;
   std::vector<BlockConfig> blocks;
-
-  friend bool operator==(const BlkioQosConfig&, const BlkioQosConfig&) = default;
+  KOORD_STRUCT(BlkioQosConfig);
 };
-KOORD_API_SCHEMA(BlkioQosConfig);
 
 struct ResctrlQosConfig {
   std::optional<bool> enable;
   std::optional<int64_t> cat_range_start_percent;
   std::optional<int64_t> cat_range_end_percent;
   std::optional<int64_t> mba_percent;
-
-  friend bool operator==(const ResctrlQosConfig&, const ResctrlQosConfig&) = default;
+  KOORD_STRUCT(ResctrlQosConfig);
 };
-KOORD_API_SCHEMA(ResctrlQosConfig);
 
 /// Numbers are percent of the total bandwidth, texts are bits per second.
 struct NetworkQosConfig {
@@ -106,10 +90,8 @@ struct NetworkQosConfig {
   std::optional<IntOrString> ingress_limit;
   std::optional<IntOrString> egress_request;
   std::optional<IntOrString> egress_limit;
-
-  friend bool operator==(const NetworkQosConfig&, const NetworkQosConfig&) = default;
+  KOORD_STRUCT(NetworkQosConfig);
 };
-KOORD_API_SCHEMA(NetworkQosConfig);
 
 struct ResourceQos {
   Box<CpuQosConfig> cpu_qos;
@@ -117,18 +99,14 @@ struct ResourceQos {
   Box<BlkioQosConfig> blkio_qos;
   Box<ResctrlQosConfig> resctrl_qos;
   Box<NetworkQosConfig> network_qos;
-
-  friend bool operator==(const ResourceQos&, const ResourceQos&) = default;
+  KOORD_STRUCT(ResourceQos);
 };
-KOORD_API_SCHEMA(ResourceQos);
 
 struct ResourceQosPolicies {
   Symbol cpu_policy;      // groupIdentity, coreSched
   Symbol net_qos_policy;  // tc, terway-qos
-
-  friend bool operator==(const ResourceQosPolicies&, const ResourceQosPolicies&) = default;
+  KOORD_STRUCT(ResourceQosPolicies);
 };
-KOORD_API_SCHEMA(ResourceQosPolicies);
 
 struct ResourceQosStrategy {
   Box<ResourceQosPolicies> policies;
@@ -137,10 +115,8 @@ struct ResourceQosStrategy {
   Box<ResourceQos> be_class;
   Box<ResourceQos> system_class;
   Box<ResourceQos> cgroup_root;
-
-  friend bool operator==(const ResourceQosStrategy&, const ResourceQosStrategy&) = default;
+  KOORD_STRUCT(ResourceQosStrategy);
 };
-KOORD_API_SCHEMA(ResourceQosStrategy);
 
 struct ResourceThresholdStrategy {
   std::optional<bool> enable;
@@ -162,10 +138,8 @@ struct ResourceThresholdStrategy {
   Symbol cpu_evict_policy;  // evictByRealLimit, evictByAllocatable
   std::optional<int32_t> evict_enabled_priority_threshold;
   std::optional<int32_t> allocatable_evict_priority_threshold;
-
-  friend bool operator==(const ResourceThresholdStrategy&, const ResourceThresholdStrategy&) = default;
+  KOORD_STRUCT(ResourceThresholdStrategy);
 };
-KOORD_API_SCHEMA(ResourceThresholdStrategy);
 
 struct CpuBurstStrategy {
   Symbol policy;  // none, cpuBurstOnly, cfsQuotaBurstOnly, auto
@@ -173,10 +147,8 @@ struct CpuBurstStrategy {
   std::optional<int64_t> cfs_quota_burst_percent;
   std::optional<int64_t> cfs_quota_burst_period_seconds;
   std::optional<int64_t> share_pool_threshold_percent;
-
-  friend bool operator==(const CpuBurstStrategy&, const CpuBurstStrategy&) = default;
+  KOORD_STRUCT(CpuBurstStrategy);
 };
-KOORD_API_SCHEMA(CpuBurstStrategy);
 
 struct SystemStrategy {
   std::optional<int64_t> min_free_kbytes_factor;
@@ -187,24 +159,19 @@ struct SystemStrategy {
   FlatMap<bool> sched_features;
   std::optional<int64_t> page_cache_limit_enabled;
   Quantity total_network_bandwidth;  // Mbps; always written
-
-  friend bool operator==(const SystemStrategy&, const SystemStrategy&) = default;
+  KOORD_STRUCT(SystemStrategy);
 };
-KOORD_API_SCHEMA(SystemStrategy);
 
 struct CgroupPath {
   Symbol base;  // CgroupRoot, Kubepods, KubepodsBurstable, KubepodsBesteffort
   std::string parent_dir;
   std::string relative_path;
-
-  friend bool operator==(const CgroupPath&, const CgroupPath&) = default;
+  KOORD_STRUCT(CgroupPath);
 };
-KOORD_API_SCHEMA(CgroupPath);
 
 struct HostApplicationStrategy {
-  friend bool operator==(const HostApplicationStrategy&, const HostApplicationStrategy&) = default;
+  KOORD_STRUCT(HostApplicationStrategy);
 };
-KOORD_API_SCHEMA(HostApplicationStrategy);
 
 struct HostApplicationSpec {
   std::string name;
@@ -212,10 +179,8 @@ struct HostApplicationSpec {
   Symbol qos;
   Box<CgroupPath> cgroup_path;
   Box<HostApplicationStrategy> strategy;
-
-  friend bool operator==(const HostApplicationSpec&, const HostApplicationSpec&) = default;
+  KOORD_STRUCT(HostApplicationSpec);
 };
-KOORD_API_SCHEMA(HostApplicationSpec);
 
 struct NodeSloSpec {
   Box<ResourceThresholdStrategy> resource_used_threshold_with_be;
@@ -224,23 +189,18 @@ struct NodeSloSpec {
   Box<SystemStrategy> system_strategy;
   RawJson extensions;
   std::vector<HostApplicationSpec> host_applications;
-
-  friend bool operator==(const NodeSloSpec&, const NodeSloSpec&) = default;
+  KOORD_STRUCT(NodeSloSpec);
 };
-KOORD_API_SCHEMA(NodeSloSpec);
 
 struct NodeSloStatus {
-  friend bool operator==(const NodeSloStatus&, const NodeSloStatus&) = default;
+  KOORD_STRUCT(NodeSloStatus);
 };
-KOORD_API_SCHEMA(NodeSloStatus);
 
 struct NodeSlo {
   ObjectMeta metadata;
   NodeSloSpec spec;
   NodeSloStatus status;
-
-  friend bool operator==(const NodeSlo&, const NodeSlo&) = default;
+  KOORD_STRUCT(NodeSlo);
 };
-KOORD_API_SCHEMA(NodeSlo);
 
 }  // namespace koord::api
