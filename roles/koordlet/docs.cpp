@@ -1,6 +1,10 @@
 // The agent's part of `koord docs`: see docs.hpp.
 #include "docs.hpp"
 
+#include <fmt/format.h>
+
+#include <iterator>
+
 #include "framework/serve/view.hpp"
 #include "framework/standalone/config.hpp"
 #include "koord/api/schema/table.hpp"
@@ -35,8 +39,8 @@ std::string docs() {
   out += "\n### GET /apis/v1/pods\n\n| field | |\n|---|---|\n";
   add_fields(out, api::schema<PodListView>(), "", true);
   out += "\n### Strategies\n\n| strategy | feature gate |\n|---|---|\n";
-  for (const StrategyEntry& entry : strategy_table())
-    out += "| " + std::string(entry.name) + " | " + std::string(entry.gate) + " |\n";
+  for (const StrategyEntry* row : strategy_table())
+    fmt::format_to(std::back_inserter(out), "| {} | {} |\n", row->name, row->gate);
   return out;
 }
 

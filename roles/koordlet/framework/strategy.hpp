@@ -78,7 +78,6 @@ struct StrategyStatus {
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  virtual std::string_view name() const = 0;
   /// Called once a tick, on the event loop's thread, while a NodeSLO is known.
   virtual void plan(const TickView& view, Plan& plan) = 0;
   /// The values that undo what this strategy or a dead agent before it may have left: on --cleanup, on a stop

@@ -10,7 +10,6 @@
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "plugins.hpp"
-#include "plugins/cpu_suppress/cpu_suppress.hpp"
 #include "sim_kernel.hpp"
 
 namespace koord::koordlet::testing {

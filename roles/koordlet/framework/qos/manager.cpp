@@ -47,12 +47,12 @@ class QosManager::Impl final : public KnobReader {
                  with.log,
                  with.metrics} {}
 
-  Result<> make(std::span<const StrategyEntry> table) {
-    for (const StrategyEntry& row : table) {
-      auto strategy = row.make(context_);
-      if (!strategy) return std::move(strategy).error().context(row.name);
-      const bool enabled = row.gate.empty() || context_.gates.enabled(row.gate);
-      slots_.push_back({.strategy = std::move(*strategy), .enabled = enabled});
+  Result<> make(StrategyTable table) {
+    for (const StrategyEntry* row : table) {
+      auto strategy = row->make(context_);
+      if (!strategy) return std::move(strategy).error().context(row->name);
+      const bool enabled = row->gate.empty() || context_.gates.enabled(row->gate);
+      slots_.push_back({.name = row->name, .strategy = std::move(*strategy), .enabled = enabled});
     }
     if (const auto loaded = journal_.load(); !loaded)
       log_.warn("cannot read what an earlier agent throttled; looking at the known groups only",
@@ -69,7 +69,7 @@ class QosManager::Impl final : public KnobReader {
     const bool waiting =
         !acting && !inventory.slo_known && clock_.mono() - started_ < options_.hold_without_slo;
     for (Slot& slot : slots_) {
-      slot.plan.start(slot.strategy->name());
+      slot.plan.start(slot.name);
       if (slot.enabled && acting) {
         slot.released = false;
         slot.strategy->plan(view, slot.plan);
@@ -94,7 +94,7 @@ class QosManager::Impl final : public KnobReader {
     tree_.start_tick(inventory.generation);
     tree_.forget();
     for (Slot& slot : slots_) {
-      slot.plan.start(slot.strategy->name());
+      slot.plan.start(slot.name);
       slot.strategy->release(inventory, slot.plan);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::at_once);
@@ -121,8 +121,7 @@ class QosManager::Impl final : public KnobReader {
   std::vector<StrategyReport> strategies() const {
     std::vector<StrategyReport> reports;
     reports.reserve(slots_.size());
-    for (const Slot& slot : slots_)
-      reports.push_back({slot.strategy->name(), slot.enabled, slot.strategy->status()});
+    for (const Slot& slot : slots_) reports.push_back({slot.name, slot.enabled, slot.strategy->status()});
     return reports;
   }
 
@@ -144,6 +143,7 @@ class QosManager::Impl final : public KnobReader {
 
  private:
   struct Slot {
+    std::string_view name;
     std::unique_ptr<Strategy> strategy;
     bool enabled = false;
     bool released = false;  // what it may have left has been set free
@@ -178,16 +178,15 @@ class QosManager::Impl final : public KnobReader {
     orphans_.clear();
     for (const Journal::Entry& entry : journal_.entries()) {
       if (arbiter_.find(executor_.known(entry.knob, entry.group))) continue;
-      const auto owner = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
-        return slot.strategy->name() == entry.strategy;
-      });
+      const auto owner = std::find_if(slots_.begin(), slots_.end(),
+                                      [&](const Slot& slot) { return slot.name == entry.strategy; });
       if (owner != slots_.end() && owner->plan.held()) continue;
       Intent intent;
       intent.knob = entry.knob;
       intent.group = entry.group;
       intent.value = entry.free;
       intent.undo = entry.free;
-      intent.strategy = owner != slots_.end() ? owner->strategy->name() : std::string_view("journal");
+      intent.strategy = owner != slots_.end() ? owner->name : std::string_view("journal");
       intent.reason = kSetFree;
       intent.reach = {entry.from, entry.to, {}};
       orphans_.push_back(std::move(intent));
@@ -286,7 +285,7 @@ class QosManager::Impl final : public KnobReader {
   std::vector<std::pair<Knob, std::string>> settled_;
 };
 
-Result<std::unique_ptr<QosManager>> QosManager::make(std::span<const StrategyEntry> table, Dependencies with,
+Result<std::unique_ptr<QosManager>> QosManager::make(StrategyTable table, Dependencies with,
                                                      Options options) {
   auto impl = std::make_unique<Impl>(std::move(with), std::move(options));
   KOORD_CHECK(impl->make(table));

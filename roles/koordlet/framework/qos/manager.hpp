@@ -38,8 +38,7 @@ class QosManager {
   };
   /// Builds every strategy of the table, those too whose gate is off: they may have to set free what an agent
   /// with other gates left.
-  static Result<std::unique_ptr<QosManager>> make(std::span<const StrategyEntry> table, Dependencies with,
-                                                  Options options);
+  static Result<std::unique_ptr<QosManager>> make(StrategyTable table, Dependencies with, Options options);
   ~QosManager();
   QosManager(const QosManager&) = delete;
   QosManager& operator=(const QosManager&) = delete;

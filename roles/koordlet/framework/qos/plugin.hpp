@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "framework/strategy.hpp"
@@ -38,12 +39,20 @@ struct PluginContext {
   metrics::Registry& metrics;
 };
 
-/// One row of plugins.cpp. The order is the arbiter's: where two strategies want different values of one
-/// knob, the earlier row's counts.
+/// A strategy's row, the last thing in plugins/NAME/NAME.cpp.
 struct StrategyEntry {
   std::string_view name;
-  std::string_view gate;  // the feature gate; empty: always on
-  Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context);
+  std::string_view gate = {};  // the feature gate; empty: always on
+  Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context) = nullptr;
 };
+/// The order is the arbiter's: where two strategies want different values of one knob, the earlier row's
+/// counts.
+using StrategyTable = std::span<const StrategyEntry* const>;
+
+/// A row's `make` for a strategy that cannot fail to be made.
+template <class S>
+Result<std::unique_ptr<Strategy>> make(const PluginContext& context) {
+  return std::unique_ptr<Strategy>(std::make_unique<S>(context));
+}
 
 }  // namespace koord::koordlet

@@ -1,6 +1,5 @@
-// The strategy: reads the tick and the present values, asks the formulas, and says what it wants.
-#include "plugins/cpu_suppress/cpu_suppress.hpp"
-
+// CPU suppression: what latency-sensitive work, the system and reservations leave of the node's CPUs below a
+// threshold is what best-effort work may have, as a quota (cfsQuota) or as a set of CPUs (cpuset).
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -9,16 +8,21 @@
 #include <utility>
 #include <vector>
 
+#include "framework/qos/plugin.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "plugins/cpu_suppress/formula.hpp"
 
-namespace koord::koordlet::cpu_suppress {
+namespace koord::koordlet {
+
+namespace cpu_suppress {
 namespace {
 
 using host::CpuSet;
 using host::Knob;
 
+/// Has to be in the context's table of gates.
+constexpr std::string_view kCpuManagerGate = "BECPUManager";
 constexpr std::string_view kAdjust = "AdjustBEByNodeCPUUsage";  // upstream's names in the audit
 constexpr std::string_view kRecover = "suppressBECPU";
 constexpr std::string_view kCpusetPolicy = "cpuset";
@@ -45,7 +49,7 @@ struct Pools {
 struct Settings {
   bool enabled = false;
   bool by_quota = false;
-  std::int64_t threshold_percent = 65;
+  std::int64_t threshold_percent = -1;
   std::optional<std::int64_t> min_percent;
   std::string_view nonsense;  // why a NodeSLO that enables it is not obeyed
 };
@@ -83,7 +87,6 @@ class CpuSuppress final : public Strategy {
                                        "CPUs that best-effort work uses.")),
         recover_containers_until_(context.clock.mono() + kRecoverContainers) {}
 
-  std::string_view name() const override { return kName; }
   StrategyStatus status() const override { return status_; }
 
   void plan(const TickView& view, Plan& plan) override {
@@ -440,9 +443,9 @@ class CpuSuppress final : public Strategy {
 };
 
 }  // namespace
+}  // namespace cpu_suppress
 
-Result<std::unique_ptr<Strategy>> make(const PluginContext& context) {
-  return std::unique_ptr<Strategy>(std::make_unique<CpuSuppress>(context));
-}
+extern const StrategyEntry kCpuSuppress{
+    .name = "CPUSuppress", .gate = "BECPUSuppress", .make = &make<cpu_suppress::CpuSuppress>};
 
-}  // namespace koord::koordlet::cpu_suppress
+}  // namespace koord::koordlet
