@@ -1,10 +1,13 @@
 // Plugins and configuration kinds as markdown, from their tables.
 #include "docs.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <iterator>
 
 #include "framework/config.hpp"
 #include "framework/engine.hpp"
+#include "framework/extension_point.hpp"
 #include "koord/api/schema/docs.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/base/manual_clock.hpp"
@@ -15,63 +18,53 @@ namespace koord::scheduler {
 namespace {
 
 std::string points_of(const Plugin& plugin) {
-  std::string points;
-  auto add = [&](const void* implements, const char* name) {
-    if (implements != nullptr) points += (points.empty() ? "" : ", ") + std::string(name);
-  };
-  add(dynamic_cast<const PreEnqueuePlugin*>(&plugin), "preEnqueue");
-  add(dynamic_cast<const QueueSortPlugin*>(&plugin), "queueSort");
-  add(dynamic_cast<const FilterPlugin*>(&plugin), "filter");
-  add(dynamic_cast<const ScorePlugin*>(&plugin), "score");
-  add(dynamic_cast<const BindPlugin*>(&plugin), "bind");
-  return points;
+  std::vector<std::string_view> points;
+  for (const ExtensionPoint& point : extension_points())
+    if (point.implemented_by != nullptr && point.implemented_by(plugin)) points.push_back(point.name());
+  return fmt::format("{}", fmt::join(points, ", "));
 }
 
-std::string plugins() {
+void append_plugins(std::string& out) {
   ManualClock clock;
   Engine engine(clock, {});
-  std::string out = "| plugin | extension points | arguments |\n|---|---|---|\n";
-  PluginIndex index = 0;
-  for (const PluginEntry& entry : plugin_table()) {
-    std::shared_ptr<void> args;
-    if (entry.args != nullptr) {
-      args = entry.args->create();
-      entry.args->set_defaults(args.get());
-    }
-    const auto plugin = entry.make(args, engine.context(index++));
-    out += "| " + std::string(entry.name) + " | " + (plugin ? points_of(**plugin) : "") + " | " +
-           (entry.args != nullptr ? std::string(entry.args->kind) : "") + " |\n";
+  PluginContext context = engine.context();
+  out.append("| plugin | extension points | arguments |\n|---|---|---|\n");
+  for (const PluginEntry* row : plugin_table()) {
+    const Args args = row->args != nullptr ? row->args->make_default() : nullptr;
+    const auto plugin = row->make(args, context);
+    ++context.index;
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name,
+                   plugin ? points_of(**plugin) : "", row->args != nullptr ? row->args->kind() : "");
   }
-  return out;
 }
 
 std::string missing() {
-  std::string out;
-  auto add = [&](std::string_view name) {
-    const auto table = plugin_table();
-    if (std::any_of(table.begin(), table.end(), [&](const PluginEntry& e) { return e.name == name; })) return;
-    out += (out.empty() ? "" : ", ") + std::string(name);
-  };
-  for (const UpstreamPlugin& plugin : upstream_plugins()) add(plugin.name);
-  for (const std::string_view name : koordinator_plugins()) add(name);
-  return out;
+  std::vector<std::string_view> names;
+  for (const UpstreamPlugin& plugin : upstream_plugins()) names.push_back(plugin.name);
+  for (const std::string_view name : koordinator_plugins()) names.push_back(name);
+  std::erase_if(names, [](auto name) { return find_plugin(plugin_table(), name) != nullptr; });
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void append_fields(std::string& out, std::string_view title, const api::Schema& schema) {
+  fmt::format_to(std::back_inserter(out), "\n### {}\n\n{}", title, api::fields_markdown(schema));
 }
 
 }  // namespace
 
 std::string docs() {
-  std::string out = "### Plugins\n\n" + plugins();
-  out +=
-      "\nA configuration may name these, too; koord does not have them yet, leaves them out and says so in "
-      "its "
-      "log: " +
-      missing() + ".\n";
+  std::string out = "### Plugins\n\n";
+  append_plugins(out);
+  fmt::format_to(
+      std::back_inserter(out),
+      "\nA configuration may name these, too; koord does not have them yet, leaves them out and says "
+      "so in its log: {}.\n",
+      missing());
   const api::Schema& config = api::schema<KubeSchedulerConfiguration>();
-  out += "\n### " + std::string(api::kind_of(config).kind) + " (" + api::kind_of(config).api_version() +
-         ")\n\n" + api::fields_markdown(config);
-  for (const PluginEntry& entry : plugin_table())
-    if (entry.args != nullptr)
-      out += "\n### " + std::string(entry.args->kind) + "\n\n" + api::fields_markdown(entry.args->schema());
+  const api::Kind& kind = api::kind_of(config);
+  append_fields(out, fmt::format("{} ({})", kind.kind, kind.api_version()), config);
+  for (const PluginEntry* row : plugin_table())
+    if (row->args != nullptr) append_fields(out, row->args->kind(), row->args->schema());
   return out;
 }
 

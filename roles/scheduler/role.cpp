@@ -1,6 +1,8 @@
 // The scheduler as a role: everything is made here, in the order in which it depends on each other.
 #include "role.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <chrono>
 #include <random>
@@ -35,8 +37,8 @@ constexpr std::size_t kWindow = 256;
 constexpr std::size_t kRefill = kWindow / 4;
 /// After changes were handed to the engine, those that come within this time are handed over together.
 constexpr nanoseconds kGather = std::chrono::milliseconds(5);
-/// What is on its way when the role stops may take this long.
-constexpr nanoseconds kGrace = std::chrono::seconds(5);
+/// What is on its way when the role stops may take this long, and before it the engine's present decision.
+constexpr nanoseconds kGrace = std::chrono::seconds(5), kEngineGrace = std::chrono::seconds(2);
 
 struct Parts {
   Configuration configuration;
@@ -61,6 +63,9 @@ class Scheduler final : public runtime::Role {
     // Ready means that all objects are known: what is decided then is decided with the whole picture.
     context.health.add(
         "informer-sync", [this] { return synced_check(); }, runtime::HealthChecks::readyz);
+    context.health.add(
+        "engine", [this] { return engine_ ? engine_->check() : Result<>(); },
+        runtime::HealthChecks::healthz | runtime::HealthChecks::livez);
   }
   ~Scheduler() override {
     if (timer_ != 0) context_.clock.cancel(timer_);
@@ -87,6 +92,7 @@ class Scheduler final : public runtime::Role {
     if (synced_) return {};
     return Error(Code::unavailable, "the informers have not synced");
   }
+  bool may_renew();
   bool may_write() const { return election_ ? election_->leading() : true; }
   kube::EventRecorder& recorder(std::string_view profile) { return *recorders_.find(profile)->second; }
 
@@ -119,12 +125,13 @@ void Scheduler::start() {
     config.lease_duration = e.lease_duration.value;
     config.renew_deadline = e.renew_deadline.value;
     config.retry_period = e.retry_period.value;
+    config.may_renew = [this] { return may_renew(); };
     election_.emplace(*parts_.client, context_.clock, std::move(config));
   }
   for (const Profile& profile : parts_.engine->profiles()) {
     kube::EventRecorderConfig config;
     config.controller = profile.scheduler_name;
-    config.instance = profile.scheduler_name + "-" + parts_.host_name;
+    config.instance = fmt::format("{}-{}", profile.scheduler_name, parts_.host_name);
     config.log = log_;
     recorders_.emplace(profile.scheduler_name,
                        std::make_unique<kube::EventRecorder>(context_.executor, *parts_.event_client,
@@ -149,7 +156,7 @@ void Scheduler::start() {
                          if (++written_ < kRefill || !engine_) return;
                          engine_->permit(std::exchange(written_, 0));
                        }});
-  engine_.emplace(context_.executor, std::move(parts_.engine),
+  engine_.emplace(context_.executor, context_.clock, std::move(parts_.engine),
                   [this](EngineReport report) { on_report(std::move(report)); });
   parts_.nodes.deliver_to(queue_);
   parts_.pods.deliver_to(queue_);
@@ -191,11 +198,12 @@ Task<Result<>> Scheduler::lead() {
     Result<> acquired = co_await election_->acquire();
     if (!acquired && acquired.error().code() == Code::not_found) {
       const LeaderElectionSettings& e = parts_.configuration.config.leader_election;
-      co_return Error(Code::not_found, "the namespace \"" + e.resource_namespace + "\" of the lease \"" +
-                                           e.resource_name +
-                                           "\" does not exist: create it, or name another one with "
-                                           "--leader-elect-resource-namespace, or run with "
-                                           "--leader-elect=false");
+      co_return Error(
+          Code::not_found,
+          fmt::format("the namespace \"{}\" of the lease \"{}\" does not exist: create it, or name "
+                      "another one with --leader-elect-resource-namespace, or run with "
+                      "--leader-elect=false",
+                      e.resource_namespace, e.resource_name));
     }
     if (!acquired) co_return acquired;
     log_.info("leading", kv("lease", parts_.configuration.config.leader_election.resource_name));
@@ -212,6 +220,13 @@ Task<Result<>> Scheduler::begin() {
   KOORD_CO_CHECK(co_await synced_event_.wait());
   engine_->permit(kWindow);
   co_return Result<>();
+}
+
+/// The lease of a scheduler whose engine is stuck runs out: another one may decide.
+bool Scheduler::may_renew() {
+  const Result<> check = engine_->check();
+  if (!check) log_.error("the lease is not renewed", kv("error", check.error()));
+  return check.has_value();
 }
 
 void Scheduler::on_report(EngineReport report) {
@@ -237,7 +252,10 @@ void Scheduler::fail(std::string_view what, const Error& error) {
 
 /// Nothing new is decided, what is on its way is finished, then the lease is given back.
 Task<> Scheduler::stop() {
-  engine_->stop();
+  if (const Result<> ended = co_await engine_->stop(kEngineGrace); !ended) {
+    log_.error("the engine's thread is left behind", kv("error", ended.error()));
+    context_.left_behind();
+  }
   if (timer_ != 0) context_.clock.cancel(timer_);
   timer_ = 0;
   co_await writer_->stop(kGrace);
@@ -245,7 +263,8 @@ Task<> Scheduler::stop() {
   co_await tasks_.stop(context_.clock, std::chrono::seconds(2));
 }
 
-Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtime::RoleContext& context) {
+Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtime::RoleContext& context,
+                                            PluginTable table) {
   const KubeSchedulerConfiguration& config = c.config;
   EngineOptions options;
   options.queue.initial_backoff = std::chrono::seconds(*config.pod_initial_backoff_seconds);
@@ -254,34 +273,34 @@ Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtim
   auto seed = static_cast<std::uint64_t>(context.flags.get_int("seed"));
   options.seed = seed != 0 ? seed : (std::uint64_t{std::random_device()()} << 32 | std::random_device()());
   auto engine = std::make_unique<Engine>(context.clock, options);
-  std::vector<Profile> profiles;
-  for (const ProfileConfig& p : config.profiles) {
-    std::vector<std::string> missing;
-    auto profile = build_profile(
-        p, config.percentage_of_nodes_to_score, plugin_table(),
-        [](void* owner, PluginIndex index) { return static_cast<Engine*>(owner)->context(index); },
-        engine.get(), missing);
-    if (!profile)
-      return std::move(profile).error().context("creating profile for scheduler name " +
-                                                p.scheduler_name.value_or(""));
-    std::string list;
-    for (const std::string& name : missing) list += (list.empty() ? "" : " ") + name;
-    if (!list.empty())
+  KOORD_TRY(profiles, build_profiles(config, table, engine->context(), context.gates));
+  for (const Profile& profile : profiles)
+    if (!profile.missing.empty())
       context.log.info("plugins that koord does not have yet are left out",
-                       kv("profile", profile->scheduler_name), kv("plugins", list));
-    profiles.push_back(std::move(*profile));
-  }
+                       kv("profile", profile.scheduler_name),
+                       kv("plugins", fmt::format("{}", fmt::join(profile.missing, " "))));
   engine->set_profiles(std::move(profiles));
   return engine;
 }
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
+  return make_role(context, plugin_table());
+}
+
+constexpr std::array<runtime::PortFlag, 2> kPorts = {{
+    {"secure-port", "bind-address", true},
+    {"port", "address", false},
+}};
+
+}  // namespace
+
+Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, PluginTable table) {
   KOORD_TRY(configuration, read_configuration(context.flags));
   for (const FeatureGates::State& gate : context.gates.list())
     if (gate.enabled != gate.gate->enabled)
       context.log.warn("a feature gate has no effect in this version", kv("gate", gate.gate->name),
                        kv("enabled", gate.enabled));
-  KOORD_TRY(engine, make_engine(configuration, context));
+  KOORD_TRY(engine, make_engine(configuration, context, table));
   if (const std::string& file = context.flags.get("write-config-to"); !file.empty()) {
     KOORD_CHECK(write_config(configuration.config, file));
     context.log.info("the configuration is written", kv("file", file));
@@ -295,7 +314,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   settings.burst = connection.burst;
   KOORD_TRY(client, context.clients.client(settings));
   // Events have a limit of their own, so that they do not hold up bindings.
-  settings.user_agent = "koord-scheduler-events/" + context.version;
+  settings.user_agent = fmt::format("koord-scheduler-events/{}", context.version);
   KOORD_TRY(event_client, context.clients.client(settings));
   context.routes.set_configz("kubescheduler.config.k8s.io", api::encode(configuration.config));
 
@@ -307,13 +326,6 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
       context, Parts{std::move(configuration), std::move(engine), client, event_client, std::move(nodes),
                      std::move(pods), host_name()}));
 }
-
-constexpr std::array<runtime::PortFlag, 2> kPorts = {{
-    {"secure-port", "bind-address", true},
-    {"port", "address", false},
-}};
-
-}  // namespace
 
 const runtime::RoleDescriptor& role() {
   static const runtime::RoleDescriptor kRole{

@@ -46,6 +46,7 @@ class Process {
     main.spawn("main", live());
     finish(main);
     sink_.flush();
+    if (host_.left_behind()) std::_Exit(code_);
     return code_;
   }
 

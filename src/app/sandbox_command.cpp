@@ -145,6 +145,7 @@ class SandboxProcess {
     main.spawn("main", live());
     finish(main);
     sink_.flush();
+    if (host_.left_behind()) std::_Exit(code_);
     return code_;
   }
 

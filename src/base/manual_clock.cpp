@@ -23,24 +23,25 @@ void ManualClock::cancel(TimerId id) {
 }
 
 void ManualClock::advance(nanoseconds by) {
-  const MonoTime end = mono_ + by;
+  const MonoTime end = mono() + by;
   while (!timers_.empty() && timers_.begin()->first.first <= end) advance_to_next();
-  wall_ += end - mono_;
-  mono_ = end;
+  move_to(end);
 }
 
 bool ManualClock::advance_to_next() {
   if (timers_.empty()) return false;
   auto node = timers_.extract(timers_.begin());
   index_.erase(node.key().second);
-  if (node.key().first > mono_) {
-    wall_ += node.key().first - mono_;
-    mono_ = node.key().first;
-  }
+  if (node.key().first > mono()) move_to(node.key().first);
   node.mapped()();
   return true;
 }
 
-void ManualClock::jump_wall(nanoseconds by) { wall_ += by; }
+void ManualClock::jump_wall(nanoseconds by) { wall_ = now() + by; }
+
+void ManualClock::move_to(MonoTime at) {
+  wall_ = now() + (at - mono());
+  mono_ = at;
+}
 
 }  // namespace koord

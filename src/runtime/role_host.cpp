@@ -94,10 +94,11 @@ class RoleHost::Impl {
     if (parts.process_metrics) parts.process_metrics(seat->metrics);
     seat->clients =
         parts.clients("koord-" + std::string(descriptor.name) + "/" + parts.version, seat->metrics);
-    seat->context.emplace(RoleContext{
-        descriptor.name, parts.version, parts.executor, parts.clock, parts.workers, seat->log, seat->metrics,
-        seat->flags, seat->gates, *seat->clients, parts.informers, seat->health, seat->routes,
-        [this, name = descriptor.name](Error error) { fail(name, error); }, [this] { ended.set(); }});
+    seat->context.emplace(RoleContext{descriptor.name, parts.version, parts.executor, parts.clock,
+                                      parts.workers, seat->log, seat->metrics, seat->flags, seat->gates,
+                                      *seat->clients, parts.informers, seat->health, seat->routes,
+                                      [this, name = descriptor.name](Error error) { fail(name, error); },
+                                      [this] { ended.set(); }, [this] { left_behind = true; }});
     auto role = descriptor.make(*seat->context);
     if (!role) return std::move(role).error().context("role " + std::string(descriptor.name));
     seat->role = std::move(*role);
@@ -118,6 +119,7 @@ class RoleHost::Impl {
   Event ended;
   std::optional<Error> failure;
   bool stopping = false;
+  bool left_behind = false;
 };
 
 RoleHost::RoleHost(RoleHostParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {}
@@ -146,6 +148,8 @@ Task<> RoleHost::stop(nanoseconds grace) {
   for (const auto& seat : impl_->seats)
     if (seat->server) co_await seat->server->stop();
 }
+
+bool RoleHost::left_behind() const { return impl_->left_behind; }
 
 std::vector<std::uint16_t> RoleHost::ports(std::string_view role) const {
   for (const auto& seat : impl_->seats)

@@ -73,14 +73,9 @@ Outcome measure(int nodes, int pods, int classes, bool affinity) {
   Engine engine(clock, {.queue = {}, .seed = 1});
   KubeSchedulerConfiguration config = own_defaults();
   if (auto done = complete(config, plugin_table()); !done) throw std::runtime_error(done.error().message());
-  std::vector<std::string> missing;
-  std::vector<Profile> profiles;
-  auto profile = build_profile(
-      config.profiles.front(), config.percentage_of_nodes_to_score, plugin_table(),
-      [](void* e, PluginIndex i) { return static_cast<Engine*>(e)->context(i); }, &engine, missing);
-  if (!profile) throw std::runtime_error(profile.error().message());
-  profiles.push_back(std::move(*profile));
-  engine.set_profiles(std::move(profiles));
+  auto profiles = build_profiles(config, plugin_table(), engine.context());
+  if (!profiles) throw std::runtime_error(profiles.error().message());
+  engine.set_profiles(std::move(*profiles));
   for (int i = 0; i < nodes; ++i) engine.put_node(node(i));
   std::vector<std::shared_ptr<const api::Pod>> waiting;
   for (int i = 0; i < pods; ++i) waiting.push_back(pod(i, classes, affinity));

@@ -1,13 +1,15 @@
 // ManualClock: time that moves only when told to; for tests and simulations.
 #pragma once
 
+#include <atomic>
 #include <map>
 
 #include "koord/base/clock.hpp"
 
 namespace koord {
 
-/// Deterministic: timers fire in order of their time, then of their creation. One thread.
+/// Deterministic: timers fire in order of their time, then of their creation. One thread moves it, any may
+/// read it.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(WallTime start = WallTime{std::chrono::seconds{1'700'000'000}});
@@ -27,8 +29,10 @@ class ManualClock final : public Clock {
 
  private:
   using Key = std::pair<MonoTime, TimerId>;
-  WallTime wall_;
-  MonoTime mono_{};
+  void move_to(MonoTime at);
+
+  std::atomic<WallTime> wall_;
+  std::atomic<MonoTime> mono_{MonoTime{}};
   TimerId next_id_ = 1;
   std::map<Key, std::function<void()>> timers_;
   std::map<TimerId, MonoTime> index_;

@@ -72,6 +72,9 @@ struct RoleContext {
   std::function<void(Error)> shutdown;
   /// Ends the process in an orderly way, exit code 0: for a role whose work is done (--cleanup).
   std::function<void()> finish;
+  /// Something of the role's cannot be stopped (a thread that hangs) and still uses what it was given: the
+  /// process ends as soon as everything else has stopped, without destroying anything.
+  std::function<void()> left_behind;
 };
 
 class Role {

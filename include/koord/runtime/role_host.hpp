@@ -66,6 +66,9 @@ class RoleHost {
   Task<Result<>> run();
   /// Stops the roles, then the informers, then the ports. Await before destroying.
   Task<> stop(nanoseconds grace);
+  /// After stop(): something of a role still runs (RoleContext::left_behind), so that nothing may be
+  /// destroyed.
+  bool left_behind() const;
   /// The ports that a role has opened, in the order of its descriptor's.
   std::vector<std::uint16_t> ports(std::string_view role) const;
 

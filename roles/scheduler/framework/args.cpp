@@ -1,39 +1,56 @@
 // Plugin arguments: see args.hpp.
 #include "framework/args.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <stdexcept>
+
+#include "koord/api/schema/codec.hpp"
 #include "koord/base/text.hpp"
 
 namespace koord::scheduler {
 
 void FieldErrors::invalid(const std::string& path, const std::string& value, std::string_view why) {
-  errors_.push_back(path + ": Invalid value: " + value + ": " + std::string(why));
+  add(fmt::format("{}: Invalid value: {}: {}", path, value, why));
 }
 
 void FieldErrors::required(const std::string& path, std::string_view why) {
-  errors_.push_back(path + ": Required value" + (why.empty() ? "" : ": " + std::string(why)));
+  add(fmt::format("{}: Required value{}{}", path, why.empty() ? "" : ": ", why));
 }
 
 void FieldErrors::duplicate(const std::string& path, const std::string& value) {
-  errors_.push_back(path + ": Duplicate value: " + value);
+  add(fmt::format("{}: Duplicate value: {}", path, value));
 }
 
 void FieldErrors::not_supported(const std::string& path, const std::string& value,
-                                std::vector<std::string> supported) {
-  std::string list;
-  for (const std::string& s : supported) list += (list.empty() ? "" : ", ") + quote(s);
-  errors_.push_back(path + ": Unsupported value: " + quote(value) + ": supported values: " + list);
+                                std::span<const std::string_view> supported) {
+  std::vector<std::string> list;
+  for (std::string_view s : supported) list.push_back(quote(s));
+  add(fmt::format("{}: Unsupported value: {}: supported values: {}", path, quote(value),
+                  fmt::join(list, ", ")));
 }
 
 std::string FieldErrors::text() const {
   std::vector<std::string> once;
   for (const std::string& e : errors_)
     if (std::find(once.begin(), once.end(), e) == once.end()) once.push_back(e);
-  if (once.size() == 1) return once.front();
-  std::string text = "[";
-  for (const std::string& e : once) text += (text.size() == 1 ? "" : ", ") + e;
-  return text + "]";
+  return once.size() == 1 ? once.front() : fmt::format("[{}]", fmt::join(once, ", "));
+}
+
+std::shared_ptr<void> ArgsType::make_default() const {
+  std::shared_ptr<void> args = create();
+  set_defaults(args.get());
+  return args;
+}
+
+void ArgsType::set_defaults(void* args) const {
+  if (auto done = api::apply_defaults(args, schema()); !done) throw std::logic_error(done.error().message());
+}
+
+const PluginEntry* find_plugin(PluginTable table, std::string_view name) {
+  auto row = std::find_if(table.begin(), table.end(), [&](const PluginEntry* e) { return e->name == name; });
+  return row == table.end() ? nullptr : *row;
 }
 
 }  // namespace koord::scheduler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,8 @@ class FieldErrors {
   void invalid(const std::string& path, const std::string& value, std::string_view why);
   void required(const std::string& path, std::string_view why = {});
   void duplicate(const std::string& path, const std::string& value);
-  void not_supported(const std::string& path, const std::string& value, std::vector<std::string> supported);
+  void not_supported(const std::string& path, const std::string& value,
+                     std::span<const std::string_view> supported);
   /// Worded already.
   void add(std::string message) { errors_.push_back(std::move(message)); }
 
@@ -34,12 +36,17 @@ class FieldErrors {
   std::vector<std::string> errors_;
 };
 
+/// What a schema struct has to be to carry a plugin's arguments.
 struct ArgsType {
-  std::string_view kind;  // "NodeAffinityArgs"
   const api::Schema& (*schema)();
   std::shared_ptr<void> (*create)();
-  void (*set_defaults)(void* args);
   void (*validate)(const void* args, const std::string& path, FieldErrors& errors);
+
+  std::string_view kind() const { return api::kind_of(schema()).kind; }
+  /// Ones with every row's default.
+  std::shared_ptr<void> make_default() const;
+  /// Gives what is absent its row's default.
+  void set_defaults(void* args) const;
 };
 
 /// The kind of a plugin's arguments, for their schema: a file may carry apiVersion and kind, or neither.
@@ -47,28 +54,38 @@ constexpr api::Kind args_kind(std::string_view kind) {
   return api::Kind("kubescheduler.config.k8s.io/v1", kind);
 }
 
-/// An ArgsType from a struct with `void set_defaults()` and `void validate(path, errors) const`.
+/// Of a struct whose schema has an args_kind(), with `void validate(path, errors) const`. What is absent gets
+/// its row's default before that.
 template <class T>
-constexpr ArgsType args_type(std::string_view kind) {
-  return {kind, &api::schema<T>, [] { return std::static_pointer_cast<void>(std::make_shared<T>()); },
-          [](void* args) { static_cast<T*>(args)->set_defaults(); },
-          [](const void* args, const std::string& path, FieldErrors& errors) {
-            static_cast<const T*>(args)->validate(path, errors);
-          }};
-}
+inline constexpr ArgsType args_type{&api::schema<T>,
+                                    [] { return std::static_pointer_cast<void>(std::make_shared<T>()); },
+                                    [](const void* args, const std::string& path, FieldErrors& errors) {
+                                      static_cast<const T*>(args)->validate(path, errors);
+                                    }};
 
-/// One row of the plugin table.
+/// One row of the plugin table, the last thing in plugins/NAME/NAME.cpp.
 struct PluginEntry {
   std::string_view name;
-  const ArgsType* args;   // nullptr: takes none
-  std::string_view gate;  // the feature gate that it needs; empty: none
-  Result<std::unique_ptr<Plugin>> (*make)(const Args& args, const PluginContext& context);
+  const ArgsType* args = nullptr;  // nullptr: takes none
+  std::string_view gate = {};      // the feature gate that it needs; empty: none
+  Result<std::unique_ptr<Plugin>> (*make)(const Args& args, const PluginContext& context) = nullptr;
 };
 
-/// A `make` for a plugin that takes no arguments.
+/// In the order in which plugins are made, kube-scheduler's MultiPoint order.
+using PluginTable = std::span<const PluginEntry* const>;
+/// nullptr: there is none of that name.
+const PluginEntry* find_plugin(PluginTable table, std::string_view name);
+
+/// A row's `make` for a plugin that takes no arguments.
 template <class P>
-Result<std::unique_ptr<Plugin>> make_plain(const Args&, const PluginContext& context) {
+Result<std::unique_ptr<Plugin>> make(const Args&, const PluginContext& context) {
   return std::unique_ptr<Plugin>(std::make_unique<P>(context));
+}
+
+/// The same for one that takes an A.
+template <class P, class A>
+Result<std::unique_ptr<Plugin>> make_with(const Args& args, const PluginContext& context) {
+  return std::unique_ptr<Plugin>(std::make_unique<P>(*static_cast<const A*>(args.get()), context));
 }
 
 }  // namespace koord::scheduler

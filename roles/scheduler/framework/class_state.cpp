@@ -1,6 +1,8 @@
 // ClassState: see class_state.hpp.
 #include "framework/class_state.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -12,7 +14,7 @@ ClassState::ClassState(const Profile& profile, NodeTable& nodes, VerdictTable& v
     : profile_(profile), nodes_(nodes), verdicts_(verdicts) {
   std::vector<std::string> restricting;
   for (std::size_t i = 0; i < profile.filters.size(); ++i) {
-    const Profile::Filter& f = profile.filters[i];
+    const auto& f = profile.filters[i];
     FilterPlugin::Prepared prepared = f.plugin->prepare_filter(pod);
     if (!prepared.rejected.empty()) {
       rejected_ = std::move(prepared.rejected);
@@ -35,15 +37,14 @@ ClassState::ClassState(const Profile& profile, NodeTable& nodes, VerdictTable& v
   }
   if (only_nodes_) {
     std::sort(restricting.begin(), restricting.end());
-    std::string list;
-    for (const std::string& name : restricting) list.append(list.empty() ? "" : " ").append(name);
+    const std::string why = fmt::format("node(s) didn't satisfy plugin(s) [{}]", fmt::join(restricting, " "));
     if (only_nodes_->empty()) {
-      rejected_ = "node(s) didn't satisfy plugin(s) [" + list + "] simultaneously";
+      rejected_ = fmt::format("{} simultaneously", why);
       return;
     }
-    not_among_ = verdicts_.intern({kNoPlugin, true, {"node(s) didn't satisfy plugin(s) [" + list + "]"}});
+    not_among_ = verdicts_.intern({kNoPlugin, true, {why}});
   }
-  for (const Profile::Score& s : profile.scores) {
+  for (const auto& s : profile.scores) {
     ScorePlugin::Prepared prepared = s.plugin->prepare_score(pod);
     if (prepared.skip) continue;
     scores_.push_back({s.plugin,

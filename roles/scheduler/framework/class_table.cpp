@@ -14,7 +14,7 @@ PodClass& ClassTable::acquire(const Profile& profile, const PodInfo& pod) {
   signature_.clear();
   signature_.add(profile.scheduler_name);
   bool shared = true;
-  for (const auto& plugin : profile.plugins) shared = shared && plugin->sign(pod, signature_);
+  for (const auto& made : profile.plugins) shared = shared && made.plugin->sign(pod, signature_);
   if (!shared) {
     signature_.clear();
     signature_.add(static_cast<std::int64_t>(++unsigned_));

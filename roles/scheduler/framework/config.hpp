@@ -12,6 +12,7 @@
 #include "koord/api/values/box.hpp"
 #include "koord/api/values/raw_json.hpp"
 #include "koord/api/values/time.hpp"
+#include "koord/base/feature_gate.hpp"
 
 namespace koord::scheduler {
 
@@ -27,6 +28,7 @@ struct PluginSet {
   KOORD_STRUCT(PluginSet);
 };
 
+/// The table in extension_point.hpp has a row for each, but multi_point.
 struct Plugins {
   PluginSet pre_enqueue, queue_sort, pre_filter, filter, post_filter, pre_score, score, reserve, permit,
       pre_bind, bind, post_bind, multi_point;
@@ -87,18 +89,17 @@ std::span<const std::string_view> koordinator_plugins();
 
 /// What kube-scheduler fills in; the arguments of the plugins in `table` are decoded strictly on the way.
 /// Errors: Code::invalid, with the path.
-Result<> complete(KubeSchedulerConfiguration& config, std::span<const PluginEntry> table);
+Result<> complete(KubeSchedulerConfiguration& config, PluginTable table);
 /// Every mistake in one message, as kube-scheduler words them.
-Result<> validate(const KubeSchedulerConfiguration& config, std::span<const PluginEntry> table);
+Result<> validate(const KubeSchedulerConfiguration& config, PluginTable table);
 
 /// What koord runs without --config: the profile koord-scheduler, and its own lease.
 KubeSchedulerConfiguration own_defaults();
 
-/// A profile that is ready to run. `context` gives each plugin what it is made with; what upstream has and
-/// koord does not yet is left out and named in `missing`.
-using ContextFor = PluginContext (*)(void* owner, PluginIndex index);
-Result<Profile> build_profile(const ProfileConfig& config, std::optional<std::int32_t> percentage,
-                              std::span<const PluginEntry> table, ContextFor context, void* owner,
-                              std::vector<std::string>& missing);
+/// The profiles of a completed configuration, ready to run; their plugins are made with `context` and an
+/// index each. A row of the table whose gate is off counts as not there; what upstream has and koord does not
+/// is left out and named in Profile::missing.
+Result<std::vector<Profile>> build_profiles(const KubeSchedulerConfiguration& config, PluginTable table,
+                                            PluginContext context, const FeatureGates& gates = {});
 
 }  // namespace koord::scheduler

@@ -1,10 +1,12 @@
 // KubeSchedulerConfiguration: what is filled in where the file says nothing.
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <chrono>
 #include <map>
 #include <set>
 
 #include "framework/config.hpp"
+#include "framework/extension_point.hpp"
 #include "koord/api/schema/codec.hpp"
 
 namespace koord::scheduler {
@@ -42,13 +44,6 @@ constexpr std::string_view kKoordinator[] = {
     "DefaultPreBind",   "ScarceResourceAvoidance",
 };
 
-constexpr PluginSet Plugins::*kPoints[] = {
-    &Plugins::multi_point, &Plugins::pre_enqueue, &Plugins::queue_sort, &Plugins::pre_filter,
-    &Plugins::filter,      &Plugins::post_filter, &Plugins::pre_score,  &Plugins::score,
-    &Plugins::reserve,     &Plugins::permit,      &Plugins::pre_bind,   &Plugins::bind,
-    &Plugins::post_bind,
-};
-
 /// The defaults less what is disabled; a default that is enabled again keeps its place with the new weight.
 PluginSet merge(const PluginSet& defaults, const PluginSet& custom) {
   std::set<std::string> disabled;
@@ -74,8 +69,7 @@ PluginSet merge(const PluginSet& defaults, const PluginSet& custom) {
   return merged;
 }
 
-Result<> complete_profile(ProfileConfig& profile, const std::string& path,
-                          std::span<const PluginEntry> table) {
+Result<> complete_profile(ProfileConfig& profile, const std::string& path, PluginTable table) {
   Plugins defaults;
   for (const UpstreamPlugin& p : kUpstream) {
     PluginRef ref{std::string(p.name), {}};
@@ -83,7 +77,11 @@ Result<> complete_profile(ProfileConfig& profile, const std::string& path,
     defaults.multi_point.enabled.push_back(std::move(ref));
   }
   if (profile.plugins) {
-    for (auto point : kPoints) defaults.*point = merge(defaults.*point, (*profile.plugins).*point);
+    auto merge_set = [&](PluginSet Plugins::*set) {
+      defaults.*set = merge(defaults.*set, (*profile.plugins).*set);
+    };
+    merge_set(&Plugins::multi_point);
+    for (const ExtensionPoint& point : extension_points()) merge_set(point.configured);
   }
   profile.plugins = std::move(defaults);
 
@@ -91,26 +89,25 @@ Result<> complete_profile(ProfileConfig& profile, const std::string& path,
   for (std::size_t i = 0; i < profile.plugin_config.size(); ++i) {
     PluginConfig& entry = profile.plugin_config[i];
     configured.insert(entry.name);
-    auto known = std::find_if(table.begin(), table.end(), [&](auto& e) { return e.name == entry.name; });
-    if (known == table.end() || known->args == nullptr) continue;
-    std::shared_ptr<void> args = known->args->create();
+    const PluginEntry* row = find_plugin(table, entry.name);
+    if (row == nullptr || row->args == nullptr) continue;
+    std::shared_ptr<void> args = row->args->create();
     if (!entry.args.empty()) {
-      auto done = api::decode_strict(entry.args.text, known->args->schema(), args.get());
+      auto done = api::decode_strict(entry.args.text, row->args->schema(), args.get());
       if (!done)
-        return Error(done.error().code(), path + ".pluginConfig[" + std::to_string(i) + "].args" +
-                                              done.error().message() + " (decoding args for plugin " +
-                                              entry.name + ")");
+        return Error(done.error().code(),
+                     fmt::format("{}.pluginConfig[{}].args{} (decoding args for plugin {})", path, i,
+                                 done.error().message(), entry.name));
     }
-    known->args->set_defaults(args.get());
-    entry.args.text = api::encode(args.get(), known->args->schema());  // /configz shows the defaults
+    row->args->set_defaults(args.get());
+    entry.args.text = api::encode(args.get(), row->args->schema());  // /configz shows the defaults
     entry.decoded = std::move(args);
   }
-  for (const PluginEntry& e : table) {
-    if (e.args == nullptr || configured.contains(std::string(e.name))) continue;
-    std::shared_ptr<void> args = e.args->create();
-    e.args->set_defaults(args.get());
-    api::RawJson text{api::encode(args.get(), e.args->schema())};
-    profile.plugin_config.push_back({std::string(e.name), std::move(text), std::move(args)});
+  for (const PluginEntry* row : table) {
+    if (row->args == nullptr || configured.contains(std::string(row->name))) continue;
+    std::shared_ptr<void> args = row->args->make_default();
+    api::RawJson text{api::encode(args.get(), row->args->schema())};
+    profile.plugin_config.push_back({std::string(row->name), std::move(text), std::move(args)});
   }
   return {};
 }
@@ -120,14 +117,14 @@ Result<> complete_profile(ProfileConfig& profile, const std::string& path,
 std::span<const UpstreamPlugin> upstream_plugins() { return kUpstream; }
 std::span<const std::string_view> koordinator_plugins() { return kKoordinator; }
 
-Result<> complete(KubeSchedulerConfiguration& c, std::span<const PluginEntry> table) {
+Result<> complete(KubeSchedulerConfiguration& c, PluginTable table) {
   using std::chrono::seconds;
   if (!c.parallelism) c.parallelism = 16;
   if (c.profiles.empty()) c.profiles.emplace_back();
   if (c.profiles.size() == 1 && !c.profiles[0].scheduler_name)
     c.profiles[0].scheduler_name = "default-scheduler";
   for (std::size_t i = 0; i < c.profiles.size(); ++i)
-    KOORD_CHECK(complete_profile(c.profiles[i], ".profiles[" + std::to_string(i) + "]", table));
+    KOORD_CHECK(complete_profile(c.profiles[i], fmt::format(".profiles[{}]", i), table));
   if (!c.percentage_of_nodes_to_score) c.percentage_of_nodes_to_score = 0;
 
   LeaderElectionSettings& e = c.leader_election;

@@ -1,9 +1,11 @@
 // KubeSchedulerConfiguration: what is wrong with it.
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 
 #include "framework/config.hpp"
+#include "framework/extension_point.hpp"
 #include "koord/base/text.hpp"
 
 namespace koord::scheduler {
@@ -24,39 +26,27 @@ void validate_removed(const PluginSet& set, const std::string& path, FieldErrors
       "\"kubescheduler.config.k8s.io/v1\")";
   for (std::size_t i = 0; i < set.enabled.size(); ++i)
     if (kRemoved.contains(set.enabled[i].name))
-      errors.invalid(path + ".enabled[" + std::to_string(i) + "]", quote(set.enabled[i].name), kWhy);
+      errors.invalid(fmt::format("{}.enabled[{}]", path, i), quote(set.enabled[i].name), kWhy);
 }
 
-void validate_profile(const ProfileConfig& p, const std::string& path, std::span<const PluginEntry> table,
+void validate_profile(const ProfileConfig& p, const std::string& path, PluginTable table,
                       FieldErrors& errors) {
-  if (!p.scheduler_name || p.scheduler_name->empty()) errors.required(path + ".schedulerName");
-  validate_percentage(p.percentage_of_nodes_to_score, path + ".percentageOfNodesToScore", errors);
+  if (!p.scheduler_name || p.scheduler_name->empty()) errors.required(fmt::format("{}.schedulerName", path));
+  validate_percentage(p.percentage_of_nodes_to_score, fmt::format("{}.percentageOfNodesToScore", path),
+                      errors);
   if (p.plugins) {
-    const std::pair<const char*, PluginSet Plugins::*> points[] = {
-        {"preEnqueue", &Plugins::pre_enqueue},
-        {"queueSort", &Plugins::queue_sort},
-        {"preFilter", &Plugins::pre_filter},
-        {"filter", &Plugins::filter},
-        {"postFilter", &Plugins::post_filter},
-        {"preScore", &Plugins::pre_score},
-        {"score", &Plugins::score},
-        {"reserve", &Plugins::reserve},
-        {"permit", &Plugins::permit},
-        {"preBind", &Plugins::pre_bind},
-        {"bind", &Plugins::bind},
-        {"postBind", &Plugins::post_bind},
-    };
-    for (const auto& [name, point] : points)
-      validate_removed((*p.plugins).*point, path + ".plugins." + name, errors);
+    for (const ExtensionPoint& point : extension_points())
+      validate_removed((*p.plugins).*point.configured, fmt::format("{}.plugins.{}", path, point.name()),
+                       errors);
   }
   std::set<std::string> seen;
   for (std::size_t i = 0; i < p.plugin_config.size(); ++i) {
     const PluginConfig& entry = p.plugin_config[i];
-    std::string at = path + ".pluginConfig[" + std::to_string(i) + "]";
+    std::string at = fmt::format("{}.pluginConfig[{}]", path, i);
     if (!seen.insert(entry.name).second) errors.duplicate(at, quote(entry.name));
-    auto known = std::find_if(table.begin(), table.end(), [&](auto& e) { return e.name == entry.name; });
-    if (known != table.end() && known->args != nullptr && entry.decoded)
-      known->args->validate(entry.decoded.get(), at + ".args", errors);
+    const PluginEntry* row = find_plugin(table, entry.name);
+    if (row != nullptr && row->args != nullptr && entry.decoded)
+      row->args->validate(entry.decoded.get(), fmt::format("{}.args", at), errors);
   }
 }
 
@@ -64,7 +54,7 @@ void validate_leader_election(const LeaderElectionSettings& e, FieldErrors& erro
   if (!e.leader_elect.value_or(true)) return;
   auto positive = [&](const api::Duration& d, const char* field) {
     if (d.value <= nanoseconds::zero())
-      errors.invalid(std::string("leaderElection.") + field, quote(d.to_string()),
+      errors.invalid(fmt::format("leaderElection.{}", field), quote(d.to_string()),
                      "must be greater than zero");
   };
   positive(e.lease_duration, "leaseDuration");
@@ -83,7 +73,7 @@ void validate_leader_election(const LeaderElectionSettings& e, FieldErrors& erro
 
 }  // namespace
 
-Result<> validate(const KubeSchedulerConfiguration& c, std::span<const PluginEntry> table) {
+Result<> validate(const KubeSchedulerConfiguration& c, PluginTable table) {
   FieldErrors errors;
   if (c.client_connection.burst < 0)
     errors.invalid("clientConnection.burst", std::to_string(c.client_connection.burst),
@@ -95,18 +85,19 @@ Result<> validate(const KubeSchedulerConfiguration& c, std::span<const PluginEnt
   std::map<std::string, std::size_t> names;
   for (std::size_t i = 0; i < c.profiles.size(); ++i) {
     const ProfileConfig& p = c.profiles[i];
-    std::string path = "profiles[" + std::to_string(i) + "]";
+    std::string path = fmt::format("profiles[{}]", i);
     validate_profile(p, path, table, errors);
     auto [it, added] = names.try_emplace(p.scheduler_name.value_or(""), i);
     if (!added)
-      errors.duplicate(path + ".schedulerName", "profiles[" + std::to_string(it->second) + "].schedulerName");
+      errors.duplicate(fmt::format("{}.schedulerName", path),
+                       fmt::format("profiles[{}].schedulerName", it->second));
     if (!p.plugins || !c.profiles[0].plugins) continue;
     const PluginSet& sort = p.plugins->queue_sort;
     if (i == 0 && sort.enabled.size() > 1)
       errors.invalid("profiles[0].plugins.queueSort.Enabled", std::to_string(sort.enabled.size()),
                      "only one queue sort plugin can be enabled");
     if (i > 0 && !(sort == c.profiles[0].plugins->queue_sort))
-      errors.invalid(path + ".plugins.queueSort", "{}", "must be the same for all profiles");
+      errors.invalid(fmt::format("{}.plugins.queueSort", path), "{}", "must be the same for all profiles");
   }
   validate_percentage(c.percentage_of_nodes_to_score, "percentageOfNodesToScore", errors);
   std::int64_t initial = c.pod_initial_backoff_seconds.value_or(0),

@@ -1,6 +1,8 @@
 // Engine: see engine.hpp.
 #include "framework/engine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "framework/pod_info.hpp"
@@ -37,7 +39,7 @@ Engine::~Engine() = default;
 
 void Engine::set_profiles(std::vector<Profile> profiles) {
   profiles_ = std::move(profiles);
-  queue_.emplace(options_.queue, *profiles_.front().queue_sort);
+  queue_.emplace(options_.queue, *profiles_.front().queue_sort.front().plugin);
 }
 
 const Profile* Engine::profile_of(const api::Pod& pod) const {
@@ -164,7 +166,7 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
 }
 
 void Engine::enqueue(QueuedPod& pod, std::string_view event) {
-  for (const Profile::PreEnqueue& p : pod.profile->pre_enqueue)
+  for (const auto& p : pod.profile->pre_enqueue)
     if (!p.plugin->may_enqueue(pod.info)) return queue_->add_gated(pod, event);
   queue_->add_active(pod, clock_.mono(), event);
 }
@@ -213,7 +215,7 @@ bool Engine::binding_failed(const api::Pod& pod) {
 
 bool Engine::worth_retrying(const QueuedPod& pod, const ClusterEvent& event) {
   if (pod.rejectors == 0) return true;
-  for (const Profile::Events& e : pod.profile->events)
+  for (const auto& e : pod.profile->events)
     if ((pod.rejectors & mask_of(e.index)) != 0 && (e.plugin->events() & mask_of(event.kind)) != 0 &&
         e.plugin->worth_retrying(pod.info, event))
       return true;
@@ -259,7 +261,7 @@ void Engine::attempt(QueuedPod& pod, std::vector<Decision>& out) {
              pod.attempts,         pod.first_attempt, {}};
   if (object.metadata.deletion_timestamp) {
     d.kind = Decision::Kind::skip;
-    d.message = "skip schedule deleting pod: " + pod.key;
+    d.message = fmt::format("skip schedule deleting pod: {}", pod.key);
   } else if (nodes_.nodes() == 0) {
     d.kind = Decision::Kind::unschedulable;
     d.message = kNoNodesAvailable;

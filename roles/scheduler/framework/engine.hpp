@@ -50,13 +50,13 @@ struct Decision {
 /// changes in the same order at the same times with the same seed give the same decisions.
 class Engine {
  public:
-  /// At least one profile; their plugins were made with this engine's context().
+  /// At least one profile; their plugins were made with this engine's context(), with an index of their own.
   Engine(Clock& clock, EngineOptions options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  PluginContext context(PluginIndex index) { return {nodes_, verdicts_, index}; }
+  PluginContext context() { return {nodes_, verdicts_, 0}; }
   /// Once, before anything else.
   void set_profiles(std::vector<Profile> profiles);
 

@@ -1,42 +1,99 @@
 // EngineThread: see engine_thread.hpp.
 #include "framework/engine_thread.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/post.hpp>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
 
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/async/event.hpp"
+#include "koord/async/timer.hpp"
 
 namespace koord::scheduler {
 
 namespace {
+
 constexpr std::size_t kBatch = 64;  // decisions in a report: large enough to amortise the hop, small in time
+constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();
+
+void apply(Engine& engine, const EngineChange& change) {
+  switch (change.kind) {
+    case EngineChange::Kind::node: engine.put_node(change.node); break;
+    case EngineChange::Kind::node_gone: engine.remove_node(change.node->metadata.name); break;
+    case EngineChange::Kind::pod: engine.put_pod(change.pod); break;
+    case EngineChange::Kind::pod_gone: engine.remove_pod(*change.pod); break;
+    case EngineChange::Kind::binding_failed: engine.binding_failed(*change.pod); break;
+  }
 }
 
+EngineReport report_of(const Engine& engine, std::vector<Decision> decisions) {
+  EngineReport r;
+  r.decisions = std::move(decisions);
+  r.wakeup = engine.next_wakeup();
+  r.queue = engine.queue_sizes();
+  r.nodes = engine.nodes().nodes();
+  r.pods = engine.pods();
+  r.assumed = engine.assumed();
+  r.incoming = engine.incoming();
+  for (const auto& [profile, counts] : engine.rejections())
+    for (std::size_t i = 0; i < profile->plugins.size(); ++i)
+      r.rejections[{profile->scheduler_name, profile->plugins[i].name}] = counts[i];
+  return r;
+}
+
+}  // namespace
+
+/// What the thread uses: it stays for as long as the thread does.
 struct EngineThread::Shared {
-  OnReport on_report;     // on the executor only
-  bool reporting = true;  // on the executor only
+  Shared(boost::asio::any_io_executor e, Clock& c, std::unique_ptr<Engine> made, OnReport on)
+      : executor(std::move(e)), clock(c), engine(std::move(made)), on_report(std::move(on)) {}
+
+  boost::asio::any_io_executor executor;
+  Clock& clock;
+  std::unique_ptr<Engine> engine;  // of the thread
+  // On the executor only:
+  OnReport on_report;
+  bool reporting = true;
+  Event ended;
 
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<EngineChange> changes;
   std::size_t permits = 0;
   bool woken = false;
-  bool stopping = false;
+  bool left = false;  // nobody is there any more to post to
+  std::atomic<bool> stopping{false};
+  /// Nanoseconds of the clock: when the present piece of work began, or was given to a thread that waited.
+  std::atomic<std::int64_t> since{kNothing};
+
+  void beat() { since = clock.mono().time_since_epoch().count(); }
+  /// With the mutex held.
+  void owe() {
+    if (since == kNothing) beat();
+  }
 };
 
-EngineThread::EngineThread(boost::asio::any_io_executor executor, std::unique_ptr<Engine> engine,
-                           OnReport on_report)
-    : executor_(std::move(executor)), engine_(std::move(engine)), shared_(std::make_shared<Shared>()) {
-  shared_->on_report = std::move(on_report);
-  thread_ = std::thread([this] { run(); });
+EngineThread::EngineThread(boost::asio::any_io_executor executor, Clock& clock,
+                           std::unique_ptr<Engine> engine, OnReport on_report)
+    : clock_(clock),
+      shared_(std::make_shared<Shared>(std::move(executor), clock, std::move(engine), std::move(on_report))) {
+  thread_ = std::thread([shared = shared_] { run(shared); });
 }
 
-EngineThread::~EngineThread() { stop(); }
+EngineThread::~EngineThread() {
+  if (thread_.joinable()) leave_behind();
+}
 
 void EngineThread::post(std::vector<EngineChange> changes) {
   {
     std::lock_guard lock(shared_->mutex);
+    shared_->owe();
     if (shared_->changes.empty()) {
       shared_->changes = std::move(changes);
     } else {
@@ -49,6 +106,7 @@ void EngineThread::post(std::vector<EngineChange> changes) {
 void EngineThread::permit(std::size_t decisions) {
   {
     std::lock_guard lock(shared_->mutex);
+    shared_->owe();
     shared_->permits += decisions;
   }
   shared_->changed.notify_one();
@@ -57,76 +115,96 @@ void EngineThread::permit(std::size_t decisions) {
 void EngineThread::wake() {
   {
     std::lock_guard lock(shared_->mutex);
+    shared_->owe();
     shared_->woken = true;
   }
   shared_->changed.notify_one();
 }
 
-void EngineThread::stop() {
-  if (!thread_.joinable()) return;
+nanoseconds EngineThread::behind() const {
+  const std::int64_t now = clock_.mono().time_since_epoch().count(), since = shared_->since;
+  return nanoseconds(since < now ? now - since : 0);
+}
+
+Result<> EngineThread::check() const {
+  const nanoseconds late = behind();
+  if (late <= kStuck) return {};
+  return Error(Code::unavailable, fmt::format("the engine has been at one piece of work for {} s",
+                                              std::chrono::floor<std::chrono::seconds>(late).count()));
+}
+
+Task<Result<>> EngineThread::stop(nanoseconds grace) {
+  if (!thread_.joinable()) co_return Result<>();
+  shared_->reporting = false;
   {
     std::lock_guard lock(shared_->mutex);
     shared_->stopping = true;
   }
   shared_->changed.notify_one();
-  thread_.join();
-  shared_->reporting = false;
-}
-
-void EngineThread::apply(const EngineChange& change) {
-  switch (change.kind) {
-    case EngineChange::Kind::node: engine_->put_node(change.node); break;
-    case EngineChange::Kind::node_gone: engine_->remove_node(change.node->metadata.name); break;
-    case EngineChange::Kind::pod: engine_->put_pod(change.pod); break;
-    case EngineChange::Kind::pod_gone: engine_->remove_pod(*change.pod); break;
-    case EngineChange::Kind::binding_failed: engine_->binding_failed(*change.pod); break;
+  Task<Result<>> ended = shared_->ended.wait();
+  if (auto waited = co_await with_timeout(clock_, grace, std::move(ended)); !waited) {
+    leave_behind();
+    co_return std::move(waited).error().context("the engine hangs");
   }
+  thread_.join();  // it has told its end as the last thing that it does
+  co_return Result<>();
 }
 
-void EngineThread::run() {
+void EngineThread::leave_behind() {
+  {
+    std::lock_guard lock(shared_->mutex);
+    shared_->stopping = true;
+    shared_->left = true;
+  }
+  shared_->reporting = false;
+  shared_->changed.notify_one();
+  thread_.detach();
+}
+
+void EngineThread::run(const std::shared_ptr<Shared>& shared) {
+  Shared& s = *shared;
+  Engine& engine = *s.engine;
   std::vector<EngineChange> changes;
   bool idle = false;  // the last look found nothing to decide
-  std::unique_lock lock(shared_->mutex);
-  while (!shared_->stopping) {
-    bool news = !shared_->changes.empty() || shared_->woken;
-    if (!news && (idle || shared_->permits == 0)) {
-      shared_->changed.wait(lock);
+  std::unique_lock lock(s.mutex);
+  while (!s.stopping) {
+    const bool news = !s.changes.empty() || s.woken;
+    if (!news && (idle || s.permits == 0)) {
+      s.since = kNothing;
+      s.changed.wait(lock);
       continue;
     }
     changes.clear();
-    std::swap(changes, shared_->changes);
-    shared_->woken = false;
-    std::size_t permits = shared_->permits;
+    std::swap(changes, s.changes);
+    s.woken = false;
+    const std::size_t wanted = std::min(s.permits, kBatch);
+    s.beat();
     lock.unlock();
 
-    for (const EngineChange& change : changes) apply(change);
+    for (const EngineChange& change : changes) {
+      if (s.stopping) break;
+      apply(engine, change);
+      s.beat();
+    }
     std::vector<Decision> decisions;
-    std::size_t wanted = std::min(permits, kBatch);
-    std::size_t tried = engine_->schedule(wanted, decisions);
-    idle = tried < wanted || wanted == 0;
-    boost::asio::post(executor_, [shared = shared_, report = report(std::move(decisions))]() mutable {
-      if (shared->reporting) shared->on_report(std::move(report));
-    });
+    std::size_t tried = 0;
+    while (tried < wanted && !s.stopping && engine.schedule(1, decisions) == 1) {
+      ++tried;
+      s.beat();
+    }
+    idle = wanted != 0 && tried < wanted;
+    EngineReport report = report_of(engine, std::move(decisions));
 
     lock.lock();
-    shared_->permits -= tried;
-    if (wanted == 0) idle = false;
+    s.permits -= tried;
+    // Not after stop() began: then there may be no executor any more.
+    if (!s.stopping)
+      boost::asio::post(s.executor, [shared, report = std::move(report)]() mutable {
+        if (shared->reporting) shared->on_report(std::move(report));
+      });
   }
-}
-
-EngineReport EngineThread::report(std::vector<Decision> decisions) const {
-  EngineReport r;
-  r.decisions = std::move(decisions);
-  r.wakeup = engine_->next_wakeup();
-  r.queue = engine_->queue_sizes();
-  r.nodes = engine_->nodes().nodes();
-  r.pods = engine_->pods();
-  r.assumed = engine_->assumed();
-  r.incoming = engine_->incoming();
-  for (const auto& [profile, counts] : engine_->rejections())
-    for (std::size_t i = 0; i < profile->plugins.size(); ++i)
-      r.rejections[{profile->scheduler_name, profile->plugins[i]->name()}] = counts[i];
-  return r;
+  s.since = kNothing;
+  if (!s.left) boost::asio::post(s.executor, [shared] { shared->ended.set(); });
 }
 
 }  // namespace koord::scheduler

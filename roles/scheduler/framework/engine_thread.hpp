@@ -3,14 +3,14 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <condition_variable>
+#include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "framework/engine.hpp"
+#include "koord/async/task.hpp"
 
 namespace koord::scheduler {
 
@@ -38,8 +38,14 @@ struct EngineReport {
 class EngineThread {
  public:
   using OnReport = std::function<void(EngineReport)>;
+  /// With one piece of work (a change, a decision) longer than this the engine counts as stuck. Those that
+  /// are heavy on purpose take a tenth of a second.
+  static constexpr nanoseconds kStuck = std::chrono::seconds(20);
+
   /// `on_report` is called on the executor.
-  EngineThread(boost::asio::any_io_executor executor, std::unique_ptr<Engine> engine, OnReport on_report);
+  EngineThread(boost::asio::any_io_executor executor, Clock& clock, std::unique_ptr<Engine> engine,
+               OnReport on_report);
+  /// Await stop() before: a thread that still runs is left behind.
   ~EngineThread();
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
@@ -48,17 +54,24 @@ class EngineThread {
   void permit(std::size_t decisions);
   /// Time has passed: looks whether a backoff is over.
   void wake();
-  /// Ends the thread; reports that are still on their way are dropped.
-  void stop();
+
+  /// How long the engine has owed the end of a piece of work: since it began the last one, or was given one
+  /// while it waited. Zero while there is nothing to do.
+  nanoseconds behind() const;
+  /// Error(Code::unavailable) while it is stuck.
+  Result<> check() const;
+
+  /// Ends the thread after the piece of work that it is at; reports that are still on their way are dropped.
+  /// Error(Code::timeout) if that takes longer than `grace`: the thread is then left behind, with all that it
+  /// uses but the clock, and the process has to end without destroying that.
+  Task<Result<>> stop(nanoseconds grace);
 
  private:
   struct Shared;
-  void run();
-  void apply(const EngineChange& change);
-  EngineReport report(std::vector<Decision> decisions) const;
+  static void run(const std::shared_ptr<Shared>& shared);
+  void leave_behind();
 
-  boost::asio::any_io_executor executor_;
-  std::unique_ptr<Engine> engine_;  // of the thread
+  Clock& clock_;
   std::shared_ptr<Shared> shared_;
   std::thread thread_;
 };

@@ -46,7 +46,6 @@ class Signature {
 class Plugin {
  public:
   virtual ~Plugin() = default;
-  virtual std::string_view name() const = 0;
   /// Adds all that the plugin's filters, scores and hints read of the pod. False: they read more than a
   /// signature can hold, and the pod is then computed on its own.
   virtual bool sign(const PodInfo& pod, Signature& signature) const = 0;

@@ -11,37 +11,36 @@
 namespace koord::scheduler {
 
 struct Profile {
-  struct Filter {
-    FilterPlugin* plugin;
+  /// Who is asked at an extension point.
+  struct Seat {
     PluginIndex index;
+    std::int32_t weight;  // of its score
   };
-  struct Score {
-    ScorePlugin* plugin;
-    PluginIndex index;
-    std::int32_t weight;
+  template <class Interface>
+  struct At : Seat {
+    Interface* plugin;
   };
-  struct PreEnqueue {
-    PreEnqueuePlugin* plugin;
-    PluginIndex index;
-  };
-  struct Events {
-    EventPlugin* plugin;
-    PluginIndex index;
+  struct Named {
+    std::string_view name;  // of its row in the plugin table
+    std::unique_ptr<Plugin> plugin;
   };
 
   std::string scheduler_name;
   /// By PluginIndex; at most 63.
-  std::vector<std::unique_ptr<Plugin>> plugins;
-  std::vector<PreEnqueue> pre_enqueue;
-  std::vector<Filter> filters;
-  std::vector<Score> scores;
-  std::vector<Events> events;
-  QueueSortPlugin* queue_sort = nullptr;
-  BindPlugin* bind = nullptr;
+  std::vector<Named> plugins;
+  // In the order in which they are asked.
+  std::vector<At<PreEnqueuePlugin>> pre_enqueue;
+  std::vector<At<QueueSortPlugin>> queue_sort;  // exactly one
+  std::vector<At<FilterPlugin>> filters;
+  std::vector<At<ScorePlugin>> scores;
+  std::vector<At<BindPlugin>> binds;  // at least one
+  std::vector<At<EventPlugin>> events;
+  /// What the configuration names and koord does not have yet.
+  std::vector<std::string> missing;
   /// 1 to 99: stop looking when so many of the nodes are feasible. Absent or 100: look at all of them.
   std::optional<std::int32_t> percentage_of_nodes;
 
-  std::string_view plugin_name(PluginIndex index) const { return plugins[index]->name(); }
+  std::string_view plugin_name(PluginIndex index) const { return plugins[index].name; }
   /// The place of a plugin among the filters; what is no filter comes before all of them.
   int filter_position(PluginIndex index) const {
     for (std::size_t i = 0; i < filters.size(); ++i)

@@ -1,26 +1,35 @@
 // From a profile's configuration to its plugins, in the order in which kube-scheduler expands them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <set>
 
 #include "framework/config.hpp"
+#include "framework/extension_point.hpp"
 
 namespace koord::scheduler {
 
 namespace {
 
+template <class... Args>
+Error invalid(fmt::format_string<Args...> text, Args&&... args) {
+  return Error(Code::invalid, fmt::format(text, std::forward<Args>(args)...));
+}
+
 /// The plugins of one extension point by name: those that are named at the point and in MultiPoint, in the
 /// point's order; then the rest of MultiPoint; then the rest of the point.
 template <class Implements>
-Result<std::vector<std::string>> expand(const PluginSet& point, const PluginSet& multi,
-                                        std::string_view interface, Implements&& implements) {
+Result<std::vector<std::string>> expand(const PluginSet& set, const PluginSet& multi,
+                                        const ExtensionPoint& point, Implements&& implements) {
+  auto twice = [&](const std::string& name) {
+    return invalid("plugin \"{}\" already registered as \"{}\"", name, point.interface());
+  };
   std::set<std::string> named, disabled;
-  for (const PluginRef& p : point.enabled)
-    if (!named.insert(p.name).second)
-      return Error(Code::invalid,
-                   "plugin \"" + p.name + "\" already registered as \"" + std::string(interface) + "\"");
-  for (const PluginRef& p : point.disabled) disabled.insert(p.name);
-  std::vector<std::string> first, rest, all;
+  for (const PluginRef& p : set.enabled)
+    if (!named.insert(p.name).second) return twice(p.name);
+  for (const PluginRef& p : set.disabled) disabled.insert(p.name);
+  std::vector<std::string> rest, all;
   std::set<std::string> both;
   if (!disabled.contains("*")) {
     for (const PluginRef& p : multi.enabled) {
@@ -28,17 +37,16 @@ Result<std::vector<std::string>> expand(const PluginSet& point, const PluginSet&
       if (named.contains(p.name)) {
         both.insert(p.name);
       } else if (std::find(rest.begin(), rest.end(), p.name) != rest.end()) {
-        return Error(Code::invalid,
-                     "plugin \"" + p.name + "\" already registered as \"" + std::string(interface) + "\"");
+        return twice(p.name);
       } else {
         rest.push_back(p.name);
       }
     }
   }
-  for (const PluginRef& p : point.enabled)
+  for (const PluginRef& p : set.enabled)
     if (both.contains(p.name)) all.push_back(p.name);
   all.insert(all.end(), rest.begin(), rest.end());
-  for (const PluginRef& p : point.enabled)
+  for (const PluginRef& p : set.enabled)
     if (!both.contains(p.name)) all.push_back(p.name);
   return all;
 }
@@ -52,95 +60,81 @@ bool known_upstream(std::string_view name) {
 
 class Builder {
  public:
-  Builder(const ProfileConfig& config, std::span<const PluginEntry> table, std::vector<std::string>& missing)
-      : config_(config), plugins_(*config.plugins), table_(table), missing_(missing) {}
+  Builder(const ProfileConfig& config, PluginTable table, const FeatureGates& gates)
+      : config_(config), plugins_(*config.plugins) {
+    for (const PluginEntry* row : table)
+      if (row->gate.empty() || gates.enabled(row->gate)) table_.push_back(row);
+  }
 
-  Result<Profile> build(ContextFor context, void* owner) {
+  Result<Profile> build(PluginContext context) {
     profile_.scheduler_name = *config_.scheduler_name;
-    KOORD_CHECK(make_plugins(context, owner));
-    KOORD_CHECK(point<QueueSortPlugin>(plugins_.queue_sort, "QueueSortPlugin", [&](QueueSortPlugin* p, auto) {
-      ++sorts_;
-      profile_.queue_sort = p;
-    }));
-    KOORD_CHECK(point<PreEnqueuePlugin>(plugins_.pre_enqueue, "PreEnqueuePlugin",
-                                        [&](PreEnqueuePlugin* p, PluginIndex i) {
-                                          profile_.pre_enqueue.push_back({p, i});
-                                        }));
-    KOORD_CHECK(point<FilterPlugin>(plugins_.filter, "FilterPlugin", [&](FilterPlugin* p, PluginIndex i) {
-      profile_.filters.push_back({p, i});
-    }));
-    KOORD_CHECK(point<ScorePlugin>(plugins_.score, "ScorePlugin", [&](ScorePlugin* p, PluginIndex i) {
-      profile_.scores.push_back({p, i, weight(profile_.plugin_name(i))});
-    }));
-    KOORD_CHECK(point<BindPlugin>(plugins_.bind, "BindPlugin", [&](BindPlugin* p, auto) {
-      if (profile_.bind == nullptr) profile_.bind = p;
-    }));
+    KOORD_CHECK(make_plugins(context));
+    for (const ExtensionPoint& point : extension_points())
+      if (point.use != nullptr) KOORD_CHECK(use(point));
     for (std::size_t i = 0; i < profile_.plugins.size(); ++i)
-      if (auto* p = dynamic_cast<EventPlugin*>(profile_.plugins[i].get()))
-        profile_.events.push_back({p, static_cast<PluginIndex>(i)});
-    if (sorts_ != 1)
-      return Error(Code::invalid, "only one queue sort plugin required for profile with scheduler name \"" +
-                                      profile_.scheduler_name + "\", but got " + std::to_string(sorts_));
-    if (profile_.bind == nullptr)
-      return Error(Code::invalid, "at least one bind plugin is needed for profile with scheduler name \"" +
-                                      profile_.scheduler_name + "\"");
+      if (auto* p = dynamic_cast<EventPlugin*>(profile_.plugins[i].plugin.get()))
+        profile_.events.push_back({{static_cast<PluginIndex>(i), 0}, p});
+    if (profile_.queue_sort.size() != 1)
+      return invalid("only one queue sort plugin required for profile with scheduler name \"{}\", but got {}",
+                     profile_.scheduler_name, profile_.queue_sort.size());
+    if (profile_.binds.empty())
+      return invalid("at least one bind plugin is needed for profile with scheduler name \"{}\"",
+                     profile_.scheduler_name);
     std::int64_t total = 0;
-    for (const Profile::Score& s : profile_.scores) total += std::int64_t{s.weight} * 100;
+    for (const auto& s : profile_.scores) total += std::int64_t{s.weight} * 100;
     if (total > std::numeric_limits<std::int32_t>::max())
-      return Error(Code::invalid, "total score of Score plugins could overflow");
+      return invalid("total score of Score plugins could overflow");
     return std::move(profile_);
   }
 
  private:
-  Result<> make_plugins(ContextFor context, void* owner) {
+  Result<> make_plugins(PluginContext context) {
     std::set<std::string> wanted;
-    const PluginSet* sets[] = {&plugins_.multi_point, &plugins_.pre_enqueue, &plugins_.queue_sort,
-                               &plugins_.pre_filter,  &plugins_.filter,      &plugins_.post_filter,
-                               &plugins_.pre_score,   &plugins_.score,       &plugins_.reserve,
-                               &plugins_.permit,      &plugins_.pre_bind,    &plugins_.bind,
-                               &plugins_.post_bind};
-    for (const PluginSet* set : sets) {
-      for (const PluginRef& p : set->enabled) {
-        bool ours = std::any_of(table_.begin(), table_.end(), [&](auto& e) { return e.name == p.name; });
-        if (!ours && !known_upstream(p.name))
-          return Error(Code::invalid, "plugin \"" + p.name + "\" does not exist");
-        if (!ours && wanted.insert(p.name).second) missing_.push_back(p.name);
-        wanted.insert(p.name);
-      }
-    }
-    for (const PluginEntry& e : table_) {
-      if (!wanted.contains(std::string(e.name))) continue;
+    KOORD_CHECK(want(plugins_.multi_point, wanted));
+    for (const ExtensionPoint& point : extension_points())
+      KOORD_CHECK(want(plugins_.*point.configured, wanted));
+    for (const PluginEntry* row : table_) {
+      if (!wanted.contains(std::string(row->name))) continue;
       Args args;
       for (const PluginConfig& c : config_.plugin_config)
-        if (c.name == e.name) args = c.decoded;
-      auto made = e.make(args, context(owner, static_cast<PluginIndex>(profile_.plugins.size())));
-      if (!made)
-        return std::move(made).error().context("initializing plugin \"" + std::string(e.name) + "\"");
-      profile_.plugins.push_back(std::move(*made));
+        if (c.name == row->name) args = c.decoded;
+      context.index = static_cast<PluginIndex>(profile_.plugins.size());
+      auto made = row->make(args, context);
+      if (!made) return std::move(made).error().context(fmt::format("initializing plugin \"{}\"", row->name));
+      profile_.plugins.push_back({row->name, std::move(*made)});
     }
     return {};
   }
 
-  template <class Interface, class Add>
-  Result<> point(const PluginSet& set, std::string_view interface, Add&& add) {
-    auto find = [&](std::string_view name) -> std::pair<Interface*, PluginIndex> {
-      for (std::size_t i = 0; i < profile_.plugins.size(); ++i)
-        if (profile_.plugins[i]->name() == name)
-          return {dynamic_cast<Interface*>(profile_.plugins[i].get()), static_cast<PluginIndex>(i)};
-      return {nullptr, kNoPlugin};
-    };
-    auto names = expand(set, plugins_.multi_point, interface,
-                        [&](std::string_view name) { return find(name).first != nullptr; });
-    if (!names) return std::move(names).error();
-    for (const std::string& name : *names) {
-      auto [plugin, index] = find(name);
-      if (index == kNoPlugin) continue;  // upstream has it, koord does not yet
-      if (plugin == nullptr)
-        return Error(Code::invalid,
-                     "plugin \"" + name + "\" does not extend " + std::string(interface) + " plugin");
-      add(plugin, index);
+  Result<> want(const PluginSet& set, std::set<std::string>& wanted) {
+    for (const PluginRef& p : set.enabled) {
+      const bool ours = find_plugin(table_, p.name) != nullptr;
+      if (!ours && !known_upstream(p.name)) return invalid("plugin \"{}\" does not exist", p.name);
+      if (wanted.insert(p.name).second && !ours) profile_.missing.push_back(p.name);
     }
     return {};
+  }
+
+  /// Seats the plugins of a point.
+  Result<> use(const ExtensionPoint& point) {
+    auto names = expand(plugins_.*point.configured, plugins_.multi_point, point, [&](std::string_view name) {
+      const PluginIndex index = find(name);
+      return index != kNoPlugin && point.implemented_by(*profile_.plugins[index].plugin);
+    });
+    if (!names) return std::move(names).error();
+    for (const std::string& name : *names) {
+      const PluginIndex index = find(name);
+      if (index == kNoPlugin) continue;  // upstream has it, koord does not yet
+      if (!point.use(profile_, *profile_.plugins[index].plugin, {index, weight(name)}))
+        return invalid("plugin \"{}\" does not extend {} plugin", name, point.interface());
+    }
+    return {};
+  }
+
+  PluginIndex find(std::string_view name) const {
+    for (std::size_t i = 0; i < profile_.plugins.size(); ++i)
+      if (profile_.plugins[i].name == name) return static_cast<PluginIndex>(i);
+    return kNoPlugin;
   }
 
   std::int32_t weight(std::string_view name) const {
@@ -152,22 +146,26 @@ class Builder {
 
   const ProfileConfig& config_;
   const Plugins& plugins_;
-  std::span<const PluginEntry> table_;
-  std::vector<std::string>& missing_;
+  std::vector<const PluginEntry*> table_;  // those whose gate is on
   Profile profile_;
-  int sorts_ = 0;
 };
 
 }  // namespace
 
-Result<Profile> build_profile(const ProfileConfig& config, std::optional<std::int32_t> percentage,
-                              std::span<const PluginEntry> table, ContextFor context, void* owner,
-                              std::vector<std::string>& missing) {
-  auto profile = Builder(config, table, missing).build(context, owner);
-  if (!profile) return profile;
-  if (config.percentage_of_nodes_to_score) percentage = config.percentage_of_nodes_to_score;
-  if (percentage && *percentage > 0) profile->percentage_of_nodes = percentage;
-  return profile;
+Result<std::vector<Profile>> build_profiles(const KubeSchedulerConfiguration& config, PluginTable table,
+                                            PluginContext context, const FeatureGates& gates) {
+  std::vector<Profile> profiles;
+  for (const ProfileConfig& p : config.profiles) {
+    auto profile = Builder(p, table, gates).build(context);
+    if (!profile)
+      return std::move(profile).error().context(
+          fmt::format("creating profile for scheduler name {}", p.scheduler_name.value_or("")));
+    auto percentage =
+        p.percentage_of_nodes_to_score ? p.percentage_of_nodes_to_score : config.percentage_of_nodes_to_score;
+    if (percentage && *percentage > 0) profile->percentage_of_nodes = percentage;
+    profiles.push_back(std::move(*profile));
+  }
+  return profiles;
 }
 
 }  // namespace koord::scheduler

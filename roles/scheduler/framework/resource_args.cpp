@@ -5,12 +5,6 @@
 
 namespace koord::scheduler {
 
-void set_default_resources(std::vector<ResourceSpec>& resources) {
-  if (resources.empty()) resources = {{"cpu", 1}, {"memory", 1}};
-  for (ResourceSpec& r : resources)
-    if (r.weight == 0) r.weight = 1;
-}
-
 std::vector<ResourceScorer::Resource> scored_resources(const std::vector<ResourceSpec>& specs,
                                                        NodeTable& nodes) {
   std::vector<ResourceScorer::Resource> resources;
@@ -21,6 +15,6 @@ std::vector<ResourceScorer::Resource> scored_resources(const std::vector<Resourc
 }
 
 KOORD_SCHEMA(ResourceSpec, ROW(name).required().doc("Name of the resource."),
-             ROW(weight).doc("Weight of the resource, 1 to 100."));
+             ROW(weight).default_json("1").doc("Weight of the resource, 1 to 100."));
 
 }  // namespace koord::scheduler

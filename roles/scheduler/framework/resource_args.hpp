@@ -15,8 +15,10 @@ struct ResourceSpec {
   KOORD_STRUCT(ResourceSpec);
 };
 
-/// cpu and memory with weight 1 where nothing is named; weight 1 where none is given.
-void set_default_resources(std::vector<ResourceSpec>& resources);
+/// What counts where no resource is named.
+inline constexpr std::string_view kDefaultResources =
+    R"([{"name":"cpu","weight":1},{"name":"memory","weight":1}])";
+
 std::vector<ResourceScorer::Resource> scored_resources(const std::vector<ResourceSpec>& specs,
                                                        NodeTable& nodes);
 

@@ -1,6 +1,9 @@
 // Telemetry: see telemetry.hpp.
 #include "framework/telemetry.hpp"
 
+#include "framework/config.hpp"
+#include "framework/extension_point.hpp"
+
 namespace koord::scheduler {
 
 namespace {
@@ -48,15 +51,17 @@ Telemetry::Telemetry(metrics::Registry& r)
                               "Number of unschedulable pods by the plugins that rejected them.",
                               {"plugin", "profile"})),
       goroutines_(r.gauges("scheduler_goroutines",
-                           "Number of tasks that are under way, by what they do: 'binding'.",
-                           {"operation"})) {}
+                           "Number of tasks that are under way, by what they do: 'binding'.", {"operation"})),
+      bind_(extension_point(&Plugins::bind).label()) {}
 
 const Telemetry::OfProfile& Telemetry::of(std::string_view profile) {
   auto it = profiles_.find(profile);
   if (it == profiles_.end()) {
-    OfProfile handles{extension_point_seconds_.with({"Filter", "Success", profile}),
-                      extension_point_seconds_.with({"Filter", "Unschedulable", profile}),
-                      extension_point_seconds_.with({"Score", "Success", profile})};
+    const std::string filter = extension_point(&Plugins::filter).label();
+    const std::string score = extension_point(&Plugins::score).label();
+    OfProfile handles{extension_point_seconds_.with({filter, "Success", profile}),
+                      extension_point_seconds_.with({filter, "Unschedulable", profile}),
+                      extension_point_seconds_.with({score, "Success", profile})};
     it = profiles_.emplace(profile, std::move(handles)).first;
   }
   return it->second;
@@ -82,8 +87,8 @@ void Telemetry::bound(const Decision& d, MonoTime now) {
 }
 
 void Telemetry::bind_call(const Decision& d, std::string_view status, nanoseconds took) {
-  extension_point_seconds_.with({"Bind", status, d.profile}).observe(seconds(took));
-  plugin_seconds_.with({"DefaultBinder", "Bind", status}).observe(seconds(took));
+  extension_point_seconds_.with({bind_, status, d.profile}).observe(seconds(took));
+  plugin_seconds_.with({"DefaultBinder", bind_, status}).observe(seconds(took));
 }
 
 void Telemetry::gauges(const EngineReport& r, std::size_t binding) {

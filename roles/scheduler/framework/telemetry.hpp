@@ -39,6 +39,7 @@ class Telemetry {
   metrics::Family<metrics::Gauge> pending_, cache_size_, unschedulable_, goroutines_;
   std::map<std::string, OfProfile, std::less<>> profiles_;
   Queue::Incoming incoming_told_;
+  std::string bind_;  // the label
 };
 
 }  // namespace koord::scheduler

@@ -1,6 +1,8 @@
 // Verdicts: see verdict.hpp.
 #include "framework/verdict.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace koord::scheduler {
@@ -16,15 +18,14 @@ VerdictId VerdictTable::intern(Verdict verdict) {
 }
 
 std::string fit_error(const Diagnosis& diagnosis) {
-  std::string text = "0/" + std::to_string(diagnosis.nodes) + " nodes are available:";
-  if (!diagnosis.prefilter_message.empty()) return text + " " + diagnosis.prefilter_message + ".";
+  std::string text = fmt::format("0/{} nodes are available:", diagnosis.nodes);
+  if (!diagnosis.prefilter_message.empty()) return fmt::format("{} {}.", text, diagnosis.prefilter_message);
+  if (diagnosis.reasons.empty()) return text;
   std::vector<std::string> parts;
   parts.reserve(diagnosis.reasons.size());
-  for (const auto& [reason, count] : diagnosis.reasons) parts.push_back(std::to_string(count) + " " + reason);
+  for (const auto& [reason, count] : diagnosis.reasons) parts.push_back(fmt::format("{} {}", count, reason));
   std::sort(parts.begin(), parts.end());
-  for (std::size_t i = 0; i < parts.size(); ++i) text.append(i == 0 ? " " : ", ").append(parts[i]);
-  if (!parts.empty()) text.push_back('.');
-  return text;
+  return fmt::format("{} {}.", text, fmt::join(parts, ", "));
 }
 
 }  // namespace koord::scheduler

@@ -1,6 +1,8 @@
 // Writer: see writer.hpp.
 #include "framework/writer.hpp"
 
+#include <fmt/format.h>
+
 #include "framework/pod_status.hpp"
 #include "framework/verdict.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -58,8 +60,8 @@ Task<> Writer::bind(Decision d) {
     if (services_.log.enabled(2))
       services_.log.v(2, "pod bound", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
                       kv("node", d.node.view()));
-    std::string note =
-        "Successfully assigned " + meta.namespace_.str() + "/" + meta.name + " to " + d.node.str();
+    const std::string note =
+        fmt::format("Successfully assigned {}/{} to {}", meta.namespace_.view(), meta.name, d.node.view());
     record(d, kube::EventType::normal, "Scheduled", "Binding", note);
     services_.done();
     co_return;
@@ -69,7 +71,7 @@ Task<> Writer::bind(Decision d) {
                   kv("node", d.node.view()), kv("error", sent.error()));
   services_.binding_failed(d.pod);
   d.kind = Decision::Kind::error;
-  d.message = "running Bind plugin \"DefaultBinder\": " + sent.error().message();
+  d.message = fmt::format("running Bind plugin \"DefaultBinder\": {}", sent.error().message());
   services_.telemetry.attempt(d, "error", d.took + (now - start));
   Task<> report = report_failure(std::move(d), "SchedulerError");
   co_await std::move(report);

@@ -44,6 +44,9 @@ Result<> apply_defaults(void* object, const Schema& schema) {
       type = type->element;
     }
     if (type->kind == TypeKind::structure) KOORD_CHECK(apply_defaults(value, type->schema()));
+    if (type->kind == TypeKind::list && type->element->kind == TypeKind::structure)
+      for (size_t i = 0; i < type->count(value); ++i)
+        KOORD_CHECK(apply_defaults(const_cast<void*>(type->at(value, i)), type->element->schema()));
   }
   return {};
 }

@@ -149,10 +149,9 @@ std::string names(const Profile& profile, const Points& points) {
 Result<Profile> built(const std::string& text, Engine& engine) {
   auto c = read(text);
   if (!c) return std::move(c).error();
-  std::vector<std::string> missing;
-  return build_profile(
-      c->profiles[0], c->percentage_of_nodes_to_score, plugin_table(),
-      [](void* e, PluginIndex i) { return static_cast<Engine*>(e)->context(i); }, &engine, missing);
+  auto profiles = build_profiles(*c, plugin_table(), engine.context());
+  if (!profiles) return std::move(profiles).error();
+  return std::move(profiles->front());
 }
 
 TEST_CASE("the order of filters and the weights of scores") {
@@ -246,17 +245,15 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     CHECK(*config.profiles[0].scheduler_name == "koord-scheduler");
     ManualClock clock;
     Engine engine(clock, {});
-    std::vector<std::string> missing;
-    auto profile = build_profile(
-        config.profiles[0], config.percentage_of_nodes_to_score, plugin_table(),
-        [](void* e, PluginIndex i) { return static_cast<Engine*>(e)->context(i); }, &engine, missing);
-    if (!profile) FAIL(profile.error().message());
-    CHECK(joined(missing) == shipped.missing);
+    auto profiles = build_profiles(config, plugin_table(), engine.context());
+    if (!profiles) FAIL(profiles.error().message());
+    const Profile* profile = &profiles->front();
+    CHECK(joined(profile->missing) == shipped.missing);
     CHECK(names(*profile, profile->filters) ==
           "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit");
     CHECK(names(*profile, profile->scores) ==
           "TaintToleration NodeAffinity NodeResourcesFit NodeResourcesBalancedAllocation");
-    REQUIRE(profile->bind != nullptr);
+    CHECK(profile->binds.size() == 1);
     // Batch resources count in the score, as the file says, and /configz shows it.
     CHECK(api::encode(config).find("kubernetes.io/batch-cpu") != std::string::npos);
   }

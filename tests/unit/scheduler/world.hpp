@@ -56,16 +56,9 @@ struct World {
       : engine(clock, {.queue = {}, .seed = seed}) {
     auto done = complete(config, plugin_table());
     if (!done) throw std::runtime_error(done.error().message());
-    std::vector<std::string> missing;
-    std::vector<Profile> profiles;
-    for (const ProfileConfig& p : config.profiles) {
-      auto profile = build_profile(
-          p, config.percentage_of_nodes_to_score, plugin_table(),
-          [](void* e, PluginIndex i) { return static_cast<Engine*>(e)->context(i); }, &engine, missing);
-      if (!profile) throw std::runtime_error(profile.error().message());
-      profiles.push_back(std::move(*profile));
-    }
-    engine.set_profiles(std::move(profiles));
+    auto profiles = build_profiles(config, plugin_table(), engine.context());
+    if (!profiles) throw std::runtime_error(profiles.error().message());
+    engine.set_profiles(std::move(*profiles));
     clock.advance(std::chrono::seconds(100));
   }
 

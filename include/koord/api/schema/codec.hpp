@@ -45,7 +45,8 @@ void encode_to(std::string& out, const void* object, const Schema& schema);
 /// metadata.resourceVersion, uid, generation and creationTimestamp never count as changes.
 std::optional<Patch> diff(const void* before, const void* after, const Schema& schema);
 
-/// A value's defaults from the rows (see decode_strict), where the fields are empty.
+/// A value's defaults from the rows (see decode_strict), where the fields are empty; those of its structures
+/// and lists of structures, too.
 Result<> apply_defaults(void* object, const Schema& schema);
 
 bool equal(const void* a, const void* b, const Type& type);

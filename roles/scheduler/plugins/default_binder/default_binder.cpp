@@ -1,21 +1,21 @@
-// DefaultBinder: see default_binder.hpp.
-#include "plugins/default_binder/default_binder.hpp"
+// DefaultBinder: binds by POST to the pod's binding subresource, which the role's binder does.
+#include "framework/args.hpp"
 
-namespace koord::scheduler::default_binder {
+namespace koord::scheduler {
 
+namespace default_binder {
 namespace {
 
 class DefaultBinder final : public Plugin, public BindPlugin {
  public:
   explicit DefaultBinder(const PluginContext&) {}
-  std::string_view name() const override { return "DefaultBinder"; }
   bool sign(const PodInfo&, Signature&) const override { return true; }
 };
 
 }  // namespace
+}  // namespace default_binder
 
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
-  return make_plain<DefaultBinder>(args, context);
-}
+extern const PluginEntry kDefaultBinder{.name = "DefaultBinder",
+                                        .make = &make<default_binder::DefaultBinder>};
 
-}  // namespace koord::scheduler::default_binder
+}  // namespace koord::scheduler

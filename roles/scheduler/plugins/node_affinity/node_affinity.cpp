@@ -1,23 +1,34 @@
-// NodeAffinity: see node_affinity.hpp.
-#include "plugins/node_affinity/node_affinity.hpp"
+// NodeAffinity: spec.nodeSelector and node affinity, and what the arguments add to every pod's.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
+#include "framework/args.hpp"
 #include "framework/sign.hpp"
 #include "koord/api/rules/node_selector.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
-namespace koord::scheduler::node_affinity {
+namespace koord::scheduler {
 
-const ArgsType kArgs = args_type<NodeAffinityArgs>("NodeAffinityArgs");
+namespace node_affinity {
+
+struct NodeAffinityArgs {
+  api::Box<api::NodeAffinity> added_affinity;
+
+  void validate(const std::string& path, FieldErrors& errors) const;
+  KOORD_STRUCT(NodeAffinityArgs);
+};
+KOORD_OBJECT(NodeAffinityArgs, args_kind("NodeAffinityArgs"),
+             ROW(added_affinity).doc("Node affinity that every pod of the profile has too."));
 
 void NodeAffinityArgs::validate(const std::string& path, FieldErrors& errors) const {
   if (!added_affinity) return;
-  std::string at = path + ".addedAffinity.";
   if (added_affinity->required) {
-    std::string required = at + "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+    const std::string required = fmt::format(
+        "{}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms", path);
     api::CompiledNodeSelector selector(*added_affinity->required, required);
     for (const api::CompiledNodeTerm& term : selector.terms())
       for (const std::string& error : term.errors()) errors.add(error);
@@ -25,7 +36,7 @@ void NodeAffinityArgs::validate(const std::string& path, FieldErrors& errors) co
   for (std::size_t i = 0; i < added_affinity->preferred.size(); ++i) {
     api::CompiledNodeTerm term(
         added_affinity->preferred[i].preference,
-        at + "preferredDuringSchedulingIgnoredDuringExecution[" + std::to_string(i) + "]");
+        fmt::format("{}.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[{}]", path, i));
     for (const std::string& error : term.errors()) errors.add(error);
   }
 }
@@ -85,7 +96,6 @@ class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScoreP
     if (args.added_affinity && args.added_affinity->required)
       added_required_.emplace(*args.added_affinity->required);
   }
-  std::string_view name() const override { return "NodeAffinity"; }
 
   bool sign(const PodInfo& pod, Signature& signature) const override {
     const api::PodSpec& spec = pod.pod->spec;
@@ -170,13 +180,11 @@ class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScoreP
 };
 
 }  // namespace
+}  // namespace node_affinity
 
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
-  return std::unique_ptr<Plugin>(
-      std::make_unique<NodeAffinity>(*static_cast<const NodeAffinityArgs*>(args.get()), context));
-}
+extern const PluginEntry kNodeAffinity{
+    .name = "NodeAffinity",
+    .args = &args_type<node_affinity::NodeAffinityArgs>,
+    .make = &make_with<node_affinity::NodeAffinity, node_affinity::NodeAffinityArgs>};
 
-KOORD_OBJECT(NodeAffinityArgs, args_kind("NodeAffinityArgs"),
-             ROW(added_affinity).doc("Node affinity that every pod of the profile has too."));
-
-}  // namespace koord::scheduler::node_affinity
+}  // namespace koord::scheduler

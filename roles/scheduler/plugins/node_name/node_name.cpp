@@ -1,10 +1,10 @@
-// NodeName: see node_name.hpp.
-#include "plugins/node_name/node_name.hpp"
-
+// NodeName: a pod that names its node goes nowhere else.
+#include "framework/args.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
-namespace koord::scheduler::node_name {
+namespace koord::scheduler {
 
+namespace node_name {
 namespace {
 
 struct State final : PodState {
@@ -17,7 +17,6 @@ class NodeName final : public Plugin, public NodeFilterPlugin, public EventPlugi
   explicit NodeName(const PluginContext& context)
       : rejected_(context.verdicts.intern(
             {context.index, true, {"node(s) didn't match the requested node name"}})) {}
-  std::string_view name() const override { return "NodeName"; }
   bool sign(const PodInfo& pod, Signature& signature) const override {
     signature.add(pod.pod->spec.node_name.view());
     return true;
@@ -42,9 +41,8 @@ class NodeName final : public Plugin, public NodeFilterPlugin, public EventPlugi
 };
 
 }  // namespace
+}  // namespace node_name
 
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
-  return make_plain<NodeName>(args, context);
-}
+extern const PluginEntry kNodeName{.name = "NodeName", .make = &make<node_name::NodeName>};
 
-}  // namespace koord::scheduler::node_name
+}  // namespace koord::scheduler

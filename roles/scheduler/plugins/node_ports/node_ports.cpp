@@ -1,11 +1,11 @@
-// NodePorts: see node_ports.hpp.
-#include "plugins/node_ports/node_ports.hpp"
-
+// NodePorts: no two pods on a node take the same host port of the same protocol on overlapping addresses.
+#include "framework/args.hpp"
 #include "framework/pod_info.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
-namespace koord::scheduler::node_ports {
+namespace koord::scheduler {
 
+namespace node_ports {
 namespace {
 
 struct State final : PodState {
@@ -17,7 +17,6 @@ class NodePorts final : public Plugin, public NodeFilterPlugin, public EventPlug
   explicit NodePorts(const PluginContext& context)
       : rejected_(context.verdicts.intern(
             {context.index, false, {"node(s) didn't have free ports for the requested pod ports"}})) {}
-  std::string_view name() const override { return "NodePorts"; }
   bool sign(const PodInfo& pod, Signature& signature) const override {
     signature.add(static_cast<std::int64_t>(pod.ports.size()));
     for (const HostPort& p : pod.ports) {
@@ -49,9 +48,8 @@ class NodePorts final : public Plugin, public NodeFilterPlugin, public EventPlug
 };
 
 }  // namespace
+}  // namespace node_ports
 
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
-  return make_plain<NodePorts>(args, context);
-}
+extern const PluginEntry kNodePorts{.name = "NodePorts", .make = &make<node_ports::NodePorts>};
 
-}  // namespace koord::scheduler::node_ports
+}  // namespace koord::scheduler

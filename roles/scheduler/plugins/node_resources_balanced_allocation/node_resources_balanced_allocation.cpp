@@ -1,23 +1,35 @@
-// NodeResourcesBalancedAllocation: see node_resources_balanced_allocation.hpp.
-#include "plugins/node_resources_balanced_allocation/node_resources_balanced_allocation.hpp"
+// NodeResourcesBalancedAllocation: prefers nodes whose resources are used to a like degree.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
+#include "framework/args.hpp"
+#include "framework/resource_args.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/base/text.hpp"
 
-namespace koord::scheduler::node_resources_balanced_allocation {
+namespace koord::scheduler {
 
-const ArgsType kArgs = args_type<NodeResourcesBalancedAllocationArgs>("NodeResourcesBalancedAllocationArgs");
+namespace node_resources_balanced_allocation {
+
+struct NodeResourcesBalancedAllocationArgs {
+  std::vector<ResourceSpec> resources;
+
+  void validate(const std::string& path, FieldErrors& errors) const;
+  KOORD_STRUCT(NodeResourcesBalancedAllocationArgs);
+};
+KOORD_OBJECT(NodeResourcesBalancedAllocationArgs, args_kind("NodeResourcesBalancedAllocationArgs"),
+             ROW(resources).default_json(kDefaultResources).doc("The resources that count."));
 
 void NodeResourcesBalancedAllocationArgs::validate(const std::string& path, FieldErrors& errors) const {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < resources.size(); ++i) {
-    std::string at = path + ".resources[" + std::to_string(i) + "]";
-    if (!seen.insert(resources[i].name).second) errors.duplicate(at + ".name", quote(resources[i].name));
+    const std::string at = fmt::format("{}.resources[{}]", path, i);
+    if (!seen.insert(resources[i].name).second)
+      errors.duplicate(fmt::format("{}.name", at), quote(resources[i].name));
     if (resources[i].weight != 1)
-      errors.invalid(at + ".weight", std::to_string(resources[i].weight), "must be 1");
+      errors.invalid(fmt::format("{}.weight", at), std::to_string(resources[i].weight), "must be 1");
   }
 }
 
@@ -31,7 +43,6 @@ class BalancedAllocation final : public Plugin, public ScorePlugin {
  public:
   BalancedAllocation(const NodeResourcesBalancedAllocationArgs& args, const PluginContext& context)
       : scorer_(ResourceScorer::Strategy::balanced, scored_resources(args.resources, context.nodes)) {}
-  std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
   bool sign(const PodInfo& pod, Signature& signature) const override {
     for (std::int64_t n : scorer_.requests(pod)) signature.add(n);
     return true;
@@ -54,13 +65,12 @@ class BalancedAllocation final : public Plugin, public ScorePlugin {
 };
 
 }  // namespace
+}  // namespace node_resources_balanced_allocation
 
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
-  return std::unique_ptr<Plugin>(std::make_unique<BalancedAllocation>(
-      *static_cast<const NodeResourcesBalancedAllocationArgs*>(args.get()), context));
-}
+extern const PluginEntry kNodeResourcesBalancedAllocation{
+    .name = "NodeResourcesBalancedAllocation",
+    .args = &args_type<node_resources_balanced_allocation::NodeResourcesBalancedAllocationArgs>,
+    .make = &make_with<node_resources_balanced_allocation::BalancedAllocation,
+                       node_resources_balanced_allocation::NodeResourcesBalancedAllocationArgs>};
 
-KOORD_OBJECT(NodeResourcesBalancedAllocationArgs, args_kind("NodeResourcesBalancedAllocationArgs"),
-             ROW(resources).doc("The resources that count; cpu and memory if none is named."));
-
-}  // namespace koord::scheduler::node_resources_balanced_allocation
+}  // namespace koord::scheduler

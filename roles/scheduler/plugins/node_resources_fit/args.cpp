@@ -1,25 +1,22 @@
-// NodeResourcesFitArgs: schema, defaults, validation.
-#include "koord/base/text.hpp"
-#include "plugins/node_resources_fit/node_resources_fit.hpp"
+// NodeResourcesFitArgs: see args.hpp.
+#include "plugins/node_resources_fit/args.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 
 #include "koord/api/schema/table.hpp"
+#include "koord/base/text.hpp"
 
 namespace koord::scheduler::node_resources_fit {
 
-const ArgsType kArgs = args_type<NodeResourcesFitArgs>("NodeResourcesFitArgs");
-
-void NodeResourcesFitArgs::set_defaults() {
-  if (!scoring_strategy) scoring_strategy.emplace().type = "LeastAllocated";
-  set_default_resources(scoring_strategy->resources);
-}
-
 namespace {
+
+constexpr std::string_view kStrategies[] = {"LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"};
 
 void validate_shape(const std::vector<ShapePoint>& shape, const std::string& path, FieldErrors& errors) {
   if (shape.empty()) return errors.required(path, "at least one point must be specified");
-  auto at = [&](std::size_t i, std::string_view field) {
-    return path + "[" + std::to_string(i) + "]." + std::string(field);
-  };
+  auto at = [&](std::size_t i, std::string_view field) { return fmt::format("{}[{}].{}", path, i, field); };
   for (std::size_t i = 1; i < shape.size(); ++i) {
     if (shape[i - 1].utilization < shape[i].utilization) continue;
     errors.invalid(at(i, "utilization"), std::to_string(shape[i].utilization),
@@ -40,35 +37,34 @@ void validate_shape(const std::vector<ShapePoint>& shape, const std::string& pat
 void NodeResourcesFitArgs::validate(const std::string& path, FieldErrors& errors) const {
   for (std::size_t i = 0; i < ignored_resource_groups.size(); ++i)
     if (ignored_resource_groups[i].find('/') != std::string::npos)
-      errors.invalid(path + ".ignoredResourceGroups[" + std::to_string(i) + "]",
-                     quote(ignored_resource_groups[i]), "resource group name can't contain '/'");
+      errors.invalid(fmt::format("{}.ignoredResourceGroups[{}]", path, i), quote(ignored_resource_groups[i]),
+                     "resource group name can't contain '/'");
   if (!scoring_strategy) return;
   const ScoringStrategy& s = *scoring_strategy;
-  std::string at = path + ".scoringStrategy";
-  if (s.type != "LeastAllocated" && s.type != "MostAllocated" && s.type != "RequestedToCapacityRatio")
-    errors.not_supported(at + ".type", s.type,
-                         {"LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"});
+  const std::string at = fmt::format("{}.scoringStrategy", path);
+  if (std::find(std::begin(kStrategies), std::end(kStrategies), s.type) == std::end(kStrategies))
+    errors.not_supported(fmt::format("{}.type", at), s.type, kStrategies);
   for (std::size_t i = 0; i < s.resources.size(); ++i) {
     const ResourceSpec& r = s.resources[i];
     if (r.weight <= 0 || r.weight > 100)
-      errors.invalid(at + ".resources[" + std::to_string(i) + "].weight", std::to_string(r.weight),
-                     "resource weight of " + r.name + " not in valid range (0, 100]");
+      errors.invalid(fmt::format("{}.resources[{}].weight", at, i), std::to_string(r.weight),
+                     fmt::format("resource weight of {} not in valid range (0, 100]", r.name));
   }
   if (s.requested_to_capacity_ratio)
-    validate_shape(s.requested_to_capacity_ratio->shape, at + ".shape", errors);
+    validate_shape(s.requested_to_capacity_ratio->shape, fmt::format("{}.shape", at), errors);
   else if (s.type == "RequestedToCapacityRatio")
-    errors.required(at + ".requestedToCapacityRatio");
+    errors.required(fmt::format("{}.requestedToCapacityRatio", at));
 }
 
 KOORD_SCHEMA(ShapePoint, ROW(utilization).doc("Used percentage, 0 to 100."),
              ROW(score).doc("Score at that utilization, 0 to 10."));
 KOORD_SCHEMA(RequestedToCapacityRatio, ROW(shape).doc("Points of a broken line."));
 KOORD_SCHEMA(ScoringStrategy, ROW(type).doc("LeastAllocated, MostAllocated or RequestedToCapacityRatio."),
-             ROW(resources).doc("The resources that count; cpu and memory if none is named."),
+             ROW(resources).default_json(kDefaultResources).doc("The resources that count."),
              ROW(requested_to_capacity_ratio).doc("The shape for RequestedToCapacityRatio."));
 KOORD_OBJECT(NodeResourcesFitArgs, args_kind("NodeResourcesFitArgs"),
              ROW(ignored_resources).doc("Extended resources that the filter ignores."),
              ROW(ignored_resource_groups).doc("Prefixes of extended resources that the filter ignores."),
-             ROW(scoring_strategy).doc("How nodes are scored."));
+             ROW(scoring_strategy).default_json(R"({"type":"LeastAllocated"})").doc("How nodes are scored."));
 
 }  // namespace koord::scheduler::node_resources_fit

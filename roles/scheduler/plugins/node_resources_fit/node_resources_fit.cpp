@@ -1,15 +1,18 @@
-// NodeResourcesFit: see node_resources_fit.hpp.
-#include "plugins/node_resources_fit/node_resources_fit.hpp"
+// NodeResourcesFit: the node has room for what the pod asks; scores nodes by how full they are.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <unordered_map>
 
+#include "framework/args.hpp"
 #include "framework/pod_info.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "plugins/node_resources_fit/args.hpp"
 
-namespace koord::scheduler::node_resources_fit {
+namespace koord::scheduler {
 
+namespace node_resources_fit {
 namespace {
 
 struct FilterState final : PodState {
@@ -36,7 +39,6 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
  public:
   NodeResourcesFit(const NodeResourcesFitArgs& args, const PluginContext& context)
       : context_(context), args_(args), scorer_(make_scorer(*args.scoring_strategy, context.nodes)) {}
-  std::string_view name() const override { return "NodeResourcesFit"; }
 
   bool sign(const PodInfo& pod, Signature& signature) const override {
     const Requests& r = pod.requests;
@@ -130,9 +132,9 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
       Verdict v{context_.index, never, {}};
       for (std::size_t w = 0; w < s.wanted.size(); ++w)
         if ((lacking >> w & 1) != 0)
-          v.reasons.push_back(w == 0 ? "Too many pods"
-                                     : "Insufficient " +
-                                           std::string(nodes.resources().name(s.wanted[w].resource)));
+          v.reasons.push_back(
+              w == 0 ? "Too many pods"
+                     : fmt::format("Insufficient {}", nodes.resources().name(s.wanted[w].resource)));
       it->second = context_.verdicts.intern(std::move(v));
     }
     return it->second;
@@ -179,10 +181,11 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
 };
 
 }  // namespace
+}  // namespace node_resources_fit
 
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
-  return std::unique_ptr<Plugin>(
-      std::make_unique<NodeResourcesFit>(*static_cast<const NodeResourcesFitArgs*>(args.get()), context));
-}
+extern const PluginEntry kNodeResourcesFit{
+    .name = "NodeResourcesFit",
+    .args = &args_type<node_resources_fit::NodeResourcesFitArgs>,
+    .make = &make_with<node_resources_fit::NodeResourcesFit, node_resources_fit::NodeResourcesFitArgs>};
 
-}  // namespace koord::scheduler::node_resources_fit
+}  // namespace koord::scheduler

@@ -1,12 +1,12 @@
-// NodeUnschedulable: see node_unschedulable.hpp.
-#include "plugins/node_unschedulable/node_unschedulable.hpp"
-
+// NodeUnschedulable: keeps pods off cordoned nodes, unless they tolerate that taint.
+#include "framework/args.hpp"
 #include "koord/api/rules/toleration.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
-namespace koord::scheduler::node_unschedulable {
+namespace koord::scheduler {
 
+namespace node_unschedulable {
 namespace {
 
 /// Tolerating this taint is tolerating spec.unschedulable, whether the node has the taint or not.
@@ -19,7 +19,6 @@ class NodeUnschedulable final : public Plugin, public NodeFilterPlugin, public E
  public:
   explicit NodeUnschedulable(const PluginContext& context)
       : rejected_(context.verdicts.intern({context.index, true, {"node(s) were unschedulable"}})) {}
-  std::string_view name() const override { return "NodeUnschedulable"; }
   bool sign(const PodInfo& pod, Signature& signature) const override {
     signature.add(tolerates_cordon(*pod.pod));
     return true;
@@ -47,9 +46,9 @@ class NodeUnschedulable final : public Plugin, public NodeFilterPlugin, public E
 };
 
 }  // namespace
+}  // namespace node_unschedulable
 
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
-  return make_plain<NodeUnschedulable>(args, context);
-}
+extern const PluginEntry kNodeUnschedulable{.name = "NodeUnschedulable",
+                                            .make = &make<node_unschedulable::NodeUnschedulable>};
 
-}  // namespace koord::scheduler::node_unschedulable
+}  // namespace koord::scheduler

@@ -1,16 +1,15 @@
-// PrioritySort: see priority_sort.hpp.
-#include "plugins/priority_sort/priority_sort.hpp"
-
+// PrioritySort: the pod of higher priority first, then the one that waits longer.
+#include "framework/args.hpp"
 #include "framework/queued_pod.hpp"
 
-namespace koord::scheduler::priority_sort {
+namespace koord::scheduler {
 
+namespace priority_sort {
 namespace {
 
 class PrioritySort final : public Plugin, public QueueSortPlugin {
  public:
   explicit PrioritySort(const PluginContext&) {}
-  std::string_view name() const override { return "PrioritySort"; }
   bool sign(const PodInfo&, Signature&) const override { return true; }
   bool less(const QueuedPod& a, const QueuedPod& b) const override {
     if (a.priority != b.priority) return a.priority > b.priority;
@@ -20,9 +19,8 @@ class PrioritySort final : public Plugin, public QueueSortPlugin {
 };
 
 }  // namespace
+}  // namespace priority_sort
 
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
-  return make_plain<PrioritySort>(args, context);
-}
+extern const PluginEntry kPrioritySort{.name = "PrioritySort", .make = &make<priority_sort::PrioritySort>};
 
-}  // namespace koord::scheduler::priority_sort
+}  // namespace koord::scheduler

@@ -1,13 +1,14 @@
-// TaintToleration: see taint_toleration.hpp.
-#include "plugins/taint_toleration/taint_toleration.hpp"
-
+// TaintToleration: keeps pods off nodes with NoSchedule and NoExecute taints that they do not tolerate, and
+// prefers nodes with few PreferNoSchedule taints of that kind.
+#include "framework/args.hpp"
 #include "framework/sign.hpp"
 #include "koord/api/rules/toleration.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
-namespace koord::scheduler::taint_toleration {
+namespace koord::scheduler {
 
+namespace taint_toleration {
 namespace {
 
 struct State final : PodState {
@@ -22,7 +23,6 @@ class TaintToleration final : public Plugin, public NodeFilterPlugin, public Sco
  public:
   explicit TaintToleration(const PluginContext& context)
       : rejected_(context.verdicts.intern({context.index, true, {"node(s) had untolerated taint(s)"}})) {}
-  std::string_view name() const override { return "TaintToleration"; }
   bool sign(const PodInfo& pod, Signature& signature) const override {
     sign_tolerations(*pod.pod, signature);
     return true;
@@ -69,9 +69,9 @@ class TaintToleration final : public Plugin, public NodeFilterPlugin, public Sco
 };
 
 }  // namespace
+}  // namespace taint_toleration
 
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context) {
-  return make_plain<TaintToleration>(args, context);
-}
+extern const PluginEntry kTaintToleration{.name = "TaintToleration",
+                                          .make = &make<taint_toleration::TaintToleration>};
 
-}  // namespace koord::scheduler::taint_toleration
+}  // namespace koord::scheduler

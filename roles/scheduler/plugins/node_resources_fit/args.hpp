@@ -1,4 +1,4 @@
-// NodeResourcesFit: the node has room for what the pod asks; scores nodes by how full they are.
+// NodeResourcesFitArgs: what the filter ignores, and how nodes are scored.
 #pragma once
 
 #include "framework/resource_args.hpp"
@@ -26,12 +26,8 @@ struct NodeResourcesFitArgs {
   std::vector<std::string> ignored_resource_groups;
   api::Box<ScoringStrategy> scoring_strategy;
 
-  void set_defaults();
   void validate(const std::string& path, FieldErrors& errors) const;
   KOORD_STRUCT(NodeResourcesFitArgs);
 };
-
-extern const ArgsType kArgs;
-Result<std::unique_ptr<Plugin>> make(const Args& args, const PluginContext& context);
 
 }  // namespace koord::scheduler::node_resources_fit

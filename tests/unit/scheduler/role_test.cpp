@@ -1,0 +1,162 @@
+// The role with an engine that hangs: probes fail, the lease runs out, and it ends in time all the same.
+#include "role.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "flags.hpp"
+#include "framework/engine_thread.hpp"
+#include "hanging_plugin.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/async/offload.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/base/log.hpp"
+#include "koord/base/metrics.hpp"
+#include "koord/kube/client.hpp"
+#include "koord/kube/config.hpp"
+#include "koord/kube/informer.hpp"
+#include "koord/kube/transport.hpp"
+#include "support/fake_transport.hpp"
+#include "support/run_task.hpp"
+#include "world.hpp"
+
+namespace koord::scheduler::test {
+namespace {
+
+using namespace std::chrono_literals;
+using koord::test::json_response;
+using koord::test::status_response;
+
+constexpr std::string_view kConfig =
+    "apiVersion: kubescheduler.config.k8s.io/v1\n"
+    "kind: KubeSchedulerConfiguration\n"
+    "profiles:\n"
+    "- plugins: {filter: {enabled: [{name: Hanging}]}}\n";
+
+/// A process of one role on an API server that has one node, the pod "hang" and a lease.
+struct Process final : runtime::ClientFactory {
+  Process() {
+    server.answer = [this](const kube::HttpRequest& request) { return answer(request); };
+    std::ofstream(file) << kConfig;
+    const auto line =
+        runtime::parse_flags(std::vector<std::string>{"--config=" + file.string()}, {"", {}},
+                             std::vector<runtime::FlagOwner>{{"scheduler", scheduler::flags()}});
+    REQUIRE(line.has_value());
+    flags = line->roles.find("scheduler")->second;
+    plugins.assign(plugin_table().begin(), plugin_table().end());
+    plugins.push_back(&kHanging);
+    auto made = make_role(context, plugins);
+    if (!made) FAIL(made.error().message());
+    role = std::move(*made);
+    informers.start();
+    tasks.spawn("role", role->run());
+  }
+  ~Process() override {
+    koord::test::run_task(loop, tasks.stop(loop.clock, 20s));
+    koord::test::run_task(loop, informers.stop());
+    role.reset();
+    std::filesystem::remove(file);
+    hang.let_go();
+    CHECK(hang.is_gone());
+  }
+
+  Result<kube::Client*> client(const runtime::ClientSettings&) override { return &api; }
+  Result<kube::ClientConfig> config(const runtime::ClientSettings&) override {
+    return Error(Code::internal, "not here");
+  }
+
+  Result<kube::HttpResponse> answer(const kube::HttpRequest& request) {
+    const auto has = [&](std::string_view text) { return request.target.find(text) != std::string::npos; };
+    if (has("/leases")) {
+      if (request.method == kube::Method::get && lease.empty()) return status_response(404, "NotFound");
+      if (request.method != kube::Method::get) lease = request.body;
+      lease_writes += request.method != kube::Method::get;
+      return json_response(200, lease);
+    }
+    if (has("sendInitialEvents")) return status_response(422, "Invalid");
+    if (has("watch=")) return json_response(200, "");
+    const auto list = [](std::string_view kind, const std::string& item) {
+      return json_response(200, fmt::format(R"({{"kind":"{}List","apiVersion":"v1",)"
+                                            R"("metadata":{{"resourceVersion":"7"}},"items":[{}]}})",
+                                            kind, item));
+    };
+    if (has("/nodes")) return list("Node", api::encode(*make_node("n")));
+    if (has("/pods")) return list("Pod", api::encode(*make_pod("hang")));
+    return json_response(201, "{}");
+  }
+
+  unsigned probe(runtime::HealthChecks::Probe which) { return health.answer(which, {}, "").status; }
+
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("koord-scheduler-role-" + std::to_string(::getpid()));
+  Hang hang;
+  koord::test::Loop loop;
+  koord::test::FakeTransport server{loop.clock};
+  kube::Client api{server, loop.clock, {.max_retries = 0}};
+  CapturedLog captured;
+  Logger log{captured, loop.clock};
+  WorkerPool workers{1};
+  kube::InformerSet informers{loop.executor(), loop.clock};
+  metrics::Registry metrics;
+  runtime::FlagValues flags;
+  FeatureGates gates;
+  runtime::HealthChecks health;
+  runtime::Routes routes;
+  std::string lease;
+  int lease_writes = 0;
+  int left_behind = 0;
+  std::optional<Error> failure;
+  TaskGroup tasks{loop.executor(), [this](std::string_view, const Error& error) { failure = error; }};
+  runtime::RoleContext context{
+      "scheduler", "1.2.3", loop.executor(), loop.clock, workers, log, metrics, flags,
+      gates,       *this,   informers,       health,     routes,  {},  {},      [this] { ++left_behind; }};
+  std::vector<const PluginEntry*> plugins;
+  std::unique_ptr<runtime::Role> role;
+};
+
+TEST_CASE("a scheduler whose engine hangs says so, loses its lease and ends") {
+  Process process;
+  for (int i = 0; i < 1000 && !process.hang.holds(); ++i) process.loop.advance(5ms);
+  REQUIRE(process.hang.holds());
+  using Health = runtime::HealthChecks;
+  const MonoTime began = process.loop.clock.mono();
+  const auto pass = [&](nanoseconds until) {
+    while (process.loop.clock.mono() - began < until) process.loop.advance(100ms);
+  };
+
+  pass(EngineThread::kStuck - 1s);
+  CHECK(process.probe(Health::livez) == 200);
+  CHECK(process.probe(Health::readyz) == 200);
+  CHECK(process.lease_writes > 5);
+
+  pass(EngineThread::kStuck + 1s);
+  CHECK(process.probe(Health::livez) == 500);
+  CHECK(process.probe(Health::healthz) == 500);
+  const int writes = process.lease_writes;
+  CHECK_FALSE(process.failure);
+
+  // The renew deadline after the last renewal, and the time that a stop may take.
+  pass(EngineThread::kStuck + 10s + 2s + 1s);
+  CHECK(process.lease_writes == writes);
+  REQUIRE(process.failure);
+  CHECK(process.failure->message() == "leaderelection lost");
+  CHECK(process.left_behind == 1);
+}
+
+TEST_CASE("a scheduler whose engine hangs stops within its bound, and gives the lease back") {
+  Process process;
+  for (int i = 0; i < 1000 && !process.hang.holds(); ++i) process.loop.advance(5ms);
+  REQUIRE(process.hang.holds());
+  const MonoTime began = process.loop.clock.mono();
+  koord::test::run_task(process.loop, process.tasks.stop(process.loop.clock, 10s));
+  CHECK(process.loop.clock.mono() - began < 5s);
+  CHECK(process.left_behind == 1);
+  CHECK(process.lease.find(R"("holderIdentity":"")") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace koord::scheduler::test
