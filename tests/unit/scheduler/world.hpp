@@ -1,6 +1,9 @@
 // A small world for scheduler tests: an engine with the default profile, and objects made in a line.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +52,13 @@ inline std::shared_ptr<const api::Pod> changed(const std::shared_ptr<const api::
   auto copy = std::make_shared<api::Pod>(*pod);
   edit(*copy);
   return copy;
+}
+
+/// The pods' names, in the order of the decisions.
+inline std::string names(const std::vector<Decision>& decisions) {
+  std::vector<std::string_view> all;
+  for (const Decision& d : decisions) all.push_back(d.pod->metadata.name);
+  return fmt::format("{}", fmt::join(all, " "));
 }
 
 struct World {

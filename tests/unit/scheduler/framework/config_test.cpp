@@ -1,10 +1,7 @@
 // KubeSchedulerConfiguration: defaults, strictness, what is wrong with a file, and the order of plugins.
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <set>
 
 #include "flags.hpp"
 #include "koord/runtime/config.hpp"
@@ -259,26 +256,6 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
   }
 }
 
-TEST_CASE("every flag of kube-scheduler and koord-scheduler is taken") {
-  std::ifstream list(koord::test::golden("scheduler/flags.txt"));
-  // These are the process's, whatever roles it runs.
-  const std::set<std::string> process{"feature-gates", "help", "kubeconfig", "v", "version"};
-  std::string name;
-  int count = 0;
-  while (std::getline(list, name)) {
-    if (name.empty() || name.starts_with('#')) continue;
-    ++count;
-    INFO(name);
-    const auto all = flags();
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](const auto& flag) { return flag.name == name; });
-    CHECK((found != all.end() || process.contains(name)));
-    // What has no effect says so when it is used, and does not clutter --help.
-    if (found != all.end() && !found->deprecated.empty()) CHECK(found->hidden);
-  }
-  CHECK(count > 80);
-}
-
 TEST_CASE("the configuration that is written is read as it was") {
   auto config = read("parallelism: 3\nprofiles:\n- schedulerName: a\n- schedulerName: b\n");
   REQUIRE(config.has_value());
@@ -298,17 +275,6 @@ TEST_CASE("the configuration that is written is read as it was") {
   const auto bad = write_config(*config, "/none/such");
   REQUIRE(bad.has_error());
   CHECK(bad.error().message() == "/none/such: No such file or directory");
-}
-
-TEST_CASE("flags without effect are taken with a warning") {
-  const std::vector<runtime::FlagOwner> owners{{"scheduler", flags()}};
-  const auto line = runtime::parse_flags(
-      std::vector<std::string>{"--scheduler-monitor-period=5s", "--logging-format=json", "--seed=1"},
-      {"", {}}, owners);
-  REQUIRE(line.has_value());
-  REQUIRE(line->warnings.size() == 2);
-  CHECK(line->warnings[0].find("scheduler-monitor-period") != std::string::npos);
-  CHECK(line->warnings[1].find("without effect") != std::string::npos);
 }
 
 }  // namespace

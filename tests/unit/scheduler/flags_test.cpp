@@ -1,0 +1,46 @@
+// The scheduler's flags: those of both originals are taken.
+#include "flags.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <set>
+
+#include "support/tsv.hpp"
+
+namespace koord::scheduler::test {
+namespace {
+
+TEST_CASE("every flag of kube-scheduler and koord-scheduler is taken") {
+  std::ifstream list(koord::test::golden("scheduler/flags.txt"));
+  // These are the process's, whatever roles it runs.
+  const std::set<std::string> process{"feature-gates", "help", "kubeconfig", "v", "version"};
+  std::string name;
+  int count = 0;
+  while (std::getline(list, name)) {
+    if (name.empty() || name.starts_with('#')) continue;
+    ++count;
+    INFO(name);
+    const auto all = flags();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto& flag) { return flag.name == name; });
+    CHECK((found != all.end() || process.contains(name)));
+    // What has no effect says so when it is used, and does not clutter --help.
+    if (found != all.end() && !found->deprecated.empty()) CHECK(found->hidden);
+  }
+  CHECK(count > 80);
+}
+
+TEST_CASE("flags without effect are taken with a warning") {
+  const std::vector<runtime::FlagOwner> owners{{"scheduler", flags()}};
+  const auto line = runtime::parse_flags(
+      std::vector<std::string>{"--scheduler-monitor-period=5s", "--logging-format=json", "--seed=1"},
+      {"", {}}, owners);
+  REQUIRE(line.has_value());
+  REQUIRE(line->warnings.size() == 2);
+  CHECK(line->warnings[0].find("scheduler-monitor-period") != std::string::npos);
+  CHECK(line->warnings[1].find("without effect") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace koord::scheduler::test
