@@ -1,9 +1,10 @@
 #include "koord/kube/leader_election.hpp"
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 #include "koord/kube/client.hpp"
 #include "leader_state.hpp"
 
@@ -34,12 +35,14 @@ api::Lease new_lease(const LeaderElectionConfig& config, const LeaseRecord& reco
 }
 
 /// What is not ours in the Lease (labels, owners, fields of later versions) stays.
-Result<> edit(api::Document& lease, const LeaseRecord& record) {
-  KOORD_CHECK(lease.set_string("/spec/holderIdentity", record.holder));
-  KOORD_CHECK(lease.set_int("/spec/leaseDurationSeconds", record.duration_seconds));
-  KOORD_CHECK(lease.set_int("/spec/leaseTransitions", record.transitions));
-  KOORD_CHECK(lease.set_string("/spec/acquireTime", api::MicroTime(record.acquired).to_string()));
-  return lease.set_string("/spec/renewTime", api::MicroTime(record.renewed).to_string());
+void edit(json::Document& lease, const LeaseRecord& record) {
+  json::Arena& arena = lease.arena();
+  json::Value& spec = json::object_at(lease, "spec", arena);
+  json::set_text(spec, "holderIdentity", record.holder, arena);
+  json::set_int(spec, "leaseDurationSeconds", record.duration_seconds, arena);
+  json::set_int(spec, "leaseTransitions", record.transitions, arena);
+  json::set_text(spec, "acquireTime", api::MicroTime(record.acquired).to_string(), arena);
+  json::set_text(spec, "renewTime", api::MicroTime(record.renewed).to_string(), arena);
 }
 
 }  // namespace
@@ -119,13 +122,10 @@ class LeaderElection::Impl {
       co_return co_await do_write(create->deadline, std::move(request));
     }
     if (const auto* update = std::get_if<LeaderState::Update>(&action)) {
-      if (const Result<> edited = edit(lease_, update->record); !edited) {
-        state_.on_error(edited.error(), clock_.mono());
-        co_return edited;
-      }
+      edit(lease_, update->record);
       ObjectKey key{config_.lease_namespace, config_.lease_name};
       Task<Result<std::string>> request =
-          client_.update_raw(api::kind<api::Lease>(), std::move(key), lease_.to_json());
+          client_.update_raw(api::kind<api::Lease>(), std::move(key), json::to_text(lease_));
       co_return co_await do_write(update->deadline, std::move(request));
     }
     co_return Result<>();
@@ -163,7 +163,7 @@ class LeaderElection::Impl {
 
   /// The document that the next update edits.
   Result<> keep(const std::string& body) {
-    KOORD_TRY(document, api::Document::parse(body));
+    KOORD_TRY(document, json::parse(body));
     lease_ = std::move(document);
     return Result<>();
   }
@@ -180,7 +180,7 @@ class LeaderElection::Impl {
   Clock& clock_;
   const LeaderElectionConfig config_;
   LeaderState state_;
-  api::Document lease_;
+  json::Document lease_;
   std::atomic<std::int64_t> lost_at_{kNever};  // nanoseconds of mono()
 };
 

@@ -1,8 +1,8 @@
 // PEM bundles, and lists of names as JSON.
 #include "cluster_auth.hpp"
 
-#include "koord/api/schema/document.hpp"
 #include "koord/api/types/core_v1/config_map.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::runtime {
 
@@ -17,14 +17,12 @@ Result<std::vector<std::string>> read_list(const api::ConfigMap& map, std::strin
                                   std::string(kClusterAuthName) + ": " + std::string(key) + ": " +
                                   std::string(why));
   };
-  const auto document = api::Document::parse(text);
+  const auto document = json::parse(text);
   if (!document) return bad(document.error().message());
-  const std::size_t size = document->size("");
-  if (size == 0 && text.find('[') == std::string_view::npos) return bad("is not a list");
-  for (std::size_t i = 0; i < size; ++i) {
-    const auto name = document->get_string("/" + std::to_string(i));
-    if (!name) return bad("is not a list of texts");
-    list.emplace_back(*name);
+  if (!document->is_array()) return bad("is not a list");
+  for (const json::Value& name : document->elements()) {
+    if (!name.is_string()) return bad("is not a list of texts");
+    list.emplace_back(name.text());
   }
   return list;
 }

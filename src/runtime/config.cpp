@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "koord/api/schema/document.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/base/file.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::runtime {
 namespace {
@@ -30,16 +30,17 @@ std::string path_of(std::string_view message) {
 }
 
 Result<> check_kind(std::string_view json, const json::LineMap& lines, const api::Kind& kind) {
-  const auto document = api::Document::parse(json);
+  const auto document = json::parse(json);
   if (!document) return Error(Code::parse, "1: " + document.error().message());
   const std::pair<std::string, std::string> wanted[] = {{"apiVersion", kind.api_version()},
                                                         {"kind", std::string(kind.kind)}};
   for (const auto& [key, value] : wanted) {
-    const auto found = document->get_string("/" + key);
-    if (!found) return Error(Code::invalid, "1: ." + key + ": missing, expected " + value);
-    if (*found != value)
+    const json::Value* found = json::find(*document, key);
+    if (!found || !found->is_string())
+      return Error(Code::invalid, "1: ." + key + ": missing, expected " + value);
+    if (found->text() != value)
       return Error(Code::invalid, std::to_string(line_of(lines, "." + key)) + ": ." + key + ": \"" +
-                                      std::string(*found) + "\", expected " + value);
+                                      std::string(found->text()) + "\", expected " + value);
   }
   return {};
 }

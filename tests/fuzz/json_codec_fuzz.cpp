@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/json/value.hpp"
 
 namespace {
 
@@ -18,9 +18,9 @@ template <class T>
 void check(std::string_view text) {
   const auto object = decode<T>(text);
   if (!object) return;
-  if (!Document::parse(text)) std::abort();
+  if (!koord::json::parse(text)) std::abort();
   const std::string written = encode(*object);
-  if (!Document::parse(written)) std::abort();
+  if (!koord::json::parse(written)) std::abort();
   const auto again = decode<T>(written);
   if (!again || *again != *object || diff(*object, *again)) std::abort();
 }

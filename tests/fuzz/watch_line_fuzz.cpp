@@ -4,17 +4,18 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "koord/api/schema/document.hpp"
 #include "koord/api/schema/list_decoder.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/json/value.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace koord::api;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto event = decode_watch_line<Pod>(text);
   if (!event) return 0;
-  const auto document = Document::parse(text);
-  if (!document || !document->get_string("/type") || !document->has("/object")) std::abort();
+  const auto document = koord::json::parse(text);
+  const auto* type = document ? koord::json::find(*document, "type") : nullptr;
+  if (!type || !type->is_string() || !koord::json::find(*document, "object")) std::abort();
   if (event->type == WatchType::error && event->error.message().empty()) std::abort();
   return 0;
 }

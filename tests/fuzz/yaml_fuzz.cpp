@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
+#include "koord/json/value.hpp"
 #include "koord/json/yaml.hpp"
 #include "koord/runtime/config.hpp"
 
@@ -49,14 +49,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!json) {
     check(json.error().code() == Code::parse && line_number(json.error().message()) >= 1);
   } else {
-    const auto document = api::Document::parse(*json);
+    const auto document = json::parse(*json);
     check(document.has_value());
     for (const auto& [path, line] : lines) check(line >= 1 && line <= static_cast<int>(size) + 1);
     const auto again = json::yaml_to_json(*json);
     // yaml-cpp wants a key to end within 1,024 characters.
     if (json->size() < 1000) {
       check(again.has_value());
-      const auto reread = api::Document::parse(*again);
+      const auto reread = json::parse(*again);
       check(reread.has_value() && *reread == *document);
     }
   }

@@ -1,67 +1,71 @@
 // CustomResourceDefinitions from the schema tables, and the YAML that they are printed in.
 #include "koord/api/schema/crd.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
-#include "document_dom.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/json/writer.hpp"
 #include "openapi.hpp"
 
 namespace koord::api {
+
+using json::Value;
+
 namespace {
 
-JsonValue names_of(std::span<const std::string_view> names) {
-  JsonValue out = JsonValue::make_array();
-  for (const std::string_view name : names) out.array().emplace_back(name);
+Value names_of(std::span<const std::string_view> names, json::Arena& arena) {
+  Value out = Value::array();
+  for (const std::string_view name : names) out.push_back(make_text(name, arena), arena);
   return out;
 }
 
-JsonValue column(const PrinterColumn& from) {
-  JsonValue out = JsonValue::make_object();
-  out.set("name", JsonValue(from.name));
-  out.set("type", JsonValue(from.type));
-  out.set("jsonPath", JsonValue(from.json_path));
-  if (!from.description.empty()) out.set("description", JsonValue(from.description));
-  if (!from.format.empty()) out.set("format", JsonValue(from.format));
-  if (from.priority != 0) out.set("priority", JsonValue(int64_t{from.priority}));
+Value column(const PrinterColumn& from, json::Arena& arena) {
+  Value out = Value::object();
+  set_text(out, "name", from.name, arena);
+  set_text(out, "type", from.type, arena);
+  set_text(out, "jsonPath", from.json_path, arena);
+  if (!from.description.empty()) set_text(out, "description", from.description, arena);
+  if (!from.format.empty()) set_text(out, "format", from.format, arena);
+  if (from.priority != 0) set(out, "priority", Value(from.priority), arena);
   return out;
 }
 
-JsonValue manifest(const Schema& schema) {
+Value manifest(const Schema& schema, json::Arena& arena) {
   const Kind& kind = *schema.kind();
-  JsonValue names = JsonValue::make_object();
-  names.set("kind", JsonValue(kind.kind));
-  names.set("listKind", JsonValue(std::string(kind.kind) + "List"));
-  names.set("plural", JsonValue(kind.plural));
-  names.set("singular", JsonValue(kind.singular()));
-  if (!kind.short_names.empty()) names.set("shortNames", names_of(kind.short_names));
-  if (!kind.categories.empty()) names.set("categories", names_of(kind.categories));
+  Value names = Value::object();
+  set_text(names, "kind", kind.kind, arena);
+  set_text(names, "listKind", fmt::format("{}List", kind.kind), arena);
+  set_text(names, "plural", kind.plural, arena);
+  set_text(names, "singular", kind.singular(), arena);
+  if (!kind.short_names.empty()) set(names, "shortNames", names_of(kind.short_names, arena), arena);
+  if (!kind.categories.empty()) set(names, "categories", names_of(kind.categories, arena), arena);
 
-  JsonValue version = JsonValue::make_object();
-  version.set("name", JsonValue(kind.version));
-  version.set("served", JsonValue(true));
-  version.set("storage", JsonValue(true));
+  Value version = Value::object();
+  set_text(version, "name", kind.version, arena);
+  set(version, "served", Value(true), arena);
+  set(version, "storage", Value(true), arena);
   if (!kind.columns.empty()) {
-    JsonValue columns = JsonValue::make_array();
-    for (const PrinterColumn& c : kind.columns) columns.array().push_back(column(c));
-    version.set("additionalPrinterColumns", std::move(columns));
+    Value columns = Value::array();
+    for (const PrinterColumn& c : kind.columns) columns.push_back(column(c, arena), arena);
+    set(version, "additionalPrinterColumns", std::move(columns), arena);
   }
-  if (kind.has_status) version["subresources"].set("status", JsonValue::make_object());
-  version["schema"].set("openAPIV3Schema", openapi(schema, OpenApiFor::crd, false));
+  if (kind.has_status) set(object_at(version, "subresources", arena), "status", Value::object(), arena);
+  set(object_at(version, "schema", arena), "openAPIV3Schema", openapi(schema, OpenApiFor::crd, false, arena),
+      arena);
 
-  JsonValue out = JsonValue::make_object();
-  out.set("apiVersion", JsonValue("apiextensions.k8s.io/v1"));
-  out.set("kind", JsonValue("CustomResourceDefinition"));
-  out["metadata"].set("name", JsonValue(std::string(kind.plural) + "." + std::string(kind.group)));
-  JsonValue& spec = out["spec"];
-  spec.set("group", JsonValue(kind.group));
-  spec.set("names", std::move(names));
-  spec.set("scope", JsonValue(kind.namespaced ? "Namespaced" : "Cluster"));
-  spec.set("versions", JsonValue::make_array());
-  spec["versions"].array().push_back(std::move(version));
+  Value out = Value::object();
+  set(out, "apiVersion", json::make_const("apiextensions.k8s.io/v1"), arena);
+  set(out, "kind", json::make_const("CustomResourceDefinition"), arena);
+  set_text(object_at(out, "metadata", arena), "name", fmt::format("{}.{}", kind.plural, kind.group), arena);
+  Value& spec = object_at(out, "spec", arena);
+  set_text(spec, "group", kind.group, arena);
+  set(spec, "names", std::move(names), arena);
+  set(spec, "scope", json::make_const(kind.namespaced ? "Namespaced" : "Cluster"), arena);
+  array_at(spec, "versions", arena).push_back(std::move(version), arena);
   return out;
 }
 
@@ -78,15 +82,15 @@ bool is_plain(std::string_view text) {
   });
 }
 
-void append_yaml(std::string& out, const JsonValue& value, size_t indent) {
+void append_yaml(std::string& out, const Value& value, size_t indent) {
   const auto line = [&] { out.append(indent, ' '); };
-  const auto inline_or_block = [&](const JsonValue& v, bool in_list) {
+  const auto inline_or_block = [&](const Value& v, bool in_list) {
     if (v.size() == 0) {
       if (!in_list) out.push_back(' ');
-      if (v.is_string() && is_plain(v.as_string()))
-        out.append(v.as_string());
+      if (v.is_string() && is_plain(v.text()))
+        out.append(v.text());
       else
-        append_json(out, v);
+        json::append(out, v);
       out.push_back('\n');
     } else if (in_list) {
       const size_t start = out.size();
@@ -98,18 +102,18 @@ void append_yaml(std::string& out, const JsonValue& value, size_t indent) {
     }
   };
   if (value.is_array()) {
-    for (const JsonValue& element : value.array()) {
+    for (const Value& element : value.elements()) {
       line();
       out.append("- ");
       inline_or_block(element, true);
     }
   } else if (value.is_object()) {
-    for (const JsonMember& member : value.object()) {
+    for (const json::Member& member : value.members()) {
       line();
-      if (is_plain(member.key))
-        out.append(member.key);
+      if (is_plain(member.key()))
+        out.append(member.key());
       else
-        json::append_string(out, member.key);
+        json::append_string(out, member.key());
       out.push_back(':');
       inline_or_block(member.value, false);
     }
@@ -123,11 +127,15 @@ std::span<const Schema* const> custom_resources() {
   return kAll;
 }
 
-std::string crd_manifest_json(const Schema& schema) { return to_json(manifest(schema)); }
+std::string crd_manifest_json(const Schema& schema) {
+  json::Arena arena;
+  return json::to_text(manifest(schema, arena));
+}
 
 std::string crd_manifest_yaml(const Schema& schema) {
+  json::Arena arena;
   std::string out;
-  append_yaml(out, manifest(schema), 0);
+  append_yaml(out, manifest(schema, arena), 0);
   return out;
 }
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "document_dom.hpp"
 #include "encode.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
+#include "koord/json/patch.hpp"
 #include "koord/json/writer.hpp"
 #include "scalar.hpp"
 
@@ -123,8 +123,8 @@ class Differ {
   }
 
   bool raw_diff(std::string& out, std::string_view key, const RawJson& a, const RawJson& b) {
-    const auto before = parse_json(a.text);
-    const auto after = parse_json(b.text);
+    const auto before = json::parse(a.text);
+    auto after = json::parse(b.text);
     if (before && after && *before == *after) return false;
     name(out, {}, key);
     if (!before || !after || !before->is_object() || !after->is_object()) {
@@ -136,7 +136,7 @@ class Differ {
       out.append(b.text, 1);
       needs_version_ = true;
     } else {
-      append_json(out, *merge_diff(*before, *after));
+      json::append(out, *json::merge_diff(*before, *after, after->arena()));
       needs_version_ = true;  // it may contain a list
     }
     out.push_back(',');

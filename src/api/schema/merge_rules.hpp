@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/patch.hpp"
 
 namespace koord::api {
 
@@ -21,6 +21,8 @@ struct MergeRule {
   Kind kind;
   std::string_view key;   // by_key
   std::string_view type;  // of the field or of the list's elements; empty if it has no rules
+
+  bool merges_lists() const { return kind == Kind::by_key || kind == Kind::set; }
 };
 
 /// The name of a built-in kind's structure for find_merge_rule, empty for kinds that have none.

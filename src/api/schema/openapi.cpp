@@ -2,8 +2,12 @@
 
 #include "koord/api/schema/crd.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::api {
+
+using json::Value;
+
 namespace {
 
 constexpr std::string_view kPreserve = "x-kubernetes-preserve-unknown-fields";
@@ -12,75 +16,80 @@ constexpr std::string_view kQuantityPattern =
 
 class Printer {
  public:
-  Printer(OpenApiFor purpose, bool preserve_unknown) : purpose_(purpose), preserve_(preserve_unknown) {}
+  Printer(OpenApiFor purpose, bool preserve_unknown, json::Arena& arena)
+      : purpose_(purpose), preserve_(preserve_unknown), arena_(arena) {}
 
-  JsonValue structure(const Schema& schema) const {
-    JsonValue out = typed("object");
-    if (schema.kind() && !schema.kind()->doc.empty()) out.set("description", JsonValue(schema.kind()->doc));
-    JsonValue properties = JsonValue::make_object();
-    JsonValue required = JsonValue::make_array();
+  Value structure(const Schema& schema) const {
+    Value out = typed("object");
+    if (schema.kind() && !schema.kind()->doc.empty())
+      set_text(out, "description", schema.kind()->doc, arena_);
+    Value properties = Value::object();
+    Value required = Value::array();
     if (schema.kind()) {
-      properties.set("apiVersion", described("string", "The group and version of this object's schema."));
-      properties.set("kind", described("string", "The name of this object's schema."));
+      set(properties, "apiVersion", described("string", "The group and version of this object's schema."),
+          arena_);
+      set(properties, "kind", described("string", "The name of this object's schema."), arena_);
     }
     for (const Field& field : schema.fields()) {
-      properties.set(field.name, this->field(field));
-      if (field.has(Field::kRequired)) required.array().emplace_back(field.name);
+      set(properties, field.name, this->field(field), arena_);
+      if (field.has(Field::kRequired)) required.push_back(make_text(field.name, arena_), arena_);
     }
-    if (required.size() > 0) out.set("required", std::move(required));
-    if (properties.size() > 0) out.set("properties", std::move(properties));
-    if (preserve_) out.set(kPreserve, JsonValue(true));
+    if (required.size() > 0) set(out, "required", std::move(required), arena_);
+    if (properties.size() > 0) set(out, "properties", std::move(properties), arena_);
+    if (preserve_) set(out, kPreserve, Value(true), arena_);
     return out;
   }
 
  private:
-  static JsonValue typed(std::string_view type, std::string_view format = {}) {
-    JsonValue out = JsonValue::make_object();
-    out.set("type", JsonValue(type));
-    if (!format.empty()) out.set("format", JsonValue(format));
+  Value typed(std::string_view type, std::string_view format = {}) const {
+    Value out = Value::object();
+    set_text(out, "type", type, arena_);
+    if (!format.empty()) set_text(out, "format", format, arena_);
     return out;
   }
-  static JsonValue described(std::string_view type, std::string_view doc) {
-    JsonValue out = typed(type);
-    out.set("description", JsonValue(doc));
+  Value described(std::string_view type, std::string_view doc) const {
+    Value out = typed(type);
+    set_text(out, "description", doc, arena_);
     return out;
   }
-  static JsonValue int_or_string() {
-    JsonValue out = JsonValue::make_object();
-    JsonValue choices = JsonValue::make_array();
-    choices.array().push_back(typed("integer"));
-    choices.array().push_back(typed("string"));
-    out.set("anyOf", std::move(choices));
-    out.set("x-kubernetes-int-or-string", JsonValue(true));
+  Value int_or_string() const {
+    Value out = Value::object();
+    Value choices = Value::array();
+    choices.push_back(typed("integer"), arena_);
+    choices.push_back(typed("string"), arena_);
+    set(out, "anyOf", std::move(choices), arena_);
+    set(out, "x-kubernetes-int-or-string", Value(true), arena_);
     return out;
   }
 
-  JsonValue field(const Field& row) const {
-    JsonValue out = value(*row.type);
-    if (!row.doc_text.empty()) out.set("description", JsonValue(row.doc_text));
-    if (!row.format_text.empty()) out.set("format", JsonValue(row.format_text));
-    if (!row.pattern_text.empty()) out.set("pattern", JsonValue(row.pattern_text));
-    if (row.minimum) out.set("minimum", JsonValue(*row.minimum));
-    if (row.maximum) out.set("maximum", JsonValue(*row.maximum));
-    if (row.min_length_limit >= 0) out.set("minLength", JsonValue(int64_t{row.min_length_limit}));
-    if (row.max_length_limit >= 0) out.set("maxLength", JsonValue(int64_t{row.max_length_limit}));
+  Value field(const Field& row) const {
+    Value out = value(*row.type);
+    if (!row.doc_text.empty()) set_text(out, "description", row.doc_text, arena_);
+    if (!row.format_text.empty()) set_text(out, "format", row.format_text, arena_);
+    if (!row.pattern_text.empty()) set_text(out, "pattern", row.pattern_text, arena_);
+    if (row.minimum) set(out, "minimum", Value(*row.minimum), arena_);
+    if (row.maximum) set(out, "maximum", Value(*row.maximum), arena_);
+    if (row.min_length_limit >= 0) set(out, "minLength", Value(row.min_length_limit), arena_);
+    if (row.max_length_limit >= 0) set(out, "maxLength", Value(row.max_length_limit), arena_);
     if (!row.enum_values.empty()) {
-      JsonValue names = JsonValue::make_array();
-      for (const std::string_view name : row.enum_values) names.array().emplace_back(name);
-      out.set("enum", std::move(names));
+      Value names = Value::array();
+      for (const std::string_view name : row.enum_values) names.push_back(make_text(name, arena_), arena_);
+      set(out, "enum", std::move(names), arena_);
     }
     if (!row.default_text.empty()) {
-      if (auto parsed = parse_json(row.default_text)) out.set("default", std::move(*parsed));
+      if (const auto parsed = json::parse(row.default_text))
+        set(out, "default", clone(*parsed, arena_), arena_);
     }
-    if (row.has(Field::kPreserve)) out.set(kPreserve, JsonValue(true));
+    if (row.has(Field::kPreserve)) set(out, kPreserve, Value(true), arena_);
     if (purpose_ == OpenApiFor::discovery && (!row.merge_key_name.empty() || row.has(Field::kSetList))) {
-      out.set("x-kubernetes-patch-strategy", JsonValue("merge"));
-      if (!row.merge_key_name.empty()) out.set("x-kubernetes-patch-merge-key", JsonValue(row.merge_key_name));
+      set(out, "x-kubernetes-patch-strategy", json::make_const("merge"), arena_);
+      if (!row.merge_key_name.empty())
+        set_text(out, "x-kubernetes-patch-merge-key", row.merge_key_name, arena_);
     }
     return out;
   }
 
-  JsonValue value(const Type& type) const {
+  Value value(const Type& type) const {
     switch (type.kind) {
       case TypeKind::boolean: return typed("boolean");
       case TypeKind::int32: return typed("integer", "int32");
@@ -93,45 +102,47 @@ class Printer {
       case TypeKind::micro_time: return typed("string", "date-time");
       case TypeKind::int_or_string: return int_or_string();
       case TypeKind::quantity: {
-        JsonValue out = int_or_string();
-        out.set("pattern", JsonValue(kQuantityPattern));
+        Value out = int_or_string();
+        set_text(out, "pattern", kQuantityPattern, arena_);
         return out;
       }
       case TypeKind::raw: {
-        JsonValue out = typed("object");
-        out.set(kPreserve, JsonValue(true));
+        Value out = typed("object");
+        set(out, kPreserve, Value(true), arena_);
         return out;
       }
       case TypeKind::structure:
         if (purpose_ == OpenApiFor::crd && &type == &type_of<ObjectMeta>) return typed("object");
         return structure(type.schema());
       case TypeKind::list: {
-        JsonValue out = typed("array");
-        out.set("items", value(*type.element));
+        Value out = typed("array");
+        set(out, "items", value(*type.element), arena_);
         return out;
       }
       case TypeKind::map: {
-        JsonValue out = typed("object");
-        out.set("additionalProperties", value(*type.element));
+        Value out = typed("object");
+        set(out, "additionalProperties", value(*type.element), arena_);
         return out;
       }
       case TypeKind::optional: return value(*type.element);
     }
-    return JsonValue::make_object();
+    return Value::object();
   }
 
   const OpenApiFor purpose_;
   const bool preserve_;
+  json::Arena& arena_;
 };
 
 }  // namespace
 
-JsonValue openapi(const Schema& schema, OpenApiFor purpose, bool preserve_unknown) {
-  return Printer(purpose, preserve_unknown).structure(schema);
+Value openapi(const Schema& schema, OpenApiFor purpose, bool preserve_unknown, json::Arena& arena) {
+  return Printer(purpose, preserve_unknown, arena).structure(schema);
 }
 
 std::string openapi_schema(const Schema& schema, bool preserve_unknown) {
-  return to_json(openapi(schema, OpenApiFor::discovery, preserve_unknown));
+  json::Arena arena;
+  return json::to_text(openapi(schema, OpenApiFor::discovery, preserve_unknown, arena));
 }
 
 }  // namespace koord::api

@@ -1,8 +1,8 @@
 // OpenAPI v3 schemas of typed objects as DOM values.
 #pragma once
 
-#include "document_dom.hpp"
 #include "koord/api/schema/table.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::api {
 
@@ -12,6 +12,6 @@ enum class OpenApiFor {
 };
 
 /// `preserve_unknown` marks every object as open.
-JsonValue openapi(const Schema& schema, OpenApiFor purpose, bool preserve_unknown);
+json::Value openapi(const Schema& schema, OpenApiFor purpose, bool preserve_unknown, json::Arena& arena);
 
 }  // namespace koord::api

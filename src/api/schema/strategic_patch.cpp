@@ -2,22 +2,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
-#include "document_dom.hpp"
+#include "koord/api/schema/patch.hpp"
+#include "koord/json/index.hpp"
+#include "koord/json/patch.hpp"
 #include "merge_rules.hpp"
 
 namespace koord::api {
 namespace {
 
-using Array = JsonValue::Array;
+using json::Arena;
+using json::ElementIndex;
+using json::Member;
+using json::MemberEdits;
+using json::Value;
 
 constexpr std::string_view kPatch = "$patch";
 constexpr std::string_view kRetainKeys = "$retainKeys";
 constexpr std::string_view kElementOrder = "$setElementOrder/";
 constexpr std::string_view kDeleteFromList = "$deleteFromPrimitiveList/";
+constexpr std::size_t kNowhere = SIZE_MAX;
 
 Error bad(std::string message) {
-  return Error(Code::bad_request, "strategic merge patch: " + std::move(message));
+  return Error(Code::bad_request, fmt::format("strategic merge patch: {}", message));
 }
 
 bool is_directive(std::string_view key) {
@@ -27,250 +36,291 @@ bool is_directive(std::string_view key) {
 
 // What a value becomes where there is nothing to merge it with: no nulls, no directives, and nothing of
 // what carries a $patch of its own.
-JsonValue plain(const JsonValue& value) {
+Value plain(const Value& value, Arena& arena) {
   if (value.is_array()) {
-    Array elements;
-    for (const JsonValue& element : value.array())
-      if (!element.find(kPatch)) elements.push_back(plain(element));
-    return JsonValue(std::move(elements));
+    Value elements = Value::array();
+    for (const Value& element : value.elements())
+      if (!find(element, kPatch)) elements.push_back(plain(element, arena), arena);
+    return elements;
   }
-  if (!value.is_object()) return value;
-  JsonValue result = JsonValue::make_object();
-  for (const JsonMember& member : value.object()) {
-    if (!member.value.is_null() && !is_directive(member.key) && !member.value.find(kPatch))
-      result.set(member.key, plain(member.value));
+  if (!value.is_object()) return clone(value, arena);
+  Value result = Value::object();
+  for (const Member& member : value.members()) {
+    if (!member.value.is_null() && !is_directive(member.key()) && !find(member.value, kPatch))
+      result.append(member.key(), plain(member.value, arena), arena);
   }
   return result;
 }
 
-// The element that `element` stands for: by key for objects, by value for scalars; -1 if there is none.
-std::ptrdiff_t index_of(const Array& list, const JsonValue& element, std::string_view key) {
-  const JsonValue* wanted = key.empty() ? &element : element.find(key);
-  for (size_t i = 0; wanted && i < list.size(); ++i) {
-    const JsonValue* have = key.empty() ? &list[i] : list[i].find(key);
-    if (have && *have == *wanted) return static_cast<std::ptrdiff_t>(i);
-  }
-  return -1;
-}
+/// An element of a merged list, and where the patch and the server have it.
+struct Item {
+  Value value;
+  std::size_t in_patch = kNowhere;
+  std::size_t in_server = kNowhere;
+};
 
 // Elements that the patch names come in the patch's order, the others in the server's; where both orders
 // know two elements the server's decides which comes first.
-Array ordered(Array merged, const Array& patch_order, const Array& server_order, std::string_view key) {
-  struct Item {
-    JsonValue value;
-    std::ptrdiff_t rank;         // within its group
-    std::ptrdiff_t server_rank;  // -1 if the server did not have it
-  };
-  std::vector<Item> named, others;
-  for (JsonValue& value : merged) {
-    const auto in_patch = index_of(patch_order, value, key);
-    const auto in_server = index_of(server_order, value, key);
-    (in_patch >= 0 ? named : others)
-        .push_back({std::move(value), in_patch >= 0 ? in_patch : in_server, in_server});
-  }
-  std::ranges::stable_sort(named, {}, &Item::rank);
-  std::ranges::stable_sort(others, {}, &Item::rank);
-  Array result;
-  size_t n = 0, o = 0;
+Value ordered(std::vector<Item> merged, Arena& arena) {
+  std::vector<Item*> named, others;
+  for (Item& item : merged) (item.in_patch != kNowhere ? named : others).push_back(&item);
+  std::ranges::stable_sort(named, {}, &Item::in_patch);
+  std::ranges::stable_sort(others, {},
+                           [](const Item* item) { return item->in_server + 1; });  // none is first
+  Value result = Value::array();
+  std::size_t n = 0, o = 0;
   while (n < named.size() || o < others.size()) {
     const bool other_first =
-        o < others.size() && (n == named.size() || (others[o].server_rank >= 0 && named[n].server_rank >= 0 &&
-                                                    others[o].server_rank < named[n].server_rank));
-    result.push_back(std::move(other_first ? others[o++].value : named[n++].value));
+        o < others.size() &&
+        (n == named.size() || (others[o]->in_server != kNowhere && named[n]->in_server != kNowhere &&
+                               others[o]->in_server < named[n]->in_server));
+    result.push_back(std::move((other_first ? others[o++] : named[n++])->value), arena);
   }
   return result;
 }
 
-Result<> check_elements(const Array& list, std::string_view key, std::string_view field) {
-  for (const JsonValue& element : list) {
-    if (key.empty()) {
-      if (element.is_object() || element.is_array()) return bad(fmt::format("{}: a list of scalars", field));
-    } else if (!element.is_object()) {
-      return bad(fmt::format("{}: a list of objects", field));
-    } else if (!element.find(key)) {
-      return bad(fmt::format("{}: an element lacks the merge key {}", field, key));
-    }
+Result<> check_element(const Value& element, std::string_view key, std::string_view field) {
+  if (key.empty()) {
+    if (element.is_object() || element.is_array()) return bad(fmt::format("{}: a list of scalars", field));
+  } else if (!element.is_object()) {
+    return bad(fmt::format("{}: a list of objects", field));
+  } else if (!find(element, key)) {
+    return bad(fmt::format("{}: an element lacks the merge key {}", field, key));
   }
   return {};
 }
 
-Result<> merge_object(JsonValue& target, const JsonValue& patch, std::string_view owner);
-
-// Takes the elements with $patch out of `patch` and applies them.
-Result<Array> apply_element_directives(Array& target, const Array& patch, const MergeRule& rule) {
-  Array rest;
-  bool replace = false;
-  for (const JsonValue& element : patch) {
-    const JsonValue* directive = element.find(kPatch);
-    if (!directive) {
-      rest.push_back(element);
-      continue;
-    }
-    const std::string_view what = directive->string_or({});
-    if (what == "replace") {
-      replace = true;
-    } else if (what == "delete") {
-      const JsonValue* value = element.find(rule.key);
-      if (!value) return bad(fmt::format("{}: a deletion lacks the merge key {}", rule.field, rule.key));
-      std::erase_if(target, [&](const JsonValue& old) {
-        const JsonValue* have = old.find(rule.key);
-        return have && *have == *value;
-      });
-    } else {
-      return bad(fmt::format("{}: unknown $patch directive \"{}\"", rule.field, what));
-    }
-  }
-  if (replace) {
-    target.clear();
-    for (const JsonValue& element : rest) target.push_back(plain(element));
-    rest.clear();
-  }
-  return rest;
+Result<> check_elements(const Value& list, std::string_view key, std::string_view field) {
+  for (const Value& element : list.elements()) KOORD_CHECK(check_element(element, key, field));
+  return {};
 }
 
-// A list with a merge key or of a set. `order` overrides the order that the patch's elements give.
-Result<> merge_list(JsonValue& target, const JsonValue& patch, const MergeRule& rule, const Array* order) {
-  Array server = target.array();
-  Array merged = server;
-  const bool by_key = rule.kind == MergeRule::Kind::by_key;
-  Array named;  // what the patch has apart from directives
-  if (by_key) {
-    KOORD_TRY(rest, apply_element_directives(merged, patch.array(), rule));
-    named = std::move(rest);
-    if (named.empty()) server = merged;  // replaced as a whole, perhaps: its own order counts
-    KOORD_CHECK(check_elements(named, rule.key, rule.field));
-    KOORD_CHECK(check_elements(merged, rule.key, rule.field));
-    for (const JsonValue& element : named) {
-      const auto at = index_of(merged, element, rule.key);
-      if (at < 0)
-        merged.push_back(plain(element));
+class Merger {
+ public:
+  explicit Merger(Arena& arena) : arena_(arena) {}
+
+  Result<> object(Value& target, const Value& patch, std::string_view owner) {
+    if (const Value* directive = find(patch, kPatch)) {
+      const std::string_view what = directive->text();
+      if (what != "replace" && what != "delete")
+        return bad(fmt::format("unknown $patch directive \"{}\"", what));
+      target = what == "replace" ? plain(patch, arena_) : Value::object();
+      return {};
+    }
+    if (const Value* keys = find(patch, kRetainKeys)) KOORD_CHECK(retain_keys(target, patch, *keys));
+    std::vector<std::string_view> with_order;  // fields that are merged already
+    for (const Member& member : patch.members()) {
+      if (!member.key().starts_with(kElementOrder)) continue;
+      KOORD_CHECK(order(target, patch, member, owner));
+      with_order.push_back(member.key().substr(kElementOrder.size()));
+    }
+    std::ranges::sort(with_order);
+    for (const Member& member : patch.members())
+      if (member.key().starts_with(kDeleteFromList)) KOORD_CHECK(delete_from_list(target, member));
+    MemberEdits edits(target, patch.size(), arena_);
+    for (const Member& member : patch.members())
+      if (!is_directive(member.key()) && !std::ranges::binary_search(with_order, member.key()))
+        KOORD_CHECK(field(edits, member, owner));
+    edits.finish();
+    return {};
+  }
+
+ private:
+  Result<> field(MemberEdits& target, const Member& change, std::string_view owner) {
+    if (change.value.is_null()) {
+      target.remove(change.key());
+      return {};
+    }
+    Value* old = target.find(change.key());
+    if (!old || old->type() != change.value.type()) {
+      if (find(change.value, kPatch))
+        target.remove(change.key());
       else
-        KOORD_CHECK(merge_object(merged[static_cast<size_t>(at)], element, rule.type));
+        target.set(change.key(), plain(change.value, arena_));
+      return {};
     }
-  } else {
-    named = patch.array();
-    KOORD_CHECK(check_elements(named, {}, rule.field));
-    for (const JsonValue& element : named) merged.push_back(element);
-    Array unique;
-    for (JsonValue& element : merged)
-      if (index_of(unique, element, {}) < 0) unique.push_back(std::move(element));
-    merged = std::move(unique);
+    const MergeRule* rule = find_merge_rule(owner, change.key());
+    if (change.value.is_object() && !(rule && rule->kind == MergeRule::Kind::replace_map))
+      return object(*old, change.value, rule ? rule->type : std::string_view());
+    if (change.value.is_array() && rule && rule->merges_lists())
+      return list(*old, change.value, *rule, nullptr);
+    *old = plain(change.value, arena_);
+    return {};
   }
-  target = JsonValue(ordered(std::move(merged), order ? *order : named, server, rule.key));
-  return {};
-}
 
-// $setElementOrder/FIELD: merges the field and gives it the order.
-Result<> apply_order(JsonValue& target, const JsonValue& patch, const JsonMember& directive,
-                     std::string_view owner) {
-  const std::string_view field = std::string_view(directive.key).substr(kElementOrder.size());
-  const MergeRule* rule = find_merge_rule(owner, field);
-  const bool mergeable =
-      rule && (rule->kind == MergeRule::Kind::by_key || rule->kind == MergeRule::Kind::set);
-  if (!directive.value.is_array()) return bad(fmt::format("{}: must be a list", directive.key));
-  if (!mergeable) return bad(fmt::format("{}: the list has no merge key", directive.key));
-  const Array& order = directive.value.array();
-  KOORD_CHECK(check_elements(order, rule->key, directive.key));
-
-  const JsonValue* changes = patch.find(field);
-  JsonValue* list = target.find(field);
-  if (changes && !changes->is_array()) return bad(fmt::format("{}: must be a list", field));
-  if (list && !list->is_array()) return bad(fmt::format("{}: is no list", field));
-  if (!changes && !list) return {};
-  if (changes) {
-    std::ptrdiff_t last = -1;
-    for (const JsonValue& element : changes->array()) {
-      if (element.find(kPatch)) continue;
-      const auto at = index_of(order, element, rule->key);
-      if (at <= last) return bad(fmt::format("the order of {} does not match {}", field, directive.key));
-      last = at;
+  // A list with a merge key or of a set. `order` overrides the order that the patch's elements give.
+  Result<> list(Value& target, const Value& patch, const MergeRule& rule, const Value* order) {
+    if (rule.kind == MergeRule::Kind::set) return set_list(target, patch, rule, order);
+    std::vector<const Value*> named, deletions;  // elements without and with directives
+    bool replace = false;
+    for (const Value& element : patch.elements()) {
+      const Value* directive = find(element, kPatch);
+      const std::string_view what = directive ? directive->text() : std::string_view();
+      if (!directive) {
+        named.push_back(&element);
+      } else if (what == "replace") {
+        replace = true;
+      } else if (what == "delete") {
+        if (!find(element, rule.key))
+          return bad(fmt::format("{}: a deletion lacks the merge key {}", rule.field, rule.key));
+        deletions.push_back(&element);
+      } else {
+        return bad(fmt::format("{}: unknown $patch directive \"{}\"", rule.field, what));
+      }
     }
-  }
-  if (!list) {
-    JsonValue added = plain(*changes);
-    target.set(field, JsonValue(ordered(std::move(added.array()), order, {}, rule->key)));
-    return {};
-  }
-  if (changes) return merge_list(*list, *changes, *rule, &order);
-  const Array server = list->array();
-  *list = JsonValue(ordered(server, order, server, rule->key));
-  return {};
-}
-
-Result<> retain_keys(JsonValue& target, const JsonValue& patch, const JsonValue& keys) {
-  if (!keys.is_array()) return bad("$retainKeys must be a list of strings");
-  auto kept = [&](std::string_view key) {
-    return std::ranges::any_of(keys.array(),
-                               [&](const JsonValue& k) { return k.is_string() && k.as_string() == key; });
-  };
-  for (const JsonMember& member : patch.object()) {
-    if (!member.value.is_null() && !is_directive(member.key) && !kept(member.key))
-      return bad(fmt::format("$retainKeys lacks {}, which the patch sets", member.key));
-  }
-  std::erase_if(target.object(), [&](const JsonMember& member) { return !kept(member.key); });
-  return {};
-}
-
-Result<> merge_field(JsonValue& target, const JsonMember& change, std::string_view owner) {
-  if (change.value.is_null()) {
-    target.erase(change.key);
-    return {};
-  }
-  JsonValue* old = target.find(change.key);
-  const MergeRule* rule = find_merge_rule(owner, change.key);
-  if (!old || !old->same_type(change.value)) {
-    if (change.value.find(kPatch))
-      target.erase(change.key);
-    else
-      target.set(change.key, plain(change.value));
-    return {};
-  }
-  if (change.value.is_object() && !(rule && rule->kind == MergeRule::Kind::replace_map))
-    return merge_object(*old, change.value, rule ? rule->type : std::string_view());
-  if (change.value.is_array() && rule &&
-      (rule->kind == MergeRule::Kind::by_key || rule->kind == MergeRule::Kind::set))
-    return merge_list(*old, change.value, *rule, nullptr);
-  *old = plain(change.value);
-  return {};
-}
-
-Result<> merge_object(JsonValue& target, const JsonValue& patch, std::string_view owner) {
-  if (const JsonValue* directive = patch.find(kPatch)) {
-    const std::string_view what = directive->string_or({});
-    if (what != "replace" && what != "delete")
-      return bad(fmt::format("unknown $patch directive \"{}\"", what));
-    JsonValue rest = patch;
-    rest.erase(kPatch);
-    target = what == "replace" ? plain(rest) : JsonValue::make_object();
-    return {};
-  }
-  if (const JsonValue* keys = patch.find(kRetainKeys)) KOORD_CHECK(retain_keys(target, patch, *keys));
-  for (const JsonMember& member : patch.object())
-    if (member.key.starts_with(kElementOrder)) KOORD_CHECK(apply_order(target, patch, member, owner));
-  for (const JsonMember& member : patch.object()) {
-    if (member.key.starts_with(kDeleteFromList)) {
-      JsonValue* list = target.find(std::string_view(member.key).substr(kDeleteFromList.size()));
-      if (!member.value.is_array()) return bad(fmt::format("{}: must be a list", member.key));
-      if (list && list->is_array())
-        std::erase_if(list->array(),
-                      [&](const JsonValue& e) { return index_of(member.value.array(), e, {}) >= 0; });
-    } else if (!is_directive(member.key) && !patch.find(std::string(kElementOrder) + member.key)) {
-      KOORD_CHECK(merge_field(target, member, owner));
+    if (replace) {
+      target = plain(patch, arena_);
+      named.clear();
+      deletions.clear();
     }
+    for (const Value* element : named) KOORD_CHECK(check_element(*element, rule.key, rule.field));
+    // Everything is looked up before anything merges: what merges moves the keys that the indexes point to.
+    const ElementIndex server(target.elements(), rule.key), in_patch(named, rule.key);
+    const std::optional<ElementIndex> orders =
+        order ? std::optional<ElementIndex>(std::in_place, order->elements(), rule.key) : std::nullopt;
+    std::vector<bool> deleted(target.size());
+    for (const Value* element : deletions)
+      for (const std::size_t i : server.find_all(*element)) deleted[i] = true;
+
+    std::vector<Item> merged;
+    const auto add = [&](const Value& value) {
+      merged.push_back({Value(), (orders ? *orders : in_patch).find(value).value_or(kNowhere),
+                        server.find(value).value_or(kNowhere)});
+      return merged.size() - 1;
+    };
+    std::vector<std::size_t> places(target.size());  // of the server's elements
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      if (deleted[i]) continue;
+      KOORD_CHECK(check_element(target[i], rule.key, rule.field));
+      places[i] = add(target[i]);
+    }
+    std::vector<std::size_t> changed(named.size());  // what each of the patch's is merged into
+    std::vector<bool> added(named.size());
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      const auto old = server.find(*named[i]);
+      const std::size_t first = *in_patch.find(*named[i]);
+      added[i] = first == i && (!old || deleted[*old]);
+      changed[i] = added[i] ? add(*named[i]) : old && !deleted[*old] ? places[*old] : changed[first];
+    }
+    for (std::size_t i = 0; i < target.size(); ++i)
+      if (!deleted[i]) merged[places[i]].value = std::move(target[i]);
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      Value& value = merged[changed[i]].value;
+      if (added[i])
+        value = plain(*named[i], arena_);
+      else
+        KOORD_CHECK(object(value, *named[i], rule.type));
+    }
+    target = ordered(std::move(merged), arena_);
+    return {};
   }
-  return {};
-}
+
+  Result<> set_list(Value& target, const Value& patch, const MergeRule& rule, const Value* order) {
+    KOORD_CHECK(check_elements(patch, {}, rule.field));
+    const ElementIndex server(target.elements(), {}), in_patch(patch.elements(), {});
+    const std::optional<ElementIndex> orders =
+        order ? std::optional<ElementIndex>(std::in_place, order->elements(), std::string_view())
+              : std::nullopt;
+    std::vector<Item> merged;
+    const auto add = [&](const Value& value) {
+      merged.push_back({clone(value, arena_), (orders ? *orders : in_patch).find(value).value_or(kNowhere),
+                        server.find(value).value_or(kNowhere)});
+    };
+    for (std::size_t i = 0; i < target.size(); ++i)
+      if (server.find(target[i]) == i) add(target[i]);
+    for (std::size_t i = 0; i < patch.size(); ++i)
+      if (!server.find(patch[i]) && in_patch.find(patch[i]) == i) add(patch[i]);
+    target = ordered(std::move(merged), arena_);
+    return {};
+  }
+
+  // $setElementOrder/FIELD: merges the field and gives it the order.
+  Result<> order(Value& target, const Value& patch, const Member& directive, std::string_view owner) {
+    const std::string_view field = directive.key().substr(kElementOrder.size());
+    const MergeRule* rule = find_merge_rule(owner, field);
+    if (!directive.value.is_array()) return bad(fmt::format("{}: must be a list", directive.key()));
+    if (!rule || !rule->merges_lists())
+      return bad(fmt::format("{}: the list has no merge key", directive.key()));
+    KOORD_CHECK(check_elements(directive.value, rule->key, directive.key()));
+
+    const Value* changes = find(patch, field);
+    Value* old = find(target, field);
+    if (changes && !changes->is_array()) return bad(fmt::format("{}: must be a list", field));
+    if (old && !old->is_array()) return bad(fmt::format("{}: is no list", field));
+    if (!changes && !old) return {};
+    const ElementIndex orders(directive.value.elements(), rule->key);
+    if (changes) {
+      std::optional<std::size_t> last;
+      for (const Value& element : changes->elements()) {
+        if (find(element, kPatch)) continue;
+        const auto at = orders.find(element);
+        if (!at || (last && *at <= *last))
+          return bad(fmt::format("the order of {} does not match {}", field, directive.key()));
+        last = at;
+      }
+      if (old) return list(*old, *changes, *rule, &directive.value);
+    }
+    // One of the two is all there is.
+    Value all = old ? std::move(*old) : plain(*changes, arena_);
+    const ElementIndex server(all.elements(), rule->key);
+    std::vector<Item> items(all.size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      items[i].in_patch = orders.find(all[i]).value_or(kNowhere);
+      if (old) items[i].in_server = server.find(all[i]).value_or(kNowhere);
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) items[i].value = std::move(all[i]);
+    json::set(target, field, ordered(std::move(items), arena_), arena_);
+    return {};
+  }
+
+  static Result<> delete_from_list(Value& target, const Member& directive) {
+    if (!directive.value.is_array()) return bad(fmt::format("{}: must be a list", directive.key()));
+    Value* list = find(target, directive.key().substr(kDeleteFromList.size()));
+    if (!list || !list->is_array()) return {};
+    const ElementIndex unwanted(directive.value.elements(), {});
+    list->erase_if([&](const Value& element) { return unwanted.find(element).has_value(); });
+    return {};
+  }
+
+  static Result<> retain_keys(Value& target, const Value& patch, const Value& keys) {
+    if (!keys.is_array()) return bad("$retainKeys must be a list of strings");
+    std::vector<std::string_view> names;
+    for (const Value& key : keys.elements())
+      if (key.is_string()) names.push_back(key.text());
+    std::ranges::sort(names);
+    const auto kept = [&](std::string_view key) { return std::ranges::binary_search(names, key); };
+    for (const Member& member : patch.members()) {
+      if (!member.value.is_null() && !is_directive(member.key()) && !kept(member.key()))
+        return bad(fmt::format("$retainKeys lacks {}, which the patch sets", member.key()));
+    }
+    target.erase_if([&](const Member& member) { return !kept(member.key()); });
+    return {};
+  }
+
+  Arena& arena_;
+};
 
 }  // namespace
 
-Result<> strategic_patch(JsonValue& target, const JsonValue& patch, std::string_view group,
-                         std::string_view kind) {
+Result<> strategic_patch(Value& target, const Value& patch, std::string_view group, std::string_view kind,
+                         Arena& arena) {
   const std::string_view type = merge_type(group, kind);
   if (type.empty())
     return Error(Code::unsupported, fmt::format("strategic merge patches are not served for {}{}{}", kind,
                                                 group.empty() ? "" : ".", group));
   if (!patch.is_object() || !target.is_object()) return bad("must be an object");
-  return merge_object(target, patch, type);
+  return Merger(arena).object(target, patch, type);
+}
+
+Result<> apply_patch(Value& target, PatchType type, const Value& patch, std::string_view group,
+                     std::string_view kind, Arena& arena) {
+  switch (type) {
+    case PatchType::merge: merge_patch(target, patch, arena); return {};
+    case PatchType::json: return json_patch(target, patch, arena);
+    case PatchType::strategic: return strategic_patch(target, patch, group, kind, arena);
+    case PatchType::apply: break;
+  }
+  return Error(Code::unsupported, "apply is the server's");
 }
 
 }  // namespace koord::api

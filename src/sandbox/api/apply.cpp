@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/patch.hpp"
 #include "koord/json/writer.hpp"
 #include "koord/json/yaml.hpp"
 #include "sandbox/crd/schema.hpp"

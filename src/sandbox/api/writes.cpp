@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/patch.hpp"
 #include "koord/json/writer.hpp"
 #include "koord/json/yaml.hpp"
 #include "sandbox/api/api.hpp"
@@ -26,6 +26,12 @@ Failure patch_failure(const Error& error) {
     return failure;
   }
   return bad_request(error.message());
+}
+
+api::PatchType patch_type(BodyType type) {
+  return type == BodyType::merge_patch  ? api::PatchType::merge
+         : type == BodyType::json_patch ? api::PatchType::json
+                                        : api::PatchType::strategic;
 }
 
 // A Status that says that it is done; `object` is what it was done to.
@@ -155,14 +161,10 @@ Api::Answer Api::patch(Call& call) {
       if (kind.from_stored) kind.from_stored(doc, arena);
       set_text(doc, "apiVersion", kind.api_version(), arena);
     }
-    auto document = api::Document::parse(json::to_text(doc));
-    if (!document) return internal_error(document.error().message());
-    Result<> patched = type == BodyType::merge_patch ? api::apply_merge_patch(*document, call.request.body)
-                       : type == BodyType::json_patch
-                           ? api::apply_json_patch(*document, call.request.body)
-                           : api::apply_strategic_patch(*document, call.request.body, kind.group, kind.kind);
+    auto patch = json::parse(call.request.body);
+    if (!patch) return patch_failure(patch.error());
+    const auto patched = api::apply_patch(doc, patch_type(type), *patch, kind.group, kind.kind, arena);
     if (!patched) return patch_failure(patched.error());
-    if (auto read = doc.read(document->to_json()); !read) return bad_request(read.error().message());
     if (stored != call.kind) to_stored(kind, doc);
     return {};
   };
@@ -278,22 +280,22 @@ Api::Answer Api::scale(Call& call) {
     return out;
   };
   if (call.request.method == "GET") return json_reply(200, scale_of(*object));
-  std::string wanted = call.request.body;
-  if (call.request.method == "PATCH") {
+  json::Document scale_doc;
+  const bool is_patch = call.request.method == "PATCH";
+  if (!is_patch && call.request.method != "PUT") return method_not_allowed(kind.named(), call.request.method);
+  if (auto read = scale_doc.read(is_patch ? scale_of(*object) : call.request.body); !read)
+    return bad_request(read.error().message());
+  if (is_patch) {
     BodyType type = parse_content_type(call.request.headers.get("Content-Type"));
-    auto document = api::Document::parse(scale_of(*object));
-    if (!document) return internal_error(document.error().message());
     if (type != BodyType::merge_patch && type != BodyType::json_patch && type != BodyType::strategic_patch)
       return unsupported_media(kPatchTypes);
-    Result<> patched = type == BodyType::json_patch ? api::apply_json_patch(*document, wanted)
-                                                    : api::apply_merge_patch(*document, wanted);
+    auto patch = json::parse(call.request.body);
+    if (!patch) return patch_failure(patch.error());
+    // A Scale has no lists, so that the strategic patch is the merge patch.
+    const auto patch_kind = type == BodyType::json_patch ? api::PatchType::json : api::PatchType::merge;
+    const auto patched = api::apply_patch(scale_doc, patch_kind, *patch, {}, {}, scale_doc.arena());
     if (!patched) return patch_failure(patched.error());
-    wanted = document->to_json();
-  } else if (call.request.method != "PUT") {
-    return method_not_allowed(kind.named(), call.request.method);
   }
-  json::Document scale_doc;
-  if (auto read = scale_doc.read(wanted); !read) return bad_request(read.error().message());
   WriteOptions options;
   options.dry_run = call.request.query_has("dryRun");
   auto written = verbs_.modify(

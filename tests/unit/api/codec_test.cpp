@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "koord/api/schema/document.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/api/types/authorization_v1/subject_access_review.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"
@@ -16,6 +15,8 @@
 #include "koord/api/types/events_v1/event.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/value.hpp"
 
 using namespace koord;
 using namespace koord::api;
@@ -56,10 +57,10 @@ TEST_CASE("a pod survives a round trip") {
 
   const std::string again = encode(*pod);
   CHECK(decode<Pod>(again).value() == *pod);
-  auto expected = Document::parse(text);
-  expected->remove("/status/conditions/0/lastProbeTime");     // null is absent
-  expected->remove("/spec/ephemeralContainers/0/resources");  // and so is what is empty
-  CHECK(Document::parse(again)->to_json() == expected->to_json());
+  auto expected = json::parse(text);
+  json::remove_path(*expected, "/status/conditions/0/lastProbeTime");     // null is absent
+  json::remove_path(*expected, "/spec/ephemeralContainers/0/resources");  // and so is what is empty
+  CHECK(*json::parse(again) == *expected);
 }
 
 TEST_CASE("kinds are written, empty fields are not") {

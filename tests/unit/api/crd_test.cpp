@@ -7,11 +7,13 @@
 #include <iterator>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 
 using namespace koord;
 using namespace koord::api;
@@ -41,23 +43,25 @@ TEST_CASE("a manifest decodes as what it is") {
   CHECK(version.served);
   CHECK(version.storage);
   CHECK(version.subresources->status.has_value());
-  const auto root = Document::parse(version.schema->open_apiv3_schema.text);
+  const auto root = json::parse(version.schema->open_apiv3_schema.text);
   REQUIRE(root.has_value());
-  CHECK(root->get_json("/properties/metadata") == R"({"type":"object"})");
+  CHECK(json::to_text(*json::find(*root, "properties", "metadata")) == R"({"type":"object"})");
   const std::string be = "/properties/spec/properties/resourceQOSStrategy/properties/beClass/properties";
   CHECK(
-      root->get_json(be + "/networkQOS/properties/egressLimit") ==
+      json::to_text(*json::find_path(*root, be + "/networkQOS/properties/egressLimit")) ==
       R"({"anyOf":[{"type":"integer"},{"type":"string"}],"x-kubernetes-int-or-string":true,"default":100})");
-  CHECK(root->get_int(be + "/memoryQOS/properties/wmarkMinAdj/minimum") == -25);
-  CHECK(root->get_bool("/properties/spec/properties/extensions/x-kubernetes-preserve-unknown-fields") ==
-        true);
+  CHECK(json::find_path(*root, be + "/memoryQOS/properties/wmarkMinAdj/minimum")->to_int() == -25);
+  CHECK(json::true_at(*root, "properties", "spec", "properties", "extensions",
+                      "x-kubernetes-preserve-unknown-fields"));
 }
 
 TEST_CASE("OpenAPI of kinds that are described in part") {
-  const auto pod = Document::parse(openapi_schema(schema<Pod>(), true));
+  const auto pod = json::parse(openapi_schema(schema<Pod>(), true));
   REQUIRE(pod.has_value());
-  CHECK(pod->get_bool("/x-kubernetes-preserve-unknown-fields") == true);
-  CHECK(pod->get_string("/properties/metadata/properties/creationTimestamp/format") == "date-time");
-  CHECK(pod->get_string("/properties/spec/properties/containers/x-kubernetes-patch-merge-key") == "name");
-  CHECK(pod->get_json("/properties/spec/required") == R"(["containers"])");
+  CHECK(json::true_at(*pod, "x-kubernetes-preserve-unknown-fields"));
+  CHECK(json::text_at(*pod, "properties", "metadata", "properties", "creationTimestamp", "format") ==
+        "date-time");
+  CHECK(json::text_at(*pod, "properties", "spec", "properties", "containers",
+                      "x-kubernetes-patch-merge-key") == "name");
+  CHECK(json::to_text(*json::find(*pod, "properties", "spec", "required")) == R"(["containers"])");
 }

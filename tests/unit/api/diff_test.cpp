@@ -2,12 +2,15 @@
 #include <catch2/catch.hpp>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/api/schema/kind.hpp"
+#include "koord/api/schema/patch.hpp"
 #include "koord/api/types/apps_v1/deployment.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 
 using namespace koord;
 using namespace koord::api;
@@ -27,10 +30,10 @@ std::string patch(const std::string& before, const std::string& after) {
   }
   const Kind& k = kind<T>();
   CHECK(made->type == (k.custom ? PatchType::merge : PatchType::strategic));
-  auto raw = Document::parse(before);
+  auto raw = json::parse(before);
   INFO(made->body);
-  REQUIRE(apply_patch(*raw, made->type, made->body, k.group, k.kind).has_value());
-  auto patched = decode<T>(raw->to_json());
+  REQUIRE(apply_patch(*raw, made->type, *json::parse(made->body), k.group, k.kind, raw->arena()).has_value());
+  auto patched = decode<T>(json::to_text(*raw));
   REQUIRE(patched.has_value());
   patched->metadata.resource_version = b->metadata.resource_version;
   CHECK(*patched == *b);
@@ -117,15 +120,15 @@ TEST_CASE("what koord does not describe survives a patch") {
   after.status.phase = "Running";
   const auto made = diff(*before, after);
   REQUIRE(made);
-  auto raw = Document::parse(text);
-  REQUIRE(apply_patch(*raw, made->type, made->body, "", "Pod").has_value());
-  CHECK(raw->get_json("/metadata/managedFields") == "[1]");
-  CHECK(raw->get_string("/spec/dnsPolicy") == "Default");
-  CHECK(raw->get_json("/spec/containers/0/env") == R"([{"name":"E","value":"1"}])");
-  CHECK(raw->get_json("/spec/containers/0/livenessProbe") == R"({"x":1})");
-  CHECK(raw->get_string("/spec/containers/0/image") == "new");
-  CHECK(raw->get_json("/status/frob") == R"({"a":1})");
-  CHECK(*decode<Pod>(raw->to_json()) == after);
+  auto raw = json::parse(text);
+  REQUIRE(apply_patch(*raw, made->type, *json::parse(made->body), "", "Pod", raw->arena()).has_value());
+  CHECK(json::to_text(*json::find(*raw, "metadata", "managedFields")) == "[1]");
+  CHECK(json::text_at(*raw, "spec", "dnsPolicy") == "Default");
+  CHECK(json::to_text(*json::find_path(*raw, "/spec/containers/0/env")) == R"([{"name":"E","value":"1"}])");
+  CHECK(json::to_text(*json::find_path(*raw, "/spec/containers/0/livenessProbe")) == R"({"x":1})");
+  CHECK(json::find_path(*raw, "/spec/containers/0/image")->text() == "new");
+  CHECK(json::to_text(*json::find(*raw, "status", "frob")) == R"({"a":1})");
+  CHECK(*decode<Pod>(json::to_text(*raw)) == after);
 }
 
 TEST_CASE("merge patches of custom resources") {

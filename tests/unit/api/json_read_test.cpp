@@ -3,8 +3,8 @@
 #include <string>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/json/value.hpp"
 
 using namespace koord;
 using namespace koord::api;
@@ -16,7 +16,7 @@ std::string kept(const std::string& json) { return "{\"metadata\":{\"name\":" + 
 std::string skipped(const std::string& json) { return "{\"nobody\":{\"wants\":[" + json + "]}}"; }
 
 bool is_pod(std::string_view json) { return decode<Pod>(json).has_value(); }
-bool is_document(std::string_view json) { return Document::parse(json).has_value(); }
+bool is_document(std::string_view json) { return json::parse(json).has_value(); }
 
 std::string name_of(const std::string& json) {
   const auto pod = decode<Pod>(kept(json));

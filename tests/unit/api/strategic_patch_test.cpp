@@ -1,17 +1,21 @@
 // Strategic merge patches; the results are those of k8s.io/apimachinery's strategicpatch at 0.35.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
-#include "koord/api/schema/document.hpp"
+#include "koord/api/schema/patch.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 
 using namespace koord;
 using namespace koord::api;
 
 namespace {
 std::string pod(const char* target, const char* patch) {
-  auto document = Document::parse(target);
+  auto document = json::parse(target);
   REQUIRE(document.has_value());
-  const auto done = apply_strategic_patch(*document, patch, "", "Pod");
-  return done ? document->to_json() : "error: " + done.error().message();
+  const auto done = strategic_patch(*document, *json::parse(patch), "", "Pod", document->arena());
+  return done ? json::to_text(*document) : "error: " + done.error().message();
 }
 }  // namespace
 
@@ -82,9 +86,50 @@ TEST_CASE("strategic merge patches") {
   }
 }
 
+TEST_CASE("a strategic patch of long lists is sorted, not searched") {
+  constexpr int kMany = 10'000;
+  const auto list = [](auto&& element) {
+    std::string text = "[";
+    for (int i = 0; i < kMany; ++i) text += element(i) + ",";
+    text.back() = ']';
+    return text;
+  };
+  const auto named = [](int i) { return fmt::format(R"({{"name":"e{}","value":"x"}})", i); };
+  const auto backwards = [](int i) { return fmt::format(R"({{"name":"e{}"}})", kMany - 1 - i); };
+  const auto text = [](int i) { return fmt::format("\"f{}\"", i); };
+  const std::string target =
+      fmt::format(R"({{"metadata":{{"finalizers":{}}},"spec":{{"volumes":{}}}}})", list(text), list(named));
+  const std::string patches[] = {
+      fmt::format(R"({{"spec":{{"volumes":{}}}}})", list(backwards)),
+      fmt::format(R"({{"spec":{{"volumes":{}}}}})",
+                  list([](int i) { return fmt::format(R"({{"$patch":"delete","name":"e{}"}})", i); })),
+      fmt::format(R"({{"spec":{{"$setElementOrder/volumes":{},"volumes":{}}}}})", list(backwards),
+                  list(backwards)),
+      fmt::format(R"({{"spec":{{"$setElementOrder/volumes":{}}}}})", list(backwards)),
+      fmt::format(R"({{"metadata":{{"$deleteFromPrimitiveList/finalizers":{}}}}})", list(text)),
+      fmt::format(R"({{"metadata":{{"finalizers":{}}}}})",
+                  list([](int i) { return fmt::format("\"g{}\"", i); })),
+      fmt::format(R"({{"spec":{{"$retainKeys":{}}}}})", list(text)),
+  };
+  for (const std::string& patch : patches) {
+    INFO(patch.substr(0, 60));
+    auto document = json::parse(target);
+    REQUIRE(document.has_value());
+    CHECK(strategic_patch(*document, *json::parse(patch), "", "Pod", document->arena()).has_value());
+  }
+}
+
+TEST_CASE("an element whose members move while it merges is still found") {
+  CHECK(
+      pod(R"({"spec":{"containers":[{"x":1,"name":"a"},{"y":1,"name":"b"}]}})",
+          R"({"spec":{"containers":[{"name":"b","y":null,"z":2},{"name":"a","x":null},{"name":"b","w":3}]}})") ==
+      R"({"spec":{"containers":[{"name":"b","z":2,"w":3},{"name":"a"}]}})");
+}
+
 TEST_CASE("custom resources have no strategic merge") {
-  auto document = Document::parse("{}");
-  const auto done = apply_strategic_patch(*document, "{}", "slo.koordinator.sh", "NodeSLO");
+  json::Document document = *json::parse("{}");
+  const auto done =
+      strategic_patch(document, *json::parse("{}"), "slo.koordinator.sh", "NodeSLO", document.arena());
   REQUIRE(done.has_error());
   CHECK(done.error().code() == Code::unsupported);
 }

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "koord/api/schema/document.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/json/value.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
@@ -50,12 +50,12 @@ TEST_CASE("an event is posted, its repetition patched, the third counted") {
   w.loop.settle();
   REQUIRE(w.server.requests.size() == 1);
   CHECK(w.server.requests[0].target == "/apis/events.k8s.io/v1/namespaces/ns/events");
-  const auto body = api::Document::parse(w.server.requests[0].body);
+  const auto body = json::parse(w.server.requests[0].body);
   REQUIRE(body.has_value());
-  CHECK(body->get_string("/regarding/kind") == "Pod");
-  CHECK(body->get_string("/regarding/apiVersion") == "v1");
-  CHECK(body->get_string("/note") == "0/1 nodes");
-  const std::string name(*body->get_string("/metadata/name"));
+  CHECK(json::text_at(*body, "regarding", "kind") == "Pod");
+  CHECK(json::text_at(*body, "regarding", "apiVersion") == "v1");
+  CHECK(json::text_at(*body, "note") == "0/1 nodes");
+  const std::string name(json::text_at(*body, "metadata", "name"));
   CHECK(name.starts_with("p."));
   w.record("0/1 nodes");
   w.record("0/1 nodes");
@@ -69,7 +69,7 @@ TEST_CASE("an event is posted, its repetition patched, the third counted") {
   CHECK(w.server.requests.size() == 3);
   for (int i = 0; i < 8; ++i) w.loop.advance(1min);
   REQUIRE(w.server.requests.size() == 4);
-  CHECK(api::Document::parse(w.server.requests[3].body)->get_int("/series/count") == 3);
+  CHECK(json::int_at(*json::parse(w.server.requests[3].body), "series", "count") == 3);
 }
 
 TEST_CASE("one object's flood is limited; what happens once is not") {
@@ -92,7 +92,7 @@ TEST_CASE("many requests are in flight, but not more than allowed, and names dif
   CHECK(w.recorder.counts().written == 200);
   std::set<std::string> names;
   for (const auto& request : w.server.requests)
-    names.insert(std::string(*api::Document::parse(request.body)->get_string("/metadata/name")));
+    names.insert(std::string(json::text_at(*json::parse(request.body), "metadata", "name")));
   CHECK(names.size() == 200);
 }
 

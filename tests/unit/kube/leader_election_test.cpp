@@ -3,8 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "koord/api/schema/document.hpp"
 #include "koord/async/task_group.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
@@ -20,7 +22,7 @@ struct World {
   test::FakeTransport server{loop.clock};
   Client client{server, loop.clock, {.max_retries = 0}};
   TaskGroup group{loop.executor()};
-  std::optional<api::Document> lease;
+  std::optional<json::Document> lease;
   int version = 1;
   unsigned refuse = 0;
 
@@ -28,18 +30,23 @@ struct World {
     server.answer = [this](const HttpRequest& request) -> Result<HttpResponse> {
       if (refuse != 0) return test::status_response(refuse, "");
       if (request.method == Method::get)
-        return lease ? test::json_response(200, lease->to_json()) : test::status_response(404, "NotFound");
-      api::Document body = *api::Document::parse(request.body);
+        return lease ? test::json_response(200, json::to_text(*lease))
+                     : test::status_response(404, "NotFound");
+      json::Document body = *json::parse(request.body);
       if (request.method == Method::put &&
-          body.get_string("/metadata/resourceVersion") != std::to_string(version))
+          json::text_at(body, "metadata", "resourceVersion") != std::to_string(version))
         return test::status_response(409, "Conflict");
-      (void)body.set_string("/metadata/resourceVersion", std::to_string(++version));
+      json::set_text(*json::find(body, "metadata"), "resourceVersion", std::to_string(++version),
+                     body.arena());
       lease = std::move(body);
-      return test::json_response(200, lease->to_json());
+      return test::json_response(200, json::to_text(*lease));
     };
   }
   ~World() { test::run_task(loop, group.stop(loop.clock, 1s)); }
-  std::string text(std::string_view path) { return std::string(lease->get_string(path).value_or("-")); }
+  std::string text(std::string_view path) {
+    const json::Value* value = json::find_path(*lease, path);
+    return value ? std::string(value->text()) : "-";
+  }
 };
 
 LeaderElectionConfig config(std::string identity) {
@@ -70,12 +77,13 @@ TEST_CASE("the lease is made, renewed in place, and given back") {
   w.loop.advance(1s);
   CHECK(role.election.leading());
   CHECK(w.text("/spec/holderIdentity") == "a");
-  CHECK(w.lease->get_int("/spec/leaseDurationSeconds") == 15);
-  CHECK(w.lease->get_int("/spec/leaseTransitions") == 0);
+  CHECK(json::int_at(*w.lease, "spec", "leaseDurationSeconds") == 15);
+  CHECK(json::int_at(*w.lease, "spec", "leaseTransitions") == 0);
   CHECK(w.text("/metadata/namespace") == "koordinator-system");
   // What others put there stays.
-  REQUIRE(w.lease->set_string("/metadata/labels/team", "x").has_value());
-  REQUIRE(w.lease->set_string("/metadata/resourceVersion", std::to_string(++w.version)).has_value());
+  json::Value& metadata = *json::find(*w.lease, "metadata");
+  json::set_text(json::object_at(metadata, "labels", w.lease->arena()), "team", "x", w.lease->arena());
+  json::set_text(metadata, "resourceVersion", std::to_string(++w.version), w.lease->arena());
   const std::string renewed = w.text("/spec/renewTime");
   for (int i = 0; i < 20; ++i) w.loop.advance(1s);
   CHECK(role.election.leading());
@@ -124,7 +132,7 @@ TEST_CASE("a second elector takes over what the first gave back") {
   test::run_task(w.loop, group.stop(w.loop.clock, 5s));
   for (int i = 0; i < 6; ++i) w.loop.advance(1s);
   CHECK(second.election.leading());
-  CHECK(w.lease->get_int("/spec/leaseTransitions") == 1);
+  CHECK(json::int_at(*w.lease, "spec", "leaseTransitions") == 1);
   test::run_task(w.loop, w.group.stop(w.loop.clock, 5s));
 }
 

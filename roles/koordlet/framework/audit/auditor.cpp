@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "framework/audit/audit_file.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/base/text.hpp"
 #include "koord/host/text.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::koordlet {
 namespace {
@@ -76,7 +76,7 @@ std::string random_token() {
 bool is_event(std::string_view line) {
   if (!line.starts_with(kFirstKey) || !line.ends_with('}')) return false;
   return std::none_of(line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }) &&
-         api::Document::parse(line).has_value();
+         json::parse(line).has_value();
 }
 
 }  // namespace

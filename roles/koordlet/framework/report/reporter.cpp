@@ -2,9 +2,10 @@
 #include "framework/report/reporter.hpp"
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/async/backoff.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 #include "koord/kube/client.hpp"
 
 namespace koord::koordlet {
@@ -92,9 +93,10 @@ Task<Result<>> Reporter::write(api::NodeMetricStatus status) {
       co_return Error(Code::too_many_requests, "NodeMetric is written too often: 0.1 a second");
     kube::ObjectKey key{"", node_};
     KOORD_CO_TRY(text, co_await parts_.client.get_raw(kind, key));
-    KOORD_CO_TRY(document, api::Document::parse(text));
-    KOORD_CO_CHECK(document.set_json("/status", json));
-    auto written = co_await parts_.client.update_raw(kind, std::move(key), document.to_json(), "status");
+    KOORD_CO_TRY(document, json::parse(text));
+    KOORD_CO_TRY(measured, json::parse(json));
+    json::set(document, "status", json::clone(measured, document.arena()), document.arena());
+    auto written = co_await parts_.client.update_raw(kind, std::move(key), json::to_text(document), "status");
     if (written) co_return Result<>();
     if (written.error().code() != Code::conflict || tries + 1 >= kTries)
       co_return std::move(written).error().context("NodeMetric " + node_);

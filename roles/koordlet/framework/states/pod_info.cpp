@@ -1,11 +1,15 @@
 // Pods and nodes as the agent sees them: see pod_info.hpp.
 #include "framework/states/pod_info.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "koord/api/rules/pod_requests.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/api/schema/list_decoder.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::koordlet {
 
@@ -39,53 +43,49 @@ bool plain_name(std::string_view text) {
 }
 
 /// The annotation's JSON; nothing (and a complaint, if it is there) where it cannot be read.
-std::optional<api::Document> annotation(const api::ObjectMeta& meta, std::string_view name,
-                                        std::vector<std::string>& complaints) {
+std::optional<json::Document> annotation(const api::ObjectMeta& meta, std::string_view name,
+                                         std::vector<std::string>& complaints) {
   const Symbol* const text = meta.annotations.find(name);
   if (text == nullptr || text->empty()) return std::nullopt;
   if (text->size() > kMaxAnnotation) {
     complaints.push_back(std::string(name) + ": longer than 64 KiB");
     return std::nullopt;
   }
-  auto document = api::Document::parse(*text);
+  auto document = json::parse(*text);
   if (!document) {
     complaints.push_back(std::string(name) + ": " + document.error().message());
     return std::nullopt;
   }
-  const std::string whole = document->get_json("");
-  if (whole == "null") return std::nullopt;
-  if (!whole.starts_with('{')) {
+  if (document->is_null()) return std::nullopt;
+  if (!document->is_object()) {
     complaints.push_back(std::string(name) + ": expected an object");
     return std::nullopt;
   }
   return std::move(*document);
 }
 
-host::CpuSet cpus_of(const api::Document& document, std::string_view path, std::string_view name,
+host::CpuSet cpus_of(const json::Value& document, std::string_view key, std::string_view name,
                      std::vector<std::string>& complaints) {
-  const auto text = document.get_string(path);
-  if (!text && document.has(path) && document.get_json(path) != "null")
-    complaints.push_back(std::string(name) + ": " + std::string(path) + ": expected a string");
-  if (!text || text->empty()) return {};
-  auto cpus = host::CpuSet::parse(*text);
+  const json::Value* value = json::find(document, key);
+  if (value && !value->is_string() && !value->is_null())
+    complaints.push_back(fmt::format("{}: /{}: expected a string", name, key));
+  if (!value || value->text().empty()) return {};
+  auto cpus = host::CpuSet::parse(value->text());
   if (cpus) return std::move(*cpus);
   complaints.push_back(std::string(name) + ": " + cpus.error().message());
   return {};
 }
 
 /// A quantity at a path, in units of 10^scale; nothing if it is absent.
-std::optional<std::int64_t> quantity_at(const api::Document& document, std::string_view path, int scale,
+std::optional<std::int64_t> quantity_at(const json::Value& document, std::string_view path, int scale,
                                         std::string_view name, std::vector<std::string>& complaints) {
-  std::string text;
-  if (const auto string = document.get_string(path))
-    text = *string;
-  else
-    text = document.get_json(path);
-  if (text.empty() || text == "null") return std::nullopt;
+  const json::Value* value = json::find_path(document, path);
+  if (!value || value->is_null()) return std::nullopt;
+  const std::string text = value->is_string() ? std::string(value->text()) : json::to_text(*value);
+  if (text.empty()) return std::nullopt;
   const auto quantity = api::Quantity::parse(text);
   if (quantity && quantity->sign() >= 0) return quantity->scaled_value(scale);
-  complaints.push_back(std::string(name) + ": " + std::string(path) + ": \"" + text.substr(0, 64) +
-                       "\" is no quantity");
+  complaints.push_back(fmt::format("{}: {}: \"{}\" is no quantity", name, path, text.substr(0, 64)));
   return std::nullopt;
 }
 
@@ -151,9 +151,10 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.priority = pod->spec.priority;
   info.group = host::pod_folder(driver, info.kube_qos, meta.uid);
   if (const auto status = annotation(meta, kResourceStatus, reading.complaints)) {
-    if (auto cpus = cpus_of(*status, "/cpuset", kResourceStatus, reading.complaints); !cpus.empty())
+    if (auto cpus = cpus_of(*status, "cpuset", kResourceStatus, reading.complaints); !cpus.empty())
       info.cpus = std::move(cpus);
-    info.numa_allocated = status->size("/numaNodeResources") > 0;
+    if (const json::Value* numa = json::find(*status, "numaNodeResources"))
+      info.numa_allocated = !numa->empty();
   }
   for (const api::Container& container : pod->spec.containers) {
     info.cpu_request_milli += milli(container.resources.requests, "cpu");
@@ -220,15 +221,16 @@ NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) 
       info.allocatable_memory = bounded(*memory, kMaxBytes);
   }
   if (const auto reservation = annotation(node.metadata, kReservation, complaints)) {
-    info.reserved_cpus = cpus_of(*reservation, "/reservedCPUs", kReservation, complaints);
+    info.reserved_cpus = cpus_of(*reservation, "reservedCPUs", kReservation, complaints);
     if (!info.reserved_cpus.empty())
       info.reserved_milli_cpu = std::int64_t{1000} * info.reserved_cpus.size();
     else if (const auto cpu = quantity_at(*reservation, "/resources/cpu", -3, kReservation, complaints))
       info.reserved_milli_cpu = bounded(*cpu, kMaxMilli);
   }
   if (const auto system = annotation(node.metadata, kSystemQos, complaints))
-    if (system->get_bool("/cpusetExclusive").value_or(true))
-      info.system_qos_cpus = cpus_of(*system, "/cpuset", kSystemQos, complaints);
+    if (const json::Value* own = json::find(*system, "cpusetExclusive");
+        !own || !own->is_bool() || own->is_true())
+      info.system_qos_cpus = cpus_of(*system, "cpuset", kSystemQos, complaints);
   return info;
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/document.hpp"
+#include "koord/json/patch.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::koordlet {
 
@@ -89,21 +91,20 @@ std::string pointer_of(std::string_view path) {
 }
 
 /// Takes values that no row of the schema allows out of the document, until the rest is well.
-void remove_nonsense(api::Document& document, std::vector<std::string>& complaints) {
+void remove_nonsense(json::Document& document, std::vector<std::string>& complaints) {
   for (int i = 0; i < kMaxComplaints; ++i) {
-    const auto strict = api::decode_strict<api::NodeSloSpec>(document.to_json());
+    const auto strict = api::decode_strict<api::NodeSloSpec>(json::to_text(document));
     if (strict) return;
     const std::string message = strict.error().message();
     complaints.push_back(message);
     std::string pointer = pointer_of(std::string_view(message).substr(0, message.find(": ")));
     if (!pointer.starts_with('/')) break;
     // What lacks a required field goes as a whole.
-    while (!pointer.empty() && !document.remove(pointer)) pointer.resize(pointer.rfind('/'));
+    while (!pointer.empty() && !json::remove_path(document, pointer)) pointer.resize(pointer.rfind('/'));
     if (pointer.empty()) break;
   }
   // Not even that helped: nothing of it counts.
-  auto empty = api::Document::parse("{}");
-  document = std::move(*empty);
+  document.set_object();
 }
 
 std::string base_folder(std::string_view base, host::CgroupDriver driver) {
@@ -124,13 +125,13 @@ const api::NodeSloSpec& default_slo() {
 MergedSlo merge_slo(const api::NodeSloSpec& given) {
   static const std::string kDefaults = api::encode(default_slo());
   MergedSlo merged;
-  auto overlay = api::Document::parse(api::encode(given));
-  auto whole = api::Document::parse(kDefaults);
+  auto overlay = json::parse(api::encode(given));
+  auto whole = json::parse(kDefaults);
   if (overlay && whole) {
     remove_nonsense(*overlay, merged.complaints);
-    const auto applied = api::apply_merge_patch(*whole, overlay->to_json());
-    auto decoded = api::decode<api::NodeSloSpec>(whole->to_json());
-    if (applied && decoded)
+    json::merge_patch(*whole, *overlay, whole->arena());
+    auto decoded = api::decode<api::NodeSloSpec>(json::to_text(*whole));
+    if (decoded)
       merged.spec = std::move(*decoded);
     else
       merged.spec = default_slo();

@@ -5,11 +5,11 @@
 #include <functional>
 
 #include "framework/states/slo.hpp"
-#include "koord/api/schema/document.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/json/value.hpp"
 #include "koord/kube/client.hpp"
 
 namespace koord::koordlet {
@@ -259,16 +259,15 @@ void States::tell(const std::vector<PodComplaint>& complaints) {
 Task<> States::sync_config() {
   config_due_ = parts_.clock.mono() + kConfigRetry;
   Result<std::string> body = co_await kubelet_.get("/configz");
-  Result<api::Document> config =
-      body ? api::Document::parse(*body) : Result<api::Document>(std::move(body).error());
+  Result<json::Document> config = body ? json::parse(*body) : Result<json::Document>(std::move(body).error());
   if (!config) {
     parts_.log.v(2, "the kubelet's configuration is not known", kv("error", config.error()));
     co_return;
   }
   config_due_ = parts_.clock.mono() + kConfigPeriod;
-  node_.static_cpu_policy = config->get_string("/kubeletconfig/cpuManagerPolicy") == "static";
+  node_.static_cpu_policy = json::text_at(*config, "kubeletconfig", "cpuManagerPolicy") == "static";
   if (!driver_seen_) {
-    const auto driver = config->get_string("/kubeletconfig/cgroupDriver");
+    const auto driver = json::text_at(*config, "kubeletconfig", "cgroupDriver");
     if (driver == "cgroupfs") driver_ = host::CgroupDriver::cgroupfs;
     if (driver == "systemd") driver_ = host::CgroupDriver::systemd;
   }

@@ -1,0 +1,89 @@
+#include "koord/json/index.hpp"
+
+#include <algorithm>
+
+namespace koord::json {
+
+MemberEdits::MemberEdits(Value& object, std::size_t lookups, Arena& arena) : object_(object), arena_(arena) {
+  constexpr std::size_t kFew = 16;
+  const auto members = object.members();
+  if (members.size() <= kFew || lookups <= 4) return;
+  sorted_.reserve(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) sorted_.push_back({members[i].key(), i});
+  std::ranges::sort(sorted_, {}, &Entry::key);
+}
+
+Value* MemberEdits::find(std::string_view key) {
+  if (sorted_.empty()) return json::find(object_, key);
+  const auto at = std::ranges::lower_bound(sorted_, key, {}, &Entry::key);
+  return at != sorted_.end() && at->key == key ? &object_.members()[at->index].value : nullptr;
+}
+
+void MemberEdits::remove(std::string_view key) {
+  const Value* value = find(key);
+  if (!value) return;
+  removed_.resize(object_.size());
+  const auto members = object_.members();
+  const auto bytes = reinterpret_cast<const char*>(value) - reinterpret_cast<const char*>(members.data());
+  removed_[static_cast<std::size_t>(bytes) / sizeof(Member)] = true;
+}
+
+void MemberEdits::set(std::string_view key, Value&& value) {
+  if (Value* old = find(key))
+    *old = std::move(value);
+  else
+    added_.emplace_back(key, std::move(value));
+}
+
+void MemberEdits::finish() {
+  if (!removed_.empty()) {
+    std::size_t i = 0;
+    object_.erase_if([&](const Member&) { return removed_[i++]; });
+  }
+  for (auto& [key, value] : added_) object_.append(key, std::move(value), arena_);
+}
+
+ElementIndex::ElementIndex(std::span<const Value> list, std::string_view key) : key_(key) {
+  sorted_.reserve(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) add(list[i], i);
+  sort();
+}
+
+ElementIndex::ElementIndex(std::span<const Value* const> list, std::string_view key) : key_(key) {
+  sorted_.reserve(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) add(*list[i], i);
+  sort();
+}
+
+void ElementIndex::add(const Value& element, std::size_t index) {
+  if (const Value* value = key_of(element)) sorted_.push_back({value, index});
+}
+
+void ElementIndex::sort() {
+  std::ranges::stable_sort(sorted_,
+                           [](const Entry& a, const Entry& b) { return compare(*a.value, *b.value) < 0; });
+}
+
+std::vector<ElementIndex::Entry>::const_iterator ElementIndex::lower(const Value& wanted) const {
+  return std::ranges::lower_bound(
+      sorted_, wanted, [](const Value& a, const Value& b) { return compare(a, b) < 0; },
+      [](const Entry& entry) -> const Value& { return *entry.value; });
+}
+
+std::optional<std::size_t> ElementIndex::find(const Value& element) const {
+  const Value* wanted = key_of(element);
+  if (!wanted) return std::nullopt;
+  const auto at = lower(*wanted);
+  if (at == sorted_.end() || !(*at->value == *wanted)) return std::nullopt;
+  return at->index;
+}
+
+std::vector<std::size_t> ElementIndex::find_all(const Value& element) const {
+  std::vector<std::size_t> all;
+  if (const Value* wanted = key_of(element))
+    for (auto at = lower(*wanted); at != sorted_.end() && *at->value == *wanted; ++at)
+      all.push_back(at->index);
+  return all;
+}
+
+}  // namespace koord::json
