@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Attacks koord's programs on loopback, bounded in count and time: a throw-away sandbox, a scheduler's ports, programs that
+are given bad servers and files. One line an attack: the verdict, the longest wait of a well-behaved client that asks every
+port meanwhile, and the memory that is kept afterwards.
+
+usage: attack.py [--short] [NAME...]
+"""
+import os
+import sys
+import time
+
+import bombs
+import crowds
+import files
+import framing
+import servers
+from ground import CEILING, Ground, Prober, expect, rss_mib
+
+AIM = 1.0  # seconds that somebody else should wait at most; beyond CEILING it is a failure
+KEPT_MIB = 384  # memory that one attack may leave behind: the sandbox's history of 256 MiB, and what an allocator keeps
+SETTLE = 3.0
+ATTACKS = [*framing.ATTACKS, *crowds.ATTACKS, *bombs.ATTACKS, *servers.ATTACKS, *files.ATTACKS]
+
+
+def run(attack, ground, short):
+    """(verdict, seconds, longest wait, kept MiB, reason)"""
+    before = {name: rss_mib(pid) for name, pid in ground.pids().items()}
+    prober = Prober(ground.ports)
+    prober.start()
+    began, reason = time.monotonic(), ""
+    try:
+        attack(ground, short)
+    except AssertionError as error:
+        reason = str(error)
+    except Exception as error:  # pylint: disable=broad-except: whatever it was, the next attack goes on
+        reason = f"{type(error).__name__}: {error}"
+    took = time.monotonic() - began
+    prober.finish()
+    kept = 0.0
+    end = time.monotonic() + SETTLE
+    while True:
+        kept = max(rss_mib(pid) - before[name] for name, pid in ground.pids().items())
+        if kept < KEPT_MIB / 4 or time.monotonic() > end:
+            break
+        time.sleep(0.2)
+    try:
+        gone = ground.alive()
+        expect(not gone, f"ended: {', '.join(gone)}")
+        expect(not prober.unanswered, f"nobody answered on {', '.join(sorted(set(prober.unanswered)))}")
+        expect(prober.longest < CEILING, "somebody else waited too long")
+        expect(kept < KEPT_MIB, "memory is kept")
+    except AssertionError as error:
+        reason = f"{error}; {reason}" if reason else str(error)
+    return reason, took, prober.longest, kept
+
+
+def main():
+    words = sys.argv[1:]
+    short = "--short" in words
+    names = [word for word in words if word != "--short"]
+    chosen = [attack for attack in ATTACKS if not names or attack.__name__ in names]
+    unknown = set(names) - {attack.__name__ for attack in ATTACKS}
+    if unknown or any(word.startswith("-") for word in names):
+        print(f"attack: no {', '.join(sorted(unknown))}; there are: {' '.join(attack.__name__ for attack in ATTACKS)}", file=sys.stderr)
+        return 2
+    failed = 0
+    print(f"{'attack':28} {'verdict':8} {'seconds':>8} {'wait ms':>8} {'kept MiB':>9}", flush=True)
+    ground = Ground()
+    try:
+        for attack in chosen:
+            if ground.alive():  # one that ended must not hide what the others find
+                ground.close()
+                ground = Ground()
+            reason, took, longest, kept = run(attack, ground, short)
+            verdict = "FAILED" if reason else "slow" if longest > AIM else "ok"
+            failed += bool(reason)
+            print(f"{attack.__name__:28} {verdict:8} {took:8.1f} {longest * 1000:8.0f} {kept:9.1f}", flush=True)
+            if reason:
+                print(f"    {reason[:3000]}", flush=True)
+    finally:
+        ground.close()
+    print(f"{len(chosen) - failed} survived, {failed} not", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    sys.exit(main())
