@@ -89,6 +89,8 @@ tier_release() {
   run_check static static-check
 }
 
+tier_attack() { run_check attack attack --short; }
+
 # The Kubernetes programs: for the kube tier, and kubectl for the role tests. Where they cannot be had, what needs
 # them says so and is skipped.
 tier_assets() {
@@ -147,7 +149,7 @@ print_ledger() {
 
 verb_test() {
   local tiers=("$@") tier
-  if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint assets vm_kernel sanitized threads release kube node); fi
+  if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint assets vm_kernel sanitized threads release attack kube node); fi
   for tier in "${tiers[@]}"; do
     declare -F "tier_$tier" >/dev/null || { say "test: no tier '$tier'"; return 2; }
   done
