@@ -62,11 +62,12 @@ inline std::string names(const std::vector<Decision>& decisions) {
 }
 
 struct World {
-  explicit World(KubeSchedulerConfiguration config = {}, std::uint64_t seed = 1)
-      : engine(clock, {.queue = {}, .seed = seed}) {
-    auto done = complete(config, plugin_table());
+  explicit World(KubeSchedulerConfiguration config = {}, EngineOptions options = {},
+                 PluginTable table = plugin_table())
+      : engine(clock, options) {
+    auto done = complete(config, table);
     if (!done) throw std::runtime_error(done.error().message());
-    auto profiles = build_profiles(config, plugin_table(), engine.context());
+    auto profiles = build_profiles(config, table, engine.context());
     if (!profiles) throw std::runtime_error(profiles.error().message());
     engine.set_profiles(std::move(*profiles));
     clock.advance(std::chrono::seconds(100));

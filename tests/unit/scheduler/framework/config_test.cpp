@@ -274,7 +274,7 @@ TEST_CASE("the configuration that is written is read as it was") {
 
   const auto bad = write_config(*config, "/none/such");
   REQUIRE(bad.has_error());
-  CHECK(bad.error().message() == "/none/such: No such file or directory");
+  CHECK(bad.error().message() == "/none/such.new: No such file or directory");
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // The incremental engine against a plain one that looks at every node anew, over random clusters and changes.
+#include <fmt/ranges.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -17,7 +19,7 @@ class Reference {
 
   struct Outcome {
     std::map<std::string, std::int64_t> feasible;  // node -> score
-    std::map<std::string, int> reasons;
+    std::map<std::string, std::int64_t> reasons;
   };
 
   Outcome judge(const api::Pod& pod) const {
@@ -132,7 +134,8 @@ class Reference {
 
 class Scenario {
  public:
-  explicit Scenario(unsigned seed) : random_(seed) {}
+  explicit Scenario(unsigned seed, EngineOptions options = {}, PluginTable table = plugin_table())
+      : world({}, options, table), random_(seed) {}
 
   void step() {
     int what = below(100);
@@ -142,26 +145,29 @@ class Scenario {
     add_pod();
   }
 
-  void compare(const api::Pod& pod) {
-    auto shared = std::make_shared<api::Pod>(pod);
+  /// What the engine says of a pod of this kind and the reference does not; empty: they agree.
+  std::string difference(const api::Pod& pod) {
     const Profile& profile = world.engine.profiles()[0];
-    ClassState& state = world.engine.evaluate(profile, shared);
-    Reference::Outcome expected = reference.judge(pod);
+    ClassState& state = world.engine.evaluate(profile, std::make_shared<api::Pod>(pod));
+    const Reference::Outcome expected = reference.judge(pod);
     std::map<std::string, std::int64_t> feasible;
     const NodeTable& table = world.engine.nodes();
     for (Row row = 0; row < table.rows(); ++row)
       if (state.verdict(row) == kPass) feasible[table.name(row).str()] = state.score(row);
-    REQUIRE(feasible == expected.feasible);
-    REQUIRE(state.feasible() == expected.feasible.size());
-    if (!feasible.empty()) return;
-    std::map<std::string, int> reasons;
-    for (const auto& [reason, n] : state.diagnose().reasons) reasons[reason] = static_cast<int>(n);
-    REQUIRE(reasons == expected.reasons);
+    if (feasible != expected.feasible || state.feasible() != feasible.size())
+      return fmt::format("feasible: {} of {} instead of {}", text(feasible), state.feasible(),
+                         text(expected.feasible));
+    if (!feasible.empty()) return {};
+    std::map<std::string, std::int64_t> reasons;
+    for (const auto& [reason, n] : state.diagnose().reasons) reasons[reason] = n;
+    if (reasons == expected.reasons) return {};
+    return fmt::format("reasons: {} instead of {}", text(reasons), text(expected.reasons));
   }
 
   World world;
   Reference reference;
-  std::vector<std::shared_ptr<const api::Pod>> probes;
+  /// The first decision that the reference would not have made; empty: there was none.
+  std::string wrong;
 
   std::shared_ptr<const api::Pod> random_pod(std::string name) {
     static const char* kCpu[] = {"", "100m", "250m", "1", "3"};
@@ -193,6 +199,13 @@ class Scenario {
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
 
  private:
+  static std::string text(const std::map<std::string, std::int64_t>& values) {
+    return fmt::format("{}", fmt::join(values, ", "));
+  }
+  void check(bool right, const Decision& d) {
+    if (!right && wrong.empty())
+      wrong = fmt::format("{} to \"{}\" {}", d.pod->metadata.name, d.node.view(), d.message);
+  }
   const char* zone() {
     static const char* kZones[] = {"a", "b", "c"};
     return kZones[below(3)];
@@ -226,7 +239,7 @@ class Scenario {
     Reference::Outcome expected = reference.judge(*pod);
     for (const Decision& d : world.run()) {
       if (d.kind != Decision::Kind::bind) {
-        if (d.pod == pod) REQUIRE(expected.feasible.empty());
+        if (d.pod == pod) check(expected.feasible.empty(), d);
         world.engine.remove_pod(*d.pod);
         continue;
       }
@@ -234,7 +247,8 @@ class Scenario {
         // One of the best, whichever.
         std::int64_t best = 0;
         for (const auto& [name, score] : expected.feasible) best = std::max(best, score);
-        REQUIRE(expected.feasible.at(d.node.str()) == best);
+        const auto node = expected.feasible.find(d.node.str());
+        check(node != expected.feasible.end() && node->second == best, d);
       }
       auto bound = changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node; });
       reference.placed[bound->metadata.name] = bound;
@@ -246,24 +260,95 @@ class Scenario {
   int pods_ = 0;
 };
 
+/// 200 changes, and after each what differs first between engine and reference; empty: nothing did.
+std::string first_difference(unsigned seed, PluginTable table = plugin_table()) {
+  Scenario s(seed, {}, table);
+  std::vector<std::shared_ptr<const api::Pod>> probes;
+  for (int i = 0; i < 12; ++i) probes.push_back(s.random_pod("probe" + std::to_string(i)));
+  for (int i = 0; i < 200; ++i) {
+    s.step();
+    if (!s.wrong.empty()) return s.wrong;
+    // Some classes often, so that little changed since; some rarely.
+    for (const auto& probe : {probes[0], probes[static_cast<std::size_t>(s.below(12))]})
+      if (std::string found = s.difference(*probe); !found.empty()) return found;
+  }
+  return {};
+}
+
 TEST_CASE("repaired verdicts and scores equal those computed anew") {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);
-    Scenario s(seed);
-    std::vector<std::shared_ptr<const api::Pod>> probes;
-    for (int i = 0; i < 12; ++i) probes.push_back(s.random_pod("probe" + std::to_string(i)));
-    for (int i = 0; i < 200; ++i) {
-      s.step();
-      // Some classes often, so that little changed since; some rarely.
-      s.compare(*probes[0]);
-      s.compare(*probes[static_cast<std::size_t>(s.below(12))]);
-    }
+    REQUIRE(first_difference(seed) == "");
   }
+}
+
+// Canaries: what this file compares must not pass when the engine's repairs are broken on purpose.
+
+enum class Defect { none, stale_verdicts, stale_scores, one_class_for_all };
+
+/// NodeResourcesFit, but for one defect.
+class BrokenFit final : public Plugin, public FilterPlugin, public ScorePlugin {
+ public:
+  BrokenFit(std::unique_ptr<Plugin> fit, Defect defect)
+      : fit_(std::move(fit)),
+        filter_(dynamic_cast<FilterPlugin&>(*fit_)),
+        score_(dynamic_cast<ScorePlugin&>(*fit_)),
+        defect_(defect) {}
+  bool sign(const PodInfo& pod, Signature& signature) const override {
+    return defect_ == Defect::one_class_for_all || fit_->sign(pod, signature);
+  }
+  Depends filter_depends() const override {
+    return defect_ == Defect::stale_verdicts ? Depends::node : filter_.filter_depends();
+  }
+  FilterPlugin::Prepared prepare_filter(const PodInfo& pod) override { return filter_.prepare_filter(pod); }
+  void filter(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
+              std::span<VerdictId> out) const override {
+    filter_.filter(state, nodes, rows, out);
+  }
+  Depends score_depends() const override {
+    return defect_ == Defect::stale_scores ? Depends::node : score_.score_depends();
+  }
+  ScorePlugin::Prepared prepare_score(const PodInfo& pod) override { return score_.prepare_score(pod); }
+  void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
+             std::span<std::int32_t> out) const override {
+    score_.score(state, nodes, rows, out);
+  }
+
+ private:
+  std::unique_ptr<Plugin> fit_;
+  FilterPlugin& filter_;
+  ScorePlugin& score_;
+  Defect defect_;
+};
+
+template <Defect defect>
+Result<std::unique_ptr<Plugin>> make_broken(const Args& args, const PluginContext& context) {
+  KOORD_TRY(fit, find_plugin(plugin_table(), "NodeResourcesFit")->make(args, context));
+  return std::unique_ptr<Plugin>(std::make_unique<BrokenFit>(std::move(fit), defect));
+}
+
+template <Defect defect>
+bool is_noticed() {
+  PluginEntry broken = *find_plugin(plugin_table(), "NodeResourcesFit");
+  broken.make = &make_broken<defect>;
+  std::vector<const PluginEntry*> table(plugin_table().begin(), plugin_table().end());
+  for (const PluginEntry*& row : table)
+    if (row->name == broken.name) row = &broken;
+  for (unsigned seed = 1; seed <= 5; ++seed)
+    if (!first_difference(seed, table).empty()) return true;
+  return false;
+}
+
+TEST_CASE("a repair that is left out is noticed") {
+  CHECK_FALSE(is_noticed<Defect::none>());
+  CHECK(is_noticed<Defect::stale_verdicts>());
+  CHECK(is_noticed<Defect::stale_scores>());
+  CHECK(is_noticed<Defect::one_class_for_all>());
 }
 
 TEST_CASE("the same seed decides the same, another seed breaks ties otherwise") {
   auto decide = [](std::uint64_t seed) {
-    World world({}, seed);
+    World world({}, {.queue = {}, .seed = seed});
     for (int i = 0; i < 50; ++i) world.engine.put_node(make_node("n" + std::to_string(i)));
     for (int i = 0; i < 60; ++i) world.engine.put_pod(make_pod("p" + std::to_string(i)));
     std::string text;
@@ -277,7 +362,7 @@ TEST_CASE("the same seed decides the same, another seed breaks ties otherwise") 
 TEST_CASE("ties are broken evenly") {
   std::map<std::string, int> hits;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-    World world({}, seed);
+    World world({}, {.queue = {}, .seed = seed});
     for (const char* name : {"a", "b", "c", "d"}) world.engine.put_node(make_node(name));
     world.engine.put_pod(make_pod("p"));
     ++hits[world.one().node.str()];
@@ -300,15 +385,14 @@ TEST_CASE("a percentage stops the search, and the next one goes on from there") 
 }
 
 TEST_CASE("states that exceed the memory are dropped and made again") {
-  Scenario s(7);
+  Scenario s(7, {.queue = {}, .class_memory = 1});
   for (int i = 0; i < 10; ++i) s.step();
-  World small;
-  EngineOptions options;
-  options.class_memory = 1;
-  Engine engine(small.clock, options);
-  (void)engine;
-  for (int i = 0; i < 100; ++i) s.compare(*s.random_pod("x"));
-  CHECK(s.world.engine.classes().states() <= s.world.engine.classes().size());
+  const auto probe = s.random_pod("probe");
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(s.difference(*s.random_pod("x")) == "");
+    REQUIRE(s.difference(*probe) == "");
+  }
+  CHECK(s.world.engine.classes().states() == 1);
 }
 
 }  // namespace
