@@ -4,6 +4,7 @@
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/meta_v1/status.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/json/writer.hpp"
 #include "koord/kube/client_metrics.hpp"
 #include "rate_limit.hpp"
 
@@ -50,32 +51,6 @@ class Query {
   char separator_ = '?';
 };
 
-void append_json(std::string& out, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += "\\u00";
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
-void append_member(std::string& out, std::string_view name, std::string_view value) {
-  if (value.empty()) return;
-  if (out.back() != '{') out += ',';
-  append_json(out, name);
-  out += ':';
-  append_json(out, value);
-}
-
 std::string collection(const api::Kind& kind, std::string_view ns) {
   std::string target = kind.group.empty() ? "/api" : "/apis/";
   target.append(kind.group).append("/").append(kind.version);
@@ -98,19 +73,21 @@ Result<std::string> object(const api::Kind& kind, const ObjectKey& key, std::str
   return target;
 }
 
-std::string delete_body(const DeleteOptions& options) {
-  std::string body = R"({"apiVersion":"v1","kind":"DeleteOptions")";
+void append_delete_options(json::Writer& json, const DeleteOptions& options) {
+  json.begin_object().member("apiVersion", "v1").member("kind", "DeleteOptions");
   if (!options.uid.empty() || !options.resource_version.empty()) {
-    body += R"(,"preconditions":)";
-    std::string conditions = "{";
-    append_member(conditions, "uid", options.uid);
-    append_member(conditions, "resourceVersion", options.resource_version);
-    body += conditions + "}";
+    json.key("preconditions").begin_object().member_if("uid", options.uid);
+    json.member_if("resourceVersion", options.resource_version).end_object();
   }
-  if (options.grace_period_seconds)
-    body += R"(,"gracePeriodSeconds":)" + std::to_string(*options.grace_period_seconds);
-  append_member(body, "propagationPolicy", options.propagation_policy);
-  return body + "}";
+  if (options.grace_period_seconds) json.member("gracePeriodSeconds", *options.grace_period_seconds);
+  json.member_if("propagationPolicy", options.propagation_policy).end_object();
+}
+
+std::string delete_body(const DeleteOptions& options) {
+  std::string body;
+  json::Writer json(body);
+  append_delete_options(json, options);
+  return body;
 }
 
 Error error_of(const HttpResponse& response) {
@@ -301,23 +278,26 @@ Task<Result<std::unique_ptr<HttpStream>>> Client::watch(const api::Kind& kind, W
 }
 
 Task<Result<>> Client::bind(ObjectKey pod, std::string uid, std::string node) {
-  std::string metadata = "{";
-  append_member(metadata, "name", pod.name);
-  append_member(metadata, "namespace", pod.ns);
-  append_member(metadata, "uid", uid);
-  std::string body = R"({"apiVersion":"v1","kind":"Binding","metadata":)" + metadata +
-                     R"(},"target":{"apiVersion":"v1","kind":"Node","name":)";
-  append_json(body, node);
-  body += "}}";
+  std::string body;
+  json::Writer json(body);
+  json.begin_object().member("apiVersion", "v1").member("kind", "Binding").key("metadata").begin_object();
+  json.member("name", pod.name).member_if("namespace", pod.ns).member_if("uid", uid).end_object();
+  json.key("target").begin_object().member("apiVersion", "v1").member("kind", "Node").member("name", node);
+  json.end_object().end_object();
   return nothing_of(request(with_body(Method::post, pod_target(pod, "binding"), std::move(body))));
 }
 
 Task<Result<>> Client::evict(ObjectKey pod, DeleteOptions options) {
-  std::string metadata = "{";
-  append_member(metadata, "name", pod.name);
-  append_member(metadata, "namespace", pod.ns);
-  std::string body = R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":)" + metadata +
-                     R"(},"deleteOptions":)" + delete_body(options) + "}";
+  std::string body;
+  json::Writer json(body);
+  json.begin_object()
+      .member("apiVersion", "policy/v1")
+      .member("kind", "Eviction")
+      .key("metadata")
+      .begin_object();
+  json.member("name", pod.name).member_if("namespace", pod.ns).end_object().key("deleteOptions");
+  append_delete_options(json, options);
+  json.end_object();
   return nothing_of(perform(with_body(Method::post, pod_target(pod, "eviction"), std::move(body)), 0));
 }
 

@@ -8,9 +8,6 @@
 
 namespace koord::kube {
 
-/// Appends a JSON string with its quotes; what is not UTF-8 becomes U+FFFD.
-void append_json_string(std::string& out, std::string_view text);
-
 class EventTemplate {
  public:
   EventTemplate(std::string_view controller, std::string_view instance);

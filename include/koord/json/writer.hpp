@@ -63,6 +63,10 @@ class Writer {
   /// One whole value that is JSON already.
   Writer& raw(std::string_view json);
 
+  /// Bytes so far; and everything since they were `size` taken back, a key without its value too.
+  std::size_t size() const { return out_.size(); }
+  void cut(std::size_t size) { out_.resize(size); }
+
   template <class T>
   Writer& member(std::string_view name, const T& what) {
     return key(name).value(what);

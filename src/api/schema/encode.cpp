@@ -1,27 +1,20 @@
 #include "encode.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/json/writer.hpp"
 #include "scalar.hpp"
 
 namespace koord::api {
 namespace {
 
-// Members of a structure, after the separator.
-void write_members(std::string& out, const Schema& schema, const void* object, char separator) {
+void write_members(json::Writer& json, const Schema& schema, const void* object) {
   for (const Field& field : schema.fields()) {
     const void* value = member(object, field);
     if (!is_written(field, value)) continue;
-    out.push_back(std::exchange(separator, ','));
-    out.push_back('"');
-    out.append(field.name);
-    out.append("\":");
-    write_value(out, *field.type, value);
+    json.key(field.name);
+    write_value(json, *field.type, value);
   }
-  out.append(separator == '{' ? "{}" : "}");
 }
 
 }  // namespace
@@ -43,54 +36,53 @@ bool is_written(const Field& field, const void* value) {
   return field.has(Field::kRequired) || field.has(Field::kAlways) || !is_empty(*field.type, value);
 }
 
-void write_value(std::string& out, const Type& type, const void* value) {
+void write_value(json::Writer& json, const Type& type, const void* value) {
   switch (type.kind) {
-    case TypeKind::structure: write_members(out, type.schema(), value, '{'); break;
+    case TypeKind::structure:
+      json.begin_object();
+      write_members(json, type.schema(), value);
+      json.end_object();
+      break;
     case TypeKind::optional:
       if (type.count(value) == 0)
-        out.append("null");
+        json.null();
       else if (type.element->kind == TypeKind::time || type.element->kind == TypeKind::micro_time)
-        write_scalar(out, *type.element, type.at(value, 0));  // present, so the epoch is a time like others
+        write_scalar(json, *type.element, type.at(value, 0));  // present, so the epoch is a time like others
       else
-        write_value(out, *type.element, type.at(value, 0));
+        write_value(json, *type.element, type.at(value, 0));
       break;
-    case TypeKind::list: {
-      out.push_back('[');
+    case TypeKind::list:
+      json.begin_array();
+      for (size_t i = 0, n = type.count(value); i < n; ++i)
+        write_value(json, *type.element, type.at(value, i));
+      json.end_array();
+      break;
+    case TypeKind::map:
+      json.begin_object();
       for (size_t i = 0, n = type.count(value); i < n; ++i) {
-        if (i > 0) out.push_back(',');
-        write_value(out, *type.element, type.at(value, i));
+        json.key(type.key_at(value, i));
+        write_value(json, *type.element, type.at(value, i));
       }
-      out.push_back(']');
+      json.end_object();
       break;
-    }
-    case TypeKind::map: {
-      out.push_back('{');
-      for (size_t i = 0, n = type.count(value); i < n; ++i) {
-        if (i > 0) out.push_back(',');
-        json::append_string(out, type.key_at(value, i));
-        out.push_back(':');
-        write_value(out, *type.element, type.at(value, i));
-      }
-      out.push_back('}');
-      break;
-    }
     case TypeKind::time:
     case TypeKind::micro_time:
       if (empty_scalar(type, value)) {
-        out.append("null");
+        json.null();
         break;
       }
       [[fallthrough]];
-    default: write_scalar(out, type, value);
+    default: write_scalar(json, type, value);
   }
 }
 
 void encode_to(std::string& out, const void* object, const Schema& schema) {
-  const Kind* kind = schema.kind();
-  if (!kind) return write_members(out, schema, object, '{');
-  out.append("{\"apiVersion\":\"").append(kind->api_version()).append("\",\"kind\":\"").append(kind->kind);
-  out.push_back('"');
-  write_members(out, schema, object, ',');
+  json::Writer json(out);
+  json.begin_object();
+  if (const Kind* kind = schema.kind())
+    json.member("apiVersion", kind->api_version()).member("kind", kind->kind);
+  write_members(json, schema, object);
+  json.end_object();
 }
 
 std::string encode(const void* object, const Schema& schema) {

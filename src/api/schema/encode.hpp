@@ -1,9 +1,8 @@
 // Writing typed values as JSON.
 #pragma once
 
-#include <string>
-
 #include "koord/api/schema/table.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::api {
 
@@ -14,8 +13,8 @@ bool is_empty(const Type& type, const void* value);
 /// True if the field belongs into an object's JSON.
 bool is_written(const Field& field, const void* value);
 
-/// Appends the value. An empty time is null.
-void write_value(std::string& out, const Type& type, const void* value);
+/// An empty time is null.
+void write_value(json::Writer& json, const Type& type, const void* value);
 
 inline const void* member(const void* object, const Field& field) {
   return static_cast<const char*>(object) + field.offset;

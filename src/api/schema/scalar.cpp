@@ -50,11 +50,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-void write_double(std::string& out, double value) {
-  if (!std::isfinite(value)) value = 0;  // JSON has no such numbers
-  fmt::format_to(std::back_inserter(out), "{}", value);
-}
-
 }  // namespace
 
 Result<bool> read_scalar(const Type& type, void* value, Token token, std::string_view text) {
@@ -111,29 +106,25 @@ Result<bool> read_scalar(const Type& type, void* value, Token token, std::string
   return false;
 }
 
-void write_scalar(std::string& out, const Type& type, const void* value) {
-  const auto number = [&](auto n) {
-    char digits[24];
-    out.append(digits, std::to_chars(digits, digits + sizeof(digits), n).ptr);
-  };
+void write_scalar(json::Writer& json, const Type& type, const void* value) {
   switch (type.kind) {
-    case TypeKind::boolean: out.append(as<bool>(value) ? "true" : "false"); break;
-    case TypeKind::int32: number(as<int32_t>(value)); break;
-    case TypeKind::int64: number(as<int64_t>(value)); break;
-    case TypeKind::float64: write_double(out, as<double>(value)); break;
-    case TypeKind::string: json::append_string(out, as<std::string>(value)); break;
-    case TypeKind::symbol: json::append_string(out, as<Symbol>(value).view()); break;
-    case TypeKind::quantity: json::append_string(out, as<Quantity>(value).to_string()); break;
-    case TypeKind::time: json::append_string(out, as<Time>(value).to_string()); break;
-    case TypeKind::micro_time: json::append_string(out, as<MicroTime>(value).to_string()); break;
-    case TypeKind::duration: json::append_string(out, as<Duration>(value).to_string()); break;
+    case TypeKind::boolean: json.value(as<bool>(value)); break;
+    case TypeKind::int32: json.value(as<int32_t>(value)); break;
+    case TypeKind::int64: json.value(as<int64_t>(value)); break;
+    case TypeKind::float64: json.value(std::isfinite(as<double>(value)) ? as<double>(value) : 0.0); break;
+    case TypeKind::string: json.value(as<std::string>(value)); break;
+    case TypeKind::symbol: json.value(as<Symbol>(value).view()); break;
+    case TypeKind::quantity: json.value(as<Quantity>(value).to_string()); break;
+    case TypeKind::time: json.value(as<Time>(value).to_string()); break;
+    case TypeKind::micro_time: json.value(as<MicroTime>(value).to_string()); break;
+    case TypeKind::duration: json.value(as<Duration>(value).to_string()); break;
     case TypeKind::int_or_string:
       if (as<IntOrString>(value).is_string())
-        json::append_string(out, as<IntOrString>(value).string_value().view());
+        json.value(as<IntOrString>(value).string_value().view());
       else
-        number(as<IntOrString>(value).int_value());
+        json.value(as<IntOrString>(value).int_value());
       break;
-    case TypeKind::raw: out.append(as<RawJson>(value).empty() ? "null" : as<RawJson>(value).text); break;
+    case TypeKind::raw: json.raw(as<RawJson>(value).empty() ? "null" : as<RawJson>(value).text); break;
     case TypeKind::structure:
     case TypeKind::list:
     case TypeKind::map:

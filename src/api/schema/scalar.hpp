@@ -1,11 +1,11 @@
 // The scalar types of the codec: reading them from JSON tokens, writing, comparing, emptiness.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "koord/api/schema/table.hpp"
 #include "koord/base/result.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::api {
 
@@ -15,8 +15,8 @@ enum class Token { boolean, number, string };
 /// number's text or the string's value.
 Result<bool> read_scalar(const Type& type, void* value, Token token, std::string_view text);
 
-/// Appends the value as JSON.
-void write_scalar(std::string& out, const Type& type, const void* value);
+/// A number that JSON lacks is 0.
+void write_scalar(json::Writer& json, const Type& type, const void* value);
 
 /// What a default-constructed value has: "", 0, false, the epoch.
 bool empty_scalar(const Type& type, const void* value);

@@ -90,25 +90,6 @@ TEST_CASE("an object's events are limited, another's are not") {
   CHECK_FALSE(limiter.allow("a", now));
 }
 
-TEST_CASE("texts from outside become valid JSON") {
-  const std::pair<std::string, std::string> rows[] = {
-      {"plain", R"("plain")"},
-      {"a\"b\\c", R"("a\"b\\c")"},
-      {std::string("\0\n\x1f", 3), R"("\u0000\u000a\u001f")"},
-      {"caf\xc3\xa9", "\"caf\xc3\xa9\""},
-      {"\xff", "\"\xef\xbf\xbd\""},
-      {"\xc3", "\"\xef\xbf\xbd\""},
-      {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
-      {"\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\""},
-      {"\xf5\x80\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
-  };
-  for (const auto& [in, out] : rows) {
-    std::string json;
-    append_json_string(json, in);
-    CHECK(json == out);
-  }
-}
-
 TEST_CASE("an event as the API takes it") {
   const EventTemplate text("koord-scheduler", "koord-scheduler-h");
   EventRecord event{.regarding = {.group = "",

@@ -14,6 +14,7 @@
 #include "koord/base/text.hpp"
 #include "koord/host/text.hpp"
 #include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 
 namespace koord::koordlet {
 namespace {
@@ -142,20 +143,22 @@ class Auditor::Impl {
     reader->used = now;
 
     Answer answer;
-    std::int64_t given = 0;
-    for (; given < count && reader->next > first_; ++given) {
-      const std::string& line = events_[--reader->next - first_];
-      if (json && given > 0) answer.body += ',';
-      answer.body += line;
-      if (!json) answer.body += '\n';
-    }
-    const bool more = given == count;
-    answer.content_type = json ? "application/json; charset=utf-8" : "text/plain; charset=utf-8";
+    json::Writer list(answer.body);
+    const bool more = static_cast<std::int64_t>(reader->next - first_) >= count;
     const std::string token = more ? reader->token : std::string();
+    if (json) list.begin_object().member("NextPageToken", token).key("Events").begin_array();
+    for (std::int64_t given = 0; given < count && reader->next > first_; ++given) {
+      const std::string& line = events_[--reader->next - first_];
+      if (json)
+        list.raw(line);
+      else
+        answer.body.append(line).push_back('\n');
+    }
     if (json)
-      answer.body = "{\"NextPageToken\":\"" + token + "\",\"Events\":[" + answer.body + "]}";
+      list.end_array().end_object();
     else
       answer.next_page = token;
+    answer.content_type = json ? "application/json; charset=utf-8" : "text/plain; charset=utf-8";
     return answer;
   }
 
