@@ -47,10 +47,9 @@ configure() {
 }
 
 build_release() { configure build && ninja -C build "$@" >&2; }
-configure_asan() {
-  configure build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
-}
-configure_tsan() { configure build-tsan -Db_sanitize=thread -Db_lundef=false -Doptimization=1; }
+# Without optimisation: compilers need less than half as long, and tests little longer.
+configure_asan() { configure build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=0; }
+configure_tsan() { configure build-tsan -Db_sanitize=thread -Db_lundef=false -Doptimization=0; }
 
 verb_build() {
   verb_deps

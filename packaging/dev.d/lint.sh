@@ -10,12 +10,19 @@ changed_files() {
   fi | sort -u
 }
 
-# Of the files on stdin those that the compiler sees in this configuration.
+# Of the files on stdin those that the compiler sees in this configuration. Writes build/lint/compile_commands.json:
+# the same commands without the precompiled header, so that an include that a file lacks is found.
 compiled_files() {
+  mkdir -p build/lint
   python3 -c '
-import json, os, sys
+import json, os, re, sys
 with open("build/compile_commands.json") as file:
-    known = {os.path.realpath(os.path.join(c["directory"], c["file"])) for c in json.load(file)}
+    commands = json.load(file)
+known = {os.path.realpath(os.path.join(c["directory"], c["file"])) for c in commands}
+for command in commands:
+    command["command"] = re.sub(" -include-pch [^ ]+", "", command["command"])
+with open("build/lint/compile_commands.json", "w") as file:
+    json.dump(commands, file)
 print(*(path for path in sys.stdin.read().split() if os.path.realpath(path) in known), sep="\n")'
 }
 
@@ -44,7 +51,7 @@ verb_lint() {
       # Generated headers first; what is not generated is no target of this list.
       generated_headers | xargs -r ninja -C build >&2
       printf '%s\0' "${compiled[@]}" | xargs -0 -n 1 -P "$(nproc)" \
-        clang-tidy-16 -p build --quiet 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2) || status=1
+        clang-tidy-16 -p build/lint --quiet 2> >(grep -vE '^[0-9]+ warnings? (generated|treated)' >&2) || status=1
     fi
   fi
   if ((status == 0)); then say "lint: clean"; fi

@@ -1,13 +1,22 @@
-# The test tiers. Each part runs, is timed and counted; a table and one line of sums end the run.
+# The test tiers. Each part runs, is timed and counted; a table and one line of sums end the run. Beside the minutes
+# of the clock stand the CPU minutes of what compiled (clang, lld, clang-tidy, go): on a busy machine they alone can
+# be compared. What ccache has already is not in them: with CCACHE_DISABLE=1 they are the whole price.
 
-# What ran: lines "part seconds passed failed skipped".
+# What ran: lines "part seconds compilers passed failed skipped"; the compilers' seconds are CPU time.
 TEST_LEDGER=
 
 # The thread sanitizer's shadow does not fit every address layout: it is turned off for that run.
 without_aslr() { if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi; }
 
-# record PART SECONDS PASSED FAILED SKIPPED
+# record PART SECONDS COMPILERS PASSED FAILED SKIPPED
 record() { printf '%s\n' "$*" >>"$TEST_LEDGER"; }
+
+# Puts the CPU seconds of all that this shell has waited for into CPU_SECONDS (`times` speaks of its own shell only).
+CPU_SECONDS=0
+read_cpu_seconds() {
+  times >"$TEST_LEDGER.times"
+  CPU_SECONDS=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$TEST_LEDGER.times")
+}
 
 # Sums a meson test log into "passed failed skipped". No log: the build failed, one failure.
 count_results() {
@@ -30,31 +39,41 @@ print(passed, failed, skipped)
 PY
 }
 
-# run_meson_tests PART FOLDER ARGUMENT...: `meson test` builds just what the chosen tests need.
+# run_meson_tests PART FOLDER ARGUMENT...: `meson test` builds just what the chosen tests need; a first round, in which
+# every test is /bin/true, is the build alone.
 run_meson_tests() {
-  local part=$1 folder=$2 started=$SECONDS status=0 counts
+  local part=$1 folder=$2 started=$SECONDS status=0 counts before
   shift 2
   rm -f "$folder/meson-logs/testlog.json"
-  "${TEST_RUNNER[@]}" meson test -C "$folder" --print-errorlogs "$@" >&2 || status=$?
+  read_cpu_seconds
+  before=$CPU_SECONDS
+  meson test -C "$folder" --logbase build --wrapper true "$@" >"$folder/meson-logs/build.log" 2>&1 || status=$?
+  read_cpu_seconds
+  if ((status == 0)); then
+    "${TEST_RUNNER[@]}" meson test -C "$folder" --no-rebuild --print-errorlogs "$@" >&2 || status=$?
+  else
+    grep -vE '^\[[0-9]+/[0-9]+\] ' "$folder/meson-logs/build.log" | tail -n 100 >&2
+  fi
   counts=$(count_results "$folder/meson-logs/testlog.json")
   # A tier without tests, or a build that broke under tests that passed, is no success.
   if [[ $status -ne 0 && $counts == *" 0 "* ]] || [[ $counts == "0 0 0" ]]; then counts="0 1 0"; fi
   # shellcheck disable=SC2086
-  record "$part" $((SECONDS - started)) $counts
+  record "$part" $((SECONDS - started)) $((CPU_SECONDS - before)) $counts
 }
 TEST_RUNNER=(env)
 
 # run_check PART COMMAND...: one test that is no meson test.
 run_check() {
-  local part=$1 started=$SECONDS
+  local part=$1 started=$SECONDS counts="0 1 0" before
   shift
   say "== $part"
+  read_cpu_seconds
+  before=$CPU_SECONDS
   # A process of its own, so that `set -e` holds inside.
-  if packaging/dev "$@" >&2; then
-    record "$part" $((SECONDS - started)) 1 0 0
-  else
-    record "$part" $((SECONDS - started)) 0 1 0
-  fi
+  if packaging/dev "$@" >&2; then counts="1 0 0"; fi
+  read_cpu_seconds
+  # shellcheck disable=SC2086
+  record "$part" $((SECONDS - started)) $((CPU_SECONDS - before)) $counts
 }
 
 tier_lint() { run_check lint lint; }
@@ -96,7 +115,7 @@ tier_attack() { run_check attack attack --short; }
 tier_assets() {
   if ! has_kube_assets "$(kube_assets_dir)" && ! command -v go >/dev/null; then
     say "kube-assets: skipped: neither Kubernetes programs (KUBEBUILDER_ASSETS) nor go are here"
-    record kube-assets 0 0 0 1
+    record kube-assets 0 0 0 0 1
     return
   fi
   run_check kube-assets kube-assets
@@ -114,7 +133,7 @@ tier_kube() {
 tier_vm_kernel() {
   if [[ ! -f $(vm_kernel_path) ]] && ! command -v apt-get >/dev/null; then
     say "vm-kernel: skipped: neither a kernel (KOORD_VM_KERNEL) nor apt-get is here"
-    record vm-kernel 0 0 0 1
+    record vm-kernel 0 0 0 0 1
     return
   fi
   run_check vm-kernel vm-kernel
@@ -131,17 +150,20 @@ tier_node() {
   fi
 }
 
+minutes() { printf '%d.%d' "$(($1 / 60))" "$(($1 % 60 * 10 / 60))"; }
+
 print_ledger() {
-  local part seconds passed failed skipped
-  local all_passed=0 all_failed=0 all_skipped=0 all_seconds=0 absent=
-  printf '\n%-14s %8s %7s %7s %8s\n' part minutes passed failed skipped
-  while read -r part seconds passed failed skipped; do
-    printf '%-14s %8s %7d %7d %8d\n' "$part" "$((seconds / 60)).$((seconds % 60 * 10 / 60))" "$passed" "$failed" "$skipped"
+  local part seconds compilers passed failed skipped
+  local all_passed=0 all_failed=0 all_skipped=0 all_seconds=0 all_compilers=0 absent=
+  printf '\n%-14s %8s %12s %7s %7s %8s\n' part minutes compilers passed failed skipped
+  while read -r part seconds compilers passed failed skipped; do
+    printf '%-14s %8s %12s %7d %7d %8d\n' "$part" "$(minutes "$seconds")" "$(minutes "$compilers")" "$passed" \
+      "$failed" "$skipped"
     ((skipped == 0 || passed > 0)) || absent+=" $part"
-    all_passed=$((all_passed + passed)) all_failed=$((all_failed + failed))
-    all_skipped=$((all_skipped + skipped)) all_seconds=$((all_seconds + seconds))
+    all_passed=$((all_passed + passed)) all_failed=$((all_failed + failed)) all_skipped=$((all_skipped + skipped))
+    all_seconds=$((all_seconds + seconds)) all_compilers=$((all_compilers + compilers))
   done <"$TEST_LEDGER"
-  printf '%-14s %8s\n' total "$((all_seconds / 60)).$((all_seconds % 60 * 10 / 60))"
+  printf '%-14s %8s %12s\n' total "$(minutes "$all_seconds")" "$(minutes "$all_compilers")"
   printf '%d passed, %d failed, %d skipped\n' "$all_passed" "$all_failed" "$all_skipped"
   ((all_failed == 0)) || return 1
   [[ ${CI:-} != true || -z $absent ]] || { say "CI=true: a skipped tier is a failure:$absent"; return 1; }

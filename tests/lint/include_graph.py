@@ -17,7 +17,7 @@ RANK = {"base": 0, "async": 1, "json": 2, "net": 3, "api": 4, "kube": 5, "host":
 FORBIDDEN_IN_SEAMS = re.compile(
     r"^(boost/beast|grpc|google/protobuf|rapidjson|yaml-cpp|ares|openssl|boost/asio/ssl|CLI/|spdlog)"
     r"|\.pb\.h$")
-# Asio's umbrella costs seconds in each file; the two files that compile the library need it.
+# Asio's umbrella costs seconds in each file but the one that is parsed once.
 UMBRELLA = re.compile(r"^boost/(asio|beast)\.hpp$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -57,7 +57,7 @@ def judge(path, name, quoted, known):
         return None
     if path.startswith("include/") and FORBIDDEN_IN_SEAMS.search(name):
         return f"a seam includes {name}: keep it in src/"
-    if UMBRELLA.match(name) and not os.path.basename(path).startswith("boost_"):
+    if UMBRELLA.match(name) and path != "src/precompiled.hpp":
         return f"includes the umbrella {name}: include what is used"
     target = resolve(path, name, known) if quoted or name.startswith("koord/") else None
     if target is None:
