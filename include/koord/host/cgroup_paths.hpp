@@ -4,13 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "koord/api/rules/koord_classes.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::host {
 
 enum class CgroupDriver { systemd, cgroupfs };
-/// The class that Kubernetes gives a pod (status.qosClass).
-enum class KubeQos { guaranteed, burstable, besteffort };
+using api::KubeQos;
 enum class ContainerRuntime { docker, containerd, pouch, crio };
 
 /// All paths are relative to a hierarchy's root, without a slash at either end.

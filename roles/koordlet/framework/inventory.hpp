@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "koord/api/rules/koord_classes.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "koord/host/cpuset.hpp"
 
@@ -21,21 +22,8 @@ struct Pod;
 
 namespace koord::koordlet {
 
-/// Koordinator's QoS class: the label koordinator.sh/qosClass. Absent and unknown values are `none`.
-enum class Qos : std::uint8_t { none, lse, lsr, ls, be, system };
-/// koordinator.sh/priority-class, or the band of spec.priority: prod 9000-9999, mid 7000-7999, batch
-/// 5000-5999, free 3000-3999.
-enum class PriorityClass : std::uint8_t { none, prod, mid, batch, free };
-
-/// "LSE", "BE", ...; empty for none.
-std::string_view name(Qos qos);
-Qos parse_qos(std::string_view text);
-/// What an unlabelled pod is taken for: Guaranteed LSR, Burstable LS, BestEffort BE.
-Qos qos_with_default(Qos qos, host::KubeQos kube_qos);
-/// "koord-prod", ...; empty for none.
-std::string_view name(PriorityClass priority);
-PriorityClass parse_priority_class(std::string_view text);
-PriorityClass priority_class_of(std::optional<std::int32_t> priority);
+using Qos = api::KoordQos;
+using PriorityClass = api::KoordPriority;
 
 /// All groups are cgroup paths relative to a hierarchy's root, without a slash at either end.
 

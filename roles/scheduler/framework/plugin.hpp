@@ -15,8 +15,9 @@
 #include "framework/verdict.hpp"
 
 namespace koord::api {
+class RequiredNodeAffinity;
 struct Pod;
-}
+}  // namespace koord::api
 
 namespace koord::scheduler {
 
@@ -25,6 +26,8 @@ struct PodInfo {
   std::shared_ptr<const api::Pod> pod;
   Requests requests;
   std::vector<HostPort> ports;
+  /// Of the plugin that asks first; the engine's thread only.
+  mutable std::shared_ptr<const api::RequiredNodeAffinity> node_affinity = nullptr;
 };
 
 /// Collects what a plugin reads of a pod. Pods with equal signatures are one class: verdicts and scores

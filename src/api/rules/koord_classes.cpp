@@ -1,84 +1,74 @@
-// Koordinator's quality of service and priority classes of a pod.
+#include "koord/api/rules/koord_classes.hpp"
+
+#include <algorithm>
+#include <span>
+
 #include "koord/api/rules/pod_requests.hpp"
 
 namespace koord::api {
 
 namespace {
 
-struct QosName {
-  KoordQos qos;
-  std::string_view name;
-};
-constexpr QosName kQosNames[] = {{KoordQos::lse, "LSE"},
-                                 {KoordQos::lsr, "LSR"},
-                                 {KoordQos::ls, "LS"},
-                                 {KoordQos::be, "BE"},
-                                 {KoordQos::system, "SYSTEM"}};
+constexpr std::int32_t kBands[] = {9000, 7000, 5000, 3000};  // each is a thousand wide
+constexpr std::string_view kKubeNames[] = {"Guaranteed", "Burstable", "BestEffort"};
 
-struct Band {
-  KoordPriority priority;
-  std::string_view name;
-  std::int32_t lowest;  // each band is a thousand wide
-};
-constexpr Band kBands[] = {{KoordPriority::prod, "koord-prod", 9000},
-                           {KoordPriority::mid, "koord-mid", 7000},
-                           {KoordPriority::batch, "koord-batch", 5000},
-                           {KoordPriority::free, "koord-free", 3000}};
+// Names stand by value, from 1: 0 is none.
+
+template <class E>
+std::string_view name_of(std::span<const std::string_view> names, E value) {
+  const auto index = static_cast<std::size_t>(value);
+  return index == 0 || index > names.size() ? std::string_view() : names[index - 1];
+}
+
+template <class E>
+E value_of(std::span<const std::string_view> names, std::string_view text) {
+  const auto at = std::ranges::find(names, text);
+  return at == names.end() ? E::none : static_cast<E>(at - names.begin() + 1);
+}
 
 }  // namespace
 
-std::string_view to_string(KoordQos qos) {
-  for (const QosName& row : kQosNames)
-    if (row.qos == qos) return row.name;
-  return "";
+std::string_view to_string(KubeQos qos) { return kKubeNames[static_cast<std::size_t>(qos)]; }
+
+KubeQos kube_qos(const Pod& pod) {
+  const auto* const at = std::ranges::find(kKubeNames, pod.status.qos_class.view());
+  return at == std::end(kKubeNames) ? compute_kube_qos(pod.spec)
+                                    : static_cast<KubeQos>(at - std::begin(kKubeNames));
 }
 
-KoordQos parse_koord_qos(std::string_view text) {
-  for (const QosName& row : kQosNames)
-    if (row.name == text) return row.qos;
+std::string_view to_string(KoordQos qos) { return name_of(kKoordQosNames, qos); }
+KoordQos parse_koord_qos(std::string_view text) { return value_of<KoordQos>(kKoordQosNames, text); }
+
+KoordQos koord_qos(const Pod& pod) { return parse_koord_qos(value_or(pod.metadata.labels, kQosLabel)); }
+
+KoordQos with_default(KoordQos qos, KubeQos kube) {
+  if (qos != KoordQos::none) return qos;
+  switch (kube) {
+    case KubeQos::guaranteed: return KoordQos::lsr;
+    case KubeQos::burstable: return KoordQos::ls;
+    case KubeQos::besteffort: return KoordQos::be;
+  }
   return KoordQos::none;
 }
 
-KoordQos koord_qos(const Pod& pod) {
-  return parse_koord_qos(value_or(pod.metadata.labels, "koordinator.sh/qosClass"));
-}
-
-KoordQos koord_qos_with_default(const Pod& pod) {
-  if (const KoordQos qos = koord_qos(pod); qos != KoordQos::none) return qos;
-  const std::string_view kube = pod_qos(pod);
-  if (kube == "Guaranteed") return KoordQos::lsr;
-  if (kube == "Burstable") return KoordQos::ls;
-  return kube == "BestEffort" ? KoordQos::be : KoordQos::none;
-}
-
-std::string_view to_string(KoordPriority priority) {
-  for (const Band& band : kBands)
-    if (band.priority == priority) return band.name;
-  return "";
-}
-
+std::string_view to_string(KoordPriority priority) { return name_of(kKoordPriorityNames, priority); }
 KoordPriority parse_koord_priority(std::string_view text) {
-  for (const Band& band : kBands)
-    if (band.name == text) return band.priority;
-  return KoordPriority::none;
+  return value_of<KoordPriority>(kKoordPriorityNames, text);
 }
 
 KoordPriority koord_priority_of(std::optional<std::int32_t> priority) {
-  for (const Band& band : kBands)
-    if (priority && *priority >= band.lowest && *priority <= band.lowest + 999) return band.priority;
+  for (std::size_t i = 0; priority && i < std::size(kBands); ++i)
+    if (*priority >= kBands[i] && *priority <= kBands[i] + 999) return static_cast<KoordPriority>(i + 1);
   return KoordPriority::none;
 }
 
 KoordPriority koord_priority(const Pod& pod) {
-  if (const Symbol* label = pod.metadata.labels.find("koordinator.sh/priority-class"))
-    return parse_koord_priority(*label);
-  return koord_priority_of(pod.spec.priority);
+  const Symbol* const label = pod.metadata.labels.find(kPriorityClassLabel);
+  return label != nullptr ? parse_koord_priority(*label) : koord_priority_of(pod.spec.priority);
 }
 
-KoordPriority koord_priority_with_default(const Pod& pod) {
-  if (const KoordPriority priority = koord_priority(pod); priority != KoordPriority::none) return priority;
-  const KoordQos qos = koord_qos_with_default(pod);
-  if (qos == KoordQos::none) return KoordPriority::none;
+KoordPriority with_default(KoordPriority priority, KoordQos qos) {
+  if (priority != KoordPriority::none) return priority;
   return qos == KoordQos::be ? KoordPriority::batch : KoordPriority::prod;
 }
 

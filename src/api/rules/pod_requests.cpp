@@ -180,11 +180,7 @@ NonZeroRequests non_zero_requests(const Pod& pod, const PodRequestsOptions& opti
   return {cpu != nullptr ? cpu->milli_value() : 0, memory != nullptr ? memory->value() : 0};
 }
 
-std::string_view pod_qos(const Pod& pod) {
-  return pod.status.qos_class.empty() ? compute_pod_qos(pod.spec) : pod.status.qos_class.view();
-}
-
-std::string_view compute_pod_qos(const PodSpec& spec) {
+KubeQos compute_kube_qos(const PodSpec& spec) {
   QosSums sums;
   if (spec.resources) {
     sums.count(*spec.resources, !spec.resources->limits.empty());
@@ -192,15 +188,13 @@ std::string_view compute_pod_qos(const PodSpec& spec) {
     for (const auto* list : {&spec.containers, &spec.init_containers})
       for (const Container& container : *list) sums.count(container.resources, true);
   }
-  if (sums.requests.empty() && sums.limits.empty()) return "BestEffort";
+  if (sums.requests.empty() && sums.limits.empty()) return KubeQos::besteffort;
   bool guaranteed = sums.all_limited && sums.requests.size() == sums.limits.size();
   for (const auto& [name, request] : sums.requests) {
     const Quantity* limit = sums.limits.find(name.view());
     guaranteed = guaranteed && limit != nullptr && *limit == request;
   }
-  return guaranteed ? "Guaranteed" : "Burstable";
+  return guaranteed ? KubeQos::guaranteed : KubeQos::burstable;
 }
-
-std::int32_t pod_priority(const Pod& pod) { return pod.spec.priority.value_or(0); }
 
 }  // namespace koord::api

@@ -1,5 +1,7 @@
 #include "koord/api/rules/selector.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -29,28 +31,30 @@ void sort_by_key(std::vector<SelectorRequirement>& requirements) {
 std::string json_list(const std::vector<Symbol>& values) {
   if (values.empty()) return "null";
   std::string out = "[";
-  for (const Symbol& value : values) {
-    if (out.size() > 1) out += ',';
-    out += quote(value.view());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i == ErrorTexts::kMost) {
+      fmt::format_to(std::back_inserter(out), ", and {} more", values.size() - i);
+      break;
+    }
+    if (i > 0) out += ',';
+    out += quote(values[i].view());
   }
   return out += ']';
 }
 
-std::string aggregate(const std::vector<std::string>& errors) {
-  std::vector<std::string> once;
-  for (const std::string& error : errors)
-    if (std::find(once.begin(), once.end(), error) == once.end()) once.push_back(error);
-  return once.size() == 1 ? once[0] : "[" + join(once) + "]";
-}
-
 SelectorRequirement checked_requirement(Symbol key, SelectorOp op, std::vector<Symbol> values,
-                                        std::string_view path, std::vector<std::string>& errors) {
-  const std::string base = path.empty() ? std::string() : std::string(path) + ".";
-  if (const auto wrong = check_qualified_name(key.view()); !wrong.empty())
-    errors.push_back(invalid_value(base + "key", key.view(), join(wrong, "; ")));
+                                        const ListPlace& place, ErrorTexts& errors) {
+  const std::size_t before = errors.count();
+  if (!is_qualified_name(key.view()))
+    errors.add([&] {
+      return invalid_value(place.text("key"), key.view(), join(check_qualified_name(key.view()), "; "));
+    });
   const auto wrong_count = [&](std::string_view detail) {
-    errors.push_back(base + "values: Invalid value: " + json_list(values) + ": " + std::string(detail));
+    errors.add([&] {
+      return fmt::format("{}: Invalid value: {}: {}", place.text("values"), json_list(values), detail);
+    });
   };
+  const auto value_path = [&](std::size_t i) { return fmt::format("{}[{}]", place.text("values"), i); };
   std::int64_t number = 0;
   switch (op) {
     case SelectorOp::in:
@@ -73,30 +77,35 @@ SelectorRequirement checked_requirement(Symbol key, SelectorOp op, std::vector<S
         if (const auto read = parse_int(values[i].view())) {
           number = *read;
         } else {
-          errors.push_back(invalid_value(base + "values[" + std::to_string(i) + "]", values[i].view(),
-                                         "for 'Gt', 'Lt' operators, the value must be an integer"));
+          errors.add([&] {
+            return invalid_value(value_path(i), values[i].view(),
+                                 "for 'Gt', 'Lt' operators, the value must be an integer");
+          });
         }
       }
       break;
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (const auto wrong = check_label_value(values[i].view()); !wrong.empty())
-      errors.push_back(invalid_value(base + "values[" + std::to_string(i) + "][" + key.str() + "]",
-                                     values[i].view(), join(wrong, "; ")));
+    if (!is_label_value(values[i].view()))
+      errors.add([&] {
+        return invalid_value(fmt::format("{}[{}]", value_path(i), key.view()), values[i].view(),
+                             join(check_label_value(values[i].view()), "; "));
+      });
   }
   SelectorRequirement out;
   out.key = std::move(key);
   out.op = op;
   out.values = std::move(values);
+  if (errors.count() == before && !std::ranges::is_sorted(out.values)) std::ranges::sort(out.values);
   out.number = number;
   return out;
 }
 
 Result<SelectorRequirement> SelectorRequirement::make(Symbol key, SelectorOp op, std::vector<Symbol> values,
                                                       std::string_view path) {
-  std::vector<std::string> errors;
-  SelectorRequirement out = checked_requirement(std::move(key), op, std::move(values), path, errors);
-  if (!errors.empty()) return Error(Code::invalid, aggregate(errors));
+  ErrorTexts errors;
+  SelectorRequirement out = checked_requirement(std::move(key), op, std::move(values), {path}, errors);
+  if (!errors.empty()) return Error(Code::invalid, errors.aggregate());
   return out;
 }
 
@@ -107,8 +116,10 @@ bool SelectorRequirement::matches(const SymbolMap& labels) const {
 
 bool SelectorRequirement::matches_value(std::optional<std::string_view> label) const {
   const auto listed = [&] {
-    return std::any_of(values.begin(), values.end(),
-                       [&](const Symbol& value) { return value.view() == *label; });
+    const auto at =
+        std::lower_bound(values.begin(), values.end(), *label,
+                         [](const Symbol& value, std::string_view l) { return value.view() < l; });
+    return at != values.end() && at->view() == *label;
   };
   switch (op) {
     case SelectorOp::equals:
@@ -142,11 +153,9 @@ std::string SelectorRequirement::to_string() const {
     case SelectorOp::exists:
     case SelectorOp::does_not_exist: return out;
   }
-  std::vector<Symbol> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0) out += ',';
-    out += sorted[i].view();
+    out += values[i].view();
   }
   if (op == SelectorOp::in || op == SelectorOp::not_in) out += ')';
   return out;
@@ -190,8 +199,8 @@ Result<Selector> Selector::from(const LabelSelector* selector) {
     const auto* op = std::find_if(std::begin(kOps), std::end(kOps),
                                   [&](const Named& named) { return expression.operator_ == named.name; });
     if (op == std::end(kOps))
-      return Error(Code::invalid,
-                   quote(expression.operator_.view()) + " is not a valid label selector operator");
+      return Error(Code::invalid, fmt::format("{} is not a valid label selector operator",
+                                              quote(expression.operator_.view())));
     KOORD_TRY(made, SelectorRequirement::make(expression.key, op->op, expression.values));
     requirements.push_back(std::move(made));
   }
@@ -225,14 +234,14 @@ Result<std::string> unescape(std::string_view text) {
         // The whole character after the backslash is shown, which may be several bytes.
         std::size_t end = std::min(i + 2, text.size());
         while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
-        return Error(Code::bad_request, "invalid field selector: invalid escape sequence: " +
-                                            std::string(text.substr(i, end - i)));
+        return Error(Code::bad_request, fmt::format("invalid field selector: invalid escape sequence: {}",
+                                                    text.substr(i, end - i)));
       }
       out += next;
       ++i;
     } else if (text[i] == ',' || text[i] == '=') {
-      return Error(Code::bad_request, "invalid field selector: unescaped character in value: " +
-                                          std::to_string(static_cast<int>(text[i])));
+      return Error(Code::bad_request, fmt::format("invalid field selector: unescaped character in value: {}",
+                                                  static_cast<int>(text[i])));
     } else {
       out += text[i];
     }
@@ -275,8 +284,8 @@ Result<FieldSelector> FieldSelector::parse(std::string_view text) {
     std::size_t at = 0;
     while (at < term.size() && term[at] != '=' && !term.substr(at).starts_with("!=")) ++at;
     if (at == term.size()) {
-      return Error(Code::bad_request, "invalid selector: '" + std::string(text) + "'; can't understand '" +
-                                          std::string(term) + "'");
+      return Error(Code::bad_request,
+                   fmt::format("invalid selector: '{}'; can't understand '{}'", text, term));
     }
     const std::string_view rest = term.substr(at);
     const std::size_t op_size = rest.starts_with("!=") || rest.starts_with("==") ? 2 : 1;
@@ -307,7 +316,8 @@ std::string FieldSelector::to_string() const {
   std::string out;
   for (const Term& term : terms_) {
     if (!out.empty()) out += ',';
-    out += term.field + (term.equal ? "=" : "!=") + escape(term.value);
+    fmt::format_to(std::back_inserter(out), "{}{}{}", term.field,
+                   term.equal ? "=" : "!=", escape(term.value));
   }
   return out;
 }

@@ -1,4 +1,6 @@
 // The text form of label selectors: a scanner and a parser that accept and refuse what Kubernetes' do.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "koord/api/rules/selector.hpp"
@@ -92,7 +94,7 @@ class Parser {
 
  private:
   static Error found(const Item& item, std::string_view expected) {
-    return Error(Code::bad_request, "found '" + std::string(item.text) + "'" + std::string(expected));
+    return Error(Code::bad_request, fmt::format("found '{}'{}", item.text, expected));
   }
 
   /// As a key or value, where "in" and "notin" are ordinary words.

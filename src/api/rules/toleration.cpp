@@ -57,21 +57,4 @@ std::size_t count_untolerated_preferences(std::span<const Taint> taints,
   }));
 }
 
-std::optional<std::chrono::seconds> time_to_stay(std::span<const Taint> taints,
-                                                 std::span<const Toleration> tolerations, bool comparisons) {
-  std::optional<std::chrono::seconds> shortest;
-  for (const Taint& taint : taints) {
-    if (taint.effect != kNoExecute) continue;
-    // The first toleration that fits counts, as for Kubernetes' taint manager.
-    const auto used = std::find_if(tolerations.begin(), tolerations.end(), [&](const Toleration& toleration) {
-      return tolerates(toleration, taint, comparisons);
-    });
-    if (used == tolerations.end()) return std::chrono::seconds(0);
-    if (!used->toleration_seconds) continue;
-    const std::chrono::seconds time(std::max<std::int64_t>(0, *used->toleration_seconds));
-    if (!shortest || time < *shortest) shortest = time;
-  }
-  return shortest;
-}
-
 }  // namespace koord::api

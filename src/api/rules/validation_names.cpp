@@ -1,5 +1,7 @@
 #include "koord/api/rules/validation_names.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "koord/base/text.hpp"
@@ -41,22 +43,16 @@ bool matches_name(std::string_view s) {
 
 // The older functions of Kubernetes count "characters", those for labels "bytes".
 std::string too_long(std::size_t max, std::string_view unit) {
-  return "must be no more than " + std::to_string(max) + " " + std::string(unit);
+  return fmt::format("must be no more than {} {}", max, unit);
 }
 
 std::string no_match(std::string_view message, std::string_view pattern,
                      std::initializer_list<std::string_view> examples) {
-  std::string out(message);
-  out += " (e.g. ";
-  bool first = true;
-  for (const std::string_view example : examples) {
-    if (!first) out += " or ";
-    first = false;
-    (out += '\'') += example;
-    out += "', ";
-  }
-  (out += "regex used for validation is '") += pattern;
-  return out += "')";
+  std::string out = fmt::format("{} (e.g. ", message);
+  for (const std::string_view example : examples)
+    fmt::format_to(std::back_inserter(out), "{}'{}', ", example == *examples.begin() ? "" : " or ", example);
+  fmt::format_to(std::back_inserter(out), "regex used for validation is '{}')", pattern);
+  return out;
 }
 
 NameErrors subdomain_errors(std::string_view name, std::string_view unit) {
@@ -105,33 +101,48 @@ NameErrors check_dns1035_label(std::string_view name) {
 
 NameErrors check_qualified_name(std::string_view name) {
   NameErrors out;
-  const std::string bad_name = no_match(
-      "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-      "character",
-      kNamePattern, {"MyName", "my.name", "123-abc"});
+  const auto bad_name = [] {
+    return no_match(
+        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+        "alphanumeric character",
+        kNamePattern, {"MyName", "my.name", "123-abc"});
+  };
   const std::size_t slash = name.find('/');
   if (slash != std::string_view::npos) {
     const std::string_view prefix = name.substr(0, slash);
     name.remove_prefix(slash + 1);
-    if (name.find('/') != std::string_view::npos) {
-      return {"a valid label key " + bad_name +
-              " with an optional DNS subdomain prefix and '/' (e.g. "
-              "'example.com/MyName')"};
-    }
+    if (name.find('/') != std::string_view::npos)
+      return {
+          fmt::format("a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. "
+                      "'example.com/MyName')",
+                      bad_name())};
     if (prefix.empty()) {
       out.emplace_back("prefix part must be non-empty");
     } else {
       for (const std::string& error : subdomain_errors(prefix, "bytes"))
-        out.push_back("prefix part " + error);
+        out.push_back(fmt::format("prefix part {}", error));
     }
   }
   if (name.empty()) {
     out.emplace_back("name part must be non-empty");
   } else if (name.size() > kLabelMax) {
-    out.push_back("name part " + too_long(kLabelMax, "bytes"));
+    out.push_back(fmt::format("name part {}", too_long(kLabelMax, "bytes")));
   }
-  if (!matches_name(name)) out.push_back("name part " + bad_name);
+  if (!matches_name(name)) out.push_back(fmt::format("name part {}", bad_name()));
   return out;
+}
+
+bool is_qualified_name(std::string_view name) {
+  if (const std::size_t slash = name.find('/'); slash != std::string_view::npos) {
+    const std::string_view prefix = name.substr(0, slash);
+    if (prefix.size() > kSubdomainMax || !matches_subdomain(prefix)) return false;
+    name.remove_prefix(slash + 1);
+  }
+  return name.size() <= kLabelMax && matches_name(name);
+}
+
+bool is_label_value(std::string_view value) {
+  return value.empty() || (value.size() <= kLabelMax && matches_name(value));
 }
 
 NameErrors check_label_value(std::string_view value) {
@@ -146,53 +157,20 @@ NameErrors check_label_value(std::string_view value) {
   return out;
 }
 
-NameErrors check_config_map_key(std::string_view key) {
-  NameErrors out;
-  if (key.size() > kSubdomainMax) out.push_back(too_long(kSubdomainMax, "characters"));
-  const bool valid = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
-    return is_alnum(c) || c == '-' || c == '_' || c == '.';
-  });
-  if (!valid) {
-    out.push_back(no_match("a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
-                           "[-._a-zA-Z0-9]+", {"key.name", "KEY_NAME", "key-name"}));
-  }
-  if (key == ".") {
-    out.emplace_back("must not be '.'");
-  } else if (key == "..") {
-    out.emplace_back("must not be '..'");
-  } else if (key.starts_with("..")) {
-    out.emplace_back("must not start with '..'");
-  }
-  return out;
-}
-
 NameErrors check_path_segment(std::string_view name) {
-  if (name == "." || name == "..") return {"may not be '" + std::string(name) + "'"};
+  if (name == "." || name == "..") return {fmt::format("may not be '{}'", name)};
   NameErrors out;
   for (const char c : {'/', '%'})
-    if (name.find(c) != std::string_view::npos) out.push_back(std::string("may not contain '") + c + "'");
+    if (name.find(c) != std::string_view::npos) out.push_back(fmt::format("may not contain '{}'", c));
   return out;
-}
-
-std::string mask_trailing_dash(std::string_view prefix) {
-  if (prefix.size() < 2 || prefix.back() != '-') return std::string(prefix);
-  return std::string(prefix.substr(0, prefix.size() - 2)) + "a";
 }
 
 std::string join(const NameErrors& errors, std::string_view separator) {
-  std::string out;
-  for (const std::string& error : errors) {
-    if (!out.empty()) out += separator;
-    out += error;
-  }
-  return out;
+  return fmt::format("{}", fmt::join(errors, separator));
 }
 
 std::string invalid_value(std::string_view path, std::string_view value, std::string_view detail) {
-  std::string out(path);
-  out += ": Invalid value: " + quote(value);
-  if (!detail.empty()) (out += ": ") += detail;
-  return out;
+  return fmt::format("{}: Invalid value: {}{}{}", path, quote(value), detail.empty() ? "" : ": ", detail);
 }
 
 }  // namespace koord::api

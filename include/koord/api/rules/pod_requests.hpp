@@ -1,10 +1,11 @@
-// What a pod asks for: requests and limits, quality of service, priority; and Koordinator's classes.
+// What a pod asks for: requests and limits, and the quality of service that follows from them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "koord/api/rules/koord_classes.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::api {
@@ -37,28 +38,7 @@ NonZeroRequests non_zero_requests(const Pod& pod, const PodRequestsOptions& opti
 
 /// cpu, memory and huge pages: what spec.resources may name.
 bool is_pod_level_resource(std::string_view name);
-/// Guaranteed, Burstable or BestEffort: as the status says, or computed.
-std::string_view pod_qos(const Pod& pod);
-std::string_view compute_pod_qos(const PodSpec& spec);
-/// 0 if there is none.
-std::int32_t pod_priority(const Pod& pod);
-
-/// Koordinator's quality of service (label koordinator.sh/qosClass).
-enum class KoordQos : std::uint8_t { none, lse, lsr, ls, be, system };
-std::string_view to_string(KoordQos qos);    // "" for none
-KoordQos parse_koord_qos(std::string_view);  // none if unknown
-KoordQos koord_qos(const Pod& pod);
-/// Guaranteed -> LSR, Burstable -> LS, BestEffort -> BE where the label does not say.
-KoordQos koord_qos_with_default(const Pod& pod);
-
-/// Koordinator's priority classes (label koordinator.sh/priority-class, else bands of spec.priority).
-enum class KoordPriority : std::uint8_t { none, prod, mid, batch, free };
-std::string_view to_string(KoordPriority priority);  // koord-prod ...; "" for none
-KoordPriority parse_koord_priority(std::string_view);
-/// prod 9000-9999, mid 7000-7999, batch 5000-5999, free 3000-3999, else none.
-KoordPriority koord_priority_of(std::optional<std::int32_t> priority);
-KoordPriority koord_priority(const Pod& pod);
-/// By quality of service where neither says: BE -> batch, the others -> prod.
-KoordPriority koord_priority_with_default(const Pod& pod);
+/// By requests and limits, whatever the status says.
+KubeQos compute_kube_qos(const PodSpec& spec);
 
 }  // namespace koord::api

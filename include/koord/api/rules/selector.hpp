@@ -29,8 +29,8 @@ enum class SelectorOp : std::uint8_t {
 struct SelectorRequirement {
   Symbol key;
   SelectorOp op = SelectorOp::exists;
-  std::vector<Symbol> values;
-  std::int64_t number = 0;  // of greater_than and less_than, read once
+  std::vector<Symbol> values;  // sorted
+  std::int64_t number = 0;     // of greater_than and less_than, read once
 
   /// Checks key, values and their count; `path` is where the requirement stands, for the message.
   static Result<SelectorRequirement> make(Symbol key, SelectorOp op, std::vector<Symbol> values,

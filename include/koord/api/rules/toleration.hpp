@@ -1,8 +1,6 @@
 // Taints and tolerations.
 #pragma once
 
-#include <chrono>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -27,10 +25,5 @@ const Taint* untolerated(std::span<const Taint> taints, std::span<const Tolerati
 /// How many PreferNoSchedule taints nothing tolerates: what the scheduler scores by.
 std::size_t count_untolerated_preferences(std::span<const Taint> taints,
                                           std::span<const Toleration> tolerations, bool comparisons = false);
-
-/// How long a pod may stay on a node with these NoExecute taints: nothing means for ever, zero leave now.
-std::optional<std::chrono::seconds> time_to_stay(std::span<const Taint> taints,
-                                                 std::span<const Toleration> tolerations,
-                                                 bool comparisons = false);
 
 }  // namespace koord::api

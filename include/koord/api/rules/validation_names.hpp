@@ -16,11 +16,11 @@ NameErrors check_dns1035_label(std::string_view name);      // services
 /// Label keys, annotation keys (in lower case), extended resources, finalizers: [PREFIX/]NAME.
 NameErrors check_qualified_name(std::string_view name);
 NameErrors check_label_value(std::string_view value);
-NameErrors check_config_map_key(std::string_view key);
+/// Whether the two find nothing, without words.
+bool is_qualified_name(std::string_view name);
+bool is_label_value(std::string_view value);
 /// Kinds whose names are free otherwise (RBAC).
 NameErrors check_path_segment(std::string_view name);
-/// A generateName, made into a name that is valid exactly if the prefix may be completed.
-std::string mask_trailing_dash(std::string_view prefix);
 /// As field errors join them: "a; b" for labels, "a, b" elsewhere.
 std::string join(const NameErrors& errors, std::string_view separator = ", ");
 

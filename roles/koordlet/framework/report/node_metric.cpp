@@ -102,12 +102,6 @@ class Builder {
   MonoTime now_;
 };
 
-/// By quality of service where a pod has no class of its own: BE is batch, the others are prod.
-PriorityClass priority_with_default(const PodInfo& pod) {
-  if (pod.priority_class != PriorityClass::none) return pod.priority_class;
-  return qos_with_default(pod.qos, pod.kube_qos) == Qos::be ? PriorityClass::batch : PriorityClass::prod;
-}
-
 }  // namespace
 
 ReportPolicy report_policy(const api::NodeMetricSpec& spec) {
@@ -148,8 +142,9 @@ api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Invent
     one.name = pod->name;
     one.namespace_ = Symbol(pod->ns);
     one.pod_usage = std::move(*usage);
-    one.priority = Symbol(name(priority_with_default(*pod)));
-    one.qos = Symbol(name(qos_with_default(pod->qos, pod->kube_qos)));
+    const Qos qos = with_default(pod->qos, pod->kube_qos);
+    one.priority = Symbol(to_string(with_default(pod->priority_class, qos)));
+    one.qos = Symbol(to_string(qos));
     status.pods_metric.push_back(std::move(one));
   }
   std::sort(status.pods_metric.begin(), status.pods_metric.end(), [](const auto& a, const auto& b) {
@@ -162,8 +157,8 @@ api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Invent
     api::HostApplicationMetricInfo one;
     one.name = Symbol(application.name);
     one.usage = std::move(*usage);
-    one.priority = Symbol(name(application.priority_class));
-    one.qos = Symbol(name(application.qos));
+    one.priority = Symbol(to_string(application.priority_class));
+    one.qos = Symbol(to_string(application.qos));
     status.host_application_metric.push_back(std::move(one));
   }
   // There is no prediction yet, which is what the original writes while its own is cold.

@@ -42,7 +42,7 @@ void Roster::close(SampledApplication& application) {
   sampler_.close(application.state);
   const HostApplication& info = application.info;
   for (const std::string_view resource : {"cpu", "memory"})
-    application_usage_.remove({info.name, resource, name(info.priority_class), name(info.qos)});
+    application_usage_.remove({info.name, resource, to_string(info.priority_class), to_string(info.qos)});
 }
 
 void Roster::follow(const Inventory& inventory) {
@@ -123,9 +123,10 @@ void Roster::follow_applications(const Inventory& inventory) {
     const HostApplication& info = application.info;
     if (application.state.cpu_series) continue;
     open(application.state, kHostApplicationMetrics, info.name, info.group);
-    application.cpu = application_usage_.with({info.name, "cpu", name(info.priority_class), name(info.qos)});
+    application.cpu =
+        application_usage_.with({info.name, "cpu", to_string(info.priority_class), to_string(info.qos)});
     application.memory =
-        application_usage_.with({info.name, "memory", name(info.priority_class), name(info.qos)});
+        application_usage_.with({info.name, "memory", to_string(info.priority_class), to_string(info.qos)});
   }
 }
 

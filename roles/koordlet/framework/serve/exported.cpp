@@ -9,9 +9,7 @@ namespace koord::koordlet {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kExtended = {"kubernetes.io/batch-cpu",
-                                                       "kubernetes.io/batch-memory", "kubernetes.io/mid-cpu",
-                                                       "kubernetes.io/mid-memory"};
+constexpr std::array kExtended = {api::kBatchCpu, api::kBatchMemory, api::kMidCpu, api::kMidMemory};
 
 const api::Container* find(const api::Pod& pod, std::string_view name) {
   for (const api::Container& container : pod.spec.containers)

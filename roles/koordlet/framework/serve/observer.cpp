@@ -133,11 +133,9 @@ PodView Observer::pod(const PodInfo& info, const Usage& usage, std::span<const U
   view.ns = info.ns;
   view.name = info.name;
   view.uid = info.uid;
-  view.qos = name(qos_with_default(info.qos, info.kube_qos));
-  view.kube_qos = info.kube_qos == host::KubeQos::guaranteed  ? "Guaranteed"
-                  : info.kube_qos == host::KubeQos::burstable ? "Burstable"
-                                                              : "BestEffort";
-  view.priority_class = name(info.priority_class);
+  view.qos = to_string(with_default(info.qos, info.kube_qos));
+  view.kube_qos = to_string(info.kube_qos);
+  view.priority_class = to_string(info.priority_class);
   view.cgroup = info.group;
   view.usage = view_of(usage);
   view.run_queue_latency = view_of(parts_.run_queue.pod(info.uid));
@@ -186,8 +184,8 @@ PodListView Observer::pods() const {
     const HostApplication& application = now.host_applications[i];
     PodView one;
     one.name = application.name;
-    one.qos = name(application.qos);
-    one.priority_class = name(application.priority_class);
+    one.qos = to_string(application.qos);
+    one.priority_class = to_string(application.priority_class);
     one.cgroup = application.group;
     if (i < applications_.size()) one.usage = view_of(applications_[i]);
     view.host_applications.push_back(std::move(one));

@@ -2,7 +2,6 @@
 #include "framework/standalone/config.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "framework/states/slo.hpp"
@@ -13,19 +12,11 @@
 
 namespace koord::koordlet {
 
-namespace {
-
-constexpr std::array<std::string_view, 5> kQosNames = {"LSE", "LSR", "LS", "BE", "SYSTEM"};
-constexpr std::array<std::string_view, 4> kPriorityNames = {"koord-prod", "koord-mid", "koord-batch",
-                                                            "koord-free"};
-
-}  // namespace
-
 KOORD_SCHEMA(
     StandaloneGroup, ROW(name).required().min_length(1).max_length(63).doc("What it is called in metrics."),
     ROW(cgroup_path).required().min_length(1).doc("The cgroup, below the hierarchies' roots: batch.slice."),
-    ROW(qos).required().one_of(kQosNames).doc("BE is held back, the others are protected."),
-    ROW(priority).one_of(kPriorityNames).doc("The priority class, for reports."));
+    ROW(qos).required().one_of(api::kKoordQosNames).doc("BE is held back, the others are protected."),
+    ROW(priority).one_of(api::kKoordPriorityNames).doc("The priority class, for reports."));
 KOORD_SCHEMA(StandaloneConfig, ROW(node_name).doc("The machine's name in metrics; empty: the host's."),
              ROW(reserved_cpu).wire("reservedCPU").doc("Kept for what is in no group: 500m."),
              ROW(reserved_cpus).wire("reservedCPUs").doc("Whole CPUs instead: 0-1."),
@@ -107,9 +98,9 @@ Inventory standalone_inventory(const StandaloneConfig& config, const Machine& ma
   for (const StandaloneGroup& group : config.groups) {
     auto pod = std::make_shared<PodInfo>();
     pod->uid = pod->name = group.name;
-    pod->qos = parse_qos(group.qos.view());
+    pod->qos = api::parse_koord_qos(group.qos.view());
     pod->kube_qos = pod->qos == Qos::be ? host::KubeQos::besteffort : host::KubeQos::burstable;
-    pod->priority_class = parse_priority_class(group.priority.view());
+    pod->priority_class = api::parse_koord_priority(group.priority.view());
     pod->group = group_of(group.cgroup_path);
     if (pod->qos == Qos::be) inventory.be_roots.push_back(pod->group);
     inventory.pods.push_back(std::move(pod));

@@ -15,13 +15,10 @@ namespace koord::koordlet {
 
 namespace {
 
-constexpr std::string_view kQosLabel = "koordinator.sh/qosClass";
-constexpr std::string_view kPriorityLabel = "koordinator.sh/priority-class";
 constexpr std::string_view kResourceStatus = "scheduling.koordinator.sh/resource-status";
 constexpr std::string_view kReservation = "node.koordinator.sh/reservation";
 constexpr std::string_view kSystemQos = "node.koordinator.sh/system-qos-resource";
 constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatable";
-constexpr std::string_view kBatchCpu = "kubernetes.io/batch-cpu", kBatchMemory = "kubernetes.io/batch-memory";
 /// A million CPUs, and a pebibyte: what is more is nonsense, and sums of it stay far from overflow.
 constexpr std::int64_t kMaxMilli = 1'000'000'000, kMaxBytes = std::int64_t{1} << 50;
 
@@ -115,21 +112,15 @@ void add_running(PodReading& reading, const api::List<api::ContainerStatus>& sta
       const api::ResourceList& limits = spec->resources.limits;
       if (limits.contains("cpu"))
         container.cpu_limit_milli = milli(limits, "cpu");
-      else if (limits.contains(kBatchCpu))
-        container.cpu_limit_milli = plain(limits, kBatchCpu, kMaxMilli);
+      else if (limits.contains(api::kBatchCpu))
+        container.cpu_limit_milli = plain(limits, api::kBatchCpu, kMaxMilli);
       if (limits.contains("memory"))
         container.memory_limit = plain(limits, "memory", kMaxBytes);
-      else if (limits.contains(kBatchMemory))
-        container.memory_limit = plain(limits, kBatchMemory, kMaxBytes);
+      else if (limits.contains(api::kBatchMemory))
+        container.memory_limit = plain(limits, api::kBatchMemory, kMaxBytes);
     }
     reading.info.containers.push_back(std::move(container));
   }
-}
-
-host::KubeQos kube_qos_of(const api::Pod& pod) {
-  const std::string_view name = api::pod_qos(pod);
-  if (name == "Guaranteed") return host::KubeQos::guaranteed;
-  return name == "Burstable" ? host::KubeQos::burstable : host::KubeQos::besteffort;
 }
 
 }  // namespace
@@ -143,11 +134,9 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.uid = meta.uid;
   info.ns = meta.namespace_.view();
   info.name = meta.name;
-  info.qos = parse_qos(api::value_or(meta.labels, kQosLabel));
-  info.kube_qos = kube_qos_of(*pod);
-  const Symbol* const priority = meta.labels.find(kPriorityLabel);
-  info.priority_class =
-      priority != nullptr ? parse_priority_class(*priority) : priority_class_of(pod->spec.priority);
+  info.qos = api::koord_qos(*pod);
+  info.kube_qos = api::kube_qos(*pod);
+  info.priority_class = api::koord_priority(*pod);
   info.priority = pod->spec.priority;
   info.group = host::pod_folder(driver, info.kube_qos, meta.uid);
   if (const auto status = annotation(meta, kResourceStatus, reading.complaints)) {
@@ -158,7 +147,7 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   }
   for (const api::Container& container : pod->spec.containers) {
     info.cpu_request_milli += milli(container.resources.requests, "cpu");
-    info.batch_cpu_request_milli += plain(container.resources.requests, kBatchCpu, kMaxMilli);
+    info.batch_cpu_request_milli += plain(container.resources.requests, api::kBatchCpu, kMaxMilli);
   }
   const std::string_view phase = pod->status.phase.view();
   if (phase != "Succeeded" && phase != "Failed") {
@@ -209,8 +198,7 @@ NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) 
   info.capacity_memory = plain(node.status.capacity, "memory", kMaxBytes);
   info.allocatable_milli_cpu = milli(node.status.allocatable, "cpu");
   info.allocatable_memory = plain(node.status.allocatable, "memory", kMaxBytes);
-  for (const std::string_view name : {"kubernetes.io/batch-cpu", "kubernetes.io/batch-memory",
-                                      "kubernetes.io/mid-cpu", "kubernetes.io/mid-memory"})
+  for (const std::string_view name : {api::kBatchCpu, api::kBatchMemory, api::kMidCpu, api::kMidMemory})
     if (const api::Quantity* amount = node.status.allocatable.find(name))
       info.extended.push_back({std::string(name), amount->value()});
   // Where the allocatable is amplified, this is what there really is.

@@ -165,8 +165,8 @@ std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, hos
   for (const api::HostApplicationSpec& given : spec.host_applications) {
     HostApplication app;
     app.name = given.name;
-    app.qos = parse_qos(given.qos.view());
-    app.priority_class = parse_priority_class(given.priority.view());
+    app.qos = api::parse_koord_qos(given.qos.view());
+    app.priority_class = api::parse_koord_priority(given.priority.view());
     bool inside = true;
     if (given.cgroup_path) {
       const api::CgroupPath& path = *given.cgroup_path;

@@ -26,19 +26,16 @@ KOORD_OBJECT(NodeAffinityArgs, args_kind("NodeAffinityArgs"),
 
 void NodeAffinityArgs::validate(const std::string& path, FieldErrors& errors) const {
   if (!added_affinity) return;
-  if (added_affinity->required) {
-    const std::string required = fmt::format(
-        "{}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms", path);
-    api::CompiledNodeSelector selector(*added_affinity->required, required);
-    for (const api::CompiledNodeTerm& term : selector.terms())
-      for (const std::string& error : term.errors()) errors.add(error);
-  }
-  for (std::size_t i = 0; i < added_affinity->preferred.size(); ++i) {
-    api::CompiledNodeTerm term(
-        added_affinity->preferred[i].preference,
-        fmt::format("{}.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[{}]", path, i));
-    for (const std::string& error : term.errors()) errors.add(error);
-  }
+  const std::string at = fmt::format("{}.addedAffinity", path);
+  api::ErrorTexts texts;
+  if (added_affinity->required)
+    api::CompiledNodeSelector(
+        *added_affinity->required,
+        api::ListPlace{at}.text("requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"), &texts);
+  for (std::size_t i = 0; i < added_affinity->preferred.size(); ++i)
+    api::CompiledNodeTerm(added_affinity->preferred[i].preference,
+                          {at, "preferredDuringSchedulingIgnoredDuringExecution", i}, &texts);
+  for (const std::string& text : texts.texts()) errors.add(text);
 }
 
 namespace {
@@ -71,8 +68,8 @@ std::optional<std::set<std::string>> named_nodes(const api::NodeSelector& select
 }
 
 struct FilterState final : PodState {
-  explicit FilterState(const api::PodSpec& spec) : required(spec) {}
-  api::RequiredNodeAffinity required;
+  explicit FilterState(std::shared_ptr<const api::RequiredNodeAffinity> r) : required(std::move(r)) {}
+  std::shared_ptr<const api::RequiredNodeAffinity> required;
 };
 struct ScoreState final : PodState {
   api::PreferredNodeAffinity preferred;
@@ -80,9 +77,13 @@ struct ScoreState final : PodState {
 
 /// A pod's malformed terms count as if they were not there; the API server lets none through.
 api::PreferredNodeAffinity compile(const api::NodeAffinity* affinity) {
-  if (affinity == nullptr) return {};
-  Result<api::PreferredNodeAffinity> made = api::PreferredNodeAffinity::make(affinity->preferred);
-  return made ? std::move(*made) : api::PreferredNodeAffinity();
+  return affinity == nullptr ? api::PreferredNodeAffinity() : api::PreferredNodeAffinity(affinity->preferred);
+}
+
+/// Read once per version of a pod.
+const std::shared_ptr<const api::RequiredNodeAffinity>& required_affinity(const PodInfo& pod) {
+  if (!pod.node_affinity) pod.node_affinity = std::make_shared<api::RequiredNodeAffinity>(pod.pod->spec);
+  return pod.node_affinity;
 }
 
 class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScorePlugin, public EventPlugin {
@@ -121,7 +122,7 @@ class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScoreP
   Depends filter_depends() const override { return Depends::node; }
   FilterPlugin::Prepared prepare_filter(const PodInfo& pod) override {
     FilterPlugin::Prepared prepared;
-    prepared.state = std::make_unique<FilterState>(pod.pod->spec);
+    prepared.state = std::make_unique<FilterState>(required_affinity(pod));
     const api::NodeSelector* required = required_of(*pod.pod);
     prepared.skip = required == nullptr && pod.pod->spec.node_selector.empty() && !added_required_;
     if (required == nullptr || required->node_selector_terms.empty()) return prepared;
@@ -137,7 +138,7 @@ class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScoreP
   VerdictId filter_node(PodState* state, const NodeTable& nodes, Row row) const override {
     const api::Node& node = *nodes.node(row);
     if (!allowed(node)) return rejected_by_added_;
-    return static_cast<FilterState*>(state)->required.matches(node) ? kPass : rejected_;
+    return static_cast<FilterState*>(state)->required->matches(node) ? kPass : rejected_;
   }
 
   Depends score_depends() const override { return Depends::node; }
@@ -162,16 +163,14 @@ class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScoreP
   EventMask events() const override { return events_of(EventKind::node_add, EventKind::node_label); }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     if (!allowed(*event.new_node)) return false;
-    api::RequiredNodeAffinity required(pod.pod->spec);
+    const api::RequiredNodeAffinity& required = *required_affinity(pod);
     return required.matches(*event.new_node) &&
            (event.old_node == nullptr || !required.matches(*event.old_node));
   }
 
  private:
   bool allowed(const api::Node& node) const {
-    if (!added_required_) return true;
-    Result<bool> matches = added_required_->matches(node.metadata.labels, node.metadata.name);
-    return matches && *matches;
+    return !added_required_ || added_required_->matches(node.metadata.labels, node.metadata.name);
   }
 
   std::optional<api::CompiledNodeSelector> added_required_;

@@ -91,7 +91,7 @@ TEST_CASE("pod requests agree with Kubernetes") {
     const NonZeroRequests non_zero = non_zero_requests(pod);
     CHECK(std::to_string(non_zero.milli_cpu) == row[7]);
     CHECK(std::to_string(non_zero.memory) == row[8]);
-    CHECK(pod_qos(pod) == row[9]);
+    CHECK(to_string(kube_qos(pod)) == row[9]);
   }
 }
 
@@ -109,42 +109,5 @@ TEST_CASE("options leave out overhead and pod-level resources") {
   options.use_pod_level_status = true;
   CHECK(show(pod_requests(pod, options)) == "cpu=5250m");
   pod.status.qos_class = "Guaranteed";
-  CHECK(pod_qos(pod) == "Guaranteed");
-}
-
-TEST_CASE("Koordinator's classes") {
-  struct Row {
-    const char* qos;
-    const char* kube_qos;
-    const char* priority_class;  // nullptr: no label
-    std::optional<std::int32_t> priority;
-    KoordQos expected_qos;
-    KoordPriority expected_priority;
-    KoordPriority raw_priority;
-  };
-  const Row rows[] = {
-      {"LSR", "Burstable", nullptr, 9999, KoordQos::lsr, KoordPriority::prod, KoordPriority::prod},
-      {"BE", "Guaranteed", nullptr, {}, KoordQos::be, KoordPriority::batch, KoordPriority::none},
-      {"", "Guaranteed", nullptr, {}, KoordQos::lsr, KoordPriority::prod, KoordPriority::none},
-      {"", "Burstable", nullptr, 7000, KoordQos::ls, KoordPriority::mid, KoordPriority::mid},
-      {"", "BestEffort", nullptr, 10000, KoordQos::be, KoordPriority::batch, KoordPriority::none},
-      {"nope", "BestEffort", nullptr, 3999, KoordQos::be, KoordPriority::free, KoordPriority::free},
-      {"SYSTEM", "BestEffort", "koord-mid", 9000, KoordQos::system, KoordPriority::mid, KoordPriority::mid},
-      {"LS", "Burstable", "other", 9000, KoordQos::ls, KoordPriority::prod, KoordPriority::none}};
-  for (const Row& row : rows) {
-    INFO(row.qos << " " << row.kube_qos);
-    Pod pod;
-    pod.metadata.labels["koordinator.sh/qosClass"] = row.qos;
-    if (row.priority_class != nullptr)
-      pod.metadata.labels["koordinator.sh/priority-class"] = row.priority_class;
-    pod.status.qos_class = row.kube_qos;
-    pod.spec.priority = row.priority;
-    CHECK(koord_qos_with_default(pod) == row.expected_qos);
-    CHECK(koord_priority_with_default(pod) == row.expected_priority);
-    CHECK(koord_priority(pod) == row.raw_priority);
-    CHECK(pod_priority(pod) == row.priority.value_or(0));
-  }
-  CHECK(to_string(KoordQos::lse) == "LSE");
-  CHECK(to_string(parse_koord_priority("koord-batch")) == "koord-batch");
-  CHECK(to_string(KoordPriority::none).empty());
+  CHECK(kube_qos(pod) == KubeQos::guaranteed);
 }

@@ -58,14 +58,12 @@ TEST_CASE("node affinity and tolerations agree with Kubernetes") {
   for (const auto& row : rows) {
     INFO(row[1] << " / " << row[2] << " / " << row[3]);
     if (row[0] == "affinity") {
-      const CompiledNodeSelector selector(selector_of(row[1]));
-      const auto matched = selector.matches(labels_of(row[2]), row[3]);
-      REQUIRE(matched.has_error() == !row[5].empty());
-      if (matched) {
-        CHECK(*matched == (row[4] == "true"));
-      } else {
-        CHECK(matched.error().message() == row[5]);
-      }
+      ErrorTexts errors;
+      const CompiledNodeSelector selector(selector_of(row[1]), {}, &errors);
+      const bool matched = selector.matches(labels_of(row[2]), row[3]);
+      CHECK(matched == (row[4] == "true"));
+      // Kubernetes tells what is wrong where no other term matches.
+      CHECK((matched || errors.empty() ? "" : errors.aggregate()) == row[5]);
     } else {
       const auto t = split(row[1], ',');
       const auto n = split(row[2], ',');
@@ -79,7 +77,7 @@ TEST_CASE("node affinity and tolerations agree with Kubernetes") {
 
 TEST_CASE("required affinity joins nodeSelector and terms") {
   PodSpec spec;
-  CHECK(RequiredNodeAffinity(spec).unconstrained());
+  CHECK(RequiredNodeAffinity(spec).matches({}, "any"));
   spec.node_selector["disk"] = "ssd";
   spec.affinity.ensure().node_affinity.ensure().required.emplace(
       selector_of("f metadata.name In n1|f metadata.name In n2"));
@@ -87,9 +85,6 @@ TEST_CASE("required affinity joins nodeSelector and terms") {
   CHECK(affinity.matches({{"disk", "ssd"}}, "n1"));
   CHECK_FALSE(affinity.matches({{"disk", "hdd"}}, "n1"));
   CHECK_FALSE(affinity.matches({{"disk", "ssd"}}, "n3"));
-  CHECK(affinity.pinned_nodes() == std::vector<std::string>{"n1", "n2"});
-  *spec.affinity->node_affinity->required = selector_of("f metadata.name In n1|e a Exists ");
-  CHECK_FALSE(RequiredNodeAffinity(spec).pinned_nodes().has_value());
   *spec.affinity->node_affinity->required = NodeSelector();
   CHECK_FALSE(RequiredNodeAffinity(spec).matches({{"disk", "ssd"}}, "n1"));
 }
@@ -100,31 +95,26 @@ TEST_CASE("preferred terms add up") {
   terms.push_back({5, selector_of("e b Gt 3").node_selector_terms[0]});
   terms.push_back({0, selector_of("e b Is 3").node_selector_terms[0]});
   terms.push_back({7, {}});
-  const auto preferred = PreferredNodeAffinity::make(terms);
-  REQUIRE(preferred.has_value());
-  CHECK(preferred->score({{"a", ""}, {"b", "4"}}, "n") == 15);
-  CHECK(preferred->score({{"b", "3"}}, "n") == 0);
+  const PreferredNodeAffinity preferred(terms);
+  CHECK(preferred.score({{"a", ""}, {"b", "4"}}, "n") == 15);
+  CHECK(preferred.score({{"b", "3"}}, "n") == 0);
   terms[2].weight = 1;
-  CHECK(PreferredNodeAffinity::make(terms).error().message() ==
+  ErrorTexts errors;
+  CHECK(PreferredNodeAffinity(terms, &errors).empty());
+  CHECK(errors.aggregate() ==
         "[2].matchExpressions[0].operator: Unsupported value: \"Is\": supported values: \"In\", \"NotIn\", "
-        "\"Exists\", "
-        "\"DoesNotExist\", \"Gt\", \"Lt\"");
+        "\"Exists\", \"DoesNotExist\", \"Gt\", \"Lt\"");
 }
 
-TEST_CASE("taints that keep away, that are disliked, and that end a stay") {
+TEST_CASE("taints that keep away, and that are disliked") {
   const std::vector<Taint> taints{
       {"a", "", kPreferNoSchedule, {}}, {"b", "1", kNoSchedule, {}}, {"c", "", kNoExecute, {}}};
   std::vector<Toleration> tolerations;
   CHECK(untolerated(taints, tolerations)->key == "b");
   CHECK(count_untolerated_preferences(taints, tolerations) == 1);
-  CHECK(time_to_stay(taints, tolerations) == std::chrono::seconds(0));
   tolerations.push_back({"b", "Equal", "1", "", {}});
   CHECK(untolerated(taints, tolerations)->key == "c");
   tolerations.push_back({"", "Exists", "", "NoExecute", 30});
   CHECK(untolerated(taints, tolerations) == nullptr);
-  CHECK(time_to_stay(taints, tolerations) == std::chrono::seconds(30));
   CHECK(count_untolerated_preferences(taints, tolerations) == 1);
-  tolerations.back().toleration_seconds.reset();
-  CHECK_FALSE(time_to_stay(taints, tolerations).has_value());
-  CHECK_FALSE(time_to_stay({}, {}).has_value());
 }
