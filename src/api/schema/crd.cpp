@@ -6,6 +6,20 @@
 #include <algorithm>
 #include <cctype>
 
+#include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
+#include "koord/api/types/apps_v1/deployment.hpp"
+#include "koord/api/types/apps_v1/replica_set.hpp"
+#include "koord/api/types/authentication_v1/token_review.hpp"
+#include "koord/api/types/authorization_v1/subject_access_review.hpp"
+#include "koord/api/types/coordination_v1/lease.hpp"
+#include "koord/api/types/core_v1/binding.hpp"
+#include "koord/api/types/core_v1/config_map.hpp"
+#include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/core_v1/secret.hpp"
+#include "koord/api/types/events_v1/event.hpp"
+#include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/json/writer.hpp"
@@ -121,6 +135,24 @@ void append_yaml(std::string& out, const Value& value, size_t indent) {
 }
 
 }  // namespace
+
+std::span<const Schema* const> builtin_kinds() {
+  static const Schema* const kAll[] = {&schema<Binding>(),
+                                       &schema<ConfigMap>(),
+                                       &schema<CustomResourceDefinition>(),
+                                       &schema<Deployment>(),
+                                       &schema<Event>(),
+                                       &schema<Lease>(),
+                                       &schema<Namespace>(),
+                                       &schema<Node>(),
+                                       &schema<Pod>(),
+                                       &schema<PriorityClass>(),
+                                       &schema<ReplicaSet>(),
+                                       &schema<Secret>(),
+                                       &schema<SubjectAccessReview>(),
+                                       &schema<TokenReview>()};
+  return kAll;
+}
 
 std::span<const Schema* const> custom_resources() {
   static const Schema* const kAll[] = {&schema<NodeMetric>(), &schema<NodeSlo>()};

@@ -1,13 +1,20 @@
+// Merge rules: those of the schemas' rows, and a table for what koord does not describe.
 #include "merge_rules.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "koord/api/schema/crd.hpp"
+#include "koord/api/schema/table.hpp"
 
 namespace koord::api {
 namespace {
 
 using enum MergeRule::Kind;
 
-// The built-in kinds that are patched strategically, by group and kind, and their structure below.
+// The built-in kinds that koord does not describe and that are patched strategically, by group and kind, and
+// their structure below.
 struct KindRow {
   std::string_view group;
   std::string_view kind;
@@ -17,44 +24,31 @@ struct KindRow {
 // Kinds without a rule beyond their metadata share "Object"; the ones with conditions and nothing else
 // share "WithConditions".
 constexpr KindRow kKinds[] = {
-    {"", "Binding", "Object"},
     {"", "ComponentStatus", "ComponentStatus"},
-    {"", "ConfigMap", "Object"},
     {"", "Endpoints", "Object"},
     {"", "Event", "Object"},
     {"", "LimitRange", "Object"},
-    {"", "Namespace", "WithConditions"},
-    {"", "Node", "Node"},
     {"", "PersistentVolume", "Object"},
     {"", "PersistentVolumeClaim", "WithConditions"},
-    {"", "Pod", "Pod"},
     {"", "PodTemplate", "PodTemplate"},
     {"", "ReplicationController", "Workload"},
     {"", "ResourceQuota", "Object"},
-    {"", "Secret", "Object"},
     {"", "Service", "Service"},
     {"", "ServiceAccount", "ServiceAccount"},
     {"admissionregistration.k8s.io", "MutatingWebhookConfiguration", "WebhookConfiguration"},
     {"admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "AdmissionPolicy"},
     {"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", "Object"},
     {"admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "WebhookConfiguration"},
-    {"apiextensions.k8s.io", "CustomResourceDefinition", "Object"},
     {"apiregistration.k8s.io", "APIService", "WithConditions"},
     {"apps", "ControllerRevision", "Object"},
     {"apps", "DaemonSet", "Workload"},
-    {"apps", "Deployment", "Deployment"},
-    {"apps", "ReplicaSet", "Workload"},
     {"apps", "StatefulSet", "Workload"},
-    {"authentication.k8s.io", "TokenReview", "Object"},
-    {"authorization.k8s.io", "SubjectAccessReview", "Object"},
     {"autoscaling", "HorizontalPodAutoscaler", "WithConditions"},
     {"autoscaling", "Scale", "Object"},
     {"batch", "CronJob", "CronJob"},
     {"batch", "Job", "Workload"},
     {"certificates.k8s.io", "CertificateSigningRequest", "Object"},
-    {"coordination.k8s.io", "Lease", "Object"},
     {"discovery.k8s.io", "EndpointSlice", "Object"},
-    {"events.k8s.io", "Event", "Object"},
     {"flowcontrol.apiserver.k8s.io", "FlowSchema", "WithConditions"},
     {"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "WithConditions"},
     {"networking.k8s.io", "Ingress", "Object"},
@@ -70,7 +64,6 @@ constexpr KindRow kKinds[] = {
     {"resource.k8s.io", "ResourceClaim", "ResourceClaim"},
     {"resource.k8s.io", "ResourceClaimTemplate", "Object"},
     {"resource.k8s.io", "ResourceSlice", "Object"},
-    {"scheduling.k8s.io", "PriorityClass", "Object"},
     {"storage.k8s.io", "CSIDriver", "Object"},
     {"storage.k8s.io", "CSINode", "CsiNode"},
     {"storage.k8s.io", "CSIStorageCapacity", "Object"},
@@ -80,54 +73,35 @@ constexpr KindRow kKinds[] = {
 
 constexpr MergeRule kMetadata = {"", "metadata", structure, "", "ObjectMeta"};  // of every kind
 
-constexpr MergeRule kRules[] = {
-    {"ObjectMeta", "finalizers", set, "", ""},
-    {"ObjectMeta", "ownerReferences", by_key, "uid", ""},
-
+// Fields that koord does not describe, of structures that it describes and of others.
+constexpr MergeRule kExtraRules[] = {
     {"AdmissionPolicy", "spec", structure, "", "AdmissionPolicySpec"},
     {"AdmissionPolicySpec", "matchConditions", by_key, "name", ""},
     {"AdmissionPolicySpec", "variables", by_key, "name", ""},
     {"ComponentStatus", "conditions", by_key, "type", ""},
+    {"ConditionsStatus", "conditions", by_key, "type", ""},
     {"Container", "env", by_key, "name", ""},
-    {"Container", "ports", by_key, "containerPort", ""},
     {"Container", "volumeDevices", by_key, "devicePath", ""},
     {"Container", "volumeMounts", by_key, "mountPath", ""},
-    {"ContainerStatus", "allocatedResourcesStatus", by_key, "name", ""},
-    {"ContainerStatus", "volumeMounts", by_key, "mountPath", ""},
     {"CronJob", "spec", structure, "", "CronJobSpec"},
     {"CronJobSpec", "jobTemplate", structure, "", "JobTemplate"},
     {"CsiNode", "spec", structure, "", "CsiNodeSpec"},
     {"CsiNodeSpec", "drivers", by_key, "name", ""},
-    {"Deployment", "spec", structure, "", "WorkloadSpec"},
-    {"Deployment", "status", structure, "", "ConditionsStatus"},
+    {"DeploymentSpec", "template", structure, "", "PodTemplateSpec"},
     {"JobTemplate", "metadata", structure, "", "ObjectMeta"},
     {"JobTemplate", "spec", structure, "", "WorkloadSpec"},
-    {"Node", "spec", structure, "", "NodeSpec"},
-    {"Node", "status", structure, "", "NodeStatus"},
-    {"NodeSpec", "podCIDRs", set, "", ""},
-    {"NodeStatus", "addresses", by_key, "type", ""},
-    {"NodeStatus", "conditions", by_key, "type", ""},
-    {"Pod", "spec", structure, "", "PodSpec"},
-    {"Pod", "status", structure, "", "PodStatus"},
+    {"NamespaceStatus", "conditions", by_key, "type", ""},
     {"PodDisruptionBudget", "spec", structure, "", "PodDisruptionBudgetSpec"},
     {"PodDisruptionBudget", "status", structure, "", "ConditionsStatus"},
     {"PodDisruptionBudgetSpec", "selector", replace_map, "", ""},
-    {"PodSpec", "containers", by_key, "name", "Container"},
-    {"PodSpec", "ephemeralContainers", by_key, "name", "Container"},
     {"PodSpec", "hostAliases", by_key, "ip", ""},
     {"PodSpec", "imagePullSecrets", by_key, "name", ""},
-    {"PodSpec", "initContainers", by_key, "name", "Container"},
-    {"PodSpec", "resourceClaims", by_key, "name", ""},
-    {"PodSpec", "schedulingGates", by_key, "name", ""},
-    {"PodSpec", "topologySpreadConstraints", by_key, "topologyKey", ""},
-    {"PodSpec", "volumes", by_key, "name", ""},
-    {"PodStatus", "conditions", by_key, "type", ""},
     {"PodStatus", "hostIPs", by_key, "ip", ""},
-    {"PodStatus", "podIPs", by_key, "ip", ""},
-    {"PodStatus", "resourceClaimStatuses", by_key, "name", ""},
     {"PodTemplate", "template", structure, "", "PodTemplateSpec"},
     {"PodTemplateSpec", "metadata", structure, "", "ObjectMeta"},
     {"PodTemplateSpec", "spec", structure, "", "PodSpec"},
+    {"ReplicaSetSpec", "template", structure, "", "PodTemplateSpec"},
+    {"ReplicaSetStatus", "conditions", by_key, "type", ""},
     {"ResourceClaim", "status", structure, "", "ResourceClaimStatus"},
     {"ResourceClaimStatus", "reservedFor", by_key, "uid", ""},
     {"Service", "spec", structure, "", "ServiceSpec"},
@@ -137,15 +111,55 @@ constexpr MergeRule kRules[] = {
     {"Webhook", "matchConditions", by_key, "name", ""},
     {"WebhookConfiguration", "webhooks", by_key, "name", "Webhook"},
     {"WithConditions", "status", structure, "", "ConditionsStatus"},
-    {"ConditionsStatus", "conditions", by_key, "type", ""},
     {"Workload", "spec", structure, "", "WorkloadSpec"},
     {"Workload", "status", structure, "", "ConditionsStatus"},
     {"WorkloadSpec", "template", structure, "", "PodTemplateSpec"},
 };
 
+auto place(const MergeRule& rule) { return std::tie(rule.owner, rule.field); }
+
+// The rules of a structure's rows and of what is below it.
+void add_rules(std::vector<MergeRule>& out, std::vector<const Schema*>& seen, const Schema& schema) {
+  if (std::ranges::find(seen, &schema) != seen.end()) return;
+  seen.push_back(&schema);
+  for (const Field& field : schema.fields()) {
+    const Type* type = field.type;
+    if (type->kind == TypeKind::optional) type = type->element;
+    const bool list = type->kind == TypeKind::list;
+    const Type& inner = list ? *type->element : *type;
+    const std::string_view below =
+        inner.kind == TypeKind::structure ? inner.schema().name() : std::string_view();
+    if (list && field.has(Field::kSetList)) {
+      out.push_back({schema.name(), field.name, set, {}, {}});
+    } else if (list && !field.merge_key_name.empty()) {
+      out.push_back({schema.name(), field.name, by_key, field.merge_key_name, below});
+    } else if (!list && !below.empty()) {
+      out.push_back({schema.name(), field.name, structure, {}, below});
+    } else {
+      continue;  // replaced whole, and so is what is below
+    }
+    if (!below.empty()) add_rules(out, seen, inner.schema());
+  }
+}
+
 }  // namespace
 
+std::span<const MergeRule> extra_merge_rules() { return kExtraRules; }
+
+std::span<const MergeRule> merge_rules() {
+  static const std::vector<MergeRule> kAll = [] {
+    std::vector<MergeRule> all(std::begin(kExtraRules), std::end(kExtraRules));
+    std::vector<const Schema*> seen;
+    for (const Schema* kind : builtin_kinds()) add_rules(all, seen, *kind);
+    std::ranges::sort(all, {}, place);
+    return all;
+  }();
+  return kAll;
+}
+
 std::string_view merge_type(std::string_view group, std::string_view kind) {
+  for (const Schema* schema : builtin_kinds())
+    if (schema->kind()->group == group && schema->kind()->kind == kind) return schema->name();
   const auto* row =
       std::ranges::find_if(kKinds, [&](const KindRow& r) { return r.group == group && r.kind == kind; });
   return row == std::end(kKinds) ? std::string_view() : row->type;
@@ -153,9 +167,9 @@ std::string_view merge_type(std::string_view group, std::string_view kind) {
 
 const MergeRule* find_merge_rule(std::string_view owner, std::string_view field) {
   if (owner.empty()) return nullptr;
-  const auto* row =
-      std::ranges::find_if(kRules, [&](const MergeRule& r) { return r.owner == owner && r.field == field; });
-  if (row != std::end(kRules)) return row;
+  const auto rules = merge_rules();
+  const auto row = std::ranges::lower_bound(rules, std::tie(owner, field), {}, place);
+  if (row != rules.end() && row->owner == owner && row->field == field) return &*row;
   const bool is_kind = std::ranges::any_of(kKinds, [&](const KindRow& r) { return r.type == owner; });
   return is_kind && field == "metadata" ? &kMetadata : nullptr;
 }

@@ -1,6 +1,7 @@
-// The one table of how the lists of Kubernetes' built-in kinds merge.
+// How the lists of Kubernetes' built-in kinds merge.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "koord/api/schema/patch.hpp"
@@ -30,5 +31,10 @@ std::string_view merge_type(std::string_view group, std::string_view kind);
 
 /// nullptr: an object merges by member, a list is replaced whole.
 const MergeRule* find_merge_rule(std::string_view owner, std::string_view field);
+
+/// Every rule, by owner and field: those of the schemas' rows and the extra ones. Thread-safe.
+std::span<const MergeRule> merge_rules();
+/// Those of what koord does not describe.
+std::span<const MergeRule> extra_merge_rules();
 
 }  // namespace koord::api

@@ -41,7 +41,8 @@ size_t slot_of(std::string_view name) {
 
 }  // namespace
 
-Schema::Schema(std::span<const Field> rows, const Type& self, const Kind* kind) : kind_(kind), self_(&self) {
+Schema::Schema(std::string_view name, std::span<const Field> rows, const Type& self, const Kind* kind)
+    : name_(name), kind_(kind), self_(&self) {
   flatten(rows, 0, fields_);
   if (fields_.size() > 250) throw std::length_error("schema has too many fields");
   size_t slots = 4;

@@ -11,6 +11,9 @@ namespace koord::api {
 /// The schemas of the custom resources that koord describes whole, in the order in which they are printed.
 std::span<const Schema* const> custom_resources();
 
+/// The schemas of Kubernetes' own kinds that koord describes, in part at least.
+std::span<const Schema* const> builtin_kinds();
+
 /// The CustomResourceDefinition of a custom resource's schema as YAML ("---" not included), as `koord crds`
 /// prints it and packaging/crds has it.
 std::string crd_manifest_yaml(const Schema& schema);

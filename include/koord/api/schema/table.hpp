@@ -281,10 +281,9 @@ template <class T, size_t... I>
 consteval bool takes(std::index_sequence<I...>) {
   return requires { T{(void(I), AnyValue())...}; };
 }
-/// Whether the aggregate T has exactly N members.
+/// Whether the aggregate T has more than N members.
 template <class T, size_t N>
-inline constexpr bool kHasMembers =
-    takes<T>(std::make_index_sequence<N>()) && !takes<T>(std::make_index_sequence<N + 1>());
+inline constexpr bool kHasMore = takes<T>(std::make_index_sequence<N + 1>());
 
 template <class... Rows>
 consteval std::array<Field, sizeof...(Rows)> rows(const Rows&... row) {
@@ -298,9 +297,11 @@ constexpr const Kind* pointer_to(std::nullptr_t) { return nullptr; }
 /// A struct's rows with their index by name. Made by KOORD_SCHEMA.
 class Schema {
  public:
-  /// `rows` and `kind` live forever; `kind` for the objects of an API.
-  Schema(std::span<const Field> rows, const Type& self, const Kind* kind);
+  /// All live forever; `kind` is for the objects of an API.
+  Schema(std::string_view name, std::span<const Field> rows, const Type& self, const Kind* kind);
 
+  /// The struct's.
+  std::string_view name() const { return name_; }
   /// nullptr for parts of objects.
   const Kind* kind() const { return kind_; }
   const Type& self() const { return *self_; }
@@ -310,6 +311,7 @@ class Schema {
   const Field* find(std::string_view name) const;
 
  private:
+  std::string_view name_;
   const Kind* kind_;
   const Type* self_;
   std::vector<Field> fields_;
@@ -326,16 +328,16 @@ class Schema {
 #define NO_ROW(member) \
   ::koord::api::Field { .offset = offsetof(Self, member), .flags = ::koord::api::Field::kUnlisted }
 
-#define KOORD_SCHEMA_OF(T, object_kind, ...)                                                              \
-  const ::koord::api::Schema& T::koord_schema() {                                                         \
-    using Self [[maybe_unused]] = T;                                                                      \
-    static constexpr auto kRows = ::koord::api::detail::rows(__VA_ARGS__);                                \
-    static_assert(::koord::api::detail::kHasMembers<T, kRows.size()>, "each member of " #T " has a row"); \
-    static constexpr auto kKind = object_kind;                                                            \
-    static const ::koord::api::Schema kSchema(kRows, ::koord::api::type_of<T>,                            \
-                                              ::koord::api::detail::pointer_to(kKind));                   \
-    return kSchema;                                                                                       \
-  }                                                                                                       \
+#define KOORD_SCHEMA_OF(T, object_kind, ...)                                                            \
+  const ::koord::api::Schema& T::koord_schema() {                                                       \
+    using Self [[maybe_unused]] = T;                                                                    \
+    static constexpr auto kRows = ::koord::api::detail::rows(__VA_ARGS__);                              \
+    static_assert(!::koord::api::detail::kHasMore<T, kRows.size()>, "each member of " #T " has a row"); \
+    static constexpr auto kKind = object_kind;                                                          \
+    static const ::koord::api::Schema kSchema(#T, kRows, ::koord::api::type_of<T>,                      \
+                                              ::koord::api::detail::pointer_to(kKind));                 \
+    return kSchema;                                                                                     \
+  }                                                                                                     \
   static_assert(true)
 
 /// The table of a struct with KOORD_STRUCT, in the struct's namespace.
