@@ -1,15 +1,28 @@
-// Delegated authentication and authorization: TokenReview, SubjectAccessReview, two small caches.
+// Delegated authentication and authorization: TokenReview, SubjectAccessReview, two small caches of hashes.
 #include "delegated_auth.hpp"
 
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
 #include <algorithm>
+#include <new>
 
 #include "koord/api/schema/codec.hpp"
+#include "koord/base/utf8.hpp"
 #include "koord/kube/client.hpp"
 
 namespace koord::runtime {
 namespace {
 
-constexpr std::size_t kMaxRemembered = 4096;  // outside input makes the keys
+std::size_t bytes_of(const api::UserInfo& user) {
+  std::size_t bytes = user.username.size() + user.uid.size();
+  for (const std::string& group : user.groups) bytes += sizeof group + group.size();
+  for (const auto& [key, values] : user.extra) {
+    bytes += sizeof key + sizeof values + 32;
+    for (const std::string& value : values) bytes += sizeof value + value.size();
+  }
+  return bytes;
+}
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -46,8 +59,32 @@ Task<Result<api::SubjectAccessReviewStatus>> KubeReviewer::review(api::SubjectAc
   co_return std::move(review.status);
 }
 
-DelegatedAuth::DelegatedAuth(Reviewer& reviewer, Clock& clock, AuthSettings settings)
-    : reviewer_(reviewer), clock_(clock), settings_(std::move(settings)) {}
+Digest digest_of(std::string_view question) {
+  Digest digest;
+  unsigned size = digest.size();
+  if (EVP_Digest(question.data(), question.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
+    throw std::bad_alloc();
+  return digest;
+}
+
+DelegatedAuth::DelegatedAuth(asio::any_io_executor executor, Reviewer& reviewer, Clock& clock,
+                             AuthSettings settings)
+    : reviewer_(reviewer),
+      settings_(std::move(settings)),
+      tokens_(executor, clock, kReviewBytes,
+              [this](const api::TokenReviewStatus& status) {
+                return std::pair(settings_.token_ttl, bytes_of(status.user) + status.error.size());
+              }),
+      accesses_(executor, clock, kReviewBytes, [this](const api::SubjectAccessReviewStatus& status) {
+        const bool allowed = status.allowed && !status.denied;
+        return std::pair(allowed ? settings_.allowed_ttl : settings_.denied_ttl,
+                         status.reason.size() + status.evaluation_error.size());
+      }) {}
+
+Task<> DelegatedAuth::stop() {
+  co_await tokens_.stop();
+  co_await accesses_.stop();
+}
 
 bool DelegatedAuth::always_allowed(std::string_view path) const {
   return std::any_of(settings_.always_allow_paths.begin(), settings_.always_allow_paths.end(),
@@ -56,21 +93,6 @@ bool DelegatedAuth::always_allowed(std::string_view path) const {
                          return path.starts_with(allowed.substr(0, allowed.size() - 1));
                        return path == allowed;
                      });
-}
-
-const DelegatedAuth::Verdict* DelegatedAuth::remembered(Cache& cache, const std::string& key) const {
-  const auto found = cache.find(key);
-  if (found == cache.end() || found->second.until <= clock_.mono()) return nullptr;
-  return &found->second;
-}
-
-void DelegatedAuth::remember(Cache& cache, std::string key, Verdict verdict) const {
-  if (cache.size() >= kMaxRemembered) {
-    const MonoTime now = clock_.mono();
-    std::erase_if(cache, [&](const auto& entry) { return entry.second.until <= now; });
-    if (cache.size() >= kMaxRemembered) cache.clear();
-  }
-  cache.insert_or_assign(std::move(key), std::move(verdict));
 }
 
 // As kube-apiserver's aggregator and other front proxies name their users; nothing if this is none.
@@ -83,7 +105,7 @@ std::optional<api::UserInfo> DelegatedAuth::behind_proxy(const net::Request& req
   auto first = [&](const std::vector<std::string>& headers) {
     for (const std::string& header : headers)
       if (const std::string_view value = request.headers.get(header); !value.empty())
-        return std::string(value);
+        return to_utf8(std::string(value));
     return std::string();
   };
   api::UserInfo user;
@@ -120,15 +142,12 @@ Task<Result<std::optional<api::UserInfo>>> DelegatedAuth::who(const net::Request
     anonymous.groups = {"system:unauthenticated"};
     co_return std::optional<api::UserInfo>(std::move(anonymous));
   }
-  if (const Verdict* known = remembered(tokens_, *token)) {
-    if (!known->allowed) co_return std::optional<api::UserInfo>();
-    co_return std::optional<api::UserInfo>(known->user);
-  }
-  KOORD_CO_TRY(status, co_await reviewer_.review(*token));
-  Verdict verdict{clock_.mono() + settings_.token_ttl, status.authenticated, status.user};
-  remember(tokens_, std::move(*token), std::move(verdict));
-  if (!status.authenticated) co_return std::optional<api::UserInfo>();
-  co_return std::optional<api::UserInfo>(std::move(status.user));
+  api::TokenReviewSpec question;
+  question.token = *token;
+  const auto ask = [this, token = std::move(*token)] { return reviewer_.review(token); };
+  KOORD_CO_TRY(status, co_await tokens_.get(digest_of(api::encode(question)), ask));
+  if (!status->authenticated) co_return std::optional<api::UserInfo>();
+  co_return std::optional<api::UserInfo>(status->user);
 }
 
 Task<std::optional<net::Response>> DelegatedAuth::refuse(const net::Request& request, bool debug) {
@@ -141,28 +160,22 @@ Task<std::optional<net::Response>> DelegatedAuth::refuse(const net::Request& req
   if (std::find(asking.groups.begin(), asking.groups.end(), "system:masters") != asking.groups.end())
     co_return std::nullopt;
   const std::string verb = lower(request.method);
-  std::string key = verb + " " + request.path + "\n" + asking.username;
-  for (const std::string& group : asking.groups) key += "\n" + group;
-  bool allowed = false;
-  if (const Verdict* known = remembered(accesses_, key)) {
-    allowed = known->allowed;
-  } else {
-    api::SubjectAccessReviewSpec spec;
-    spec.user = asking.username;
-    spec.groups = asking.groups;
-    spec.uid = asking.uid;
-    spec.extra = asking.extra;
-    spec.non_resource_attributes.emplace().verb = verb;
-    spec.non_resource_attributes->path = request.path;
-    const Result<api::SubjectAccessReviewStatus> status = co_await reviewer_.review(std::move(spec));
-    if (!status) co_return net::Response::text(500, "the permission could not be checked\n");
-    allowed = status->allowed && !status->denied;
-    const nanoseconds ttl = allowed ? settings_.allowed_ttl : settings_.denied_ttl;
-    remember(accesses_, std::move(key), {clock_.mono() + ttl, allowed, {}});
-  }
-  if (allowed) co_return std::nullopt;
+  // What is no UTF-8 is no text that can be asked about, nor the path of a route.
+  const std::string path = to_utf8(request.path);
+  api::SubjectAccessReviewSpec spec;
+  spec.user = asking.username;
+  spec.groups = asking.groups;
+  spec.uid = asking.uid;
+  spec.extra = asking.extra;
+  spec.non_resource_attributes.emplace().verb = verb;
+  spec.non_resource_attributes->path = path;
+  const Digest key = digest_of(api::encode(spec));
+  const auto ask = [this, spec = std::move(spec)] { return reviewer_.review(spec); };
+  const auto status = co_await accesses_.get(key, ask);
+  if (!status) co_return net::Response::text(500, "the permission could not be checked\n");
+  if ((*status)->allowed && !(*status)->denied) co_return std::nullopt;
   co_return net::Response::text(
-      403, "forbidden: User \"" + asking.username + "\" cannot " + verb + " path \"" + request.path + "\"\n");
+      403, fmt::format("forbidden: User \"{}\" cannot {} path \"{}\"\n", asking.username, verb, path));
 }
 
 }  // namespace koord::runtime

@@ -1,7 +1,6 @@
 // Who asks, and may they: delegated to the API server, remembered for a while.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/net/message.hpp"
+#include "review_cache.hpp"
 
 namespace koord::kube {
 class Client;
@@ -53,32 +53,31 @@ struct AuthSettings {
   std::vector<std::string> always_allow_paths;
 };
 
+/// What strangers ask is remembered too: each of the two caches keeps this many bytes at most.
+inline constexpr std::size_t kReviewBytes = std::size_t{1} << 20;
+
 class DelegatedAuth {
  public:
-  DelegatedAuth(Reviewer& reviewer, Clock& clock, AuthSettings settings);
+  DelegatedAuth(asio::any_io_executor executor, Reviewer& reviewer, Clock& clock, AuthSettings settings);
   /// Nothing if the request may go on, else the refusal. `debug`: never anonymous, never always allowed.
   Task<std::optional<net::Response>> refuse(const net::Request& request, bool debug);
   /// Replaces what was set before; without it proxies' headers mean nothing.
   void set_request_headers(RequestHeaders headers) { request_headers_ = std::move(headers); }
+  /// Before the end, where a question may be under way.
+  Task<> stop();
+  /// Of both caches.
+  std::size_t remembered_bytes() const { return tokens_.bytes() + accesses_.bytes(); }
 
  private:
-  struct Verdict {
-    MonoTime until;
-    bool allowed = false;
-    api::UserInfo user;
-  };
-  using Cache = std::map<std::string, Verdict>;
   bool always_allowed(std::string_view path) const;
   std::optional<api::UserInfo> behind_proxy(const net::Request& request) const;
   Task<Result<std::optional<api::UserInfo>>> who(const net::Request& request);
-  const Verdict* remembered(Cache& cache, const std::string& key) const;
-  void remember(Cache& cache, std::string key, Verdict verdict) const;
 
   Reviewer& reviewer_;
-  Clock& clock_;
   AuthSettings settings_;
   std::optional<RequestHeaders> request_headers_;
-  Cache tokens_, accesses_;
+  ReviewCache<api::TokenReviewStatus> tokens_;
+  ReviewCache<api::SubjectAccessReviewStatus> accesses_;
 };
 
 }  // namespace koord::runtime

@@ -125,7 +125,7 @@ Result<> RoleServer::open_secure(const PortFlag&) {
   KOORD_TRY(authorization, client_for("authorization-kubeconfig"));
   authentication_ = authentication;
   reviewer_.emplace(*authentication, *authorization);
-  auth_.emplace(*reviewer_, context_.clock, auth_settings(flags));
+  auth_.emplace(context_.executor, *reviewer_, context_.clock, auth_settings(flags));
   KOORD_CHECK(read_certificate());
   KOORD_CHECK(read_own_auth());
   tls_settings_.min_version = flags.get("tls-min-version");
@@ -265,6 +265,7 @@ Task<> RoleServer::stop() {
   co_await tasks_.stop(context_.clock, std::chrono::milliseconds{100});
   co_await secure_.stop(std::chrono::seconds{1});
   co_await plain_.stop(std::chrono::seconds{1});
+  if (auth_) co_await auth_->stop();
 }
 
 std::optional<net::Response> RoleServer::own(const net::Request& request) const {
