@@ -70,7 +70,7 @@ class Process {
       for (const std::string& warning : found.warnings) log_.warn(warning);
       return std::move(found);
     };
-    kube::TransportOptions transport;
+    net::PoolOptions transport;
     transport.resolve.servers = line_.process.get_list("name-servers");
     return std::make_unique<runtime::KubeClients>(loop_.get_executor(), clock_, std::move(config),
                                                   std::move(user_agent), metrics, std::move(transport));

@@ -57,7 +57,7 @@ class Top {
     kube::ClientConfig config;
     config.server = "http://" + with_port(flags_.get("addr"));
     config.user_agent = "koord-top/" + version();
-    kube::TransportOptions options;
+    net::PoolOptions options;
     options.connect_timeout = options.request_timeout = std::chrono::seconds(5);
     auto made = kube::make_transport(loop_.get_executor(), clock_, config, options);
     if (!made) {
@@ -88,7 +88,7 @@ class Top {
 
   template <class View>
   Task<Result<View>> ask(std::string path) {
-    kube::HttpRequest request;
+    net::Request request;
     request.target = path;
     KOORD_CO_TRY(response, co_await transport_->send(request));
     if (response.status != 200)

@@ -13,6 +13,10 @@ namespace koord::kube {
 namespace {
 
 constexpr std::size_t kMaxErrorBody = 1 << 20;
+// etcd takes objects of 1.5 MiB, an API server bodies of 3; a page of a list is as large as its limit makes
+// it.
+constexpr std::size_t kMaxObject = std::size_t{16} << 20;
+constexpr std::size_t kMaxList = std::size_t{256} << 20;
 
 void append_escaped(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789ABCDEF";
@@ -90,19 +94,22 @@ std::string delete_body(const DeleteOptions& options) {
   return body;
 }
 
-Error error_of(const HttpResponse& response) {
+Error error_of(const net::Response& response) {
   Error error = api::error_of_response(static_cast<int>(response.status), response.body);
-  if (response.retry_after && !error.retry_after()) error.retry_after(*response.retry_after);
+  const auto wait = retry_after(response);
+  if (wait && !error.retry_after()) error.retry_after(*wait);
+  if (error.retry_after() > kMaxRetryAfter) error.retry_after(kMaxRetryAfter);  // of the Status' details
   return error;
 }
 
-HttpRequest with_body(Method method, std::string target, std::string body,
-                      std::string_view type = "application/json") {
-  HttpRequest request;
-  request.method = method;
+net::Request with_body(std::string method, std::string target, std::string body,
+                       std::string_view type = "application/json") {
+  net::Request request;
+  request.method = std::move(method);
   request.target = std::move(target);
   request.body = std::move(body);
-  request.content_type = type;
+  request.headers.add("Content-Type", type);
+  request.max_answer = kMaxObject;
   return request;
 }
 
@@ -114,12 +121,12 @@ std::string pod_target(const ObjectKey& pod, std::string_view subresource) {
   return target.append("/").append(subresource);
 }
 
-Task<Result<std::string>> body_of(Task<Result<HttpResponse>> request) {
+Task<Result<std::string>> body_of(Task<Result<net::Response>> request) {
   KOORD_CO_TRY(response, co_await std::move(request));
   co_return std::move(response.body);
 }
 
-Task<Result<>> nothing_of(Task<Result<HttpResponse>> request) {
+Task<Result<>> nothing_of(Task<Result<net::Response>> request) {
   KOORD_CO_CHECK(co_await std::move(request));
   co_return Result<>();
 }
@@ -143,17 +150,17 @@ Client::Client(Transport& transport, Clock& clock, Options options)
 
 Client::~Client() = default;
 
-nanoseconds Client::turn(Method method) {
+nanoseconds Client::turn(std::string_view method) {
   const nanoseconds wait = limiter_->bucket.take(clock_.mono());
   if (metrics_ && options_.qps > 0) metrics_->limited(method, wait);
   return wait;
 }
 
-Task<Result<HttpResponse>> Client::request(HttpRequest request) {
+Task<Result<net::Response>> Client::request(net::Request request) {
   return perform(std::move(request), options_.max_retries);
 }
 
-Task<Result<HttpResponse>> Client::perform(HttpRequest request, int retries) {
+Task<Result<net::Response>> Client::perform(net::Request request, int retries) {
   Backoff backoff({.initial = std::chrono::milliseconds{100},
                    .factor = 2,
                    .cap = std::chrono::seconds{10},
@@ -163,12 +170,12 @@ Task<Result<HttpResponse>> Client::perform(HttpRequest request, int retries) {
     if (const nanoseconds wait = turn(request.method); wait.count() > 0)
       KOORD_CO_CHECK(co_await sleep(clock_, wait));
     const MonoTime start = clock_.mono();
-    Result<HttpResponse> answer = co_await transport_.send(request);
+    Result<net::Response> answer = co_await transport_.send(request);
     if (metrics_)
       metrics_->tried(request.method, answer ? answer->status : 0, clock_.mono() - start, request.body.size(),
                       answer ? answer->body.size() : 0);
     if (!answer) co_return std::move(answer).error();
-    HttpResponse& response = *answer;
+    net::Response& response = *answer;
     if (response.status >= 200 && response.status < 300) co_return std::move(response);
     const auto wait = repeat_after(response, backoff);
     if (!wait || retries <= 0) co_return error_of(response);
@@ -181,13 +188,14 @@ Task<Result<std::string>> Client::get_raw(const api::Kind& kind, ObjectKey key,
                                           std::string_view subresource) {
   auto target = object(kind, key, subresource);
   if (!target) return failed_text(std::move(target).error());
-  HttpRequest get;
+  net::Request get;
   get.target = std::move(*target);
+  get.max_answer = kMaxObject;
   return body_of(request(std::move(get)));
 }
 
 Task<Result<std::string>> Client::list_raw(const api::Kind& kind, ListOptions options) {
-  HttpRequest get;
+  net::Request get;
   get.target = collection(kind, options.ns);
   Query(get.target)
       .add("labelSelector", options.label_selector)
@@ -196,6 +204,7 @@ Task<Result<std::string>> Client::list_raw(const api::Kind& kind, ListOptions op
       .add("continue", options.continue_token)
       .add("resourceVersion", options.resource_version)
       .add("resourceVersionMatch", options.resource_version_match);
+  get.max_answer = kMaxList;
   return body_of(request(std::move(get)));
 }
 
@@ -203,14 +212,14 @@ Task<Result<std::string>> Client::create_raw(const api::Kind& kind, std::string 
   if (kind.namespaced && ns.empty())
     return failed_text(
         Error(Code::invalid, "creating a " + std::string(kind.kind) + ": the namespace is missing"));
-  return body_of(request(with_body(Method::post, collection(kind, ns), std::move(body))));
+  return body_of(request(with_body("POST", collection(kind, ns), std::move(body))));
 }
 
 Task<Result<std::string>> Client::update_raw(const api::Kind& kind, ObjectKey key, std::string body,
                                              std::string_view subresource) {
   auto target = object(kind, key, subresource);
   if (!target) return failed_text(std::move(target).error());
-  return body_of(request(with_body(Method::put, std::move(*target), std::move(body))));
+  return body_of(request(with_body("PUT", std::move(*target), std::move(body))));
 }
 
 Task<Result<std::string>> Client::patch_raw(const api::Kind& kind, ObjectKey key, std::string body,
@@ -220,8 +229,8 @@ Task<Result<std::string>> Client::patch_raw(const api::Kind& kind, ObjectKey key
   if (options.type == api::PatchType::apply && options.field_manager.empty())
     return failed_text(Error(Code::invalid, "apply: the field manager is missing"));
   Query(*target).add("fieldManager", options.field_manager).add_flag("force", options.force);
-  return body_of(request(
-      with_body(Method::patch, std::move(*target), std::move(body), api::content_type(options.type))));
+  return body_of(
+      request(with_body("PATCH", std::move(*target), std::move(body), api::content_type(options.type))));
 }
 
 Task<Result<>> Client::patch_change(const api::Kind& kind, ObjectKey key, std::optional<api::Patch> change,
@@ -237,18 +246,18 @@ Task<Result<>> Client::patch_change(const api::Kind& kind, ObjectKey key, std::o
 Task<Result<>> Client::remove(const api::Kind& kind, ObjectKey key, DeleteOptions options) {
   auto target = object(kind, key, {});
   if (!target) return failed_nothing(std::move(target).error());
-  return nothing_of(request(with_body(Method::delete_, std::move(*target), delete_body(options))));
+  return nothing_of(request(with_body("DELETE", std::move(*target), delete_body(options))));
 }
 
 Task<Result<>> Client::post_subresource(const api::Kind& kind, ObjectKey key, std::string_view subresource,
                                         std::string body) {
   auto target = object(kind, key, subresource);
   if (!target) return failed_nothing(std::move(target).error());
-  return nothing_of(request(with_body(Method::post, std::move(*target), std::move(body))));
+  return nothing_of(request(with_body("POST", std::move(*target), std::move(body))));
 }
 
-Task<Result<std::unique_ptr<HttpStream>>> Client::watch(const api::Kind& kind, WatchOptions options) {
-  HttpRequest get;
+Task<Result<std::unique_ptr<net::Stream>>> Client::watch(const api::Kind& kind, WatchOptions options) {
+  net::Request get;
   get.target = collection(kind, options.ns);
   Query(get.target)
       .add_flag("watch", true)
@@ -259,16 +268,14 @@ Task<Result<std::unique_ptr<HttpStream>>> Client::watch(const api::Kind& kind, W
       .add_flag("sendInitialEvents", options.send_initial_events)
       .add("resourceVersionMatch", options.send_initial_events ? "NotOlderThan" : "")
       .add("timeoutSeconds", static_cast<std::uint64_t>(options.timeout.count()));
-  if (const nanoseconds wait = turn(Method::get); wait.count() > 0)
-    KOORD_CO_CHECK(co_await sleep(clock_, wait));
+  if (const nanoseconds wait = turn("GET"); wait.count() > 0) KOORD_CO_CHECK(co_await sleep(clock_, wait));
   const MonoTime start = clock_.mono();
   auto opened = co_await transport_.open_stream(std::move(get));
-  if (metrics_)
-    metrics_->tried(Method::get, opened ? (*opened)->head().status : 0, clock_.mono() - start, 0, 0);
+  if (metrics_) metrics_->tried("GET", opened ? (*opened)->head().status : 0, clock_.mono() - start, 0, 0);
   if (!opened) co_return std::move(opened).error();
-  std::unique_ptr<HttpStream> stream = std::move(*opened);
+  std::unique_ptr<net::Stream> stream = std::move(*opened);
   if (stream->head().status == 200) co_return std::move(stream);
-  HttpResponse response = stream->head();
+  net::Response response = stream->head();
   while (response.body.size() < kMaxErrorBody) {
     const Result<std::string_view> more = co_await stream->read(std::chrono::seconds{10});
     if (!more || more->empty()) break;  // what came of the text is still the best message
@@ -284,7 +291,7 @@ Task<Result<>> Client::bind(ObjectKey pod, std::string uid, std::string node) {
   json.member("name", pod.name).member_if("namespace", pod.ns).member_if("uid", uid).end_object();
   json.key("target").begin_object().member("apiVersion", "v1").member("kind", "Node").member("name", node);
   json.end_object().end_object();
-  return nothing_of(request(with_body(Method::post, pod_target(pod, "binding"), std::move(body))));
+  return nothing_of(request(with_body("POST", pod_target(pod, "binding"), std::move(body))));
 }
 
 Task<Result<>> Client::evict(ObjectKey pod, DeleteOptions options) {
@@ -298,7 +305,7 @@ Task<Result<>> Client::evict(ObjectKey pod, DeleteOptions options) {
   json.member("name", pod.name).member_if("namespace", pod.ns).end_object().key("deleteOptions");
   append_delete_options(json, options);
   json.end_object();
-  return nothing_of(perform(with_body(Method::post, pod_target(pod, "eviction"), std::move(body)), 0));
+  return nothing_of(perform(with_body("POST", pod_target(pod, "eviction"), std::move(body)), 0));
 }
 
 }  // namespace koord::kube

@@ -39,23 +39,20 @@ ClientMetrics::ClientMetrics(metrics::Registry& r)
 HostMetrics::HostMetrics(const ClientMetrics& families, std::string host)
     : families_(families), host_(std::move(host)) {}
 
-HostMetrics::PerMethod& HostMetrics::of(Method method) {
-  const auto index = static_cast<std::size_t>(method);
-  PerMethod& all = methods_[index];
-  if (!known_[index]) {
-    const std::string_view verb = to_string(method);
-    all.latency = families_.latency_.with({verb, host_});
-    all.limiter = families_.limiter_.with({verb, host_});
-    all.request_size = families_.request_size_.with({verb, host_});
-    all.response_size = families_.response_size_.with({verb, host_});
-    known_[index] = true;
-  }
-  return all;
+const HostMetrics::PerMethod& HostMetrics::of(std::string_view method) {
+  for (const PerMethod& known : methods_)
+    if (known.method == method) return known;
+  methods_.push_back({std::string(method), families_.latency_.with({method, host_}),
+                      families_.limiter_.with({method, host_}), families_.request_size_.with({method, host_}),
+                      families_.response_size_.with({method, host_})});
+  return methods_.back();
 }
 
-void HostMetrics::limited(Method method, nanoseconds wait) { of(method).limiter.observe(seconds(wait)); }
+void HostMetrics::limited(std::string_view method, nanoseconds wait) {
+  of(method).limiter.observe(seconds(wait));
+}
 
-void HostMetrics::tried(Method method, unsigned status, nanoseconds took, std::size_t sent,
+void HostMetrics::tried(std::string_view method, unsigned status, nanoseconds took, std::size_t sent,
                         std::size_t received) {
   const PerMethod& all = of(method);
   all.latency.observe(seconds(took));
@@ -64,13 +61,13 @@ void HostMetrics::tried(Method method, unsigned status, nanoseconds took, std::s
   for (const PerStatus& known : requests_)
     if (known.method == method && known.status == status) return known.count.inc();
   const std::string code = code_of(status);
-  requests_.push_back({method, status, families_.requests_.with({code, to_string(method), host_})});
+  requests_.push_back({std::string(method), status, families_.requests_.with({code, method, host_})});
   requests_.back().count.inc();
 }
 
-void HostMetrics::repeated(Method method, unsigned status) {
+void HostMetrics::repeated(std::string_view method, unsigned status) {
   const std::string code = code_of(status);
-  families_.retries_.with({code, to_string(method), host_}).inc();
+  families_.retries_.with({code, method, host_}).inc();
 }
 
 std::string host_of(const std::string& server) {

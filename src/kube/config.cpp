@@ -96,7 +96,8 @@ std::string relative_to(const std::string& file, const std::string& path) {
 }
 
 /// A field that exists as FIELD (a file's name) and FIELD-data (base64); the data wins, as in kubectl.
-Result<std::string> file_or_data(const Place& place, const std::string& field) {
+/// `from`: the file, if it was one.
+Result<std::string> file_or_data(const Place& place, const std::string& field, std::string& from) {
   const Place data = place.child(field + "-data");
   KOORD_TRY(encoded, data.text());
   if (!encoded.empty()) {
@@ -107,7 +108,8 @@ Result<std::string> file_or_data(const Place& place, const std::string& field) {
   const Place file = place.child(field);
   KOORD_TRY(path, file.text());
   if (path.empty()) return std::string();
-  auto content = content_of(relative_to(place.file(), path));
+  from = relative_to(place.file(), path);
+  auto content = content_of(from);
   if (!content) return file.error(content.error().message(), Code::io);
   return content;
 }
@@ -124,7 +126,7 @@ Result<> read_cluster(const Place& cluster, ClientConfig& config) {
   if (!proxy.empty())
     return cluster.child("proxy-url")
         .error("proxies are not supported: reach the API server directly", Code::unsupported);
-  KOORD_TRY(ca, file_or_data(cluster, "certificate-authority"));
+  KOORD_TRY(ca, file_or_data(cluster, "certificate-authority", config.ca_file));
   config.ca_pem = ca;
   KOORD_TRY(name, cluster.child("tls-server-name").text());
   config.tls_server_name = name;
@@ -151,8 +153,8 @@ Result<> read_user(const Place& user, ClientConfig& config) {
     const Place place = user.child(field);
     if (place.present()) return place.error("impersonation is not supported", Code::unsupported);
   }
-  KOORD_TRY(cert, file_or_data(user, "client-certificate"));
-  KOORD_TRY(key, file_or_data(user, "client-key"));
+  KOORD_TRY(cert, file_or_data(user, "client-certificate", config.client_cert_file));
+  KOORD_TRY(key, file_or_data(user, "client-key", config.client_key_file));
   if (cert.empty() != key.empty())
     return user.error("client-certificate and client-key must be given together");
   config.client_cert_pem = cert;
@@ -220,6 +222,7 @@ Result<ClientConfig> in_cluster_config(const GetEnv& env, const std::string& roo
   config.server = "https://" + (ipv6 ? "[" + *host + "]" : *host) + ":" + *port;
   KOORD_TRY(ca, content_of(folder + "ca.crt"));
   config.ca_pem = ca;
+  config.ca_file = folder + "ca.crt";
   config.token_file = folder + "token";
   KOORD_TRY(token, content_of(config.token_file));
   if (trimmed(token).empty()) return Error(Code::invalid, config.token_file + ": is empty");

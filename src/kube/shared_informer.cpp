@@ -123,7 +123,7 @@ Task<bool> SharedInformer::watch(ReflectorState::Watch watch) {
   options.resource_version = watch.resource_version;
   options.send_initial_events = watch.initial_events;
   options.timeout = watch.timeout;
-  Result<std::unique_ptr<HttpStream>> stream =
+  Result<std::unique_ptr<net::Stream>> stream =
       co_await client_.watch(api::kind_of(type_.schema()), std::move(options));
   if (!stream) {
     if (stream.error().code() == Code::cancelled) co_return false;

@@ -40,6 +40,8 @@ struct HttpFault {
 template <bool kRequest>
 class HttpMachine : public http::basic_parser<kRequest> {
  public:
+  HttpMachine(const HttpMachine&) = delete;
+  HttpMachine& operator=(const HttpMachine&) = delete;
   HttpMachine() {
     this->eager(true);
     this->header_limit(UINT32_MAX);  // the exact limits are ours, see piece()
@@ -63,6 +65,7 @@ class HttpMachine : public http::basic_parser<kRequest> {
   HttpFault fault;
   Headers headers;
   std::string body;
+  std::string* sink = &body;  // what the body is appended to
   int version = 11;
 
  protected:
@@ -94,7 +97,8 @@ class HttpMachine : public http::basic_parser<kRequest> {
 
   std::size_t feed_header(std::string_view bytes, const HttpLimits& limits) {
     // Another protocol may never send the end of a header.
-    if (!bytes.empty() && std::isalpha(static_cast<unsigned char>(bytes.front())) == 0) {
+    if (!bytes.empty() &&
+        !(kRequest ? std::isalpha(static_cast<unsigned char>(bytes.front())) != 0 : bytes.front() == 'H')) {
       refuse(400, fmt::format("not an HTTP/1.1 {}", kKind));
       return 0;
     }
@@ -180,10 +184,11 @@ class HttpMachine : public http::basic_parser<kRequest> {
   void on_header_impl(BeastError&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, BeastError&) override {
     // A lying Content-Length must not make us allocate what never comes.
-    if (length) body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(*length, 1 << 20)));
+    if (length)
+      sink->reserve(sink->size() + static_cast<std::size_t>(std::min<std::uint64_t>(*length, 1 << 20)));
   }
   std::size_t on_body_impl(BeastView bytes, BeastError&) override {
-    body.append(bytes.data(), bytes.size());
+    sink->append(bytes.data(), bytes.size());
     return bytes.size();
   }
   void on_chunk_header_impl(std::uint64_t size, BeastView, BeastError&) override {
@@ -191,7 +196,7 @@ class HttpMachine : public http::basic_parser<kRequest> {
     first_chunk_ = false;
   }
   std::size_t on_chunk_body_impl(std::uint64_t, BeastView bytes, BeastError&) override {
-    body.append(bytes.data(), bytes.size());
+    sink->append(bytes.data(), bytes.size());
     chunk_left_ -= bytes.size();
     return bytes.size();
   }

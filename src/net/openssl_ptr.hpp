@@ -1,6 +1,7 @@
 // Owners of OpenSSL's objects, and its error queue as an Error.
 #pragma once
 
+#include <fmt/format.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -32,14 +33,10 @@ using ExtensionPtr = std::unique_ptr<X509_EXTENSION, OpensslDeleter<&X509_EXTENS
 
 /// Empties OpenSSL's error queue of this thread into a message.
 inline Error openssl_error(Code code, std::string_view what) {
-  std::string message(what);
-  char text[256] = "";
-  if (const unsigned long first = ERR_get_error(); first != 0) {
-    ERR_error_string_n(first, text, sizeof text);
-    message.append(": ").append(text);
-  }
+  const unsigned long first = ERR_peek_error();
   ERR_clear_error();
-  return Error(code, std::move(message));
+  const char* reason = first != 0 ? ERR_reason_error_string(first) : nullptr;
+  return Error(code, reason != nullptr ? fmt::format("{}: {}", what, reason) : std::string(what));
 }
 
 }  // namespace koord::net

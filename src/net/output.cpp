@@ -47,6 +47,12 @@ void append_number(std::string& out, T number) {
   out.append(digits, end.ptr);
 }
 
+void write_length(std::string& out, std::size_t size) {
+  out.append("Content-Length: ");
+  append_number(out, size);
+  out.append("\r\n");
+}
+
 // A value with a line break in it would smuggle a header.
 void append_value(std::string& out, std::string_view value) {
   for (const char c : value) out.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
@@ -101,28 +107,51 @@ std::string_view reason_phrase(unsigned status) {
   return "Status";
 }
 
+void write_field(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(": ");
+  append_value(out, value);
+  out.append("\r\n");
+}
+
 void write_head(std::string& out, const Response& response, std::size_t body_size,
                 const ResponseHead& options) {
   out.append(options.http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ");
   append_number(out, response.status);
-  out.append(" ").append(reason_phrase(response.status)).append("\r\nDate: ").append(options.date);
-  if (!response.content_type.empty()) out.append("\r\nContent-Type: ").append(response.content_type);
+  out.append(" ")
+      .append(reason_phrase(response.status))
+      .append("\r\nDate: ")
+      .append(options.date)
+      .append("\r\n");
+  if (!response.content_type.empty()) write_field(out, "Content-Type", response.content_type);
   for (std::size_t i = 0; i < response.headers.size(); ++i) {
     const auto [name, value] = response.headers.at(i);
-    out.append("\r\n").append(name).append(": ");
-    append_value(out, value);
+    write_field(out, name, value);
   }
   if (options.chunked) {
-    if (!options.http_1_0) out.append("\r\nTransfer-Encoding: chunked");
+    if (!options.http_1_0) out.append("Transfer-Encoding: chunked\r\n");
   } else if (response.status != 204 && response.status != 304) {
-    out.append("\r\nContent-Length: ");
-    append_number(out, body_size);
+    write_length(out, body_size);
   }
   if (!options.keep_alive)
-    out.append("\r\nConnection: close");
+    out.append("Connection: close\r\n");
   else if (options.http_1_0)
-    out.append("\r\nConnection: keep-alive");
-  out.append("\r\n\r\n");
+    out.append("Connection: keep-alive\r\n");
+  out.append("\r\n");
+}
+
+void write_request(std::string& out, const Request& request, const RequestHead& options) {
+  out.append(request.method).append(" ").append(options.prefix).append(request.target);
+  out.append(" HTTP/1.1\r\n").append(options.fixed);
+  if (!options.authorization.empty()) write_field(out, "Authorization", options.authorization);
+  if (options.gzip) out.append("Accept-Encoding: gzip\r\n");
+  for (std::size_t i = 0; i < request.headers.size(); ++i) {
+    const auto [name, value] = request.headers.at(i);
+    write_field(out, name, value);
+  }
+  const bool has_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH" ||
+                        !request.body.empty();
+  if (has_body) write_length(out, request.body.size());
+  out.append("\r\n").append(request.body);
 }
 
 std::string http_date(std::int64_t unix_seconds) {

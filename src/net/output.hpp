@@ -47,6 +47,17 @@ struct ResponseHead {
 };
 void write_head(std::string& out, const Response& response, std::size_t body_size,
                 const ResponseHead& options);
+/// What a client adds to each request of one server.
+struct RequestHead {
+  std::string_view prefix;         // before every target
+  std::string_view fixed;          // whole header lines, each with its CRLF
+  std::string_view authorization;  // empty: none
+  bool gzip = false;
+};
+/// The whole request, its body included.
+void write_request(std::string& out, const Request& request, const RequestHead& options);
+/// One header line with its CRLF; a line break in the value would smuggle another, and becomes a space.
+void write_field(std::string& out, std::string_view name, std::string_view value);
 std::string http_date(std::int64_t unix_seconds);
 std::string_view reason_phrase(unsigned status);
 

@@ -135,7 +135,8 @@ bool ServerConnection::take(std::size_t received) {
     return true;
   }
   const bool was_done = tls_->handshake_done();
-  const Result<bool> open = tls_->receive({net_.data(), received}, in_);
+  tls_->receive({net_.data(), received});
+  const Result<bool> open = tls_->decrypt(in_);
   if (!open) {
     write_now();  // the alert, if it fits into the socket's buffer
     return false;

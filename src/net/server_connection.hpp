@@ -69,7 +69,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   std::size_t encrypted_used_ = 0;  // of the engine's output, already written
 
   Request request_;  // for Step::call
-  std::unique_ptr<BodySource> stream_;
+  std::shared_ptr<BodySource> stream_;
   bool stream_cancelled_ = false;
   bool raw_stream_ = false;  // HTTP/1.0: no chunk framing
   bool head_only_ = false, request_1_0_ = false, keep_alive_ = true;

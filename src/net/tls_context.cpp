@@ -1,18 +1,19 @@
 // TlsContext over OpenSSL.
 #include "koord/net/tls.hpp"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
+#include <fmt/format.h>
 
-#include "openssl_ptr.hpp"
+#include <utility>
+
+#include "pem.hpp"
 
 namespace koord::net {
 namespace {
 
+constexpr unsigned char kProtocols[] = "\x08http/1.1";
+
 int select_http_1_1(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
                     unsigned int in_size, void*) {
-  static constexpr unsigned char kProtocols[] = "\x08http/1.1";
   unsigned char* chosen = nullptr;
   if (SSL_select_next_proto(&chosen, out_size, kProtocols, sizeof kProtocols - 1, in, in_size) !=
       OPENSSL_NPN_NEGOTIATED)
@@ -21,42 +22,16 @@ int select_http_1_1(SSL*, const unsigned char** out, unsigned char* out_size, co
   return SSL_TLSEXT_ERR_OK;
 }
 
-Result<void> use_chain(SSL_CTX* ctx, const std::string& pem) {
-  BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  X509Ptr leaf(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
-  if (!leaf) return openssl_error(Code::parse, "certificate: not a PEM certificate");
-  if (SSL_CTX_use_certificate(ctx, leaf.get()) != 1) return openssl_error(Code::invalid, "certificate");
-  while (X509Ptr next{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)})
-    if (SSL_CTX_add1_chain_cert(ctx, next.get()) != 1)
-      return openssl_error(Code::invalid, "certificate chain");
-  ERR_clear_error();  // the loop ends with "no start line"
-  return {};
-}
-
-Result<void> use_key(SSL_CTX* ctx, const std::string& pem) {
-  BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  PkeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
-  if (!key) return openssl_error(Code::parse, "private key: not a PEM key");
-  if (SSL_CTX_use_PrivateKey(ctx, key.get()) != 1) return openssl_error(Code::invalid, "private key");
-  if (SSL_CTX_check_private_key(ctx) != 1)
-    return openssl_error(Code::invalid, "the private key does not belong to the certificate");
-  return {};
-}
-
 // The bundle as a store of its own; its CAs are also what the handshake accepts and asks for.
 Result<X509_STORE*> use_bundle(SSL_CTX* ctx, const std::string& pem, const std::string& what) {
-  BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  KOORD_TRY(bundle, read_certificates(pem, what));
   StorePtr store(X509_STORE_new());
-  int count = 0;
-  while (X509Ptr ca{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
+  for (const X509Ptr& ca : bundle) {
     if (X509_STORE_add_cert(store.get(), ca.get()) != 1 ||
         X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), ca.get()) != 1)
       return openssl_error(Code::invalid, what);
     SSL_CTX_add_client_CA(ctx, ca.get());
-    ++count;
   }
-  ERR_clear_error();
-  if (count == 0) return Error(Code::parse, what + ": no PEM certificate in it");
   return store.release();
 }
 
@@ -73,6 +48,16 @@ bool leads_to(X509_STORE* store, X509* certificate, STACK_OF(X509) * chain) {
   return good;
 }
 
+/// `pinned`: the certificate that needs no other proof.
+int verify_or_pinned(X509_STORE_CTX* chain, void* pinned) {
+  X509* const leaf = X509_STORE_CTX_get0_cert(chain);
+  if (leaf != nullptr && X509_cmp(leaf, static_cast<X509*>(pinned)) == 0) {
+    X509_STORE_CTX_set_error(chain, X509_V_OK);
+    return 1;
+  }
+  return X509_verify_cert(chain);
+}
+
 Result<void> set_ciphers(SSL_CTX* ctx, const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& name : names) {
@@ -83,9 +68,10 @@ Result<void> set_ciphers(SSL_CTX* ctx, const std::vector<std::string>& names) {
       continue;  // TLS 1.3: always on
     if (SSL_set_cipher_list(probe.get(), chosen.c_str()) != 1) {
       ERR_clear_error();
-      return Error(Code::invalid, "unknown cipher suite " + name);
+      return Error(Code::invalid, fmt::format("unknown cipher suite {}", name));
     }
-    list += (list.empty() ? "" : ":") + chosen;
+    if (!list.empty()) list += ':';
+    list += chosen;
   }
   if (!list.empty() && SSL_CTX_set_cipher_list(ctx, list.c_str()) != 1)
     return openssl_error(Code::invalid, "cipher suites");
@@ -102,8 +88,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_server(const TlsSetti
   if (settings.min_version == "VersionTLS12" || settings.min_version.empty()) version = TLS1_2_VERSION;
   if (settings.min_version == "VersionTLS13") version = TLS1_3_VERSION;
   if (version == 0)
-    return Error(Code::invalid,
-                 "TLS version " + settings.min_version + " is not known; VersionTLS12 and VersionTLS13 are");
+    return Error(Code::invalid, fmt::format("TLS version {} is not known; VersionTLS12 and VersionTLS13 are",
+                                            settings.min_version));
   SSL_CTX_set_min_proto_version(ctx, version);
   SSL_CTX_set_mode(
       ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
@@ -112,8 +98,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_server(const TlsSetti
   SSL_CTX_set_session_id_context(ctx, kSession, sizeof kSession - 1);
   SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);  // stateless tickets resume; nothing to keep
   SSL_CTX_set_alpn_select_cb(ctx, select_http_1_1, nullptr);
-  KOORD_CHECK(use_chain(ctx, settings.certificate_pem));
-  KOORD_CHECK(use_key(ctx, settings.key_pem));
+  KOORD_CHECK(present(ctx, settings.certificate_pem, settings.key_pem, ""));
   if (!settings.client_ca_pem.empty()) {
     KOORD_TRY(store, use_bundle(ctx, settings.client_ca_pem, "client CA"));
     context->client_store_ = store;
@@ -134,6 +119,41 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_server(const TlsSetti
   return std::shared_ptr<const TlsContext>(std::move(context));
 }
 
+Result<std::shared_ptr<const TlsContext>> TlsContext::make_client(const TlsClientSettings& settings) {
+  if (settings.server_name.empty()) return Error(Code::invalid, "TLS: the server's name is missing");
+  SSL_CTX* ctx = SSL_CTX_new(TLS_client_method());
+  if (!ctx) return openssl_error(Code::internal, "TLS");
+  std::shared_ptr<TlsContext> context(new TlsContext(ctx));
+  context->server_name_ = settings.server_name;
+  SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+  SSL_CTX_set_alpn_protos(ctx, kProtocols, sizeof kProtocols - 1);
+  SSL_CTX_set_app_data(ctx, context.get());
+  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(ctx, keep_session);
+  SSL_CTX_set_verify(ctx, settings.skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
+  if (!settings.skip_verify && settings.ca_pem.empty()) SSL_CTX_set_default_verify_paths(ctx);
+  if (!settings.skip_verify && !settings.ca_pem.empty()) {
+    KOORD_TRY(bundle, read_certificates(settings.ca_pem, "certificate authority"));
+    for (const X509Ptr& ca : bundle)
+      if (X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), ca.get()) != 1)
+        return openssl_error(Code::invalid, "certificate authority");
+  }
+  if (!settings.pinned_pem.empty()) {
+    KOORD_TRY(pinned, read_certificates(settings.pinned_pem, "pinned certificate"));
+    context->pinned_ = pinned.front().release();
+    SSL_CTX_set_cert_verify_callback(ctx, verify_or_pinned, context->pinned_);
+  }
+  if (!settings.certificate_pem.empty())
+    KOORD_CHECK(present(ctx, settings.certificate_pem, settings.key_pem, "client "));
+  return std::shared_ptr<const TlsContext>(std::move(context));
+}
+
+int TlsContext::keep_session(SSL* ssl, SSL_SESSION* session) {
+  auto* self = static_cast<TlsContext*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+  SSL_SESSION_free(std::exchange(self->session_, session));
+  return 1;  // it is ours now
+}
+
 bool TlsContext::is_client(X509* certificate, STACK_OF(X509) * chain) const {
   return leads_to(client_store_, certificate, chain);
 }
@@ -142,7 +162,9 @@ bool TlsContext::is_proxy(X509* certificate, STACK_OF(X509) * chain) const {
 }
 
 TlsContext::~TlsContext() {
+  SSL_SESSION_free(session_);
   SSL_CTX_free(ctx_);
+  X509_free(pinned_);
   X509_STORE_free(client_store_);
   X509_STORE_free(proxy_store_);
 }

@@ -1,6 +1,9 @@
 // TlsEngine: OpenSSL over two memory buffers.
 #include "tls_engine.hpp"
 
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+
 namespace koord::net {
 
 TlsEngine::TlsEngine(std::shared_ptr<const TlsContext> context)
@@ -11,33 +14,84 @@ TlsEngine::TlsEngine(std::shared_ptr<const TlsContext> context)
   BIO_set_mem_eof_return(in_, -1);
   BIO_set_mem_eof_return(out_, -1);
   SSL_set_bio(ssl_.get(), in_, out_);
-  SSL_set_accept_state(ssl_.get());
+  if (context_->is_server()) {
+    SSL_set_accept_state(ssl_.get());
+    return;
+  }
+  SSL_set_connect_state(ssl_.get());
+  if (SSL_SESSION* session = context_->session()) SSL_set_session(ssl_.get(), session);
+  const std::string& name = context_->server_name();
+  boost::system::error_code not_numeric;
+  boost::asio::ip::make_address(name, not_numeric);
+  if (not_numeric) {
+    SSL_set_tlsext_host_name(ssl_.get(), name.c_str());
+    SSL_set1_host(ssl_.get(), name.c_str());
+  } else {
+    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), name.c_str());
+  }
 }
 
-Result<bool> TlsEngine::receive(std::string_view encrypted, std::string& plain) {
+TlsEngine::~TlsEngine() {
+  // Without this OpenSSL takes the connection for broken, and its session for unfit to be resumed.
+  SSL_set_quiet_shutdown(ssl_.get(), 1);
+  send_close();
+}
+
+Result<bool> TlsEngine::handshake() {
   ERR_clear_error();
-  if (!encrypted.empty() && BIO_write(in_, encrypted.data(), static_cast<int>(encrypted.size())) !=
-                                static_cast<int>(encrypted.size()))
-    return Error(Code::internal, "TLS: out of memory");
+  const int status = SSL_do_handshake(ssl_.get());
+  if (status == 1) return true;
+  if (SSL_get_error(ssl_.get(), status) == SSL_ERROR_WANT_READ) return false;
+  const long verified = SSL_get_verify_result(ssl_.get());
+  if (context_->is_server() || verified == X509_V_OK || SSL_get_verify_mode(ssl_.get()) == SSL_VERIFY_NONE)
+    return openssl_error(Code::unavailable, "TLS");
+  ERR_clear_error();
+  return Error(Code::unavailable,
+               fmt::format("TLS: the server's certificate is not accepted for {}: {}",
+                           context_->server_name(), X509_verify_cert_error_string(verified)));
+}
+
+void TlsEngine::receive(std::string_view encrypted) {
+  BIO_write(in_, encrypted.data(), static_cast<int>(encrypted.size()));
+}
+
+Result<std::size_t> TlsEngine::decrypt(char* into, std::size_t size, bool& ended) {
+  ERR_clear_error();
+  std::size_t got = 0;
+  while (got < size) {
+    const int n = SSL_read(ssl_.get(), into + got, static_cast<int>(size - got));
+    if (n > 0) {
+      got += static_cast<std::size_t>(n);
+      continue;
+    }
+    const int error = SSL_get_error(ssl_.get(), n);
+    if (error == SSL_ERROR_WANT_READ) break;
+    if (error == SSL_ERROR_ZERO_RETURN) {
+      ended = true;
+      break;
+    }
+    if (got > 0) break;  // hand over what is good; the error comes again
+    return openssl_error(Code::unavailable, "TLS");
+  }
+  return got;
+}
+
+Result<bool> TlsEngine::decrypt(std::string& plain) {
   static constexpr std::size_t kRecord = std::size_t{16} * 1024;
-  while (true) {
+  for (bool ended = false;;) {
     const std::size_t before = plain.size();
     // A record is at most 16 KiB; most are small, and what is decrypted cannot exceed what came.
     const std::size_t room = std::min(kRecord, std::max<std::size_t>(BIO_ctrl_pending(in_), 512) +
                                                    static_cast<std::size_t>(SSL_pending(ssl_.get())));
     plain.resize(before + room);
-    const int n = SSL_read(ssl_.get(), plain.data() + before, static_cast<int>(room));
-    plain.resize(before + static_cast<std::size_t>(std::max(n, 0)));
-    if (n > 0) continue;
-    switch (SSL_get_error(ssl_.get(), n)) {
-      case SSL_ERROR_WANT_READ: return true;
-      case SSL_ERROR_ZERO_RETURN: return false;
-      default: return openssl_error(Code::unavailable, "TLS");
-    }
+    const Result<std::size_t> n = decrypt(plain.data() + before, room, ended);
+    plain.resize(before + (n ? *n : 0));
+    if (!n) return n.error();
+    if (ended || *n == 0) return !ended;
   }
 }
 
-Result<void> TlsEngine::send(std::string_view plain) {
+Result<> TlsEngine::send(std::string_view plain) {
   ERR_clear_error();
   while (!plain.empty()) {
     const int n =

@@ -15,17 +15,28 @@ namespace koord::net {
 /// encrypting one buffer a call, does not do.
 class TlsEngine {
  public:
-  /// Accepts (a server's side). Keeps the context alive.
+  /// Accepts or connects, as the context is a server's or a client's; keeps it alive.
   explicit TlsEngine(std::shared_ptr<const TlsContext> context);
+  ~TlsEngine();
+  TlsEngine(const TlsEngine&) = delete;
+  TlsEngine& operator=(const TlsEngine&) = delete;
 
-  /// Takes bytes from the peer and appends what they decrypt to, to `plain`. Handshake messages are
-  /// answered through output(). False after the peer's close_notify. An error ends the connection
-  /// (output() may hold an alert).
-  Result<bool> receive(std::string_view encrypted, std::string& plain);
+  /// One step; true when the connection is secured. Send output() in any case, an alert may be in it. A
+  /// client begins with it; a server's may be left to decrypt().
+  Result<bool> handshake();
+  /// Takes bytes from the peer.
+  void receive(std::string_view encrypted);
+  /// Decrypts into `into`; less than `size` if more bytes are needed. Handshake messages are answered through
+  /// output(). `ended` after the peer's close_notify. An error ends the connection (output() may hold an
+  /// alert).
+  Result<std::size_t> decrypt(char* into, std::size_t size, bool& ended);
+  /// The same of all that has come, appended; false after the peer's close_notify.
+  Result<bool> decrypt(std::string& plain);
   /// Encrypts; the bytes are in output() afterwards. Only after the handshake.
-  Result<void> send(std::string_view plain);
+  Result<> send(std::string_view plain);
   void send_close();
   bool handshake_done() const;
+  const TlsContext* context() const { return context_.get(); }
 
   /// What has to go to the peer; valid until the next call.
   std::string_view output() const;

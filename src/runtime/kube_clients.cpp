@@ -24,7 +24,7 @@ class KubeClients::Impl {
   DefaultConfig config;
   std::string user_agent;
   kube::ClientMetrics metrics;
-  kube::TransportOptions transport;
+  net::PoolOptions transport;
   std::map<Key, Entry> entries;
 };
 
@@ -43,7 +43,7 @@ std::string credentials_of(const kube::ClientConfig& config) {
 }  // namespace
 
 KubeClients::KubeClients(asio::any_io_executor executor, Clock& clock, DefaultConfig config,
-                         std::string user_agent, metrics::Registry& metrics, kube::TransportOptions transport)
+                         std::string user_agent, metrics::Registry& metrics, net::PoolOptions transport)
     : impl_(new Impl{std::move(executor),
                      clock,
                      std::move(config),

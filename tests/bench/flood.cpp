@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
   config->user_agent = "koord-flood";
   asio::io_context context{1};
   SystemClock clock(context.get_executor());
-  TransportOptions options;
+  net::PoolOptions options;
   options.max_connections = static_cast<unsigned>(settings->connections);
   auto transport = make_transport(context.get_executor(), clock, *config, options);
   if (!transport) return fail(transport.error());

@@ -35,12 +35,12 @@ class FakeBody {
   bool dropped_ = false;
 };
 
-class FakeStream final : public kube::HttpStream {
+class FakeStream final : public net::Stream {
  public:
-  FakeStream(Clock& clock, kube::HttpResponse head, std::shared_ptr<FakeBody> body)
+  FakeStream(Clock& clock, net::Response head, std::shared_ptr<FakeBody> body)
       : clock_(clock), head_(std::move(head)), body_(std::move(body)) {}
   ~FakeStream() override { body_->dropped_ = true; }
-  const kube::HttpResponse& head() const override { return head_; }
+  const net::Response& head() const override { return head_; }
   Task<Result<std::string_view>> read(nanoseconds idle) override {
     while (body_->chunks_.empty()) {
       body_->readable_.reset();
@@ -59,7 +59,7 @@ class FakeStream final : public kube::HttpStream {
 
  private:
   Clock& clock_;
-  kube::HttpResponse head_;
+  net::Response head_;
   std::shared_ptr<FakeBody> body_;
   Result<std::string> last_{std::string()};
 };
@@ -67,18 +67,18 @@ class FakeStream final : public kube::HttpStream {
 /// Answers from a function; a request that takes time is one whose `delay` the function sets.
 class FakeTransport final : public kube::Transport {
  public:
-  using Answer = std::function<Result<kube::HttpResponse>(const kube::HttpRequest&)>;
+  using Answer = std::function<Result<net::Response>(const net::Request&)>;
   explicit FakeTransport(Clock& clock) : clock_(clock) {}
 
   /// For send() and for the head of a stream; watches are recognised by "watch=" in the target.
-  Answer answer = [](const kube::HttpRequest&) { return Error(Code::unavailable, "connection refused"); };
+  Answer answer = [](const net::Request&) { return Error(Code::unavailable, "connection refused"); };
   nanoseconds delay{0};
-  std::vector<kube::HttpRequest> requests;
+  std::vector<net::Request> requests;
   /// Each stream that was opened with status 200, in order.
   std::vector<std::shared_ptr<FakeBody>> bodies;
   int in_flight = 0, most_in_flight = 0;
 
-  Task<Result<kube::HttpResponse>> send(const kube::HttpRequest& request) override {
+  Task<Result<net::Response>> send(const net::Request& request) override {
     requests.push_back(request);
     most_in_flight = std::max(most_in_flight, ++in_flight);
     if (delay > nanoseconds::zero()) {
@@ -91,9 +91,9 @@ class FakeTransport final : public kube::Transport {
     --in_flight;
     co_return answer(request);
   }
-  Task<Result<std::unique_ptr<kube::HttpStream>>> open_stream(kube::HttpRequest request) override {
+  Task<Result<std::unique_ptr<net::Stream>>> open_stream(net::Request request) override {
     requests.push_back(request);
-    Result<kube::HttpResponse> head = answer(request);
+    Result<net::Response> head = answer(request);
     if (!head) co_return head.error();
     auto body = std::make_shared<FakeBody>();
     if (head->status == 200) {
@@ -109,12 +109,12 @@ class FakeTransport final : public kube::Transport {
   Clock& clock_;
 };
 
-inline kube::HttpResponse json_response(unsigned status, std::string body) {
-  return {.status = status, .content_type = "application/json", .retry_after = {}, .body = std::move(body)};
+inline net::Response json_response(unsigned status, std::string body) {
+  return net::Response::json(status, std::move(body));
 }
 
 /// What the API server says when it says no.
-inline kube::HttpResponse status_response(unsigned code, std::string reason, std::string message = "no") {
+inline net::Response status_response(unsigned code, std::string reason, std::string message = "no") {
   return json_response(code, R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":")" + reason +
                                  R"(","message":")" + message + R"(","code":)" + std::to_string(code) + "}");
 }

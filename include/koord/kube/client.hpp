@@ -146,9 +146,9 @@ class Client {
   Task<Result<>> post_subresource(const api::Kind& kind, ObjectKey key, std::string_view subresource,
                                   std::string body);
   /// Any request, with the rules for errors and repeats.
-  Task<Result<HttpResponse>> request(HttpRequest request);
+  Task<Result<net::Response>> request(net::Request request);
   /// The lines of a watch; a status other than 200 is already an error here.
-  Task<Result<std::unique_ptr<HttpStream>>> watch(const api::Kind& kind, WatchOptions options);
+  Task<Result<std::unique_ptr<net::Stream>>> watch(const api::Kind& kind, WatchOptions options);
 
   /// Binds a pod to a node. `uid` guards against a pod of the same name that is another one; may be empty.
   Task<Result<>> bind(ObjectKey pod, std::string uid, std::string node);
@@ -161,8 +161,8 @@ class Client {
  private:
   struct Limiter;
   /// How long the client-side limit wants a request to wait.
-  nanoseconds turn(Method method);
-  Task<Result<HttpResponse>> perform(HttpRequest request, int retries);
+  nanoseconds turn(std::string_view method);
+  Task<Result<net::Response>> perform(net::Request request, int retries);
   Task<Result<>> patch_change(const api::Kind& kind, ObjectKey key, std::optional<api::Patch> change,
                               std::string subresource);
 

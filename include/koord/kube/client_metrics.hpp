@@ -1,7 +1,6 @@
 // ClientMetrics: what clients ask of API servers, by client-go's names (rest_client_*).
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -28,27 +27,28 @@ class HostMetrics {
   HostMetrics(const ClientMetrics& families, std::string host);
 
   /// How long the client-side limit held a request back.
-  void limited(Method method, nanoseconds wait);
+  void limited(std::string_view method, nanoseconds wait);
   /// One try is over; `status` 0: no answer came ("<error>").
-  void tried(Method method, unsigned status, nanoseconds took, std::size_t sent, std::size_t received);
+  void tried(std::string_view method, unsigned status, nanoseconds took, std::size_t sent,
+             std::size_t received);
   /// A try is repeated because of `status`.
-  void repeated(Method method, unsigned status);
+  void repeated(std::string_view method, unsigned status);
 
  private:
   struct PerMethod {
+    std::string method;
     metrics::Histogram latency, limiter, request_size, response_size;
   };
   struct PerStatus {
-    Method method;
+    std::string method;
     unsigned status;
     metrics::Counter count;
   };
-  PerMethod& of(Method method);
+  const PerMethod& of(std::string_view method);
 
   const ClientMetrics& families_;
   std::string host_;
-  std::array<PerMethod, 6> methods_;
-  std::array<bool, 6> known_{};
+  std::vector<PerMethod> methods_;   // a handful
   std::vector<PerStatus> requests_;  // a handful
 };
 

@@ -14,10 +14,12 @@ namespace koord::kube {
 struct ClientConfig {
   std::string server;           // "https://10.0.0.1:6443", optionally with a path prefix
   std::string ca_pem;           // empty: the system's certificates
+  std::string ca_file;          // where ca_pem came from, to be read again; empty: nowhere
   std::string tls_server_name;  // empty: the host of `server`
   std::string pinned_cert_pem;  // this very certificate is accepted, whoever signed it and for whatever name
   bool insecure_skip_tls_verify = false;
-  std::string client_cert_pem, client_key_pem;  // both or neither
+  std::string client_cert_pem, client_key_pem;    // both or neither
+  std::string client_cert_file, client_key_file;  // where they came from, to be read again; empty: nowhere
   std::string token;
   std::string token_file;  // wins over token; read again as it rotates
   std::string username, password;

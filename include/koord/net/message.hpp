@@ -1,4 +1,4 @@
-// Request and Response: what a server's handler is given and what it gives back.
+// Request and Response: one of each, for servers and clients.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "koord/async/task.hpp"
+#include "koord/base/clock.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::net {
@@ -51,14 +52,25 @@ struct Peer {
   std::vector<std::string> organizations;  // O: the user's groups
 };
 
+/// A request, as a server's handler gets it and as a client sends it.
 struct Request {
-  std::string method;  // upper case
-  std::string target;  // as it came: "/api/v1/pods?limit=5"
-  std::string path;    // percent-decoded, without the query: "/api/v1/pods"
-  std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
-  Headers headers;
+  std::string method = "GET";  // upper case
+  std::string target;          // as it goes over the wire: "/api/v1/pods?limit=5"
+  Headers headers;             // a client's: without those that the pool sets
   std::string body;
-  std::shared_ptr<const Peer> peer;  // never null
+
+  // What a server makes of it.
+  std::string path;  // percent-decoded, without the query: "/api/v1/pods"
+  std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
+  std::shared_ptr<const Peer> peer;                        // never null in a handler
+
+  // What a client wants besides.
+  /// Until the response is complete, or a stream's header has come; 0: the pool's default.
+  nanoseconds timeout{0};
+  /// May be sent a second time when a kept-alive connection turns out to be dead. GET and HEAD always may.
+  bool idempotent = false;
+  /// The most bytes of the answer's body, unpacked; 0: the pool's limit, which it never exceeds.
+  std::size_t max_answer = 0;
 
   /// The first parameter of that name; empty string_view with data()==nullptr if it is absent.
   std::string_view query_get(std::string_view name) const;
@@ -79,15 +91,17 @@ class BodySource {
   virtual void cancel() = 0;
 };
 
+/// An answer, as a server's handler gives it and as a client gets it: complete, unchunked and unpacked.
 struct Response {
   unsigned status = 200;
   std::string content_type;  // left out if empty
-  Headers headers;           // others; Content-Length, Transfer-Encoding, Connection, Date are the server's
+  Headers headers;  // others; Content-Length, Transfer-Encoding, Connection, Date are the server's to add
   std::string body;
-  std::vector<Bytes> parts;            // sent after body without being copied; counted in Content-Length
-  std::unique_ptr<BodySource> stream;  // if set: chunked, after body and parts
 
-  /// What is not UTF-8 in `body`, somebody's path perhaps, becomes U+FFFD.
+  // A server's, besides.
+  std::vector<Bytes> parts;            // sent after body without being copied; counted in Content-Length
+  std::shared_ptr<BodySource> stream;  // if set: chunked, after body and parts
+
   static Response text(unsigned status, std::string body);
   static Response json(unsigned status, std::string body);
 };

@@ -27,7 +27,7 @@ class KubeClients final : public ClientFactory {
   using DefaultConfig = std::function<Result<kube::ClientConfig>(const std::string& kubeconfig)>;
   /// Requests are counted in `metrics`, which outlives it.
   KubeClients(asio::any_io_executor executor, Clock& clock, DefaultConfig config, std::string user_agent,
-              metrics::Registry& metrics, kube::TransportOptions transport = {});
+              metrics::Registry& metrics, net::PoolOptions transport = {});
   ~KubeClients() override;
   Result<kube::Client*> client(const ClientSettings& settings) override;
   Result<kube::ClientConfig> config(const ClientSettings& settings) override;

@@ -39,9 +39,9 @@ struct World {
         reporter({loop.clock, log, metrics, client, informers, hub, series,
                   [this] { return std::optional<MonoTime>(loop.clock.mono()); }},
                  "n1", true) {
-    server.answer = [this](const kube::HttpRequest& request) -> Result<kube::HttpResponse> {
+    server.answer = [this](const net::Request& request) -> Result<net::Response> {
       const bool one = request.target.find("/nodemetrics/n1") != std::string::npos;
-      if (request.method == kube::Method::put) {
+      if (request.method == "PUT") {
         CHECK(request.target == "/apis/slo.koordinator.sh/v1alpha1/nodemetrics/n1/status");
         puts.emplace_back(loop.clock.mono(), request.body);
         if (conflicts-- > 0) return test::status_response(409, "Conflict");

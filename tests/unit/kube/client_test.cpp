@@ -25,20 +25,20 @@ std::string status(int code, const std::string& reason) {
 /// Answers from a list, the last one again and again, and keeps what was asked.
 class FakeTransport final : public Transport {
  public:
-  std::deque<HttpResponse> answers;
-  std::vector<HttpRequest> requests;
+  std::deque<net::Response> answers;
+  std::vector<net::Request> requests;
 
-  Task<Result<HttpResponse>> send(const HttpRequest& request) override {
+  Task<Result<net::Response>> send(const net::Request& request) override {
     requests.push_back(request);
-    HttpResponse answer = answers.front();
+    net::Response answer = answers.front();
     if (answers.size() > 1) answers.pop_front();
     co_return answer;
   }
-  Task<Result<std::unique_ptr<HttpStream>>> open_stream(HttpRequest request) override {
-    struct Stream final : HttpStream {
-      HttpResponse response;
+  Task<Result<std::unique_ptr<net::Stream>>> open_stream(net::Request request) override {
+    struct Stream final : net::Stream {
+      net::Response response;
       std::string body;
-      const HttpResponse& head() const override { return response; }
+      const net::Response& head() const override { return response; }
       Task<Result<std::string_view>> read(nanoseconds) override {
         std::string text = std::exchange(body, "");
         last = text;
@@ -50,16 +50,15 @@ class FakeTransport final : public Transport {
     auto stream = std::make_unique<Stream>();
     stream->response.status = answers.front().status;
     stream->body = answers.front().body;
-    co_return std::unique_ptr<HttpStream>(std::move(stream));
+    co_return std::unique_ptr<net::Stream>(std::move(stream));
   }
 };
 
-HttpResponse answer(unsigned code, std::string body = "{}",
-                    std::optional<std::chrono::milliseconds> retry = {}) {
-  HttpResponse response;
+net::Response answer(unsigned code, std::string body = "{}", std::optional<std::chrono::seconds> retry = {}) {
+  net::Response response;
   response.status = code;
   response.body = std::move(body);
-  response.retry_after = retry;
+  if (retry) response.headers.add("Retry-After", std::to_string(retry->count()));
   return response;
 }
 
@@ -67,8 +66,8 @@ struct Fixture {
   test::Loop loop;
   FakeTransport transport;
   Client client{transport, loop.clock, {}};
-  explicit Fixture(std::deque<HttpResponse> answers) { transport.answers = std::move(answers); }
-  const HttpRequest& last() const { return transport.requests.back(); }
+  explicit Fixture(std::deque<net::Response> answers) { transport.answers = std::move(answers); }
+  const net::Request& last() const { return transport.requests.back(); }
 };
 
 }  // namespace
@@ -78,8 +77,8 @@ TEST_CASE("verbs become the right requests") {
   auto run = [&](auto task) {
     const auto got = test::run_task(f.loop, std::move(task));
     REQUIRE(got.has_value());
-    return std::string(to_string(f.last().method)) + " " + f.last().target + " " +
-           std::string(f.last().content_type) + " " + f.last().body;
+    return f.last().method + " " + f.last().target + " " +
+           std::string(f.last().headers.get("Content-Type")) + " " + f.last().body;
   };
   CHECK(run(f.client.get_raw(kPod, {"ns", "p"})) == "GET /api/v1/namespaces/ns/pods/p  ");
   CHECK(run(f.client.get_raw(kNode, {"", "n"}, "status")) == "GET /api/v1/nodes/n/status  ");
@@ -164,7 +163,7 @@ TEST_CASE("what the server refused for now is repeated when it says, and not for
     CHECK(test::run_task(f.loop, f.client.create_raw(kPod, "ns", "{\"x\":1}")).has_value());
     CHECK(f.loop.clock.mono() == MonoTime{} + 5s);
     REQUIRE(f.transport.requests.size() == 3);
-    for (const HttpRequest& request : f.transport.requests) CHECK(request.body == "{\"x\":1}");
+    for (const net::Request& request : f.transport.requests) CHECK(request.body == "{\"x\":1}");
   }
   {
     Fixture f({answer(429, status(429, "TooManyRequests"))});  // no Retry-After: our own backoff
@@ -202,4 +201,34 @@ TEST_CASE("the client-side limit lets a burst through and then paces") {
   for (int i = 0; i < 200; ++i) REQUIRE(test::run_task(loop, client.get_raw(kNode, {"", "n"})).has_value());
   CHECK(loop.clock.mono() > MonoTime{} + 1990ms);
   CHECK(loop.clock.mono() < MonoTime{} + 2010ms);
+}
+
+TEST_CASE("what a server may make us wait is capped, in the header and in the Status") {
+  struct Row {
+    const char* header;
+    std::optional<std::chrono::seconds> wait;
+  };
+  const Row rows[] = {
+      {"7", 7s}, {"60", 60s}, {"61", 60s}, {"86400", 60s}, {"99999999999999999999999", 60s},
+      {"", {}},  {"-1", {}},  {"1.5", {}}, {" 1", {}},     {"Wed, 21 Oct 2026 07:28:00 GMT", {}}};
+  for (const Row& row : rows) {
+    CAPTURE(row.header);
+    net::Response response;
+    response.headers.add("Retry-After", row.header);
+    CHECK(retry_after(response) == row.wait);
+  }
+  Fixture f({answer(500, R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServerTimeout",)"
+                         R"("details":{"retryAfterSeconds":86400},"code":500})")});
+  const auto got = test::run_task(f.loop, f.client.get_raw(kNode, {"", "n"}));
+  REQUIRE(got.has_error());
+  CHECK(got.error().retry_after() == 60s);
+}
+
+TEST_CASE("an object's answer is bounded tighter than a list's") {
+  Fixture f({answer(200)});
+  (void)test::run_task(f.loop, f.client.get_raw(kNode, {"", "n"}));
+  const std::size_t object = f.last().max_answer;
+  (void)test::run_task(f.loop, f.client.list_raw(kNode, {}));
+  CHECK(object == std::size_t{16} << 20);
+  CHECK(f.last().max_answer == std::size_t{256} << 20);
 }

@@ -19,7 +19,7 @@ namespace {
 struct World {
   explicit World(EventRecorderConfig c = {.controller = "koord-scheduler", .instance = "koord-scheduler-h"})
       : config(std::move(c)) {
-    server.answer = [](const HttpRequest&) { return test::json_response(201, "{}"); };
+    server.answer = [](const net::Request&) { return test::json_response(201, "{}"); };
     pod.metadata.name = "p";
     pod.metadata.namespace_ = "ns";
     pod.metadata.uid = "u1";
@@ -61,7 +61,7 @@ TEST_CASE("an event is posted, its repetition patched, the third counted") {
   w.record("0/1 nodes");
   w.loop.settle();
   REQUIRE(w.server.requests.size() == 2);
-  CHECK(w.server.requests[1].method == Method::patch);
+  CHECK(w.server.requests[1].method == "PATCH");
   CHECK(w.server.requests[1].target == "/apis/events.k8s.io/v1/namespaces/ns/events/" + name);
   CHECK(w.recorder.counts().merged == 2);
   w.record("0/2 nodes");
@@ -109,14 +109,14 @@ TEST_CASE("a full queue drops the oldest and counts") {
 TEST_CASE("events outlive a server that is away for a while, and are refused but once") {
   World w;
   auto usual = w.server.answer;
-  w.server.answer = [](const HttpRequest&) { return Error(Code::unavailable, "connection refused"); };
+  w.server.answer = [](const net::Request&) { return Error(Code::unavailable, "connection refused"); };
   for (int i = 0; i < 5; ++i) w.record("n", false);
   for (int i = 0; i < 20; ++i) w.loop.advance(1s);
   CHECK(w.recorder.counts().written == 0);
   w.server.answer = usual;
   for (int i = 0; i < 20; ++i) w.loop.advance(1s);
   CHECK(w.recorder.counts().written == 5);
-  w.server.answer = [](const HttpRequest&) { return test::status_response(403, "Forbidden"); };
+  w.server.answer = [](const net::Request&) { return test::status_response(403, "Forbidden"); };
   w.record("n", false);
   for (int i = 0; i < 20; ++i) w.loop.advance(1s);
   CHECK(w.recorder.counts().failed == 1);

@@ -38,8 +38,8 @@ std::string list_json(int rv, std::vector<std::string> pods, std::string more = 
          R"(","continue":")" + more + R"("},"items":[)" + items + "]}";
 }
 
-bool is_watch(const HttpRequest& request) { return request.target.find("watch=") != std::string::npos; }
-bool has(const HttpRequest& request, std::string_view text) {
+bool is_watch(const net::Request& request) { return request.target.find("watch=") != std::string::npos; }
+bool has(const net::Request& request, std::string_view text) {
   return request.target.find(text) != std::string::npos;
 }
 
@@ -56,7 +56,7 @@ struct World {
   std::size_t page = 0;
 
   World() {
-    server.answer = [this](const HttpRequest& request) -> Result<HttpResponse> {
+    server.answer = [this](const net::Request& request) -> Result<net::Response> {
       if (refuses) return Error(Code::unavailable, "connection refused");
       if (!is_watch(request)) return test::json_response(200, pages.at(page++ % pages.size()));
       if (!watch_list && has(request, "sendInitialEvents")) return test::status_response(422, "Invalid");
@@ -93,7 +93,7 @@ struct World {
     }
     return text;
   }
-  const HttpRequest& last() const { return server.requests.back(); }
+  const net::Request& last() const { return server.requests.back(); }
 };
 
 struct Synced : World {
@@ -229,7 +229,7 @@ TEST_CASE("410 relists, and what vanished meanwhile is told as deleted") {
                 R"({"kind":"Status","status":"Failure","reason":"Expired","message":"too old","code":410})"));
   } else {
     auto usual = w.server.answer;
-    w.server.answer = [&w, usual](const HttpRequest&) {
+    w.server.answer = [&w, usual](const net::Request&) {
       w.server.answer = usual;
       return test::status_response(410, "Expired");
     };
@@ -275,9 +275,9 @@ TEST_CASE("a server that restarts in the middle of initial events loses nothing"
 TEST_CASE("429 waits as long as the server says") {
   Synced w;
   auto usual = w.server.answer;
-  w.server.answer = [](const HttpRequest&) {
+  w.server.answer = [](const net::Request&) {
     auto response = test::status_response(429, "TooManyRequests");
-    response.retry_after = 30s;
+    response.headers.add("Retry-After", "30");
     return response;
   };
   w.body().cut();

@@ -27,13 +27,13 @@ struct World {
   unsigned refuse = 0;
 
   World() {
-    server.answer = [this](const HttpRequest& request) -> Result<HttpResponse> {
+    server.answer = [this](const net::Request& request) -> Result<net::Response> {
       if (refuse != 0) return test::status_response(refuse, "");
-      if (request.method == Method::get)
+      if (request.method == "GET")
         return lease ? test::json_response(200, json::to_text(*lease))
                      : test::status_response(404, "NotFound");
       json::Document body = *json::parse(request.body);
-      if (request.method == Method::put &&
+      if (request.method == "PUT" &&
           json::text_at(body, "metadata", "resourceVersion") != std::to_string(version))
         return test::status_response(409, "Conflict");
       json::set_text(*json::find(body, "metadata"), "resourceVersion", std::to_string(++version),
@@ -110,7 +110,7 @@ TEST_CASE("leading ends in time although the server does not answer") {
 
 TEST_CASE("a namespace that is missing is told, not waited for") {
   World w;
-  w.server.answer = [](const HttpRequest&) {
+  w.server.answer = [](const net::Request&) {
     return test::status_response(404, "NotFound", "namespaces not found");
   };
   Role role(w, "a");

@@ -1,6 +1,10 @@
 // TLS between the client and our own server, over loopback: chains, names, times, client certificates,
 // versions.
+#include <stdlib.h>
+
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
@@ -67,7 +71,7 @@ struct Server {
     if (!transport) return transport.error().message();
     std::string first;
     for (int i = 0; i < 2; ++i) {
-      HttpRequest request;
+      net::Request request;
       request.target = "/x";
       const auto got = test::run_task(loop, (*transport)->send(request), true);
       if (!got) CHECK(got.error().code() == Code::unavailable);
@@ -216,6 +220,71 @@ TEST_CASE("what is wrong with a client's own files is said before anything is se
     config.client_key_pem = row.key;
     CHECK_THAT(server.get(config), Catch::Contains(row.error));
   }
+}
+
+TEST_CASE("a client follows its files: another CA, another certificate of its own, on one transport") {
+  char folder[] = "/tmp/koord-tls-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const std::string ca_file = folder + std::string("/ca.crt"), cert_file = folder + std::string("/me.crt"),
+                    key_file = folder + std::string("/me.key");
+  const auto write = [](const std::string& path, const std::string& text) { std::ofstream(path) << text; };
+  const KeyPair old_ca = authority("old CA"), new_ca = authority("new CA");
+  const KeyPair alice = issued(old_ca, person("alice")), bob = issued(new_ca, person("bob"));
+  const auto server_of = [](const KeyPair& ca) {
+    net::TlsSettings wanted = settings(issued(ca, server_request()));
+    wanted.client_ca_pem = ca.certificate_pem;
+    wanted.require_client_certificate = true;
+    return wanted;
+  };
+  write(ca_file, old_ca.certificate_pem);
+  write(cert_file, alice.certificate_pem);
+  write(key_file, alice.key_pem);
+  Server server(server_of(old_ca));
+  ClientConfig config;
+  config.server = "https://127.0.0.1:" + std::to_string(server.port);
+  config.ca_file = ca_file;
+  config.client_cert_file = cert_file;
+  config.client_key_file = key_file;
+  config.ca_pem = old_ca.certificate_pem;
+  config.client_cert_pem = alice.certificate_pem;
+  config.client_key_pem = alice.key_pem;
+  auto transport = make_transport(server.loop.executor(), server.loop.clock, config);
+  REQUIRE(transport.has_value());
+  const auto ask = [&](std::string method) {
+    net::Request request;
+    request.method = std::move(method);
+    request.target = "/x";
+    const auto got = test::run_task(server.loop, (*transport)->send(request), true);
+    return got ? got->body : got.error().message();
+  };
+  CHECK(ask("GET") == "alice of team");
+  CHECK(ask("POST") == "alice of team");
+
+  // The server has changed and closes what it had; the files have not yet.
+  const auto renewed = net::TlsContext::make_server(server_of(new_ca));
+  REQUIRE(renewed.has_value());
+  server.server->set_tls(*renewed);
+  server.loop.advance(200s);  // idle connections end
+  CHECK_THAT(ask("POST"), Catch::Contains("not accepted"));
+  write(ca_file, "half of a fi");
+  CHECK_THAT(ask("POST"), Catch::Contains("not accepted"));
+  // With the files the very next request goes, whatever it is.
+  write(ca_file, new_ca.certificate_pem);
+  write(cert_file, bob.certificate_pem);
+  write(key_file, bob.key_pem);
+  CHECK(ask("POST") == "bob of team");
+
+  // Where nothing fails a minute does it: no connection keeps the old certificate longer.
+  const KeyPair carol = issued(new_ca, person("carol"));
+  write(cert_file, carol.certificate_pem);
+  CHECK(ask("POST") == "bob of team");
+  server.loop.advance(61s);
+  CHECK(ask("POST") == "bob of team");  // a certificate without its key is not used
+  write(key_file, carol.key_pem);
+  server.loop.advance(61s);
+  CHECK(ask("POST") == "carol of team");
+  transport->reset();
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("versions and cipher suites that a server insists on") {

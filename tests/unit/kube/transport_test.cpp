@@ -19,12 +19,12 @@ using test::StubServer;
 
 namespace {
 
-HttpRequest request_for(Method method, std::string target = "/x", std::string body = "") {
-  HttpRequest request;
-  request.method = method;
+net::Request request_for(std::string method, std::string target = "/x", std::string body = "") {
+  net::Request request;
+  request.method = std::move(method);
   request.target = std::move(target);
   request.body = std::move(body);
-  if (!request.body.empty()) request.content_type = "application/json";
+  if (!request.body.empty()) request.headers.add("Content-Type", "application/json");
   return request;
 }
 
@@ -33,7 +33,7 @@ struct Fixture {
   StubServer server;
   std::unique_ptr<Transport> transport;
 
-  explicit Fixture(StubServer::Handler handler, TransportOptions options = {}, ClientConfig config = {})
+  explicit Fixture(StubServer::Handler handler, net::PoolOptions options = {}, ClientConfig config = {})
       : server(loop.context, std::move(handler)) {
     config.server = server.url();
     config.user_agent = "koord-test/1";
@@ -41,18 +41,18 @@ struct Fixture {
     REQUIRE(made.has_value());
     transport = std::move(*made);
   }
-  Result<HttpResponse> send(const HttpRequest& request) {
+  Result<net::Response> send(const net::Request& request) {
     return test::run_task(loop, transport->send(request), true);
   }
 };
 
-Task<> send_into(Transport& transport, HttpRequest request, std::vector<Result<HttpResponse>>& out) {
-  Result<HttpResponse> got = co_await transport.send(request);
+Task<> send_into(Transport& transport, net::Request request, std::vector<Result<net::Response>>& out) {
+  Result<net::Response> got = co_await transport.send(request);
   out.push_back(std::move(got));
 }
 
 Task<> read_into(Transport& transport, nanoseconds idle, std::string& all, Result<>& end) {
-  HttpRequest request = request_for(Method::get, "/watch");
+  net::Request request = request_for("GET", "/watch");
   auto stream = co_await transport.open_stream(std::move(request));
   if (!stream) co_return;
   for (;;) {
@@ -67,7 +67,7 @@ Task<> read_into(Transport& transport, nanoseconds idle, std::string& all, Resul
 
 /// Reads a stream to its end, or to the first error.
 Task<Result<std::string>> read_all(Transport& transport, nanoseconds idle) {
-  HttpRequest request = request_for(Method::get, "/watch");
+  net::Request request = request_for("GET", "/watch");
   KOORD_CO_TRY(stream, co_await transport.open_stream(std::move(request)));
   std::string all;
   for (;;) {
@@ -81,14 +81,14 @@ Task<Result<std::string>> read_all(Transport& transport, nanoseconds idle) {
 }  // namespace
 
 TEST_CASE("requests carry what they must, and share a connection") {
-  Fixture f([](const std::string&) { return StubServer::Reply{StubServer::ok("{}")}; }, TransportOptions{},
+  Fixture f([](const std::string&) { return StubServer::Reply{StubServer::ok("{}")}; }, net::PoolOptions{},
             [] {
               ClientConfig config;
               config.token = "abc";
               return config;
             }());
   for (int i = 0; i < 3; ++i) {
-    const auto got = f.send(request_for(Method::post, "/apis/x?y=z", "{\"a\":1}"));
+    const auto got = f.send(request_for("POST", "/apis/x?y=z", "{\"a\":1}"));
     REQUIRE(got.has_value());
     CHECK(got->status == 200);
     CHECK(got->body == "{}");
@@ -113,16 +113,16 @@ TEST_CASE("a kept connection that the server drops is replaced, without repeatin
       return StubServer::Reply{StubServer::ok(std::to_string(count))};
     };
     Fixture get(handler);
-    REQUIRE(get.send(request_for(Method::get)).has_value());
-    const auto again = get.send(request_for(Method::get));
+    REQUIRE(get.send(request_for("GET")).has_value());
+    const auto again = get.send(request_for("GET"));
     REQUIRE(again.has_value());
     CHECK(again->body == "3");
     CHECK(get.server.connections == 2);
 
     count = 0;
     Fixture post(handler);
-    REQUIRE(post.send(request_for(Method::post)).has_value());
-    const auto lost = post.send(request_for(Method::post));
+    REQUIRE(post.send(request_for("POST")).has_value());
+    const auto lost = post.send(request_for("POST"));
     REQUIRE(lost.has_error());
     CHECK(lost.error().code() == Code::unavailable);
     CHECK(count == 2);
@@ -135,9 +135,9 @@ TEST_CASE("a connection that ended while idle is not used for a write") {
     return StubServer::Reply{StubServer::ok("{}"),
                              ++count == 1 ? StubServer::Then::close : StubServer::Then::keep};
   });
-  REQUIRE(f.send(request_for(Method::post)).has_value());
+  REQUIRE(f.send(request_for("POST")).has_value());
   f.loop.settle();
-  REQUIRE(f.send(request_for(Method::post)).has_value());
+  REQUIRE(f.send(request_for("POST")).has_value());
   CHECK(f.server.connections == 2);
 }
 
@@ -169,17 +169,34 @@ TEST_CASE("bodies: chunked, packed, cut, too big") {
       {StubServer::ok("a") + "more", StubServer::Then::keep, "", Code::parse},
       {"nonsense\r\n\r\n", StubServer::Then::keep, "", Code::parse},
   };
-  TransportOptions options;
+  net::PoolOptions options;
   options.max_body = 64;
   for (const Row& row : rows) {
     INFO(row.reply);
     Fixture f([&row](const std::string&) { return StubServer::Reply{row.reply, row.then}; }, options);
-    const auto got = f.send(request_for(Method::post));
+    const auto got = f.send(request_for("POST"));
     REQUIRE(got.has_value() == !row.code.has_value());
     if (got)
       CHECK(got->body == row.body);
     else
       CHECK(got.error().code() == *row.code);
+  }
+}
+
+TEST_CASE("an answer may be bounded by its request: as it comes, and unpacked") {
+  const std::string packed(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00",
+      25);
+  for (const bool gzip : {false, true}) {
+    Fixture f([&](const std::string&) {
+      return StubServer::Reply{gzip ? StubServer::ok(packed, "Content-Encoding: gzip\r\n")
+                                    : StubServer::ok("hello")};
+    });
+    net::Request request = request_for("GET");
+    request.max_answer = 4;
+    CHECK(f.send(request).error().code() == Code::too_large);
+    request.max_answer = 25;
+    CHECK(f.send(request)->body == "hello");
   }
 }
 
@@ -190,7 +207,7 @@ TEST_CASE("a silent server times out, and a refused connection says so") {
     return StubServer::Reply{"", StubServer::Then::hold};
   });
   self = &f;
-  const auto got = f.send(request_for(Method::get));
+  const auto got = f.send(request_for("GET"));
   REQUIRE(got.has_error());
   CHECK(got.error().code() == Code::timeout);
 
@@ -198,14 +215,14 @@ TEST_CASE("a silent server times out, and a refused connection says so") {
   config.server = "http://127.0.0.1:1";
   auto nobody = make_transport(f.loop.executor(), f.loop.clock, config);
   REQUIRE(nobody.has_value());
-  const auto refused = test::run_task(f.loop, (*nobody)->send(request_for(Method::get)), true);
+  const auto refused = test::run_task(f.loop, (*nobody)->send(request_for("GET")), true);
   REQUIRE(refused.has_error());
   CHECK(refused.error().code() == Code::unavailable);
   CHECK_THAT(refused.error().message(), Catch::Contains("127.0.0.1:1: Connection refused"));
 }
 
 TEST_CASE("no more connections than allowed; cancelled requests free theirs") {
-  TransportOptions options;
+  net::PoolOptions options;
   options.max_connections = 2;
   bool answer = false;
   Fixture f(
@@ -214,9 +231,9 @@ TEST_CASE("no more connections than allowed; cancelled requests free theirs") {
                       : StubServer::Reply{"", StubServer::Then::hold};
       },
       options);
-  std::vector<Result<HttpResponse>> out;
+  std::vector<Result<net::Response>> out;
   TaskGroup held(f.loop.executor());
-  for (int i = 0; i < 5; ++i) held.spawn("held", send_into(*f.transport, request_for(Method::get), out));
+  for (int i = 0; i < 5; ++i) held.spawn("held", send_into(*f.transport, request_for("GET"), out));
   while (f.server.requests.size() < 2) f.loop.context.run_one();
   f.loop.settle();
   CHECK(f.server.connections == 2);
@@ -226,7 +243,7 @@ TEST_CASE("no more connections than allowed; cancelled requests free theirs") {
   answer = true;
   out.clear();
   TaskGroup group(f.loop.executor());
-  for (int i = 0; i < 20; ++i) group.spawn("send", send_into(*f.transport, request_for(Method::get), out));
+  for (int i = 0; i < 20; ++i) group.spawn("send", send_into(*f.transport, request_for("GET"), out));
   REQUIRE(test::run_task(f.loop, group.join(), true).has_value());
   REQUIRE(out.size() == 20);
   for (const auto& got : out) CHECK(got.has_value());
@@ -294,17 +311,17 @@ TEST_CASE("an expired token is read again from its file, and the request tried o
         return StubServer::Reply{StubServer::ok("{}", "", good ? 200 : 401)};
       },
       {}, config);
-  CHECK(f.send(request_for(Method::post))->status == 200);
+  CHECK(f.send(request_for("POST"))->status == 200);
   valid = "new";
-  CHECK(f.send(request_for(Method::post))->status == 401);  // the file has not changed: no second try
+  CHECK(f.send(request_for("POST"))->status == 401);  // the file has not changed: no second try
   CHECK(f.server.requests.size() == 2);
   std::ofstream(name) << "new\n";
-  CHECK(f.send(request_for(Method::post))->status == 200);
+  CHECK(f.send(request_for("POST"))->status == 200);
   CHECK(f.server.requests.size() == 4);
   valid = "newer";
   std::ofstream(name) << "newer\n";
   f.loop.clock.advance(61s);  // without a 401, a minute does it
-  CHECK(f.send(request_for(Method::post))->status == 200);
+  CHECK(f.send(request_for("POST"))->status == 200);
   CHECK(f.server.requests.size() == 5);
   valid = "newest";
   std::ofstream(name) << "newest\n";

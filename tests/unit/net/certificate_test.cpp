@@ -45,9 +45,9 @@ TEST_CASE("settings of TLS that are wrong say so") {
     std::string message;
   };
   const Row rows[] = {
-      {{"", pair->key_pem}, "certificate: not a PEM certificate"},
-      {{pair->certificate_pem, "junk"}, "private key: not a PEM key"},
-      {{pair->certificate_pem, pair->key_pem, "junk"}, "client CA: no PEM certificate in it"},
+      {{"", pair->key_pem}, "certificate: holds no certificate in PEM"},
+      {{pair->certificate_pem, "junk"}, "key: not a PEM key"},
+      {{pair->certificate_pem, pair->key_pem, "junk"}, "client CA: holds no certificate in PEM"},
       {{pair->certificate_pem, pair->key_pem, "", false, "VersionTLS10"},
        "TLS version VersionTLS10 is not known; VersionTLS12 and VersionTLS13 are"},
       {{pair->certificate_pem, pair->key_pem, "", false, "", {"TLS_NOPE"}}, "unknown cipher suite TLS_NOPE"},

@@ -196,9 +196,9 @@ struct World {
     config.client_key_pem = own.key_pem;
     auto transport = kube::make_transport(loop.executor(), loop.clock, config);
     REQUIRE(transport.has_value());
-    kube::HttpRequest request;
+    net::Request request;
     request.target = path;
-    request.headers = std::move(headers);
+    for (const auto& [name, value] : headers) request.headers.add(name, value);
     const auto got = test::run_task(loop, (*transport)->send(request), true);
     transport->reset();
     if (!got) return {0, "", got.error().message()};
@@ -274,7 +274,7 @@ TEST_CASE("what keeps a role from starting is an error that names the flag") {
        {"/none: No such file or directory"}},
       {{"--alpha.secure-port=" + free, "--alpha.tls-cert-file=" + junk,
         "--alpha.tls-private-key-file=" + junk},
-       {"not a PEM"}},
+       {"no certificate in PEM"}},
       {{"--alpha.secure-port=" + free, "--alpha.client-ca-file=/none"}, {"--client-ca-file: /none"}},
       {{"--alpha.secure-port=" + free, "--alpha.client-ca-file=" + junk}, {"client CA"}},
       {{"--alpha.secure-port=" + free, "--alpha.tls-min-version=VersionTLS10"},

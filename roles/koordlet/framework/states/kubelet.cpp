@@ -85,7 +85,7 @@ Result<> KubeletClient::connect() {
     config.pinned_cert_pem = own_certificate(settings_.folder);
   }
   config.server = where();
-  kube::TransportOptions options;
+  net::PoolOptions options;
   options.max_connections = 1;
   options.connect_timeout = options.request_timeout = settings_.timeout;
   options.max_body = kMaxAnswer;
@@ -96,11 +96,11 @@ Result<> KubeletClient::connect() {
 
 Task<Result<std::string>> KubeletClient::get(std::string path) {
   if (auto connected = connect(); !connected) co_return std::move(connected).error().context(where());
-  kube::HttpRequest request;
+  net::Request request;
   request.target = path;
   request.timeout = settings_.timeout;
   const MonoTime begun = clock_.mono();
-  Result<kube::HttpResponse> response = co_await transport_->send(request);
+  Result<net::Response> response = co_await transport_->send(request);
   const double seconds = std::chrono::duration<double>(clock_.mono() - begun).count();
   duration_.with({"GET", path, response ? std::to_string(response->status) : "error"}).observe(seconds);
   if (!response) {

@@ -15,13 +15,13 @@ using koord::test::json_response;
 using koord::test::status_response;
 using namespace std::chrono_literals;
 
-using Answer = Result<kube::HttpResponse>;
+using Answer = Result<net::Response>;
 
 Answer created() { return json_response(201, R"({"kind":"Status","status":"Success"})"); }
 Answer refused(unsigned code, const char* reason) { return status_response(code, reason); }
 Answer refused_for(std::chrono::seconds wait) {
-  kube::HttpResponse response = status_response(429, "TooManyRequests");
-  response.retry_after = wait;
+  net::Response response = status_response(429, "TooManyRequests");
+  response.headers.add("Retry-After", std::to_string(wait.count()));
   return response;
 }
 Answer lost() { return Error(Code::unavailable, "connection reset by peer"); }
@@ -38,17 +38,17 @@ struct Row {
 
 struct Scene {
   explicit Scene(const Row& r) : row(r) {
-    transport.answer = [this](const kube::HttpRequest& request) { return answer(request); };
+    transport.answer = [this](const net::Request& request) { return answer(request); };
   }
 
-  Answer answer(const kube::HttpRequest& request) {
+  Answer answer(const net::Request& request) {
     if (request.target.ends_with("/binding")) return row.answers.at(static_cast<std::size_t>(tries++));
     if (request.target.find("/events") != std::string::npos) {
       if (request.body.find("\"Scheduled\"") != std::string::npos) ++scheduled_events;
       if (request.body.find("\"FailedScheduling\"") != std::string::npos) ++failed_events;
       return json_response(201, "{}");
     }
-    if (request.method == kube::Method::patch) {
+    if (request.method == "PATCH") {
       ++conditions;
       CHECK(request.body.find("SchedulerError") != std::string::npos);
       return json_response(200, "{}");

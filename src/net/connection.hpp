@@ -1,4 +1,4 @@
-// Connection: one TCP or TLS connection with a deadline; bytes in, bytes out.
+// Connection: a client's, over TCP or TLS, with a deadline; bytes in, bytes out.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -9,9 +9,9 @@
 
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
-#include "tls_client.hpp"
+#include "tls_engine.hpp"
 
-namespace koord::kube {
+namespace koord::net {
 
 /// One user at a time. After any error it is of no more use. When the deadline passes, what waits
 /// returns Code::timeout.
@@ -31,6 +31,8 @@ class Connection {
 
   /// 0: none. Cheap: one timer per connection, armed again only when it fires too early.
   void set_deadline(nanoseconds from_now);
+  /// Whose TLS it speaks; null over plain TCP.
+  const TlsContext* context() const { return tls_ ? tls_->context() : nullptr; }
   /// Ended or broken by the peer while idle; a system call.
   bool dead() const;
 
@@ -46,7 +48,7 @@ class Connection {
   static constexpr std::size_t kBuffer = std::size_t{32} * 1024;
   asio::ip::tcp::socket socket_;
   Clock& clock_;
-  std::unique_ptr<TlsClient> tls_;
+  std::unique_ptr<TlsEngine> tls_;
   std::unique_ptr<char[]> plain_, encrypted_;
   MonoTime deadline_{};  // the epoch: none
   MonoTime timer_at_{};
@@ -56,4 +58,4 @@ class Connection {
   bool more_ = false;  // TLS may hold decrypted bytes
 };
 
-}  // namespace koord::kube
+}  // namespace koord::net

@@ -1,13 +1,14 @@
 // Writes go to the socket directly and wait only when it is full: the common case costs one system call.
 #include "connection.hpp"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-namespace koord::kube {
+namespace koord::net {
 
 namespace {
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
@@ -45,9 +46,9 @@ bool Connection::dead() const {
 }
 
 Error Connection::failure(const boost::system::error_code& code, std::string_view doing) const {
-  if (timed_out_) return Error(Code::timeout, std::string(doing) + ": no answer in time");
+  if (timed_out_) return Error(Code::timeout, fmt::format("{}: no answer in time", doing));
   if (code == asio::error::operation_aborted) return Error(Code::cancelled, "asked to stop");
-  return Error(Code::unavailable, std::string(doing) + ": " + code.message());
+  return Error(Code::unavailable, fmt::format("{}: {}", doing, code.message()));
 }
 
 Task<Result<>> Connection::connect(const std::vector<asio::ip::address>& addresses, std::uint16_t port,
@@ -61,7 +62,7 @@ Task<Result<>> Connection::connect(const std::vector<asio::ip::address>& address
   plain_ = std::make_unique_for_overwrite<char[]>(kBuffer);
   if (!tls) co_return connected;
   encrypted_ = std::make_unique_for_overwrite<char[]>(kBuffer);
-  tls_ = std::make_unique<TlsClient>(std::move(tls));
+  tls_ = std::make_unique<TlsEngine>(std::move(tls));
   co_return co_await handshake();
 }
 
@@ -71,7 +72,7 @@ Task<Result<>> Connection::connect_one(const asio::ip::address& address, std::ui
   const asio::ip::tcp::endpoint endpoint(address, port);
   const auto [failed] = co_await socket_.async_connect(endpoint, kToken);
   if (failed || timed_out_)
-    co_return failure(failed, "connecting to " + address.to_string() + ":" + std::to_string(port));
+    co_return failure(failed, fmt::format("connecting to {}:{}", address.to_string(), port));
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   socket_.non_blocking(true, ignored);
@@ -87,7 +88,7 @@ Task<Result<>> Connection::handshake() {
     if (*step) co_return Result<>();
     KOORD_CO_TRY(n, co_await read_socket(encrypted_.get(), kBuffer));
     if (n == 0) co_return Error(Code::unavailable, "TLS: the connection ended within the handshake");
-    tls_->received({encrypted_.get(), n});
+    tls_->receive({encrypted_.get(), n});
   }
 }
 
@@ -101,7 +102,7 @@ Task<Result<>> Connection::flush() {
 Task<Result<>> Connection::write(std::string_view bytes) {
   if (!tls_) return write_socket(bytes);
   // What cannot be encrypted leaves the output empty, and the read that follows reports the error.
-  (void)tls_->encrypt(bytes);
+  (void)tls_->send(bytes);
   return flush();
 }
 
@@ -119,7 +120,7 @@ Task<Result<>> Connection::write_socket(std::string_view bytes) {
       const auto [waited] = co_await socket_.async_wait(asio::ip::tcp::socket::wait_write, kToken);
       failed = waited;
     }
-    if (failed || timed_out_) co_return failure(failed, "writing to the API server");
+    if (failed || timed_out_) co_return failure(failed, "writing to the server");
   }
   co_return Result<>();
 }
@@ -128,7 +129,7 @@ Task<Result<std::size_t>> Connection::read_socket(char* into, std::size_t size) 
   const auto buffer = asio::buffer(into, size);
   const auto [failed, n] = co_await socket_.async_read_some(buffer, kToken);
   if (failed == asio::error::eof) co_return std::size_t{0};
-  if (failed || timed_out_) co_return failure(failed, "reading from the API server");
+  if (failed || timed_out_) co_return failure(failed, "reading from the server");
   co_return n;
 }
 
@@ -149,9 +150,9 @@ Task<Result<std::string_view>> Connection::read() {
       ended_ = true;
       co_return std::string_view();
     }
-    tls_->received({encrypted_.get(), n});
+    tls_->receive({encrypted_.get(), n});
     more_ = true;
   }
 }
 
-}  // namespace koord::kube
+}  // namespace koord::net

@@ -1,11 +1,12 @@
 // zlib's inflate over one whole body.
 #include "gzip.hpp"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
 
-namespace koord::kube {
+namespace koord::net {
 
 Result<std::string> gunzip(std::string_view packed, std::size_t limit) {
   if (packed.size() > 0xffffffff) return Error(Code::too_large, "a gzip body of 4 GiB or more");
@@ -24,7 +25,7 @@ Result<std::string> gunzip(std::string_view packed, std::size_t limit) {
   for (;;) {
     if (used == out.size()) {
       if (used >= limit)
-        return Error(Code::too_large, "the body is larger than " + std::to_string(limit) + " bytes");
+        return Error(Code::too_large, fmt::format("the body is larger than {} bytes", limit));
       out.resize(std::min(limit, out.size() * 2));
     }
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
@@ -41,4 +42,4 @@ Result<std::string> gunzip(std::string_view packed, std::size_t limit) {
   return out;
 }
 
-}  // namespace koord::kube
+}  // namespace koord::net

@@ -1,0 +1,349 @@
+// Who gets which connection, when one is opened, and one request's way over it.
+#include "koord/net/pool.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <list>
+
+#include "connection.hpp"
+#include "gzip.hpp"
+#include "koord/async/suspension.hpp"
+#include "koord/async/timer.hpp"
+#include "output.hpp"
+#include "response_parser.hpp"
+
+namespace koord::net {
+
+Result<Url> parse_url(const std::string& text) {
+  Url url;
+  std::string_view rest = text;
+  if (rest.starts_with("https://")) {
+    url.tls = true;
+    rest.remove_prefix(8);
+  } else if (rest.starts_with("http://")) {
+    rest.remove_prefix(7);
+  } else {
+    return Error(Code::invalid, fmt::format("must start with https:// or http://, not \"{}\"", text));
+  }
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  url.prefix = rest.substr(slash);
+  while (url.prefix.ends_with('/')) url.prefix.pop_back();
+  rest = rest.substr(0, slash);
+  url.authority = rest;
+  url.port = url.tls ? 443 : 80;
+  std::size_t colon = rest.rfind(':');
+  if (rest.starts_with('[')) {
+    const std::size_t close = rest.find(']');
+    if (close == std::string_view::npos)
+      return Error(Code::invalid, fmt::format("a bracket is open in \"{}\"", text));
+    url.host = rest.substr(1, close - 1);
+    colon = close + 1 < rest.size() ? close + 1 : std::string_view::npos;
+  } else {
+    url.host = rest.substr(0, colon);
+  }
+  if (colon != std::string_view::npos) {
+    const std::string_view port = rest.substr(colon + 1);
+    const auto [end, failed] = std::from_chars(port.data(), port.data() + port.size(), url.port);
+    if (rest[colon] != ':' || failed != std::errc() || end != port.data() + port.size() || url.port == 0)
+      return Error(Code::invalid, fmt::format("the port is not a number in \"{}\"", text));
+  }
+  if (url.host.empty() || rest.find_first_of("@ \r\n") != std::string_view::npos)
+    return Error(Code::invalid, fmt::format("no host name in \"{}\"", text));
+  return url;
+}
+
+/// The right to use one of the pool's connections, and that connection; gives both back.
+class Lease {
+ public:
+  explicit Lease(Pool::Impl& pool) : pool_(pool) {}
+  ~Lease();
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  Suspension granted;  // while waiting
+  bool held = false;
+  bool opening = false;  // counted among those that connect
+  bool reused = false;   // the connection has carried a request before
+  bool reusable = false;
+  std::unique_ptr<Connection> connection;  // null when granted: open one
+
+ private:
+  Pool::Impl& pool_;
+};
+
+class Pool::Impl {
+ public:
+  Impl(asio::any_io_executor executor, Clock& clock, Url url, std::shared_ptr<const TlsContext> tls,
+       PoolOptions options)
+      : executor_(std::move(executor)),
+        clock_(clock),
+        url_(std::move(url)),
+        tls_(std::move(tls)),
+        options_(std::move(options)) {
+    write_field(fixed_, "Host", url_.authority);
+    for (std::size_t i = 0; i < options_.headers.size(); ++i) {
+      const auto [name, value] = options_.headers.at(i);
+      write_field(fixed_, name, value);
+    }
+  }
+
+  Task<Result<Response>> send(const Request& request, std::string authorization) {
+    Lease lease(*this);
+    KOORD_CO_CHECK(co_await acquire(lease));
+    const bool repeatable = request.idempotent || request.method == "GET" || request.method == "HEAD";
+    for (;;) {
+      if (!lease.connection) {
+        Result<std::unique_ptr<Connection>> fresh = co_await connect();
+        opened(lease);
+        unreachable_ = !fresh && fresh.error().code() != Code::cancelled;
+        open_for_waiting();
+        if (!fresh) co_return std::move(fresh).error();
+        lease.connection = std::move(*fresh);
+      }
+      bool untouched = false;
+      Result<Response> response = co_await exchange(lease, request, authorization, untouched);
+      // The server may end an idle connection just when a request is on its way.
+      const bool lost = !response && response.error().code() == Code::unavailable;
+      if (!lost || !lease.reused || !untouched || !repeatable) co_return response;
+      lease.connection = take_idle();
+      lease.reused = lease.connection != nullptr;
+    }
+  }
+
+  Task<Result<std::unique_ptr<Stream>>> open_stream(Request request, std::string authorization);
+
+  void set_tls(std::shared_ptr<const TlsContext> tls) {
+    tls_ = std::move(tls);
+    idle_.clear();
+  }
+
+  void release(Lease& lease) {
+    --in_use_;
+    opened(lease);
+    if (lease.connection && lease.reusable && lease.connection->context() == tls_.get()) {
+      if (Lease* next = next_waiting()) {
+        next->connection = std::move(lease.connection);
+        next->reused = true;
+        return grant(*next);
+      }
+      lease.connection->set_deadline(options_.idle_timeout);
+      idle_.push_back(std::move(lease.connection));
+    }
+    open_for_waiting();
+  }
+  void forget(Lease& lease) { waiting_.remove(&lease); }
+
+ private:
+  void write(std::string& out, const Request& request, std::string_view authorization, bool stream) const {
+    out.clear();
+    write_request(out, request,
+                  {.prefix = url_.prefix,
+                   .fixed = fixed_,
+                   .authorization = authorization,
+                   .gzip = options_.gzip && !stream && request.method == "GET"});
+  }
+
+  void set_deadline(Connection& connection, const Request& request) const {
+    connection.set_deadline(request.timeout.count() > 0 ? request.timeout : options_.request_timeout);
+  }
+
+  Task<Result<std::unique_ptr<Connection>>> connect() {
+    auto lookup = resolve(clock_, url_.host, options_.resolve);
+    KOORD_CO_TRY(addresses, co_await with_timeout(clock_, options_.connect_timeout, std::move(lookup)));
+    auto connection = std::make_unique<Connection>(executor_, clock_);
+    connection->set_deadline(options_.connect_timeout);
+    KOORD_CO_CHECK(co_await connection->connect(addresses, url_.port, tls_));
+    co_return std::move(connection);
+  }
+
+  /// How many connections may be opened at a time. The first handshake is the expensive one, the others
+  /// resume its session; and a connection in use is often free again before a new one is made. When the
+  /// server cannot be reached, nobody waits for somebody else to find that out.
+  unsigned opening_limit() const {
+    static constexpr unsigned kOpenAtOnce = 4;
+    if (unreachable_) return options_.max_connections;
+    return tls_ && !tls_->resumable() ? 1 : kOpenAtOnce;
+  }
+
+  void grant(Lease& lease) {
+    ++in_use_;
+    lease.held = true;
+    lease.granted.resume();
+  }
+  Lease* next_waiting() {
+    if (waiting_.empty()) return nullptr;
+    Lease* next = waiting_.front();
+    waiting_.pop_front();
+    return next;
+  }
+  bool may_open() const { return in_use_ < options_.max_connections && opening_ < opening_limit(); }
+  void open_for_waiting() {
+    while (!waiting_.empty() && may_open()) {
+      Lease* next = next_waiting();
+      next->opening = true;
+      ++opening_;
+      grant(*next);
+    }
+  }
+  void opened(Lease& lease) {
+    if (std::exchange(lease.opening, false)) --opening_;
+  }
+
+  Task<Result<>> acquire(Lease& lease) {
+    if (waiting_.empty() && in_use_ < options_.max_connections) {
+      lease.connection = take_idle();
+      lease.reused = lease.connection != nullptr;
+      if (lease.reused || may_open()) {
+        lease.opening = !lease.reused;
+        opening_ += lease.opening;
+        ++in_use_;
+        lease.held = true;
+        co_return Result<>();
+      }
+    }
+    waiting_.push_back(&lease);
+    co_return co_await lease.granted.wait();
+  }
+
+  std::unique_ptr<Connection> take_idle() {
+    while (!idle_.empty()) {
+      std::unique_ptr<Connection> idle = std::move(idle_.back());
+      idle_.pop_back();
+      if (!idle->dead()) return idle;
+    }
+    return nullptr;
+  }
+
+  Task<Result<Response>> exchange(Lease& lease, const Request& request, std::string_view authorization,
+                                  bool& untouched) {
+    Connection& connection = *lease.connection;
+    set_deadline(connection, request);
+    untouched = true;
+    std::string out = std::move(spare_);
+    write(out, request, authorization, false);
+    const Result<> written = co_await connection.write(out);
+    spare_ = std::move(out);
+    // A server that refuses a body early answers and closes: the answer is worth reading.
+    if (!written && written.error().code() != Code::unavailable) co_return written.error();
+
+    const std::size_t limit =
+        request.max_answer == 0 ? options_.max_body : std::min(request.max_answer, options_.max_body);
+    ResponseParser parser(request.method);
+    std::string body;
+    while (!parser.done()) {
+      Result<std::string_view> came = co_await connection.read();
+      if (!came) co_return written ? std::move(came).error() : written.error();
+      if (came->empty()) {
+        KOORD_CO_CHECK(parser.finish());
+        break;
+      }
+      untouched = false;
+      const bool headless = !parser.head_done();
+      KOORD_CO_TRY(used, parser.feed(*came, body));
+      if (body.size() > limit || parser.remaining() > limit - body.size())
+        co_return Error(Code::too_large, fmt::format("the response to {} {} is larger than {} bytes",
+                                                     request.method, request.target, limit));
+      if (headless && parser.remaining() > 0)
+        body.reserve(body.size() + static_cast<std::size_t>(parser.remaining()));
+      if (parser.done() && used != came->size())
+        co_return Error(Code::parse, "HTTP response: bytes after its end");
+    }
+    lease.reusable = parser.keep_alive();
+    Response response = std::move(parser.head());
+    if (parser.gzip() && !body.empty()) {
+      KOORD_CO_TRY(unpacked, gunzip(body, limit));
+      body = std::move(unpacked);
+    }
+    response.body = std::move(body);
+    co_return std::move(response);
+  }
+
+  asio::any_io_executor executor_;
+  Clock& clock_;
+  const Url url_;
+  std::shared_ptr<const TlsContext> tls_;
+  const PoolOptions options_;
+  std::string fixed_;  // header fields of every request
+  std::vector<std::unique_ptr<Connection>> idle_;
+  std::list<Lease*> waiting_;
+  unsigned in_use_ = 0;   // leases held, with a connection or about to have one
+  unsigned opening_ = 0;  // of them, those that connect
+  bool unreachable_ = false;
+  std::string spare_;  // a request's buffer, used again
+};
+
+Lease::~Lease() {
+  if (held)
+    pool_.release(*this);
+  else
+    pool_.forget(*this);
+}
+
+namespace {
+
+class ConnectionStream final : public Stream {
+ public:
+  ConnectionStream(std::unique_ptr<Connection> connection, std::string_view method)
+      : connection_(std::move(connection)), parser_(method) {}
+
+  Task<Result<>> start(std::string bytes) {
+    KOORD_CO_CHECK(co_await connection_->write(bytes));
+    while (!parser_.head_done()) KOORD_CO_CHECK(co_await more());
+    connection_->set_deadline(nanoseconds{0});
+    if (parser_.gzip()) co_return Error(Code::parse, "HTTP response: a packed stream was not asked for");
+    head_ = std::move(parser_.head());
+    co_return Result<>();
+  }
+  const Response& head() const override { return head_; }
+  Task<Result<std::string_view>> read(nanoseconds idle) override {
+    connection_->set_deadline(idle);
+    if (given_) body_.clear();
+    given_ = true;
+    while (body_.empty() && !parser_.done()) KOORD_CO_CHECK(co_await more());
+    co_return std::string_view(body_);
+  }
+
+ private:
+  Task<Result<>> more() {
+    KOORD_CO_TRY(came, co_await connection_->read());
+    if (came.empty()) co_return parser_.finish();
+    KOORD_CO_CHECK(parser_.feed(came, body_));
+    co_return Result<>();
+  }
+
+  std::unique_ptr<Connection> connection_;
+  ResponseParser parser_;
+  Response head_;
+  std::string body_;
+  bool given_ = false;
+};
+
+}  // namespace
+
+Task<Result<std::unique_ptr<Stream>>> Pool::Impl::open_stream(Request request, std::string authorization) {
+  KOORD_CO_TRY(connection, co_await connect());
+  set_deadline(*connection, request);
+  auto stream = std::make_unique<ConnectionStream>(std::move(connection), request.method);
+  std::string bytes;
+  write(bytes, request, authorization, true);
+  KOORD_CO_CHECK(co_await stream->start(std::move(bytes)));
+  co_return std::unique_ptr<Stream>(std::move(stream));
+}
+
+Pool::Pool(asio::any_io_executor executor, Clock& clock, Url url, std::shared_ptr<const TlsContext> tls,
+           PoolOptions options)
+    : impl_(std::make_unique<Impl>(std::move(executor), clock, std::move(url), std::move(tls),
+                                   std::move(options))) {}
+Pool::~Pool() = default;
+
+Task<Result<Response>> Pool::send(const Request& request, std::string authorization) {
+  return impl_->send(request, std::move(authorization));
+}
+Task<Result<std::unique_ptr<Stream>>> Pool::open_stream(Request request, std::string authorization) {
+  return impl_->open_stream(std::move(request), std::move(authorization));
+}
+void Pool::set_tls(std::shared_ptr<const TlsContext> tls) { impl_->set_tls(std::move(tls)); }
+
+}  // namespace koord::net
