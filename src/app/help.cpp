@@ -24,7 +24,6 @@ std::string gates_help(std::span<const FeatureGate> gates) {
   return out + "\n";
 }
 
-
 }  // namespace
 
 std::string overview(Roles roles) {
@@ -110,6 +109,7 @@ std::string reference(Roles roles) {
   metrics::Registry shared;
   ProcessMetrics::describe(shared);
   kube::ClientMetrics clients(shared);
+  runtime::dropped_connections(shared);
   out += metrics_markdown(shared);
   for (const runtime::RoleDescriptor* role : roles) {
     out += "\n## --role=" + std::string(role->name) + "\n\n" + std::string(role->summary) + "\n\n";

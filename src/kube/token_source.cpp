@@ -1,6 +1,7 @@
 // Reading a token costs microseconds, so it is done in place.
 #include "token_source.hpp"
 
+#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include "koord/base/file.hpp"
@@ -16,14 +17,14 @@ TokenSource::TokenSource(const ClientConfig& config, Clock& clock)
     : clock_(clock), file_(config.token_file), next_(clock.mono()) {
   if (!file_.empty()) return;
   if (!config.token.empty()) {
-    header_ = "Bearer " + config.token;
+    header_ = fmt::format("Bearer {}", config.token);
   } else if (!config.username.empty()) {
-    const std::string pair = config.username + ":" + config.password;
+    const std::string pair = fmt::format("{}:{}", config.username, config.password);
     std::string encoded((pair.size() + 2) / 3 * 4 + 1, '\0');
     EVP_EncodeBlock(reinterpret_cast<unsigned char*>(encoded.data()),
                     reinterpret_cast<const unsigned char*>(pair.data()), static_cast<int>(pair.size()));
     encoded.pop_back();
-    header_ = "Basic " + encoded;
+    header_ = fmt::format("Basic {}", encoded);
   }
 }
 
@@ -34,8 +35,8 @@ Result<std::string> TokenSource::read() const {
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' '))
     token.pop_back();
   if (token.empty() || token.find_first_of("\r\n") != std::string::npos)
-    return Error(Code::unauthorized, file_ + ": does not hold one line with a token");
-  return "Bearer " + token;
+    return Error(Code::unauthorized, fmt::format("{}: does not hold one line with a token", file_));
+  return fmt::format("Bearer {}", token);
 }
 
 Result<> TokenSource::refresh() {

@@ -1,6 +1,7 @@
 // Certificates by OpenSSL; the reload of files.
 #include "koord/net/certificate.hpp"
 
+#include <fmt/format.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 
@@ -23,7 +24,7 @@ Result<void> add_extension(X509* certificate, X509* issuer, int nid, const std::
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
   ExtensionPtr extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
   if (!extension || X509_add_ext(certificate, extension.get(), -1) != 1)
-    return openssl_error(Code::invalid, "certificate extension " + value);
+    return openssl_error(Code::invalid, fmt::format("certificate extension {}", value));
   return {};
 }
 
@@ -31,16 +32,16 @@ Result<void> add_extension(X509* certificate, X509* issuer, int nid, const std::
 Result<std::string> subject_alternatives(const CertificateRequest& request) {
   std::string list;
   auto add = [&](const char* kind, const std::string& name) {
-    list += (list.empty() ? "" : ",") + std::string(kind) + ":" + name;
+    fmt::format_to(std::back_inserter(list), "{}{}:{}", list.empty() ? "" : ",", kind, name);
   };
   for (const std::string& name : request.dns_names) {
     if (name.empty() || name.find_first_of(",:;=\"\\ \n") != std::string::npos)
-      return Error(Code::invalid, "\"" + name + "\" is not a DNS name");
+      return Error(Code::invalid, fmt::format("\"{}\" is not a DNS name", name));
     add("DNS", name);
   }
   for (const std::string& address : request.ip_addresses) {
     if (address.empty() || address.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos)
-      return Error(Code::invalid, "\"" + address + "\" is not an IP address");
+      return Error(Code::invalid, fmt::format("\"{}\" is not an IP address", address));
     add("IP", address);
   }
   return list;
@@ -125,7 +126,7 @@ Result<KeyPair> issue_certificate(const KeyPair& ca, const CertificateRequest& r
 }
 
 Result<KeyPair> make_self_signed(const CertificateRequest& request, WallTime now) {
-  KOORD_TRY(ca, make_ca(request.common_name + "-ca", now, request.valid_for));
+  KOORD_TRY(ca, make_ca(fmt::format("{}-ca", request.common_name), now, request.valid_for));
   KOORD_TRY(leaf, issue_certificate(ca, request, now));
   leaf.certificate_pem += ca.certificate_pem;  // the chain: who wants to pin it finds the CA in it
   return leaf;
@@ -133,18 +134,18 @@ Result<KeyPair> make_self_signed(const CertificateRequest& request, WallTime now
 
 Result<CertificateFiles> kept_certificate(const std::string& folder, const std::string& name,
                                           const CertificateRequest& request, WallTime now) {
-  const std::string certificate = folder + "/" + name + ".crt", key = folder + "/" + name + ".key";
+  const std::string certificate = fmt::format("{}/{}.crt", folder, name),
+                    key = fmt::format("{}/{}.key", folder, name);
   std::error_code failed;
   const bool has_certificate = std::filesystem::exists(certificate, failed);
   const bool has_key = std::filesystem::exists(key, failed);
   if (has_certificate != has_key)
-    return Error(Code::invalid, (has_key ? certificate : key) + " is missing, but " +
-                                    (has_key ? key : certificate) +
-                                    " is there: both are used, or both are made");
+    return Error(Code::invalid, fmt::format("{} is missing, but {} is there: both are used, or both are made",
+                                            has_key ? certificate : key, has_key ? key : certificate));
   if (!has_key) {
     KOORD_TRY(pair, make_self_signed(request, now));
     std::filesystem::create_directories(folder, failed);
-    if (failed) return Error(Code::io, folder + ": " + failed.message());
+    if (failed) return Error(Code::io, fmt::format("{}: {}", folder, failed.message()));
     KOORD_CHECK(replace_file(key, pair.key_pem, {.mode = 0600}));
     KOORD_CHECK(replace_file(certificate, pair.certificate_pem, {.mode = 0644}));
   }

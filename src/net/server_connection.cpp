@@ -242,6 +242,7 @@ bool ServerConnection::expendable() const {
 }
 
 void ServerConnection::fail(unsigned status, const std::string& message) {
+  known_ = true;  // it did say something
   keep_alive_ = false;
   linger_ = true;
   head_only_ = false;

@@ -1,6 +1,8 @@
 // PEM bundles, and lists of names as JSON.
 #include "cluster_auth.hpp"
 
+#include <fmt/format.h>
+
 #include "koord/api/types/core_v1/config_map.hpp"
 #include "koord/json/value.hpp"
 
@@ -13,9 +15,8 @@ Result<std::vector<std::string>> read_list(const api::ConfigMap& map, std::strin
   std::vector<std::string> list;
   if (text.empty()) return list;
   auto bad = [&](std::string_view why) {
-    return Error(Code::parse, "configmap " + std::string(kClusterAuthNamespace) + "/" +
-                                  std::string(kClusterAuthName) + ": " + std::string(key) + ": " +
-                                  std::string(why));
+    return Error(Code::parse,
+                 fmt::format("configmap {}/{}: {}: {}", kClusterAuthNamespace, kClusterAuthName, key, why));
   };
   const auto document = json::parse(text);
   if (!document) return bad(document.error().message());

@@ -1,6 +1,8 @@
 // RoleServer: certificates, authentication, and the paths that every role has.
 #include "role_server.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "koord/api/schema/codec.hpp"
@@ -20,10 +22,10 @@ constexpr auto kLookupPeriod = std::chrono::seconds{60};
 constexpr auto kLookupRetry = std::chrono::seconds{5};
 
 std::string lookup_failure(const Error& error) {
-  return "looking up configmap " + std::string(kClusterAuthNamespace) + "/" + std::string(kClusterAuthName) +
-         ": " + error.message() +
-         "; its reader is the role extension-apiserver-authentication-reader, and "
-         "--authentication-skip-lookup does without it";
+  return fmt::format(
+      "looking up configmap {}/{}: {}; its reader is the role extension-apiserver-authentication-reader, and "
+      "--authentication-skip-lookup does without it",
+      kClusterAuthNamespace, kClusterAuthName, error.message());
 }
 
 AuthSettings auth_settings(const FlagValues& flags) {
@@ -41,9 +43,7 @@ net::ServerOptions server_options(RoleContext& context) {
   options.body_budget = 8 << 20;
   options.max_connections = 256;
   options.log = context.log;
-  options.dropped = context.metrics.counters(
-      "koord_server_dropped_connections_total",
-      "Connections that the role's ports dropped: evicted, refused, silent, bodies.", {"reason"});
+  options.dropped = dropped_connections(context.metrics);
   return options;
 }
 
@@ -72,8 +72,7 @@ Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
     endpoint.address = flags.get(port.address);
   }
   if (number < 0 || number > 65535)
-    return Error(Code::invalid,
-                 "--" + std::string(port.port) + ": " + shown + " is not a port, which is 0 to 65535");
+    return Error(Code::invalid, fmt::format("--{}: {} is not a port, which is 0 to 65535", port.port, shown));
   if (!port.closed_by.empty() && flags.get_bool(port.closed_by)) return Endpoint{};
   if (endpoint.address == "0.0.0.0" || endpoint.address == "::") endpoint.address.clear();
   endpoint.port = static_cast<std::uint16_t>(number);
@@ -105,9 +104,7 @@ Result<> RoleServer::open(const RoleDescriptor& role) {
       tls = std::move(made);
     }
     auto bound = server.listen(endpoint.address, endpoint.port, std::move(tls));
-    if (!bound)
-      return std::move(bound).error().context("role " + std::string(role.name) + ", --" +
-                                              std::string(port.port));
+    if (!bound) return std::move(bound).error().context(fmt::format("role {}, --{}", role.name, port.port));
     ports_.back() = *bound;
   }
   if (files_) tasks_.spawn("certificate", reload_certificate());
@@ -143,7 +140,7 @@ Result<> RoleServer::read_certificate() {
     return Error(Code::invalid,
                  "--tls-cert-file and --tls-private-key-file belong together: give both or neither");
   net::CertificateRequest request;
-  request.common_name = "koord-" + std::string(context_.role);
+  request.common_name = fmt::format("koord-{}", context_.role);
   request.dns_names = {"localhost"};
   request.ip_addresses = {"127.0.0.1", "::1"};
   net::KeyPair pair;

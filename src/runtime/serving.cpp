@@ -1,6 +1,8 @@
 // Health checks and routes: what is answered, without how it is reached.
 #include "koord/runtime/serving.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace koord::runtime {
@@ -31,20 +33,20 @@ net::Response HealthChecks::answer(Probe probe, const net::Request& request, std
     if ((entry.probes & probe) == 0 || (!name.empty() && name != entry.name)) continue;
     found = true;
     if (std::find(excluded.begin(), excluded.end(), entry.name) != excluded.end()) {
-      lines += "[+]" + entry.name + " excluded: ok\n";
+      lines += fmt::format("[+]{} excluded: ok\n", entry.name);
       continue;
     }
     const bool ok = entry.check().has_value();
     failed = failed || !ok;
-    lines += (ok ? "[+]" : "[-]") + entry.name + (ok ? " ok\n" : " failed: reason withheld\n");
+    lines += fmt::format("[{}]{} {}\n", ok ? '+' : '-', entry.name, ok ? "ok" : "failed: reason withheld");
   }
   if (!found) return net::Response::text(404, "404 page not found\n");
   const std::string what(probe_name(probe));
   if (failed)
-    return net::Response::text(
-        500, name.empty() ? lines + what + " check failed\n" : "internal server error: reason withheld\n");
+    return net::Response::text(500, name.empty() ? fmt::format("{}{} check failed\n", lines, what)
+                                                 : "internal server error: reason withheld\n");
   if (name.empty() && request.query_has("verbose"))
-    return net::Response::text(200, lines + what + " check passed\n");
+    return net::Response::text(200, fmt::format("{}{} check passed\n", lines, what));
   return net::Response::text(200, "ok");
 }
 
@@ -72,8 +74,19 @@ const Routes::Route* Routes::find(std::string_view path) const {
 
 std::string Routes::configz() const {
   std::string json = "{";
-  for (const auto& [name, value] : configz_) json += (json.size() > 1 ? ",\"" : "\"") + name + "\":" + value;
-  return json + "}";
+  for (const auto& [name, value] : configz_)
+    fmt::format_to(std::back_inserter(json), "{}\"{}\":{}", json.size() > 1 ? "," : "", name, value);
+  json += '}';
+  return json;
+}
+
+metrics::Family<metrics::Counter> dropped_connections(metrics::Registry& registry) {
+  return registry.counters(
+      "koord_server_dropped_connections_total",
+      "Number of connections that the role's ports dropped, by the reason: 'evicted' (idle or "
+      "unknown, to make room), 'refused' (no room could be made), 'silent' (no request in "
+      "time) or 'bodies' (too many bytes at once).",
+      {"reason"});
 }
 
 }  // namespace koord::runtime

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "koord/async/task.hpp"
+#include "koord/base/metrics.hpp"
 #include "koord/net/message.hpp"
 #include "koord/runtime/flags.hpp"
 
@@ -67,6 +68,9 @@ class Routes {
   std::vector<Route> routes_;
   std::vector<std::pair<std::string, std::string>> configz_;
 };
+
+/// Of a role's ports: how many connections they dropped, by `reason` (see net::ServerOptions).
+metrics::Family<metrics::Counter> dropped_connections(metrics::Registry& registry);
 
 /// Upstream's flags of a secure port with delegated authentication and authorization. `port` is the default
 /// of

@@ -77,8 +77,8 @@ TEST_CASE("verbs become the right requests") {
   auto run = [&](auto task) {
     const auto got = test::run_task(f.loop, std::move(task));
     REQUIRE(got.has_value());
-    return f.last().method + " " + f.last().target + " " +
-           std::string(f.last().headers.get("Content-Type")) + " " + f.last().body;
+    return f.last().method + " " + f.last().target + " " + std::string(f.last().headers.get("Content-Type")) +
+           " " + f.last().body;
   };
   CHECK(run(f.client.get_raw(kPod, {"ns", "p"})) == "GET /api/v1/namespaces/ns/pods/p  ");
   CHECK(run(f.client.get_raw(kNode, {"", "n"}, "status")) == "GET /api/v1/nodes/n/status  ");

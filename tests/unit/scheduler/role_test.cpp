@@ -40,7 +40,7 @@ constexpr std::string_view kConfig =
 /// A process of one role on an API server that has one node, the pod "hang" and a lease.
 struct Process final : runtime::ClientFactory {
   Process() {
-    server.answer = [this](const kube::HttpRequest& request) { return answer(request); };
+    server.answer = [this](const net::Request& request) { return answer(request); };
     std::ofstream(file) << kConfig;
     const auto line =
         runtime::parse_flags(std::vector<std::string>{"--config=" + file.string()}, {"", {}},
@@ -69,12 +69,12 @@ struct Process final : runtime::ClientFactory {
     return Error(Code::internal, "not here");
   }
 
-  Result<kube::HttpResponse> answer(const kube::HttpRequest& request) {
+  Result<net::Response> answer(const net::Request& request) {
     const auto has = [&](std::string_view text) { return request.target.find(text) != std::string::npos; };
     if (has("/leases")) {
-      if (request.method == kube::Method::get && lease.empty()) return status_response(404, "NotFound");
-      if (request.method != kube::Method::get) lease = request.body;
-      lease_writes += request.method != kube::Method::get;
+      if (request.method == "GET" && lease.empty()) return status_response(404, "NotFound");
+      if (request.method != "GET") lease = request.body;
+      lease_writes += request.method != "GET";
       return json_response(200, lease);
     }
     if (has("sendInitialEvents")) return status_response(422, "Invalid");
