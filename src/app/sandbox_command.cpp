@@ -4,19 +4,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <boost/asio/io_context.hpp>
-#include <cstdlib>
 #include <ostream>
 
-#include "koord/async/event.hpp"
-#include "koord/async/offload.hpp"
-#include "koord/async/signals.hpp"
-#include "koord/async/system_clock.hpp"
-#include "koord/async/task_group.hpp"
 #include "koord/async/timer.hpp"
-#include "koord/base/log.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
+#include "koord/runtime/event_loop.hpp"
 #include "koord/runtime/role_host.hpp"
 #include "koord/sandbox/sandbox.hpp"
 #include "process_metrics.hpp"
@@ -128,33 +121,20 @@ class SandboxProcess {
         roles_(std::move(roles)),
         streams_(streams),
         nodes_(options.nodes),
-        clock_(loop_.get_executor()),
-        log_(sink_, clock_, static_cast<int>(line.process.get_int("v"))),
-        signals_(loop_.get_executor()),
-        sandbox_(loop_.get_executor(), clock_, std::move(options)),
-        informers_(loop_.get_executor(), clock_, log_),
-        host_({loop_.get_executor(), clock_, workers_, log_, informers_, version(),
+        loop_(static_cast<int>(line.process.get_int("v"))),
+        sandbox_(loop_.executor(), loop_.clock(), std::move(options)),
+        informers_(loop_.executor(), loop_.clock(), loop_.log()),
+        host_({loop_.executor(), loop_.clock(), loop_.workers(), loop_.log(), informers_, version(),
                [this](std::string user_agent, metrics::Registry& metrics) {
                  return clients(std::move(user_agent), metrics);
                },
-               [this](metrics::Registry& metrics) { process_metrics_.add_to(metrics); }}),
-        tasks_(loop_.get_executor(), log_failures(log_)) {}
+               [this](metrics::Registry& metrics) { process_metrics_.add_to(metrics); }}) {}
 
   int run() {
-    TaskGroup main(loop_.get_executor(), log_failures(log_));
-    main.spawn("main", live());
-    finish(main);
-    sink_.flush();
-    if (host_.left_behind()) std::_Exit(code_);
-    return code_;
+    return loop_.run([this] { return live(); }, [this] { return stop(); });
   }
 
  private:
-  // Not run(): idle connections of the clients would keep the loop for their time-out.
-  void finish(const TaskGroup& main) {
-    while (main.size() > 0) loop_.run_one();
-  }
-
   std::unique_ptr<runtime::ClientFactory> clients(std::string user_agent, metrics::Registry& metrics) {
     auto config = [this](const std::string& kubeconfig) -> Result<kube::ClientConfig> {
       if (!kubeconfig.empty()) return kube::load_kubeconfig(kubeconfig);
@@ -164,23 +144,24 @@ class SandboxProcess {
       own.ca_pem = sandbox_.ca_pem();
       return own;
     };
-    return std::make_unique<runtime::KubeClients>(loop_.get_executor(), clock_, std::move(config),
+    return std::make_unique<runtime::KubeClients>(loop_.executor(), loop_.clock(), std::move(config),
                                                   std::move(user_agent), metrics);
   }
 
   Task<> live() {
-    tasks_.spawn("signals", signal());
     const Result<> begun = co_await begin();
-    if (begun) {
-      const Result<> waited = co_await ended_.wait();
-      (void)waited;  // nobody cancels this task
-    } else {
-      fail(begun.error());
-    }
+    begun_ = begun.has_value();
+    if (begun) co_return;
+    fail(begun.error());
+    loop_.end(kFailed);
+  }
+
+  Task<> stop() {
     co_await host_.stop(std::chrono::seconds{10});
-    co_await tasks_.stop(clock_, std::chrono::seconds{1});
+    if (host_.left_behind()) loop_.leave_behind();
+    co_await writers_.stop(loop_.clock(), std::chrono::seconds{1});
     if (line_open_) streams_.err << std::endl;
-    if (begun) print_summary();
+    if (begun_) print_summary();
     co_await sandbox_.stop();
   }
 
@@ -189,19 +170,19 @@ class SandboxProcess {
     const std::string& kubeconfig = line_.process.get("kubeconfig");
     if (!kubeconfig.empty()) KOORD_CO_CHECK(sandbox_.write_kubeconfig(kubeconfig));
     KOORD_CO_CHECK(host_.add(roles_, line_));
-    tasks_.spawn("roles", roles());
+    loop_.tasks().spawn("roles", roles());
     streams_.out << "sandbox ready url=" << sandbox_.url() << " nodes=" << nodes_;
     if (!kubeconfig.empty()) streams_.out << " kubeconfig=" << kubeconfig;
     streams_.out << " (in memory, for trying and testing, not for production)" << std::endl;
-    tasks_.spawn("load", load());
-    if (line_.process.get_bool("progress")) tasks_.spawn("progress", show_progress());
+    writers_.spawn("load", load());
+    if (line_.process.get_bool("progress")) writers_.spawn("progress", show_progress());
     co_return Result<>();
   }
 
   Task<> show_progress() {
     for (;;) {
       const sandbox::Progress before = shown_;
-      const Result<> slept = co_await sleep(clock_, std::chrono::seconds{1});
+      const Result<> slept = co_await sleep(loop_.clock(), std::chrono::seconds{1});
       if (!slept) co_return;
       shown_ = sandbox_.progress();
       if (shown_ != before) print_progress(shown_.bound - before.bound);
@@ -222,20 +203,19 @@ class SandboxProcess {
     if (!line_.process.get_bool("until-idle")) co_return;
     const Result<> idle = co_await sandbox_.until_idle();
     if (!idle) co_return fail(idle.error());
-    ended_.set();
+    loop_.end(kOk);
   }
 
   Task<> roles() {
     const Result<> result = co_await host_.run();
     if (!result) co_return fail(result.error());
-    ended_.set();
+    loop_.end(kOk);
   }
 
   void fail(const Error& error) {
     if (error.code() == Code::cancelled) return;
     streams_.err << "koord: sandbox: " << error.message() << std::endl;
-    code_ = kFailed;
-    ended_.set();
+    loop_.end(kFailed);
   }
 
   void print_summary() {
@@ -245,31 +225,20 @@ class SandboxProcess {
     streams_.out << std::flush;
   }
 
-  Task<> signal() {
-    const Result<int> number = co_await signals_.wait();
-    if (number) ended_.set();
-  }
-
   const runtime::CommandLine& line_;
   std::vector<const runtime::RoleDescriptor*> roles_;
   Streams streams_;
   int nodes_;
-  asio::io_context loop_{1};
-  AsyncLogSink sink_{STDERR_FILENO};
-  SystemClock clock_;
-  Logger log_;
-  ProcessMetrics process_metrics_{sink_, clock_};
-  WorkerPool workers_{2};
-  StopSignals signals_;
+  runtime::EventLoop loop_;
+  ProcessMetrics process_metrics_{loop_.sink(), loop_.clock()};
   sandbox::Sandbox sandbox_;
   kube::InformerSet informers_;
   runtime::RoleHost host_;
-  Event ended_;
-  TaskGroup tasks_;
+  TaskGroup writers_{loop_.executor(), log_failures(loop_.log())};  // of this process's two streams
   sandbox::Progress shown_;
   const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  bool begun_ = false;
   bool line_open_ = false;
-  int code_ = kOk;
 };
 
 }  // namespace

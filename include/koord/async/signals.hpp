@@ -21,6 +21,8 @@ class StopSignals {
 
   /// The number of the first signal.
   Task<Result<int>> wait();
+  /// Becomes readable with the first signal and stays so, for a thread that watches the loop's.
+  int descriptor() { return came_.native_handle(); }
 
  private:
   asio::posix::stream_descriptor came_;  // readable as soon as one has come

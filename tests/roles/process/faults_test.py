@@ -19,6 +19,7 @@ from sandbox import KOORD, wait_for  # noqa: E402
 from stub_api import StubApi  # noqa: E402
 
 PROMPTLY = 4  # seconds; generous under sanitizers and load
+STOP_WITHIN = 20  # seconds: runtime::EventLoop::kStopWithin
 GRACE = 5  # seconds that what is on its way may take
 ROLE = ("--role=scheduler", "--leader-elect=false", "--secure-port=0", "--v=2")
 PIPE = 64 << 10
@@ -72,6 +73,29 @@ class Faults(unittest.TestCase):
             self.fail(f"it has not ended {seconds} s after SIGTERM")
         self.assertEqual(child.returncode, 0, self.log()[-2000:])
         return time.monotonic() - start
+
+    def test_what_hangs_at_the_start_cannot_keep_the_process(self):
+        """A FIFO without a writer in the place of a file: the loop's thread hangs in open(2), the event loop does not
+        run. The first signal bounds the process' life, a second one ends it at once."""
+        fifo = os.path.join(self.folder, "kubeconfig")
+        os.mkfifo(fifo)
+        once, twice = (self.start(*ROLE, f"--kubeconfig={fifo}") for _ in range(2))
+        for child in (once, twice):
+            wait_for("the stop signals are caught", lambda child=child: self.catches(child, signal.SIGTERM), 30)
+        once.send_signal(signal.SIGTERM)
+        twice.send_signal(signal.SIGTERM)
+        start = time.monotonic()
+        twice.send_signal(signal.SIGINT)
+        self.assertIn(twice.wait(PROMPTLY), (128 + signal.SIGTERM, 128 + signal.SIGINT))
+        self.assertEqual(once.wait(STOP_WITHIN + PROMPTLY), 1, self.log()[-2000:])
+        self.assertGreater(time.monotonic() - start, STOP_WITHIN - 1)
+        self.assertIn("has not stopped within 20 s", self.log())
+
+    @staticmethod
+    def catches(child, number):
+        with open(f"/proc/{child.pid}/status", encoding="ascii") as file:
+            caught = next(line for line in file if line.startswith("SigCgt:"))
+        return int(caught.split()[1], 16) >> (number - 1) & 1
 
     def free_port(self):
         with socket.socket() as held:
