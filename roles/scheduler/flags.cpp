@@ -15,8 +15,8 @@ namespace {
 using runtime::Flag;
 using runtime::FlagType;
 
-constexpr std::string_view kMisc = "Misc flags", kLeader = "Leader election flags",
-                           kDeprecated = "Deprecated flags", kKoord = "Koordinator flags";
+constexpr std::string_view kMisc = "Misc flags", kDeprecated = "Deprecated flags",
+                           kKoord = "Koordinator flags";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
 
 constexpr std::array<Flag, 7> kMiscFlags = {{
@@ -30,19 +30,6 @@ constexpr std::array<Flag, 7> kMiscFlags = {{
     {"address", FlagType::text, "0.0.0.0", "The address of the plain port.", 0, kMisc},
     {"port", FlagType::integer, "10251", "The port of plain HTTP; 0 serves none.", 0, kMisc},
     {"seed", FlagType::integer, "0", "Breaks ties between nodes alike in every run; 0: by chance.", 0, kMisc},
-}};
-
-constexpr std::array<Flag, 7> kLeaderFlags = {{
-    {"leader-elect", FlagType::boolean, "true", "Schedule only while holding the lease.", 0, kLeader},
-    {"leader-elect-lease-duration", FlagType::duration, "15s", "How long others wait before they take over.",
-     0, kLeader},
-    {"leader-elect-renew-deadline", FlagType::duration, "10s", "How long the holder tries to renew.", 0,
-     kLeader},
-    {"leader-elect-retry-period", FlagType::duration, "2s", "The time between tries.", 0, kLeader},
-    {"leader-elect-resource-lock", FlagType::text, "leases", "\"leases\" is the only kind.", 0, kLeader},
-    {"leader-elect-resource-name", FlagType::text, "koord-scheduler", "The name of the Lease.", 0, kLeader},
-    {"leader-elect-resource-namespace", FlagType::text, "koordinator-system", "The namespace of the Lease.",
-     0, kLeader},
 }};
 
 constexpr std::array<Flag, 6> kDeprecatedFlags = {{
@@ -129,8 +116,10 @@ constexpr std::array<Flag, 27> kIgnoredFlags = {{
     ignored("workload-auditor-scheduling-event-interval", FlagType::duration, "5m", kAudit),
 }};
 
-constexpr auto kFlags = runtime::join_flags(kMiscFlags, runtime::secure_serving_flags("10259"), kLeaderFlags,
-                                            kDeprecatedFlags, kKoordFlags, kIgnoredFlags);
+constexpr auto kFlags =
+    runtime::join_flags(kMiscFlags, runtime::secure_serving_flags("10259"),
+                        runtime::leader_election_flags("koordinator-system", "koord-scheduler"),
+                        kDeprecatedFlags, kKoordFlags, kIgnoredFlags);
 
 constexpr std::string_view kLater = "Accepted; its subject comes with a later version.";
 constexpr FeatureGate kGates[] = {
@@ -183,22 +172,6 @@ void name_profiles(KubeSchedulerConfiguration& config, const std::vector<std::st
   }
 }
 
-void apply_leader_election(const runtime::FlagValues& flags, LeaderElectionSettings& e) {
-  if (flags.changed("leader-elect")) e.leader_elect = flags.get_bool("leader-elect");
-  auto duration = [&](const char* name, api::Duration& to) {
-    if (flags.changed(name)) to = api::Duration(flags.get_duration(name));
-  };
-  duration("leader-elect-lease-duration", e.lease_duration);
-  duration("leader-elect-renew-deadline", e.renew_deadline);
-  duration("leader-elect-retry-period", e.retry_period);
-  auto text = [&](const char* name, std::string& to) {
-    if (flags.changed(name)) to = flags.get(name);
-  };
-  text("leader-elect-resource-lock", e.resource_lock);
-  text("leader-elect-resource-name", e.resource_name);
-  text("leader-elect-resource-namespace", e.resource_namespace);
-}
-
 }  // namespace
 
 std::span<const runtime::Flag> flags() { return kFlags; }
@@ -226,7 +199,7 @@ Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
     c.config.client_connection.qps = flags.get_real("kube-api-qps");
     c.config.client_connection.burst = static_cast<std::int32_t>(flags.get_int("kube-api-burst"));
   }
-  apply_leader_election(flags, c.config.leader_election);
+  runtime::apply_flags(flags, c.config.leader_election);
   if (auto valid = validate(c.config, plugin_table()); !valid) return named(std::move(valid).error());
   return c;
 }

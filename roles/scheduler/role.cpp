@@ -22,7 +22,7 @@
 #include "koord/base/system.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
-#include "koord/kube/leader_election.hpp"
+#include "koord/runtime/leading_role.hpp"
 #include "plugins.hpp"
 #include "write_config.hpp"
 
@@ -50,14 +50,14 @@ struct Parts {
   std::string host_name;
 };
 
-class Scheduler final : public runtime::Role {
+class Scheduler final : public runtime::LeadingRole {
  public:
   Scheduler(runtime::RoleContext& context, Parts parts)
-      : context_(context),
-        log_(context.log),
+      : LeadingRole(context, {.election = parts.configuration.config.leader_election,
+                              .client = parts.client,
+                              .host_name = parts.host_name}),
         parts_(std::move(parts)),
-        telemetry_(context.metrics),
-        tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {
+        telemetry_(context.metrics) {
     context.metrics.on_scrape(
         [this] { telemetry_.gauges(last_report_, writer_ ? writer_->in_flight() : 0); });
     // Ready means that all objects are known: what is decided then is decided with the whole picture.
@@ -68,84 +68,57 @@ class Scheduler final : public runtime::Role {
         runtime::HealthChecks::healthz | runtime::HealthChecks::livez);
   }
   ~Scheduler() override {
-    if (timer_ != 0) context_.clock.cancel(timer_);
-  }
-
-  Task<Result<>> run() override {
-    start();
-    Result<> ended = co_await ended_.wait();
-    co_await begin_cleanup();
-    co_await stop();
-    if (failure_) co_return *failure_;
-    co_return ended;
+    if (timer_ != 0) context().clock.cancel(timer_);
   }
 
  private:
-  void start();
-  Task<> stop();
+  void start() override;
+  /// The lease is held and renewed while the informers still sync; decisions wait for them.
+  Task<Result<>> lead() override;
+  /// The lease of a scheduler whose engine is stuck runs out: another one may decide.
+  Result<> healthy() override { return engine_->check(); }
+  /// Nothing new is decided, what is on its way is finished.
+  Task<> stop() override;
   Task<Result<>> feed();
-  Task<Result<>> lead();
-  Task<Result<>> begin();
   void on_report(EngineReport report);
-  void fail(std::string_view what, const Error& error);
   Result<> synced_check() const {
     if (synced_) return {};
     return Error(Code::unavailable, "the informers have not synced");
   }
-  bool may_renew();
-  bool may_write() const { return election_ ? election_->leading() : true; }
   kube::EventRecorder& recorder(std::string_view profile) { return *recorders_.find(profile)->second; }
 
-  runtime::RoleContext& context_;
-  Logger log_;
   Parts parts_;
   Telemetry telemetry_;
-  std::optional<kube::LeaderElection> election_;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
   kube::DeliveryQueue queue_;
   std::optional<Writer> writer_;
   std::optional<EngineThread> engine_;
   EngineReport last_report_;
   Event synced_event_;
-  Event ended_;
-  std::optional<Error> failure_;
   TimerId timer_ = 0;
   std::size_t written_ = 0;  // decisions whose permits the engine has not got back yet
   bool synced_ = false;
-  TaskGroup tasks_;
 };
 
 void Scheduler::start() {
-  const LeaderElectionSettings& e = parts_.configuration.config.leader_election;
-  if (e.leader_elect.value_or(true)) {
-    kube::LeaderElectionConfig config;
-    config.lease_namespace = e.resource_namespace;
-    config.lease_name = e.resource_name;
-    config.identity = kube::make_identity(parts_.host_name);
-    config.lease_duration = e.lease_duration.value;
-    config.renew_deadline = e.renew_deadline.value;
-    config.retry_period = e.retry_period.value;
-    config.may_renew = [this] { return may_renew(); };
-    election_.emplace(*parts_.client, context_.clock, std::move(config));
-  }
   for (const Profile& profile : parts_.engine->profiles()) {
     kube::EventRecorderConfig config;
     config.controller = profile.scheduler_name;
     config.instance = fmt::format("{}-{}", profile.scheduler_name, parts_.host_name);
-    config.log = log_;
+    config.log = log();
     recorders_.emplace(profile.scheduler_name,
-                       std::make_unique<kube::EventRecorder>(context_.executor, *parts_.event_client,
-                                                             context_.clock, std::move(config)));
+                       std::make_unique<kube::EventRecorder>(context().executor, *parts_.event_client,
+                                                             context().clock, std::move(config)));
   }
   writer_.emplace(
-      context_.executor,
-      Writer::Services{*parts_.client, context_.clock, log_, telemetry_,
+      context().executor,
+      Writer::Services{*parts_.client, context().clock, log(), telemetry_,
                        [this](std::string_view profile) -> kube::EventRecorder& { return recorder(profile); },
                        [this](const api::Pod& pod) {
                          auto now = parts_.pods.get(pod.metadata.namespace_.view(), pod.metadata.name);
                          return now && now->metadata.uid == pod.metadata.uid ? now : nullptr;
                        },
-                       [this] { return may_write(); },
+                       [this] { return leading(); },
                        [this](std::shared_ptr<const api::Pod> pod) {
                          if (!engine_) return;
                          std::vector<EngineChange> changes;
@@ -156,12 +129,11 @@ void Scheduler::start() {
                          if (++written_ < kRefill || !engine_) return;
                          engine_->permit(std::exchange(written_, 0));
                        }});
-  engine_.emplace(context_.executor, context_.clock, std::move(parts_.engine),
+  engine_.emplace(context().executor, context().clock, std::move(parts_.engine),
                   [this](EngineReport report) { on_report(std::move(report)); });
   parts_.nodes.deliver_to(queue_);
   parts_.pods.deliver_to(queue_);
-  tasks_.spawn("feed", feed());
-  tasks_.spawn("lead", lead());
+  tasks().spawn("feed", feed());
 }
 
 /// What the informers deliver goes to the engine as it comes.
@@ -185,82 +157,43 @@ Task<Result<>> Scheduler::feed() {
     engine_->post(std::move(changes));
     if (batch->synced && !synced_) {
       synced_ = true;
-      log_.info("all nodes and pods are known", kv("nodes", parts_.nodes.size()),
-                kv("pods", parts_.pods.size()));
+      log().info("all nodes and pods are known", kv("nodes", parts_.nodes.size()),
+                 kv("pods", parts_.pods.size()));
       synced_event_.set();
     }
-    KOORD_CO_CHECK(co_await sleep(context_.clock, kGather));
+    KOORD_CO_CHECK(co_await sleep(context().clock, kGather));
   }
 }
 
 Task<Result<>> Scheduler::lead() {
-  if (election_) {
-    Result<> acquired = co_await election_->acquire();
-    if (!acquired && acquired.error().code() == Code::not_found) {
-      const LeaderElectionSettings& e = parts_.configuration.config.leader_election;
-      co_return Error(
-          Code::not_found,
-          fmt::format("the namespace \"{}\" of the lease \"{}\" does not exist: create it, or name "
-                      "another one with --leader-elect-resource-namespace, or run with "
-                      "--leader-elect=false",
-                      e.resource_namespace, e.resource_name));
-    }
-    if (!acquired) co_return acquired;
-    log_.info("leading", kv("lease", parts_.configuration.config.leader_election.resource_name));
-  }
-  tasks_.spawn("begin", begin());
-  if (!election_) co_return Result<>();
-  Result<> held = co_await election_->hold();
-  if (!held && held.error().code() != Code::cancelled) co_return Error(Code::conflict, "leaderelection lost");
-  co_return held;
-}
-
-/// The lease is held and renewed while the informers still sync; decisions wait for them.
-Task<Result<>> Scheduler::begin() {
   KOORD_CO_CHECK(co_await synced_event_.wait());
   engine_->permit(kWindow);
   co_return Result<>();
-}
-
-/// The lease of a scheduler whose engine is stuck runs out: another one may decide.
-bool Scheduler::may_renew() {
-  const Result<> check = engine_->check();
-  if (!check) log_.error("the lease is not renewed", kv("error", check.error()));
-  return check.has_value();
 }
 
 void Scheduler::on_report(EngineReport report) {
   std::vector<Decision> decisions = std::move(report.decisions);
   report.decisions.clear();
   last_report_ = std::move(report);
-  if (timer_ != 0) context_.clock.cancel(timer_);
+  if (timer_ != 0) context().clock.cancel(timer_);
   timer_ = 0;
   if (last_report_.wakeup)
-    timer_ = context_.clock.call_at(*last_report_.wakeup, [this] {
+    timer_ = context().clock.call_at(*last_report_.wakeup, [this] {
       timer_ = 0;
       engine_->wake();
     });
   for (Decision& d : decisions) writer_->write(std::move(d));
 }
 
-void Scheduler::fail(std::string_view what, const Error& error) {
-  if (failure_) return;
-  log_.error("the scheduler ends", kv("task", what), kv("error", error));
-  failure_ = error;
-  ended_.set();
-}
-
-/// Nothing new is decided, what is on its way is finished, then the lease is given back.
 Task<> Scheduler::stop() {
   if (const Result<> ended = co_await engine_->stop(kEngineGrace); !ended) {
-    log_.error("the engine's thread is left behind", kv("error", ended.error()));
-    context_.left_behind();
+    log().error("the engine's thread is left behind", kv("error", ended.error()));
+    context().left_behind();
   }
-  if (timer_ != 0) context_.clock.cancel(timer_);
+  if (timer_ != 0) context().clock.cancel(timer_);
   timer_ = 0;
   co_await writer_->stop(kGrace);
   for (auto& [profile, recorder] : recorders_) co_await recorder->stop();
-  co_await tasks_.stop(context_.clock, std::chrono::seconds(2));
 }
 
 Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtime::RoleContext& context,
@@ -306,12 +239,8 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
     context.log.info("the configuration is written", kv("file", file));
     return finished(context);
   }
-  const ClientConnection& connection = configuration.config.client_connection;
-  runtime::ClientSettings settings;
-  settings.kubeconfig = connection.kubeconfig;
-  settings.server = context.flags.get("master");
-  settings.qps = connection.qps;
-  settings.burst = connection.burst;
+  runtime::ClientSettings settings =
+      runtime::client_settings(configuration.config.client_connection, context.flags.get("master"));
   KOORD_TRY(client, context.clients.client(settings));
   // Events have a limit of their own, so that they do not hold up bindings.
   settings.user_agent = fmt::format("koord-scheduler-events/{}", context.version);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/plugin.hpp"
+#include "koord/api/rules/field_errors.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/schema/schema.hpp"
 #include "koord/base/result.hpp"
@@ -17,24 +18,7 @@ namespace koord::scheduler {
 /// Of the type that the plugin's ArgsType describes; nullptr for plugins without arguments.
 using Args = std::shared_ptr<const void>;
 
-/// What a validation finds wrong, as Kubernetes prints it: `path: Invalid value: 0: why`.
-class FieldErrors {
- public:
-  void invalid(const std::string& path, const std::string& value, std::string_view why);
-  void required(const std::string& path, std::string_view why = {});
-  void duplicate(const std::string& path, const std::string& value);
-  void not_supported(const std::string& path, const std::string& value,
-                     std::span<const std::string_view> supported);
-  /// Worded already.
-  void add(std::string message) { errors_.push_back(std::move(message)); }
-
-  bool empty() const { return errors_.empty(); }
-  /// One error: as it is; several: "[a, b]", each once, as an aggregate prints.
-  std::string text() const;
-
- private:
-  std::vector<std::string> errors_;
-};
+using api::FieldErrors;
 
 /// What a schema struct has to be to carry a plugin's arguments.
 struct ArgsType {

@@ -13,6 +13,7 @@
 #include "koord/api/values/raw_json.hpp"
 #include "koord/api/values/time.hpp"
 #include "koord/base/feature_gate.hpp"
+#include "koord/runtime/component_config.hpp"
 
 namespace koord::scheduler {
 
@@ -50,24 +51,10 @@ struct ProfileConfig {
   KOORD_STRUCT(ProfileConfig);
 };
 
-struct LeaderElectionSettings {
-  std::optional<bool> leader_elect;
-  api::Duration lease_duration, renew_deadline, retry_period;
-  std::string resource_lock, resource_name, resource_namespace;
-  KOORD_STRUCT(LeaderElectionSettings);
-};
-
-struct ClientConnection {
-  std::string kubeconfig, accept_content_types, content_type;
-  double qps = 0;
-  std::int32_t burst = 0;
-  KOORD_STRUCT(ClientConnection);
-};
-
 struct KubeSchedulerConfiguration {
   std::optional<std::int32_t> parallelism;
-  LeaderElectionSettings leader_election;
-  ClientConnection client_connection;
+  runtime::LeaderElectionSettings leader_election;
+  runtime::ClientConnection client_connection;
   std::optional<bool> enable_profiling, enable_contention_profiling;
   std::optional<std::int32_t> percentage_of_nodes_to_score;
   std::optional<std::int64_t> pod_initial_backoff_seconds, pod_max_backoff_seconds;

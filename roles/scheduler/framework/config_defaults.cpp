@@ -118,7 +118,6 @@ std::span<const UpstreamPlugin> upstream_plugins() { return kUpstream; }
 std::span<const std::string_view> koordinator_plugins() { return kKoordinator; }
 
 Result<> complete(KubeSchedulerConfiguration& c, PluginTable table) {
-  using std::chrono::seconds;
   if (!c.parallelism) c.parallelism = 16;
   if (c.profiles.empty()) c.profiles.emplace_back();
   if (c.profiles.size() == 1 && !c.profiles[0].scheduler_name)
@@ -127,19 +126,8 @@ Result<> complete(KubeSchedulerConfiguration& c, PluginTable table) {
     KOORD_CHECK(complete_profile(c.profiles[i], fmt::format(".profiles[{}]", i), table));
   if (!c.percentage_of_nodes_to_score) c.percentage_of_nodes_to_score = 0;
 
-  LeaderElectionSettings& e = c.leader_election;
-  if (e.resource_lock.empty()) e.resource_lock = "leases";
-  if (e.resource_namespace.empty()) e.resource_namespace = "kube-system";
-  if (e.resource_name.empty()) e.resource_name = "kube-scheduler";
-  if (!e.leader_elect) e.leader_elect = true;
-  if (e.lease_duration == api::Duration()) e.lease_duration = api::Duration(seconds(15));
-  if (e.renew_deadline == api::Duration()) e.renew_deadline = api::Duration(seconds(10));
-  if (e.retry_period == api::Duration()) e.retry_period = api::Duration(seconds(2));
-
-  ClientConnection& client = c.client_connection;
-  if (client.content_type.empty()) client.content_type = "application/vnd.kubernetes.protobuf";
-  if (client.qps == 0) client.qps = 50;
-  if (client.burst == 0) client.burst = 100;
+  runtime::set_defaults(c.leader_election, "kube-system", "kube-scheduler");
+  runtime::set_defaults(c.client_connection);
   if (!c.pod_initial_backoff_seconds) c.pod_initial_backoff_seconds = 1;
   if (!c.pod_max_backoff_seconds) c.pod_max_backoff_seconds = 10;
   if (!c.enable_profiling) c.enable_profiling = true;

@@ -18,16 +18,6 @@ KOORD_SCHEMA(ProfileConfig, ROW(scheduler_name).doc("The pods' spec.schedulerNam
                  .doc("Stop looking when so many of the nodes are feasible; overrides the global one."),
              ROW(plugins).doc("Plugins enabled and disabled by extension point."),
              ROW(plugin_config).doc("Arguments of plugins."));
-KOORD_SCHEMA(LeaderElectionSettings, ROW(leader_elect).doc("Only the holder of the lease schedules."),
-             ROW(lease_duration).doc("How long others wait before they take over."),
-             ROW(renew_deadline).doc("How long the holder tries to renew."),
-             ROW(retry_period).doc("Between tries."), ROW(resource_lock).doc("\"leases\" is the only kind."),
-             ROW(resource_name).doc("Name of the Lease."),
-             ROW(resource_namespace).doc("Namespace of the Lease."));
-KOORD_SCHEMA(ClientConnection, ROW(kubeconfig).doc("Path of a kubeconfig file; empty: in-cluster."),
-             ROW(accept_content_types).doc("Accepted and ignored: JSON is used."),
-             ROW(content_type).doc("Accepted and ignored: JSON is used."), ROW(qps).doc("Requests a second."),
-             ROW(burst).doc("Requests at once beyond that."));
 KOORD_OBJECT(
     KubeSchedulerConfiguration, api::Kind("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"),
     ROW(parallelism).doc("Accepted and ignored: one thread decides."), ROW(leader_election),

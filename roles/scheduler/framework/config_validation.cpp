@@ -50,35 +50,12 @@ void validate_profile(const ProfileConfig& p, const std::string& path, PluginTab
   }
 }
 
-void validate_leader_election(const LeaderElectionSettings& e, FieldErrors& errors) {
-  if (!e.leader_elect.value_or(true)) return;
-  auto positive = [&](const api::Duration& d, const char* field) {
-    if (d.value <= nanoseconds::zero())
-      errors.invalid(fmt::format("leaderElection.{}", field), quote(d.to_string()),
-                     "must be greater than zero");
-  };
-  positive(e.lease_duration, "leaseDuration");
-  positive(e.renew_deadline, "renewDeadline");
-  positive(e.retry_period, "retryPeriod");
-  if (e.lease_duration <= e.renew_deadline)
-    errors.invalid("leaderElection.leaseDuration", quote(e.renew_deadline.to_string()),
-                   "must be greater than `RenewDeadline`");
-  if (e.resource_lock.empty()) errors.required("leaderElection.resourceLock");
-  if (e.resource_namespace.empty()) errors.required("leaderElection.resourceNamespace");
-  if (e.resource_name.empty()) errors.required("leaderElection.resourceName");
-  if (e.resource_lock != "leases")
-    errors.invalid("leaderElection.resourceLock", quote(e.resource_lock),
-                   "resourceLock value must be \"leases\"");
-}
-
 }  // namespace
 
 Result<> validate(const KubeSchedulerConfiguration& c, PluginTable table) {
   FieldErrors errors;
-  if (c.client_connection.burst < 0)
-    errors.invalid("clientConnection.burst", std::to_string(c.client_connection.burst),
-                   "must be non-negative");
-  validate_leader_election(c.leader_election, errors);
+  runtime::validate(c.client_connection, "clientConnection", errors);
+  runtime::validate(c.leader_election, "leaderElection", errors);
   if (c.parallelism.value_or(0) <= 0)
     errors.invalid("parallelism", std::to_string(c.parallelism.value_or(0)),
                    "should be an integer value greater than zero");
