@@ -10,6 +10,7 @@
 #include "koord/host/file.hpp"
 #include "koord/host/text.hpp"
 #include "koord/kube/config.hpp"
+#include "top/command.hpp"
 
 namespace koord::koordlet {
 
@@ -84,6 +85,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   return std::unique_ptr<runtime::Role>(std::move(agent));
 }
 
+constexpr std::array<runtime::RoleCommand, 1> kCommands = {
+    {{"top", "what the node agent measures and does, as a live table", &run_top}}};
 constexpr std::array<runtime::PortFlag, 1> kPorts = {{{"addr", "", false, "cleanup"}}};
 
 }  // namespace
@@ -95,6 +98,7 @@ const runtime::RoleDescriptor& role() {
       .flags = flags(),
       .gates = gates(),
       .ports = kPorts,
+      .commands = kCommands,
       .single_dash = true,
       .make = &make,
       .metrics = &register_metrics,

@@ -1,6 +1,9 @@
 // Dispatch: commands, roles, help.
 #include "app.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <ostream>
@@ -9,9 +12,9 @@
 #include "help.hpp"
 #include "koord/api/schema/crd.hpp"
 #include "koord/base/suggest.hpp"
+#include "koord/base/version.hpp"
 #include "process.hpp"
 #include "sandbox_command.hpp"
-#include "top_command.hpp"
 
 namespace koord::app {
 namespace {
@@ -48,7 +51,7 @@ int usage_error(Streams streams, std::string_view message) {
 
 int no_arguments(std::string_view command, std::span<const std::string> arguments, Streams streams) {
   if (arguments.empty()) return kOk;
-  return usage_error(streams, std::string(command) + " takes no arguments, but got \"" + arguments[0] + "\"");
+  return usage_error(streams, fmt::format("{} takes no arguments, but got \"{}\"", command, arguments[0]));
 }
 
 int print_docs(std::span<const std::string> arguments, Roles roles, Streams streams) {
@@ -76,22 +79,25 @@ int print_help(std::span<const std::string>, Roles roles, Streams streams) {
 }
 
 constexpr std::array kCommands = {
-    Command{"crds", print_crds},     Command{"docs", print_docs}, Command{"help", print_help},
-    Command{"sandbox", run_sandbox}, Command{"top", run_top},     Command{"version", print_version},
+    Command{"crds", print_crds},     Command{"docs", print_docs},       Command{"help", print_help},
+    Command{"sandbox", run_sandbox}, Command{"version", print_version},
 };
 
 int run_command(std::span<const std::string> arguments, Roles roles, Streams streams) {
-  for (const Command& command : kCommands)
-    if (command.name == arguments[0]) return command.run(arguments.subspan(1), roles, streams);
   std::vector<std::string_view> known;
-  known.reserve(kCommands.size());
-  for (const Command& command : kCommands) known.push_back(command.name);
-  std::string message = "unknown command \"" + arguments[0] + "\"";
-  if (const auto near = nearest(arguments[0], known))
-    message += ": did you mean " + std::string(*near) + "?";
-  else
-    message += ": koord --help lists them";
-  return usage_error(streams, message);
+  for (const Command& command : kCommands) {
+    if (command.name == arguments[0]) return command.run(arguments.subspan(1), roles, streams);
+    known.push_back(command.name);
+  }
+  for (const RoleDescriptor* role : roles)
+    for (const runtime::RoleCommand& command : role->commands) {
+      if (command.name == arguments[0]) return command.run(arguments.subspan(1), streams);
+      known.push_back(command.name);
+    }
+  const auto near = nearest(arguments[0], known);
+  return usage_error(streams,
+                     near ? fmt::format("unknown command \"{}\": did you mean {}?", arguments[0], *near)
+                          : fmt::format("unknown command \"{}\": koord --help lists them", arguments[0]));
 }
 
 // The roles decide which flags there are, so they are looked for first; the parser sees them again.
@@ -124,16 +130,14 @@ Result<std::vector<const RoleDescriptor*>> choose_roles(const std::vector<std::s
                                     [&](const RoleDescriptor* role) { return role->name == name; });
     if (found == roles.end()) {
       std::vector<std::string_view> known;
-      std::string list;
-      for (const RoleDescriptor* role : roles) {
-        known.push_back(role->name);
-        list += (list.empty() ? "" : ", ") + std::string(role->name);
-      }
-      std::string message = "unknown role \"" + name + "\"";
+      for (const RoleDescriptor* role : roles) known.push_back(role->name);
+      std::string message = fmt::format("unknown role \"{}\": ", name);
       if (const auto near = nearest(name, known))
-        message += ": did you mean " + std::string(*near) + "?";
+        message += fmt::format("did you mean {}?", *near);
+      else if (known.empty())
+        message += "this program has none";
       else
-        message += list.empty() ? ": this program has none" : ": there is " + list;
+        message += fmt::format("there is {}", fmt::join(known, ", "));
       return Error(Code::invalid, std::move(message));
     }
     if (std::find(chosen.begin(), chosen.end(), *found) == chosen.end()) chosen.push_back(*found);
@@ -142,7 +146,7 @@ Result<std::vector<const RoleDescriptor*>> choose_roles(const std::vector<std::s
 }
 
 std::span<const Flag> process_flags() { return kProcessFlags; }
-std::string version() { return "v" KOORD_VERSION; }
+std::string version() { return std::string(build_info().version); }
 
 int run(std::span<const std::string> arguments, Roles roles, Streams streams) {
   if (arguments.empty()) {

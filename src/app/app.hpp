@@ -9,15 +9,10 @@
 
 namespace koord::app {
 
-/// The exit codes.
-inline constexpr int kOk = 0;
-inline constexpr int kFailed = 1;  // it ran and failed
-inline constexpr int kUsage = 2;   // the command line or a configuration is wrong; nothing was started
-
-struct Streams {
-  std::ostream& out;
-  std::ostream& err;
-};
+using runtime::kFailed;
+using runtime::kOk;
+using runtime::kUsage;
+using runtime::Streams;
 
 /// `arguments` without the program's name.
 int run(std::span<const std::string> arguments, std::span<const runtime::RoleDescriptor* const> roles,

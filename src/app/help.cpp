@@ -1,6 +1,9 @@
 // Help and reference, from the tables.
 #include "help.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "app.hpp"
@@ -17,9 +20,8 @@ std::string gates_help(std::span<const FeatureGate> gates) {
   if (gates.empty()) return "";
   std::string out = "Feature gates (--feature-gates=NAME=true,...):\n";
   for (const FeatureGate& gate : gates) {
-    std::string name(gate.name);
-    name.resize(std::max<std::size_t>(name.size() + 2, 26), ' ');
-    out += "      " + name + (gate.enabled ? "on   " : "off  ") + std::string(gate.help) + "\n";
+    const std::size_t width = std::max<std::size_t>(gate.name.size() + 2, 26);
+    out += fmt::format("      {:<{}}{:<5}{}\n", gate.name, width, gate.enabled ? "on" : "off", gate.help);
   }
   return out + "\n";
 }
@@ -31,16 +33,17 @@ std::string overview(Roles roles) {
       "koord schedules and protects co-located workloads on Kubernetes.\n\n"
       "  koord --role=ROLE[,ROLE...] [flags]   run roles against a cluster\n"
       "  koord sandbox [flags]                 a cluster in memory, for trying and testing\n"
-      "  koord top [flags]                     what the node agent measures and does, as a live table\n"
       "  koord crds                            print the custom resource definitions\n"
       "  koord docs                            print the reference of flags, gates and configuration\n"
       "  koord --role=ROLE --help              the flags of a role\n"
-      "  koord --version\n\n"
-      "Roles:\n";
+      "  koord --version\n";
+  for (const runtime::RoleDescriptor* role : roles)
+    for (const runtime::RoleCommand& command : role->commands)
+      out += fmt::format("  koord {:<32}{}\n", fmt::format("{} [flags]", command.name), command.summary);
+  out += "\nRoles:\n";
   for (const runtime::RoleDescriptor* role : roles) {
-    std::string name(role->name);
-    name.resize(std::max<std::size_t>(name.size() + 2, 16), ' ');
-    out += "  " + name + std::string(role->summary) + "\n";
+    const std::size_t width = std::max<std::size_t>(role->name.size() + 2, 16);
+    out += fmt::format("  {:<{}}{}\n", role->name, width, role->summary);
   }
   out += "\nFlags of the process:\n" + runtime::flags_help(process_flags());
   return out;
@@ -49,11 +52,13 @@ std::string overview(Roles roles) {
 std::string roles_help(Roles chosen) {
   std::string out;
   for (const runtime::RoleDescriptor* role : chosen) {
-    out += "koord --role=" + std::string(role->name) + ": " + std::string(role->summary) + "\n\n";
+    out += fmt::format("koord --role={}: {}\n\n", role->name, role->summary);
     if (chosen.size() > 1)
-      out += "With several roles a flag is written --" + std::string(role->name) +
-             ".NAME; the bare name will do where only one of them has it.\n\n";
-    out += runtime::flags_help(role->flags) + "\n" + gates_help(role->gates);
+      out += fmt::format(
+          "With several roles a flag is written --{}.NAME; the bare name will do where only one of "
+          "them has it.\n\n",
+          role->name);
+    out += fmt::format("{}\n{}", runtime::flags_help(role->flags), gates_help(role->gates));
   }
   out += "Flags of the process:\n" + runtime::flags_help(process_flags());
   return out;
@@ -71,8 +76,8 @@ std::string without_effect(std::span<const runtime::Flag> flags) {
   std::string out;
   for (const runtime::Flag& flag : flags)
     if (flag.hidden && !flag.deprecated.empty())
-      out += "| `--" + std::string(flag.name) + "` | " +
-             escaped(flag.help.empty() ? flag.deprecated : flag.help) + " |\n";
+      out += fmt::format("| `--{}` | {} |\n", flag.name,
+                         escaped(flag.help.empty() ? flag.deprecated : flag.help));
   if (out.empty()) return out;
   return "\nAccepted for compatibility, without effect; a warning says so where one is used:\n\n"
          "| flag | |\n|---|---|\n" +
@@ -83,27 +88,24 @@ std::string gates_markdown(std::span<const FeatureGate> gates) {
   if (gates.empty()) return "";
   std::string out = "\n### Feature gates\n\n| gate | default | stage | meaning |\n|---|---|---|---|\n";
   for (const FeatureGate& gate : gates)
-    out += "| " + std::string(gate.name) + " | " + (gate.enabled ? "true" : "false") + " | " +
-           std::string(gate.stage == Stage::ga ? "GA" : to_string(gate.stage)) + " | " + escaped(gate.help) +
-           " |\n";
+    out += fmt::format("| {} | {} | {} | {} |\n", gate.name, gate.enabled,
+                       gate.stage == Stage::ga ? "GA" : to_string(gate.stage), escaped(gate.help));
   return out;
 }
 
 std::string metrics_markdown(const metrics::Registry& registry) {
   std::string out = "\n### Metrics\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n";
-  for (const metrics::Description& metric : registry.describe()) {
-    out += "| " + metric.name + " | " + std::string(metric.type) + " | ";
-    for (std::size_t i = 0; i < metric.labels.size(); ++i) out += (i > 0 ? ", " : "") + metric.labels[i];
-    out += " | " + escaped(metric.help) + " |\n";
-  }
+  for (const metrics::Description& metric : registry.describe())
+    out += fmt::format("| {} | {} | {} | {} |\n", metric.name, metric.type, fmt::join(metric.labels, ", "),
+                       escaped(metric.help));
   return out;
 }
 
 }  // namespace
 
 std::string reference(Roles roles) {
-  std::string out =
-      "# koord " + version() + ": reference\n\nPrinted by `koord docs` from the tables in the code.\n";
+  std::string out = fmt::format(
+      "# koord {}: reference\n\nPrinted by `koord docs` from the tables in the code.\n", version());
   out += "\n## The process\n\n" + runtime::flags_markdown(process_flags());
   out += "\nEach role shows these beside its own metrics:\n";
   metrics::Registry shared;
@@ -112,14 +114,16 @@ std::string reference(Roles roles) {
   runtime::dropped_connections(shared);
   out += metrics_markdown(shared);
   for (const runtime::RoleDescriptor* role : roles) {
-    out += "\n## --role=" + std::string(role->name) + "\n\n" + std::string(role->summary) + "\n\n";
-    out += runtime::flags_markdown(role->flags) + without_effect(role->flags) + gates_markdown(role->gates);
+    out += fmt::format("\n## --role={}\n\n{}\n\n", role->name, role->summary);
+    out += runtime::flags_markdown(role->flags);
+    out += without_effect(role->flags);
+    out += gates_markdown(role->gates);
     if (role->metrics != nullptr) {
       metrics::Registry own;
       role->metrics(own);
       out += metrics_markdown(own);
     }
-    if (role->docs != nullptr) out += "\n" + role->docs();
+    if (role->docs != nullptr) (out += "\n") += role->docs();
   }
   return out;
 }

@@ -4,8 +4,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cinttypes>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
+
+#include "koord/base/file.hpp"
+#include "koord/base/version.hpp"
 
 namespace koord::app {
 
@@ -24,11 +28,19 @@ struct Handles {
                               "Number of log lines that were not written, by the reason: 'queue_full' (the "
                               "reader is slower than the program) or 'write_failed' (a full disk, a closed "
                               "descriptor).",
-                              {"reason"})) {}
+                              {"reason"})),
+        build(r.gauges(
+            "kubernetes_build_info",
+            "A metric with a constant '1' value labeled by major, minor, git version, git commit, git "
+            "tree state, build date, Go version, and compiler from which koord was built, and platform "
+            "on which it is running.",
+            {"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version",
+             "compiler", "platform"})) {}
 
   metrics::Counter cpu;
   metrics::Gauge start, resident, virtual_memory, open_files, max_files;
   metrics::Family<metrics::Counter> lost_lines;
+  metrics::Family<metrics::Gauge> build;
 };
 
 double seconds(const timeval& time) {
@@ -41,12 +53,12 @@ void raise_to(const metrics::Counter& counter, double value) {
 }
 
 void read_memory(const Handles& h) {
-  std::ifstream statm("/proc/self/statm");
-  double pages = 0, resident = 0;
-  if (!(statm >> pages >> resident)) return;
+  const auto statm = read_file("/proc/self/statm");
+  std::uint64_t pages = 0, resident = 0;
+  if (!statm || std::sscanf(statm->c_str(), "%" SCNu64 " %" SCNu64, &pages, &resident) != 2) return;
   const auto page = static_cast<double>(sysconf(_SC_PAGESIZE));
-  h.virtual_memory.set(pages * page);
-  h.resident.set(resident * page);
+  h.virtual_memory.set(static_cast<double>(pages) * page);
+  h.resident.set(static_cast<double>(resident) * page);
 }
 
 void read_files(const Handles& h) {
@@ -69,6 +81,10 @@ void ProcessMetrics::describe(metrics::Registry& registry) { Handles unused(regi
 
 void ProcessMetrics::add_to(metrics::Registry& registry) const {
   const Handles handles(registry);
+  const BuildInfo& info = build_info();
+  // What koord has no word for is empty, as upstream's is in a build without it.
+  handles.build.with({info.major, info.minor, info.version, "", "", "", "", info.compiler, info.platform})
+      .set(1);
   registry.on_scrape([h = handles, this] {
     h.start.set(std::chrono::duration<double>(start_.time_since_epoch()).count());
     rusage usage{};

@@ -1,5 +1,7 @@
 #include "koord/base/feature_gate.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <stdexcept>
 
@@ -43,7 +45,7 @@ void FeatureGates::add(std::span<const FeatureGate> table) {
   for (const FeatureGate& gate : table) {
     const auto [it, added] = gates_.emplace(gate.name, Value{&gate, gate.enabled, false});
     if (!added && it->second.gate->enabled != gate.enabled)
-      throw std::logic_error("feature gate " + std::string(gate.name) + " has two defaults");
+      throw std::logic_error(fmt::format("feature gate {} has two defaults", gate.name));
   }
 }
 
@@ -58,13 +60,14 @@ Result<> FeatureGates::set(std::string_view text) {
     const std::size_t equals = item.find('=');
     const std::string_view name = trim(item.substr(0, equals));
     if (equals == std::string_view::npos)
-      return Error(Code::invalid, "missing bool value for " + std::string(name));
+      return Error(Code::invalid, fmt::format("missing bool value for {}", name));
     const std::string_view value = trim(item.substr(equals + 1));
     const auto on = parse_bool(value);
     if (!on) {
-      return Error(Code::invalid, "invalid value of " + std::string(name) + "=" + std::string(value) +
-                                      ", err: strconv.ParseBool: parsing \"" + std::string(value) +
-                                      "\": invalid syntax");
+      return Error(
+          Code::invalid,
+          fmt::format("invalid value of {}={}, err: strconv.ParseBool: parsing \"{}\": invalid syntax", name,
+                      value, value));
     }
     if (name == kAllAlpha) {
       all_alpha = on;
@@ -78,15 +81,14 @@ Result<> FeatureGates::set(std::string_view text) {
     if (it == gates.end()) {
       std::vector<std::string_view> names{kAllAlpha, kAllBeta};
       for (const auto& [known, state] : gates) names.push_back(known);
-      std::string message = "unrecognized feature gate: " + std::string(name);
-      if (const auto best = nearest(name, names)) message += "; did you mean " + std::string(*best) + "?";
+      std::string message = fmt::format("unrecognized feature gate: {}", name);
+      if (const auto best = nearest(name, names)) message += fmt::format("; did you mean {}?", *best);
       return Error(Code::invalid, std::move(message));
     }
     const FeatureGate& gate = *it->second.gate;
     if (gate.locked && *on != gate.enabled) {
-      return Error(Code::invalid, "cannot set feature gate " + std::string(name) + " to " +
-                                      (*on ? "true" : "false") + ", feature is locked to " +
-                                      (gate.enabled ? "true" : "false"));
+      return Error(Code::invalid, fmt::format("cannot set feature gate {} to {}, feature is locked to {}",
+                                              name, *on, gate.enabled));
     }
     it->second.enabled = *on;
     it->second.named = true;
@@ -103,7 +105,7 @@ Result<> FeatureGates::set(std::string_view text) {
 
 bool FeatureGates::enabled(std::string_view name) const {
   const auto it = gates_.find(name);
-  if (it == gates_.end()) throw std::logic_error("unknown feature gate: " + std::string(name));
+  if (it == gates_.end()) throw std::logic_error(fmt::format("unknown feature gate: {}", name));
   return it->second.enabled;
 }
 

@@ -1,6 +1,8 @@
 // YAML as JSON text for the codec, with the lines for its messages.
 #include "koord/runtime/config.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "koord/api/schema/table.hpp"
@@ -31,16 +33,17 @@ std::string path_of(std::string_view message) {
 
 Result<> check_kind(std::string_view json, const json::LineMap& lines, const api::Kind& kind) {
   const auto document = json::parse(json);
-  if (!document) return Error(Code::parse, "1: " + document.error().message());
+  if (!document) return Error(Code::parse, fmt::format("1: {}", document.error().message()));
   const std::pair<std::string, std::string> wanted[] = {{"apiVersion", kind.api_version()},
                                                         {"kind", std::string(kind.kind)}};
   for (const auto& [key, value] : wanted) {
     const json::Value* found = json::find(*document, key);
     if (!found || !found->is_string())
-      return Error(Code::invalid, "1: ." + key + ": missing, expected " + value);
+      return Error(Code::invalid, fmt::format("1: .{}: missing, expected {}", key, value));
     if (found->text() != value)
-      return Error(Code::invalid, std::to_string(line_of(lines, "." + key)) + ": ." + key + ": \"" +
-                                      std::string(found->text()) + "\", expected " + value);
+      return Error(Code::invalid,
+                   fmt::format("{}: .{}: \"{}\", expected {}", line_of(lines, fmt::format(".{}", key)), key,
+                               found->text(), value));
   }
   return {};
 }
@@ -49,12 +52,15 @@ Result<> check_kind(std::string_view json, const json::LineMap& lines, const api
 
 Error located(const Error& error, const std::string& file, const json::LineMap& lines) {
   const int line = line_of(lines, path_of(error.message()));
-  return Error(error.code(), file + (line > 0 ? ":" + std::to_string(line) : "") + ": " + error.message());
+  const std::string at = line > 0 ? fmt::format("{}:{}", file, line) : file;
+  return Error(error.code(), fmt::format("{}: {}", at, error.message()));
 }
 
 Result<> read_config(std::string_view text, const std::string& file, const api::Schema& schema, void* object,
                      json::LineMap* lines) {
-  auto in_file = [&](const Error& error) { return Error(error.code(), file + ":" + error.message()); };
+  auto in_file = [&](const Error& error) {
+    return Error(error.code(), fmt::format("{}:{}", file, error.message()));
+  };
   json::LineMap own;
   json::LineMap& places = lines != nullptr ? *lines : own;
   const auto json = json::yaml_to_json(text, &places);
@@ -64,7 +70,7 @@ Result<> read_config(std::string_view text, const std::string& file, const api::
   }
   if (auto done = api::decode_strict(*json, schema, object); !done) {
     const int line = std::max(line_of(places, path_of(done.error().message())), 1);
-    return in_file(Error(done.error().code(), std::to_string(line) + ": " + done.error().message()));
+    return in_file(Error(done.error().code(), fmt::format("{}: {}", line, done.error().message())));
   }
   return {};
 }

@@ -1,4 +1,6 @@
 // Flag tables as text for people: --help and markdown.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "koord/runtime/flags.hpp"
@@ -28,13 +30,13 @@ bool shows_default(const Flag& flag) {
 
 std::string default_text(const Flag& flag) {
   const bool quoted = flag.type == FlagType::text;
-  return quoted ? "\"" + std::string(flag.default_value) + "\"" : std::string(flag.default_value);
+  return quoted ? fmt::format("\"{}\"", flag.default_value) : std::string(flag.default_value);
 }
 
 std::string left_column(const Flag& flag) {
-  std::string out = flag.shorthand != 0 ? "  -" + std::string(1, flag.shorthand) + ", --" : "      --";
+  std::string out = flag.shorthand != 0 ? fmt::format("  -{}, --", flag.shorthand) : "      --";
   out += flag.name;
-  if (flag.type != FlagType::boolean) out += " " + std::string(type_name(flag.type));
+  if (flag.type != FlagType::boolean) out += fmt::format(" {}", type_name(flag.type));
   return out;
 }
 
@@ -46,7 +48,7 @@ void wrap(std::string& out, std::string_view text, std::size_t indent, std::size
     const std::string_view word = text.substr(0, space);
     text.remove_prefix(std::min(space + 1, text.size()));
     if (!first && column + 1 + word.size() > width) {
-      out += "\n" + std::string(indent, ' ');
+      out.append("\n").append(indent, ' ');
       column = indent;
       first = true;
     }
@@ -79,18 +81,18 @@ std::string flags_help(std::span<const Flag> flags, std::size_t width) {
   column = std::min(column, kMaxColumn);
   std::string out;
   for (const std::string_view section : sections(flags)) {
-    if (!section.empty()) out += (out.empty() ? "" : "\n") + std::string(section) + ":\n";
+    if (!section.empty()) out += fmt::format("{}{}:\n", out.empty() ? "" : "\n", section);
     for (const Flag& flag : flags) {
       if (flag.hidden || flag.section != section) continue;
       std::string left = left_column(flag);
       out += left;
       if (left.size() + 2 > column)
-        out += "\n" + std::string(column, ' ');
+        out.append("\n").append(column, ' ');
       else
-        out += std::string(column - left.size(), ' ');
+        out.append(column - left.size(), ' ');
       std::string text(flag.help);
-      if (shows_default(flag)) text += " (default " + default_text(flag) + ")";
-      if (!flag.deprecated.empty()) text += " (deprecated: " + std::string(flag.deprecated) + ")";
+      if (shows_default(flag)) text += fmt::format(" (default {})", default_text(flag));
+      if (!flag.deprecated.empty()) text += fmt::format(" (deprecated: {})", flag.deprecated);
       wrap(out, text, column, width);
     }
   }
@@ -103,12 +105,12 @@ std::string flags_markdown(std::span<const Flag> flags) {
     if (flag.hidden) continue;
     std::string help;
     for (const char c : flag.help) help += c == '|' ? std::string("\\|") : std::string(1, c);
-    out += "| `--" + std::string(flag.name) + "`";
-    if (flag.shorthand != 0) out += ", `-" + std::string(1, flag.shorthand) + "`";
-    out += " | " + std::string(flag.type == FlagType::boolean ? "bool" : type_name(flag.type)) + " | ";
-    if (!flag.default_value.empty()) out += "`" + std::string(flag.default_value) + "`";
-    out += " | " + help;
-    if (!flag.deprecated.empty()) out += " (deprecated: " + std::string(flag.deprecated) + ")";
+    out += fmt::format("| `--{}`", flag.name);
+    if (flag.shorthand != 0) out += fmt::format(", `-{}`", flag.shorthand);
+    out += fmt::format(" | {} | ", flag.type == FlagType::boolean ? "bool" : type_name(flag.type));
+    if (!flag.default_value.empty()) out += fmt::format("`{}`", flag.default_value);
+    out += fmt::format(" | {}", help);
+    if (!flag.deprecated.empty()) out += fmt::format(" (deprecated: {})", flag.deprecated);
     out += " |\n";
   }
   return out;

@@ -1,6 +1,9 @@
 // Parsing of command lines against flag tables.
 #include "koord/runtime/flags.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
@@ -30,16 +33,10 @@ const Flag* find_shorthand(std::span<const Flag> flags, char letter) {
   return found == flags.end() ? nullptr : &*found;
 }
 
-std::string join(const std::vector<std::string>& parts, std::string_view last) {
-  std::string out;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) out += i + 1 == parts.size() ? " " + std::string(last) + " " : ", ";
-    out += parts[i];
-  }
-  return out;
+/// "a, b and c"; at least two.
+std::string join(std::span<const std::string> parts, std::string_view last) {
+  return fmt::format("{} {} {}", fmt::join(parts.first(parts.size() - 1), ", "), last, parts.back());
 }
-
-std::string as_typed(const Flag& flag) { return "--" + std::string(flag.name); }
 
 }  // namespace
 
@@ -60,7 +57,7 @@ class FlagParser {
       if (argument == "--" && i + 1 == arguments.size()) break;
       if (argument.size() < 2 || argument[0] != '-' || argument == "--")
         return Error(Code::invalid,
-                     "unexpected argument \"" + argument + "\": flags are written --NAME=VALUE");
+                     fmt::format("unexpected argument \"{}\": flags are written --NAME=VALUE", argument));
       std::optional<std::string_view> next;
       if (i + 1 < arguments.size()) next = arguments[i + 1];
       bool used_next = false;
@@ -94,7 +91,7 @@ class FlagParser {
     if (find_flag(process_.flags, name)) return true;
     for (const FlagOwner& role : roles_) {
       if (role.single_dash && find_flag(role.flags, name)) return true;
-      if (name.starts_with(std::string(role.name) + ".")) return true;
+      if (name.starts_with(fmt::format("{}.", role.name))) return true;
     }
     return false;
   }
@@ -102,15 +99,15 @@ class FlagParser {
   Result<Target> lookup(std::string_view typed) {
     const std::string name = normalised(typed);
     for (const FlagOwner& role : roles_) {
-      const std::string prefix = normalised(role.name) + ".";
+      const std::string prefix = fmt::format("{}.", normalised(role.name));
       if (!name.starts_with(prefix)) continue;
       const std::string_view rest = std::string_view(name).substr(prefix.size());
       FlagValues& values = line_.roles.find(role.name)->second;
       if (const Flag* flag = find_flag(role.flags, rest)) return Target{flag, &values};
       if (find_flag(process_.flags, rest))
-        return Error(Code::invalid, "flag --" + std::string(typed) + ": " + std::string(rest) +
-                                        " belongs to the process, not to a role: write --" +
-                                        std::string(rest));
+        return Error(Code::invalid,
+                     fmt::format("flag --{}: {} belongs to the process, not to a role: write --{}", typed,
+                                 rest, rest));
       return unknown(typed, role.flags, prefix, rest);
     }
     if (const Flag* flag = find_flag(process_.flags, name)) return Target{flag, &line_.process};
@@ -121,12 +118,12 @@ class FlagParser {
       if (!flag) continue;
       target = {flag, &line_.roles.find(role.name)->second};
       owners.emplace_back(role.name);
-      ways.push_back("--" + std::string(role.name) + "." + std::string(flag->name));
+      ways.push_back(fmt::format("--{}.{}", role.name, flag->name));
     }
     if (owners.size() == 1) return target;
     if (owners.size() > 1)
-      return Error(Code::invalid, "flag --" + std::string(typed) + " is ambiguous, it belongs to " +
-                                      join(owners, "and") + ": write " + join(ways, "or"));
+      return Error(Code::invalid, fmt::format("flag --{} is ambiguous, it belongs to {}: write {}", typed,
+                                              join(owners, "and"), join(ways, "or")));
     return unknown(typed, {}, "", name);
   }
 
@@ -142,9 +139,9 @@ class FlagParser {
       add(process_.flags);
       for (const FlagOwner& role : roles_) add(role.flags);
     }
-    std::string message = "unknown flag --" + std::string(typed);
+    std::string message = fmt::format("unknown flag --{}", typed);
     if (const auto near = nearest(name, known))
-      message += ": did you mean --" + std::string(prefix) + std::string(*near) + "?";
+      message += fmt::format(": did you mean --{}{}?", prefix, *near);
     return Error(Code::invalid, std::move(message));
   }
 
@@ -152,11 +149,11 @@ class FlagParser {
     const auto equals = text.find('=');
     const std::string_view name = text.substr(0, equals);
     if (name.empty() || name[0] == '-')
-      return Error(Code::invalid, "bad flag syntax: --" + std::string(text));
+      return Error(Code::invalid, fmt::format("bad flag syntax: --{}", text));
     KOORD_TRY(target, lookup(name));
     if (equals != std::string_view::npos) return set(target, text.substr(equals + 1));
     if (target.flag->type == FlagType::boolean) return set(target, "true");
-    if (!next) return Error(Code::invalid, "flag --" + std::string(name) + " needs a value");
+    if (!next) return Error(Code::invalid, fmt::format("flag --{} needs a value", name));
     used_next = true;
     return set(target, *next);
   }
@@ -170,14 +167,14 @@ class FlagParser {
         for (const FlagOwner& role : roles_) {
           if (const Flag* flag = find_shorthand(role.flags, letter)) {
             target = {flag, &line_.roles.find(role.name)->second};
-            owners.push_back("--" + std::string(role.name) + "." + std::string(flag->name));
+            owners.push_back(fmt::format("--{}.{}", role.name, flag->name));
           }
         }
       }
       if (!target.flag) return unknown_short(letters, letter);
       if (owners.size() > 1)
         return Error(Code::invalid,
-                     "flag -" + std::string(1, letter) + " is ambiguous: write " + join(owners, "or"));
+                     fmt::format("flag -{} is ambiguous: write {}", letter, join(owners, "or")));
       const std::string_view rest = letters.substr(i + 1);
       if (rest.starts_with('=')) return set(target, rest.substr(1));
       if (target.flag->type == FlagType::boolean) {
@@ -185,7 +182,7 @@ class FlagParser {
         continue;
       }
       if (!rest.empty()) return set(target, rest);
-      if (!next) return Error(Code::invalid, "flag -" + std::string(1, letter) + " needs a value");
+      if (!next) return Error(Code::invalid, fmt::format("flag -{} needs a value", letter));
       used_next = true;
       return set(target, *next);
     }
@@ -193,13 +190,13 @@ class FlagParser {
   }
 
   Error unknown_short(std::string_view letters, char letter) const {
-    std::string message = "unknown flag -" + std::string(1, letter);
+    std::string message = fmt::format("unknown flag -{}", letter);
     if (letters.size() > 1) {
       const std::string name = normalised(letters.substr(0, letters.find('=')));
-      message = "unknown flag -" + std::string(letters);
+      message = fmt::format("unknown flag -{}", letters);
       bool known = find_flag(process_.flags, name) != nullptr;
       for (const FlagOwner& role : roles_) known = known || find_flag(role.flags, name) != nullptr;
-      if (known) message += ": did you mean --" + std::string(letters) + "?";
+      if (known) message += fmt::format(": did you mean --{}?", letters);
     }
     return Error(Code::invalid, std::move(message));
   }
@@ -207,11 +204,11 @@ class FlagParser {
   Result<> set(const Target& target, std::string_view text) {
     FlagValues::Value& value = target.values->values_.find(target.flag->name)->second;
     if (auto done = set_flag_value(value, text); !done)
-      return Error(Code::invalid, "invalid value \"" + std::string(text) + "\" for " +
-                                      as_typed(*target.flag) + ": " + done.error().message());
+      return Error(Code::invalid, fmt::format("invalid value \"{}\" for --{}: {}", text, target.flag->name,
+                                              done.error().message()));
     if (!target.flag->deprecated.empty() && !value.changed)
-      line_.warnings.push_back("flag " + as_typed(*target.flag) +
-                               " is deprecated: " + std::string(target.flag->deprecated));
+      line_.warnings.push_back(
+          fmt::format("flag --{} is deprecated: {}", target.flag->name, target.flag->deprecated));
     value.changed = true;
     return {};
   }
@@ -236,7 +233,7 @@ Result<FlagValues> default_flags(std::span<const FlagOwner> owners) {
       if (!empty || flag.type == FlagType::text) {
         if (auto done = set_flag_value(value, flag.default_value); !done)
           return Error(Code::internal,
-                       "the default of --" + std::string(flag.name) + ": " + done.error().message());
+                       fmt::format("the default of --{}: {}", flag.name, done.error().message()));
       }
       out.values_.insert_or_assign(std::string(flag.name), std::move(value));
     }
@@ -246,9 +243,9 @@ Result<FlagValues> default_flags(std::span<const FlagOwner> owners) {
 
 const FlagValues::Value& FlagValues::find(std::string_view name, FlagType type) const {
   const auto found = values_.find(name);
-  if (found == values_.end()) throw std::logic_error("no flag --" + std::string(name) + " in the tables");
+  if (found == values_.end()) throw std::logic_error(fmt::format("no flag --{} in the tables", name));
   if (found->second.flag->type != type)
-    throw std::logic_error("flag --" + std::string(name) + " is of another type");
+    throw std::logic_error(fmt::format("flag --{} is of another type", name));
   return found->second;
 }
 

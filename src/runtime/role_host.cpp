@@ -1,6 +1,8 @@
 // RoleHost: contexts, gates, ports, and the order in which things start and end.
 #include "koord/runtime/role_host.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 
@@ -17,7 +19,7 @@ namespace {
 std::string gates_text(const FlagValues& flags, const std::function<bool(std::string_view)>& wanted) {
   std::string text;
   for (const auto& [name, value] : flags.get_pairs("feature-gates"))
-    if (wanted(name)) text += (text.empty() ? "" : ",") + name + "=" + value;
+    if (wanted(name)) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
   return text;
 }
 
@@ -46,8 +48,8 @@ Result<> check_ports(std::span<const RoleDescriptor* const> roles, const Command
       const auto [entry, fresh] = taken.try_emplace(number, name, std::string(port.port));
       if (fresh) continue;
       const auto& [other, flag] = entry->second;
-      return Error(Code::invalid, "port " + std::to_string(number) + " is wanted twice: change --" + other +
-                                      "." + flag + " or --" + name + "." + std::string(port.port));
+      return Error(Code::invalid, fmt::format("port {} is wanted twice: change --{}.{} or --{}.{}", number,
+                                              other, flag, name, port.port));
     }
   }
   return {};
@@ -92,15 +94,14 @@ class RoleHost::Impl {
     KOORD_CHECK(seat->gates.set(gates_text(
         seat->flags, [&](std::string_view gate) { return is_group(gate) || seat->gates.known(gate); })));
     if (parts.process_metrics) parts.process_metrics(seat->metrics);
-    seat->clients =
-        parts.clients("koord-" + std::string(descriptor.name) + "/" + parts.version, seat->metrics);
+    seat->clients = parts.clients(fmt::format("koord-{}/{}", descriptor.name, parts.version), seat->metrics);
     seat->context.emplace(RoleContext{descriptor.name, parts.version, parts.executor, parts.clock,
                                       parts.workers, seat->log, seat->metrics, seat->flags, seat->gates,
                                       *seat->clients, parts.informers, seat->health, seat->routes,
                                       [this, name = descriptor.name](Error error) { fail(name, error); },
                                       [this] { ended.set(); }, [this] { left_behind = true; }});
     auto role = descriptor.make(*seat->context);
-    if (!role) return std::move(role).error().context("role " + std::string(descriptor.name));
+    if (!role) return std::move(role).error().context(fmt::format("role {}", descriptor.name));
     seat->role = std::move(*role);
     seat->server.emplace(*seat->context);
     seats.push_back(std::move(seat));

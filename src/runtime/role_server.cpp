@@ -12,6 +12,7 @@
 #include "koord/base/file.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
+#include "koord/base/version.hpp"
 #include "koord/kube/client.hpp"
 
 namespace koord::runtime {
@@ -26,6 +27,15 @@ std::string lookup_failure(const Error& error) {
       "looking up configmap {}/{}: {}; its reader is the role extension-apiserver-authentication-reader, and "
       "--authentication-skip-lookup does without it",
       kClusterAuthNamespace, kClusterAuthName, error.message());
+}
+
+/// As kube-apiserver's /version; what koord has no word for is empty.
+std::string version_text() {
+  const BuildInfo& info = build_info();
+  return fmt::format(
+      R"({{"major":"{}","minor":"{}","gitVersion":"{}","gitCommit":"","gitTreeState":"","buildDate":"",)"
+      R"("goVersion":"","compiler":"{}","platform":"{}"}})",
+      info.major, info.minor, info.version, info.compiler, info.platform);
 }
 
 AuthSettings auth_settings(const FlagValues& flags) {
@@ -283,6 +293,7 @@ std::optional<net::Response> RoleServer::own(const net::Request& request) const 
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
     return response;
   }
+  if (path == "/version") return net::Response::json(200, version_text());
   if (path == "/configz") return net::Response::json(200, context_.routes.configz());
   return std::nullopt;
 }

@@ -38,15 +38,16 @@ net::Response HealthChecks::answer(Probe probe, const net::Request& request, std
     }
     const bool ok = entry.check().has_value();
     failed = failed || !ok;
-    lines += fmt::format("[{}]{} {}\n", ok ? '+' : '-', entry.name, ok ? "ok" : "failed: reason withheld");
+    lines += ok ? fmt::format("[+]{} ok\n", entry.name)
+                : fmt::format("[-]{} failed: reason withheld\n", entry.name);
   }
   if (!found) return net::Response::text(404, "404 page not found\n");
-  const std::string what(probe_name(probe));
   if (failed)
-    return net::Response::text(500, name.empty() ? fmt::format("{}{} check failed\n", lines, what)
-                                                 : "internal server error: reason withheld\n");
+    return net::Response::text(500, name.empty()
+                                        ? fmt::format("{}{} check failed\n", lines, probe_name(probe))
+                                        : "internal server error: reason withheld\n");
   if (name.empty() && request.query_has("verbose"))
-    return net::Response::text(200, fmt::format("{}{} check passed\n", lines, what));
+    return net::Response::text(200, fmt::format("{}{} check passed\n", lines, probe_name(probe)));
   return net::Response::text(200, "ok");
 }
 
@@ -75,7 +76,7 @@ const Routes::Route* Routes::find(std::string_view path) const {
 std::string Routes::configz() const {
   std::string json = "{";
   for (const auto& [name, value] : configz_)
-    fmt::format_to(std::back_inserter(json), "{}\"{}\":{}", json.size() > 1 ? "," : "", name, value);
+    json += fmt::format("{}\"{}\":{}", json.size() > 1 ? "," : "", name, value);
   json += '}';
   return json;
 }

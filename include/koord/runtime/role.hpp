@@ -3,6 +3,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -86,6 +87,24 @@ class Role {
   virtual Task<Result<>> run() = 0;
 };
 
+/// The exit codes.
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;  // it ran and failed
+inline constexpr int kUsage = 2;   // the command line or a configuration is wrong; nothing was started
+
+struct Streams {
+  std::ostream& out;
+  std::ostream& err;
+};
+
+/// A command that belongs to a role: `koord NAME ...`, without the role's running.
+struct RoleCommand {
+  std::string_view name;
+  std::string_view summary;  // one line of `koord --help`
+  /// `arguments` without the command's name; returns the exit code.
+  int (*run)(std::span<const std::string> arguments, Streams streams);
+};
+
 /// A flag that names a port; two roles that want the same one are an error at start.
 struct PortFlag {
   std::string_view port;  // "secure-port"
@@ -103,6 +122,7 @@ struct RoleDescriptor {
   std::span<const Flag> flags;
   std::span<const FeatureGate> gates;
   std::span<const PortFlag> ports;
+  std::span<const RoleCommand> commands = {};
   /// The original takes Go's single-dash long flags.
   bool single_dash = false;
   /// Reads the configuration, declares informers, checks, routes and metrics; no I/O but reading files.

@@ -84,8 +84,10 @@ Result<std::unique_ptr<Role>> make_role(RoleContext& context) {
   return std::unique_ptr<Role>(new ScriptedRole(*script));
 }
 
-constexpr RoleDescriptor kAlpha{"alpha", "", kFlags, kGates, kPorts, false, make_role, nullptr};
-constexpr RoleDescriptor kBeta{"beta", "", kFlags, kGates, kPorts, false, make_role, nullptr};
+constexpr RoleDescriptor kAlpha{
+    .name = "alpha", .summary = "", .flags = kFlags, .gates = kGates, .ports = kPorts, .make = make_role};
+constexpr RoleDescriptor kBeta{
+    .name = "beta", .summary = "", .flags = kFlags, .gates = kGates, .ports = kPorts, .make = make_role};
 
 // One that nobody listens on now.
 std::uint16_t free_port() {
@@ -321,6 +323,8 @@ TEST_CASE("a secure port asks who it is and whether they may, a plain one does n
       {"/metrics", "bob", 403, "forbidden: User"},
       {"/metrics", "stolen", 401, "Unauthorized"},
       {"/metrics", "alice", 200, ""},
+      {"/version", "bob", 403, "forbidden: User"},
+      {"/version", "alice", 200, R"("gitVersion":"v)"},
       {"/configz", "bob", 403, "forbidden: User"},
       {"/configz", "alice", 200, R"({"alpha.config":{"level":1}})"},
       {"/configz", "root", 200, "alpha.config"},

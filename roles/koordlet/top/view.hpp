@@ -4,13 +4,12 @@
 #include <cstddef>
 #include <string>
 
-#include "roles/koordlet/framework/serve/view.hpp"
+#include "framework/serve/view.hpp"
 
-namespace koord::app {
+namespace koord::koordlet {
 
 /// Lines of at most `width` columns (at least 80), each ended. Pods are ordered by CPU, the busiest first;
 /// what does not fit into `height` lines is counted (0: everything is shown).
-std::string render_top(const koordlet::NodeView& node, const koordlet::PodListView& pods, std::size_t width,
-                       std::size_t height);
+std::string render_top(const NodeView& node, const PodListView& pods, std::size_t width, std::size_t height);
 
-}  // namespace koord::app
+}  // namespace koord::koordlet

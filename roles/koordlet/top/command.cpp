@@ -1,6 +1,7 @@
 // `koord top`: asks, prints, waits, until it is told to stop.
-#include "top_command.hpp"
+#include "top/command.hpp"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,15 +15,21 @@
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/base/version.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
-#include "top_view.hpp"
+#include "koord/runtime/flags.hpp"
+#include "top/view.hpp"
 
-namespace koord::app {
+namespace koord::koordlet {
 namespace {
 
 using runtime::Flag;
 using runtime::FlagType;
+using runtime::kFailed;
+using runtime::kOk;
+using runtime::kUsage;
+using runtime::Streams;
 
 constexpr std::array kFlags = {
     Flag{"addr", FlagType::text, "127.0.0.1:9316", "The agent: HOST[:PORT], its --addr."},
@@ -42,10 +49,10 @@ constexpr std::string_view kPort = "9316";
 
 /// HOST, :PORT and [ADDRESS] are completed.
 std::string with_port(std::string address) {
-  if (address.starts_with(':')) return "127.0.0.1" + address;
+  if (address.starts_with(':')) return fmt::format("127.0.0.1{}", address);
   const auto colon = address.rfind(':');
   const bool has_port = colon != std::string::npos && address.find(']', colon) == std::string::npos;
-  return has_port ? address : address + ":" + std::string(kPort);
+  return has_port ? address : fmt::format("{}:{}", address, kPort);
 }
 
 class Top {
@@ -55,8 +62,8 @@ class Top {
 
   int run() {
     kube::ClientConfig config;
-    config.server = "http://" + with_port(flags_.get("addr"));
-    config.user_agent = "koord-top/" + version();
+    config.server = fmt::format("http://{}", with_port(flags_.get("addr")));
+    config.user_agent = fmt::format("koord-top/{}", build_info().version);
     net::PoolOptions options;
     options.connect_timeout = options.request_timeout = std::chrono::seconds(5);
     auto made = kube::make_transport(loop_.get_executor(), clock_, config, options);
@@ -92,14 +99,14 @@ class Top {
     request.target = path;
     KOORD_CO_TRY(response, co_await transport_->send(request));
     if (response.status != 200)
-      co_return Error(Code::server_error, path + ": status " + std::to_string(response.status) + ": " +
-                                              response.body.substr(0, response.body.find('\n')));
+      co_return Error(Code::server_error, fmt::format("{}: status {}: {}", path, response.status,
+                                                      response.body.substr(0, response.body.find('\n'))));
     co_return api::decode<View>(response.body);
   }
 
   Task<Result<std::string>> look() {
-    KOORD_CO_TRY(node, co_await ask<koordlet::NodeView>("/apis/v1/node"));
-    KOORD_CO_TRY(pods, co_await ask<koordlet::PodListView>("/apis/v1/pods"));
+    KOORD_CO_TRY(node, co_await ask<NodeView>("/apis/v1/node"));
+    KOORD_CO_TRY(pods, co_await ask<PodListView>("/apis/v1/pods"));
     const auto [width, height] = terminal();
     co_return render_top(node, pods, width, flags_.get_bool("once") ? 0 : height);
   }
@@ -141,8 +148,7 @@ class Top {
 
 }  // namespace
 
-int run_top(std::span<const std::string> arguments, std::span<const runtime::RoleDescriptor* const>,
-            Streams streams) {
+int run_top(std::span<const std::string> arguments, Streams streams) {
   for (const std::string& argument : arguments) {
     if (argument != "--help" && argument != "-h") continue;
     streams.out << "koord top: what the node agent on this host measures and does, as a live table.\n\n"
@@ -161,4 +167,4 @@ int run_top(std::span<const std::string> arguments, std::span<const runtime::Rol
   return Top(line->process, streams).run();
 }
 
-}  // namespace koord::app
+}  // namespace koord::koordlet

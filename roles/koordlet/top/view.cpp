@@ -1,5 +1,5 @@
-// The table of `koord top`: see top_view.hpp.
-#include "top_view.hpp"
+// The table of `koord top`: see view.hpp.
+#include "top/view.hpp"
 
 #include <fmt/format.h>
 
@@ -7,16 +7,9 @@
 #include <array>
 #include <vector>
 
-namespace koord::app {
+namespace koord::koordlet {
 
 namespace {
-
-using koordlet::LatencyView;
-using koordlet::LimitsView;
-using koordlet::NodeView;
-using koordlet::PodListView;
-using koordlet::PodView;
-using koordlet::UsageView;
 
 constexpr std::string_view kNone = "-";
 constexpr std::size_t kQosWidth = 6;
@@ -169,4 +162,4 @@ std::string render_top(const NodeView& node, const PodListView& pods, std::size_
   return out;
 }
 
-}  // namespace koord::app
+}  // namespace koord::koordlet

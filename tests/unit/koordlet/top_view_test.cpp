@@ -1,12 +1,10 @@
 // The table of `koord top`: what is in it, and that it stays within its columns.
-#include "top_view.hpp"
+#include "top/view.hpp"
 
 #include <catch2/catch.hpp>
 
-namespace koord::app {
+namespace koord::koordlet {
 namespace {
-
-using namespace koordlet;
 
 std::size_t widest(const std::string& text) {
   std::size_t widest = 0, line = 0;
@@ -26,7 +24,8 @@ NodeView node() {
   view.tiers = {{.name = "LS", .pods = 2, .usage = {1.0, 1 << 30, {}, {}}},
                 {.name = "BE", .pods = 1, .usage = {0.4, 300 << 20, {}, {}}, .limits = {0.8, {}}},
                 {.name = "system"}};
-  view.strategies = {{"CPUSuppress", true, true, "cfsQuota: 0.80 of 4 CPUs for best-effort"}, {"Off", false, false, ""}};
+  view.strategies = {{"CPUSuppress", true, true, "cfsQuota: 0.80 of 4 CPUs for best-effort"},
+                     {"Off", false, false, ""}};
   view.suppressed = {
       {"CPUSuppress", "cpu.cfs_quota_us", "kubepods/besteffort", "80000", "LS uses 1.0", true}};
   view.sources = {{"kubelet", true, "", {}}, {"API server", false, "connection refused", {}}};
@@ -87,4 +86,4 @@ TEST_CASE("Before anything is known") {
 }
 
 }  // namespace
-}  // namespace koord::app
+}  // namespace koord::koordlet
