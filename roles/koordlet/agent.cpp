@@ -1,6 +1,8 @@
 // Agent: see agent.hpp.
 #include "agent.hpp"
 
+#include <fmt/format.h>
+
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -89,7 +91,7 @@ Result<> Agent::set_up() {
   executor_ = std::make_unique<Executor>(parts_.cgroups, files_, context_.clock, log_, context_.metrics,
                                          writing, auditor_.get());
   QosManager::Options options;
-  options.journal_path = parts_.place.root.var_run + "koord/throttled";
+  options.journal_path = fmt::format("{}koord/throttled", parts_.place.root.var_run);
   options.boot_id = parts_.boot_id;
   QosManager::Dependencies with{*executor_,
                                 context_.clock,
@@ -127,7 +129,8 @@ Result<> Agent::set_up() {
   // The default one is a DaemonSet's mount; it is not made on hosts that have none.
   const std::string& folder = flags.get("tsdb-path");
   if (flags.changed("tsdb-path")) (void)::mkdir(folder.c_str(), 0750);
-  if (host::exists(folder)) checkpoint_ = folder + (folder.ends_with('/') ? "" : "/") + "koord-series";
+  if (host::exists(folder))
+    checkpoint_ = fmt::format("{}{}koord-series", folder, folder.ends_with('/') ? "" : "/");
   serve();
   return {};
 }

@@ -23,8 +23,9 @@ void add_fields(std::string& out, const api::Schema& schema, const std::string& 
       if (type->kind == api::TypeKind::list) name += "[]";
       type = type->element;
     }
-    out += "| `" + name + "` | " + std::string(field.doc_text) + " |\n";
-    if (deep && type->kind == api::TypeKind::structure) add_fields(out, type->schema(), name + ".", deep);
+    out += fmt::format("| `{}` | {} |\n", name, field.doc_text);
+    if (deep && type->kind == api::TypeKind::structure)
+      add_fields(out, type->schema(), fmt::format("{}.", name), deep);
   }
 }
 

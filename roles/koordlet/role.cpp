@@ -1,6 +1,8 @@
 // The node agent as a role: what it needs of the host and of the process.
 #include "role.hpp"
 
+#include <fmt/format.h>
+
 #include "agent.hpp"
 #include "docs.hpp"
 #include "flags.hpp"
@@ -36,7 +38,7 @@ Result<runtime::ClientSettings> client_settings(const runtime::FlagValues& flags
   if (settings.qps < 0) return Error(Code::invalid, "--kube-api-qps: below 0");
   for (const char* name : {"kubelet-sync-interval", "kubelet-sync-timeout"})
     if (flags.get_duration(name) < std::chrono::milliseconds(100))
-      return Error(Code::invalid, "--" + std::string(name) + ": at least 100ms");
+      return Error(Code::invalid, fmt::format("--{}: at least 100ms", name));
   const std::int64_t port = flags.get_int("kubelet-read-only-port");
   if (port < 1 || port > 65535)
     return Error(Code::invalid, "--kubelet-read-only-port: not between 1 and 65535");
@@ -53,7 +55,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
                  "the node's name is not known: set NODE_NAME in the environment, or --node-name");
   auto cgroups = host::CgroupFs::open(place.root, place.cgroup_version);
   if (!cgroups) {
-    const std::string why = "cgroups: " + cgroups.error().message();
+    const std::string why = fmt::format("cgroups: {}", cgroups.error().message());
     if (place.root.cgroup != host::Root::daemon_set_mode().cgroup) return Error(cgroups.error().code(), why);
     return Error(cgroups.error().code(),
                  why +
@@ -65,7 +67,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
     parts.facts = std::make_shared<const NodeFacts>(std::move(*facts));
   else
     context.log.warn("the machine's topology cannot be read yet", kv("error", facts.error()));
-  if (const auto id = read_file(parts.place.root.proc + "sys/kernel/random/boot_id"))
+  if (const auto id = read_file(fmt::format("{}sys/kernel/random/boot_id", parts.place.root.proc)))
     parts.boot_id = host::trimmed(*id);
   if (cleanup) {
     parts.no_counters = "cleaning up";

@@ -1,6 +1,8 @@
 // `koord sandbox`: flags, and the order in which API server, roles and load come to life and end.
 #include "sandbox_command.hpp"
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <array>
@@ -54,7 +56,7 @@ Result<sandbox::SandboxOptions> options(const runtime::FlagValues& flags) {
   if (nodes < 0 || nodes > 100'000) return Error(Code::invalid, "--nodes: not between 0 and 100000");
   const std::string& summary = flags.get("summary");
   if (summary != "text" && summary != "json" && summary != "none")
-    return Error(Code::invalid, "--summary: \"" + summary + "\" is not text, json or none");
+    return Error(Code::invalid, fmt::format("--summary: \"{}\" is not text, json or none", summary));
   out.address = flags.get("address");
   out.port = static_cast<std::uint16_t>(port);
   out.nodes = static_cast<int>(nodes);
@@ -74,12 +76,12 @@ std::vector<std::string> with_defaults(std::span<const std::string> arguments,
                                        const std::vector<const runtime::RoleDescriptor*>& roles) {
   std::vector<std::string> all;
   for (const runtime::RoleDescriptor* role : roles) {
-    const std::string prefix = "--" + std::string(role->name) + ".";
-    for (const runtime::PortFlag& port : role->ports) all.push_back(prefix + std::string(port.port) + "=0");
+    const std::string prefix = fmt::format("--{}.", role->name);
+    for (const runtime::PortFlag& port : role->ports) all.push_back(fmt::format("{}{}=0", prefix, port.port));
     for (const Flag& flag : role->flags) {
-      if (flag.name == "leader-elect") all.push_back(prefix + "leader-elect=false");
+      if (flag.name == "leader-elect") all.push_back(fmt::format("{}leader-elect=false", prefix));
       if (flag.name == "scheduler-names")
-        all.push_back(prefix + "scheduler-names=default-scheduler,koord-scheduler");
+        all.push_back(fmt::format("{}scheduler-names=default-scheduler,koord-scheduler", prefix));
     }
   }
   all.insert(all.end(), arguments.begin(), arguments.end());

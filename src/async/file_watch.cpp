@@ -1,6 +1,8 @@
 // inotify through the event loop.
 #include "koord/async/file_watch.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -24,7 +26,7 @@ Result<int> FileWatch::add(const std::string& path, std::uint32_t mask) {
                                                         : Code::io;
   const char* const why =
       error == ENOSPC ? "the limit of fs.inotify.max_user_watches is reached" : std::strerror(error);
-  return Error(code, path + ": " + why);
+  return Error(code, fmt::format("{}: {}", path, why));
 }
 
 void FileWatch::remove(int watch) { ::inotify_rm_watch(descriptor_.native_handle(), watch); }
@@ -35,7 +37,7 @@ Task<Result<std::vector<FileEvent>>> FileWatch::next() {
   const auto buffer = asio::buffer(bytes);
   const auto [failed, size] = co_await descriptor_.async_read_some(buffer, token);
   if (failed == asio::error::operation_aborted) co_return Error(Code::cancelled, "asked to stop");
-  if (failed) co_return Error(Code::io, "inotify: " + failed.message());
+  if (failed) co_return Error(Code::io, fmt::format("inotify: {}", failed.message()));
   std::vector<FileEvent> events;
   for (std::size_t at = 0; at + sizeof(inotify_event) <= size;) {
     inotify_event event{};

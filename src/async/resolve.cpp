@@ -1,6 +1,8 @@
 // One c-ares channel per look-up: cancelling it is destroying the channel, and resolv.conf is always fresh.
 #include "koord/async/resolve.hpp"
 
+#include <fmt/format.h>
+
 #include <ares.h>
 #include <netinet/in.h>
 
@@ -18,7 +20,7 @@ namespace {
 using Addresses = std::vector<asio::ip::address>;
 
 Error describe(int status, const std::string& host) {
-  const std::string message = "resolving \"" + host + "\": " + ares_strerror(status);
+  const std::string message = fmt::format("resolving \"{}\": {}", host, ares_strerror(status));
   switch (status) {
     case ARES_ENOTFOUND:
     case ARES_ENODATA:
@@ -85,7 +87,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
     for (const std::string& server : options.servers) servers += (servers.empty() ? "" : ",") + server;
     if (!servers.empty()) {
       if (const int status = ares_set_servers_ports_csv(channel_, servers.c_str()); status != ARES_SUCCESS)
-        return Error(Code::invalid, "name servers \"" + servers + "\": " + ares_strerror(status));
+        return Error(Code::invalid, fmt::format("name servers \"{}\": {}", servers, ares_strerror(status)));
     }
     return {};
   }

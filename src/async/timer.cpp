@@ -1,6 +1,8 @@
 // Sleeping: a timer of the clock that wakes a suspension.
 #include "koord/async/timer.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
@@ -58,7 +60,7 @@ Deadline::~Deadline() {
 Error Deadline::error() const {
   if (cancelled_ || timer_ != 0) return Error(Code::cancelled, "asked to stop");
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(after_).count();
-  return Error(Code::timeout, "no answer within " + std::to_string(ms) + " ms");
+  return Error(Code::timeout, fmt::format("no answer within {} ms", ms));
 }
 
 bool is_abort(std::exception_ptr thrown) {

@@ -1,4 +1,6 @@
 // AsyncLogSink: a bounded queue of lines and the thread that writes them.
+#include <fmt/format.h>
+
 #include <poll.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -66,7 +68,7 @@ struct AsyncLogSink::State {
       writing = true;
       lock.unlock();
       std::string text;
-      if (dropped > 0) text = "level=warn msg=\"log lines dropped\" count=" + std::to_string(dropped) + "\n";
+      if (dropped > 0) text = fmt::format("level=warn msg=\"log lines dropped\" count={}\n", dropped);
       std::uint64_t failed = 0;
       std::uint64_t lines = 0;
       constexpr std::size_t kChunk = 64 << 10;

@@ -1,6 +1,8 @@
 // Names of error codes and their text.
 #include "koord/base/error.hpp"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 
 #include "koord/base/result.hpp"
@@ -46,14 +48,14 @@ bool retriable(Code code) {
 }
 
 Error Error::context(std::string_view what) && {
-  message_.insert(0, std::string(what) + ": ");
+  message_.insert(0, fmt::format("{}: ", what));
   return std::move(*this);
 }
 
 Error Error::context(std::string_view what) const& { return Error(*this).context(what); }
 
 void throw_exception_from_error(const Error& error, const boost::source_location&) {
-  throw std::logic_error("value() of a failed Result: " + error.message());
+  throw std::logic_error(fmt::format("value() of a failed Result: {}", error.message()));
 }
 
 }  // namespace koord

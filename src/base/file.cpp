@@ -138,7 +138,7 @@ Result<std::string> read_file(const std::string& path, std::size_t limit, Source
 Result<> replace_file(const std::string& path, std::string_view text, const ReplaceOptions& options) {
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return not_regular(path, info.st_mode);
-  const std::string fresh = path + ".new";
+  const std::string fresh = fmt::format("{}.new", path);
   unlink(fresh.c_str());  // of a crash, or set as a trap: a link is removed, not followed
   Fd fd(open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options.mode));
   if (!fd) return errno_error(errno, fresh);

@@ -1,5 +1,7 @@
 #include "koord/host/cgroup_fs.hpp"
 
+#include <fmt/format.h>
+
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
@@ -34,7 +36,7 @@ Result<CgroupFs> CgroupFs::open(const Root& root, std::optional<CgroupVersion> f
     KOORD_TRY(version, detect_cgroup_version(root));
     forced = version;
   }
-  CgroupFs fs(*forced, root.cgroup.ends_with('/') ? root.cgroup : root.cgroup + "/");
+  CgroupFs fs(*forced, root.cgroup.ends_with('/') ? root.cgroup : fmt::format("{}/", root.cgroup));
   if (*forced == CgroupVersion::v2) return fs;
 
   KOORD_TRY(folders, list_folders(fs.root_));
@@ -56,14 +58,13 @@ Result<CgroupFs> CgroupFs::open(const Root& root, std::optional<CgroupVersion> f
 
 Result<std::string> CgroupFs::path(Knob knob, std::string_view group, std::string_view file) const {
   if (!stays_inside(group))
-    return Error(Code::invalid,
-                 "cgroup \"" + std::string(group) + "\": expected a path inside of the hierarchy");
+    return Error(Code::invalid, fmt::format("cgroup \"{}\": expected a path inside of the hierarchy", group));
   std::string path = root_;
   if (version_ == CgroupVersion::v1) {
     const std::string_view subsystem = row(knob).v1_subsystem;
     const auto it = hierarchies_.find(subsystem);
     if (it == hierarchies_.end())
-      return Error(Code::unsupported, root_ + ": no hierarchy has the subsystem " + std::string(subsystem));
+      return Error(Code::unsupported, fmt::format("{}: no hierarchy has the subsystem {}", root_, subsystem));
     path += it->second;
     path += '/';
   }

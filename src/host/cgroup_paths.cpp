@@ -1,5 +1,7 @@
 #include "koord/host/cgroup_paths.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -42,13 +44,13 @@ std::string kubepods_folder(CgroupDriver driver, KubeQos qos) {
 
 std::string pod_folder(CgroupDriver driver, KubeQos qos, std::string_view uid) {
   std::string folder = kubepods_folder(driver, qos);
-  if (driver == CgroupDriver::cgroupfs) return folder + "/pod" + std::string(uid);
+  if (driver == CgroupDriver::cgroupfs) return fmt::format("{}/pod{}", folder, uid);
   std::string escaped(uid);  // a dash in a slice's name means a level of its own
   std::replace(escaped.begin(), escaped.end(), '-', '_');
   std::string prefix = "kubepods";
   if (qos == KubeQos::burstable) prefix += "-burstable";
   if (qos == KubeQos::besteffort) prefix += "-besteffort";
-  return folder + "/" + prefix + "-pod" + escaped + ".slice";
+  return fmt::format("{}/{}-pod{}.slice", folder, prefix, escaped);
 }
 
 Result<ContainerId> parse_container_id(std::string_view text) {
@@ -61,8 +63,10 @@ Result<ContainerId> parse_container_id(std::string_view text) {
   const auto* const row = std::find_if(kRuntimes.begin(), kRuntimes.end(),
                                        [&](const RuntimeRow& r) { return r.scheme == scheme; });
   if (row == kRuntimes.end())
-    return Error(Code::invalid, "containerID: unknown runtime \"" + std::string(scheme.substr(0, 64)) +
-                                    "\", expected docker, containerd, pouch or cri-o");
+    return Error(
+        Code::invalid,
+        fmt::format("containerID: unknown runtime \"{}\", expected docker, containerd, pouch or cri-o",
+                    scheme.substr(0, 64)));
   if (!is_plain_name(id)) return Error(Code::invalid, "containerID: the id is empty or not a plain name");
   return ContainerId{row->runtime, std::string(id)};
 }

@@ -1,5 +1,7 @@
 #include "koord/host/cpuset.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -25,7 +27,7 @@ Result<CpuSet> CpuSet::parse(std::string_view text) {
   CpuSet set;
   std::string_view rest = trimmed(text);
   const Error malformed(Code::parse,
-                        "not a list of CPUs such as 0-3,8: \"" + std::string(rest.substr(0, 64)) + '"');
+                        fmt::format("not a list of CPUs such as 0-3,8: \"{}\"", rest.substr(0, 64)));
   while (!rest.empty()) {
     const auto comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);

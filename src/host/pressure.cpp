@@ -1,5 +1,7 @@
 #include "koord/host/pressure.hpp"
 
+#include <fmt/format.h>
+
 #include "koord/host/text.hpp"
 
 namespace koord::host {
@@ -40,7 +42,7 @@ Result<Pressure> parse_pressure(std::string_view text) {
     if (kind.empty()) continue;
     PressureLine* const out = kind == "some" ? &pressure.some : kind == "full" ? &pressure.full : nullptr;
     if (!out || !read_line(rest, *out))
-      return Error(Code::parse, "pressure: cannot read \"" + std::string(line.substr(0, 80)) + '"');
+      return Error(Code::parse, fmt::format("pressure: cannot read \"{}\"", line.substr(0, 80)));
     has_some |= out == &pressure.some;
     pressure.has_full |= out == &pressure.full;
   }

@@ -1,5 +1,7 @@
 #include "koord/host/procfs.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "koord/host/text.hpp"
@@ -9,7 +11,7 @@ namespace koord::host {
 namespace {
 
 Error malformed(std::string_view what, std::string_view line) {
-  return Error(Code::parse, std::string(what) + ": cannot read \"" + std::string(line.substr(0, 80)) + '"');
+  return Error(Code::parse, fmt::format("{}: cannot read \"{}\"", what, line.substr(0, 80)));
 }
 
 // The kernel appends numbers to its lines over the years: at least `required` must be there, more are

@@ -1,5 +1,7 @@
 #include "koord/host/root.hpp"
 
+#include <fmt/format.h>
+
 namespace koord::host {
 
 Root Root::host_mode() { return Root{}; }
@@ -18,13 +20,13 @@ Root Root::below(std::string_view folder) {
   std::string base(folder);
   while (base.size() > 1 && base.back() == '/') base.pop_back();
   Root root;
-  root.cgroup = base + "/sys/fs/cgroup/";
-  root.sys = base + "/sys/";
-  root.sys_fs = base + "/sys/fs/";
-  root.proc = base + "/proc/";
-  root.var_run = base + "/var/run/";
-  root.run = base + "/run/";
-  root.var_lib_kubelet = base + "/var/lib/kubelet/";
+  root.cgroup = fmt::format("{}/sys/fs/cgroup/", base);
+  root.sys = fmt::format("{}/sys/", base);
+  root.sys_fs = fmt::format("{}/sys/fs/", base);
+  root.proc = fmt::format("{}/proc/", base);
+  root.var_run = fmt::format("{}/var/run/", base);
+  root.run = fmt::format("{}/run/", base);
+  root.var_lib_kubelet = fmt::format("{}/var/lib/kubelet/", base);
   return root;
 }
 

@@ -1,5 +1,7 @@
 #include "koord/host/topology.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -14,7 +16,7 @@ namespace {
 Result<int> read_int(const std::string& path) {
   KOORD_TRY(text, read_file(path));
   int value = 0;
-  if (!to_number(trimmed(text), value)) return Error(Code::parse, path + ": not a number");
+  if (!to_number(trimmed(text), value)) return Error(Code::parse, fmt::format("{}: not a number", path));
   return value;
 }
 
@@ -55,14 +57,14 @@ struct Caches {
 
 // Machines without cache folders (some virtual ones) have everything in cache 0.
 void read_caches(const std::string& cpu_folder, Caches& caches, CpuPlace& place) {
-  const auto indexes = list_folders(cpu_folder + "cache");
+  const auto indexes = list_folders(fmt::format("{}cache", cpu_folder));
   if (!indexes) return;
   for (const std::string& index : *indexes) {
     if (!index.starts_with("index")) continue;
     std::string folder = cpu_folder;
     folder.append("cache/").append(index).append("/");
-    const auto level = read_int(folder + "level");
-    const auto shared = read_file(folder + "shared_cpu_list");
+    const auto level = read_int(fmt::format("{}level", folder));
+    const auto shared = read_file(fmt::format("{}shared_cpu_list", folder));
     if (!level || !shared) continue;
     const std::string cpus(trimmed(*shared));
     if (*level == 2) place.l1_l2 = caches.l2.number(cpus);
@@ -72,14 +74,14 @@ void read_caches(const std::string& cpu_folder, Caches& caches, CpuPlace& place)
 
 Result<std::vector<NumaNode>> read_nodes(const std::string& folder, const CpuSet& online) {
   std::vector<NumaNode> nodes;
-  const auto ids = read_cpuset(folder + "online");
+  const auto ids = read_cpuset(fmt::format("{}online", folder));
   if (!ids) {
     if (ids.error().code() != Code::not_found) return ids.error();
   } else {
     CpuSet initiators;
-    if (auto generic = read_cpuset(folder + "has_generic_initiator")) initiators = *generic;
+    if (auto generic = read_cpuset(fmt::format("{}has_generic_initiator", folder))) initiators = *generic;
     for (const int id : (*ids - initiators).cpus()) {
-      KOORD_TRY(cpus, read_cpuset(folder + "node" + std::to_string(id) + "/cpulist"));
+      KOORD_TRY(cpus, read_cpuset(fmt::format("{}node{}/cpulist", folder, id)));
       nodes.push_back({id, cpus & online});
     }
   }
@@ -105,19 +107,19 @@ CpuSet Topology::siblings(int cpu) const {
 }
 
 Result<Topology> read_topology(const Root& root) {
-  const std::string cpu_root = root.sys + "devices/system/cpu/";
+  const std::string cpu_root = fmt::format("{}devices/system/cpu/", root.sys);
   Topology topology;
-  KOORD_TRY(online, read_cpuset(cpu_root + "online"));
+  KOORD_TRY(online, read_cpuset(fmt::format("{}online", cpu_root)));
   topology.online = online;
-  KOORD_TRY(nodes, read_nodes(root.sys + "devices/system/node/", online));
+  KOORD_TRY(nodes, read_nodes(fmt::format("{}devices/system/node/", root.sys), online));
   topology.nodes = std::move(nodes);
 
   CoreNumbers cores;
   Caches caches;
   for (const int cpu : online.cpus()) {
-    const std::string folder = cpu_root + "cpu" + std::to_string(cpu) + "/";
-    KOORD_TRY(core, read_int(folder + "topology/core_id"));
-    KOORD_TRY(socket, read_int(folder + "topology/physical_package_id"));
+    const std::string folder = fmt::format("{}cpu{}/", cpu_root, cpu);
+    KOORD_TRY(core, read_int(fmt::format("{}topology/core_id", folder)));
+    KOORD_TRY(socket, read_int(fmt::format("{}topology/physical_package_id", folder)));
     CpuPlace place;
     place.cpu = cpu;
     place.socket = std::max(socket, 0);  // -1: the platform does not say
@@ -127,9 +129,9 @@ Result<Topology> read_topology(const Root& root) {
     read_caches(folder, caches, place);
     topology.cpus.push_back(place);
   }
-  if (topology.cpus.empty()) return Error(Code::parse, cpu_root + "online: no CPU is online");
+  if (topology.cpus.empty()) return Error(Code::parse, fmt::format("{}online: no CPU is online", cpu_root));
 
-  if (const auto active = read_int(cpu_root + "smt/active")) {
+  if (const auto active = read_int(fmt::format("{}smt/active", cpu_root))) {
     topology.smt_active = *active != 0;
   } else {
     for (const CpuPlace& place : topology.cpus)

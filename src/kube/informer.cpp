@@ -1,5 +1,7 @@
 #include "koord/kube/informer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
 
@@ -159,7 +161,7 @@ class InformerSet::Impl {
     auto informer =
         std::make_shared<SharedInformer>(view.type, view.client, clock_, view.scope, options, log_);
     informers_.push_back(informer);
-    group_.spawn("informer of " + informer->status().name, informer->run());
+    group_.spawn(fmt::format("informer of {}", informer->status().name), informer->run());
     view.bind(informer, *ScopeFilter::between(view.type, view.scope, view.scope));
   }
 

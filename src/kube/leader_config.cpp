@@ -1,4 +1,6 @@
 // What a LeaderConfig must satisfy before an election may start.
+#include <fmt/format.h>
+
 #include <random>
 
 #include "koord/kube/leader_election.hpp"
@@ -32,7 +34,7 @@ std::string make_identity(std::string_view host_name) {
   for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random());
   bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0f) | 0x40);  // RFC 9562: version 4
   bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3f) | 0x80);
-  std::string identity = std::string(host_name) + "_";
+  std::string identity = fmt::format("{}_", host_name);
   for (std::size_t i = 0; i < sizeof(bytes); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) identity += '-';
     identity += "0123456789abcdef"[bytes[i] >> 4];

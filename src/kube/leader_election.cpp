@@ -1,5 +1,7 @@
 #include "koord/kube/leader_election.hpp"
 
+#include <fmt/format.h>
+
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"
 #include "koord/async/timer.hpp"
@@ -59,8 +61,8 @@ class LeaderElection::Impl {
       if (!done && done.error().code() == Code::cancelled) co_return done;
       if (!done && done.error().code() == Code::not_found &&
           std::holds_alternative<LeaderState::Create>(action))
-        co_return done.error().context("the lease " + config_.lease_namespace + "/" + config_.lease_name +
-                                       " cannot be made");
+        co_return done.error().context(
+            fmt::format("the lease {}/{} cannot be made", config_.lease_namespace, config_.lease_name));
       if (leading()) co_return Result<>();
     }
   }
@@ -69,8 +71,9 @@ class LeaderElection::Impl {
     for (;;) {
       const LeaderState::Action action = next();
       if (std::holds_alternative<LeaderState::Lost>(action))
-        co_return Error(Code::conflict, "the lease " + config_.lease_namespace + "/" + config_.lease_name +
-                                            " is lost, held by \"" + state_.holder() + "\"");
+        co_return Error(Code::conflict,
+                        fmt::format("the lease {}/{} is lost, held by \"{}\"", config_.lease_namespace,
+                                    config_.lease_name, state_.holder()));
       if (is_write(action) && config_.may_renew && !config_.may_renew()) {
         state_.on_held_back(clock_.mono());
         continue;

@@ -1,5 +1,7 @@
 #include "shared_informer.hpp"
 
+#include <fmt/format.h>
+
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/schema/list_decoder.hpp"
 #include "koord/async/timer.hpp"
@@ -25,9 +27,9 @@ WatchEventType event_type(api::WatchType type) {
 
 std::string describe(const ObjectType& type, const Scope& scope) {
   std::string name(api::kind_of(type.schema()).plural);
-  if (!scope.ns.empty()) name += " in " + scope.ns;
-  if (!scope.fields.empty()) name += " [" + scope.fields + "]";
-  if (!scope.labels.empty()) name += " {" + scope.labels + "}";
+  if (!scope.ns.empty()) name += fmt::format(" in {}", scope.ns);
+  if (!scope.fields.empty()) name += fmt::format(" [{}]", scope.fields);
+  if (!scope.labels.empty()) name += fmt::format(" {{{}}}", scope.labels);
   return name;
 }
 
@@ -221,7 +223,7 @@ void SharedInformer::failed(const Error& error) {
   ++status_.failures;
   if (error.code() == Code::gone) ++status_.expired;
   const MonoTime now = clock_.mono();
-  std::string what = std::string(to_string(error.code())) + ": " + error.message();
+  std::string what = fmt::format("{}: {}", to_string(error.code()), error.message());
   // A server that is away for hours is told of once in a while, not with every try.
   const bool told = what == status_.last_error && now - told_ < kTellAgain;
   status_.last_error = std::move(what);

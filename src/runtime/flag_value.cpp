@@ -1,6 +1,8 @@
 // The texts of flag values.
 #include "flag_value.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 
@@ -92,7 +94,7 @@ Result<> set_flag_value(FlagValues::Value& value, std::string_view text) {
       return split(text, [&](std::string_view item) -> Result<> {
         const auto equals = item.find('=');
         if (equals == std::string_view::npos || equals == 0)
-          return Error(Code::invalid, "\"" + std::string(item) + "\" is not KEY=VALUE");
+          return Error(Code::invalid, fmt::format("\"{}\" is not KEY=VALUE", item));
         value.pairs.insert_or_assign(std::string(item.substr(0, equals)),
                                      std::string(item.substr(equals + 1)));
         return {};

@@ -1,4 +1,6 @@
 // KubeClients: a transport and a client for each way of talking to the API server.
+#include <fmt/format.h>
+
 #include <functional>
 #include <map>
 #include <tuple>
@@ -36,7 +38,7 @@ std::string credentials_of(const kube::ClientConfig& config) {
   std::string text = config.server;
   for (const std::string* part : {&config.ca_pem, &config.client_cert_pem, &config.client_key_pem,
                                   &config.token, &config.token_file, &config.username, &config.password})
-    text += " " + std::to_string(part->empty() ? 0 : hash(*part));
+    text += fmt::format(" {}", part->empty() ? 0 : hash(*part));
   return text;
 }
 

@@ -1,6 +1,8 @@
 // Reading what the machine is made of.
 #include "framework/node_facts.hpp"
 
+#include <fmt/format.h>
+
 #include "koord/host/file.hpp"
 #include "koord/host/procfs.hpp"
 
@@ -10,12 +12,12 @@ Result<NodeFacts> read_node_facts(const host::Root& root) {
   NodeFacts facts;
   KOORD_TRY(topology, host::read_topology(root));
   facts.topology = std::move(topology);
-  KOORD_TRY(text, read_file(root.proc + "cpuinfo"));
+  KOORD_TRY(text, read_file(fmt::format("{}cpuinfo", root.proc)));
   KOORD_TRY(cpuinfo, host::parse_cpuinfo(text));
   facts.cpu_model = std::move(cpuinfo.model_name);
   facts.vendor_id = std::move(cpuinfo.vendor_id);
   for (const host::NumaNode& node : facts.topology.nodes) {
-    const std::string path = root.sys + "devices/system/node/node" + std::to_string(node.id) + "/meminfo";
+    const std::string path = fmt::format("{}devices/system/node/node{}/meminfo", root.sys, node.id);
     const auto meminfo = read_file(path);
     if (!meminfo) {
       if (meminfo.error().code() == Code::not_found) continue;  // a kernel without NUMA

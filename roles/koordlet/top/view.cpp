@@ -42,7 +42,7 @@ std::string micros(double us) {
 
 std::string waits(const api::Box<LatencyView>& latency) {
   if (!latency) return std::string(kNone);
-  return micros(latency->p50_us) + "/" + micros(latency->p99_us);
+  return fmt::format("{}/{}", micros(latency->p50_us), micros(latency->p99_us));
 }
 
 /// Other people's text on a terminal: no control characters, no more than so many columns.
@@ -71,7 +71,7 @@ std::string row(std::size_t name_width, std::string_view name, std::string_view 
 void add_head(std::string& out, const NodeView& node, std::size_t width) {
   std::string sources;
   for (const koordlet::SourceView& source : node.sources)
-    sources += "  " + source.name + (source.ok ? " ok" : " FAILS");
+    sources += fmt::format("  {}{}", source.name, source.ok ? " ok" : " FAILS");
   out += clean(fmt::format("{}  {}  cgroup {}{}", node.name, node.time.to_string(), node.cgroup_version,
                            sources),
                width) +
@@ -89,14 +89,17 @@ void add_head(std::string& out, const NodeView& node, std::size_t width) {
          "\n";
   for (const koordlet::StrategyView& strategy : node.strategies)
     if (strategy.enabled)
-      out += clean(strategy.name + ": " +
-                       (strategy.summary.empty() ? (strategy.active ? "active" : "off") : strategy.summary),
+      out += clean(fmt::format(
+                       "{}: {}", strategy.name,
+                       strategy.summary.empty() ? (strategy.active ? "active" : "off") : strategy.summary),
                    width) +
              "\n";
   for (const koordlet::SourceView& source : node.sources)
-    if (!source.ok && !source.error.empty()) out += clean(source.name + ": " + source.error, width) + "\n";
+    if (!source.ok && !source.error.empty())
+      out += fmt::format("{}\n", clean(fmt::format("{}: {}", source.name, source.error), width));
   for (const koordlet::CollectorView& collector : node.collectors)
-    if (!collector.works) out += clean(collector.name + ": " + collector.reason, width) + "\n";
+    if (!collector.works)
+      out += fmt::format("{}\n", clean(fmt::format("{}: {}", collector.name, collector.reason), width));
 }
 
 void add_suppressed(std::string& out, const NodeView& node, std::size_t width) {
@@ -144,16 +147,16 @@ std::string render_top(const NodeView& node, const PodListView& pods, std::size_
     return a->usage.cpu_cores.value_or(0) > b->usage.cpu_cores.value_or(0);
   });
   for (const PodView* pod : order) {
-    const std::string name = pod->ns.empty() ? pod->name : pod->ns + "/" + pod->name;
+    const std::string name = pod->ns.empty() ? pod->name : fmt::format("{}/{}", pod->ns, pod->name);
     lines.push_back(row(name_width, name, pod->qos, pod->usage, pod->limits, pod->run_queue_latency));
     if (pod->containers.size() > 1)
       for (const koordlet::ContainerView& container : pod->containers)
-        lines.push_back(row(name_width, "  " + container.name, "", container.usage, container.limits,
-                            container.run_queue_latency));
+        lines.push_back(row(name_width, fmt::format("  {}", container.name), "", container.usage,
+                            container.limits, container.run_queue_latency));
   }
   for (const PodView& application : pods.host_applications)
-    lines.push_back(row(name_width, "host: " + application.name, application.qos, application.usage,
-                        application.limits, application.run_queue_latency));
+    lines.push_back(row(name_width, fmt::format("host: {}", application.name), application.qos,
+                        application.usage, application.limits, application.run_queue_latency));
   const auto used = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
   std::size_t shown = lines.size();
   if (height > 0 && used + lines.size() > height) shown = height > used + 1 ? height - used - 1 : 0;

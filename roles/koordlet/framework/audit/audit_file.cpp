@@ -1,6 +1,8 @@
 // The writing thread: appends, rotates, removes, and survives a full disk.
 #include "framework/audit/audit_file.hpp"
 
+#include <fmt/format.h>
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,7 +45,7 @@ struct AuditFile::State {
   State(Options with, const Clock& time, Logger logger)
       : options(std::move(with)), clock(time), log(std::move(logger)) {}
 
-  std::string path() const { return options.folder + "/" + std::string(kName); }
+  std::string path() const { return fmt::format("{}/{}", options.folder, kName); }
 
   void run() {
     std::unique_lock lock(mutex);
@@ -106,7 +108,7 @@ struct AuditFile::State {
 
   void rotate() {
     file.reset();
-    const std::string prefix = options.folder + "/audit-" + stamp(clock.now()) + "-";
+    const std::string prefix = fmt::format("{}/audit-{}-", options.folder, stamp(clock.now()));
     std::string name;
     for (int i = 0; i < kMaxSameSecond; ++i) {
       char number[16];

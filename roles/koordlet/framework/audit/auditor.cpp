@@ -1,6 +1,8 @@
 // Events as JSON lines, in memory for GET /events and to the file.
 #include "framework/audit/auditor.hpp"
 
+#include <fmt/format.h>
+
 #include <sys/random.h>
 
 #include <algorithm>
@@ -117,9 +119,8 @@ class Auditor::Impl {
     std::int64_t count = options_.default_events_limit;
     if (std::int64_t number = 0; host::to_number(size, number)) {
       if (number > options_.max_events_limit)
-        return refusal(400, "size(" + std::to_string(number) + ") exceeds the limit(" +
-                                std::to_string(options_.max_events_limit) + ")");
-      if (number < 0) return refusal(400, "size(" + std::to_string(number) + ") is negative");
+        return refusal(400, fmt::format("size({}) exceeds the limit({})", number, options_.max_events_limit));
+      if (number < 0) return refusal(400, fmt::format("size({}) is negative", number));
       count = number;
     }
     const MonoTime now = clock_.mono();
@@ -139,7 +140,7 @@ class Auditor::Impl {
                                 return candidate.token == page_token;
                               });
     if (reader == readers_.end())
-      return refusal(409, "invalid pageToken " + std::string(page_token.substr(0, 64)));
+      return refusal(409, fmt::format("invalid pageToken {}", page_token.substr(0, 64)));
     reader->used = now;
 
     Answer answer;
@@ -173,8 +174,10 @@ class Auditor::Impl {
   };
 
   static Answer refusal(int status, std::string why) {
-    return {
-        .status = status, .content_type = "text/plain; charset=utf-8", .next_page = {}, .body = why + "\n"};
+    return {.status = status,
+            .content_type = "text/plain; charset=utf-8",
+            .next_page = {},
+            .body = fmt::format("{}\n", why)};
   }
 
   void remember(std::string line) {

@@ -1,6 +1,8 @@
 // The executor: comparing, the two passes, backoff, the limit of writes.
 #include "framework/executor/executor.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -392,7 +394,7 @@ class Executor::Impl {
 
   void audit(const Target& target, const Wish& wish, std::string_view text) {
     if (!auditor_) return;
-    std::string message = "update " + target.path + " to " + std::string(text);
+    std::string message = fmt::format("update {} to {}", target.path, text);
     if (!wish.reason.empty()) message.append(": ").append(wish.reason);
     AuditEvent event;
     event.type = "group";

@@ -1,6 +1,8 @@
 // Reading, printing, comparing and merging what cgroup files hold.
 #include "framework/executor/knob_values.hpp"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "koord/host/text.hpp"
@@ -29,7 +31,7 @@ std::int64_t kernel_limit(std::int64_t bytes) {
 }
 
 Error wrong_kind(Knob knob) {
-  return Error(Code::internal, std::string(host::row(knob).name) + ": a value of another kind");
+  return Error(Code::internal, fmt::format("{}: a value of another kind", host::row(knob).name));
 }
 
 }  // namespace
@@ -50,8 +52,8 @@ Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view 
   std::int64_t number = 0;
   const bool weight = version == CgroupVersion::v2 && knob == Knob::cpu_shares;
   if (!host::to_number(host::trimmed(text), number) || (weight && (number < 1 || number > kMaxWeight)))
-    return Error(Code::parse, std::string(host::row(knob).name) + ": cannot read \"" +
-                                  std::string(host::trimmed(text).substr(0, 64)) + '"');
+    return Error(Code::parse, fmt::format("{}: cannot read \"{}\"", host::row(knob).name,
+                                          host::trimmed(text).substr(0, 64)));
   if (weight) number = host::weight_to_shares(number);
   return KnobValue(number);
 }
@@ -65,7 +67,7 @@ Result<std::string> print_knob(Knob knob, CgroupVersion version, const KnobValue
   if (!cpus) return wrong_kind(knob);
   if (!cpus->empty()) return cpus->to_string();
   if (version == CgroupVersion::v2) return std::string("\n");  // an empty write(2) would do nothing
-  return Error(Code::invalid, std::string(host::row(knob).name) + ": a group needs at least one");
+  return Error(Code::invalid, fmt::format("{}: a group needs at least one", host::row(knob).name));
 }
 
 bool same_value(Knob knob, CgroupVersion version, const KnobValue& found, const KnobValue& wanted) {

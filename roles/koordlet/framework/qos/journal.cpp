@@ -3,6 +3,8 @@
 // The group stands last because its name may hold anything but a line feed.
 #include "framework/qos/journal.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -80,13 +82,13 @@ Result<> Journal::load() {
   std::string_view rest = *text;
   std::string_view line;
   if (!rest.ends_with('\n') || !host::next_line(rest, line) || !line.starts_with(kHeader))
-    return Error(Code::parse, path_ + ": not a journal of throttled cgroups");
+    return Error(Code::parse, fmt::format("{}: not a journal of throttled cgroups", path_));
   if (line.substr(kHeader.size()) != boot_id_) return {};  // those cgroups have gone with their kernel
   std::vector<Entry> entries;
   for (std::size_t number = 2; host::next_line(rest, line); ++number) {
     auto entry = parse_entry(line);
     if (!entry || entries.size() == kMaxEntries)
-      return Error(Code::parse, path_ + ':' + std::to_string(number) + ": cannot read this entry");
+      return Error(Code::parse, fmt::format("{}:{}: cannot read this entry", path_, number));
     entries.push_back(std::move(*entry));
   }
   for (Entry& entry : entries) note(std::move(entry));
@@ -99,7 +101,7 @@ Result<> Journal::save() {
   std::error_code failed;
   if (entries_.empty()) {
     std::filesystem::remove(path_, failed);
-    if (failed) return Error(Code::io, path_ + ": " + failed.message());
+    if (failed) return Error(Code::io, fmt::format("{}: {}", path_, failed.message()));
     changed_ = false;
     return {};
   }

@@ -1,6 +1,8 @@
 // The QoS manager's tick: plans, decisions, the journal, the writes; and setting free.
 #include "framework/qos/manager.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -102,10 +104,11 @@ class QosManager::Impl final : public KnobReader {
       if (slot.plan.held())
         return Error(Code::unavailable, "not everything could be set free: the machine's CPUs are not known");
     if (const auto failures = executor_.failures(); !failures.empty())
-      return failures.front().error.context("not everything could be set free (" +
-                                            std::to_string(failures.size()) + " files)");
+      return failures.front().error.context(
+          fmt::format("not everything could be set free ({} files)", failures.size()));
     if (!journal_.entries().empty())
-      return Error(Code::io, "not everything could be set free: " + journal_.entries().front().group);
+      return Error(Code::io,
+                   fmt::format("not everything could be set free: {}", journal_.entries().front().group));
     KOORD_CHECK(journal_.save());
     return outcome.written;
   }

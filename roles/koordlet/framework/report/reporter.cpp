@@ -1,6 +1,8 @@
 // Reporter: see reporter.hpp.
 #include "framework/report/reporter.hpp"
 
+#include <fmt/format.h>
+
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/backoff.hpp"
 #include "koord/async/timer.hpp"
@@ -20,7 +22,7 @@ constexpr int kTries = 4;
 
 kube::Scope own(const std::string& node) {
   kube::Scope scope;
-  scope.fields = "metadata.name=" + node;
+  scope.fields = fmt::format("metadata.name={}", node);
   return scope;
 }
 
@@ -99,7 +101,7 @@ Task<Result<>> Reporter::write(api::NodeMetricStatus status) {
     auto written = co_await parts_.client.update_raw(kind, std::move(key), json::to_text(document), "status");
     if (written) co_return Result<>();
     if (written.error().code() != Code::conflict || tries + 1 >= kTries)
-      co_return std::move(written).error().context("NodeMetric " + node_);
+      co_return std::move(written).error().context(fmt::format("NodeMetric {}", node_));
     KOORD_CO_CHECK(co_await sleep(parts_.clock, backoff.next()));
   }
 }

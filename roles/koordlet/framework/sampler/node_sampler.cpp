@@ -1,6 +1,8 @@
 // /proc/stat, /proc/meminfo and the NUMA nodes' meminfo, tick by tick.
 #include "framework/sampler/node_sampler.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,8 +21,8 @@ NodeSampler::NodeSampler(Config config, const host::Root& root, KernelReader& re
       reader_(reader),
       series_(series),
       faults_(faults),
-      stat_path_(root.proc + "stat"),
-      meminfo_path_(root.proc + "meminfo") {
+      stat_path_(fmt::format("{}stat", root.proc)),
+      meminfo_path_(fmt::format("{}meminfo", root.proc)) {
   cpu_series_ = this->series(Metric::node_cpu, "");
   memory_series_ = this->series(Metric::node_memory, "");
   if (config_.page_cache) page_cache_series_ = this->series(Metric::node_memory_with_page_cache, "");
@@ -57,7 +59,7 @@ void NodeSampler::set_facts(const NodeFacts& facts) {
     for (const NumaMemory& node : facts.numa_memory) {
       const std::string id = std::to_string(node.id);
       numa_.push_back({.id = node.id});
-      numa_files_.push_back({.path = sys_ + "devices/system/node/node" + id + "/meminfo",
+      numa_files_.push_back({.path = fmt::format("{}devices/system/node/node{}/meminfo", sys_, id),
                              .fd = {},
                              .cpu = series(Metric::node_numa_cpu, id),
                              .memory = series(Metric::node_numa_memory, id)});

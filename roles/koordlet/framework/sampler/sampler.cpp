@@ -1,6 +1,8 @@
 // One tick: follow the inventory, read, sum up, show.
 #include "framework/sampler/sampler.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -69,8 +71,8 @@ class Sampler::Impl {
                                        "Readings of what the node's CPUs are"),
                         facts_counters(registry, "koordlet_collect_node_numa_info_status",
                                        "Readings of what the node's NUMA nodes are")},
-        cpu_online_path_(root.sys + "devices/system/cpu/online"),
-        node_online_path_(root.sys + "devices/system/node/online"),
+        cpu_online_path_(fmt::format("{}devices/system/cpu/online", root.sys)),
+        node_online_path_(fmt::format("{}devices/system/node/online", root.sys)),
         numa_every_(ticks_of(config.numa_interval, config.interval)) {
     if (config_.psi)
       pressure_.emplace(ticks_of(config.psi_interval, config.interval), reader_, registry, faults_);

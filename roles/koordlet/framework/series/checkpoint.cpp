@@ -4,6 +4,8 @@
 //   and the sum of all bytes before.
 #include "framework/series/checkpoint.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -213,8 +215,8 @@ Result<std::size_t> SeriesStore::restore(std::string_view checkpoint, const Chec
     return Error(Code::parse, "checkpoint: truncated or garbled");
   Reader in(body.substr(kMagic.size()));
   if (const auto version = in.get<std::uint32_t>(); version != kVersion)
-    return Error(Code::parse, "checkpoint: version " + std::to_string(version) + ", this program reads " +
-                                  std::to_string(kVersion));
+    return Error(Code::parse,
+                 fmt::format("checkpoint: version {}, this program reads {}", version, kVersion));
   const MonoTime mono{nanoseconds(in.get<std::int64_t>())};
   const WallTime wall{nanoseconds(in.get<std::int64_t>())};
   const std::string_view boot_id = in.text();

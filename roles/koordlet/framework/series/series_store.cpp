@@ -1,4 +1,6 @@
 // The store: names, rings, appends and aggregates. The checkpoint is in checkpoint.cpp.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -91,7 +93,7 @@ Result<SeriesId> SeriesStore::Impl::open(Metric metric, std::string_view entity,
   }
   if (entity.size() > kMaxEntity) return Error(Code::too_large, "the name of a series is too long");
   if (size >= limits.max_series)
-    return Error(Code::too_large, "more than " + std::to_string(limits.max_series) + " series");
+    return Error(Code::too_large, fmt::format("more than {} series", limits.max_series));
   std::uint32_t index = 0;
   if (free.empty()) {
     index = static_cast<std::uint32_t>(slots.size());
@@ -214,11 +216,9 @@ Result<Aggregate> SeriesStore::Impl::aggregate(const Slot& slot, MonoTime now, n
     return aggregate_digests(slot, now, window);
   const auto kept =
       std::chrono::duration_cast<std::chrono::seconds>(slot.digests ? limits.digest_window : limits.window);
-  return Error(Code::invalid,
-               "a window of " +
-                   std::to_string(std::chrono::duration_cast<std::chrono::seconds>(window).count()) +
-                   "s is not kept: " + std::string(row(slot.metric).name) + " goes back " +
-                   std::to_string(kept.count()) + "s");
+  return Error(Code::invalid, fmt::format("a window of {}s is not kept: {} goes back {}s",
+                                          std::chrono::duration_cast<std::chrono::seconds>(window).count(),
+                                          row(slot.metric).name, kept.count()));
 }
 
 std::size_t SeriesStore::Impl::bytes() const {

@@ -1,6 +1,8 @@
 // What the agent serves: see routes.hpp.
 #include "framework/serve/routes.hpp"
 
+#include <fmt/format.h>
+
 #include "framework/audit/auditor.hpp"
 #include "framework/serve/observer.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -54,10 +56,10 @@ void add_routes(runtime::Routes& routes, ServeParts parts) {
     });
   };
   routes.add("/apis/v1/node", guarded([p](const Request&) {
-               return Response::json(200, api::encode(p.observer.node()) + "\n");
+               return Response::json(200, fmt::format("{}\n", api::encode(p.observer.node())));
              }));
   routes.add("/apis/v1/pods", guarded([p](const Request&) {
-               return Response::json(200, api::encode(p.observer.pods()) + "\n");
+               return Response::json(200, fmt::format("{}\n", api::encode(p.observer.pods())));
              }));
   if (p.auditor == nullptr) return;
   routes.add("/events", get([p](const Request& request) {

@@ -1,6 +1,8 @@
 // The file of --standalone-config: see config.hpp.
 #include "framework/standalone/config.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -39,8 +41,8 @@ std::string group_of(std::string_view path) {
 
 std::optional<Problem> problem_of(const StandaloneConfig& config) {
   if (config.reserved_cpu.sign() < 0)
-    return Problem{".reservedCPU",
-                   "\"" + config.reserved_cpu.to_string() + "\": expected a number of CPUs, zero or more"};
+    return Problem{".reservedCPU", fmt::format("\"{}\": expected a number of CPUs, zero or more",
+                                               config.reserved_cpu.to_string())};
   if (!config.reserved_cpus.empty())
     if (const auto cpus = host::CpuSet::parse(config.reserved_cpus); !cpus)
       return Problem{".reservedCPUs", cpus.error().message()};
@@ -48,17 +50,19 @@ std::optional<Problem> problem_of(const StandaloneConfig& config) {
   std::vector<std::string> paths;
   for (std::size_t i = 0; i < config.groups.size(); ++i) {
     const StandaloneGroup& group = config.groups[i];
-    const std::string at = ".groups[" + std::to_string(i) + "]";
+    const std::string at = fmt::format(".groups[{}]", i);
     if (!names.insert(group.name).second)
-      return Problem{at + ".name", "there is another group \"" + group.name + "\""};
+      return Problem{fmt::format("{}.name", at), fmt::format("there is another group \"{}\"", group.name)};
     const std::string path = group_of(group.cgroup_path);
     if (path.empty())
-      return Problem{at + ".cgroupPath", "\"" + group.cgroup_path + "\" is no cgroup below the root"};
+      return Problem{fmt::format("{}.cgroupPath", at),
+                     fmt::format("\"{}\" is no cgroup below the root", group.cgroup_path)};
     for (const std::string& other : paths)
       if (host::is_within(path, other) || host::is_below(other, path))
-        return Problem{at + ".cgroupPath",
-                       "\"" + path + "\" and \"" + other +
-                           "\" are one or one is in the other: its use would count twice"};
+        return Problem{
+            fmt::format("{}.cgroupPath", at),
+            fmt::format("\"{}\" and \"{}\" are one or one is in the other: its use would count twice", path,
+                        other)};
     paths.push_back(path);
   }
   std::vector<std::string> complaints;
@@ -81,8 +85,8 @@ Result<StandaloneConfig> read_standalone(std::string_view text, const std::strin
   json::LineMap lines;
   const auto json = json::yaml_to_json(text, &lines);
   const auto line = json ? lines.find(problem->path) : lines.end();
-  return Error(Code::invalid, file + ":" + std::to_string(line != lines.end() ? line->second : 1) + ": " +
-                                  problem->path + ": " + problem->what);
+  return Error(Code::invalid, fmt::format("{}:{}: {}: {}", file, line != lines.end() ? line->second : 1,
+                                          problem->path, problem->what));
 }
 
 Inventory standalone_inventory(const StandaloneConfig& config, const Machine& machine) {

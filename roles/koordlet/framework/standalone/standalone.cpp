@@ -1,6 +1,8 @@
 // Standalone: see standalone.hpp.
 #include "framework/standalone/standalone.hpp"
 
+#include <fmt/format.h>
+
 #include "koord/async/timer.hpp"
 #include "koord/host/file.hpp"
 #include "koord/host/procfs.hpp"
@@ -22,11 +24,11 @@ std::string folder_of(const std::string& file) {
 }  // namespace
 
 Result<Machine> read_machine(const host::Root& root) {
-  KOORD_TRY(stat_text, read_file(root.proc + "stat"));
+  KOORD_TRY(stat_text, read_file(fmt::format("{}stat", root.proc)));
   host::ProcStat stat;
   if (auto parsed = host::parse_proc_stat(stat_text, stat); !parsed)
-    return std::move(parsed).error().context(root.proc + "stat");
-  KOORD_TRY(memory_text, read_file(root.proc + "meminfo"));
+    return std::move(parsed).error().context(fmt::format("{}stat", root.proc));
+  KOORD_TRY(memory_text, read_file(fmt::format("{}meminfo", root.proc)));
   KOORD_TRY(memory, host::parse_meminfo(memory_text));
   Machine machine;
   for (const auto& cpu : stat.cpus) machine.milli_cpu += cpu ? 1000 : 0;

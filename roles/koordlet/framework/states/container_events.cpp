@@ -1,6 +1,8 @@
 // ContainerEvents: see container_events.hpp.
 #include "framework/states/container_events.hpp"
 
+#include <fmt/format.h>
+
 #include "koord/host/file.hpp"
 
 namespace koord::koordlet {
@@ -37,7 +39,7 @@ Result<> ContainerEvents::add_pods(const std::string& folder) {
   const auto names = host::list_folders(folder);
   if (!names) return {};  // it has just gone
   for (const std::string& name : *names)
-    if (is_pod_folder(name)) KOORD_CHECK(add(folder + "/" + name, false));
+    if (is_pod_folder(name)) KOORD_CHECK(add(fmt::format("{}/{}", folder, name), false));
   return {};
 }
 
@@ -82,7 +84,7 @@ Task<Result<>> ContainerEvents::run() {
       changed = true;
       if (it->second.pods_below && (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0 &&
           is_pod_folder(event.name)) {
-        const std::string path = it->second.path + "/" + event.name;
+        const std::string path = fmt::format("{}/{}", it->second.path, event.name);
         (void)add(path, false);  // where it cannot be watched, its containers are found later
       }
     }

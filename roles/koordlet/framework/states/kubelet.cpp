@@ -1,6 +1,8 @@
 // KubeletClient: see kubelet.hpp.
 #include "framework/states/kubelet.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "koord/api/types/core_v1/node.hpp"
@@ -46,7 +48,8 @@ Result<KubeletAddress> kubelet_address(const api::Node& node, const KubeletSetti
         address.host = one.address;
         return address;
       }
-  return Error(Code::not_found, "the node " + node.metadata.name + " has no address to ask its kubelet at");
+  return Error(Code::not_found,
+               fmt::format("the node {} has no address to ask its kubelet at", node.metadata.name));
 }
 
 KubeletClient::KubeletClient(boost::asio::any_io_executor executor, Clock& clock, metrics::Registry& registry,
@@ -69,8 +72,8 @@ void KubeletClient::set_address(KubeletAddress address) {
 
 std::string KubeletClient::where() const {
   const bool v6 = address_.host.find(':') != std::string::npos;
-  return (settings_.read_only ? "http://" : "https://") + (v6 ? "[" + address_.host + "]" : address_.host) +
-         ":" + std::to_string(address_.port);
+  return fmt::format("{}://{}{}{}:{}", settings_.read_only ? "http" : "https", v6 ? "[" : "", address_.host,
+                     v6 ? "]" : "", address_.port);
 }
 
 Result<> KubeletClient::connect() {
@@ -112,10 +115,10 @@ Task<Result<std::string>> KubeletClient::get(std::string path) {
   }
   if (response->status == 401 || response->status == 403)
     co_return Error(response->status == 401 ? Code::unauthorized : Code::forbidden,
-                    where() + path + ": status " + std::to_string(response->status) +
-                        ": the token does not allow it (needed: get on nodes/proxy)");
+                    fmt::format("{}{}: status {}: the token does not allow it (needed: get on nodes/proxy)",
+                                where(), path, response->status));
   if (response->status != 200)
-    co_return Error(Code::server_error, where() + path + ": status " + std::to_string(response->status));
+    co_return Error(Code::server_error, fmt::format("{}{}: status {}", where(), path, response->status));
   co_return std::move(response->body);
 }
 

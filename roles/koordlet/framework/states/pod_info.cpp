@@ -45,17 +45,17 @@ std::optional<json::Document> annotation(const api::ObjectMeta& meta, std::strin
   const Symbol* const text = meta.annotations.find(name);
   if (text == nullptr || text->empty()) return std::nullopt;
   if (text->size() > kMaxAnnotation) {
-    complaints.push_back(std::string(name) + ": longer than 64 KiB");
+    complaints.push_back(fmt::format("{}: longer than 64 KiB", name));
     return std::nullopt;
   }
   auto document = json::parse(*text);
   if (!document) {
-    complaints.push_back(std::string(name) + ": " + document.error().message());
+    complaints.push_back(fmt::format("{}: {}", name, document.error().message()));
     return std::nullopt;
   }
   if (document->is_null()) return std::nullopt;
   if (!document->is_object()) {
-    complaints.push_back(std::string(name) + ": expected an object");
+    complaints.push_back(fmt::format("{}: expected an object", name));
     return std::nullopt;
   }
   return std::move(*document);
@@ -69,7 +69,7 @@ host::CpuSet cpus_of(const json::Value& document, std::string_view key, std::str
   if (!value || value->text().empty()) return {};
   auto cpus = host::CpuSet::parse(value->text());
   if (cpus) return std::move(*cpus);
-  complaints.push_back(std::string(name) + ": " + cpus.error().message());
+  complaints.push_back(fmt::format("{}: {}", name, cpus.error().message()));
   return {};
 }
 
@@ -99,15 +99,14 @@ void add_running(PodReading& reading, const api::List<api::ContainerStatus>& sta
     if (!status.state.running) continue;
     const auto id = host::parse_container_id(status.container_id);
     if (!id) {
-      reading.complaints.push_back("container " + std::string(status.name.view()) + ": " +
-                                   id.error().message());
+      reading.complaints.push_back(fmt::format("container {}: {}", status.name.view(), id.error().message()));
       continue;
     }
     reading.runs = true;
     ContainerInfo container;
     container.name = status.name.view();
     container.id = id->id;
-    container.group = reading.info.group + "/" + host::container_folder(driver, *id);
+    container.group = fmt::format("{}/{}", reading.info.group, host::container_folder(driver, *id));
     if (const api::Container* spec = find(specs, status.name)) {
       const api::ResourceList& limits = spec->resources.limits;
       if (limits.contains("cpu"))
@@ -128,7 +127,7 @@ void add_running(PodReading& reading, const api::List<api::ContainerStatus>& sta
 Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver) {
   const api::ObjectMeta& meta = pod->metadata;
   if (!plain_name(meta.uid))
-    return Error(Code::invalid, "the uid \"" + meta.uid.substr(0, 64) + "\" is not one");
+    return Error(Code::invalid, fmt::format("the uid \"{}\" is not one", meta.uid.substr(0, 64)));
   PodReading reading;
   PodInfo& info = reading.info;
   info.uid = meta.uid;
@@ -184,7 +183,7 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
   const auto decoded = api::decode_list<api::Pod>(json, on_item, on_error);
   if (!decoded) return decoded.error();
   if (!stranger.empty())
-    return Error(Code::invalid, "these are the pods of another node, \"" + stranger + "\"");
+    return Error(Code::invalid, fmt::format("these are the pods of another node, \"{}\"", stranger));
   std::sort(list.pods.begin(), list.pods.end(), [](const auto& a, const auto& b) { return a->uid < b->uid; });
   const auto same = [](const auto& a, const auto& b) { return a->uid == b->uid; };
   list.pods.erase(std::unique(list.pods.begin(), list.pods.end(), same), list.pods.end());

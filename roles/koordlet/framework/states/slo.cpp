@@ -1,6 +1,8 @@
 // The NodeSLO in effect: see slo.hpp.
 #include "framework/states/slo.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "koord/api/schema/codec.hpp"
@@ -181,8 +183,9 @@ std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, hos
     const bool known = std::any_of(all.begin(), all.end(),
                                    [&](const HostApplication& other) { return other.name == app.name; });
     if (!inside || app.group.empty() || app.name.empty() || known)
-      complaints.push_back("host application \"" + app.name + "\": " +
-                           (known ? "named twice" : "its cgroup path is empty or leaves the hierarchy"));
+      complaints.push_back(
+          fmt::format("host application \"{}\": {}", app.name,
+                      known ? "named twice" : "its cgroup path is empty or leaves the hierarchy"));
     else
       all.push_back(std::move(app));
   }

@@ -1,6 +1,8 @@
 // States: see states.hpp.
 #include "framework/states/states.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -27,14 +29,14 @@ constexpr nanoseconds kConfigPeriod = std::chrono::minutes(5), kConfigRetry = st
 
 kube::Scope own(const std::string& node) {
   kube::Scope scope;
-  scope.fields = "metadata.name=" + node;
+  scope.fields = fmt::format("metadata.name={}", node);
   return scope;
 }
 
 kube::EventRecorderConfig recorder_config(const std::string& node) {
   kube::EventRecorderConfig config;
   config.controller = "koordlet";
-  config.instance = "koordlet-" + node;
+  config.instance = fmt::format("koordlet-{}", node);
   config.connections = 1;
   config.queue_limit = 1000;
   return config;
@@ -223,10 +225,10 @@ Result<> States::take_pods(const std::string& body) {
   const std::size_t hash = std::hash<std::string_view>{}(body) | 1;
   if (hash == pods_hash_) return {};
   auto list = read_pod_list(body, settings_.node_name, driver_);
-  if (!list) return std::move(list).error().context(kubelet_.where() + "/pods/");
+  if (!list) return std::move(list).error().context(fmt::format("{}/pods/", kubelet_.where()));
   // A kubelet that has just started knows of no pod yet. Where there are no folders of pods, it is true.
   if (list->listed == 0 && events_.pod_folders() != 0)
-    return Error(Code::invalid, kubelet_.where() + "/pods/: the list is empty");
+    return Error(Code::invalid, fmt::format("{}/pods/: the list is empty", kubelet_.where()));
   tell(list->complaints);
   pods_ = std::move(list->pods);
   pods_known_ = true;
@@ -238,10 +240,10 @@ void States::tell(const std::vector<PodComplaint>& complaints) {
   std::set<std::string> told;
   for (const PodComplaint& complaint : complaints) {
     const api::ObjectMeta& meta = complaint.pod->metadata;
-    std::string key = meta.uid + " " + complaint.what;
+    std::string key = fmt::format("{} {}", meta.uid, complaint.what);
     if (!told_.contains(key)) {
       parts_.log.warn("a part of a pod is malformed and left out",
-                      kv("pod", std::string(meta.namespace_.view()) + "/" + meta.name),
+                      kv("pod", fmt::format("{}/{}", meta.namespace_.view(), meta.name)),
                       kv("what", complaint.what));
       kube::EventRecord event;
       event.regarding = kube::event_object(*complaint.pod);

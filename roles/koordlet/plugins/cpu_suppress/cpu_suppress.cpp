@@ -1,5 +1,7 @@
 // CPU suppression: what latency-sensitive work, the system and reservations leave of the node's CPUs below a
 // threshold is what best-effort work may have, as a quota (cfsQuota) or as a set of CPUs (cpuset).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -145,7 +147,7 @@ class CpuSuppress final : public Strategy {
                   static_cast<double>(inventory.node.capacity_milli_cpu) / 1000,
                   budget.pods_used + budget.host_applications_used, budget.system_used);
     status_.active = true;
-    status_.summary = std::string(settings.by_quota ? kQuotaPolicy : kCpusetPolicy) + ": " + reason;
+    status_.summary = fmt::format("{}: {}", settings.by_quota ? kQuotaPolicy : kCpusetPolicy, reason);
     if (settings.by_quota) {
       cores_.remove({kCpusetPolicy});
       limit_quota(budget, inventory, reason, plan);
@@ -354,7 +356,7 @@ class CpuSuppress final : public Strategy {
       want_cpus(group, target, inventory.node.static_cpu_policy, reason, plan);
     recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
     cores_.with({kCpusetPolicy}).set(target.size());
-    status_.summary += "; CPUs " + target.to_string();
+    status_.summary += fmt::format("; CPUs {}", target.to_string());
   }
 
   void want_cpus(const BeGroup& group, const CpuSet& target, bool static_policy, const char* reason,
