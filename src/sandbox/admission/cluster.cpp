@@ -102,7 +102,7 @@ void priority_validate(const json::Value& object, const json::Value* old, Admiss
 // Only a global default has a field: admission finds it without parsing.
 FieldValues priority_fields(const json::Value& object) {
   if (!true_at(object, "globalDefault")) return {};
-  return {{"value", std::to_string(int_at(object, "value").value_or(0))}};
+  return {{"value", fmt::to_string(int_at(object, "value").value_or(0))}};
 }
 
 // ---- Lease
@@ -111,7 +111,7 @@ void lease_validate(const json::Value& lease, const json::Value*, Admission&, Fi
     auto value = int_at(lease, "spec", field);
     bool positive = std::string_view(field) == "leaseDurationSeconds";
     if (value && (positive ? *value <= 0 : *value < 0))
-      errors.invalid_raw(fmt::format("spec.{}", field), std::to_string(*value),
+      errors.invalid_raw(fmt::format("spec.{}", field), fmt::to_string(*value),
                          positive ? "must be greater than 0" : "must be greater than or equal to 0");
   }
 }

@@ -39,7 +39,7 @@ void validate(const json::Value& object, const json::Value* old, Admission& admi
   const json::Value* spec = find(object, "spec");
   if (!spec) return errors.required("spec.selector");
   if (auto replicas = int_at(*spec, "replicas"); replicas && *replicas < 0)
-    errors.invalid_raw("spec.replicas", std::to_string(*replicas), "must be greater than or equal to 0");
+    errors.invalid_raw("spec.replicas", fmt::to_string(*replicas), "must be greater than or equal to 0");
   const json::Value* selector = find(*spec, "selector");
   bool empty = !selector ||
                (is_empty(find(*selector, "matchLabels")) && is_empty(find(*selector, "matchExpressions")));
@@ -76,7 +76,7 @@ void validate(const json::Value& object, const json::Value* old, Admission& admi
 }
 
 FieldValues replica_set_fields(const json::Value& object) {
-  return {{"status.replicas", std::to_string(int_at(object, "status", "replicas").value_or(0))}};
+  return {{"status.replicas", fmt::to_string(int_at(object, "status", "replicas").value_or(0))}};
 }
 
 }  // namespace

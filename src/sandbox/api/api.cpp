@@ -20,7 +20,7 @@ Reply json_reply(unsigned status, std::string body) {
 Reply failure_reply(const Failure& failure) {
   Reply reply = json_reply(static_cast<unsigned>(failure.code), failure.to_json());
   if (failure.retry_after_seconds > 0)
-    reply.http.headers.add("Retry-After", std::to_string(failure.retry_after_seconds));
+    reply.http.headers.add("Retry-After", fmt::to_string(failure.retry_after_seconds));
   return reply;
 }
 
@@ -40,7 +40,8 @@ net::Admission Api::admit(const net::Request& request) const {
                     request.path == "/version";
   if (open)
     admission.max_body = 0;
-  else if (!options_.token.empty() && request.headers.get("Authorization") != "Bearer " + options_.token)
+  else if (!options_.token.empty() &&
+           request.headers.get("Authorization") != fmt::format("Bearer {}", options_.token))
     admission.refusal = failure_reply(unauthorized()).http;
   return admission;
 }

@@ -42,7 +42,7 @@ Outcome<Deleted> Verbs::remove(const Kind& kind, std::string_view ns, std::strin
     return conflict(kind.named(), name,
                     fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
                                 options.uid, old->uid));
-  if (!options.resource_version.empty() && options.resource_version != std::to_string(old->rv))
+  if (!options.resource_version.empty() && options.resource_version != fmt::to_string(old->rv))
     return conflict(
         kind.named(), name,
         fmt::format(

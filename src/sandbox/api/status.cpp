@@ -44,7 +44,7 @@ std::string quoted(std::string_view value) {
 }  // namespace
 
 void throw_exception_from_error(const Failure& failure, const boost::source_location&) {
-  throw std::logic_error("value() of a refusal: " + failure.message);
+  throw std::logic_error(fmt::format("value() of a refusal: {}", failure.message));
 }
 
 std::string Named::qualified() const {

@@ -136,7 +136,7 @@ Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, json::Do
                                  const WriteOptions& options) {
   json::Arena& arena = doc.arena();
   if (!doc.is_object())
-    return bad_request("the object provided is unrecognized (must be of type " + kind.kind + ")");
+    return bad_request(fmt::format("the object provided is unrecognized (must be of type {})", kind.kind));
   KOORD_PASS(check_type(doc, kind));
   KOORD_PASS(check_shape(doc, kind));
   set(doc, "apiVersion", make_text(kind.api_version(), arena), arena);
@@ -211,7 +211,7 @@ Outcome<ObjectPtr> Verbs::update(const Kind& kind, std::string_view ns, std::str
                                  std::string_view subresource, json::Document& doc,
                                  const WriteOptions& options) {
   if (!doc.is_object())
-    return bad_request("the object provided is unrecognized (must be of type " + kind.kind + ")");
+    return bad_request(fmt::format("the object provided is unrecognized (must be of type {})", kind.kind));
   KOORD_PASS(check_type(doc, kind));
   KOORD_PASS(check_shape(doc, kind));
   json::Arena& arena = doc.arena();
@@ -267,7 +267,7 @@ Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, 
   json::Value& meta = object_at(doc, "metadata", arena);
   const json::Value& old_meta = *find(before, "metadata");
   if (std::string_view asked = text_at(meta, "resourceVersion");
-      !asked.empty() && asked != "0" && asked != std::to_string(old->rv))
+      !asked.empty() && asked != "0" && asked != fmt::to_string(old->rv))
     return stale(kind.named(), old->name);
   if (std::string_view uid = text_at(meta, "uid"); !uid.empty() && uid != old->uid)
     return conflict(

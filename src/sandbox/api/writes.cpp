@@ -72,7 +72,7 @@ Outcome<void> Api::read_body(const net::Request& request, json::Document& doc) {
   BodyType type = parse_content_type(request.headers.get("Content-Type"));
   if (type == BodyType::yaml) {
     auto json = json::yaml_to_json(request.body);
-    if (!json) return bad_request("error decoding YAML: line " + json.error().message());
+    if (!json) return bad_request(fmt::format("error decoding YAML: line {}", json.error().message()));
     if (auto read = doc.read(*json); !read)
       return bad_request(fmt::format("error decoding YAML: {}", read.error().message()));
     return {};
@@ -319,7 +319,7 @@ Api::Answer Api::review(Call& call) {
   KOORD_PASS(read_body(call.request, doc));
   json::Arena& arena = doc.arena();
   const std::string& kind = call.kind->kind;
-  if (!doc.is_object()) return bad_request("the body is no " + kind);
+  if (!doc.is_object()) return bad_request(fmt::format("the body is no {}", kind));
   set_text(doc, "kind", kind, arena);
   set_text(doc, "apiVersion", call.kind->api_version(), arena);
   json::Value status = json::Value::object();

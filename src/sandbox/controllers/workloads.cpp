@@ -127,7 +127,7 @@ void Workloads::make_pod(const Object& owner, json::Document& doc) {
   json::Value meta = json::Value::object();
   for (const char* map : {"labels", "annotations", "finalizers"})
     if (const json::Value* value = find(*part, "metadata", map)) set(meta, map, clone(*value, arena), arena);
-  set_text(meta, "generateName", owner.name + "-", arena);
+  set_text(meta, "generateName", fmt::format("{}-", owner.name), arena);
   owner_reference(meta, sets_, owner, arena);
   set(pod, "metadata", std::move(meta), arena);
   if (const json::Value* spec = find(*part, "spec")) set(pod, "spec", clone(*spec, arena), arena);
@@ -216,8 +216,8 @@ void Workloads::sync_deployment(const Job& job) {
     set_text(labels, kHashLabel, hash, arena);
     set(meta, "labels", clone(labels, arena), arena);
     json::Value annotations = json::Value::object();
-    set_text(annotations, "deployment.kubernetes.io/desired-replicas", std::to_string(wanted), arena);
-    set_text(annotations, kRevision, std::to_string(revision), arena);
+    set_text(annotations, "deployment.kubernetes.io/desired-replicas", fmt::to_string(wanted), arena);
+    set_text(annotations, kRevision, fmt::to_string(revision), arena);
     set(meta, "annotations", std::move(annotations), arena);
     owner_reference(meta, deployments_, *object, arena);
     set(made, "metadata", std::move(meta), arena);
@@ -263,7 +263,7 @@ void Workloads::sync_deployment(const Job& job) {
   auto edit = [&](json::Document& fresh) {
     json::Arena& arena = fresh.arena();
     set_text(object_at(*find(fresh, "metadata"), "annotations", arena), kRevision,
-             std::to_string(std::max<std::int64_t>(revision, 1)), arena);
+             fmt::to_string(std::max<std::int64_t>(revision, 1)), arena);
     json::Value& status = object_at(fresh, "status", arena);
     set_int(status, "observedGeneration", generation, arena);
     auto count = [&](const char* field, std::int64_t value) {

@@ -20,7 +20,7 @@ void defaults(json::Value& crd, json::Arena& arena) {
   std::string kind(text_at(*names, "kind")), singular;
   for (char c : kind) singular += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   if (text_at(*names, "singular").empty()) set_text(*names, "singular", singular, arena);
-  if (text_at(*names, "listKind").empty()) set_text(*names, "listKind", kind + "List", arena);
+  if (text_at(*names, "listKind").empty()) set_text(*names, "listKind", fmt::format("{}List", kind), arena);
   json::Value& conversion = object_at(*find(crd, "spec"), "conversion", arena);
   default_text(conversion, "strategy", "None", arena);
 }
@@ -256,7 +256,7 @@ void Registrar::add(const json::Value& crd) {
     kind.scale = false;
     kind.counts_generation = true;
     kind.custom = true;
-    if (kind.version != storage) kind.stored_version = kind.group + "/" + storage;
+    if (kind.version != storage) kind.stored_version = fmt::format("{}/{}", kind.group, storage);
     if (const json::Value* schema = find(version, "schema", "openAPIV3Schema")) {
       FieldErrors none;  // it was validated
       kind.schema = CrdSchema::compile(*schema, FieldPath(), none);

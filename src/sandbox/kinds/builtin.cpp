@@ -132,8 +132,6 @@ void add_builtin_kinds(Registry& registry) {
     kind.names = row.names;
     kind.verbs = {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
     if (kind.resource == "namespaces") std::erase(kind.verbs, "deletecollection");
-    if (kind.resource == "services")
-      kind.verbs = {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
     // Both groups of Event show the same objects.
     bool other_events = kind.group == "events.k8s.io";
     kind.objects = &registry.store().collection(

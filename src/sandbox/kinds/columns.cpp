@@ -40,7 +40,7 @@ namespace {
 using Cells = std::vector<std::string>;
 
 void text(Cells& cells, std::string_view value) { cells.push_back(json::quote(value)); }
-void number(Cells& cells, std::int64_t value) { cells.push_back(std::to_string(value)); }
+void number(Cells& cells, std::int64_t value) { cells.push_back(fmt::to_string(value)); }
 std::string_view or_none(std::string_view value) { return value.empty() ? "<none>" : value; }
 std::string_view name_of(const json::Value& object) { return text_at(object, "metadata", "name"); }
 void age(Cells& cells, const json::Value& object, WallTime now) {
@@ -50,20 +50,24 @@ std::size_t size_of(const json::Value* value) {
   return !value ? 0 : value->is_object() ? value->size() : value->is_array() ? value->size() : 0;
 }
 
+// Adds to what is joined by commas.
+void join(std::string& out, std::string_view more) {
+  if (!out.empty()) out.push_back(',');
+  out.append(more);
+}
+
 std::string join_containers(const json::Value& spec, const char* field) {
   std::string out;
-  if (const json::Value* list = find(spec, "containers"); list && list->is_array())
-    for (const auto& container : list->elements())
-      out += (out.empty() ? "" : ",") + std::string(text_at(container, field));
+  if (const json::Value* list = find(spec, "containers"))
+    for (const auto& container : list->elements()) join(out, text_at(container, field));
   return out;
 }
 
 std::string label_pairs(const json::Value* labels) {
   std::string out;
-  if (labels && labels->is_object())
+  if (labels)
     for (const auto& label : labels->members())
-      if (label.value.is_string())
-        out += fmt::format("{}{}={}", out.empty() ? "" : ",", label.key(), label.value.text());
+      if (label.value.is_string()) join(out, fmt::format("{}={}", label.key(), label.value.text()));
   return out;
 }
 
@@ -78,14 +82,13 @@ void node_cells(const json::Value& node, WallTime now, Cells& cells) {
   if (true_at(node, "spec", "unschedulable")) status += ",SchedulingDisabled";
   text(cells, status);
   std::string roles;
-  if (const json::Value* labels = find(node, "metadata", "labels"); labels && labels->is_object())
+  if (const json::Value* labels = find(node, "metadata", "labels"))
     for (const auto& label : labels->members()) {
-      std::string_view key = label.key();
       constexpr std::string_view kPrefix = "node-role.kubernetes.io/";
-      if (key.starts_with(kPrefix) && key.size() > kPrefix.size())
-        roles += (roles.empty() ? "" : ",") + std::string(key.substr(kPrefix.size()));
-      else if (key == "kubernetes.io/role" && label.value.is_string())
-        roles += (roles.empty() ? "" : ",") + std::string(label.value.text());
+      if (label.key().starts_with(kPrefix) && label.key().size() > kPrefix.size())
+        join(roles, label.key().substr(kPrefix.size()));
+      else if (label.key() == "kubernetes.io/role" && label.value.is_string())
+        join(roles, label.value.text());
     }
   text(cells, or_none(roles));
   age(cells, node, now);
@@ -196,10 +199,9 @@ void service_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, or_none(text_at(object, "spec", "clusterIP")));
   text(cells, "<none>");
   std::string ports;
-  if (const json::Value* list = find(object, "spec", "ports"); list && list->is_array())
+  if (const json::Value* list = find(service, "spec", "ports"))
     for (const auto& port : list->elements())
-      ports += fmt::format("{}{}/{}", ports.empty() ? "" : ",", int_at(port, "port").value_or(0),
-                           text_at(port, "protocol"));
+      join(ports, fmt::format("{}/{}", int_at(port, "port").value_or(0), text_at(port, "protocol")));
   text(cells, or_none(ports));
   age(cells, object, now);
   text(cells, or_none(label_pairs(find(object, "spec", "selector"))));

@@ -1,6 +1,8 @@
 // Kind: one row of the table of kinds that the sandbox serves; Registry: the table at run time.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -76,7 +78,7 @@ struct Kind {
   void (*from_stored)(json::Value& object, json::Arena& arena) = nullptr;
   std::string stored_version;  // custom kinds: the apiVersion of the stored form, if another
 
-  std::string api_version() const { return group.empty() ? version : group + "/" + version; }
+  std::string api_version() const { return group.empty() ? version : fmt::format("{}/{}", group, version); }
   Named named() const { return {group, resource}; }
   bool is_stored_form() const { return !from_stored && stored_version.empty(); }
 };

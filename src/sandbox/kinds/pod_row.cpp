@@ -60,7 +60,7 @@ bool initializing(const json::Value& pod, Row& row) {
     }
     std::string_view waiting = text_at(status, "state", "waiting", "reason");
     if (terminated)
-      row.status = "Init:" + ended(*terminated);
+      row.status = fmt::format("Init:{}", ended(*terminated));
     else if (!waiting.empty() && waiting != "PodInitializing")
       row.status = fmt::format("Init:{}", waiting);
     else
@@ -132,7 +132,7 @@ void pod_cells(const json::Value& pod, WallTime now, std::vector<std::string>& c
   text(row.status);
   text(row.restarts > 0 && !row.last_restart.empty()
            ? fmt::format("{} ({} ago)", row.restarts, age_of(row.last_restart, now))
-           : std::to_string(row.restarts));
+           : fmt::to_string(row.restarts));
   text(age_of(text_at(pod, "metadata", "creationTimestamp"), now));
   text(or_none(text_at(pod, "status", "podIP")));
   text(or_none(text_at(pod, "spec", "nodeName")));

@@ -153,7 +153,7 @@ void Kubelets::node_changed(const Change& change) {
     return;
   }
   if (known_.contains(node.name) ||
-      node.bytes.find(std::string("\"") + kKubelet + "\":\"false\"") != std::string::npos)
+      node.bytes.find(fmt::format("\"{}\":\"false\"", kKubelet)) != std::string::npos)
     return;
   known_[node.name];
   wheel_.add({}, {Job::Type::adopt, "", node.name, node.uid});

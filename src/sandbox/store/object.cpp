@@ -34,7 +34,7 @@ ObjectPtr make_object(json::Value& doc, json::Arena& arena, std::uint64_t rv,
                       FieldValues (*fields)(const json::Value&)) {
   auto object = std::make_shared<Object>();
   json::Value& meta = object_at(doc, "metadata", arena);
-  set_text(meta, "resourceVersion", std::to_string(rv), arena);
+  set_text(meta, "resourceVersion", fmt::to_string(rv), arena);
   object->ns = text_at(meta, "namespace");
   object->name = text_at(meta, "name");
   object->uid = text_at(meta, "uid");
@@ -68,7 +68,7 @@ ObjectPtr with_resource_version(const Object& object, std::uint64_t rv) {
   json::Document doc;
   load(object, doc);
   auto copy = std::make_shared<Object>(object);
-  set_text(object_at(doc, "metadata", doc.arena()), "resourceVersion", std::to_string(rv), doc.arena());
+  set_text(object_at(doc, "metadata", doc.arena()), "resourceVersion", fmt::to_string(rv), doc.arena());
   copy->rv = rv;
   copy->bytes.clear();
   json::append(copy->bytes, doc);

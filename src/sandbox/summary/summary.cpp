@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "koord/api/values/quantity.hpp"
 #include "koord/json/writer.hpp"
@@ -111,15 +113,20 @@ void Summary::on_change(Collection& collection, const Change& change) {
   last_bound_ = now;
 }
 
+template <class Counts, class Each>
+void Summary::count_nodes(Counts& counts, const Each& each) const {
+  json::Document doc;
+  for (const auto& [key, node] : verbs_.registry().get("", "nodes").objects->objects()) {
+    load(*node, doc);
+    ++counts.nodes;
+    counts.ready_nodes += condition_is(doc, "Ready", "True");
+    each(doc);
+  }
+}
+
 Progress Summary::progress() const {
   Progress out;
-  const Collection& nodes = *verbs_.registry().get("", "nodes").objects;
-  for (const auto& [key, node] : nodes.objects()) {
-    json::Document doc;
-    load(*node, doc);
-    ++out.nodes;
-    out.ready_nodes += condition_is(doc, "Ready", "True");
-  }
+  count_nodes(out, [](const json::Value&) {});
   out.pods = created_ - deleted_;
   out.bound = bound_;
   out.pending = waiting_.size();
@@ -128,18 +135,13 @@ Progress Summary::progress() const {
 
 Summary::Figures Summary::figures() const {
   Figures out;
-  const Collection& nodes = *verbs_.registry().get("", "nodes").objects;
-  for (const auto& [key, node] : nodes.objects()) {
-    json::Document doc;
-    load(*node, doc);
-    ++out.nodes;
-    out.ready_nodes += condition_is(doc, "Ready", "True");
-    if (const json::Value* list = find(doc, "status", "allocatable"); list && list->is_object())
+  count_nodes(out, [&](const json::Value& node) {
+    if (const json::Value* list = find(node, "status", "allocatable"))
       for (const auto& entry : list->members())
         out.allocation[std::string(entry.key())].second += amount(entry.value);
-  }
+  });
+  json::Document each;
   for (const auto& [key, pod] : pods_.objects()) {
-    json::Document each;
     load(*pod, each);
     ++out.pods;
     std::string_view phase = text_at(each, "status", "phase");
@@ -177,47 +179,61 @@ std::string Summary::text() const {
   Figures f = figures();
   std::uint64_t waiting = 0;
   for (const auto& [reason, count] : f.pending) waiting += count;
-  std::string out = fmt::format("nodes        {} ({} ready)\n", f.nodes, f.ready_nodes);
-  out += fmt::format(
-      "pods         {} created, {} bound, {} pending, {} running, {} succeeded, {} failed, {} deleted\n",
-      created_, bound_, waiting, f.running, f.succeeded, f.failed, deleted_);
-  out += fmt::format("throughput   {:.0f} pods/s ({} pods bound in {:.2f} s)\n", f.rate, latencies_.size(),
-                     f.seconds);
-  out += fmt::format("latency      p50 {:.1f} ms, p99 {:.1f} ms (creation to binding)\n", f.p50 * 1e3,
-                     f.p99 * 1e3);
-  out += "allocation\n";
+  std::string out;
+  const auto line = [&]<class... Args>(fmt::format_string<Args...> form, Args&&... args) {
+    fmt::format_to(std::back_inserter(out), form, std::forward<Args>(args)...);
+  };
+  line("nodes        {} ({} ready)\n", f.nodes, f.ready_nodes);
+  line("pods         {} created, {} bound, {} pending, {} running, {} succeeded, {} failed, {} deleted\n",
+       created_, bound_, waiting, f.running, f.succeeded, f.failed, deleted_);
+  line("throughput   {:.0f} pods/s ({} pods bound in {:.2f} s)\n", f.rate, latencies_.size(), f.seconds);
+  line("latency      p50 {:.1f} ms, p99 {:.1f} ms (creation to binding)\n", f.p50 * 1e3, f.p99 * 1e3);
+  line("allocation\n");
   for (const auto& [name, amounts] : f.allocation)
-    out += fmt::format("  {:<32} {:>14} of {:>14}  {:5.1f}%\n", name, amounts.first.to_string(),
-                       amounts.second.to_string(), share(amounts.first, amounts.second) * 100);
+    line("  {:<32} {:>14} of {:>14}  {:5.1f}%\n", name, amounts.first.to_string(), amounts.second.to_string(),
+         share(amounts.first, amounts.second) * 100);
   if (waiting == 0) return out;
-  out += "pending, and why\n";
+  line("pending, and why\n");
   std::vector<std::pair<std::uint64_t, std::string>> reasons;
   reasons.reserve(f.pending.size());
   for (const auto& [reason, count] : f.pending) reasons.emplace_back(count, reason);
   std::sort(reasons.rbegin(), reasons.rend());
   for (std::size_t i = 0; i < reasons.size() && i < 10; ++i)
-    out += fmt::format("  {:>6}  {}\n", reasons[i].first, reasons[i].second);
-  if (reasons.size() > 10) out += fmt::format("          and {} other reasons\n", reasons.size() - 10);
+    line("  {:>6}  {}\n", reasons[i].first, reasons[i].second);
+  if (reasons.size() > 10) line("          and {} other reasons\n", reasons.size() - 10);
   return out;
 }
 
 std::string Summary::json() const {
   Figures f = figures();
-  std::string pending, allocation;
   std::uint64_t waiting = 0;
-  for (const auto& [reason, count] : f.pending) {
-    waiting += count;
-    pending += fmt::format("{}{}:{}", pending.empty() ? "" : ",", json::quote(reason), count);
+  for (const auto& [reason, count] : f.pending) waiting += count;
+  std::string out;
+  json::Writer json(out);
+  const auto decimal = [&](std::string_view name, double value, int digits) {
+    json.key(name).raw(fmt::format("{:.{}f}", value, digits));
+  };
+  json.begin_object().member("nodes", f.nodes).member("nodesReady", f.ready_nodes);
+  json.key("pods").begin_object().member("created", created_).member("bound", bound_);
+  json.member("pending", waiting).member("running", f.running).member("succeeded", f.succeeded);
+  json.member("failed", f.failed).member("deleted", deleted_).end_object();
+  json.key("pendingReasons").begin_object();
+  for (const auto& [reason, count] : f.pending) json.member(reason, count);
+  json.end_object();
+  decimal("podsPerSecond", f.rate, 1);
+  decimal("seconds", f.seconds, 3);
+  json.key("latencyMilliseconds").begin_object();
+  decimal("p50", f.p50 * 1e3, 2);
+  decimal("p99", f.p99 * 1e3, 2);
+  json.end_object().key("allocation").begin_object();
+  for (const auto& [name, amounts] : f.allocation) {
+    json.key(name).begin_object().member("requested", amounts.first.to_string());
+    json.member("allocatable", amounts.second.to_string());
+    decimal("fraction", share(amounts.first, amounts.second), 6);
+    json.end_object();
   }
-  for (const auto& [name, amounts] : f.allocation)
-    allocation +=
-        fmt::format(R"({}{}:{{"requested":{},"allocatable":{},"fraction":{:.6f}}})",
-                    allocation.empty() ? "" : ",", json::quote(name), json::quote(amounts.first.to_string()),
-                    json::quote(amounts.second.to_string()), share(amounts.first, amounts.second));
-  return fmt::format(
-      R"({{"nodes":{},"nodesReady":{},"pods":{{"created":{},"bound":{},"pending":{},"running":{},"succeeded":{},"failed":{},"deleted":{}}},"pendingReasons":{{{}}},"podsPerSecond":{:.1f},"seconds":{:.3f},"latencyMilliseconds":{{"p50":{:.2f},"p99":{:.2f}}},"allocation":{{{}}}}})",
-      f.nodes, f.ready_nodes, created_, bound_, waiting, f.running, f.succeeded, f.failed, deleted_, pending,
-      f.rate, f.seconds, f.p50 * 1e3, f.p99 * 1e3, allocation);
+  json.end_object().end_object();
+  return out;
 }
 
 }  // namespace koord::sandbox

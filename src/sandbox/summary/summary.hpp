@@ -25,6 +25,9 @@ class Summary final : public Observer {
  private:
   struct Figures;
   Figures figures() const;
+  /// Sets counts.nodes and counts.ready_nodes, and calls each(node).
+  template <class Counts, class Each>
+  void count_nodes(Counts& counts, const Each& each) const;
 
   Verbs& verbs_;
   const Collection &pods_, &events_, &leases_;
