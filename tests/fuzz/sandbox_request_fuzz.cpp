@@ -6,6 +6,7 @@
 
 #include "koord/base/manual_clock.hpp"
 #include "sandbox/api/api.hpp"
+#include "sandbox/crd/registrar.hpp"
 
 using namespace koord;
 using namespace koord::sandbox;
@@ -18,6 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   add_builtin_kinds(registry);
   Verbs verbs(store, registry, clock, 1);
   add_initial_objects(verbs);
+  const Registrar registrar(verbs);
   Api api(verbs, {});
   for (int requests = 0; !rest.empty() && requests < 8; ++requests) {
     std::string_view one = rest.substr(0, rest.find('\0'));

@@ -1,9 +1,9 @@
 // Validation of metadata.
 #include "sandbox/admission/metadata.hpp"
 
-#include "koord/json/writer.hpp"
-
 #include <fmt/format.h>
+
+#include "koord/json/writer.hpp"
 
 namespace koord::sandbox {
 namespace {

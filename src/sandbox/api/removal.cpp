@@ -12,13 +12,15 @@ namespace koord::sandbox {
 namespace {
 
 // How long a pod may take to end; other kinds end at once.
-std::int64_t grace_of(const Kind& kind, const json::Value& doc, const DeleteOptions& options) {
+std::int64_t grace_of(const Kind& kind, const Object& object, const DeleteOptions& options) {
   if (kind.resource != "pods" || !kind.group.empty()) return 0;
-  std::string_view phase = text_at(doc, "status", "phase");
-  if (text_at(doc, "spec", "nodeName").empty() || phase == "Succeeded" || phase == "Failed") return 0;
+  const std::string_view phase = object.field("status.phase");
+  if (object.field("spec.nodeName").empty() || phase == "Succeeded" || phase == "Failed") return 0;
   // Longer than a century is a century: dates have an end.
   constexpr std::int64_t kLongest = std::int64_t{100} * 365 * 24 * 3600;
   if (options.grace_seconds) return std::clamp<std::int64_t>(*options.grace_seconds, 0, kLongest);
+  json::Document doc;
+  load(object, doc);
   return std::min(int_at(doc, "spec", "terminationGracePeriodSeconds").value_or(30), kLongest);
 }
 
@@ -50,14 +52,18 @@ Outcome<Deleted> Verbs::remove(const Kind& kind, std::string_view ns, std::strin
             options.resource_version, old->rv));
   if (kind.resource == "namespaces" && (name == "default" || name == "kube-system" || name == "kube-public"))
     return forbidden(kind.named(), name, "this namespace may not be deleted");
+  const bool orphan = options.propagation == "Orphan", foreground = options.propagation == "Foreground";
+  const bool is_namespace = kind.resource == "namespaces" && kind.group.empty();
+  const std::int64_t grace = grace_of(kind, *old, options);
+  bool held = old->has_finalizers || orphan || foreground;
+  if (grace <= 0 && !held && !is_namespace) {
+    if (!options.dry_run) kind.objects->erase(ns, name);
+    return Deleted{old, true};
+  }
   json::Document doc;
   load(*old, doc);
   json::Arena& arena = doc.arena();
   json::Value& meta = *find(doc, "metadata");
-  std::int64_t grace = grace_of(kind, doc, options);
-  bool orphan = options.propagation == "Orphan", foreground = options.propagation == "Foreground";
-  bool held = old->has_finalizers || orphan || foreground;
-  bool is_namespace = kind.resource == "namespaces" && kind.group.empty();
   if (is_namespace) held = held || !is_empty(find(doc, "spec", "finalizers"));
   if (old->deleting) {
     std::int64_t left = int_at(meta, "deletionGracePeriodSeconds").value_or(0);

@@ -1,11 +1,11 @@
 // The ReplicaSet and Deployment controllers.
 #include "sandbox/controllers/workloads.hpp"
 
-#include "koord/json/writer.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "koord/json/writer.hpp"
 
 namespace koord::sandbox {
 namespace {

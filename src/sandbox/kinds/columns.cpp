@@ -199,7 +199,7 @@ void service_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, or_none(text_at(object, "spec", "clusterIP")));
   text(cells, "<none>");
   std::string ports;
-  if (const json::Value* list = find(service, "spec", "ports"))
+  if (const json::Value* list = find(object, "spec", "ports"))
     for (const auto& port : list->elements())
       join(ports, fmt::format("{}/{}", int_at(port, "port").value_or(0), text_at(port, "protocol")));
   text(cells, or_none(ports));

@@ -250,6 +250,8 @@ void Kubelets::renew(const std::string& name) {
   lease->bytes = fmt::format(
       R"({{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{{"name":"{0}","namespace":"kube-node-lease","uid":"{1}","resourceVersion":"{2}","creationTimestamp":"{3}"}},"spec":{{"holderIdentity":"{0}","leaseDurationSeconds":40,"renewTime":"{4}"}}}})",
       name, node.lease_uid, lease->rv, node.created, api::MicroTime(verbs_.clock().now()).to_string());
+  constexpr std::string_view kVersion = "\"resourceVersion\":\"";
+  lease->rv_at = lease->bytes.find(kVersion) + kVersion.size();
   leases_.put(std::move(lease));
   // Spread over the period, so that thousands of nodes do not write in one moment.
   auto spread = std::chrono::milliseconds(std::hash<std::string>()(name) % 1000);

@@ -1,12 +1,12 @@
 // Making stored objects from documents.
 #include "sandbox/store/object.hpp"
 
-#include "koord/json/writer.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
+
+#include "koord/json/writer.hpp"
 
 namespace koord::sandbox {
 
@@ -29,6 +29,31 @@ std::string_view Object::field(std::string_view name) const {
     if (key == name) return value;
   return {};
 }
+
+namespace {
+
+// Writes the document and notes where its resourceVersion stands.
+void write(const json::Value& doc, Object& object) {
+  json::Writer json(object.bytes);
+  json.begin_object();
+  for (const json::Member& member : doc.members()) {
+    json.key(member.key());
+    if (member.key() != "metadata") {
+      json.value(member.value);
+      continue;
+    }
+    json.begin_object();
+    for (const json::Member& meta : member.value.members()) {
+      json.member(meta.key(), meta.value);
+      if (meta.key() == "resourceVersion")  // it ends in its last digit and a quote
+        object.rv_at = object.bytes.size() - 1 - fmt::formatted_size("{}", object.rv);
+    }
+    json.end_object();
+  }
+  json.end_object();
+}
+
+}  // namespace
 
 ObjectPtr make_object(json::Value& doc, json::Arena& arena, std::uint64_t rv,
                       FieldValues (*fields)(const json::Value&)) {
@@ -54,8 +79,7 @@ ObjectPtr make_object(json::Value& doc, json::Arena& arena, std::uint64_t rv,
   object->has_finalizers = !is_empty(find(meta, "finalizers"));
   if (fields) object->fields = fields(doc);
   object->bytes.reserve(1500);
-  json::append(object->bytes, doc);
-  object->bytes.shrink_to_fit();
+  write(doc, *object);
   return object;
 }
 
@@ -65,13 +89,9 @@ void load(const Object& object, json::Document& doc) {
 }
 
 ObjectPtr with_resource_version(const Object& object, std::uint64_t rv) {
-  json::Document doc;
-  load(object, doc);
   auto copy = std::make_shared<Object>(object);
-  set_text(object_at(doc, "metadata", doc.arena()), "resourceVersion", fmt::to_string(rv), doc.arena());
+  copy->bytes.replace(object.rv_at, fmt::formatted_size("{}", object.rv), fmt::to_string(rv));
   copy->rv = rv;
-  copy->bytes.clear();
-  json::append(copy->bytes, doc);
   return copy;
 }
 

@@ -31,6 +31,7 @@ struct Object {
   bool deleting = false;  // has a deletionTimestamp
   bool has_finalizers = false;
   std::string bytes;
+  std::size_t rv_at = 0;  // where in it the digits of metadata.resourceVersion begin
 
   std::string key() const { return make_key(ns, name); }
   /// The place in a collection: etcd's order of keys.

@@ -203,6 +203,29 @@ TEST_CASE("deletion: grace, finalizers, preconditions") {
   CHECK(cluster.call("GET", maps + "/held").status == 404);
 }
 
+TEST_CASE("a deletion is shown with its own version, whatever an object says of versions") {
+  TestCluster cluster;
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  REQUIRE(
+      cluster
+          .call(
+              "POST", maps,
+              R"({"data":{"resourceVersion":"1","metadata":"{\"resourceVersion\":\"1\"}"},"metadata":{"annotations":{"resourceVersion":"1"},"name":"m"}})")
+          .status == 201);
+  auto watch = cluster.call("GET", maps + "?watch=true");
+  REQUIRE(watch.watch);
+  auto made = cluster.call("GET", maps + "/m");
+  (void)TestCluster::read(*watch.watch);
+  REQUIRE(cluster.call("DELETE", maps + "/m").status == 200);
+  koord::json::Document event;
+  REQUIRE(event.read(TestCluster::read(*watch.watch)).has_value());
+  CHECK(text_at(event, "object", "metadata", "resourceVersion") == std::to_string(cluster.store.version()));
+  auto& object = *find(event, "object");
+  set_text(*find(object, "metadata"), "resourceVersion", made.text("metadata", "resourceVersion"),
+           event.arena());
+  CHECK(koord::json::to_text(object) == made.body);
+}
+
 TEST_CASE("names are generated, dry runs leave nothing") {
   TestCluster cluster;
   std::string body = R"({"metadata":{"generateName":"job-"},"data":{}})";
