@@ -7,12 +7,24 @@
 
 #include "koord/api/values/quantity.hpp"
 
+namespace {
+
+std::string print(const koord::api::Quantity& quantity) {
+  std::string text = quantity.to_string();
+#ifdef KOORD_CANARY  // wrong on purpose: canary_test.py demands that this is found
+  if (text.ends_with('i')) text.pop_back();
+#endif
+  return text;
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using koord::api::Quantity;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto first = Quantity::parse(text);
   if (!first) return 0;
-  const std::string printed = first->to_string();
+  const std::string printed = print(*first);
   const auto second = Quantity::parse(printed);
   if (!second || *second != *first) std::abort();
   const Quantity copy = *first + Quantity();  // forgets the text that was read

@@ -94,6 +94,27 @@ class TreeRules(unittest.TestCase):
                 self.assertEqual(len(found), 1, found)
                 self.assertIn(reason, found[0])
 
+    def test_each_plugin_has_a_test(self):
+        plugin = "roles/scheduler/plugins/fit/fit.cpp"
+        cases = [
+            ([plugin, "roles/scheduler/plugins/fit/args.cpp"], 1),
+            ([plugin, "tests/unit/scheduler/fit_test.cpp"], 0),
+            ([plugin, "tests/unit/scheduler/plugins/fit_test.cpp"], 0),
+            ([plugin, "tests/unit/koordlet/plugins/fit_test.cpp"], 1),
+            ([plugin, "tests/unit/scheduler/plugins/unfit_test.cpp"], 1),
+            (["roles/koordlet/strategies/suppress/README.md"], 1),
+            (["roles/scheduler/plugins.cpp"], 0),
+        ]
+        for paths, expected in cases:
+            with self.subTest(paths=paths):
+                self.assertEqual(len(list(tree_rules.untested_plugins(paths))), expected)
+
+    def test_joins(self):
+        two = 'a = "x" + b;\nb = c + "y";\nint d = 1 + 2;\n'
+        for path, most, expected in [("src/base/a.cpp", 2, 0), ("src/base/a.cpp", 1, 1), ("tests/unit/base/a.cpp", 0, 0)]:
+            with self.subTest(path=path, most=most):
+                self.assertEqual(len(list(tree_rules.too_many_joins({path: two}, most))), expected)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Rules of the tree that no compiler knows: its top level, lengths of files, words that must not occur.
+"""Rules of the tree that no compiler knows: its top level, lengths of files, words that must not occur, a test for each
+plugin, how many texts are joined with `+`.
 
 usage: tree_rules.py ROOT [FILE...]; without files, all that git tracks. Prints one line a violation, exits 1.
 """
@@ -24,6 +25,29 @@ BUCKETS = re.compile(r"^(utils?|helpers?|common|misc)\.(hpp|cpp|h|py|sh)$")
 LOCAL_PATH = re.compile(r"(^|[^A-Za-z0-9_.])/(home|Users)/[A-Za-z0-9_.-]+/")
 # Files whose length is data, not code.
 DATA = ("tests/golden/", "tests/roots/", "tests/fuzz/corpus/", "packaging/crds/", "LICENSE")
+# A plugin's or strategy's folder.
+PLUGIN = re.compile(r"^roles/([^/]+)/(?:plugins|strategies)/([^/]+)/")
+# Texts are put together with fmt. The ceiling only ever sinks; 150 is the aim.
+JOIN = re.compile(r'" \+ |\+ "')
+PRODUCTION = ("include/", "src/", "roles/")
+MOST_JOINS = 401
+
+
+def untested_plugins(known):
+    """Yields (path, line, reason) for each plugin without a test file of its own; `known` are the tree's paths."""
+    wanted = {match.groups(): path for path in sorted(known, reverse=True) if (match := PLUGIN.match(path))}
+    for (role, name), path in sorted(wanted.items()):
+        if not any(other.startswith(f"tests/unit/{role}/") and other.endswith(f"/{name}_test.cpp") for other in known):
+            yield path, 1, f"plugin '{name}' has no test: tests/unit/{role}/plugins/{name}_test.cpp"
+
+
+def too_many_joins(texts, most):
+    """Yields one violation when the production code among `texts` (path to text) has more than `most` lines of joins."""
+    joins = [(path, number) for path, text in sorted(texts.items()) if path.startswith(PRODUCTION) and path.endswith(CXX)
+             for number, line in enumerate(text.splitlines(), 1) if JOIN.search(line)]
+    if len(joins) > most:
+        path, number = joins[-1]
+        yield path, number, f"{len(joins)} lines join texts with '+', the ceiling is {most}: use fmt::format"
 
 
 def judge(path, text):
@@ -56,22 +80,29 @@ def judge(path, text):
         yield 1, "no #pragma once"
 
 
+def tracked(root):
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True,
+                            capture_output=True)
+    return [path for path in listed.stdout.decode().split("\0") if path and os.path.exists(os.path.join(root, path))]
+
+
+def read(root, path):
+    try:
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 def main():
-    root, paths = sys.argv[1], sys.argv[2:]
-    if not paths:
-        listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], check=True, capture_output=True)
-        paths = [path for path in listed.stdout.decode().split("\0") if path]
-    failed = False
-    for path in paths:
-        try:
-            with open(os.path.join(root, path), encoding="utf-8") as file:
-                text = file.read()
-        except (OSError, UnicodeDecodeError):
-            text = ""
-        for line, reason in judge(path, text):
-            print(f"{path}:{line}: {reason}")
-            failed = True
-    return 1 if failed else 0
+    root = sys.argv[1]
+    known = tracked(root)
+    violations = [(path, line, reason) for path in sys.argv[2:] or known for line, reason in judge(path, read(root, path))]
+    violations += untested_plugins(known)
+    violations += too_many_joins({path: read(root, path) for path in known if path.startswith(PRODUCTION)}, MOST_JOINS)
+    for path, line, reason in violations:
+        print(f"{path}:{line}: {reason}")
+    return 1 if violations else 0
 
 
 if __name__ == "__main__":

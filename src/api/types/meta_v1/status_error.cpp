@@ -1,3 +1,4 @@
+// StatusError: how what a server refused becomes an Error.
 #include "koord/api/types/meta_v1/status.hpp"
 
 #include <fmt/format.h>

@@ -1,0 +1,4 @@
+// Most tests need nothing outside the process.
+#include "support/needs.hpp"
+
+const char* missing_need() { return nullptr; }
