@@ -25,6 +25,7 @@ Failure patch_failure(const Error& error) {
     failure.causes.push_back({"", error.message(), ""});
     return failure;
   }
+  if (error.code() == Code::too_large) return too_large(error.message());
   return bad_request(error.message());
 }
 

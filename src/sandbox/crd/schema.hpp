@@ -21,7 +21,7 @@ class CrdSchema {
   static constexpr std::size_t kPatternBytes = std::size_t{64} * 1024 * 1024;
   static constexpr std::size_t kMaxDefaultBytes = std::size_t{3} * 1024 * 1024;
   /// A value against a schema is a step, as are some bytes against a pattern's instructions.
-  static constexpr std::size_t kMaxSteps = 10'000'000;
+  static constexpr std::size_t kMaxSteps = 3'000'000;
 
   /// `schema` is the openAPIV3Schema of a CRD's version, `path` where it stands. What is wrong is added to
   /// `errors`; such a schema must not be used.

@@ -186,7 +186,7 @@ class Sandbox::Impl {
     ++ticks_;
     MonoTime now = clock_.mono();
     for (WatchBody* body : watches_) {
-      if (now >= body->watch().deadline())
+      if (body->watch().overdue(now))
         body->watch().end();
       else if (ticks_ % kTicksPerBookmark == 0)
         body->watch().want_bookmark();

@@ -20,6 +20,8 @@ struct WatchOptions {
   bool initial_end = false;            // a bookmark says where what there is ends
   bool bookmarks = false;
   MonoTime deadline = MonoTime::max();  // the server ends it then
+  // And then, if what there was at the beginning has not been read: it is held for one who does not read.
+  MonoTime initial_deadline = MonoTime::max();
 };
 
 class Watch final : public Listener {
@@ -44,6 +46,9 @@ class Watch final : public Listener {
   /// An ERROR event with this Status ends the watch.
   void fail(std::string status_json);
   MonoTime deadline() const { return options_.deadline; }
+  bool overdue(MonoTime now) const {
+    return now >= options_.deadline || (now >= options_.initial_deadline && initial_next_ < initial_.size());
+  }
 
  private:
   bool concerns(const Object& object) const;

@@ -125,7 +125,7 @@ TEST_CASE("very many pods: a namespace ends, nodes come late, a budget is asked,
                     R"("containers":[{{"name":"c","image":"i"}}]}}}})",
                     i, i % 300))
             .status == 201);
-  const Moment moment(std::chrono::seconds{60});
+  const Moment moment(60);
   REQUIRE(make_nodes(cluster.verbs, 300, "", {}).has_value());
   cluster.settle();
   CHECK(cluster.call("GET", pods + "/p2999").text("status", "phase") == "Running");

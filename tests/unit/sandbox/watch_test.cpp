@@ -115,6 +115,21 @@ TEST_CASE("objects that enter or leave a selection are added and deleted") {
   CHECK(left.find(R"("app":"a")") != std::string::npos);
 }
 
+TEST_CASE("a watch that nobody reads ends: it would hold what there was for ever") {
+  TestCluster cluster;
+  REQUIRE(cluster.call("POST", kMaps, map_of("one", "a")).status == 201);
+  auto unread = cluster.call("GET", kMaps + "?watch=true");
+  auto read = cluster.call("GET", kMaps + "?watch=true");
+  REQUIRE(unread.watch);
+  REQUIRE(read.watch);
+  CHECK(TestCluster::read(*read.watch).starts_with(R"({"type":"ADDED")"));
+  cluster.clock.advance(std::chrono::minutes{4});
+  CHECK_FALSE(unread.watch->overdue(cluster.clock.mono()));
+  cluster.clock.advance(std::chrono::minutes{2});
+  CHECK(unread.watch->overdue(cluster.clock.mono()));
+  CHECK_FALSE(read.watch->overdue(cluster.clock.mono()));
+}
+
 TEST_CASE("watches resume from a version, and get 410 when it is forgotten") {
   TestCluster cluster(10);
   REQUIRE(cluster.call("POST", kMaps, map_of("one", "a")).status == 201);
