@@ -64,12 +64,12 @@ bool NodeTable::set_node(Row row, std::shared_ptr<const api::Node> node) {
       if (!column.empty()) column[row] = 0;
     if (node) {
       for (const auto& [name, quantity] : node->status.allocatable) {
-        if (name == "cpu") {
-          cell(allocatable_, kCpu, row) = quantity.milli_value();
-        } else if (name == "memory" || name == "ephemeral-storage" || name == "pods" ||
-                   is_scalar_resource(name)) {
-          cell(allocatable_, resources_.id(name), row) = quantity.value();
+        ResourceId id = fixed_resource(name);
+        if (id == kFirstScalar) {
+          if (!is_scalar_resource(name)) continue;
+          id = resources_.id(name);
         }
+        cell(allocatable_, id, row) = id == kCpu ? quantity.milli_value() : quantity.value();
       }
     }
   }

@@ -31,14 +31,14 @@ std::vector<HostPort> host_ports(const api::Pod& pod) {
 PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resources) {
   PodInfo info;
   for (const auto& [name, quantity] : api::pod_requests(*pod)) {
-    if (name == "cpu") {
-      info.requests.cpu = quantity.milli_value();
-    } else if (name == "memory") {
-      info.requests.memory = quantity.value();
-    } else if (name == "ephemeral-storage") {
-      info.requests.storage = quantity.value();
-    } else if (is_scalar_resource(name)) {
-      if (std::int64_t v = quantity.value(); v != 0) info.requests.scalars.push_back({resources.id(name), v});
+    switch (fixed_resource(name)) {
+      case kCpu: info.requests.cpu = quantity.milli_value(); break;
+      case kMemory: info.requests.memory = quantity.value(); break;
+      case kStorage: info.requests.storage = quantity.value(); break;
+      case kPods: break;  // each pod is one
+      default:
+        if (std::int64_t v = is_scalar_resource(name) ? quantity.value() : 0; v != 0)
+          info.requests.scalars.push_back({resources.id(name), v});
     }
   }
   std::sort(info.requests.scalars.begin(), info.requests.scalars.end(),

@@ -1,10 +1,21 @@
 // Resources by number: see resources.hpp.
 #include "framework/resources.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace koord::scheduler {
 
+namespace {
+constexpr std::string_view kFixed[kFirstScalar] = {"cpu", "memory", "ephemeral-storage", "pods"};
+}
+
+ResourceId fixed_resource(std::string_view name) {
+  return static_cast<ResourceId>(std::find(std::begin(kFixed), std::end(kFixed), name) - std::begin(kFixed));
+}
+
 ResourceNames::ResourceNames() {
-  for (std::string_view name : {"cpu", "memory", "ephemeral-storage", "pods"}) id(name);
+  for (std::string_view name : kFixed) id(name);
 }
 
 ResourceId ResourceNames::id(std::string_view name) {

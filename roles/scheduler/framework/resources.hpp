@@ -18,6 +18,8 @@ constexpr ResourceId kMemory = 1;   // bytes
 constexpr ResourceId kStorage = 2;  // ephemeral-storage, bytes
 constexpr ResourceId kPods = 3;
 constexpr ResourceId kFirstScalar = 4;
+/// The column among the first four; kFirstScalar: it is none of them.
+ResourceId fixed_resource(std::string_view name);
 
 /// The numbers of the resource names that occurred; they are never given back.
 class ResourceNames {
