@@ -109,7 +109,7 @@ class Builder final : public Events {
         return false;
       }
     }
-    return nodes_.Double(real);
+    return nodes_.Double(real == 0 ? 0 : real);  // "-0" would be read again as 0
   }
   bool on_begin_object() override { return open() && nodes_.StartObject(); }
   bool on_begin_array() override { return open() && nodes_.StartArray(); }

@@ -12,17 +12,6 @@
 
 namespace koord::json {
 
-std::string position(std::string_view text, size_t offset) {
-  size_t line = 1, start = 0;
-  for (size_t i = 0; i < offset; ++i) {
-    if (text[i] == '\n') {
-      ++line;
-      start = i + 1;
-    }
-  }
-  return fmt::format("line {}, column {} (byte {})", line, offset - start + 1, offset);
-}
-
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

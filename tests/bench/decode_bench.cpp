@@ -81,6 +81,7 @@ int main(int argc, char** argv) {
     list += pod_json(i);
   }
   list += "]}";
+  list.reserve(list.size() + 16);  // a reader that works in place may look beyond the end
 
   std::vector<std::shared_ptr<const Pod>> cache;
   cache.reserve(static_cast<size_t>(count));
