@@ -51,8 +51,8 @@ struct World {
   bool has_namespace = true;
 
   World() {
-    server.answer = [this](const kube::HttpRequest& request) -> Result<kube::HttpResponse> {
-      if (request.method == kube::Method::get) {
+    server.answer = [this](const net::Request& request) -> Result<net::Response> {
+      if (request.method == "GET") {
         if (!lease) return test::status_response(404, "NotFound");
       } else {
         if (!has_namespace) return test::status_response(404, "NotFound", "namespaces not found");
