@@ -5,11 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace koord {
+#include "koord/base/utf8.hpp"
 
-/// The length of the UTF-8 character at the start of `text`, 0 if there is none: overlong forms, surrogates
-/// and what is beyond U+10FFFF are none.
-std::size_t utf8_length(std::string_view text);
+namespace koord {
 
 /// The longest start of `text` that has at most `limit` bytes and does not end inside a character.
 std::string_view utf8_prefix(std::string_view text, std::size_t limit);

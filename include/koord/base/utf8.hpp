@@ -1,7 +1,9 @@
 // UTF-8: where a character ends, and text that is sure to be made of characters.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace koord {
 
@@ -17,6 +19,11 @@ inline int utf8_length(const char* at, const char* end) {
   const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
   const bool outside = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
   return overlong || outside ? 0 : length;
+}
+
+/// That of the one at the start of `text`.
+inline std::size_t utf8_length(std::string_view text) {
+  return text.empty() ? 0 : static_cast<std::size_t>(utf8_length(text.data(), text.data() + text.size()));
 }
 
 /// The text with U+FFFD for each byte that belongs to no character; unchanged, without a copy, where there is
