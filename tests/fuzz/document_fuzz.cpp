@@ -59,7 +59,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(copied.has_value() && *copied == document && json::compare(document, *copied) == 0);
   const std::string printed = json::to_text(document);
   const auto again = json::parse(printed);
-  check(again.has_value() && *again == document && json::to_text(*again) == printed);
+  // By text: a whole double beyond 2^53 is printed in the fewest digits, as Go does, and read again as an
+  // integer.
+  check(again.has_value() && json::to_text(*again) == printed);
   const json::Document cloned = json::clone(document);
   check(cloned == document && json::to_text(cloned) == printed);
   return 0;

@@ -31,7 +31,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (printed.size() > 25 * size + 6 * json::kMaxCopiedBytes) std::abort();
   if (!done) return 0;
   const auto again = json::parse(printed);
-  if (!again || !(*again == after) || json::compare(*again, after) != 0) std::abort();
+  // By text: a whole double beyond 2^53 is printed in the fewest digits, as Go does, and read again as an
+  // integer.
+  if (!again || json::to_text(*again) != printed) std::abort();
   if (printed.find("null") != std::string::npos) return 0;  // a merge patch cannot set null
   json::Arena arena;
   const auto made = json::merge_diff(*before, after, arena);
