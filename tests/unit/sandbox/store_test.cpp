@@ -18,14 +18,14 @@ ObjectPtr object(Store& store, const std::string& name, std::size_t bytes) {
 }  // namespace
 
 TEST_CASE("histories keep no more bytes than they may, the largest gives first") {
-  constexpr std::size_t kMiB = std::size_t{1024} * 1024;
-  Store store(50'000, 5'000, 16 * kMiB);
+  constexpr std::size_t kLarge = 10'000;
+  Store store(50'000, 5'000, 16 * kLarge);
   Collection& small = store.collection("small");
   Collection& large = store.collection("large");
   for (int i = 0; i < 10; ++i) small.put(object(store, "s", 100));
   for (int i = 0; i < 100'000; ++i) {
-    large.put(object(store, "l", kMiB));
-    if (store.history_bytes() > 16 * kMiB) FAIL("the histories keep " << store.history_bytes() << " bytes");
+    large.put(object(store, "l", kLarge));
+    if (store.history_bytes() > 16 * kLarge) FAIL("the histories keep " << store.history_bytes() << " bytes");
   }
   CHECK(small.end_change() - small.first_change() == 10);
   CHECK(large.end_change() - large.first_change() == 15);
