@@ -3,10 +3,10 @@
 PACKAGES=(
   # toolchain
   clang-16 lld-16 llvm-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev ccache meson ninja-build pkg-config
-  bpftool protobuf-compiler protobuf-compiler-grpc
+  bpftool
   # libraries, all with static archives or header-only
   libboost1.81-dev rapidjson-dev libfmt-dev libyaml-cpp-dev libc-ares-dev libbpf-dev libre2-dev
-  libssl-dev zlib1g-dev libzstd-dev libelf-dev libgrpc++-dev libprotobuf-dev
+  libssl-dev zlib1g-dev libzstd-dev libelf-dev libprotobuf-dev
   # tests
   catch2 libbenchmark-dev python3 openssl ca-certificates binutils
   busybox-static containernetworking-plugins qemu-system-x86

@@ -1,6 +1,11 @@
 // Writes the configuration and ends: see write_config.hpp.
 #include "write_config.hpp"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/event.hpp"
 #include "koord/base/file.hpp"
@@ -27,7 +32,15 @@ class Finished final : public runtime::Role {
 Result<> write_config(KubeSchedulerConfiguration config, const std::string& file) {
   // In a file 0 is the default; no limit, as without a file, is negative.
   if (config.client_connection.qps == 0) config.client_connection.qps = -1;
-  return replace_file(file, api::encode(config) + '\n', {.mode = 0644});
+  const std::string text = fmt::format("{}\n", api::encode(config));
+  // /dev/stdout and the like: nothing to replace there.
+  std::error_code ignored;
+  const std::filesystem::file_type type = std::filesystem::status(file, ignored).type();
+  if (type != std::filesystem::file_type::character && type != std::filesystem::file_type::fifo)
+    return replace_file(file, text, {.mode = 0644});
+  std::ofstream stream(file, std::ios::binary);
+  if (!(stream << text << std::flush)) return Error(Code::io, fmt::format("{}: it cannot be written", file));
+  return {};
 }
 
 std::unique_ptr<runtime::Role> finished(runtime::RoleContext& context) {

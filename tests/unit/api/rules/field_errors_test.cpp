@@ -25,9 +25,8 @@ TEST_CASE("one error as it is, several as an aggregate, each once") {
 TEST_CASE("twenty errors are kept, however many there are") {
   FieldErrors errors;
   for (int i = 0; i < 100'000; ++i) errors.invalid("items[" + std::to_string(i) + "]", "0", "no");
-  CHECK(errors.full());
   const std::string text = errors.text();
   CHECK(text.find("items[19]") != std::string::npos);
   CHECK(text.find("items[20]") == std::string::npos);
-  CHECK(text.ends_with(", ... and others]"));
+  CHECK(text.ends_with(", and 99980 more]"));
 }

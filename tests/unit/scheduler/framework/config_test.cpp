@@ -272,6 +272,7 @@ TEST_CASE("the configuration that is written is read as it was") {
   if (!again) FAIL(again.error().message());
   CHECK(api::encode(again->config) == api::encode(*config));
 
+  CHECK(write_config(*config, "/dev/null").has_value());
   const auto bad = write_config(*config, "/none/such");
   REQUIRE(bad.has_error());
   CHECK(bad.error().message() == "/none/such.new: No such file or directory");
