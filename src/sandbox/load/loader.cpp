@@ -12,7 +12,9 @@
 namespace koord::sandbox {
 namespace {
 
-constexpr std::size_t kMaxFile = std::size_t{2} << 30;
+constexpr std::size_t kMaxFile = std::size_t{512} << 20;
+constexpr std::size_t kMaxYaml = std::size_t{16}
+                                 << 20;  // of one document: YAML is read a hundred times slower
 constexpr std::string_view kBlank = " \t\r\n";
 
 // The end of the JSON value that begins at `at`; npos if it does not end.
@@ -129,6 +131,11 @@ Result<std::optional<ManifestReader::Item>> ManifestReader::next_yaml() {
       part.remove_prefix(std::min(newline + 1, part.size()));
       ++line;
     }
+    if (part.size() > kMaxYaml)
+      return Error(Code::too_large,
+                   fmt::format("{}:{}: a YAML document of {} bytes, expected at most {}; larger "
+                               "lists can be JSON",
+                               name_, line, part.size(), kMaxYaml));
     auto json = json::yaml_to_json(part, nullptr, static_cast<int>(line));
     if (!json) return Error(Code::parse, fmt::format("{}:{}", name_, json.error().message()));
     if (*json == "null") continue;

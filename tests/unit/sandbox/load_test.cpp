@@ -24,6 +24,7 @@ TEST_CASE("manifests are read piece by piece, mistakes are named") {
       {"kind: A\nkind: B\n", 0, "f:2: .kind: the key is there twice"},
       {"a: [", 0, "f:1: "},
       {"kind: A\n---\n# a remark\nkind: B\nkind: B\n", 1, "f:5: .kind: the key is there twice"},
+      {"kind: A\n---\na: " + std::string(std::size_t{17} << 20, 'x'), 1, "f:3: a YAML document of "},
       {"kind: A\n---\n- 1\n", 1, "f:3: expected an object"},
       {std::string(400'000, '['), 0, "f:1: nested too deeply"},
       {"kind: A\n---\na: " + std::string(400'000, '['), 1, "f:3: nested too deeply"},
