@@ -22,19 +22,24 @@ inline std::string golden(const std::string& name) {
   }
 }
 
+/// The parts between the marks; one empty part of an empty text.
+inline std::vector<std::string> split(const std::string& text, char mark) {
+  std::vector<std::string> out;
+  for (std::size_t from = 0;;) {
+    const std::size_t at = text.find(mark, from);
+    out.push_back(text.substr(from, at - from));
+    if (at == std::string::npos) return out;
+    from = at + 1;
+  }
+}
+
 inline std::vector<std::vector<std::string>> read_tsv(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot read " + path);
   std::vector<std::vector<std::string>> rows;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with('#')) continue;
-    auto& row = rows.emplace_back();
-    for (std::size_t from = 0;;) {
-      const std::size_t tab = line.find('\t', from);
-      row.push_back(line.substr(from, tab - from));
-      if (tab == std::string::npos) break;
-      from = tab + 1;
-    }
+    rows.push_back(split(line, '\t'));
   }
   return rows;
 }

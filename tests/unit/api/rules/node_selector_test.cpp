@@ -8,18 +8,9 @@
 
 using namespace koord::api;
 using koord::Symbol;
+using koord::test::split;
 
 namespace {
-
-std::vector<std::string> split(const std::string& text, char mark) {
-  std::vector<std::string> out;
-  for (std::size_t from = 0;;) {
-    const std::size_t at = text.find(mark, from);
-    out.push_back(text.substr(from, at - from));
-    if (at == std::string::npos) return out;
-    from = at + 1;
-  }
-}
 
 std::vector<Symbol> symbols(const std::string& text) {
   std::vector<Symbol> out;
