@@ -16,6 +16,8 @@ namespace koord::json {
 namespace {
 
 constexpr std::size_t kMaxJson = 16 << 20;
+/// Of a document whose lines are asked for, which is a configuration: each place has its path in memory.
+constexpr std::size_t kMaxPlaces = 1 << 16;
 constexpr int kMaxNesting = 100;
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -96,7 +98,11 @@ class Converter {
   Result<> value(const YAML::Node& node, const std::string& path, int depth) {
     if (depth > kMaxNesting) return at(node.Mark(), "nested too deeply");
     if (out.size() > kMaxJson) return at(node.Mark(), "the document unfolds to more than 16 MiB");
-    if (lines_) lines_->try_emplace(path, line(node.Mark()));
+    if (lines_) {
+      if (lines_->size() >= kMaxPlaces)
+        return at(node.Mark(), "the document unfolds to more than 65536 values");
+      lines_->try_emplace(path, line(node.Mark()));
+    }
     switch (node.Type()) {
       case YAML::NodeType::Map: return map(node, path, depth);
       case YAML::NodeType::Sequence: return sequence(node, path, depth);

@@ -98,6 +98,17 @@ TEST_CASE("aliases that unfold without end are refused") {
   CHECK(json.error().message().find("16 MiB") != std::string::npos);
 }
 
+TEST_CASE("a document whose lines are asked for has a bounded number of values") {
+  std::string text = "a: [";
+  for (int i = 0; i < 70'000; ++i) text += "1,";
+  text += "1]\n";
+  REQUIRE(yaml_to_json(text).has_value());
+  LineMap lines;
+  const auto refused = yaml_to_json(text, &lines);
+  REQUIRE_FALSE(refused.has_value());
+  REQUIRE(refused.error().message() == "1: the document unfolds to more than 65536 values");
+}
+
 TEST_CASE("every value and key has its line") {
   LineMap lines;
   REQUIRE(yaml_to_json("\na:\n- b: 1\n- c\n", &lines, 10).has_value());
