@@ -15,8 +15,8 @@ using LineMap = std::map<std::string, int, std::less<>>;
 /// One YAML (or JSON) document as JSON text. Plain scalars get the types that YAML 1.1 gives them (yes, 0x1f,
 /// 0644, .5), the digits of numbers are kept; quoted ones are strings. Nothing at all is null.
 /// What is no UTF-8, duplicate keys, a second document, deep nesting, endless aliases and what JSON lacks are
-/// errors of Code::parse whose message starts with the line; more than 16 MiB of JSON is too, and with `lines`
-/// more than 65,536 values. The text's first line is `first_line`.
+/// errors of Code::parse whose message starts with the line; more than 16 MiB of JSON is too, and with
+/// `lines` more than 65,536 values. The text's first line is `first_line`.
 Result<std::string> yaml_to_json(std::string_view text, LineMap* lines = nullptr, int first_line = 1);
 
 }  // namespace koord::json
