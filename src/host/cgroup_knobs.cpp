@@ -1,7 +1,7 @@
 #include "koord/host/cgroup_knobs.hpp"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <limits>
 
 #include "koord/host/text.hpp"
@@ -19,60 +19,55 @@ constexpr std::int64_t kMostMilliCpu = std::numeric_limits<std::int64_t>::max() 
 // memory.limit_in_bytes without a limit: the largest multiple of the page size in a signed 64-bit number.
 constexpr std::uint64_t kV1NoLimit = 0x7FFF'FFFF'FFFF'F000;
 
-// In the order of the enum.
-constexpr std::array<KnobRow, 16> kKnobs = {{
-    {Knob::cpu_quota, "cpu.cfs_quota_us", "cpu", "cpu.cfs_quota_us", "cpu.max", "", kUnlimited, {}},
-    {Knob::cpu_period, "cpu.cfs_period_us", "cpu", "cpu.cfs_period_us", "cpu.max", "", 1'000, 1'000'000},
-    {Knob::cpu_shares, "cpu.shares", "cpu", "cpu.shares", "cpu.weight", "", kMinShares, kMaxShares},
-    {Knob::cpu_stat, "cpu.stat", "cpu", "cpu.stat", "cpu.stat", "", {}, {}},
-    {Knob::cpu_usage, "cpuacct.usage", "cpuacct", "cpuacct.usage", "cpu.stat", "", {}, {}},
-    {Knob::cpuset_cpus,
-     "cpuset.cpus",
-     "cpuset",
-     "cpuset.cpus",
-     "cpuset.cpus",
-     "cpuset.cpus.effective",
-     {},
-     {}},
-    {Knob::cpuset_mems,
-     "cpuset.mems",
-     "cpuset",
-     "cpuset.mems",
-     "cpuset.mems",
-     "cpuset.mems.effective",
-     {},
-     {}},
-    {Knob::tasks, "tasks", "cpu", "tasks", "cgroup.threads", "", {}, {}},
-    {Knob::procs, "cgroup.procs", "cpu", "cgroup.procs", "cgroup.procs", "", {}, {}},
-    {Knob::memory_limit,
-     "memory.limit_in_bytes",
-     "memory",
-     "memory.limit_in_bytes",
-     "memory.max",
-     "",
-     kUnlimited,
-     {}},
-    {Knob::memory_usage,
-     "memory.usage_in_bytes",
-     "memory",
-     "memory.usage_in_bytes",
-     "memory.current",
-     "",
-     {},
-     {}},
-    {Knob::memory_stat, "memory.stat", "memory", "memory.stat", "memory.stat", "", {}, {}},
-    {Knob::memory_numa_stat,
-     "memory.numa_stat",
-     "memory",
-     "memory.numa_stat",
-     "memory.numa_stat",
-     "",
-     {},
-     {}},
-    {Knob::cpu_pressure, "cpu.pressure", "cpuacct", "cpu.pressure", "cpu.pressure", "", {}, {}},
-    {Knob::memory_pressure, "memory.pressure", "cpuacct", "memory.pressure", "memory.pressure", "", {}, {}},
-    {Knob::io_pressure, "io.pressure", "cpuacct", "io.pressure", "io.pressure", "", {}, {}},
-}};
+constexpr KnobRow make_row(Knob knob, KnobKind kind, std::string_view subsystem, std::string_view v1_file,
+                           std::string_view v2_file, std::optional<std::int64_t> minimum = {},
+                           std::optional<std::int64_t> maximum = {}) {
+  return {.knob = knob,
+          .kind = kind,
+          .name = v1_file,
+          .v1_subsystem = subsystem,
+          .v1_file = v1_file,
+          .v2_file = v2_file,
+          .v2_read_file = {},
+          .minimum = minimum,
+          .maximum = maximum};
+}
+constexpr KnobRow statistic(Knob knob, std::string_view subsystem, std::string_view v1_file,
+                            std::string_view v2_file) {
+  return make_row(knob, KnobKind::reading, subsystem, v1_file, v2_file);
+}
+constexpr KnobRow cpuset_row(Knob knob, std::string_view file, std::string_view v2_read_file) {
+  KnobRow row = make_row(knob, KnobKind::limit, "cpuset", file, file);
+  row.v2_read_file = v2_read_file;
+  return row;
+}
+
+constexpr KnobRow kKnobs[] = {
+    make_row(Knob::cpu_quota, KnobKind::limit, "cpu", "cpu.cfs_quota_us", "cpu.max", kUnlimited),
+    make_row(Knob::cpu_period, KnobKind::setting, "cpu", "cpu.cfs_period_us", "cpu.max", 1'000, 1'000'000),
+    make_row(Knob::cpu_shares, KnobKind::setting, "cpu", "cpu.shares", "cpu.weight", kMinShares, kMaxShares),
+    statistic(Knob::cpu_stat, "cpu", "cpu.stat", "cpu.stat"),
+    statistic(Knob::cpu_usage, "cpuacct", "cpuacct.usage", "cpu.stat"),
+    cpuset_row(Knob::cpuset_cpus, "cpuset.cpus", "cpuset.cpus.effective"),
+    cpuset_row(Knob::cpuset_mems, "cpuset.mems", "cpuset.mems.effective"),
+    make_row(Knob::tasks, KnobKind::moving, "cpu", "tasks", "cgroup.threads"),
+    make_row(Knob::procs, KnobKind::moving, "cpu", "cgroup.procs", "cgroup.procs"),
+    make_row(Knob::memory_limit, KnobKind::limit, "memory", "memory.limit_in_bytes", "memory.max",
+             kUnlimited),
+    statistic(Knob::memory_usage, "memory", "memory.usage_in_bytes", "memory.current"),
+    statistic(Knob::memory_stat, "memory", "memory.stat", "memory.stat"),
+    statistic(Knob::memory_numa_stat, "memory", "memory.numa_stat", "memory.numa_stat"),
+    statistic(Knob::cpu_pressure, "cpuacct", "cpu.pressure", "cpu.pressure"),
+    statistic(Knob::memory_pressure, "cpuacct", "memory.pressure", "memory.pressure"),
+    statistic(Knob::io_pressure, "cpuacct", "io.pressure", "io.pressure"),
+};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < std::size(kKnobs); ++i)
+    if (static_cast<std::size_t>(kKnobs[i].knob) != i) return false;
+  return true;
+}
+static_assert(in_order());
 
 Error not_a_value(std::string_view what, std::string_view text) {
   return Error(Code::parse, std::string(what) + ": cannot read \"" + std::string(text.substr(0, 64)) + '"');
@@ -82,6 +77,10 @@ Error not_a_value(std::string_view what, std::string_view text) {
 
 std::span<const KnobRow> knob_table() { return kKnobs; }
 const KnobRow& row(Knob knob) { return kKnobs[static_cast<std::size_t>(knob)]; }
+bool can_be_undone(Knob knob) {
+  return row(knob).kind == KnobKind::setting || row(knob).kind == KnobKind::limit;
+}
+bool is_levelled(Knob knob) { return row(knob).kind == KnobKind::limit; }
 
 std::int64_t shares_to_weight(std::int64_t shares) {
   const std::int64_t s = std::clamp(shares, kMinShares, kMaxShares);

@@ -32,8 +32,17 @@ enum class Knob : std::uint8_t {
   io_pressure,
 };
 
+/// What becomes of what is written to a knob.
+enum class KnobKind : std::uint8_t {
+  reading,  // nothing is written
+  moving,   // a task is moved: nothing to put back
+  setting,  // it is there until something else is written: putting back what was there before undoes it
+  limit,    // the same, and a parent has to be at least as wide as its children
+};
+
 struct KnobRow {
   Knob knob;
+  KnobKind kind;
   std::string_view name;          // what metrics, audits and errors call it: the v1 name
   std::string_view v1_subsystem;  // the hierarchy that has the file
   std::string_view v1_file;
@@ -42,8 +51,12 @@ struct KnobRow {
   std::optional<std::int64_t> minimum = {}, maximum = {};  // of what may be written, in v1 units
 };
 
+/// In the order of the enum.
 std::span<const KnobRow> knob_table();
 const KnobRow& row(Knob knob);
+bool can_be_undone(Knob knob);
+/// Knobs of which a parent has to be at least as wide as its children.
+bool is_levelled(Knob knob);
 
 // Conversions. v1 writes shares in [2, 262144] and quotas in microseconds with -1 for none; v2 writes weights
 // in [1, 10000] and "QUOTA PERIOD" with "max" for none. The formulas of shares and weights are runc's and

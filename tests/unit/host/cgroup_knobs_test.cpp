@@ -6,9 +6,17 @@
 using namespace koord;
 using namespace koord::host;
 
-TEST_CASE("the table is in the order of the enum") {
-  for (std::size_t i = 0; i < knob_table().size(); ++i)
-    CHECK(static_cast<std::size_t>(knob_table()[i].knob) == i);
+TEST_CASE("what can be undone, and what has to be levelled, are in the table") {
+  for (const Knob knob : {Knob::cpu_quota, Knob::cpuset_cpus, Knob::cpuset_mems, Knob::memory_limit}) {
+    CHECK(can_be_undone(knob));
+    CHECK(is_levelled(knob));
+  }
+  for (const Knob knob : {Knob::cpu_shares, Knob::cpu_period}) {
+    CHECK(can_be_undone(knob));
+    CHECK_FALSE(is_levelled(knob));
+  }
+  for (const Knob knob : {Knob::tasks, Knob::procs, Knob::cpu_stat, Knob::io_pressure})
+    CHECK_FALSE(can_be_undone(knob));
 }
 
 TEST_CASE("shares and weights") {

@@ -108,7 +108,7 @@ TEST_CASE("Knob texts of both versions", "[koordlet][executor]") {
       {Knob::cpu_quota, CgroupVersion::v2, "50000 200000\n", KnobValue(std::int64_t{50000})},
       {Knob::cpu_period, CgroupVersion::v2, "50000 200000\n", KnobValue(std::int64_t{200000})},
       {Knob::cpu_quota, CgroupVersion::v2, "invalid content", {}},
-      {Knob::cpu_shares, CgroupVersion::v2, "39\n", KnobValue(std::int64_t{998})},
+      {Knob::cpu_shares, CgroupVersion::v2, "39\n", KnobValue(std::int64_t{999})},
       {Knob::cpu_shares, CgroupVersion::v2, "1\n", KnobValue(std::int64_t{2})},
       {Knob::cpu_shares, CgroupVersion::v2, "10000\n", KnobValue(std::int64_t{262144})},
       {Knob::cpu_shares, CgroupVersion::v2, "0\n", {}},

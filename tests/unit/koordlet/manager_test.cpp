@@ -488,6 +488,42 @@ TEST_CASE("A whole round on files of both cgroup versions", "[koordlet][manager]
   rig.manager.reset();
 }
 
+/// Wants the least weight of batch.slice, as long as it is told to.
+class LeastWeight final : public Strategy {
+ public:
+  explicit LeastWeight(const PluginContext&) {}
+  void plan(const TickView&, Plan& plan) override {
+    if (wanted) plan.want(Knob::cpu_shares, "batch.slice", std::int64_t{2}, "a test");
+  }
+  void release(const Inventory&, Plan&) override {}
+  static inline bool wanted = true;
+};
+constexpr StrategyEntry kLeastWeight{.name = "LeastWeight", .make = &make<LeastWeight>};
+constexpr const StrategyEntry* kWeights[] = {&kLeastWeight};
+
+TEST_CASE("A knob that is not levelled is journaled and set free too", "[koordlet][manager][crash]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  const std::int64_t had = version == CgroupVersion::v1 ? 1000 : 39;  // a weight that shares have not
+  Tree tree;
+  QosRig rig(version, tree / "journal");
+  rig.kernel.group("batch.slice").shares = had;
+  rig.slo(true, "cfsQuota");
+  rig.strategies = kWeights;
+  rig.start();
+  LeastWeight::wanted = true;
+  settle(rig, 12);
+  CHECK(rig.kernel.group("batch.slice").shares == (version == CgroupVersion::v1 ? 2 : 1));
+  CHECK(host::exists(tree / "journal"));
+  rig.start();  // the first agent was killed
+  SECTION("nobody wants it any more") {
+    LeastWeight::wanted = false;
+    settle(rig, 12);
+  }
+  SECTION("cleaned up") { REQUIRE(rig.manager->cleanup(rig.inventory).has_value()); }
+  CHECK(rig.kernel.group("batch.slice").shares == had);
+  CHECK_FALSE(host::exists(tree / "journal"));
+}
+
 TEST_CASE("Pods born and gone leave nothing behind", "[koordlet][manager]") {
   QosRig rig(CgroupVersion::v2);
   kubernetes(rig, "cpuset");

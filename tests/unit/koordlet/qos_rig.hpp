@@ -116,7 +116,7 @@ class QosRig {
     metrics = std::make_unique<metrics::Registry>();
     executor = std::make_unique<Executor>(*fs, kernel, clock, Logger(log, clock, 1), *metrics,
                                           Executor::Options{}, nullptr);
-    auto made = QosManager::make(strategy_table(),
+    auto made = QosManager::make(strategies,
                                  {.executor = *executor,
                                   .clock = clock,
                                   .log = Logger(log, clock, 1),
@@ -148,6 +148,7 @@ class QosRig {
   SimKernel kernel;
   std::string journal_path;
   FeatureGates gates{kGates};
+  StrategyTable strategies = strategy_table();
   std::shared_ptr<const host::Topology> topology;
   Inventory inventory;
   std::vector<Usage> pod_usage, application_usage;

@@ -292,7 +292,7 @@ class Executor::Impl {
       accept(target, *found, now);
       return;
     }
-    if (!is_levelled(target.knob)) {
+    if (!host::is_levelled(target.knob)) {
       work.done = true;
       write(target, *work.wish, wanted, now, outcome);
       return;

@@ -30,6 +30,12 @@ std::int64_t kernel_limit(std::int64_t bytes) {
   return bytes / kPage * kPage;
 }
 
+/// Written again they give the same weight: a weight that is put back is the one that was there.
+std::int64_t shares_of_weight(std::int64_t weight) {
+  const std::int64_t shares = host::weight_to_shares(weight);  // rounded down
+  return host::shares_to_weight(shares) < weight ? shares + 1 : shares;
+}
+
 Error wrong_kind(Knob knob) {
   return Error(Code::internal, fmt::format("{}: a value of another kind", host::row(knob).name));
 }
@@ -54,7 +60,7 @@ Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view 
   if (!host::to_number(host::trimmed(text), number) || (weight && (number < 1 || number > kMaxWeight)))
     return Error(Code::parse, fmt::format("{}: cannot read \"{}\"", host::row(knob).name,
                                           host::trimmed(text).substr(0, 64)));
-  if (weight) number = host::weight_to_shares(number);
+  if (weight) number = shares_of_weight(number);
   return KnobValue(number);
 }
 
@@ -76,16 +82,13 @@ bool same_value(Knob knob, CgroupVersion version, const KnobValue& found, const 
   const auto a = std::get<std::int64_t>(found);
   const auto b = std::get<std::int64_t>(wanted);
   if (knob == Knob::memory_limit) return kernel_limit(a) == kernel_limit(b);
-  // The way from shares to a weight and back loses a little.
   if (knob == Knob::cpu_shares && version == CgroupVersion::v2)
-    return a == b || a == host::weight_to_shares(host::shares_to_weight(b));
+    return host::shares_to_weight(a) == host::shares_to_weight(b);
   return a == b;
 }
 
-bool is_levelled(Knob knob) { return is_cpus(knob) || knob == Knob::cpu_quota || knob == Knob::memory_limit; }
-
 std::optional<KnobValue> widened(Knob knob, const KnobValue& before, const KnobValue& after) {
-  if (!is_levelled(knob) || before.index() != after.index()) return after;
+  if (!host::is_levelled(knob) || before.index() != after.index()) return after;
   if (const auto* old_cpus = std::get_if<CpuSet>(&before)) {
     const auto& cpus = std::get<CpuSet>(after);
     if (cpus.empty()) return after;  // v2: as wide as the parent

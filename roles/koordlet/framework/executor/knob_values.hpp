@@ -21,8 +21,6 @@ Result<std::string> print_knob(host::Knob knob, host::CgroupVersion version, con
 bool same_value(host::Knob knob, host::CgroupVersion version, const KnobValue& found,
                 const KnobValue& wanted);
 
-/// Knobs of which a parent has to be at least as wide as its children.
-bool is_levelled(host::Knob knob);
 /// What a levelled knob holds between the old and the new value: the union of both sets of CPUs (none if the
 /// new one is part of the old), the larger quota or limit, where -1 is larger than all. Nothing: the old
 /// value is wide enough.

@@ -2,13 +2,10 @@
 #include "framework/qos/arbiter.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 namespace koord::koordlet {
 namespace {
-
-constexpr std::size_t kKnobs = 64;  // more than there are
 
 /// What is left of a group's value under a narrower one of a group above; nothing: it may stay.
 std::optional<KnobValue> cut_to(host::Knob knob, host::CgroupVersion version, const KnobValue& value,
@@ -38,10 +35,10 @@ std::span<const Arbiter::Decision> Arbiter::decide(std::span<const std::span<con
   cut_.clear();
   conflicts_ = 0;
   // Only where a knob has two intents can one be wider than another.
-  std::array<std::uint8_t, kKnobs> intents{};
+  intents_.assign(host::knob_table().size(), 0);
   for (std::uint32_t plan = 0; plan < plans.size(); ++plan)
     for (const Intent& intent : plans[plan]) {
-      std::uint8_t& count = intents[static_cast<std::size_t>(intent.knob)];
+      std::uint8_t& count = intents_[static_cast<std::size_t>(intent.knob)];
       if (count < 2) ++count;
       const auto& members = tree_.members(intent.knob, intent.group, intent.reach);
       for (const GroupTree::Member& member : members) {
@@ -51,7 +48,7 @@ std::span<const Arbiter::Decision> Arbiter::decide(std::span<const std::span<con
         add({member.target, &intent, &intent.value, group, plan, member.level});
       }
     }
-  if (std::find(intents.begin(), intents.end(), 2) != intents.end()) cut(intents);
+  if (std::find(intents_.begin(), intents_.end(), 2) != intents_.end()) cut();
   return decisions_;
 }
 
@@ -86,12 +83,12 @@ const Arbiter::Decision* Arbiter::nearest_above(const Decision& decision) const 
   return nullptr;
 }
 
-void Arbiter::cut(std::span<const std::uint8_t> intents_of_knob) {
+void Arbiter::cut() {
   // Groups above first: what they were cut to holds for those below.
   std::vector<Decision*> order;
   order.reserve(decisions_.size());
   for (Decision& decision : decisions_)
-    if (intents_of_knob[static_cast<std::size_t>(decision.intent->knob)] > 1) order.push_back(&decision);
+    if (intents_[static_cast<std::size_t>(decision.intent->knob)] > 1) order.push_back(&decision);
   const auto depth = [](const Decision* d) { return std::count(d->group.begin(), d->group.end(), '/'); };
   std::stable_sort(order.begin(), order.end(),
                    [&](const Decision* a, const Decision* b) { return depth(a) < depth(b); });

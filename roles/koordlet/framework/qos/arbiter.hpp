@@ -44,7 +44,7 @@ class Arbiter {
 
  private:
   void add(const Decision& decision);
-  void cut(std::span<const std::uint8_t> intents_of_knob);
+  void cut();
   const Decision* nearest_above(const Decision& decision) const;
 
   Executor& executor_;
@@ -52,6 +52,7 @@ class Arbiter {
   std::vector<Decision> decisions_;
   std::vector<std::uint32_t> place_;  // by the target's index: one more than its place in decisions_
   std::deque<KnobValue> cut_;
+  std::vector<std::uint8_t> intents_;  // by knob: 0, 1, or 2 for more
   std::size_t conflicts_ = 0;
 };
 

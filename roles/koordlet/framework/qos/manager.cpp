@@ -200,7 +200,7 @@ class QosManager::Impl final : public KnobReader {
   /// Writes down what is about to be throttled.
   void note(const Arbiter::Decision& decision) {
     const Intent& intent = *decision.intent;
-    if (!is_levelled(intent.knob)) return;
+    if (!host::can_be_undone(intent.knob)) return;
     if (intent.undo) {
       if (decision.level > intent.reach.from || *decision.value == *intent.undo) return;
       const auto* entry = journal_.find(intent.knob, intent.group);

@@ -12,7 +12,7 @@ namespace koord::koordlet {
 
 KernelReader::KernelReader(const host::CgroupFs& fs, std::size_t max_held) : max_held_(max_held) {
   for (const host::KnobRow& row : host::knob_table()) {
-    Place& place = places_.at(static_cast<std::size_t>(row.knob));
+    Place& place = places_.emplace_back();
     const auto folder = fs.folder(row.knob, "");
     const auto path = fs.read_path(row.knob, "");
     if (!folder || !path) continue;

@@ -1,10 +1,10 @@
 // KernelReader: the text of cgroup and /proc files, through descriptors that are held or opened for one read.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "koord/host/cgroup_fs.hpp"
 #include "koord/host/file.hpp"
@@ -55,7 +55,7 @@ class KernelReader {
     std::string folder;     // of the hierarchy, with a slash; empty: no hierarchy has the knob
     std::string_view file;  // behind the group
   };
-  std::array<Place, 32> places_;  // by knob
+  std::vector<Place> places_;  // by knob
   std::string path_;
   std::string buffer_;
   std::size_t max_held_;
