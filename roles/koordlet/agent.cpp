@@ -27,8 +27,6 @@ constexpr nanoseconds kGrace = std::chrono::seconds(5);
 constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
 /// The agent is not well when so many ticks are missing.
 constexpr int kMissedTicks = 30;
-/// A restored series whose entity has not come back by then is of a pod that has gone.
-constexpr nanoseconds kClaimTime = std::chrono::minutes(1);
 
 SeriesStore::Limits series_limits(nanoseconds interval) {
   SeriesStore::Limits limits;
@@ -104,6 +102,7 @@ Result<> Agent::set_up() {
                                 }};
   KOORD_TRY(qos, QosManager::make(strategy_table(), std::move(with), std::move(options)));
   qos_ = std::move(qos);
+  if (!flags.get_bool("cleanup")) restore_checkpoint();  // into series that nobody has opened yet
 
   SamplerConfig sampling;
   sampling.interval = interval_;
@@ -126,11 +125,6 @@ Result<> Agent::set_up() {
   } else {
     KOORD_CHECK(set_up_kubernetes());
   }
-  // The default one is a DaemonSet's mount; it is not made on hosts that have none.
-  const std::string& folder = flags.get("tsdb-path");
-  if (flags.changed("tsdb-path")) (void)::mkdir(folder.c_str(), 0750);
-  if (host::exists(folder))
-    checkpoint_ = fmt::format("{}{}koord-series", folder, folder.ends_with('/') ? "" : "/");
   serve();
   return {};
 }
@@ -189,7 +183,6 @@ Task<Result<>> Agent::run() {
   log_.info("the agent runs", kv("node", parts_.place.node_name),
             kv("cgroup_version", parts_.cgroups.version() == host::CgroupVersion::v2 ? "v2" : "v1"),
             kv("cgroups", parts_.place.root.cgroup), kv("standalone", standalone_.has_value()));
-  restore_checkpoint();
   if (states_) {
     tasks_.spawn("node", states_->follow_node());
     tasks_.spawn("pods", states_->follow_pods());
@@ -235,7 +228,11 @@ Task<Result<>> Agent::tick() {
 }
 
 void Agent::restore_checkpoint() {
-  if (checkpoint_.empty()) return;
+  // The default folder is a DaemonSet's mount; it is not made on hosts that have none.
+  const std::string& folder = context_.flags.get("tsdb-path");
+  if (context_.flags.changed("tsdb-path")) (void)::mkdir(folder.c_str(), 0750);
+  if (!host::exists(folder)) return;
+  checkpoint_ = fmt::format("{}{}koord-series", folder, folder.ends_with('/') ? "" : "/");
   const CheckpointStamp stamp{context_.clock.mono(), context_.clock.now(), parts_.boot_id};
   const auto restored = read_checkpoint(checkpoint_, stamp, series_);
   if (!restored)
@@ -257,14 +254,8 @@ Task<Result<>> Agent::save_checkpoint() {
 }
 
 Task<Result<>> Agent::keep_checkpoint() {
-  const MonoTime begun = context_.clock.mono();
-  bool claimed = false;
   for (;;) {
     KOORD_CO_CHECK(co_await sleep(context_.clock, kCheckpointPeriod));
-    if (!claimed && hub_.current()->pods_known && context_.clock.mono() - begun >= kClaimTime) {
-      claimed = true;
-      series_.close_unclaimed();
-    }
     KOORD_CO_CHECK(co_await save_checkpoint());
   }
 }

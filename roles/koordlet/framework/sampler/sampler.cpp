@@ -24,6 +24,8 @@ constexpr std::size_t kOtherDescriptors = 512;  // sockets, watches and files of
 constexpr std::size_t kFilesOfGroup = 3;
 constexpr int kMaxAgeTicks = 20;  // of the counter that a rate starts from: the original's
 constexpr double kPage = 4096;
+/// A restored series whose entity has not come back so long after the pods are known is of one that has gone.
+constexpr nanoseconds kClaimTime = std::chrono::minutes(1);
 
 std::uint32_t ticks_of(nanoseconds period, nanoseconds interval) {
   return static_cast<std::uint32_t>(std::max<std::int64_t>(period / interval, 1));
@@ -112,10 +114,6 @@ class Sampler::Impl {
     roster_.follow(*inventory);
     best_effort_.follow(*inventory);
     if (pressure_) pressure_->follow(*inventory);
-    if (inventory->pods_known && !claimed_) {
-      series_.close_unclaimed();  // pods that went while the agent was away
-      claimed_ = true;
-    }
     const std::size_t wanted = roster_.groups() * kFilesOfGroup;
     if (wanted > max_descriptors_ && !told_descriptors_) {
       log_.warn("not all files can be held open; the rest is opened for each read, which costs more",
@@ -148,10 +146,21 @@ class Sampler::Impl {
     if (known(node_.usage().cpu)) cpu_gauge_.set(node_.usage().cpu);
     if (known(node_.usage().memory)) memory_gauge_.set(node_.usage().memory);
     derive_system(at);
+    close_unclaimed(at);
     ++ticks_;
     view_.tick = ticks_;
     view_.at = at;
     view_.wall = wall;
+  }
+
+  /// Restored series of what went while the agent was away. All that is there has been read several times by
+  /// then, NUMA nodes, too, which are opened by the first reading that succeeds.
+  void close_unclaimed(MonoTime at) {
+    if (claimed_ || !view_.inventory->pods_known) return;
+    if (!pods_known_at_) pods_known_at_ = at;
+    if (at - *pods_known_at_ < kClaimTime) return;
+    series_.close_unclaimed();
+    claimed_ = true;
   }
 
   /// The machine's facts are read whole only if other CPUs or NUMA nodes are online than before.
@@ -292,6 +301,7 @@ class Sampler::Impl {
   std::string cpu_online_path_, node_online_path_;
   std::string online_, online_now_;  // what was online when the facts were read
   MonoTime facts_at_;
+  std::optional<MonoTime> pods_known_at_;
   std::uint32_t numa_every_;
   std::uint64_t ticks_ = 0;
   bool claimed_ = false, told_descriptors_ = false, complete_ = false;

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""The node agent restarted: what it measured, held back and was told is there for the next one."""
+import os
+import signal
+import struct
+import tempfile
+import unittest
+
+import agents
+from agents import wait_for
+
+import fake_node
+
+MI = fake_node.MI
+QUICK = "--kubelet-sync-interval=300ms"
+
+
+class Checkpoint:
+    """A checkpoint's file as roles/koordlet/framework/series/checkpoint.cpp writes it: ticks and values by series."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.data, self.at = file.read(), 8
+        assert self.data[:8] == b"koordser", self.data[:8]
+        version, self.mono, self.wall = self.take("<Iqq")
+        assert version == 1, version
+        self.text()
+        self.ages = [self.take("<I")[0] / 1000 for _ in range(self.take("<I")[0])]
+        self.series = {}
+        for _ in range(self.take("<I")[0]):
+            key = (self.text(), self.text())
+            _, count = self.take("<II")
+            self.series[key] = self.take(f"<{count}f")
+            for _ in range(self.take("<I")[0]):
+                *_, buckets = self.take("<qdffIH")
+                self.at += 2 * buckets
+        assert self.at == len(self.data) - 8
+
+    def take(self, form):
+        values = struct.unpack_from(form, self.data, self.at)
+        self.at += struct.calcsize(form)
+        return values
+
+    def text(self):
+        size, = self.take("<H")
+        self.at += size
+        return self.data[self.at - size:self.at].decode()
+
+
+class Alone(unittest.TestCase):
+    """Agents of a standalone configuration, one after the other on one root."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="koord-restart.")
+        self.addCleanup(self.folder.cleanup)
+        self.root = fake_node.FakeRoot(os.path.join(self.folder.name, "root"))
+        self.addCleanup(self.root.close)
+        self.root.host_cpu = 3.5
+        self.root.add("web.slice", 2.5, 10 * MI)
+        self.root.add("batch.slice", 0.5, 20 * MI)
+        self.config = os.path.join(agents.TREE, "packaging", "standalone.example.yaml")
+
+    def agent(self, *flags, **more):
+        agent = agents.Agent(self.root, f"--standalone-config={self.config}", *flags, **more)
+        self.addCleanup(agent.close)
+        return agent
+
+    def measured(self, agent, ticks):
+        wait_for(f"{ticks} ticks", lambda: agent.node().get("tick", 0) >= ticks)
+
+
+class WhatWasMeasured(Alone):
+    def test_is_there_after_a_restart(self):
+        path = os.path.join(self.root.folder, "metric-data/koord-series")
+        for numa in range(2):
+            fake_node.write(os.path.join(self.root.folder, f"sys/devices/system/node/node{numa}/cpulist"), f"{2 * numa}-{2 * numa + 1}\n")
+            fake_node.write(os.path.join(self.root.folder, f"sys/devices/system/node/node{numa}/meminfo"), "".join(
+                f"Node {numa} {name}: {kib} kB\n" for name, kib in (
+                    ("MemTotal", 8 << 20), ("MemFree", 6 << 20), ("Active(file)", 0), ("Inactive(file)", 0), ("SReclaimable", 0))))
+        fake_node.write(os.path.join(self.root.folder, "sys/devices/system/node/online"), "0-1\n")
+        agent = self.agent()
+        self.measured(agent, 4)
+        self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
+        before = Checkpoint(path)
+        again = self.agent()
+        self.measured(again, 3)
+        self.assertEqual(again.terminate(), 0, again.output()[-2000:])
+        self.assertIn("measuring goes on from a checkpoint", again.output())
+        self.assertNotIn("the checkpoint is of no use", again.output())
+        after = Checkpoint(path)
+        self.assertGreaterEqual(len(after.ages), len(before.ages) + 2)  # the first may be too close to the last
+        self.assertEqual(set(after.series), set(before.series))
+        for key in (("node_memory", ""), ("node_cpu", ""), ("pod_memory", "batch"), ("pod_cpu", "web"),
+                    ("node_numa_memory", "1"), ("system_numa_memory", "0"), ("system_memory", "")):
+            with self.subTest(key):
+                had, has = before.series[key], after.series[key]
+                self.assertGreater(len(has), len(had))
+                self.assertEqual(has[:len(had)], had)
+        # The gap is as long as the agent was away.
+        self.assertAlmostEqual(after.ages[0] - before.ages[0], (after.mono - before.mono) / 1e9, delta=0.01)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, warnings="ignore")
