@@ -1,5 +1,5 @@
-// Whether a text is JSON by its grammar: a number may be beyond a double, which a document refuses and a decoder
-// that has no use for it does not look at.
+// Whether a text is JSON by its grammar: a number may be beyond a double, which a document refuses and a
+// decoder that has no use for it does not look at.
 #pragma once
 
 #include <string_view>
