@@ -11,26 +11,28 @@ constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
 /// to a decoder, or skips them.
 class Envelope : public json::Events {
  public:
-  bool on_null() override { return inner() ? pass(decoder_.on_null()) : true; }
-  bool on_bool(bool value) override { return inner() ? pass(decoder_.on_bool(value)) : true; }
-  bool on_number(std::string_view text) override { return inner() ? pass(decoder_.on_number(text)) : true; }
+  bool on_null() override { return inner() ? pass(decoder_.on_null()) : !enough_; }
+  bool on_bool(bool value) override { return inner() ? pass(decoder_.on_bool(value)) : !enough_; }
+  bool on_number(std::string_view text) override {
+    return inner() ? pass(decoder_.on_number(text)) : !enough_;
+  }
   bool on_string(std::string_view value) override {
     if (inner()) return pass(decoder_.on_string(value));
     if (depth_ == 1) on_text(value);
-    return true;
+    return !enough_;
   }
   bool on_begin_object() override {
     if (inner()) return pass(decoder_.on_begin_object());
     seen_ = true;
     ++depth_;
-    return true;
+    return !enough_;
   }
   bool on_begin_array() override {
     if (inner()) return pass(decoder_.on_begin_array());
     if (depth_ == 0) return false;
     ++depth_;
     if (depth_ == 2) in_items_ = wants_elements();
-    return true;
+    return !enough_;
   }
   bool on_end_object() override {
     if (active()) return pass(decoder_.on_end_object());
@@ -52,15 +54,18 @@ class Envelope : public json::Events {
     if (decoder_.take_skip()) skip_value();
     return go_on;
   }
-  Error stop_error() override { return Error(Code::parse, "expected an object"); }
+  Error stop_error() override {
+    if (enough_) return Error(Code::too_large, "the list has more items than are read");
+    return Error(Code::parse, "expected an object");
+  }
   /// An object was there.
   bool seen() const { return seen_; }
 
  protected:
   // A value begins at depth 1, the member is key(): starts the decoder if the value is wanted.
   virtual bool begin_member(ObjectDecoder& decoder) = 0;
-  // An element of the list of key() begins.
-  virtual void begin_element(ObjectDecoder&) {}
+  // An element of the list of key() begins; false: it is one too many.
+  virtual bool begin_element(ObjectDecoder&) { return false; }
   virtual bool wants_elements() const { return false; }
   virtual void end_value(const ObjectDecoder& decoder, bool element) = 0;
   virtual void on_text(std::string_view) {}
@@ -72,8 +77,8 @@ class Envelope : public json::Events {
   bool inner() {
     if (active()) return true;
     if (depth_ == 2 && in_items_) {
-      begin_element(decoder_);
-      return true;
+      enough_ = !begin_element(decoder_);
+      return !enough_;
     }
     return depth_ == 1 && begin_member(decoder_);
   }
@@ -87,6 +92,7 @@ class Envelope : public json::Events {
   int depth_ = 0;
   bool seen_ = false;
   bool in_items_ = false;
+  bool enough_ = false;
 };
 
 class ListReader final : public Envelope {
@@ -104,8 +110,11 @@ class ListReader final : public Envelope {
     return true;
   }
   bool wants_elements() const override { return key() == "items"; }
-  void begin_element(ObjectDecoder& decoder) override {
-    decoder.start(item_.self(), sink_.begin_item(), true, ".items[" + std::to_string(count_++) + "]");
+  bool begin_element(ObjectDecoder& decoder) override {
+    void* const item = sink_.begin_item();
+    if (item == nullptr) return false;
+    decoder.start(item_.self(), item, true, ".items[" + std::to_string(count_++) + "]");
+    return true;
   }
   void end_value(const ObjectDecoder& decoder, bool element) override {
     if (element)

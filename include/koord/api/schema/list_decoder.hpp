@@ -15,23 +15,26 @@ namespace koord::api {
 class ItemSink {
  public:
   virtual ~ItemSink() = default;
-  /// A default-constructed object for the next item.
+  /// A default-constructed object for the next item; null: there are enough, the list is refused.
   virtual void* begin_item() = 0;
   /// The item is complete. If `error` is set, a value in it has the wrong type: the rest of that item was
   /// skipped and what is there is partial; the other items are not affected.
   virtual void end_item(const Error* error) = 0;
 };
 
-/// Reads a List body (one page). A Status instead of a list is returned as its error.
+/// Reads a List body (one page). A Status instead of a list is returned as its error, a sink that has enough
+/// is Code::too_large.
 Result<ListMeta> decode_list(std::string_view json, const Schema& item, ItemSink& sink);
 
 /// Calls on_item(std::shared_ptr<const T>) for each item and on_error(const T& partial, const Error&) for
-/// an item with a value of the wrong type.
+/// an item with a value of the wrong type. Reading ends at the first item beyond `most`.
 template <class T, class OnItem, class OnError>
-Result<ListMeta> decode_list(std::string_view json, OnItem on_item, OnError on_error) {
+Result<ListMeta> decode_list(std::string_view json, OnItem on_item, OnError on_error,
+                             std::size_t most = static_cast<std::size_t>(-1)) {
   struct Sink final : ItemSink {
-    Sink(OnItem& i, OnError& e) : on_item(i), on_error(e) {}
+    Sink(OnItem& i, OnError& e, std::size_t m) : on_item(i), on_error(e), left(m) {}
     void* begin_item() override {
+      if (left-- == 0) return nullptr;
       item = std::make_shared<T>();
       return item.get();
     }
@@ -43,8 +46,9 @@ Result<ListMeta> decode_list(std::string_view json, OnItem on_item, OnError on_e
     }
     OnItem& on_item;
     OnError& on_error;
+    std::size_t left;
     std::shared_ptr<T> item;
-  } sink(on_item, on_error);
+  } sink(on_item, on_error, most);
   return decode_list(json, schema<T>(), sink);
 }
 

@@ -62,6 +62,27 @@ TEST_CASE("a bad item does not spoil the others") {
   CHECK(list.meta->resource_version == "1");
 }
 
+TEST_CASE("a list that is longer than it may be is read no further") {
+  std::string text = R"({"items":[{"metadata":{"name":"a"}},7,)";
+  for (const char* next : {R"({"metadata":{"name":"c"}})", "7", "null", "[]", R"("x")", "true"}) {
+    INFO(next);
+    int items = 0, errors = 0;
+    const auto read = [&](std::size_t most) {
+      items = errors = 0;
+      return decode_list<Namespace>(
+          text + next + "]}", [&](const std::shared_ptr<const Namespace>&) { ++items; },
+          [&](const Namespace&, const Error&) { ++errors; }, most);
+    };
+    CHECK(read(3).has_value());
+    CHECK(items + errors == 3);
+    const auto longer = read(2);
+    REQUIRE(longer.has_error());
+    CHECK(longer.error().code() == Code::too_large);
+    CHECK(items == 1);
+    CHECK(errors == 1);
+  }
+}
+
 TEST_CASE("what is no list is an error") {
   CHECK(read("[]").meta.has_error());
   CHECK(read("7").meta.has_error());
