@@ -137,9 +137,10 @@ Result<> Agent::set_up_standalone(const std::string& file) {
 
 Result<> Agent::set_up_kubernetes() {
   const StatesSettings settings = states_settings(context_.flags, parts_.place);
-  states_.emplace(States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups,
-                                *parts_.client, context_.informers, parts_.credentials, hub_},
-                  settings);
+  states_.emplace(
+      States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups, *parts_.client,
+                    context_.informers, context_.workers, parts_.credentials, hub_},
+      settings);
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   reporter_.emplace(
       Reporter::Parts{context_.clock, log_, context_.metrics, *parts_.client, context_.informers, hub_,

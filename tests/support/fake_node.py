@@ -42,7 +42,7 @@ def pod(name, node, qos="Burstable", namespace="default", labels=None, annotatio
 
 
 class Kubelet:
-    """GET /pods/ and /configz. `mode` is how it lies: "", empty, wrong-node, 500, slow, garbage, truncated."""
+    """GET /pods/ and /configz. `mode` is how it lies: "", empty, wrong-node, 500, slow, garbage, truncated, flood."""
 
     def __init__(self, node, tls=None):
         self.node, self.mode, self.pods, self.requests = node, "", [], []
@@ -86,6 +86,8 @@ class Kubelet:
             return 500, b"internal error"
         if self.mode == "garbage":
             return 200, b'{"kind":"PodList","items":[{'
+        if self.mode == "flood":
+            return 200, b'{"kind":"PodList","items":[' + b'{"metadata":7},' * 1_000_000 + b"{}]}"
         if self.mode == "slow":
             self.released.wait(30)
         pods = [] if self.mode == "empty" else self.pods

@@ -34,7 +34,8 @@ class AKubelet(WithWorld):
         self.assertEqual(agent.pods()["web"]["qos"], "LS")
         self.assertIn("a part of a pod is malformed", agent.output())
         for mode, error in (("empty", "the list is empty"), ("wrong-node", 'another node, "another"'),
-                            ("500", "status 500"), ("garbage", ""), ("truncated", ""), ("slow", "")):
+                            ("500", "status 500"), ("garbage", ""), ("truncated", ""), ("slow", ""),
+                            ("flood", "more than 16384 pods")):
             with self.subTest(mode):
                 world.kubelet.released.clear()
                 world.kubelet.mode = mode

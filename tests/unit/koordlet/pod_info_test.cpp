@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/states/complaints.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -118,6 +119,65 @@ TEST_CASE("A malformed annotation, id or uid costs that pod's value, container o
     CHECK(read->pods.back()->uid == "good");
     CHECK_FALSE(read->pods.front()->cpus);
   }
+}
+
+TEST_CASE("A list of too many pods is read no further, and complaints are put into words for some") {
+  std::string many;
+  for (std::size_t i = 0; i < kMaxPods; ++i) many += R"({"metadata":7},)";
+  const auto most = read_pod_list(list({many + pod("good")}), "n1", CgroupDriver::cgroupfs);
+  REQUIRE(most.has_error());
+  CHECK(most.error().code() == Code::too_large);
+  CHECK(most.error().message().find("16384 pods") != std::string::npos);
+
+  many.clear();
+  for (int i = 0; i < 1000; ++i) many += R"({"metadata":7},)";
+  const auto some = read_pod_list(list({many + pod("good")}), "n1", CgroupDriver::cgroupfs);
+  REQUIRE(some.has_value());
+  CHECK(some->listed == 1001);
+  CHECK(some->complaints.size() == kMaxComplaints);
+  CHECK(some->more_complaints == 1000 - kMaxComplaints);
+  CHECK(some->pods.size() == 1);
+
+  const auto wordy =
+      read_pod_list(list({R"({"metadata":{"name":"w","uid":"w"},"status":{"containerStatuses":[{"name":")" +
+                          std::string(5000, 'n') + R"(","containerID":"x","state":{"running":{}}}]}})"}),
+                    "n1", CgroupDriver::cgroupfs);
+  REQUIRE(wordy.has_value());
+  REQUIRE(wordy->complaints.size() == 1);
+  CHECK(wordy->complaints[0].what.size() == kMaxComplaint);
+}
+
+TEST_CASE("A complaint is told once while it lasts, and not more of them than the log bears") {
+  Complaints complaints;
+  MonoTime now{std::chrono::hours(1)};
+  PodList list;
+  auto complain = [&](const std::string& uid, const std::string& what) {
+    auto object = std::make_shared<api::Pod>();
+    object->metadata.uid = uid;
+    list.complaints.push_back({object, what});
+  };
+  complain("u1", "a");
+  complain("u1", "b");
+  complain("u1", "a");
+  complain("u2", "a");
+  CHECK(complaints.take(list, now).told.size() == 3);
+  CHECK(complaints.take(list, now).told.empty());
+  list.complaints.pop_back();
+  CHECK(complaints.take(list, now).told.empty());
+  complain("u2", "a");  // again
+  CHECK(complaints.take(list, now).told.size() == 1);
+
+  // Others every time, for an hour.
+  std::size_t told = 0;
+  for (int round = 0; round < 360; ++round) {
+    list.complaints.clear();
+    list.more_complaints = 7;
+    for (int i = 0; i < 100; ++i) complain(std::to_string(round * 100 + i), "a");
+    const Complaints::News news = complaints.take(list, now += std::chrono::seconds(10));
+    told += news.told.size();
+    CHECK(news.untold == 107 - news.told.size());
+  }
+  CHECK(told <= 200);
 }
 
 TEST_CASE("Truncated, empty and foreign answers are errors") {

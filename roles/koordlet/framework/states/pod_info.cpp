@@ -7,6 +7,7 @@
 
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/schema/list_decoder.hpp"
+#include "koord/base/text.hpp"
 #include "koord/json/pointer.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
@@ -84,6 +85,13 @@ std::optional<std::int64_t> quantity_at(const json::Value& document, std::string
   if (quantity && quantity->sign() >= 0) return quantity->scaled_value(scale);
   complaints.push_back(fmt::format("{}: {}: \"{}\" is no quantity", name, path, text.substr(0, 64)));
   return std::nullopt;
+}
+
+void complain(PodList& list, const std::shared_ptr<const api::Pod>& pod, std::string_view what) {
+  if (list.complaints.size() < kMaxComplaints)
+    list.complaints.push_back({pod, std::string(utf8_prefix(what, kMaxComplaint))});
+  else
+    ++list.more_complaints;
 }
 
 const api::Container* find(const api::List<api::Container>& containers, Symbol name) {
@@ -170,17 +178,20 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
     }
     auto reading = read_pod(pod, driver);
     if (!reading) {
-      list.complaints.push_back({std::move(pod), reading.error().message()});
+      complain(list, pod, reading.error().message());
       return;
     }
-    for (std::string& complaint : reading->complaints) list.complaints.push_back({pod, std::move(complaint)});
+    for (const std::string& complaint : reading->complaints) complain(list, pod, complaint);
     if (reading->runs) list.pods.push_back(std::make_shared<const PodInfo>(std::move(reading->info)));
   };
   auto on_error = [&](const api::Pod& partial, const Error& error) {
     ++list.listed;
-    list.complaints.push_back({std::make_shared<const api::Pod>(partial), error.message()});
+    const bool worded = list.complaints.size() < kMaxComplaints;
+    complain(list, worded ? std::make_shared<const api::Pod>(partial) : nullptr, error.message());
   };
-  const auto decoded = api::decode_list<api::Pod>(json, on_item, on_error);
+  const auto decoded = api::decode_list<api::Pod>(json, on_item, on_error, kMaxPods);
+  if (!decoded && decoded.error().code() == Code::too_large)
+    return Error(Code::too_large, fmt::format("more than {} pods are listed, which no node has", kMaxPods));
   if (!decoded) return decoded.error();
   if (!stranger.empty())
     return Error(Code::invalid, fmt::format("these are the pods of another node, \"{}\"", stranger));

@@ -18,6 +18,11 @@ namespace koord::koordlet {
 
 /// Annotations longer than this are not looked at.
 inline constexpr std::size_t kMaxAnnotation = std::size_t{64} * 1024;
+/// A list of more pods is nobody's kubelet's: some hundreds can run on a node (110 is the default), and of
+/// those that have ended Kubernetes keeps 12,500 in a whole cluster.
+inline constexpr std::size_t kMaxPods = 16'384;
+/// Of one list so many complaints are put into words, of so many bytes each; the others are counted.
+inline constexpr std::size_t kMaxComplaints = 100, kMaxComplaint = 512;
 
 struct PodReading {
   PodInfo info;
@@ -35,10 +40,12 @@ struct PodComplaint {
 struct PodList {
   std::vector<std::shared_ptr<const PodInfo>> pods;  // those that run, ascending by uid
   std::size_t listed = 0;
-  std::vector<PodComplaint> complaints;
+  std::vector<PodComplaint> complaints;  // the first ones
+  std::size_t more_complaints = 0;
 };
 /// The kubelet's answer to /pods/, pod by pod. Code::invalid if a pod is another node's: then it is not our
-/// kubelet that answered, and nothing that it says counts. An undecodable pod costs that pod.
+/// kubelet that answered, and nothing that it says counts; Code::too_large if there are more than kMaxPods,
+/// which are read no further. An undecodable pod costs that pod. On any thread.
 Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver);
 
 /// The node's name, capacity and what is reserved on it; `complaints` as above.

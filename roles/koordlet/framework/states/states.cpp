@@ -11,6 +11,7 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/base/text.hpp"
 #include "koord/json/value.hpp"
 #include "koord/kube/client.hpp"
 
@@ -196,6 +197,7 @@ Task<Result<>> States::follow_pods() {
     wake_.reset();
     const Result<> done = co_await sync_pods();
     if (!done && done.error().code() == Code::cancelled) co_return done;
+    if (done) pods_listed_ = parts_.clock.mono();
     note(kubelet_status_, done);
     publish();
     nanoseconds pause = settings_.sync_interval;
@@ -218,44 +220,58 @@ Task<Result<>> States::sync_pods() {
                     kv("error", watched.error()));
   }
   KOORD_CO_TRY(body, co_await kubelet_.get("/pods/"));
-  co_return take_pods(body);
+  co_return co_await take_pods(std::move(body));
 }
 
-Result<> States::take_pods(const std::string& body) {
-  const std::size_t hash = std::hash<std::string_view>{}(body) | 1;
-  if (hash == pods_hash_) return {};
-  auto list = read_pod_list(body, settings_.node_name, driver_);
-  if (!list) return std::move(list).error().context(fmt::format("{}/pods/", kubelet_.where()));
+/// What a worker makes of an answer: nothing if it is the one before.
+struct States::Reading {
+  std::size_t hash = 0;
+  std::optional<PodList> list;
+};
+
+Task<Result<>> States::take_pods(std::string body) {
+  // A large list takes long, and the tick shall not wait for it.
+  std::function<Result<Reading>()> read = [&body, before = pods_hash_, node = settings_.node_name,
+                                           driver = driver_]() -> Result<Reading> {
+    Reading reading{.hash = std::hash<std::string_view>{}(body) | 1, .list = {}};
+    if (reading.hash == before) return reading;
+    KOORD_TRY(list, read_pod_list(body, node, driver));
+    reading.list = std::move(list);
+    return reading;
+  };
+  auto reading = co_await offload(parts_.workers, std::move(read));
+  if (!reading) co_return std::move(reading).error().context(fmt::format("{}/pods/", kubelet_.where()));
+  if (!reading->list) co_return Result<>();
+  PodList& list = *reading->list;
   // A kubelet that has just started knows of no pod yet. Where there are no folders of pods, it is true.
-  if (list->listed == 0 && events_.pod_folders() != 0)
-    return Error(Code::invalid, fmt::format("{}/pods/: the list is empty", kubelet_.where()));
-  tell(list->complaints);
-  pods_ = std::move(list->pods);
+  if (list.listed == 0 && events_.pod_folders() != 0)
+    co_return Error(Code::invalid, fmt::format("{}/pods/: the list is empty", kubelet_.where()));
+  tell(list);
+  pods_ = std::move(list.pods);
   pods_known_ = true;
-  pods_hash_ = hash;
-  return {};
+  pods_hash_ = reading->hash;
+  co_return Result<>();
 }
 
-void States::tell(const std::vector<PodComplaint>& complaints) {
-  std::set<std::string> told;
-  for (const PodComplaint& complaint : complaints) {
-    const api::ObjectMeta& meta = complaint.pod->metadata;
-    std::string key = fmt::format("{} {}", meta.uid, complaint.what);
-    if (!told_.contains(key)) {
-      parts_.log.warn("a part of a pod is malformed and left out",
-                      kv("pod", fmt::format("{}/{}", meta.namespace_.view(), meta.name)),
-                      kv("what", complaint.what));
-      kube::EventRecord event;
-      event.regarding = kube::event_object(*complaint.pod);
-      event.type = kube::EventType::warning;
-      event.reason = "MalformedPodMetadata";
-      event.action = "Reading";
-      event.note = complaint.what;
-      recorder_.record(event);
-    }
-    told.insert(std::move(key));
+void States::tell(const PodList& list) {
+  const Complaints::News news = complaints_.take(list, parts_.clock.mono());
+  for (const PodComplaint* complaint : news.told) {
+    const api::ObjectMeta& meta = complaint->pod->metadata;
+    parts_.log.warn(
+        "a part of a pod is malformed and left out",
+        kv("pod", utf8_prefix(fmt::format("{}/{}", meta.namespace_.view(), meta.name), kMaxComplaint)),
+        kv("what", complaint->what));
+    kube::EventRecord event;
+    event.regarding = kube::event_object(*complaint->pod);
+    event.type = kube::EventType::warning;
+    event.reason = "MalformedPodMetadata";
+    event.action = "Reading";
+    event.note = complaint->what;
+    recorder_.record(event);
   }
-  told_ = std::move(told);
+  if (news.untold > 0 && !untold_)
+    parts_.log.warn("more parts of pods are malformed than are told one by one", kv("more", news.untold));
+  untold_ = news.untold > 0;
 }
 
 Task<> States::sync_config() {

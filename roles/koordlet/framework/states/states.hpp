@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "framework/inventory.hpp"
+#include "framework/states/complaints.hpp"
 #include "framework/states/container_events.hpp"
 #include "framework/states/kubelet.hpp"
 #include "framework/states/pod_info.hpp"
 #include "framework/states/source_status.hpp"
 #include "koord/async/event.hpp"
+#include "koord/async/offload.hpp"
 #include "koord/async/token_bucket.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/event_recorder.hpp"
@@ -41,6 +43,7 @@ class States {
     const host::CgroupFs& cgroups;
     kube::Client& client;
     kube::InformerSet& informers;
+    WorkerPool& workers;  // lists of pods are read there
     KubeletClient::Credentials credentials;
     InventoryHub& hub;
   };
@@ -58,16 +61,19 @@ class States {
   /// Waits until node, NodeSLO and pods have been heard of.
   Task<Result<>> wait_known();
   std::vector<SourceStatus> sources() const;
+  /// When the kubelet last gave a list that is believed; nothing: it never did.
+  std::optional<MonoTime> pods_listed() const { return pods_listed_; }
 
  private:
+  struct Reading;
   void on_node(const api::Node& node);
   void on_slo(const std::shared_ptr<const api::NodeSlo>& slo);
   void publish();
   Task<Result<>> sync_pods();
-  Result<> take_pods(const std::string& body);
+  Task<Result<>> take_pods(std::string body);
   Task<> sync_config();
   void detect_driver();
-  void tell(const std::vector<PodComplaint>& complaints);
+  void tell(const PodList& list);
   void note(SourceStatus& source, const Result<>& result);
 
   Parts parts_;
@@ -89,7 +95,10 @@ class States {
   std::vector<std::shared_ptr<const PodInfo>> pods_;
   bool pods_known_ = false, node_known_ = false, api_synced_ = false;
   std::size_t pods_hash_ = 0;
-  std::set<std::string> told_, node_told_;  // complaints that were logged already
+  std::optional<MonoTime> pods_listed_;
+  Complaints complaints_;
+  bool untold_ = false;              // there are more than the log knows of
+  std::set<std::string> node_told_;  // complaints that were logged already
   MonoTime config_due_{};
   int follow_ups_ = 0;  // early looks that are still to come after a container event
   bool events_refused_ = false;
