@@ -105,6 +105,28 @@ TEST_CASE("Folders that the kubelet makes later are watched from then on") {
   CHECK(watched.make("kubepods/podb") == 1);
 }
 
+TEST_CASE("Events that the kernel lost leave no pods behind that have gone, and none out that have come") {
+  Watched watched(CgroupVersion::v2, "kubepods/burstable/podgone");
+  const std::string burstable = watched.tree / (watched.base + "kubepods/burstable/");
+  watched.tree.write(watched.base + "kubepods/burstable/podsame/", "");
+  watched.start(CgroupDriver::cgroupfs);
+  CHECK(watched.events.pod_folders() == 2);
+  std::filesystem::remove(burstable + "podgone");
+  std::filesystem::remove(burstable + "podsame");
+  std::filesystem::create_directory(burstable + "podsame");
+  std::filesystem::create_directory(burstable + "podnew");
+  watched.events.take({{.watch = -1, .mask = IN_Q_OVERFLOW, .name = {}}});
+  CHECK(watched.changes == 1);
+  CHECK(watched.events.pod_folders() == 2);
+  watched.loop.settle();  // the kernel lost none here, which changes nothing
+  CHECK(watched.events.pod_folders() == 2);
+  CHECK(watched.make("kubepods/burstable/podsame/container") == 1);
+  CHECK(watched.make("kubepods/burstable/podnew/container") == 1);
+  watched.remove("kubepods/burstable/podsame/container");
+  watched.remove("kubepods/burstable/podsame");
+  CHECK(watched.events.pod_folders() == 1);
+}
+
 TEST_CASE("The kubelet's address by the node's status and the flags") {
   const std::string two =
       R"("addresses":[{"type":"Hostname","address":"h"},{"type":"InternalIP","address":"10.0.0.1"}])";

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "koord/host/file.hpp"
 
 namespace koord::koordlet {
@@ -35,6 +37,15 @@ Result<> ContainerEvents::add(const std::string& folder, bool pods_below) {
   return pods_below ? add_pods(folder) : Result<>();
 }
 
+void ContainerEvents::look_again() {
+  const auto before = std::exchange(folders_, {});
+  watches_.clear();
+  // A folder has its number still, another one of its name has a new one, what has gone has none.
+  for (const auto& [watch, folder] : before) (void)add(folder.path, folder.pods_below);
+  for (const auto& [watch, folder] : before)
+    if (!folders_.contains(watch)) files_->remove(watch);
+}
+
 Result<> ContainerEvents::add_pods(const std::string& folder) {
   const auto names = host::list_folders(folder);
   if (!names) return {};  // it has just gone
@@ -59,36 +70,37 @@ int ContainerEvents::pod_folders() const {
   return classes > 0 ? pods : -1;
 }
 
+void ContainerEvents::take(const std::vector<FileEvent>& events) {
+  bool changed = false;
+  for (const FileEvent& event : events) {
+    if (event.watch < 0) {  // events were lost
+      changed = true;
+      look_again();
+      continue;
+    }
+    const auto it = folders_.find(event.watch);
+    if (it == folders_.end()) continue;
+    if ((event.mask & IN_IGNORED) != 0) {
+      watches_.erase(it->second.path);
+      folders_.erase(it);
+      changed = true;
+      continue;
+    }
+    if ((event.mask & IN_ISDIR) == 0) continue;
+    changed = true;
+    if (it->second.pods_below && (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0 && is_pod_folder(event.name)) {
+      const std::string path = fmt::format("{}/{}", it->second.path, event.name);
+      (void)add(path, false);  // where it cannot be watched, its containers are found later
+    }
+  }
+  if (changed) changed_();
+}
+
 Task<Result<>> ContainerEvents::run() {
   if (!files_) co_return Result<>();
   for (;;) {
     KOORD_CO_TRY(events, co_await files_->next());
-    bool changed = false;
-    for (const FileEvent& event : events) {
-      if (event.watch < 0) {  // events were lost: look at every class again
-        changed = true;
-        const auto folders = folders_;
-        for (const auto& [watch, folder] : folders)
-          if (folder.pods_below) (void)add_pods(folder.path);
-        continue;
-      }
-      const auto it = folders_.find(event.watch);
-      if (it == folders_.end()) continue;
-      if ((event.mask & IN_IGNORED) != 0) {
-        watches_.erase(it->second.path);
-        folders_.erase(it);
-        changed = true;
-        continue;
-      }
-      if ((event.mask & IN_ISDIR) == 0) continue;
-      changed = true;
-      if (it->second.pods_below && (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0 &&
-          is_pod_folder(event.name)) {
-        const std::string path = fmt::format("{}/{}", it->second.path, event.name);
-        (void)add(path, false);  // where it cannot be watched, its containers are found later
-      }
-    }
-    if (changed) changed_();
+    take(events);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "koord/async/file_watch.hpp"
 #include "koord/host/cgroup_fs.hpp"
@@ -26,10 +27,14 @@ class ContainerEvents {
   int pod_folders() const;
   /// Hands events on until it is cancelled.
   Task<Result<>> run();
+  /// What run() does with some.
+  void take(const std::vector<FileEvent>& events);
 
  private:
   Result<> add(const std::string& folder, bool pods_below);
   Result<> add_pods(const std::string& folder);
+  /// Finds out what came and went while nobody was told.
+  void look_again();
 
   boost::asio::any_io_executor executor_;
   const host::CgroupFs& cgroups_;
