@@ -94,6 +94,13 @@ TEST_CASE("Host applications have their groups by quality of service, or by a pa
       {R"({"name":"../../etc"})", ""},
       {R"({"name":"a","cgroupPath":{"base":"CgroupRoot"}})", ""},
       {R"({"name":""})", ""},
+      // What runs in the pods would count twice.
+      {R"({"name":"kubepods"})", ""},
+      {R"({"name":"kubepods.slice"})", ""},
+      {R"({"name":"kubepods/burstable"})", ""},
+      {R"({"name":"a","cgroupPath":{"base":"Kubepods"}})", ""},
+      {R"({"name":"a","cgroupPath":{"base":"KubepodsBesteffort","relativePath":"."}})", ""},
+      {R"({"name":"kubepods2"})", "kubepods2"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.app);

@@ -75,6 +75,12 @@ TEST_CASE("What is wrong in the file is named with its line and path") {
        "f.yaml:3: .groups[1].cgroupPath"},
       {"reservedCPUs: 3-1\n", "f.yaml:1: .reservedCPUs"},
       {"nodeName: n\nreservedCPU: -400m\n", "f.yaml:2: .reservedCPU: \"-400m\": expected a number of CPUs"},
+      {"hostApplications:\n- {name: kubepods}\n",
+       "f.yaml:1: .hostApplications: host application \"kubepods\": its"},
+      {"groups:\n- {name: a, cgroupPath: x/y, qos: LS}\nhostApplications:\n- {name: x}\n",
+       "f.yaml:3: .hostApplications: host application \"x\": \"x\" and the group \"x/y\""},
+      {"groups:\n- {name: a, cgroupPath: x, qos: LS}\nnodeSLO:\n  hostApplications:\n  - {name: x}\n",
+       "f.yaml:4: .nodeSLO.hostApplications"},
       {"groups: 7\n", "f.yaml:1: .groups"},
       {"nodeName: [\n", "f.yaml:"},
   };

@@ -39,6 +39,22 @@ std::string group_of(std::string_view path) {
   return group;
 }
 
+/// What is wrong with host applications beside groups at `paths`.
+std::optional<std::string> problem_of(const api::NodeSloSpec& spec, const std::vector<std::string>& paths) {
+  std::vector<std::string> complaints;
+  const auto applications = host_applications(spec, host::CgroupDriver::cgroupfs, complaints);
+  if (!complaints.empty()) return std::move(complaints.front());
+  for (const HostApplication& app : applications)
+    for (const std::string& path : paths)
+      if (host::is_within(path, app.group) || host::is_below(app.group, path))
+        return fmt::format(
+            "host application \"{}\": \"{}\" and the group \"{}\" are one or one is in the other: its use "
+            "would "
+            "count twice",
+            app.name, app.group, path);
+  return std::nullopt;
+}
+
 std::optional<Problem> problem_of(const StandaloneConfig& config) {
   if (config.reserved_cpu.sign() < 0)
     return Problem{".reservedCPU", fmt::format("\"{}\": expected a number of CPUs, zero or more",
@@ -65,13 +81,11 @@ std::optional<Problem> problem_of(const StandaloneConfig& config) {
                         other)};
     paths.push_back(path);
   }
-  std::vector<std::string> complaints;
-  api::NodeSloSpec applications;
-  applications.host_applications = config.host_applications;
-  (void)host_applications(applications, host::CgroupDriver::cgroupfs, complaints);
-  if (!complaints.empty()) return Problem{".hostApplications", complaints.front()};
-  (void)host_applications(config.node_slo, host::CgroupDriver::cgroupfs, complaints);
-  if (!complaints.empty()) return Problem{".nodeSLO.hostApplications", complaints.front()};
+  api::NodeSloSpec beside;
+  beside.host_applications = config.host_applications;
+  if (auto problem = problem_of(beside, paths)) return Problem{".hostApplications", std::move(*problem)};
+  if (auto problem = problem_of(config.node_slo, paths))
+    return Problem{".nodeSLO.hostApplications", std::move(*problem)};
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "koord/api/schema/codec.hpp"
+#include "koord/base/text.hpp"
 #include "koord/json/patch.hpp"
 #include "koord/json/pointer.hpp"
 #include "koord/json/writer.hpp"
@@ -117,6 +118,16 @@ std::string base_folder(std::string_view base, host::CgroupDriver driver) {
   return "";
 }
 
+/// The kubelet's own groups, and what is above them: all that runs in pods would count twice.
+bool contains_pods(std::string_view group) {
+  using host::CgroupDriver;
+  using host::KubeQos;
+  for (const CgroupDriver driver : {CgroupDriver::systemd, CgroupDriver::cgroupfs})
+    for (const KubeQos qos : {KubeQos::guaranteed, KubeQos::burstable, KubeQos::besteffort})
+      if (host::is_within(host::kubepods_folder(driver, qos), group)) return true;
+  return false;
+}
+
 }  // namespace
 
 const api::NodeSloSpec& default_slo() {
@@ -182,12 +193,17 @@ std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, hos
     }
     const bool known = std::any_of(all.begin(), all.end(),
                                    [&](const HostApplication& other) { return other.name == app.name; });
-    if (!inside || app.group.empty() || app.name.empty() || known)
-      complaints.push_back(
-          fmt::format("host application \"{}\": {}", app.name,
-                      known ? "named twice" : "its cgroup path is empty or leaves the hierarchy"));
-    else
+    std::string_view wrong;
+    if (known)
+      wrong = "named twice";
+    else if (!inside || app.group.empty() || app.name.empty())
+      wrong = "its cgroup path is empty or leaves the hierarchy";
+    else if (contains_pods(app.group))
+      wrong = "its cgroup contains the pods";
+    if (wrong.empty())
       all.push_back(std::move(app));
+    else
+      complaints.push_back(fmt::format("host application \"{}\": {}", utf8_prefix(app.name, 256), wrong));
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return all;

@@ -27,8 +27,8 @@ MergedSlo merge_slo(const api::NodeSloSpec& given);
 /// in `group`, if one of them goes up or has a control character in it.
 bool append_path(std::string& group, std::string_view path);
 
-/// The groups of the NodeSLO's host applications. One whose path would leave the hierarchy is left out and
-/// named in `complaints`.
+/// The groups of the NodeSLO's host applications. One whose path would leave the hierarchy, or whose group
+/// contains those of the pods, is left out and named in `complaints`.
 std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, host::CgroupDriver driver,
                                                std::vector<std::string>& complaints);
 
