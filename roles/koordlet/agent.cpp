@@ -144,7 +144,8 @@ Result<> Agent::set_up_kubernetes() {
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   reporter_.emplace(
       Reporter::Parts{context_.clock, log_, context_.metrics, *parts_.client, context_.informers, hub_,
-                      series_, [this] { return observer_->last_tick(); }},
+                      series_, [this] { return observer_->last_tick(); },
+                      [this] { return states_->pods_listed(); }},
       settings.node_name, context_.gates.enabled("NodeMetricPromMetrics"));
   return {};
 }

@@ -100,6 +100,7 @@ class WhatIsReported(WithWorld):
         world.create("nodemetrics", "NodeMetric", {"metricCollectPolicy": {
             "reportIntervalSeconds": 1, "aggregateDurationSeconds": 60, "nodeAggregatePolicy": {"durations": ["10s", "30m"]}}})
         world.create("nodeslos", "NodeSLO", {"hostApplications": [{"name": "nginx", "qos": "LS", "priority": "koord-prod"}]})
+        silent = self.start_without_a_kubelet()
         # Status of somebody else's, which a report replaces; spec and labels stay.
         agent = world.agent(QUICK, "--feature-gates=NodeMetricPromMetrics=true")
         wait_for("the pods' usage", lambda: agent.pods().get("web", {}).get("usage", {}).get("cpuCores"))
@@ -129,6 +130,27 @@ class WhatIsReported(WithWorld):
         self.close_to(application["usage"], 0.2, 30)
         self.assertEqual(status["prodReclaimableMetric"], {"resource": {}})
         self.assertIn('koordlet_node_metric_node_usage{node="node-0000",resource="cpu",unit="core"}', agent.get("/internal-metrics")[1])
+        wait_for("the agent without pods says why it reports nothing", lambda: "nothing is reported" in silent.output())
+        self.assertIn("the kubelet has not told the node's pods yet", silent.output())
+        self.assertEqual(silent.get("/healthz")[0], 200)
+        self.assertNotIn("status", world.request("GET", f"{SLO}/nodemetrics/silent"))
+
+    def start_without_a_kubelet(self):
+        """An agent of another node, whose kubelet takes questions and never answers."""
+        world = self.world
+        world.create("nodemetrics", "NodeMetric", {"metricCollectPolicy": {"reportIntervalSeconds": 1}}, name="silent")
+        world.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "silent"}})
+        world.request("PATCH", "/api/v1/nodes/silent/status", {"status": {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "capacity": {"cpu": "4", "memory": "16Gi", "pods": "110"}}})
+        root = fake_node.FakeRoot(os.path.join(world.folder.name, "silent"))
+        self.addCleanup(root.close)
+        kubelet = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(kubelet.close)
+        agent = agents.Agent(root, f"--kubeconfig={world.sandbox.kubeconfig}", "--kubelet-insecure-tls",
+                             f"--kubelet-read-only-port={kubelet.getsockname()[1]}", QUICK, node="silent")
+        self.addCleanup(agent.close)
+        return agent
 
     def close_to(self, usage, cpu, memory):
         text = usage["resources"]["cpu"]

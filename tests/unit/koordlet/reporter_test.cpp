@@ -18,6 +18,12 @@ const std::string kObject =
     R"({"apiVersion":"slo.koordinator.sh/v1alpha1","kind":"NodeMetric","metadata":{"name":"n1","resourceVersion":"7","labels":{"theirs":"stays"}},)"
     R"("spec":{"metricCollectPolicy":{"reportIntervalSeconds":40},"future":{"field":1}},"status":{"old":true}})";
 
+struct Given {
+  bool exists = true;  // the NodeMetric
+  bool away = false;   // the API server
+  bool listed = true;  // the pods
+};
+
 struct World {
   test::Loop loop;
   CapturedLog captured;
@@ -28,18 +34,21 @@ struct World {
   kube::InformerSet informers{loop.executor(), loop.clock};
   InventoryHub hub;
   SeriesStore series{SeriesStore::Limits{}};
-  bool exists;
+  bool exists, away;
   int conflicts = 0;
+  std::optional<MonoTime> listed;
   std::vector<std::pair<MonoTime, std::string>> puts;
   Reporter reporter;
   TaskGroup tasks{loop.executor()};
 
-  explicit World(bool there = true)
-      : exists(there),
+  explicit World(Given given = {})
+      : exists(given.exists),
+        away(given.away),
         reporter({loop.clock, log, metrics, client, informers, hub, series,
-                  [this] { return std::optional<MonoTime>(loop.clock.mono()); }},
+                  [this] { return std::optional<MonoTime>(loop.clock.mono()); }, [this] { return listed; }},
                  "n1", true) {
     server.answer = [this](const net::Request& request) -> Result<net::Response> {
+      if (away) return Error(Code::unavailable, "nobody answers");
       const bool one = request.target.find("/nodemetrics/n1") != std::string::npos;
       if (request.method == "PUT") {
         CHECK(request.target == "/apis/slo.koordinator.sh/v1alpha1/nodemetrics/n1/status");
@@ -58,10 +67,19 @@ struct World {
           R"({"kind":"NodeMetricList","apiVersion":"slo.koordinator.sh/v1alpha1","metadata":{"resourceVersion":"7"},"items":[)" +
               (exists ? kObject : std::string()) + "]}");
     };
+    if (given.listed) listed = loop.clock.mono();
     informers.start();
     loop.settle();
     tasks.spawn("report", reporter.run());
     loop.settle();
+  }
+  void pass(std::chrono::seconds time) {
+    for (; time > 0s; time -= 1s) loop.advance(1s);
+  }
+  void sample(Metric metric) {
+    const auto id = series.open(metric, "");
+    REQUIRE(id.has_value());
+    series.append(*id, loop.clock.mono(), 1);
   }
   ~World() {
     test::run_task(loop, tasks.stop(loop.clock, 1s));
@@ -101,12 +119,63 @@ TEST_CASE("A conflict is tried again at once, but not more often than the limit 
 }
 
 TEST_CASE("Without a NodeMetric nothing is written, and the log says so once") {
-  World world(false);
+  World world({.exists = false});
   world.loop.advance(60s);
   world.loop.advance(60s);
   CHECK(world.puts.empty());
   CHECK(world.captured.count(LogLevel::warn) == 1);
   CHECK(world.captured.contains("there is no NodeMetric"));
+}
+
+TEST_CASE("Nothing is reported before the pods were listed; then at once, when the system's use is known") {
+  World world({.listed = false});
+  world.pass(300s);
+  CHECK(world.puts.empty());
+  CHECK(world.captured.count(LogLevel::warn) == 1);
+  CHECK(world.captured.contains("has not told the node's pods"));
+  world.listed = world.loop.clock.mono();
+  SECTION("the system's use is known two ticks later") {
+    world.pass(2s);
+    CHECK(world.puts.empty());
+    world.sample(Metric::system_cpu);
+    world.sample(Metric::system_memory);
+    world.pass(1s);
+    REQUIRE(world.puts.size() == 1);
+    const auto document = json::parse(world.puts[0].second);
+    REQUIRE(document.has_value());
+    CHECK(json::find(*document, "status", "nodeMetric", "systemUsage", "resources") != nullptr);
+  }
+  SECTION("a pod cannot be read, so it never is") {
+    world.pass(8s);
+    CHECK(world.puts.empty());
+    world.pass(3s);
+    CHECK(world.puts.size() == 1);
+  }
+}
+
+TEST_CASE("Once the list of pods is more than five minutes old reporting stops, and goes on with a new one") {
+  World world;
+  world.pass(300s);
+  const std::size_t before = world.puts.size();
+  CHECK(before == 7);
+  world.pass(600s);
+  CHECK(world.puts.size() == before);
+  CHECK(world.captured.count(LogLevel::warn) == 1);
+  CHECK(world.captured.contains("for five minutes"));
+  world.listed = world.loop.clock.mono();
+  world.pass(1s);
+  CHECK(world.puts.size() == before + 1);
+  CHECK(world.captured.contains("there is something to report now"));
+}
+
+TEST_CASE("The first report is due by the NodeMetric's own interval, however late that is read") {
+  World world({.away = true});
+  world.pass(15s);
+  world.away = false;
+  world.pass(24s);
+  CHECK(world.puts.empty());
+  world.pass(2s);
+  CHECK(world.puts.size() == 1);
 }
 
 }  // namespace

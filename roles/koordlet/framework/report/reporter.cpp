@@ -19,6 +19,13 @@ constexpr double kQps = 0.1;
 constexpr int kBurst = 2;
 /// Of one report that others' writes come in between of.
 constexpr int kTries = 4;
+/// How often it is looked whether a report is due, or one that is due can be made by now.
+constexpr nanoseconds kLook = std::chrono::seconds(1);
+/// A list of pods that is older counts as none: longer than a kubelet takes to start again, and as long as
+/// Kubernetes itself waits for a node that is silent before it takes the pods away.
+constexpr nanoseconds kMaxListAge = std::chrono::minutes(5);
+/// What the system uses is known two ticks after the pods are; where one of them cannot be read it never is.
+constexpr nanoseconds kSettleTime = std::chrono::seconds(10);
 
 kube::Scope own(const std::string& node) {
   kube::Scope scope;
@@ -58,11 +65,22 @@ ReportPolicy Reporter::policy() const {
 }
 
 Task<Result<>> Reporter::run() {
+  MonoTime last = parts_.clock.mono();
+  KOORD_CO_CHECK(co_await informer_.wait_synced());  // when the first one is due is in the NodeMetric
   for (;;) {
-    const nanoseconds interval = policy().interval;
-    KOORD_CO_CHECK(co_await sleep(parts_.clock, interval));
-    const Result<> done = co_await report();
-    if (!done && done.error().code() == Code::cancelled) co_return done;
+    const MonoTime now = parts_.clock.mono();
+    if (!first_listed_) first_listed_ = parts_.pods_listed();
+    if (const MonoTime due = last + policy().interval; now < due) {
+      KOORD_CO_CHECK(co_await sleep_until(parts_.clock, std::min(due, now + kLook)));
+      continue;
+    }
+    const Result<bool> done = co_await report();
+    if (!done && done.error().code() == Code::cancelled) co_return done.error();
+    if (done && !*done) {
+      KOORD_CO_CHECK(co_await sleep(parts_.clock, kLook));
+      continue;
+    }
+    last = now;
     if (!done && !failing_)
       parts_.log.warn("what was measured could not be reported", kv("error", done.error()));
     if (done && failing_) parts_.log.info("reports arrive again");
@@ -70,20 +88,30 @@ Task<Result<>> Reporter::run() {
   }
 }
 
-Task<Result<>> Reporter::report() {
-  if (!informer_.get("", node_)) {
-    if (!missing_told_)
-      parts_.log.warn("there is no NodeMetric to report to; koord-manager makes it", kv("node", node_));
-    missing_told_ = true;
-    co_return Result<>();
-  }
-  missing_told_ = false;
-  const std::optional<MonoTime> tick = parts_.last_tick();
-  if (!tick) co_return Result<>();
-  api::NodeMetricStatus status =
-      node_metric_status(parts_.series, *parts_.hub.current(), policy(), *tick, parts_.clock.now());
+std::string_view Reporter::obstacle() const {
+  if (!informer_.get("", node_)) return "there is no NodeMetric to report to; koord-manager makes it";
+  const std::optional<MonoTime> listed = parts_.pods_listed();
+  if (!listed) return "the kubelet has not told the node's pods yet";
+  if (parts_.clock.mono() - *listed > kMaxListAge)
+    return "the kubelet has not told the node's pods for five minutes";
+  if (!parts_.last_tick()) return "nothing was sampled yet";
+  return "";
+}
+
+Task<Result<bool>> Reporter::report() {
+  const std::string_view why = obstacle();
+  if (why != told_ && !why.empty())
+    parts_.log.warn("nothing is reported", kv("node", node_), kv("reason", why));
+  if (why.empty() && !told_.empty()) parts_.log.info("there is something to report now");
+  told_ = why;
+  if (!why.empty()) co_return false;
+  api::NodeMetricStatus status = node_metric_status(parts_.series, *parts_.hub.current(), policy(),
+                                                    *parts_.last_tick(), parts_.clock.now());
+  const bool whole = !status.node_metric->system_usage.resources.empty();
+  if (!whole && parts_.clock.mono() - *first_listed_ < kSettleTime) co_return false;
   if (gauges_) gauges_->show(status);
-  co_return co_await write(std::move(status));
+  KOORD_CO_CHECK(co_await write(std::move(status)));
+  co_return true;
 }
 
 Task<Result<>> Reporter::write(api::NodeMetricStatus status) {

@@ -40,25 +40,33 @@ class Reporter {
     const SeriesStore& series;
     /// The time of the last tick; nothing: there was none yet.
     std::function<std::optional<MonoTime>()> last_tick;
+    /// When the list of pods was last known to be true; nothing: it never was.
+    std::function<std::optional<MonoTime>()> pods_listed;
   };
   /// Declares the informer of the node's NodeMetric. `show`: as metrics, too (NodeMetricPromMetrics).
   Reporter(Parts parts, std::string node, bool show);
 
-  /// Until it is cancelled: a report each interval, the first after one. Without a NodeMetric (koord-manager
-  /// makes it) nothing is reported.
+  /// Until it is cancelled: a report each interval, the first one interval after the start. Nothing is
+  /// reported without a NodeMetric (koord-manager makes it), before the pods were listed, or once that is
+  /// five minutes ago: who reads a report takes what is missing in it for idle. A report that is due waits
+  /// for them.
   Task<Result<>> run();
-  /// One report now.
-  Task<Result<>> report();
 
  private:
+  /// One report now, if there is what it needs. False: not yet.
+  Task<Result<bool>> report();
   Task<Result<>> write(api::NodeMetricStatus status);
   ReportPolicy policy() const;
+  /// Why nothing can be reported; empty: it can.
+  std::string_view obstacle() const;
 
   Parts parts_;
   std::string node_;
   kube::Informer<api::NodeMetric> informer_;
   TokenBucket limit_;
-  bool missing_told_ = false, failing_ = false;
+  std::string_view told_;  // the obstacle that the log knows of
+  std::optional<MonoTime> first_listed_;
+  bool failing_ = false;
   std::optional<NodeMetricGauges> gauges_;
 };
 
