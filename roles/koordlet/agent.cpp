@@ -102,6 +102,10 @@ Result<> Agent::set_up() {
                                 }};
   KOORD_TRY(qos, QosManager::make(strategy_table(), std::move(with), std::move(options)));
   qos_ = std::move(qos);
+  if (context_.gates.enabled("BECPUManager"))
+    log_.warn(
+        "the gate BECPUManager has no effect: no part of this version gives best-effort pods CPUs of "
+        "their own, CPU suppression stays responsible for them");
   if (!flags.get_bool("cleanup")) restore_checkpoint();  // into series that nobody has opened yet
 
   SamplerConfig sampling;

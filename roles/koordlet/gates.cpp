@@ -27,7 +27,7 @@ constexpr std::array kGates = {
     on("BatchResource"),
     off("AuditEvents", "Write an audit log of what was changed on the host."),
     off("AuditEventsHTTPHandler", "Serve the audit log at /events."),
-    off("BECPUManager", "BE CPUs are managed elsewhere: suppression stays away."),
+    off("BECPUManager"),
     off("BECPUEvict"),
     off("CPUEvict"),
     off("CPUAllocatableEvict"),

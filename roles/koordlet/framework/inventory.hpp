@@ -47,8 +47,6 @@ struct PodInfo {
   std::vector<ContainerInfo> containers;  // those that run
   /// The CPUs that the scheduler gave the pod (scheduling.koordinator.sh/resource-status).
   std::optional<host::CpuSet> cpus;
-  /// The same annotation names NUMA nodes: its containers' CPUs are another's business.
-  bool numa_allocated = false;
   /// Sums over the containers, in thousandths of a CPU.
   std::int64_t batch_cpu_request_milli = 0;
   std::int64_t cpu_request_milli = 0;

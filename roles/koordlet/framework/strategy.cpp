@@ -1,6 +1,7 @@
 // A plan's memory: intents are overwritten from tick to tick, not made anew.
 #include "framework/strategy.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace koord::koordlet {
@@ -10,28 +11,48 @@ std::string to_string(const KnobValue& value) {
   return std::get<host::CpuSet>(value).to_string();
 }
 
+Intent& Plan::next() {
+  if (size_ == intents_.size()) intents_.emplace_back();
+  return intents_[size_++];
+}
+
 Intent& Plan::want(host::Knob knob, std::string_view group, KnobValue value, std::string_view reason) {
   const auto* cpus = std::get_if<host::CpuSet>(&value);
-  Intent* intent = &dropped_;
-  if (!cpus || !cpus->empty()) {
-    if (size_ == intents_.size()) intents_.emplace_back();
-    intent = &intents_[size_++];
-  }
-  intent->knob = knob;
-  intent->group = group;
-  intent->value = std::move(value);
-  intent->strategy = strategy_;
-  intent->reason = reason;
-  intent->audit_reason = kUpdateCgroups;
-  intent->reach = {};
-  intent->undo.reset();
-  return *intent;
+  Intent& intent = cpus && cpus->empty() ? dropped_ : next();
+  intent.knob = knob;
+  intent.group = group;
+  intent.value = std::move(value);
+  intent.strategy = strategy_;
+  intent.reason = reason;
+  intent.audit_reason = kUpdateCgroups;
+  intent.reach = {};
+  intent.undo.reset();
+  intent.held = false;
+  return intent;
+}
+
+bool Plan::names(host::Knob knob, std::string_view group, std::size_t among_first) const {
+  const auto all = intents().first(among_first);
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Intent& intent) { return intent.knob == knob && intent.group == group; });
 }
 
 void Plan::start(std::string_view strategy) {
   strategy_ = strategy;
-  size_ = 0;
+  std::swap(intents_, before_);
+  size_before_ = std::exchange(size_, 0);
   held_ = false;
+}
+
+void Plan::keep_held() {
+  if (!held_) return;
+  const std::size_t named = size_;
+  for (std::size_t i = 0; i < size_before_; ++i) {
+    Intent& before = before_[i];
+    if (names(before.knob, before.group, named)) continue;
+    before.held = true;
+    std::swap(next(), before);
+  }
 }
 
 }  // namespace koord::koordlet

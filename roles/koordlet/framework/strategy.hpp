@@ -44,28 +44,37 @@ struct Intent {
   /// What sets the groups free when nobody wants anything of them any more, if that is not what koord found
   /// there: for groups that nobody else limits, and where a dead agent's limit may have been found.
   std::optional<KnobValue> undo;
+  bool held = false;  // of an earlier tick: the strategy cannot tell now
 };
 
 /// What one strategy wants in this tick. What it does not name it does not care about any more: the manager
-/// sets it free. The intents' memory is used again by the next tick.
+/// sets it free. The intents' memory is used again by the next ticks.
 class Plan {
  public:
   /// An intent for the group itself; reach and undo may be set in the answer, which is valid until the next
   /// call. An empty set of CPUs is dropped here, whatever made it: the answer then is of no effect.
   Intent& want(host::Knob knob, std::string_view group, KnobValue value, std::string_view reason);
-  /// The strategy cannot tell in this tick (an input is missing): what it wanted before stays as it is.
+  /// The strategy cannot tell in this tick (an input is missing): what it wanted before of the knobs and
+  /// groups that it does not name now is still wanted. For a while: see Strategy::neutral().
   void hold() { held_ = true; }
 
   std::span<const Intent> intents() const { return {intents_.data(), size_}; }
   bool held() const { return held_; }
+  bool names(host::Knob knob, std::string_view group) const { return names(knob, group, size_); }
   std::string_view strategy() const { return strategy_; }
+
+  // The manager's.
   void start(std::string_view strategy);  // empties it, for the strategy that fills it next
+  void keep_held();                       // adds what is held to what the strategy has named
 
  private:
+  Intent& next();
+  bool names(host::Knob knob, std::string_view group, std::size_t among_first) const;
+
   std::string_view strategy_;
-  std::vector<Intent> intents_;
+  std::vector<Intent> intents_, before_;  // before_: of the tick before
   Intent dropped_;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, size_before_ = 0;
   bool held_ = false;
 };
 
@@ -80,6 +89,10 @@ class Strategy {
   virtual ~Strategy() = default;
   /// Called once a tick, on the event loop's thread, while a NodeSLO is known.
   virtual void plan(const TickView& view, Plan& plan) = 0;
+  /// What it wants where it has not been able to tell for so long that what it wanted last means nothing any
+  /// more: something gentle that needs no measuring. The NodeSLO may be null, too. By default what release()
+  /// says.
+  virtual void neutral(const TickView& view, Plan& plan) { release(*view.inventory, plan); }
   /// The values that undo what this strategy or a dead agent before it may have left: on --cleanup, on a stop
   /// that is meant to be for good, where no NodeSLO is any more, and at the start of an agent whose gate for
   /// the strategy is off. Only groups of which nobody else limits the knob: the manager's journal knows the

@@ -68,6 +68,13 @@ std::string row(std::size_t name_width, std::string_view name, std::string_view 
          "\n";
 }
 
+std::string strategy_line(const koordlet::StrategyView& strategy) {
+  const std::string held =
+      strategy.held_seconds ? fmt::format(" (held for {} s)", *strategy.held_seconds) : "";
+  return fmt::format("{}{}: {}", strategy.name, held,
+                     strategy.summary.empty() ? (strategy.active ? "active" : "off") : strategy.summary);
+}
+
 void add_head(std::string& out, const NodeView& node, std::size_t width) {
   std::string sources;
   for (const koordlet::SourceView& source : node.sources)
@@ -88,12 +95,7 @@ void add_head(std::string& out, const NodeView& node, std::size_t width) {
                width) +
          "\n";
   for (const koordlet::StrategyView& strategy : node.strategies)
-    if (strategy.enabled)
-      out += clean(fmt::format(
-                       "{}: {}", strategy.name,
-                       strategy.summary.empty() ? (strategy.active ? "active" : "off") : strategy.summary),
-                   width) +
-             "\n";
+    if (strategy.enabled) out += fmt::format("{}\n", clean(strategy_line(strategy), width));
   for (const koordlet::SourceView& source : node.sources)
     if (!source.ok && !source.error.empty())
       out += fmt::format("{}\n", clean(fmt::format("{}: {}", source.name, source.error), width));
@@ -108,8 +110,9 @@ void add_suppressed(std::string& out, const NodeView& node, std::size_t width) {
   out += "\nHELD BACK\n";
   for (std::size_t i = 0; i < std::min(kShown, node.suppressed.size()); ++i) {
     const koordlet::SuppressionView& one = node.suppressed[i];
-    out += clean(fmt::format("{} {} = {}{}: {} ({})", one.cgroup, one.knob, one.value,
-                             one.in_force ? "" : " (not yet)", one.reason, one.strategy),
+    out += clean(fmt::format("{} {} = {}{}{}: {} ({})", one.cgroup, one.knob, one.value,
+                             one.in_force ? "" : " (not yet)", one.held ? " (held)" : "", one.reason,
+                             one.strategy),
                  width) +
            "\n";
   }

@@ -65,6 +65,9 @@ class Alone(unittest.TestCase):
         self.addCleanup(agent.close)
         return agent
 
+    def quota(self):
+        return self.root.read("cpu", "batch.slice", "cpu.cfs_quota_us")
+
     def measured(self, agent, ticks):
         wait_for(f"{ticks} ticks", lambda: agent.node().get("tick", 0) >= ticks)
 
@@ -98,6 +101,16 @@ class WhatWasMeasured(Alone):
                 self.assertEqual(has[:len(had)], had)
         # The gap is as long as the agent was away.
         self.assertAlmostEqual(after.ages[0] - before.ages[0], (after.mono - before.mono) / 1e9, delta=0.01)
+
+
+class AllAlpha(Alone):
+    """The gates of upstream's DaemonSet."""
+
+    def test_switches_nothing_off(self):
+        agent = self.agent("-feature-gates=AllAlpha=true,AllBeta=true")
+        wait_for("the quota", lambda: self.quota() != "-1")
+        self.assertIn("the gate BECPUManager has no effect", agent.output())
+        self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ TEST_CASE("A tick of suppression", "[koordlet][suppress][upstream]") {
   QosRig rig(version);
   const std::vector<Used> both{
       {"be-pod", Qos::be, 2},
-      {"ls-pod", Qos::ls, 8, "", host::KubeQos::burstable, false, "kubepods/burstable/podls"}};
+      {"ls-pod", Qos::ls, 8, "", host::KubeQos::burstable, "kubepods/burstable/podls"}};
   const std::vector<std::string> below{"podbe-pod", "podbe-pod/c", "podbe-pod/sandbox"};
 
   SECTION("nothing is known: nothing is written") {
@@ -169,20 +169,6 @@ TEST_CASE("A tick of suppression", "[koordlet][suppress][upstream]") {
     rig.be_tree("0-9", 16 * kCpu, below);
     rig.tick(kUnknown);
     CHECK(rig.kernel.written.empty());
-  }
-  SECTION("a BE CPU manager is on: all is set free but for the pods that it has placed") {
-    REQUIRE(rig.gates.set("BECPUManager=true").has_value());
-    rig.start();
-    rig.slo(true, "cfsQuota");
-    rig.pods({{"be-pod", Qos::be, 2},
-              {"be-pod-numa", Qos::be, 1, "", host::KubeQos::besteffort, true},
-              {"ls-pod", Qos::ls, 8}});
-    rig.be_tree("1-9", 10 * kCpu,
-                {"podbe-pod", "podbe-pod/c", "podbe-pod/sandbox", "podbe-pod-numa", "podbe-pod-numa/c",
-                 "podbe-pod-numa/sandbox"});
-    rig.tick(12);
-    CHECK(rig.kernel.quota(kBeRoot) == -1);
-    CHECK(be_files(rig) == std::vector<std::string>{"0-15", "0-15", "0-15", "1-9", "1-9", "0-15", "0-15"});
   }
   SECTION("cfsQuota, the LS pod is not known any more: its use is the system's") {
     rig.slo(true, "cfsQuota");

@@ -196,7 +196,6 @@ TEST_CASE("The scheduler's CPUs are read from the pod") {
   REQUIRE(read.has_value());
   REQUIRE(read->pods[0]->cpus);
   CHECK(read->pods[0]->cpus->to_string() == "0-3,8");
-  CHECK(read->pods[0]->numa_allocated);
 }
 
 api::Node node(const std::string& annotations) {

@@ -14,7 +14,7 @@
 
 namespace koord::koordlet::testing {
 
-inline constexpr FeatureGate kGates[] = {{"BECPUSuppress", true, Stage::beta}, {"BECPUManager", false}};
+inline constexpr FeatureGate kGates[] = {{"BECPUSuppress", true, Stage::beta}};
 inline constexpr const char* kBeRoot = "kubepods/besteffort";
 
 struct CpuRow {
@@ -43,7 +43,6 @@ struct Used {
   double cpu = kUnknown;
   std::string cpus = {};  // of its resource status
   host::KubeQos kube_qos = host::KubeQos::burstable;
-  bool numa = false;
   std::string group = {};
 };
 
@@ -83,7 +82,6 @@ class QosRig {
       pod->kube_qos = used.qos == Qos::be ? host::KubeQos::besteffort : used.kube_qos;
       pod->group = used.group.empty() ? std::string(kBeRoot) + "/pod" + used.name : used.group;
       if (!used.cpus.empty()) pod->cpus = *host::CpuSet::parse(used.cpus);
-      pod->numa_allocated = used.numa;
       inventory.pods.push_back(pod);
       pod_usage.push_back({.cpu = used.cpu});
     }

@@ -24,10 +24,10 @@ NodeView node() {
   view.tiers = {{.name = "LS", .pods = 2, .usage = {1.0, 1 << 30, {}, {}}},
                 {.name = "BE", .pods = 1, .usage = {0.4, 300 << 20, {}, {}}, .limits = {0.8, {}}},
                 {.name = "system"}};
-  view.strategies = {{"CPUSuppress", true, true, "cfsQuota: 0.80 of 4 CPUs for best-effort"},
-                     {"Off", false, false, ""}};
+  view.strategies = {{"CPUSuppress", true, true, "cfsQuota: 0.80 of 4 CPUs for best-effort", 12},
+                     {"Off", false, false, "", {}}};
   view.suppressed = {
-      {"CPUSuppress", "cpu.cfs_quota_us", "kubepods/besteffort", "80000", "LS uses 1.0", true}};
+      {"CPUSuppress", "cpu.cfs_quota_us", "kubepods/besteffort", "80000", "LS uses 1.0", true, true}};
   view.sources = {{"kubelet", true, "", {}}, {"API server", false, "connection refused", {}}};
   view.collectors = {{"run_queue_latency", false, "no BTF"}};
   return view;
@@ -56,8 +56,9 @@ TEST_CASE("Node, tiers, what is held back and why, pods by their CPU") {
   CAPTURE(text);
   for (const char* part :
        {"kubelet ok", "API server FAILS", "API server: connection refused", "CPU 1.50 of 4.00 cores (38%)",
-        "memory 3.0Gi of 16Gi (19%)", "CPUSuppress: cfsQuota: 0.80 of 4 CPUs", "run_queue_latency: no BTF",
-        "kubepods/besteffort cpu.cfs_quota_us = 80000: LS uses 1.0", "12us/1.5ms", "25%", "  one"})
+        "memory 3.0Gi of 16Gi (19%)", "CPUSuppress (held for 12 s): cfsQuota: 0.80 of 4",
+        "run_queue_latency: no BTF", "kubepods/besteffort cpu.cfs_quota_us = 80000 (held): LS uses 1.0",
+        "12us/1.5ms", "25%", "  one"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(text.find("Off") == std::string::npos);
   CHECK(text.find("default/big") < text.find("default/small"));

@@ -21,6 +21,8 @@ using host::Knob;
 constexpr nanoseconds kForgetAfter = std::chrono::minutes(5);
 constexpr nanoseconds kForgetEvery = std::chrono::minutes(1);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
+constexpr std::string_view kWaiting = "waiting for the NodeSLO: what is held back stays so";
+constexpr std::string_view kAdopted = "held back since an earlier agent";
 constexpr std::string_view kSetFree = "set free: nothing is wanted of it any more";
 
 }  // namespace
@@ -35,8 +37,7 @@ class QosManager::Impl final : public KnobReader {
         tree_(with.executor, with.clock, options_.relist),
         arbiter_(with.executor, tree_),
         journal_(options_.journal_path, options_.boot_id),
-        started_(with.clock.mono()),
-        forgot_(started_),
+        forgot_(with.clock.mono()),
         limited_(with.metrics.gauge("koordlet_limited_groups",
                                     "Cgroup knobs that the agent holds away from what sets them free.")),
         conflicts_(with.metrics.counter("koordlet_plan_conflicts_total",
@@ -68,23 +69,27 @@ class QosManager::Impl final : public KnobReader {
     const Inventory& inventory = *view.inventory;
     tree_.start_tick(inventory.generation);
     const bool acting = inventory.slo != nullptr;
-    const bool waiting =
-        !acting && !inventory.slo_known && clock_.mono() - started_ < options_.hold_without_slo;
+    const bool waiting = !acting && !inventory.slo_known;
     for (Slot& slot : slots_) {
       slot.plan.start(slot.name);
-      if (slot.enabled && acting) {
-        slot.released = false;
-        slot.strategy->plan(view, slot.plan);
-      } else if (waiting) {
-        slot.plan.hold();
-      } else if (!slot.released) {
-        slot.strategy->release(inventory, slot.plan);
+      slot.off = !slot.enabled || !(acting || waiting);
+      if (slot.off) {
+        slot.held_since.reset();
+        if (!slot.released) slot.strategy->release(inventory, slot.plan);
+        continue;
       }
+      slot.released = false;
+      slot.waiting = waiting;
+      if (acting)
+        slot.strategy->plan(view, slot.plan);
+      else
+        slot.plan.hold();
+      keep_held(slot, view);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::limited);
-    if (!waiting && !inventory.be_roots.empty())
+    if (!inventory.be_roots.empty())
       for (std::uint32_t i = 0; i < slots_.size(); ++i)
-        if (!(slots_[i].enabled && acting) && is_settled(i)) slots_[i].released = true;
+        if (slots_[i].off && is_settled(i)) slots_[i].released = true;
     if (outcome.failed + outcome.absent > 0) tree_.forget();  // a group has come or gone
     if (clock_.mono() - forgot_ >= kForgetEvery) {
       forgot_ = clock_.mono();
@@ -124,7 +129,11 @@ class QosManager::Impl final : public KnobReader {
   std::vector<StrategyReport> strategies() const {
     std::vector<StrategyReport> reports;
     reports.reserve(slots_.size());
-    for (const Slot& slot : slots_) reports.push_back({slot.name, slot.enabled, slot.strategy->status()});
+    for (const Slot& slot : slots_) {
+      std::optional<nanoseconds> held;
+      if (slot.held_since) held = clock_.mono() - *slot.held_since;
+      reports.push_back({slot.name, slot.enabled, status_of(slot), held});
+    }
     return reports;
   }
 
@@ -136,8 +145,8 @@ class QosManager::Impl final : public KnobReader {
         const auto* decision = arbiter_.find(target);
         const bool in_force =
             decision && decision->intent == &intent && executor_.holds(target, *decision->value);
-        limits.push_back(
-            {intent.knob, intent.group, to_string(intent.value), intent.strategy, intent.reason, in_force});
+        limits.push_back({intent.knob, intent.group, to_string(intent.value), intent.strategy, intent.reason,
+                          in_force, intent.held});
       }
     return limits;
   }
@@ -149,9 +158,50 @@ class QosManager::Impl final : public KnobReader {
     std::string_view name;
     std::unique_ptr<Strategy> strategy;
     bool enabled = false;
+    bool off = false;       // its gate is, or there is no NodeSLO
     bool released = false;  // what it may have left has been set free
+    std::optional<MonoTime> held_since;
+    bool neutral = false;  // held for too long
+    bool waiting = false;  // held because no NodeSLO is known
     Plan plan;
   };
+
+  static StrategyStatus status_of(const Slot& slot) {
+    if (slot.held_since && slot.waiting && !slot.neutral) return {false, std::string(kWaiting)};
+    return slot.strategy->status();
+  }
+
+  /// What a strategy that cannot tell wanted last stays wanted, but not for ever.
+  void keep_held(Slot& slot, const TickView& view) {
+    if (!slot.plan.held()) {
+      slot.held_since.reset();
+      slot.neutral = false;
+      return;
+    }
+    if (!slot.held_since) slot.held_since = clock_.mono();
+    if (clock_.mono() - *slot.held_since < options_.hold) {
+      slot.plan.keep_held();
+      adopt(slot);
+      return;
+    }
+    if (!slot.neutral)
+      log_.warn("a strategy has not been able to tell for long: its neutral state is in force until it can",
+                kv("strategy", slot.name), kv("after", options_.hold), kv("why", status_of(slot).summary));
+    slot.neutral = true;
+    slot.plan.start(slot.name);
+    slot.strategy->neutral(view, slot.plan);
+  }
+
+  /// What a dead agent held down for a strategy that has nothing to go on yet: as the files have it. What it
+  /// wanted further down the tree only the files know; the journal keeps that from being set free.
+  void adopt(Slot& slot) {
+    for (const Journal::Entry& entry : journal_.entries()) {
+      if (entry.strategy != slot.name || entry.from > 0 || slot.plan.names(entry.knob, entry.group)) continue;
+      auto found = executor_.setting(entry.knob, entry.group);
+      if (!found || same_value(entry.knob, executor_.version(), *found, entry.free)) continue;
+      slot.plan.want(entry.knob, entry.group, std::move(*found), kAdopted).held = true;
+    }
+  }
 
   /// From the slots' plans to the files.
   Executor::Outcome settle(Executor::Pace pace) {
@@ -274,7 +324,7 @@ class QosManager::Impl final : public KnobReader {
   GroupTree tree_;
   Arbiter arbiter_;
   Journal journal_;
-  MonoTime started_, forgot_;
+  MonoTime forgot_;
   std::optional<MonoTime> save_failed_;
   metrics::Gauge limited_;
   metrics::Counter conflicts_;

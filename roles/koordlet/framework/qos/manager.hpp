@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,9 +23,10 @@ class QosManager {
     std::string journal_path;
     /// /proc/sys/kernel/random/boot_id: a journal of another boot is of no use.
     std::string boot_id;
-    /// At the start, while no NodeSLO is known and the API server has not said that there is none, what a
-    /// dead agent throttled stays so for this long.
-    nanoseconds hold_without_slo = std::chrono::minutes(5);
+    /// How long a strategy that cannot tell keeps what it wanted last, or a dead agent before it; then its
+    /// neutral() counts. It cannot tell either while no NodeSLO is known and the API server has not said that
+    /// there is none.
+    nanoseconds hold = std::chrono::minutes(5);
     /// How often the folders below a group are listed again although no pod came or went.
     nanoseconds relist = std::chrono::seconds(10);
   };
@@ -55,6 +57,7 @@ class QosManager {
     std::string_view name;
     bool enabled = false;  // its gate
     StrategyStatus status;
+    std::optional<nanoseconds> held;  // for how long it has not been able to tell
   };
   struct Limit {  // what is wanted now, for `koord top`
     host::Knob knob;
@@ -63,6 +66,7 @@ class QosManager {
     std::string_view strategy;
     std::string reason;
     bool in_force = false;  // the file holds it
+    bool held = false;      // wanted in an earlier tick: the strategy cannot tell now
   };
   std::vector<StrategyReport> strategies() const;
   std::vector<Limit> limits() const;

@@ -83,7 +83,7 @@ std::vector<SuppressionView> Observer::suppressed(std::string_view below) const 
   for (const QosManager::Limit& limit : parts_.qos->limits()) {
     if (!below.empty() && !host::is_within(limit.group, below)) continue;
     all.push_back({std::string(limit.strategy), std::string(host::row(limit.knob).name), limit.group,
-                   limit.value, limit.reason, limit.in_force});
+                   limit.value, limit.reason, limit.in_force, limit.held});
   }
   return all;
 }
@@ -111,9 +111,13 @@ NodeView Observer::node() const {
   view.complete = complete_;
   view.slo_known = now.slo != nullptr;
   if (parts_.qos != nullptr) {
-    for (const QosManager::StrategyReport& report : parts_.qos->strategies())
-      view.strategies.push_back(
-          {std::string(report.name), report.enabled, report.status.active, report.status.summary});
+    for (const QosManager::StrategyReport& report : parts_.qos->strategies()) {
+      StrategyView one{
+          std::string(report.name), report.enabled, report.status.active, report.status.summary, {}};
+      if (report.held)
+        one.held_seconds = std::chrono::duration_cast<std::chrono::seconds>(*report.held).count();
+      view.strategies.push_back(std::move(one));
+    }
     view.suppressed = suppressed("");
     for (const Executor::Failure& failure : parts_.qos->failures())
       view.failures.push_back({std::string(host::row(failure.knob).name), failure.group,

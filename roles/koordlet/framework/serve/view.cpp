@@ -15,9 +15,11 @@ KOORD_SCHEMA(LimitsView, ROW(cpu_cores), ROW(memory_bytes));
 KOORD_SCHEMA(TierView, ROW(name).doc("LS, BE or system."), ROW(pods).always(), ROW(usage), ROW(limits),
              ROW(run_queue_latency));
 KOORD_SCHEMA(StrategyView, ROW(name), ROW(enabled).always().doc("By its feature gate."), ROW(active).always(),
-             ROW(summary));
+             ROW(summary),
+             ROW(held_seconds).doc("How long it has not been able to tell, an input being unknown."));
 KOORD_SCHEMA(SuppressionView, ROW(strategy), ROW(knob), ROW(cgroup), ROW(value).doc("In cgroup v1's terms."),
-             ROW(reason), ROW(in_force).always().doc("The file holds it."));
+             ROW(reason), ROW(in_force).always().doc("The file holds it."),
+             ROW(held).doc("Wanted earlier; the strategy cannot tell now."));
 KOORD_SCHEMA(FailureView, ROW(knob), ROW(cgroup), ROW(error), ROW(attempts).always());
 KOORD_SCHEMA(SourceView, ROW(name), ROW(ok).always(), ROW(error), ROW(last_good));
 KOORD_SCHEMA(CollectorView, ROW(name), ROW(works).always(), ROW(reason).doc("Why not."));

@@ -46,6 +46,7 @@ struct StrategyView {
   bool enabled = false;  // by its feature gate
   bool active = false;
   std::string summary;
+  std::optional<std::int64_t> held_seconds;  // how long it has not been able to tell
   KOORD_STRUCT(StrategyView);
 };
 
@@ -53,6 +54,7 @@ struct StrategyView {
 struct SuppressionView {
   std::string strategy, knob, cgroup, value, reason;
   bool in_force = false;  // the file holds it
+  bool held = false;      // wanted earlier; the strategy cannot tell now
   KOORD_STRUCT(SuppressionView);
 };
 

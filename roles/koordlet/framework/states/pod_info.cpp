@@ -149,8 +149,6 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   if (const auto status = annotation(meta, kResourceStatus, reading.complaints)) {
     if (auto cpus = cpus_of(*status, "cpuset", kResourceStatus, reading.complaints); !cpus.empty())
       info.cpus = std::move(cpus);
-    if (const json::Value* numa = json::find(*status, "numaNodeResources"))
-      info.numa_allocated = !numa->empty();
   }
   for (const api::Container& container : pod->spec.containers) {
     info.cpu_request_milli += milli(container.resources.requests, "cpu");

@@ -23,8 +23,6 @@ namespace {
 using host::CpuSet;
 using host::Knob;
 
-/// Has to be in the context's table of gates.
-constexpr std::string_view kCpuManagerGate = "BECPUManager";
 constexpr std::string_view kAdjust = "AdjustBEByNodeCPUUsage";  // upstream's names in the audit
 constexpr std::string_view kRecover = "suppressBECPU";
 constexpr std::string_view kCpusetPolicy = "cpuset";
@@ -35,6 +33,8 @@ constexpr int kPods = 1, kContainers = 2;  // levels below the best-effort root
 constexpr int kPatience = 3;
 constexpr nanoseconds kRecoverContainers = std::chrono::seconds(60);
 constexpr int kHungryPercent = 90;
+constexpr std::int64_t kLeastShares = 2;
+constexpr std::string_view kBlind = "what the node uses, or who uses it, has not been known for long";
 
 /// A group that holds best-effort work.
 struct BeGroup {
@@ -94,16 +94,13 @@ class CpuSuppress final : public Strategy {
   void plan(const TickView& view, Plan& plan) override {
     const Inventory& inventory = *view.inventory;
     topology_ = context_.topology();
-    groups_of(view);
+    groups_of(inventory, view.best_effort, view.host_applications);
     pools_of(inventory);
     if (known(view.best_effort.usage_milli)) be_used_.set(view.best_effort.usage_milli / 1000);
 
     const Settings settings = settings_of(*inventory.slo);
-    if (context_.gates.enabled(kCpuManagerGate)) {
-      idle("off: BECPUManager places best-effort work");
-      free_quota(plan);
-      free_cpus_beside_manager(inventory, plan);
-    } else if (!settings.enabled || !settings.nonsense.empty()) {
+    if (!settings.enabled || !settings.nonsense.empty()) {
+      neutral_ = false;
       idle(settings.enabled ? settings.nonsense : "off: the NodeSLO does not enable it");
       free_quota(plan);
       free_cpus(inventory, plan);
@@ -113,15 +110,38 @@ class CpuSuppress final : public Strategy {
   }
 
   void release(const Inventory& inventory, Plan& plan) override {
-    topology_ = context_.topology();
-    TickView view;
-    view.inventory = std::shared_ptr<const Inventory>(std::shared_ptr<const Inventory>(), &inventory);
-    groups_of(view);
-    pools_of(inventory);
+    look_at(inventory);
     idle("off: no NodeSLO, or its gate is off");
     recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
     free_quota(plan);
     free_cpus(inventory, plan);
+  }
+
+  void neutral(const TickView& view, Plan& plan) override {
+    const Inventory& inventory = *view.inventory;
+    look_at(inventory);
+    if (!std::exchange(neutral_, true))
+      recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
+    const Settings settings = inventory.slo ? settings_of(*inventory.slo) : Settings{};
+    const bool wanted = !inventory.slo || (settings.enabled && settings.nonsense.empty());
+    const std::int64_t percent = settings.min_percent.value_or(0);
+    if (wanted && percent > 0 && inventory.node.capacity_milli_cpu > 0) {
+      const std::string reason = fmt::format("{}% of the node's CPUs, the minimum: {}", percent, kBlind);
+      status_ = {true, fmt::format("neutral: {}", reason)};
+      may_tighten_ = true;
+      const bool too_few = pools_.lsr.size() + pools_.ls.size() < std::size_t{kMinCpus};
+      limit({.milli = inventory.node.capacity_milli_cpu * percent / 100}, settings.by_quota || too_few,
+            inventory, reason.c_str(), plan);
+      return;
+    }
+    idle(fmt::format("neutral: no limit but the lowest weight: {}", kBlind));
+    free_quota(plan);
+    free_cpus(inventory, plan);
+    if (!wanted) return;
+    for (const BeGroup& group : groups_) {
+      Intent& intent = plan.want(Knob::cpu_shares, group.group, kLeastShares, status_.summary);
+      if (group.kubernetes) intent.undo = kLeastShares;  // which is what the kubelet gives it
+    }
   }
 
  private:
@@ -135,6 +155,7 @@ class CpuSuppress final : public Strategy {
     }
     const Budget budget =
         cpu_suppress::budget(load_of(view), settings.threshold_percent, settings.min_percent);
+    neutral_ = false;
     ls_used_.set(budget.pods_used);
     incomplete_ = view.complete ? 0 : incomplete_ + 1;
     may_tighten_ = incomplete_ == 0 || incomplete_ > kPatience;
@@ -148,7 +169,12 @@ class CpuSuppress final : public Strategy {
                   budget.pods_used + budget.host_applications_used, budget.system_used);
     status_.active = true;
     status_.summary = fmt::format("{}: {}", settings.by_quota ? kQuotaPolicy : kCpusetPolicy, reason);
-    if (settings.by_quota) {
+    limit(budget, settings.by_quota, inventory, reason, plan);
+  }
+
+  void limit(const Budget& budget, bool by_quota, const Inventory& inventory, const char* reason,
+             Plan& plan) {
+    if (by_quota) {
       cores_.remove({kCpusetPolicy});
       limit_quota(budget, inventory, reason, plan);
       free_cpus(inventory, plan);
@@ -169,16 +195,22 @@ class CpuSuppress final : public Strategy {
 
   // --- what there is
 
-  void groups_of(const TickView& view) {
-    const Inventory& inventory = *view.inventory;
+  /// Without what a tick has measured.
+  void look_at(const Inventory& inventory) {
+    topology_ = context_.topology();
+    groups_of(inventory, {}, {});
+    pools_of(inventory);
+  }
+
+  void groups_of(const Inventory& inventory, const BestEffortCpu& best_effort,
+                 std::span<const Usage> applications) {
     const std::string kubelets = host::kubepods_folder(inventory.driver, host::KubeQos::besteffort);
     groups_.clear();
     for (const std::string& root : inventory.be_roots) {
       BeGroup group{.group = root, .kubernetes = root == kubelets};
-      if (group.kubernetes || inventory.be_roots.size() == 1) group.used_milli = view.best_effort.usage_milli;
-      for (std::size_t i = 0; i < view.host_applications.size(); ++i)
-        if (inventory.host_applications[i].group == root)
-          group.used_milli = view.host_applications[i].cpu * 1000;
+      if (group.kubernetes || inventory.be_roots.size() == 1) group.used_milli = best_effort.usage_milli;
+      for (std::size_t i = 0; i < applications.size(); ++i)
+        if (inventory.host_applications[i].group == root) group.used_milli = applications[i].cpu * 1000;
       groups_.push_back(group);
     }
   }
@@ -398,18 +430,6 @@ class CpuSuppress final : public Strategy {
     want_all_cpus({0, containers ? deepest() : kPods, {}}, plan);
   }
 
-  void free_cpus_beside_manager(const Inventory& inventory, Plan& plan) const {
-    if (!topology_) {
-      plan.hold();
-      return;
-    }
-    want_all_cpus({0, kPods, {}}, plan);
-    Reach containers{kContainers, deepest(), {}};
-    for (const auto& pod : inventory.pods)
-      if (pod->cpus || pod->numa_allocated) containers.except.push_back(pod->group);
-    want_all_cpus(containers, plan);
-  }
-
   void want_all_cpus(const Reach& reach, Plan& plan) const {
     for (const BeGroup& group : groups_) {
       if (!group.kubernetes) continue;
@@ -436,6 +456,7 @@ class CpuSuppress final : public Strategy {
   MonoTime recover_containers_until_;
   StrategyStatus status_;
   int incomplete_ = 0;  // ticks in a row
+  bool neutral_ = false;
   bool may_tighten_ = true;
 
   // Of the present tick.
