@@ -25,6 +25,7 @@ constexpr nanoseconds kEntityWindow = std::chrono::minutes(5);
 constexpr nanoseconds kGrace = std::chrono::seconds(5);
 /// Below this the original neither collects nor acts.
 constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
+constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 /// The agent is not well when so many ticks are missing.
 constexpr int kMissedTicks = 30;
 
@@ -91,6 +92,9 @@ Result<> Agent::set_up() {
   QosManager::Options options;
   options.journal_path = fmt::format("{}koord/throttled", parts_.place.root.var_run);
   options.boot_id = parts_.boot_id;
+  options.interval = [&flags](std::string_view flag) -> nanoseconds {
+    return std::chrono::seconds(std::clamp<std::int64_t>(flags.get_int(flag), 0, kLongestInterval));
+  };
   QosManager::Dependencies with{*executor_,
                                 context_.clock,
                                 log_,

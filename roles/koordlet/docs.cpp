@@ -39,9 +39,10 @@ std::string docs() {
   add_fields(out, api::schema<NodeView>(), "", true);
   out += "\n### GET /apis/v1/pods\n\n| field | |\n|---|---|\n";
   add_fields(out, api::schema<PodListView>(), "", true);
-  out += "\n### Strategies\n\n| strategy | feature gate |\n|---|---|\n";
+  out += "\n### Strategies\n\n| strategy | feature gate | how often |\n|---|---|---|\n";
   for (const StrategyEntry* row : strategy_table())
-    fmt::format_to(std::back_inserter(out), "| {} | {} |\n", row->name, row->gate);
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, row->gate,
+                   row->interval.empty() ? "each tick" : fmt::format("`--{}`", row->interval));
   return out;
 }
 

@@ -15,37 +15,48 @@ constexpr std::string_view kRoots = "Host folders", kKubernetes = "Kubernetes", 
                            kLater = "For parts of the agent that koord does not have yet";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
 constexpr std::string_view kNoDatabase = "accepted, without effect: koord keeps rings in memory, no database";
+constexpr std::string_view kOneLog =
+    "accepted, without effect: the whole log goes to stderr; --v says how much";
+constexpr std::string_view kNoGo =
+    "accepted, without effect: koord is no Go program; perf shows where it works";
+constexpr std::string_view kBuiltIn =
+    "accepted, without effect: koord's strategies are built in, --feature-gates chooses";
 
-constexpr Flag later(std::string_view name, FlagType type, std::string_view value,
-                     std::string_view why = kNoEffect) {
-  return {name, type, value, "", 0, kLater, true, why};
+/// What koord does in another way, or not at all.
+constexpr Flag ignored(std::string_view name, FlagType type, std::string_view value, std::string_view why) {
+  return {name, type, value, "", 0, {}, true, why};
+}
+
+/// What comes with a part that koord does not have yet.
+constexpr Flag later(std::string_view name, FlagType type, std::string_view value) {
+  return {name, type, value, "", 0, kLater, true, kNoEffect};
 }
 
 constexpr std::array<Flag, 9> kServingFlags = {{
     {"addr", FlagType::text, ":9316", "Where plain HTTP is served: ADDRESS:PORT; \"0\" serves nothing."},
-    {"enable-pprof", FlagType::boolean, "false", "", 0, {}, true, kNoEffect},
-    {"pprof-addr", FlagType::text, ":9317", "", 0, {}, true, kNoEffect},
+    ignored("enable-pprof", FlagType::boolean, "false", kNoGo),
+    ignored("pprof-addr", FlagType::text, ":9317", kNoGo),
     {"kube-api-qps", FlagType::real, "20", "Requests a second to the API server; 0: no limit."},
     {"kube-api-burst", FlagType::integer, "30", "Requests at once beyond that."},
-    {"configmap-name", FlagType::text, "koordlet-config", "", 0, {}, true, kNoEffect},
-    {"configmap-namespace", FlagType::text, "koordinator-system", "", 0, {}, true, kNoEffect},
-    {"logtostderr", FlagType::boolean, "true", "", 0, {}, true},
-    {"alsologtostderr", FlagType::boolean, "false", "", 0, {}, true, "accepted: the log goes to stderr"},
+    ignored("configmap-name", FlagType::text, "koordlet-config", kBuiltIn),
+    ignored("configmap-namespace", FlagType::text, "koordinator-system", kBuiltIn),
+    ignored("logtostderr", FlagType::boolean, "true", kOneLog),
+    ignored("alsologtostderr", FlagType::boolean, "false", kOneLog),
 }};
 
 constexpr std::array<Flag, 11> kLogFlags = {{
-    later("add-dir-header", FlagType::boolean, "false"),
-    later("log-backtrace-at", FlagType::text, ":0"),
-    later("log-dir", FlagType::text, ""),
-    later("log-file", FlagType::text, ""),
-    later("log-file-max-size", FlagType::integer, "1800"),
-    later("one-output", FlagType::boolean, "false"),
-    later("skip-headers", FlagType::boolean, "false"),
-    later("skip-log-headers", FlagType::boolean, "false"),
-    later("stderrthreshold", FlagType::text, "2"),
-    later("vmodule", FlagType::text, ""),
-    later("report-interval", FlagType::duration, "1m",
-          "accepted, without effect: NodeMetric's policy decides"),
+    ignored("add-dir-header", FlagType::boolean, "false", kOneLog),
+    ignored("log-backtrace-at", FlagType::text, ":0", kOneLog),
+    ignored("log-dir", FlagType::text, "", kOneLog),
+    ignored("log-file", FlagType::text, "", kOneLog),
+    ignored("log-file-max-size", FlagType::integer, "1800", kOneLog),
+    ignored("one-output", FlagType::boolean, "false", kOneLog),
+    ignored("skip-headers", FlagType::boolean, "false", kOneLog),
+    ignored("skip-log-headers", FlagType::boolean, "false", kOneLog),
+    ignored("stderrthreshold", FlagType::text, "2", kOneLog),
+    ignored("vmodule", FlagType::text, "", kOneLog),
+    ignored("report-interval", FlagType::duration, "1m",
+            "accepted, without effect: the NodeMetric's metricCollectPolicy decides"),
 }};
 
 constexpr std::array<Flag, 15> kRootFlags = {{
@@ -73,8 +84,8 @@ constexpr std::array<Flag, 10> kStatesFlags = {{
      "or "
      "ExternalDNS.",
      0, kKubernetes},
-    {"kubelet-sync-interval", FlagType::duration, "10s", "How often the kubelet is asked for its pods.", 0,
-     kKubernetes},
+    {"kubelet-sync-interval", FlagType::duration, "10s",
+     "How often the kubelet is asked for its pods, 100ms or more.", 0, kKubernetes},
     {"kubelet-sync-timeout", FlagType::duration, "3s", "How long the kubelet may take to answer.", 0,
      kKubernetes},
     {"kubelet-insecure-tls", FlagType::boolean, "false",
@@ -98,9 +109,9 @@ constexpr std::array<Flag, 11> kCollectFlags = {{
     {"enable-pagecache-collector", FlagType::boolean, "false", "Sample memory with page cache, too.", 0,
      kCollect},
     {"collect-node-cpu-info-interval", FlagType::duration, "60s",
-     "How often the machine's CPUs and memory nodes are read.", 0, kCollect},
+     "How often the machine's CPUs and memory nodes are read; 0: each tick.", 0, kCollect},
     {"psi-collector-interval", FlagType::duration, "10s",
-     "How often pressure is sampled (gate PSICollector).", 0, kCollect},
+     "How often pressure is sampled (gate PSICollector), each tick at most.", 0, kCollect},
     later("collect-node-storage-info-interval", FlagType::duration, "1s"),
     later("cpi-collector-interval", FlagType::duration, "60s"),
     later("collect-cpi-timewindow", FlagType::duration, "10s"),
@@ -112,29 +123,29 @@ constexpr std::array<Flag, 11> kCollectFlags = {{
 constexpr std::array<Flag, 12> kDatabaseFlags = {{
     {"tsdb-path", FlagType::text, "/metric-data/",
      "The folder of the checkpoint of what was measured; without it, a restart begins anew.", 0, kCollect},
-    later("tsdb-retention-duration", FlagType::duration, "12h", kNoDatabase),
-    later("tsdb-max-bytes", FlagType::integer, "104857600", kNoDatabase),
-    later("tsdb-min-block-duration", FlagType::duration, "10m", kNoDatabase),
-    later("tsdb-max-block-duration", FlagType::duration, "10m", kNoDatabase),
-    later("tsdb-wal-segment-size", FlagType::integer, "1048576", kNoDatabase),
-    later("tsdb-max-block-chunk-segment-size", FlagType::integer, "5242880", kNoDatabase),
-    later("tsdb-head-chunks-write-buffer-size", FlagType::integer, "1048576", kNoDatabase),
-    later("tsdb-stripe-size", FlagType::integer, "16384", kNoDatabase),
-    later("tsdb-enable-prometheus-metric", FlagType::boolean, "true", kNoDatabase),
-    later("metric-gc-interval-seconds", FlagType::integer, "300", kNoDatabase),
-    later("metric-expire-seconds", FlagType::integer, "1800", kNoDatabase),
+    ignored("tsdb-retention-duration", FlagType::duration, "12h", kNoDatabase),
+    ignored("tsdb-max-bytes", FlagType::integer, "104857600", kNoDatabase),
+    ignored("tsdb-min-block-duration", FlagType::duration, "10m", kNoDatabase),
+    ignored("tsdb-max-block-duration", FlagType::duration, "10m", kNoDatabase),
+    ignored("tsdb-wal-segment-size", FlagType::integer, "1048576", kNoDatabase),
+    ignored("tsdb-max-block-chunk-segment-size", FlagType::integer, "5242880", kNoDatabase),
+    ignored("tsdb-head-chunks-write-buffer-size", FlagType::integer, "1048576", kNoDatabase),
+    ignored("tsdb-stripe-size", FlagType::integer, "16384", kNoDatabase),
+    ignored("tsdb-enable-prometheus-metric", FlagType::boolean, "true", kNoDatabase),
+    ignored("metric-gc-interval-seconds", FlagType::integer, "300", kNoDatabase),
+    ignored("metric-expire-seconds", FlagType::integer, "1800", kNoDatabase),
 }};
 
 constexpr std::array<Flag, 8> kQosFlags = {{
     {"cpu-suppress-interval-seconds", FlagType::integer, "1",
-     "How often best-effort CPUs are adjusted; every so many seconds.", 0, kQos},
-    {"reconcile-interval-seconds", FlagType::integer, "1", "How often the other strategies look.", 0, kQos},
+     "How often best-effort CPUs are adjusted, in seconds, each tick at most; 0: not at all.", 0, kQos},
+    later("reconcile-interval-seconds", FlagType::integer, "1"),
     later("cpu-evict-interval-seconds", FlagType::integer, "1"),
     later("cpu-evict-cool-time-seconds", FlagType::integer, "20"),
     later("memory-evict-interval-seconds", FlagType::integer, "1"),
     later("memory-evict-cool-time-seconds", FlagType::integer, "4"),
     later("only-evict-by-api", FlagType::boolean, "false"),
-    later("qos-extension-plugins", FlagType::pairs, ""),
+    ignored("qos-extension-plugins", FlagType::pairs, "", kBuiltIn),
 }};
 
 constexpr std::array<Flag, 25> kHookFlags = {{
@@ -172,7 +183,7 @@ constexpr std::array<Flag, 7> kAuditFlags = {{
     {"audit-max-concurrent-readers", FlagType::integer, "4", "Readers of /events at a time.", 0, kAudit},
     {"audit-max-events-limit", FlagType::integer, "2048", "The largest page of /events.", 0, kAudit},
     {"resource-force-update-seconds", FlagType::integer, "60",
-     "A value that was written so long ago is looked at again.", 0, kAudit},
+     "A value that was written so long ago is looked at again; 0: each tick.", 0, kAudit},
     later("prediction-model-checkpoint-max-per-step", FlagType::integer, "12"),
 }};
 

@@ -334,6 +334,35 @@ TEST_CASE("An agent whose gate is off sets free once, and then keeps away", "[ko
   CHECK(rig.kernel.quota(kBeRoot) == 70'000);
 }
 
+TEST_CASE("A strategy plans as often as its flag says; 0 switches it off like its gate",
+          "[koordlet][manager]") {
+  QosRig rig(CgroupVersion::v1);
+  rig.be_tree("0-15", -1, {"p1"});
+  rig.pods({{.name = "ls1", .cpu = 4}});
+  rig.slo(true, "cfsQuota");
+  rig.interval = std::chrono::seconds(5);
+  rig.start();
+  rig.tick(6);
+  const auto first = rig.kernel.group(kBeRoot).quota;
+  CHECK(first != -1);
+  const std::size_t limits = rig.manager->limits().size();
+  CHECK(limits > 0);
+  rig.pods({{.name = "ls1", .cpu = 9}});
+  for (int i = 0; i < 4; ++i) {
+    rig.tick(11);
+    CHECK(rig.kernel.group(kBeRoot).quota == first);
+    CHECK(rig.manager->limits().size() == limits);
+  }
+  rig.tick(11);
+  CHECK(rig.kernel.group(kBeRoot).quota < first);
+
+  rig.interval = std::chrono::seconds(0);
+  rig.start();
+  rig.tick(11);
+  CHECK(rig.kernel.group(kBeRoot).quota == -1);
+  CHECK_FALSE(rig.manager->strategies()[0].enabled);
+}
+
 TEST_CASE("The API server away for hours: the last NodeSLO holds", "[koordlet][manager]") {
   QosRig rig(CgroupVersion::v2);
   kubernetes(rig, "cfsQuota");

@@ -121,7 +121,9 @@ class QosRig {
                                   .metrics = *metrics,
                                   .gates = gates,
                                   .topology = [this] { return topology; }},
-                                 {.journal_path = journal_path, .boot_id = "boot"});
+                                 {.journal_path = journal_path,
+                                  .boot_id = "boot",
+                                  .interval = [this](std::string_view) { return interval; }});
     if (!made) throw std::runtime_error(made.error().message());
     manager = std::move(*made);
   }
@@ -147,6 +149,7 @@ class QosRig {
   std::string journal_path;
   FeatureGates gates{kGates};
   StrategyTable strategies = strategy_table();
+  nanoseconds interval = std::chrono::seconds(1);
   std::shared_ptr<const host::Topology> topology;
   Inventory inventory;
   std::vector<Usage> pod_usage, application_usage;

@@ -54,8 +54,13 @@ class QosManager::Impl final : public KnobReader {
     for (const StrategyEntry* row : table) {
       auto strategy = row->make(context_);
       if (!strategy) return std::move(strategy).error().context(row->name);
-      const bool enabled = row->gate.empty() || context_.gates.enabled(row->gate);
-      slots_.push_back({.name = row->name, .strategy = std::move(*strategy), .enabled = enabled});
+      Slot slot{.name = row->name, .strategy = std::move(*strategy)};
+      slot.enabled = row->gate.empty() || context_.gates.enabled(row->gate);
+      if (options_.interval && !row->interval.empty()) {
+        slot.interval = options_.interval(row->interval);
+        slot.enabled = slot.enabled && slot.interval.count() > 0;
+      }
+      slots_.push_back(std::move(slot));
     }
     if (const auto loaded = journal_.load(); !loaded)
       log_.warn("cannot read what an earlier agent throttled; looking at the known groups only",
@@ -71,6 +76,9 @@ class QosManager::Impl final : public KnobReader {
     const bool acting = inventory.slo != nullptr;
     const bool waiting = !acting && !inventory.slo_known;
     for (Slot& slot : slots_) {
+      if (acting && slot.enabled && view.at + view.interval / 2 < slot.next)
+        continue;  // its last plan stands
+      slot.next = acting ? view.at + slot.interval : MonoTime{};
       slot.plan.start(slot.name);
       slot.off = !slot.enabled || !(acting || waiting);
       if (slot.off) {
@@ -158,8 +166,10 @@ class QosManager::Impl final : public KnobReader {
     std::string_view name;
     std::unique_ptr<Strategy> strategy;
     bool enabled = false;
-    bool off = false;       // its gate is, or there is no NodeSLO
-    bool released = false;  // what it may have left has been set free
+    nanoseconds interval{};  // of its plans; 0: each tick
+    MonoTime next{};         // when it is asked for one
+    bool off = false;        // its gate is, or there is no NodeSLO
+    bool released = false;   // what it may have left has been set free
     std::optional<MonoTime> held_since;
     bool neutral = false;  // held for too long
     bool waiting = false;  // held because no NodeSLO is known

@@ -2,6 +2,7 @@
 // throttle, and has the executor write. What nobody wants any more it sets free, also what a dead agent left.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +30,9 @@ class QosManager {
     nanoseconds hold = std::chrono::minutes(5);
     /// How often the folders below a group are listed again although no pod came or went.
     nanoseconds relist = std::chrono::seconds(10);
+    /// What a row's flag says of how often its strategy plans; 0 or less: it is off, as with its gate. Null:
+    /// each tick.
+    std::function<nanoseconds(std::string_view flag)> interval;
   };
   struct Dependencies {
     Executor& executor;
@@ -55,7 +59,7 @@ class QosManager {
 
   struct StrategyReport {
     std::string_view name;
-    bool enabled = false;  // its gate
+    bool enabled = false;  // by its gate and interval
     StrategyStatus status;
     std::optional<nanoseconds> held;  // for how long it has not been able to tell
   };

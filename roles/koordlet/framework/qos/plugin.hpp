@@ -42,7 +42,8 @@ struct PluginContext {
 /// A strategy's row, the last thing in plugins/NAME/NAME.cpp.
 struct StrategyEntry {
   std::string_view name;
-  std::string_view gate = {};  // the feature gate; empty: always on
+  std::string_view gate = {};      // the feature gate; empty: always on
+  std::string_view interval = {};  // the flag of how often it plans, in seconds; empty: each tick
   Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context) = nullptr;
 };
 /// The order is the arbiter's: where two strategies want different values of one knob, the earlier row's

@@ -469,6 +469,10 @@ class CpuSuppress final : public Strategy {
 }  // namespace cpu_suppress
 
 extern const StrategyEntry kCpuSuppress{
-    .name = "CPUSuppress", .gate = "BECPUSuppress", .make = &make<cpu_suppress::CpuSuppress>};
+    .name = "CPUSuppress",
+    .gate = "BECPUSuppress",
+    .interval = "cpu-suppress-interval-seconds",
+    .make = &make<cpu_suppress::CpuSuppress>,
+};
 
 }  // namespace koord::koordlet
