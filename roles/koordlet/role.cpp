@@ -12,6 +12,7 @@
 #include "koord/host/file.hpp"
 #include "koord/host/text.hpp"
 #include "koord/kube/config.hpp"
+#include "metrics.hpp"
 #include "top/command.hpp"
 
 namespace koord::koordlet {
@@ -103,7 +104,7 @@ const runtime::RoleDescriptor& role() {
       .commands = kCommands,
       .single_dash = true,
       .make = &make,
-      .metrics = &register_metrics,
+      .metrics = metric_tables(),
       .docs = &docs,
   };
   return kRole;

@@ -257,6 +257,7 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
 }
 
 const runtime::RoleDescriptor& role() {
+  static const metrics::Table kMetrics[] = {Telemetry::kMetrics};
   static const runtime::RoleDescriptor kRole{
       .name = "scheduler",
       .summary = "Places pods on nodes: kube-scheduler's job, and Koordinator's.",
@@ -264,7 +265,7 @@ const runtime::RoleDescriptor& role() {
       .gates = gates(),
       .ports = kPorts,
       .make = &make,
-      .metrics = [](metrics::Registry& registry) { Telemetry unused(registry); },
+      .metrics = kMetrics,
       .docs = &docs,
   };
   return kRole;

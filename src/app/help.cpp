@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "app.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -93,11 +94,15 @@ std::string gates_markdown(std::span<const FeatureGate> gates) {
   return out;
 }
 
-std::string metrics_markdown(const metrics::Registry& registry) {
+std::string metrics_markdown(std::span<const metrics::Table> tables) {
+  if (tables.empty()) return "";
+  std::vector<const metrics::Metric*> rows;
+  for (const metrics::Table& table : tables) rows.insert(rows.end(), table.begin(), table.end());
+  std::ranges::sort(rows, {}, &metrics::Metric::name);
   std::string out = "\n### Metrics\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n";
-  for (const metrics::Description& metric : registry.describe())
-    out += fmt::format("| {} | {} | {} | {} |\n", metric.name, metric.type, fmt::join(metric.labels, ", "),
-                       escaped(metric.help));
+  for (const metrics::Metric* row : rows)
+    out += fmt::format("| {} | {} | {} | {} |\n", row->name, to_string(row->type),
+                       fmt::join(row->labels, ", "), escaped(row->help));
   return out;
 }
 
@@ -108,21 +113,15 @@ std::string reference(Roles roles) {
       "# koord {}: reference\n\nPrinted by `koord docs` from the tables in the code.\n", version());
   out += "\n## The process\n\n" + runtime::flags_markdown(process_flags());
   out += "\nEach role shows these beside its own metrics:\n";
-  metrics::Registry shared;
-  ProcessMetrics::describe(shared);
-  kube::ClientMetrics clients(shared);
-  runtime::dropped_connections(shared);
+  const metrics::Table shared[] = {ProcessMetrics::kMetrics, kube::ClientMetrics::kMetrics,
+                                   runtime::kServingMetrics};
   out += metrics_markdown(shared);
   for (const runtime::RoleDescriptor* role : roles) {
     out += fmt::format("\n## --role={}\n\n{}\n\n", role->name, role->summary);
     out += runtime::flags_markdown(role->flags);
     out += without_effect(role->flags);
     out += gates_markdown(role->gates);
-    if (role->metrics != nullptr) {
-      metrics::Registry own;
-      role->metrics(own);
-      out += metrics_markdown(own);
-    }
+    out += metrics_markdown(role->metrics);
     if (role->docs != nullptr) (out += "\n") += role->docs();
   }
   return out;

@@ -15,27 +15,48 @@ namespace koord::app {
 
 namespace {
 
+using metrics::Metric;
+using metrics::Type;
+
+constexpr Metric kCpu{.name = "process_cpu_seconds_total",
+                      .help = "Total user and system CPU time spent in seconds."};
+constexpr Metric kStart{.name = "process_start_time_seconds",
+                        .type = Type::gauge,
+                        .help = "Start time of the process since unix epoch in seconds."};
+constexpr Metric kResident{
+    .name = "process_resident_memory_bytes", .type = Type::gauge, .help = "Resident memory size in bytes."};
+constexpr Metric kVirtual{
+    .name = "process_virtual_memory_bytes", .type = Type::gauge, .help = "Virtual memory size in bytes."};
+constexpr Metric kOpenFiles{
+    .name = "process_open_fds", .type = Type::gauge, .help = "Number of open file descriptors."};
+constexpr Metric kMaxFiles{
+    .name = "process_max_fds", .type = Type::gauge, .help = "Maximum number of open file descriptors."};
+constexpr Metric kLostLines{
+    .name = "koord_log_lines_lost_total",
+    .help =
+        "Number of log lines that were not written, by the reason: 'queue_full' (the reader is slower "
+        "than the program) or 'write_failed' (a full disk, a closed descriptor).",
+    .labels = {"reason"}};
+constexpr Metric kBuild{
+    .name = "kubernetes_build_info",
+    .type = Type::gauge,
+    .help =
+        "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree "
+        "state, build date, Go version, and compiler from which koord was built, and platform on which "
+        "it is running.",
+    .labels = {"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version",
+               "compiler", "platform"}};
+
 struct Handles {
   explicit Handles(metrics::Registry& r)
-      : cpu(r.counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.")),
-        start(
-            r.gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.")),
-        resident(r.gauge("process_resident_memory_bytes", "Resident memory size in bytes.")),
-        virtual_memory(r.gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.")),
-        open_files(r.gauge("process_open_fds", "Number of open file descriptors.")),
-        max_files(r.gauge("process_max_fds", "Maximum number of open file descriptors.")),
-        lost_lines(r.counters("koord_log_lines_lost_total",
-                              "Number of log lines that were not written, by the reason: 'queue_full' (the "
-                              "reader is slower than the program) or 'write_failed' (a full disk, a closed "
-                              "descriptor).",
-                              {"reason"})),
-        build(r.gauges(
-            "kubernetes_build_info",
-            "A metric with a constant '1' value labeled by major, minor, git version, git commit, git "
-            "tree state, build date, Go version, and compiler from which koord was built, and platform "
-            "on which it is running.",
-            {"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version",
-             "compiler", "platform"})) {}
+      : cpu(r.counter(kCpu)),
+        start(r.gauge(kStart)),
+        resident(r.gauge(kResident)),
+        virtual_memory(r.gauge(kVirtual)),
+        open_files(r.gauge(kOpenFiles)),
+        max_files(r.gauge(kMaxFiles)),
+        lost_lines(r.counters(kLostLines)),
+        build(r.gauges(kBuild)) {}
 
   metrics::Counter cpu;
   metrics::Gauge start, resident, virtual_memory, open_files, max_files;
@@ -74,10 +95,11 @@ void read_files(const Handles& h) {
 
 }  // namespace
 
+const metrics::Table ProcessMetrics::kMetrics = {&kCpu,       &kStart,    &kResident,  &kVirtual,
+                                                 &kOpenFiles, &kMaxFiles, &kLostLines, &kBuild};
+
 ProcessMetrics::ProcessMetrics(const AsyncLogSink& log, const Clock& clock)
     : log_(log), start_(clock.now()) {}
-
-void ProcessMetrics::describe(metrics::Registry& registry) { Handles unused(registry); }
 
 void ProcessMetrics::add_to(metrics::Registry& registry) const {
   const Handles handles(registry);

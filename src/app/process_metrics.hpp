@@ -9,12 +9,11 @@ namespace koord::app {
 
 class ProcessMetrics {
  public:
+  static const metrics::Table kMetrics;
   /// Both outlive the registries that are added to.
   ProcessMetrics(const AsyncLogSink& log, const Clock& clock);
   /// Prometheus' process_* and koord's own; read when somebody looks.
   void add_to(metrics::Registry& registry) const;
-  /// The same metrics without a process behind them, for the reference.
-  static void describe(metrics::Registry& registry);
 
  private:
   const AsyncLogSink& log_;

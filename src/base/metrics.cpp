@@ -1,5 +1,7 @@
 #include "koord/base/metrics.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,18 +11,16 @@
 
 namespace koord::metrics {
 
-namespace {
-
-enum class Kind { counter, gauge, histogram };
-
-std::string_view name_of(Kind kind) {
-  switch (kind) {
-    case Kind::counter: return "counter";
-    case Kind::gauge: return "gauge";
-    case Kind::histogram: return "histogram";
+std::string_view to_string(Type type) {
+  switch (type) {
+    case Type::counter: return "counter";
+    case Type::gauge: return "gauge";
+    case Type::histogram: return "histogram";
   }
   return "untyped";
 }
+
+namespace {
 
 /// The shortest digits that give the number back, laid out as Go's %g does: Prometheus' own format.
 void append_number(std::string& out, double value) {
@@ -60,6 +60,13 @@ bool valid_name(std::string_view name, bool colons) {
   });
 }
 
+bool valid(const Metric& row) {
+  return valid_name(row.name, true) && std::is_sorted(row.bounds.begin(), row.bounds.end()) &&
+         row.bounds.empty() == (row.type != Type::histogram) &&
+         std::all_of(row.labels.begin(), row.labels.end(),
+                     [](std::string_view label) { return valid_name(label, false) && label != "le"; });
+}
+
 }  // namespace
 
 void Histogram::observe(double value) const {
@@ -85,36 +92,25 @@ std::uint64_t Histogram::count() const {
 
 class FamilyData {
  public:
-  FamilyData(std::string name, std::string help, Kind kind, Labels labels, std::vector<double> bounds,
-             std::size_t max_series)
-      : name_(std::move(name)),
-        help_(std::move(help)),
-        kind_(kind),
-        labels_(std::move(labels)),
-        bounds_(std::move(bounds)),
-        max_series_(max_series) {}
+  explicit FamilyData(const Metric& row) : row_(row) {}
 
-  bool same(Kind kind, const Labels& labels, const std::vector<double>& bounds) const {
-    return kind_ == kind && labels_ == labels && bounds_ == bounds;
-  }
-
-  Description describe() const { return {name_, name_of(kind_), help_, labels_, bounds_}; }
+  const Metric& row() const { return row_; }
 
   std::shared_ptr<Cell> cell(std::span<const std::string_view> values) {
-    if (values.size() != labels_.size())
-      throw std::logic_error("metric " + name_ + " has " + std::to_string(labels_.size()) + " labels, not " +
-                             std::to_string(values.size()));
+    if (values.size() != row_.labels.size())
+      throw std::logic_error(
+          fmt::format("metric {} has {} labels, not {}", row_.name, row_.labels.size(), values.size()));
     const std::lock_guard lock(mutex_);
     std::vector<std::string> key(values.begin(), values.end());
     if (const auto it = cells_.find(key); it != cells_.end()) return it->second;
-    if (cells_.size() >= max_series_) {
-      key.assign(labels_.size(), "other");
+    if (cells_.size() >= row_.max_series) {
+      key.assign(row_.labels.size(), "other");
       if (const auto it = cells_.find(key); it != cells_.end()) return it->second;
     }
     auto cell = std::make_shared<Cell>();
-    if (kind_ == Kind::histogram) {
-      cell->bounds = bounds_;
-      cell->buckets = std::make_unique<std::atomic<std::uint64_t>[]>(bounds_.size() + 1);
+    if (row_.type == Type::histogram) {
+      cell->bounds = row_.bounds;
+      cell->buckets = std::make_unique<std::atomic<std::uint64_t>[]>(row_.bounds.size() + 1);
     }
     cells_.emplace(std::move(key), cell);
     return cell;
@@ -132,10 +128,10 @@ class FamilyData {
 
   void reset() {
     const std::lock_guard lock(mutex_);
-    if (!labels_.empty()) cells_.clear();
+    if (!row_.labels.empty()) cells_.clear();
     for (auto& [values, cell] : cells_) {
       cell->value = 0;
-      for (std::size_t i = 0; cell->buckets && i <= bounds_.size(); ++i) cell->buckets[i] = 0;
+      for (std::size_t i = 0; cell->buckets && i <= row_.bounds.size(); ++i) cell->buckets[i] = 0;
     }
   }
 
@@ -143,13 +139,11 @@ class FamilyData {
   void print(std::string& out, const std::string& common) const {
     const std::lock_guard lock(mutex_);
     if (cells_.empty()) return;
-    out += "# HELP " + name_ + " ";
-    append_escaped(out, help_, false);
-    out += "\n# TYPE " + name_ + " ";
-    out += name_of(kind_);
-    out += '\n';
+    fmt::format_to(std::back_inserter(out), "# HELP {} ", row_.name);
+    append_escaped(out, row_.help, false);
+    fmt::format_to(std::back_inserter(out), "\n# TYPE {} {}\n", row_.name, to_string(row_.type));
     for (const auto& [values, cell] : cells_) {
-      if (kind_ == Kind::histogram) {
+      if (row_.type == Type::histogram) {
         print_histogram(out, common, values, *cell);
       } else {
         print_series(out, "", common, values, nullptr);
@@ -160,13 +154,13 @@ class FamilyData {
   }
 
   bool has_label(std::string_view name) const {
-    return std::find(labels_.begin(), labels_.end(), name) != labels_.end();
+    return std::find(row_.labels.begin(), row_.labels.end(), name) != row_.labels.end();
   }
 
  private:
   void print_series(std::string& out, std::string_view suffix, const std::string& common,
                     const std::vector<std::string>& values, const double* bound) const {
-    out += name_;
+    out += row_.name;
     out += suffix;
     if (!values.empty() || bound != nullptr || !common.empty()) {
       char mark = '{';
@@ -178,7 +172,8 @@ class FamilyData {
       for (std::size_t i = 0; i < values.size(); ++i) {
         out += mark;
         mark = ',';
-        out += labels_[i] + "=\"";
+        out += row_.labels[i];
+        out += "=\"";
         append_escaped(out, values[i], true);
         out += '"';
       }
@@ -196,9 +191,9 @@ class FamilyData {
   void print_histogram(std::string& out, const std::string& common, const std::vector<std::string>& values,
                        const Cell& cell) const {
     std::uint64_t count = 0;
-    for (std::size_t i = 0; i <= bounds_.size(); ++i) {
+    for (std::size_t i = 0; i <= row_.bounds.size(); ++i) {
       count += cell.buckets[i].load(std::memory_order_relaxed);
-      const double bound = i < bounds_.size() ? bounds_[i] : INFINITY;
+      const double bound = i < row_.bounds.size() ? row_.bounds[i] : INFINITY;
       print_series(out, "_bucket", common, values, &bound);
       out += std::to_string(count) + "\n";
     }
@@ -209,12 +204,7 @@ class FamilyData {
     out += std::to_string(count) + "\n";
   }
 
-  const std::string name_;
-  const std::string help_;
-  const Kind kind_;
-  const Labels labels_;
-  const std::vector<double> bounds_;
-  const std::size_t max_series_;
+  const Metric& row_;
   mutable std::mutex mutex_;
   std::map<std::vector<std::string>, std::shared_ptr<Cell>> cells_;
 };
@@ -237,52 +227,41 @@ template class Family<Histogram>;
 
 struct Registry::State {
   mutable std::mutex mutex;
-  std::map<std::string, std::shared_ptr<FamilyData>, std::less<>> families;
+  std::map<std::string_view, std::shared_ptr<FamilyData>> families;  // by their rows' names
   std::vector<std::function<void()>> hooks;
   std::string common_name, common_value;
 
-  std::shared_ptr<FamilyData> family(Kind kind, std::string_view name, std::string_view help, Labels labels,
-                                     std::vector<double> bounds, std::size_t max_series) {
-    bool valid = valid_name(name, true) && std::is_sorted(bounds.begin(), bounds.end());
-    for (const std::string& label : labels) valid = valid && valid_name(label, false) && label != "le";
-    if (!valid) throw std::logic_error("metric " + std::string(name) + ": malformed name, label or bounds");
+  std::shared_ptr<FamilyData> family(Type type, const Metric& row) {
+    if (!valid(row))
+      throw std::logic_error(fmt::format("metric {}: malformed name, label or bounds", row.name));
+    if (row.type != type)
+      throw std::logic_error(
+          fmt::format("metric {} is a {}, not a {}", row.name, to_string(row.type), to_string(type)));
     const std::lock_guard lock(mutex);
-    if (const auto it = families.find(name); it != families.end()) {
-      if (!it->second->same(kind, labels, bounds))
-        throw std::logic_error("metric " + std::string(name) + " exists with another kind, labels or bounds");
+    if (const auto it = families.find(row.name); it != families.end()) {
+      const Metric& there = it->second->row();
+      if (there.type != type || there.labels != row.labels || there.bounds != row.bounds)
+        throw std::logic_error(fmt::format("metric {} exists with another type, labels or bounds", row.name));
       return it->second;
     }
-    auto made = std::make_shared<FamilyData>(std::string(name), std::string(help), kind, std::move(labels),
-                                             std::move(bounds), max_series);
-    families.emplace(name, made);
-    return made;
+    return families.emplace(row.name, std::make_shared<FamilyData>(row)).first->second;
   }
 };
 
 Registry::Registry() : state_(std::make_unique<State>()) {}
 Registry::~Registry() = default;
 
-Counter Registry::counter(std::string_view name, std::string_view help) {
-  return Counter(state_->family(Kind::counter, name, help, {}, {}, 1)->cell({}));
+Counter Registry::counter(const Metric& row) { return Counter(state_->family(Type::counter, row)->cell({})); }
+Gauge Registry::gauge(const Metric& row) { return Gauge(state_->family(Type::gauge, row)->cell({})); }
+Histogram Registry::histogram(const Metric& row) {
+  return Histogram(state_->family(Type::histogram, row)->cell({}));
 }
-Gauge Registry::gauge(std::string_view name, std::string_view help) {
-  return Gauge(state_->family(Kind::gauge, name, help, {}, {}, 1)->cell({}));
+Family<Counter> Registry::counters(const Metric& row) {
+  return Family<Counter>(state_->family(Type::counter, row));
 }
-Histogram Registry::histogram(std::string_view name, std::string_view help, std::vector<double> bounds) {
-  return Histogram(state_->family(Kind::histogram, name, help, {}, std::move(bounds), 1)->cell({}));
-}
-Family<Counter> Registry::counters(std::string_view name, std::string_view help, Labels labels,
-                                   std::size_t max_series) {
-  return Family<Counter>(state_->family(Kind::counter, name, help, std::move(labels), {}, max_series));
-}
-Family<Gauge> Registry::gauges(std::string_view name, std::string_view help, Labels labels,
-                               std::size_t max_series) {
-  return Family<Gauge>(state_->family(Kind::gauge, name, help, std::move(labels), {}, max_series));
-}
-Family<Histogram> Registry::histograms(std::string_view name, std::string_view help, Labels labels,
-                                       std::vector<double> bounds, std::size_t max_series) {
-  return Family<Histogram>(
-      state_->family(Kind::histogram, name, help, std::move(labels), std::move(bounds), max_series));
+Family<Gauge> Registry::gauges(const Metric& row) { return Family<Gauge>(state_->family(Type::gauge, row)); }
+Family<Histogram> Registry::histograms(const Metric& row) {
+  return Family<Histogram>(state_->family(Type::histogram, row));
 }
 
 void Registry::set_common_label(std::string_view name, std::string_view value) {
@@ -317,28 +296,16 @@ std::string Registry::exposition() const {
   return out;
 }
 
-std::vector<Description> Registry::describe() const {
+std::vector<const Metric*> Registry::rows() const {
   const std::lock_guard lock(state_->mutex);
-  std::vector<Description> out;
-  for (const auto& [name, family] : state_->families) out.push_back(family->describe());
+  std::vector<const Metric*> out;
+  for (const auto& [name, family] : state_->families) out.push_back(&family->row());
   return out;
 }
 
 void Registry::reset() {
   const std::lock_guard lock(state_->mutex);
   for (const auto& [name, family] : state_->families) family->reset();
-}
-
-std::vector<double> exponential_bounds(double start, double factor, int count) {
-  std::vector<double> out;
-  for (double bound = start; count > 0; --count, bound *= factor) out.push_back(bound);
-  return out;
-}
-
-std::vector<double> linear_bounds(double start, double width, int count) {
-  std::vector<double> out;
-  for (double bound = start; count > 0; --count, bound += width) out.push_back(bound);
-  return out;
 }
 
 }  // namespace koord::metrics

@@ -5,11 +5,39 @@ namespace koord::kube {
 
 namespace {
 
-std::vector<double> times() { return {0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0}; }
+using metrics::Metric;
+using metrics::Type;
 
-std::vector<double> sizes() {
-  return {64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216};
-}
+constexpr metrics::Bounds kTimes = {0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0};
+constexpr metrics::Bounds kSizes = {64,    256,    512,     1024,    4096,    16384,
+                                    65536, 262144, 1048576, 4194304, 16777216};
+
+constexpr Metric kRequests{.name = "rest_client_requests_total",
+                           .help = "Number of HTTP requests, by status code, method, and host.",
+                           .labels = {"code", "method", "host"}};
+constexpr Metric kRetries{.name = "rest_client_request_retries_total",
+                          .help = "Number of request retries, by status code, verb, and host.",
+                          .labels = {"code", "verb", "host"}};
+constexpr Metric kLatency{.name = "rest_client_request_duration_seconds",
+                          .type = Type::histogram,
+                          .help = "Request latency in seconds, by verb and host.",
+                          .labels = {"verb", "host"},
+                          .bounds = kTimes};
+constexpr Metric kLimiter{.name = "rest_client_rate_limiter_duration_seconds",
+                          .type = Type::histogram,
+                          .help = "Latency of the client-side rate limiter in seconds, by verb and host.",
+                          .labels = {"verb", "host"},
+                          .bounds = kTimes};
+constexpr Metric kRequestSize{.name = "rest_client_request_size_bytes",
+                              .type = Type::histogram,
+                              .help = "Size of a request's body in bytes, by verb and host.",
+                              .labels = {"verb", "host"},
+                              .bounds = kSizes};
+constexpr Metric kResponseSize{.name = "rest_client_response_size_bytes",
+                               .type = Type::histogram,
+                               .help = "Size of a response's body in bytes, by verb and host.",
+                               .labels = {"verb", "host"},
+                               .bounds = kSizes};
 
 double seconds(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -17,24 +45,16 @@ std::string code_of(unsigned status) { return status == 0 ? "<error>" : std::to_
 
 }  // namespace
 
+const metrics::Table ClientMetrics::kMetrics = {&kRequests, &kRetries,     &kLatency,
+                                                &kLimiter,  &kRequestSize, &kResponseSize};
+
 ClientMetrics::ClientMetrics(metrics::Registry& r)
-    : requests_(r.counters("rest_client_requests_total",
-                           "Number of HTTP requests, by status code, method, and host.",
-                           {"code", "method", "host"})),
-      retries_(r.counters("rest_client_request_retries_total",
-                          "Number of request retries, by status code, verb, and host.",
-                          {"code", "verb", "host"})),
-      latency_(r.histograms("rest_client_request_duration_seconds",
-                            "Request latency in seconds, by verb and host.", {"verb", "host"}, times())),
-      limiter_(r.histograms("rest_client_rate_limiter_duration_seconds",
-                            "Latency of the client-side rate limiter in seconds, by verb and host.",
-                            {"verb", "host"}, times())),
-      request_size_(r.histograms("rest_client_request_size_bytes",
-                                 "Size of a request's body in bytes, by verb and host.", {"verb", "host"},
-                                 sizes())),
-      response_size_(r.histograms("rest_client_response_size_bytes",
-                                  "Size of a response's body in bytes, by verb and host.", {"verb", "host"},
-                                  sizes())) {}
+    : requests_(r.counters(kRequests)),
+      retries_(r.counters(kRetries)),
+      latency_(r.histograms(kLatency)),
+      limiter_(r.histograms(kLimiter)),
+      request_size_(r.histograms(kRequestSize)),
+      response_size_(r.histograms(kResponseSize)) {}
 
 HostMetrics::HostMetrics(const ClientMetrics& families, std::string host)
     : families_(families), host_(std::move(host)) {}

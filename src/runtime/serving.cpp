@@ -81,13 +81,4 @@ std::string Routes::configz() const {
   return json;
 }
 
-metrics::Family<metrics::Counter> dropped_connections(metrics::Registry& registry) {
-  return registry.counters(
-      "koord_server_dropped_connections_total",
-      "Number of connections that the role's ports dropped, by the reason: 'evicted' (idle or "
-      "unknown, to make room), 'refused' (no room could be made), 'silent' (no request in "
-      "time) or 'bodies' (too many bytes at once).",
-      {"reason"});
-}
-
 }  // namespace koord::runtime

@@ -1,6 +1,8 @@
-// metrics: counters, gauges and histograms with labels, printed in Prometheus' text format.
+// metrics: counters, gauges and histograms with labels, each a row of a table, printed in Prometheus' text
+// format.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -13,11 +15,59 @@
 
 namespace koord::metrics {
 
+enum class Type : std::uint8_t { counter, gauge, histogram };
+std::string_view to_string(Type type);
+
+/// A short list inside a row; one that is too long does not compile in a constexpr row.
+template <class T, std::size_t Most>
+class Few {
+ public:
+  constexpr Few() = default;
+  constexpr Few(std::initializer_list<T> items) {
+    for (const T& item : items) push_back(item);
+  }
+  constexpr void push_back(T item) { items_.at(size_++) = item; }
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr const T* begin() const { return items_.data(); }
+  constexpr const T* end() const { return items_.data() + size_; }
+  constexpr const T& operator[](std::size_t at) const { return items_[at]; }
+  friend constexpr bool operator==(const Few&, const Few&) = default;
+
+ private:
+  std::array<T, Most> items_{};
+  std::size_t size_ = 0;
+};
+using Labels = Few<std::string_view, 12>;
+using Bounds = Few<double, 24>;
+
+/// Upper bounds: start, start*factor, ...
+constexpr Bounds exponential_bounds(double start, double factor, int count) {
+  Bounds out;
+  for (double bound = start; count > 0; --count, bound *= factor) out.push_back(bound);
+  return out;
+}
+
+inline constexpr std::size_t kMaxSeries = 10'000;
+
+/// One row: what stands in the reference and what is registered by it. Static, texts included.
+struct Metric {
+  std::string_view name;
+  Type type = Type::counter;
+  std::string_view help;
+  Labels labels = {};
+  Bounds bounds = {};  // of a histogram
+  std::size_t max_series = kMaxSeries;
+};
+
+/// The metrics of one part, which a role's descriptor names: `const metrics::Table kMine = {&kThis, &kThat};`
+using Table = std::initializer_list<const Metric*>;
+
 /// The numbers behind a handle. For a histogram `buckets` has one count for each upper bound and one for
 /// +Inf, not cumulative.
 struct Cell {
   std::atomic<double> value{0};
-  std::vector<double> bounds;
+  Bounds bounds;
   std::unique_ptr<std::atomic<std::uint64_t>[]> buckets;
 };
 
@@ -86,20 +136,9 @@ class Family {
   std::shared_ptr<FamilyData> data_;
 };
 
-using Labels = std::vector<std::string>;
-
-/// A metric as it was registered.
-struct Description {
-  std::string name;
-  std::string_view type;  // "counter", "gauge" or "histogram"
-  std::string help;
-  Labels labels;
-  std::vector<double> bounds;  // of a histogram
-};
-inline constexpr std::size_t kMaxSeries = 10'000;
-
-/// A role's metrics. Asking again for a name with the same kind, labels and buckets gives the same metric;
-/// with others it is misuse (std::logic_error), as is a malformed name. Any thread.
+/// A role's metrics. Asking again with the same row, or one of the same name, type, labels and bounds, gives
+/// the same metric; another row of that name is misuse (std::logic_error), as is a malformed one or a row of
+/// another type than what is asked for. Rows outlive the registry. Any thread.
 class Registry {
  public:
   Registry();
@@ -107,15 +146,14 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  Counter counter(std::string_view name, std::string_view help);
-  Gauge gauge(std::string_view name, std::string_view help);
-  Histogram histogram(std::string_view name, std::string_view help, std::vector<double> bounds);
-  Family<Counter> counters(std::string_view name, std::string_view help, Labels labels,
-                           std::size_t max_series = kMaxSeries);
-  Family<Gauge> gauges(std::string_view name, std::string_view help, Labels labels,
-                       std::size_t max_series = kMaxSeries);
-  Family<Histogram> histograms(std::string_view name, std::string_view help, Labels labels,
-                               std::vector<double> bounds, std::size_t max_series = kMaxSeries);
+  /// Of rows without labels.
+  Counter counter(const Metric& row);
+  Gauge gauge(const Metric& row);
+  Histogram histogram(const Metric& row);
+  /// Of rows with labels.
+  Family<Counter> counters(const Metric& row);
+  Family<Gauge> gauges(const Metric& row);
+  Family<Histogram> histograms(const Metric& row);
 
   /// A label that every series carries from now on, unless its metric has a label of that name; for what is
   /// the same for the whole role, such as the node.
@@ -124,8 +162,8 @@ class Registry {
   void on_scrape(std::function<void()> fn);
   /// Prometheus text format 0.0.4; sorted by name and by label values.
   std::string exposition() const;
-  /// Every metric, by name, whether it has series or not.
-  std::vector<Description> describe() const;
+  /// What is registered, by name, whether it has series or not.
+  std::vector<const Metric*> rows() const;
   /// Sets every series to zero and forgets those with labels (DELETE /metrics of the scheduler).
   void reset();
 
@@ -133,9 +171,5 @@ class Registry {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Upper bounds: start, start*factor, ... and start, start+width, ...
-std::vector<double> exponential_bounds(double start, double factor, int count);
-std::vector<double> linear_bounds(double start, double width, int count);
 
 }  // namespace koord::metrics

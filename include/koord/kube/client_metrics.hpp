@@ -13,6 +13,7 @@ namespace koord::kube {
 /// The families in one registry; outlives the clients that count in it.
 class ClientMetrics {
  public:
+  static const metrics::Table kMetrics;
   explicit ClientMetrics(metrics::Registry& registry);
 
  private:

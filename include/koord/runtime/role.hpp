@@ -11,6 +11,7 @@
 
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
+#include "koord/base/metrics.hpp"
 #include "koord/runtime/flags.hpp"
 #include "koord/runtime/serving.hpp"
 
@@ -19,9 +20,6 @@ class FeatureGates;
 class Logger;
 class WorkerPool;
 struct FeatureGate;
-namespace metrics {
-class Registry;
-}
 namespace kube {
 class Client;
 class InformerSet;
@@ -127,8 +125,9 @@ struct RoleDescriptor {
   bool single_dash = false;
   /// Reads the configuration, declares informers, checks, routes and metrics; no I/O but reading files.
   Result<std::unique_ptr<Role>> (*make)(RoleContext& context) = nullptr;
-  /// Registers all metrics of the role's own, as its making does: the reference prints them.
-  void (*metrics)(metrics::Registry& registry) = nullptr;
+  /// Every metric of the role's own, from the tables of the parts that register them: the reference prints
+  /// them. What each role has besides is the process's (kServingMetrics, kube::ClientMetrics::kMetrics, ...).
+  std::span<const metrics::Table> metrics = {};
   /// The role's part of `koord docs` beyond flags, gates and metrics: configuration kinds, plugins, as
   /// markdown.
   std::string (*docs)() = nullptr;

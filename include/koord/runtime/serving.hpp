@@ -69,8 +69,8 @@ class Routes {
   std::vector<std::pair<std::string, std::string>> configz_;
 };
 
-/// Of a role's ports: how many connections they dropped, by `reason` (see net::ServerOptions).
-metrics::Family<metrics::Counter> dropped_connections(metrics::Registry& registry);
+/// Of a role's ports.
+extern const metrics::Table kServingMetrics;
 
 /// Upstream's flags of a secure port with delegated authentication and authorization. `port` is the default
 /// of

@@ -7,51 +7,99 @@
 namespace koord::scheduler {
 
 namespace {
+
+using metrics::exponential_bounds;
+using metrics::Metric;
+using metrics::Type;
+
+constexpr Metric kAttempts{
+    .name = "scheduler_schedule_attempts_total",
+    .help =
+        "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could "
+        "not be scheduled, 'error' an internal problem.",
+    .labels = {"result", "profile"}};
+constexpr Metric kIncoming{.name = "scheduler_queue_incoming_pods_total",
+                           .help = "Number of pods added to scheduling queues by event and queue type.",
+                           .labels = {"queue", "event"}};
+constexpr Metric kAttemptSeconds{.name = "scheduler_scheduling_attempt_duration_seconds",
+                                 .type = Type::histogram,
+                                 .help = "Latency of an attempt (decision and binding).",
+                                 .labels = {"result", "profile"},
+                                 .bounds = exponential_bounds(0.001, 2, 15)};
+constexpr Metric kSliSeconds{
+    .name = "scheduler_pod_scheduling_sli_duration_seconds",
+    .type = Type::histogram,
+    .help = "From the time that a pod enters the queue until it is bound, all attempts included.",
+    .labels = {"attempts"},
+    .bounds = exponential_bounds(0.01, 2, 20)};
+constexpr Metric kExtensionPointSeconds{.name = "scheduler_framework_extension_point_duration_seconds",
+                                        .type = Type::histogram,
+                                        .help = "Latency of all plugins of an extension point.",
+                                        .labels = {"extension_point", "status", "profile"},
+                                        .bounds = exponential_bounds(0.0001, 2, 12)};
+constexpr Metric kPluginSeconds{.name = "scheduler_plugin_execution_duration_seconds",
+                                .type = Type::histogram,
+                                .help = "Duration of a plugin at an extension point.",
+                                .labels = {"plugin", "extension_point", "status"},
+                                .bounds = exponential_bounds(0.00001, 1.5, 20)};
+constexpr Metric kAlgorithmSeconds{.name = "scheduler_scheduling_algorithm_duration_seconds",
+                                   .type = Type::histogram,
+                                   .help = "Latency of a decision.",
+                                   .bounds = exponential_bounds(0.001, 2, 15)};
+constexpr Metric kAttemptsPerPod{.name = "scheduler_pod_scheduling_attempts",
+                                 .type = Type::histogram,
+                                 .help = "Number of attempts until a pod was bound.",
+                                 .bounds = exponential_bounds(1, 2, 5)};
+constexpr Metric kEvaluatedNodes{.name = "scheduler_pod_scheduling_evaluated_nodes",
+                                 .type = Type::histogram,
+                                 .help = "Number of nodes that were looked at for a pod.",
+                                 .bounds = exponential_bounds(1, 2, 24)};
+constexpr Metric kFeasibleNodes{.name = "scheduler_pod_scheduling_feasible_nodes",
+                                .type = Type::histogram,
+                                .help = "Number of nodes that would have done for a pod.",
+                                .bounds = exponential_bounds(1, 2, 24)};
+constexpr Metric kPending{.name = "scheduler_pending_pods",
+                          .type = Type::gauge,
+                          .help = "Number of pending pods, by the queue.",
+                          .labels = {"queue"}};
+constexpr Metric kCacheSize{
+    .name = "scheduler_cache_size",
+    .type = Type::gauge,
+    .help = "Number of nodes, pods, and assumed (bound) pods in the scheduler's cache.",
+    .labels = {"type"}};
+constexpr Metric kUnschedulable{.name = "scheduler_unschedulable_pods",
+                                .type = Type::gauge,
+                                .help = "Number of unschedulable pods by the plugins that rejected them.",
+                                .labels = {"plugin", "profile"}};
+constexpr Metric kGoroutines{.name = "scheduler_goroutines",
+                             .type = Type::gauge,
+                             .help = "Number of tasks that are under way, by what they do: 'binding'.",
+                             .labels = {"operation"}};
+
 double seconds(nanoseconds d) { return std::chrono::duration<double>(d).count(); }
+
 }  // namespace
 
+const metrics::Table Telemetry::kMetrics = {
+    &kAttempts,      &kIncoming,         &kAttemptSeconds, &kSliSeconds,     &kExtensionPointSeconds,
+    &kPluginSeconds, &kAlgorithmSeconds, &kAttemptsPerPod, &kEvaluatedNodes, &kFeasibleNodes,
+    &kPending,       &kCacheSize,        &kUnschedulable,  &kGoroutines};
+
 Telemetry::Telemetry(metrics::Registry& r)
-    : attempts_(r.counters("scheduler_schedule_attempts_total",
-                           "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod "
-                           "could not be scheduled, 'error' an internal problem.",
-                           {"result", "profile"})),
-      incoming_(r.counters("scheduler_queue_incoming_pods_total",
-                           "Number of pods added to scheduling queues by event and queue type.",
-                           {"queue", "event"})),
-      attempt_seconds_(r.histograms("scheduler_scheduling_attempt_duration_seconds",
-                                    "Latency of an attempt (decision and binding).", {"result", "profile"},
-                                    metrics::exponential_bounds(0.001, 2, 15))),
-      sli_seconds_(r.histograms("scheduler_pod_scheduling_sli_duration_seconds",
-                                "From the time that a pod enters the queue until it is bound, all attempts "
-                                "included.",
-                                {"attempts"}, metrics::exponential_bounds(0.01, 2, 20))),
-      extension_point_seconds_(r.histograms("scheduler_framework_extension_point_duration_seconds",
-                                            "Latency of all plugins of an extension point.",
-                                            {"extension_point", "status", "profile"},
-                                            metrics::exponential_bounds(0.0001, 2, 12))),
-      plugin_seconds_(r.histograms(
-          "scheduler_plugin_execution_duration_seconds", "Duration of a plugin at an extension point.",
-          {"plugin", "extension_point", "status"}, metrics::exponential_bounds(0.00001, 1.5, 20))),
-      algorithm_seconds_(r.histogram("scheduler_scheduling_algorithm_duration_seconds",
-                                     "Latency of a decision.", metrics::exponential_bounds(0.001, 2, 15))),
-      attempts_per_pod_(r.histogram("scheduler_pod_scheduling_attempts",
-                                    "Number of attempts until a pod was bound.",
-                                    metrics::exponential_bounds(1, 2, 5))),
-      evaluated_nodes_(r.histogram("scheduler_pod_scheduling_evaluated_nodes",
-                                   "Number of nodes that were looked at for a pod.",
-                                   metrics::exponential_bounds(1, 2, 24))),
-      feasible_nodes_(r.histogram("scheduler_pod_scheduling_feasible_nodes",
-                                  "Number of nodes that would have done for a pod.",
-                                  metrics::exponential_bounds(1, 2, 24))),
-      pending_(r.gauges("scheduler_pending_pods", "Number of pending pods, by the queue.", {"queue"})),
-      cache_size_(r.gauges("scheduler_cache_size",
-                           "Number of nodes, pods, and assumed (bound) pods in the scheduler's cache.",
-                           {"type"})),
-      unschedulable_(r.gauges("scheduler_unschedulable_pods",
-                              "Number of unschedulable pods by the plugins that rejected them.",
-                              {"plugin", "profile"})),
-      goroutines_(r.gauges("scheduler_goroutines",
-                           "Number of tasks that are under way, by what they do: 'binding'.", {"operation"})),
+    : attempts_(r.counters(kAttempts)),
+      incoming_(r.counters(kIncoming)),
+      attempt_seconds_(r.histograms(kAttemptSeconds)),
+      sli_seconds_(r.histograms(kSliSeconds)),
+      extension_point_seconds_(r.histograms(kExtensionPointSeconds)),
+      plugin_seconds_(r.histograms(kPluginSeconds)),
+      algorithm_seconds_(r.histogram(kAlgorithmSeconds)),
+      attempts_per_pod_(r.histogram(kAttemptsPerPod)),
+      evaluated_nodes_(r.histogram(kEvaluatedNodes)),
+      feasible_nodes_(r.histogram(kFeasibleNodes)),
+      pending_(r.gauges(kPending)),
+      cache_size_(r.gauges(kCacheSize)),
+      unschedulable_(r.gauges(kUnschedulable)),
+      goroutines_(r.gauges(kGoroutines)),
       bind_(extension_point(&Plugins::bind).label()) {}
 
 const Telemetry::OfProfile& Telemetry::of(std::string_view profile) {

@@ -14,6 +14,7 @@ namespace koord::scheduler {
 /// Used on the event loop's thread.
 class Telemetry {
  public:
+  static const metrics::Table kMetrics;
   explicit Telemetry(metrics::Registry& registry);
 
   /// One attempt is over, its binding included: "scheduled", "unschedulable" or "error".

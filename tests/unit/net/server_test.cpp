@@ -57,6 +57,8 @@ struct Bench {
   Event release;  // what /slow waits for
   Event leave;    // what /ask waits for
   int calls = 0, asking = 0;
+  static constexpr metrics::Metric kDropped{
+      .name = "dropped_total", .help = "Connections.", .labels = {"reason"}};
   static inline metrics::Registry registry;
   Server server;
   std::uint16_t port = 0;
@@ -86,12 +88,10 @@ struct Bench {
     options.max_body_bytes = 100'000;
     options.max_connections = 3;
     options.body_budget = 150'000;
-    options.dropped = registry.counters("dropped_total", "Connections.", {"reason"});
+    options.dropped = registry.counters(kDropped);
     return options;
   }
-  double dropped(std::string_view reason) const {
-    return registry.counters("dropped_total", "Connections.", {"reason"}).with({reason}).value();
-  }
+  double dropped(std::string_view reason) const { return registry.counters(kDropped).with({reason}).value(); }
   // /secret is for nobody, /ask waits for leave, /none takes no body.
   Task<Admission> admit(const Request& request) {
     Admission admission;

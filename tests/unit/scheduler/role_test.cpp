@@ -1,4 +1,5 @@
-// The role with an engine that hangs: probes fail, the lease runs out, and it ends in time all the same.
+// The role: one with an engine that hangs (probes fail, the lease runs out, and it ends in time all the
+// same), and its metrics.
 #include "role.hpp"
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 #include "koord/kube/informer.hpp"
 #include "koord/kube/transport.hpp"
 #include "support/fake_transport.hpp"
+#include "support/metric_names.hpp"
 #include "support/run_task.hpp"
 #include "world.hpp"
 
@@ -156,6 +158,12 @@ TEST_CASE("a scheduler whose engine hangs stops within its bound, and gives the 
   CHECK(process.loop.clock.mono() - began < 5s);
   CHECK(process.left_behind == 1);
   CHECK(process.lease.find(R"("holderIdentity":"")") != std::string::npos);
+}
+
+TEST_CASE("the metrics of a running role are those that its descriptor lists") {
+  Process process;
+  for (int i = 0; i < 1000 && !process.hang.holds(); ++i) process.loop.advance(5ms);
+  CHECK(koord::test::metric_names(process.metrics) == koord::test::metric_names(scheduler::role().metrics));
 }
 
 }  // namespace

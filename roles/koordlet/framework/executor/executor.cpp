@@ -85,7 +85,15 @@ nanoseconds backoff(std::uint64_t failures, nanoseconds last) {
   return std::min(wait, last);
 }
 
+constexpr metrics::Metric kDuration{.name = "koordlet_resource_update_duration_milliseconds",
+                                    .type = metrics::Type::histogram,
+                                    .help = "How long writes to cgroup files took.",
+                                    .labels = {"type", "status"},
+                                    .bounds = metrics::exponential_bounds(0.01, 4, 8)};
+
 }  // namespace
+
+const metrics::Table Executor::kMetrics = {&kDuration};
 
 class Executor::Impl {
  public:
@@ -99,9 +107,7 @@ class Executor::Impl {
         auditor_(auditor),
         tokens_(options.burst),
         refilled_(clock.mono()) {
-    const auto durations = metrics.histograms("koordlet_resource_update_duration_milliseconds",
-                                              "How long writes to cgroup files took.", {"type", "status"},
-                                              metrics::exponential_bounds(0.01, 4, 8));
+    const auto durations = metrics.histograms(kDuration);
     succeeded_ = durations.with({"cgroup", "success"});
     failed_ = durations.with({"cgroup", "failed"});
   }

@@ -41,6 +41,7 @@ struct Wish {
 /// time.
 class Executor {
  public:
+  static const metrics::Table kMetrics;
   struct Options {
     /// A value that was found or written is not looked at again for so long
     /// (--resource-force-update-seconds).

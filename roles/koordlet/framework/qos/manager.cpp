@@ -25,7 +25,16 @@ constexpr std::string_view kWaiting = "waiting for the NodeSLO: what is held bac
 constexpr std::string_view kAdopted = "held back since an earlier agent";
 constexpr std::string_view kSetFree = "set free: nothing is wanted of it any more";
 
+constexpr metrics::Metric kLimited{
+    .name = "koordlet_limited_groups",
+    .type = metrics::Type::gauge,
+    .help = "Cgroup knobs that the agent holds away from what sets them free."};
+constexpr metrics::Metric kConflicts{.name = "koordlet_plan_conflicts_total",
+                                     .help = "Values that a strategy wanted and did not get."};
+
 }  // namespace
+
+const metrics::Table QosManager::kMetrics = {&kLimited, &kConflicts};
 
 class QosManager::Impl final : public KnobReader {
  public:
@@ -38,10 +47,8 @@ class QosManager::Impl final : public KnobReader {
         arbiter_(with.executor, tree_),
         journal_(options_.journal_path, options_.boot_id),
         forgot_(with.clock.mono()),
-        limited_(with.metrics.gauge("koordlet_limited_groups",
-                                    "Cgroup knobs that the agent holds away from what sets them free.")),
-        conflicts_(with.metrics.counter("koordlet_plan_conflicts_total",
-                                        "Values that a strategy wanted and did not get.")),
+        limited_(with.metrics.gauge(kLimited)),
+        conflicts_(with.metrics.counter(kConflicts)),
         context_{with.executor.version(),
                  *this,
                  std::move(with.topology),

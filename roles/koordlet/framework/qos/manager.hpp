@@ -18,6 +18,7 @@ namespace koord::koordlet {
 /// Used on the event loop's thread.
 class QosManager {
  public:
+  static const metrics::Table kMetrics;
   struct Options {
     /// The file that says what is throttled; survives this process, need not survive the machine. Its folder
     /// is made. Empty: none (tests).

@@ -44,6 +44,7 @@ struct StrategyEntry {
   std::string_view name;
   std::string_view gate = {};      // the feature gate; empty: always on
   std::string_view interval = {};  // the flag of how often it plans, in seconds; empty: each tick
+  metrics::Table metrics = {};
   Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context) = nullptr;
 };
 /// The order is the arbiter's: where two strategies want different values of one knob, the earlier row's

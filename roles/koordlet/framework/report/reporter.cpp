@@ -33,23 +33,34 @@ kube::Scope own(const std::string& node) {
   return scope;
 }
 
+constexpr metrics::Metric kNodeUsage{.name = "koordlet_node_metric_node_usage",
+                                     .type = metrics::Type::gauge,
+                                     .help = "The node's usage as NodeMetric reports it.",
+                                     .labels = {"resource", "unit"}};
+constexpr metrics::Metric kSystemUsage{.name = "koordlet_node_metric_system_usage",
+                                       .type = metrics::Type::gauge,
+                                       .help = "The system's usage as NodeMetric reports it.",
+                                       .labels = {"resource", "unit"}};
+constexpr metrics::Metric kNumaNodeUsage{.name = "koordlet_node_metric_numa_node_usage",
+                                         .type = metrics::Type::gauge,
+                                         .help = "A NUMA node's usage as NodeMetric reports it.",
+                                         .labels = {"numa_node_id", "resource", "unit"}};
+constexpr metrics::Metric kNumaSystemUsage{
+    .name = "koordlet_node_metric_numa_system_usage",
+    .type = metrics::Type::gauge,
+    .help = "The system's usage of a NUMA node as NodeMetric reports it.",
+    .labels = {"numa_node_id", "resource", "unit"}};
+
 }  // namespace
 
-NodeMetricGauges::NodeMetricGauges(metrics::Registry& registry) {
-  auto family = [&](const char* name, const char* help, bool numa) {
-    metrics::Labels labels = {"resource", "unit"};
-    if (numa) labels.insert(labels.begin(), "numa_node_id");
-    return registry.gauges(name, help, std::move(labels));
-  };
-  node_usage_ =
-      family("koordlet_node_metric_node_usage", "The node's usage as NodeMetric reports it.", false);
-  system_usage_ =
-      family("koordlet_node_metric_system_usage", "The system's usage as NodeMetric reports it.", false);
-  numa_node_usage_ =
-      family("koordlet_node_metric_numa_node_usage", "A NUMA node's usage as NodeMetric reports it.", true);
-  numa_system_usage_ = family("koordlet_node_metric_numa_system_usage",
-                              "The system's usage of a NUMA node as NodeMetric reports it.", true);
-}
+const metrics::Table NodeMetricGauges::kMetrics = {&kNodeUsage, &kSystemUsage, &kNumaNodeUsage,
+                                                   &kNumaSystemUsage};
+
+NodeMetricGauges::NodeMetricGauges(metrics::Registry& registry)
+    : node_usage_(registry.gauges(kNodeUsage)),
+      system_usage_(registry.gauges(kSystemUsage)),
+      numa_node_usage_(registry.gauges(kNumaNodeUsage)),
+      numa_system_usage_(registry.gauges(kNumaSystemUsage)) {}
 
 Reporter::Reporter(Parts parts, std::string node, bool show)
     : parts_(std::move(parts)),

@@ -20,6 +20,7 @@ namespace koord::koordlet {
 /// NodeMetric as metrics (gate NodeMetricPromMetrics).
 class NodeMetricGauges {
  public:
+  static const metrics::Table kMetrics;
   explicit NodeMetricGauges(metrics::Registry& registry);
   void show(const api::NodeMetricStatus& status) const;
 

@@ -12,11 +12,17 @@ constexpr std::array<std::string_view, 3> kResources = {"cpu", "mem", "io"};
 constexpr std::array<std::string_view, 3> kPrecisions = {"10", "60", "300"};
 constexpr std::array<std::string_view, 2> kDegrees = {"some", "full"};
 
-metrics::Labels with_psi(metrics::Labels labels) {
-  for (const char* label : {"psi_resource_type", "psi_precision", "psi_degree", "cpu_full_supported"})
-    labels.emplace_back(label);
-  return labels;
-}
+constexpr metrics::Metric kPodPressure{.name = "koordlet_pod_psi",
+                                       .type = metrics::Type::gauge,
+                                       .help = "Pressure stall information of a pod, in percent",
+                                       .labels = {"pod_uid", "pod_name", "pod_namespace", "psi_resource_type",
+                                                  "psi_precision", "psi_degree", "cpu_full_supported"}};
+constexpr metrics::Metric kContainerPressure{
+    .name = "koordlet_container_psi",
+    .type = metrics::Type::gauge,
+    .help = "Pressure stall information of a container, in percent",
+    .labels = {"container_id", "container_name", "pod_uid", "pod_name", "pod_namespace", "psi_resource_type",
+               "psi_precision", "psi_degree", "cpu_full_supported"}};
 
 std::array<double, 3> averages(const host::PressureLine& line) {
   return {line.avg10, line.avg60, line.avg300};
@@ -71,16 +77,15 @@ void PressureGauges::remove(const metrics::Family<metrics::Gauge>& family,
            [&](std::size_t, auto values) { remove_series(family, values); });
 }
 
+const metrics::Table PressureSampler::kMetrics = {&kPodPressure, &kContainerPressure};
+
 PressureSampler::PressureSampler(std::uint32_t every, KernelReader& reader, metrics::Registry& registry,
                                  ReadFaults& faults)
     : every_(std::max(every, 1U)),
       reader_(reader),
       faults_(faults),
-      pods_(registry.gauges("koordlet_pod_psi", "Pressure stall information of a pod, in percent",
-                            with_psi({"pod_uid", "pod_name", "pod_namespace"}))),
-      containers_(registry.gauges(
-          "koordlet_container_psi", "Pressure stall information of a container, in percent",
-          with_psi({"container_id", "container_name", "pod_uid", "pod_name", "pod_namespace"}))) {}
+      pods_(registry.gauges(kPodPressure)),
+      containers_(registry.gauges(kContainerPressure)) {}
 
 void PressureSampler::follow(const Inventory& inventory) {
   std::map<std::string_view, std::unique_ptr<Target>> known;

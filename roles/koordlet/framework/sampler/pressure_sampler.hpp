@@ -36,6 +36,7 @@ class PressureGauges {
 
 class PressureSampler {
  public:
+  static const metrics::Table kMetrics;
   /// All outlive it. Each group is read once in `every` ticks, in turn.
   PressureSampler(std::uint32_t every, KernelReader& reader, metrics::Registry& registry, ReadFaults& faults);
 

@@ -7,14 +7,18 @@
 namespace koord::koordlet {
 
 namespace {
+
 constexpr nanoseconds kTellEvery = std::chrono::minutes(5);
-}
+constexpr metrics::Metric kFaults{.name = "koordlet_sampler_read_faults_total",
+                                  .help = "Reads of kernel files that failed or could not be understood",
+                                  .labels = {"file", "reason"}};
+
+}  // namespace
+
+const metrics::Table ReadFaults::kMetrics = {&kFaults};
 
 ReadFaults::ReadFaults(metrics::Registry& registry, Logger log)
-    : counts_(registry.counters("koordlet_sampler_read_faults_total",
-                                "Reads of kernel files that failed or could not be understood",
-                                {"file", "reason"})),
-      log_(std::move(log)) {}
+    : counts_(registry.counters(kFaults)), log_(std::move(log)) {}
 
 void ReadFaults::garbled(std::string_view file, std::string_view group, const Error& error) {
   tell(file, group, "garbled", error.message());

@@ -13,6 +13,7 @@ namespace koord::koordlet {
 
 class ReadFaults {
  public:
+  static const metrics::Table kMetrics;
   ReadFaults(metrics::Registry& registry, Logger log);
 
   /// The time of what follows.

@@ -6,14 +6,21 @@
 
 namespace koord::koordlet {
 
+namespace {
+
+constexpr metrics::Metric kApplicationUsage{
+    .name = "koordlet_host_application_resource_usage",
+    .type = metrics::Type::gauge,
+    .help = "What a host application uses: CPUs, or bytes of memory",
+    .labels = {"host_application_name", "resource", "priority_class", "qos"}};
+
+}  // namespace
+
+const metrics::Table Roster::kMetrics = {&kApplicationUsage};
+
 Roster::Roster(const host::CgroupFs& fs, GroupSampler& sampler, metrics::Registry& registry,
                ReadFaults& faults)
-    : fs_(fs),
-      sampler_(sampler),
-      faults_(faults),
-      application_usage_(registry.gauges("koordlet_host_application_resource_usage",
-                                         "What a host application uses: CPUs, or bytes of memory",
-                                         {"host_application_name", "resource", "priority_class", "qos"})) {}
+    : fs_(fs), sampler_(sampler), faults_(faults), application_usage_(registry.gauges(kApplicationUsage)) {}
 
 Roster::~Roster() {
   for (auto& pod : pods) close(*pod);

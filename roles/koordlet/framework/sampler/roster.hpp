@@ -32,6 +32,7 @@ struct SampledApplication {
 
 class Roster {
  public:
+  static const metrics::Table kMetrics;
   Roster(const host::CgroupFs& fs, GroupSampler& sampler, metrics::Registry& registry, ReadFaults& faults);
   ~Roster();
 

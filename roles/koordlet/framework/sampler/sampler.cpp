@@ -37,16 +37,30 @@ std::size_t descriptor_budget(const SamplerConfig& config) {
   return limit > 2 * kOtherDescriptors ? limit - kOtherDescriptors : limit / 2;
 }
 
+constexpr metrics::Metric kUsedCpu{
+    .name = "koordlet_node_used_cpu_cores", .type = metrics::Type::gauge, .help = "CPUs that the node uses"};
+constexpr metrics::Metric kUsedMemory{.name = "koordlet_node_used_memory_bytes",
+                                      .type = metrics::Type::gauge,
+                                      .help = "Memory that the node uses, without reclaimable page cache"};
+constexpr metrics::Metric kCpuInfo{.name = "koordlet_collect_node_cpu_info_status",
+                                   .help = "Readings of what the node's CPUs are",
+                                   .labels = {"status"}};
+constexpr metrics::Metric kNumaInfo{.name = "koordlet_collect_node_numa_info_status",
+                                    .help = "Readings of what the node's NUMA nodes are",
+                                    .labels = {"status"}};
+
 struct FactsCounters {
   metrics::Counter succeeded, failed;
 };
 
-FactsCounters facts_counters(metrics::Registry& registry, std::string_view name, std::string_view help) {
-  const auto family = registry.counters(name, help, {"status"});
+FactsCounters facts_counters(metrics::Registry& registry, const metrics::Metric& row) {
+  const auto family = registry.counters(row);
   return {family.with({"succeeded"}), family.with({"failed"})};
 }
 
 }  // namespace
+
+const metrics::Table Sampler::kMetrics = {&kUsedCpu, &kUsedMemory, &kCpuInfo, &kNumaInfo};
 
 class Sampler::Impl {
  public:
@@ -66,13 +80,9 @@ class Sampler::Impl {
               series, faults_),
         best_effort_({.max_age = kMaxAgeTicks * config.interval}, version_, reader_, series, faults_),
         roster_(cgroups, groups_, registry, faults_),
-        cpu_gauge_(registry.gauge("koordlet_node_used_cpu_cores", "CPUs that the node uses")),
-        memory_gauge_(registry.gauge("koordlet_node_used_memory_bytes",
-                                     "Memory that the node uses, without reclaimable page cache")),
-        facts_counters_{facts_counters(registry, "koordlet_collect_node_cpu_info_status",
-                                       "Readings of what the node's CPUs are"),
-                        facts_counters(registry, "koordlet_collect_node_numa_info_status",
-                                       "Readings of what the node's NUMA nodes are")},
+        cpu_gauge_(registry.gauge(kUsedCpu)),
+        memory_gauge_(registry.gauge(kUsedMemory)),
+        facts_counters_{facts_counters(registry, kCpuInfo), facts_counters(registry, kNumaInfo)},
         cpu_online_path_(fmt::format("{}devices/system/cpu/online", root.sys)),
         node_online_path_(fmt::format("{}devices/system/node/online", root.sys)),
         numa_every_(ticks_of(config.numa_interval, config.interval)) {

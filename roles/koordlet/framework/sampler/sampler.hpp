@@ -37,6 +37,7 @@ struct SamplerStats {
 /// On one thread. Holds no timer: its owner calls tick() every interval.
 class Sampler {
  public:
+  static const metrics::Table kMetrics;
   /// All outlive it; logs and counts what it cannot read and never fails. Of `series` it opens and closes
   /// what belongs to the inventory.
   Sampler(SamplerConfig config, const host::CgroupFs& cgroups, const host::Root& root, SeriesStore& series,

@@ -11,6 +11,24 @@ namespace {
 
 constexpr std::array kExtended = {api::kBatchCpu, api::kBatchMemory, api::kMidCpu, api::kMidMemory};
 
+constexpr metrics::Labels kOfContainers = {"resource",      "unit",         "pod_uid",       "pod_name",
+                                           "pod_namespace", "container_id", "container_name"};
+constexpr metrics::Metric kStart{.name = "koordlet_start_time",
+                                 .type = metrics::Type::gauge,
+                                 .help = "When the agent started, in seconds since 1970."};
+constexpr metrics::Metric kAllocatable{.name = "koordlet_node_resource_allocatable",
+                                       .type = metrics::Type::gauge,
+                                       .help = "What the node has of batch and mid resources.",
+                                       .labels = {"resource", "unit"}};
+constexpr metrics::Metric kRequests{.name = "koordlet_container_resource_requests",
+                                    .type = metrics::Type::gauge,
+                                    .help = "What a container requests of batch and mid resources.",
+                                    .labels = kOfContainers};
+constexpr metrics::Metric kLimits{.name = "koordlet_container_resource_limits",
+                                  .type = metrics::Type::gauge,
+                                  .help = "What a container may use of batch and mid resources.",
+                                  .labels = kOfContainers};
+
 const api::Container* find(const api::Pod& pod, std::string_view name) {
   for (const api::Container& container : pod.spec.containers)
     if (container.name.view() == name) return &container;
@@ -26,17 +44,15 @@ std::string_view full_id(const api::Pod& pod, std::string_view name) {
 
 }  // namespace
 
+const metrics::Table Exported::kInternal = {&kStart};
+const metrics::Table Exported::kExternal = {&kAllocatable, &kRequests, &kLimits};
+
 Exported::Exported(metrics::Registry& internal, metrics::Registry& external, WallTime start)
-    : allocatable_(external.gauges("koordlet_node_resource_allocatable",
-                                   "What the node has of batch and mid resources.", {"resource", "unit"})) {
-  const metrics::Labels labels = {"resource",      "unit",         "pod_uid",       "pod_name",
-                                  "pod_namespace", "container_id", "container_name"};
-  requests_ = external.gauges("koordlet_container_resource_requests",
-                              "What a container requests of batch and mid resources.", labels);
-  limits_ = external.gauges("koordlet_container_resource_limits",
-                            "What a container may use of batch and mid resources.", labels);
-  internal.gauge("koordlet_start_time", "When the agent started, in seconds since 1970.")
-      .set(static_cast<double>(std::chrono::floor<std::chrono::seconds>(start.time_since_epoch()).count()));
+    : allocatable_(external.gauges(kAllocatable)),
+      requests_(external.gauges(kRequests)),
+      limits_(external.gauges(kLimits)) {
+  internal.gauge(kStart).set(
+      static_cast<double>(std::chrono::floor<std::chrono::seconds>(start.time_since_epoch()).count()));
 }
 
 void Exported::inventory(const Inventory& now) {

@@ -10,6 +10,7 @@ namespace koord::koordlet {
 /// The event loop's thread.
 class Exported {
  public:
+  static const metrics::Table kInternal, kExternal;
   Exported(metrics::Registry& internal, metrics::Registry& external, WallTime start);
 
   void inventory(const Inventory& now);

@@ -12,12 +12,16 @@ using host::LatencyHistogram;
 /// Every second bucket: 1 us, 4 us, ... 1.05 s, in seconds.
 constexpr std::size_t kBounds = LatencyHistogram::kBuckets / 2;
 
-std::vector<double> bounds() {
-  std::vector<double> all;
-  for (std::size_t i = 0; i < kBounds; ++i)
-    all.push_back(static_cast<double>(LatencyHistogram::upper_us(2 * i)) / 1e6);
-  return all;
-}
+constexpr metrics::Metric kLatency{
+    .name = "koordlet_container_run_queue_latency_seconds",
+    .type = metrics::Type::histogram,
+    .help = "How long tasks of the container waited for a CPU.",
+    .labels = {"pod_namespace", "pod_name", "pod_uid", "container_name", "container_id"},
+    .bounds = metrics::exponential_bounds(1e-6, 4, kBounds)};
+constexpr metrics::Metric kAvailable{.name = "koordlet_collector_available",
+                                     .type = metrics::Type::gauge,
+                                     .help = "Whether an optional collector works on this kernel.",
+                                     .labels = {"collector"}};
 
 void export_to(const metrics::Histogram& histogram, const LatencyHistogram& delta) {
   std::array<std::uint64_t, kBounds + 1> counts{};
@@ -28,19 +32,16 @@ void export_to(const metrics::Histogram& histogram, const LatencyHistogram& delt
 
 }  // namespace
 
+const metrics::Table RunQueue::kMetrics = {&kLatency, &kAvailable};
+
 RunQueue::RunQueue(std::unique_ptr<host::RunQueueLatency> counters, std::string reason,
                    const host::CgroupFs& cgroups, Logger& log, metrics::Registry& registry)
     : counters_(std::move(counters)),
       reason_(std::move(reason)),
       cgroups_(cgroups),
       log_(log),
-      family_(registry.histograms(
-          "koordlet_container_run_queue_latency_seconds", "How long tasks of the container waited for a CPU.",
-          {"pod_namespace", "pod_name", "pod_uid", "container_name", "container_id"}, bounds())),
-      available_(registry
-                     .gauges("koordlet_collector_available",
-                             "Whether an optional collector works on this kernel.", {"collector"})
-                     .with({"run_queue_latency"})) {
+      family_(registry.histograms(kLatency)),
+      available_(registry.gauges(kAvailable).with({"run_queue_latency"})) {
   available_.set(counters_ ? 1 : 0);
   if (!counters_) log_.info("run-queue latency is not measured", kv("reason", reason_));
 }

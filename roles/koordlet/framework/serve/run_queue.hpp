@@ -18,6 +18,7 @@ namespace koord::koordlet {
 /// The event loop's thread. Costs nothing where it is not available.
 class RunQueue {
  public:
+  static const metrics::Table kMetrics;
   /// How often the kernel's counters are read: what is shown is the last such period.
   static constexpr nanoseconds kPeriod = std::chrono::seconds(5);
 

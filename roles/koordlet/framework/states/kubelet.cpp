@@ -23,6 +23,12 @@ constexpr std::string_view kWaysOut =
     "host, which has to be readable below --var-lib-kubelet-dir; the token was not sent; "
     "--kubelet-skip-verify sends it unchecked, --kubelet-insecure-tls asks the read-only port without it)";
 
+constexpr metrics::Metric kDuration{.name = "koordlet_kubelet_request_duration_seconds",
+                                    .type = metrics::Type::histogram,
+                                    .help = "How long the kubelet took to answer.",
+                                    .labels = {"verb", "path", "code"},
+                                    .bounds = metrics::exponential_bounds(0.001, 4, 7)};
+
 /// What the kubelet serves with: rotated by the cluster, or made by itself.
 std::string own_certificate(const std::string& folder) {
   for (const char* name : {"pki/kubelet-server-current.pem", "pki/kubelet.crt"})
@@ -52,15 +58,15 @@ Result<KubeletAddress> kubelet_address(const api::Node& node, const KubeletSetti
                fmt::format("the node {} has no address to ask its kubelet at", node.metadata.name));
 }
 
+const metrics::Table KubeletClient::kMetrics = {&kDuration};
+
 KubeletClient::KubeletClient(boost::asio::any_io_executor executor, Clock& clock, metrics::Registry& registry,
                              KubeletSettings settings, Credentials credentials)
     : executor_(std::move(executor)),
       clock_(clock),
       settings_(std::move(settings)),
       credentials_(std::move(credentials)),
-      duration_(registry.histograms("koordlet_kubelet_request_duration_seconds",
-                                    "How long the kubelet took to answer.", {"verb", "path", "code"},
-                                    metrics::exponential_bounds(0.001, 4, 7))) {}
+      duration_(registry.histograms(kDuration)) {}
 
 KubeletClient::~KubeletClient() = default;
 

@@ -45,6 +45,7 @@ Result<KubeletAddress> kubelet_address(const api::Node& node, const KubeletSetti
 /// The event loop's thread. Errors name the address; one that the certificate caused names the ways out.
 class KubeletClient {
  public:
+  static const metrics::Table kMetrics;
   /// The API server's credentials and CA.
   using Credentials = std::function<Result<kube::ClientConfig>()>;
   KubeletClient(boost::asio::any_io_executor executor, Clock& clock, metrics::Registry& registry,

@@ -77,16 +77,24 @@ std::string_view parent_of(std::string_view group) {
   return slash == std::string_view::npos ? std::string_view{} : group.substr(0, slash);
 }
 
+constexpr metrics::Metric kCores{.name = "koordlet_be_suppress_cpu_cores",
+                                 .type = metrics::Type::gauge,
+                                 .help = "CPUs that best-effort work is limited to, by policy.",
+                                 .labels = {"type"}};
+constexpr metrics::Metric kLsUsed{.name = "koordlet_be_suppress_ls_used_cpu_cores",
+                                  .type = metrics::Type::gauge,
+                                  .help = "CPUs that latency-sensitive pods use."};
+constexpr metrics::Metric kBeUsed{.name = "koordlet_be_suppress_be_used_cpu_cores",
+                                  .type = metrics::Type::gauge,
+                                  .help = "CPUs that best-effort work uses."};
+
 class CpuSuppress final : public Strategy {
  public:
   explicit CpuSuppress(const PluginContext& context)
       : context_(context),
-        cores_(context.metrics.gauges("koordlet_be_suppress_cpu_cores",
-                                      "CPUs that best-effort work is limited to, by policy.", {"type"})),
-        ls_used_(context.metrics.gauge("koordlet_be_suppress_ls_used_cpu_cores",
-                                       "CPUs that latency-sensitive pods use.")),
-        be_used_(context.metrics.gauge("koordlet_be_suppress_be_used_cpu_cores",
-                                       "CPUs that best-effort work uses.")),
+        cores_(context.metrics.gauges(kCores)),
+        ls_used_(context.metrics.gauge(kLsUsed)),
+        be_used_(context.metrics.gauge(kBeUsed)),
         recover_containers_until_(context.clock.mono() + kRecoverContainers) {}
 
   StrategyStatus status() const override { return status_; }
@@ -465,6 +473,8 @@ class CpuSuppress final : public Strategy {
   Pools pools_;
 };
 
+constexpr metrics::Table kMetrics = {&kCores, &kLsUsed, &kBeUsed};
+
 }  // namespace
 }  // namespace cpu_suppress
 
@@ -472,6 +482,7 @@ extern const StrategyEntry kCpuSuppress{
     .name = "CPUSuppress",
     .gate = "BECPUSuppress",
     .interval = "cpu-suppress-interval-seconds",
+    .metrics = cpu_suppress::kMetrics,
     .make = &make<cpu_suppress::CpuSuppress>,
 };
 

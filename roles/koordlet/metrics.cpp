@@ -1,0 +1,38 @@
+// The agent's metrics, collected from its parts: see metrics.hpp.
+#include "metrics.hpp"
+
+#include <vector>
+
+#include "framework/executor/executor.hpp"
+#include "framework/qos/manager.hpp"
+#include "framework/report/reporter.hpp"
+#include "framework/sampler/pressure_sampler.hpp"
+#include "framework/sampler/read_faults.hpp"
+#include "framework/sampler/roster.hpp"
+#include "framework/sampler/sampler.hpp"
+#include "framework/serve/exported.hpp"
+#include "framework/serve/run_queue.hpp"
+#include "framework/states/kubelet.hpp"
+#include "plugins.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+std::vector<metrics::Table> collect() {
+  std::vector<metrics::Table> all = {
+      Executor::kMetrics,   QosManager::kMetrics, KubeletClient::kMetrics,  NodeMetricGauges::kMetrics,
+      RunQueue::kMetrics,   Exported::kInternal,  Exported::kExternal,      Sampler::kMetrics,
+      ReadFaults::kMetrics, Roster::kMetrics,     PressureSampler::kMetrics};
+  for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
+  return all;
+}
+
+}  // namespace
+
+std::span<const metrics::Table> metric_tables() {
+  static const std::vector<metrics::Table> kTables = collect();
+  return kTables;
+}
+
+}  // namespace koord::koordlet
