@@ -71,6 +71,14 @@ struct ExtendedResource {
   friend bool operator==(const ExtendedResource&, const ExtendedResource&) = default;
 };
 
+/// CPUs that are somebody's own: of every pod that is bound to the node, whether it runs or not.
+struct OwnCpus {
+  host::CpuSet lse, lsr;
+  /// What the kubelet's static CPU manager policy gave out.
+  host::CpuSet kubelet;
+  friend bool operator==(const OwnCpus&, const OwnCpus&) = default;
+};
+
 struct NodeInfo {
   std::string name;
   std::int64_t capacity_milli_cpu = 0, allocatable_milli_cpu = 0;
@@ -95,6 +103,7 @@ struct Inventory {
   NodeInfo node;
   std::vector<std::shared_ptr<const PodInfo>> pods;  // ascending by uid; running ones only
   std::vector<HostApplication> host_applications;    // ascending by name
+  OwnCpus own_cpus;
   /// The groups that hold all that is best-effort: kubepods/besteffort, or each BE group of a standalone
   /// configuration.
   std::vector<std::string> be_roots;
@@ -105,6 +114,9 @@ struct Inventory {
   bool slo_known = false;
   /// False until pods were listed once.
   bool pods_known = false;
+
+  /// Whether a group is one of the be_roots or below one: its use is part of theirs.
+  bool in_best_effort(std::string_view group) const;
 };
 
 /// Where the inventory is: one writer, any number of readers, all on the event loop's thread.

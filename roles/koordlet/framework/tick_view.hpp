@@ -29,7 +29,7 @@ struct Usage {
 
 /// What the best-effort tier has and uses, in thousandths of a CPU.
 struct BestEffortCpu {
-  double usage_milli = kUnknown;
+  double usage_milli = kUnknown;       // of its roots, with all that is in them
   double request_milli = kUnknown;     // the sum of kubernetes.io/batch-cpu of BE pods
   double real_limit_milli = kUnknown;  // its cpuset capped by its quota
 };
@@ -42,8 +42,8 @@ struct TickView {
   nanoseconds interval{};  // the configured distance of ticks
   std::shared_ptr<const Inventory> inventory;
   Usage node;
-  /// node - pods - host applications, at least 0; unknown if any input is older than the configured age
-  /// (--collect-sys-metric-outdated-interval).
+  /// node - pods - host applications, at least 0, where the CPU of those in the best-effort roots is the
+  /// roots'; unknown if any input is older than the configured age (--collect-sys-metric-outdated-interval).
   Usage system;
   BestEffortCpu best_effort;
   std::span<const Usage> pods;  // one for each of inventory->pods

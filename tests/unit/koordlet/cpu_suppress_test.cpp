@@ -52,6 +52,31 @@ TEST_CASE("The budget of best-effort work", "[koordlet][suppress][upstream]") {
             .milli == row.milli);
 }
 
+TEST_CASE("Best-effort use is that of the groups as a whole", "[koordlet][suppress]") {
+  struct Row {
+    const char* name;
+    double node;
+    std::vector<Consumer> pods, applications;
+    double best_effort;
+    std::int64_t milli;
+  };
+  const Row row = GENERATE(values<Row>({
+      {"a pod that nobody has named yet is not the system's", 12, {{8, false}}, {}, 3, 5000},
+      {"nor is what is named counted twice", 12, {{8, false}, {2, true, true}}, {}, 3, 5000},
+      {"outside of the groups each counts by itself",
+       12,
+       {{8, false}, {2, true}},
+       {{1, true, true}},
+       1,
+       5000},
+      {"where the groups cannot be read", 12, {{8, false}, {2, true, true}}, {{1, true, true}}, 0, 5000},
+      {"where they were read a little earlier", 12, {{8, false}, {3, true, true}}, {}, 2.9, 5000},
+  }));
+  CAPTURE(row.name);
+  CHECK(cpu_suppress::budget({row.node, row.pods, row.applications, 20'000, 0, row.best_effort}, 70, {})
+            .milli == row.milli);
+}
+
 TEST_CASE("What is reserved counts where the system uses less", "[koordlet][suppress]") {
   CHECK(cpu_suppress::budget({12, {{8, false}, {2, true}}, {}, 20'000, 5'000}, 70, {}).milli == 1000);
   CHECK(cpu_suppress::budget({12, {{8, false}, {2, true}}, {}, 20'000, 1'000}, 70, {}).milli == 4000);
@@ -260,6 +285,63 @@ TEST_CASE("Sets of CPUs beside LSR and LSE pods and reservations", "[koordlet][s
   rig.tick(5);
   CHECK(be_files(rig) == std::vector<std::string>(4, row.after));
   CHECK(rig.kernel.refused.empty());
+}
+
+TEST_CASE("A best-effort pod that nobody has named yet costs the others nothing", "[koordlet][suppress]") {
+  QosRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.slo(true, "cfsQuota");
+  rig.pods({{"ls", Qos::ls, 8}});
+  rig.be_tree("0-15", -1, {"podbe"});
+  rig.tick(8.25, true, 0);
+  CHECK(rig.kernel.quota(kBeRoot) == 295'000);  // 11.2 - 8 - 0.25
+  rig.tick(11.25, true, 3);
+  CHECK(rig.kernel.quota(kBeRoot) == 295'000);
+}
+
+TEST_CASE("CPUs of pods that are bound but do not run, and those that the kubelet gave out",
+          "[koordlet][suppress]") {
+  QosRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.topology = machine(8);
+  rig.capacity(8);
+  rig.slo(true, "cpuset", 100);
+  rig.pods({{"ls", Qos::ls, 4}});
+  rig.inventory.own_cpus.lse = *host::CpuSet::parse("0-1");
+  rig.be_tree("0-7", -1, {"pod1", "pod1/c"});
+
+  SECTION("LSE: never, suppressed or free") {
+    rig.tick(4);
+    CHECK(be_files(rig) == std::vector<std::string>(3, "2-5"));
+    rig.slo(false, "cpuset");
+    rig.tick(4);
+    CHECK(be_files(rig) == std::vector<std::string>(3, "2-7"));
+  }
+  SECTION("LSR: in proportion") {
+    rig.inventory.own_cpus.lsr = *host::CpuSet::parse("2-4");
+    rig.tick(4);  // 4 of the 6 that are left, 2 of the 3 LSR ones
+    CHECK(be_files(rig) == std::vector<std::string>(3, "2-3,6-7"));
+  }
+  SECTION("the kubelet's: its folders are its own business, their containers are not") {
+    rig.inventory.node.static_cpu_policy = true;
+    rig.inventory.own_cpus.kubelet = *host::CpuSet::parse("2-3");
+    rig.tick(4);
+    CHECK(be_files(rig) == std::vector<std::string>{"2-7", "2-7", "4-7"});
+    rig.slo(false, "cpuset");
+    rig.tick(4);
+    CHECK(be_files(rig) == std::vector<std::string>{"2-7", "2-7", "4-7"});
+  }
+  CHECK(rig.kernel.refused.empty());
+}
+
+TEST_CASE("The budget follows the CPUs that are online", "[koordlet][suppress]") {
+  QosRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.slo(true, "cfsQuota");
+  rig.pods({{"ls", Qos::ls, 2}});
+  rig.be_tree("0-15", -1, {"pod1"});
+  rig.tick(2);
+  CHECK(rig.kernel.quota(kBeRoot) == 920'000);  // 11.2 - 2
+  rig.topology = machine(8);                    // the Node says 16 until the kubelet starts anew
+  rig.tick(2);
+  CHECK(rig.kernel.quota(kBeRoot) == 360'000);  // 5.6 - 2
 }
 
 // Upstream's Test_cpuSuppress_recoverCPUSetIfNeed (5 rows, three of which differ in a state that koord has

@@ -1,9 +1,12 @@
 // Pods and nodes as the agent reads them, malformed ones among them.
 #include "framework/states/pod_info.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "framework/states/complaints.hpp"
+#include "framework/states/cpu_manager.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -255,6 +258,57 @@ TEST_CASE("An amplified allocatable counts as what there really is") {
   CHECK(info.allocatable_milli_cpu == 6000);
   CHECK(info.allocatable_memory == std::int64_t{14} << 30);
   CHECK(complaints.empty());
+}
+
+TEST_CASE("CPUs are a pod's own from the moment it is bound until it has ended") {
+  const auto own = [](std::string_view uid, std::string_view qos, std::string_view cpus,
+                      std::string_view status) {
+    return pod(uid, status,
+               fmt::format(R"(,"labels":{{"koordinator.sh/qosClass":"{}"}},"annotations":{{)"
+                           R"("scheduling.koordinator.sh/resource-status":"{{\"cpuset\":\"{}\"}}"}})",
+                           qos, cpus));
+  };
+  const std::string_view pending = R"({"phase":"Pending"})";
+  const std::string_view crashing =
+      R"({"phase":"Running","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"CrashLoopBackOff"}}}]})";
+  const std::string_view ended = R"({"phase":"Succeeded"})";
+  const auto read = read_pod_list(
+      list({own("a", "LSE", "0-1", kRunning), own("b", "LSE", "2", pending), own("c", "LSR", "3-4", crashing),
+            own("d", "LSR", "5", pending), own("e", "LSE", "6", ended), own("f", "LS", "7", kRunning)}),
+      "n1", CgroupDriver::cgroupfs);
+  REQUIRE(read.has_value());
+  CHECK(read->pods.size() == 2);
+  CHECK(read->own_cpus.lse.to_string() == "0-2");
+  CHECK(read->own_cpus.lsr.to_string() == "3-5");
+  CHECK(read->own_cpus.kubelet.empty());
+}
+
+TEST_CASE("What the kubelet's CPU manager gave out") {
+  struct Row {
+    std::string_view text;
+    bool static_policy;
+    std::optional<std::string_view> given;  // nothing: it cannot be read
+  };
+  const Row rows[] = {
+      {R"({"policyName":"none","defaultCpuSet":"","checksum":1353318690})", false, ""},
+      {R"({"policyName":"static","defaultCpuSet":"0-7","checksum":1})", true, ""},
+      {R"({"policyName":"static","defaultCpuSet":"0,6-7","entries":{"u1":{"a":"1-2","b":"3"},"u2":{"c":"4-5"}},"checksum":1})",
+       true, "1-5"},
+      {R"({"policyName":"static","defaultCpuSet":"0","entries":{"5e2f":"1,3"},"checksum":1})", true, "1,3"},
+      {R"({"policyName":"static","entries":{"u1":{"a":"one"}}})", false, std::nullopt},
+      {R"({"policyName":"static","entries":{"u1":{"a":7}}})", false, std::nullopt},
+      {R"({"entries":{}})", false, std::nullopt},
+      {"", false, std::nullopt},
+      {"[]", false, std::nullopt},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const auto state = read_cpu_manager_state(row.text);
+    REQUIRE(state.has_value() == row.given.has_value());
+    if (!state) continue;
+    CHECK(state->static_policy == row.static_policy);
+    CHECK(state->given.to_string() == *row.given);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // QosRig: an executor, a QoS manager and everything below them on a simulated kernel, driven tick by tick.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
 #include <memory>
 #include <string>
@@ -74,14 +76,19 @@ class QosRig {
   }
   void pods(const std::vector<Used>& list) {
     inventory.pods.clear();
+    inventory.own_cpus = {};
     pod_usage.clear();
     for (const Used& used : list) {
       auto pod = std::make_shared<PodInfo>();
       pod->uid = pod->name = used.name;
       pod->qos = used.qos;
       pod->kube_qos = used.qos == Qos::be ? host::KubeQos::besteffort : used.kube_qos;
-      pod->group = used.group.empty() ? std::string(kBeRoot) + "/pod" + used.name : used.group;
+      const std::string parent = used.qos == Qos::be ? kBeRoot : "kubepods/burstable";
+      pod->group = used.group.empty() ? fmt::format("{}/pod{}", parent, used.name) : used.group;
       if (!used.cpus.empty()) pod->cpus = *host::CpuSet::parse(used.cpus);
+      OwnCpus& own = inventory.own_cpus;
+      if (pod->cpus && used.qos == Qos::lse) own.lse = own.lse | *pod->cpus;
+      if (pod->cpus && used.qos == Qos::lsr) own.lsr = own.lsr | *pod->cpus;
       inventory.pods.push_back(pod);
       pod_usage.push_back({.cpu = used.cpu});
     }

@@ -306,6 +306,13 @@ TEST_CASE("Ticks that come late, early, twice") {
   CHECK(more.pods[0].cpu == Approx(1));
   CHECK_FALSE(more.complete);
   CHECK(bench.tick(now, seconds(6)).pods[0].cpu == Approx(4));
+  // Right after a tick that came late: in so short a time a rate is mostly noise.
+  fake.cpu(a->group, 10 * kCpuSecond);
+  CHECK(bench.tick(now, milliseconds(6900)).tick == 4);
+  fake.cpu(a->group, 11 * kCpuSecond);
+  CHECK(bench.tick(now, seconds(7)).tick == 4);
+  CHECK(bench.tick(now, milliseconds(7399)).tick == 4);
+  CHECK(bench.tick(now, milliseconds(7400)).pods[0].cpu == Approx(2));
   // The machine slept: nobody knows when in that time the CPU was used.
   fake.cpu(a->group, 90 * kCpuSecond);
   CHECK_FALSE(known(bench.tick(now, seconds(60)).pods[0].cpu));
@@ -365,6 +372,37 @@ TEST_CASE("The best-effort tier") {
       fake.quota(root, -1);
       CHECK(bench.tick(now, seconds(2)).best_effort.real_limit_milli == 1000);
     }
+}
+
+TEST_CASE("A best-effort pod that nobody has named yet is not the system's") {
+  for (const CgroupVersion version : kVersions) {
+    FakeNode fake(version);
+    Bench bench(fake);
+    const auto be = pod("be", Qos::be, 0);
+    const auto ls = pod("ls", Qos::ls, 0);
+    for (const auto& p : {be, ls}) {
+      fake.cpu(p->group, 0);
+      fake.group_memory(p->group, 0, 0);
+    }
+    fake.cpu_ticks({0, 0, 0, 0});
+    // There is no best-effort root yet: nobody uses anything there.
+    CHECK(bench.tick(inventory({ls}), seconds(0)).best_effort.usage_milli == 0);
+    fake.cpu("kubepods/besteffort", kCpuSecond / 2);
+    fake.cpu_ticks({100, 0, 0, 0});
+    const TickView& first = bench.tick(inventory({ls}), seconds(1));
+    CHECK(first.best_effort.usage_milli == Approx(500));  // it has come since, and its counter began with 0
+    CHECK(first.system.cpu == Approx(0.5));
+    // Named, it is a part of its root, and not taken off a second time.
+    fake.cpu("kubepods/besteffort", kCpuSecond);
+    fake.cpu_ticks({200, 0, 0, 0});
+    bench.tick(inventory({be, ls}), seconds(2));
+    fake.cpu(be->group, kCpuSecond / 2);
+    fake.cpu("kubepods/besteffort", kCpuSecond + kCpuSecond / 2);
+    fake.cpu_ticks({300, 0, 0, 0});
+    const TickView& named = bench.tick(inventory({be, ls}), seconds(3));
+    CHECK(named.pods[0].cpu == Approx(0.5));
+    CHECK(named.system.cpu == Approx(0.5));
+  }
 }
 
 TEST_CASE("Host applications") {
@@ -449,6 +487,14 @@ TEST_CASE("One CPU, 128 CPUs, CPUs that go offline") {
   CHECK(bench.last(Metric::node_numa_cpu, "1", seconds(2)) == Approx(62));
   many.tree().write("sys/devices/system/cpu/online", "0-125\n");
   CHECK(bench.tick(inventory({}), seconds(61)).facts->topology.cpus.size() == 126);
+  // As a rule both are seen in one tick.
+  many.tree().write("sys/devices/system/cpu/online", "0-63\n");
+  std::vector<int> gone;
+  for (int cpu = 64; cpu < 128; ++cpu) gone.push_back(cpu);
+  many.cpu_ticks(std::vector<std::uint64_t>(128, 300), gone);
+  const TickView& half = bench.tick(inventory({}), seconds(62));
+  CHECK(half.facts->topology.cpus.size() == 64);
+  CHECK(half.best_effort.real_limit_milli == 64'000);
 }
 
 TEST_CASE("Pressure of pods and containers") {

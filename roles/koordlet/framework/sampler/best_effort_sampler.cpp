@@ -96,11 +96,18 @@ bool BestEffortSampler::read(Fd& fd, host::Knob knob, std::string_view group, st
 
 double BestEffortSampler::usage_milli(Root& root, MonoTime at) {
   std::string_view text;
-  if (!read(root.usage, host::Knob::cpu_usage, root.group, text)) {
-    root.used.forget();
-    return kUnknown;
-  }
   std::uint64_t used = 0;
+  switch (reader_.read(root.usage, host::Knob::cpu_usage, root.group, text)) {
+    case Outcome::good: break;
+    case Outcome::absent:  // it uses nothing, and if it comes it begins with nothing
+      root.used.forget();
+      root.used.next(0, at, config_.max_age);
+      return 0;
+    case Outcome::failed:
+      faults_.failed(host::row(host::Knob::cpu_usage).name, root.group, reader_.last_errno());
+      root.used.forget();
+      return kUnknown;
+  }
   if (version_ == host::CgroupVersion::v1) {
     const auto counter = host::parse_counter(text);
     if (!counter) {

@@ -12,6 +12,13 @@ namespace {
 constexpr double kTicksPerSecond = 100;  // USER_HZ, which is 100 on every Linux that koord runs on
 
 double seconds(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+/// Whether the same CPUs are online; how long the vectors are says nothing.
+bool same_cpus(const host::ProcStat& a, const host::ProcStat& b) {
+  for (std::size_t i = 0; i < std::max(a.cpus.size(), b.cpus.size()); ++i)
+    if ((i < a.cpus.size() && a.cpus[i]) != (i < b.cpus.size() && b.cpus[i])) return false;
+  return true;
+}
 }  // namespace
 
 NodeSampler::NodeSampler(Config config, const host::Root& root, KernelReader& reader, SeriesStore& series,
@@ -85,6 +92,7 @@ bool NodeSampler::read(Fd& fd, const std::string& path, std::string_view file, s
 
 void NodeSampler::sample(MonoTime at) {
   usage_ = Usage{};
+  cpus_changed_ = false;
   for (NumaUsage& numa : numa_) numa = NumaUsage{.id = numa.id};
   sample_cpu(at);
   sample_memory(at);
@@ -100,6 +108,7 @@ void NodeSampler::sample_cpu(MonoTime at) {
   }
   online_cpus_ = static_cast<int>(
       std::count_if(stat_.cpus.begin(), stat_.cpus.end(), [](const auto& cpu) { return cpu.has_value(); }));
+  cpus_changed_ = has_last_stat_ && !same_cpus(stat_, last_stat_);
   if (const auto change = used_.next(stat_.total.used(), at, config_.max_age)) {
     usage_.cpu = change.amount / kTicksPerSecond / seconds(change.over);
     series_.append(cpu_series_, at, usage_.cpu);

@@ -41,6 +41,8 @@ class NodeSampler {
   std::span<const NumaUsage> numa() const { return numa_; }
   /// CPUs that were online; 0 before the first sample.
   int online_cpus() const { return online_cpus_; }
+  /// Whether the last sample saw other CPUs online than the one before.
+  bool cpus_changed() const { return cpus_changed_; }
 
  private:
   struct NumaFile {
@@ -70,6 +72,7 @@ class NodeSampler {
   bool has_last_stat_ = false;
   Usage usage_;
   int online_cpus_ = 0;
+  bool cpus_changed_ = false;
   SeriesId cpu_series_, memory_series_, page_cache_series_;
 
   std::vector<int> place_of_cpu_;  // index into numa_, -1: on none

@@ -56,7 +56,12 @@ void Roster::follow(const Inventory& inventory) {
   follow_pods(inventory);
   follow_applications(inventory);
   groups_ = pods.size() + applications.size();
-  for (const auto& pod : pods) groups_ += pod->containers.size();
+  for (const auto& pod : pods) {
+    groups_ += pod->containers.size();
+    pod->in_best_effort = inventory.in_best_effort(pod->info->group);
+  }
+  for (SampledApplication& application : applications)
+    application.in_best_effort = inventory.in_best_effort(application.info.group);
 }
 
 void Roster::follow_pods(const Inventory& inventory) {
@@ -122,7 +127,8 @@ void Roster::follow_applications(const Inventory& inventory) {
       before.erase(old);
       continue;
     }
-    applications.push_back(SampledApplication{.info = info, .state = {}, .cpu = {}, .memory = {}});
+    applications.push_back(
+        SampledApplication{.info = info, .state = {}, .in_best_effort = false, .cpu = {}, .memory = {}});
   }
   for (SampledApplication& gone : before) close(gone);
   // After the old ones: one that changed has the same name, and so the same series.

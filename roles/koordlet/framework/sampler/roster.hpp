@@ -20,6 +20,7 @@ struct SampledContainer {
 struct SampledPod {
   std::shared_ptr<const PodInfo> info;
   GroupState state;
+  bool in_best_effort = false;               // its use is part of the best-effort roots'
   std::vector<SampledContainer> containers;  // in the order of info->containers
   std::vector<std::uint64_t> numa_pages;     // by NUMA node, of 4 KiB; of the last read
 };
@@ -27,6 +28,7 @@ struct SampledPod {
 struct SampledApplication {
   HostApplication info;
   GroupState state;
+  bool in_best_effort = false;
   metrics::Gauge cpu, memory;
 };
 

@@ -26,6 +26,8 @@ constexpr int kMaxAgeTicks = 20;  // of the counter that a rate starts from: the
 constexpr double kPage = 4096;
 /// A restored series whose entity has not come back so long after the pods are known is of one that has gone.
 constexpr nanoseconds kClaimTime = std::chrono::minutes(1);
+/// While a CPU comes or goes its files do not all agree.
+constexpr nanoseconds kFactsRetry = std::chrono::seconds(5);
 
 std::uint32_t ticks_of(nanoseconds period, nanoseconds interval) {
   return static_cast<std::uint32_t>(std::max<std::int64_t>(period / interval, 1));
@@ -100,7 +102,7 @@ class Sampler::Impl {
     faults_.at(at);
     const bool followed = inventory != view_.inventory;
     if (followed) follow(inventory);
-    const bool too_soon = ticks_ > 0 && at >= view_.at && at - view_.at < config_.interval / 10;
+    const bool too_soon = ticks_ > 0 && at >= view_.at && at - view_.at < config_.interval / 2;
     if (!too_soon)
       sample(at, wall);
     else if (followed)
@@ -133,8 +135,12 @@ class Sampler::Impl {
   }
 
   void sample(MonoTime at, WallTime wall) {
-    if (ticks_ == 0 || at - facts_at_ >= config_.node_info_interval) read_facts(at);
+    if (ticks_ == 0 || at >= facts_due_) read_facts(at);
     node_.sample(at);
+    if (node_.cpus_changed()) {
+      read_facts(at);
+      facts_due_ = std::min(facts_due_, at + kFactsRetry);
+    }
     complete_ = view_.inventory->pods_known;
     for (std::size_t i = 0; i < roster_.pods.size(); ++i) {
       SampledPod& pod = *roster_.pods[i];
@@ -175,7 +181,7 @@ class Sampler::Impl {
 
   /// The machine's facts are read whole only if other CPUs or NUMA nodes are online than before.
   void read_facts(MonoTime at) {
-    facts_at_ = at;
+    facts_due_ = at + config_.node_info_interval;
     std::string_view text;
     online_now_.clear();
     Fd once;
@@ -195,6 +201,7 @@ class Sampler::Impl {
         open_system_numa();
       } else {
         faults_.garbled("topology", "", facts.error());
+        facts_due_ = at + std::min(config_.node_info_interval, kFactsRetry);
       }
     }
     for (const FactsCounters& counters : facts_counters_) (good ? counters.succeeded : counters.failed).inc();
@@ -243,11 +250,16 @@ class Sampler::Impl {
     view_.system = Usage{};
     if (!view_.inventory->pods_known) return;
     double cpu = 0;
+    double best_effort = 0;
     double memory = 0;
     for (const auto& pod : roster_.pods)
-      if (!add(pod->state, at, cpu, memory)) return;
+      if (!add(pod->state, at, pod->in_best_effort ? best_effort : cpu, memory)) return;
     for (const SampledApplication& application : roster_.applications)
-      if (!add(application.state, at, cpu, memory)) return;
+      if (!add(application.state, at, application.in_best_effort ? best_effort : cpu, memory)) return;
+    // The roots have those too whom nobody has named yet: what they use is not the system's.
+    if (known(view_.best_effort.usage_milli))
+      best_effort = std::max(best_effort, view_.best_effort.usage_milli / 1000);
+    cpu += best_effort;
     const Usage& node = node_.usage();
     // What is unknown of the node stays unknown.
     if (known(node.cpu)) view_.system.cpu = std::max(0.0, node.cpu - cpu);
@@ -310,8 +322,8 @@ class Sampler::Impl {
 
   std::string cpu_online_path_, node_online_path_;
   std::string online_, online_now_;  // what was online when the facts were read
-  MonoTime facts_at_;
   std::optional<MonoTime> pods_known_at_;
+  MonoTime facts_due_;
   std::uint32_t numa_every_;
   std::uint64_t ticks_ = 0;
   bool claimed_ = false, told_descriptors_ = false, complete_ = false;

@@ -47,9 +47,9 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
 
   /// Reads everything now. `at` is the clock's time of this call, not the time for which it was planned:
-  /// rates are counted by it. A call less than a tenth of the interval after the last one reads nothing anew,
-  /// but follows the inventory. The view is valid until the next call. Allocates only when the inventory, the
-  /// machine or a fault is new.
+  /// rates are counted by it. A call less than half of the interval after the last one, which came late then,
+  /// reads nothing anew, but follows the inventory: in so short a time the kernel's clock ticks are few. The
+  /// view is valid until the next call. Allocates only when the inventory, the machine or a fault is new.
   const TickView& tick(const std::shared_ptr<const Inventory>& inventory, MonoTime at, WallTime wall);
 
   SamplerStats stats() const;

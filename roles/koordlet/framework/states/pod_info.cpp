@@ -130,6 +130,13 @@ void add_running(PodReading& reading, const api::List<api::ContainerStatus>& sta
   }
 }
 
+/// A pod that starts, or starts again and again, has its CPUs all the while.
+void add_own_cpus(const PodInfo& pod, OwnCpus& own) {
+  if (!pod.cpus) return;
+  if (pod.qos == Qos::lse) own.lse = own.lse | *pod.cpus;
+  if (pod.qos == Qos::lsr) own.lsr = own.lsr | *pod.cpus;
+}
+
 }  // namespace
 
 Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver) {
@@ -155,7 +162,8 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
     info.batch_cpu_request_milli += plain(container.resources.requests, api::kBatchCpu, kMaxMilli);
   }
   const std::string_view phase = pod->status.phase.view();
-  if (phase != "Succeeded" && phase != "Failed") {
+  reading.ended = phase == "Succeeded" || phase == "Failed";
+  if (!reading.ended) {
     add_running(reading, pod->status.container_statuses, pod->spec.containers, driver);
     add_running(reading, pod->status.init_container_statuses, pod->spec.init_containers, driver);
     add_running(reading, pod->status.ephemeral_container_statuses, pod->spec.ephemeral_containers, driver);
@@ -180,6 +188,7 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
       return;
     }
     for (const std::string& complaint : reading->complaints) complain(list, pod, complaint);
+    if (!reading->ended) add_own_cpus(reading->info, list.own_cpus);
     if (reading->runs) list.pods.push_back(std::make_shared<const PodInfo>(std::move(reading->info)));
   };
   auto on_error = [&](const api::Pod& partial, const Error& error) {

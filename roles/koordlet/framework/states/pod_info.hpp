@@ -26,7 +26,8 @@ inline constexpr std::size_t kMaxComplaints = 100, kMaxComplaint = 512;
 
 struct PodReading {
   PodInfo info;
-  bool runs = false;  // at least one container runs
+  bool runs = false;   // at least one container runs
+  bool ended = false;  // and none of it ever will again
   /// "ANNOTATION: what".
   std::vector<std::string> complaints;
 };
@@ -39,6 +40,7 @@ struct PodComplaint {
 };
 struct PodList {
   std::vector<std::shared_ptr<const PodInfo>> pods;  // those that run, ascending by uid
+  OwnCpus own_cpus;                                  // of all that have not ended
   std::size_t listed = 0;
   std::vector<PodComplaint> complaints;  // the first ones
   std::size_t more_complaints = 0;

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
+#include "framework/states/cpu_manager.hpp"
 #include "framework/states/slo.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/base/file.hpp"
 #include "koord/base/text.hpp"
 #include "koord/json/value.hpp"
 #include "koord/kube/client.hpp"
@@ -22,6 +25,7 @@ namespace {
 /// Container events ask at once, within these limits.
 constexpr double kEventQps = 5;
 constexpr int kEventBurst = 10;
+constexpr std::size_t kMaxCpuManagerState = 1 << 20;
 /// A new cgroup shows up before the kubelet tells of its container: it is asked again so soon, so often.
 constexpr nanoseconds kFollowUp = std::chrono::seconds(1);
 constexpr int kFollowUps = 3;
@@ -162,6 +166,7 @@ void States::publish() {
   next.driver = driver_;
   next.node = node_;
   next.pods = pods_;
+  next.own_cpus = own_cpus_;
   next.host_applications = applications_;
   next.be_roots = {host::kubepods_folder(driver_, host::KubeQos::besteffort)};
   next.slo = slo_;
@@ -170,7 +175,8 @@ void States::publish() {
   if (node_known_ && api_synced_ && pods_known_) known_.set();
   const Inventory& now = *parts_.hub.current();
   if (now.generation > 0 && now.driver == next.driver && now.node == next.node && now.pods == next.pods &&
-      now.slo == next.slo && now.slo_known == next.slo_known && now.pods_known == next.pods_known)
+      now.own_cpus == next.own_cpus && now.slo == next.slo && now.slo_known == next.slo_known &&
+      now.pods_known == next.pods_known)
     return;
   parts_.hub.publish(std::move(next));
 }
@@ -214,6 +220,7 @@ Task<Result<>> States::follow_pods() {
 Task<Result<>> States::sync_pods() {
   detect_driver();
   if (settings_.query_config && parts_.clock.mono() >= config_due_) co_await sync_config();
+  look_at_cpu_manager();
   if (auto watched = events_.watch(driver_); !watched && !events_refused_) {
     events_refused_ = true;
     parts_.log.warn("container events come late, with the next look at the kubelet",
@@ -248,6 +255,8 @@ Task<Result<>> States::take_pods(std::string body) {
     co_return Error(Code::invalid, fmt::format("{}/pods/: the list is empty", kubelet_.where()));
   tell(list);
   pods_ = std::move(list.pods);
+  list.own_cpus.kubelet = std::move(own_cpus_.kubelet);
+  own_cpus_ = std::move(list.own_cpus);
   pods_known_ = true;
   pods_hash_ = reading->hash;
   co_return Result<>();
@@ -272,6 +281,22 @@ void States::tell(const PodList& list) {
   if (news.untold > 0 && !untold_)
     parts_.log.warn("more parts of pods are malformed than are told one by one", kv("more", news.untold));
   untold_ = news.untold > 0;
+}
+
+/// The kubelet writes it before it starts a container that gets CPUs for itself.
+void States::look_at_cpu_manager() {
+  const std::string path = fmt::format("{}cpu_manager_state", settings_.kubelet.folder);
+  const auto text = read_file(path, kMaxCpuManagerState);
+  auto state = text ? read_cpu_manager_state(*text) : Result<CpuManagerState>(text.error());
+  if (!state && state.error().code() != Code::not_found) {
+    if (!std::exchange(cpu_manager_refused_, true))
+      parts_.log.warn("which CPUs the kubelet gave to containers is not known, what was known last stays",
+                      kv("file", path), kv("error", state.error()));
+    return;
+  }
+  cpu_manager_refused_ = false;
+  own_cpus_.kubelet = state ? std::move(state->given) : host::CpuSet{};
+  if (state) node_.static_cpu_policy = state->static_policy;  // /configz may not be asked, or be another's
 }
 
 Task<> States::sync_config() {

@@ -72,6 +72,7 @@ class States {
   Task<Result<>> sync_pods();
   Task<Result<>> take_pods(std::string body);
   Task<> sync_config();
+  void look_at_cpu_manager();
   void detect_driver();
   void tell(const PodList& list);
   void note(SourceStatus& source, const Result<>& result);
@@ -93,6 +94,7 @@ class States {
   std::shared_ptr<const api::NodeSloSpec> slo_;
   std::vector<HostApplication> applications_;
   std::vector<std::shared_ptr<const PodInfo>> pods_;
+  OwnCpus own_cpus_;
   bool pods_known_ = false, node_known_ = false, api_synced_ = false;
   std::size_t pods_hash_ = 0;
   std::optional<MonoTime> pods_listed_;
@@ -101,7 +103,7 @@ class States {
   std::set<std::string> node_told_;  // complaints that were logged already
   MonoTime config_due_{};
   int follow_ups_ = 0;  // early looks that are still to come after a container event
-  bool events_refused_ = false;
+  bool events_refused_ = false, cpu_manager_refused_ = false;
   SourceStatus api_{.name = "API server"}, kubelet_status_{.name = "kubelet"};
   Event wake_, addressed_, known_;
 };

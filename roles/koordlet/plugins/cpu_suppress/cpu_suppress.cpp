@@ -46,6 +46,8 @@ struct BeGroup {
 struct Pools {
   std::vector<host::CpuPlace> lsr, ls;  // CPUs of LSR pods, and those of nobody
   CpuSet best_effort;                   // all that best-effort work may ever have
+  /// The same and what the kubelet gave out: for folders whose containers the kubelet keeps off those itself.
+  CpuSet folders;
 };
 
 struct Settings {
@@ -133,13 +135,13 @@ class CpuSuppress final : public Strategy {
     const Settings settings = inventory.slo ? settings_of(*inventory.slo) : Settings{};
     const bool wanted = !inventory.slo || (settings.enabled && settings.nonsense.empty());
     const std::int64_t percent = settings.min_percent.value_or(0);
-    if (wanted && percent > 0 && inventory.node.capacity_milli_cpu > 0) {
+    if (wanted && percent > 0 && capacity_milli_ > 0) {
       const std::string reason = fmt::format("{}% of the node's CPUs, the minimum: {}", percent, kBlind);
       status_ = {true, fmt::format("neutral: {}", reason)};
       may_tighten_ = true;
       const bool too_few = pools_.lsr.size() + pools_.ls.size() < std::size_t{kMinCpus};
-      limit({.milli = inventory.node.capacity_milli_cpu * percent / 100}, settings.by_quota || too_few,
-            inventory, reason.c_str(), plan);
+      limit({.milli = capacity_milli_ * percent / 100}, settings.by_quota || too_few, inventory,
+            reason.c_str(), plan);
       return;
     }
     idle(fmt::format("neutral: no limit but the lowest weight: {}", kBlind));
@@ -173,7 +175,7 @@ class CpuSuppress final : public Strategy {
                   "%.2f CPUs for best-effort: %" PRId64
                   "%% of %.2f, less latency-sensitive %.2f, system %.2f",
                   static_cast<double>(budget.milli) / 1000, settings.threshold_percent,
-                  static_cast<double>(inventory.node.capacity_milli_cpu) / 1000,
+                  static_cast<double>(capacity_milli_) / 1000,
                   budget.pods_used + budget.host_applications_used, budget.system_used);
     status_.active = true;
     status_.summary = fmt::format("{}: {}", settings.by_quota ? kQuotaPolicy : kCpusetPolicy, reason);
@@ -184,7 +186,7 @@ class CpuSuppress final : public Strategy {
              Plan& plan) {
     if (by_quota) {
       cores_.remove({kCpusetPolicy});
-      limit_quota(budget, inventory, reason, plan);
+      limit_quota(budget, reason, plan);
       free_cpus(inventory, plan);
     } else {
       cores_.remove({kQuotaPolicy});
@@ -223,44 +225,44 @@ class CpuSuppress final : public Strategy {
     }
   }
 
-  bool is_best_effort(const HostApplication& application) const {
-    return application.qos == Qos::be &&
-           std::any_of(groups_.begin(), groups_.end(),
-                       [&](const BeGroup& group) { return host::is_within(application.group, group.group); });
-  }
-
   Load load_of(const TickView& view) const {
     const Inventory& inventory = *view.inventory;
     Load load;
     load.node_cpu = view.node.cpu;
-    load.capacity_milli = inventory.node.capacity_milli_cpu;
+    load.capacity_milli = capacity_milli_;
     load.reserved_milli = std::max(inventory.node.capacity_milli_cpu - inventory.node.allocatable_milli_cpu,
                                    inventory.node.reserved_milli_cpu);
+    // A best-effort pod that the kubelet has not named yet is in its root, and not the system's.
+    if (known(view.best_effort.usage_milli)) load.best_effort_cpu = view.best_effort.usage_milli / 1000;
     // What cannot be read is part of what the system uses.
-    for (std::size_t i = 0; i < view.pods.size(); ++i)
-      if (known(view.pods[i].cpu)) load.pods.push_back({view.pods[i].cpu, inventory.pods[i]->is_be()});
-    for (std::size_t i = 0; i < view.host_applications.size(); ++i)
-      if (known(view.host_applications[i].cpu))
-        load.host_applications.push_back(
-            {view.host_applications[i].cpu, is_best_effort(inventory.host_applications[i])});
+    for (std::size_t i = 0; i < view.pods.size(); ++i) {
+      const PodInfo& pod = *inventory.pods[i];
+      if (known(view.pods[i].cpu))
+        load.pods.push_back({view.pods[i].cpu, pod.is_be(), inventory.in_best_effort(pod.group)});
+    }
+    for (std::size_t i = 0; i < view.host_applications.size(); ++i) {
+      const HostApplication& application = inventory.host_applications[i];
+      if (!known(view.host_applications[i].cpu)) continue;
+      const bool inside = inventory.in_best_effort(application.group);
+      load.host_applications.push_back(
+          {view.host_applications[i].cpu, inside && application.qos == Qos::be, inside});
+    }
     return load;
   }
 
   void pools_of(const Inventory& inventory) {
     pools_ = {};
+    capacity_milli_ = inventory.node.capacity_milli_cpu;
     if (!topology_) return;
-    CpuSet lse;
-    CpuSet lsr;
-    for (const auto& pod : inventory.pods) {
-      if (!pod->cpus) continue;
-      if (pod->qos == Qos::lse) lse = lse | *pod->cpus;
-      if (pod->qos == Qos::lsr) lsr = lsr | *pod->cpus;
-    }
-    pools_.best_effort =
-        topology_->online - lse - inventory.node.reserved_cpus - inventory.node.system_qos_cpus;
+    // The kubelet counts the CPUs when it starts; some may be offline by now.
+    capacity_milli_ = std::min<std::int64_t>(capacity_milli_, 1000 * topology_->online.size());
+    const OwnCpus& own = inventory.own_cpus;
+    pools_.folders =
+        topology_->online - own.lse - inventory.node.reserved_cpus - inventory.node.system_qos_cpus;
+    pools_.best_effort = pools_.folders - own.kubelet;
     for (const host::CpuPlace& cpu : topology_->cpus)
       if (pools_.best_effort.contains(cpu.cpu))
-        (lsr.contains(cpu.cpu) ? pools_.lsr : pools_.ls).push_back(cpu);
+        (own.lsr.contains(cpu.cpu) ? pools_.lsr : pools_.ls).push_back(cpu);
   }
 
   std::optional<std::int64_t> number(Knob knob, std::string_view group) const {
@@ -276,7 +278,7 @@ class CpuSuppress final : public Strategy {
 
   // --- quota
 
-  void limit_quota(const Budget& budget, const Inventory& inventory, const char* reason, Plan& plan) {
+  void limit_quota(const Budget& budget, const char* reason, Plan& plan) {
     struct Present {
       const BeGroup* group;
       std::int64_t quota, period;
@@ -306,7 +308,7 @@ class CpuSuppress final : public Strategy {
       status_.summary += "; no best-effort group exists";
       return;
     }
-    std::int64_t next = next_quota(budget.milli, sum, inventory.node.capacity_milli_cpu,
+    std::int64_t next = next_quota(budget.milli, sum, capacity_milli_,
                                    kMinQuotaUs * static_cast<std::int64_t>(present.size()));
     if (!may_tighten_ && (sum == host::kUnlimited || next < sum)) {
       status_.summary += "; held: not everything could be read";
@@ -315,7 +317,7 @@ class CpuSuppress final : public Strategy {
     }
     const bool same = next == sum && present.size() == 1;
     const std::vector<std::int64_t> shares = share_out(next, claims);
-    const std::int64_t small = inventory.node.capacity_milli_cpu;  // 1% of the node's CPUs, in us per 100 ms
+    const std::int64_t small = capacity_milli_;  // 1% of the node's CPUs, in us per 100 ms
     std::int64_t total = 0;
     for (std::size_t i = 0; i < present.size(); ++i) {
       std::int64_t share = shares[i];
@@ -411,20 +413,15 @@ class CpuSuppress final : public Strategy {
       if (context_.cgroup_version == host::CgroupVersion::v1) intent.reach.to = Reach::kAll;
       return;
     }
-    const CpuSet all = below_parent(group.group, pools_.best_effort);
     const CpuSet some = below_parent(group.group, target);
     // The kubelet's static policy sets the containers' CPUs by itself and looks at its own folders' sets.
     const int from = static_policy ? kContainers : 0;
-    if (static_policy) {
-      Intent& intent = plan.want(Knob::cpuset_cpus, group.group, all, "the kubelet's static CPU policy");
-      intent.audit_reason = kAdjust;
-      intent.reach = {0, kPods, {}};
-      intent.undo = all;
-    }
+    if (static_policy)
+      want_all_of(pools_.folders, group.group, {0, kPods, {}}, "the kubelet's static CPU policy", plan);
     Intent& intent = plan.want(Knob::cpuset_cpus, group.group, some, reason);
     intent.audit_reason = kAdjust;
     intent.reach = {from, deepest(), {}};
-    intent.undo = all;
+    intent.undo = below_parent(group.group, pools_.best_effort);
   }
 
   void free_cpus(const Inventory& inventory, Plan& plan) const {
@@ -435,18 +432,29 @@ class CpuSuppress final : public Strategy {
     // With the static policy the containers are the kubelet's, once what a cpuset policy left there has gone.
     const bool containers =
         !inventory.node.static_cpu_policy || context_.clock.mono() < recover_containers_until_;
-    want_all_cpus({0, containers ? deepest() : kPods, {}}, plan);
+    if (pools_.folders == pools_.best_effort) {
+      want_all_cpus({0, containers ? deepest() : kPods, {}}, plan);
+    } else {
+      want_all_cpus({0, kPods, {}}, plan);
+      if (containers) want_all_cpus({kContainers, deepest(), {}}, plan);
+    }
   }
 
   void want_all_cpus(const Reach& reach, Plan& plan) const {
     for (const BeGroup& group : groups_) {
       if (!group.kubernetes) continue;
-      const CpuSet all = below_parent(group.group, pools_.best_effort);
-      Intent& intent = plan.want(Knob::cpuset_cpus, group.group, all, "no limit of CPUs is wanted");
-      intent.audit_reason = kAdjust;
-      intent.reach = reach;
-      intent.undo = all;
+      const CpuSet& all = reach.to < kContainers ? pools_.folders : pools_.best_effort;
+      want_all_of(all, group.group, reach, "no limit of CPUs is wanted", plan);
     }
+  }
+
+  void want_all_of(const CpuSet& cpus, std::string_view group, const Reach& reach, std::string_view reason,
+                   Plan& plan) const {
+    const CpuSet all = below_parent(group, cpus);
+    Intent& intent = plan.want(Knob::cpuset_cpus, group, all, reason);
+    intent.audit_reason = kAdjust;
+    intent.reach = reach;
+    intent.undo = all;
   }
 
   /// A group cannot have CPUs that its parent lacks; where they share none, the parent's.
@@ -471,6 +479,7 @@ class CpuSuppress final : public Strategy {
   std::shared_ptr<const host::Topology> topology_;
   std::vector<BeGroup> groups_;
   Pools pools_;
+  std::int64_t capacity_milli_ = 0;
 };
 
 constexpr metrics::Table kMetrics = {&kCores, &kLsUsed, &kBeUsed};

@@ -32,14 +32,16 @@ std::size_t free_pair(const Bucket& bucket, const std::vector<bool>& taken) {
 Budget budget(const Load& load, std::int64_t threshold_percent, std::optional<std::int64_t> min_percent) {
   Budget result;
   double everything = 0;
+  double inside = 0;
   for (const Consumer& pod : load.pods) {
-    everything += pod.cpu;
+    (pod.inside ? inside : everything) += pod.cpu;
     if (!pod.best_effort) result.pods_used += pod.cpu;
   }
   for (const Consumer& application : load.host_applications) {
-    everything += application.cpu;
+    (application.inside ? inside : everything) += application.cpu;
     if (!application.best_effort) result.host_applications_used += application.cpu;
   }
+  everything += std::max(inside, load.best_effort_cpu);
   result.system_used =
       std::max({load.node_cpu - everything, 0.0, static_cast<double>(load.reserved_milli) / 1000});
   const auto milli = [](double cpus) { return static_cast<std::int64_t>(cpus * 1000); };

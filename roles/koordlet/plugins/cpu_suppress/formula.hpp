@@ -18,6 +18,7 @@ inline constexpr int kMinCpus = 2;
 struct Consumer {
   double cpu = 0;  // CPUs
   bool best_effort = false;
+  bool inside = false;  // its use is part of Load::best_effort_cpu
 };
 
 struct Load {
@@ -25,6 +26,9 @@ struct Load {
   std::vector<Consumer> pods, host_applications;
   std::int64_t capacity_milli = 0;
   std::int64_t reserved_milli = 0;  // the larger of what the kubelet and what the annotation keeps
+  /// CPUs of the best-effort groups as a whole, with all that is in them, known or not; 0 where it could not
+  /// be read: then it is the sum of those who are known.
+  double best_effort_cpu = 0;
 };
 
 struct Budget {

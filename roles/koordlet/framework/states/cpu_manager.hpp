@@ -1,0 +1,19 @@
+// What the kubelet's CPU manager gave out: its checkpoint, cpu_manager_state.
+#pragma once
+
+#include <string_view>
+
+#include "koord/base/result.hpp"
+#include "koord/host/cpuset.hpp"
+
+namespace koord::koordlet {
+
+struct CpuManagerState {
+  bool static_policy = false;
+  /// All CPUs that containers have for themselves.
+  host::CpuSet given;
+};
+/// Code::parse if it is no such checkpoint; then nothing that it says counts.
+Result<CpuManagerState> read_cpu_manager_state(std::string_view json);
+
+}  // namespace koord::koordlet
