@@ -5,6 +5,8 @@
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -46,7 +48,8 @@ std::string integer(std::string_view text) {
   return std::string(value == 0 ? "" : sign) + std::to_string(value);
 }
 
-// A decimal number by JSON's grammar: no '+', no leading zeros, digits on both sides of the point.
+// A decimal number by JSON's grammar: no '+', no leading zeros, digits on both sides of the point. One beyond a
+// double is none but a text, as Go's readers have it.
 std::string decimal(std::string_view text) {
   std::string out = text.starts_with('-') ? "-" : "";
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
@@ -65,7 +68,9 @@ std::string decimal(std::string_view text) {
   while (whole.size() > 1 && whole.front() == '0') whole.remove_prefix(1);
   out += whole.empty() ? "0" : whole;
   if (!fraction.empty()) (out += '.') += fraction;
-  return out += exponent;
+  out += exponent;
+  if (std::isinf(std::strtod(out.c_str(), nullptr))) return {};
+  return out;
 }
 
 // yaml-cpp (0.7) writes the escapes \N and \_ as the single bytes 0x85 and 0xa0, which is no UTF-8. All else
