@@ -48,8 +48,8 @@ std::string integer(std::string_view text) {
   return std::string(value == 0 ? "" : sign) + std::to_string(value);
 }
 
-// A decimal number by JSON's grammar: no '+', no leading zeros, digits on both sides of the point. One beyond a
-// double is none but a text, as Go's readers have it.
+// A decimal number by JSON's grammar: no '+', no leading zeros, digits on both sides of the point. One beyond
+// a double is none but a text, as Go's readers have it.
 std::string decimal(std::string_view text) {
   std::string out = text.starts_with('-') ? "-" : "";
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
