@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -26,6 +26,9 @@ constexpr nanoseconds kGrace = std::chrono::seconds(5);
 /// Below this the original neither collects nor acts.
 constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
+// The names of files stay: other versions look for them.
+constexpr std::string_view kJournal = "throttled", kSeries = "koord-series",
+                           kObjects = "koord-api-server.json";
 /// The agent is not well when so many ticks are missing.
 constexpr int kMissedTicks = 30;
 
@@ -66,6 +69,7 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
     : context_(context),
       log_(context.log),
       parts_(std::move(parts)),
+      keep_(find_keep(context.flags, parts_.place)),
       interval_(std::max(context.flags.get_duration("collect-res-used-interval"), kShortestInterval)),
       series_(series_limits(interval_)),
       run_queue_(std::move(parts_.counters), parts_.no_counters, parts_.cgroups, log_, context.metrics),
@@ -80,6 +84,7 @@ Result<std::unique_ptr<Agent>> Agent::make(runtime::RoleContext& context, Parts 
 Result<> Agent::set_up() {
   const runtime::FlagValues& flags = context_.flags;
   const std::string& node = parts_.place.node_name;
+  KOORD_CHECK(lock());
   context_.metrics.set_common_label("node", node);
   external_.set_common_label("node", node);
   if (context_.gates.enabled("AuditEvents"))
@@ -90,7 +95,10 @@ Result<> Agent::set_up() {
   executor_ = std::make_unique<Executor>(parts_.cgroups, files_, context_.clock, log_, context_.metrics,
                                          writing, auditor_.get());
   QosManager::Options options;
-  options.journal_path = fmt::format("{}koord/throttled", parts_.place.root.var_run);
+  if (!keep_.journal.folder.empty())
+    options.journal_path = fmt::format("{}{}", keep_.journal.folder, kJournal);
+  for (const std::string& other : keep_.journal.others)
+    options.older_journals.push_back(fmt::format("{}{}", other, kJournal));
   options.boot_id = parts_.boot_id;
   options.interval = [&flags](std::string_view flag) -> nanoseconds {
     return std::chrono::seconds(std::clamp<std::int64_t>(flags.get_int(flag), 0, kLongestInterval));
@@ -137,6 +145,32 @@ Result<> Agent::set_up() {
   return {};
 }
 
+/// Says which folders there are, and makes sure that no other agent uses them.
+Result<> Agent::lock() {
+  std::optional<Error> refused;
+  for (const std::string& path : keep_.locks) {
+    auto taken = HostLock::take(path, fmt::format("pid {}, node {}", ::getpid(), parts_.place.node_name));
+    if (taken) {
+      lock_.emplace(std::move(*taken));
+      break;
+    }
+    if (taken.error().code() == Code::already_exists) return taken.error();
+    refused = std::move(taken).error();
+  }
+  if (!lock_)
+    log_.warn("nothing keeps a second agent from this host",
+              kv("error", refused ? refused->message() : "no folder can be written"));
+  if (context_.flags.get_bool("cleanup")) return {};
+  log_.info("what the next agent needs is kept", kv("journal", keep_.journal.folder),
+            kv("state", keep_.state.folder));
+  if (!keep_.journal.lasts || !keep_.state.lasts)
+    log_.warn(
+        "no folder outlives the agent's pod: the next one will not know all that is held back, nor what "
+        "was measured. Mount one of the host's, as upstream's DaemonSet does",
+        kv("at", context_.flags.get("prediction-checkpoint-filepath")));
+  return {};
+}
+
 Result<> Agent::set_up_standalone(const std::string& file) {
   standalone_.emplace(context_.executor, context_.clock, log_, hub_, file, parts_.place.node_name,
                       *parts_.machine);
@@ -144,7 +178,8 @@ Result<> Agent::set_up_standalone(const std::string& file) {
 }
 
 Result<> Agent::set_up_kubernetes() {
-  const StatesSettings settings = states_settings(context_.flags, parts_.place);
+  StatesSettings settings = states_settings(context_.flags, parts_.place);
+  if (!keep_.state.folder.empty()) settings.kept_file = fmt::format("{}{}", keep_.state.folder, kObjects);
   states_.emplace(
       States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups, *parts_.client,
                     context_.informers, context_.workers, parts_.credentials, hub_},
@@ -238,13 +273,13 @@ Task<Result<>> Agent::tick() {
 }
 
 void Agent::restore_checkpoint() {
-  // The default folder is a DaemonSet's mount; it is not made on hosts that have none.
-  const std::string& folder = context_.flags.get("tsdb-path");
-  if (context_.flags.changed("tsdb-path")) (void)::mkdir(folder.c_str(), 0750);
-  if (!host::exists(folder)) return;
-  checkpoint_ = fmt::format("{}{}koord-series", folder, folder.ends_with('/') ? "" : "/");
+  if (keep_.state.folder.empty()) return;
+  checkpoint_ = fmt::format("{}{}", keep_.state.folder, kSeries);
+  std::string path = checkpoint_;
+  for (const std::string& other : keep_.state.others)
+    if (!host::exists(path)) path = fmt::format("{}{}", other, kSeries);
   const CheckpointStamp stamp{context_.clock.mono(), context_.clock.now(), parts_.boot_id};
-  const auto restored = read_checkpoint(checkpoint_, stamp, series_);
+  const auto restored = read_checkpoint(path, stamp, series_);
   if (!restored)
     log_.warn("the checkpoint is of no use, measuring begins anew", kv("error", restored.error()));
   if (restored && *restored > 0) log_.info("measuring goes on from a checkpoint", kv("series", *restored));

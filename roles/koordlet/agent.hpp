@@ -8,6 +8,7 @@
 #include "flags.hpp"
 #include "framework/audit/auditor.hpp"
 #include "framework/executor/executor.hpp"
+#include "framework/keep/host_lock.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/report/reporter.hpp"
 #include "framework/sampler/sampler.hpp"
@@ -16,6 +17,7 @@
 #include "framework/serve/run_queue.hpp"
 #include "framework/standalone/standalone.hpp"
 #include "framework/states/states.hpp"
+#include "keep.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/runtime/role.hpp"
 
@@ -42,6 +44,7 @@ class Agent final : public runtime::Role {
  private:
   Agent(runtime::RoleContext& context, Parts parts);
   Result<> set_up();
+  Result<> lock();
   Result<> set_up_kubernetes();
   Result<> set_up_standalone(const std::string& file);
   void serve();
@@ -58,6 +61,8 @@ class Agent final : public runtime::Role {
   runtime::RoleContext& context_;
   Logger log_;
   Parts parts_;
+  Keep keep_;
+  std::optional<HostLock> lock_;
   nanoseconds interval_;
   metrics::Registry external_;
   InventoryHub hub_;

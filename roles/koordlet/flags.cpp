@@ -122,7 +122,9 @@ constexpr std::array<Flag, 11> kCollectFlags = {{
 
 constexpr std::array<Flag, 12> kDatabaseFlags = {{
     {"tsdb-path", FlagType::text, "/metric-data/",
-     "The folder of the checkpoint of what was measured; without it, a restart begins anew.", 0, kCollect},
+     "The folder of the checkpoint of what was measured, and of what the API server said last. An emptyDir "
+     "only where no folder of the host's is mounted: see --prediction-checkpoint-filepath.",
+     0, kCollect},
     ignored("tsdb-retention-duration", FlagType::duration, "12h", kNoDatabase),
     ignored("tsdb-max-bytes", FlagType::integer, "104857600", kNoDatabase),
     ignored("tsdb-min-block-duration", FlagType::duration, "10m", kNoDatabase),
@@ -166,7 +168,10 @@ constexpr std::array<Flag, 25> kHookFlags = {{
     later("runtime-hooks-nri-backoff-cap", FlagType::duration, "1281023h53m38.427387903s"),
     later("runtime-hooks-nri-backoff-steps", FlagType::integer, "2147483647"),
     later("runtime-hooks-nri-backoff-factor", FlagType::real, "2"),
-    later("prediction-checkpoint-filepath", FlagType::text, "/prediction-checkpoints"),
+    {"prediction-checkpoint-filepath", FlagType::text, "/prediction-checkpoints",
+     "In a DaemonSet's pod, a folder of the host's: what the next agent needs is in koord/ below it, else "
+     "below /host-var-run-koordlet.",
+     0, kRoots},
     later("prediction-cold-start-duration", FlagType::duration, "24h"),
     later("prediction-safety-margin-percent", FlagType::integer, "10"),
     later("prediction-memory-histogram-decay-halflife", FlagType::duration, "24h"),
@@ -224,7 +229,8 @@ Result<Place> read_place(const runtime::FlagValues& flags, const GetEnv& env) {
   const bool host_mode = env("agent_mode") == "hostMode";
   // Without Kubernetes there is no pod that the host's folders could be mounted into.
   const bool standalone = !flags.get("standalone-config").empty();
-  place.root = host_mode || standalone ? host::Root::host_mode() : host::Root::daemon_set_mode();
+  place.in_pod = !host_mode && !standalone;
+  place.root = place.in_pod ? host::Root::daemon_set_mode() : host::Root::host_mode();
   replace(flags, "cgroup-root-dir", place.root.cgroup);
   replace(flags, "sys-root-dir", place.root.sys);
   replace(flags, "sys-fs-root-dir", place.root.sys_fs);

@@ -20,6 +20,7 @@ using GetEnv = std::function<std::optional<std::string>(const char*)>;
 /// What the flags and the environment say about where the agent runs.
 struct Place {
   std::string node_name;                              // --node-name, else NODE_NAME; empty: unknown
+  bool in_pod = false;                                // of a DaemonSet, the host's folders mounted into it
   host::Root root;                                    // by agent_mode, each folder replaceable by its flag
   std::optional<host::CgroupVersion> cgroup_version;  // forced by --cgroup-version
 };

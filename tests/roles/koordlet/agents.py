@@ -30,12 +30,12 @@ def free_port():
 class Agent:
     """`koord --role=...` with everything of the host below `root`."""
 
-    def __init__(self, root, *flags, role="koordlet", node=NODE, prefix="--"):
+    def __init__(self, root, *flags, role="koordlet", node=NODE, prefix="--", mode="hostMode"):
         self.port = free_port()
         self.log_path = os.path.join(tempfile.mkdtemp(prefix="koordlet.", dir=root.folder), "log")
         self.log = open(self.log_path, "wb")
         own = [f"--addr=127.0.0.1:{self.port}", "--run-queue-latency=false", *root.flags()]
-        environment = {**os.environ, "NODE_NAME": node, "agent_mode": "hostMode"}
+        environment = {**os.environ, "NODE_NAME": node, "agent_mode": mode}
         self.child = subprocess.Popen([KOORD, f"--role={role}", *[prefix + flag[2:] for flag in own], *flags],
                                       stdout=self.log, stderr=subprocess.STDOUT, env=environment)
 

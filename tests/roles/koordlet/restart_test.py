@@ -103,6 +103,96 @@ class WhatWasMeasured(Alone):
         self.assertAlmostEqual(after.ages[0] - before.ages[0], (after.mono - before.mono) / 1e9, delta=0.01)
 
 
+class TwoAgents(Alone):
+    def test_are_one_too_many(self):
+        first = self.agent()
+        self.measured(first, 1)
+        second = self.agent()
+        self.assertNotEqual(second.child.wait(20), 0)
+        self.assertIn(f"another agent runs on this host: pid {first.child.pid}, node {agents.NODE}", second.output())
+        first.close()
+        self.measured(self.agent(), 1)
+
+
+class AnApiServerThatIsAway(unittest.TestCase):
+    def test_at_a_restart_frees_nobody(self):
+        world = agents.World()
+        self.addCleanup(world.close)
+        world.root.host_cpu = 3.5
+        world.add_pod("web", cpu=2.5, memory=MI, labels={"koordinator.sh/qosClass": "LS"})
+        world.add_pod("batch", cpu=0.5, memory=MI, qos="BestEffort", labels={"koordinator.sh/qosClass": "BE"})
+        world.create("nodeslos", "NodeSLO", {"resourceUsedThresholdWithBE": {"enable": True, "cpuSuppressPolicy": "cfsQuota"}})
+        agent = world.agent(QUICK)
+        wait_for("the quota", lambda: self.quota(world) != "-1")
+        kept = os.path.join(world.root.folder, "metric-data/koord-api-server.json")
+        wait_for("what is kept", lambda: os.path.exists(kept))
+        self.assertEqual(os.stat(kept).st_mode & 0o777, 0o600)
+        held = self.quota(world)
+        agent.close()
+        world.sandbox.child.kill()
+
+        again = world.agent(QUICK)
+        wait_for("the pods, of the kubelet alone", lambda: {"web", "batch"} <= set(again.pods()))
+        wait_for("suppression", lambda: any(one["active"] for one in again.node().get("strategies", [])))
+        wait_for("a few ticks", lambda: again.node()["tick"] > 4)
+        self.assertEqual(self.quota(world), held)
+        self.assertFalse(again.source("API server")["ok"])
+        again.close()
+
+        with open(kept, "r+", encoding="utf-8") as file:
+            file.truncate(100)
+        blind = world.agent(QUICK)
+        wait_for("what is held", lambda: blind.node().get("suppressed"))
+        limit, = blind.node()["suppressed"]
+        self.assertEqual((limit["cgroup"], limit["value"], limit["held"]), ("kubepods/besteffort", held, True))
+        self.assertIn("is of no use: waiting for its answer", blind.output())
+        self.assertEqual(self.quota(world), held)
+
+    def quota(self, world):
+        return world.root.read("cpu", "kubepods/besteffort", "cpu.cfs_quota_us")
+
+
+class TheFoldersOfADaemonSet(Alone):
+    """Upstream's mounts: the host's /var/run read-only, /metric-data an emptyDir, /prediction-checkpoints the host's."""
+
+    def test_are_those_that_last(self):
+        pod = os.path.join(self.root.folder, "metric-data")
+        lasting = os.path.join(self.folder.name, "prediction-checkpoints")
+        os.makedirs(pod)
+        mounts = [("/", "/", "overlay"), ("/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir/metric-db-path", pod, "ext4")]
+        self.write_mounts(mounts)
+        agent = self.daemon_set(lasting)
+        self.measured(agent, 2)
+        self.assertIn("no folder outlives the agent's pod", agent.output())
+        self.assertIn(f"state={pod}/", agent.output())
+        agent.terminate()
+        self.assertTrue(os.path.exists(f"{pod}/koord-series"))
+
+        os.makedirs(lasting)
+        self.write_mounts([*mounts, ("/koordlet/prediction-checkpoints", lasting, "tmpfs")])
+        agent = self.daemon_set(lasting)
+        self.measured(agent, 2)
+        self.assertNotIn("no folder outlives the agent's pod", agent.output())
+        self.assertIn(f"journal={lasting}/koord/", agent.output())
+        self.assertIn(f"state={lasting}/koord/", agent.output())
+        self.assertIn("measuring goes on from a checkpoint", agent.output())  # of the older place
+        agent.terminate()
+        self.assertTrue(os.path.exists(f"{lasting}/koord/koord-series"))
+
+    def write_mounts(self, mounts):
+        fake_node.write(os.path.join(self.root.proc, "self/mountinfo"), "".join(
+            f"{number} 1 0:{number} {root} {point} rw - {kind} {kind} rw\n" for number, (root, point, kind) in enumerate(mounts)))
+
+    def daemon_set(self, checkpoints):
+        """It finds no kubelet and no API server, and measures its node all the same."""
+        kubeconfig = os.path.join(self.folder.name, "kubeconfig")
+        fake_node.write(kubeconfig, "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+                                    "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n")
+        agent = agents.Agent(self.root, f"--kubeconfig={kubeconfig}", f"--prediction-checkpoint-filepath={checkpoints}", mode="")
+        self.addCleanup(agent.close)
+        return agent
+
+
 class AllAlpha(Alone):
     """The gates of upstream's DaemonSet."""
 

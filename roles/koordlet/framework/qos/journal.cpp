@@ -4,6 +4,7 @@
 #include "framework/qos/journal.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -73,22 +74,37 @@ Result<> Journal::load() {
   entries_.clear();
   changed_ = false;
   if (path_.empty()) return {};
-  const auto text = read_file(path_, kMaxFile, Source::own);
+  bool found = false;
+  KOORD_CHECK(read(path_, found));
+  if (found) return {};
+  for (const std::string& path : older_) {
+    KOORD_CHECK(read(path, found));
+    if (found) {
+      changed_ = true;  // it moves
+      return {};
+    }
+  }
+  return {};
+}
+
+Result<> Journal::read(const std::string& path, bool& found) {
+  const auto text = read_file(path, kMaxFile, Source::own);
   if (!text) {
     if (text.error().code() == Code::not_found) return {};
     return text.error();
   }
+  found = true;
   changed_ = true;  // whatever it says: what is kept of it is written anew
   std::string_view rest = *text;
   std::string_view line;
   if (!rest.ends_with('\n') || !host::next_line(rest, line) || !line.starts_with(kHeader))
-    return Error(Code::parse, fmt::format("{}: not a journal of throttled cgroups", path_));
+    return Error(Code::parse, fmt::format("{}: not a journal of throttled cgroups", path));
   if (line.substr(kHeader.size()) != boot_id_) return {};  // those cgroups have gone with their kernel
   std::vector<Entry> entries;
   for (std::size_t number = 2; host::next_line(rest, line); ++number) {
     auto entry = parse_entry(line);
     if (!entry || entries.size() == kMaxEntries)
-      return Error(Code::parse, fmt::format("{}:{}: cannot read this entry", path_, number));
+      return Error(Code::parse, fmt::format("{}:{}: cannot read this entry", path, number));
     entries.push_back(std::move(*entry));
   }
   for (Entry& entry : entries) note(std::move(entry));
@@ -99,7 +115,7 @@ Result<> Journal::load() {
 Result<> Journal::save() {
   if (!changed_ || path_.empty()) return {};
   std::error_code failed;
-  if (entries_.empty()) {
+  if (entries_.empty() && forget_older()) {
     std::filesystem::remove(path_, failed);
     if (failed) return Error(Code::io, fmt::format("{}: {}", path_, failed.message()));
     changed_ = false;
@@ -117,8 +133,17 @@ Result<> Journal::save() {
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), failed);
   // Not synced: what it tells of ends with the kernel that runs.
   KOORD_CHECK(replace_file(path_, text, {.sync = false}));
+  (void)forget_older();
   changed_ = false;
   return {};
+}
+
+/// Whether no older file is left.
+bool Journal::forget_older() {
+  std::erase_if(older_, [](const std::string& path) {
+    return ::access(path.c_str(), F_OK) != 0 || ::unlink(path.c_str()) == 0;
+  });
+  return older_.empty();
 }
 
 const Journal::Entry* Journal::find(host::Knob knob, std::string_view group) const {

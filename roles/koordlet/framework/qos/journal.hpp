@@ -24,14 +24,15 @@ class Journal {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
-  /// Nothing is read or written without a path.
-  Journal(std::string path, std::string boot_id) : path_(std::move(path)), boot_id_(std::move(boot_id)) {}
+  /// Nothing is read or written without a path. `older`: other places in which an agent may have kept it.
+  Journal(std::string path, std::string boot_id, std::vector<std::string> older = {})
+      : path_(std::move(path)), boot_id_(std::move(boot_id)), older_(std::move(older)) {}
 
-  /// What an earlier agent of this boot left. Code::parse: nothing was taken over, the next save() overwrites
-  /// the file.
+  /// What an earlier agent of this boot left, in the first of the places that has a file. Code::parse:
+  /// nothing was taken over, the next save() overwrites the file.
   Result<> load();
   /// With rename: the file is whole, always. Nothing to do if nothing changed since it was saved. No entry:
-  /// no file.
+  /// no file. Files in older places are removed; while one cannot be, an empty journal outdates it.
   Result<> save();
 
   /// The entry for a knob of a group, or null.
@@ -42,7 +43,11 @@ class Journal {
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
+  Result<> read(const std::string& path, bool& found);
+  bool forget_older();
+
   std::string path_, boot_id_;
+  std::vector<std::string> older_;
   std::vector<Entry> entries_;  // ascending by group and knob
   bool changed_ = false;
 };

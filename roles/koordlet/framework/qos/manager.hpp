@@ -23,6 +23,8 @@ class QosManager {
     /// The file that says what is throttled; survives this process, need not survive the machine. Its folder
     /// is made. Empty: none (tests).
     std::string journal_path;
+    /// Where an earlier agent may have kept it.
+    std::vector<std::string> older_journals = {};
     /// /proc/sys/kernel/random/boot_id: a journal of another boot is of no use.
     std::string boot_id;
     /// How long a strategy that cannot tell keeps what it wanted last, or a dead agent before it; then its

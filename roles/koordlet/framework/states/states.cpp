@@ -8,10 +8,13 @@
 #include <utility>
 
 #include "framework/states/cpu_manager.hpp"
+#include "framework/states/kept_objects.hpp"
 #include "framework/states/slo.hpp"
+#include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/file.hpp"
 #include "koord/base/text.hpp"
@@ -98,18 +101,58 @@ void States::note(SourceStatus& source, const Result<>& result) {
   source.error = result.error().message();
 }
 
+void States::recall() {
+  if (settings_.kept_file.empty()) return;
+  auto kept = read_kept(settings_.kept_file, settings_.node_name);
+  if (!kept) {
+    if (kept.error().code() != Code::not_found)
+      parts_.log.warn("what the API server said to an earlier agent is of no use: waiting for its answer",
+                      kv("error", kept.error()));
+    return;
+  }
+  parts_.log.info("what the API server said last is in effect until it answers",
+                  kv("file", settings_.kept_file), kv("node_slo", static_cast<bool>(kept->node_slo)));
+  detect_driver();
+  on_node(std::make_shared<const api::Node>(std::move(*kept->node)));
+  if (kept->node_slo) {
+    on_slo(std::make_shared<const api::NodeSlo>(std::move(*kept->node_slo)));
+    slo_recalled_ = true;
+  }
+  publish();
+}
+
+Task<Result<>> States::remember() {
+  if (settings_.kept_file.empty() || !node_object_) co_return Result<>();
+  std::string text = api::encode(kept_objects(*node_object_, slo_object_.get()));
+  if (text == kept_) co_return Result<>();
+  std::function<Result<>()> write = [&] { return write_kept(settings_.kept_file, text); };
+  const Result<> written = co_await offload(parts_.workers, std::move(write));
+  if (!written && written.error().code() == Code::cancelled) co_return written;
+  if (!written && !kept_refused_)
+    parts_.log.warn(
+        "what the API server says cannot be kept: an agent that starts while it is away will not "
+        "know it",
+        kv("error", written.error()));
+  kept_refused_ = !written;
+  kept_ = written ? std::move(text) : std::string();
+  co_return Result<>();
+}
+
 Task<Result<>> States::follow_node() {
+  recall();
   for (;;) {
     KOORD_CO_TRY(batch, co_await queue_.next());
     for (const kube::Change& change : batch.changes) {
       if (change.is<api::Node>()) {
-        if (const auto node = change.new_object<api::Node>()) on_node(*node);
+        if (const auto node = change.new_object<api::Node>()) on_node(node);
       } else if (change.is<api::NodeSlo>()) {
+        slo_recalled_ = false;
         on_slo(change.new_object<api::NodeSlo>());
       }
     }
     if (batch.synced && !api_synced_) {
       api_synced_ = true;
+      if (std::exchange(slo_recalled_, false)) on_slo(nullptr);  // it has gone since
       if (!node_known_)
         parts_.log.warn("there is no such node on the API server", kv("node", settings_.node_name));
       if (!slo_)
@@ -118,18 +161,20 @@ Task<Result<>> States::follow_node() {
     }
     if (batch.synced) note(api_, {});
     publish();
+    if (batch.synced) KOORD_CO_CHECK(co_await remember());
   }
 }
 
-void States::on_node(const api::Node& node) {
+void States::on_node(const std::shared_ptr<const api::Node>& node) {
+  node_object_ = node;
   std::vector<std::string> complaints;
-  NodeInfo info = read_node(node, complaints);
+  NodeInfo info = read_node(*node, complaints);
   info.static_cpu_policy = node_.static_cpu_policy;
   node_known_ = true;
   for (const std::string& complaint : complaints)
     if (node_told_.insert(complaint).second)
       parts_.log.warn("a malformed annotation of the node is left out", kv("annotation", complaint));
-  const auto address = kubelet_address(node, settings_.kubelet);
+  const auto address = kubelet_address(*node, settings_.kubelet);
   if (address) {
     kubelet_.set_address(*address);
     addressed_.set();

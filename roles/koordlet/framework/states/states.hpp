@@ -30,9 +30,12 @@ struct StatesSettings {
   nanoseconds sync_interval = std::chrono::seconds(10);
   /// Ask for the CPU manager's policy.
   bool query_config = true;
+  /// The file of what the API server said last; empty: none.
+  std::string kept_file;
 };
 
-/// What nobody answers stays as it was answered last. The event loop's thread; the parts outlive it.
+/// What nobody answers stays as it was answered last, to this agent or to the one before it. The event loop's
+/// thread; the parts outlive it.
 class States {
  public:
   struct Parts {
@@ -66,7 +69,9 @@ class States {
 
  private:
   struct Reading;
-  void on_node(const api::Node& node);
+  void recall();
+  Task<Result<>> remember();
+  void on_node(const std::shared_ptr<const api::Node>& node);
   void on_slo(const std::shared_ptr<const api::NodeSlo>& slo);
   void publish();
   Task<Result<>> sync_pods();
@@ -90,8 +95,12 @@ class States {
   host::CgroupDriver driver_ = host::CgroupDriver::systemd;
   bool driver_seen_ = false;  // from the folders themselves
   NodeInfo node_;
+  std::shared_ptr<const api::Node> node_object_;
   std::shared_ptr<const api::NodeSlo> slo_object_;
   std::shared_ptr<const api::NodeSloSpec> slo_;
+  bool slo_recalled_ = false;  // the NodeSLO is of the file, the API server has not said anything yet
+  std::string kept_;           // what the file says
+  bool kept_refused_ = false;
   std::vector<HostApplication> applications_;
   std::vector<std::shared_ptr<const PodInfo>> pods_;
   OwnCpus own_cpus_;

@@ -1,0 +1,27 @@
+// Folders: where the agent keeps what the next one needs to know.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace koord::koordlet {
+
+/// What one kind of file lies in.
+struct KeepFolder {
+  std::string folder;  // with a slash at its end; empty: none can be written
+  /// It is still there when the agent's pod is another one. Where there is no pod, every folder lasts.
+  bool lasts = false;
+  std::vector<std::string> others;  // with a slash; where an earlier agent may have kept its own
+};
+
+/// The first candidate that can be written and lasts, else the first that can be written. The last part of a
+/// path is made if the folder above is there. `mountinfo` is /proc/self/mountinfo of the agent's pod, empty
+/// where there is no pod.
+KeepFolder choose_folder(std::span<const std::string> candidates, std::string_view mountinfo);
+
+/// False for what goes with a pod: an emptyDir, on a disk or in memory, and the container's own layer.
+bool outlives_pod(std::string_view folder, std::string_view mountinfo);
+
+}  // namespace koord::koordlet

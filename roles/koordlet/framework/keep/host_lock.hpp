@@ -1,0 +1,23 @@
+// HostLock: one agent a host. Two of them would write the same cgroup files, one over the other.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "koord/base/file.hpp"
+
+namespace koord::koordlet {
+
+/// Held until it is destroyed or the process ends, in whatever way.
+class HostLock {
+ public:
+  /// Locks the file, which is made if it is not there, and writes into it who did ("pid 12, node n1"). The
+  /// folder above is made, too. Code::already_exists: another process holds it; the message says who.
+  static Result<HostLock> take(const std::string& path, std::string_view who);
+
+ private:
+  explicit HostLock(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+}  // namespace koord::koordlet
