@@ -1,9 +1,8 @@
-// The QoS manager: the arbiter, the journal, setting free, and what is left when the agent dies.
+// The QoS manager: the journal, setting free, and what is left when the agent dies.
 #include "framework/qos/manager.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "framework/qos/arbiter.hpp"
 #include "framework/qos/journal.hpp"
 #include "koord/host/file.hpp"
 #include "qos_rig.hpp"
@@ -20,115 +19,6 @@ using testing::kBeRoot;
 using testing::QosRig;
 
 CpuSet cpus(std::string_view text) { return *CpuSet::parse(text); }
-
-Intent intent(Knob knob, std::string group, KnobValue value, Reach reach = {}) {
-  Intent made;
-  made.knob = knob;
-  made.group = std::move(group);
-  made.value = std::move(value);
-  made.reach = std::move(reach);
-  return made;
-}
-
-TEST_CASE("The arbiter's order", "[koordlet][arbiter]") {
-  struct Row {
-    const char* name;
-    CgroupVersion version;
-    std::vector<Intent> first, second;
-    std::string parent, child;  // what is decided; empty: nothing
-    std::size_t conflicts;
-  };
-  const auto set = [](std::string group, std::string_view text, Reach reach = {}) {
-    return intent(Knob::cpuset_cpus, std::move(group), cpus(text), std::move(reach));
-  };
-  const auto quota = [](std::string group, std::int64_t value) {
-    return intent(Knob::cpu_quota, std::move(group), value);
-  };
-  const std::vector<Row> rows{
-      {"the earlier strategy", CgroupVersion::v1, {set("p", "0-3")}, {set("p", "4-7")}, "0-3", "", 1},
-      {"the same twice is no conflict",
-       CgroupVersion::v1,
-       {set("p", "0-3")},
-       {set("p", "0-3")},
-       "0-3",
-       "",
-       0},
-      {"the closer intent",
-       CgroupVersion::v1,
-       {set("p", "0-3", {0, 1, {}}), set("p/c", "1")},
-       {},
-       "0-3",
-       "1",
-       0},
-      {"the closer intent, told first",
-       CgroupVersion::v1,
-       {set("p/c", "1"), set("p", "0-3", {0, 1, {}})},
-       {},
-       "0-3",
-       "1",
-       0},
-      {"the earlier strategy, though further away",
-       CgroupVersion::v1,
-       {set("p", "0-3", {0, 1, {}})},
-       {set("p/c", "1")},
-       "0-3",
-       "0-3",
-       1},
-      {"levels", CgroupVersion::v1, {set("p", "0-3", {1, 1, {}})}, {}, "", "0-3", 0},
-      {"exceptions", CgroupVersion::v1, {set("p", "0-3", {0, 1, {"p/c"}})}, {}, "0-3", "", 0},
-      {"a child is cut to its parent",
-       CgroupVersion::v1,
-       {set("p", "0-3"), set("p/c", "2-5")},
-       {},
-       "0-3",
-       "2-3",
-       1},
-      {"a child that shares nothing gets what the parent has",
-       CgroupVersion::v2,
-       {set("p", "0-3"), set("p/c", "4-5")},
-       {},
-       "0-3",
-       "0-3",
-       1},
-      {"a quota is cut in v1",
-       CgroupVersion::v1,
-       {quota("p", 5000), quota("p/c", 7000)},
-       {},
-       "5000",
-       "5000",
-       1},
-      {"and not in v2, which takes it",
-       CgroupVersion::v2,
-       {quota("p", 5000), quota("p/c", 7000)},
-       {},
-       "5000",
-       "7000",
-       0},
-      {"none below a quota inherits",
-       CgroupVersion::v1,
-       {quota("p", 5000), quota("p/c", -1)},
-       {},
-       "5000",
-       "-1",
-       0},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.name);
-    QosRig rig(row.version);
-    rig.kernel.group("p");
-    rig.kernel.group("p/c");
-    GroupTree tree(*rig.executor, rig.clock, std::chrono::seconds(10));
-    Arbiter arbiter(*rig.executor, tree);
-    const std::vector<std::span<const Intent>> plans{row.first, row.second};
-    tree.start_tick(1);
-    const auto decisions = arbiter.decide(plans);
-    std::map<std::string, std::string> decided;
-    for (const auto& decision : decisions) decided[std::string(decision.group)] = to_string(*decision.value);
-    CHECK(decided["p"] == row.parent);
-    CHECK(decided["p/c"] == row.child);
-    CHECK(arbiter.conflicts() == row.conflicts);
-  }
-}
 
 TEST_CASE("A journal is read back as it was written", "[koordlet][journal]") {
   Tree tree;
@@ -439,6 +329,47 @@ TEST_CASE("A group that is gone leaves the journal too", "[koordlet][manager]") 
   rig.slo(false, "cfsQuota");
   settle(rig, 12);
   CHECK_FALSE(host::exists(tree / "journal"));
+}
+
+TEST_CASE("A group that was made anew gets back what it had, not what its predecessor had",
+          "[koordlet][manager]") {
+  Tree tree;
+  QosRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2), tree / "journal");
+  standalone(rig, "cfsQuota");
+  settle(rig, 12);
+  const std::int64_t limited = rig.kernel.quota("night.slice");
+  CHECK(limited < 150'000);
+  rig.kernel.remove("night.slice");
+  rig.kernel.group("night.slice").quota = 140'000;  // its service was configured anew
+  rig.kernel.group("night.slice").cpus =
+      rig.kernel.version() == CgroupVersion::v1 ? rig.topology->online : CpuSet{};
+  rig.tick(12);
+  CHECK(rig.kernel.quota("night.slice") < 140'000);
+  rig.slo(false, "cfsQuota");
+  settle(rig, 12);
+  CHECK(rig.kernel.quota("night.slice") == 140'000);
+  CHECK_FALSE(host::exists(tree / "journal"));
+}
+
+TEST_CASE("Groups that are absent or refused cost next to nothing", "[koordlet][manager]") {
+  const std::string policy = GENERATE("cfsQuota", "cpuset");
+  QosRig rig(CgroupVersion::v1);
+  SECTION("there is no best-effort root") {
+    rig.slo(true, policy);
+    rig.pods({{"ls", Qos::ls, 8}});
+    rig.kernel.group("kubepods").cpus = rig.topology->online;
+  }
+  SECTION("the file system is read-only") {
+    kubernetes(rig, policy);
+    rig.kernel.fault = [](std::string_view, std::string_view) { return EROFS; };
+  }
+  for (int i = 0; i < 100; ++i) rig.tick(12);
+  rig.kernel.listings = rig.kernel.reads = rig.kernel.looks = 0;
+  for (int i = 0; i < 120; ++i) rig.tick(12);
+  CAPTURE(policy);
+  CHECK(rig.kernel.reads < 120U * 5);     // what the strategy itself looks at
+  CHECK(rig.kernel.looks < 120U * 7);     // whether the six files that are in order are the same ones
+  CHECK(rig.kernel.listings < 12U * 12);  // the tree, every ten seconds
 }
 
 TEST_CASE("The steady state reads only what strategies look at, lists rarely and writes nothing",

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -32,6 +33,7 @@ class SimKernel final : public KernelFiles {
     std::int64_t shares = 1024;  // v2: the weight
     std::string memory = "9223372036854771712";
     bool populated = false;  // has processes of its own: v2 refuses to empty its set
+    std::uint64_t inode = 0;
   };
 
   explicit SimKernel(host::CgroupVersion version) : version_(version) {
@@ -42,7 +44,11 @@ class SimKernel final : public KernelFiles {
   host::CgroupFs fs() const { return *host::CgroupFs::open(root_, version_); }
   host::CgroupVersion version() const { return version_; }
 
-  Group& group(const std::string& name) { return groups_[name]; }
+  Group& group(const std::string& name) {
+    Group& group = groups_[name];
+    if (group.inode == 0) group.inode = ++last_inode_;
+    return group;
+  }
   void remove(const std::string& name) { groups_.erase(name); }
   const std::map<std::string, Group>& groups() const { return groups_; }
   std::string cpus(const std::string& name) { return groups_.at(name).cpus.to_string(); }
@@ -52,7 +58,9 @@ class SimKernel final : public KernelFiles {
   std::function<int(std::string_view path, std::string_view text)> fault;
   std::vector<std::string> written;  // "GROUP/FILE TEXT", refused ones not
   std::vector<std::string> refused;  // by the kernel's own rules
-  std::size_t reads = 0, listings = 0;
+  std::size_t reads = 0, listings = 0, looks = 0;
+  /// All system calls but those that wrote.
+  std::size_t calls() const { return reads + listings + looks + attempts_; }
   std::optional<std::size_t> die_after;  // so many writes
 
   Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
@@ -85,6 +93,7 @@ class SimKernel final : public KernelFiles {
   }
 
   Result<> write(const std::string& path, std::string_view text) override {
+    ++attempts_;
     if (die_after && written.size() >= *die_after) throw Killed();
     const auto [name, knob] = split(path);
     if (!groups_.contains(name)) return errno_error(ENOENT, path);
@@ -95,6 +104,7 @@ class SimKernel final : public KernelFiles {
       refused.push_back(name + "/" + knob + " " + std::string(text));
       return errno_error(failure, path);
     }
+    --attempts_;
     written.push_back(name + "/" + knob + " " + std::string(text));
     return {};
   }
@@ -110,7 +120,15 @@ class SimKernel final : public KernelFiles {
         found.push_back(other.substr(name.size() + 1));
     return found;
   }
-  bool exists(const std::string& path) override { return groups_.contains(split(path + "/x").first); }
+  std::uint64_t inode(const std::string& path) override {
+    ++looks;
+    if (const auto folder = groups_.find(split(path + "/x").first); folder != groups_.end())
+      return folder->second.inode;
+    const auto [name, knob] = split(path);
+    const auto it = groups_.find(name);
+    if (it == groups_.end() || !has(knob)) return 0;
+    return it->second.inode * 100;  // of its files one and the same will do
+  }
 
   void garble(const std::string& group, const std::string& file, std::string text) {
     const std::string hierarchy =
@@ -133,6 +151,14 @@ class SimKernel final : public KernelFiles {
     if (version_ == host::CgroupVersion::v1) path.remove_prefix(path.find('/') + 1);
     const auto slash = path.rfind('/');
     return {std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
+  }
+
+  bool has(const std::string& knob) const {
+    static const std::set<std::string> v1 = {"cpuset.cpus", "cpu.cfs_quota_us", "cpu.cfs_period_us",
+                                             "cpu.shares", "memory.limit_in_bytes"};
+    static const std::set<std::string> v2 = {"cpuset.cpus", "cpuset.cpus.effective", "cpu.max", "cpu.weight",
+                                             "memory.max"};
+    return (version_ == host::CgroupVersion::v1 ? v1 : v2).contains(knob);
   }
 
   int store(const std::string& name, const std::string& knob, std::string_view text) {
@@ -200,6 +226,8 @@ class SimKernel final : public KernelFiles {
   koord::testing::Tree tree_;
   host::Root root_;
   std::map<std::string, Group> groups_;
+  std::uint64_t last_inode_ = 0;
+  std::size_t attempts_ = 0;  // writes that came to nothing
   std::map<std::string, std::string> garbled_;
   std::string text_;
 };

@@ -23,7 +23,7 @@ using host::Knob;
 
 constexpr nanoseconds kFirstRetry = std::chrono::seconds(1);
 constexpr nanoseconds kLastRetry = std::chrono::seconds(60);
-constexpr nanoseconds kLastAbsentRetry = std::chrono::seconds(8);
+constexpr nanoseconds kLastAbsentRetry = std::chrono::seconds(4);
 constexpr nanoseconds kUnsupportedRetry = std::chrono::seconds(60);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr int kAuditVerbosity = 3;
@@ -38,6 +38,9 @@ struct Target {
   std::string path;              // to write
   std::optional<host::HeldFile> held;
 
+  std::uint64_t inode = 0;  // 0: not looked at yet
+  // Rounds end with apply().
+  std::uint64_t looked = 0, tried = 0, renewed = 0;  // the round in which it was, last
   std::optional<KnobValue> known;
   MonoTime known_at{}, named_at{};
 
@@ -45,7 +48,7 @@ struct Target {
   Error error;
   std::uint64_t failures = 0;  // in a row
   std::optional<KnobValue> refused_value;
-  MonoTime retry_at{}, logged_at{};
+  MonoTime retry_at{}, logged_at{};  // retry_at: unless it is fine
   bool logged = false;
 };
 
@@ -144,7 +147,19 @@ class Executor::Impl {
     return it == index_.end() ? KnobId{} : KnobId{it->second, targets_[it->second].generation};
   }
 
+  bool is_due(KnobId id, const KnobValue& wanted) {
+    return is_live(id) && is_due(targets_[id.index], wanted, clock_.mono());
+  }
+
+  bool is_renewed(KnobId id) const { return is_live(id) && targets_[id.index].renewed == round_; }
+
   Outcome apply(std::span<const Wish> wishes, Pace pace) {
+    const Outcome outcome = apply_round(wishes, pace);
+    ++round_;
+    return outcome;
+  }
+
+  Outcome apply_round(std::span<const Wish> wishes, Pace pace) {
     Outcome outcome;
     pace_ = pace;
     const MonoTime now = clock_.mono();
@@ -156,7 +171,10 @@ class Executor::Impl {
       }
       Target& target = targets_[wish.target.index];
       target.named_at = now;
-      if (is_due(target, *wish.value, now, outcome)) work_.push_back({wish.target.index, &wish});
+      if (is_due(target, *wish.value, now))
+        work_.push_back({wish.target.index, &wish});
+      else if (target.state != State::fine)
+        ++(target.tried != round_ ? outcome.waiting : outcome.absent);
     }
     if (work_.empty()) return outcome;
     std::sort(work_.begin(), work_.end(), [this](const Work& a, const Work& b) {
@@ -191,28 +209,42 @@ class Executor::Impl {
     return state == State::absent || state == State::unsupported;
   }
 
+  void retry_absent() {
+    for (Target& target : targets_) {
+      if (target.state != State::absent) continue;
+      target.retry_at = {};
+      target.failures = 0;
+    }
+  }
+
   Result<KnobValue> current(Knob knob, std::string_view group) {
     KOORD_TRY(id, find(knob, group));
     Target& target = targets_[id.index];
+    if (is_left_alone(target)) return target.error;
     if (!target.held) {
       KOORD_TRY(path, fs_.read_path(knob, group));
       target.held.emplace(std::move(path));
     }
-    KOORD_TRY(text, files_.read(*target.held, buffer_));
+    KOORD_TRY(text, noted(target, files_.read(*target.held, buffer_)));
     KOORD_TRY(value, in_context(parse_knob(knob, fs_.version(), text), target.held->path()));
-    if (target.state == State::absent) target.retry_at = clock_.mono();  // it has come
+    if (is_missing(target)) target.retry_at = {};  // it has come
     if (target.known && !same_value(knob, fs_.version(), *target.known, value)) target.known.reset();
     return value;
   }
 
   Result<KnobValue> setting(Knob knob, std::string_view group) {
     KOORD_TRY(id, find(knob, group));
-    return read_setting(targets_[id.index]);
+    Target& target = targets_[id.index];
+    if (is_left_alone(target)) return target.error;
+    return read_setting(target);
   }
 
   Result<std::vector<std::string>> children(Knob knob, std::string_view group) {
+    KOORD_TRY(id, find(knob, group));
+    Target& target = targets_[id.index];
+    if (target.state == State::absent && is_left_alone(target)) return target.error;
     KOORD_TRY(folder, fs_.folder(knob, group));
-    return files_.folders(folder);
+    return noted(target, files_.folders(folder));
   }
 
   std::vector<Failure> failures() const {
@@ -248,25 +280,55 @@ class Executor::Impl {
     return id.index < targets_.size() && id.generation != 0 && targets_[id.index].generation == id.generation;
   }
 
-  bool is_due(const Target& target, const KnobValue& wanted, MonoTime now, Outcome& outcome) const {
-    if (target.state == State::fine)
-      return !target.known || now - target.known_at >= options_.force_refresh ||
-             !same_value(target.knob, fs_.version(), *target.known, wanted);
-    if (target.state == State::refused) {
+  static bool is_missing(const Target& target) {
+    return target.state == State::absent || target.state == State::unsupported;
+  }
+  /// Nothing is asked of the kernel before its time.
+  bool is_left_alone(const Target& target) const {
+    return is_missing(target) && clock_.mono() < target.retry_at;
+  }
+
+  bool is_due(Target& target, const KnobValue& wanted, MonoTime now) {
+    if (target.state != State::fine && now < target.retry_at) {
       // What the file system forbids it forbids for every value; another value may fit where one did not.
-      const bool another = target.error.code() != Code::forbidden && target.refused_value != wanted;
-      if (another || now >= target.retry_at) return true;
-      ++outcome.failed;
-      return false;
+      if (target.state != State::refused || target.error.code() == Code::forbidden ||
+          target.refused_value == wanted)
+        return false;
     }
-    if (now >= target.retry_at) return true;
-    ++outcome.absent;
-    return false;
+    look(target);
+    if (is_missing(target)) return false;
+    return target.state == State::refused || !target.known ||
+           now - target.known_at >= options_.force_refresh ||
+           !same_value(target.knob, fs_.version(), *target.known, wanted);
+  }
+
+  /// Whether the file is there, and the one that it was.
+  void look(Target& target) {
+    if (std::exchange(target.looked, round_) == round_) return;
+    const std::uint64_t inode = files_.inode(target.path);
+    if (inode == 0) {
+      set_missing(target, Error(Code::not_found, fmt::format("{}: it does not exist", target.path)));
+      return;
+    }
+    if (is_missing(target)) set_fine(target);
+    if (inode == target.inode) return;
+    if (std::exchange(target.inode, inode) == 0) return;
+    target.renewed = round_;
+    target.known.reset();
+    target.held.reset();
+    set_fine(target);  // nobody has refused this one
+  }
+
+  /// What a reading tells of its target.
+  template <class T>
+  Result<T> noted(Target& target, Result<T> read) {
+    if (!read && is_absence(read.error())) set_missing(target, read.error());
+    return read;
   }
 
   Result<KnobValue> read_setting(Target& target) {
     host::HeldFile file(target.path);
-    KOORD_TRY(text, files_.read(file, buffer_));
+    KOORD_TRY(text, noted(target, files_.read(file, buffer_)));
     return in_context(parse_knob(target.knob, fs_.version(), text), target.path);
   }
 
@@ -355,28 +417,47 @@ class Executor::Impl {
     if (target.state == State::refused && target.logged)
       log_.info("a cgroup file can be written again", kv("file", target.path),
                 kv("failures", target.failures));
-    target.state = State::fine;
-    target.failures = 0;
-    target.logged = false;
-    target.refused_value.reset();
+    set_fine(target);
     target.known = value;
     target.known_at = now;
   }
 
-  void refuse(Target& target, const Error& error, const KnobValue& wanted, MonoTime now, Outcome& outcome) {
+  static void set_fine(Target& target) {
+    target.state = State::fine;
+    target.failures = 0;
+    target.logged = false;
+    target.refused_value.reset();
+  }
+
+  static bool is_absence(const Error& error) {
+    return error.code() == Code::not_found || error.code() == Code::unsupported;
+  }
+
+  /// The group or its file does not exist.
+  void set_missing(Target& target, const Error& error) {
+    if (std::exchange(target.tried, round_) == round_ && is_missing(target)) return;
     target.known.reset();
     ++target.failures;
-    if (error.code() == Code::not_found || error.code() == Code::unsupported) {
+    const auto folder = fs_.folder(target.knob, target.group);
+    const bool has_folder = folder && files_.inode(*folder) != 0;
+    if (has_folder && target.state != State::unsupported)
+      log_.v(1, "this kernel has no such cgroup file", kv("file", target.path));
+    target.state = has_folder ? State::unsupported : State::absent;
+    target.error = error;
+    target.retry_at =
+        clock_.mono() + (has_folder ? kUnsupportedRetry : backoff(target.failures, kLastAbsentRetry));
+  }
+
+  void refuse(Target& target, const Error& error, const KnobValue& wanted, MonoTime now, Outcome& outcome) {
+    if (is_absence(error)) {
       ++outcome.absent;
-      const auto folder = fs_.folder(target.knob, target.group);
-      const bool has_folder = folder && files_.exists(*folder);
-      if (has_folder && target.state != State::unsupported)
-        log_.v(1, "this kernel has no such cgroup file", kv("file", target.path));
-      target.state = has_folder ? State::unsupported : State::absent;
-      target.retry_at = now + (has_folder ? kUnsupportedRetry : backoff(target.failures, kLastAbsentRetry));
+      set_missing(target, error);
       return;
     }
+    target.known.reset();
+    ++target.failures;
     ++outcome.failed;
+    target.tried = round_;
     target.state = State::refused;
     target.error = error;
     target.refused_value = wanted;
@@ -422,6 +503,7 @@ class Executor::Impl {
   std::vector<std::uint32_t> free_;
   std::unordered_map<Key, std::uint32_t, KeyHash, KeyEqual> index_;
   std::uint32_t last_generation_ = 0;
+  std::uint64_t round_ = 1;
   host::ReadBuffer buffer_;
   double tokens_;
   MonoTime refilled_;
@@ -444,6 +526,9 @@ Executor::Outcome Executor::apply(std::span<const Wish> wishes, Pace pace) {
 }
 bool Executor::holds(KnobId target, const KnobValue& value) const { return impl_->holds(target, value); }
 bool Executor::is_absent(KnobId target) const { return impl_->is_absent(target); }
+bool Executor::is_due(KnobId target, const KnobValue& value) { return impl_->is_due(target, value); }
+bool Executor::is_renewed(KnobId target) const { return impl_->is_renewed(target); }
+void Executor::retry_absent() { impl_->retry_absent(); }
 Result<KnobValue> Executor::current(Knob knob, std::string_view group) { return impl_->current(knob, group); }
 Result<KnobValue> Executor::setting(Knob knob, std::string_view group) { return impl_->setting(knob, group); }
 Result<std::vector<std::string>> Executor::children(Knob knob, std::string_view group) {

@@ -1,5 +1,6 @@
 // Executor: brings cgroup files to the values that are wanted: compares before it writes, keeps parents at
-// least as wide as their children at every step, audits, and lives with what the kernel refuses.
+// least as wide as their children at every step, audits, and lives with what the kernel refuses. It knows a
+// file by its inode: one that was made anew under its name is another one.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +53,9 @@ class Executor {
   };
   struct Outcome {
     std::size_t written = 0;
-    std::size_t absent = 0;    // the group or the knob does not exist: ignored, tried again later
-    std::size_t failed = 0;    // refused by the kernel, now or lately: tried again with backoff
+    std::size_t absent = 0;    // the group or the knob turned out not to exist: tried again later
+    std::size_t failed = 0;    // refused by the kernel: tried again with backoff
+    std::size_t waiting = 0;   // absent or refused lately: left alone, without a system call
     std::size_t deferred = 0;  // over the rate
     friend bool operator==(const Outcome&, const Outcome&) = default;
   };
@@ -77,13 +79,23 @@ class Executor {
   Result<KnobId> find(host::Knob knob, std::string_view group);
   /// Only if find() has been asked for it already; names nothing.
   KnobId known(host::Knob knob, std::string_view group) const;
+  /// Whether apply() would look at the file for this value now. It asks the kernel at most once between two
+  /// calls of apply() whether the file is still the same one, and nothing at all before its time.
+  bool is_due(KnobId target, const KnobValue& value);
+  /// Whether the file was found to be another one than before since the last apply(): what was known of it,
+  /// and what it had before koord came, was the other one's.
+  bool is_renewed(KnobId target) const;
   /// Two passes: from the roots down, each file gets the looser of what it holds and what it shall hold; from
   /// the leaves up, what it shall hold. A target is named at most once.
   Outcome apply(std::span<const Wish> wishes, Pace pace = Pace::limited);
   /// The value was seen in the file or written to it, and nothing has told otherwise since.
   bool holds(KnobId target, const KnobValue& value) const;
   bool is_absent(KnobId target) const;
+  /// Something has come: what was absent is looked for again at once.
+  void retry_absent();
 
+  /// Reading: of a group that was absent lately nothing is asked of the kernel, it is Code::not_found.
+  ///
   /// What is in force: v2's cpuset.cpus.effective. Keeps the file open. A value that differs from the one
   /// that the executor remembers makes it look at the file again at the next apply().
   Result<KnobValue> current(host::Knob knob, std::string_view group);

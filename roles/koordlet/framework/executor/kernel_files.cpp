@@ -1,6 +1,8 @@
 // The real system calls.
 #include "framework/executor/kernel_files.hpp"
 
+#include <sys/stat.h>
+
 namespace koord::koordlet {
 
 Result<std::string_view> KernelFiles::read(host::HeldFile& file, host::ReadBuffer& buffer) {
@@ -12,6 +14,9 @@ Result<> KernelFiles::write(const std::string& path, std::string_view text) {
 Result<std::vector<std::string>> KernelFiles::folders(const std::string& path) {
   return host::list_folders(path);
 }
-bool KernelFiles::exists(const std::string& path) { return host::exists(path); }
+std::uint64_t KernelFiles::inode(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+}
 
 }  // namespace koord::koordlet

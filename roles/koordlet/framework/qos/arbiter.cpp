@@ -2,32 +2,43 @@
 #include "framework/qos/arbiter.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 namespace koord::koordlet {
 namespace {
 
-/// What is left of a group's value under a narrower one of a group above; nothing: it may stay.
-std::optional<KnobValue> cut_to(host::Knob knob, host::CgroupVersion version, const KnobValue& value,
-                                const KnobValue& above) {
-  if (value.index() != above.index()) return std::nullopt;
+/// What the kernel takes for quotas is less; their products with periods still fit.
+constexpr std::int64_t kMostQuota = std::int64_t{1} << 42;
+
+}  // namespace
+
+std::int64_t Arbiter::period_of(std::string_view group) {
+  const auto period = executor_.current(host::Knob::cpu_period, group);
+  const auto* us = period ? std::get_if<std::int64_t>(&*period) : nullptr;
+  return us && *us > 0 ? *us : host::kDefaultPeriodUs;
+}
+
+std::optional<KnobValue> Arbiter::cut_to(const Decision& decision, const Decision& above) {
+  const KnobValue& value = *decision.value;
+  if (value.index() != above.value->index()) return std::nullopt;
   if (const auto* cpus = std::get_if<host::CpuSet>(&value)) {
-    const auto& limit = std::get<host::CpuSet>(above);
+    const auto& limit = std::get<host::CpuSet>(*above.value);
     if (limit.empty() || cpus->is_subset_of(limit)) return std::nullopt;
     host::CpuSet left = *cpus & limit;
     if (left.empty()) left = limit;
     return KnobValue(std::move(left));
   }
-  // A group without a quota inherits: only a number can be too large.
-  const auto quota = std::get<std::int64_t>(value);
-  const auto limit = std::get<std::int64_t>(above);
-  if (knob != host::Knob::cpu_quota || version == host::CgroupVersion::v2 || limit == host::kUnlimited ||
-      quota <= limit)
+  if (decision.intent->knob != host::Knob::cpu_quota || executor_.version() == host::CgroupVersion::v2)
     return std::nullopt;
-  return KnobValue(limit);
+  // A group without a quota inherits: only a number can be too large.
+  const auto quota = std::min(std::get<std::int64_t>(value), kMostQuota);
+  const auto limit = std::min(std::get<std::int64_t>(*above.value), kMostQuota);
+  if (quota == host::kUnlimited || limit == host::kUnlimited) return std::nullopt;
+  const std::int64_t period = period_of(decision.group);
+  const std::int64_t period_above = period_of(above.group);
+  if (quota * period_above <= limit * period) return std::nullopt;
+  return KnobValue(limit * period / period_above);
 }
-
-}  // namespace
 
 std::span<const Arbiter::Decision> Arbiter::decide(std::span<const std::span<const Intent>> plans) {
   for (const Decision& decision : decisions_) place_[decision.target.index] = 0;
@@ -95,7 +106,7 @@ void Arbiter::cut() {
   for (Decision* decision : order) {
     const Decision* above = nearest_above(*decision);
     if (!above || above->value == decision->value) continue;
-    auto left = cut_to(decision->intent->knob, executor_.version(), *decision->value, *above->value);
+    auto left = cut_to(*decision, *above);
     if (!left) continue;
     cut_.push_back(std::move(*left));
     decision->value = &cut_.back();

@@ -7,11 +7,13 @@
 //   3. within a strategy, at the same distance, the intent that came first.
 // The same value twice is no conflict. Then no group may be wider than the nearest group above it of which
 // something is wanted too: its CPUs are cut to that one's (where nothing is left, they are that one's), and
-// in cgroup v1, which refuses it, a larger quota is cut to that one's.
+// in cgroup v1, which refuses it, a quota that is a larger share of its period is cut to that one's
+// share.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,9 @@ class Arbiter {
   void add(const Decision& decision);
   void cut();
   const Decision* nearest_above(const Decision& decision) const;
+  /// What is left of a decision's value under one for a group above; nothing: it may stay.
+  std::optional<KnobValue> cut_to(const Decision& decision, const Decision& above);
+  std::int64_t period_of(std::string_view group);
 
   Executor& executor_;
   GroupTree& tree_;

@@ -80,6 +80,7 @@ class QosManager::Impl final : public KnobReader {
   void tick(const TickView& view) {
     const Inventory& inventory = *view.inventory;
     tree_.start_tick(inventory.generation);
+    if (std::exchange(generation_, inventory.generation) != inventory.generation) executor_.retry_absent();
     const bool acting = inventory.slo != nullptr;
     const bool waiting = !acting && !inventory.slo_known;
     for (Slot& slot : slots_) {
@@ -278,10 +279,13 @@ class QosManager::Impl final : public KnobReader {
                      std::string(intent.strategy)});
       return;
     }
-    if (executor_.holds(decision.target, *decision.value) || journal_.find(intent.knob, decision.group))
-      return;
+    if (!executor_.is_due(decision.target, *decision.value)) return;
+    const bool noted = journal_.find(intent.knob, decision.group) != nullptr;
+    // What is noted of a group that was made anew is what another one of that name had.
+    if (noted && !executor_.is_renewed(decision.target)) return;
     const auto found = executor_.setting(intent.knob, decision.group);
-    if (!found || same_value(intent.knob, executor_.version(), *found, *decision.value)) return;
+    if (!found) return;
+    if (!noted && same_value(intent.knob, executor_.version(), *found, *decision.value)) return;
     journal_.note({intent.knob, std::string(decision.group), 0, 0, *found, std::string(intent.strategy)});
   }
 
@@ -347,6 +351,7 @@ class QosManager::Impl final : public KnobReader {
   metrics::Counter conflicts_;
   PluginContext context_;
   std::vector<Slot> slots_;
+  std::uint64_t generation_ = 0;  // of the inventory of the last tick
 
   // Of one tick; kept for their memory and for limits().
   std::vector<std::span<const Intent>> plans_;
