@@ -184,7 +184,8 @@ class Patcher {
 Result<> json_patch(Value& target, const Value& patch, Arena& arena) {
   if (!patch.is_array()) return Error(Code::bad_request, "a JSON patch is a list of operations");
   if (patch.size() > kMaxPatchOperations)
-    return Error(Code::too_large, fmt::format("a JSON patch has at most {} operations", kMaxPatchOperations));
+    return Error(Code::too_large, fmt::format("The allowed maximum operations in a JSON patch is {}, got {}",
+                                              kMaxPatchOperations, patch.size()));
   Patcher patcher(target, arena);
   for (std::size_t i = 0; i < patch.size(); ++i)
     if (auto done = patcher.apply(patch[i]); !done)

@@ -25,7 +25,8 @@ Failure patch_failure(const Error& error) {
     failure.causes.push_back({"", error.message(), ""});
     return failure;
   }
-  if (error.code() == Code::too_large) return too_large(error.message());
+  if (error.code() == Code::too_large)
+    return too_large(fmt::format("Request entity is too large: {}", error.message()));
   return bad_request(error.message());
 }
 
@@ -191,7 +192,7 @@ Outcome<DeleteOptions> Api::delete_options(const net::Request& request) {
     both = find(doc, "orphanDependents") && !text_at(doc, "propagationPolicy").empty();
     read_delete_options(doc, options);
   }
-  FieldErrors errors;
+  StatusCauses errors;
   if (both)
     errors.invalid("propagationPolicy", options.propagation,
                    "orphanDependents and deletionPropagation cannot be both set");

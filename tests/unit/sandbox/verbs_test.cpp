@@ -173,6 +173,14 @@ TEST_CASE("updates: conflicts, immutable fields, subresources, generation, nothi
             .call("PATCH", kPods + "/web", R"([{"op":"test","path":"/metadata/name","value":"no"}])",
                   "application/json-patch+json")
             .status == 422);
+  std::string many = "[";
+  for (int i = 0; i <= 10'000; ++i)
+    (many += i == 0 ? "" : ",") += R"({"op":"test","path":"/kind","value":"Pod"})";
+  const auto refused = cluster.call("PATCH", kPods + "/web", many + "]", "application/json-patch+json");
+  CHECK(refused.status == 413);
+  CHECK(refused.text("reason") == "RequestEntityTooLarge");
+  CHECK(refused.text("message") ==
+        "Request entity is too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
 }
 
 TEST_CASE("deletion: grace, finalizers, preconditions") {
