@@ -54,8 +54,8 @@ TEST_CASE("An event is one line of JSON", "[koordlet][audit]") {
   desk.auditor->record(4, {.type = "node", .message = "above --audit-verbose"});
   desk.auditor->flush();
   const std::string line =
-      R"({"createdAt":"2023-11-14T22:13:20.000000000Z","type":"group","level":"3","name":"kubepods/be\u0001\"\\\ufffd)"
-      "\xc3\xa9"
+      R"({"createdAt":"2023-11-14T22:13:20.000000000Z","type":"group","level":"3","name":"kubepods/be\u0001\"\\)"
+      "\xef\xbf\xbd\xc3\xa9"
       R"(","reason":"UpdateCgroups","message":"update cpu.max to max"})"
       "\n";
   CHECK(read_file(tree / "log/koordlet/audit.log").value() == line);

@@ -25,31 +25,6 @@ constexpr std::string_view kFirstKey = "{\"createdAt\":\"";
 constexpr std::size_t kMaxText = 4096;  // of one field
 constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
-void add_field(std::string& json, std::string_view key, std::string_view value) {
-  if (value.empty()) return;
-  json.append(json == "{" ? "\"" : ",\"").append(key).append("\":\"");
-  value = utf8_prefix(value, kMaxText);
-  while (!value.empty()) {
-    const std::size_t length = utf8_length(value);
-    const char c = value[0];
-    if (length == 0) {
-      json += "\\ufffd";
-    } else if (length > 1) {
-      json += value.substr(0, length);
-    } else if (c == '"' || c == '\\') {
-      (json += '\\') += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
-      json += escape;
-    } else {
-      json += c;
-    }
-    value.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  json += '"';
-}
-
 std::string rfc3339(WallTime time) {
   const auto since = time.time_since_epoch();
   const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
@@ -101,18 +76,23 @@ class Auditor::Impl {
 
   void record(int verbosity, const AuditEvent& event) {
     if (options_.verbosity > 0 && verbosity > options_.verbosity) return;
-    std::string json = "{";
-    add_field(json, "createdAt", rfc3339(clock_.now()));
-    add_field(json, "type", event.type);
-    add_field(json, "level", std::to_string(verbosity));
-    add_field(json, "namespace", event.ns);
-    add_field(json, "name", event.name);
-    add_field(json, "container", event.container);
-    add_field(json, "reason", event.reason);
-    add_field(json, "message", event.message);
-    json += '}';
-    file_.append(json);
-    remember(std::move(json));
+    std::string line;
+    json::Writer json(line);
+    const auto add = [&](std::string_view key, std::string_view text) {
+      json.member_if(key, utf8_prefix(text, kMaxText));
+    };
+    json.begin_object();
+    add("createdAt", rfc3339(clock_.now()));
+    add("type", event.type);
+    add("level", std::to_string(verbosity));
+    add("namespace", event.ns);
+    add("name", event.name);
+    add("container", event.container);
+    add("reason", event.reason);
+    add("message", event.message);
+    json.end_object();
+    file_.append(line);
+    remember(std::move(line));
   }
 
   Answer answer(std::string_view size, std::string_view page_token, bool json) {
