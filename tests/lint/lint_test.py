@@ -115,6 +115,18 @@ class TreeRules(unittest.TestCase):
             with self.subTest(path=path, most=most):
                 self.assertEqual(len(list(tree_rules.too_many_joins({path: two}, most))), expected)
 
+    def test_repeated_passages(self):
+        passage = "".join(f"int n{i} = f({i});\n// so\n\n" for i in range(tree_rules.PASSAGE))
+        longer, shorter = passage + passage.replace("n", "m"), passage.split("// so", 1)[1]
+        for paths, text, expected in [(("include/koord/base/a.hpp", "src/net/a.cpp"), passage, 1),
+                                      (("src/net/a.cpp", "src/net/b.cpp"), longer, 0),
+                                      (("include/koord/net/a.hpp", "src/net/a.cpp"), passage, 0),
+                                      (("roles/koordlet/a.cpp", "roles/scheduler/a.cpp"), passage, 1),
+                                      (("src/net/a.cpp", "src/kube/b.cpp"), shorter, 0),
+                                      (("src/net/a.cpp", "tests/unit/kube/b.cpp"), passage, 0)]:
+            with self.subTest(paths=paths):
+                self.assertEqual(len(list(tree_rules.repeated_passages({path: text for path in paths}))), expected)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Rules of the tree that no compiler knows: its top level, lengths of files, words that must not occur, a test for each
-plugin, how many texts are joined with `+`.
+plugin, how many texts are joined with `+`, passages that stand in two modules.
 
 usage: tree_rules.py ROOT [FILE...]; without files, all that git tracks. Prints one line a violation, exits 1.
 """
@@ -31,6 +31,9 @@ PLUGIN = re.compile(r"^roles/([^/]+)/(?:plugins|strategies)/([^/]+)/")
 JOIN = re.compile(r'" \+ |\+ "')
 PRODUCTION = ("include/", "src/", "roles/")
 MOST_JOINS = 100
+# No passage of so many lines stands in two modules, to the letter. Comments, includes and lone punctuation do not count.
+PASSAGE = 5
+THIN = re.compile(r"^\s*($|//|#|[\W_]+$|(inline )?namespace\b|using namespace\b)")
 
 
 def untested_plugins(known):
@@ -48,6 +51,28 @@ def too_many_joins(texts, most):
     if len(joins) > most:
         path, number = joins[-1]
         yield path, number, f"{len(joins)} lines join texts with '+', the ceiling is {most}: use fmt::format"
+
+
+def module_of(path):
+    parts = path.removeprefix("include/koord/").removeprefix("src/").split("/")
+    return "/".join(parts[:2]) if parts[0] == "roles" else parts[0]
+
+
+def repeated_passages(texts):
+    """Yields (path, line, reason) for each passage of the production code among `texts` (path to text) that an earlier file
+    of another module has, too."""
+    first = {}  # PASSAGE lines together: where they stand first
+    for path in sorted(path for path in texts if path.startswith(PRODUCTION) and path.endswith(CXX)):
+        lines = [(number, " ".join(line.split())) for number, line in enumerate(texts[path].splitlines(), 1)
+                 if not THIN.match(line)]
+        end = 0  # of the passage that was told last
+        for at in range(len(lines) - PASSAGE + 1):
+            other, line = first.setdefault(tuple(text for _, text in lines[at:at + PASSAGE]), (path, lines[at][0]))
+            if module_of(other) == module_of(path):
+                continue
+            if at >= end:
+                yield path, lines[at][0], f"a passage of {other}:{line} again: both are to use one"
+            end = at + PASSAGE
 
 
 def judge(path, text):
@@ -99,7 +124,9 @@ def main():
     known = tracked(root)
     violations = [(path, line, reason) for path in sys.argv[2:] or known for line, reason in judge(path, read(root, path))]
     violations += untested_plugins(known)
-    violations += too_many_joins({path: read(root, path) for path in known if path.startswith(PRODUCTION)}, MOST_JOINS)
+    production = {path: read(root, path) for path in known if path.startswith(PRODUCTION)}
+    violations += too_many_joins(production, MOST_JOINS)
+    violations += repeated_passages(production)
     for path, line, reason in violations:
         print(f"{path}:{line}: {reason}")
     return 1 if violations else 0
