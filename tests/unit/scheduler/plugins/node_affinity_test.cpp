@@ -146,5 +146,62 @@ TEST_CASE("preferred terms add up") {
   CHECK(world.one().node == "b");
 }
 
+/// Sees the compiled affinity that pods carry at events; no node is good enough for it.
+class WatchingPlugin final : public Plugin, public NodeFilterPlugin, public EventPlugin {
+ public:
+  using Affinity = std::shared_ptr<const api::RequiredNodeAffinity>;
+  static inline std::vector<Affinity> seen;
+
+  explicit WatchingPlugin(const PluginContext& context)
+      : no_(context.verdicts.intern({context.index, true, {"watched"}})) {}
+  bool sign(const PodInfo&, Signature&) const override { return true; }
+  Depends filter_depends() const override { return Depends::pods; }
+  Prepared prepare_filter(const PodInfo&) override { return {}; }
+  VerdictId filter_node(PodState*, const NodeTable&, Row) const override { return no_; }
+  EventMask events() const override { return events_of(EventKind::node_label); }
+  bool worth_retrying(const PodInfo& pod, const ClusterEvent&) const override {
+    seen.push_back(pod.node_affinity);
+    return false;
+  }
+
+ private:
+  VerdictId no_;
+};
+constexpr PluginEntry kWatching{.name = "Watching", .make = &make<WatchingPlugin>};
+
+TEST_CASE("a pod's affinity is compiled once per version of the pod") {
+  auto& seen = WatchingPlugin::seen;
+  seen.clear();
+  std::vector<const PluginEntry*> table(plugin_table().begin(), plugin_table().end());
+  table.push_back(&kWatching);
+  KubeSchedulerConfiguration config;
+  config.profiles.emplace_back().plugins.emplace().filter.enabled = {{"Watching", {}}};
+  World world(config, {}, table);
+  const auto elsewhere = make_node("a", "4", "8Gi");
+  world.engine.put_node(elsewhere);
+  world.engine.put_node(make_node("b", "4", "8Gi", [](api::Node& n) { n.metadata.labels["z"] = "b"; }));
+  auto pod = make_pod("p", "1", "1Gi", [](api::Pod& p) { require(p, {{{need("z", "In", {"b"})}, {}}}); });
+  world.engine.put_pod(pod);
+  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  const auto events = [&](std::initializer_list<const char*> labels) {
+    for (const char* label : labels) {
+      auto labelled = std::make_shared<api::Node>(*elsewhere);
+      labelled->metadata.labels[label] = "1";
+      world.engine.put_node(labelled);
+      CHECK(world.run().empty());
+    }
+  };
+  events({"v", "w"});
+  world.engine.put_pod(changed(pod, [](api::Pod& p) { require(p, {{{need("z", "In", {"b", "c"})}, {}}}); }));
+  events({"x", "y"});
+  REQUIRE(seen.size() == 4);
+  REQUIRE(seen[0] != nullptr);
+  CHECK(seen[1] == seen[0]);
+  REQUIRE(seen[2] != nullptr);
+  CHECK(seen[2] != seen[0]);
+  CHECK(seen[3] == seen[2]);
+  seen.clear();
+}
+
 }  // namespace
 }  // namespace koord::scheduler::test
