@@ -4,20 +4,8 @@
 
 namespace koord::json {
 
-MemberEdits::MemberEdits(Value& object, std::size_t lookups, Arena& arena) : object_(object), arena_(arena) {
-  constexpr std::size_t kFew = 16;
-  const auto members = object.members();
-  if (members.size() <= kFew || lookups <= 4) return;
-  sorted_.reserve(members.size());
-  for (std::size_t i = 0; i < members.size(); ++i) sorted_.push_back({members[i].key(), i});
-  std::ranges::sort(sorted_, {}, &Entry::key);
-}
-
-Value* MemberEdits::find(std::string_view key) {
-  if (sorted_.empty()) return json::find(object_, key);
-  const auto at = std::ranges::lower_bound(sorted_, key, {}, &Entry::key);
-  return at != sorted_.end() && at->key == key ? &object_.members()[at->index].value : nullptr;
-}
+MemberEdits::MemberEdits(Value& object, std::size_t lookups, Arena& arena)
+    : object_(object), arena_(arena), known_(object, lookups) {}
 
 void MemberEdits::remove(std::string_view key) {
   const Value* value = find(key);
@@ -41,6 +29,13 @@ void MemberEdits::finish() {
     object_.erase_if([&](const Member&) { return removed_[i++]; });
   }
   for (auto& [key, value] : added_) object_.append(key, std::move(value), arena_);
+}
+
+void add_members(Value& object, const Value& extra, bool replace, Arena& arena) {
+  MemberEdits edits(object, extra.size(), arena);
+  for (const Member& member : extra.members())
+    if (replace || edits.find(member.key()) == nullptr) edits.set(member.key(), clone(member.value, arena));
+  edits.finish();
 }
 
 ElementIndex::ElementIndex(std::span<const Value> list, std::string_view key) : key_(key) {

@@ -1,10 +1,13 @@
 // Finding many members or elements of large values: sorted once, where looking one by one would be quadratic.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,31 +15,61 @@
 
 namespace koord::json {
 
+/// An object's members by name. `V` is Value or const Value. Valid until the object gains or loses a member;
+/// empty for what is no object.
+template <class V>
+class Members {
+ public:
+  using Entry = std::conditional_t<std::is_const_v<V>, const Member, Member>;
+
+  /// `lookups` is about how many names will be asked for: a few, or few members, are found without sorting;
+  /// else it is n log n together, whoever chose the names.
+  explicit Members(V& object, std::size_t lookups = std::numeric_limits<std::size_t>::max())
+      : members_(object.members()) {
+    if (members_.size() <= kFewMembers || lookups <= kFewLookups) return;
+    sorted_.reserve(members_.size());
+    for (Entry& member : members_) sorted_.push_back(&member);
+    std::ranges::sort(sorted_, {}, &Member::key);
+  }
+
+  V* find(std::string_view name) const {
+    if (sorted_.empty()) {
+      const auto it = std::ranges::find(members_, name, &Member::key);
+      return it != members_.end() ? &it->value : nullptr;
+    }
+    const auto it = std::ranges::lower_bound(sorted_, name, {}, &Member::key);
+    return it != sorted_.end() && (*it)->key() == name ? &(*it)->value : nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kFewMembers = 16, kFewLookups = 4;
+  std::span<Entry> members_;
+  std::vector<Entry*> sorted_;  // empty: members are looked through
+};
+
 /// Edits of an object's members, each name at most once: n log n for all together. Valid until finish(),
 /// which makes the additions and removals; until then the object is changed through this only.
 class MemberEdits {
  public:
-  /// `lookups` is about how many names will be asked for: a few, or few members, are found without sorting.
+  /// `lookups`: see Members.
   MemberEdits(Value& object, std::size_t lookups, Arena& arena);
 
   /// As the object was, or nullptr.
-  Value* find(std::string_view key);
+  Value* find(std::string_view key) const { return known_.find(key); }
   void remove(std::string_view key);
   void set(std::string_view key, Value&& value);
   void finish();
 
  private:
-  struct Entry {
-    std::string_view key;
-    std::size_t index;
-  };
-
   Value& object_;
   Arena& arena_;
-  std::vector<Entry> sorted_;  // empty: members are looked through
+  Members<Value> known_;
   std::vector<bool> removed_;
   std::vector<std::pair<std::string_view, Value>> added_;
 };
+
+/// Gives `object` the members of `extra`, by copies; those that it has stay as they are unless `replace`.
+void add_members(Value& object, const Value& extra, bool replace, Arena& arena);
 
 /// Where in a list something stands: elements are told apart by the member `key`, or as they are if that is
 /// empty. The list outlives the index, its elements keep their keys.

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "koord/base/base64.hpp"
+#include "koord/json/index.hpp"
 #include "koord/json/writer.hpp"
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
 #include "sandbox/crd/registrar.hpp"
-#include "sandbox/store/members.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -26,7 +26,7 @@ void node_defaults(json::Value& node, json::Arena& arena) {
     json::remove(*find(node, "spec"), "taints");
 }
 
-void node_validate(const json::Value& node, const json::Value* old, Admission&, FieldErrors& errors) {
+void node_validate(const json::Value& node, const json::Value* old, Admission&, StatusCauses& errors) {
   const json::Value* taints = find(node, "spec", "taints");
   std::set<std::pair<std::string_view, std::string_view>> seen;
   const FieldPath path("metadata"), list_at = path.field("taints");
@@ -77,7 +77,7 @@ void priority_defaults(json::Value& object, json::Arena& arena) {
   default_text(object, "preemptionPolicy", "PreemptLowerPriority", arena);
 }
 
-void priority_validate(const json::Value& object, const json::Value* old, Admission&, FieldErrors& errors) {
+void priority_validate(const json::Value& object, const json::Value* old, Admission&, StatusCauses& errors) {
   std::string_view name = text_at(object, "metadata", "name");
   auto value = int_at(object, "value").value_or(0);
   if (name.starts_with("system-")) {
@@ -106,7 +106,7 @@ FieldValues priority_fields(const json::Value& object) {
 }
 
 // ---- Lease
-void lease_validate(const json::Value& lease, const json::Value*, Admission&, FieldErrors& errors) {
+void lease_validate(const json::Value& lease, const json::Value*, Admission&, StatusCauses& errors) {
   for (const char* field : {"leaseDurationSeconds", "leaseTransitions"}) {
     auto value = int_at(lease, "spec", field);
     bool positive = std::string_view(field) == "leaseDurationSeconds";
@@ -117,7 +117,7 @@ void lease_validate(const json::Value& lease, const json::Value*, Admission&, Fi
 }
 
 // ---- Event
-void event_validate(const json::Value& event, const json::Value*, Admission&, FieldErrors& errors) {
+void event_validate(const json::Value& event, const json::Value*, Admission&, StatusCauses& errors) {
   std::string_view ns = text_at(event, "metadata", "namespace"),
                    about = text_at(event, "involvedObject", "namespace");
   if (about.empty()
@@ -157,11 +157,11 @@ void secret_defaults(json::Value& secret, json::Arena& arena) {
   for (const auto& entry : plain->members())
     if (entry.value.is_string())
       encoded.append(entry.key(), make_text(encode_base64(entry.value.text()), arena), arena);
-  add_members(object_at(secret, "data", arena), encoded, true, arena);
+  json::add_members(object_at(secret, "data", arena), encoded, true, arena);
   json::remove(secret, "stringData");
 }
 
-void data_validate(const json::Value& object, const json::Value* old, Admission&, FieldErrors& errors) {
+void data_validate(const json::Value& object, const json::Value* old, Admission&, StatusCauses& errors) {
   constexpr std::size_t kMax = std::size_t{1024} * 1024;
   std::size_t total = 0;
   for (const char* part : {"data", "binaryData"})

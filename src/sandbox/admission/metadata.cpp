@@ -25,12 +25,12 @@ api::NameErrors check_name(NameRule rule, std::string_view name) {
 }  // namespace
 
 bool complain(const api::NameErrors& complaints, const std::string& path, std::string_view value,
-              FieldErrors& errors) {
+              StatusCauses& errors) {
   for (const std::string& why : complaints) errors.invalid(path, value, why);
   return !complaints.empty();
 }
 
-void validate_labels(const json::Value* labels, std::string_view path, FieldErrors& errors) {
+void validate_labels(const json::Value* labels, std::string_view path, StatusCauses& errors) {
   if (!labels || labels->is_null()) return;
   if (!labels->is_object())
     return errors.wrong_type(std::string(path), json::to_text(*labels), "must be a map of strings");
@@ -44,7 +44,7 @@ void validate_labels(const json::Value* labels, std::string_view path, FieldErro
   }
 }
 
-void validate_metadata(const json::Value& object, const Kind& kind, FieldErrors& errors) {
+void validate_metadata(const json::Value& object, const Kind& kind, StatusCauses& errors) {
   const json::Value* meta = find(object, "metadata");
   if (!meta) return errors.required("metadata.name", "name or generateName is required");
   std::string_view name = text_at(*meta, "name");

@@ -8,10 +8,10 @@ namespace koord::sandbox {
 
 /// An error for each complaint; true if there were any.
 bool complain(const api::NameErrors& complaints, const std::string& path, std::string_view value,
-              FieldErrors& errors);
+              StatusCauses& errors);
 
-void validate_metadata(const json::Value& object, const Kind& kind, FieldErrors& errors);
+void validate_metadata(const json::Value& object, const Kind& kind, StatusCauses& errors);
 /// A map of labels at `path`.
-void validate_labels(const json::Value* labels, std::string_view path, FieldErrors& errors);
+void validate_labels(const json::Value* labels, std::string_view path, StatusCauses& errors);
 
 }  // namespace koord::sandbox

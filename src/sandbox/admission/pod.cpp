@@ -174,7 +174,7 @@ void drop_mutable(json::Value& spec, const json::Value& old, json::Arena& arena)
     for (const char* field : {"schedulingGates", "nodeSelector", "affinity"}) restore(field);
 }
 
-void validate(const json::Value& pod, const json::Value* old, Admission& admission, FieldErrors& errors) {
+void validate(const json::Value& pod, const json::Value* old, Admission& admission, StatusCauses& errors) {
   const json::Value* spec = find(pod, "spec");
   if (!old) {
     if (!spec) return errors.required("spec.containers");

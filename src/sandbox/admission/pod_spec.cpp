@@ -4,10 +4,10 @@
 #include <set>
 
 #include "koord/api/values/quantity.hpp"
+#include "koord/json/index.hpp"
 #include "koord/json/writer.hpp"
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
-#include "sandbox/store/members.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -47,7 +47,7 @@ void default_container(json::Value& container, bool host_network, json::Arena& a
   // What is limited and not requested is requested as limited.
   if (json::Value* limits = find(resources, "limits"); limits && limits->is_object() && limits->size() > 0) {
     const json::Value copy = clone(*limits, arena);  // adding requests may move the limits
-    add_members(object_at(resources, "requests", arena), copy, false, arena);
+    json::add_members(object_at(resources, "requests", arena), copy, false, arena);
   }
   each(find(container, "ports"), [&](json::Value& port) {
     default_text(port, "protocol", "TCP", arena);
@@ -76,10 +76,10 @@ std::string quantity_text(const json::Value& value) {
   return value.is_string() ? std::string(value.text()) : json::to_text(value);
 }
 
-void validate_resources(const json::Value& resources, const std::string& path, FieldErrors& errors) {
+void validate_resources(const json::Value& resources, const std::string& path, StatusCauses& errors) {
   static const json::Value kNone;
   const json::Value* all_limits = find(resources, "limits");
-  const Members limits(all_limits ? *all_limits : kNone);
+  const json::Members limits(all_limits ? *all_limits : kNone);
   for (const char* part : {"limits", "requests"}) {
     const json::Value* list = find(resources, part);
     if (!list || !list->is_object()) continue;
@@ -113,7 +113,7 @@ void validate_resources(const json::Value& resources, const std::string& path, F
 }
 
 void validate_container(const json::Value& container, const FieldPath& path,
-                        std::set<std::string_view>& names, FieldErrors& errors) {
+                        std::set<std::string_view>& names, StatusCauses& errors) {
   const auto at = [&](std::string_view field) { return path.field(field).text(); };
   std::string_view name = text_at(container, "name");
   if (name.empty())
@@ -141,7 +141,7 @@ void validate_container(const json::Value& container, const FieldPath& path,
   }
 }
 
-void validate_tolerations(const json::Value* list, const FieldPath& path, FieldErrors& errors) {
+void validate_tolerations(const json::Value* list, const FieldPath& path, StatusCauses& errors) {
   for (std::size_t i = 0; list && i < list->elements().size(); ++i) {
     const json::Value& toleration = (*list)[i];
     const FieldPath item_at = path.at(i);
@@ -181,7 +181,7 @@ void default_pod_spec(json::Value& spec, json::Arena& arena) {
   each(find(spec, "volumes"), [&](json::Value& volume) { default_volume(volume, arena); });
 }
 
-void validate_pod_spec(const json::Value& spec, const FieldPath& path, FieldErrors& errors) {
+void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCauses& errors) {
   const auto at = [&](std::string_view field) { return path.field(field).text(); };
   std::set<std::string_view> names;
   for (const char* list : kContainerLists) {

@@ -21,7 +21,7 @@ KindRules replica_set_rules();
 /// Defaults of a pod's spec, also inside of a template.
 void default_pod_spec(json::Value& spec, json::Arena& arena);
 /// Required fields and values of a pod's spec. `path` is "spec" or "spec.template.spec".
-void validate_pod_spec(const json::Value& spec, const FieldPath& path, FieldErrors& errors);
+void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCauses& errors);
 /// Guaranteed, Burstable or BestEffort.
 std::string_view qos_class(const json::Value& spec);
 

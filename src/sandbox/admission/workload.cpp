@@ -34,7 +34,7 @@ void deployment_defaults(json::Value& object, json::Arena& arena) {
   default_int(*spec, "progressDeadlineSeconds", 600, arena);
 }
 
-void validate(const json::Value& object, const json::Value* old, Admission& admission, FieldErrors& errors) {
+void validate(const json::Value& object, const json::Value* old, Admission& admission, StatusCauses& errors) {
   if (admission.subresource == "status") return;
   const json::Value* spec = find(object, "spec");
   if (!spec) return errors.required("spec.selector");

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "koord/api/schema/patch.hpp"
+#include "koord/json/index.hpp"
 #include "koord/json/writer.hpp"
 #include "koord/json/yaml.hpp"
 #include "sandbox/crd/schema.hpp"
-#include "sandbox/store/members.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -62,10 +62,10 @@ class Applier {
   void drop(json::Value& live, const json::Value& before, const json::Value* after,
             const std::vector<const json::Value*>& others, const Place& place) {
     static const json::Value kNone;
-    const Members still_there(after ? *after : kNone);
+    const json::Members still_there(after ? *after : kNone);
     const Claims claims(others);
     if (live.is_array()) return drop_items(live, before, still_there, claims, place);
-    const Members members(live);
+    const json::Members members(live);
     std::set<std::string_view> doomed;
     for (const json::Member& entry : before.members()) {
       if (!entry.key().starts_with("f:")) continue;
@@ -84,7 +84,7 @@ class Applier {
 
   void merge(json::Value& live, const json::Value& applied, const Place& place) {
     if (applied.is_object() && live.is_object()) {
-      const Members members(live);
+      const json::Members members(live);
       std::vector<const json::Member*> added;
       for (const json::Member& member : applied.members()) {
         if (json::Value* old = members.find(member.key()))
@@ -133,8 +133,9 @@ class Applier {
     std::vector<std::pair<std::string_view, const json::Value*>> claims_;
   };
 
-  void drop_items(json::Value& live, const json::Value& before, const Members<const json::Value>& still_there,
-                  const Claims& claims, const Place& place) {
+  void drop_items(json::Value& live, const json::Value& before,
+                  const json::Members<const json::Value>& still_there, const Claims& claims,
+                  const Place& place) {
     const ListForm form = form_of(place);
     if (form.atomic()) return;
     const auto items = by_name(form, live);
@@ -235,7 +236,7 @@ void record_manager(json::Value& doc, const Kind& kind, std::string_view manager
 }
 
 /// It becomes a part of the object: UTF-8, printable, of bounded length.
-void validate_manager(const std::string& manager, FieldErrors& errors) {
+void validate_manager(const std::string& manager, StatusCauses& errors) {
   constexpr std::size_t kMaxManager = 128;
   if (manager.size() > kMaxManager) errors.too_long("fieldManager", kMaxManager);
   if (json::quote(manager).find("\xef\xbf\xbd") != std::string::npos)
@@ -252,7 +253,7 @@ Outcome<Applied> apply_object(Verbs& verbs, const Kind& kind, std::string_view n
                               std::string_view subresource, const net::Request& request,
                               const WriteOptions& options) {
   std::string manager(request.query_get("fieldManager"));
-  FieldErrors errors;
+  StatusCauses errors;
   if (manager.empty())
     errors.required("fieldManager", "is required for apply patch");
   else

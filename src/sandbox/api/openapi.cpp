@@ -7,16 +7,6 @@
 
 #include "koord/api/schema/crd.hpp"
 #include "koord/api/schema/kind.hpp"
-#include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
-#include "koord/api/types/apps_v1/deployment.hpp"
-#include "koord/api/types/apps_v1/replica_set.hpp"
-#include "koord/api/types/coordination_v1/lease.hpp"
-#include "koord/api/types/core_v1/config_map.hpp"
-#include "koord/api/types/core_v1/namespace.hpp"
-#include "koord/api/types/core_v1/node.hpp"
-#include "koord/api/types/core_v1/pod.hpp"
-#include "koord/api/types/core_v1/secret.hpp"
-#include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/json/writer.hpp"
 #include "sandbox/api/discovery.hpp"
 #include "sandbox/crd/schema.hpp"
@@ -47,12 +37,8 @@ void put_gvk(json::Writer& out, const Kind& kind) {
 }
 
 const api::Schema* described(const Kind& kind) {
-  static const api::Schema* const kDescribed[] = {
-      &api::schema<api::Pod>(),           &api::schema<api::Node>(),       &api::schema<api::Namespace>(),
-      &api::schema<api::ConfigMap>(),     &api::schema<api::Secret>(),     &api::schema<api::Lease>(),
-      &api::schema<api::PriorityClass>(), &api::schema<api::ReplicaSet>(), &api::schema<api::Deployment>()};
   if (kind.custom) return nullptr;
-  for (const api::Schema* schema : kDescribed)
+  for (const api::Schema* schema : api::builtin_kinds())
     if (api::kind_of(*schema).group == kind.group && api::kind_of(*schema).kind == kind.kind) return schema;
   return nullptr;
 }

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "koord/api/values/time.hpp"
+#include "koord/json/index.hpp"
 #include "sandbox/api/disruption.hpp"
 #include "sandbox/api/verbs.hpp"
-#include "sandbox/store/members.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -96,7 +96,7 @@ Outcome<void> Verbs::bind(std::string_view ns, std::string_view name, const json
   const Kind& pods = registry_.get("", "pods");
   std::string_view node = text_at(binding, "target", "name");
   std::string_view target_kind = text_at(binding, "target", "kind");
-  FieldErrors errors;
+  StatusCauses errors;
   if (!target_kind.empty() && target_kind != "Node")
     errors.unsupported("target.kind", target_kind, {"Node", "<empty>"});
   if (node.empty()) errors.required("target.name");
@@ -125,7 +125,7 @@ Outcome<void> Verbs::bind(std::string_view ns, std::string_view name, const json
   set_text(object_at(doc, "spec", arena), "nodeName", node, arena);
   for (const char* map : {"annotations", "labels"})
     if (const json::Value* extra = find(binding, "metadata", map); extra && extra->is_object())
-      add_members(object_at(*find(doc, "metadata"), map, arena), *extra, true, arena);
+      json::add_members(object_at(*find(doc, "metadata"), map, arena), *extra, true, arena);
   json::Value& conditions = array_at(object_at(doc, "status", arena), "conditions", arena);
   json::Value* scheduled = nullptr;
   for (auto& condition : conditions.elements())

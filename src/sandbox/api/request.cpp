@@ -108,7 +108,7 @@ Outcome<std::optional<Number>> number_of(std::string_view function, std::string_
 }
 
 Outcome<void> check_list_options(const ListOptions& options, std::string_view version) {
-  FieldErrors errors;
+  StatusCauses errors;
   const auto forbid = [&](std::string_view why) { errors.forbidden("resourceVersionMatch", why); };
   if (options.watch) {
     if (options.initial_events && options.match != "NotOlderThan")
@@ -195,7 +195,7 @@ Outcome<bool> query_dry_run(const net::Request& request) {
   if (!request.query_has("dryRun")) return Value(boost::system::in_place_value, false);
   std::string_view text = request.query_get("dryRun");
   if (text == "All") return Value(boost::system::in_place_value, true);
-  FieldErrors errors;
+  StatusCauses errors;
   errors.unsupported("dryRun", text, {"All"});
   Failure failure = errors.failure("meta.k8s.io", "CreateOptions", "");
   return failure;

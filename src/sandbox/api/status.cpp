@@ -31,14 +31,14 @@ Failure about(int code, std::string reason, Named what, std::string_view name, s
 
 // The beginning of a long value, in whole characters.
 std::string_view shown(std::string_view value) {
-  if (value.size() <= FieldErrors::kMostShown) return value;
-  std::size_t end = FieldErrors::kMostShown;
+  if (value.size() <= StatusCauses::kMostShown) return value;
+  std::size_t end = StatusCauses::kMostShown;
   while (end > 0 && (value[end] & 0xc0) == 0x80) --end;
   return value.substr(0, end);
 }
 
 std::string quoted(std::string_view value) {
-  return fmt::format("{}{}", json::quote(shown(value)), value.size() > FieldErrors::kMostShown ? "..." : "");
+  return fmt::format("{}{}", json::quote(shown(value)), value.size() > StatusCauses::kMostShown ? "..." : "");
 }
 
 }  // namespace
@@ -145,26 +145,26 @@ Failure resource_version_too_large(std::uint64_t asked, std::uint64_t current) {
   return failure;
 }
 
-void FieldErrors::add(std::string_view reason, std::string field, std::string message) {
+void StatusCauses::add(std::string_view reason, std::string field, std::string message) {
   if (skip()) return;
   causes_.push_back({std::string(reason), std::move(message), std::move(field)});
 }
 
-void FieldErrors::required(std::string field, std::string_view detail) {
+void StatusCauses::required(std::string field, std::string_view detail) {
   add("FieldValueRequired", std::move(field),
       fmt::format("Required value{}{}", detail.empty() ? "" : ": ", detail));
 }
 
-void FieldErrors::invalid(std::string field, std::string_view value, std::string_view detail) {
+void StatusCauses::invalid(std::string field, std::string_view value, std::string_view detail) {
   add("FieldValueInvalid", std::move(field), fmt::format("Invalid value: {}: {}", quoted(value), detail));
 }
 
-void FieldErrors::invalid_raw(std::string field, std::string_view value, std::string_view detail) {
+void StatusCauses::invalid_raw(std::string field, std::string_view value, std::string_view detail) {
   add("FieldValueInvalid", std::move(field), fmt::format("Invalid value: {}: {}", shown(value), detail));
 }
 
-void FieldErrors::unsupported(std::string field, std::string_view value,
-                              const std::vector<std::string_view>& supported) {
+void StatusCauses::unsupported(std::string field, std::string_view value,
+                               const std::vector<std::string_view>& supported) {
   std::string list;
   for (std::string_view item : supported)
     if (list.size() < kMostShown)
@@ -173,27 +173,27 @@ void FieldErrors::unsupported(std::string field, std::string_view value,
       fmt::format("Unsupported value: {}: supported values: {}", quoted(value), list));
 }
 
-void FieldErrors::forbidden(std::string field, std::string_view detail) {
+void StatusCauses::forbidden(std::string field, std::string_view detail) {
   add("FieldValueForbidden", std::move(field), fmt::format("Forbidden: {}", detail));
 }
 
-void FieldErrors::duplicate(std::string field, std::string_view value) {
+void StatusCauses::duplicate(std::string field, std::string_view value) {
   add("FieldValueDuplicate", std::move(field), fmt::format("Duplicate value: {}", quoted(value)));
 }
 
-void FieldErrors::too_long(std::string field, std::size_t max) {
+void StatusCauses::too_long(std::string field, std::size_t max) {
   add("FieldValueTooLong", std::move(field), fmt::format("Too long: may not be more than {} bytes", max));
 }
 
-void FieldErrors::wrong_type(std::string field, std::string_view value, std::string_view detail) {
+void StatusCauses::wrong_type(std::string field, std::string_view value, std::string_view detail) {
   add("FieldValueTypeInvalid", std::move(field), fmt::format("Invalid value: {}: {}", shown(value), detail));
 }
 
-void FieldErrors::not_found(std::string field, std::string_view value) {
+void StatusCauses::not_found(std::string field, std::string_view value) {
   add("FieldValueNotFound", std::move(field), fmt::format("Not found: {}", quoted(value)));
 }
 
-Failure FieldErrors::failure(std::string_view group, std::string_view kind, std::string_view name) const {
+Failure StatusCauses::failure(std::string_view group, std::string_view kind, std::string_view name) const {
   // Equal messages are said once, several are put in brackets, as Go's aggregate does.
   std::vector<std::string> said;
   for (const Cause& cause : causes_) {

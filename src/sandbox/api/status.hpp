@@ -60,7 +60,7 @@ Failure resource_version_too_large(std::uint64_t asked, std::uint64_t current);
 
 /// Validation errors in Kubernetes' words, collected over an object: the first kMost, and how many more there
 /// are. Of a long value its beginning is shown.
-class FieldErrors {
+class StatusCauses {
  public:
   static constexpr std::size_t kMost = 20;
   static constexpr std::size_t kMostShown = 1024;  // bytes of a value

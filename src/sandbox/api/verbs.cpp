@@ -189,7 +189,7 @@ Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, json::Do
   if (kind.schema) KOORD_PASS(kind.schema->complete(doc, arena));
   if (kind.rules.admit) KOORD_PASS(kind.rules.admit(doc, nullptr, admission));
 
-  FieldErrors errors;
+  StatusCauses errors;
   validate_metadata(doc, kind, errors);
   if (kind.rules.validate) kind.rules.validate(doc, nullptr, admission, errors);
   if (kind.schema) kind.schema->validate(doc, errors);
@@ -321,7 +321,7 @@ Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, 
   if (kind.counts_generation && subresource != "status" && spec_changed(kind, before, doc))
     set_int(final_meta, "generation", int_at(final_meta, "generation").value_or(0) + 1, arena);
 
-  FieldErrors errors;
+  StatusCauses errors;
   validate_metadata(doc, kind, errors);
   if (kind.rules.validate) kind.rules.validate(doc, &before, admission, errors);
   if (kind.schema) kind.schema->validate(doc, errors);

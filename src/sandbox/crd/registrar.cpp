@@ -57,7 +57,7 @@ void prepare_create(json::Value& crd, Admission& admission) {
 constexpr std::size_t kMaxVersions = 100, kMaxColumns = 256, kMaxNames = 100;
 
 void validate_label(std::string_view value, const FieldPath& path, std::string_view prefix,
-                    FieldErrors& errors) {
+                    StatusCauses& errors) {
   std::string lower(value);
   if (!prefix.empty())
     for (char& c : lower)
@@ -66,7 +66,7 @@ void validate_label(std::string_view value, const FieldPath& path, std::string_v
     errors.invalid(path.text(), value, fmt::format("{}{}", prefix, fmt::join(wrong, ",")));
 }
 
-void validate_names(const json::Value& spec, const FieldPath& path, FieldErrors& errors) {
+void validate_names(const json::Value& spec, const FieldPath& path, StatusCauses& errors) {
   constexpr std::string_view kMixed = "may have mixed case, but should otherwise match: ";
   const json::Value* names = find(spec, "names");
   const FieldPath at = path.field("names");
@@ -88,7 +88,7 @@ void validate_names(const json::Value& spec, const FieldPath& path, FieldErrors&
     errors.invalid(at.field("listKind").text(), text("listKind"), "kind and listKind may not be the same");
 }
 
-void validate_columns(const json::Value& columns, const FieldPath& path, FieldErrors& errors) {
+void validate_columns(const json::Value& columns, const FieldPath& path, StatusCauses& errors) {
   constexpr std::string_view kTypes[] = {"boolean", "date", "integer", "number", "string"};
   const std::string one_of = fmt::format("must be one of {}", fmt::join(kTypes, ","));
   if (columns.size() > kMaxColumns)
@@ -117,7 +117,7 @@ bool alike(const json::Value& versions, std::string_view field) {
   });
 }
 
-void validate_versions(const json::Value& versions, const FieldPath& path, FieldErrors& errors) {
+void validate_versions(const json::Value& versions, const FieldPath& path, StatusCauses& errors) {
   const FieldPath at = path.field("versions");
   if (versions.size() > kMaxVersions)
     return errors.forbidden(at.text(), fmt::format("must have at most {} items", kMaxVersions));
@@ -151,7 +151,7 @@ void validate_versions(const json::Value& versions, const FieldPath& path, Field
                        "must have exactly one version marked as storage version");
 }
 
-void validate(const json::Value& crd, const json::Value*, Admission&, FieldErrors& errors) {
+void validate(const json::Value& crd, const json::Value*, Admission&, StatusCauses& errors) {
   const json::Value* spec = find(crd, "spec");
   if (!spec) return errors.required("spec");
   std::string_view group = text_at(*spec, "group"), plural = text_at(*spec, "names", "plural"),
@@ -258,7 +258,7 @@ void Registrar::add(const json::Value& crd) {
     kind.custom = true;
     if (kind.version != storage) kind.stored_version = fmt::format("{}/{}", kind.group, storage);
     if (const json::Value* schema = find(version, "schema", "openAPIV3Schema")) {
-      FieldErrors none;  // it was validated
+      StatusCauses none;  // it was validated
       kind.schema = CrdSchema::compile(*schema, FieldPath(), none);
     }
     kind.columns.push_back({"Name", "string", "name", "Name must be unique within a namespace.", 0});

@@ -26,12 +26,12 @@ class CrdSchema {
   /// `schema` is the openAPIV3Schema of a CRD's version, `path` where it stands. What is wrong is added to
   /// `errors`; such a schema must not be used.
   static std::shared_ptr<const CrdSchema> compile(const json::Value& schema, const FieldPath& path,
-                                                  FieldErrors& errors);
+                                                  StatusCauses& errors);
 
   /// Drops fields that the schema does not describe, unless it preserves them, and fills defaults in. 413 if
   /// these are too large.
   Outcome<void> complete(json::Value& object, json::Arena& arena) const;
-  void validate(const json::Value& object, FieldErrors& errors) const;
+  void validate(const json::Value& object, StatusCauses& errors) const;
   const json::Value& json() const { return schema_; }
   const SchemaNode& root() const { return root_; }
 

@@ -29,7 +29,7 @@ void collect_patterns(const json::Value& value, std::set<std::string_view>& patt
 
 class Compiler {
  public:
-  Compiler(std::vector<Pattern>& patterns, std::size_t pattern_bytes, FieldErrors& errors)
+  Compiler(std::vector<Pattern>& patterns, std::size_t pattern_bytes, StatusCauses& errors)
       : patterns_(patterns), pattern_bytes_(pattern_bytes), errors_(errors) {}
 
   bool too_many() const { return schemas_ > CrdSchema::kMaxSchemas; }
@@ -206,7 +206,7 @@ class Compiler {
   };
   std::vector<Pattern>& patterns_;  // never grows beyond what was reserved
   const std::size_t pattern_bytes_;
-  FieldErrors& errors_;
+  StatusCauses& errors_;
   std::map<std::string_view, Compiled> compiled_;
   std::size_t schemas_ = 0;
 };
@@ -232,7 +232,7 @@ std::string_view name_of(SchemaNode::Type type) {
 }
 
 std::shared_ptr<const CrdSchema> CrdSchema::compile(const json::Value& schema, const FieldPath& path,
-                                                    FieldErrors& errors) {
+                                                    StatusCauses& errors) {
   auto made = std::make_shared<CrdSchema>();
   made->schema_ = json::clone(schema);
   std::set<std::string_view> patterns;

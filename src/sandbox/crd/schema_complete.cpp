@@ -1,8 +1,8 @@
 // Pruning and defaults.
 #include <algorithm>
 
+#include "koord/json/index.hpp"
 #include "sandbox/crd/schema.hpp"
-#include "sandbox/store/members.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -37,7 +37,7 @@ class Filler {
         if (!fill(*schema.items, item)) return false;
     if (!value.is_object()) return true;
     std::vector<const SchemaNode::Property*> missing;
-    const Members present(value);
+    const json::Members present(value);
     for (const SchemaNode::Property& property : schema.properties) {
       if (!property.schema->fills) continue;
       json::Value* member = present.find(property.name);

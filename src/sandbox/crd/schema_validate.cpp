@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "koord/json/index.hpp"
 #include "koord/json/writer.hpp"
 #include "sandbox/crd/schema.hpp"
-#include "sandbox/store/members.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -27,7 +27,7 @@ bool by_value(const json::Value* a, const json::Value* b) { return json::compare
 class Validator {
  public:
   /// Without `errors` it stops at the first one.
-  Validator(FieldErrors* errors, std::size_t& steps) : errors_(errors), steps_(steps) {}
+  Validator(StatusCauses* errors, std::size_t& steps) : errors_(errors), steps_(steps) {}
 
   bool check(const SchemaNode& schema, const json::Value& value, const FieldPath& path) {
     if (!spend(1)) return false;
@@ -62,13 +62,13 @@ class Validator {
     return false;
   }
   bool complain_raw(const FieldPath& path, const json::Value& value, std::string_view what) {
-    return complain([&](FieldErrors& errors) {
+    return complain([&](StatusCauses& errors) {
       const std::string at = path.text();
       errors.invalid_raw(at, json::to_text(value), fmt::format("{} in body {}", at, what));
     });
   }
   bool wrong_type(const FieldPath& path, const json::Value& value, std::string_view type) {
-    return complain([&](FieldErrors& errors) {
+    return complain([&](StatusCauses& errors) {
       const std::string at = path.text(), got = fmt::format("\"{}\"", type_name(value));
       errors.wrong_type(at, got, fmt::format("{} in body must be of type {}: {}", at, type, got));
     });
@@ -78,7 +78,7 @@ class Validator {
     bool good = true;
     if (rules.enumeration &&
         !std::binary_search(rules.allowed.begin(), rules.allowed.end(), &value, by_value))
-      good = complain([&](FieldErrors& errors) {
+      good = complain([&](StatusCauses& errors) {
         std::vector<std::string_view> names;
         for (const json::Value& allowed : rules.enumeration->elements())
           if (allowed.is_string()) names.push_back(allowed.text());
@@ -132,7 +132,7 @@ class Validator {
     const std::string_view text = value.text();
     bool good = true;
     const auto wrong = [&](std::string_view what) {
-      return complain([&](FieldErrors& errors) {
+      return complain([&](StatusCauses& errors) {
         const std::string at = path.text();
         errors.invalid(at, text, fmt::format("{} in body {}", at, what));
       });
@@ -143,7 +143,7 @@ class Validator {
       if (rules.min_length && characters < *rules.min_length)
         good = wrong(fmt::format("should be at least {} chars long", *rules.min_length));
       if (rules.max_length && characters > *rules.max_length)
-        good = complain([&](FieldErrors& errors) {
+        good = complain([&](StatusCauses& errors) {
           errors.too_long(path.text(), static_cast<std::size_t>(*rules.max_length));
         });
     }
@@ -158,7 +158,7 @@ class Validator {
     const auto count = static_cast<std::int64_t>(size);
     const bool few = least && count < *least, many = most && count > *most;
     if (!few && !many) return true;
-    return complain([&](FieldErrors& errors) {
+    return complain([&](StatusCauses& errors) {
       const std::string at = path.text();
       errors.invalid_raw(at, fmt::to_string(count),
                          fmt::format("{} in body should have at {} {} {}", at, few ? "least" : "most",
@@ -192,7 +192,7 @@ class Validator {
         parts.push_back(&item);
         continue;
       }
-      const Members members(item);
+      const json::Members members(item);
       for (const std::string_view key : schema.map_keys) {
         const json::Value* part = members.find(key);
         parts.push_back(part ? part : &kNull);
@@ -212,7 +212,7 @@ class Validator {
       if (order(sorted[i - 1], sorted[i]) == 0) again.push_back(sorted[i]);
     std::sort(again.begin(), again.end());
     for (const std::size_t i : again)
-      complain([&](FieldErrors& errors) { errors.duplicate(path.at(i).text(), json::to_text(value[i])); });
+      complain([&](StatusCauses& errors) { errors.duplicate(path.at(i).text(), json::to_text(value[i])); });
     return again.empty();
   }
 
@@ -222,10 +222,10 @@ class Validator {
       const SchemaRules& rules = *schema.rules;
       if (!rules.required.empty()) {
         if (!spend(rules.required.size())) return false;
-        const Members members(value);
+        const json::Members members(value);
         for (const std::string_view name : rules.required)
           if (!members.find(name))
-            good = complain([&](FieldErrors& errors) { errors.required(path.field(name).text()); });
+            good = complain([&](StatusCauses& errors) { errors.required(path.field(name).text()); });
       }
       good =
           check_count(rules.min_properties, rules.max_properties, value.size(), "properties", path) && good;
@@ -243,13 +243,13 @@ class Validator {
 
   // As many bytes against as many instructions as take the time of a step.
   static constexpr std::size_t kBytesPerStep = 64;
-  FieldErrors* errors_;
+  StatusCauses* errors_;
   std::size_t& steps_;
 };
 
 }  // namespace
 
-void CrdSchema::validate(const json::Value& object, FieldErrors& errors) const {
+void CrdSchema::validate(const json::Value& object, StatusCauses& errors) const {
   std::size_t steps = kMaxSteps;
   Validator(&errors, steps).check(root_, object, FieldPath());
   if (steps == 0)

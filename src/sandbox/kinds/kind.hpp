@@ -39,7 +39,7 @@ struct KindRules {
   /// Admission plug-ins: may change or refuse. `old` is null on creation.
   Outcome<void> (*admit)(json::Value& object, const json::Value* old, Admission& admission) = nullptr;
   void (*validate)(const json::Value& object, const json::Value* old, Admission& admission,
-                   FieldErrors& errors) = nullptr;
+                   StatusCauses& errors) = nullptr;
   FieldValues (*fields)(const json::Value& object) = nullptr;  // for field selectors
 };
 
