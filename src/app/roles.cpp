@@ -3,12 +3,13 @@
 
 #include "app.hpp"
 #include "roles/koordlet/role.hpp"
+#include "roles/manager/role.hpp"
 #include "roles/scheduler/role.hpp"
 
 namespace koord::app {
 
 std::span<const runtime::RoleDescriptor* const> all_roles() {
-  static const std::array roles = {&scheduler::role(), &koordlet::role()};
+  static const std::array roles = {&scheduler::role(), &koordlet::role(), &manager::role()};
   return roles;
 }
 

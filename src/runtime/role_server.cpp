@@ -299,9 +299,7 @@ std::optional<net::Response> RoleServer::own(const net::Request& request) const 
       context_.metrics.reset();
       return net::Response::text(200, "metrics reset\n");
     }
-    net::Response response = net::Response::text(200, context_.metrics.exposition());
-    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-    return response;
+    return metrics_response(context_.metrics.exposition());
   }
   if (path == "/version") return net::Response::json(200, version_text());
   if (path == "/configz") return net::Response::json(200, context_.routes.configz());

@@ -55,6 +55,28 @@ void Routes::add(std::string path, Handler handler, Options options) {
   routes_.push_back({std::move(path), std::move(handler), options.debug, options.max_body});
 }
 
+net::Response metrics_response(std::string exposition) {
+  net::Response response = net::Response::text(200, std::move(exposition));
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  return response;
+}
+
+namespace {
+
+Task<net::Response> answer_metrics(const std::function<std::string()>& text, net::Request request) {
+  if (request.method != "GET" && request.method != "HEAD")
+    co_return net::Response::text(405, "only GET is served here\n");
+  co_return metrics_response(text());
+}
+
+}  // namespace
+
+void Routes::add_metrics(std::string path, std::function<std::string()> text) {
+  // The route keeps the text's source and outlives every request.
+  add(std::move(path),
+      [text = std::move(text)](net::Request request) { return answer_metrics(text, std::move(request)); });
+}
+
 void Routes::set_configz(std::string name, std::string json) {
   for (auto& [known, value] : configz_) {
     if (known != name) continue;

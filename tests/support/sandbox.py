@@ -1,6 +1,7 @@
 """A `koord sandbox` of a test's own: started, waited for, asked with kubectl, ended."""
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +21,13 @@ def wait_for(what, condition, seconds=60):
             return answer
         assert time.monotonic() < end, f"not within {seconds} s: {what}"
         time.sleep(0.1)
+
+
+def free_port():
+    """A port of loopback that was free just now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 class Kubectl:

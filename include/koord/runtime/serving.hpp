@@ -52,6 +52,8 @@ class Routes {
   /// HEAD.
   void add(std::string path, Handler handler) { add(std::move(path), std::move(handler), Options{}); }
   void add(std::string path, Handler handler, Options options);
+  /// Metrics in Prometheus' text format, at a path of their own; `text` is asked for each answer.
+  void add_metrics(std::string path, std::function<std::string()> text);
   /// The JSON under `name` in /configz: the configuration in effect, without secrets.
   void set_configz(std::string name, std::string json);
 
@@ -71,6 +73,9 @@ class Routes {
 
 /// Of a role's ports.
 extern const metrics::Table kServingMetrics;
+
+/// 200 with what metrics::Registry::exposition() says.
+net::Response metrics_response(std::string exposition);
 
 /// Upstream's flags of a secure port with delegated authentication and authorization. `port` is the default
 /// of

@@ -2,7 +2,6 @@
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,17 +13,11 @@ sys.path.insert(0, os.path.join(TREE, "tests", "support"))
 import fake_node  # noqa: E402
 import kube_api  # noqa: E402
 import sandbox  # noqa: E402
-from sandbox import KOORD, wait_for  # noqa: E402,F401
+from sandbox import KOORD, free_port, wait_for  # noqa: E402,F401
 
 NODE = "node-0000"
 CRDS = [os.path.join(TREE, "packaging", "crds", f"slo.koordinator.sh_{kind}.yaml") for kind in ("nodemetrics", "nodeslos")]
 SLO = "/apis/slo.koordinator.sh/v1alpha1"
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Agent:

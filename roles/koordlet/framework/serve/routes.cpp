@@ -27,12 +27,6 @@ runtime::Routes::Handler get(Plain plain) {
   return [plain = std::move(plain)](Request request) { return answer(plain, std::move(request)); };
 }
 
-Response exposition(std::string text) {
-  Response response = Response::text(200, std::move(text));
-  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  return response;
-}
-
 /// Every other address may be anybody's.
 bool is_local(const Request& request) {
   const std::string& address = request.peer->address;
@@ -43,11 +37,9 @@ bool is_local(const Request& request) {
 
 void add_routes(runtime::Routes& routes, ServeParts parts) {
   const ServeParts p = parts;
-  routes.add("/metrics", get([p](const Request&) {
-               return exposition(p.internal.exposition() + p.external.exposition());
-             }));
-  routes.add("/internal-metrics", get([p](const Request&) { return exposition(p.internal.exposition()); }));
-  routes.add("/external-metrics", get([p](const Request&) { return exposition(p.external.exposition()); }));
+  routes.add_metrics("/metrics", [p] { return p.internal.exposition() + p.external.exposition(); });
+  routes.add_metrics("/internal-metrics", [p] { return p.internal.exposition(); });
+  routes.add_metrics("/external-metrics", [p] { return p.external.exposition(); });
   auto guarded = [p](Plain plain) {
     return get([p, plain = std::move(plain)](const Request& request) {
       if (!p.api_for_all && !is_local(request))

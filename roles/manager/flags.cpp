@@ -1,0 +1,153 @@
+// The manager's flags and gates: see flags.hpp.
+#include "flags.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace koord::manager {
+
+namespace {
+
+using runtime::Flag;
+using runtime::FlagType;
+
+constexpr std::string_view kConfig = "Configuration flags", kElection = "Leader election flags",
+                           kWebhook = "Webhook flags";
+constexpr std::string_view kNoEffect = "accepted, without effect in this version";
+constexpr std::string_view kNotNeeded = "accepted, without effect: what koord watches is not read again";
+
+constexpr Flag later(std::string_view name, FlagType type, std::string_view value,
+                     std::string_view why = kNoEffect) {
+  return {name, type, value, "", 0, kWebhook, true, why};
+}
+
+constexpr std::array kServingFlags = {
+    Flag{"metrics-addr", FlagType::text, ":8080",
+         "Where metrics are served: ADDRESS:PORT; \"0\" serves none."},
+    Flag{"health-probe-addr", FlagType::text, ":8000",
+         "Where probes are served: ADDRESS:PORT; \"0\" serves none."},
+    Flag{"pprof-addr", FlagType::text, ":8090", "", 0, {}, true, kNoEffect},
+    Flag{"enable-pprof", FlagType::boolean, "true", "", 0, {}, true, kNoEffect},
+    Flag{"rest-config-qps", FlagType::integer, "30", "Requests a second to the API server; 0: no limit."},
+    Flag{"rest-config-burst", FlagType::integer, "50", "Requests at once beyond that."},
+    Flag{"sync-period", FlagType::text, "", "", 0, {}, true, kNotNeeded},
+    Flag{"disable-no-deepcopy", FlagType::boolean, "false", "", 0, {}, true, kNotNeeded},
+    Flag{"namespace", FlagType::text, "", "", 0, {}, true, kNoEffect},
+    Flag{"logtostderr", FlagType::boolean, "true", "", 0, {}, true},
+    Flag{"alsologtostderr", FlagType::boolean, "false", "", 0, {}, true, "accepted: the log goes to stderr"},
+};
+
+constexpr std::array kElectionFlags = {
+    Flag{"enable-leader-election", FlagType::boolean, "true", "Work only while holding the lease.", 0,
+         kElection},
+    Flag{"leader-election-namespace", FlagType::text, "koordinator-system",
+         "The namespace of the lease koordinator-manager.", 0, kElection},
+    Flag{"leader-elect-resource-lock", FlagType::text, "leases", "\"leases\" is the only kind.", 0,
+         kElection},
+};
+
+constexpr std::array kConfigFlags = {
+    Flag{"config-namespace", FlagType::text, "koordinator-system", "The namespace of --slo-config-name.", 0,
+         kConfig},
+    Flag{"slo-config-name", FlagType::text, "slo-controller-config",
+         "The ConfigMap with the strategies of nodes.", 0, kConfig},
+    Flag{"controllers", FlagType::list, "nodemetric,noderesource,nodeslo,quotaprofile,colocationprofile",
+         "Which controllers run: names, \"*\" for all, \"-NAME\" for all but that.", 0, kConfig},
+    Flag{"noderesource-plugins", FlagType::list,
+         "MidResource,BatchResource,CPUNormalization,ResourceAmplification,GPUDeviceResource,"
+         "RDMADeviceResource",
+         "", 0, kConfig, true, kNoEffect},
+    Flag{"node-strategy-name-need-check", FlagType::text, "false", "", 0, kConfig, true, kNoEffect},
+};
+
+constexpr std::array kLaterFlags = {
+    later("quota-update-max-retries", FlagType::integer, "3"),
+    later("quota-update-retry-jitter", FlagType::real, "0"),
+    later("quota-update-max-total-jitter", FlagType::duration, "1s"),
+    later("quota-update-conflict-fresh-get", FlagType::boolean, "false"),
+    later("pod-enhanced-validator-config-namespace", FlagType::text, "koordinator-system"),
+    later("pod-enhanced-validator-config-name", FlagType::text, "pod-enhanced-validator-config"),
+    later("pod-enhanced-validator-reconcile-interval", FlagType::duration, "5m"),
+    later("binding-admission-user-name", FlagType::text, ""),
+    later("binding-admission-dry-run", FlagType::boolean, "false"),
+    later("binding-admission-namespaces", FlagType::text, ""),
+    later("binding-admission-exclude-namespaces", FlagType::text, "kube-system"),
+    later("binding-admission-bypass-labels", FlagType::text, "koordinator.sh/binding-admission-bypass"),
+    later("binding-admission-bypass-annotations", FlagType::text, ""),
+    later("colocation-profile-reconcile-by-default", FlagType::boolean, "false"),
+    later("colocation-profile-reconcile-interval", FlagType::duration, "30s"),
+    later("colocation-profile-force-update-pod-duration", FlagType::duration, "5m"),
+    later("colocation-profile-expire-pod-cache-duration", FlagType::duration, "10m"),
+    later("colocation-profile-update-pod-qps", FlagType::real, "10"),
+    later("colocation-profile-update-pod-qps-burst", FlagType::integer, "100"),
+};
+
+constexpr auto kFlags = runtime::join_flags(kServingFlags, kElectionFlags, kConfigFlags, kLaterFlags);
+
+constexpr std::string_view kNotYet = "No effect in this version.";
+constexpr FeatureGate on(std::string_view name) { return {name, true, Stage::beta, false, kNotYet}; }
+constexpr FeatureGate off(std::string_view name) { return {name, false, Stage::alpha, false, kNotYet}; }
+
+constexpr std::array kGates = {
+    on("PodMutatingWebhook"),
+    on("PodValidatingWebhook"),
+    on("ElasticMutatingWebhook"),
+    on("ElasticValidatingWebhook"),
+    on("WebhookFramework"),
+    off("NodeMutatingWebhook"),
+    off("NodeValidatingWebhook"),
+    off("ConfigMapValidatingWebhook"),
+    off("ReservationMutatingWebhook"),
+    off("ColocationProfileSkipMutatingResources"),
+    off("ColocationProfileSkipValidatingPriority"),
+    off("MultiQuotaTree"),
+    off("ElasticQuotaIgnorePodOverhead"),
+    off("ElasticQuotaGuaranteeUsage"),
+    off("ElasticQuotaEnableUpdateResourceKey"),
+    off("ElasticQuotaEvaluationTransformPod"),
+    off("DisableDefaultQuota"),
+    off("SupportParentQuotaSubmitPod"),
+    off("EnableQuotaAdmission"),
+    off("EnableQuotaAdmissionOnUpdate"),
+    off("EnableSyncGPUSharedResource"),
+    off("ColocationProfileController"),
+    off("ValidatePodDeviceResource"),
+    off("EnablePodEnhancedValidator"),
+    off("DisableExtendedResourceSpec"),
+    off("DisableDeviceResourceSpec"),
+    off("BindingAdmissionWebhook"),
+    off("DisablePVCReservation"),
+    off("PriorityTransformer"),
+    off("PreemptionPolicyTransformer"),
+    off("ReplaceResourcesTransformer"),
+};
+
+}  // namespace
+
+std::span<const Flag> flags() { return kFlags; }
+std::span<const FeatureGate> gates() { return kGates; }
+
+Result<runtime::LeaderElectionSettings> election_settings(const runtime::FlagValues& flags) {
+  runtime::LeaderElectionSettings election;
+  election.leader_elect = flags.get_bool("enable-leader-election");
+  election.resource_namespace = flags.get("leader-election-namespace");
+  election.resource_lock = flags.get("leader-elect-resource-lock");
+  if (election.resource_lock != "leases")
+    return Error(Code::invalid, fmt::format("--leader-elect-resource-lock: \"{}\" is not \"leases\"",
+                                            election.resource_lock));
+  runtime::set_defaults(election, "koordinator-system", "koordinator-manager");
+  return election;
+}
+
+bool is_enabled(std::span<const std::string> list, std::string_view name) {
+  bool all = false;
+  for (const std::string& entry : list) {
+    if (entry == name) return true;
+    if (entry.starts_with('-') && std::string_view(entry).substr(1) == name) return false;
+    all |= entry == "*";
+  }
+  return all;
+}
+
+}  // namespace koord::manager

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""The manager against the sandbox: NodeSLO and NodeMetric of every node follow the ConfigMap, whatever is killed."""
+import http.client
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(TREE, "tests", "support"))
+
+import kube_api  # noqa: E402
+import sandbox  # noqa: E402
+from sandbox import KOORD, free_port, wait_for  # noqa: E402
+
+CRDS = [os.path.join(TREE, "packaging", "crds", f"slo.koordinator.sh_{kind}.yaml") for kind in ("nodemetrics", "nodeslos")]
+SLO = "/apis/slo.koordinator.sh/v1alpha1"
+CONFIG = "/api/v1/namespaces/koordinator-system/configmaps"
+NODES = 40
+
+
+class Manager:
+    def __init__(self, kubeconfig, folder, *flags):
+        self.port, probes = free_port(), free_port()
+        self.log_path = os.path.join(folder, f"manager-{self.port}.log")
+        self.log = open(self.log_path, "wb")
+        self.child = subprocess.Popen(
+            [KOORD, "--role=manager", f"--kubeconfig={kubeconfig}", f"--metrics-addr=127.0.0.1:{self.port}",
+             f"--health-probe-addr=127.0.0.1:{probes}", "--rest-config-qps=0", *flags],
+            stdout=self.log, stderr=subprocess.STDOUT)
+
+    def output(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def get(self, path):
+        assert self.child.poll() is None, f"the manager ended: {self.output()[-3000:]}"
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        except OSError:
+            return 0, ""
+
+    def kill(self):
+        self.child.kill()
+        self.child.wait()
+        self.log.close()
+
+    def terminate(self):
+        self.child.terminate()
+        code = self.child.wait(20)
+        self.log.close()
+        return code
+
+
+class TheManager(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="koord-manager.")
+        self.addCleanup(self.folder.cleanup)
+        world = sandbox.Sandbox(f"--nodes={NODES}", "--roles=", "--load", *CRDS)
+        world.__enter__()
+        self.addCleanup(world.__exit__)
+        self.kubeconfig = world.kubeconfig
+        self.api = kube_api.Api(world.kubeconfig)
+        self.managers = []
+        self.addCleanup(lambda: [one.kill() for one in self.managers if one.child.poll() is None])
+        kinds = ("nodemetrics", "nodeslos")
+        wait_for("the CRDs", lambda: all(self.get(f"{SLO}/{kind}") is not None for kind in kinds))
+        try:
+            self.request("POST", "/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}})
+        except kube_api.ApiError as error:
+            self.assertEqual(error.status, 409)
+
+    def request(self, method, path, body=None):
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        return self.api.connect().request(method, path, body, kind)
+
+    def get(self, path):
+        try:
+            return self.request("GET", path)
+        except kube_api.ApiError as error:
+            self.assertEqual(error.status, 404)
+            return None
+
+    def manager(self, *flags):
+        self.managers.append(Manager(self.kubeconfig, self.folder.name, *flags))
+        return self.managers[-1]
+
+    def configure(self, **keys):
+        data = {name.replace("_", "-"): value if isinstance(value, str) else json.dumps(value) for name, value in keys.items()}
+        try:
+            self.request("POST", CONFIG, {"metadata": {"name": "slo-controller-config"}, "data": data})
+        except kube_api.ApiError as error:
+            self.assertEqual(error.status, 409)
+            self.request("PATCH", f"{CONFIG}/slo-controller-config", {"data": data})
+
+    def slos(self):
+        return {one["metadata"]["name"]: one["spec"] for one in self.api.list(f"{SLO}/nodeslos")}
+
+    def metrics(self):
+        return {one["metadata"]["name"]: one["spec"]["metricCollectPolicy"] for one in self.api.list(f"{SLO}/nodemetrics")}
+
+    def suppressed(self, percent):
+        return [name for name, spec in self.slos().items()
+                if spec["resourceUsedThresholdWithBE"]["cpuSuppressThresholdPercent"] == percent]
+
+    def test_follows_nodes_and_configuration(self):
+        self.request("POST", f"{SLO}/nodeslos", {"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeSLO",
+                                                 "metadata": {"name": "nobody"}, "spec": {}})
+        manager = self.manager()
+        wait_for("an object for each node, and none for nobody", lambda: len(self.slos()) == NODES and "nobody" not in self.slos())
+        wait_for("NodeMetrics", lambda: len(self.metrics()) == NODES)
+        self.assertEqual({policy["reportIntervalSeconds"] for policy in self.metrics().values()}, {60})
+
+        with self.subTest("a configuration reaches every node, a group's those it selects, an annotation its own"):
+            self.request("PATCH", "/api/v1/nodes/node-0001", {"metadata": {"labels": {"pool": "batch"}}})
+            self.configure(resource_threshold_config={
+                "clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": 50},
+                "nodeStrategies": [{"name": "batch", "nodeSelector": {"matchLabels": {"pool": "batch"}},
+                                    "cpuSuppressThresholdPercent": 80}]},
+                colocation_config={"enable": True, "metricReportIntervalSeconds": 20})
+            wait_for("the group", lambda: self.suppressed(80) == ["node-0001"] and len(self.suppressed(50)) == NODES - 1)
+            wait_for("NodeMetrics", lambda: {one["reportIntervalSeconds"] for one in self.metrics().values()} == {20})
+            self.request("PATCH", "/api/v1/nodes/node-0002", {"metadata": {"annotations": {
+                "node.koordinator.sh/colocation-strategy": '{"metricReportIntervalSeconds":7}',
+                "node.koordinator.sh/network-bandwidth": "10G"}}})
+            wait_for("the annotations", lambda: self.metrics()["node-0002"]["reportIntervalSeconds"] == 7 and
+                     self.slos()["node-0002"]["systemStrategy"]["totalNetworkBandwidth"] == "10G")
+
+        with self.subTest("what others change in a spec is set right"):
+            self.request("PATCH", f"{SLO}/nodeslos/node-0003", {"spec": {"resourceUsedThresholdWithBE": {"enable": False}}})
+            wait_for("right again", lambda: self.slos()["node-0003"]["resourceUsedThresholdWithBE"]["enable"] is True)
+            self.request("DELETE", f"{SLO}/nodemetrics/node-0003")
+            wait_for("there again", lambda: "node-0003" in self.metrics())
+
+        with self.subTest("a bad key keeps what was, says so once, and does not stop the others"):
+            self.configure(resource_threshold_config='{"clusterStrategy":{"enable":true,}}',
+                           cpu_burst_config={"clusterStrategy": {"policy": "auto"}})
+            wait_for("the other key", lambda: {one["cpuBurstStrategy"]["policy"] for one in self.slos().values()} == {"auto"})
+            self.assertEqual(len(self.suppressed(50)), NODES - 1)
+            events = wait_for("the event", lambda: [
+                event for event in self.api.list("/apis/events.k8s.io/v1/events") if event["reason"] == "SLOCfgUnmarshalFailed"])
+            self.assertIn("failed to unmarshal ThresholdCfg, err: ", events[0]["note"])
+            self.assertEqual(events[0]["type"], "Warning")
+
+        with self.subTest("a node that goes takes its objects with it"):
+            self.request("DELETE", "/api/v1/nodes/node-0004")
+            wait_for("gone", lambda: "node-0004" not in self.slos() and "node-0004" not in self.metrics())
+
+        for path in ("/metrics", "/internal-metrics", "/all-metrics"):
+            status, text = manager.get(path)
+            self.assertEqual(status, 200)
+            self.assertRegex(text, r'slo_controller_nodeslo_reconcile_count\{status="succeeded",reason="createNodeSLO"\} [1-9]')
+        self.assertEqual(manager.get("/external-metrics"), (200, ""))
+        self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
+
+    def test_killed_and_started_anew_writes_nothing_that_is_right(self):
+        self.configure(resource_qos_config={"clusterStrategy": {"beClass": {"networkQOS": {"enable": True}}}})
+        self.manager()  # killed in its first pass
+        wait_for("the first objects", lambda: len(self.slos()) > 3)
+        self.managers[0].kill()
+        second = self.manager("--enable-leader-election=false")
+        wait_for("the rest", lambda: len(self.slos()) == NODES and len(self.metrics()) == NODES)
+        versions = {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in self.api.list(f"{SLO}/nodeslos")}
+        self.assertEqual(second.terminate(), 0)
+        third = self.manager("--enable-leader-election=false")
+        self.request("PATCH", "/api/v1/nodes/node-0000", {"metadata": {"annotations": {"node.koordinator.sh/network-bandwidth": "1G"}}})
+        wait_for("it works", lambda: self.slos()["node-0000"]["systemStrategy"]["totalNetworkBandwidth"] == "1G")
+        now = {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in self.api.list(f"{SLO}/nodeslos")}
+        self.assertEqual([name for name in versions if versions[name] != now[name]], ["node-0000"])
+        self.assertEqual(third.terminate(), 0)
+
+    def test_runs_the_controllers_that_are_asked_for(self):
+        manager = self.manager("--controllers=*,-nodemetric")
+        wait_for("NodeSLOs", lambda: len(self.slos()) == NODES)
+        self.assertEqual(self.metrics(), {})
+        self.assertIn("noderesource quotaprofile colocationprofile", manager.output())
+        done = subprocess.run([KOORD, "--role=manager", "--leader-elect-resource-lock=endpoints"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--leader-elect-resource-lock", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
