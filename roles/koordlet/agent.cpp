@@ -52,6 +52,7 @@ StatesSettings states_settings(const runtime::FlagValues& flags, const Place& pl
   StatesSettings settings;
   settings.node_name = place.node_name;
   settings.sync_interval = flags.get_duration("kubelet-sync-interval");
+  settings.kubelet_root = place.kubelet_root;
   settings.query_config = !flags.get_bool("disable-query-kubelet-config");
   KubeletSettings& kubelet = settings.kubelet;
   kubelet.address_type = flags.get("kubelet-preferred-address-type");
@@ -311,8 +312,11 @@ Task<Result<>> Agent::clean_up() {
     KOORD_CO_CHECK(set_up_standalone(file));
     inventory = *hub_.current();
   } else {
-    inventory.driver = parts_.cgroups.detect_driver().value_or(host::CgroupDriver::systemd);
-    inventory.be_roots = {host::kubepods_folder(inventory.driver, host::KubeQos::besteffort)};
+    inventory.kubelet_root = parts_.place.kubelet_root;
+    inventory.driver =
+        parts_.cgroups.detect_driver(inventory.kubelet_root).value_or(host::CgroupDriver::systemd);
+    inventory.be_roots = {
+        host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root)};
   }
   KOORD_CO_TRY(written, qos_->cleanup(inventory));
   log_.info("nothing of this agent's is throttled any more", kv("files_written", written));

@@ -192,12 +192,15 @@ constexpr std::array<Flag, 7> kAuditFlags = {{
     later("prediction-model-checkpoint-max-per-step", FlagType::integer, "12"),
 }};
 
-constexpr std::array<Flag, 7> kOwnFlags = {{
+constexpr std::array<Flag, 8> kOwnFlags = {{
     {"node-name", FlagType::text, "", "The node that the agent runs on; empty: NODE_NAME of the environment.",
      0, kKoord},
     {"cgroup-version", FlagType::text, "auto", "auto, v1 or v2.", 0, kKoord},
     {"kubelet-skip-verify", FlagType::boolean, "false",
      "Send the token to whatever answers at the kubelet's port, without checking its certificate.", 0,
+     kKoord},
+    {"kubelet-cgroup-root", FlagType::text, "",
+     "The kubelet's cgroupRoot; empty: what it says at /configz, which may not be asked everywhere.", 0,
      kKoord},
     {"api-access", FlagType::text, "loopback",
      "Who may read /apis/ on --addr: loopback, or all who can reach the port.", 0, kKoord},
@@ -246,6 +249,9 @@ Result<Place> read_place(const runtime::FlagValues& flags, const GetEnv& env) {
   } else if (version != "auto") {
     return Error(Code::invalid, "--cgroup-version: \"" + version + "\" is not auto, v1 or v2");
   }
+  auto kubelet_root = host::kubelet_root(flags.get("kubelet-cgroup-root"));
+  if (!kubelet_root) return std::move(kubelet_root).error().context("--kubelet-cgroup-root");
+  place.kubelet_root = std::move(*kubelet_root);
   const std::string& access = flags.get("api-access");
   if (access != "loopback" && access != "all")
     return Error(Code::invalid, "--api-access: \"" + access + "\" is not loopback or all");

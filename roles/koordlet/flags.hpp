@@ -7,6 +7,7 @@
 #include <string>
 
 #include "koord/host/cgroup_knobs.hpp"
+#include "koord/host/cgroup_paths.hpp"
 #include "koord/host/root.hpp"
 #include "koord/runtime/flags.hpp"
 
@@ -23,6 +24,7 @@ struct Place {
   bool in_pod = false;                                // of a DaemonSet, the host's folders mounted into it
   host::Root root;                                    // by agent_mode, each folder replaceable by its flag
   std::optional<host::CgroupVersion> cgroup_version;  // forced by --cgroup-version
+  std::string kubelet_root;                           // --kubelet-cgroup-root; empty: not told
 };
 /// Code::invalid names the flag.
 Result<Place> read_place(const runtime::FlagValues& flags, const GetEnv& env);

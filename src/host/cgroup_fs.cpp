@@ -90,10 +90,12 @@ Result<std::string> CgroupFs::read_path(Knob knob, std::string_view group) const
   return write_path(knob, group);
 }
 
-std::optional<CgroupDriver> CgroupFs::detect_driver() const {
-  const auto systemd = folder(Knob::cpu_quota, kubepods_folder(CgroupDriver::systemd, KubeQos::guaranteed));
+std::optional<CgroupDriver> CgroupFs::detect_driver(std::string_view kubelet_root) const {
+  const auto systemd =
+      folder(Knob::cpu_quota, kubepods_folder(CgroupDriver::systemd, KubeQos::guaranteed, kubelet_root));
   if (systemd && exists(*systemd)) return CgroupDriver::systemd;
-  const auto cgroupfs = folder(Knob::cpu_quota, kubepods_folder(CgroupDriver::cgroupfs, KubeQos::guaranteed));
+  const auto cgroupfs =
+      folder(Knob::cpu_quota, kubepods_folder(CgroupDriver::cgroupfs, KubeQos::guaranteed, kubelet_root));
   if (cgroupfs && exists(*cgroupfs)) return CgroupDriver::cgroupfs;
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace koord::host {
 
@@ -22,35 +23,63 @@ constexpr std::array<RuntimeRow, 4> kRuntimes = {
 constexpr std::string_view kScopeSuffix = ".scope";
 constexpr std::size_t kMaxIdLength = 255;  // NAME_MAX
 
-bool is_plain_name(std::string_view id) {
-  return !id.empty() && id.size() <= kMaxIdLength && std::all_of(id.begin(), id.end(), [](unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+bool is_plain_name(std::string_view id, std::string_view also = "_-") {
+  return !id.empty() && id.size() <= kMaxIdLength && std::all_of(id.begin(), id.end(), [&](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           also.find(static_cast<char>(c)) != std::string_view::npos;
   });
+}
+
+/// As the kubelet calls it: "kubelet/kubepods/burstable".
+std::string name_of(KubeQos qos, std::string_view root) {
+  std::string name(root);
+  if (!name.empty()) name += '/';
+  name += "kubepods";
+  if (qos == KubeQos::burstable) name += "/burstable";
+  if (qos == KubeQos::besteffort) name += "/besteffort";
+  return name;
+}
+
+/// A slice's name has those of all that it is in, with dashes between: a dash of its own becomes '_'.
+std::string folder_of(CgroupDriver driver, std::string_view name) {
+  if (driver == CgroupDriver::cgroupfs) return std::string(name);
+  std::string folder, slice;
+  for (std::size_t at = 0; at <= name.size();) {
+    const std::size_t end = std::min(name.find('/', at), name.size());
+    if (!slice.empty()) slice += '-';
+    std::replace_copy(name.begin() + static_cast<std::ptrdiff_t>(at),
+                      name.begin() + static_cast<std::ptrdiff_t>(end), std::back_inserter(slice), '-', '_');
+    if (!folder.empty()) folder += '/';
+    folder += slice;
+    folder += ".slice";
+    at = end + 1;
+  }
+  return folder;
 }
 
 }  // namespace
 
-std::string kubepods_folder(CgroupDriver driver, KubeQos qos) {
-  const bool systemd = driver == CgroupDriver::systemd;
-  switch (qos) {
-    case KubeQos::burstable:
-      return systemd ? "kubepods.slice/kubepods-burstable.slice" : "kubepods/burstable";
-    case KubeQos::besteffort:
-      return systemd ? "kubepods.slice/kubepods-besteffort.slice" : "kubepods/besteffort";
-    case KubeQos::guaranteed: break;
-  }
-  return systemd ? "kubepods.slice" : "kubepods";
+std::string kubepods_folder(CgroupDriver driver, KubeQos qos, std::string_view root) {
+  return folder_of(driver, name_of(qos, root));
 }
 
-std::string pod_folder(CgroupDriver driver, KubeQos qos, std::string_view uid) {
-  std::string folder = kubepods_folder(driver, qos);
-  if (driver == CgroupDriver::cgroupfs) return fmt::format("{}/pod{}", folder, uid);
-  std::string escaped(uid);  // a dash in a slice's name means a level of its own
-  std::replace(escaped.begin(), escaped.end(), '-', '_');
-  std::string prefix = "kubepods";
-  if (qos == KubeQos::burstable) prefix += "-burstable";
-  if (qos == KubeQos::besteffort) prefix += "-besteffort";
-  return fmt::format("{}/{}-pod{}.slice", folder, prefix, escaped);
+std::string pod_folder(CgroupDriver driver, KubeQos qos, std::string_view uid, std::string_view root) {
+  return folder_of(driver, fmt::format("{}/pod{}", name_of(qos, root), uid));
+}
+
+Result<std::string> kubelet_root(std::string_view text) {
+  std::string root;
+  while (!text.empty()) {
+    const auto slash = text.find('/');
+    const std::string_view part = text.substr(0, slash);
+    text = slash == std::string_view::npos ? std::string_view{} : text.substr(slash + 1);
+    if (part.empty()) continue;
+    if (part == "." || part == ".." || !is_plain_name(part, "._-"))
+      return Error(Code::invalid, fmt::format("\"{}\" is no part of a cgroup's path", part.substr(0, 64)));
+    if (!root.empty()) root += '/';
+    root += part;
+  }
+  return root;
 }
 
 Result<ContainerId> parse_container_id(std::string_view text) {

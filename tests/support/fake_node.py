@@ -46,6 +46,7 @@ class Kubelet:
 
     def __init__(self, node, tls=None):
         self.node, self.mode, self.pods, self.requests = node, "", [], []
+        self.config = {"cpuManagerPolicy": "none", "cgroupDriver": "cgroupfs"}
         self.released = threading.Event()
         kubelet = self
 
@@ -79,7 +80,7 @@ class Kubelet:
 
     def answer(self, path):
         if path == "/configz":
-            return 200, json.dumps({"kubeletconfig": {"cpuManagerPolicy": "none", "cgroupDriver": "cgroupfs"}}).encode()
+            return 200, json.dumps({"kubeletconfig": self.config}).encode()
         if path != "/pods/":
             return 404, b"{}"
         if self.mode == "500":
@@ -107,6 +108,7 @@ class FakeRoot:
 
     def __init__(self, folder):
         self.folder = folder
+        self.kubelet_root = ""  # its cgroupRoot, with a slash behind
         self.cpu, self.memory = {}, {}  # by group: CPUs, bytes
         self.host_cpu, self.host_memory = 1.0, 4096 * MI
         self.used, self.ticks, self.turns = {}, 0.0, 0
@@ -145,7 +147,7 @@ class FakeRoot:
 
     def add_pod(self, item, cpu, memory):
         qos = {"Guaranteed": "", "Burstable": "burstable/", "BestEffort": "besteffort/"}[item["status"]["qosClass"]]
-        group = f"kubepods/{qos}pod{item['metadata']['uid']}"
+        group = f"{self.kubelet_root}kubepods/{qos}pod{item['metadata']['uid']}"
         self.add(group, cpu, memory)
         status = item["status"]["containerStatuses"][0]
         self.add(f"{group}/{status['containerID'].split('//')[1]}", cpu, memory)

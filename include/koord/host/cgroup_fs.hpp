@@ -30,8 +30,8 @@ class CgroupFs {
   Result<std::string> write_path(Knob knob, std::string_view group) const;
   Result<std::string> read_path(Knob knob, std::string_view group) const;
 
-  /// By which of kubepods.slice and kubepods exists; nothing before the kubelet has made one.
-  std::optional<CgroupDriver> detect_driver() const;
+  /// By which of kubepods.slice and kubepods exists below the kubelet's root; nothing before it has made one.
+  std::optional<CgroupDriver> detect_driver(std::string_view kubelet_root = {}) const;
 
  private:
   CgroupFs(CgroupVersion version, std::string root) : version_(version), root_(std::move(root)) {}

@@ -15,10 +15,14 @@ enum class ContainerRuntime { docker, containerd, pouch, crio };
 
 /// All paths are relative to a hierarchy's root, without a slash at either end.
 
-/// kubepods[.slice] and its classes. Guaranteed pods live in the root itself.
-std::string kubepods_folder(CgroupDriver driver, KubeQos qos);
+/// kubepods[.slice] and its classes. Guaranteed pods live in the root itself. `root` is the kubelet's
+/// cgroupRoot, as kubelet_root() gives it.
+std::string kubepods_folder(CgroupDriver driver, KubeQos qos, std::string_view root = {});
 /// The folder of a pod. `uid` is the pod's, or for static pods the hash that the kubelet uses.
-std::string pod_folder(CgroupDriver driver, KubeQos qos, std::string_view uid);
+std::string pod_folder(CgroupDriver driver, KubeQos qos, std::string_view uid, std::string_view root = {});
+/// A kubelet's cgroupRoot ("/kubelet") without slashes at either end; "" is the hierarchy's root.
+/// Code::invalid if a part of it is no plain name.
+Result<std::string> kubelet_root(std::string_view text);
 
 struct ContainerId {
   ContainerRuntime runtime = ContainerRuntime::containerd;

@@ -100,6 +100,7 @@ struct Inventory {
   /// Grows with every change.
   std::uint64_t generation = 0;
   host::CgroupDriver driver = host::CgroupDriver::cgroupfs;
+  std::string kubelet_root;  // its cgroupRoot, as host::kubelet_root() gives it
   NodeInfo node;
   std::vector<std::shared_ptr<const PodInfo>> pods;  // ascending by uid; running ones only
   std::vector<HostApplication> host_applications;    // ascending by name

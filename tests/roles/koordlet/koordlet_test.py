@@ -62,6 +62,25 @@ class AKubelet(WithWorld):
         self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
 
 
+class AKubeletWithACgroupRoot(WithWorld):
+    def test_complaints_2303_and_716(self):
+        """kind's kubelets have one, the original dies on their nodes."""
+        world = self.world
+        world.kubelet.config = {**world.kubelet.config, "cgroupRoot": "/kubelet"}
+        world.root.kubelet_root = "kubelet/"
+        for group in ("kubelet", "kubelet/kubepods", "kubelet/kubepods/burstable", "kubelet/kubepods/besteffort"):
+            world.root.add(group, 0, 0)
+        self.assertEqual(world.add_pod("web", cpu=0.5, memory=100 * MI), "kubelet/kubepods/burstable/poduid-web")
+        agent = world.agent("--kubelet-sync-interval=1h")
+        wait_for("the pod's usage", lambda: agent.pods().get("web", {}).get("usage", {}).get("cpuCores"))
+        self.assertEqual(agent.pods()["web"]["cgroup"], "kubelet/kubepods/burstable/poduid-web")
+        world.add_pod("second", memory=MI)
+        wait_for("the second one, without waiting for an hour", lambda: "second" in agent.pods(), 20)
+        self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
+        told = world.agent(QUICK, "--disable-query-kubelet-config", "--kubelet-cgroup-root=/kubelet")
+        wait_for("the pod's usage", lambda: told.pods().get("web", {}).get("usage", {}).get("cpuCores"))
+
+
 class TheKubeletsCertificate(unittest.TestCase):
     def test_of_nobody_gets_no_token(self):
         elsewhere = tempfile.TemporaryDirectory(prefix="koord-pki.")

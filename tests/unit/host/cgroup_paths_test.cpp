@@ -26,6 +26,35 @@ TEST_CASE("pods' folders of both drivers") {
   }
 }
 
+TEST_CASE("a kubelet's cgroupRoot") {
+  struct Row {
+    CgroupDriver driver;
+    const char* root;
+    KubeQos qos;
+    const char* folder;
+  };
+  const Row rows[] = {
+      {CgroupDriver::cgroupfs, "/kubelet", KubeQos::burstable, "kubelet/kubepods/burstable"},
+      {CgroupDriver::cgroupfs, "/a//b-c/", KubeQos::guaranteed, "a/b-c/kubepods"},
+      {CgroupDriver::cgroupfs, "/", KubeQos::besteffort, "kubepods/besteffort"},
+      {CgroupDriver::systemd, "", KubeQos::besteffort, "kubepods.slice/kubepods-besteffort.slice"},
+      {CgroupDriver::systemd, "/kubelet", KubeQos::guaranteed, "kubelet.slice/kubelet-kubepods.slice"},
+      {CgroupDriver::systemd, "kubelet", KubeQos::besteffort,
+       "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice"},
+      {CgroupDriver::systemd, "a/b-c", KubeQos::guaranteed, "a.slice/a-b_c.slice/a-b_c-kubepods.slice"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.root);
+    const auto root = kubelet_root(row.root);
+    REQUIRE(root.has_value());
+    CHECK(kubepods_folder(row.driver, row.qos, *root) == row.folder);
+    const std::string pod = pod_folder(row.driver, row.qos, "u-1", *root);
+    CHECK(is_below(pod, row.folder));
+    CHECK(pod.ends_with(row.driver == CgroupDriver::cgroupfs ? "/podu-1" : "-podu_1.slice"));
+  }
+  for (const char* text : {"..", "/a/../b", "a b", "/a\nb", "./a"}) CHECK(kubelet_root(text).has_error());
+}
+
 TEST_CASE("containers' folders of the four runtimes, there and back") {
   struct Row {
     const char* text;

@@ -84,6 +84,15 @@ TEST_CASE("A pod or container that comes or goes is told at once") {
     CHECK(watched.make("kubepods.slice/12345/cri-containerd-container1.scope") == 0);
     CHECK(watched.events.pod_folders() == 1);
   }
+  SECTION("systemd, below a cgroupRoot") {
+    const std::string root = "kubelet.slice/kubelet-kubepods.slice";
+    Watched watched(version, root);
+    REQUIRE(watched.events.watch(CgroupDriver::systemd, "kubelet").has_value());
+    watched.start(CgroupDriver::systemd);
+    CHECK(watched.make(root + "/kubelet-kubepods-pod1.slice") == 1);
+    CHECK(watched.events.pod_folders() == 1);
+    CHECK(watched.make(root + "/kubelet-kubepods-pod1.slice/cri-containerd-c.scope") == 1);
+  }
   SECTION("cgroupfs, with a pod that was there before") {
     Watched watched(version, "kubepods/besteffort/podold");
     watched.start(CgroupDriver::cgroupfs);
@@ -161,6 +170,40 @@ TEST_CASE("The kubelet's address by the node's status and the flags") {
     REQUIRE(address.has_value() == !row.host.empty());
     if (address) CHECK(*address == KubeletAddress{row.host, row.port});
   }
+}
+
+// Each version of the kubelet has other fields, and other types of them (1.28 changed those of logging).
+TEST_CASE("Complaint 1801: a kubelet's configuration is read by name, whatever its version is") {
+  struct Row {
+    std::string_view text;
+    bool static_cpu_policy;
+    std::optional<CgroupDriver> driver;
+    std::string_view root;
+  };
+  const Row rows[] = {
+      {R"({"kubeletconfig":{"cpuManagerPolicy":"static","cgroupDriver":"systemd","logging":{"flushFrequency":5000000000}}})",
+       true, CgroupDriver::systemd, ""},
+      {R"({"kubeletconfig":{"cpuManagerPolicy":"none","cgroupDriver":"cgroupfs","cgroupRoot":"/kubelet",
+        "logging":{"flushFrequency":"5s","options":{"json":{"infoBufferSize":"0"}}},"new":[{"x":1}]}})",
+       false, CgroupDriver::cgroupfs, "kubelet"},
+      {R"({"kubeletconfig":{"cpuManagerPolicy":{"name":"static"},"cgroupDriver":7,"cgroupRoot":null}})",
+       false,
+       {},
+       ""},
+      {R"({"kubeletconfig":"no"})", false, {}, ""},
+      {"{}", false, {}, ""},
+      {"[]", false, {}, ""},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const auto config = read_kubelet_config(row.text);
+    REQUIRE(config.has_value());
+    CHECK(config->static_cpu_policy == row.static_cpu_policy);
+    CHECK(config->driver == row.driver);
+    CHECK(config->root == row.root);
+  }
+  for (const std::string_view text : {"", "<html>", R"({"kubeletconfig":{"cgroupRoot":"/../etc"}})"})
+    CHECK(read_kubelet_config(text).has_error());
 }
 
 }  // namespace

@@ -74,6 +74,18 @@ TEST_CASE("A value out of range keeps its default, and the rest counts") {
   CHECK(threshold.cpu_suppress_policy.view() == "cfsQuota");
 }
 
+TEST_CASE("Complaints 2303, 716: host applications beside a kubelet with a cgroupRoot") {
+  std::vector<std::string> complaints;
+  const auto found = host_applications(
+      spec(R"({"hostApplications":[{"name":"kubelet"},{"name":"kubelet/kubepods"},{"name":"kubelet/other"},
+        {"name":"r","cgroupPath":{"base":"Kubepods","relativePath":"r"}}]})"),
+      host::CgroupDriver::cgroupfs, complaints, "kubelet");
+  CHECK(complaints.size() == 2);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].group == "kubelet/other");
+  CHECK(found[1].group == "kubelet/kubepods/r");
+}
+
 TEST_CASE("Host applications have their groups by quality of service, or by a path") {
   struct Row {
     std::string_view app, want;

@@ -13,10 +13,11 @@ namespace {
 
 constexpr std::uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR;
 
-/// "pod<uid>", or "kubepods-besteffort-pod<uid>.slice".
+/// "pod<uid>", or "kubepods-besteffort-pod<uid>.slice", behind a root of the kubelet's as it may be.
 bool is_pod_folder(std::string_view name) {
+  const auto kubepods = name.find("kubepods");
   return name.starts_with("pod") ||
-         (name.starts_with("kubepods") && name.find("-pod") != std::string_view::npos);
+         (kubepods != std::string_view::npos && name.find("-pod", kubepods) != std::string_view::npos);
 }
 
 }  // namespace
@@ -54,11 +55,12 @@ Result<> ContainerEvents::add_pods(const std::string& folder) {
   return {};
 }
 
-Result<> ContainerEvents::watch(host::CgroupDriver driver) {
+Result<> ContainerEvents::watch(host::CgroupDriver driver, std::string_view kubelet_root) {
   if (!files_) return Error(Code::io, "inotify: the kernel has no room for another watcher");
   using host::KubeQos;
   for (const KubeQos qos : {KubeQos::guaranteed, KubeQos::burstable, KubeQos::besteffort}) {
-    KOORD_TRY(folder, cgroups_.folder(host::Knob::cpu_quota, host::kubepods_folder(driver, qos)));
+    KOORD_TRY(folder,
+              cgroups_.folder(host::Knob::cpu_quota, host::kubepods_folder(driver, qos, kubelet_root)));
     KOORD_CHECK(add(folder, true));
   }
   return {};

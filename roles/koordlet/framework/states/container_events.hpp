@@ -22,7 +22,7 @@ class ContainerEvents {
 
   /// Begins to watch what is there and not yet watched: the kubelet may make its folders later. An error says
   /// why nothing or not everything is watched; what is missed is found when the kubelet is asked next.
-  Result<> watch(host::CgroupDriver driver);
+  Result<> watch(host::CgroupDriver driver, std::string_view kubelet_root = {});
   /// How many folders of pods there are; -1: not known.
   int pod_folders() const;
   /// Hands events on until it is cancelled.

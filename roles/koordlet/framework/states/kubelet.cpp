@@ -7,6 +7,7 @@
 
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/host/file.hpp"
+#include "koord/json/value.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
 
@@ -16,6 +17,8 @@ namespace {
 
 /// The pods of a node: 110 are usual, 1 MiB; thousands of big ones still fit.
 constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
+/// Some kilobytes are usual.
+constexpr std::size_t kMaxConfig = std::size_t{1} << 20;
 
 constexpr std::string_view kWaysOut =
     " (accepted is what the cluster's CA has signed, or the certificate in the kubelet's own pki folder on "
@@ -56,6 +59,20 @@ Result<KubeletAddress> kubelet_address(const api::Node& node, const KubeletSetti
       }
   return Error(Code::not_found,
                fmt::format("the node {} has no address to ask its kubelet at", node.metadata.name));
+}
+
+Result<KubeletConfig> read_kubelet_config(std::string_view json) {
+  if (json.size() > kMaxConfig) return Error(Code::too_large, "the configuration has more than 1 MiB");
+  KOORD_TRY(document, json::parse(json));
+  KubeletConfig config;
+  config.static_cpu_policy = json::text_at(document, "kubeletconfig", "cpuManagerPolicy") == "static";
+  const std::string_view driver = json::text_at(document, "kubeletconfig", "cgroupDriver");
+  if (driver == "cgroupfs") config.driver = host::CgroupDriver::cgroupfs;
+  if (driver == "systemd") config.driver = host::CgroupDriver::systemd;
+  auto root = host::kubelet_root(json::text_at(document, "kubeletconfig", "cgroupRoot"));
+  if (!root) return std::move(root).error().context("cgroupRoot");
+  config.root = std::move(*root);
+  return config;
 }
 
 const metrics::Table KubeletClient::kMetrics = {&kDuration};

@@ -4,12 +4,14 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/metrics.hpp"
+#include "koord/host/cgroup_paths.hpp"
 
 namespace koord::api {
 struct Node;
@@ -41,6 +43,16 @@ struct KubeletAddress {
 };
 /// Code::not_found if the node has no address.
 Result<KubeletAddress> kubelet_address(const api::Node& node, const KubeletSettings& settings);
+
+/// What matters of the answer to /configz. Looked up by name: what is absent or something else than expected
+/// in some version of the kubelet is as if it were not there.
+struct KubeletConfig {
+  bool static_cpu_policy = false;
+  std::optional<host::CgroupDriver> driver;
+  std::string root;  // its cgroupRoot, as host::kubelet_root() gives it
+};
+/// Code::parse if it is no JSON, Code::invalid for a cgroupRoot that is no path.
+Result<KubeletConfig> read_kubelet_config(std::string_view json);
 
 /// The event loop's thread. Errors name the address; one that the certificate caused names the ways out.
 class KubeletClient {

@@ -139,7 +139,8 @@ void add_own_cpus(const PodInfo& pod, OwnCpus& own) {
 
 }  // namespace
 
-Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver) {
+Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver,
+                            std::string_view kubelet_root) {
   const api::ObjectMeta& meta = pod->metadata;
   if (!plain_name(meta.uid))
     return Error(Code::invalid, fmt::format("the uid \"{}\" is not one", meta.uid.substr(0, 64)));
@@ -152,7 +153,7 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.kube_qos = api::kube_qos(*pod);
   info.priority_class = api::koord_priority(*pod);
   info.priority = pod->spec.priority;
-  info.group = host::pod_folder(driver, info.kube_qos, meta.uid);
+  info.group = host::pod_folder(driver, info.kube_qos, meta.uid, kubelet_root);
   if (const auto status = annotation(meta, kResourceStatus, reading.complaints)) {
     if (auto cpus = cpus_of(*status, "cpuset", kResourceStatus, reading.complaints); !cpus.empty())
       info.cpus = std::move(cpus);
@@ -172,7 +173,8 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   return reading;
 }
 
-Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver) {
+Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver,
+                              std::string_view kubelet_root) {
   PodList list;
   std::string stranger;
   auto on_item = [&](std::shared_ptr<const api::Pod> pod) {
@@ -182,7 +184,7 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
       if (stranger.empty()) stranger = of;
       return;
     }
-    auto reading = read_pod(pod, driver);
+    auto reading = read_pod(pod, driver, kubelet_root);
     if (!reading) {
       complain(list, pod, reading.error().message());
       return;

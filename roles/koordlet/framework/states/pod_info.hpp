@@ -32,7 +32,8 @@ struct PodReading {
   std::vector<std::string> complaints;
 };
 /// Code::invalid if the pod's uid cannot be a part of a path.
-Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver);
+Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver,
+                            std::string_view kubelet_root = {});
 
 struct PodComplaint {
   std::shared_ptr<const api::Pod> pod;
@@ -48,7 +49,8 @@ struct PodList {
 /// The kubelet's answer to /pods/, pod by pod. Code::invalid if a pod is another node's: then it is not our
 /// kubelet that answered, and nothing that it says counts; Code::too_large if there are more than kMaxPods,
 /// which are read no further. An undecodable pod costs that pod. On any thread.
-Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver);
+Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver,
+                              std::string_view kubelet_root = {});
 
 /// The node's name, capacity and what is reserved on it; `complaints` as above.
 NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints);

@@ -110,21 +110,21 @@ void remove_nonsense(json::Document& document, std::vector<std::string>& complai
   document.set_object();
 }
 
-std::string base_folder(std::string_view base, host::CgroupDriver driver) {
+std::string base_folder(std::string_view base, host::CgroupDriver driver, std::string_view root) {
   using host::KubeQos;
-  if (base == "Kubepods") return host::kubepods_folder(driver, KubeQos::guaranteed);
-  if (base == "KubepodsBurstable") return host::kubepods_folder(driver, KubeQos::burstable);
-  if (base == "KubepodsBesteffort") return host::kubepods_folder(driver, KubeQos::besteffort);
+  if (base == "Kubepods") return host::kubepods_folder(driver, KubeQos::guaranteed, root);
+  if (base == "KubepodsBurstable") return host::kubepods_folder(driver, KubeQos::burstable, root);
+  if (base == "KubepodsBesteffort") return host::kubepods_folder(driver, KubeQos::besteffort, root);
   return "";
 }
 
 /// The kubelet's own groups, and what is above them: all that runs in pods would count twice.
-bool contains_pods(std::string_view group) {
+bool contains_pods(std::string_view group, std::string_view root) {
   using host::CgroupDriver;
   using host::KubeQos;
   for (const CgroupDriver driver : {CgroupDriver::systemd, CgroupDriver::cgroupfs})
     for (const KubeQos qos : {KubeQos::guaranteed, KubeQos::burstable, KubeQos::besteffort})
-      if (host::is_within(host::kubepods_folder(driver, qos), group)) return true;
+      if (host::is_within(host::kubepods_folder(driver, qos, root), group)) return true;
   return false;
 }
 
@@ -173,7 +173,8 @@ bool append_path(std::string& group, std::string_view path) {
 }
 
 std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, host::CgroupDriver driver,
-                                               std::vector<std::string>& complaints) {
+                                               std::vector<std::string>& complaints,
+                                               std::string_view kubelet_root) {
   std::vector<HostApplication> all;
   for (const api::HostApplicationSpec& given : spec.host_applications) {
     HostApplication app;
@@ -183,7 +184,7 @@ std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, hos
     bool inside = true;
     if (given.cgroup_path) {
       const api::CgroupPath& path = *given.cgroup_path;
-      app.group = base_folder(path.base.view(), driver);
+      app.group = base_folder(path.base.view(), driver, kubelet_root);
       inside = append_path(app.group, path.parent_dir) && append_path(app.group, path.relative_path);
     } else {
       if (app.qos == Qos::lse || app.qos == Qos::lsr || app.qos == Qos::ls)
@@ -198,7 +199,7 @@ std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, hos
       wrong = "named twice";
     else if (!inside || app.group.empty() || app.name.empty())
       wrong = "its cgroup path is empty or leaves the hierarchy";
-    else if (contains_pods(app.group))
+    else if (contains_pods(app.group, kubelet_root))
       wrong = "its cgroup contains the pods";
     if (wrong.empty())
       all.push_back(std::move(app));

@@ -30,6 +30,7 @@ bool append_path(std::string& group, std::string_view path);
 /// The groups of the NodeSLO's host applications. One whose path would leave the hierarchy, or whose group
 /// contains those of the pods, is left out and named in `complaints`.
 std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, host::CgroupDriver driver,
-                                               std::vector<std::string>& complaints);
+                                               std::vector<std::string>& complaints,
+                                               std::string_view kubelet_root = {});
 
 }  // namespace koord::koordlet

@@ -18,7 +18,6 @@
 #include "koord/async/timer.hpp"
 #include "koord/base/file.hpp"
 #include "koord/base/text.hpp"
-#include "koord/json/value.hpp"
 #include "koord/kube/client.hpp"
 
 namespace koord::koordlet {
@@ -66,6 +65,7 @@ States::States(Parts parts, StatesSettings settings)
               }),
       limit_(kEventQps, kEventBurst) {
   node_.name = settings_.node_name;
+  kubelet_root_ = settings_.kubelet_root;
   nodes_.deliver_to(queue_);
   slos_.deliver_to(queue_);
 }
@@ -200,7 +200,7 @@ void States::on_slo(const std::shared_ptr<const api::NodeSlo>& slo) {
   }
   MergedSlo merged = merge_slo(slo->spec);
   slo_ = std::make_shared<const api::NodeSloSpec>(std::move(merged.spec));
-  applications_ = host_applications(*slo_, driver_, merged.complaints);
+  applications_ = host_applications(*slo_, driver_, merged.complaints, kubelet_root_);
   for (const std::string& complaint : merged.complaints)
     parts_.log.warn("a part of the NodeSLO makes no sense and is left out", kv("what", complaint));
   parts_.log.info("a NodeSLO is in effect", kv("generation", slo->metadata.generation));
@@ -209,33 +209,40 @@ void States::on_slo(const std::shared_ptr<const api::NodeSlo>& slo) {
 void States::publish() {
   Inventory next;
   next.driver = driver_;
+  next.kubelet_root = kubelet_root_;
   next.node = node_;
   next.pods = pods_;
   next.own_cpus = own_cpus_;
   next.host_applications = applications_;
-  next.be_roots = {host::kubepods_folder(driver_, host::KubeQos::besteffort)};
+  next.be_roots = {host::kubepods_folder(driver_, host::KubeQos::besteffort, kubelet_root_)};
   next.slo = slo_;
   next.slo_known = api_synced_;
   next.pods_known = pods_known_;
   if (node_known_ && api_synced_ && pods_known_) known_.set();
   const Inventory& now = *parts_.hub.current();
-  if (now.generation > 0 && now.driver == next.driver && now.node == next.node && now.pods == next.pods &&
-      now.own_cpus == next.own_cpus && now.slo == next.slo && now.slo_known == next.slo_known &&
-      now.pods_known == next.pods_known)
+  if (now.generation > 0 && now.driver == next.driver && now.kubelet_root == next.kubelet_root &&
+      now.node == next.node && now.pods == next.pods && now.own_cpus == next.own_cpus &&
+      now.slo == next.slo && now.slo_known == next.slo_known && now.pods_known == next.pods_known)
     return;
   parts_.hub.publish(std::move(next));
 }
 
 void States::detect_driver() {
   if (driver_seen_) return;
-  const auto found = parts_.cgroups.detect_driver();
+  const auto found = parts_.cgroups.detect_driver(kubelet_root_);
   if (!found) return;
+  settle_in(*found, kubelet_root_);
   driver_seen_ = true;
-  if (*found == driver_) return;
-  driver_ = *found;
+}
+
+void States::settle_in(host::CgroupDriver driver, const std::string& root) {
+  if (driver == driver_ && root == kubelet_root_) return;
+  driver_ = driver;
+  kubelet_root_ = root;
+  driver_seen_ = false;
   pods_hash_ = 0;  // their folders are others
   std::vector<std::string> told_already;
-  if (slo_) applications_ = host_applications(*slo_, driver_, told_already);
+  if (slo_) applications_ = host_applications(*slo_, driver_, told_already, kubelet_root_);
 }
 
 Task<Result<>> States::follow_containers() { return events_.run(); }
@@ -263,10 +270,10 @@ Task<Result<>> States::follow_pods() {
 }
 
 Task<Result<>> States::sync_pods() {
-  detect_driver();
   if (settings_.query_config && parts_.clock.mono() >= config_due_) co_await sync_config();
+  detect_driver();
   look_at_cpu_manager();
-  if (auto watched = events_.watch(driver_); !watched && !events_refused_) {
+  if (auto watched = events_.watch(driver_, kubelet_root_); !watched && !events_refused_) {
     events_refused_ = true;
     parts_.log.warn("container events come late, with the next look at the kubelet",
                     kv("error", watched.error()));
@@ -284,10 +291,10 @@ struct States::Reading {
 Task<Result<>> States::take_pods(std::string body) {
   // A large list takes long, and the tick shall not wait for it.
   std::function<Result<Reading>()> read = [&body, before = pods_hash_, node = settings_.node_name,
-                                           driver = driver_]() -> Result<Reading> {
+                                           driver = driver_, root = kubelet_root_]() -> Result<Reading> {
     Reading reading{.hash = std::hash<std::string_view>{}(body) | 1, .list = {}};
     if (reading.hash == before) return reading;
-    KOORD_TRY(list, read_pod_list(body, node, driver));
+    KOORD_TRY(list, read_pod_list(body, node, driver, root));
     reading.list = std::move(list);
     return reading;
   };
@@ -347,18 +354,16 @@ void States::look_at_cpu_manager() {
 Task<> States::sync_config() {
   config_due_ = parts_.clock.mono() + kConfigRetry;
   Result<std::string> body = co_await kubelet_.get("/configz");
-  Result<json::Document> config = body ? json::parse(*body) : Result<json::Document>(std::move(body).error());
+  auto config = body ? read_kubelet_config(*body) : Result<KubeletConfig>(std::move(body).error());
   if (!config) {
     parts_.log.v(2, "the kubelet's configuration is not known", kv("error", config.error()));
     co_return;
   }
   config_due_ = parts_.clock.mono() + kConfigPeriod;
-  node_.static_cpu_policy = json::text_at(*config, "kubeletconfig", "cpuManagerPolicy") == "static";
-  if (!driver_seen_) {
-    const auto driver = json::text_at(*config, "kubeletconfig", "cgroupDriver");
-    if (driver == "cgroupfs") driver_ = host::CgroupDriver::cgroupfs;
-    if (driver == "systemd") driver_ = host::CgroupDriver::systemd;
-  }
+  node_.static_cpu_policy = config->static_cpu_policy;
+  const std::string& root = settings_.kubelet_root.empty() ? config->root : settings_.kubelet_root;
+  const bool moved = root != kubelet_root_;
+  settle_in(config->driver && (moved || !driver_seen_) ? *config->driver : driver_, root);
 }
 
 }  // namespace koord::koordlet

@@ -28,8 +28,10 @@ struct StatesSettings {
   std::string node_name;
   KubeletSettings kubelet;
   nanoseconds sync_interval = std::chrono::seconds(10);
-  /// Ask for the CPU manager's policy.
+  /// Ask for its configuration: the CPU manager's policy, the cgroup driver and root.
   bool query_config = true;
+  /// Its cgroupRoot, as host::kubelet_root() gives it; empty: what its configuration says.
+  std::string kubelet_root;
   /// The file of what the API server said last; empty: none.
   std::string kept_file;
 };
@@ -79,6 +81,8 @@ class States {
   Task<> sync_config();
   void look_at_cpu_manager();
   void detect_driver();
+  /// Where the kubelet has its groups.
+  void settle_in(host::CgroupDriver driver, const std::string& root);
   void tell(const PodList& list);
   void note(SourceStatus& source, const Result<>& result);
 
@@ -93,6 +97,7 @@ class States {
   TokenBucket limit_;
 
   host::CgroupDriver driver_ = host::CgroupDriver::systemd;
+  std::string kubelet_root_;
   bool driver_seen_ = false;  // from the folders themselves
   NodeInfo node_;
   std::shared_ptr<const api::Node> node_object_;

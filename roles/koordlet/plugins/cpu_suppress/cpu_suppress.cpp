@@ -214,7 +214,8 @@ class CpuSuppress final : public Strategy {
 
   void groups_of(const Inventory& inventory, const BestEffortCpu& best_effort,
                  std::span<const Usage> applications) {
-    const std::string kubelets = host::kubepods_folder(inventory.driver, host::KubeQos::besteffort);
+    const std::string kubelets =
+        host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root);
     groups_.clear();
     for (const std::string& root : inventory.be_roots) {
       BeGroup group{.group = root, .kubernetes = root == kubelets};
