@@ -40,6 +40,8 @@ class Agent final : public runtime::Role {
   /// Declares informers, routes and health checks; reads the standalone file; runs nothing.
   static Result<std::unique_ptr<Agent>> make(runtime::RoleContext& context, Parts parts);
   Task<Result<>> run() override;
+  /// What /external-metrics shows; the others are the context's.
+  const metrics::Registry& external_metrics() const { return external_; }
 
  private:
   Agent(runtime::RoleContext& context, Parts parts);

@@ -9,21 +9,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "flags.hpp"
 #include "framework/engine_thread.hpp"
 #include "hanging_plugin.hpp"
 #include "koord/api/schema/codec.hpp"
-#include "koord/async/offload.hpp"
-#include "koord/async/task_group.hpp"
-#include "koord/base/log.hpp"
-#include "koord/base/metrics.hpp"
-#include "koord/kube/client.hpp"
-#include "koord/kube/config.hpp"
-#include "koord/kube/informer.hpp"
-#include "koord/kube/transport.hpp"
-#include "support/fake_transport.hpp"
 #include "support/metric_names.hpp"
-#include "support/run_task.hpp"
+#include "support/role_rig.hpp"
 #include "world.hpp"
 
 namespace koord::scheduler::test {
@@ -39,36 +29,26 @@ constexpr std::string_view kConfig =
     "profiles:\n"
     "- plugins: {filter: {enabled: [{name: Hanging}]}}\n";
 
+std::filesystem::path config_file() {
+  auto file = std::filesystem::temp_directory_path() / ("koord-scheduler-role-" + std::to_string(::getpid()));
+  std::ofstream(file) << kConfig;
+  return file;
+}
+
 /// A process of one role on an API server that has one node, the pod "hang" and a lease.
-struct Process final : runtime::ClientFactory {
-  Process() {
+struct Process : koord::test::RoleRig {
+  Process() : RoleRig(scheduler::role(), {"--config=" + config_file().string()}) {
     server.answer = [this](const net::Request& request) { return answer(request); };
-    std::ofstream(file) << kConfig;
-    const auto line =
-        runtime::parse_flags(std::vector<std::string>{"--config=" + file.string()}, {"", {}},
-                             std::vector<runtime::FlagOwner>{{"scheduler", scheduler::flags()}});
-    REQUIRE(line.has_value());
-    flags = line->roles.find("scheduler")->second;
     plugins.assign(plugin_table().begin(), plugin_table().end());
     plugins.push_back(&kHanging);
-    auto made = make_role(context, plugins);
-    if (!made) FAIL(made.error().message());
-    role = std::move(*made);
-    informers.start();
-    tasks.spawn("role", role->run());
+    start(make_role(context, plugins));
   }
   ~Process() override {
     koord::test::run_task(loop, tasks.stop(loop.clock, 20s));
-    koord::test::run_task(loop, informers.stop());
     role.reset();
-    std::filesystem::remove(file);
+    std::filesystem::remove(config_file());
     hang.let_go();
     CHECK(hang.is_gone());
-  }
-
-  Result<kube::Client*> client(const runtime::ClientSettings&) override { return &api; }
-  Result<kube::ClientConfig> config(const runtime::ClientSettings&) override {
-    return Error(Code::internal, "not here");
   }
 
   Result<net::Response> answer(const net::Request& request) {
@@ -91,33 +71,10 @@ struct Process final : runtime::ClientFactory {
     return json_response(201, "{}");
   }
 
-  unsigned probe(runtime::HealthChecks::Probe which) { return health.answer(which, {}, "").status; }
-
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / ("koord-scheduler-role-" + std::to_string(::getpid()));
   Hang hang;
-  koord::test::Loop loop;
-  koord::test::FakeTransport server{loop.clock};
-  kube::Client api{server, loop.clock, {.max_retries = 0}};
-  CapturedLog captured;
-  Logger log{captured, loop.clock};
-  WorkerPool workers{1};
-  kube::InformerSet informers{loop.executor(), loop.clock};
-  metrics::Registry metrics;
-  runtime::FlagValues flags;
-  FeatureGates gates;
-  runtime::HealthChecks health;
-  runtime::Routes routes;
   std::string lease;
   int lease_writes = 0;
-  int left_behind = 0;
-  std::optional<Error> failure;
-  TaskGroup tasks{loop.executor(), [this](std::string_view, const Error& error) { failure = error; }};
-  runtime::RoleContext context{
-      "scheduler", "1.2.3", loop.executor(), loop.clock, workers, log, metrics, flags,
-      gates,       *this,   informers,       health,     routes,  {},  {},      [this] { ++left_behind; }};
   std::vector<const PluginEntry*> plugins;
-  std::unique_ptr<runtime::Role> role;
 };
 
 TEST_CASE("a scheduler whose engine hangs says so, loses its lease and ends") {
