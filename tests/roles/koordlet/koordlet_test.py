@@ -12,6 +12,7 @@ import agents
 from agents import KOORD, NODE, SLO, wait_for
 
 import fake_node
+import reference
 
 QUICK = "--kubelet-sync-interval=300ms"
 MI = fake_node.MI
@@ -207,6 +208,7 @@ class WhatIsReported(WithWorld):
         self.assertLessEqual({"koordlet_start_time", "koordlet_node_used_cpu_cores", "koordlet_node_used_memory_bytes",
                               "koordlet_host_application_resource_usage", "koordlet_kubelet_request_duration_seconds",
                               "koordlet_collector_available"}, names)
+        self.assertEqual(reference.unlisted(both, "koordlet", common=["node"]), [])
         for line in both.splitlines():
             if line.startswith("koordlet_"):
                 self.assertIn('node="node-0000"', line)

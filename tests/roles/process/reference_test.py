@@ -1,17 +1,48 @@
 #!/usr/bin/env python3
-"""The reference that is checked in is the one that the program prints."""
+"""The reference that is checked in is the one that the program prints, and a running role's metrics are in it."""
 import difflib
 import os
+import socket
 import subprocess
 import sys
+import unittest
+import urllib.request
 
-TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-PATH = os.path.join(TREE, "packaging", "REFERENCE.md")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "support"))
+import reference  # noqa: E402
+from sandbox import KOORD, Sandbox, wait_for  # noqa: E402
 
-printed = subprocess.run([os.environ["KOORD"], "docs"], stdout=subprocess.PIPE, text=True, check=True).stdout
-with open(PATH, encoding="utf-8") as file:
-    kept = file.read()
-if printed != kept:
-    print("packaging/REFERENCE.md differs from what `koord docs` prints: build/koord docs >packaging/REFERENCE.md")
-    sys.stdout.writelines(difflib.unified_diff(kept.splitlines(True), printed.splitlines(True), "kept", "printed"))
-    sys.exit(1)
+
+def read(port):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            return answer.read().decode()
+    except OSError:
+        return ""
+
+
+class TheReference(unittest.TestCase):
+    def test_is_what_the_program_prints(self):
+        printed = subprocess.run([KOORD, "docs"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        with open(reference.PATH, encoding="utf-8") as file:
+            kept = file.read()
+        if printed != kept:
+            sys.stdout.writelines(difflib.unified_diff(kept.splitlines(True), printed.splitlines(True), "kept", "printed"))
+            self.fail("packaging/REFERENCE.md differs from what `koord docs` prints: build/koord docs >packaging/REFERENCE.md")
+
+    def test_has_the_metrics_of_a_running_role(self):
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            port = held.getsockname()[1]
+        with Sandbox("--nodes=1", "--roles=scheduler", "--scheduler.address=127.0.0.1", f"--scheduler.port={port}"):
+            text = wait_for("metrics of the scheduler and of its client",
+                            lambda: (lambda text: "scheduler_cache_size" in text and "rest_client_requests_total" in text
+                                     and text)(read(port)))
+        self.assertEqual(reference.unlisted(text, "scheduler"), [])
+        shown = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+        self.assertLessEqual({name for name in reference.listed("scheduler") if name.startswith("process_")}, shown)
+
+
+if __name__ == "__main__":
+    unittest.main()
