@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The node agent against the sandbox, a kubelet that lies, an API server that goes, and without either of them."""
+import collections
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -51,6 +53,23 @@ class AKubelet(WithWorld):
         self.assertRegex(metrics, r'koordlet_kubelet_request_duration_seconds_count{node="node-0000",verb="GET",path="/pods/",code="500"} [1-9]')
         events = world.api.list("/apis/events.k8s.io/v1/events")
         self.assertEqual([event["regarding"]["name"] for event in events if event["reason"] == "MalformedPodMetadata"], ["bad"])
+        self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
+
+    def test_complaint_2597_may_be_asked_before_there_is_a_node(self):
+        world = self.world
+        kubelet = fake_node.Kubelet("late")
+        self.addCleanup(kubelet.close)
+        item = fake_node.pod("early-pod", "late")
+        world.root.add_pod(item, 0.1, MI)
+        kubelet.pods = [item]
+        agent = world.agent("--kubelet-insecure-tls", f"--kubelet-read-only-port={kubelet.port}", node="late")
+        self.addCleanup(agent.close)
+        wait_for("it says so", lambda: "there is no such node" in agent.output())
+        self.assertEqual(agent.get("/healthz")[0], 200)
+        self.assertEqual(agent.get("/readyz")[0], 500)
+        world.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "late"}})
+        world.request("PATCH", "/api/v1/nodes/late/status", {"status": {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}})
+        wait_for("the pods, once there is a node", lambda: "early-pod" in agent.pods())
         self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
 
     def test_is_asked_at_once_when_a_container_comes(self):
@@ -154,6 +173,13 @@ class WhatIsReported(WithWorld):
         self.assertIn("the kubelet has not told the node's pods yet", silent.output())
         self.assertEqual(silent.get("/healthz")[0], 200)
         self.assertNotIn("status", world.request("GET", f"{SLO}/nodemetrics/silent"))
+        self.check_complaint_2804(agent.output() + silent.output())
+
+    def check_complaint_2804(self, output):
+        """In thirty ticks, with every gate on, no warning comes again and again."""
+        said = collections.Counter(re.findall(r'^.* level=(?:warn|error) .*?msg="([^"]*)"', output, re.MULTILINE))
+        self.assertEqual(said["nothing is reported"], 1)
+        self.assertLessEqual(max(said.values()), 4, said)
 
     def start_without_a_kubelet(self):
         """An agent of another node, whose kubelet takes questions and never answers."""
@@ -168,7 +194,8 @@ class WhatIsReported(WithWorld):
         kubelet = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(kubelet.close)
         agent = agents.Agent(root, f"--kubeconfig={world.sandbox.kubeconfig}", "--kubelet-insecure-tls",
-                             f"--kubelet-read-only-port={kubelet.getsockname()[1]}", QUICK, node="silent")
+                             f"--kubelet-read-only-port={kubelet.getsockname()[1]}", QUICK, "--feature-gates=AllAlpha=true",
+                             f"--audit-log-dir={root.folder}", node="silent")
         self.addCleanup(agent.close)
         return agent
 

@@ -1,6 +1,8 @@
 // The sampler on fake machines of both cgroup versions.
 #include "framework/sampler/sampler.hpp"
 
+#include <malloc.h>
+
 #include <catch2/catch.hpp>
 
 #include "fake_node.hpp"
@@ -42,6 +44,32 @@ struct Bench {
   host::CgroupFs fs;
   Sampler sampler;
 };
+
+// The agent's own inventory is made anew whenever the kubelet's answer has another letter.
+TEST_CASE("Complaint 1981: the same pods for hours take no more memory") {
+  FakeNode fake(CgroupVersion::v2);
+  Bench bench(fake, {.psi = true, .page_cache = true});
+  const auto heap = [] {
+    const auto info = mallinfo2();  // nothing but zeros under a sanitizer
+    return info.uordblks + info.hblkhd;
+  };
+  std::size_t before = 0;
+  constexpr int kWarm = 2000, kTicks = 6000;  // rings are full after half an hour
+  for (int i = 0; i < kTicks; ++i) {
+    if (i == kWarm) before = heap();
+    const auto now = inventory({pod("a", Qos::ls, 2), pod("b", Qos::be), pod("missing", Qos::ls)});
+    now->generation = static_cast<std::uint64_t>(i) + 1;
+    if (i == 0)
+      for (const auto& one : {now->pods[0], now->pods[1]})
+        for (const std::string& group : {one->group, one->containers[0].group}) {
+          fake.cpu(group, kCpuSecond);
+          fake.group_memory(group, kGiB, kGiB);
+        }
+    bench.tick(now, seconds(i));
+  }
+  CHECK(heap() <= before + 64 * 1024);
+  CHECK(bench.log.count(LogLevel::warn) < 10);
+}
 
 TEST_CASE("A tick shows what was used since the one before") {
   for (const CgroupVersion version : kVersions) {
