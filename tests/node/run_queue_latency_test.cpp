@@ -356,6 +356,23 @@ bool run_kind(const CgroupFs& cgroups, Tracepoints kind) {
   return true;
 }
 
+/// The kernel takes the tables of large machines, and one that counts with them is read.
+void check_sizes(const CgroupFs& cgroups) {
+  for (const std::size_t cpus : {128, 8192}) {
+    const auto collector =
+        koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(), Tracepoints::typed, cpus);
+    if (!collector) fail(std::to_string(cpus) + " CPUs: " + collector.error().message());
+    for (int i = 0; i < 5; ++i) {  // each waits, from its birth on
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      if (child < 0 || waitpid(child, nullptr, 0) != child) fail("fork");
+    }
+    std::vector<RunQueueLatency::Group> state;
+    if (const auto taken = (*collector)->snapshot(state); !taken) fail(taken.error().message());
+    if (state.empty()) fail(std::to_string(cpus) + " CPUs: nothing was counted");
+  }
+}
+
 }  // namespace
 
 // --tries=N: a virtual machine stalls now and then, also between the kernel's look at the clock and the
@@ -378,6 +395,7 @@ int main(int argc, char** argv) try {
       }
     }
   }
+  check_sizes(*cgroups);
   std::printf("run_queue_latency: passed\n");
   return 0;
 } catch (const std::exception& error) {

@@ -16,7 +16,7 @@ typedef __u32 __wsum;
 
 /* The kernel's interface: values that do not change. */
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_HASH = 5 };
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

@@ -38,11 +38,11 @@ struct {
   __type(value, __u64);
 } waiting SEC(".maps");
 
-/* By cgroup and CPU, so that nothing is shared. The loader lowers max_entries where there are many CPUs. */
+/* By cgroup and shard. The loader lowers max_entries where there are fewer CPUs than shards. */
 struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-  __uint(max_entries, koord_max_groups);
-  __type(key, __u64);
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, koord_max_groups * koord_shards);
+  __type(key, struct koord_group_key);
   __type(value, struct koord_group_waits);
 } groups SEC(".maps");
 
@@ -103,14 +103,14 @@ static __always_inline void begin(__u32 pid, __u64 now) {
 }
 
 static __always_inline void charge(struct task_struct* task, __u64 ns, _Bool v2) {
-  __u64 id = group_of(task, v2);
-  struct koord_group_waits* waits = bpf_map_lookup_elem(&groups, &id);
+  struct koord_group_key key = {.id = group_of(task, v2), .shard = bpf_get_smp_processor_id() % koord_shards};
+  struct koord_group_waits* waits = bpf_map_lookup_elem(&groups, &key);
   if (!waits) {
     /* The group of a task that is dying may be gone already, and nobody would free its place. */
     if (READ(task, flags) & pf_exiting) return;
     struct koord_group_waits none = {};
-    bpf_map_update_elem(&groups, &id, &none, BPF_NOEXIST);
-    waits = bpf_map_lookup_elem(&groups, &id);
+    bpf_map_update_elem(&groups, &key, &none, BPF_NOEXIST);
+    waits = bpf_map_lookup_elem(&groups, &key);
     if (!waits) {
       lose(koord_lost_groups);
       return;
@@ -118,8 +118,8 @@ static __always_inline void charge(struct task_struct* task, __u64 ns, _Bool v2)
   }
   __u64 bucket = bucket_of(ns);
   asm volatile("" : "+r"(bucket)); /* the verifier has to see one register compared and used */
-  if (bucket < koord_latency_buckets) waits->counts[bucket] += 1;
-  waits->sum_ns += ns;
+  if (bucket < koord_latency_buckets) __sync_fetch_and_add(&waits->counts[bucket], 1);
+  __sync_fetch_and_add(&waits->sum_ns, ns);
 }
 
 static __always_inline int woken(__u64* arguments) {
@@ -161,8 +161,12 @@ static __always_inline int removed(__u64* arguments, _Bool v2) {
   } else if (!(READ(root, subsys_mask) >> bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) & 1)) {
     return 0;
   }
-  __u64 id = id_of(group);
-  bpf_map_delete_elem(&groups, &id);
+  struct koord_group_key key = {.id = id_of(group)};
+#pragma unroll
+  for (__u32 shard = 0; shard < koord_shards; ++shard) {
+    key.shard = shard;
+    bpf_map_delete_elem(&groups, &key);
+  }
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "bpf_object.hpp"
@@ -22,18 +23,13 @@ namespace {
 
 static_assert(LatencyHistogram::kBuckets == koord_latency_buckets);
 
-constexpr std::size_t kGroupsBudget = 16 << 20;  // bytes of the kernel, all CPUs together
-constexpr std::size_t kFewestGroups = 1024;      // even with very many CPUs
-constexpr std::size_t kBatchBudget = 256 << 10;  // bytes of ours for one call of a snapshot
-constexpr std::size_t kSmallestBatch = 16;
+constexpr std::size_t kBatch = 1024;       // entries of one call of a snapshot: some 200 KiB
+constexpr std::size_t kTasksOfCpu = 1024;  // as the kernel's own default of pid_max has it
+constexpr std::size_t kMostTasks = 4 * koord_max_tasks;
 
-LatencyHistogram sum(std::span<const koord_group_waits> cpus) {
-  LatencyHistogram total;
-  for (const koord_group_waits& cpu : cpus) {
-    for (std::size_t i = 0; i < LatencyHistogram::kBuckets; ++i) total.counts[i] += cpu.counts[i];
-    total.sum_ns += cpu.sum_ns;
-  }
-  return total;
+void add(LatencyHistogram& total, const koord_group_waits& waits) {
+  for (std::size_t i = 0; i < LatencyHistogram::kBuckets; ++i) total.counts[i] += waits.counts[i];
+  total.sum_ns += waits.sum_ns;
 }
 
 class Collector final : public RunQueueLatency {
@@ -43,49 +39,38 @@ class Collector final : public RunQueueLatency {
     std::vector<Fd> links;
   };
 
-  Collector(Descriptors held, std::size_t cpus, std::size_t capacity)
-      : held_(std::move(held)),
-        cpus_(cpus),
-        capacity_(capacity),
-        batch_(std::max(kSmallestBatch, kBatchBudget / (cpus * sizeof(koord_group_waits)))) {
+  Collector(Descriptors held, const TableSizes& sizes) : held_(std::move(held)), sizes_(sizes) {
     make_room();
   }
 
   Result<LatencyHistogram> read(GroupId id) override {
-    if (bpf_map_lookup_elem(held_.groups.get(), &id, waits_.data()) != 0) return call_error(errno);
-    return sum(std::span(waits_).first(cpus_));
+    LatencyHistogram total;
+    bool any = false;
+    koord_group_key key{.id = id, .shard = 0, .zero = 0};
+    for (; key.shard < sizes_.shards; ++key.shard) {
+      koord_group_waits waits{};
+      const bool found = bpf_map_lookup_elem(held_.groups.get(), &key, &waits) == 0;
+      if (!found && errno != ENOENT) return call_error(errno);
+      if (found) add(total, waits);
+      any = any || found;
+    }
+    if (!any) return call_error(ENOENT);
+    return total;
   }
 
   Result<> snapshot(std::vector<Group>& into) override {
     into.clear();
-    if (one_by_one_) return snapshot_one_by_one(into);
-    std::uint32_t place = 0;
-    bool begun = false;
-    while (true) {
-      auto count = static_cast<std::uint32_t>(batch_);
-      std::uint32_t next = 0;
-      const int status = bpf_map_lookup_batch(held_.groups.get(), begun ? &place : nullptr, &next,
-                                              ids_.data(), waits_.data(), &count, nullptr);
-      if (status == -ENOSPC) {  // more groups in one bucket of the table than the batch holds
-        batch_ *= 2;
-        make_room();
-        continue;
-      }
-      if (status != 0 && status != -ENOENT) {
-        if (begun) return call_error(-status);
-        one_by_one_ = true;  // before 5.6
-        return snapshot_one_by_one(into);
-      }
-      for (std::size_t i = 0; i < count; ++i)
-        into.push_back({ids_[i], sum(std::span(waits_).subspan(i * cpus_, cpus_))});
-      if (status == -ENOENT) return {};
-      place = next;
-      begun = true;
-    }
+    ++snapshot_;
+    const auto taken = one_by_one_ ? take_one_by_one(into) : take_batches(into);
+    if (places_.size() > 2 * into.size() + kBatch)
+      std::erase_if(places_, [&](const auto& entry) { return entry.second.snapshot != snapshot_; });
+    return taken;
   }
 
   Result<> remove(GroupId id) override {
-    if (bpf_map_delete_elem(held_.groups.get(), &id) != 0 && errno != ENOENT) return call_error(errno);
+    koord_group_key key{.id = id, .shard = 0, .zero = 0};
+    for (; key.shard < sizes_.shards; ++key.shard)
+      if (bpf_map_delete_elem(held_.groups.get(), &key) != 0 && errno != ENOENT) return call_error(errno);
     return {};
   }
 
@@ -98,40 +83,87 @@ class Collector final : public RunQueueLatency {
     return lost;
   }
 
-  std::size_t capacity() const override { return capacity_; }
+  std::size_t capacity() const override { return sizes_.groups; }
 
  private:
   static Error call_error(int errnum) { return errno_error(errnum, "run-queue latency map"); }
 
   void make_room() {
-    ids_.resize(batch_);
-    waits_.resize(batch_ * cpus_);
+    keys_.resize(batch_);
+    waits_.resize(batch_);
+  }
+
+  /// The shards of a group come in any order.
+  void put(std::vector<Group>& into, const koord_group_key& key, const koord_group_waits& waits) {
+    Place& place = places_[key.id];
+    if (place.snapshot != snapshot_) {
+      place = {snapshot_, into.size()};
+      into.push_back({key.id, {}});
+    }
+    add(into[place.index].histogram, waits);
+  }
+
+  Result<> take_batches(std::vector<Group>& into) {
+    std::uint32_t place = 0;
+    bool begun = false;
+    while (true) {
+      auto count = static_cast<std::uint32_t>(batch_);
+      std::uint32_t next = 0;
+      const int status = bpf_map_lookup_batch(held_.groups.get(), begun ? &place : nullptr, &next,
+                                              keys_.data(), waits_.data(), &count, nullptr);
+      if (status == -ENOSPC) {  // more entries in one bucket of the table than the batch holds
+        batch_ *= 2;
+        make_room();
+        continue;
+      }
+      if (status != 0 && status != -ENOENT) {
+        if (begun) return call_error(-status);
+        one_by_one_ = true;  // before 5.6
+        return take_one_by_one(into);
+      }
+      for (std::size_t i = 0; i < count; ++i) put(into, keys_[i], waits_[i]);
+      if (status == -ENOENT) return {};
+      place = next;
+      begun = true;
+    }
   }
 
   // A key that goes away while it is asked for its successor leads back to the first one.
-  Result<> snapshot_one_by_one(std::vector<Group>& into) {
-    all_ids_.clear();
-    GroupId id = 0;
-    bool more = bpf_map_get_next_key(held_.groups.get(), nullptr, &id) == 0;
-    while (more && all_ids_.size() < 2 * capacity_) {
-      all_ids_.push_back(id);
-      more = bpf_map_get_next_key(held_.groups.get(), &all_ids_.back(), &id) == 0;
+  Result<> take_one_by_one(std::vector<Group>& into) {
+    all_keys_.clear();
+    const std::size_t most = 2 * sizes_.groups * sizes_.shards;
+    koord_group_key key{};
+    bool more = bpf_map_get_next_key(held_.groups.get(), nullptr, &key) == 0;
+    while (more && all_keys_.size() < most) {
+      all_keys_.push_back(key);
+      more = bpf_map_get_next_key(held_.groups.get(), &all_keys_.back(), &key) == 0;
     }
-    std::sort(all_ids_.begin(), all_ids_.end());
-    all_ids_.erase(std::unique(all_ids_.begin(), all_ids_.end()), all_ids_.end());
-    for (const GroupId known : all_ids_) {
-      if (auto histogram = read(known); histogram) into.push_back({known, *histogram});
+    const auto order = [](const koord_group_key& k) { return std::pair(k.id, k.shard); };
+    std::sort(all_keys_.begin(), all_keys_.end(),
+              [&](const auto& a, const auto& b) { return order(a) < order(b); });
+    all_keys_.erase(std::unique(all_keys_.begin(), all_keys_.end(),
+                                [&](const auto& a, const auto& b) { return order(a) == order(b); }),
+                    all_keys_.end());
+    for (const koord_group_key& known : all_keys_) {
+      koord_group_waits waits{};
+      if (bpf_map_lookup_elem(held_.groups.get(), &known, &waits) == 0) put(into, known, waits);
     }
     return {};
   }
 
+  struct Place {
+    std::uint64_t snapshot = 0;
+    std::size_t index = 0;
+  };
+
   Descriptors held_;
-  std::size_t cpus_;
-  std::size_t capacity_;
-  std::size_t batch_;
+  TableSizes sizes_;
+  std::size_t batch_ = kBatch;
   bool one_by_one_ = false;
-  std::vector<GroupId> ids_, all_ids_;
-  std::vector<koord_group_waits> waits_;  // by group, then by CPU
+  std::uint64_t snapshot_ = 0;
+  std::vector<koord_group_key> keys_, all_keys_;
+  std::vector<koord_group_waits> waits_;
+  std::unordered_map<GroupId, Place> places_;  // in the last snapshot that had the group
 };
 
 std::span<const char> bytes(const void* (*elf_bytes)(std::size_t*)) {
@@ -142,13 +174,22 @@ std::span<const char> bytes(const void* (*elf_bytes)(std::size_t*)) {
 
 }  // namespace
 
+TableSizes table_sizes(std::size_t cpus) {
+  return {.groups = koord_max_groups,
+          .shards = std::min<std::size_t>(std::max<std::size_t>(cpus, 1), koord_shards),
+          .tasks = std::clamp<std::size_t>(kTasksOfCpu * cpus, koord_max_tasks, kMostTasks)};
+}
+
 Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root, CgroupVersion version,
-                                                                Tracepoints tracepoints) {
+                                                                Tracepoints tracepoints, std::size_t cpus) {
   const bool typed = tracepoints == Tracepoints::typed;
-  const int cpus = libbpf_num_possible_cpus();
-  if (cpus <= 0) return errno_error(-cpus, "the number of CPUs");
-  const std::size_t affordable = kGroupsBudget / (static_cast<std::size_t>(cpus) * sizeof(koord_group_waits));
-  const std::size_t capacity = std::clamp<std::size_t>(affordable, kFewestGroups, koord_max_groups);
+  if (cpus == 0) {
+    // Those that there may ever be: each has a number.
+    const int possible = libbpf_num_possible_cpus();
+    if (possible <= 0) return errno_error(-possible, "the number of CPUs");
+    cpus = static_cast<std::size_t>(possible);
+  }
+  const TableSizes sizes = table_sizes(cpus);
   const bool v2 = version == CgroupVersion::v2;
   const char* const switched = v2 ? "switch_v2" : "switch_v1";
   const char* const removed = v2 ? "rmdir_v2" : "rmdir_v1";
@@ -157,7 +198,8 @@ Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root
                                     bytes(typed ? run_queue_latency_bpf__elf_bytes
                                                 : run_queue_latency_raw_bpf__elf_bytes)));
   KOORD_CHECK(object.choose({"wakeup", "wakeup_new", switched, removed}));
-  KOORD_CHECK(object.resize("groups", static_cast<std::uint32_t>(capacity)));
+  KOORD_CHECK(object.resize("groups", static_cast<std::uint32_t>(sizes.groups * sizes.shards)));
+  KOORD_CHECK(object.resize("waiting", static_cast<std::uint32_t>(sizes.tasks)));
   KOORD_CHECK(object.load());
   Collector::Descriptors held;
   KOORD_TRY(groups, object.map("groups"));
@@ -173,7 +215,7 @@ Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root
     KOORD_TRY(link, object.attach(program, typed ? nullptr : tracepoint));
     held.links.push_back(std::move(link));
   }
-  return std::make_unique<Collector>(std::move(held), static_cast<std::size_t>(cpus), capacity);
+  return std::make_unique<Collector>(std::move(held), sizes);
 }
 
 Result<std::unique_ptr<RunQueueLatency>> RunQueueLatency::open(const Root& root, CgroupVersion version) {

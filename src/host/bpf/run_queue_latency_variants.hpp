@@ -1,6 +1,7 @@
 // The two builds of the run-queue latency programs, for tests that have to see both run.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "koord/host/run_queue_latency.hpp"
@@ -11,8 +12,17 @@ namespace koord::host {
 /// field.
 enum class Tracepoints { typed, raw };
 
-/// RunQueueLatency::open tries typed, then raw.
+/// How large the kernel's tables are made, for a machine of so many CPUs: 16 MiB of groups and 16 MiB of
+/// tasks at most, whatever there is.
+struct TableSizes {
+  std::size_t groups = 0, shards = 0;  // entries: their product
+  std::size_t tasks = 0;
+};
+TableSizes table_sizes(std::size_t cpus);
+
+/// RunQueueLatency::open tries typed, then raw. `cpus` is for tests: 0 asks the kernel.
 Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root, CgroupVersion version,
-                                                                Tracepoints tracepoints);
+                                                                Tracepoints tracepoints,
+                                                                std::size_t cpus = 0);
 
 }  // namespace koord::host

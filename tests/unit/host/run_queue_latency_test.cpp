@@ -1,4 +1,6 @@
-#include "koord/host/run_queue_latency.hpp"
+// The run-queue latency collector, without a kernel that has it: its errors, its sizes, the numbers of
+// cgroups.
+#include "bpf/run_queue_latency_variants.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@ using koord::Code;
 using koord::host::CgroupVersion;
 using koord::host::Root;
 using koord::host::RunQueueLatency;
+using koord::host::TableSizes;
 
 TEST_CASE("a kernel without BTF is one clear reason") {
   const auto opened = RunQueueLatency::open(Root::below("/nonexistent"), CgroupVersion::v2);
@@ -17,6 +20,20 @@ TEST_CASE("a kernel without BTF is one clear reason") {
   CHECK(opened.error().code() == Code::unsupported);
   CHECK(opened.error().message() ==
         "this kernel gives no BTF: /nonexistent/sys/kernel/btf/vmlinux is not there");
+}
+
+TEST_CASE("the kernel's tables, by the number of CPUs") {
+  struct Row {
+    std::size_t cpus, shards, tasks;
+  };
+  const Row rows[] = {
+      {1, 1, 65'536}, {2, 2, 65'536}, {128, 8, 131'072}, {512, 8, 262'144}, {8192, 8, 262'144}};
+  for (const Row& row : rows) {
+    const TableSizes sizes = koord::host::table_sizes(row.cpus);
+    CHECK(sizes.groups == 8192);
+    CHECK(sizes.shards == row.shards);
+    CHECK(sizes.tasks == row.tasks);
+  }
 }
 
 TEST_CASE("a cgroup's number is its folder's inode") {

@@ -31,20 +31,34 @@ class RunQueue {
   /// Reads the counters when a period is over; called at every tick.
   void tick(MonoTime now, const std::shared_ptr<const Inventory>& inventory);
 
-  /// Of the last whole period; null if nothing is known. A pod's figures include its containers'.
+  /// Of the last whole period, with all cgroups below: a pod's figures include its containers', a slice's
+  /// those of its services. Null if nobody waited. What waited in a cgroup that was removed within a period
+  /// is lost.
   const host::LatencyHistogram* container(const std::string& id) const;
   const host::LatencyHistogram* pod(const std::string& uid) const;
 
  private:
-  struct Group {
-    std::string pod_uid, container_id;
-    metrics::Histogram exported;  // of containers
-    host::LatencyHistogram total;
-    bool counted = false;  // total is of a former reading
-    std::uint64_t inventory = 0;
+  /// A pod or container that tasks wait in.
+  struct Owner {
+    std::string pod_uid, container_id;  // no container: the pod itself
+    std::vector<std::string> labels;    // of a container's series
+    metrics::Histogram exported;
+    bool known = false;  // to the present inventory
   };
-  void map_groups(const Inventory& inventory);
-  void add(const Inventory& inventory, const PodInfo& pod, const ContainerInfo* container);
+  /// A cgroup that the kernel counts. The kernel counts each alone; whose it is its folder's place says.
+  struct Group {
+    std::shared_ptr<Owner> owner;  // the closest; null: nobody's
+    host::LatencyHistogram total;
+    std::uint64_t reading = 0;  // the last one that had it
+  };
+
+  void follow(const Inventory& inventory);
+  void add_owner(const PodInfo& pod, const ContainerInfo* container);
+  void find_groups();
+  void walk(std::string& group, std::shared_ptr<Owner> owner, int level);
+  void read();
+  void add(const host::RunQueueLatency::Group& one);
+  void read_losses();
 
   std::unique_ptr<host::RunQueueLatency> counters_;
   std::string reason_;
@@ -52,10 +66,14 @@ class RunQueue {
   Logger& log_;
   metrics::Family<metrics::Histogram> family_;
   metrics::Gauge available_;
+  metrics::Counter lost_groups_, lost_tasks_;
+  host::RunQueueLatency::Losses lost_;
   MonoTime due_{};
-  bool begun_ = false, failing_ = false;
-  std::uint64_t generation_ = 0;
+  bool failing_ = false;
+  std::uint64_t generation_ = 0, reading_ = 0;
   std::vector<host::RunQueueLatency::Group> scratch_;
+  std::unordered_map<std::string, std::shared_ptr<Owner>> owners_;  // by group
+  std::unordered_map<host::RunQueueLatency::GroupId, std::shared_ptr<Owner>> owned_;
   std::unordered_map<host::RunQueueLatency::GroupId, Group> groups_;
   std::unordered_map<std::string, host::LatencyHistogram> pods_, containers_;
 };
