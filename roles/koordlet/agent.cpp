@@ -174,7 +174,7 @@ Result<> Agent::lock() {
 
 Result<> Agent::set_up_standalone(const std::string& file) {
   standalone_.emplace(context_.executor, context_.clock, log_, hub_, file, parts_.place.node_name,
-                      *parts_.machine);
+                      parts_.place.root);
   return standalone_->load();
 }
 

@@ -31,7 +31,6 @@ class Agent final : public runtime::Role {
     host::CgroupFs cgroups;
     std::shared_ptr<const NodeFacts> facts;  // null: not readable yet
     std::string boot_id;
-    std::optional<Machine> machine;  // with --standalone-config only
     kube::Client* client = nullptr;  // without it
     KubeletClient::Credentials credentials;
     std::unique_ptr<host::RunQueueLatency> counters;  // null for `no_counters`

@@ -75,10 +75,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   } else {
     open_counters(context, parts);
   }
-  if (standalone) {
-    KOORD_TRY(machine, read_machine(parts.place.root));
-    parts.machine = machine;
-  } else if (!cleanup) {
+  if (!standalone && !cleanup) {
     KOORD_TRY(settings, client_settings(context.flags));
     KOORD_TRY(client, context.clients.client(settings));
     parts.client = client;

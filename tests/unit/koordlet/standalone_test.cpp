@@ -1,5 +1,7 @@
-// The standalone file: read, refused with its line, and followed while it changes.
+// The standalone file: read, refused with its line, and followed while it or the machine changes.
 #include "framework/standalone/standalone.hpp"
+
+#include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
@@ -98,8 +100,16 @@ TEST_CASE("The file is followed; a bad one leaves the old one in effect and is n
   Logger log(captured, loop.clock);
   testing::Tree tree({{"a.yaml", std::string(kFile)}});
   InventoryHub hub;
-  Standalone standalone(loop.executor(), loop.clock, log, hub, tree / "a.yaml", "host", {2000, 1});
+  const auto online = [&](std::string_view cpus) {
+    tree.write("proc/stat", fmt::format("cpu  9 0 0 9 0 0 0 0 0 0\n{}", cpus));
+  };
+  constexpr std::string_view kCpu0 = "cpu0 9 0 0 9 0 0 0 0 0 0\n", kCpu1 = "cpu1 9 0 0 9 0 0 0 0 0 0\n";
+  online(fmt::format("{}{}", kCpu0, kCpu1));
+  tree.write("proc/meminfo", "MemTotal: 4 kB\nMemFree: 1 kB\n");
+  Standalone standalone(loop.executor(), loop.clock, log, hub, tree / "a.yaml", "host",
+                        host::Root::below(tree.path()));
   REQUIRE(standalone.load().has_value());
+  CHECK(hub.current()->node.capacity_milli_cpu == 2000);
   CHECK(hub.current()->pods.size() == 2);
   TaskGroup tasks(loop.executor());
   tasks.spawn("follow", standalone.follow());
@@ -120,6 +130,8 @@ TEST_CASE("The file is followed; a bad one leaves the old one in effect and is n
   tree.write("a.yaml", std::string(kFile));
   wait_for([&] { return hub.current()->pods.size() == 2; });
   CHECK(standalone.sources()[0].ok);
+  online(kCpu0);
+  wait_for([&] { return hub.current()->node.capacity_milli_cpu == 1000; });
   tree.remove("a.yaml");
   wait_for([&] { return !standalone.sources()[0].ok; });
   CHECK(hub.current()->pods.size() == 2);

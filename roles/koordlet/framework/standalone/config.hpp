@@ -40,6 +40,7 @@ Result<StandaloneConfig> read_standalone(std::string_view text, const std::strin
 struct Machine {
   std::int64_t milli_cpu = 0;
   std::int64_t memory = 0;  // bytes
+  friend bool operator==(const Machine&, const Machine&) = default;
 };
 /// The groups appear as running pods of no namespace, whose uid is their name.
 Inventory standalone_inventory(const StandaloneConfig& config, const Machine& machine);

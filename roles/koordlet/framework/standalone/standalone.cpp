@@ -37,23 +37,25 @@ Result<Machine> read_machine(const host::Root& root) {
 }
 
 Standalone::Standalone(boost::asio::any_io_executor executor, Clock& clock, Logger& log, InventoryHub& hub,
-                       std::string file, std::string node_name, Machine machine)
+                       std::string file, std::string node_name, host::Root root)
     : executor_(std::move(executor)),
       clock_(clock),
       log_(log),
       hub_(hub),
       file_(std::move(file)),
       node_name_(std::move(node_name)),
-      machine_(machine) {
+      root_(std::move(root)) {
   status_.name = file_;
 }
 
 Result<> Standalone::load() {
+  KOORD_TRY(machine, read_machine(root_));
   auto text = read_file(file_, kMaxFile);
   if (!text) return std::move(text).error().context("--standalone-config");
   text_ = std::move(*text);
   KOORD_TRY(config, read_standalone(text_, file_));
   if (config.node_name.empty()) config.node_name = node_name_;
+  machine_ = machine;
   hub_.publish(standalone_inventory(config, machine_));
   status_.ok = true;
   status_.error.clear();
@@ -63,10 +65,12 @@ Result<> Standalone::load() {
 
 void Standalone::reload() {
   const auto text = read_file(file_, kMaxFile);
-  if (text && *text == text_) return;
+  const auto machine = read_machine(root_);  // CPUs come and go
+  if (text && *text == text_ && machine && *machine == machine_) return;
   const auto loaded = text ? load() : Result<>(text.error());
   if (loaded) {
-    log_.info("the configuration has changed", kv("file", file_), kv("groups", hub_.current()->pods.size()));
+    log_.info("the configuration or the machine has changed", kv("file", file_),
+              kv("groups", hub_.current()->pods.size()), kv("milli_cpu", machine_.milli_cpu));
     return;
   }
   if (status_.error != loaded.error().message())

@@ -1,4 +1,4 @@
-// Standalone: the inventory from a file, read again whenever it changes.
+// Standalone: the inventory from a file and the machine, read again whenever one of them changes.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -21,9 +21,9 @@ Result<Machine> read_machine(const host::Root& root);
 class Standalone {
  public:
   Standalone(boost::asio::any_io_executor executor, Clock& clock, Logger& log, InventoryHub& hub,
-             std::string file, std::string node_name, Machine machine);
+             std::string file, std::string node_name, host::Root root);
 
-  /// Reads and publishes; an error is the file's.
+  /// Reads and publishes; an error is the machine's or the file's.
   Result<> load();
   /// Follows the file until it is cancelled. A bad new file is named in the log, the old one stays in effect.
   Task<Result<>> follow();
@@ -37,6 +37,7 @@ class Standalone {
   Logger& log_;
   InventoryHub& hub_;
   std::string file_, node_name_;
+  host::Root root_;
   Machine machine_;
   std::string text_;  // what was read last, good or bad
   SourceStatus status_;
