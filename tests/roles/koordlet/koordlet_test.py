@@ -55,6 +55,37 @@ class AKubelet(WithWorld):
         self.assertEqual([event["regarding"]["name"] for event in events if event["reason"] == "MalformedPodMetadata"], ["bad"])
         self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
 
+    def test_names_pods_late_and_gives_cpus_out(self):
+        world = self.world
+        before = world.kubelet.pods
+        group = world.add_pod("batch", qos="BestEffort", labels={"koordinator.sh/qosClass": "BE"})
+        exclusive = fake_node.pod("exclusive", NODE, "Guaranteed", labels={"koordinator.sh/qosClass": "LSE"},
+                                  annotations={"scheduling.koordinator.sh/resource-status": '{"cpuset":"0"}'})
+        exclusive["status"] = {"phase": "Pending", "qosClass": "Guaranteed"}
+        world.kubelet.pods = [*world.kubelet.pods, exclusive]
+        fake_node.write(os.path.join(world.root.folder, "var/lib/kubelet/cpu_manager_state"), json.dumps(
+            {"policyName": "static", "defaultCpuSet": "0,2-3", "entries": {"uid-other": {"main": "1"}}, "checksum": 1}))
+        # Somebody best-effort whom the kubelet has not named yet.
+        world.root.host_cpu, world.root.cpu["kubepods/besteffort"] = 1.5, 1.0
+        world.create("nodeslos", "NodeSLO", {"resourceUsedThresholdWithBE": {
+            "enable": True, "cpuSuppressThresholdPercent": 100, "cpuSuppressPolicy": "cpuset"}})
+        agent = world.agent(QUICK)
+
+        def cpus(*groups):
+            return [world.root.read("cpuset", one, "cpuset.cpus") for one in groups]
+        wait_for("CPUs that are nobody's", lambda: cpus("kubepods/besteffort", group, f"{group}/id-batch") == ["1-3", "1-3", "2-3"])
+
+        def used():
+            tiers = {tier["name"]: tier.get("usage", {}).get("cpuCores", -1) for tier in agent.node().get("tiers", [])}
+            return tiers and abs(tiers["BE"] - 1.0) < 0.3 and abs(tiers["system"] - 0.5) < 0.3
+        wait_for("its use is the best-effort tier's", used)
+        self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
+        world.request("DELETE", f"{SLO}/nodeslos/{NODE}")
+        world.root.remove(group)
+        world.root.host_cpu, world.root.cpu["kubepods/besteffort"] = 1.0, 0
+        os.unlink(os.path.join(world.root.folder, "var/lib/kubelet/cpu_manager_state"))
+        world.kubelet.pods = before
+
     def test_complaint_2597_may_be_asked_before_there_is_a_node(self):
         world = self.world
         kubelet = fake_node.Kubelet("late")
