@@ -9,9 +9,11 @@
 
 #include "framework/series/checkpoint.hpp"
 #include "framework/serve/routes.hpp"
+#include "framework/tick_schedule.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
+#include "koord/base/system.hpp"
 #include "koord/host/file.hpp"
 #include "plugins.hpp"
 
@@ -71,6 +73,7 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
       log_(context.log),
       parts_(std::move(parts)),
       keep_(find_keep(context.flags, parts_.place)),
+      service_(&environment),
       interval_(std::max(context.flags.get_duration("collect-res-used-interval"), kShortestInterval)),
       series_(series_limits(interval_)),
       run_queue_(std::move(parts_.counters), parts_.no_counters, parts_.cgroups, log_, context.metrics),
@@ -241,8 +244,11 @@ Task<Result<>> Agent::run() {
   else
     log_.warn("nothing is collected and no strategy runs: --collect-res-used-interval is below 1s");
   if (!checkpoint_.empty()) tasks_.spawn("checkpoint", keep_checkpoint());
+  tell_service_manager("READY=1");
+  if (service_.watchdog()) tasks_.spawn("watchdog", feed_watchdog());
   const Result<> ended = co_await ended_.wait();
   co_await begin_cleanup();
+  tell_service_manager("STOPPING=1");
   co_await tasks_.stop(context_.clock, kGrace);
   if (states_) co_await states_->stop();
   if (!checkpoint_.empty()) (void)co_await save_checkpoint();  // which has logged what is wrong
@@ -258,18 +264,29 @@ void Agent::fail(std::string_view what, const Error& error) {
 }
 
 Task<Result<>> Agent::tick() {
-  MonoTime next = context_.clock.mono();
+  TickSchedule schedule(context_.metrics, interval_, context_.clock.mono());
   for (;;) {
     const MonoTime now = context_.clock.mono();
+    const MonoTime next = schedule.begin(now);
     const TickView& view = sampler_->tick(hub_.current(), now, context_.clock.now());
     if (view.facts) parts_.facts = view.facts;
     run_queue_.tick(now, view.inventory);
     observer_->tick(view);
     qos_->tick(view);
-    // Ticks that were missed are not made up for.
-    next += interval_;
-    if (next <= now) next = now + interval_;
     KOORD_CO_CHECK(co_await sleep_until(context_.clock, next));
+  }
+}
+
+void Agent::tell_service_manager(std::string_view state) {
+  if (const auto told = service_.tell(state); !told)
+    log_.warn("systemd cannot be told", kv("what", state), kv("error", told.error()));
+}
+
+/// While ticks come: an agent whose ticks stop is ended and started again.
+Task<Result<>> Agent::feed_watchdog() {
+  for (;;) {
+    if (tick_check()) tell_service_manager("WATCHDOG=1");
+    KOORD_CO_CHECK(co_await sleep(context_.clock, *service_.watchdog() / 3));
   }
 }
 

@@ -19,6 +19,7 @@
 #include "framework/states/states.hpp"
 #include "keep.hpp"
 #include "koord/async/task_group.hpp"
+#include "koord/base/service_manager.hpp"
 #include "koord/runtime/role.hpp"
 
 namespace koord::koordlet {
@@ -54,6 +55,8 @@ class Agent final : public runtime::Role {
   Task<Result<>> save_checkpoint();
   Task<Result<>> clean_up();
   void restore_checkpoint();
+  void tell_service_manager(std::string_view state);
+  Task<Result<>> feed_watchdog();
   void fail(std::string_view what, const Error& error);
   Result<> tick_check() const;
   Result<> known_check() const;
@@ -64,6 +67,7 @@ class Agent final : public runtime::Role {
   Parts parts_;
   Keep keep_;
   std::optional<HostLock> lock_;
+  ServiceManager service_;
   nanoseconds interval_;
   metrics::Registry external_;
   InventoryHub hub_;

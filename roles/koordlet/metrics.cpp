@@ -13,6 +13,7 @@
 #include "framework/serve/exported.hpp"
 #include "framework/serve/run_queue.hpp"
 #include "framework/states/kubelet.hpp"
+#include "framework/tick_schedule.hpp"
 #include "plugins.hpp"
 
 namespace koord::koordlet {
@@ -21,9 +22,9 @@ namespace {
 
 std::vector<metrics::Table> collect() {
   std::vector<metrics::Table> all = {
-      Executor::kMetrics,   QosManager::kMetrics, KubeletClient::kMetrics,  NodeMetricGauges::kMetrics,
-      RunQueue::kMetrics,   Exported::kInternal,  Exported::kExternal,      Sampler::kMetrics,
-      ReadFaults::kMetrics, Roster::kMetrics,     PressureSampler::kMetrics};
+      Executor::kMetrics,   QosManager::kMetrics, KubeletClient::kMetrics,   NodeMetricGauges::kMetrics,
+      RunQueue::kMetrics,   Exported::kInternal,  Exported::kExternal,       Sampler::kMetrics,
+      ReadFaults::kMetrics, Roster::kMetrics,     PressureSampler::kMetrics, TickSchedule::kMetrics};
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;
 }

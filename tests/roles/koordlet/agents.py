@@ -23,12 +23,12 @@ SLO = "/apis/slo.koordinator.sh/v1alpha1"
 class Agent:
     """`koord --role=...` with everything of the host below `root`."""
 
-    def __init__(self, root, *flags, role="koordlet", node=NODE, prefix="--", mode="hostMode"):
+    def __init__(self, root, *flags, role="koordlet", node=NODE, prefix="--", mode="hostMode", **variables):
         self.port = free_port()
         self.log_path = os.path.join(tempfile.mkdtemp(prefix="koordlet.", dir=root.folder), "log")
         self.log = open(self.log_path, "wb")
         own = [f"--addr=127.0.0.1:{self.port}", "--run-queue-latency=false", *root.flags()]
-        environment = {**os.environ, "NODE_NAME": node, "agent_mode": mode}
+        environment = {**os.environ, "NODE_NAME": node, "agent_mode": mode, **variables}
         self.child = subprocess.Popen([KOORD, f"--role={role}", *[prefix + flag[2:] for flag in own], *flags],
                                       stdout=self.log, stderr=subprocess.STDOUT, env=environment)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The node agent restarted: what it measured, held back and was told is there for the next one."""
 import os
-import signal
+import socket
 import struct
 import tempfile
 import unittest
@@ -191,6 +191,20 @@ class TheFoldersOfADaemonSet(Alone):
         agent = agents.Agent(self.root, f"--kubeconfig={kubeconfig}", f"--prediction-checkpoint-filepath={checkpoints}", mode="")
         self.addCleanup(agent.close)
         return agent
+
+
+class Systemd(Alone):
+    def test_is_told(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+            name = f"koord-restart-{os.getpid()}"
+            listener.bind(f"\0{name}")
+            listener.settimeout(20)
+            agent = self.agent(NOTIFY_SOCKET=f"@{name}", WATCHDOG_USEC="900000")
+            self.assertEqual([listener.recv(100) for _ in range(4)], [b"READY=1"] + 3 * [b"WATCHDOG=1"])
+            self.assertIn("koordlet_tick_lateness_seconds_count", agent.get("/metrics")[1])
+            self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
+            rest = iter(lambda: listener.recv(100), b"STOPPING=1")
+            self.assertLessEqual(set(rest), {b"WATCHDOG=1"})
 
 
 class AllAlpha(Alone):
