@@ -14,6 +14,7 @@ import agents
 from agents import KOORD, NODE, SLO, wait_for
 
 import fake_node
+import gate
 import reference
 
 QUICK = "--kubelet-sync-interval=300ms"
@@ -172,10 +173,15 @@ class WhatIsReported(WithWorld):
         world.create("nodeslos", "NodeSLO", {"hostApplications": [{"name": "nginx", "qos": "LS", "priority": "koord-prod"}]})
         silent = self.start_without_a_kubelet()
         # Status of somebody else's, which a report replaces; spec and labels stay.
-        agent = world.agent(QUICK, "--feature-gates=NodeMetricPromMetrics=true")
+        server = self.gate_before_the_api_server()
+        agent = world.agent(QUICK, "--feature-gates=NodeMetricPromMetrics=true", f"--kubeconfig={server.kubeconfig}")
         wait_for("the pods' usage", lambda: agent.pods().get("web", {}).get("usage", {}).get("cpuCores"))
         self.check_the_api(agent)
         self.check_the_metrics(agent)
+
+        server.shut()
+        wait_for("the API server's end is noticed", lambda: agent.source("API server")["ok"] is False)
+        server.open()
 
         def reported():
             return world.request("GET", f"{SLO}/nodemetrics/{NODE}").get("status", {}).get("nodeMetric")
@@ -211,6 +217,15 @@ class WhatIsReported(WithWorld):
         said = collections.Counter(re.findall(r'^.* level=(?:warn|error) .*?msg="([^"]*)"', output, re.MULTILINE))
         self.assertEqual(said["nothing is reported"], 1)
         self.assertLessEqual(max(said.values()), 4, said)
+
+    def gate_before_the_api_server(self):
+        with open(self.world.sandbox.kubeconfig, encoding="utf-8") as file:
+            kubeconfig = file.read()
+        server = gate.Gate(int(re.search(r"server: .*:(\d+)", kubeconfig)[1]))
+        self.addCleanup(server.shut)
+        server.kubeconfig = os.path.join(self.world.folder.name, "gated")
+        fake_node.write(server.kubeconfig, re.sub(r"(server: .*:)\d+", rf"\g<1>{server.port}", kubeconfig))
+        return server
 
     def start_without_a_kubelet(self):
         """An agent of another node, whose kubelet takes questions and never answers."""
