@@ -9,7 +9,6 @@
 
 #include "framework/series/checkpoint.hpp"
 #include "framework/serve/routes.hpp"
-#include "framework/tick_schedule.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -75,6 +74,7 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
       keep_(find_keep(context.flags, parts_.place)),
       service_(&environment),
       interval_(std::max(context.flags.get_duration("collect-res-used-interval"), kShortestInterval)),
+      schedule_(context.metrics, interval_),
       series_(series_limits(interval_)),
       run_queue_(std::move(parts_.counters), parts_.no_counters, parts_.cgroups, log_, context.metrics),
       tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {}
@@ -264,10 +264,9 @@ void Agent::fail(std::string_view what, const Error& error) {
 }
 
 Task<Result<>> Agent::tick() {
-  TickSchedule schedule(context_.metrics, interval_, context_.clock.mono());
   for (;;) {
     const MonoTime now = context_.clock.mono();
-    const MonoTime next = schedule.begin(now);
+    const MonoTime next = schedule_.begin(now);
     const TickView& view = sampler_->tick(hub_.current(), now, context_.clock.now());
     if (view.facts) parts_.facts = view.facts;
     run_queue_.tick(now, view.inventory);

@@ -17,6 +17,7 @@
 #include "framework/serve/run_queue.hpp"
 #include "framework/standalone/standalone.hpp"
 #include "framework/states/states.hpp"
+#include "framework/tick_schedule.hpp"
 #include "keep.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/base/service_manager.hpp"
@@ -75,6 +76,7 @@ class Agent final : public runtime::Role {
   KernelFiles files_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<QosManager> qos_;
+  TickSchedule schedule_;
   SeriesStore series_;
   std::unique_ptr<Sampler> sampler_;
   RunQueue run_queue_;

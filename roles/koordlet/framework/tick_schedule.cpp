@@ -18,19 +18,16 @@ constexpr metrics::Metric kMissed{.name = "koordlet_ticks_missed_total",
 
 const metrics::Table TickSchedule::kMetrics = {&kLateness, &kMissed};
 
-TickSchedule::TickSchedule(metrics::Registry& registry, nanoseconds interval, MonoTime first)
-    : interval_(interval),
-      due_(first),
-      lateness_(registry.histogram(kLateness)),
-      missed_(registry.counter(kMissed)) {}
+TickSchedule::TickSchedule(metrics::Registry& registry, nanoseconds interval)
+    : interval_(interval), lateness_(registry.histogram(kLateness)), missed_(registry.counter(kMissed)) {}
 
 MonoTime TickSchedule::begin(MonoTime now) {
-  const nanoseconds late = std::max(now - due_, nanoseconds(0));
+  const nanoseconds late = std::max(now - due_.value_or(now), nanoseconds(0));
   lateness_.observe(std::chrono::duration<double>(late).count());
   missed_.add(static_cast<double>(late / interval_));
-  due_ += interval_;
-  if (due_ <= now) due_ = now + interval_;
-  return due_;
+  const MonoTime next = due_.value_or(now) + interval_;
+  due_ = next > now ? next : now + interval_;
+  return *due_;
 }
 
 }  // namespace koord::koordlet

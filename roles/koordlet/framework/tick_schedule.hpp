@@ -2,6 +2,8 @@
 // and protects late, and this is where it shows.
 #pragma once
 
+#include <optional>
+
 #include "koord/base/clock.hpp"
 #include "koord/base/metrics.hpp"
 
@@ -10,15 +12,14 @@ namespace koord::koordlet {
 class TickSchedule {
  public:
   static const metrics::Table kMetrics;
-  /// `first`: when the first tick is due.
-  TickSchedule(metrics::Registry& registry, nanoseconds interval, MonoTime first);
+  TickSchedule(metrics::Registry& registry, nanoseconds interval);
 
   /// A tick begins. The answer is when the next one is due: those that were missed are not made up for.
   MonoTime begin(MonoTime now);
 
  private:
   nanoseconds interval_;
-  MonoTime due_;
+  std::optional<MonoTime> due_;  // nothing: the first tick is due when it begins
   metrics::Histogram lateness_;
   metrics::Counter missed_;
 };

@@ -23,7 +23,7 @@ TEST_CASE("Ticks that come late are counted by how late, those that never come t
   using std::chrono::milliseconds;
   metrics::Registry registry;
   const auto at = [](int ms) { return MonoTime(milliseconds(ms)); };
-  TickSchedule schedule(registry, milliseconds(1000), at(0));
+  TickSchedule schedule(registry, milliseconds(1000));
   CHECK(schedule.begin(at(0)) == at(1000));
   CHECK(schedule.begin(at(1003)) == at(2000));  // the next one is on time again
   CHECK(schedule.begin(at(4500)) == at(5500));  // those at 3000 and 4000 are left out
