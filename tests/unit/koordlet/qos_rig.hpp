@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/qos/manager.hpp"
+#include "gates.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "plugins.hpp"
@@ -16,7 +17,6 @@
 
 namespace koord::koordlet::testing {
 
-inline constexpr FeatureGate kGates[] = {{"BECPUSuppress", true, Stage::beta}};
 inline constexpr const char* kBeRoot = "kubepods/besteffort";
 
 struct CpuRow {
@@ -154,7 +154,7 @@ class QosRig {
   CapturedLog log;
   SimKernel kernel;
   std::string journal_path;
-  FeatureGates gates{kGates};
+  FeatureGates gates{koordlet::gates()};
   StrategyTable strategies = strategy_table();
   nanoseconds interval = std::chrono::seconds(1);
   std::shared_ptr<const host::Topology> topology;
