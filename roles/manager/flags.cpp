@@ -57,7 +57,7 @@ constexpr std::array kConfigFlags = {
     Flag{"noderesource-plugins", FlagType::list,
          "MidResource,BatchResource,CPUNormalization,ResourceAmplification,GPUDeviceResource,"
          "RDMADeviceResource",
-         "", 0, kConfig, true, kNoEffect},
+         "What the controller noderesource works out, written as --controllers.", 0, kConfig},
     Flag{"node-strategy-name-need-check", FlagType::text, "false", "", 0, kConfig, true, kNoEffect},
 };
 

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "controllers/node_objects.hpp"
+#include "controllers/node_resources.hpp"
 #include "docs.hpp"
 #include "flags.hpp"
 #include "koord/base/system.hpp"
@@ -15,8 +18,11 @@ namespace koord::manager {
 namespace {
 
 /// What upstream has and this version has not: named at the start.
-constexpr std::array<std::string_view, 3> kMissingControllers = {"noderesource", "quotaprofile",
-                                                                 "colocationprofile"};
+constexpr std::array<std::string_view, 2> kMissingControllers = {"quotaprofile", "colocationprofile"};
+constexpr std::array<std::string_view, 4> kMissingPlugins = {"CPUNormalization", "ResourceAmplification",
+                                                             "GPUDeviceResource", "RDMADeviceResource"};
+constexpr std::array<std::string_view, 2> kLendingAnnotations = {"node.koordinator.sh/reservation",
+                                                                 "node.koordinator.sh/thirdPartyAllocations"};
 constexpr std::string_view kStrategyAnnotation = "node.koordinator.sh/colocation-strategy",
                            kBandwidthAnnotation = "node.koordinator.sh/network-bandwidth";
 
@@ -27,6 +33,7 @@ struct Parts {
   kube::Informer<api::Node> nodes;
   kube::Informer<api::NodeMetric> node_metrics;
   kube::Informer<api::NodeSlo> node_slos;
+  kube::Informer<api::Pod> pods;
 };
 
 constexpr metrics::Labels kOutcome = {"status", "reason"};
@@ -53,14 +60,29 @@ ControllerCounts counts(metrics::Registry& registry, const metrics::Metric& writ
   return {registry.counters(writes), registry.counters(parts)};
 }
 
-/// Whether anything changed that a spec follows from: a heartbeat changes nothing.
-bool matters(const api::Node* before, const api::Node* after) {
-  if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return true;
-  if (before->metadata.labels != after->metadata.labels) return true;
-  for (const std::string_view name : {kStrategyAnnotation, kBandwidthAnnotation})
-    if (api::value_or(before->metadata.annotations, name) != api::value_or(after->metadata.annotations, name))
-      return true;
-  return false;
+bool same_annotations(const api::Node& a, const api::Node& b, std::span<const std::string_view> names) {
+  return std::ranges::all_of(names, [&](std::string_view name) {
+    return api::value_or(a.metadata.annotations, name) == api::value_or(b.metadata.annotations, name);
+  });
+}
+
+/// Whether anything changed that the specs of a node's objects follow from: a heartbeat changes nothing.
+bool changes_specs(const api::Node& before, const api::Node& after) {
+  return before.metadata.uid != after.metadata.uid || before.metadata.labels != after.metadata.labels ||
+         !same_annotations(before, after, std::array{kStrategyAnnotation, kBandwidthAnnotation});
+}
+
+/// Whether anything changed that what it lends follows from, or that itself.
+bool changes_loans(const api::Node& before, const api::Node& after) {
+  return changes_specs(before, after) || before.status.capacity != after.status.capacity ||
+         before.status.allocatable != after.status.allocatable ||
+         !same_annotations(before, after, kLendingAnnotations);
+}
+
+/// The same of a pod, beside its coming and going.
+bool changes_loans(const api::Pod& before, const api::Pod& after) {
+  return before.spec.node_name != after.spec.node_name || before.status.phase != after.status.phase ||
+         before.metadata.labels != after.metadata.labels || before.spec.containers != after.spec.containers;
 }
 
 class Manager final : public runtime::LeadingRole {
@@ -93,10 +115,21 @@ class Manager final : public runtime::LeadingRole {
                     .available = [this] { return config_.available(); },
                     .spec = [this](const api::Node& node, const api::NodeSloSpec* before,
                                    SpecParts& said) { return node_slo_spec(config_, node, before, said); },
-                    .may_write = [this] { return leading(); }}) {
+                    .may_write = [this] { return leading(); }}),
+        node_resources_({.clock = context.clock,
+                         .log = context.log,
+                         .client = *parts_.client,
+                         .nodes = parts_.nodes,
+                         .metrics = parts_.node_metrics,
+                         .pods = parts_.pods,
+                         .registry = context.metrics,
+                         .plugins = plugins(context.flags.get_list("noderesource-plugins")),
+                         .config = config_,
+                         .may_write = [this] { return leading(); }}) {
     const std::vector<std::string>& wanted = context.flags.get_list("controllers");
     if (is_enabled(wanted, "nodemetric")) running_.push_back(&node_metrics_.workers());
     if (is_enabled(wanted, "nodeslo")) running_.push_back(&node_slos_.workers());
+    if (is_enabled(wanted, "noderesource")) running_.push_back(&node_resources_.workers());
     context.health.add(
         "informer-sync",
         [this]() -> Result<> {
@@ -115,11 +148,19 @@ class Manager final : public runtime::LeadingRole {
     return config;
   }
 
+  static std::vector<const ResourcePlugin*> plugins(const std::vector<std::string>& wanted) {
+    std::vector<const ResourcePlugin*> chosen;
+    for (const ResourcePlugin& plugin : resource_plugins())
+      if (is_enabled(wanted, plugin.name)) chosen.push_back(&plugin);
+    return chosen;
+  }
+
   void start() override {
     parts_.config_maps.deliver_to(queue_);
     parts_.nodes.deliver_to(queue_);
     parts_.node_metrics.deliver_to(queue_);
     parts_.node_slos.deliver_to(queue_);
+    parts_.pods.deliver_to(queue_);
     tasks().spawn("feed", feed());
   }
   Task<Result<>> lead() override {
@@ -141,6 +182,7 @@ class Manager final : public runtime::LeadingRole {
   SloConfig config_;
   NodeObjects<api::NodeMetric> node_metrics_;
   NodeObjects<api::NodeSlo> node_slos_;
+  NodeResources node_resources_;
   std::vector<NodeWorkers*> running_;
   kube::DeliveryQueue queue_;
   Event synced_event_;
@@ -171,11 +213,21 @@ void Manager::take(const kube::Change& change) {
       log().warn("the ConfigMap with the strategies was deleted; what it said stays in effect");
   } else if (change.is<api::Node>()) {
     const auto before = change.old_object<api::Node>(), after = change.new_object<api::Node>();
-    if (matters(before.get(), after.get())) add((after ? after : before)->metadata.name);
+    const std::string& name = (after ? after : before)->metadata.name;
+    if (!before || !after || changes_specs(*before, *after))
+      add(name);
+    else if (changes_loans(*before, *after))
+      node_resources_.workers().add(name);
   } else if (change.is<api::NodeMetric>()) {
     const auto before = change.old_object<api::NodeMetric>(), after = change.new_object<api::NodeMetric>();
-    if (!before || !after || before->spec != after->spec)
-      node_metrics_.workers().add((after ? after : before)->metadata.name);
+    const std::string& name = (after ? after : before)->metadata.name;
+    if (!before || !after || before->spec != after->spec) node_metrics_.workers().add(name);
+    node_resources_.workers().add(name);
+  } else if (change.is<api::Pod>()) {
+    const auto before = change.old_object<api::Pod>(), after = change.new_object<api::Pod>();
+    if (before && after && !changes_loans(*before, *after)) return;
+    for (const auto& pod : {before, after})
+      if (pod && !pod->spec.node_name.empty()) node_resources_.workers().add(pod->spec.node_name.view());
   } else if (change.is<api::NodeSlo>()) {
     const auto before = change.old_object<api::NodeSlo>(), after = change.new_object<api::NodeSlo>();
     if (!before || !after || before->spec != after->spec)
@@ -201,6 +253,7 @@ void Manager::take_config(const api::ConfigMap* map) {
   if (!update.changed) return;
   node_metrics_.all();
   node_slos_.all();
+  node_resources_.all();
 }
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
@@ -217,7 +270,14 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   if (!missing.empty())
     context.log.info("controllers that koord does not have yet are left out",
                      kv("controllers", fmt::format("{}", fmt::join(missing, " "))));
-  kube::Scope config;
+  missing.clear();
+  for (const std::string_view name : kMissingPlugins)
+    if (is_enabled(flags.get_list("noderesource-plugins"), name)) missing.push_back(name);
+  if (!missing.empty() && is_enabled(flags.get_list("controllers"), "noderesource"))
+    context.log.info("plugins of noderesource that koord does not have yet are left out",
+                     kv("plugins", fmt::format("{}", fmt::join(missing, " "))));
+  kube::Scope config, unfinished;
+  unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";
   config.ns = flags.get("config-namespace");
   config.fields = fmt::format("metadata.name={}", flags.get("slo-config-name"));
   // Upstream has its own at /internal-metrics alone, and none at all at /external-metrics.
@@ -225,11 +285,16 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
     context.routes.add_metrics(path, [&context] { return context.metrics.exposition(); });
   context.routes.add_metrics("/external-metrics", [] { return std::string(); });
   kube::InformerSet& informers = context.informers;
-  return std::unique_ptr<runtime::Role>(std::make_unique<Manager>(
-      context,
-      Parts{std::move(election), client, informers.informer<api::ConfigMap>(*client, std::move(config)),
-            informers.informer<api::Node>(*client), informers.informer<api::NodeMetric>(*client),
-            informers.informer<api::NodeSlo>(*client)}));
+  const auto on_node =
+      kube::index<api::Pod>("node", [](const api::Pod& pod) { return pod.spec.node_name.view(); });
+  Parts parts{std::move(election),
+              client,
+              informers.informer<api::ConfigMap>(*client, std::move(config)),
+              informers.informer<api::Node>(*client),
+              informers.informer<api::NodeMetric>(*client),
+              informers.informer<api::NodeSlo>(*client),
+              informers.informer<api::Pod>(*client, std::move(unfinished), {on_node})};
+  return std::unique_ptr<runtime::Role>(std::make_unique<Manager>(context, std::move(parts)));
 }
 
 constexpr std::array<runtime::PortFlag, 2> kPorts = {{
@@ -240,10 +305,10 @@ constexpr std::array<runtime::PortFlag, 2> kPorts = {{
 }  // namespace
 
 const runtime::RoleDescriptor& role() {
-  static const metrics::Table kMetrics[] = {kControllers};
+  static const metrics::Table kMetrics[] = {kControllers, NodeResources::kMetrics};
   static const runtime::RoleDescriptor kRole{
       .name = "manager",
-      .summary = "Tells every node its strategies and what to measure (NodeSLO, NodeMetric).",
+      .summary = "Turns what nodes do not use into batch and mid resources; tells every node its strategies.",
       .flags = flags(),
       .gates = gates(),
       .ports = kPorts,

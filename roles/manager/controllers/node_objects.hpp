@@ -41,6 +41,7 @@ class NodeWorkers {
               std::function<bool()> may_write);
 
   void add(std::string_view node) { queue_.add(std::string(node)); }
+  void add_after(const std::string& node, nanoseconds delay) { queue_.add_after(node, delay); }
   /// From now on there is work; `tasks` belongs to the role.
   void start(TaskGroup& tasks);
   void stop() { queue_.close(); }

@@ -1,0 +1,50 @@
+// CpuMemory: an amount of CPU and memory, added and compared part by part.
+#pragma once
+
+#include <algorithm>
+
+#include "koord/api/types/meta_v1/meta.hpp"
+
+namespace koord::manager {
+
+struct CpuMemory {
+  api::Quantity cpu, memory;
+
+  /// What a list says of both; what it does not name is 0, what is below 0 is, too: nobody gives back what
+  /// was never there.
+  static CpuMemory of(const api::ResourceList& list) {
+    const auto part = [&list](std::string_view name) {
+      const api::Quantity* found = list.find(name);
+      return found && found->sign() > 0 ? *found : api::Quantity();
+    };
+    return {part("cpu"), part("memory")};
+  }
+
+  CpuMemory& operator+=(const CpuMemory& other) {
+    cpu += other.cpu;
+    memory += other.memory;
+    return *this;
+  }
+  CpuMemory& operator-=(const CpuMemory& other) {
+    cpu -= other.cpu;
+    memory -= other.memory;
+    return *this;
+  }
+  friend CpuMemory operator-(CpuMemory a, const CpuMemory& b) { return a -= b; }
+};
+
+inline CpuMemory max(const CpuMemory& a, const CpuMemory& b) {
+  return {std::max(a.cpu, b.cpu), std::max(a.memory, b.memory)};
+}
+
+/// As upstream scales: in milli (CPU) and whole (memory) units through a double, cut towards 0.
+inline api::Quantity scaled_cpu(const api::Quantity& cpu, double factor) {
+  return api::Quantity::from_milli(static_cast<std::int64_t>(static_cast<double>(cpu.milli_value()) * factor),
+                                   cpu.format());
+}
+inline api::Quantity scaled_memory(const api::Quantity& memory, double factor) {
+  return api::Quantity::from_int(static_cast<std::int64_t>(static_cast<double>(memory.value()) * factor),
+                                 memory.format());
+}
+
+}  // namespace koord::manager

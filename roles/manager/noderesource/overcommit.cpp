@@ -1,0 +1,208 @@
+// Batch and mid resources: see overcommit.hpp.
+#include "noderesource/overcommit.hpp"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "koord/api/rules/pod_requests.hpp"
+#include "koord/host/cpuset.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
+#include "noderesource/cpu_memory.hpp"
+
+namespace koord::manager {
+namespace {
+
+using api::KoordPriority;
+using api::KoordQos;
+using api::Quantity;
+
+/// The pods of a node and what they use, by priority.
+struct Work {
+  CpuMemory high_requests;  // of pods that are neither batch nor free
+  CpuMemory high_used;      // theirs, and that of pods that are not there any more
+  CpuMemory high_larger;    // for each pod the larger of both
+  CpuMemory prod_requests;  // of pods that are not mid either
+};
+
+struct PodKeyHash {
+  std::size_t operator()(const std::pair<std::string_view, std::string_view>& key) const noexcept {
+    return std::hash<std::string_view>{}(key.first) * 31 + std::hash<std::string_view>{}(key.second);
+  }
+};
+using PodMetrics =
+    std::unordered_map<std::pair<std::string_view, std::string_view>, const api::PodMetricInfo*, PodKeyHash>;
+
+bool is_low(KoordPriority priority) {
+  return priority == KoordPriority::batch || priority == KoordPriority::free;
+}
+
+Work work_of(const NodeView& view) {
+  Work work;
+  PodMetrics metrics;
+  for (const api::PodMetricInfo& metric : view.metric->status.pods_metric)
+    metrics[{metric.namespace_.view(), metric.name}] = &metric;
+  for (const auto& pod : view.pods) {
+    const std::string_view phase = pod->status.phase.view();
+    if (phase != "Running" && phase != "Pending") continue;
+    const auto metric = metrics.extract({pod->metadata.namespace_.view(), pod->metadata.name});
+    const KoordQos qos = api::with_default(api::koord_qos(*pod), api::kube_qos(*pod));
+    const KoordPriority priority = api::with_default(api::koord_priority(*pod), qos);
+    if (is_low(priority)) continue;
+    const CpuMemory requests = CpuMemory::of(api::pod_requests(*pod));
+    if (priority != KoordPriority::mid) work.prod_requests += requests;
+    work.high_requests += requests;
+    if (metric.empty()) {
+      work.high_used += requests;
+      // Upstream leaves such a pod out here: what is not measured yet would be lent.
+      work.high_larger += requests;
+      continue;
+    }
+    const CpuMemory used = CpuMemory::of(metric.mapped()->pod_usage.resources);
+    work.high_used += qos == KoordQos::lse ? CpuMemory{requests.cpu, used.memory} : used;
+    work.high_larger += max(requests, used);
+  }
+  for (const auto& [key, metric] : metrics) {
+    if (is_low(api::parse_koord_priority(metric->priority.view()))) continue;
+    const CpuMemory used = CpuMemory::of(metric->pod_usage.resources);
+    work.high_used += used;
+    work.high_larger += used;
+  }
+  return work;
+}
+
+/// Where a class stands by its default priority: none, free, batch, mid, prod.
+int rank(KoordPriority priority) {
+  switch (priority) {
+    case KoordPriority::prod: return 4;
+    case KoordPriority::mid: return 3;
+    case KoordPriority::batch: return 2;
+    case KoordPriority::free: return 1;
+    case KoordPriority::none: return 0;
+  }
+  return 0;
+}
+
+/// What the system uses, and host applications of a higher priority than `lent`.
+CpuMemory system_used(const NodeView& view, KoordPriority lent) {
+  CpuMemory used = CpuMemory::of(view.metric->status.node_metric->system_usage.resources);
+  for (const api::HostApplicationMetricInfo& application : view.metric->status.host_application_metric)
+    if (rank(api::parse_koord_priority(application.priority.view())) > rank(lent))
+      used += CpuMemory::of(application.usage.resources);
+  return used;
+}
+
+/// The larger of what the kubelet keeps (capacity - allocatable) and the annotation
+/// node.koordinator.sh/reservation.
+CpuMemory reserved(const api::Node& node) {
+  CpuMemory kept =
+      max(CpuMemory::of(node.status.capacity) - CpuMemory::of(node.status.allocatable), CpuMemory());
+  const std::string_view text = api::value_or(node.metadata.annotations, "node.koordinator.sh/reservation");
+  if (text.empty()) return kept;
+  const auto document = json::parse(text);
+  if (!document || !document->is_object()) return kept;
+  CpuMemory wanted;
+  for (const auto& [name, part] : {std::pair{"cpu", &wanted.cpu}, std::pair{"memory", &wanted.memory}})
+    if (const json::Value* value = json::find(*document, "resources", name)) {
+      auto quantity =
+          Quantity::parse(value->is_string() ? std::string(value->text()) : json::to_text(*value));
+      if (!quantity) return kept;  // an annotation that cannot be read keeps nothing, all of it
+      *part = std::move(*quantity);
+    }
+  if (const std::string_view cpus = json::text_at(*document, "reservedCPUs"); !cpus.empty()) {
+    const auto set = host::CpuSet::parse(cpus);
+    if (!set) return kept;
+    wanted.cpu = Quantity::from_int(set->size());
+  }
+  return max(kept, wanted);
+}
+
+double share(const std::optional<std::int64_t>& percent) {
+  return static_cast<double>(percent.value_or(0)) / 100;
+}
+
+Quantity whole(std::int64_t value, Quantity::Format format = Quantity::Format::decimal_si) {
+  return Quantity::from_int(std::max<std::int64_t>(value, 0), format);
+}
+
+}  // namespace
+
+std::optional<std::string> stale(const NodeView& view) {
+  if (view.metric == nullptr || !view.metric->status.update_time) return "there is no NodeMetric";
+  const api::NodeMetricStatus& status = view.metric->status;
+  const auto limit = std::chrono::minutes(view.strategy.degrade_time_minutes.value_or(15));
+  const auto age = view.now.at - status.update_time->at;
+  if (age > limit) return fmt::format("NodeMetric is {} s old", age.count());
+  if (age < -limit) return "NodeMetric is from the future";
+  const api::ResourceList* const system =
+      status.node_metric ? &status.node_metric->system_usage.resources : nullptr;
+  if (system == nullptr || !system->contains("cpu") || !system->contains("memory"))
+    return "NodeMetric does not say what the system uses";
+  return std::nullopt;
+}
+
+Loan batch_loan(const NodeView& view) {
+  const ColocationStrategy& strategy = view.strategy;
+  const CpuMemory capacity = CpuMemory::of(view.node.status.capacity);
+  const auto margin = [](const std::optional<std::int64_t>& threshold) {
+    return static_cast<double>(100 - threshold.value_or(0)) / 100.0;
+  };
+  const CpuMemory left =
+      capacity - CpuMemory{scaled_cpu(capacity.cpu, margin(strategy.cpu_reclaim_threshold_percent)),
+                           scaled_memory(capacity.memory, margin(strategy.memory_reclaim_threshold_percent))};
+  const CpuMemory kept = reserved(view.node);
+  const CpuMemory system = max(system_used(view, KoordPriority::batch), kept);
+  const Work work = work_of(view);
+  CpuMemory lent = left - system;
+  lent.cpu -= strategy.cpu_calculate_policy == "maxUsageRequest" ? work.high_larger.cpu : work.high_used.cpu;
+  if (strategy.memory_calculate_policy == "request")
+    lent.memory = left.memory - kept.memory - work.high_requests.memory;
+  else
+    lent.memory -= strategy.memory_calculate_policy == "maxUsageRequest" ? work.high_larger.memory
+                                                                         : work.high_used.memory;
+  lent = max(lent, CpuMemory());
+  if (strategy.batch_cpu_threshold_percent)
+    lent.cpu = std::min(lent.cpu, scaled_cpu(capacity.cpu, share(strategy.batch_cpu_threshold_percent)));
+  if (strategy.batch_memory_threshold_percent)
+    lent.memory =
+        std::min(lent.memory, scaled_memory(capacity.memory, share(strategy.batch_memory_threshold_percent)));
+  return {whole(lent.cpu.milli_value()), whole(lent.memory.value(), lent.memory.format())};
+}
+
+Loan mid_loan(const NodeView& view) {
+  const ColocationStrategy& strategy = view.strategy;
+  const CpuMemory capacity = CpuMemory::of(view.node.status.capacity);
+  const auto of_cpu = [&](double factor) {
+    return static_cast<std::int64_t>(static_cast<double>(capacity.cpu.milli_value()) * factor);
+  };
+  const auto of_memory = [&](double factor) {
+    return static_cast<std::int64_t>(static_cast<double>(capacity.memory.value()) * factor);
+  };
+  std::int64_t cpu = 0, memory = 0;
+  if (strategy.mid_reclaim_mode == "static") {
+    cpu = of_cpu(share(strategy.mid_static_cpu_reserved_percent));
+    memory = of_memory(share(strategy.mid_static_memory_reserved_percent));
+  } else {
+    const api::NodeMetricStatus& status = view.metric->status;
+    CpuMemory reclaimable;
+    if (status.prod_reclaimable_metric)
+      reclaimable = CpuMemory::of(status.prod_reclaimable_metric->resource.resources);
+    const api::ResourceList& usage = status.node_metric->node_usage.resources;
+    CpuMemory unused;
+    if (usage.contains("cpu") && usage.contains("memory"))
+      unused = max(capacity - CpuMemory::of(usage), CpuMemory());
+    const CpuMemory kept = max(system_used(view, KoordPriority::mid), reserved(view.node));
+    const CpuMemory unasked = max(capacity - kept - work_of(view).prod_requests, CpuMemory());
+    const double of_unasked = share(strategy.mid_unallocated_percent);
+    cpu = std::min(reclaimable.cpu.milli_value(), unused.cpu.milli_value()) +
+          static_cast<std::int64_t>(static_cast<double>(unasked.cpu.milli_value()) * of_unasked);
+    memory = std::min(reclaimable.memory.value(), unused.memory.value()) +
+             static_cast<std::int64_t>(static_cast<double>(unasked.memory.value()) * of_unasked);
+  }
+  cpu = std::min(cpu, of_cpu(share(strategy.mid_cpu_threshold_percent)));
+  memory = std::min(memory, of_memory(share(strategy.mid_memory_threshold_percent)));
+  return {whole(cpu), whole(memory, Quantity::Format::binary_si)};
+}
+
+}  // namespace koord::manager
