@@ -23,7 +23,7 @@ Keep find_keep(const runtime::FlagValues& flags, const Place& place) {
   const std::string& checkpoints = flags.get("prediction-checkpoint-filepath");
   const std::string& database = flags.get("tsdb-path");
   // The default one is a DaemonSet's mount; it is not made on hosts that have none.
-  const bool has_database = flags.changed("tsdb-path") || host::exists(database);
+  const bool has_database = !database.empty() && (flags.changed("tsdb-path") || host::exists(database));
   std::vector<std::string> journal, state;
   std::string mounts;
   Keep keep;

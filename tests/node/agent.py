@@ -19,10 +19,10 @@ class Agent:
 
     def __init__(self, janitor, folder, port, *flags, env=None):
         self.janitor, self.folder, self.port = janitor, folder, port
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(os.path.join(folder, "run"), exist_ok=True)
         self.log = os.path.join(folder, "agent.log")
         self.command = [KOORD, "--role=koordlet", f"--tsdb-path={folder}/metrics", f"--audit-log-dir={folder}/audit",
-                        *flags]
+                        f"--var-run-root-dir={folder}/run/", *flags]
         self.env = {**os.environ, "agent_mode": "hostMode", **(env or {})}
         self.process = None
 
