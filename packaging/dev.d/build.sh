@@ -9,7 +9,7 @@ PACKAGES=(
   libssl-dev zlib1g-dev libzstd-dev libelf-dev libprotobuf-dev
   # tests
   catch2 libbenchmark-dev python3 openssl ca-certificates binutils
-  busybox-static containernetworking-plugins qemu-system-x86
+  busybox-static containernetworking-plugins qemu-system-x86 systemd
 )
 
 # What is only wanted where there is none at all: Debian's Go, which fetches a newer one, and its containerd and runc,
