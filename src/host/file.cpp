@@ -71,6 +71,12 @@ Result<> write_file(const std::string& path, std::string_view text) {
   return {};
 }
 
+bool is_leaf_folder(const std::string& path) {
+  struct stat info {};
+  constexpr nlink_t kAlone = 2;  // its name and its own "."; each folder in it has a ".."
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_nlink == kAlone;
+}
+
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 Result<std::vector<std::string>> list_folder(const std::string& path) { return list(path, false); }

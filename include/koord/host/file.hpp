@@ -52,5 +52,8 @@ bool exists(const std::string& path);
 Result<std::vector<std::string>> list_folder(const std::string& path);
 /// The same, folders only.
 Result<std::vector<std::string>> list_folders(const std::string& path);
+/// Whether there is no folder in it, links aside: one call tells where the file system counts them, as
+/// cgroups do. False: look.
+bool is_leaf_folder(const std::string& path);
 
 }  // namespace koord::host

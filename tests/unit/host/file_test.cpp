@@ -52,4 +52,9 @@ TEST_CASE("folders are listed sorted") {
   Tree tree({{"b/x", ""}, {"a/x", ""}, {"file", ""}});
   CHECK(*list_folders(tree.path()) == std::vector<std::string>{"a", "b"});
   CHECK(*list_folder(tree.path()) == std::vector<std::string>{"a", "b", "file"});
+  for (const char* name : {"", "/a"})
+    if (const std::string path = tree.path() + name; is_leaf_folder(path)) CHECK(list_folders(path)->empty());
+  CHECK_FALSE(is_leaf_folder(tree.path()));
+  CHECK_FALSE(is_leaf_folder(tree / "file"));
+  CHECK_FALSE(is_leaf_folder(tree / "none"));
 }

@@ -12,6 +12,7 @@ Result<> KernelFiles::write(const std::string& path, std::string_view text) {
   return host::write_file(path, text);
 }
 Result<std::vector<std::string>> KernelFiles::folders(const std::string& path) {
+  if (host::is_leaf_folder(path)) return std::vector<std::string>{};  // as most are: containers
   return host::list_folders(path);
 }
 std::uint64_t KernelFiles::inode(const std::string& path) {

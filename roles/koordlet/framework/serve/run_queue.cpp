@@ -116,8 +116,9 @@ void RunQueue::walk(std::string& group, std::shared_ptr<Owner> owner, int level)
   if (!id) return;  // it has gone, or has not come yet
   if (const auto it = owners_.find(group); it != owners_.end()) owner = it->second;
   owned_[*id] = owner;
+  if (level == kDeepest || host::is_leaf_folder(*folder)) return;
   const auto below = host::list_folders(*folder);
-  if (!below || level == kDeepest) return;
+  if (!below) return;
   const std::size_t length = group.size();
   for (const std::string& name : *below) {
     group.append("/").append(name);
