@@ -131,6 +131,10 @@ class AKubeletWithACgroupRoot(WithWorld):
         self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
         told = world.agent(QUICK, "--disable-query-kubelet-config", "--kubelet-cgroup-root=/kubelet")
         wait_for("the pod's usage", lambda: told.pods().get("web", {}).get("usage", {}).get("cpuCores"))
+        told.close()
+        world.root.remove("kubepods")
+        lost = world.agent(QUICK, "--disable-query-kubelet-config")
+        wait_for("a word about it", lambda: "set --kubelet-cgroup-root" in lost.output())
 
 
 class TheKubeletsCertificate(unittest.TestCase):

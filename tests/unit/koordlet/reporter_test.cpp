@@ -76,8 +76,8 @@ struct World {
   void pass(std::chrono::seconds time) {
     for (; time > 0s; time -= 1s) loop.advance(1s);
   }
-  void sample(Metric metric) {
-    const auto id = series.open(metric, "");
+  void sample(Metric metric, std::string_view entity = "") {
+    const auto id = series.open(metric, entity);
     REQUIRE(id.has_value());
     series.append(*id, loop.clock.mono(), 1);
   }
@@ -166,6 +166,27 @@ TEST_CASE("Once the list of pods is more than five minutes old reporting stops, 
   world.pass(1s);
   CHECK(world.puts.size() == before + 1);
   CHECK(world.captured.contains("there is something to report now"));
+}
+
+TEST_CASE("Where none of the pods can be measured nothing is reported, where some can they are") {
+  World world;
+  Inventory inventory;
+  inventory.pods_known = true;
+  for (const char* name : {"blind", "seen"}) {
+    auto pod = std::make_shared<PodInfo>();
+    pod->uid = pod->name = name;
+    inventory.pods.push_back(std::move(pod));
+  }
+  world.hub.publish(std::move(inventory));
+  world.pass(45s);
+  CHECK(world.puts.empty());
+  CHECK(world.captured.count(LogLevel::warn) == 1);
+  CHECK(world.captured.contains("none of the node's pods can be measured"));
+  world.sample(Metric::pod_cpu, "seen");
+  world.sample(Metric::pod_memory, "seen");
+  world.pass(1s);
+  REQUIRE(world.puts.size() == 1);
+  CHECK(world.puts[0].second.find("seen") != std::string::npos);
 }
 
 TEST_CASE("The first report is due by the NodeMetric's own interval, however late that is read") {

@@ -110,16 +110,21 @@ std::string_view Reporter::obstacle() const {
 }
 
 Task<Result<bool>> Reporter::report() {
-  const std::string_view why = obstacle();
+  std::string_view why = obstacle();
+  api::NodeMetricStatus status;
+  if (why.empty()) {
+    const Inventory& inventory = *parts_.hub.current();
+    status = node_metric_status(parts_.series, inventory, policy(), *parts_.last_tick(), parts_.clock.now());
+    const bool blind = !inventory.pods.empty() && status.pods_metric.empty();
+    const bool whole = !blind && !status.node_metric->system_usage.resources.empty();
+    if (!whole && parts_.clock.mono() - *first_listed_ < kSettleTime) co_return false;
+    if (blind) why = "none of the node's pods can be measured";
+  }
   if (why != told_ && !why.empty())
     parts_.log.warn("nothing is reported", kv("node", node_), kv("reason", why));
   if (why.empty() && !told_.empty()) parts_.log.info("there is something to report now");
   told_ = why;
   if (!why.empty()) co_return false;
-  api::NodeMetricStatus status = node_metric_status(parts_.series, *parts_.hub.current(), policy(),
-                                                    *parts_.last_tick(), parts_.clock.now());
-  const bool whole = !status.node_metric->system_usage.resources.empty();
-  if (!whole && parts_.clock.mono() - *first_listed_ < kSettleTime) co_return false;
   if (gauges_) gauges_->show(status);
   KOORD_CO_CHECK(co_await write(std::move(status)));
   co_return true;

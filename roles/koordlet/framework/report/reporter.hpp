@@ -48,9 +48,9 @@ class Reporter {
   Reporter(Parts parts, std::string node, bool show);
 
   /// Until it is cancelled: a report each interval, the first one interval after the start. Nothing is
-  /// reported without a NodeMetric (koord-manager makes it), before the pods were listed, or once that is
-  /// five minutes ago: who reads a report takes what is missing in it for idle. A report that is due waits
-  /// for them.
+  /// reported without a NodeMetric (koord-manager makes it), before the pods were listed, once that is five
+  /// minutes ago, or while none of them can be measured: who reads a report takes what is missing in it for
+  /// idle. A report that is due waits for them.
   Task<Result<>> run();
 
  private:

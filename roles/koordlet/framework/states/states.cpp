@@ -311,6 +311,12 @@ Task<Result<>> States::take_pods(std::string body) {
   own_cpus_ = std::move(list.own_cpus);
   pods_known_ = true;
   pods_hash_ = reading->hash;
+  if (!pods_.empty() && !driver_seen_ && !std::exchange(nowhere_told_, true))
+    parts_.log.warn(
+        "the kubelet's groups are not where they are looked for: what its pods use is not measured; where it "
+        "has "
+        "a cgroupRoot that its /configz does not tell, set --kubelet-cgroup-root",
+        kv("group", host::kubepods_folder(driver_, host::KubeQos::guaranteed, kubelet_root_)));
   co_return Result<>();
 }
 

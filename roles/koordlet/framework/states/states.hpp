@@ -99,6 +99,7 @@ class States {
   host::CgroupDriver driver_ = host::CgroupDriver::systemd;
   std::string kubelet_root_;
   bool driver_seen_ = false;  // from the folders themselves
+  bool nowhere_told_ = false;
   NodeInfo node_;
   std::shared_ptr<const api::Node> node_object_;
   std::shared_ptr<const api::NodeSlo> slo_object_;
