@@ -44,12 +44,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto driver : {host::CgroupDriver::cgroupfs, host::CgroupDriver::systemd}) {
     const auto list = read_pod_list(text, "n1", driver);
     if (!list) continue;
-    check(list->pods.size() <= list->listed);
+    check(list->pods.size() <= list->listed && list->listed <= kMaxPods);
+    check(list->complaints.size() <= kMaxComplaints);
     for (std::size_t i = 0; i < list->pods.size(); ++i) {
       check(i == 0 || list->pods[i - 1]->uid < list->pods[i]->uid);
       check_pod(*list->pods[i]);
     }
-    for (const PodComplaint& complaint : list->complaints) check(complaint.pod && !complaint.what.empty());
+    for (const PodComplaint& complaint : list->complaints)
+      check(complaint.pod && !complaint.what.empty() && complaint.what.size() <= kMaxComplaint);
   }
   return 0;
 }
