@@ -132,6 +132,12 @@ TEST_CASE("A list of too many pods is read no further, and complaints are put in
   CHECK(most.error().code() == Code::too_large);
   CHECK(most.error().message().find("16384 pods") != std::string::npos);
 
+  std::string containers = R"({"spec":{"containers":[{})";
+  while (containers.size() < 3 * kMaxObjects) containers += ",{}";
+  const auto swollen = read_pod_list(list({containers + "]}}"}), "n1", CgroupDriver::cgroupfs);
+  REQUIRE(swollen.has_error());
+  CHECK(swollen.error().code() == Code::too_large);
+
   many.clear();
   for (int i = 0; i < 1000; ++i) many += R"({"metadata":7},)";
   const auto some = read_pod_list(list({many + pod("good")}), "n1", CgroupDriver::cgroupfs);

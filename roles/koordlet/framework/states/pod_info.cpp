@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/schema/list_decoder.hpp"
@@ -175,6 +176,9 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
 
 Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver,
                               std::string_view kubelet_root) {
+  if (std::cmp_greater(std::count(json.begin(), json.end(), '{'), kMaxObjects))
+    return Error(Code::too_large,
+                 fmt::format("more than {} objects are listed, which no node has", kMaxObjects));
   PodList list;
   std::string stranger;
   auto on_item = [&](std::shared_ptr<const api::Pod> pod) {

@@ -21,6 +21,8 @@ inline constexpr std::size_t kMaxAnnotation = std::size_t{64} * 1024;
 /// A list of more pods is nobody's kubelet's: some hundreds can run on a node (110 is the default), and of
 /// those that have ended Kubernetes keeps 12,500 in a whole cluster.
 inline constexpr std::size_t kMaxPods = 16'384;
+/// And so many objects, of which a pod has some hundreds: "{}" is two bytes there and may be 150 here.
+inline constexpr std::size_t kMaxObjects = 2'000'000;
 /// Of one list so many complaints are put into words, of so many bytes each; the others are counted.
 inline constexpr std::size_t kMaxComplaints = 100, kMaxComplaint = 512;
 
@@ -47,8 +49,8 @@ struct PodList {
   std::size_t more_complaints = 0;
 };
 /// The kubelet's answer to /pods/, pod by pod. Code::invalid if a pod is another node's: then it is not our
-/// kubelet that answered, and nothing that it says counts; Code::too_large if there are more than kMaxPods,
-/// which are read no further. An undecodable pod costs that pod. On any thread.
+/// kubelet that answered, and nothing that it says counts; Code::too_large if there are more than kMaxPods or
+/// kMaxObjects, which are read no further. An undecodable pod costs that pod. On any thread.
 Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver,
                               std::string_view kubelet_root = {});
 
