@@ -256,7 +256,7 @@ class CpuSuppress final : public Strategy {
     capacity_milli_ = inventory.node.capacity_milli_cpu;
     if (!topology_) return;
     // The kubelet counts the CPUs when it starts; some may be offline by now.
-    capacity_milli_ = std::min<std::int64_t>(capacity_milli_, 1000 * topology_->online.size());
+    capacity_milli_ = std::min(capacity_milli_, std::int64_t{1000} * topology_->online.size());
     const OwnCpus& own = inventory.own_cpus;
     pools_.folders =
         topology_->online - own.lse - inventory.node.reserved_cpus - inventory.node.system_qos_cpus;
