@@ -299,6 +299,8 @@ TEST_CASE("What does not exist is no failure", "[koordlet][executor]") {
     bench.clock.advance(std::chrono::seconds(1));
     CHECK(bench.apply(lacking) == Executor::Outcome{.absent = 1});
     CHECK(bench.kernel.calls() > calls);
+    bench.executor.retry_absent();
+    CHECK(bench.apply(lacking) == Executor::Outcome{.absent = 1});
   }
   SECTION("a group that vanishes between two ticks") {
     bench.clock.advance(std::chrono::seconds(8));

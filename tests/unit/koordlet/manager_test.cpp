@@ -49,12 +49,13 @@ TEST_CASE("A journal is read back as it was written", "[koordlet][journal]") {
 TEST_CASE("A garbled journal is an error that names the line, and nothing is taken over",
           "[koordlet][journal]") {
   const std::string good = "koord-journal 1 b\ncpu.cfs_quota_us\tx\t0\t0\t-1\tg\n";
-  const std::string text = GENERATE_COPY(
-      std::string(""), std::string("\n"), std::string("something else\n"), good + "half a li", good + "\n",
-      good + "cpu.cfs_quota_us\tx\t0\t0\t-1\t\n", good + "cpu.unknown\tx\t0\t0\t-1\tg\n",
-      good + "cpu.cfs_quota_us\tx\t0\t0\t0-3\tg\n", good + "cpuset.cpus\tx\t0\t0\t-1\tg\n",
-      good + "cpuset.cpus\tx\t0\t0\t\tg\n", good + "cpu.cfs_quota_us\tx\t2\t1\t-1\tg\n",
-      good + "cpu.cfs_quota_us\tx\t-1\t1\t-1\tg\n", std::string("\0\0\0\n", 4));
+  const std::string text =
+      GENERATE_COPY(std::string(""), std::string("\n"), std::string("something else\n"), good + "half a li",
+                    good + "\n", good + "cpu.cfs_quota_us\tx\t0\t0\t-1\t\n",
+                    good + "cpu.unknown\tx\t0\t0\t-1\tg\n", good + "cgroup.procs\tx\t0\t0\t1\tg\n",
+                    good + "cpu.cfs_quota_us\tx\t0\t0\t0-3\tg\n", good + "cpuset.cpus\tx\t0\t0\t-1\tg\n",
+                    good + "cpuset.cpus\tx\t0\t0\t\tg\n", good + "cpu.cfs_quota_us\tx\t2\t1\t-1\tg\n",
+                    good + "cpu.cfs_quota_us\tx\t-1\t1\t-1\tg\n", std::string("\0\0\0\n", 4));
   Tree tree{{"journal", text}};
   Journal journal(tree / "journal", "b");
   const auto loaded = journal.load();

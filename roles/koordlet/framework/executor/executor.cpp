@@ -211,7 +211,7 @@ class Executor::Impl {
 
   void retry_absent() {
     for (Target& target : targets_) {
-      if (target.state != State::absent) continue;
+      if (!is_missing(target)) continue;
       target.retry_at = {};
       target.failures = 0;
     }

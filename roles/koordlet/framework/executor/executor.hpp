@@ -91,7 +91,8 @@ class Executor {
   /// The value was seen in the file or written to it, and nothing has told otherwise since.
   bool holds(KnobId target, const KnobValue& value) const;
   bool is_absent(KnobId target) const;
-  /// Something has come: what was absent is looked for again at once.
+  /// Something has come: what was absent, group or file, is looked for again at once. In cgroup v2 a group's
+  /// files come when its controllers are switched on.
   void retry_absent();
 
   /// Reading: of a group that was absent lately nothing is asked of the kernel, it is Code::not_found.

@@ -25,7 +25,7 @@ constexpr std::size_t kMaxFile = std::size_t{64} << 20;
 
 std::optional<host::Knob> knob_named(std::string_view name) {
   for (const host::KnobRow& row : host::knob_table())
-    if (row.name == name) return row.knob;
+    if (row.name == name && host::can_be_undone(row.knob)) return row.knob;
   return std::nullopt;
 }
 
