@@ -256,6 +256,31 @@ TEST_CASE("What the kernel refuses is counted, backed off from and logged once i
   CHECK(bench.log.contains("can be written again"));
 }
 
+TEST_CASE("A value that changes with every tick is not refused with every tick", "[koordlet][executor]") {
+  Bench bench(CgroupVersion::v1);
+  bench.kernel.group("p").quota = 50000;
+  bench.kernel.group("p/c").quota = 40000;  // v1 takes nothing below it above
+  int attempts = 0;
+  bench.kernel.fault = [&](std::string_view, std::string_view) {
+    ++attempts;
+    return 0;
+  };
+  for (int second = 0; second < 120; ++second) {
+    const Executor::Outcome outcome = bench.apply({{Knob::cpu_quota, "p", std::int64_t{20000 + second}}});
+    CHECK(outcome.failed + outcome.waiting == 1);
+    bench.clock.advance(std::chrono::seconds(1));
+  }
+  CHECK(attempts >= 30);
+  CHECK(attempts <= 35);
+  bench.kernel.group("p/c").quota = 10000;
+  for (int second = 0; second < 4; ++second) {
+    bench.apply({{Knob::cpu_quota, "p", std::int64_t{30000 + second}}});
+    bench.clock.advance(std::chrono::seconds(1));
+  }
+  CHECK(bench.kernel.quota("p") >= 30000);
+  CHECK(bench.kernel.quota("p") < 40000);
+}
+
 TEST_CASE("What does not exist is no failure", "[koordlet][executor]") {
   Bench bench(CgroupVersion::v2);
   const std::vector<Bench::Want> want{{Knob::cpu_quota, "late", std::int64_t{20000}}};

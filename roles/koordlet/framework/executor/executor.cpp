@@ -25,6 +25,10 @@ constexpr nanoseconds kFirstRetry = std::chrono::seconds(1);
 constexpr nanoseconds kLastRetry = std::chrono::seconds(60);
 constexpr nanoseconds kLastAbsentRetry = std::chrono::seconds(4);
 constexpr nanoseconds kUnsupportedRetry = std::chrono::seconds(60);
+/// So many other values are tried at once, then one in a while: a wish that changes with every tick is
+/// refused with every tick.
+constexpr std::uint64_t kOtherValues = 3;
+constexpr nanoseconds kOtherValueRetry = std::chrono::seconds(4);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr int kAuditVerbosity = 3;
 
@@ -48,7 +52,7 @@ struct Target {
   Error error;
   std::uint64_t failures = 0;  // in a row
   std::optional<KnobValue> refused_value;
-  MonoTime retry_at{}, logged_at{};  // retry_at: unless it is fine
+  MonoTime retry_at{}, refused_at{}, logged_at{};  // retry_at: unless it is fine
   bool logged = false;
 };
 
@@ -294,6 +298,7 @@ class Executor::Impl {
       if (target.state != State::refused || target.error.code() == Code::forbidden ||
           target.refused_value == wanted)
         return false;
+      if (target.failures > kOtherValues && now - target.refused_at < kOtherValueRetry) return false;
     }
     look(target);
     if (is_missing(target)) return false;
@@ -461,6 +466,7 @@ class Executor::Impl {
     target.state = State::refused;
     target.error = error;
     target.refused_value = wanted;
+    target.refused_at = now;
     target.retry_at = now + backoff(target.failures, kLastRetry);
     if (target.logged && now - target.logged_at < kLogAgain) return;
     target.logged = true;
