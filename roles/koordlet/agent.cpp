@@ -30,6 +30,8 @@ constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kSeries = "koord-series",
                            kObjects = "koord-api-server.json";
+/// How long one that was killed may take to go.
+constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// The agent is not well when so many ticks are missing.
 constexpr int kMissedTicks = 30;
 
@@ -153,7 +155,7 @@ Result<> Agent::set_up() {
 Result<> Agent::lock() {
   std::optional<Error> refused;
   for (const std::string& path : keep_.locks) {
-    auto taken = HostLock::take(path, fmt::format("pid {}, node {}", ::getpid(), parts_.place.node_name));
+    auto taken = HostLock::take(path, fmt::format("node {}", parts_.place.node_name), kLockPatience);
     if (taken) {
       lock_.emplace(std::move(*taken));
       break;

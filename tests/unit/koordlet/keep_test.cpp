@@ -1,6 +1,10 @@
 // What an agent leaves for the next one: in which folder, and that there is only one agent.
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <csignal>
 
 #include "framework/keep/folders.hpp"
 #include "framework/keep/host_lock.hpp"
@@ -122,21 +126,45 @@ TEST_CASE("One agent a host, and the second says who the first is", "[koordlet][
   Tree tree;
   const std::string path = tree / "run/koord.lock";
   tree.write("run/", "");
+  const std::string me = "pid " + std::to_string(::getpid());
+  constexpr nanoseconds kNone{0};
   {
-    const auto first = HostLock::take(path, "pid 12, node n1");
+    const auto first = HostLock::take(path, "node n1", kNone);
     REQUIRE(first.has_value());
-    const auto second = HostLock::take(path, "pid 13");
+    const auto second = HostLock::take(path, "node n2", kNone);
     REQUIRE_FALSE(second.has_value());
     CHECK(second.error().code() == Code::already_exists);
-    CHECK_THAT(second.error().message(), Catch::Contains("pid 12, node n1") && Catch::Contains(path));
-    CHECK(read_file(path).value() == "pid 12, node n1\n");
+    CHECK_THAT(second.error().message(), Catch::Contains(me + ", node n1") && Catch::Contains(path));
+    CHECK(read_file(path).value() == me + ", node n1\n");
+    tree.write("run/koord.lock", "\x1b[2J\n");
+    CHECK_THAT(HostLock::take(path, "x", kNone).error().message(), !Catch::Contains("\x1b"));
   }
-  const auto third = HostLock::take(path, "pid 7");  // the first has ended
+  const auto third = HostLock::take(path, "node n3", kNone);  // the first has ended
   REQUIRE(third.has_value());
-  CHECK(read_file(path).value() == "pid 7\n");
-  tree.write("run/koord.lock", "\x1b[2J\n");
-  CHECK_THAT(HostLock::take(path, "x").error().message(), !Catch::Contains("\x1b"));
-  CHECK_FALSE(HostLock::take(tree / "no/such/folder/lock", "x").has_value());
+  CHECK(read_file(path).value() == me + ", node n3\n");
+  CHECK_FALSE(HostLock::take(tree / "no/such/folder/lock", "x", kNone).has_value());
+}
+
+TEST_CASE("An agent that was killed is waited for", "[koordlet][keep]") {
+  const Tree tree;
+  const std::string path = tree / "koord.lock";
+  int told[2];
+  REQUIRE(::pipe(told) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const auto held = HostLock::take(path, "the child", nanoseconds(0));
+    (void)!::write(told[1], held ? "y" : "n", 1);
+    for (;;) ::pause();
+  }
+  char answer = 0;
+  REQUIRE(::read(told[0], &answer, 1) == 1);
+  CHECK(answer == 'y');
+  REQUIRE(::kill(child, SIGKILL) == 0);
+  CHECK(HostLock::take(path, "the next one", std::chrono::seconds(20)).has_value());
+  CHECK(::waitpid(child, nullptr, 0) == child);
+  ::close(told[0]);
+  ::close(told[1]);
 }
 
 TEST_CASE("What the API server said is kept, and of no use once it is garbled", "[koordlet][keep]") {

@@ -3,17 +3,22 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 
 namespace koord::koordlet {
 
 namespace {
+
+constexpr std::string_view kPid = "pid ";
 
 /// Another program's text, for a log.
 std::string holder(int fd) {
@@ -26,18 +31,34 @@ std::string holder(int fd) {
   return who.empty() ? std::string("it has not said who it is") : who;
 }
 
+bool lock(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
+
+/// Of the process that a text of ours names; of one in another namespace of processes nothing can be told.
+void wait_for_end(std::string_view who, nanoseconds patience) {
+  int pid = 0;
+  if (!who.starts_with(kPid)) return;
+  who.remove_prefix(kPid.size());
+  (void)std::from_chars(who.data(), who.data() + who.size(), pid);
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  pollfd ended{process.get(), POLLIN, 0};
+  if (process) (void)::poll(&ended, 1, static_cast<int>(patience / std::chrono::milliseconds(1)));
+}
+
 }  // namespace
 
-Result<HostLock> HostLock::take(const std::string& path, std::string_view who) {
+Result<HostLock> HostLock::take(const std::string& path, std::string_view who, nanoseconds patience) {
   (void)::mkdir(path.substr(0, path.rfind('/')).c_str(), 0755);  // open() says what is wrong with it
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!fd) return errno_error(errno, path);
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (!lock(fd.get())) {
     if (errno != EWOULDBLOCK) return errno_error(errno, path);
-    return Error(Code::already_exists,
-                 fmt::format("another agent runs on this host: {} ({})", holder(fd.get()), path));
+    const std::string other = holder(fd.get());
+    wait_for_end(other, patience);
+    if (!lock(fd.get()))
+      return Error(Code::already_exists,
+                   fmt::format("another agent runs on this host: {} ({})", other, path));
   }
-  const std::string line = fmt::format("{}\n", who);
+  const std::string line = fmt::format("{}{}, {}\n", kPid, ::getpid(), who);
   // For people: on a full disk the lock holds without it.
   if (::ftruncate(fd.get(), 0) == 0) (void)!::pwrite(fd.get(), line.data(), line.size(), 0);
   return HostLock(std::move(fd));

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "koord/base/clock.hpp"
 #include "koord/base/file.hpp"
 
 namespace koord::koordlet {
@@ -11,9 +12,11 @@ namespace koord::koordlet {
 /// Held until it is destroyed or the process ends, in whatever way.
 class HostLock {
  public:
-  /// Locks the file, which is made if it is not there, and writes into it who did ("pid 12, node n1"). The
-  /// folder above is made, too. Code::already_exists: another process holds it; the message says who.
-  static Result<HostLock> take(const std::string& path, std::string_view who);
+  /// Locks the file, which is made if it is not there, and writes into it who did ("pid 12, WHO"). The
+  /// folder above is made, too. Code::already_exists: another process holds it; the message says who. One
+  /// that was killed holds it until the kernel has put it away: `patience` is how long to wait for that,
+  /// blocking.
+  static Result<HostLock> take(const std::string& path, std::string_view who, nanoseconds patience);
 
  private:
   explicit HostLock(Fd fd) : fd_(std::move(fd)) {}
