@@ -121,12 +121,23 @@ class AnApiServerThatIsAway(unittest.TestCase):
         world.root.host_cpu = 3.5
         world.add_pod("web", cpu=2.5, memory=MI, labels={"koordinator.sh/qosClass": "LS"})
         world.add_pod("batch", cpu=0.5, memory=MI, qos="BestEffort", labels={"koordinator.sh/qosClass": "BE"})
-        world.create("nodeslos", "NodeSLO", {"resourceUsedThresholdWithBE": {"enable": True, "cpuSuppressPolicy": "cfsQuota"}})
+        slo = {"resourceUsedThresholdWithBE": {"enable": True, "cpuSuppressPolicy": "cfsQuota"}}
+        world.create("nodeslos", "NodeSLO", slo)
         agent = world.agent(QUICK)
         wait_for("the quota", lambda: self.quota(world) != "-1")
         kept = os.path.join(world.root.folder, "metric-data/koord-api-server.json")
         wait_for("what is kept", lambda: os.path.exists(kept))
         self.assertEqual(os.stat(kept).st_mode & 0o777, 0o600)
+        agent.close()
+
+        # Deleted while no agent ran: what is kept counts until the API server has answered, no longer.
+        world.request("DELETE", f"{agents.SLO}/nodeslos/{agents.NODE}")
+        agent = world.agent(QUICK)
+        wait_for("the end of the quota", lambda: self.quota(world) == "-1")
+        self.assertIn("the NodeSLO is gone", agent.output())
+        world.create("nodeslos", "NodeSLO", slo)
+        wait_for("the quota again", lambda: self.quota(world) != "-1")
+        wait_for("what is kept again", lambda: "cfsQuota" in self.read(kept))
         held = self.quota(world)
         agent.close()
         world.sandbox.child.kill()
@@ -147,6 +158,10 @@ class AnApiServerThatIsAway(unittest.TestCase):
         self.assertEqual((limit["cgroup"], limit["value"], limit["held"]), ("kubepods/besteffort", held, True))
         self.assertIn("is of no use: waiting for its answer", blind.output())
         self.assertEqual(self.quota(world), held)
+
+    def read(self, path):
+        with open(path, encoding="utf-8") as file:
+            return file.read()
 
     def quota(self, world):
         return world.root.read("cpu", "kubepods/besteffort", "cpu.cfs_quota_us")

@@ -114,6 +114,7 @@ void States::recall() {
                   kv("file", settings_.kept_file), kv("node_slo", static_cast<bool>(kept->node_slo)));
   detect_driver();
   on_node(std::make_shared<const api::Node>(std::move(*kept->node)));
+  node_recalled_ = true;
   if (kept->node_slo) {
     on_slo(std::make_shared<const api::NodeSlo>(std::move(*kept->node_slo)));
     slo_recalled_ = true;
@@ -144,6 +145,7 @@ Task<Result<>> States::follow_node() {
     KOORD_CO_TRY(batch, co_await queue_.next());
     for (const kube::Change& change : batch.changes) {
       if (change.is<api::Node>()) {
+        node_recalled_ = false;
         if (const auto node = change.new_object<api::Node>()) on_node(node);
       } else if (change.is<api::NodeSlo>()) {
         slo_recalled_ = false;
@@ -153,7 +155,7 @@ Task<Result<>> States::follow_node() {
     if (batch.synced && !api_synced_) {
       api_synced_ = true;
       if (std::exchange(slo_recalled_, false)) on_slo(nullptr);  // it has gone since
-      if (!node_known_)
+      if (!node_known_ || node_recalled_)
         parts_.log.warn("there is no such node on the API server", kv("node", settings_.node_name));
       if (!slo_)
         parts_.log.info("there is no NodeSLO for this node: no strategy acts",

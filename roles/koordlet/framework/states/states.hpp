@@ -104,8 +104,9 @@ class States {
   std::shared_ptr<const api::Node> node_object_;
   std::shared_ptr<const api::NodeSlo> slo_object_;
   std::shared_ptr<const api::NodeSloSpec> slo_;
-  bool slo_recalled_ = false;  // the NodeSLO is of the file, the API server has not said anything yet
-  std::string kept_;           // what the file says
+  // They are of the file, the API server has not said anything of them yet.
+  bool node_recalled_ = false, slo_recalled_ = false;
+  std::string kept_;  // what the file says
   bool kept_refused_ = false;
   std::vector<HostApplication> applications_;
   std::vector<std::shared_ptr<const PodInfo>> pods_;
