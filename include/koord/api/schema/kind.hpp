@@ -37,7 +37,7 @@ struct Kind {
   /// `api_version` is "v1" or "apps/v1"; `plural` is empty for what is no resource, such as a config file.
   constexpr Kind(std::string_view api_version, std::string_view name, std::string_view resource = {})
       : version(api_version), kind(name), plural(resource) {
-    if (const auto slash = version.find('/'); slash != version.npos) {
+    if (const auto slash = version.find('/'); slash != std::string_view::npos) {
       group = version.substr(0, slash);
       version.remove_prefix(slash + 1);
     }
