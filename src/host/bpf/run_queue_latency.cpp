@@ -25,7 +25,7 @@ static_assert(LatencyHistogram::kBuckets == koord_latency_buckets);
 
 constexpr std::size_t kBatch = 1024;       // entries of one call of a snapshot: some 200 KiB
 constexpr std::size_t kTasksOfCpu = 1024;  // as the kernel's own default of pid_max has it
-constexpr std::size_t kMostTasks = 4 * koord_max_tasks;
+constexpr std::size_t kMostTasks = std::size_t{4} * koord_max_tasks;
 
 void add(LatencyHistogram& total, const koord_group_waits& waits) {
   for (std::size_t i = 0; i < LatencyHistogram::kBuckets; ++i) total.counts[i] += waits.counts[i];
@@ -61,7 +61,7 @@ class Collector final : public RunQueueLatency {
   Result<> snapshot(std::vector<Group>& into) override {
     into.clear();
     ++snapshot_;
-    const auto taken = one_by_one_ ? take_one_by_one(into) : take_batches(into);
+    auto taken = one_by_one_ ? take_one_by_one(into) : take_batches(into);
     if (places_.size() > 2 * into.size() + kBatch)
       std::erase_if(places_, [&](const auto& entry) { return entry.second.snapshot != snapshot_; });
     return taken;
