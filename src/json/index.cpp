@@ -1,6 +1,7 @@
 #include "koord/json/index.hpp"
 
 #include <algorithm>
+#include <compare>
 
 namespace koord::json {
 
@@ -55,13 +56,13 @@ void ElementIndex::add(const Value& element, std::size_t index) {
 }
 
 void ElementIndex::sort() {
-  std::ranges::stable_sort(sorted_,
-                           [](const Entry& a, const Entry& b) { return compare(*a.value, *b.value) < 0; });
+  std::ranges::stable_sort(
+      sorted_, [](const Entry& a, const Entry& b) { return std::is_lt(compare(*a.value, *b.value)); });
 }
 
 std::vector<ElementIndex::Entry>::const_iterator ElementIndex::lower(const Value& wanted) const {
   return std::ranges::lower_bound(
-      sorted_, wanted, [](const Value& a, const Value& b) { return compare(a, b) < 0; },
+      sorted_, wanted, [](const Value& a, const Value& b) { return std::is_lt(compare(a, b)); },
       [](const Entry& entry) -> const Value& { return *entry.value; });
 }
 

@@ -10,11 +10,11 @@ namespace {
 constexpr auto kTellPeriod = std::chrono::minutes{1};
 }
 
-ServerState::ServerState(asio::any_io_executor executor, Clock& clock_, ServerOptions options_,
-                         ServerHandlers handlers_)
-    : clock(clock_),
-      options(std::move(options_)),
-      handlers(std::move(handlers_)),
+ServerState::ServerState(asio::any_io_executor executor, Clock& time, ServerOptions limits,
+                         ServerHandlers answers)
+    : clock(time),
+      options(std::move(limits)),
+      handlers(std::move(answers)),
       group(std::move(executor), log_failures(options.log)),
       tell_after_(clock.mono()) {}
 

@@ -80,8 +80,8 @@ Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
   if (port.address.empty()) {
     shown = flags.get(port.port);
     const auto colon = shown.rfind(':');
-    const std::string digits = colon == shown.npos ? shown : shown.substr(colon + 1);
-    if (colon != shown.npos) endpoint.address = shown.substr(0, colon);
+    const std::string digits = colon == std::string::npos ? shown : shown.substr(colon + 1);
+    if (colon != std::string::npos) endpoint.address = shown.substr(0, colon);
     if (endpoint.address.size() > 1 && endpoint.address.front() == '[' && endpoint.address.back() == ']')
       endpoint.address = endpoint.address.substr(1, endpoint.address.size() - 2);
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);

@@ -99,7 +99,7 @@ bool is_plain(std::string_view text) {
 void append_yaml(std::string& out, const Value& value, size_t indent) {
   const auto line = [&] { out.append(indent, ' '); };
   const auto inline_or_block = [&](const Value& v, bool in_list) {
-    if (v.size() == 0) {
+    if (v.empty()) {
       if (!in_list) out.push_back(' ');
       if (v.is_string() && is_plain(v.text()))
         out.append(v.text());

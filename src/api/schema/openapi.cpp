@@ -34,8 +34,8 @@ class Printer {
       set(properties, field.name, this->field(field), arena_);
       if (field.has(Field::kRequired)) required.push_back(make_text(field.name, arena_), arena_);
     }
-    if (required.size() > 0) set(out, "required", std::move(required), arena_);
-    if (properties.size() > 0) set(out, "properties", std::move(properties), arena_);
+    if (!required.empty()) set(out, "required", std::move(required), arena_);
+    if (!properties.empty()) set(out, "properties", std::move(properties), arena_);
     if (preserve_) set(out, kPreserve, Value(true), arena_);
     return out;
   }

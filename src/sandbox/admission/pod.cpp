@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
 #include <span>
 
 #include "koord/api/values/time.hpp"
@@ -136,7 +137,9 @@ Outcome<void> admit(json::Value& pod, const json::Value* old, Admission& admissi
 
 // Whether each element of one list is in the other.
 bool holds_all(const json::Value* list, const json::Value* elements) {
-  const auto by_value = [](const json::Value* a, const json::Value* b) { return json::compare(*a, *b) < 0; };
+  const auto by_value = [](const json::Value* a, const json::Value* b) {
+    return std::is_lt(json::compare(*a, *b));
+  };
   std::vector<const json::Value*> held;
   if (list)
     for (const json::Value& each : list->elements()) held.push_back(&each);

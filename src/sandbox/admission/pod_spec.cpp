@@ -45,7 +45,7 @@ void default_container(json::Value& container, bool host_network, json::Arena& a
   default_text(container, "terminationMessagePolicy", "File", arena);
   json::Value& resources = set_default(container, "resources", json::Value::object(), arena);
   // What is limited and not requested is requested as limited.
-  if (json::Value* limits = find(resources, "limits"); limits && limits->is_object() && limits->size() > 0) {
+  if (json::Value* limits = find(resources, "limits"); limits && limits->is_object() && !limits->empty()) {
     const json::Value copy = clone(*limits, arena);  // adding requests may move the limits
     json::add_members(object_at(resources, "requests", arena), copy, false, arena);
   }

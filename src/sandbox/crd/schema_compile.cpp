@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <set>
 
@@ -151,7 +152,7 @@ class Compiler {
     auto& allowed = node.rules->allowed;
     for (const json::Value& each : value.elements()) allowed.push_back(&each);
     std::sort(allowed.begin(), allowed.end(),
-              [](const json::Value* a, const json::Value* b) { return json::compare(*a, *b) < 0; });
+              [](const json::Value* a, const json::Value* b) { return std::is_lt(json::compare(*a, *b)); });
   }
   template <bool SchemaRules::*kFlag>
   void flag_rule(const json::Value& value, const FieldPath&, SchemaNode& node) {

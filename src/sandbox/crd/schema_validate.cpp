@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
 
 #include "koord/json/index.hpp"
 #include "koord/json/writer.hpp"
@@ -22,7 +23,7 @@ std::string_view type_name(const json::Value& value) {
   return "null";
 }
 
-bool by_value(const json::Value* a, const json::Value* b) { return json::compare(*a, *b) < 0; }
+bool by_value(const json::Value* a, const json::Value* b) { return std::is_lt(json::compare(*a, *b)); }
 
 class Validator {
  public:
@@ -119,7 +120,7 @@ class Validator {
     const auto bound = [&](const json::Value* limit, bool exclusive, bool least) {
       if (!limit) return true;
       const auto order = json::compare(value, *limit);
-      if ((least ? order > 0 : order < 0) || (!exclusive && order == 0)) return true;
+      if ((least ? std::is_gt(order) : std::is_lt(order)) || (!exclusive && std::is_eq(order))) return true;
       return complain_raw(path, value,
                           fmt::format("should be {} than {}{}", least ? "greater" : "less",
                                       exclusive ? "" : "or equal to ", json::to_text(*limit)));
@@ -200,16 +201,17 @@ class Validator {
     }
     const auto order = [&](std::size_t a, std::size_t b) {
       for (std::size_t i = 0; i < keys; ++i)
-        if (const auto compared = json::compare(*parts[a * keys + i], *parts[b * keys + i]); compared != 0)
+        if (const auto compared = json::compare(*parts[a * keys + i], *parts[b * keys + i]);
+            std::is_neq(compared))
           return compared;
       return std::weak_ordering::equivalent;
     };
     std::vector<std::size_t> sorted(value.size()), again;
     for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = i;
     std::stable_sort(sorted.begin(), sorted.end(),
-                     [&](std::size_t a, std::size_t b) { return order(a, b) < 0; });
+                     [&](std::size_t a, std::size_t b) { return std::is_lt(order(a, b)); });
     for (std::size_t i = 1; i < sorted.size(); ++i)
-      if (order(sorted[i - 1], sorted[i]) == 0) again.push_back(sorted[i]);
+      if (std::is_eq(order(sorted[i - 1], sorted[i]))) again.push_back(sorted[i]);
     std::sort(again.begin(), again.end());
     for (const std::size_t i : again)
       complain([&](StatusCauses& errors) { errors.duplicate(path.at(i).text(), json::to_text(value[i])); });
