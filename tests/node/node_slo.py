@@ -1,4 +1,6 @@
-"""Koordinator's objects of a real node: the definitions, a NodeMetric to report into, a NodeSLO with suppression on."""
+"""Koordinator's objects of a real node: the definitions, a NodeMetric to report into, a NodeSLO with suppression on; made by
+hand, or by a manager."""
+import json
 import os
 import subprocess
 import sys
@@ -13,10 +15,18 @@ SLO = "/apis/slo.koordinator.sh/v1alpha1"
 REPORT_SECONDS = 5
 
 
-def make_objects(node):
+THRESHOLD = {"enable": True, "cpuSuppressPolicy": "cfsQuota", "cpuSuppressThresholdPercent": 60}
+AGGREGATE_SECONDS = 20  # what a manager sees of a change
+
+
+def define(node):
     manifests = subprocess.run([KOORD, "crds"], check=True, capture_output=True, text=True).stdout
     subprocess.run([os.path.join(ASSETS, "kubectl"), "--kubeconfig", node.kubeconfig, "apply", "-f", "-"], check=True,
                    input=manifests, text=True, stdout=subprocess.DEVNULL)
+
+
+def make_objects(node):
+    define(node)
     connection = node.api.connect()
 
     def made(kind, plural, spec):
@@ -30,8 +40,47 @@ def make_objects(node):
     wait_for("a NodeMetric", lambda: made("NodeMetric", "nodemetrics", {"metricCollectPolicy": {
         "aggregateDurationSeconds": 60, "reportIntervalSeconds": REPORT_SECONDS,
         "nodeAggregatePolicy": {"durations": ["1m"]}}}), 60)
-    wait_for("a NodeSLO", lambda: made("NodeSLO", "nodeslos", {"resourceUsedThresholdWithBE": {
-        "enable": True, "cpuSuppressPolicy": "cfsQuota", "cpuSuppressThresholdPercent": 60}}), 60)
+    wait_for("a NodeSLO", lambda: made("NodeSLO", "nodeslos", {"resourceUsedThresholdWithBE": THRESHOLD}), 60)
+
+
+def start_manager(node):
+    """`koord --role=manager`, configured as an operator does it, which then makes the same objects."""
+    define(node)
+    connection = node.api.connect()
+    for path, body in (("/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}}),
+                       ("/api/v1/namespaces/koordinator-system/configmaps", {
+                           "metadata": {"name": "slo-controller-config"},
+                           "data": {"resource-threshold-config": json.dumps({"clusterStrategy": THRESHOLD}),
+                                    "colocation-config": json.dumps({
+                                        "enable": True, "metricAggregateDurationSeconds": AGGREGATE_SECONDS,
+                                        "metricReportIntervalSeconds": REPORT_SECONDS, "cpuReclaimThresholdPercent": 100,
+                                        "metricAggregatePolicy": {"durations": ["1m"]}})}})):
+        connection.request("POST", path, body)
+    log = open(os.path.join(node.dir, "manager.log"), "wb")
+    process = subprocess.Popen([KOORD, "--role=manager", f"--kubeconfig={node.kubeconfig}", "--metrics-addr=0",
+                                "--health-probe-addr=0", "--enable-leader-election=false"],
+                               stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    log.close()
+    node.janitor.process(process.pid)
+
+    def made(plural):
+        try:
+            return connection.request("GET", f"{SLO}/{plural}/{node.name}")
+        except kube_api.ApiError as error:
+            assert error.status in (404, 429), error
+            return None
+
+    wait_for("the manager's NodeMetric", lambda: made("nodemetrics"), 60)
+    wait_for("the manager's NodeSLO", lambda: made("nodeslos"), 60)
+    return process
+
+
+def batch_cpus(node):
+    """What the node lends, in CPUs; None while it lends nothing."""
+    lent = node.get(f"/api/v1/nodes/{node.name}")["status"]["allocatable"].get("kubernetes.io/batch-cpu")
+    if lent is None:
+        return None
+    return (float(lent[:-1]) * 1000 if lent.endswith("k") else float(lent)) / 1000
 
 
 def node_metric(node):

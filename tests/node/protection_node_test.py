@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A real node: pods found, measured, suppressed and released; NodeMetric on the API server; the kubelet and the API
-server killed and back; the agent killed at random points."""
+"""A real node, an agent and a manager: pods found, measured, suppressed and released; NodeMetric on the API server, and what
+is not used lent as batch-cpu; the kubelet and the API server killed and back; the agent killed at random points."""
 import os
 import sys
 import time
@@ -10,7 +10,7 @@ import protection  # noqa: E402
 from agent import Agent, skip_without_role, wait_for  # noqa: E402
 from host_tree import Group  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
-from node_slo import REPORT_SECONDS, cpus, make_objects, node_metric  # noqa: E402
+from node_slo import REPORT_SECONDS, batch_cpus, cpus, node_metric, start_manager  # noqa: E402
 from real_node import RealNode, free_port, missing  # noqa: E402
 
 BURN_ALL = "for i in $(seq $(grep -c ^processor /proc/cpuinfo)); do (while :; do :; done) & done; wait"
@@ -38,6 +38,16 @@ def prove_report(node, be_pods):
     assert whole >= 0.8 * told, "the node uses less than its pods"
 
 
+def prove_slack(node, start_ls, stop_ls):
+    """What the agent measures the manager lends: less as soon as LS burns, more when it has gone."""
+    free = wait_for("the node lends CPUs", lambda: batch_cpus(node), 60)
+    start_ls()
+    low = wait_for("it lends less", lambda: (batch_cpus(node) or 0) <= free - 0.5 and (batch_cpus(node) or 0) + 0.001, 90)
+    stop_ls()
+    wait_for("it lends more again", lambda: (batch_cpus(node) or 0) >= low + 0.4, 90)
+    print(f"lent: {free:.2f} CPUs, with LS load {low:.2f}, afterwards {batch_cpus(node):.2f}", flush=True)
+
+
 def prove_faults(node, agent, be):
     """The kubelet and the API server go and come back; the agent goes on, and its report with it."""
     limit = be.quota_cpus()
@@ -60,7 +70,7 @@ def main():
         skip(reason)
     skip_without_role()
     with Unchanged(), RealNode() as node:
-        make_objects(node)
+        manager = start_manager(node)
         node.apply(node.pod("be-1", "sleep 1000000", "BE"), node.pod("be-2", "sleep 1000000", "BE"))
         node.wait_running("be-1", "be-2")
         tiers = [Group("kubepods")]
@@ -80,7 +90,9 @@ def main():
 
         protection.prove(agent, be, burstable.cpu_seconds, start_ls, lambda: node.delete("ls"))
         prove_report(node, ("be-1", "be-2"))
+        prove_slack(node, start_ls, lambda: node.delete("ls"))
         prove_faults(node, agent, be)
+        assert manager.poll() is None, "the manager ended"
         protection.prove_cleanup(agent, be)
     print("protection on a real node: passed")
 
