@@ -1,0 +1,30 @@
+// The manager as its process makes it.
+#include "role.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "support/metric_names.hpp"
+#include "support/role_rig.hpp"
+
+namespace koord::manager {
+namespace {
+
+TEST_CASE("the metrics of a manager are those that its descriptor lists") {
+  test::RoleRig process(manager::role(), {});
+  const auto made = manager::role().make(process.context);
+  REQUIRE(made.has_value());
+  CHECK(test::metric_names(process.metrics) == test::metric_names(manager::role().metrics));
+}
+
+TEST_CASE("a flag that makes no sense ends the manager before it starts, by name") {
+  for (const std::string flag : {"--leader-elect-resource-lock=endpoints", "--rest-config-qps=-1"}) {
+    test::RoleRig process(manager::role(), {flag});
+    const auto made = manager::role().make(process.context);
+    REQUIRE_FALSE(made.has_value());
+    CHECK(made.error().code() == Code::invalid);
+    CHECK(made.error().message().starts_with(flag.substr(0, flag.find('='))));
+  }
+}
+
+}  // namespace
+}  // namespace koord::manager
