@@ -6,6 +6,7 @@
 #include "koord/api/schema/table.hpp"
 #include "koord/api/values/quantity.hpp"
 #include "koord/api/values/time.hpp"
+#include "koord/json/index.hpp"
 
 namespace koord::manager {
 namespace {
@@ -114,7 +115,7 @@ class GoReader {
       fmt::format_to(std::back_inserter(path_), ".{}", member.key());
       KOORD_TRY(value, read(member.value, element));
       path_.resize(here);
-      json::set(out, member.key(), std::move(value), arena_);
+      out.append(member.key(), std::move(value), arena_);  // the document has each key once
     }
     return out;
   }
@@ -179,9 +180,7 @@ void merge(Value& onto, const Value& update, const Type& type, Arena& arena) {
     case TypeKind::map:
     case TypeKind::raw:
       if (onto.is_object() && update.is_object()) {
-        for (const json::Member& member : update.members())
-          json::set(onto, member.key(), json::clone(member.value, arena), arena);
-        return;
+        return json::add_members(onto, update, true, arena);
       }
       break;
     default: break;
