@@ -16,7 +16,7 @@ REPORT_SECONDS = 5
 
 
 THRESHOLD = {"enable": True, "cpuSuppressPolicy": "cfsQuota", "cpuSuppressThresholdPercent": 60}
-AGGREGATE_SECONDS = 20  # what a manager sees of a change
+AGGREGATE_SECONDS = 60  # what NodeMetric's averages speak of: the least that an agent takes
 
 
 def define(node):
