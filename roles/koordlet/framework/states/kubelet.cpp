@@ -121,27 +121,30 @@ Result<> KubeletClient::connect() {
 }
 
 Task<Result<std::string>> KubeletClient::get(std::string path) {
-  if (auto connected = connect(); !connected) co_return std::move(connected).error().context(where());
+  const std::string at = where();
+  if (auto connected = connect(); !connected) co_return std::move(connected).error().context(at);
   net::Request request;
   request.target = path;
   request.timeout = settings_.timeout;
   const MonoTime begun = clock_.mono();
-  Result<net::Response> response = co_await transport_->send(request);
+  // The address may change while the kubelet answers: what is on its way keeps what it goes through.
+  const std::shared_ptr<kube::Transport> through = transport_;
+  Result<net::Response> response = co_await through->send(request);
   const double seconds = std::chrono::duration<double>(clock_.mono() - begun).count();
   duration_.with({"GET", path, response ? std::to_string(response->status) : "error"}).observe(seconds);
   if (!response) {
-    Error error = std::move(response).error().context(where() + path);
+    Error error = std::move(response).error().context(at + path);
     const bool certificate = error.message().find("certificate is not accepted") != std::string::npos;
-    transport_.reset();  // the kubelet may have a new certificate
+    if (transport_ == through) transport_.reset();  // the kubelet may have a new certificate
     if (certificate) co_return Error(error.code(), error.message() + std::string(kWaysOut));
     co_return error;
   }
   if (response->status == 401 || response->status == 403)
     co_return Error(response->status == 401 ? Code::unauthorized : Code::forbidden,
                     fmt::format("{}{}: status {}: the token does not allow it (needed: get on nodes/proxy)",
-                                where(), path, response->status));
+                                at, path, response->status));
   if (response->status != 200)
-    co_return Error(Code::server_error, fmt::format("{}{}: status {}", where(), path, response->status));
+    co_return Error(Code::server_error, fmt::format("{}{}: status {}", at, path, response->status));
   co_return std::move(response->body);
 }
 

@@ -79,7 +79,7 @@ class KubeletClient {
   Credentials credentials_;
   metrics::Family<metrics::Histogram> duration_;
   KubeletAddress address_;
-  std::unique_ptr<kube::Transport> transport_;
+  std::shared_ptr<kube::Transport> transport_;
 };
 
 }  // namespace koord::koordlet
