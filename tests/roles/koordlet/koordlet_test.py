@@ -145,7 +145,7 @@ class TheKubeletsCertificate(unittest.TestCase):
         self.addCleanup(world.close)
         world.add_pod("web")
         agent = world.agent(QUICK)
-        wait_for("the refusal", lambda: agent.source("kubelet")["ok"] is False)
+        wait_for("the refusal", lambda: agent.source("kubelet").get("error"))
         for way in ("certificate is not accepted", "the token was not sent", "--kubelet-skip-verify",
                     "--kubelet-insecure-tls", "--var-lib-kubelet-dir"):
             self.assertIn(way, agent.source("kubelet").get("error", ""))
