@@ -126,6 +126,7 @@ class FakeRoot:
             write(os.path.join(topology, "physical_package_id"), "0\n")
             write(os.path.join(topology, "thread_siblings_list"), f"{cpu}\n")
         os.makedirs(os.path.join(folder, "var/run"), exist_ok=True)
+        self.lock = threading.RLock()  # groups come and go while the thread shows them
         for group in ("kubepods", "kubepods/burstable", "kubepods/besteffort"):
             self.add(group, 0, 0)
         self.stopping = threading.Event()
@@ -135,8 +136,12 @@ class FakeRoot:
         self.thread.start()
 
     def add(self, group, cpu, memory):
-        self.cpu[group], self.memory[group] = cpu, memory
-        self.used.setdefault(group, 0.0)
+        with self.lock:
+            self.cpu[group], self.memory[group] = cpu, memory
+            self.used.setdefault(group, 0.0)
+            self.write_group(group)
+
+    def write_group(self, group):
         for subsystem, name, text in (
                 ("cpu", "cpu.cfs_quota_us", "-1\n"), ("cpu", "cpu.cfs_period_us", "100000\n"),
                 ("cpu", "cpu.shares", "1024\n"),
@@ -154,8 +159,9 @@ class FakeRoot:
         return group
 
     def remove(self, group):
-        for name in [name for name in self.cpu if name == group or name.startswith(group + "/")]:
-            del self.cpu[name], self.memory[name]
+        with self.lock:
+            for name in [name for name in self.cpu if name == group or name.startswith(group + "/")]:
+                del self.cpu[name], self.memory[name]
         for subsystem in ("cpu", "cpuacct", "cpuset", "memory"):
             shutil.rmtree(os.path.join(self.cgroup, subsystem, group), ignore_errors=True)
 
@@ -200,7 +206,8 @@ class FakeRoot:
 
     def run(self):
         while not self.stopping.wait(0.05):
-            self.advance()
+            with self.lock:
+                self.advance()
             self.turns += 1
 
     def settle(self):
