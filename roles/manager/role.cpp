@@ -127,9 +127,14 @@ class Manager final : public runtime::LeadingRole {
                          .config = config_,
                          .may_write = [this] { return leading(); }}) {
     const std::vector<std::string>& wanted = context.flags.get_list("controllers");
-    if (is_enabled(wanted, "nodemetric")) running_.push_back(&node_metrics_.workers());
-    if (is_enabled(wanted, "nodeslo")) running_.push_back(&node_slos_.workers());
-    if (is_enabled(wanted, "noderesource")) running_.push_back(&node_resources_.workers());
+    for (const auto& [name, workers] :
+         {std::pair{"nodemetric", &node_metrics_.workers()}, std::pair{"nodeslo", &node_slos_.workers()},
+          std::pair{"noderesource", &node_resources_.workers()}}) {
+      if (is_enabled(wanted, name))
+        running_.push_back(workers);
+      else
+        workers->stop();  // what it is told of is ignored
+    }
     context.health.add(
         "informer-sync",
         [this]() -> Result<> {
@@ -251,9 +256,7 @@ void Manager::take_config(const api::ConfigMap* map) {
                         .note = problem.message});
   }
   if (!update.changed) return;
-  node_metrics_.all();
-  node_slos_.all();
-  node_resources_.all();
+  for (NodeWorkers* workers : running_) workers->add_all(parts_.nodes);
 }
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
       for (const ResourcePlugin& plugin : resource_plugins())
         loans.push_back({plugin.cpu, plugin.memory, plugin.loan(view)});
       api::Node after = with_loans(row.node, loans);
-      if (!api::diff(row.node, after)) continue;
+      if (same_loans(row.node, after)) continue;
       lent += after.status.allocatable.find(api::kBatchCpu)->value();
       ++changed;
       row.node = std::move(after);

@@ -3,7 +3,6 @@
 import collections
 import os
 import re
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -12,6 +11,7 @@ import urllib.error
 import urllib.request
 
 import schedulers
+from sandbox import free_port
 from schedulers import OURS, UPSTREAM, wait_for
 
 import kube_api
@@ -37,12 +37,6 @@ LATER = {
 SHARED_PREFIXES = ("scheduler_", "rest_client_", "process_")
 CLIENTS = {"rest_client_requests_total", "rest_client_request_duration_seconds", "rest_client_request_size_bytes",
            "rest_client_response_size_bytes", "rest_client_rate_limiter_duration_seconds"}
-
-
-def free_port():
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
 
 
 def parse(text):

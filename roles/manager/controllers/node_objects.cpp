@@ -12,6 +12,12 @@ NodeWorkers::NodeWorkers(Clock& clock, Logger log, std::string_view name,
       may_write_(std::move(may_write)),
       queue_(clock) {}
 
+void NodeWorkers::add_all(const kube::Informer<api::Node>& nodes) {
+  nodes.for_each([this](const kube::Object& node) {
+    queue_.add(std::static_pointer_cast<const api::Node>(node)->metadata.name);
+  });
+}
+
 void NodeWorkers::start(TaskGroup& tasks) {
   for (int i = 0; i < kWorkers; ++i) tasks.spawn(fmt::format("{} {}", name_, i), work());
 }

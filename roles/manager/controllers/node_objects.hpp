@@ -41,6 +41,8 @@ class NodeWorkers {
               std::function<bool()> may_write);
 
   void add(std::string_view node) { queue_.add(std::string(node)); }
+  /// The configuration changed: all of them.
+  void add_all(const kube::Informer<api::Node>& nodes);
   void add_after(const std::string& node, nanoseconds delay) { queue_.add_after(node, delay); }
   /// From now on there is work; `tasks` belongs to the role.
   void start(TaskGroup& tasks);
@@ -86,12 +88,6 @@ class NodeObjects {
             [this](const std::string& node) { return reconcile(node); }, parts_.may_write) {}
 
   NodeWorkers& workers() { return workers_; }
-  /// Everything that may be looked at again: the configuration changed.
-  void all() {
-    parts_.nodes.for_each([this](const kube::Object& node) {
-      workers_.add(std::static_pointer_cast<const api::Node>(node)->metadata.name);
-    });
-  }
 
  private:
   Task<Result<>> reconcile(std::string name) {

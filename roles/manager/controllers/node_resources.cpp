@@ -40,12 +40,6 @@ NodeResources::NodeResources(Parts parts)
           parts_.clock, parts_.log, "noderesource",
           [this](const std::string& node) { return reconcile(node); }, parts_.may_write) {}
 
-void NodeResources::all() {
-  parts_.nodes.for_each([this](const kube::Object& node) {
-    workers_.add(std::static_pointer_cast<const api::Node>(node)->metadata.name);
-  });
-}
-
 void NodeResources::forget(std::string_view node) {
   written_.erase(std::string(node));
   for (const ResourcePlugin& plugin : kPlugins) {
@@ -62,6 +56,10 @@ std::vector<LoanOf> NodeResources::loans(const api::Node& node, const Colocation
   std::vector<LoanOf> all;
   for (const ResourcePlugin* plugin : parts_.plugins) all.push_back({plugin->cpu, plugin->memory, {}});
   if (!enabled) return all;
+  if (const auto wrong = invalid(strategy)) {  // by the node's own annotation
+    parts_.log.v(4, "a node lends nothing", kv("node", node.metadata.name), kv("reason", *wrong));
+    return all;
+  }
   const auto metric = parts_.metrics.get("", node.metadata.name);
   const auto pods = parts_.pods.list_by("node", node.metadata.name);
   const NodeView view{node, pods, metric.get(), strategy, api::Time(parts_.clock.now())};
@@ -69,9 +67,7 @@ std::vector<LoanOf> NodeResources::loans(const api::Node& node, const Colocation
     parts_.log.v(4, "a node lends nothing", kv("node", node.metadata.name), kv("reason", *why));
     return all;
   }
-  const auto fresh_until =
-      metric->status.update_time->at + std::chrono::minutes(*strategy.degrade_time_minutes);
-  wait = fresh_until - view.now.at + std::chrono::seconds(1);
+  wait = metric->status.update_time->at + fresh_for(strategy) - view.now.at + std::chrono::seconds(1);
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].loan = parts_.plugins[i]->loan(view);
     ran_.with({parts_.plugins[i]->name, "succeeded", "ResourceCalculate"}).inc();
@@ -100,11 +96,12 @@ Task<Result<>> NodeResources::reconcile(std::string name) {
   show(name, lent);
   if (wait) workers_.add_after(name, *wait);
   const api::Node after = with_loans(*node, lent);
-  const std::optional<api::Patch> change = api::diff(*node, after);
-  if (!change) co_return Result<>();
+  if (same_loans(*node, after)) co_return Result<>();
   // Small changes are gathered: written when the last write is long enough ago.
   const auto written = written_.find(name);
-  const nanoseconds gather = std::chrono::seconds(strategy.update_time_threshold_seconds.value_or(300));
+  constexpr std::int64_t kDay = 24 * 60 * 60;
+  const nanoseconds gather = std::chrono::seconds(
+      std::clamp<std::int64_t>(strategy.update_time_threshold_seconds.value_or(300), 0, kDay));
   if (written != written_.end() &&
       !worth_writing(*node, after, lent, strategy.resource_diff_threshold.value_or(0.1))) {
     const nanoseconds since = parts_.clock.mono() - written->second;

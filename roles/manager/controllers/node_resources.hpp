@@ -39,7 +39,6 @@ class NodeResources {
 
   explicit NodeResources(Parts parts);
   NodeWorkers& workers() { return workers_; }
-  void all();
   void forget(std::string_view node);
 
  private:

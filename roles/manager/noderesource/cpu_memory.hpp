@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "koord/api/types/meta_v1/meta.hpp"
 
@@ -37,14 +39,23 @@ inline CpuMemory max(const CpuMemory& a, const CpuMemory& b) {
   return {std::max(a.cpu, b.cpu), std::max(a.memory, b.memory)};
 }
 
-/// As upstream scales: in milli (CPU) and whole (memory) units through a double, cut towards 0.
+inline CpuMemory min(const CpuMemory& a, const CpuMemory& b) {
+  return {std::min(a.cpu, b.cpu), std::min(a.memory, b.memory)};
+}
+
+/// Cut towards 0; what is beyond 64 bits is the last that fits: percentages and capacities are anybody's.
+inline std::int64_t cut(double value) {
+  constexpr double kBeyond = 9223372036854775808.0;  // 2^63
+  if (!(value > -kBeyond)) return std::numeric_limits<std::int64_t>::min();
+  return value < kBeyond ? static_cast<std::int64_t>(value) : std::numeric_limits<std::int64_t>::max();
+}
+
+/// As upstream scales: in milli (CPU) and whole (memory) units through a double.
 inline api::Quantity scaled_cpu(const api::Quantity& cpu, double factor) {
-  return api::Quantity::from_milli(static_cast<std::int64_t>(static_cast<double>(cpu.milli_value()) * factor),
-                                   cpu.format());
+  return api::Quantity::from_milli(cut(static_cast<double>(cpu.milli_value()) * factor), cpu.format());
 }
 inline api::Quantity scaled_memory(const api::Quantity& memory, double factor) {
-  return api::Quantity::from_int(static_cast<std::int64_t>(static_cast<double>(memory.value()) * factor),
-                                 memory.format());
+  return api::Quantity::from_int(cut(static_cast<double>(memory.value()) * factor), memory.format());
 }
 
 }  // namespace koord::manager

@@ -81,6 +81,12 @@ api::Node with_loans(const api::Node& node, std::span<const LoanOf> loans) {
   return after;
 }
 
+bool same_loans(const api::Node& before, const api::Node& after) {
+  return before.status.allocatable == after.status.allocatable &&
+         before.status.capacity == after.status.capacity &&
+         before.metadata.annotations == after.metadata.annotations;
+}
+
 bool worth_writing(const api::Node& before, const api::Node& after, std::span<const LoanOf> loans,
                    double share) {
   for (const LoanOf& one : loans)

@@ -21,6 +21,9 @@ struct LoanOf {
 /// never did is not annotated.
 api::Node with_loans(const api::Node& node, std::span<const LoanOf> loans);
 
+/// Whether nothing differs that with_loans() may change: there is nothing to write at all.
+bool same_loans(const api::Node& before, const api::Node& after);
+
 /// Whether one of these resources came, went, or changed by more than a share of what it was; of 0, by
 /// anything.
 bool worth_writing(const api::Node& before, const api::Node& after, std::span<const LoanOf> loans,

@@ -128,10 +128,15 @@ Quantity whole(std::int64_t value, Quantity::Format format = Quantity::Format::d
 
 }  // namespace
 
+std::chrono::seconds fresh_for(const ColocationStrategy& strategy) {
+  constexpr std::int64_t kYear = 365 * 24 * 60;  // longer is for ever, and must not overflow
+  return std::chrono::minutes(std::clamp<std::int64_t>(strategy.degrade_time_minutes.value_or(15), 0, kYear));
+}
+
 std::optional<std::string> stale(const NodeView& view) {
   if (view.metric == nullptr || !view.metric->status.update_time) return "there is no NodeMetric";
   const api::NodeMetricStatus& status = view.metric->status;
-  const auto limit = std::chrono::minutes(view.strategy.degrade_time_minutes.value_or(15));
+  const std::chrono::seconds limit = fresh_for(view.strategy);
   const auto age = view.now.at - status.update_time->at;
   if (age > limit) return fmt::format("NodeMetric is {} s old", age.count());
   if (age < -limit) return "NodeMetric is from the future";
@@ -146,7 +151,7 @@ Loan batch_loan(const NodeView& view) {
   const ColocationStrategy& strategy = view.strategy;
   const CpuMemory capacity = CpuMemory::of(view.node.status.capacity);
   const auto margin = [](const std::optional<std::int64_t>& threshold) {
-    return static_cast<double>(100 - threshold.value_or(0)) / 100.0;
+    return (100 - static_cast<double>(threshold.value_or(0))) / 100;
   };
   const CpuMemory left =
       capacity - CpuMemory{scaled_cpu(capacity.cpu, margin(strategy.cpu_reclaim_threshold_percent)),
@@ -173,36 +178,27 @@ Loan batch_loan(const NodeView& view) {
 Loan mid_loan(const NodeView& view) {
   const ColocationStrategy& strategy = view.strategy;
   const CpuMemory capacity = CpuMemory::of(view.node.status.capacity);
-  const auto of_cpu = [&](double factor) {
-    return static_cast<std::int64_t>(static_cast<double>(capacity.cpu.milli_value()) * factor);
+  const auto part = [](const CpuMemory& all, double of_cpu, double of_memory) {
+    return CpuMemory{scaled_cpu(all.cpu, of_cpu), scaled_memory(all.memory, of_memory)};
   };
-  const auto of_memory = [&](double factor) {
-    return static_cast<std::int64_t>(static_cast<double>(capacity.memory.value()) * factor);
-  };
-  std::int64_t cpu = 0, memory = 0;
+  CpuMemory lent;
   if (strategy.mid_reclaim_mode == "static") {
-    cpu = of_cpu(share(strategy.mid_static_cpu_reserved_percent));
-    memory = of_memory(share(strategy.mid_static_memory_reserved_percent));
+    lent = part(capacity, share(strategy.mid_static_cpu_reserved_percent),
+                share(strategy.mid_static_memory_reserved_percent));
   } else {
     const api::NodeMetricStatus& status = view.metric->status;
-    CpuMemory reclaimable;
-    if (status.prod_reclaimable_metric)
-      reclaimable = CpuMemory::of(status.prod_reclaimable_metric->resource.resources);
     const api::ResourceList& usage = status.node_metric->node_usage.resources;
-    CpuMemory unused;
-    if (usage.contains("cpu") && usage.contains("memory"))
-      unused = max(capacity - CpuMemory::of(usage), CpuMemory());
-    const CpuMemory kept = max(system_used(view, KoordPriority::mid), reserved(view.node));
-    const CpuMemory unasked = max(capacity - kept - work_of(view).prod_requests, CpuMemory());
-    const double of_unasked = share(strategy.mid_unallocated_percent);
-    cpu = std::min(reclaimable.cpu.milli_value(), unused.cpu.milli_value()) +
-          static_cast<std::int64_t>(static_cast<double>(unasked.cpu.milli_value()) * of_unasked);
-    memory = std::min(reclaimable.memory.value(), unused.memory.value()) +
-             static_cast<std::int64_t>(static_cast<double>(unasked.memory.value()) * of_unasked);
+    if (status.prod_reclaimable_metric && usage.contains("cpu") && usage.contains("memory"))
+      lent = min(CpuMemory::of(status.prod_reclaimable_metric->resource.resources),
+                 max(capacity - CpuMemory::of(usage), CpuMemory()));
+    if (const double of_unasked = share(strategy.mid_unallocated_percent); of_unasked > 0) {
+      const CpuMemory kept = max(system_used(view, KoordPriority::mid), reserved(view.node));
+      lent += part(max(capacity - kept - work_of(view).prod_requests, CpuMemory()), of_unasked, of_unasked);
+    }
   }
-  cpu = std::min(cpu, of_cpu(share(strategy.mid_cpu_threshold_percent)));
-  memory = std::min(memory, of_memory(share(strategy.mid_memory_threshold_percent)));
-  return {whole(cpu), whole(memory, Quantity::Format::binary_si)};
+  lent = min(lent, part(capacity, share(strategy.mid_cpu_threshold_percent),
+                        share(strategy.mid_memory_threshold_percent)));
+  return {whole(lent.cpu.milli_value()), whole(lent.memory.value(), Quantity::Format::binary_si)};
 }
 
 }  // namespace koord::manager

@@ -1,6 +1,7 @@
 // What a node can lend beside what it has promised: batch and mid resources, worked out from what is used.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,9 @@ struct Loan {
   api::Quantity cpu, memory;
   friend bool operator==(const Loan&, const Loan&) = default;
 };
+
+/// How long a NodeMetric counts: degradeTimeMinutes, a year at most.
+std::chrono::seconds fresh_for(const ColocationStrategy& strategy);
 
 /// Why nothing can be said, or nothing: a NodeMetric that is absent, older than the strategy's
 /// degradeTimeMinutes (or from further in the future than that), or without the system's CPU and memory.

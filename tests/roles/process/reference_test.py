@@ -2,7 +2,6 @@
 """The reference that is checked in is the one that the program prints, and a running role's metrics are in it."""
 import difflib
 import os
-import socket
 import subprocess
 import sys
 import unittest
@@ -11,7 +10,7 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "support"))
 import reference  # noqa: E402
-from sandbox import KOORD, Sandbox, wait_for  # noqa: E402
+from sandbox import KOORD, Sandbox, free_port, wait_for  # noqa: E402
 
 
 def read(port):
@@ -32,9 +31,7 @@ class TheReference(unittest.TestCase):
             self.fail("packaging/REFERENCE.md differs from what `koord docs` prints: build/koord docs >packaging/REFERENCE.md")
 
     def test_has_the_metrics_of_a_running_role(self):
-        with socket.socket() as held:
-            held.bind(("127.0.0.1", 0))
-            port = held.getsockname()[1]
+        port = free_port()
         with Sandbox("--nodes=1", "--roles=scheduler", "--scheduler.address=127.0.0.1", f"--scheduler.port={port}"):
             text = wait_for("metrics of the scheduler and of its client",
                             lambda: (lambda text: "scheduler_cache_size" in text and "rest_client_requests_total" in text

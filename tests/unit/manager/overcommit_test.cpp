@@ -2,6 +2,7 @@
 #include "noderesource/overcommit.hpp"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "koord/api/rules/koord_classes.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -211,6 +212,25 @@ TEST_CASE("A NodeMetric that is absent, old or says too little lends nothing") {
   CHECK(stale(mute.view()) == "NodeMetric does not say what the system uses");
   mute.metric.status.node_metric.reset();
   CHECK(stale(mute.view()));
+}
+
+TEST_CASE("Absurd figures saturate, and lend no more than there is") {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  Case c({"9E", "9E"}, {"1", "1G"});
+  c.strategy.cpu_reclaim_threshold_percent = c.strategy.memory_reclaim_threshold_percent = kMost;
+  c.strategy.mid_static_cpu_reserved_percent = c.strategy.mid_static_memory_reserved_percent = kMost;
+  c.strategy.mid_unallocated_percent = 100;
+  c.strategy.batch_cpu_threshold_percent = c.strategy.batch_memory_threshold_percent = 100;
+  c.metric.status.node_metric->node_usage.resources = list({"0", "0"});
+  c.metric.status.prod_reclaimable_metric.emplace().resource.resources = list({"9E", "9E"});
+  const std::int64_t memory = api::Quantity::must("9E").value();
+  CHECK(batch_loan(c.view()).memory.value() <= memory);
+  CHECK(mid_loan(c.view()).memory.value() <= memory);
+  c.strategy.mid_reclaim_mode = "static";
+  CHECK(mid_loan(c.view()).memory.value() <= memory);
+  c.strategy.degrade_time_minutes = kMost;
+  CHECK_FALSE(stale(c.view()));
+  CHECK(fresh_for(c.strategy) == std::chrono::hours(365 * 24));
 }
 
 TEST_CASE("Mid resources") {

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "koord/host/cgroup_paths.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
@@ -42,11 +43,6 @@ std::string_view without_slash(std::string_view folder) {
   return folder;
 }
 
-bool is_at_or_below(std::string_view path, std::string_view folder) {
-  return folder == "/" ||
-         (path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/'));
-}
-
 std::string with_slash(std::string_view folder) {
   std::string out(folder);
   if (!out.ends_with('/')) out += '/';
@@ -69,7 +65,8 @@ bool outlives_pod(std::string_view folder, std::string_view mountinfo) {
   while (host::next_line(mountinfo, line)) {
     const auto mount = parse_mount(line);
     // The closest one; of two at the same place the later covers the earlier.
-    if (mount && is_at_or_below(folder, mount->point) && (!on || mount->point.size() >= on->point.size()))
+    if (mount && host::is_within(folder, mount->point == "/" ? "" : mount->point) &&
+        (!on || mount->point.size() >= on->point.size()))
       on = mount;
   }
   if (!on) return true;  // nobody says otherwise
