@@ -54,6 +54,7 @@ std::vector<LoanOf> NodeResources::loans(const api::Node& node, const Colocation
   const bool enabled =
       parts_.config.colocation().cluster.enable.value_or(false) && strategy.enable.value_or(false);
   std::vector<LoanOf> all;
+  all.reserve(parts_.plugins.size());
   for (const ResourcePlugin* plugin : parts_.plugins) all.push_back({plugin->cpu, plugin->memory, {}});
   if (!enabled) return all;
   if (const auto wrong = invalid(strategy)) {  // by the node's own annotation
@@ -99,7 +100,7 @@ Task<Result<>> NodeResources::reconcile(std::string name) {
   if (same_loans(*node, after)) co_return Result<>();
   // Small changes are gathered: written when the last write is long enough ago.
   const auto written = written_.find(name);
-  constexpr std::int64_t kDay = 24 * 60 * 60;
+  constexpr std::int64_t kDay = 86'400;
   const nanoseconds gather = std::chrono::seconds(
       std::clamp<std::int64_t>(strategy.update_time_threshold_seconds.value_or(300), 0, kDay));
   if (written != written_.end() &&

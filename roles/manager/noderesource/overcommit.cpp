@@ -129,7 +129,7 @@ Quantity whole(std::int64_t value, Quantity::Format format = Quantity::Format::d
 }  // namespace
 
 std::chrono::seconds fresh_for(const ColocationStrategy& strategy) {
-  constexpr std::int64_t kYear = 365 * 24 * 60;  // longer is for ever, and must not overflow
+  constexpr std::int64_t kYear = std::int64_t{365} * 24 * 60;  // longer is for ever, and must not overflow
   return std::chrono::minutes(std::clamp<std::int64_t>(strategy.degrade_time_minutes.value_or(15), 0, kYear));
 }
 
