@@ -194,6 +194,8 @@ class TheManager(unittest.TestCase):
         self.managers[0].kill()
         second = self.manager("--enable-leader-election=false")
         wait_for("the rest", lambda: len(self.slos()) == NODES and len(self.metrics()) == NODES)
+        # The first may have made them all: the second is asked to stop when it listens to signals, not before.
+        wait_for("the second", lambda: second.get("/metrics")[0] == 200)
         versions = {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in self.api.list(f"{SLO}/nodeslos")}
         self.assertEqual(second.terminate(), 0)
         third = self.manager("--enable-leader-election=false")
