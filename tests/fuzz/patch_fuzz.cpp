@@ -1,5 +1,5 @@
 // Patches on raw documents. The input is a letter (m, j, s), a document, a line feed and a patch.
-// A result is well-formed: it prints, parses to the same, and is reached by the merge diff too. What a JSON
+// A result is well-formed: it prints, parses to the same, and is reached by the diffs too. What a JSON
 // patch makes is no larger than what went in and what it may copy.
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +30,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // An escape is six times its byte, an exponent takes up to 20 digits more.
   if (printed.size() > 25 * size + 6 * json::kMaxCopiedBytes) std::abort();
   if (!done) return 0;
+  const auto operations = json::parse(json::json_diff(*before, after));
+  json::Document reached = json::clone(*before);
+  if (operations ? operations->size() <= json::kMaxPatchOperations &&
+                       (!json::json_patch(reached, *operations, reached.arena()) || !(reached == after))
+                 : !(*before == after))
+    std::abort();
   const auto again = json::parse(printed);
   // By text: a whole double beyond 2^53 is printed in the fewest digits, as Go does, and read again as an
   // integer.

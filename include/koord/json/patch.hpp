@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "koord/base/result.hpp"
 #include "koord/json/value.hpp"
@@ -26,5 +27,10 @@ std::optional<Value> merge_diff(const Value& before, const Value& after, Arena& 
 /// Code::too_large. After an error the target is half changed: who needs it has another. The result is no
 /// larger than target, patch and kMaxCopiedBytes together.
 Result<> json_patch(Value& target, const Value& patch, Arena& arena);
+
+/// The JSON patch from one value to another, as text; empty if they are equal. Members are told apart by
+/// name, elements by place. Applied to what equals `before` it gives what equals `after`. n log n, and what
+/// both sides of a list of another length begin and end with is compared once for each list around it.
+std::string json_diff(const Value& before, const Value& after);
 
 }  // namespace koord::json

@@ -220,5 +220,54 @@ TEST_CASE("a merge patch of many members is sorted, not searched") {
   CHECK((again == *result));
 }
 
+TEST_CASE("the JSON patch from one value to another names what differs, by its place") {
+  struct Row {
+    std::string_view before, after, patch;
+  };
+  for (
+      const Row& row : {
+          Row{R"({"a":1,"b":[1,2]})", R"({"b":[1,2],"a":1.0})", ""},
+          Row{"{}", R"({"a":{"b":null}})", R"([{"op":"add","path":"/a","value":{"b":null}}])"},
+          Row{R"({"a":null,"b":1})", R"({"b":"1"})",
+              R"([{"op":"remove","path":"/a"},{"op":"replace","path":"/b","value":"1"}])"},
+          Row{R"({"a/b":{"~":1,"":2}})", R"({"a/b":{"~":2,"":3}})",
+              R"([{"op":"replace","path":"/a~1b/~0","value":2},{"op":"replace","path":"/a~1b/","value":3}])"},
+          Row{R"({"a":[]})", R"({"a":{}})", R"([{"op":"replace","path":"/a","value":{}}])"},
+          Row{"[1]", "2", R"([{"op":"replace","path":"","value":2}])"},
+          // Lists: what both begin and end with is left alone.
+          Row{"[1,2,3]", "[1,4,3]", R"([{"op":"replace","path":"/1","value":4}])"},
+          Row{"[1,2,3]", "[1,3]", R"([{"op":"remove","path":"/1"}])"},
+          Row{"[1,3]", "[1,2,3]", R"([{"op":"add","path":"/1","value":2}])"},
+          Row{"[1,1]", "[1,1,1]", R"([{"op":"add","path":"/0","value":1}])"},
+          Row{R"([{"n":1},{"n":2}])", R"([{"n":3}])",
+              R"([{"op":"replace","path":"/0/n","value":3},{"op":"remove","path":"/1"}])"},
+          Row{"[1,2,3,4]", "[]",
+              R"([{"op":"remove","path":"/3"},{"op":"remove","path":"/2"},{"op":"remove","path":"/1"},)"
+              R"({"op":"remove","path":"/0"}])"},
+          Row{"[]", "[1,2]", R"([{"op":"add","path":"/0","value":1},{"op":"add","path":"/1","value":2}])"},
+      }) {
+    CAPTURE(row.before, row.after);
+    const auto before = parse(row.before), after = parse(row.after);
+    const std::string patch = json_diff(*before, *after);
+    CHECK(patch == row.patch);
+    if (patch.empty()) continue;
+    const auto result = patched(Kind::operations, row.before, patch);
+    REQUIRE(result.has_value());
+    CHECK((*result == *after));
+  }
+}
+
+TEST_CASE("the JSON patch between objects of many members is sorted, not searched") {
+  constexpr int kMembers = 50'000;
+  std::string before = "{", after = "{";
+  for (int i = 0; i < kMembers; ++i) {
+    fmt::format_to(std::back_inserter(before), "\"k{}\":{},", i, i);
+    fmt::format_to(std::back_inserter(after), "\"k{}\":{},", kMembers - i, kMembers - i);
+  }
+  before.back() = after.back() = '}';
+  CHECK(json_diff(*parse(before), *parse(after)) ==
+        R"([{"op":"remove","path":"/k0"},{"op":"add","path":"/k50000","value":50000}])");
+}
+
 }  // namespace
 }  // namespace koord::json
