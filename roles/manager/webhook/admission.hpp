@@ -1,0 +1,139 @@
+// What an API server asks before it stores an object, and what is answered: the seam between the webhook
+// server, which speaks AdmissionReview over TLS, and the handlers, which decide.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "koord/base/clock.hpp"
+#include "koord/base/metrics.hpp"
+#include "koord/json/value.hpp"
+#include "koord/kube/informer.hpp"
+#include "koord/runtime/role.hpp"
+
+namespace koord::manager {
+
+enum class Operation : std::uint8_t { create, update, remove, connect };
+/// As on the wire: CREATE, UPDATE, DELETE, CONNECT.
+std::string_view to_string(Operation operation);
+
+/// One question. The texts, and what the values hold, lie in the review that was read (see review.hpp).
+struct AdmissionRequest {
+  std::string_view uid;
+  Operation operation = Operation::create;
+  std::string_view group, version, resource;  // "", "v1", "pods"
+  std::string_view subresource;               // "status", "binding"; empty: the object itself
+  std::string_view name;                      // empty where the API server is still to make one
+  std::string_view ns;                        // of the request: the object's own may be empty
+  std::string_view username;
+  bool dry_run = false;
+  json::Value object;      // as it came, unknown fields included; null where there is none (DELETE)
+  json::Value old_object;  // null where there is none (CREATE)
+};
+
+struct Verdict {
+  bool allowed = true;
+  int code = 200;           // what the user's request fails with: an HTTP status
+  std::string message;      // for the user
+  std::string reason = {};  // of a metav1.Status: "Forbidden"; empty where upstream has none
+
+  static Verdict allow() { return {}; }
+  /// A rule forbids it: 403, Forbidden.
+  static Verdict deny(std::string message) { return {false, 403, std::move(message), "Forbidden"}; }
+  /// It cannot be read or worked out: 400 what the object is to blame for, 500 what it is not.
+  static Verdict error(int code, std::string message) { return {false, code, std::move(message)}; }
+};
+
+enum class WebhookType : std::uint8_t { mutate, validate };
+std::string_view to_string(WebhookType type);  // "mutate", "validate"
+
+/// What the parts of a handler take: koord_manager_webhook_webhook_duration_milliseconds. The clock outlives
+/// it.
+class PluginTimes {
+ public:
+  PluginTimes(metrics::Registry& registry, const Clock& clock, WebhookType type,
+              std::string_view object_type);
+
+  /// What `step`, the plugin's part of a review, decides; it is counted as allowed or rejected.
+  template <class Step>
+  Verdict run(Operation operation, std::string_view plugin, Step&& step) const {
+    const MonoTime began = clock_.mono();
+    Verdict verdict = std::forward<Step>(step)();
+    record(operation, plugin, verdict.allowed, clock_.mono() - began);
+    return verdict;
+  }
+
+  static const metrics::Table kMetrics;
+
+ private:
+  void record(Operation operation, std::string_view plugin, bool allowed, nanoseconds took) const;
+
+  const Clock& clock_;
+  metrics::Family<metrics::Histogram> times_;
+  std::string_view type_, object_type_;
+};
+
+/// Handlers are made once a process, called on the event loop's thread, one review at a time, and do not
+/// block: what they look up they have from informers. They keep nothing of a review: it may be a dry run, or
+/// be refused by another webhook afterwards.
+class MutatingHandler {
+ public:
+  virtual ~MutatingHandler() = default;
+  /// Changes `object`, a copy of the request's, in place; the server answers with what differs. What is not
+  /// allowed is not changed, whatever was done to the copy.
+  virtual Verdict handle(const AdmissionRequest& request, json::Document& object,
+                         const PluginTimes& times) = 0;
+};
+
+class ValidatingHandler {
+ public:
+  virtual ~ValidatingHandler() = default;
+  virtual Verdict handle(const AdmissionRequest& request, const PluginTimes& times) = 0;
+};
+
+using AdmissionHandler = std::variant<std::unique_ptr<MutatingHandler>, std::unique_ptr<ValidatingHandler>>;
+
+/// What a handler is made of; the references outlive it.
+struct HandlerContext {
+  runtime::RoleContext& role;
+  kube::Client& client;
+  /// What it looks things up in: its reviews wait until these have synced.
+  std::vector<kube::AnyInformer> informers = {};
+
+  template <class T>
+  kube::Informer<T> informer(kube::Scope scope = {}, std::vector<kube::Index> indexes = {}) {
+    auto made = role.informers.informer<T>(client, std::move(scope), std::move(indexes));
+    informers.push_back(made);
+    return made;
+  }
+};
+
+/// An entry of a webhook configuration, as the manifests have it: what an API server asks about.
+struct WebhookEntry {
+  std::string_view name;                      // "mpod-create.koordinator.sh"
+  std::string_view group, version, resource;  // "", "v1", "pods/binding"
+  std::span<const Operation> operations;
+  bool fail = true;                       // failurePolicy Fail, else Ignore
+  std::string_view object_selector = {};  // a label selector as the API takes it; empty: all
+  std::string_view namespace_selector = {};
+};
+
+/// A path that is served. All of it is static.
+struct HandlerRow {
+  std::string_view path;  // "/mutate-pod"
+  WebhookType type = WebhookType::mutate;
+  std::string_view object_type;               // in metrics: "pod"
+  std::string_view gate;                      // off: the path is not served, and its entries are taken out
+  std::span<const std::string_view> plugins;  // in their order
+  std::span<const WebhookEntry> entries;
+  /// A handler of `type`; an error names the flag that is to blame.
+  Result<AdmissionHandler> (*make)(HandlerContext& context) = nullptr;
+};
+
+}  // namespace koord::manager
