@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cctype>
 
+#include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
 #include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
 #include "koord/api/types/apps_v1/deployment.hpp"
 #include "koord/api/types/apps_v1/replica_set.hpp"
 #include "koord/api/types/authentication_v1/token_review.hpp"
 #include "koord/api/types/authorization_v1/subject_access_review.hpp"
+#include "koord/api/types/config_v1alpha1/cluster_colocation_profile.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"
 #include "koord/api/types/core_v1/binding.hpp"
 #include "koord/api/types/core_v1/config_map.hpp"
@@ -20,8 +22,12 @@
 #include "koord/api/types/core_v1/secret.hpp"
 #include "koord/api/types/events_v1/event.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
+#include "koord/api/types/scheduling_v1alpha1/device.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 #include "koord/json/writer.hpp"
 #include "openapi.hpp"
 
@@ -48,6 +54,23 @@ Value column(const PrinterColumn& from, json::Arena& arena) {
   return out;
 }
 
+Value version_of(const Schema& schema, bool storage, json::Arena& arena) {
+  const Kind& kind = *schema.kind();
+  Value version = Value::object();
+  set_text(version, "name", kind.version, arena);
+  set(version, "served", Value(true), arena);
+  set(version, "storage", Value(storage), arena);
+  if (!kind.columns.empty()) {
+    Value columns = Value::array();
+    for (const PrinterColumn& c : kind.columns) columns.push_back(column(c, arena), arena);
+    set(version, "additionalPrinterColumns", std::move(columns), arena);
+  }
+  if (kind.has_status) set(object_at(version, "subresources", arena), "status", Value::object(), arena);
+  set(object_at(version, "schema", arena), "openAPIV3Schema", openapi(schema, OpenApiFor::crd, false, arena),
+      arena);
+  return version;
+}
+
 Value manifest(const Schema& schema, json::Arena& arena) {
   const Kind& kind = *schema.kind();
   Value names = Value::object();
@@ -58,28 +81,20 @@ Value manifest(const Schema& schema, json::Arena& arena) {
   if (!kind.short_names.empty()) set(names, "shortNames", names_of(kind.short_names, arena), arena);
   if (!kind.categories.empty()) set(names, "categories", names_of(kind.categories, arena), arena);
 
-  Value version = Value::object();
-  set_text(version, "name", kind.version, arena);
-  set(version, "served", Value(true), arena);
-  set(version, "storage", Value(true), arena);
-  if (!kind.columns.empty()) {
-    Value columns = Value::array();
-    for (const PrinterColumn& c : kind.columns) columns.push_back(column(c, arena), arena);
-    set(version, "additionalPrinterColumns", std::move(columns), arena);
-  }
-  if (kind.has_status) set(object_at(version, "subresources", arena), "status", Value::object(), arena);
-  set(object_at(version, "schema", arena), "openAPIV3Schema", openapi(schema, OpenApiFor::crd, false, arena),
-      arena);
-
   Value out = Value::object();
   set(out, "apiVersion", json::make_const("apiextensions.k8s.io/v1"), arena);
   set(out, "kind", json::make_const("CustomResourceDefinition"), arena);
-  set_text(object_at(out, "metadata", arena), "name", fmt::format("{}.{}", kind.plural, kind.group), arena);
+  Value& metadata = object_at(out, "metadata", arena);
+  if (!kind.approval.empty())
+    set_text(object_at(metadata, "annotations", arena), "api-approved.kubernetes.io", kind.approval, arena);
+  set_text(metadata, "name", fmt::format("{}.{}", kind.plural, kind.group), arena);
   Value& spec = object_at(out, "spec", arena);
   set_text(spec, "group", kind.group, arena);
   set(spec, "names", std::move(names), arena);
   set(spec, "scope", json::make_const(kind.namespaced ? "Namespaced" : "Cluster"), arena);
-  array_at(spec, "versions", arena).push_back(std::move(version), arena);
+  Value& versions = array_at(spec, "versions", arena);
+  versions.push_back(version_of(schema, kind.storage == nullptr, arena), arena);
+  if (kind.storage != nullptr) versions.push_back(version_of(kind.storage(), true, arena), arena);
   return out;
 }
 
@@ -143,6 +158,7 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<Deployment>(),
                                        &schema<Event>(),
                                        &schema<Lease>(),
+                                       &schema<MutatingWebhookConfiguration>(),
                                        &schema<Namespace>(),
                                        &schema<Node>(),
                                        &schema<Pod>(),
@@ -150,12 +166,19 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<ReplicaSet>(),
                                        &schema<Secret>(),
                                        &schema<SubjectAccessReview>(),
-                                       &schema<TokenReview>()};
+                                       &schema<TokenReview>(),
+                                       &schema<ValidatingWebhookConfiguration>()};
   return kAll;
 }
 
 std::span<const Schema* const> custom_resources() {
-  static const Schema* const kAll[] = {&schema<NodeMetric>(), &schema<NodeSlo>()};
+  static const Schema* const kAll[] = {&schema<ClusterColocationProfile>(),
+                                       &schema<Device>(),
+                                       &schema<Reservation>(),
+                                       &schema<ElasticQuota>(),
+                                       &schema<NodeMetric>(),
+                                       &schema<NodeSlo>(),
+                                       &schema<NodeResourceTopology>()};
   return kAll;
 }
 

@@ -1,6 +1,7 @@
 #include "openapi.hpp"
 
 #include "koord/api/schema/crd.hpp"
+#include "koord/api/types/core_v1/object_reference.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
 #include "koord/json/writer.hpp"
 
@@ -10,9 +11,16 @@ using json::Value;
 
 namespace {
 
+constexpr std::string_view kListType = "x-kubernetes-list-type";
+constexpr std::string_view kMapType = "x-kubernetes-map-type";
 constexpr std::string_view kPreserve = "x-kubernetes-preserve-unknown-fields";
 constexpr std::string_view kQuantityPattern =
     R"(^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$)";
+
+// What Kubernetes' server-side apply owns as a whole wherever it stands.
+bool is_whole(const Type& type) {
+  return &type == &type_of<LabelSelector> || &type == &type_of<ObjectReference>;
+}
 
 class Printer {
  public:
@@ -52,6 +60,11 @@ class Printer {
     set_text(out, "description", doc, arena_);
     return out;
   }
+  Value open() const {
+    Value out = Value::object();
+    set(out, kPreserve, Value(true), arena_);
+    return out;
+  }
   Value int_or_string() const {
     Value out = Value::object();
     Value choices = Value::array();
@@ -63,7 +76,7 @@ class Printer {
   }
 
   Value field(const Field& row) const {
-    Value out = value(*row.type);
+    Value out = row.has(Field::kUntyped) ? open() : value(*row.type);
     if (!row.doc_text.empty()) set_text(out, "description", row.doc_text, arena_);
     if (!row.format_text.empty()) set_text(out, "format", row.format_text, arena_);
     if (!row.pattern_text.empty()) set_text(out, "pattern", row.pattern_text, arena_);
@@ -81,6 +94,8 @@ class Printer {
         set(out, "default", clone(*parsed, arena_), arena_);
     }
     if (row.has(Field::kPreserve)) set(out, kPreserve, Value(true), arena_);
+    if (purpose_ == OpenApiFor::crd && row.has(Field::kAtomic))
+      set(out, row.type->kind == TypeKind::list ? kListType : kMapType, json::make_const("atomic"), arena_);
     if (purpose_ == OpenApiFor::discovery && (!row.merge_key_name.empty() || row.has(Field::kSetList))) {
       set(out, "x-kubernetes-patch-strategy", json::make_const("merge"), arena_);
       if (!row.merge_key_name.empty())
@@ -111,9 +126,13 @@ class Printer {
         set(out, kPreserve, Value(true), arena_);
         return out;
       }
-      case TypeKind::structure:
+      case TypeKind::structure: {
         if (purpose_ == OpenApiFor::crd && &type == &type_of<ObjectMeta>) return typed("object");
-        return structure(type.schema());
+        Value out = structure(type.schema());
+        if (purpose_ == OpenApiFor::crd && is_whole(type))
+          set(out, kMapType, json::make_const("atomic"), arena_);
+        return out;
+      }
       case TypeKind::list: {
         Value out = typed("array");
         set(out, "items", value(*type.element), arena_);

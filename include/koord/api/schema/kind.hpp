@@ -8,6 +8,8 @@
 
 namespace koord::api {
 
+class Schema;
+
 /// A column that kubectl prints for a custom resource.
 struct PrinterColumn {
   std::string_view name;
@@ -28,8 +30,10 @@ struct Kind {
   std::string_view doc = {};
   bool namespaced = true;
   // Of custom resources, whose manifest koord prints.
-  bool custom = false;      // patched by merge patch, strategic merge is not served
-  bool has_status = false;  // the status subresource exists
+  bool custom = false;                   // patched by merge patch, strategic merge is not served
+  bool has_status = false;               // the status subresource exists
+  std::string_view approval = {};        // of groups in k8s.io: where Kubernetes agreed to it
+  const Schema& (*storage)() = nullptr;  // another version of it, in which objects are stored
   std::span<const std::string_view> short_names = {};
   std::span<const std::string_view> categories = {};
   std::span<const PrinterColumn> columns = {};
@@ -53,6 +57,11 @@ struct Kind {
   constexpr Kind custom_resource(std::string_view text) const {
     return with(&Kind::custom, true).with(&Kind::has_status, true).with(&Kind::doc, text);
   }
+  constexpr Kind without_status() const { return with(&Kind::has_status, false); }
+  /// Kubernetes' own groups (k8s.io) are open to those who name the pull request that allowed it.
+  constexpr Kind approved(std::string_view url) const { return with(&Kind::approval, url); }
+  /// The manifest serves both versions. Their objects differ in nothing but fields.
+  constexpr Kind stored_as(const Schema& (*version)()) const { return with(&Kind::storage, version); }
   constexpr Kind shorts(std::span<const std::string_view> names) const {
     return with(&Kind::short_names, names);
   }

@@ -199,11 +199,12 @@ struct Field {
     kRequired = 1,    // must be present: strict decoding, manifests; always written
     kAlways = 2,      // written even when empty
     kImmutable = 4,   // never part of a diff
-    kAtomic = 8,      // list or map: replaced as a whole by patches
+    kAtomic = 8,      // structure or list: server-side apply owns it as a whole
     kSetList = 16,    // list of scalars: patches add and remove single elements
     kInlined = 32,    // structure: its fields are those of the enclosing object
     kPreserve = 64,   // undescribed fields are kept: x-kubernetes-preserve-unknown-fields
     kUnlisted = 128,  // no field at all: a member that only the program has
+    kUntyped = 256,   // any JSON, not just an object
   };
 
   std::string_view name = {};  // on the wire
@@ -240,6 +241,7 @@ struct Field {
   constexpr Field set_list() const { return with(kSetList); }
   constexpr Field inlined() const { return with(kInlined); }
   constexpr Field preserve_unknown() const { return with(kPreserve); }
+  constexpr Field untyped() const { return with(kUntyped); }
   constexpr Field merge_key(std::string_view key) const { return with(&Field::merge_key_name, key); }
   constexpr Field default_json(std::string_view text) const { return with(&Field::default_text, text); }
   constexpr Field doc(std::string_view text) const { return with(&Field::doc_text, text); }

@@ -26,8 +26,8 @@ KOORD_SCHEMA(Condition, ROW(type).required().max_length(316).pattern(kConditionT
              ROW(last_transition_time).required(),
              ROW(reason).required().min_length(1).max_length(1024).pattern(kConditionReason),
              ROW(message).required().max_length(32768));
-KOORD_SCHEMA(LabelSelectorRequirement, ROW(key).required(), ROW(operator_).required(), ROW(values));
-KOORD_SCHEMA(LabelSelector, ROW(match_labels), ROW(match_expressions));
+KOORD_SCHEMA(LabelSelectorRequirement, ROW(key).required(), ROW(operator_).required(), ROW(values).atomic());
+KOORD_SCHEMA(LabelSelector, ROW(match_labels), ROW(match_expressions).atomic());
 
 const OwnerReference* controller_of(const ObjectMeta& meta) {
   for (const OwnerReference& owner : meta.owner_references)

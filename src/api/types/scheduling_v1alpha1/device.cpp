@@ -1,4 +1,4 @@
-// The schema tables of koord/api/types/scheduling_v1alpha1/device.hpp: the devices of a node.
+// The schema tables of koord/api/types/scheduling_v1alpha1/device.hpp: Device.
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
 
 #include "koord/api/schema/table.hpp"
@@ -18,5 +18,15 @@ KOORD_SCHEMA(DeviceInfo, ROW(type).doc("gpu, fpga, rdma or another type."),
              ROW(resources).doc("Resources of the device."),
              ROW(topology).doc("Where the device is attached."),
              ROW(vf_groups).doc("Groups of virtual functions."), ROW(conditions).doc("Current conditions."));
+KOORD_SCHEMA(DeviceSpec, ROW(devices));
+KOORD_SCHEMA(DeviceAllocationItem, ROW(name), ROW(namespace_), ROW(uuid), ROW(minors));
+KOORD_SCHEMA(DeviceAllocation, ROW(type).doc("gpu, fpga, rdma or another type."), ROW(entries));
+KOORD_SCHEMA(DeviceStatus, ROW(allocations));
+KOORD_OBJECT(Device,
+             Kind("scheduling.koordinator.sh/v1alpha1", "Device", "devices")
+                 .cluster_scoped()
+                 .custom_resource("The devices of a node, reported by its node agent.")
+                 .without_status(),
+             ROW(metadata), ROW(spec), ROW(status));
 
 }  // namespace koord::api

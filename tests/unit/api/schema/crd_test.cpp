@@ -3,14 +3,20 @@
 
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
 #include <fstream>
 #include <iterator>
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
+#include "koord/api/types/config_v1alpha1/cluster_colocation_profile.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/scheduling_v1alpha1/device.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 #include "koord/json/pointer.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
@@ -53,6 +59,56 @@ TEST_CASE("a manifest decodes as what it is") {
   CHECK(json::find_path(*root, be + "/memoryQOS/properties/wmarkMinAdj/minimum")->to_int() == -25);
   CHECK(json::true_at(*root, "properties", "spec", "properties", "extensions",
                       "x-kubernetes-preserve-unknown-fields"));
+}
+
+TEST_CASE("what a definition says beside types") {
+  struct Row {
+    const Schema& schema;
+    std::string_view path, says;
+  };
+  const std::string_view spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+  const Row rows[] = {
+      // Anything at all, not just objects: upstream's pods and templates come whole.
+      {schema<ClusterColocationProfile>(), "patch",
+       R"({"x-kubernetes-preserve-unknown-fields":true,"description":"Strategic merge patch of the pods."})"},
+      {schema<ClusterColocationProfile>(), "selector/x-kubernetes-map-type", R"("atomic")"},
+      {schema<ClusterColocationProfile>(),
+       "selector/properties/matchExpressions/items/properties/values/x-kubernetes-list-type", R"("atomic")"},
+      {schema<ClusterColocationProfile>(), "qosClass/enum", R"(["LSE","LSR","LS","BE","SYSTEM"])"},
+      {schema<Reservation>(), "ttl/default", R"("24h")"},
+      {schema<Reservation>(), "allocateOnce/default", "true"},
+      {schema<Reservation>(), "owners/items/properties/controller/required",
+       R"(["apiVersion","kind","name","uid"])"},
+      {schema<Reservation>(), "owners/items/properties/object/x-kubernetes-map-type", R"("atomic")"},
+      {schema<Device>(), "devices/items/required", R"(["health"])"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.path);
+    const auto document = json::parse(crd_manifest_json(row.schema));
+    REQUIRE(document.has_value());
+    const json::Value* found = json::find_path(*document, fmt::format("{}/{}", spec, row.path));
+    REQUIRE(found != nullptr);
+    CHECK(json::to_text(*found) == row.says);
+  }
+}
+
+TEST_CASE("a definition without the status subresource, one of Kubernetes' own group, one of two versions") {
+  const auto device = decode<CustomResourceDefinition>(crd_manifest_json(schema<Device>()));
+  CHECK_FALSE(device->spec.versions[0].subresources.has_value());
+  const auto topology = decode<CustomResourceDefinition>(crd_manifest_json(schema<NodeResourceTopology>()));
+  CHECK(value_or(topology->metadata.annotations, "api-approved.kubernetes.io") ==
+        "https://github.com/kubernetes/enhancements/pull/1870");
+  CHECK(topology->spec.names.short_names == std::vector<std::string>{"node-res-topo"});
+  REQUIRE(topology->spec.versions.size() == 2);
+  const CrdVersion &read = topology->spec.versions[0], &stored = topology->spec.versions[1];
+  CHECK((read.name == "v1alpha1" && read.served && !read.storage));
+  CHECK((stored.name == "v1alpha2" && stored.served && stored.storage));
+  const auto first = json::parse(read.schema->open_apiv3_schema.text),
+             second = json::parse(stored.schema->open_apiv3_schema.text);
+  CHECK(json::to_text(*json::find(*first, "required")) == R"(["topologyPolicies","zones"])");
+  CHECK(json::to_text(*json::find(*second, "required")) == R"(["zones"])");
+  CHECK(json::find(*first, "properties", "attributes") == nullptr);
+  CHECK(json::find(*second, "properties", "attributes") != nullptr);
 }
 
 TEST_CASE("OpenAPI of kinds that are described in part") {

@@ -1,4 +1,4 @@
-// scheduling.koordinator.sh/v1alpha1: the devices of a node.
+// scheduling.koordinator.sh/v1alpha1: Device, the devices of a node.
 #pragma once
 
 #include "koord/api/types/meta_v1/meta.hpp"
@@ -37,6 +37,39 @@ struct DeviceInfo {
   std::vector<VirtualFunctionGroup> vf_groups;
   std::vector<Condition> conditions;
   KOORD_STRUCT(DeviceInfo);
+};
+
+struct DeviceSpec {
+  std::vector<DeviceInfo> devices;
+  KOORD_STRUCT(DeviceSpec);
+};
+
+/// What a pod has of the devices of one type.
+struct DeviceAllocationItem {
+  std::string name;
+  Symbol namespace_;
+  std::string uuid;  // the pod's
+  std::vector<int32_t> minors;
+  KOORD_STRUCT(DeviceAllocationItem);
+};
+
+struct DeviceAllocation {
+  Symbol type;
+  std::vector<DeviceAllocationItem> entries;
+  KOORD_STRUCT(DeviceAllocation);
+};
+
+struct DeviceStatus {
+  std::vector<DeviceAllocation> allocations;
+  KOORD_STRUCT(DeviceStatus);
+};
+
+/// Named as its node.
+struct Device {
+  ObjectMeta metadata;
+  DeviceSpec spec;
+  DeviceStatus status;
+  KOORD_STRUCT(Device);
 };
 
 }  // namespace koord::api
