@@ -33,12 +33,20 @@ constexpr std::array kFlags = {
     Flag{"port", FlagType::integer, "0", "The port to serve on; 0 is any free one."},
     Flag{"roles", FlagType::list, "scheduler", "The roles to run on it, in this process; empty runs none."},
     Flag{"until-idle", FlagType::boolean, "false",
-         "End when nothing but leases and events has changed for --idle-after, with a summary."},
+         "End when nothing but leases, events and NodeMetrics has changed for --idle-after, with a summary."},
     Flag{"idle-after", FlagType::duration, "3s", "See --until-idle."},
     Flag{"summary", FlagType::text, "text", "The summary at the end: text, json or none."},
     Flag{"progress", FlagType::boolean, "false", "Say once a second how far it is, on stderr."},
     Flag{"pod-start-delay", FlagType::duration, "100ms", "From binding a pod to its running."},
     Flag{"pod-stop-delay", FlagType::duration, "100ms", "From deleting a pod to its end."},
+    Flag{"trace", FlagType::text, "",
+         "Machines' usage over time (machine,seconds,CPU %,memory %,...): each node gets a simulated agent "
+         "that "
+         "plays one of them, writes its NodeMetric and holds best-effort pods back."},
+    Flag{"trace-speed", FlagType::real, "1",
+         "Seconds of the trace in one. Averages and cool times are the trace's, timestamps are real."},
+    Flag{"agent-report-interval", FlagType::duration, "0s",
+         "How often the simulated agents report; 0s: as the NodeMetrics say, 30s at least."},
     Flag{"seed", FlagType::integer, "0", "Of names and uids; 0 is by chance."},
     Flag{"feature-gates", FlagType::pairs, "", "Feature gates of the roles."},
     Flag{"v", FlagType::integer, "0", "How much to log.", 'v'},
@@ -66,6 +74,13 @@ Result<sandbox::SandboxOptions> options(const runtime::FlagValues& flags) {
   out.idle_after = milliseconds(flags.get_duration("idle-after"));
   out.pod_start_delay = milliseconds(flags.get_duration("pod-start-delay"));
   out.pod_stop_delay = milliseconds(flags.get_duration("pod-stop-delay"));
+  out.trace = flags.get("trace");
+  out.trace_speed = flags.get_real("trace-speed");
+  if (!(out.trace_speed > 0 && out.trace_speed <= 100'000))
+    return Error(Code::invalid, "--trace-speed: not above 0 and at most 100000");
+  out.report_interval = milliseconds(flags.get_duration("agent-report-interval"));
+  if (out.report_interval.count() != 0 && out.report_interval < std::chrono::milliseconds(100))
+    return Error(Code::invalid, "--agent-report-interval: not 0s or at least 100ms");
   out.seed = static_cast<std::uint64_t>(flags.get_int("seed"));
   return out;
 }
@@ -249,10 +264,12 @@ int run_sandbox(std::span<const std::string> arguments, std::span<const runtime:
                 Streams streams) {
   for (const std::string& argument : arguments) {
     if (argument != "--help" && argument != "-h") continue;
-    streams.out << "koord sandbox: a Kubernetes API in memory on loopback, with simulated nodes.\n"
-                   "For trying koord, for tests and simulation; not for production.\n\n"
-                << runtime::flags_help(kFlags)
-                << "\nA role's flags are written --ROLE.NAME; its ports are off unless given.\n";
+    streams.out
+        << "koord sandbox: a Kubernetes API in memory on loopback, with simulated nodes.\n"
+           "For trying koord, for tests and simulation; not for production. Nothing runs on the nodes:\n"
+           "what --trace reports was never measured there.\n\n"
+        << runtime::flags_help(kFlags)
+        << "\nA role's flags are written --ROLE.NAME; its ports are off unless given.\n";
     return kOk;
   }
   auto usage_error = [&](const Error& error) {

@@ -31,7 +31,16 @@ struct SandboxOptions {
   std::chrono::milliseconds pod_start_delay{100};  // from binding to Running
   std::chrono::milliseconds pod_stop_delay{100};   // from deletion to gone, or the pod's grace if shorter
   std::chrono::milliseconds idle_after{3000};      // see until_idle()
-  std::size_t history = 50'000;                    // changes of a kind that watches can go back
+
+  /// A trace of machines' usage (rows "machine,seconds,CPU %,memory %", as Alibaba's cluster-trace-v2018 has
+  /// them): each node gets a simulated agent that plays one of its machines, reports a NodeMetric and holds
+  /// best-effort pods back. Empty: no agents.
+  std::string trace;
+  double trace_speed = 1;  // seconds of the trace in one
+  /// Of the agents; 0: as the NodeMetrics say, 30 s at least.
+  std::chrono::milliseconds report_interval{0};
+
+  std::size_t history = 50'000;  // changes of a kind that watches can go back
   std::size_t lease_history = 5'000;
   std::uint64_t seed = 0;  // of names and uids; 0: random
 };
@@ -70,7 +79,7 @@ class Sandbox {
   /// Readable by its owner only (0600), replaced as a whole.
   Result<> write_kubeconfig(const std::string& path) const;
 
-  /// Returns when load() has ended and nothing but leases and events has changed for idle_after.
+  /// Returns when load() has ended and nothing but leases, events and NodeMetrics has changed for idle_after.
   Task<Result<>> until_idle();
   /// Looks at every node: not for every few milliseconds.
   Progress progress() const;

@@ -10,6 +10,9 @@
 namespace koord::sandbox {
 namespace {
 
+/// What is left of a pod's work at its end, at most: a look more would be one too many.
+constexpr nanoseconds kWorkDone = std::chrono::milliseconds(100);
+
 std::string address(int first, std::uint64_t n) {
   return fmt::format("10.{}.{}.{}", first + (n >> 16 & 63), n >> 8 & 255, n & 255);
 }
@@ -93,9 +96,13 @@ void put_container_statuses(json::Document& pod, const std::string& now, const s
 
 }  // namespace
 
+bool is_left_alone(const Object& node) {
+  return node.bytes.find(fmt::format("\"{}\":\"false\"", kKubelet)) != std::string::npos;
+}
+
 Kubelets::Kubelets(Verbs& verbs, KubeletOptions options)
     : verbs_(verbs),
-      options_(options),
+      options_(std::move(options)),
       pods_(verbs.registry().get("", "pods")),
       nodes_(verbs.registry().get("", "nodes")),
       leases_(*verbs.registry().get("coordination.k8s.io", "leases").objects),
@@ -152,9 +159,7 @@ void Kubelets::node_changed(const Change& change) {
     wheel_.add({}, {Job::Type::renew, "", node.name, ""});
     return;
   }
-  if (known_.contains(node.name) ||
-      node.bytes.find(fmt::format("\"{}\":\"false\"", kKubelet)) != std::string::npos)
-    return;
+  if (known_.contains(node.name) || is_left_alone(node)) return;
   known_[node.name];
   wheel_.add({}, {Job::Type::adopt, "", node.name, node.uid});
 }
@@ -292,14 +297,20 @@ void Kubelets::start_pod(const Job& job) {
     if (!text.empty() && text_at(doc, "spec", "restartPolicy") != "Always")
       seconds = std::max(0.0, std::atof(text.c_str()));
   });
-  if (seconds >= 0 && seconds < 1e6)
-    wheel_.add(nanoseconds(static_cast<std::int64_t>(seconds * 1e9)),
-               {Job::Type::finish, job.ns, job.name, job.uid});
+  if (seconds >= 0 && seconds < 1e6) {
+    const nanoseconds work(static_cast<std::int64_t>(seconds * 1e9));
+    wheel_.add(work, {Job::Type::finish, job.ns, job.name, job.uid, work});
+  }
 }
 
 void Kubelets::finish_pod(const Job& job) {
   ObjectPtr pod = pods_.objects->get(job.ns, job.name);
   if (!pod || pod->uid != job.uid || pod->deleting) return;
+  if (const nanoseconds left = options_.work_left ? options_.work_left(*pod, job.work) : nanoseconds(0);
+      left > kWorkDone) {
+    wheel_.add(left, job);
+    return;
+  }
   std::string now = verbs_.now_text();
   verbs_.write_trusted(pods_, *pod, [&](json::Document& doc) {
     json::Arena& arena = doc.arena();

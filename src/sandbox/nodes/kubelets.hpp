@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -14,6 +15,9 @@ namespace koord::sandbox {
 struct KubeletOptions {
   std::chrono::milliseconds start_delay{100}, stop_delay{100};
   std::chrono::seconds lease_period{10};
+  /// How much longer a pod runs whose kRunSeconds have passed: work that was slowed takes its time. Empty:
+  /// no longer.
+  std::function<nanoseconds(const Object& pod, nanoseconds whole)> work_left = {};
 };
 
 /// Annotations of a pod: how many seconds it runs (restartPolicy other than Always), and how it ends.
@@ -21,6 +25,9 @@ inline constexpr const char* kRunSeconds = "sandbox.koordinator.sh/run-seconds";
 inline constexpr const char* kExitCode = "sandbox.koordinator.sh/exit-code";
 /// On a node: "false" leaves the node to someone else's kubelet.
 inline constexpr const char* kKubelet = "sandbox.koordinator.sh/kubelet";
+
+/// True where it is.
+bool is_left_alone(const Object& node);
 
 /// Looks after every node of the store, whoever made it.
 class Kubelets final : public Observer {
@@ -34,6 +41,7 @@ class Kubelets final : public Observer {
     enum class Type : std::uint8_t { adopt, renew, start, finish, stop, orphan };
     Type type;
     std::string ns, name, uid;  // of the pod; name of the node
+    nanoseconds work{0};        // finish: all of the pod's
   };
   struct Node {
     std::uint64_t ip = 0;

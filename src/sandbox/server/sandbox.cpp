@@ -13,6 +13,7 @@
 #include "koord/base/file.hpp"
 #include "koord/net/certificate.hpp"
 #include "koord/net/server.hpp"
+#include "sandbox/agents/agents.hpp"
 #include "sandbox/api/api.hpp"
 #include "sandbox/controllers/garbage.hpp"
 #include "sandbox/controllers/workloads.hpp"
@@ -51,7 +52,10 @@ class Sandbox::Impl {
         registrar_(verbs_),
         garbage_(verbs_),
         workloads_(verbs_),
-        kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10}}),
+        kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10},
+                           [this](const Object& pod, nanoseconds whole) {
+                             return agents_ ? agents_->work_left(pod, whole) : nanoseconds{0};
+                           }}),
         summary_(verbs_) {
     add_initial_objects(verbs_);
     // Koordinator's own kinds are there from the start.
@@ -61,6 +65,11 @@ class Sandbox::Impl {
   ~Impl() { clock_.cancel(timer_); }
 
   Task<Result<>> start() {
+    if (!options_.trace.empty()) {
+      KOORD_CO_TRY(trace, Trace::open(options_.trace));
+      agents_.emplace(verbs_, std::move(trace),
+                      AgentSettings{options_.trace_speed, options_.report_interval});
+    }
     KOORD_CO_CHECK(make_all_nodes());
     KOORD_CO_TRY(ca, net::make_ca("koord-sandbox-ca", clock_.now()));
     ca_pem_ = ca.certificate_pem;
@@ -154,6 +163,9 @@ class Sandbox::Impl {
   const std::string& ca_pem() const { return ca_pem_; }
   std::uint16_t port() const { return port_; }
   Summary& summary() { return summary_; }
+  std::optional<AgentTotals> usage() const {
+    return agents_ ? std::optional(agents_->totals()) : std::nullopt;
+  }
   Store& store() { return store_; }
   std::uint64_t requests() const { return api_ ? api_->requests() : 0; }
 
@@ -205,6 +217,7 @@ class Sandbox::Impl {
   Garbage garbage_;
   Workloads workloads_;
   Kubelets kubelets_;
+  std::optional<Agents> agents_;
   Summary summary_;
   WatchBody::Open watches_;
   std::unique_ptr<Api> api_;
@@ -231,8 +244,8 @@ std::string Sandbox::kubeconfig() const { return impl_->kubeconfig(); }
 Result<> Sandbox::write_kubeconfig(const std::string& path) const { return impl_->write_kubeconfig(path); }
 Task<Result<>> Sandbox::until_idle() { return impl_->until_idle(); }
 Progress Sandbox::progress() const { return impl_->summary().progress(); }
-std::string Sandbox::summary_text() const { return impl_->summary().text(); }
-std::string Sandbox::summary_json() const { return impl_->summary().json(); }
+std::string Sandbox::summary_text() const { return impl_->summary().text(impl_->usage()); }
+std::string Sandbox::summary_json() const { return impl_->summary().json(impl_->usage()); }
 void Sandbox::fail_requests(int count, int status) { impl_->fail_requests(count, status); }
 void Sandbox::drop_watches() { impl_->drop_watches(); }
 void Sandbox::forget_history() { impl_->store().compact(); }

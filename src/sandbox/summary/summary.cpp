@@ -79,6 +79,7 @@ Summary::Summary(Verbs& verbs)
       pods_(*verbs.registry().get("", "pods").objects),
       events_(*verbs.registry().get("", "events").objects),
       leases_(*verbs.registry().get("coordination.k8s.io", "leases").objects),
+      reports_(verbs.store().collection("nodemetrics.slo.koordinator.sh")),
       last_change_(verbs.clock().mono()) {
   verbs_.store().add_observer(*this);
 }
@@ -86,7 +87,7 @@ Summary::Summary(Verbs& verbs)
 Summary::~Summary() { verbs_.store().remove_observer(*this); }
 
 void Summary::on_change(Collection& collection, const Change& change) {
-  if (&collection == &events_ || &collection == &leases_) return;
+  if (&collection == &events_ || &collection == &leases_ || &collection == &reports_) return;
   MonoTime now = verbs_.clock().mono();
   last_change_ = now;
   if (&collection != &pods_) return;
@@ -175,7 +176,7 @@ Summary::Figures Summary::figures() const {
   return out;
 }
 
-std::string Summary::text() const {
+std::string Summary::text(const std::optional<AgentTotals>& usage) const {
   Figures f = figures();
   std::uint64_t waiting = 0;
   for (const auto& [reason, count] : f.pending) waiting += count;
@@ -192,6 +193,18 @@ std::string Summary::text() const {
   for (const auto& [name, amounts] : f.allocation)
     line("  {:<32} {:>14} of {:>14}  {:5.1f}%\n", name, amounts.first.to_string(), amounts.second.to_string(),
          share(amounts.first, amounts.second) * 100);
+  if (usage) {
+    line("used CPU, as simulated\n");
+    const auto row = [&](std::string_view what, double seconds) {
+      line("  {:<32} {:>14.1f} CPU seconds    {:5.1f}%\n", what, seconds,
+           usage->capacity > 0 ? seconds / usage->capacity * 100 : 0);
+    };
+    row("latency-sensitive", usage->latency_sensitive);
+    row("best-effort", usage->best_effort);
+    row("system", usage->system);
+    line("  best-effort work was held back for {:.0f} of {:.0f} seconds of nodes, {} pods were evicted\n",
+         usage->suppressed, usage->seconds, usage->evictions);
+  }
   if (waiting == 0) return out;
   line("pending, and why\n");
   std::vector<std::pair<std::uint64_t, std::string>> reasons;
@@ -204,7 +217,7 @@ std::string Summary::text() const {
   return out;
 }
 
-std::string Summary::json() const {
+std::string Summary::json(const std::optional<AgentTotals>& usage) const {
   Figures f = figures();
   std::uint64_t waiting = 0;
   for (const auto& [reason, count] : f.pending) waiting += count;
@@ -232,7 +245,19 @@ std::string Summary::json() const {
     decimal("fraction", share(amounts.first, amounts.second), 6);
     json.end_object();
   }
-  json.end_object().end_object();
+  json.end_object();
+  if (usage) {
+    json.key("usage").begin_object();
+    decimal("seconds", usage->seconds, 1);
+    decimal("capacity", usage->capacity, 1);
+    decimal("latencySensitive", usage->latency_sensitive, 1);
+    decimal("bestEffort", usage->best_effort, 1);
+    decimal("busy", usage->busy, 1);
+    decimal("system", usage->system, 1);
+    decimal("suppressed", usage->suppressed, 1);
+    json.member("evictions", usage->evictions).end_object();
+  }
+  json.end_object();
   return out;
 }
 

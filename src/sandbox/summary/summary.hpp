@@ -1,11 +1,13 @@
 // Summary: what has happened to the pods, for the end of a run.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "koord/sandbox/sandbox.hpp"
+#include "sandbox/agents/node_agent.hpp"
 #include "sandbox/api/verbs.hpp"
 
 namespace koord::sandbox {
@@ -16,11 +18,12 @@ class Summary final : public Observer {
   ~Summary() override;
   void on_change(Collection& collection, const Change& change) override;
 
-  /// The last change of anything but leases and events.
+  /// The last change of anything but leases, events and NodeMetrics.
   MonoTime last_change() const { return last_change_; }
   Progress progress() const;
-  std::string text() const;
-  std::string json() const;
+  /// `usage`: of the simulated agents, where there are some.
+  std::string text(const std::optional<AgentTotals>& usage = {}) const;
+  std::string json(const std::optional<AgentTotals>& usage = {}) const;
 
  private:
   struct Figures;
@@ -30,7 +33,7 @@ class Summary final : public Observer {
   void count_nodes(Counts& counts, const Each& each) const;
 
   Verbs& verbs_;
-  const Collection &pods_, &events_, &leases_;
+  const Collection &pods_, &events_, &leases_, &reports_;
   std::unordered_map<std::string, MonoTime> waiting_;  // unbound pods by uid
   std::vector<float> latencies_;                       // seconds from creation to binding
   std::uint64_t created_ = 0, bound_ = 0, deleted_ = 0;

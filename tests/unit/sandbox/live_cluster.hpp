@@ -17,8 +17,12 @@ struct LiveCluster : TestCluster {
   Registrar registrar{verbs};
   Garbage garbage{verbs};
   Workloads workloads{verbs};
-  Kubelets kubelets{
-      verbs, {std::chrono::milliseconds{100}, std::chrono::milliseconds{100}, std::chrono::seconds{10}}};
+  std::function<nanoseconds(const Object&, nanoseconds)> work_left;  // see KubeletOptions
+  Kubelets kubelets{verbs,
+                    {std::chrono::milliseconds{100}, std::chrono::milliseconds{100}, std::chrono::seconds{10},
+                     [this](const Object& pod, nanoseconds whole) {
+                       return work_left ? work_left(pod, whole) : nanoseconds{0};
+                     }}};
   Summary summary{verbs};
 
   explicit LiveCluster(int nodes = 2) {

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Co-location as a loop that closes, on two simulated clusters side by side: the same nodes, services and batch work, once
+with koord's manager and its profile for batch work, once without.
+
+usage: demo.py [--once]
+
+Nothing runs on the nodes: what services use is a day of a real trace, played fast; the API server, the scheduler and the
+manager are the real ones. --once plays that day, prints the table and fails where the loop did not close.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(TREE, "tests", "support"))
+
+import kube_api  # noqa: E402
+
+KOORD = os.environ.get("KOORD", os.path.join(TREE, "build", "koord"))
+TRACE = os.path.join(TREE, "tests", "golden", "alibaba2018", "machine_usage.csv")
+NODES, CPUS, MEMORY = 12, 16, "64Gi"
+DAY = 86_400
+SPEED = 1_440  # a day in a minute
+BATCH_CPU, BATCH_MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/demo/deployments"
+START_SECONDS = 60
+ROW = "{:>6}  {:>8} {:>8} {:>6}  {:>14} {:>8} {:>8} {:>8}   {:>8} {:>8}"
+HEAD = ROW.format("trace", "services", "batch", "speed", "batch CPU lent", "running", "waiting", "evicted", "without:", "running")
+
+
+def with_profile(deployment):
+    """What a ClusterColocationProfile makes of batch work: it is best-effort, and asks for what services do not use."""
+    changed = json.loads(json.dumps(deployment))
+    template = changed["spec"]["template"]
+    template["metadata"]["labels"]["koordinator.sh/qosClass"] = "BE"
+    template["spec"]["priorityClassName"] = "koord-batch"
+    for container in template["spec"]["containers"]:
+        for amounts in container["resources"].values():
+            amounts[BATCH_CPU] = str(int(float(amounts.pop("cpu")) * 1000))
+            amounts[BATCH_MEMORY] = amounts.pop("memory")
+    return changed
+
+
+def amount(text):
+    """A quantity as a number."""
+    for suffix, factor in (("m", 1e-3), ("Ki", 2**10), ("Mi", 2**20), ("Gi", 2**30), ("k", 1e3), ("M", 1e6), ("G", 1e9)):
+        if text.endswith(suffix):
+            return float(text[:-len(suffix)]) * factor
+    return float(text)
+
+
+class Cluster:
+    """A `koord sandbox` with the demonstration's nodes and services."""
+
+    def __init__(self, folder, name, roles, *flags):
+        self.kubeconfig = os.path.join(folder, f"{name}.kubeconfig")
+        self.out_path, self.log_path = (os.path.join(folder, f"{name}.{end}") for end in ("out", "log"))
+        with open(self.out_path, "wb") as out, open(self.log_path, "wb") as log:
+            self.child = subprocess.Popen(
+                [KOORD, "sandbox", "--port=0", f"--kubeconfig={self.kubeconfig}", f"--roles={roles}", f"--nodes={NODES}",
+                 f"--node-capacity=cpu={CPUS},memory={MEMORY}", "--summary=json", f"--trace={TRACE}",
+                 f"--trace-speed={SPEED}", "--agent-report-interval=1s", *flags, "--load", os.path.join(HERE, "services.yaml")],
+                stdout=out, stderr=log, start_new_session=True)  # Ctrl-C ends the demonstration, which ends it
+
+    def text(self, path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def wait_ready(self):
+        end = time.monotonic() + START_SECONDS
+        while "sandbox ready" not in self.text(self.out_path):
+            if self.child.poll() is not None or time.monotonic() > end:
+                raise SystemExit(f"demo: a sandbox did not start:\n{self.text(self.log_path)[-2000:]}")
+            time.sleep(0.05)
+        self.api = kube_api.Api(self.kubeconfig)
+
+    def pods(self):
+        """The batch pods that run, and those that wait."""
+        phases = [pod["status"].get("phase") for pod in self.api.list("/api/v1/namespaces/demo/pods") if pod["metadata"]["labels"]["app"] == "crunch"]
+        return phases.count("Running"), phases.count("Pending")
+
+    def used(self):
+        """CPUs that services use, and batch pods, as the NodeMetrics say."""
+        services = batch = 0.0
+        for metric in self.api.list("/apis/slo.koordinator.sh/v1alpha1/nodemetrics"):
+            for pod in metric.get("status", {}).get("podsMetric", []):
+                cpu = amount(pod["podUsage"]["resources"]["cpu"])
+                if pod["name"].startswith("crunch"):
+                    batch += cpu
+                else:
+                    services += cpu
+        return services, batch
+
+    def lent(self):
+        """What each node lends: milli-CPUs."""
+        return [float(amount(node["status"]["allocatable"].get(BATCH_CPU, "0"))) for node in self.api.list("/api/v1/nodes")]
+
+    def evicted(self):
+        return sum(event["reason"] == "evictPodSuccess" for event in self.api.list("/api/v1/namespaces/demo/events"))
+
+    def end(self):
+        """The run's summary."""
+        if self.child.poll() is None:
+            self.child.terminate()
+            try:
+                self.child.wait(20)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+        lines = self.text(self.out_path).splitlines()
+        return json.loads(lines[-1]) if lines and lines[-1].startswith("{") else None
+
+
+class Demonstration:
+    def __init__(self, folder):
+        self.began = time.monotonic()
+        self.samples = []
+        self.alone = Cluster(folder, "without", "scheduler")
+        self.together = Cluster(folder, "with", "scheduler,manager", "--manager.rest-config-qps=0")
+        self.alone.wait_ready()
+        self.together.wait_ready()
+        with open(os.path.join(HERE, "batch.json"), encoding="utf-8") as file:
+            batch = json.load(file)
+        self.asked = amount(batch["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+        self.services = 0.0  # CPUs that they asked for
+        for item in self.together.api.list(DEPLOYMENTS):
+            containers = item["spec"]["template"]["spec"]["containers"]
+            self.services += item["spec"]["replicas"] * sum(amount(one["resources"]["requests"]["cpu"]) for one in containers)
+        self.alone.api.connect().request("POST", DEPLOYMENTS, batch)
+        self.together.api.connect().request("POST", DEPLOYMENTS, with_profile(batch))
+
+    def seconds(self):
+        return time.monotonic() - self.began
+
+    def look(self):
+        running, waiting = self.together.pods()
+        services, batch = self.together.used()
+        without, _ = self.alone.pods()
+        lent = self.together.lent()
+        self.samples.append({"services": services, "batch": batch, "running": running, "waiting": waiting, "lent": lent,
+                             "speed": min(batch / (running * self.asked), 1) if running else None, "without": without})
+        return self.samples[-1]
+
+    def show(self):
+        now, total = self.look(), NODES * CPUS
+        day = self.seconds() * SPEED
+        speed = "-" if now["speed"] is None else f"{now['speed']:.0%}"
+        print(ROW.format(f"{int(day // 3600) % 24:02}:{int(day // 60) % 60:02}", f"{now['services'] / total:.0%}",
+                         f"{now['batch'] / total:.0%}", speed, f"{sum(now['lent']) / 1000:.0f} CPUs", now["running"],
+                         now["waiting"], self.together.evicted(), f"{now['without'] * self.asked / total:.0%}",
+                         now["without"]), flush=True)
+
+    def not_closed(self):
+        """What of the loop was not seen."""
+        wrong = []
+        if not any(all(cpu > 0 for cpu in sample["lent"]) for sample in self.samples):
+            wrong.append("not every node lent CPU")
+        seen = [sample for sample in self.samples if sample["services"] > 0 and sample["speed"] is not None]
+        if not seen:
+            return [*wrong, "no batch pod ran"]
+        # The busiest and the quietest fifth of the day.
+        by_load = sorted(seen, key=lambda sample: sample["services"])
+        fifth = max(len(by_load) // 5, 1)
+        mean = lambda rows, what: sum(what(row) for row in rows) / len(rows)  # noqa: E731
+        quiet, busy = by_load[:fifth], by_load[-fifth:]
+        if mean(busy, lambda row: sum(row["lent"])) > 0.8 * mean(quiet, lambda row: sum(row["lent"])):
+            wrong.append("what is lent did not shrink when services were busy")
+        if mean(busy, lambda row: row["speed"]) > 0.9 * mean(quiet, lambda row: row["speed"]):
+            wrong.append("batch work was not slowed when services were busy")
+        slowest = min(range(len(seen)), key=lambda i: seen[i]["speed"])
+        if max((row["speed"] for row in seen[slowest:]), default=0) < 0.9:
+            wrong.append("batch work did not come back to its speed")
+        return wrong
+
+    def table(self, alone, together):
+        def row(what, without, with_it, more=""):
+            print(f"  {what:<44}{without:>12}{with_it:>20}   {more}".rstrip())
+
+        def hours(usage, what):
+            return usage[what] * SPEED / 3600
+
+        def share(usage, what):
+            return f"{usage[what] / usage['capacity']:.1%}"
+
+        without, with_it = alone["usage"], together["usage"]
+        # Without the profile batch pods are pods like others, told apart by what they use.
+        services = {**without, "latencySensitive": without["latencySensitive"] - without["busy"]}
+        all_used = [{**usage, "all": sum(usage[part] for part in ("latencySensitive", "bestEffort", "system"))} for usage in (without, with_it)]
+        print(f"\n{NODES} nodes of {CPUS} CPUs, {with_it['seconds'] / NODES * SPEED / 3600:.0f} hours of the trace\n")
+        row("", "without", "with co-location")
+        row("CPU that services asked for", *2 * [f"{self.services / (NODES * CPUS):.1%}"])
+        row("CPU that services used", share(services, "latencySensitive"), share(with_it, "latencySensitive"))
+        row("CPU that batch work used", share(without, "busy"), share(with_it, "busy"))
+        row("CPU used in all", share(all_used[0], "all"), share(all_used[1], "all"))
+        means = [sum(sample[name] for sample in self.samples) / max(len(self.samples), 1) for name in ("without", "running")]
+        row("batch pods that ran at once, mean", *(f"{mean:.1f}" for mean in means))
+        done = [hours(without, "busy"), hours(with_it, "busy")]
+        row("batch work done, CPU hours", *(f"{each:.0f}" for each in done), f"{done[1] / max(done[0], 1e-9):.1f} times as much")
+        row("batch pods evicted to protect services", without["evictions"], with_it["evictions"])
+        print("""
+What this rests on: services use the share of what they asked for that machines of Alibaba's trace used of theirs, whose load
+had batch work in it; batch pods use all that they may. Without co-location batch pods ask for CPU and memory as services do
+and find what those have not asked for; with it a profile lets them ask for what services do not use, up to 65% of a node.
+Services get what they want first, at once: how much neighbours disturb each other is not simulated.""")
+        return done
+
+    def end(self):
+        return self.alone.end(), self.together.end()
+
+
+def main():
+    once = sys.argv[1:] == ["--once"]
+    if sys.argv[1:] and not once:
+        print(__doc__, file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with tempfile.TemporaryDirectory(prefix="koord-demo.") as folder:
+        demonstration = None
+        try:
+            demonstration = Demonstration(folder)
+            if not once:
+                print(f"To look around, in another terminal:\n  export KUBECONFIG={demonstration.together.kubeconfig}\n"
+                      "  build/koord top --cluster          # and: kubectl get nodes, kubectl -n demo get pods -o wide\n"
+                      "Ctrl-C ends it, with the table.\n")
+            print("Usage of all nodes' CPUs. The day begins at midnight and takes a minute.\n")
+            lines = 0
+            while not once or demonstration.seconds() * SPEED < DAY:
+                if lines % 20 == 0:
+                    print(HEAD)
+                demonstration.show()
+                lines += 1
+                time.sleep(2)
+        except KeyboardInterrupt:
+            if demonstration is None or once:
+                return 130
+        finally:
+            summaries = demonstration.end() if demonstration else None
+        if not all(summaries):
+            print("demo: a sandbox ended without its summary", file=sys.stderr)
+            return 1
+        without, with_it = demonstration.table(*summaries)
+        wrong = demonstration.not_closed()
+        if with_it <= without:
+            wrong.append("no more batch work was done than without co-location")
+        if once and wrong:
+            print("\n".join(f"demo: the loop did not close: {each}" for each in wrong), file=sys.stderr)
+            return 1
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
