@@ -86,7 +86,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
 }
 
 constexpr std::array<runtime::RoleCommand, 1> kCommands = {
-    {{"top", "what the node agent measures and does, as a live table", &run_top}}};
+    {{"top", "what the node agent, or with --cluster a cluster, uses and does, as a live table", &run_top}}};
 constexpr std::array<runtime::PortFlag, 1> kPorts = {{{"addr", "", false, "cleanup"}}};
 
 }  // namespace

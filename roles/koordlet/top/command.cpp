@@ -19,6 +19,7 @@
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
 #include "koord/runtime/flags.hpp"
+#include "top/cluster_reader.hpp"
 #include "top/view.hpp"
 
 namespace koord::koordlet {
@@ -33,17 +34,44 @@ using runtime::Streams;
 
 constexpr std::array kFlags = {
     Flag{"addr", FlagType::text, "127.0.0.1:9316", "The agent: HOST[:PORT], its --addr."},
+    Flag{"cluster", FlagType::boolean, "false",
+         "A cluster in place of an agent: nodes, tiers, what is lent to batch work, pods that wait and why; "
+         "from the "
+         "API server alone."},
+    Flag{"kubeconfig", FlagType::text, "",
+         "With --cluster: how to reach the API server; empty: the file that KUBECONFIG names, else the pod's "
+         "service "
+         "account, else ~/.kube/config."},
+    Flag{"context", FlagType::text, "", "With --cluster: the kubeconfig's context; empty: its current one."},
+    Flag{"sort", FlagType::text, "cpu",
+         "With --cluster: nodes by cpu (share used), batch (CPU lent) or name."},
+    Flag{"rows", FlagType::integer, "0",
+         "With --cluster: nodes a page; 0: as many as fit on the terminal, elsewhere 50."},
+    Flag{"page", FlagType::integer, "1", "With --cluster: which page of the nodes."},
     Flag{"once", FlagType::boolean, "false", "Print once and end."},
     Flag{"interval", FlagType::duration, "2s", "How often to print."},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
 };
 
 /// Columns and lines of the terminal; 0 lines where there is none.
-std::pair<std::size_t, std::size_t> terminal() {
+struct Terminal {
+  std::size_t width = 120, height = 0;
+};
+
+Terminal terminal() {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return {120, 0};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return {};
   return {size.ws_col, size.ws_row};
 }
+
+/// What is looked at: one text a look.
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  virtual Task<Result<std::string>> look(Terminal terminal) = 0;
+  /// What a person may do about an error; may be empty.
+  virtual std::string_view hint(const Error&) const { return ""; }
+};
 
 constexpr std::string_view kPort = "9316";
 
@@ -55,23 +83,87 @@ std::string with_port(std::string address) {
   return has_port ? address : fmt::format("{}:{}", address, kPort);
 }
 
+class Agent final : public Subject {
+ public:
+  explicit Agent(std::unique_ptr<kube::Transport> transport) : transport_(std::move(transport)) {}
+
+  static Result<std::unique_ptr<Subject>> make(asio::any_io_executor executor, Clock& clock,
+                                               const std::string& address) {
+    kube::ClientConfig config;
+    config.server = fmt::format("http://{}", with_port(address));
+    config.user_agent = fmt::format("koord-top/{}", build_info().version);
+    net::PoolOptions options;
+    options.connect_timeout = options.request_timeout = std::chrono::seconds(5);
+    KOORD_TRY(transport, kube::make_transport(std::move(executor), clock, config, options));
+    return std::unique_ptr<Subject>(std::make_unique<Agent>(std::move(transport)));
+  }
+
+  Task<Result<std::string>> look(Terminal terminal) override {
+    KOORD_CO_TRY(node, co_await ask<NodeView>("/apis/v1/node"));
+    KOORD_CO_TRY(pods, co_await ask<PodListView>("/apis/v1/pods"));
+    co_return render_top(node, pods, terminal.width, terminal.height);
+  }
+
+  std::string_view hint(const Error& error) const override {
+    if (error.message().find("Connection refused") == std::string::npos) return "";
+    return " (no agent serves there: koord --role=koordlet does, at its --addr)";
+  }
+
+ private:
+  template <class View>
+  Task<Result<View>> ask(std::string path) {
+    net::Request request;
+    request.target = path;
+    KOORD_CO_TRY(response, co_await transport_->send(request));
+    if (response.status != 200)
+      co_return Error(Code::server_error, fmt::format("{}: status {}: {}", path, response.status,
+                                                      response.body.substr(0, response.body.find('\n'))));
+    co_return api::decode<View>(response.body);
+  }
+
+  std::unique_ptr<kube::Transport> transport_;
+};
+
+class Cluster final : public Subject {
+ public:
+  Cluster(std::unique_ptr<ClusterReader> reader, Clock& clock, ClusterPage page)
+      : reader_(std::move(reader)), clock_(clock), page_(page) {}
+
+  static Result<std::unique_ptr<Subject>> make(asio::any_io_executor executor, Clock& clock,
+                                               const runtime::FlagValues& flags, ClusterPage page) {
+    KOORD_TRY(reader,
+              ClusterReader::make(std::move(executor), clock, flags.get("kubeconfig"), flags.get("context")));
+    return std::unique_ptr<Subject>(std::make_unique<Cluster>(std::move(reader), clock, page));
+  }
+
+  Task<Result<std::string>> look(Terminal terminal) override {
+    KOORD_CO_TRY(figures, co_await reader_->read());
+    ClusterPage page = page_;
+    if (page.rows == 0 && terminal.height == 0) page.rows = kRowsElsewhere;
+    co_return figures.render(reader_->server(), api::Time(clock_.now()), page, terminal.width,
+                             terminal.height);
+  }
+
+ private:
+  static constexpr std::size_t kRowsElsewhere = 50;
+  std::unique_ptr<ClusterReader> reader_;
+  Clock& clock_;
+  ClusterPage page_;
+};
+
 class Top {
  public:
   Top(const runtime::FlagValues& flags, Streams streams)
       : flags_(flags), streams_(streams), clock_(loop_.get_executor()), signals_(loop_.get_executor()) {}
 
-  int run() {
-    kube::ClientConfig config;
-    config.server = fmt::format("http://{}", with_port(flags_.get("addr")));
-    config.user_agent = fmt::format("koord-top/{}", build_info().version);
-    net::PoolOptions options;
-    options.connect_timeout = options.request_timeout = std::chrono::seconds(5);
-    auto made = kube::make_transport(loop_.get_executor(), clock_, config, options);
+  int run(const ClusterPage& page) {
+    auto made = flags_.get_bool("cluster") ? Cluster::make(loop_.get_executor(), clock_, flags_, page)
+                                           : Agent::make(loop_.get_executor(), clock_, flags_.get("addr"));
     if (!made) {
       streams_.err << "koord: top: " << made.error().message() << "\n";
       return kUsage;
     }
-    transport_ = std::move(*made);
+    subject_ = std::move(*made);
     TaskGroup tasks(loop_.get_executor(), [](std::string_view, const Error&) {});
     TaskGroup main(loop_.get_executor());
     tasks.spawn("show", show());
@@ -93,45 +185,26 @@ class Top {
     if (number) ended_.set();
   }
 
-  template <class View>
-  Task<Result<View>> ask(std::string path) {
-    net::Request request;
-    request.target = path;
-    KOORD_CO_TRY(response, co_await transport_->send(request));
-    if (response.status != 200)
-      co_return Error(Code::server_error, fmt::format("{}: status {}: {}", path, response.status,
-                                                      response.body.substr(0, response.body.find('\n'))));
-    co_return api::decode<View>(response.body);
-  }
-
-  Task<Result<std::string>> look() {
-    KOORD_CO_TRY(node, co_await ask<NodeView>("/apis/v1/node"));
-    KOORD_CO_TRY(pods, co_await ask<PodListView>("/apis/v1/pods"));
-    const auto [width, height] = terminal();
-    co_return render_top(node, pods, width, flags_.get_bool("once") ? 0 : height);
-  }
-
-  static std::string_view hint(const Error& error) {
-    if (error.message().find("Connection refused") == std::string::npos) return "";
-    return " (no agent serves there: koord --role=koordlet does, at its --addr)";
-  }
-
   Task<Result<>> show() {
     const bool once = flags_.get_bool("once");
     for (;;) {
-      const Result<std::string> text = co_await look();
+      Terminal size = terminal();
+      const bool live = !once && size.height > 0;  // elsewhere one text follows the other
+      if (once) size.height = 0;
+      const Result<std::string> text = co_await subject_->look(size);
       if (!text && text.error().code() == Code::cancelled) co_return Result<>();
       if (!text) {
-        streams_.err << "koord: top: " << text.error().message() << hint(text.error()) << std::endl;
+        streams_.err << "koord: top: " << text.error().message() << subject_->hint(text.error()) << std::endl;
         if (once) code_ = kFailed;
       } else {
-        if (!once) streams_.out << "\x1b[H\x1b[2J";
+        if (live) streams_.out << "\x1b[H\x1b[2J";
         streams_.out << *text << std::flush;
       }
       if (once) {
         ended_.set();
         co_return Result<>();
       }
+      if (!live && text) streams_.out << std::endl;
       KOORD_CO_CHECK(co_await sleep(clock_, flags_.get_duration("interval")));
     }
   }
@@ -141,7 +214,7 @@ class Top {
   asio::io_context loop_{1};
   SystemClock clock_;
   StopSignals signals_;
-  std::unique_ptr<kube::Transport> transport_;
+  std::unique_ptr<Subject> subject_;
   Event ended_;
   int code_ = kOk;
 };
@@ -151,8 +224,10 @@ class Top {
 int run_top(std::span<const std::string> arguments, Streams streams) {
   for (const std::string& argument : arguments) {
     if (argument != "--help" && argument != "-h") continue;
-    streams.out << "koord top: what the node agent on this host measures and does, as a live table.\n\n"
-                << runtime::flags_help(kFlags);
+    streams.out
+        << "koord top: what the node agent on this host measures and does, as a live table; or a cluster "
+           "(--cluster).\n\n"
+        << runtime::flags_help(kFlags);
     return kOk;
   }
   const auto line = runtime::parse_flags(arguments, {"", kFlags}, {});
@@ -164,7 +239,14 @@ int run_top(std::span<const std::string> arguments, Streams streams) {
     streams.err << "koord: top: --interval: at least 100ms\n";
     return kUsage;
   }
-  return Top(line->process, streams).run();
+  const auto order = parse_cluster_order(line->process.get("sort"));
+  const std::int64_t rows = line->process.get_int("rows"), page = line->process.get_int("page");
+  if (!order || rows < 0 || page < 1) {
+    streams.err << "koord: top: --sort is cpu, batch or name, --rows from 0, --page from 1\n";
+    return kUsage;
+  }
+  return Top(line->process, streams)
+      .run({*order, static_cast<std::size_t>(page), static_cast<std::size_t>(rows)});
 }
 
 }  // namespace koord::koordlet

@@ -1,4 +1,4 @@
-// `koord top`: the node agent's API as a live table.
+// `koord top`: the node agent's API, or a cluster, as a live table.
 #pragma once
 
 #include <span>

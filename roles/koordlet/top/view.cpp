@@ -4,35 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <vector>
+
+#include "top/cells.hpp"
 
 namespace koord::koordlet {
 
 namespace {
 
-constexpr std::string_view kNone = "-";
 constexpr std::size_t kQosWidth = 6;
 /// What the columns behind the name take.
 constexpr std::size_t kBehindName = 56;
-
-std::string cores(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
-
-std::string bytes(const std::optional<std::int64_t>& value) {
-  if (!value) return std::string(kNone);
-  static constexpr std::array<std::string_view, 6> kUnits = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
-  double amount = static_cast<double>(*value);
-  std::size_t unit = 0;
-  while (amount >= 1000 && unit + 1 < kUnits.size()) {
-    amount /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.{}f}{}", amount, unit > 0 && amount < 10 ? 1 : 0, kUnits[unit]);
-}
-
-std::string percent(const std::optional<double>& ratio) {
-  return ratio ? fmt::format("{:.0f}%", *ratio * 100) : "-";
-}
 
 std::string micros(double us) {
   if (us < 1000) return fmt::format("{:.0f}us", us);
@@ -43,19 +25,6 @@ std::string micros(double us) {
 std::string waits(const api::Box<LatencyView>& latency) {
   if (!latency) return std::string(kNone);
   return fmt::format("{}/{}", micros(latency->p50_us), micros(latency->p99_us));
-}
-
-/// Other people's text on a terminal: no control characters, no more than so many columns.
-std::string clean(std::string_view text, std::size_t width) {
-  std::string out;
-  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  if (out.size() > width) {
-    out.resize(width - 1);
-    while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
-    if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
-    out += '~';
-  }
-  return out;
 }
 
 std::string row(std::size_t name_width, std::string_view name, std::string_view qos, const UsageView& usage,
@@ -128,7 +97,7 @@ void add_suppressed(std::string& out, const NodeView& node, std::size_t width) {
 }  // namespace
 
 std::string render_top(const NodeView& node, const PodListView& pods, std::size_t width, std::size_t height) {
-  width = std::max<std::size_t>(width, 80);
+  width = std::max(width, kLeastWidth);
   const std::size_t name_width = std::min<std::size_t>(width - kBehindName, 60);
   std::string out;
   add_head(out, node, width);
@@ -161,8 +130,7 @@ std::string render_top(const NodeView& node, const PodListView& pods, std::size_
     lines.push_back(row(name_width, fmt::format("host: {}", application.name), application.qos,
                         application.usage, application.limits, application.run_queue_latency));
   const auto used = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
-  std::size_t shown = lines.size();
-  if (height > 0 && used + lines.size() > height) shown = height > used + 1 ? height - used - 1 : 0;
+  const std::size_t shown = lines_that_fit(lines.size(), used, height);
   for (std::size_t i = 0; i < shown; ++i) out += lines[i];
   if (shown < lines.size()) out += fmt::format("... and {} more\n", lines.size() - shown);
   return out;

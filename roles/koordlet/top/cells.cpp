@@ -1,0 +1,45 @@
+// Cells of tables: see cells.hpp.
+#include "top/cells.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace koord::koordlet {
+
+std::string cores(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
+
+std::string bytes(const std::optional<std::int64_t>& value) {
+  if (!value) return std::string(kNone);
+  static constexpr std::array<std::string_view, 6> kUnits = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
+  double amount = static_cast<double>(*value);
+  std::size_t unit = 0;
+  while (amount >= 1000 && unit + 1 < kUnits.size()) {
+    amount /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.{}f}{}", amount, unit > 0 && amount < 10 ? 1 : 0, kUnits[unit]);
+}
+
+std::string percent(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.0f}%", *ratio * 100) : "-";
+}
+
+std::string clean(std::string_view text, std::size_t width) {
+  std::string out;
+  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  if (out.size() > width) {
+    out.resize(width - 1);
+    while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
+    if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
+    out += '~';
+  }
+  return out;
+}
+
+std::size_t lines_that_fit(std::size_t lines, std::size_t used, std::size_t height) {
+  if (height == 0 || used + lines <= height) return lines;
+  return height > used + 1 ? height - used - 1 : 0;
+}
+
+}  // namespace koord::koordlet

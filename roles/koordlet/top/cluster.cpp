@@ -1,0 +1,255 @@
+// The figures of a cluster and how they are drawn: see cluster.hpp.
+#include "top/cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "koord/api/rules/pod_requests.hpp"
+#include "top/cells.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+/// What a table of reasons may hold: whoever makes pods words them.
+constexpr std::size_t kMostReasons = 1000;
+constexpr std::size_t kNames = 3;
+/// Shown of the reasons while there are nodes to be shown, too.
+constexpr std::size_t kReasonsBesideNodes = 5;
+/// Agents report once a minute; the manager takes back what it lent after a quarter of an hour.
+constexpr std::chrono::minutes kOld{3};
+/// What the columns behind a node's name take.
+constexpr std::size_t kBehindName = 62;
+
+std::string age(std::chrono::seconds seconds) {
+  const std::int64_t count = std::max<std::int64_t>(seconds.count(), 0);
+  if (count < 120) return fmt::format("{}s", count);
+  if (count < 7'200) return fmt::format("{}m", count / 60);
+  return count < 172'800 ? fmt::format("{}h", count / 3'600) : fmt::format("{}d", count / 86'400);
+}
+
+std::string of(double part, double whole) { return whole > 0 ? percent(part / whole) : std::string(kNone); }
+
+std::string size(double amount) { return bytes(static_cast<std::int64_t>(amount)); }
+
+std::string one_decimal(double amount) { return fmt::format("{:.1f}", amount); }
+
+}  // namespace
+
+std::optional<ClusterOrder> parse_cluster_order(std::string_view text) {
+  if (text == "cpu") return ClusterOrder::cpu;
+  if (text == "batch") return ClusterOrder::batch;
+  if (text == "name") return ClusterOrder::name;
+  return std::nullopt;
+}
+
+ClusterFigures::Amount ClusterFigures::amount(const api::ResourceList& list, std::string_view cpu,
+                                              std::string_view memory) {
+  const auto value = [&](std::string_view name) {
+    const api::Quantity* found = list.find(name);
+    // More is nobody's machine, and must not break sums and columns.
+    return found ? std::clamp(found->to_double(), 0.0, 1e18) : 0;
+  };
+  return {value(cpu), value(memory)};
+}
+
+ClusterFigures::Tier ClusterFigures::tier(std::string_view priority) {
+  switch (api::parse_koord_priority(priority)) {
+    case api::KoordPriority::prod: return prod;
+    case api::KoordPriority::mid: return mid;
+    case api::KoordPriority::batch: return batch;
+    case api::KoordPriority::free: return free_;
+    case api::KoordPriority::none: return none;
+  }
+  return none;
+}
+
+void ClusterFigures::add(const api::Node& node) {
+  const auto [it, added] = by_name_.emplace(node.metadata.name, nodes_.size());
+  if (!added) return;  // a page that shifted
+  Node& mine = nodes_.emplace_back();
+  mine.name = node.metadata.name;
+  mine.cordoned = node.spec.unschedulable;
+  for (const api::NodeCondition& condition : node.status.conditions)
+    if (condition.type == "Ready") mine.ready = condition.status == "True";
+  mine.capacity = amount(node.status.capacity, "cpu", "memory");
+  mine.lent = amount(node.status.allocatable, api::kBatchCpu, api::kBatchMemory);
+  mine.lent.cpu /= 1000;
+}
+
+void ClusterFigures::add(const api::NodeMetric& metric) {
+  const auto it = by_name_.find(metric.metadata.name);
+  const api::NodeMetricStatus& status = metric.status;
+  if (it == by_name_.end() || !status.update_time || !status.node_metric) return;
+  Node& node = nodes_[it->second];
+  if (node.reported) return;
+  node.reported = status.update_time;
+  node.used = amount(status.node_metric->node_usage.resources, "cpu", "memory");
+  node.by_tier[system] = amount(status.node_metric->system_usage.resources, "cpu", "memory");
+  for (const api::PodMetricInfo& pod : status.pods_metric) {
+    const Tier where = tier(pod.priority.view());
+    node.by_tier[where] += amount(pod.pod_usage.resources, "cpu", "memory");
+    ++pods_[where];
+  }
+  for (const api::HostApplicationMetricInfo& application : status.host_application_metric)
+    node.by_tier[tier(application.priority.view())] += amount(application.usage.resources, "cpu", "memory");
+}
+
+void ClusterFigures::add(const api::Pod& pod) {
+  const std::string_view phase = pod.status.phase.view();
+  if (phase == "Succeeded" || phase == "Failed") return;
+  if (pod.spec.node_name.empty()) return wait(pod);
+  const auto it = by_name_.find(std::string(pod.spec.node_name.view()));
+  if (it == by_name_.end()) return;
+  Amount asked = amount(api::pod_requests(pod), api::kBatchCpu, api::kBatchMemory);
+  asked.cpu /= 1000;
+  nodes_[it->second].asked += asked;
+}
+
+void ClusterFigures::wait(const api::Pod& pod) {
+  ++wait_;
+  std::string why = "nobody has looked at it yet";
+  for (const api::PodCondition& condition : pod.status.conditions)
+    if (condition.type == "PodScheduled" && condition.status == "False")
+      why = condition.message.empty() ? std::string(condition.reason.view()) : condition.message;
+  if (waiting_.size() >= kMostReasons && !waiting_.contains(why)) {
+    ++unlisted_;
+    return;
+  }
+  Reason& reason = waiting_[std::move(why)];
+  ++reason.pods;
+  if (reason.names.size() < kNames)
+    reason.names.push_back(fmt::format("{}/{}", pod.metadata.namespace_.view(), pod.metadata.name));
+  if (!reason.oldest || pod.metadata.creation_timestamp < *reason.oldest)
+    reason.oldest = pod.metadata.creation_timestamp;
+}
+
+std::string ClusterFigures::state(const Node& node, api::Time now) {
+  if (!node.ready) return "NotReady";
+  if (!node.reported) return "no report";
+  if (const auto old = now.at - node.reported->at; old > kOld) return fmt::format("{} old", age(old));
+  return node.cordoned ? "cordoned" : "ready";
+}
+
+void ClusterFigures::add_head(std::string& out, std::string_view server, api::Time now,
+                              std::size_t width) const {
+  std::size_t ready = 0, reporting = 0;
+  Amount capacity, used, lent, asked, batch_used;
+  for (const Node& node : nodes_) {
+    ready += node.ready;
+    reporting += node.reported && now.at - node.reported->at <= kOld;
+    capacity += node.capacity;
+    used += node.used;
+    lent += node.lent;
+    asked += node.asked;
+    batch_used += node.by_tier[batch];
+  }
+  const auto line = [&](const std::string& text) { out += fmt::format("{}\n", clean(text, width)); };
+  line(fmt::format("{}  {}  {} nodes: {} ready, {} report; {} pods wait", server, now.to_string(),
+                   nodes_.size(), ready, reporting, wait_));
+  line(fmt::format("CPU {} of {} cores used ({}), memory {} of {} ({})", one_decimal(used.cpu),
+                   one_decimal(capacity.cpu), of(used.cpu, capacity.cpu), size(used.memory),
+                   size(capacity.memory), of(used.memory, capacity.memory)));
+  line(
+      fmt::format("lent to batch work: CPU {} cores, {} asked for, {} used; memory {}, {} asked for, {} used",
+                  one_decimal(lent.cpu), one_decimal(asked.cpu), one_decimal(batch_used.cpu),
+                  size(lent.memory), size(asked.memory), size(batch_used.memory)));
+}
+
+void ClusterFigures::add_tiers(std::string& out, std::size_t width) const {
+  static constexpr std::array<std::string_view, kTiers> kTierNames = {
+      "koord-prod", "koord-mid", "koord-batch", "koord-free", "no class", "system"};
+  Amount capacity;
+  for (const Node& node : nodes_) capacity += node.capacity;
+  out += fmt::format("\n{:<12} {:>7} {:>9} {:>5} {:>8} {:>5}\n", "TIER", "PODS", "CPU", "", "MEM", "");
+  for (std::size_t i = 0; i < kTiers; ++i) {
+    Amount sum;
+    for (const Node& node : nodes_) sum += node.by_tier[i];
+    if (i != prod && i != batch && i != system && pods_[i] == 0 && sum.cpu == 0) continue;
+    const std::string pods = i == system ? std::string(kNone) : std::to_string(pods_[i]);
+    out += fmt::format("{}\n", clean(fmt::format("{:<12} {:>7} {:>9} {:>5} {:>8} {:>5}", kTierNames[i], pods,
+                                                 one_decimal(sum.cpu), of(sum.cpu, capacity.cpu),
+                                                 size(sum.memory), of(sum.memory, capacity.memory)),
+                                     width));
+  }
+}
+
+void ClusterFigures::add_waiting(std::string& out, api::Time now, std::size_t width, std::size_t most) const {
+  if (wait_ == 0) return;
+  out += fmt::format("\n{:>6} {:>5}  {}\n", "WAIT", "SINCE", "WHY, AND FOR EXAMPLE WHO");
+  std::vector<const std::pair<const std::string, Reason>*> order;
+  order.reserve(waiting_.size());
+  for (const auto& entry : waiting_) order.push_back(&entry);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->second.pods > b->second.pods; });
+  for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
+    const auto& [why, reason] = *order[i];
+    std::string names;
+    for (const std::string& name : reason.names)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    out += fmt::format(
+        "{}\n",
+        clean(fmt::format("{:>6} {:>5}  {}", reason.pods, age(now.at - reason.oldest->at), why), width));
+    out += fmt::format(
+        "{}\n",
+        clean(fmt::format("{:>14}{}{}", "", names, reason.pods > reason.names.size() ? ", ..." : ""), width));
+  }
+  std::size_t more = unlisted_;
+  for (std::size_t i = most; i < order.size(); ++i) more += order[i]->second.pods;
+  if (more > 0) out += fmt::format("... and {} more for other reasons\n", more);
+}
+
+std::string ClusterFigures::render(std::string_view server, api::Time now, const ClusterPage& page,
+                                   std::size_t width, std::size_t height) const {
+  width = std::max(width, kLeastWidth);
+  const std::size_t name_width = std::min<std::size_t>(width - kBehindName, 60);
+  std::string out;
+  add_head(out, server, now, width);
+  add_tiers(out, width);
+  add_waiting(out, now, width, height > 0 ? kReasonsBesideNodes : kMostReasons);
+  out += fmt::format("\n{:<{}} {:>5} {:>5} {:>7} {:>7} {:>11} {:>11} {:>9}\n", "NODE", name_width, "CPU",
+                     "MEM", "PROD", "BATCH", "ASKED/LENT", "MEMORY", "STATE");
+
+  std::vector<std::size_t> order(nodes_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto weight = [&](const Node& node) {
+    if (page.order == ClusterOrder::batch) return node.lent.cpu;
+    return node.capacity.cpu > 0 ? node.used.cpu / node.capacity.cpu : 0;
+  };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const Node &left = nodes_[a], &right = nodes_[b];
+    if (page.order != ClusterOrder::name && weight(left) != weight(right))
+      return weight(left) > weight(right);
+    return left.name < right.name;
+  });
+  const auto used = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
+  const std::size_t fit = std::max<std::size_t>(lines_that_fit(order.size(), used, height), 1);
+  const std::size_t rows = page.rows > 0 ? page.rows : fit;
+  const std::size_t pages = std::max<std::size_t>((order.size() + rows - 1) / rows, 1);
+  const std::size_t number = std::clamp<std::size_t>(page.number, 1, pages);
+  const std::size_t first = (number - 1) * rows, end = std::min(first + rows, order.size());
+  for (std::size_t i = first; i < end; ++i) {
+    const Node& node = nodes_[order[i]];
+    const bool known = node.reported.has_value();
+    const auto cpu = [&](Tier where) {
+      return known ? one_decimal(node.by_tier[where].cpu) : std::string(kNone);
+    };
+    out += fmt::format(
+        "{}\n",
+        clean(fmt::format("{:<{}} {:>5} {:>5} {:>7} {:>7} {:>11} {:>11} {:>9}", clean(node.name, name_width),
+                          name_width, known ? of(node.used.cpu, node.capacity.cpu) : cpu(prod),
+                          known ? of(node.used.memory, node.capacity.memory) : cpu(prod), cpu(prod),
+                          cpu(batch), fmt::format("{:.1f}/{:.1f}", node.asked.cpu, node.lent.cpu),
+                          fmt::format("{}/{}", size(node.asked.memory), size(node.lent.memory)),
+                          state(node, now)),
+              name_width + kBehindName));
+  }
+  if (pages > 1)
+    out += fmt::format("page {} of {}: {} nodes (--page, --rows, --sort=cpu|batch|name)\n", number, pages,
+                       order.size());
+  return out;
+}
+
+}  // namespace koord::koordlet
