@@ -13,6 +13,7 @@
 #include "koord/host/text.hpp"
 #include "koord/kube/config.hpp"
 #include "metrics.hpp"
+#include "rights.hpp"
 #include "top/command.hpp"
 
 namespace koord::koordlet {
@@ -103,6 +104,8 @@ const runtime::RoleDescriptor& role() {
       .make = &make,
       .metrics = metric_tables(),
       .docs = &docs,
+      .account = "koordlet",
+      .rights = rights(),
   };
   return kRole;
 }

@@ -12,6 +12,7 @@
 #include "koord/base/system.hpp"
 #include "koord/kube/event_recorder.hpp"
 #include "koord/runtime/leading_role.hpp"
+#include "rights.hpp"
 
 namespace koord::manager {
 
@@ -319,6 +320,8 @@ const runtime::RoleDescriptor& role() {
       .make = &make,
       .metrics = kMetrics,
       .docs = &docs,
+      .account = "koord-manager",
+      .rights = rights(),
   };
   return kRole;
 }

@@ -24,6 +24,7 @@
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/leading_role.hpp"
 #include "plugins.hpp"
+#include "rights.hpp"
 #include "write_config.hpp"
 
 namespace koord::scheduler {
@@ -267,6 +268,8 @@ const runtime::RoleDescriptor& role() {
       .make = &make,
       .metrics = kMetrics,
       .docs = &docs,
+      .account = "koord-scheduler",
+      .rights = rights(),
   };
   return kRole;
 }

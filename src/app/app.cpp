@@ -13,6 +13,7 @@
 #include "koord/api/schema/crd.hpp"
 #include "koord/base/suggest.hpp"
 #include "koord/base/version.hpp"
+#include "manifests.hpp"
 #include "process.hpp"
 #include "sandbox_command.hpp"
 
@@ -67,6 +68,12 @@ int print_crds(std::span<const std::string> arguments, Roles, Streams streams) {
   return kOk;
 }
 
+int print_manifests(std::span<const std::string> arguments, Roles roles, Streams streams) {
+  if (const int code = no_arguments("manifests", arguments, streams); code != kOk) return code;
+  streams.out << manifests(roles);
+  return kOk;
+}
+
 int print_version(std::span<const std::string> arguments, Roles, Streams streams) {
   if (const int code = no_arguments("version", arguments, streams); code != kOk) return code;
   streams.out << "koord " << version() << "\n";
@@ -79,8 +86,8 @@ int print_help(std::span<const std::string>, Roles roles, Streams streams) {
 }
 
 constexpr std::array kCommands = {
-    Command{"crds", print_crds},     Command{"docs", print_docs},       Command{"help", print_help},
-    Command{"sandbox", run_sandbox}, Command{"version", print_version},
+    Command{"crds", print_crds},           Command{"docs", print_docs},     Command{"help", print_help},
+    Command{"manifests", print_manifests}, Command{"sandbox", run_sandbox}, Command{"version", print_version},
 };
 
 int run_command(std::span<const std::string> arguments, Roles roles, Streams streams) {

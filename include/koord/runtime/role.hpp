@@ -13,6 +13,7 @@
 #include "koord/base/clock.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/runtime/flags.hpp"
+#include "koord/runtime/rights.hpp"
 #include "koord/runtime/serving.hpp"
 
 namespace koord {
@@ -131,6 +132,9 @@ struct RoleDescriptor {
   /// The role's part of `koord docs` beyond flags, gates and metrics: configuration kinds, plugins, as
   /// markdown.
   std::string (*docs)() = nullptr;
+  /// The service account that it runs as in a cluster, and what that may do: `koord manifests` prints both.
+  std::string_view account = {};
+  std::span<const Right> rights = {};
 };
 
 }  // namespace koord::runtime

@@ -1,10 +1,7 @@
-// CustomResourceDefinitions from the schema tables, and the YAML that they are printed in.
+// CustomResourceDefinitions from the schema tables.
 #include "koord/api/schema/crd.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <cctype>
 
 #include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
 #include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
@@ -29,6 +26,7 @@
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 #include "koord/json/writer.hpp"
+#include "koord/json/yaml.hpp"
 #include "openapi.hpp"
 
 namespace koord::api {
@@ -98,57 +96,6 @@ Value manifest(const Schema& schema, json::Arena& arena) {
   return out;
 }
 
-// True if YAML reads the text as this very string without quotes.
-bool is_plain(std::string_view text) {
-  static constexpr std::string_view kWords[] = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"};
-  if (text.empty() || text.back() == ' ' || !std::isalpha(static_cast<unsigned char>(text.front())))
-    return false;
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (std::ranges::find(kWords, lower) != std::end(kWords)) return false;
-  return std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-' || c == '.' || c == '/' || c == ' ';
-  });
-}
-
-void append_yaml(std::string& out, const Value& value, size_t indent) {
-  const auto line = [&] { out.append(indent, ' '); };
-  const auto inline_or_block = [&](const Value& v, bool in_list) {
-    if (v.empty()) {
-      if (!in_list) out.push_back(' ');
-      if (v.is_string() && is_plain(v.text()))
-        out.append(v.text());
-      else
-        json::append(out, v);
-      out.push_back('\n');
-    } else if (in_list) {
-      const size_t start = out.size();
-      append_yaml(out, v, indent + 2);
-      out.erase(start, indent + 2);  // the first line stands beside the dash
-    } else {
-      out.push_back('\n');
-      append_yaml(out, v, v.is_array() ? indent : indent + 2);
-    }
-  };
-  if (value.is_array()) {
-    for (const Value& element : value.elements()) {
-      line();
-      out.append("- ");
-      inline_or_block(element, true);
-    }
-  } else if (value.is_object()) {
-    for (const json::Member& member : value.members()) {
-      line();
-      if (is_plain(member.key()))
-        out.append(member.key());
-      else
-        json::append_string(out, member.key());
-      out.push_back(':');
-      inline_or_block(member.value, false);
-    }
-  }
-}
-
 }  // namespace
 
 std::span<const Schema* const> builtin_kinds() {
@@ -189,9 +136,7 @@ std::string crd_manifest_json(const Schema& schema) {
 
 std::string crd_manifest_yaml(const Schema& schema) {
   json::Arena arena;
-  std::string out;
-  append_yaml(out, manifest(schema, arena), 0);
-  return out;
+  return json::to_yaml(manifest(schema, arena));
 }
 
 }  // namespace koord::api

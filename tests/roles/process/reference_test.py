@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The reference that is checked in is the one that the program prints, and a running role's metrics are in it."""
+"""What is checked in is what the program prints: the reference, with a running role's metrics in it, and its RBAC."""
 import difflib
 import os
 import subprocess
@@ -22,13 +22,20 @@ def read(port):
 
 
 class TheReference(unittest.TestCase):
-    def test_is_what_the_program_prints(self):
-        printed = subprocess.run([KOORD, "docs"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        with open(reference.PATH, encoding="utf-8") as file:
+    def compare(self, command, path):
+        printed = subprocess.run([KOORD, command], stdout=subprocess.PIPE, text=True, check=True).stdout
+        with open(path, encoding="utf-8") as file:
             kept = file.read()
         if printed != kept:
+            name = os.path.relpath(path, os.path.join(HERE, "..", "..", ".."))
             sys.stdout.writelines(difflib.unified_diff(kept.splitlines(True), printed.splitlines(True), "kept", "printed"))
-            self.fail("packaging/REFERENCE.md differs from what `koord docs` prints: build/koord docs >packaging/REFERENCE.md")
+            self.fail(f"{name} differs from what `koord {command}` prints: build/koord {command} >{name}")
+
+    def test_is_what_the_program_prints(self):
+        self.compare("docs", reference.PATH)
+
+    def test_the_roles_rights_are_what_the_program_prints(self):
+        self.compare("manifests", os.path.join(os.path.dirname(reference.PATH), "manifests", "30-roles.yaml"))
 
     def test_has_the_metrics_of_a_running_role(self):
         port = free_port()

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "koord/json/value.hpp"
+
 namespace koord::json {
 namespace {
 
@@ -110,6 +112,24 @@ TEST_CASE("a document whose lines are asked for has a bounded number of values")
   const auto refused = yaml_to_json(text, &lines);
   REQUIRE_FALSE(refused.has_value());
   REQUIRE(refused.error().message() == "1: the document unfolds to more than 65536 values");
+}
+
+TEST_CASE("a document that is written as YAML reads back as the same") {
+  const char* const texts[] = {
+      R"({"a":{"b":[1,-2.5,true,null,"x"],"c":[],"d":{}},"e":"no"})",
+      R"({"list":[{"one":"1","two":["on","~"]},{"three":{"four":[{"five":""}]}}]})",
+      R"({"kubernetes.io/batch-cpu":"10s","key with: colon":"# no comment","text":"two\nlines","- a":"- b","":" x "})",
+      R"(["a",["b","c"],{"d":["e"]}])",
+  };
+  for (const char* text : texts) {
+    const auto document = parse(text);
+    REQUIRE(document.has_value());
+    const std::string yaml = to_yaml(*document);
+    CAPTURE(yaml);
+    const auto back = yaml_to_json(yaml);
+    REQUIRE(back.has_value());
+    CHECK(*back == text);
+  }
 }
 
 TEST_CASE("every value and key has its line") {

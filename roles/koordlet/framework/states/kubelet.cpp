@@ -141,7 +141,8 @@ Task<Result<std::string>> KubeletClient::get(std::string path) {
   }
   if (response->status == 401 || response->status == 403)
     co_return Error(response->status == 401 ? Code::unauthorized : Code::forbidden,
-                    fmt::format("{}{}: status {}: the token does not allow it (needed: get on nodes/proxy)",
+                    fmt::format("{}{}: status {}: the token does not allow it (needed: get on nodes/pods and "
+                                "nodes/configz; before Kubernetes 1.33 on nodes/proxy)",
                                 at, path, response->status));
   if (response->status != 200)
     co_return Error(Code::server_error, fmt::format("{}{}: status {}", at, path, response->status));

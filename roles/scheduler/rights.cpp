@@ -1,0 +1,26 @@
+// What the scheduler may do in the API server: see rights.hpp.
+#include "rights.hpp"
+
+#include <array>
+
+namespace koord::scheduler {
+
+namespace {
+
+using runtime::Right;
+
+constexpr std::array kMine = {
+    Right{"", "nodes", "list watch"},
+    Right{"", "pods", "get list watch"},
+    Right{"", "pods/binding", "create"},
+    Right{"", "pods/status", "patch"},
+};
+
+constexpr auto kRights = runtime::join_rights(runtime::election_rights("koord-scheduler"),
+                                              runtime::kEventRights, runtime::kServingRights, kMine);
+
+}  // namespace
+
+std::span<const Right> rights() { return kRights; }
+
+}  // namespace koord::scheduler

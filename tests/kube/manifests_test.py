@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""packaging/crds and packaging/manifests on a real API server of the test's own that enforces RBAC and keeps an audit log:
+every role runs as its own service account, does its work, is refused nothing and has no right that it does not use."""
+import json
+import os
+import ssl
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import schedulers
+from rights import MORE, ORIGINALS, RARE
+from schedulers import wait_for
+
+sys.path.insert(0, os.path.join(schedulers.HERE, "..", "roles", "koordlet"))
+sys.path.insert(0, os.path.join(schedulers.HERE, "..", "roles", "manager"))
+import agents  # noqa: E402
+import fake_node  # noqa: E402
+import kube_api  # noqa: E402
+import manager_test  # noqa: E402
+from installed import NS, Installed  # noqa: E402
+from sandbox import free_port  # noqa: E402
+
+CLUSTER = os.path.join(schedulers.HERE, "cluster")
+ACCOUNTS = ("koord-manager", "koord-scheduler", "koordlet")
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+SLO = manager_test.SLO
+NODE = "real-enough"
+AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
+# What none of them may do: (account, method, path).
+FORBIDDEN = [
+    ("koord-manager", "GET", "/api/v1/secrets"),
+    ("koord-manager", "GET", "/api/v1/namespaces/kube-system/configmaps"),
+    ("koord-manager", "DELETE", f"/api/v1/nodes/{NODE}"),
+    ("koord-manager", "DELETE", "/api/v1/namespaces/default/pods/be"),
+    ("koord-manager", "POST", "/api/v1/namespaces/default/pods/be/eviction"),
+    ("koord-manager", "PATCH", f"{SLO}/nodemetrics/{NODE}/status"),
+    ("koord-manager", "PUT", "/apis/coordination.k8s.io/v1/namespaces/koordinator-system/leases/koord-scheduler"),
+    ("koord-scheduler", "DELETE", "/api/v1/namespaces/default/pods/be"),
+    ("koord-scheduler", "PATCH", "/api/v1/namespaces/default/pods/be"),
+    ("koord-scheduler", "PATCH", f"/api/v1/nodes/{NODE}"),
+    ("koord-scheduler", "GET", "/api/v1/secrets"),
+    ("koord-scheduler", "GET", f"{SLO}/nodemetrics"),
+    ("koordlet", "PATCH", f"/api/v1/nodes/{NODE}"),
+    ("koordlet", "PATCH", f"/api/v1/nodes/{NODE}/status"),
+    ("koordlet", "GET", f"/api/v1/nodes/{NODE}/proxy/pods"),
+    ("koordlet", "GET", "/api/v1/pods"),
+    ("koordlet", "PATCH", f"{SLO}/nodeslos/{NODE}"),
+    ("koordlet", "DELETE", f"{SLO}/nodemetrics/{NODE}"),
+    ("koordlet", "GET", "/api/v1/namespaces/koordinator-system/configmaps/slo-controller-config"),
+]
+FORBIDDEN += [(account, "POST", f"{RBAC}/clusterrolebindings") for account in ACCOUNTS]
+
+
+class Manifests(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="koord-manifests.")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder, cls.audit = folder.name, os.path.join(folder.name, "audit.log")
+        cluster, policy = os.path.join(folder.name, "cluster"), os.path.join(folder.name, "policy.json")
+        with open(policy, "w", encoding="utf-8") as file:
+            json.dump(AUDIT, file)
+        flags = f"--audit-policy-file={policy} --audit-log-path={cls.audit}"
+        cls.addClassCleanup(subprocess.run, [CLUSTER, "down", cluster], check=True)
+        subprocess.run([CLUSTER, "up", cluster], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "KOORD_APISERVER_FLAGS": flags})
+        cls.installed = Installed(os.path.join(cluster, "kubeconfig"), folder.name)
+        cls.api, cls.account = cls.installed.api, cls.installed.account
+
+    def request(self, method, path, body=None, api=None):
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        return (api or self.api).connect().request(method, path, body, kind)
+
+    def refused(self, method, path, body=None, api=None):
+        """The status of the refusal; 0 where there is none."""
+        try:
+            self.request(method, path, body, api)
+        except kube_api.ApiError as error:
+            return error.status
+        return 0
+
+    # -- the roles
+
+    def start_manager(self):
+        manager = manager_test.Manager(self.account("koord-manager"), self.folder)
+        self.addCleanup(lambda: manager.child.poll() is None and manager.kill())
+        return manager
+
+    def start_scheduler(self):
+        self.secure_port = free_port()
+        scheduler = schedulers.Scheduler("koord", [
+            agents.KOORD, "--role=scheduler", f"--kubeconfig={self.account('koord-scheduler')}", f"--config={self.installed.scheduler_config()}", "--port=0",
+            f"--secure-port={self.secure_port}", "--bind-address=127.0.0.1", "--v=2"])
+        self.addCleanup(scheduler.end)
+        return scheduler
+
+    def start_agent(self):
+        root = fake_node.FakeRoot(os.path.join(self.folder, "root"))
+        self.addCleanup(root.close)
+        kubelet = fake_node.Kubelet(NODE, fake_node.certificate(os.path.join(root.folder, "var/lib/kubelet/pki"), NODE))
+        self.addCleanup(kubelet.close)
+        item = fake_node.pod("web", NODE, annotations={"scheduling.koordinator.sh/resource-status": "no JSON"})
+        root.add_pod(item, 0.5, 256 << 20)
+        kubelet.pods = [item]
+        amounts = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+        self.request("POST", "/api/v1/nodes", {"metadata": {"name": NODE}})
+        self.request("PATCH", f"/api/v1/nodes/{NODE}/status", {"status": {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}}, "capacity": amounts, "allocatable": amounts,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}})
+        root.settle()
+        agent = agents.Agent(root, f"--kubeconfig={self.account('koordlet')}", node=NODE)
+        self.addCleanup(agent.close)
+        return agent
+
+    def asked(self):
+        """{(account, group, resource, verb, namespace): the status codes that it got}, from the audit log."""
+        seen = {}
+        with open(self.audit, encoding="utf-8") as file:
+            for line in file:
+                event = json.loads(line)
+                user = event["user"]["username"].removeprefix(f"system:serviceaccount:{NS}:")
+                if user not in ACCOUNTS or "objectRef" not in event or event.get("userAgent") == "koord-tests":
+                    continue
+                at = event["objectRef"]
+                resource = "/".join(filter(None, (at["resource"], at.get("subresource"))))
+                key = user, at.get("apiGroup", ""), resource, event["verb"]
+                seen.setdefault(key, set()).add(event.get("responseStatus", {}).get("code", 0))
+        return seen
+
+    def rights(self):
+        """Every (account, group, resource, verb) of the roles in the cluster."""
+        found = set()
+        for kind in ("clusterroles", "roles"):
+            for role in self.api.list(f"{RBAC}/{kind}"):
+                account = role["metadata"]["name"].removesuffix("-role")
+                if account in ACCOUNTS:
+                    found |= {(account, group, resource, verb) for rule in role["rules"] for group in rule["apiGroups"]
+                              for resource in rule["resources"] for verb in rule["verbs"]}
+        return found
+
+    def allowed(self, account, verb, resource, subresource):
+        """What a kubelet asks before it answers."""
+        review = self.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
+                "user": f"system:serviceaccount:{NS}:{account}", "groups": ["system:serviceaccounts", "system:authenticated"],
+                "resourceAttributes": {"verb": verb, "resource": resource, "subresource": subresource, "name": NODE}}})
+        return review["status"]["allowed"]
+
+    # -- the tests
+
+    def test_each_role_works_with_its_rights_and_needs_all_of_them(self):
+        roles = [self.start_agent(), self.start_manager(), self.start_scheduler()]
+        _, manager, scheduler = roles
+        node = f"/api/v1/nodes/{NODE}"
+        # The manager makes a NodeMetric, the agent reports into it, the manager lends, the scheduler places.
+        self.configure({"enable": True, "metricReportIntervalSeconds": 1, "cpuReclaimThresholdPercent": 100})
+        wait_for("the node lends CPUs", lambda: self.request("GET", node)["status"]["allocatable"].get(manager_test.BATCH_CPU), 90)
+        self.request("POST", "/api/v1/namespaces/default/pods", schedulers.pod("be", "koord-scheduler", cpu=None, containers=[
+            {"name": "main", "image": "none", "resources": {kind: {"kubernetes.io/batch-cpu": "100", "kubernetes.io/batch-memory": "1Mi"}
+                                                            for kind in ("requests", "limits")}}]))
+        self.request("POST", "/api/v1/namespaces/default/pods", schedulers.pod("huge", "koord-scheduler", cpu="1000"))
+        pods = schedulers.PodWatch(self.api, "default")
+        self.addCleanup(pods.close)
+        self.assertEqual(pods.verdict("be"), ("scheduled", NODE), scheduler.output()[-2000:])
+        self.assertEqual(pods.verdict("huge")[0], "Unschedulable")
+        wait_for("an event of each", lambda: {"Scheduled", "FailedScheduling", "MalformedPodMetadata"} <= {
+            event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
+        self.ask_secure_port()
+
+        # What only happens now and then.
+        self.request("POST", "/api/v1/nodes", {"metadata": {"name": "brief"}})
+        wait_for("the objects of another node", lambda: self.refused("GET", f"{SLO}/nodeslos/brief") == 0
+                 and self.refused("GET", f"{SLO}/nodemetrics/brief") == 0)
+        self.request("DELETE", "/api/v1/nodes/brief")
+        wait_for("they go with it", lambda: self.refused("GET", f"{SLO}/nodeslos/brief") == 404
+                 and self.refused("GET", f"{SLO}/nodemetrics/brief") == 404)
+        self.configure({"enable": True, "metricReportIntervalSeconds": 2}, '{"clusterStrategy": {"enable": true,}}')
+        wait_for("an event about the configuration", lambda: "SLOCfgUnmarshalFailed" in {
+            event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
+        self.configure({"enable": True}, '{"clusterStrategy": {"enable": false}}')
+        wait_for("another strategy", lambda: self.request("GET", f"{SLO}/nodeslos/{NODE}")["spec"]["resourceUsedThresholdWithBE"]["enable"] is False)
+
+        asked = self.asked()
+        self.assertEqual({key for key, codes in asked.items() if codes & {401, 403}}, set())
+        for role in roles:
+            self.assertNotIn("forbidden", role.output())
+        used = set(asked) | {(*key[:3], "list") for key in asked if key[3] == "watch"}  # which an older server is asked
+        used |= {("koordlet", "", f"nodes/{part}", "get") for part in ("configz", "pods") if self.allowed("koordlet", "get", "nodes", part)}
+        self.assertFalse(self.allowed("koordlet", "get", "nodes", "proxy"))
+        self.assertEqual(self.rights() - used - set(RARE), set(), "a right that nobody uses")
+        self.assertEqual(manager.terminate(), 0)
+
+    def configure(self, colocation, threshold='{"clusterStrategy": {"enable": true}}'):
+        self.installed.configure(colocation_config=json.dumps(colocation), resource_threshold_config=threshold)
+
+    def ask_secure_port(self):
+        """/metrics of the scheduler, as somebody whom the API server knows and who may not: it asks it for both."""
+        class Port:
+            host, port, context = "127.0.0.1", self.secure_port, ssl._create_unverified_context()
+            token = f"viewer-{self.api.token}"
+        with self.assertRaises(kube_api.ApiError) as refusal:
+            kube_api.Connection(Port).request("GET", "/metrics")
+        self.assertEqual(refusal.exception.status, 403)
+
+    def test_may_do_nothing_else(self):
+        for account in ACCOUNTS:
+            api = kube_api.Api(self.account(account))
+            for method, path in [row[1:] for row in FORBIDDEN if row[0] == account]:
+                with self.subTest(account=account, method=method, path=path):
+                    self.assertEqual(self.refused(method, path, {} if method in ("PATCH", "POST", "PUT") else None, api), 403)
+
+    def test_asks_for_no_more_than_the_originals(self):
+        more = set()
+        for account, group, resource, verb in self.rights():
+            if verb not in ORIGINALS[account].get((group, resource), "").split():
+                more.add((account, group, resource))
+        self.assertEqual(more, set(MORE))
+
+    def test_no_pod_of_a_users_stands_above_koords(self):
+        """Complaint 1756: user pods preempted koord's own."""
+        self.assertEqual(self.refused("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {
+            "metadata": {"name": "higher"}, "value": 1_000_000_001}), 422)
+        for kind in ("deployments", "daemonsets"):
+            for owner in self.api.list(f"/apis/apps/v1/namespaces/{NS}/{kind}"):
+                name, template = owner["metadata"]["name"], owner["spec"]["template"]
+                pod = self.request("POST", f"/api/v1/namespaces/{NS}/pods", {**template, "metadata": {**template["metadata"], "name": f"{name}-0"}})
+                self.assertGreaterEqual(pod["spec"]["priority"], 2_000_000_000, name)
+                self.assertEqual(self.refused("GET", f"/api/v1/namespaces/{NS}/serviceaccounts/{pod['spec']['serviceAccountName']}"), 0)
+
+    def test_the_files_name_one_another_rightly(self):
+        """Ports, volumes and ConfigMaps that the pods' templates name are there."""
+        service = self.request("GET", f"/api/v1/namespaces/{NS}/services/koordinator-webhook-service")["spec"]
+        manager = self.request("GET", f"/apis/apps/v1/namespaces/{NS}/deployments/koord-manager")["spec"]["template"]
+        self.assertLessEqual(service["selector"].items(), manager["metadata"]["labels"].items())
+        self.assertIn(service["ports"][0]["targetPort"], [port["containerPort"] for port in manager["spec"]["containers"][0]["ports"]])
+        for line in (manager, *[one["spec"]["template"] for one in self.api.list("/apis/apps/v1/daemonsets")]):
+            command = line["spec"]["containers"][0]
+            done = subprocess.run([agents.KOORD, *command["args"], "--help"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        values = {one["metadata"]["name"]: one["value"] for one in self.api.list("/apis/scheduling.k8s.io/v1/priorityclasses")}
+        self.assertEqual({name: values[name] for name in values if name.startswith("koord-")},
+                         {"koord-prod": 9000, "koord-mid": 7000, "koord-batch": 5000, "koord-free": 3000})
+
+
+if __name__ == "__main__":
+    schedulers.skip_without_cluster()
+    unittest.main(verbosity=2, warnings="ignore")

@@ -1,0 +1,45 @@
+"""What the originals' service accounts may do, as far as koord asks for it, and where koord asks for more."""
+
+READ = "get list watch"
+EVERYTHING = "create delete get list patch update watch"
+# (group, resource): verbs, of Koordinator v1.8's chart; for the scheduler system:kube-scheduler's, too, which it is bound to.
+ORIGINALS = {
+    "koord-manager": {
+        ("", "configmaps"): READ, ("", "namespaces"): READ, ("", "pods"): READ, ("", "nodes"): READ + " patch",
+        ("", "nodes/status"): "get patch update", ("", "secrets"): EVERYTHING,
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): READ + " patch update",
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): READ + " patch update",
+        ("config.koordinator.sh", "clustercolocationprofiles"): READ, ("coordination.k8s.io", "leases"): EVERYTHING,
+        ("quota.koordinator.sh", "elasticquotaprofiles"): EVERYTHING, ("scheduling.k8s.io", "priorityclasses"): READ,
+        ("scheduling.koordinator.sh", "devices"): READ, ("scheduling.koordinator.sh", "reservations"): EVERYTHING,
+        ("scheduling.sigs.k8s.io", "elasticquotas"): EVERYTHING, ("slo.koordinator.sh", "nodemetrics"): EVERYTHING,
+        ("slo.koordinator.sh", "nodemetrics/status"): "get patch update", ("slo.koordinator.sh", "nodeslos"): EVERYTHING,
+        ("slo.koordinator.sh", "nodeslos/status"): "get patch update",
+        ("topology.node.k8s.io", "noderesourcetopologies"): EVERYTHING,
+    },
+    "koord-scheduler": {
+        ("", "configmaps"): READ, ("", "nodes"): READ + " patch", ("", "pods"): READ + " delete patch",
+        ("", "pods/binding"): "create", ("", "pods/status"): "patch update",
+        ("authentication.k8s.io", "tokenreviews"): "create", ("authorization.k8s.io", "subjectaccessreviews"): "create",
+        ("coordination.k8s.io", "leases"): "create get update", ("events.k8s.io", "events"): "create patch update",
+    },
+    "koordlet": {
+        ("", "events"): EVERYTHING, ("", "nodes"): READ + " patch update", ("", "nodes/proxy"): READ + " patch update",
+        ("", "pods"): READ + " patch update", ("slo.koordinator.sh", "nodemetrics"): EVERYTHING,
+        ("slo.koordinator.sh", "nodemetrics/status"): EVERYTHING, ("slo.koordinator.sh", "nodeslos"): EVERYTHING,
+    },
+}
+MORE = {
+    ("koord-manager", "events.k8s.io", "events"): "its events stand beside what they are about; upstream may write them in "
+                                                  "its own namespace alone",
+    ("koordlet", "events.k8s.io", "events"): "the group that events are written in today",
+    ("koordlet", "", "nodes/configz"): "what nodes/proxy is narrowed to",
+    ("koordlet", "", "nodes/pods"): "what nodes/proxy is narrowed to",
+}
+# Rights that an ordinary run does not use.
+RARE = {
+    ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
+    ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",
+    ("koord-scheduler", "events.k8s.io", "events", "patch"): "an event that comes again",
+    ("koordlet", "events.k8s.io", "events", "patch"): "an event that comes again",
+}
