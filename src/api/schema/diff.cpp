@@ -133,6 +133,9 @@ class Differ {
     if (strategic_ && field.has(Field::kSetList)) return set_diff(json, key, type, a, b);
     if (strategic_ && !field.merge_key_name.empty()) return keyed_diff(json, field, key, type, a, b);
     needs_version_ = true;
+    // As a PUT of the object would leave it: not there.
+    if (type.count(b) == 0 && !field.has(Field::kRequired) && !field.has(Field::kAlways))
+      return put_null(json, key);
     return put(json, key, type, b);
   }
 

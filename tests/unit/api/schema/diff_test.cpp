@@ -88,6 +88,10 @@ TEST_CASE("strategic patches hold what changed") {
        R"({"metadata":{"resourceVersion":"7","labels":{"a":"1"}},"spec":{"tolerations":[{"key":"a"}]}})",
        R"({"metadata":{"resourceVersion":"7","labels":{"a":"2"}},"spec":{"tolerations":[{"key":"b"}]}})",
        R"({"metadata":{"resourceVersion":"7","labels":{"a":"2"}},"spec":{"tolerations":[{"key":"b"}]}})"},
+      {"an atomic list that is empty now",
+       R"({"metadata":{"resourceVersion":"7"},"spec":{"tolerations":[{"key":"a"}]}})",
+       R"({"metadata":{"resourceVersion":"7"}})",
+       R"({"metadata":{"resourceVersion":"7"},"spec":{"tolerations":null}})"},
       {"keys that repeat",
        R"({"metadata":{"resourceVersion":"7"},"spec":{"containers":[{"name":"a","ports":[{"containerPort":53,"protocol":"TCP"},{"containerPort":53,"protocol":"UDP"}]}]}})",
        R"({"metadata":{"resourceVersion":"7"},"spec":{"containers":[{"name":"a","ports":[{"containerPort":53,"protocol":"UDP"}]}]}})",
@@ -146,6 +150,10 @@ TEST_CASE("merge patches of custom resources") {
           R"({"metadata":{"resourceVersion":"5"},"status":{"podsMetric":[{"name":"a","namespace":"n"}]}})",
           R"({"metadata":{"resourceVersion":"5"},"status":{"podsMetric":[{"name":"b","namespace":"n"}],"nodeMetric":{"nodeUsage":{"resources":{"cpu":"1"}}}}})") ==
       R"({"metadata":{"resourceVersion":"5"},"status":{"nodeMetric":{"nodeUsage":{"resources":{"cpu":"1"}},"systemUsage":{}},"podsMetric":[{"name":"b","namespace":"n","podUsage":{}}]}})");
+  CHECK(patch<NodeMetric>(
+            R"({"metadata":{"resourceVersion":"5"},"status":{"podsMetric":[{"name":"a","namespace":"n"}]}})",
+            R"({"metadata":{"resourceVersion":"5"}})") ==
+        R"({"metadata":{"resourceVersion":"5"},"status":{"podsMetric":null}})");
   CHECK(patch<NodeMetric>(R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"finalizers":["x"]}})") ==
         R"({"metadata":{"labels":null,"finalizers":["x"]}})");
 }
