@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "controllers/changes.hpp"
 #include "controllers/node_objects.hpp"
 #include "controllers/node_resources.hpp"
 #include "docs.hpp"
 #include "flags.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
+#include "koord/base/feature_gate.hpp"
 #include "koord/base/system.hpp"
 #include "koord/kube/event_recorder.hpp"
 #include "koord/runtime/leading_role.hpp"
@@ -20,13 +21,6 @@ namespace {
 
 /// What upstream has and this version has not: named at the start.
 constexpr std::array<std::string_view, 2> kMissingControllers = {"quotaprofile", "colocationprofile"};
-constexpr std::array<std::string_view, 4> kMissingPlugins = {"CPUNormalization", "ResourceAmplification",
-                                                             "GPUDeviceResource", "RDMADeviceResource"};
-constexpr std::array<std::string_view, 2> kLendingAnnotations = {"node.koordinator.sh/reservation",
-                                                                 "node.koordinator.sh/thirdPartyAllocations"};
-constexpr std::string_view kStrategyAnnotation = "node.koordinator.sh/colocation-strategy",
-                           kBandwidthAnnotation = "node.koordinator.sh/network-bandwidth";
-
 struct Parts {
   runtime::LeaderElectionSettings election;
   kube::Client* client;
@@ -35,6 +29,9 @@ struct Parts {
   kube::Informer<api::NodeMetric> node_metrics;
   kube::Informer<api::NodeSlo> node_slos;
   kube::Informer<api::Pod> pods;
+  // Their definitions may be missing: nothing waits for these.
+  kube::Informer<api::NodeResourceTopology> topologies;
+  kube::Informer<api::Device> devices;
 };
 
 constexpr metrics::Labels kOutcome = {"status", "reason"};
@@ -59,31 +56,6 @@ const metrics::Table kControllers = {&kNodeMetricWrites, &kNodeMetricParts, &kNo
 ControllerCounts counts(metrics::Registry& registry, const metrics::Metric& writes,
                         const metrics::Metric& parts) {
   return {registry.counters(writes), registry.counters(parts)};
-}
-
-bool same_annotations(const api::Node& a, const api::Node& b, std::span<const std::string_view> names) {
-  return std::ranges::all_of(names, [&](std::string_view name) {
-    return api::value_or(a.metadata.annotations, name) == api::value_or(b.metadata.annotations, name);
-  });
-}
-
-/// Whether anything changed that the specs of a node's objects follow from: a heartbeat changes nothing.
-bool changes_specs(const api::Node& before, const api::Node& after) {
-  return before.metadata.uid != after.metadata.uid || before.metadata.labels != after.metadata.labels ||
-         !same_annotations(before, after, std::array{kStrategyAnnotation, kBandwidthAnnotation});
-}
-
-/// Whether anything changed that what it lends follows from, or that itself.
-bool changes_loans(const api::Node& before, const api::Node& after) {
-  return changes_specs(before, after) || before.status.capacity != after.status.capacity ||
-         before.status.allocatable != after.status.allocatable ||
-         !same_annotations(before, after, kLendingAnnotations);
-}
-
-/// The same of a pod, beside its coming and going.
-bool changes_loans(const api::Pod& before, const api::Pod& after) {
-  return before.spec.node_name != after.spec.node_name || before.status.phase != after.status.phase ||
-         before.metadata.labels != after.metadata.labels || before.spec.containers != after.spec.containers;
 }
 
 class Manager final : public runtime::LeadingRole {
@@ -123,10 +95,20 @@ class Manager final : public runtime::LeadingRole {
                          .nodes = parts_.nodes,
                          .metrics = parts_.node_metrics,
                          .pods = parts_.pods,
+                         .topologies = parts_.topologies,
+                         .devices = parts_.devices,
                          .registry = context.metrics,
-                         .plugins = plugins(context.flags.get_list("noderesource-plugins")),
+                         .plugins = plugins(context),
                          .config = config_,
-                         .may_write = [this] { return leading(); }}) {
+                         .may_write = [this] { return leading(); },
+                         .warn =
+                             [this](const api::Node& node, std::string_view reason, std::string_view note) {
+                               recorder_.record({.regarding = kube::event_object(node),
+                                                 .type = kube::EventType::warning,
+                                                 .reason = reason,
+                                                 .action = "Reconcile",
+                                                 .note = note});
+                             }}) {
     const std::vector<std::string>& wanted = context.flags.get_list("controllers");
     for (const auto& [name, workers] :
          {std::pair{"nodemetric", &node_metrics_.workers()}, std::pair{"nodeslo", &node_slos_.workers()},
@@ -154,11 +136,15 @@ class Manager final : public runtime::LeadingRole {
     return config;
   }
 
-  static std::vector<const ResourcePlugin*> plugins(const std::vector<std::string>& wanted) {
-    std::vector<const ResourcePlugin*> chosen;
-    for (const ResourcePlugin& plugin : resource_plugins())
-      if (is_enabled(wanted, plugin.name)) chosen.push_back(&plugin);
-    return chosen;
+  static ResourcePlugins plugins(const runtime::RoleContext& context) {
+    const std::vector<std::string>& wanted = context.flags.get_list("noderesource-plugins");
+    return {.mid = is_enabled(wanted, "MidResource"),
+            .batch = is_enabled(wanted, "BatchResource"),
+            .normalization = is_enabled(wanted, "CPUNormalization"),
+            .amplification = is_enabled(wanted, "ResourceAmplification"),
+            .gpu = is_enabled(wanted, "GPUDeviceResource"),
+            .rdma = is_enabled(wanted, "RDMADeviceResource"),
+            .share_gpu = context.gates.enabled("EnableSyncGPUSharedResource")};
   }
 
   void start() override {
@@ -167,7 +153,13 @@ class Manager final : public runtime::LeadingRole {
     parts_.node_metrics.deliver_to(queue_);
     parts_.node_slos.deliver_to(queue_);
     parts_.pods.deliver_to(queue_);
+    parts_.topologies.deliver_to(optional_queue_);
+    parts_.devices.deliver_to(optional_queue_);
     tasks().spawn("feed", feed());
+    tasks().spawn("feed optional", feed_optional());
+    tasks().spawn("topologies", look_again_after(parts_.topologies));
+    tasks().spawn("devices", look_again_after(parts_.devices));
+    tasks().spawn("quotas", warn_of_quotas());
   }
   Task<Result<>> lead() override {
     KOORD_CO_CHECK(co_await synced_event_.wait());
@@ -180,7 +172,12 @@ class Manager final : public runtime::LeadingRole {
   }
 
   Task<Result<>> feed();
+  Task<Result<>> feed_optional();
+  /// What is absent may be taken for absent from now on.
+  Task<Result<>> look_again_after(kube::AnyInformer informer);
+  Task<Result<>> warn_of_quotas();
   void take(const kube::Change& change);
+  void take_optional(const kube::Change& change);
   void take_config(const api::ConfigMap* map);
 
   Parts parts_;
@@ -190,7 +187,7 @@ class Manager final : public runtime::LeadingRole {
   NodeObjects<api::NodeSlo> node_slos_;
   NodeResources node_resources_;
   std::vector<NodeWorkers*> running_;
-  kube::DeliveryQueue queue_;
+  kube::DeliveryQueue queue_, optional_queue_;
   Event synced_event_;
   bool synced_ = false;
 };
@@ -208,6 +205,44 @@ Task<Result<>> Manager::feed() {
   }
 }
 
+Task<Result<>> Manager::feed_optional() {
+  for (;;) {
+    Result<kube::Batch> batch = co_await optional_queue_.next();
+    if (!batch) co_return batch.error();
+    for (const kube::Change& change : batch->changes) take_optional(change);
+  }
+}
+
+Task<Result<>> Manager::look_again_after(kube::AnyInformer informer) {
+  KOORD_CO_CHECK(co_await informer.wait_synced());
+  node_resources_.workers().add_all(parts_.nodes);
+  co_return Result<>();
+}
+
+/// A cluster that relies on quotas should know that nobody minds them here.
+Task<Result<>> Manager::warn_of_quotas() {
+  kube::ListOptions one;
+  one.limit = 1;
+  const auto quotas = co_await parts_.client->list<api::ElasticQuota>(std::move(one));
+  if (quotas && !quotas->items.empty())
+    log().warn(
+        "the cluster has ElasticQuotas; koord has no part of them yet: neither pods nor quotas are checked");
+  co_return Result<>();
+}
+
+void Manager::take_optional(const kube::Change& change) {
+  if (change.is<api::Device>()) {
+    const auto before = change.old_object<api::Device>(), after = change.new_object<api::Device>();
+    if (!before || !after || before->spec != after->spec || before->metadata.labels != after->metadata.labels)
+      node_resources_.workers().add((after ? after : before)->metadata.name);
+  } else if (change.is<api::NodeResourceTopology>()) {
+    const auto before = change.old_object<api::NodeResourceTopology>(),
+               after = change.new_object<api::NodeResourceTopology>();
+    if (!before || !after || changes_resources(*before, *after))
+      node_resources_.workers().add((after ? after : before)->metadata.name);
+  }
+}
+
 void Manager::take(const kube::Change& change) {
   const auto add = [this](std::string_view name) {
     for (NodeWorkers* workers : running_) workers->add(name);
@@ -222,7 +257,7 @@ void Manager::take(const kube::Change& change) {
     const std::string& name = (after ? after : before)->metadata.name;
     if (!before || !after || changes_specs(*before, *after))
       add(name);
-    else if (changes_loans(*before, *after))
+    else if (changes_resources(*before, *after))
       node_resources_.workers().add(name);
   } else if (change.is<api::NodeMetric>()) {
     const auto before = change.old_object<api::NodeMetric>(), after = change.new_object<api::NodeMetric>();
@@ -231,7 +266,11 @@ void Manager::take(const kube::Change& change) {
     node_resources_.workers().add(name);
   } else if (change.is<api::Pod>()) {
     const auto before = change.old_object<api::Pod>(), after = change.new_object<api::Pod>();
-    if (before && after && !changes_loans(*before, *after)) return;
+    if (before && after && !changes_resources(*before, *after)) return;
+    if (before && !after && is_evicted_best_effort(*before)) {
+      const auto node = parts_.nodes.get("", before->spec.node_name.view());
+      if (node && !node->spec.unschedulable) node_resources_.evicted(node->metadata.name);
+    }
     for (const auto& pod : {before, after})
       if (pod && !pod->spec.node_name.empty()) node_resources_.workers().add(pod->spec.node_name.view());
   } else if (change.is<api::NodeSlo>()) {
@@ -274,12 +313,6 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   if (!missing.empty())
     context.log.info("controllers that koord does not have yet are left out",
                      kv("controllers", fmt::format("{}", fmt::join(missing, " "))));
-  missing.clear();
-  for (const std::string_view name : kMissingPlugins)
-    if (is_enabled(flags.get_list("noderesource-plugins"), name)) missing.push_back(name);
-  if (!missing.empty() && is_enabled(flags.get_list("controllers"), "noderesource"))
-    context.log.info("plugins of noderesource that koord does not have yet are left out",
-                     kv("plugins", fmt::format("{}", fmt::join(missing, " "))));
   kube::Scope config, unfinished;
   unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";
   config.ns = flags.get("config-namespace");
@@ -297,7 +330,9 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
               informers.informer<api::Node>(*client),
               informers.informer<api::NodeMetric>(*client),
               informers.informer<api::NodeSlo>(*client),
-              informers.informer<api::Pod>(*client, std::move(unfinished), {on_node})};
+              informers.informer<api::Pod>(*client, std::move(unfinished), {on_node}),
+              informers.informer<api::NodeResourceTopology>(*client),
+              informers.informer<api::Device>(*client)};
   return std::unique_ptr<runtime::Role>(std::make_unique<Manager>(context, std::move(parts)));
 }
 

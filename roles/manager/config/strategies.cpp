@@ -32,6 +32,12 @@ KOORD_SCHEMA(
         .min(0)
         .doc("A ceiling of batch-cpu, percent of the capacity."),
     ROW(batch_memory_threshold_percent).min(0).doc("A ceiling of batch-memory, percent of the capacity."),
+    ROW(abnormal_node_step_percent)
+        .range(0, 100)
+        .doc("koord's: what a node lends less after a NodeMetric that grew stale or an eviction; default 0."),
+    ROW(abnormal_node_recover_minutes)
+        .min(1)
+        .doc("koord's: after so long without any of these it gets a step back; default 10."),
     ROW(extensions).preserve_unknown().doc("For third parties."));
 KOORD_SCHEMA(HostApplications, ROW(applications));
 KOORD_SCHEMA(NodeSloExtensions, ROW(extensions).preserve_unknown());
@@ -62,7 +68,9 @@ std::optional<std::string> invalid(const ColocationStrategy& strategy) {
            {strategy.mid_memory_threshold_percent, "midMemoryThresholdPercent", 0, 100},
            {strategy.mid_unallocated_percent, "midUnallocatedPercent", 0, 100},
            {strategy.batch_cpu_threshold_percent, "batchCPUThresholdPercent", 0, kNoEnd},
-           {strategy.batch_memory_threshold_percent, "batchMemoryThresholdPercent", 0, kNoEnd}}) {
+           {strategy.batch_memory_threshold_percent, "batchMemoryThresholdPercent", 0, kNoEnd},
+           {strategy.abnormal_node_step_percent, "abnormalNodeStepPercent", 0, 100},
+           {strategy.abnormal_node_recover_minutes, "abnormalNodeRecoverMinutes", 1, kNoEnd}}) {
     if (!bound.value || (*bound.value >= bound.least && *bound.value <= bound.most)) continue;
     return bound.most == kNoEnd ? fmt::format("{}: {} is below {}", bound.name, *bound.value, bound.least)
                                 : fmt::format("{}: {} is not between {} and {}", bound.name, *bound.value,

@@ -1,24 +1,15 @@
-// NodeResources: the controller that keeps what nodes lend (batch and mid resources) in their status.
+// NodeResources: the controller noderesource: what nodes lend, how their CPUs compare and which devices they
+// have, kept in their status, their metadata and the zones of their NodeResourceTopology.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "controllers/node_objects.hpp"
-#include "noderesource/node_update.hpp"
+#include "noderesource/plan.hpp"
 
 namespace koord::manager {
-
-/// A row of --noderesource-plugins.
-struct ResourcePlugin {
-  std::string_view name;  // "BatchResource"
-  std::string_view cpu, memory;
-  Loan (*loan)(const NodeView&);
-};
-/// Those that koord has.
-std::span<const ResourcePlugin> resource_plugins();
 
 /// Belongs to the event loop's thread.
 class NodeResources {
@@ -30,28 +21,49 @@ class NodeResources {
     kube::Informer<api::Node> nodes;
     kube::Informer<api::NodeMetric> metrics;
     kube::Informer<api::Pod> pods;  // indexed by "node"
+    /// Their definitions may be missing: these may never sync.
+    kube::Informer<api::NodeResourceTopology> topologies;
+    kube::Informer<api::Device> devices;
     metrics::Registry& registry;
-    std::vector<const ResourcePlugin*> plugins;
+    ResourcePlugins plugins;
     const SloConfig& config;
     std::function<bool()> may_write;
+    /// A warning for whoever looks at the node.
+    std::function<void(const api::Node&, std::string_view reason, std::string_view note)> warn;
   };
   static const metrics::Table kMetrics;
 
   explicit NodeResources(Parts parts);
   NodeWorkers& workers() { return workers_; }
-  void forget(std::string_view node);
+  /// A best-effort pod of the node was evicted.
+  void evicted(std::string_view node);
 
  private:
+  struct State {
+    Standing standing;
+    bool fresh = false;    // as it was seen last
+    bool evicted = false;  // since it was looked at last
+    MonoTime written{};    // the status, by this process
+    MonoTime zones_written{};
+    bool has_written = false, has_written_zones = false;
+  };
   Task<Result<>> reconcile(std::string name);
-  /// What each plugin says of the node now. `wait`: after which time it would say something else.
-  std::vector<LoanOf> loans(const api::Node& node, const ColocationStrategy& strategy,
-                            std::optional<nanoseconds>& wait);
-  void show(const std::string& node, std::span<const LoanOf> loans);
+  Task<Result<>> write_node(const api::Node& node, const NodePlan& plan, const ColocationStrategy& strategy);
+  Task<Result<>> write_zones(const api::NodeResourceTopology& topology, const NodePlan& plan,
+                             const ColocationStrategy& strategy);
+  void judge(const api::Node& node, const NodeView& view, State& state);
+  void show(const std::string& node, const NodePlan& plan, bool judged);
+  void count(const std::string& node, const NodePlan& plan) const;
+  void forget(const std::string& node);
+  void told(bool succeeded, std::string_view reason) const;
+  /// Whether a small change waits for others; then the node is looked at again in time.
+  bool gathers(const std::string& node, bool has_written, MonoTime written,
+               const ColocationStrategy& strategy);
 
   Parts parts_;
   metrics::Family<metrics::Counter> reconciled_, ran_;
-  metrics::Family<metrics::Gauge> allocatable_;
-  std::unordered_map<std::string, MonoTime> written_;  // by node: when this process wrote it last
+  metrics::Family<metrics::Gauge> allocatable_, standing_;
+  std::unordered_map<std::string, State> states_;  // by node
   NodeWorkers workers_;
 };
 

@@ -6,14 +6,15 @@
 #include "koord/api/rules/koord_classes.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
+#include "noderesource/cpu_memory.hpp"
+#include "noderesource/json_quantity.hpp"
 
 namespace koord::manager {
 namespace {
 
 using api::Quantity;
 
-constexpr std::string_view kOrigin = "node.koordinator.sh/originExtendedAllocatable",
-                           kThirdParty = "node.koordinator.sh/thirdPartyAllocations";
+constexpr std::string_view kThirdParty = "node.koordinator.sh/thirdPartyAllocations";
 
 void set(api::Node& node, std::string_view name, const std::optional<Quantity>& amount) {
   for (api::ResourceList* list : {&node.status.capacity, &node.status.allocatable}) {
@@ -33,8 +34,7 @@ std::optional<Quantity> taken(const json::Value& allocations, std::string_view r
     if (json::text_at(one, "priority") != to_string(api::KoordPriority::batch)) continue;
     const json::Value* const amount = json::find(one, "resources", resource);
     if (amount == nullptr) continue;
-    auto quantity =
-        Quantity::parse(amount->is_string() ? std::string(amount->text()) : json::to_text(*amount));
+    const auto quantity = quantity_of(*amount);
     if (!quantity) return std::nullopt;
     if (quantity->sign() > 0) sum += *quantity;
   }
@@ -44,12 +44,12 @@ std::optional<Quantity> taken(const json::Value& allocations, std::string_view r
 /// Other resources in the annotation stay: somebody else's.
 void note_origin(api::Node& node, const Loan& lent) {
   json::Document origin;
-  const std::string_view before = api::value_or(node.metadata.annotations, kOrigin);
+  const std::string_view before = api::value_or(node.metadata.annotations, kOriginExtended);
   if (before.empty() || !origin.read(before) || !origin.is_object()) origin.set_object();
   json::Value& resources = json::object_at(origin, "resources", origin.arena());
   json::set_text(resources, api::kBatchCpu, lent.cpu.to_string(), origin.arena());
   json::set_text(resources, api::kBatchMemory, lent.memory.to_string(), origin.arena());
-  node.metadata.annotations[kOrigin] = Symbol(json::to_text(origin));
+  node.metadata.annotations[kOriginExtended] = Symbol(json::to_text(origin));
 }
 
 void subtract_third_party(api::Node& node, const Loan& lent) {
@@ -68,37 +68,29 @@ void subtract_third_party(api::Node& node, const Loan& lent) {
 
 }  // namespace
 
-api::Node with_loans(const api::Node& node, std::span<const LoanOf> loans) {
-  api::Node after = node;
+void set_loans(api::Node& node, std::span<const LoanOf> loans, double ratio) {
   for (const LoanOf& one : loans) {
-    set(after, one.cpu, one.loan ? std::optional(one.loan->cpu) : std::nullopt);
-    set(after, one.memory, one.loan ? std::optional(one.loan->memory) : std::nullopt);
+    std::optional<Loan> loan = one.loan;
+    if (loan && ratio > 1 && one.cpu == api::kBatchCpu)
+      loan->cpu = Quantity::from_int(scaled_cpu(loan->cpu, ratio).value());
+    set(node, one.cpu, loan ? std::optional(loan->cpu) : std::nullopt);
+    set(node, one.memory, loan ? std::optional(loan->memory) : std::nullopt);
     if (one.cpu != api::kBatchCpu) continue;
-    if (one.loan || node.metadata.annotations.contains(kOrigin))
-      note_origin(after, one.loan.value_or(Loan()));
-    if (one.loan) subtract_third_party(after, *one.loan);
+    if (loan || node.metadata.annotations.contains(kOriginExtended)) note_origin(node, loan.value_or(Loan()));
+    if (loan) subtract_third_party(node, *loan);
   }
-  return after;
 }
 
-bool same_loans(const api::Node& before, const api::Node& after) {
-  return before.status.allocatable == after.status.allocatable &&
-         before.status.capacity == after.status.capacity &&
-         before.metadata.annotations == after.metadata.annotations;
+bool is_worth(const Quantity& was, const Quantity& is, double share) {
+  const auto milli = [](const Quantity& q) { return static_cast<double>(q.milli_value()); };
+  return std::abs(milli(is) - milli(was)) > milli(was) * share;
 }
 
-bool worth_writing(const api::Node& before, const api::Node& after, std::span<const LoanOf> loans,
-                   double share) {
-  for (const LoanOf& one : loans)
-    for (const std::string_view name : {one.cpu, one.memory}) {
-      const Quantity* const was = before.status.allocatable.find(name);
-      const Quantity* const is = after.status.allocatable.find(name);
-      if ((was == nullptr) != (is == nullptr)) return true;
-      if (was == nullptr) continue;
-      const auto milli = [](const Quantity& q) { return static_cast<double>(q.milli_value()); };
-      if (std::abs(milli(*is) - milli(*was)) > milli(*was) * share) return true;
-    }
-  return false;
+bool is_worth(const api::ResourceList& before, const api::ResourceList& after, std::string_view name,
+              double share) {
+  const Quantity *const was = before.find(name), *const is = after.find(name);
+  if (was == nullptr || is == nullptr) return was != is;
+  return is_worth(*was, *is, share);
 }
 
 }  // namespace koord::manager

@@ -1,4 +1,4 @@
-// A node with the resources that it lends, and whether the difference is worth a write.
+// A node with the resources that it lends, and which differences are worth a write.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,8 @@
 
 namespace koord::manager {
 
+inline constexpr std::string_view kOriginExtended = "node.koordinator.sh/originExtendedAllocatable";
+
 /// What a plugin of --noderesource-plugins says of a node. A plugin that is off is not asked and changes
 /// nothing.
 struct LoanOf {
@@ -15,18 +17,17 @@ struct LoanOf {
   std::optional<Loan> loan;      // nothing: they go
 };
 
-/// `node` with these in capacity and allocatable. Of batch resources the annotation
+/// Writes these into capacity and allocatable. Batch CPU is multiplied by `ratio`, how fast the node's CPUs
+/// are, if that is above 1, and rounded up. Of batch resources the annotation
 /// node.koordinator.sh/originExtendedAllocatable says all that is lent, and what node.koordinator.sh/
 /// thirdPartyAllocations takes of it (YARN's, say) is gone from the node's. A node that lends nothing and
 /// never did is not annotated.
-api::Node with_loans(const api::Node& node, std::span<const LoanOf> loans);
+void set_loans(api::Node& node, std::span<const LoanOf> loans, double ratio = 1);
 
-/// Whether nothing differs that with_loans() may change: there is nothing to write at all.
-bool same_loans(const api::Node& before, const api::Node& after);
-
-/// Whether one of these resources came, went, or changed by more than a share of what it was; of 0, by
-/// anything.
-bool worth_writing(const api::Node& before, const api::Node& after, std::span<const LoanOf> loans,
-                   double share);
+/// Whether an amount changed by more than a share of what it was; of 0, by anything.
+bool is_worth(const api::Quantity& was, const api::Quantity& is, double share);
+/// The same of a resource that may also have come or gone.
+bool is_worth(const api::ResourceList& before, const api::ResourceList& after, std::string_view name,
+              double share);
 
 }  // namespace koord::manager

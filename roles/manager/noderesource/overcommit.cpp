@@ -8,8 +8,8 @@
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/host/cpuset.hpp"
 #include "koord/json/value.hpp"
-#include "koord/json/writer.hpp"
-#include "noderesource/cpu_memory.hpp"
+#include "noderesource/json_quantity.hpp"
+#include "noderesource/work.hpp"
 
 namespace koord::manager {
 namespace {
@@ -17,14 +17,6 @@ namespace {
 using api::KoordPriority;
 using api::KoordQos;
 using api::Quantity;
-
-/// The pods of a node and what they use, by priority.
-struct Work {
-  CpuMemory high_requests;  // of pods that are neither batch nor free
-  CpuMemory high_used;      // theirs, and that of pods that are not there any more
-  CpuMemory high_larger;    // for each pod the larger of both
-  CpuMemory prod_requests;  // of pods that are not mid either
-};
 
 struct PodKeyHash {
   std::size_t operator()(const std::pair<std::string_view, std::string_view>& key) const noexcept {
@@ -40,35 +32,15 @@ bool is_low(KoordPriority priority) {
 
 Work work_of(const NodeView& view) {
   Work work;
-  PodMetrics metrics;
-  for (const api::PodMetricInfo& metric : view.metric->status.pods_metric)
-    metrics[{metric.namespace_.view(), metric.name}] = &metric;
-  for (const auto& pod : view.pods) {
-    const std::string_view phase = pod->status.phase.view();
-    if (phase != "Running" && phase != "Pending") continue;
-    const auto metric = metrics.extract({pod->metadata.namespace_.view(), pod->metadata.name});
-    const KoordQos qos = api::with_default(api::koord_qos(*pod), api::kube_qos(*pod));
-    const KoordPriority priority = api::with_default(api::koord_priority(*pod), qos);
-    if (is_low(priority)) continue;
-    const CpuMemory requests = CpuMemory::of(api::pod_requests(*pod));
-    if (priority != KoordPriority::mid) work.prod_requests += requests;
-    work.high_requests += requests;
-    if (metric.empty()) {
-      work.high_used += requests;
-      // Upstream leaves such a pod out here: what is not measured yet would be lent.
-      work.high_larger += requests;
-      continue;
+  for_each_pod(view, [&work](const PodWork& pod) {
+    if (pod.low) return;
+    if (pod.pod) {
+      if (pod.prod) work.prod_requests += pod.requests;
+      work.high_requests += pod.requests;
     }
-    const CpuMemory used = CpuMemory::of(metric.mapped()->pod_usage.resources);
-    work.high_used += qos == KoordQos::lse ? CpuMemory{requests.cpu, used.memory} : used;
-    work.high_larger += max(requests, used);
-  }
-  for (const auto& [key, metric] : metrics) {
-    if (is_low(api::parse_koord_priority(metric->priority.view()))) continue;
-    const CpuMemory used = CpuMemory::of(metric->pod_usage.resources);
-    work.high_used += used;
-    work.high_larger += used;
-  }
+    work.high_used += pod.counted;
+    work.high_larger += pod.larger;
+  });
   return work;
 }
 
@@ -84,38 +56,19 @@ int rank(KoordPriority priority) {
   return 0;
 }
 
-/// What the system uses, and host applications of a higher priority than `lent`.
-CpuMemory system_used(const NodeView& view, KoordPriority lent) {
-  CpuMemory used = CpuMemory::of(view.metric->status.node_metric->system_usage.resources);
-  for (const api::HostApplicationMetricInfo& application : view.metric->status.host_application_metric)
-    if (rank(api::parse_koord_priority(application.priority.view())) > rank(lent))
-      used += CpuMemory::of(application.usage.resources);
-  return used;
-}
-
-/// The larger of what the kubelet keeps (capacity - allocatable) and the annotation
-/// node.koordinator.sh/reservation.
-CpuMemory reserved(const api::Node& node) {
-  CpuMemory kept =
-      max(CpuMemory::of(node.status.capacity) - CpuMemory::of(node.status.allocatable), CpuMemory());
-  const std::string_view text = api::value_or(node.metadata.annotations, "node.koordinator.sh/reservation");
-  if (text.empty()) return kept;
-  const auto document = json::parse(text);
-  if (!document || !document->is_object()) return kept;
-  CpuMemory wanted;
-  for (const auto& [name, part] : {std::pair{"cpu", &wanted.cpu}, std::pair{"memory", &wanted.memory}})
-    if (const json::Value* value = json::find(*document, "resources", name)) {
-      auto quantity =
-          Quantity::parse(value->is_string() ? std::string(value->text()) : json::to_text(*value));
-      if (!quantity) return kept;  // an annotation that cannot be read keeps nothing, all of it
-      *part = std::move(*quantity);
-    }
-  if (const std::string_view cpus = json::text_at(*document, "reservedCPUs"); !cpus.empty()) {
-    const auto set = host::CpuSet::parse(cpus);
-    if (!set) return kept;
-    wanted.cpu = Quantity::from_int(set->size());
-  }
-  return max(kept, wanted);
+/// What pods may have as the kubelet said: on a node whose resources are amplified its status says more.
+CpuMemory allocatable_of(const api::Node& node) {
+  CpuMemory said = CpuMemory::of(node.status.allocatable);
+  const std::string_view text =
+      api::value_or(node.metadata.annotations, "node.koordinator.sh/raw-allocatable");
+  if (text.empty()) return said;
+  const auto raw = json::parse(text);
+  if (!raw || !raw->is_object()) return said;
+  for (const auto& [name, part] : {std::pair{"cpu", &said.cpu}, std::pair{"memory", &said.memory}})
+    if (const json::Value* value = json::find(*raw, name))
+      if (const auto quantity = quantity_of(*value); quantity && quantity->sign() > 0)
+        *part = std::min(*part, *quantity);
+  return said;
 }
 
 double share(const std::optional<std::int64_t>& percent) {
@@ -127,6 +80,87 @@ Quantity whole(std::int64_t value, Quantity::Format format = Quantity::Format::d
 }
 
 }  // namespace
+
+void for_each_pod(const NodeView& view, const std::function<void(const PodWork&)>& visit) {
+  PodMetrics metrics;
+  for (const api::PodMetricInfo& metric : view.metric->status.pods_metric)
+    metrics[{metric.namespace_.view(), metric.name}] = &metric;
+  for (const auto& pod : view.pods) {
+    const std::string_view phase = pod->status.phase.view();
+    if (phase != "Running" && phase != "Pending") continue;
+    const auto metric = metrics.extract({pod->metadata.namespace_.view(), pod->metadata.name});
+    const KoordQos qos = api::with_default(api::koord_qos(*pod), api::kube_qos(*pod));
+    const KoordPriority priority = api::with_default(api::koord_priority(*pod), qos);
+    PodWork work{.pod = pod.get(), .low = is_low(priority), .prod = priority != KoordPriority::mid};
+    // What is not measured yet counts as requested, with every policy: upstream's maxUsageRequest would lend
+    // it.
+    work.requests = work.counted = work.larger = CpuMemory::of(api::pod_requests(*pod));
+    if (!metric.empty()) {
+      const CpuMemory used = CpuMemory::of(metric.mapped()->pod_usage.resources);
+      work.counted = qos == KoordQos::lse ? CpuMemory{work.requests.cpu, used.memory} : used;
+      work.larger = max(work.requests, used);
+    }
+    visit(work);
+  }
+  for (const auto& [key, metric] : metrics) {
+    PodWork work{.low = is_low(api::parse_koord_priority(metric->priority.view()))};
+    work.counted = work.larger = CpuMemory::of(metric->pod_usage.resources);
+    visit(work);
+  }
+}
+
+CpuMemory system_used(const NodeView& view, KoordPriority lent) {
+  CpuMemory used = CpuMemory::of(view.metric->status.node_metric->system_usage.resources);
+  for (const api::HostApplicationMetricInfo& application : view.metric->status.host_application_metric)
+    if (rank(api::parse_koord_priority(application.priority.view())) > rank(lent))
+      used += CpuMemory::of(application.usage.resources);
+  return used;
+}
+
+CpuMemory reserved_of(const api::Node& node) {
+  CpuMemory kept = max(CpuMemory::of(node.status.capacity) - allocatable_of(node), CpuMemory());
+  const std::string_view text = api::value_or(node.metadata.annotations, "node.koordinator.sh/reservation");
+  if (text.empty()) return kept;
+  const auto document = json::parse(text);
+  if (!document || !document->is_object()) return kept;
+  CpuMemory wanted;
+  for (const auto& [name, part] : {std::pair{"cpu", &wanted.cpu}, std::pair{"memory", &wanted.memory}})
+    if (const json::Value* value = json::find(*document, "resources", name)) {
+      auto quantity = quantity_of(*value);
+      if (!quantity) return kept;  // an annotation that cannot be read keeps nothing, all of it
+      *part = std::move(*quantity);
+    }
+  if (const std::string_view cpus = json::text_at(*document, "reservedCPUs"); !cpus.empty()) {
+    const auto set = host::CpuSet::parse(cpus);
+    if (!set) return kept;
+    wanted.cpu = Quantity::from_int(set->size());
+  }
+  return max(kept, wanted);
+}
+
+CpuMemory batch_of(const ColocationStrategy& strategy, const Supply& supply, const Work& work) {
+  const auto margin = [](const std::optional<std::int64_t>& threshold) {
+    return (100 - static_cast<double>(threshold.value_or(0))) / 100;
+  };
+  const CpuMemory left =
+      supply.total -
+      CpuMemory{scaled_cpu(supply.total.cpu, margin(strategy.cpu_reclaim_threshold_percent)),
+                scaled_memory(supply.total.memory, margin(strategy.memory_reclaim_threshold_percent))};
+  CpuMemory lent = left - max(supply.system, supply.reserved);
+  lent.cpu -= strategy.cpu_calculate_policy == "maxUsageRequest" ? work.high_larger.cpu : work.high_used.cpu;
+  if (strategy.memory_calculate_policy == "request")
+    lent.memory = left.memory - supply.reserved.memory - work.high_requests.memory;
+  else
+    lent.memory -= strategy.memory_calculate_policy == "maxUsageRequest" ? work.high_larger.memory
+                                                                         : work.high_used.memory;
+  lent = max(lent, CpuMemory());
+  if (strategy.batch_cpu_threshold_percent)
+    lent.cpu = std::min(lent.cpu, scaled_cpu(supply.total.cpu, share(strategy.batch_cpu_threshold_percent)));
+  if (strategy.batch_memory_threshold_percent)
+    lent.memory = std::min(
+        lent.memory, scaled_memory(supply.total.memory, share(strategy.batch_memory_threshold_percent)));
+  return lent;
+}
 
 std::chrono::seconds fresh_for(const ColocationStrategy& strategy) {
   constexpr std::int64_t kYear = std::int64_t{365} * 24 * 60;  // longer is for ever, and must not overflow
@@ -148,30 +182,10 @@ std::optional<std::string> stale(const NodeView& view) {
 }
 
 Loan batch_loan(const NodeView& view) {
-  const ColocationStrategy& strategy = view.strategy;
-  const CpuMemory capacity = CpuMemory::of(view.node.status.capacity);
-  const auto margin = [](const std::optional<std::int64_t>& threshold) {
-    return (100 - static_cast<double>(threshold.value_or(0))) / 100;
-  };
-  const CpuMemory left =
-      capacity - CpuMemory{scaled_cpu(capacity.cpu, margin(strategy.cpu_reclaim_threshold_percent)),
-                           scaled_memory(capacity.memory, margin(strategy.memory_reclaim_threshold_percent))};
-  const CpuMemory kept = reserved(view.node);
-  const CpuMemory system = max(system_used(view, KoordPriority::batch), kept);
-  const Work work = work_of(view);
-  CpuMemory lent = left - system;
-  lent.cpu -= strategy.cpu_calculate_policy == "maxUsageRequest" ? work.high_larger.cpu : work.high_used.cpu;
-  if (strategy.memory_calculate_policy == "request")
-    lent.memory = left.memory - kept.memory - work.high_requests.memory;
-  else
-    lent.memory -= strategy.memory_calculate_policy == "maxUsageRequest" ? work.high_larger.memory
-                                                                         : work.high_used.memory;
-  lent = max(lent, CpuMemory());
-  if (strategy.batch_cpu_threshold_percent)
-    lent.cpu = std::min(lent.cpu, scaled_cpu(capacity.cpu, share(strategy.batch_cpu_threshold_percent)));
-  if (strategy.batch_memory_threshold_percent)
-    lent.memory =
-        std::min(lent.memory, scaled_memory(capacity.memory, share(strategy.batch_memory_threshold_percent)));
+  const CpuMemory lent = batch_of(view.strategy,
+                                  {CpuMemory::of(view.node.status.capacity), reserved_of(view.node),
+                                   system_used(view, KoordPriority::batch)},
+                                  work_of(view));
   return {whole(lent.cpu.milli_value()), whole(lent.memory.value(), lent.memory.format())};
 }
 
@@ -192,7 +206,7 @@ Loan mid_loan(const NodeView& view) {
       lent = min(CpuMemory::of(status.prod_reclaimable_metric->resource.resources),
                  max(capacity - CpuMemory::of(usage), CpuMemory()));
     if (const double of_unasked = share(strategy.mid_unallocated_percent); of_unasked > 0) {
-      const CpuMemory kept = max(system_used(view, KoordPriority::mid), reserved(view.node));
+      const CpuMemory kept = max(system_used(view, KoordPriority::mid), reserved_of(view.node));
       lent += part(max(capacity - kept - work_of(view).prod_requests, CpuMemory()), of_unasked, of_unasked);
     }
   }

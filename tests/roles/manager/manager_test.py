@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The manager's controllers against the sandbox, or the cluster that KOORD_KUBE_KUBECONFIG names (its nodes are made and
 removed): NodeSLO and NodeMetric of every node follow the ConfigMap, slack becomes batch resources, whatever is killed."""
+import glob
 import http.client
 import json
 import os
@@ -18,7 +19,10 @@ import kube_api  # noqa: E402
 import sandbox  # noqa: E402
 from sandbox import KOORD, free_port, wait_for  # noqa: E402
 
-CRDS = [os.path.join(TREE, "packaging", "crds", f"slo.koordinator.sh_{kind}.yaml") for kind in ("nodemetrics", "nodeslos")]
+CRDS = sorted(glob.glob(os.path.join(TREE, "packaging", "crds", "*.yaml")))
+TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
+QUOTAS = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/elasticquotas"
+DEVICES = "/apis/scheduling.koordinator.sh/v1alpha1/devices"
 SLO = "/apis/slo.koordinator.sh/v1alpha1"
 CONFIG = "/api/v1/namespaces/koordinator-system/configmaps"
 BATCH_CPU = "kubernetes.io/batch-cpu"
@@ -77,8 +81,8 @@ class TheManager(unittest.TestCase):
             self.api = kube_api.Api(world.kubeconfig)
         self.managers = []
         self.addCleanup(lambda: [one.kill() for one in self.managers if one.child.poll() is None])
-        kinds = ("nodemetrics", "nodeslos")
-        wait_for("the CRDs", lambda: all(self.get(f"{SLO}/{kind}") is not None for kind in kinds))
+        paths = (f"{SLO}/nodemetrics", f"{SLO}/nodeslos", TOPOLOGIES, DEVICES, QUOTAS)
+        wait_for("the CRDs", lambda: all(self.get(path) is not None for path in paths))
         self.make("/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}})
 
     def real_cluster(self):
@@ -94,8 +98,8 @@ class TheManager(unittest.TestCase):
         self.get(lease) and self.request("DELETE", lease)
         self.get("/api/v1/namespaces/default/pods/web") and self.request("DELETE", "/api/v1/namespaces/default/pods/web", everything)
         self.request("DELETE", "/api/v1/nodes?labelSelector=made-by%3Dmanager-test")
-        for kind in ("nodemetrics", "nodeslos"):
-            self.request("DELETE", f"{SLO}/{kind}")
+        for path in (f"{SLO}/nodemetrics", f"{SLO}/nodeslos", TOPOLOGIES, DEVICES, QUOTAS):
+            self.request("DELETE", path)
 
     def make(self, path, body):
         """Unless it is there already."""
@@ -258,6 +262,57 @@ class TheManager(unittest.TestCase):
                 "node.koordinator.sh/colocation-strategy": '{"enable":false}'}}})
             wait_for("off for the node", lambda: self.batch_cpu("node-0000") is None)
         self.assertIn('slo_controller_node_resource_reconcile_count{status="succeeded",reason="updateNodeStatus"}', manager.get("/metrics")[1])
+        self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
+
+    def annotation(self, node, name):
+        return self.request("GET", f"/api/v1/nodes/{node}")["metadata"].get("annotations", {}).get(f"node.koordinator.sh/{name}")
+
+    def test_what_agents_say_of_cpus_zones_and_devices_reaches_the_node(self):
+        self.request("PATCH", "/api/v1/nodes/node-0000/status", {"status": {
+            "capacity": {"cpu": "10", "memory": "20Gi", "pods": "110"}, "allocatable": {"cpu": "10", "memory": "20Gi", "pods": "110"}}})
+        self.request("POST", QUOTAS, {
+            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": {"name": "team"}, "spec": {"min": {"cpu": "1"}}})
+        self.configure(colocation_config={"enable": True, "cpuReclaimThresholdPercent": 80},
+                       cpu_normalization_config={"enable": True, "ratioModel": {"M": {"baseRatio": 1.5}}},
+                       resource_amplification_config={"enable": True, "resourceAmplificationRatio": {"memory": 1.25}})
+        zones = [{"name": f"node-{i}", "type": "Node", "resources": [
+            {"name": name, "capacity": amount, "allocatable": amount, "available": amount}
+            for name, amount in (("cpu", "5"), ("memory", "10Gi"))]} for i in range(2)]
+        self.request("POST", TOPOLOGIES, {
+            "apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology", "topologyPolicies": ["None"], "zones": zones,
+            "metadata": {"name": "node-0000", "annotations": {"node.koordinator.sh/cpu-basic-info": '{"cpuModel":"M"}'}}})
+        gpu = {"type": "gpu", "health": True, "resources": {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory": "16Gi"}}
+        device = {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "Device",
+                  "metadata": {"name": "node-0000", "labels": {"node.koordinator.sh/gpu-model": "T4"}}, "spec": {"devices": [gpu, gpu]}}
+        self.request("POST", DEVICES, device)
+        manager = self.manager()
+        wait_for("NodeMetrics", lambda: len(self.metrics()) == NODES)
+        self.report("node-0000", 1)
+        wait_for("(8 - 1) * 1.5", lambda: self.batch_cpu("node-0000") == "10500")
+        self.assertEqual(self.annotation("node-0000", "cpu-normalization-ratio"), "1.50")
+        self.assertEqual(self.annotation("node-0000", "resource-amplification-ratio"), '{"cpu":1.50,"memory":1.25}')
+        node = self.request("GET", "/api/v1/nodes/node-0000")
+        self.assertEqual(node["metadata"]["labels"]["node.koordinator.sh/gpu-model"], "T4")
+        self.assertEqual({name: node["status"]["allocatable"][f"koordinator.sh/{name}"] for name in ("gpu", "gpu-core", "gpu-memory")},
+                         {"gpu": "200", "gpu-core": "200", "gpu-memory": "32Gi"})
+
+        def zone_cpu():
+            zone = self.request("GET", f"{TOPOLOGIES}/node-0000")["zones"][1]
+            return {one["name"]: one["available"] for one in zone["resources"]}.get(BATCH_CPU)
+        wait_for("half of it", lambda: zone_cpu() == "5250")
+
+        with self.subTest("a GPU that broke is gone, without colocation too"):
+            self.configure(colocation_config={"enable": False})
+            wait_for("zones lend nothing", lambda: zone_cpu() == "0")
+            self.assertIsNone(self.batch_cpu("node-0000"))
+            self.assertIsNone(self.annotation("node-0000", "resource-amplification-ratio"))
+            self.assertEqual(self.annotation("node-0000", "cpu-normalization-ratio"), "1.50")
+            device["spec"]["devices"][0] = {**gpu, "health": False}
+            self.request("PATCH", f"{DEVICES}/node-0000", {"spec": device["spec"]})
+            wait_for("one", lambda: self.request("GET", "/api/v1/nodes/node-0000")["status"]["allocatable"].get("koordinator.sh/gpu") == "100")
+        self.assertIn("the cluster has ElasticQuotas", manager.output())
+        self.assertIn('slo_controller_node_resource_run_plugin_status{plugin="BatchResource",status="succeeded",reason="NodePreUpdate"}',
+                      manager.get("/metrics")[1])
         self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
 
     def test_runs_the_controllers_that_are_asked_for(self):
