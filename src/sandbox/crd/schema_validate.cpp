@@ -121,9 +121,12 @@ class Validator {
       if (!limit) return true;
       const auto order = json::compare(value, *limit);
       if ((least ? std::is_gt(order) : std::is_lt(order)) || (!exclusive && std::is_eq(order))) return true;
-      return complain_raw(path, value,
-                          fmt::format("should be {} than {}{}", least ? "greater" : "less",
-                                      exclusive ? "" : "or equal to ", json::to_text(*limit)));
+      return complain([&](StatusCauses& errors) {
+        const std::string at = path.text();
+        errors.invalid_raw(at, json::to_text(value),
+                           fmt::format("{} in body should be {} than {}{}", at, least ? "greater" : "less",
+                                       exclusive ? "" : "or equal to ", json::to_text(*limit)));
+      });
     };
     const bool least = bound(rules.minimum, rules.exclusive_minimum, true);
     return bound(rules.maximum, rules.exclusive_maximum, false) && least;
@@ -132,17 +135,17 @@ class Validator {
   bool check_text(const SchemaRules& rules, const json::Value& value, const FieldPath& path) {
     const std::string_view text = value.text();
     bool good = true;
-    const auto wrong = [&](std::string_view what) {
+    const auto wrong = [&](std::string_view what, const auto& bound) {
       return complain([&](StatusCauses& errors) {
         const std::string at = path.text();
-        errors.invalid(at, text, fmt::format("{} in body {}", at, what));
+        errors.invalid(at, text, fmt::format("{} in body {}", at, fmt::format(fmt::runtime(what), bound)));
       });
     };
     if (rules.min_length || rules.max_length) {
       const auto characters = static_cast<std::int64_t>(
           std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
       if (rules.min_length && characters < *rules.min_length)
-        good = wrong(fmt::format("should be at least {} chars long", *rules.min_length));
+        good = wrong("should be at least {} chars long", *rules.min_length);
       if (rules.max_length && characters > *rules.max_length)
         good = complain([&](StatusCauses& errors) {
           errors.too_long(path.text(), static_cast<std::size_t>(*rules.max_length));
@@ -150,7 +153,7 @@ class Validator {
     }
     if (!rules.pattern) return good;
     if (!spend(text.size() * rules.pattern->size() / kBytesPerStep)) return false;
-    if (!rules.pattern->found_in(text)) good = wrong(fmt::format("should match '{}'", rules.pattern->text()));
+    if (!rules.pattern->found_in(text)) good = wrong("should match '{}'", rules.pattern->text());
     return good;
   }
 

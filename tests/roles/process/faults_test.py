@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "support"))
 from sandbox import KOORD, wait_for  # noqa: E402
 from stub_api import StubApi  # noqa: E402
 
-PROMPTLY = 4  # seconds; generous under sanitizers and load
+PROMPTLY = 10  # seconds; half of what a process that hangs takes, generous under sanitizers and load
 STOP_WITHIN = 20  # seconds: runtime::EventLoop::kStopWithin
 GRACE = 5  # seconds that what is on its way may take
 ROLE = ("--role=scheduler", "--leader-elect=false", "--secure-port=0", "--v=2")
