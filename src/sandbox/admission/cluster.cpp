@@ -228,6 +228,8 @@ KindRules builtin_rules(std::string_view group, std::string_view resource) {
       {"deployments", deployment_rules()},
       {"replicasets", replica_set_rules()},
       {"customresourcedefinitions", crd_rules()},
+      {"mutatingwebhookconfigurations", webhook_rules(true)},
+      {"validatingwebhookconfigurations", webhook_rules(false)},
       {"secrets", {nullptr, secret_defaults, nullptr, data_validate, secret_fields}},
       {"configmaps", {nullptr, nullptr, nullptr, data_validate, nullptr}},
       {"services", {nullptr, service_defaults, nullptr, nullptr, nullptr}},

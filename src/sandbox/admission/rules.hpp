@@ -17,6 +17,8 @@ KindRules lease_rules();
 KindRules priority_class_rules();
 KindRules deployment_rules();
 KindRules replica_set_rules();
+/// Of webhook configurations: validating ones, or mutating ones.
+KindRules webhook_rules(bool mutating);
 
 /// Defaults of a pod's spec, also inside of a template.
 void default_pod_spec(json::Value& spec, json::Arena& arena);

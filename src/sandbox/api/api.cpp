@@ -26,11 +26,13 @@ Reply failure_reply(const Failure& failure) {
 
 Api::Api(Verbs& verbs, Options options) : verbs_(verbs), options_(std::move(options)) {}
 
-Reply Api::handle(const net::Request& request) {
-  ++requests_;
-  if (interceptor_)
-    if (auto reply = interceptor_(request)) return std::move(*reply);
-  auto answer = dispatch(request);
+Reply Api::handle(const net::Request& request, Gate* gate) {
+  if (!gate || gate->first_run()) {
+    ++requests_;
+    if (interceptor_)
+      if (auto reply = interceptor_(request)) return std::move(*reply);
+  }
+  auto answer = dispatch(request, gate);
   return answer ? std::move(*answer) : failure_reply(answer.error());
 }
 
@@ -46,7 +48,7 @@ net::Admission Api::admit(const net::Request& request) const {
   return admission;
 }
 
-Api::Answer Api::dispatch(const net::Request& request) {
+Api::Answer Api::dispatch(const net::Request& request, Gate* gate) {
   if (admit(request).refusal) return unauthorized();
   View view = parse_accept(request.headers.get("Accept"));
   if (auto reply = fixed_path(request, view)) return std::move(*reply);
@@ -57,7 +59,7 @@ Api::Answer Api::dispatch(const net::Request& request) {
       return json_reply(200, std::move(*resources));
     return no_route();
   }
-  Call call{request, *route, nullptr, view};
+  Call call{request, *route, nullptr, view, gate};
   if (view == View::unacceptable || view == View::aggregated) {
     Failure failure;
     failure.code = 406;
@@ -70,6 +72,7 @@ Api::Answer Api::dispatch(const net::Request& request) {
   call.kind = verbs_.registry().find(route->group, route->version, route->resource);
   if (!call.kind) return no_route();
   const Kind& kind = *call.kind;
+  if (gate && !kind.is_stored_form()) gate->asked = call.kind;
   if (!kind.namespaced && !route->ns.empty()) return no_route();
   if (!kind.objects)
     return request.method == "POST" ? review(call) : Answer(method_not_allowed(kind.named(), request.method));
@@ -103,6 +106,8 @@ Api::Answer Api::on_subresource(Call& call) {
   bool pods = kind.resource == "pods" && kind.group.empty();
   if (pods && sub == "binding" && method == "POST") return bind(call);
   if (pods && sub == "eviction" && method == "POST") return evict(call);
+  if (pods && (sub == "exec" || sub == "attach" || sub == "portforward" || sub == "proxy"))
+    return connect(call);
   if (sub == "scale" && kind.scale) return scale(call);
   bool object_like = (sub == "status" && kind.status) ||
                      (pods && (sub == "ephemeralcontainers" || sub == "resize")) ||

@@ -33,7 +33,9 @@ class Api {
 
   /// Whether a request may bring its body, judged by its header.
   net::Admission admit(const net::Request& request) const;
-  Reply handle(const net::Request& request);
+  /// `gate`: who is asked about what it writes. While that waits the reply is to be thrown away, and the
+  /// request handled again.
+  Reply handle(const net::Request& request, Gate* gate = nullptr);
 
   /// Asked before each request (tests): an answer given here is the request's. Empty: none.
   void set_interceptor(std::function<std::optional<Reply>(const net::Request&)> interceptor) {
@@ -48,10 +50,11 @@ class Api {
     Route route;
     std::shared_ptr<const Kind> kind;
     View view;
+    Gate* gate = nullptr;
   };
   using Answer = Outcome<Reply>;
 
-  Answer dispatch(const net::Request& request);
+  Answer dispatch(const net::Request& request, Gate* gate);
   std::optional<Reply> fixed_path(const net::Request& request, View view);
   Answer on_resource(Call& call);
   Answer on_subresource(Call& call);
@@ -68,11 +71,15 @@ class Api {
   Answer patch(Call& call);
   Answer remove(Call& call);
   Answer remove_collection(Call& call);
-  Outcome<DeleteOptions> delete_options(const net::Request& request);
+  Outcome<WriteOptions> write_options(const Call& call, std::string_view kind);
+  Outcome<DeleteOptions> delete_options(const Call& call);
   Answer bind(Call& call);
   Answer evict(Call& call);
   Answer scale(Call& call);
+  Outcome<void> review_body(const Call& call, json::Document& doc, std::string_view version,
+                            std::string_view kind, bool dry_run);
   Answer review(Call& call);
+  Answer connect(Call& call);
 
   /// The body as a document.
   Outcome<void> read_body(const net::Request& request, json::Document& doc);

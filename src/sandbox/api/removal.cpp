@@ -52,6 +52,19 @@ Outcome<Deleted> Verbs::remove(const Kind& kind, std::string_view ns, std::strin
             options.resource_version, old->rv));
   if (kind.resource == "namespaces" && (name == "default" || name == "kube-system" || name == "kube-public"))
     return forbidden(kind.named(), name, "this namespace may not be deleted");
+  if (options.gate) {
+    json::Document before;
+    load(*old, before);
+    Attempt attempt{.operation = Operation::remove,
+                    .kind = kind,
+                    .ns = ns,
+                    .name = name,
+                    .old = &before,
+                    .version = old->rv,
+                    .dry_run = options.dry_run};
+    KOORD_PASS(options.gate->pass_both(attempt));
+  }
+  if (options.review_only) return Deleted{old, false};
   const bool orphan = options.propagation == "Orphan", foreground = options.propagation == "Foreground";
   const bool is_namespace = kind.resource == "namespaces" && kind.group.empty();
   const std::int64_t grace = grace_of(kind, *old, options);

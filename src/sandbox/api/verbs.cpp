@@ -81,6 +81,21 @@ Outcome<void> check_shape(const json::Value& doc, const Kind& kind) {
   return {};
 }
 
+Outcome<void> check_home(const json::Value& doc, const Kind& kind, std::string_view ns) {
+  std::string_view own = text_at(doc, "metadata", "namespace");
+  if (!kind.namespaced || own.empty() || own == ns) return {};
+  return bad_request("the namespace of the provided object does not match the namespace sent on the request");
+}
+
+// What a new object does not have yet when it may still be changed: the server gives it afterwards.
+void hide_given(json::Document& doc, const Kind& kind, bool generated) {
+  json::Value& meta = object_at(doc, "metadata", doc.arena());
+  for (const char* field : {"uid", "creationTimestamp", "generation"}) json::remove(meta, field);
+  if (generated) json::remove(meta, "name");
+  if (kind.status && !kind.custom && kind.resource != "nodes")
+    object_at(doc, "status", doc.arena()).set_object();
+}
+
 void restore(json::Value& meta, const json::Value& old_meta, const char* field, json::Arena& arena) {
   if (const json::Value* value = find(old_meta, field))
     set(meta, field, clone(*value, arena), arena);
@@ -132,34 +147,60 @@ Outcome<void> Verbs::check_namespace(const Kind& kind, std::string_view ns) cons
   return {};
 }
 
-Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, json::Document& doc,
-                                 const WriteOptions& options) {
+Outcome<void> Verbs::complete_new(const Kind& kind, std::string_view ns, const Gate::Identity& identity,
+                                  json::Document& doc) {
   json::Arena& arena = doc.arena();
-  if (!doc.is_object())
-    return bad_request(fmt::format("the object provided is unrecognized (must be of type {})", kind.kind));
   KOORD_PASS(check_type(doc, kind));
   KOORD_PASS(check_shape(doc, kind));
   set(doc, "apiVersion", make_text(kind.api_version(), arena), arena);
   set(doc, "kind", make_text(kind.kind, arena), arena);
   json::Value& meta = object_at(doc, "metadata", arena);
-  if (std::string_view body_ns = text_at(meta, "namespace");
-      kind.namespaced && !body_ns.empty() && body_ns != ns)
-    return bad_request(
-        "the namespace of the provided object does not match the namespace sent on the request");
-  if (!text_at(meta, "resourceVersion").empty())
-    return bad_request("resourceVersion should not be set on objects to be created");
+  KOORD_PASS(check_home(doc, kind, ns));
   if (kind.namespaced)
     set_text(meta, "namespace", ns, arena);
   else
     json::remove(meta, "namespace");
-  std::string_view prefix = text_at(meta, "generateName");
-  bool generated = text_at(meta, "name").empty() && !prefix.empty();
-  if (generated) {
-    // A name may be 63 long where it is a label: the random part replaces the end of a long prefix.
-    std::string name = std::string(prefix.substr(0, 58)) + random_suffix();
-    set_text(meta, "name", name, arena);
+  // A name may be 63 long where it is a label: the random part replaces the end of a long prefix.
+  if (std::string_view prefix = text_at(meta, "generateName");
+      text_at(meta, "name").empty() && !prefix.empty())
+    set_text(meta, "name", fmt::format("{}{}", prefix.substr(0, 58), identity.suffix), arena);
+  for (const char* field :
+       {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation", "resourceVersion"})
+    json::remove(meta, field);
+  set_text(meta, "uid", identity.uid, arena);
+  set_text(meta, "creationTimestamp", identity.created, arena);
+  if (kind.counts_generation) set_int(meta, "generation", 1, arena);
+
+  Admission admission{kind, registry_, arena, clock_.now(), ""};
+  if (kind.rules.prepare_create)
+    kind.rules.prepare_create(doc, admission);
+  else if (kind.status)
+    json::remove(doc, "status");
+  if (kind.rules.defaults) kind.rules.defaults(doc, arena);
+  if (kind.schema) KOORD_PASS(kind.schema->complete(doc, arena));
+  if (kind.rules.admit) KOORD_PASS(kind.rules.admit(doc, nullptr, admission));
+  return {};
+}
+
+Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, json::Document& doc,
+                                 const WriteOptions& options) {
+  if (!doc.is_object())
+    return bad_request(fmt::format("the object provided is unrecognized (must be of type {})", kind.kind));
+  KOORD_PASS(check_type(doc, kind));
+  KOORD_PASS(check_shape(doc, kind));
+  KOORD_PASS(check_home(doc, kind, ns));
+  if (!text_at(doc, "metadata", "resourceVersion").empty())
+    return bad_request("resourceVersion should not be set on objects to be created");
+  const bool generated =
+      text_at(doc, "metadata", "name").empty() && !text_at(doc, "metadata", "generateName").empty();
+  std::optional<Gate::Identity> minted;
+  std::optional<Gate::Identity>& identity = options.gate ? options.gate->identity : minted;
+  if (!identity) {
+    std::string suffix = generated ? random_suffix() : "";
+    identity = {new_uid(), now_text(), std::move(suffix)};
   }
-  std::string name(text_at(meta, "name"));
+  std::string name(text_at(doc, "metadata", "name"));
+  if (generated) name = fmt::format("{}{}", text_at(doc, "metadata", "generateName"), identity->suffix);
   KOORD_PASS(check_namespace(kind, ns));
   if (kind.namespaced) {
     auto space = store_.collection("namespaces").get("", ns);
@@ -172,28 +213,32 @@ Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, json::Do
       return failure;
     }
   }
+  KOORD_PASS(complete_new(kind, ns, *identity, doc));
+  Attempt attempt{.operation = Operation::create, .kind = kind, .ns = ns, .object = &doc};
+  attempt.dry_run = options.dry_run;
+  const std::string asked_name = generated ? "" : name;
+  for (Gate::Stage stage : {Gate::Stage::mutate, Gate::Stage::reinvoke}) {
+    if (!options.gate) break;
+    hide_given(doc, kind, generated);
+    attempt.name = asked_name;
+    attempt.changed = false;
+    KOORD_PASS(options.gate->pass(stage, attempt));
+    KOORD_PASS(complete_new(kind, ns, *identity, doc));
+    if (!attempt.changed) break;
+  }
 
-  for (const char* field :
-       {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation", "resourceVersion"})
-    json::remove(meta, field);
-  set_text(meta, "uid", new_uid(), arena);
-  set_text(meta, "creationTimestamp", now_text(), arena);
-  if (kind.counts_generation) set_int(meta, "generation", 1, arena);
-
+  json::Arena& arena = doc.arena();
+  name = text_at(doc, "metadata", "name");
   Admission admission{kind, registry_, arena, clock_.now(), ""};
-  if (kind.rules.prepare_create)
-    kind.rules.prepare_create(doc, admission);
-  else if (kind.status)
-    json::remove(doc, "status");
-  if (kind.rules.defaults) kind.rules.defaults(doc, arena);
-  if (kind.schema) KOORD_PASS(kind.schema->complete(doc, arena));
-  if (kind.rules.admit) KOORD_PASS(kind.rules.admit(doc, nullptr, admission));
-
   StatusCauses errors;
   validate_metadata(doc, kind, errors);
   if (kind.rules.validate) kind.rules.validate(doc, nullptr, admission, errors);
   if (kind.schema) kind.schema->validate(doc, errors);
   if (!errors.empty()) return errors.failure(kind.group, kind.kind, name);
+  if (options.gate) {
+    attempt.name = name;
+    KOORD_PASS(options.gate->pass(Gate::Stage::validate, attempt));
+  }
   if (kind.objects->get(kind.namespaced ? ns : std::string_view{}, name))
     return already_exists(kind.named(), name);
   return commit(kind, doc, options);
@@ -260,19 +305,12 @@ Outcome<ObjectPtr> Verbs::modify(const Kind& kind, std::string_view ns, std::str
   return finish_update(kind, old, before, doc, subresource, options);
 }
 
-Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, json::Value& before,
-                                        json::Document& doc, std::string_view subresource,
-                                        const WriteOptions& options) {
+// What an update may not touch is as it was, what is absent and has a default has it.
+Outcome<void> Verbs::complete_update(const Kind& kind, json::Value& before, json::Document& doc,
+                                     std::string_view subresource) {
   json::Arena& arena = doc.arena();
   json::Value& meta = object_at(doc, "metadata", arena);
   const json::Value& old_meta = *find(before, "metadata");
-  if (std::string_view asked = text_at(meta, "resourceVersion");
-      !asked.empty() && asked != "0" && asked != fmt::to_string(old->rv))
-    return stale(kind.named(), old->name);
-  if (std::string_view uid = text_at(meta, "uid"); !uid.empty() && uid != old->uid)
-    return conflict(
-        kind.named(), old->name,
-        fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, old->uid));
   set(doc, "apiVersion", clone(*find(before, "apiVersion"), arena), arena);
   set(doc, "kind", clone(*find(before, "kind"), arena), arena);
   for (const char* field : {"uid", "namespace", "generateName", "creationTimestamp", "deletionTimestamp",
@@ -317,15 +355,52 @@ Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, 
   if (kind.schema) KOORD_PASS(kind.schema->complete(doc, arena));
   Admission admission{kind, registry_, arena, clock_.now(), subresource};
   if (kind.rules.admit) KOORD_PASS(kind.rules.admit(doc, &before, admission));
+  return {};
+}
+
+Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, json::Value& before,
+                                        json::Document& doc, std::string_view subresource,
+                                        const WriteOptions& options) {
+  json::Arena& arena = doc.arena();
+  json::Value& meta = object_at(doc, "metadata", arena);
+  if (std::string_view asked = text_at(meta, "resourceVersion");
+      !asked.empty() && asked != "0" && asked != fmt::to_string(old->rv))
+    return stale(kind.named(), old->name);
+  if (std::string_view uid = text_at(meta, "uid"); !uid.empty() && uid != old->uid)
+    return conflict(
+        kind.named(), old->name,
+        fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, old->uid));
+  KOORD_PASS(complete_update(kind, before, doc, subresource));
+  Attempt attempt{.operation = Operation::update,
+                  .kind = kind,
+                  .ns = old->ns,
+                  .name = old->name,
+                  .subresource = subresource,
+                  .object = &doc,
+                  .old = &before,
+                  .version = old->rv};
+  attempt.dry_run = options.dry_run;
+  for (Gate::Stage stage : {Gate::Stage::mutate, Gate::Stage::reinvoke}) {
+    if (!options.gate) break;
+    attempt.changed = false;
+    KOORD_PASS(options.gate->pass(stage, attempt));
+    if (!attempt.changed) break;
+    KOORD_PASS(check_shape(doc, kind));
+    KOORD_PASS(complete_update(kind, before, doc, subresource));
+  }
   json::Value& final_meta = object_at(doc, "metadata", arena);
+  Admission admission{kind, registry_, arena, clock_.now(), subresource};
   if (kind.counts_generation && subresource != "status" && spec_changed(kind, before, doc))
     set_int(final_meta, "generation", int_at(final_meta, "generation").value_or(0) + 1, arena);
 
   StatusCauses errors;
+  if (text_at(final_meta, "name") != old->name)
+    errors.invalid("metadata.name", text_at(final_meta, "name"), "field is immutable");
   validate_metadata(doc, kind, errors);
   if (kind.rules.validate) kind.rules.validate(doc, &before, admission, errors);
   if (kind.schema) kind.schema->validate(doc, errors);
   if (!errors.empty()) return errors.failure(kind.group, kind.kind, old->name);
+  if (options.gate) KOORD_PASS(options.gate->pass(Gate::Stage::validate, attempt));
   if (same(&before, &doc)) return old;
   if (old->deleting && is_empty(find(final_meta, "finalizers")) && !options.dry_run &&
       int_at(final_meta, "deletionGracePeriodSeconds").value_or(0) == 0 &&

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "koord/base/clock.hpp"
+#include "sandbox/api/gate.hpp"
 #include "sandbox/api/status.hpp"
 #include "sandbox/kinds/kind.hpp"
 #include "sandbox/store/store.hpp"
@@ -17,6 +18,7 @@ namespace koord::sandbox {
 struct WriteOptions {
   bool dry_run = false;
   bool allow_create = false;  // update makes what does not exist
+  Gate* gate = nullptr;       // null: nobody is asked
 };
 
 struct DeleteOptions {
@@ -24,6 +26,8 @@ struct DeleteOptions {
   std::string uid, resource_version;  // preconditions
   std::string propagation;            // Orphan, Background, Foreground or empty
   bool dry_run = false;
+  Gate* gate = nullptr;
+  bool review_only = false;  // ask, and leave the object where it is
 };
 
 struct Deleted {
@@ -52,7 +56,7 @@ class Verbs {
                           const std::function<void(json::Document&)>& edit);
   Outcome<Deleted> remove(const Kind& kind, std::string_view ns, std::string_view name,
                           const DeleteOptions& options = {});
-  /// `target` is a Binding; `extra` its labels and annotations, which go to the pod.
+  /// `binding` has the target, and labels and annotations, which go to the pod.
   Outcome<void> bind(std::string_view ns, std::string_view name, const json::Value& binding,
                      bool dry_run = false);
   Outcome<void> evict(std::string_view ns, std::string_view name, const DeleteOptions& options);
@@ -68,6 +72,10 @@ class Verbs {
 
  private:
   Outcome<void> check_namespace(const Kind& kind, std::string_view ns) const;
+  Outcome<void> complete_new(const Kind& kind, std::string_view ns, const Gate::Identity& identity,
+                             json::Document& doc);
+  Outcome<void> complete_update(const Kind& kind, json::Value& before, json::Document& doc,
+                                std::string_view subresource);
   Outcome<ObjectPtr> finish_update(const Kind& kind, const ObjectPtr& old, json::Value& before,
                                    json::Document& doc, std::string_view subresource,
                                    const WriteOptions& options);

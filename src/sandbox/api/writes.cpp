@@ -63,6 +63,33 @@ void read_delete_options(const json::Value& doc, DeleteOptions& options) {
   if (!is_empty(find(doc, "dryRun"))) options.dry_run = true;
 }
 
+// The same the other way round, as webhooks see it.
+std::string delete_options_json(const DeleteOptions& options) {
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("kind", "DeleteOptions").member("apiVersion", "meta.k8s.io/v1");
+  if (options.grace_seconds) json.member("gracePeriodSeconds", *options.grace_seconds);
+  if (!options.uid.empty() || !options.resource_version.empty()) {
+    json.key("preconditions").begin_object().member_if("uid", options.uid);
+    json.member_if("resourceVersion", options.resource_version).end_object();
+  }
+  json.member_if("propagationPolicy", options.propagation);
+  if (options.dry_run) json.key("dryRun").begin_array().value("All").end_array();
+  json.end_object();
+  return out;
+}
+
+// An option of exec and the like, in the type that it has there.
+void set_connect_option(json::Document& doc, std::string_view name, std::string_view value) {
+  json::Arena& arena = doc.arena();
+  if (name == "command")
+    array_at(doc, name, arena).push_back(make_text(value, arena), arena);
+  else if (name == "stdin" || name == "stdout" || name == "stderr" || name == "tty")
+    set(doc, name, json::Value(value != "0" && value != "false"), arena);
+  else if (name == "container" || name == "path")
+    set_text(doc, name, value, arena);
+}
+
 void to_stored(const Kind& kind, json::Document& doc) {
   if (kind.to_stored) kind.to_stored(doc, doc.arena());
   if (!kind.stored_version.empty()) set_text(doc, "apiVersion", kind.stored_version, doc.arena());
@@ -102,14 +129,13 @@ static Registry::KindPtr stored_kind(const Registry& registry, const Registry::K
 }
 
 Api::Answer Api::create(Call& call) {
-  KOORD_PASS(query_dry_run(call.request));
+  auto options = write_options(call, "CreateOptions");
+  if (!options) return std::move(options).error();
   json::Document doc;
   KOORD_PASS(read_body(call.request, doc));
   if (!doc.is_object())
     return bad_request(fmt::format("json: cannot unmarshal into Go value of type {}.{}", call.kind->version,
                                    call.kind->kind));
-  WriteOptions options;
-  options.dry_run = call.request.query_has("dryRun");
   auto stored = stored_kind(verbs_.registry(), call.kind);
   if (stored != call.kind) {
     if (std::string_view version = text_at(doc, "apiVersion");
@@ -119,38 +145,36 @@ Api::Answer Api::create(Call& call) {
                       version, call.kind->api_version()));
     to_stored(*call.kind, doc);
   }
-  auto object = verbs_.create(*stored, call.route.ns, doc, options);
+  auto object = verbs_.create(*stored, call.route.ns, doc, *options);
   if (!object) return std::move(object).error();
   return object_reply(call, *object, 201);
 }
 
 Api::Answer Api::update(Call& call) {
-  KOORD_PASS(query_dry_run(call.request));
+  auto options = write_options(call, "UpdateOptions");
+  if (!options) return std::move(options).error();
   json::Document doc;
   KOORD_PASS(read_body(call.request, doc));
-  WriteOptions options;
-  options.dry_run = call.request.query_has("dryRun");
   const std::string& resource = call.kind->resource;
-  options.allow_create = call.route.subresource.empty() &&
-                         (resource == "leases" || resource == "events" || resource == "endpoints");
+  options->allow_create = call.route.subresource.empty() &&
+                          (resource == "leases" || resource == "events" || resource == "endpoints");
   auto stored = stored_kind(verbs_.registry(), call.kind);
   if (stored != call.kind) to_stored(*call.kind, doc);
   bool existed = call.kind->objects->get(call.route.ns, call.route.name) != nullptr;
-  auto object = verbs_.update(*stored, call.route.ns, call.route.name, call.route.subresource, doc, options);
+  auto object = verbs_.update(*stored, call.route.ns, call.route.name, call.route.subresource, doc, *options);
   if (!object) return std::move(object).error();
   return object_reply(call, *object, existed ? 200 : 201);
 }
 
 Api::Answer Api::patch(Call& call) {
-  KOORD_PASS(query_dry_run(call.request));
+  auto options = write_options(call, "UpdateOptions");
+  if (!options) return std::move(options).error();
   BodyType type = parse_content_type(call.request.headers.get("Content-Type"));
   const Kind& kind = *call.kind;
-  WriteOptions options;
-  options.dry_run = call.request.query_has("dryRun");
   auto stored = stored_kind(verbs_.registry(), call.kind);
   if (type == BodyType::apply_patch) {
     auto applied = apply_object(verbs_, *stored, call.route.ns, call.route.name, call.route.subresource,
-                                call.request, options);
+                                call.request, *options);
     if (!applied) return std::move(applied).error();
     return object_reply(call, applied->object, applied->created ? 201 : 200);
   }
@@ -170,13 +194,34 @@ Api::Answer Api::patch(Call& call) {
     if (stored != call.kind) to_stored(kind, doc);
     return {};
   };
-  auto object = verbs_.modify(*stored, call.route.ns, call.route.name, call.route.subresource, edit, options);
+  auto object =
+      verbs_.modify(*stored, call.route.ns, call.route.name, call.route.subresource, edit, *options);
   if (!object) return std::move(object).error();
   return object_reply(call, *object, 200);
 }
 
-Outcome<DeleteOptions> Api::delete_options(const net::Request& request) {
+Outcome<WriteOptions> Api::write_options(const Call& call, std::string_view kind) {
+  auto dry_run = query_dry_run(call.request);
+  if (!dry_run) return std::move(dry_run).error();
+  WriteOptions options;
+  options.dry_run = *dry_run;
+  options.gate = call.gate;
+  if (!call.gate) return options;
+  std::string& out = call.gate->options;
+  out.clear();
+  json::Writer json(out);
+  json.begin_object().member("kind", kind).member("apiVersion", "meta.k8s.io/v1");
+  if (options.dry_run) json.key("dryRun").begin_array().value("All").end_array();
+  for (const char* field : {"fieldManager", "fieldValidation"})
+    json.member_if(field, call.request.query_get(field));
+  json.end_object();
+  return options;
+}
+
+Outcome<DeleteOptions> Api::delete_options(const Call& call) {
+  const net::Request& request = call.request;
   DeleteOptions options;
+  options.gate = call.gate;
   auto dry_run = query_dry_run(request);
   if (!dry_run) return std::move(dry_run).error();
   options.dry_run = *dry_run;
@@ -201,11 +246,12 @@ Outcome<DeleteOptions> Api::delete_options(const net::Request& request) {
     errors.unsupported("propagationPolicy", options.propagation,
                        {"Foreground", "Background", "Orphan", "nil"});
   if (!errors.empty()) return errors.failure("meta.k8s.io", "DeleteOptions", "");
+  if (call.gate) call.gate->options = delete_options_json(options);
   return options;
 }
 
 Api::Answer Api::remove(Call& call) {
-  auto options = delete_options(call.request);
+  auto options = delete_options(call);
   if (!options) return std::move(options).error();
   auto deleted = verbs_.remove(*call.kind, call.route.ns, call.route.name, *options);
   if (!deleted) return std::move(deleted).error();
@@ -216,7 +262,7 @@ Api::Answer Api::remove(Call& call) {
 }
 
 Api::Answer Api::remove_collection(Call& call) {
-  auto options = delete_options(call.request);
+  auto options = delete_options(call);
   if (!options) return std::move(options).error();
   auto list = parse_list_options(call.request);
   if (!list) return std::move(list).error();
@@ -225,6 +271,16 @@ Api::Answer Api::remove_collection(Call& call) {
   std::uint64_t version = verbs_.store().version();
   auto objects = select_objects(call, *selection, version);
   if (!objects) return std::move(objects).error();
+  if (call.gate) {
+    // All are asked about before the first one goes, each once.
+    DeleteOptions asking = *options;
+    asking.review_only = true;
+    Outcome<void> objection;
+    for (const ObjectPtr& object : *objects)
+      if (auto one = verbs_.remove(*call.kind, object->ns, object->name, asking); !one && objection)
+        objection = std::move(one).error();
+    KOORD_PASS(objection);
+  }
   std::vector<ObjectPtr> deleted;
   for (const ObjectPtr& object : *objects)
     if (auto one = verbs_.remove(*call.kind, object->ns, object->name, *options))
@@ -232,27 +288,87 @@ Api::Answer Api::remove_collection(Call& call) {
   return list_reply(call, deleted, verbs_.store().version(), {}, {});
 }
 
+// A body that is posted to a pod and is no object itself, reviewed; afterwards it is as it is to be used.
+Outcome<void> Api::review_body(const Call& call, json::Document& doc, std::string_view version,
+                               std::string_view kind, bool dry_run) {
+  if (!call.gate || !doc.is_object()) return {};
+  json::Arena& arena = doc.arena();
+  set_text(doc, "apiVersion", version, arena);
+  set_text(doc, "kind", kind, arena);
+  json::Value& meta = object_at(doc, "metadata", arena);
+  if (text_at(meta, "namespace").empty()) set_text(meta, "namespace", call.route.ns, arena);
+  if (text_at(meta, "name").empty()) set_text(meta, "name", call.route.name, arena);
+  Attempt attempt{.operation = Operation::create,
+                  .kind = call.kind ? *call.kind : verbs_.registry().get("", "pods"),
+                  .ns = call.route.ns,
+                  .name = text_at(meta, "name"),
+                  .subresource = call.route.subresource,
+                  .object = &doc,
+                  .object_version = version,
+                  .object_kind = kind,
+                  .resource = call.kind ? std::string_view() : "bindings",
+                  .dry_run = dry_run};
+  return call.gate->pass_both(attempt);
+}
+
 Api::Answer Api::bind(Call& call) {
-  KOORD_PASS(query_dry_run(call.request));
+  auto options = write_options(call, "CreateOptions");
+  if (!options) return std::move(options).error();
   json::Document doc;
   KOORD_PASS(read_body(call.request, doc));
+  KOORD_PASS(review_body(call, doc, "v1", "Binding", options->dry_run));
   std::string_view name = call.route.name.empty() ? text_at(doc, "metadata", "name") : call.route.name;
-  KOORD_PASS(verbs_.bind(call.route.ns, name, doc, call.request.query_has("dryRun")));
+  KOORD_PASS(verbs_.bind(call.route.ns, name, doc, options->dry_run));
   return success(201);
 }
 
 Api::Answer Api::evict(Call& call) {
+  auto asked = write_options(call, "CreateOptions");
+  if (!asked) return std::move(asked).error();
   json::Document doc;
   KOORD_PASS(read_body(call.request, doc));
   DeleteOptions options;
-  auto dry_run = query_dry_run(call.request);
-  if (!dry_run) return std::move(dry_run).error();
-  options.dry_run = *dry_run;
+  options.dry_run = asked->dry_run;
   if (const json::Value* inner = find(doc, "deleteOptions")) read_delete_options(*inner, options);
   if (std::string_view name = text_at(doc, "metadata", "name"); !name.empty() && name != call.route.name)
     return bad_request("name in URL does not match name in Eviction object");
+  KOORD_PASS(review_body(call, doc, "policy/v1", "Eviction", options.dry_run));
   KOORD_PASS(verbs_.evict(call.route.ns, call.route.name, options));
   return success(201);
+}
+
+// Nothing runs in a simulated container: those who watch over such requests are asked all the same.
+Api::Answer Api::connect(Call& call) {
+  if (!call.kind->objects->get(call.route.ns, call.route.name))
+    return not_found(call.kind->named(), call.route.name);
+  if (call.gate) {
+    struct Form {
+      std::string_view subresource, kind;
+    };
+    constexpr Form kForms[] = {{"exec", "PodExecOptions"},
+                               {"attach", "PodAttachOptions"},
+                               {"portforward", "PodPortForwardOptions"},
+                               {"proxy", "PodProxyOptions"}};
+    json::Document doc;
+    doc.set_object();
+    Attempt attempt{.operation = Operation::connect,
+                    .kind = *call.kind,
+                    .ns = call.route.ns,
+                    .name = call.route.name,
+                    .subresource = call.route.subresource,
+                    .object = &doc,
+                    .object_version = "v1"};
+    for (const Form& form : kForms)
+      if (form.subresource == call.route.subresource) attempt.object_kind = form.kind;
+    set_text(doc, "kind", attempt.object_kind, doc.arena());
+    set_text(doc, "apiVersion", "v1", doc.arena());
+    for (const auto& [name, value] : call.request.query) set_connect_option(doc, name, value);
+    KOORD_PASS(call.gate->pass_both(attempt));
+  }
+  Failure failure =
+      bad_request(fmt::format("pod {} is simulated: no process runs in its containers, {} leads nowhere",
+                              call.route.name, call.route.subresource));
+  return failure;
 }
 
 Api::Answer Api::scale(Call& call) {
@@ -298,8 +414,25 @@ Api::Answer Api::scale(Call& call) {
     const auto patched = api::apply_patch(scale_doc, patch_kind, *patch, {}, {}, scale_doc.arena());
     if (!patched) return patch_failure(patched.error());
   }
-  WriteOptions options;
-  options.dry_run = call.request.query_has("dryRun");
+  auto options = write_options(call, "UpdateOptions");
+  if (!options) return std::move(options).error();
+  if (call.gate) {
+    json::Document before;
+    (void)before.read(scale_of(*object));
+    Attempt attempt{.operation = Operation::update,
+                    .kind = kind,
+                    .ns = call.route.ns,
+                    .name = call.route.name,
+                    .subresource = "scale",
+                    .object = &scale_doc,
+                    .old = &before,
+                    .version = object->rv,
+                    .object_version = "autoscaling/v1",
+                    .object_kind = "Scale",
+                    .dry_run = options->dry_run};
+    KOORD_PASS(call.gate->pass_both(attempt));
+    options->gate = nullptr;
+  }
   auto written = verbs_.modify(
       kind, call.route.ns, call.route.name, "scale",
       [&](json::Document& doc) -> Outcome<void> {
@@ -310,7 +443,7 @@ Api::Answer Api::scale(Call& call) {
                 arena);
         return {};
       },
-      options);
+      *options);
   if (!written) return std::move(written).error();
   return json_reply(200, scale_of(**written));
 }

@@ -73,11 +73,14 @@ void condition(json::Value& status, const char* type, bool value, const char* re
 
 }  // namespace
 
-Workloads::Workloads(Verbs& verbs)
+Workloads::Workloads(Verbs& verbs, Create create)
     : verbs_(verbs),
       pods_(verbs.registry().get("", "pods")),
       sets_(verbs.registry().get("apps", "replicasets")),
       deployments_(verbs.registry().get("apps", "deployments")),
+      create_(create ? std::move(create)
+                     : [this](const Kind& kind, const std::string& ns, json::Document doc,
+                              const Done& done) { done(verbs_.create(kind, ns, doc)); }),
       wheel_(verbs.clock(), [this](Job& job) {
         dirty_.erase(job);
         job.deployment ? sync_deployment(job) : sync_replica_set(job);
@@ -131,7 +134,31 @@ void Workloads::make_pod(const Object& owner, json::Document& doc) {
   owner_reference(meta, sets_, owner, arena);
   set(pod, "metadata", std::move(meta), arena);
   if (const json::Value* spec = find(*part, "spec")) set(pod, "spec", clone(*spec, arena), arena);
-  (void)verbs_.create(pods_, owner.ns, pod);
+  ++making_[owner.uid].under_way;
+  create_(pods_, owner.ns, std::move(pod),
+          [this, job = Job{false, owner.ns, owner.name}, uid = owner.uid](const Outcome<ObjectPtr>& made) {
+            pod_made(job, uid, made);
+          });
+}
+
+void Workloads::pod_made(const Job& job, const std::string& uid, const Outcome<ObjectPtr>& made) {
+  constexpr std::chrono::milliseconds kFirst{500};
+  constexpr int kMostDoublings = 6;
+  Making& making = making_[uid];
+  --making.under_way;
+  if (made) {
+    making.refused = 0;
+    making.why.clear();
+  } else if (making.not_before <= verbs_.clock().mono()) {
+    // Refused pods are tried again, at longer and longer intervals.
+    const nanoseconds pause = kFirst * (1 << std::min(making.refused, kMostDoublings));
+    ++making.refused;
+    making.why = made.error().message;
+    making.not_before = verbs_.clock().mono() + pause;
+    wheel_.add(pause, job);
+  }
+  if (making.under_way == 0 && making.refused == 0) making_.erase(uid);
+  later(job);
 }
 
 void Workloads::sync_replica_set(const Job& job) {
@@ -144,6 +171,12 @@ void Workloads::sync_replica_set(const Job& job) {
   for (const ObjectPtr& pod : owned(pods_, job.ns, object->uid))
     if (state_of(*pod).active) active.push_back(pod);
   std::int64_t missing = wanted - static_cast<std::int64_t>(active.size());
+  std::string refused;
+  if (const auto making = making_.find(object->uid); making != making_.end()) {
+    if (missing > 0) missing = std::max<std::int64_t>(missing - making->second.under_way, 0);
+    if (verbs_.clock().mono() < making->second.not_before) missing = std::min<std::int64_t>(missing, 0);
+    refused = making->second.why;
+  }
   for (std::int64_t i = 0; i < missing && i < 500; ++i) make_pod(*object, doc);
   if (missing > 500) later(job);
   if (missing < 0) {
@@ -166,8 +199,11 @@ void Workloads::sync_replica_set(const Job& job) {
   std::int64_t generation = int_at(doc, "metadata", "generation").value_or(1);
   const json::Value* status = find(doc, "status");
   auto now = [&](const char* field) { return status ? int_at(*status, field) : std::nullopt; };
+  const json::Value* conditions = status ? find(*status, "conditions") : nullptr;
+  const std::string_view said =
+      is_empty(conditions) ? std::string_view() : text_at((*conditions)[0], "message");
   if (now("replicas") == replicas && now("readyReplicas").value_or(0) == ready &&
-      now("observedGeneration") == generation)
+      now("observedGeneration") == generation && said == refused)
     return;
   object = sets_.objects->get(job.ns, job.name);
   if (!object) return;
@@ -182,6 +218,9 @@ void Workloads::sync_replica_set(const Job& job) {
       else
         json::remove(out, field);
     set_int(out, "observedGeneration", generation, arena);
+    json::remove(out, "conditions");
+    if (!refused.empty())
+      condition(out, "ReplicaFailure", true, "FailedCreate", refused, verbs_.now_text(), arena);
   });
 }
 

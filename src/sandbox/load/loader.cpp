@@ -152,7 +152,7 @@ Result<std::optional<ManifestReader::Item>> ManifestReader::next_yaml() {
   return std::optional<Item>();
 }
 
-Result<> load_object(Verbs& verbs, const std::string& json) {
+Result<> load_object(Verbs& verbs, const std::string& json, Gate* gate) {
   json::Document doc;
   KOORD_CHECK(doc.read(json));
   std::string_view version = text_at(doc, "apiVersion"), name = text_at(doc, "kind");
@@ -174,7 +174,9 @@ Result<> load_object(Verbs& verbs, const std::string& json) {
     stored = verbs.registry().find_kind(text_at(doc, "apiVersion"), kind->kind);
     if (!stored) return Error(Code::invalid, "its storage version is not served");
   }
-  auto made = verbs.create(*stored, ns, doc);
+  WriteOptions options;
+  options.gate = gate;
+  auto made = verbs.create(*stored, ns, doc, options);
   if (made) return {};
   // The initial namespaces and classes may be listed once more.
   if (made.error().reason == "AlreadyExists" &&

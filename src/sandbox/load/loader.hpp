@@ -38,6 +38,6 @@ class ManifestReader {
 
 /// Creates one object where it says it belongs; what the server owns (uid, resourceVersion) is dropped from
 /// it.
-Result<> load_object(Verbs& verbs, const std::string& json);
+Result<> load_object(Verbs& verbs, const std::string& json, Gate* gate = nullptr);
 
 }  // namespace koord::sandbox

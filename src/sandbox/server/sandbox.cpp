@@ -23,6 +23,7 @@
 #include "sandbox/nodes/make_nodes.hpp"
 #include "sandbox/server/watch_body.hpp"
 #include "sandbox/summary/summary.hpp"
+#include "sandbox/webhooks/webhooks.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -49,9 +50,14 @@ class Sandbox::Impl {
         store_(options_.history, options_.lease_history),
         registry_(store_),
         verbs_(store_, with_kinds(registry_), clock, options_.seed ? options_.seed : random_number()),
+        caller_(executor_, clock, *registry_.get("", "services").objects),
+        webhooks_(executor_, verbs_, caller_),
         registrar_(verbs_),
         garbage_(verbs_),
-        workloads_(verbs_),
+        workloads_(verbs_,
+                   [this](const Kind& kind, std::string ns, json::Document doc, Workloads::Done done) {
+                     webhooks_.create(kind, std::move(ns), std::move(doc), std::move(done));
+                   }),
         kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10},
                            [this](const Object& pod, nanoseconds whole) {
                              return agents_ ? agents_->work_left(pod, whole) : nanoseconds{0};
@@ -83,9 +89,15 @@ class Sandbox::Impl {
     settings.key_pem = pair.key_pem;
     KOORD_CO_TRY(tls, net::TlsContext::make_server(settings));
     api_ = std::make_unique<Api>(verbs_, Api::Options{token_, options_.address});
-    auto fast = [this](net::Request& http) { return std::optional(answer(http)); };
+    // What changes nothing, or is nobody's business, is answered at once.
+    auto fast = [this](net::Request& http) -> std::optional<net::Response> {
+      if (http.method != "GET" && !webhooks_.idle()) return std::nullopt;
+      return finish(api_->handle(http));
+    };
+    auto slow = [this](net::Request http) -> Task<net::Response> {
+      co_return finish(co_await webhooks_.handle(*api_, std::move(http)));
+    };
     auto admit = [this](const net::Request& http) { return api_->admit(http); };
-    auto slow = [](net::Request) -> Task<net::Response> { co_return net::Response::text(500, ""); };
     server_ =
         std::make_unique<net::Server>(executor_, clock_, net::ServerOptions{},
                                       net::ServerHandlers{.handle = slow, .fast = fast, .fast_admit = admit});
@@ -101,8 +113,9 @@ class Sandbox::Impl {
       for (int count = 1;; ++count) {
         KOORD_CO_TRY(item, reader.next());
         if (!item) break;
-        if (auto made = load_object(verbs_, item->json); !made)
-          co_return std::move(made).error().context(fmt::format("{}:{}", path, item->line));
+        const auto create = [&](Gate* gate) { return load_object(verbs_, item->json, gate); };
+        auto made = webhooks_.idle() ? create(nullptr) : co_await webhooks_.reviewed(create);
+        if (!made) co_return std::move(made).error().context(fmt::format("{}:{}", path, item->line));
         if (count % kObjectsPerTurn == 0) co_await asio::post(executor_, asio::use_awaitable);
       }
     }
@@ -113,6 +126,7 @@ class Sandbox::Impl {
   Task<> stop() {
     clock_.cancel(std::exchange(timer_, 0));
     if (server_) co_await server_->stop(std::chrono::milliseconds{500});
+    co_await webhooks_.stop();
   }
 
   Task<Result<>> until_idle() {
@@ -175,8 +189,7 @@ class Sandbox::Impl {
     return registry;
   }
 
-  net::Response answer(net::Request& request) {
-    Reply reply = api_->handle(request);
+  net::Response finish(Reply reply) {
     if (reply.watch) reply.http.stream = std::make_unique<WatchBody>(std::move(reply.watch), watches_);
     return std::move(reply.http);
   }
@@ -213,6 +226,8 @@ class Sandbox::Impl {
   Store store_;
   Registry registry_;
   Verbs verbs_;
+  PoolCaller caller_;
+  Webhooks webhooks_;
   Registrar registrar_;
   Garbage garbage_;
   Workloads workloads_;
