@@ -39,7 +39,7 @@ class TheLoop(unittest.TestCase):
         with open(trace, "w", encoding="utf-8") as file:
             file.write("even,0,30,30\neven,86400,30,30\n")
         self.world = sandbox.Sandbox("--roles=scheduler,manager", "--manager.rest-config-qps=0", f"--nodes={NODES}",
-                                     "--node-capacity=cpu=10,memory=100Gi", f"--trace={trace}", "--trace-speed=60",
+                                     "--node-capacity=cpu=10,memory=100Gi", f"--trace={trace}", "--trace-speed=600",
                                      "--agent-report-interval=200ms")
         self.world.__enter__()
         self.addCleanup(self.world.__exit__)
