@@ -2,11 +2,13 @@
 """Co-location as a loop that closes, on two simulated clusters side by side: the same nodes, services and batch work, once
 with koord's manager and its profile for batch work, once without.
 
-usage: demo.py [--once]
+usage: demo.py [--once] [--day=SECONDS]
 
 Nothing runs on the nodes: what services use is a day of a real trace, played fast; the API server, the scheduler and the
-manager are the real ones. --once plays that day, prints the table and fails where the loop did not close.
+manager are the real ones. --once plays that day, prints the table and fails where the loop did not close. A day takes a
+minute, or as long as --day says.
 """
+import argparse
 import json
 import os
 import signal
@@ -25,7 +27,7 @@ KOORD = os.environ.get("KOORD", os.path.join(TREE, "build", "koord"))
 TRACE = os.path.join(TREE, "tests", "golden", "alibaba2018", "machine_usage.csv")
 NODES, CPUS, MEMORY = 12, 16, "64Gi"
 DAY = 86_400
-SPEED = 1_440  # a day in a minute
+LOOKS = 30  # a day
 BATCH_CPU, BATCH_MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/demo/deployments"
 START_SECONDS = 60
@@ -57,14 +59,14 @@ def amount(text):
 class Cluster:
     """A `koord sandbox` with the demonstration's nodes and services."""
 
-    def __init__(self, folder, name, roles, *flags):
+    def __init__(self, folder, name, day, roles, *flags):
         self.kubeconfig = os.path.join(folder, f"{name}.kubeconfig")
         self.out_path, self.log_path = (os.path.join(folder, f"{name}.{end}") for end in ("out", "log"))
         with open(self.out_path, "wb") as out, open(self.log_path, "wb") as log:
             self.child = subprocess.Popen(
                 [KOORD, "sandbox", "--port=0", f"--kubeconfig={self.kubeconfig}", f"--roles={roles}", f"--nodes={NODES}",
                  f"--node-capacity=cpu={CPUS},memory={MEMORY}", "--summary=json", f"--trace={TRACE}",
-                 f"--trace-speed={SPEED}", "--agent-report-interval=1s", *flags, "--load", os.path.join(HERE, "services.yaml")],
+                 f"--trace-speed={DAY / day:g}", f"--agent-report-interval={day * 1000 // 60}ms", *flags, "--load", os.path.join(HERE, "services.yaml")],
                 stdout=out, stderr=log, start_new_session=True)  # Ctrl-C ends the demonstration, which ends it
 
     def text(self, path):
@@ -117,11 +119,12 @@ class Cluster:
 
 
 class Demonstration:
-    def __init__(self, folder):
+    def __init__(self, folder, day):
+        self.speed = DAY / day
         self.began = time.monotonic()
         self.samples = []
-        self.alone = Cluster(folder, "without", "scheduler")
-        self.together = Cluster(folder, "with", "scheduler,manager", "--manager.rest-config-qps=0")
+        self.alone = Cluster(folder, "without", day, "scheduler")
+        self.together = Cluster(folder, "with", day, "scheduler,manager", "--manager.rest-config-qps=0")
         self.alone.wait_ready()
         self.together.wait_ready()
         with open(os.path.join(HERE, "batch.json"), encoding="utf-8") as file:
@@ -148,7 +151,7 @@ class Demonstration:
 
     def show(self):
         now, total = self.look(), NODES * CPUS
-        day = self.seconds() * SPEED
+        day = self.seconds() * self.speed
         speed = "-" if now["speed"] is None else f"{now['speed']:.0%}"
         print(ROW.format(f"{int(day // 3600) % 24:02}:{int(day // 60) % 60:02}", f"{now['services'] / total:.0%}",
                          f"{now['batch'] / total:.0%}", speed, f"{sum(now['lent']) / 1000:.0f} CPUs", now["running"],
@@ -182,7 +185,7 @@ class Demonstration:
             print(f"  {what:<44}{without:>12}{with_it:>20}   {more}".rstrip())
 
         def hours(usage, what):
-            return usage[what] * SPEED / 3600
+            return usage[what] * self.speed / 3600
 
         def share(usage, what):
             return f"{usage[what] / usage['capacity']:.1%}"
@@ -191,7 +194,7 @@ class Demonstration:
         # Without the profile batch pods are pods like others, told apart by what they use.
         services = {**without, "latencySensitive": without["latencySensitive"] - without["busy"]}
         all_used = [{**usage, "all": sum(usage[part] for part in ("latencySensitive", "bestEffort", "system"))} for usage in (without, with_it)]
-        print(f"\n{NODES} nodes of {CPUS} CPUs, {with_it['seconds'] / NODES * SPEED / 3600:.0f} hours of the trace\n")
+        print(f"\n{NODES} nodes of {CPUS} CPUs, {with_it['seconds'] / NODES * self.speed / 3600:.0f} hours of the trace\n")
         row("", "without", "with co-location")
         row("CPU that services asked for", *2 * [f"{self.services / (NODES * CPUS):.1%}"])
         row("CPU that services used", share(services, "latencySensitive"), share(with_it, "latencySensitive"))
@@ -214,29 +217,31 @@ Services get what they want first, at once: how much neighbours disturb each oth
 
 
 def main():
-    once = sys.argv[1:] == ["--once"]
-    if sys.argv[1:] and not once:
-        print(__doc__, file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--once", action="store_true")
+    parser.add_argument("--day", type=int, default=60, metavar="SECONDS")
+    flags = parser.parse_args()
+    if not 10 <= flags.day <= DAY:
+        parser.error("--day: from 10 seconds to a day")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="koord-demo.") as folder:
         demonstration = None
         try:
-            demonstration = Demonstration(folder)
-            if not once:
+            demonstration = Demonstration(folder, flags.day)
+            if not flags.once:
                 print(f"To look around, in another terminal:\n  export KUBECONFIG={demonstration.together.kubeconfig}\n"
                       "  build/koord top --cluster          # and: kubectl get nodes, kubectl -n demo get pods -o wide\n"
                       "Ctrl-C ends it, with the table.\n")
-            print("Usage of all nodes' CPUs. The day begins at midnight and takes a minute.\n")
+            print(f"Usage of all nodes' CPUs. The day begins at midnight and takes {flags.day} seconds.\n")
             lines = 0
-            while not once or demonstration.seconds() * SPEED < DAY:
+            while not flags.once or demonstration.seconds() < flags.day:
                 if lines % 20 == 0:
                     print(HEAD)
                 demonstration.show()
                 lines += 1
-                time.sleep(2)
+                time.sleep(flags.day / LOOKS)
         except KeyboardInterrupt:
-            if demonstration is None or once:
+            if demonstration is None or flags.once:
                 return 130
         finally:
             summaries = demonstration.end() if demonstration else None
@@ -247,7 +252,7 @@ def main():
         wrong = demonstration.not_closed()
         if with_it <= without:
             wrong.append("no more batch work was done than without co-location")
-        if once and wrong:
+        if flags.once and wrong:
             print("\n".join(f"demo: the loop did not close: {each}" for each in wrong), file=sys.stderr)
             return 1
         return 0
