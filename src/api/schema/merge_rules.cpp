@@ -62,6 +62,8 @@ constexpr KindRow kKinds[] = {
     {"resource.k8s.io", "ResourceClaim", "ResourceClaim"},
     {"resource.k8s.io", "ResourceClaimTemplate", "Object"},
     {"resource.k8s.io", "ResourceSlice", "Object"},
+    // A custom resource: API servers merge it as maps alone, ClusterColocationProfiles by its pod's lists.
+    {"scheduling.koordinator.sh", "Reservation", "Reservation"},
     {"storage.k8s.io", "CSIDriver", "Object"},
     {"storage.k8s.io", "CSINode", "CsiNode"},
     {"storage.k8s.io", "CSIStorageCapacity", "Object"},
@@ -100,6 +102,8 @@ constexpr MergeRule kExtraRules[] = {
     {"PodTemplateSpec", "spec", structure, "", "PodSpec"},
     {"ReplicaSetSpec", "template", structure, "", "PodTemplateSpec"},
     {"ReplicaSetStatus", "conditions", by_key, "type", ""},
+    {"Reservation", "spec", structure, "", "ReservationSpec"},
+    {"ReservationSpec", "template", structure, "", "PodTemplateSpec"},
     {"ResourceClaim", "status", structure, "", "ResourceClaimStatus"},
     {"ResourceClaimStatus", "reservedFor", by_key, "uid", ""},
     {"Service", "spec", structure, "", "ServiceSpec"},
