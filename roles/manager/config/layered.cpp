@@ -12,14 +12,6 @@ namespace {
 
 using json::Value;
 
-/// What stands at the head of each group of nodes.
-struct GroupProfile {
-  std::string name;
-  api::Box<api::LabelSelector> node_selector;
-  KOORD_STRUCT(GroupProfile);
-};
-KOORD_SCHEMA(GroupProfile, ROW(name), ROW(node_selector));
-
 class LayerReader {
  public:
   LayerReader(const KeyLayout& layout, const api::Schema& schema) : layout_(layout), schema_(schema) {}
@@ -87,6 +79,8 @@ class LayerReader {
 };
 
 }  // namespace
+
+KOORD_SCHEMA(GroupProfile, ROW(name), ROW(node_selector));
 
 Result<LayeredText> read_layers(std::string_view text, const KeyLayout& layout, const api::Schema& schema) {
   return LayerReader(layout, schema).read(text);

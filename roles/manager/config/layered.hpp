@@ -21,6 +21,13 @@ struct KeyLayout {
   std::string_view defaults;  // JSON of the strategy that is in effect without the key
 };
 
+/// What stands at the head of each group of nodes.
+struct GroupProfile {
+  std::string name;
+  api::Box<api::LabelSelector> node_selector;
+  KOORD_STRUCT(GroupProfile);
+};
+
 /// The same for every T: what a key came to, as documents that encode strategies.
 struct LayeredText {
   struct Group {

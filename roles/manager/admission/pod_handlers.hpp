@@ -1,0 +1,72 @@
+// Pods under admission: what is made of them, and which of them are refused.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "admission/enhanced_validator.hpp"
+#include "admission/profile.hpp"
+#include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/base/log.hpp"
+#include "webhook/admission.hpp"
+
+namespace koord::manager {
+
+/// /mutate-pod: profiles and what follows from them. Pods that are made, no others.
+class PodMutating final : public MutatingHandler {
+ public:
+  struct Options {
+    bool keep_resources = false;              // gate ColocationProfileSkipMutatingResources
+    bool without_extended_resources = false;  // gate DisableExtendedResourceSpec
+    bool without_device_resources = false;    // gate DisableDeviceResourceSpec
+  };
+  struct Parts {
+    Logger log;
+    std::function<ProfileSet::Sources()> profiles;
+    std::function<std::shared_ptr<const api::Namespace>(std::string_view name)> namespaces;
+    PriorityClasses classes;
+    Dice dice;
+    Options options = {};
+  };
+  explicit PodMutating(Parts parts) : parts_(std::move(parts)) {}
+
+  Verdict handle(const AdmissionRequest& request, json::Document& object, const PluginTimes& times) override;
+
+ private:
+  Verdict apply(const AdmissionRequest& request, json::Document& object);
+
+  Parts parts_;
+  ProfileSet profiles_;
+  ProfileFailures failures_;
+};
+
+/// /validate-pod: what pods may say when they are made, and what they may change.
+class PodValidating final : public ValidatingHandler {
+ public:
+  struct Options {
+    bool priority_may_change = false;  // gate ColocationProfileSkipValidatingPriority
+    bool devices = false;              // gate ValidatePodDeviceResource
+    bool enhanced = false;             // gate EnablePodEnhancedValidator
+  };
+  struct Parts {
+    Logger log;
+    /// The enhanced validator's ConfigMap, nullptr if there is none; not called unless that is on.
+    std::function<std::shared_ptr<const api::ConfigMap>()> config;
+    Options options = {};
+  };
+  explicit PodValidating(Parts parts) : parts_(std::move(parts)) {}
+
+  Verdict handle(const AdmissionRequest& request, const PluginTimes& times) override;
+
+ private:
+  Verdict check_enhanced(const AdmissionRequest& request);
+
+  Parts parts_;
+  EnhancedValidator enhanced_;
+  std::shared_ptr<const api::ConfigMap> config_;  // as it was read last
+};
+
+}  // namespace koord::manager

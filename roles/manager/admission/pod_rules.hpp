@@ -1,0 +1,27 @@
+// What pods must not say: the rules of the pod-validating webhook, as functions of documents.
+#pragma once
+
+#include <string>
+
+#include "koord/json/value.hpp"
+
+namespace koord::manager {
+
+// Each gives what is wrong in Kubernetes' words, or an empty text. The pods are such that check_pod finds
+// right.
+
+/// Annotations that only the scheduler sets.
+std::string check_reserved_annotations(const json::Value& pod);
+
+struct ClassRules {
+  /// The label koordinator.sh/priority may change (gate ColocationProfileSkipValidatingPriority).
+  bool priority_may_change = false;
+};
+/// Classes of quality of service and priority: what may not change (`before` is null for a new pod), which of
+/// them go together, and what they must ask for.
+std::string check_classes(const json::Value& pod, const json::Value& before, const ClassRules& rules);
+
+/// GPUs and shares of them, container by container.
+std::string check_device_resources(const json::Value& pod);
+
+}  // namespace koord::manager
