@@ -40,9 +40,9 @@ struct SandboxOptions {
   /// Of the agents; 0: as the NodeMetrics say, 30 s at least.
   std::chrono::milliseconds report_interval{0};
 
-  std::size_t history = 50'000;  // changes of a kind that watches can go back
-  std::size_t lease_history = 5'000;
-  std::uint64_t seed = 0;  // of names and uids; 0: random
+  std::size_t history = 50'000;       // changes of a kind that watches can go back
+  std::size_t lease_history = 5'000;  // of leases and NodeMetrics
+  std::uint64_t seed = 0;             // of names and uids; 0: random
 };
 
 /// How far a run is.

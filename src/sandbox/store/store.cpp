@@ -78,10 +78,9 @@ void Collection::remove_listener(Listener& listener) { std::erase(listeners_, &l
 
 Collection& Store::collection(const std::string& id) {
   auto& slot = collections_[id];
-  // Leases change all the time: they must not push other histories, nor be kept for long.
-  if (!slot)
-    slot =
-        std::make_unique<Collection>(*this, id, id == "leases.coordination.k8s.io" ? lease_window_ : window_);
+  // These change all the time: they must not push other histories, nor be kept for long.
+  const bool report = id == "leases.coordination.k8s.io" || id == "nodemetrics.slo.koordinator.sh";
+  if (!slot) slot = std::make_unique<Collection>(*this, id, report ? lease_window_ : window_);
   return *slot;
 }
 

@@ -235,6 +235,12 @@ class TheManager(unittest.TestCase):
         self.report("node-0000", 1)
         wait_for("8 of 10 CPUs, less 1", lambda: self.batch_cpu("node-0000") == "7k")
         self.assertIsNone(self.batch_cpu("node-0001"))
+        top = subprocess.run([KOORD, "top", "--cluster", "--once", "--sort=batch", "--rows=1", f"--kubeconfig={self.kubeconfig}"],
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual(top.returncode, 0, top.stderr)
+        self.assertIn("lent to batch work: CPU 7.0 cores, 0.0 asked for, 0.0 used", top.stdout)
+        self.assertRegex(top.stdout, r"\nnode-0000 .* 0\.0/7\.0 ")
+        self.assertIn("page 1 of ", top.stdout)
 
         with self.subTest("a pod that nobody has measured yet counts with its requests, at once"):
             self.request("POST", "/api/v1/namespaces/default/pods", {
