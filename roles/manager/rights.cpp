@@ -13,11 +13,14 @@ constexpr std::string_view kSlo = "slo.koordinator.sh";
 
 constexpr std::array kMine = {
     Right{"", "configmaps", "list watch", "slo-controller-config", runtime::kOwnNamespace},
-    Right{"", "nodes", "list watch"},
+    Right{"", "nodes", "list watch patch"},
     Right{"", "nodes/status", "patch"},
     Right{"", "pods", "list watch"},
+    Right{"scheduling.koordinator.sh", "devices", "list watch"},
     Right{kSlo, "nodemetrics", "list watch create patch delete"},
     Right{kSlo, "nodeslos", "list watch create patch delete"},
+    Right{"scheduling.sigs.k8s.io", "elasticquotas", "list"},
+    Right{"topology.node.k8s.io", "noderesourcetopologies", "list watch patch"},
 };
 
 constexpr auto kRights =

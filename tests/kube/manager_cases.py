@@ -236,7 +236,7 @@ class Cluster:
             return f"{number}: {node} {annotations}", [*self.annotate(node, annotations)]
         if what == "label":
             labels = {"pool": self.random.choice(POOLS), **self.some({
-                f"{NODE}/cpu-reclaim-ratio": ("0.5", "0.29", "nan", "much"), f"{NODE}/memory-reclaim-ratio": ("0.8", "1.2"),
+                f"{NODE}/cpu-reclaim-ratio": ("0.5", "0.29", "1.7", "much"), f"{NODE}/memory-reclaim-ratio": ("0.8", "1.2"),
                 f"{NODE}/mid-static-cpu-reserved-ratio": ("0.1",), f"{NODE}/mid-static-memory-reserved-ratio": ("0.2",)})}
             return f"{number}: {node} {labels}", [*self.annotate(node, None, labels)]
         if what == "reserve":

@@ -153,6 +153,11 @@ class Manifests(unittest.TestCase):
 
     def test_each_role_works_with_its_rights_and_needs_all_of_them(self):
         roles = [self.start_agent(), self.start_manager(), self.start_scheduler()]
+        self.request("POST", "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies", {
+            "apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology", "metadata": {"name": NODE},
+            "topologyPolicies": ["None"], "zones": [{"name": "node-0", "type": "Node", "resources": [
+                {"name": name, "capacity": amount, "allocatable": amount, "available": amount}
+                for name, amount in (("cpu", "4"), ("memory", "8Gi"))]}]})
         _, manager, scheduler = roles
         node = f"/api/v1/nodes/{NODE}"
         # The manager makes a NodeMetric, the agent reports into it, the manager lends, the scheduler places.
@@ -180,6 +185,8 @@ class Manifests(unittest.TestCase):
         self.configure({"enable": True, "metricReportIntervalSeconds": 2}, '{"clusterStrategy": {"enable": true,}}')
         wait_for("an event about the configuration", lambda: "SLOCfgUnmarshalFailed" in {
             event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
+        self.installed.configure(resource_amplification_config='{"enable": true, "resourceAmplificationRatio": {"cpu": 1.5}}')
+        wait_for("the node's annotation", lambda: any("amplification" in key for key in self.request("GET", node)["metadata"]["annotations"]))
         self.configure({"enable": True}, '{"clusterStrategy": {"enable": false}}')
         wait_for("another strategy", lambda: self.request("GET", f"{SLO}/nodeslos/{NODE}")["spec"]["resourceUsedThresholdWithBE"]["enable"] is False)
 
