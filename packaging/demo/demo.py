@@ -25,6 +25,7 @@ import kube_api  # noqa: E402
 
 KOORD = os.environ.get("KOORD", os.path.join(TREE, "build", "koord"))
 TRACE = os.path.join(TREE, "tests", "golden", "alibaba2018", "machine_usage.csv")
+CLASSES = os.path.join(TREE, "packaging", "manifests", "10-priority-classes.yaml")
 NODES, CPUS, MEMORY = 12, 16, "64Gi"
 DAY = 86_400
 LOOKS = 30  # a day
@@ -66,7 +67,8 @@ class Cluster:
             self.child = subprocess.Popen(
                 [KOORD, "sandbox", "--port=0", f"--kubeconfig={self.kubeconfig}", f"--roles={roles}", f"--nodes={NODES}",
                  f"--node-capacity=cpu={CPUS},memory={MEMORY}", "--summary=json", f"--trace={TRACE}",
-                 f"--trace-speed={DAY / day:g}", f"--agent-report-interval={day * 1000 // 60}ms", *flags, "--load", os.path.join(HERE, "services.yaml")],
+                 f"--trace-speed={DAY / day:g}", f"--agent-report-interval={day * 1000 // 60}ms", *flags,
+                 "--load", CLASSES, os.path.join(HERE, "services.yaml")],
                 stdout=out, stderr=log, start_new_session=True)  # Ctrl-C ends the demonstration, which ends it
 
     def text(self, path):
@@ -83,7 +85,8 @@ class Cluster:
 
     def pods(self):
         """The batch pods that run, and those that wait."""
-        phases = [pod["status"].get("phase") for pod in self.api.list("/api/v1/namespaces/demo/pods") if pod["metadata"]["labels"]["app"] == "crunch"]
+        phases = [pod["status"].get("phase") for pod in self.api.list("/api/v1/namespaces/demo/pods")
+                  if pod["metadata"]["labels"]["app"] == "crunch"]
         return phases.count("Running"), phases.count("Pending")
 
     def used(self):
@@ -193,7 +196,8 @@ class Demonstration:
         without, with_it = alone["usage"], together["usage"]
         # Without the profile batch pods are pods like others, told apart by what they use.
         services = {**without, "latencySensitive": without["latencySensitive"] - without["busy"]}
-        all_used = [{**usage, "all": sum(usage[part] for part in ("latencySensitive", "bestEffort", "system"))} for usage in (without, with_it)]
+        all_used = [{**usage, "all": usage["latencySensitive"] + usage["bestEffort"] + usage["system"]}
+                    for usage in (without, with_it)]
         print(f"\n{NODES} nodes of {CPUS} CPUs, {with_it['seconds'] / NODES * self.speed / 3600:.0f} hours of the trace\n")
         row("", "without", "with co-location")
         row("CPU that services asked for", *2 * [f"{self.services / (NODES * CPUS):.1%}"])
@@ -206,8 +210,8 @@ class Demonstration:
         row("batch work done, CPU hours", *(f"{each:.0f}" for each in done), f"{done[1] / max(done[0], 1e-9):.1f} times as much")
         row("batch pods evicted to protect services", without["evictions"], with_it["evictions"])
         print("""
-What this rests on: services use the share of what they asked for that machines of Alibaba's trace used of theirs, whose load
-had batch work in it; batch pods use all that they may. Without co-location batch pods ask for CPU and memory as services do
+What this rests on: services use the share of what they asked for that machines of Alibaba's trace used of their CPUs; some of
+that was batch work already. Batch pods use all that they may. Without co-location they ask for CPU and memory as services do
 and find what those have not asked for; with it a profile lets them ask for what services do not use, up to 65% of a node.
 Services get what they want first, at once: how much neighbours disturb each other is not simulated.""")
         return done

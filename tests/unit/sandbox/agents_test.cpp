@@ -369,6 +369,12 @@ TEST_CASE("agents write NodeMetrics that are there, finish slowed work late, and
         std::string::npos);
   CHECK(agents.totals().evictions == 1);
 
+  const std::string summary = cluster.summary.json(agents.totals());
+  CHECK(summary.find(R"("usage":{"seconds":)") != std::string::npos);
+  CHECK(summary.ends_with(R"("evictions":1}})"));
+  CHECK(cluster.summary.text(agents.totals()).find("1 pods were evicted") != std::string::npos);
+  CHECK(cluster.summary.text().find("used CPU") == std::string::npos);
+
   REQUIRE(cluster.call("DELETE", "/api/v1/nodes/node-0000").status == 200);
   cluster.clock.advance(seconds(20));
   CHECK(agents.totals().evictions == 1);
