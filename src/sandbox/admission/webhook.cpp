@@ -155,7 +155,7 @@ void check_url(std::string_view url, const std::string& path, StatusCauses& erro
   const std::string_view host = at == std::string_view::npos ? rest : rest.substr(at + 1);
   if (scheme != "https")
     errors.invalid(path, scheme, fmt::format("'https' is the only allowed URL scheme{}", kForm));
-  if (host.empty()) errors.invalid(path, host, fmt::format("host must be provided{}", kForm));
+  if (host.empty()) errors.invalid(path, host, fmt::format("host must be specified{}", kForm));
   if (at != std::string_view::npos)
     errors.invalid(path, user, "user information is not permitted in the URL");
   if (!fragment.empty()) errors.invalid(path, fragment, "fragments are not permitted in the URL");
@@ -165,10 +165,8 @@ void check_url(std::string_view url, const std::string& path, StatusCauses& erro
 void check_service(const json::Value& service, const FieldPath& path, StatusCauses& errors) {
   constexpr std::int64_t kMostPort = 65'535;
   // kube-apiserver mixes the two fields up.
-  if (text_at(service, "namespace").empty())
-    errors.required(path.field("name").text(), "service name is required");
-  if (text_at(service, "name").empty())
-    errors.required(path.field("namespace").text(), "service namespace is required");
+  if (text_at(service, "namespace").empty()) errors.required(path.field("name").text());
+  if (text_at(service, "name").empty()) errors.required(path.field("namespace").text());
   if (const auto port = int_at(service, "port").value_or(0); port < 1 || port > kMostPort)
     errors.invalid_raw(path.field("port").text(), fmt::to_string(port),
                        "port is not valid: must be between 1 and 65535, inclusive");

@@ -5,6 +5,7 @@
 
 #include "koord/api/values/time.hpp"
 #include "koord/json/index.hpp"
+#include "koord/json/writer.hpp"
 #include "sandbox/api/disruption.hpp"
 #include "sandbox/api/verbs.hpp"
 
@@ -33,6 +34,21 @@ void add_finalizer(json::Value& meta, std::string_view name, json::Arena& arena)
 
 }  // namespace
 
+std::string delete_options_json(const DeleteOptions& options) {
+  std::string out;
+  json::Writer json(out);
+  json.begin_object().member("kind", "DeleteOptions").member("apiVersion", "meta.k8s.io/v1");
+  if (options.grace_seconds) json.member("gracePeriodSeconds", *options.grace_seconds);
+  if (!options.uid.empty() || !options.resource_version.empty()) {
+    json.key("preconditions").begin_object().member_if("uid", options.uid);
+    json.member_if("resourceVersion", options.resource_version).end_object();
+  }
+  json.member_if("propagationPolicy", options.propagation);
+  if (options.dry_run) json.key("dryRun").begin_array().value("All").end_array();
+  json.end_object();
+  return out;
+}
+
 Outcome<Deleted> Verbs::remove(const Kind& kind, std::string_view ns, std::string_view name,
                                const DeleteOptions& options) {
   ObjectPtr old = kind.objects->get(ns, name);
@@ -58,10 +74,16 @@ Outcome<Deleted> Verbs::remove(const Kind& kind, std::string_view ns, std::strin
     Attempt attempt{.operation = Operation::remove,
                     .kind = kind,
                     .ns = ns,
-                    .name = name,
+                    .name = options.review_only ? std::string_view() : name,
                     .old = &before,
                     .version = old->rv,
                     .dry_run = options.dry_run};
+    // A pod's own grace period is shown, unless it goes with others.
+    if (!options.review_only && kind.group.empty() && kind.resource == "pods") {
+      DeleteOptions shown = options;
+      shown.grace_seconds = grace_of(kind, *old, options);
+      options.gate->options = delete_options_json(shown);
+    }
     KOORD_PASS(options.gate->pass_both(attempt));
   }
   if (options.review_only) return Deleted{old, false};

@@ -30,6 +30,9 @@ struct DeleteOptions {
   bool review_only = false;  // ask, and leave the object where it is
 };
 
+/// As webhooks see them.
+std::string delete_options_json(const DeleteOptions& options);
+
 struct Deleted {
   ObjectPtr object;   // the last state
   bool gone = false;  // false: it waits for its grace period or finalizers

@@ -63,22 +63,6 @@ void read_delete_options(const json::Value& doc, DeleteOptions& options) {
   if (!is_empty(find(doc, "dryRun"))) options.dry_run = true;
 }
 
-// The same the other way round, as webhooks see it.
-std::string delete_options_json(const DeleteOptions& options) {
-  std::string out;
-  json::Writer json(out);
-  json.begin_object().member("kind", "DeleteOptions").member("apiVersion", "meta.k8s.io/v1");
-  if (options.grace_seconds) json.member("gracePeriodSeconds", *options.grace_seconds);
-  if (!options.uid.empty() || !options.resource_version.empty()) {
-    json.key("preconditions").begin_object().member_if("uid", options.uid);
-    json.member_if("resourceVersion", options.resource_version).end_object();
-  }
-  json.member_if("propagationPolicy", options.propagation);
-  if (options.dry_run) json.key("dryRun").begin_array().value("All").end_array();
-  json.end_object();
-  return out;
-}
-
 // An option of exec and the like, in the type that it has there.
 void set_connect_option(json::Document& doc, std::string_view name, std::string_view value) {
   json::Arena& arena = doc.arena();
@@ -389,10 +373,9 @@ Api::Answer Api::scale(Call& call) {
     json.key("metadata").begin_object().member("name", from.name).member("namespace", from.ns);
     json.member("uid", from.uid).member("resourceVersion", fmt::to_string(from.rv));
     json.member("creationTimestamp", text_at(doc, "metadata", "creationTimestamp")).end_object();
-    json.key("spec")
-        .begin_object()
-        .member("replicas", int_at(doc, "spec", "replicas").value_or(0))
-        .end_object();
+    json.key("spec").begin_object();
+    if (const auto replicas = int_at(doc, "spec", "replicas").value_or(0)) json.member("replicas", replicas);
+    json.end_object();
     json.key("status").begin_object().member("replicas", int_at(doc, "status", "replicas").value_or(0));
     json.member("selector", selector).end_object().end_object();
     return out;

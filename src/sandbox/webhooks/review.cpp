@@ -44,18 +44,6 @@ void write_object(json::Writer& out, std::string_view member, bool there, const 
   out.value(static_cast<const json::Value&>(shown));
 }
 
-std::string_view type_name(const json::Value& value) {
-  switch (value.type()) {
-    case json::Type::null: return "null";
-    case json::Type::boolean: return "bool";
-    case json::Type::number: return "number";
-    case json::Type::string: return "string";
-    case json::Type::array: return "array";
-    case json::Type::object: return "object";
-  }
-  return {};
-}
-
 // Reads members of one object as Go's decoder does: null and absent are nothing, another type is an error.
 class Fields {
  public:
@@ -159,6 +147,18 @@ Error not_valid(std::string_view why) {
 
 }  // namespace
 
+std::string_view type_name(const json::Value& value) {
+  switch (value.type()) {
+    case json::Type::null: return "null";
+    case json::Type::boolean: return "bool";
+    case json::Type::number: return "number";
+    case json::Type::string: return "string";
+    case json::Type::array: return "array";
+    case json::Type::object: return "object";
+  }
+  return {};
+}
+
 std::string_view operation_name(Operation operation) {
   constexpr std::string_view kNames[] = {"CREATE", "UPDATE", "DELETE", "CONNECT"};
   return kNames[static_cast<std::size_t>(operation)];
@@ -207,22 +207,20 @@ std::string review_text(std::string_view version, std::string_view uid, const Su
 Result<Verdict> read_verdict(const net::Response& response, std::string_view version, std::string_view uid,
                              bool mutating) {
   if (response.status < 200 || response.status > 206) return not_called(error_of_status(response));
-  const std::string_view type =
-      std::string_view(response.content_type).substr(0, response.content_type.find(';'));
-  if (!type.empty() && type != "application/json" && type != "application/yaml" &&
-      type != "application/vnd.kubernetes.protobuf")
-    return not_called(fmt::format("serializer for {} doesn't exist", response.content_type));
   if (response.body.empty())
     return not_called(fmt::format("0-length response with status code: {} and content type: {}",
                                   response.status, response.content_type));
+  // Whatever its content type says: kube-apiserver tries JSON, and YAML for what does not look like it.
   json::Document doc;
-  if (auto read = doc.read(response.body); !read)
+  const auto read = doc.read(response.body);
+  if (!read && response.body.find('{') == response.body.find_first_not_of(" \t\r\n"))
     return not_called(fmt::format("couldn't get version/kind; json parse error: {}", read.error().message()));
   if (!doc.is_object())
     return not_called(
-        fmt::format("couldn't get version/kind; json parse error: json: cannot unmarshal {} into "
-                    "Go value of type struct",
-                    type_name(doc)));
+        fmt::format("couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go "
+                    "value of type struct {{ APIVersion string {}; Kind string {} }}",
+                    read ? type_name(doc) : "string", quote("json:\"apiVersion,omitempty\""),
+                    quote("json:\"kind,omitempty\"")));
   const std::string_view api_version = text_at(doc, "apiVersion"), kind = text_at(doc, "kind");
   const std::string expected = fmt::format("admission.k8s.io/{}", version);
   if (kind == "Status" && text_at(doc, "status") != "Success") return not_called(text_at(doc, "message"));

@@ -32,6 +32,8 @@ struct Subject {
   bool is_own_object() const { return object_kind.empty(); }
 };
 
+/// As Go's decoder calls it: "bool", "object".
+std::string_view type_name(const json::Value& value);
 /// As rules and reviews have it: "CREATE".
 std::string_view operation_name(Operation operation);
 /// The form of `doc`, which is a stored one, as `form`; and back. Nothing where it is of a kind of its own.

@@ -55,10 +55,12 @@ bool Session::someone_asks(Stage stage, const std::string& key, const Subject& s
 Outcome<void> Session::pass(Stage stage, Attempt& attempt) {
   attempt.changed = false;
   if (Hooks::is_exempt(attempt.kind) || !hooks_.any()) return {};
-  const std::string key = fmt::format(
-      "{}|{}|{}.{}/{}|{}/{}|{}", static_cast<int>(stage), static_cast<int>(attempt.operation),
-      attempt.kind.resource, attempt.kind.group, attempt.subresource, attempt.ns,
-      attempt.operation == Operation::create ? std::string_view() : attempt.name, attempt.version);
+  // What is there is told by its version, which no other object ever had.
+  const bool named = attempt.operation == Operation::connect || attempt.operation == Operation::update;
+  const std::string key =
+      fmt::format("{}|{}|{}.{}/{}|{}/{}|{}", static_cast<int>(stage), static_cast<int>(attempt.operation),
+                  attempt.kind.resource, attempt.kind.group, attempt.subresource, attempt.ns,
+                  named ? attempt.name : std::string_view(), attempt.version);
   const auto decided = decisions_.find(key);
   if (decided == decisions_.end()) {
     Subject subject = keep(attempt);

@@ -98,9 +98,7 @@ Task<Webhooks::Asked> Webhooks::ask(SessionPtr session, HookPtr hook, Hook::Kind
   if (!verdict) co_return failed(verdict.error().message());
   session->warn(verdict->warnings);
   if (!verdict->allowed) co_return Asked{End::denied, refusal(hook->name, std::move(verdict->status))};
-  if (!verdict->patch.empty() && verdict->patch_type != "JSONPatch")
-    co_return failed(fmt::format("unsupported patch type {}", quote(verdict->patch_type)));
-  co_return Asked{End::allowed, std::nullopt, std::move(verdict->patch)};
+  co_return Asked{End::allowed, std::nullopt, std::move(verdict->patch), std::move(verdict->patch_type)};
 }
 
 // True if the object is another afterwards.
@@ -110,20 +108,28 @@ bool Webhooks::apply_patch(const Hook& hook, const Kind& form, Subject& subject,
     asked = {Asked::End::broken, internal(std::move(why))};
     return false;
   };
-  const auto patch = json::parse(asked.patch);
-  if (!patch || !(patch->is_array() || patch->is_null())) {
-    asked = {
-        Asked::End::not_called,
-        internal(fmt::format("failed calling webhook {}: received undecodable patch in webhook response: {}",
-                             quote(hook.name), patch ? "it is no list" : patch.error().message()))};
+  const auto not_called = [&](std::string_view why) {
+    asked = {Asked::End::not_called,
+             internal(fmt::format("failed calling webhook {}: {}", quote(hook.name), why))};
     return false;
-  }
+  };
+  const auto patch = json::parse(asked.patch);
+  if (!patch)
+    return not_called(
+        fmt::format("received undecodable patch in webhook response: {}", patch.error().message()));
+  if (!patch->is_array() && !patch->is_null())
+    return not_called(
+        fmt::format("received undecodable patch in webhook response: json: cannot unmarshal {} into "
+                    "Go value of type jsonpatch.Patch",
+                    type_name(*patch)));
   if (patch->empty()) return false;
   if (!subject.has_object)
     return broken(
         fmt::format("admission webhook {} attempted to modify the object, which is not supported for "
                     "this operation",
                     quote(hook.name)));
+  if (asked.patch_type != "JSONPatch")
+    return not_called(fmt::format("unsupported patch type {}", quote(asked.patch_type)));
   json::Document changed = json::clone(subject.object);
   to_form(subject, form, changed);
   if (auto patched = json::json_patch(changed, *patch, changed.arena()); !patched)

@@ -52,7 +52,7 @@ class Webhooks {
     enum class End : std::uint8_t { allowed, denied, not_called, broken };
     End end = End::broken;
     std::optional<Failure> failure;  // unless it was allowed
-    std::string patch = {};
+    std::string patch = {}, patch_type = {};
   };
   using QuestionPtr = std::shared_ptr<Session::Question>;
   using SessionPtr = std::shared_ptr<Session>;

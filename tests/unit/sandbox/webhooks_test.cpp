@@ -211,8 +211,9 @@ TEST_CASE("refusals and failures in kube-apiserver's words") {
       {"", "", text(200, "", "application/json"), 500, "InternalError",
        failed + "failed to call webhook: 0-length response with status code: 200 and content type: "
                 "application/json"},
-      {"", "", text(200, "{}", "text/html"), 500, "InternalError",
-       failed + "failed to call webhook: serializer for text/html doesn't exist"},
+      {"", "", text(200, "<html>", "text/html"), 500, "InternalError",
+       failed + "failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal "
+                "string into Go value of type struct"},
       {"", "",
        text(200, R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"})", "application/json"), 500,
        "InternalError", failed + "received invalid webhook response: webhook response was absent"},
@@ -411,7 +412,8 @@ TEST_CASE("a deleted collection: each object once, and none goes if one may not"
   for (const char* name : {"a", "b", "c"}) REQUIRE(rig.call("POST", kPods, pod(name)).status == 201);
   rig.configure("validating", "v", Rig::webhook("w", "", R"(["DELETE"])"));
   rig.caller.answers["w.example.com"] = [](const json::Value& review) {
-    return text_at(review, "name") == "b" ? R"("allowed":false)" : R"("allowed":true)";
+    return text_at(review, "oldObject", "metadata", "name") == "b" ? R"("allowed":false)"
+                                                                   : R"("allowed":true)";
   };
   CHECK(rig.call("DELETE", kPods).status == 400);
   CHECK(rig.caller.asked.size() == 3);
