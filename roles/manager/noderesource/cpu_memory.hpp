@@ -58,4 +58,14 @@ inline api::Quantity scaled_memory(const api::Quantity& memory, double factor) {
   return api::Quantity::from_int(cut(static_cast<double>(memory.value()) * factor), memory.format());
 }
 
+/// An equal part, rounded up to a thousandth. `parts` is above 0.
+inline CpuMemory part_of(const CpuMemory& all, std::size_t parts) {
+  const auto count = static_cast<std::int64_t>(parts);
+  const auto part = [count](const api::Quantity& q) {
+    const std::int64_t milli = q.milli_value();
+    return api::Quantity::from_milli(milli / count + (milli % count > 0 ? 1 : 0), q.format());
+  };
+  return {part(all.cpu), part(all.memory)};
+}
+
 }  // namespace koord::manager

@@ -17,9 +17,11 @@ using api::Quantity;
 constexpr std::string_view kThirdParty = "node.koordinator.sh/thirdPartyAllocations";
 
 void set(api::Node& node, std::string_view name, const std::optional<Quantity>& amount) {
+  std::optional<Quantity> whole = amount;
+  if (whole) whole->round_up(0);  // an API server takes nothing else
   for (api::ResourceList* list : {&node.status.capacity, &node.status.allocatable}) {
-    if (amount)
-      (*list)[name] = *amount;
+    if (whole)
+      (*list)[name] = *whole;
     else
       list->erase(name);
   }

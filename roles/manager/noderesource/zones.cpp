@@ -16,16 +16,6 @@ using api::Quantity;
 
 constexpr std::string_view kResourceStatus = "scheduling.koordinator.sh/resource-status";
 
-/// An equal part, rounded up to a thousandth.
-CpuMemory part_of(const CpuMemory& all, std::size_t parts) {
-  const auto count = static_cast<std::int64_t>(parts);
-  const auto part = [count](const Quantity& q) {
-    const std::int64_t milli = q.milli_value();
-    return Quantity::from_milli(milli / count + (milli % count > 0 ? 1 : 0), q.format());
-  };
-  return {part(all.cpu), part(all.memory)};
-}
-
 CpuMemory total_of(const api::TopologyZone& zone) {
   CpuMemory total;
   for (const api::TopologyResource& resource : zone.resources) {
