@@ -58,7 +58,30 @@ constexpr std::array kConfigFlags = {
          "MidResource,BatchResource,CPUNormalization,ResourceAmplification,GPUDeviceResource,"
          "RDMADeviceResource",
          "What the controller noderesource works out, written as --controllers.", 0, kConfig},
-    Flag{"node-strategy-name-need-check", FlagType::text, "false", "", 0, kConfig, true, kNoEffect},
+    Flag{"node-strategy-name-need-check", FlagType::text, "false",
+         "\"true\": /validate-configmap wants groups of nodes to have names, each its own.", 0, kConfig},
+};
+
+constexpr std::array kWebhookFlags = {
+    Flag{"pod-enhanced-validator-config-namespace", FlagType::text, "koordinator-system",
+         "The namespace of --pod-enhanced-validator-config-name.", 0, kWebhook},
+    Flag{"pod-enhanced-validator-config-name", FlagType::text, "pod-enhanced-validator-config",
+         "The ConfigMap with the labels that pods must have (gate EnablePodEnhancedValidator).", 0, kWebhook},
+    later("pod-enhanced-validator-reconcile-interval", FlagType::duration, "5m", kNotNeeded),
+    Flag{"binding-admission-user-name", FlagType::text, "",
+         "Who may bind pods: parts of users' names, by commas; empty: everybody (gate "
+         "BindingAdmissionWebhook).",
+         0, kWebhook},
+    Flag{"binding-admission-dry-run", FlagType::boolean, "false",
+         "Count bindings that would be denied, and let them through.", 0, kWebhook},
+    Flag{"binding-admission-namespaces", FlagType::text, "",
+         "The namespaces whose pods --binding-admission-user-name is about; \"*\": all; empty: none.", 0,
+         kWebhook},
+    Flag{"binding-admission-exclude-namespaces", FlagType::text, "kube-system",
+         "Namespaces whose pods everybody may bind.", 0, kWebhook},
+    Flag{"binding-admission-bypass-labels", FlagType::text, "koordinator.sh/binding-admission-bypass",
+         "Pods with one of these labels, whatever its value, everybody may bind.", 0, kWebhook},
+    Flag{"binding-admission-bypass-annotations", FlagType::text, "", "The same of annotations.", 0, kWebhook},
 };
 
 constexpr std::array kLaterFlags = {
@@ -66,15 +89,6 @@ constexpr std::array kLaterFlags = {
     later("quota-update-retry-jitter", FlagType::real, "0"),
     later("quota-update-max-total-jitter", FlagType::duration, "1s"),
     later("quota-update-conflict-fresh-get", FlagType::boolean, "false"),
-    later("pod-enhanced-validator-config-namespace", FlagType::text, "koordinator-system"),
-    later("pod-enhanced-validator-config-name", FlagType::text, "pod-enhanced-validator-config"),
-    later("pod-enhanced-validator-reconcile-interval", FlagType::duration, "5m"),
-    later("binding-admission-user-name", FlagType::text, ""),
-    later("binding-admission-dry-run", FlagType::boolean, "false"),
-    later("binding-admission-namespaces", FlagType::text, ""),
-    later("binding-admission-exclude-namespaces", FlagType::text, "kube-system"),
-    later("binding-admission-bypass-labels", FlagType::text, "koordinator.sh/binding-admission-bypass"),
-    later("binding-admission-bypass-annotations", FlagType::text, ""),
     later("colocation-profile-reconcile-by-default", FlagType::boolean, "false"),
     later("colocation-profile-reconcile-interval", FlagType::duration, "30s"),
     later("colocation-profile-force-update-pod-duration", FlagType::duration, "5m"),
@@ -83,24 +97,31 @@ constexpr std::array kLaterFlags = {
     later("colocation-profile-update-pod-qps-burst", FlagType::integer, "100"),
 };
 
-constexpr auto kFlags = runtime::join_flags(kServingFlags, kElectionFlags, kConfigFlags, kLaterFlags);
+constexpr auto kFlags =
+    runtime::join_flags(kServingFlags, kElectionFlags, kConfigFlags, kWebhookFlags, kLaterFlags);
 
 constexpr std::string_view kNotYet = "No effect in this version.";
-constexpr FeatureGate on(std::string_view name) { return {name, true, Stage::beta, false, kNotYet}; }
-constexpr FeatureGate off(std::string_view name) { return {name, false, Stage::alpha, false, kNotYet}; }
+constexpr FeatureGate on(std::string_view name, std::string_view help = kNotYet) {
+  return {name, true, Stage::beta, false, help};
+}
+constexpr FeatureGate off(std::string_view name, std::string_view help = kNotYet) {
+  return {name, false, Stage::alpha, false, help};
+}
 
 constexpr std::array kGates = {
-    on("PodMutatingWebhook"),
-    on("PodValidatingWebhook"),
+    on("PodMutatingWebhook",
+       "Serve /mutate-pod: ClusterColocationProfiles and the resources that follow from them."),
+    on("PodValidatingWebhook", "Serve /validate-pod and /validate-pod-binding."),
     on("ElasticMutatingWebhook"),
     on("ElasticValidatingWebhook"),
-    on("WebhookFramework"),
-    off("NodeMutatingWebhook"),
-    off("NodeValidatingWebhook"),
-    off("ConfigMapValidatingWebhook"),
-    off("ReservationMutatingWebhook"),
-    off("ColocationProfileSkipMutatingResources"),
-    off("ColocationProfileSkipValidatingPriority"),
+    on("WebhookFramework", "Serve webhooks at all."),
+    off("NodeMutatingWebhook", "Serve /mutate-node-status: amplified nodes."),
+    off("NodeValidatingWebhook", "Serve /validate-node: a node is in one group of each strategy at most."),
+    off("ConfigMapValidatingWebhook",
+        "Serve /validate-configmap: slo-controller-config is checked before it is stored."),
+    off("ReservationMutatingWebhook", "Serve /mutate-reservation: ClusterColocationProfiles."),
+    off("ColocationProfileSkipMutatingResources", "Profiles leave cpu and memory of pods as they are."),
+    off("ColocationProfileSkipValidatingPriority", "The label koordinator.sh/priority of a pod may change."),
     off("MultiQuotaTree"),
     off("ElasticQuotaIgnorePodOverhead"),
     off("ElasticQuotaGuaranteeUsage"),
@@ -113,11 +134,13 @@ constexpr std::array kGates = {
     FeatureGate{"EnableSyncGPUSharedResource", false, Stage::alpha, false,
                 "A node says koordinator.sh/gpu.shared: 100 for each of its GPUs."},
     off("ColocationProfileController"),
-    off("ValidatePodDeviceResource"),
-    off("EnablePodEnhancedValidator"),
-    off("DisableExtendedResourceSpec"),
-    off("DisableDeviceResourceSpec"),
-    off("BindingAdmissionWebhook"),
+    off("ValidatePodDeviceResource", "/validate-pod checks GPUs and shares of them."),
+    off("EnablePodEnhancedValidator",
+        "/validate-pod wants the labels that --pod-enhanced-validator-config-name names."),
+    off("DisableExtendedResourceSpec", "/mutate-pod does not tell batch resources in an annotation."),
+    off("DisableDeviceResourceSpec", "/mutate-pod leaves the resources of devices as they are."),
+    off("BindingAdmissionWebhook",
+        "/validate-pod-binding lets --binding-admission-user-name alone bind pods."),
     off("DisablePVCReservation"),
     off("PriorityTransformer"),
     off("PreemptionPolicyTransformer"),

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "flags.hpp"
+
 namespace koord::manager {
 namespace {
 
@@ -20,6 +22,20 @@ TEST_CASE("Lists of flags: commas between, spaces left out") {
         Texts{"app.kubernetes.io/managed-by", "custom-label"});
   CHECK(BindingRules::list("custom.io/delegated") == Texts{"custom.io/delegated"});
   CHECK(BindingRules::list(",, ,") == Texts{});
+}
+
+TEST_CASE("Without flags nobody is asked; namespaces and keys are upstream's") {
+  const runtime::FlagOwner owner{"manager", flags()};
+  const auto values = runtime::default_flags(std::span(&owner, 1));
+  REQUIRE(values.has_value());
+  const BindingRules rules = BindingRules::from(*values);
+  CHECK(rules.users.empty());
+  CHECK_FALSE(rules.dry_run);
+  CHECK_FALSE(rules.all_namespaces);
+  CHECK(rules.namespaces.empty());
+  CHECK(rules.excluded_namespaces == Texts{"kube-system"});
+  CHECK(rules.bypass_labels == Texts{"koordinator.sh/binding-admission-bypass"});
+  CHECK(rules.bypass_annotations.empty());
 }
 
 TEST_CASE("A binding is decided by the user, then the namespace") {
