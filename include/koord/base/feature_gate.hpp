@@ -24,6 +24,17 @@ struct FeatureGate {
   std::string_view help = {};
 };
 
+/// The help of a gate whose part is not there.
+inline constexpr std::string_view kNoEffectYet = "No effect in this version.";
+
+/// Rows as Kubernetes' habits have them: on by default is beta, off is alpha.
+constexpr FeatureGate gate_on(std::string_view name, std::string_view help = kNoEffectYet) {
+  return {name, true, Stage::beta, false, help};
+}
+constexpr FeatureGate gate_off(std::string_view name, std::string_view help = kNoEffectYet) {
+  return {name, false, Stage::alpha, false, help};
+}
+
 /// Set while starting, then only read.
 class FeatureGates {
  public:
