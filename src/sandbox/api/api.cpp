@@ -74,6 +74,7 @@ Api::Answer Api::dispatch(const net::Request& request, Gate* gate) {
   const Kind& kind = *call.kind;
   if (gate && !kind.is_stored_form()) gate->asked = call.kind;
   if (!kind.namespaced && !route->ns.empty()) return no_route();
+  if (kind.group == kMetricsGroup) return usage(call);
   if (!kind.objects)
     return request.method == "POST" ? review(call) : Answer(method_not_allowed(kind.named(), request.method));
   return route->subresource.empty() ? on_resource(call) : on_subresource(call);
@@ -106,6 +107,7 @@ Api::Answer Api::on_subresource(Call& call) {
   bool pods = kind.resource == "pods" && kind.group.empty();
   if (pods && sub == "binding" && method == "POST") return bind(call);
   if (pods && sub == "eviction" && method == "POST") return evict(call);
+  if (pods && sub == "log" && method == "GET") return log(call);
   if (pods && (sub == "exec" || sub == "attach" || sub == "portforward" || sub == "proxy"))
     return connect(call);
   if (sub == "scale" && kind.scale) return scale(call);

@@ -61,6 +61,8 @@ class Api {
   // reads.cpp
   Answer get(Call& call);
   Answer list(Call& call);
+  Answer usage(const Call& call) const;
+  Answer log(const Call& call) const;
   Answer next_page(const Call& call, const ListOptions& options);
   Answer watch(Call& call, const ListOptions& options);
   Outcome<std::vector<ObjectPtr>> select_objects(const Call& call, const Selection& selection,

@@ -88,6 +88,7 @@ std::vector<Subresource> subresources_of(const Kind& kind) {
     subs.push_back({"binding", "", "v1", "Binding", {"create"}});
     subs.push_back({"ephemeralcontainers", "", "v1", "Pod", {"get", "patch", "update"}});
     subs.push_back({"eviction", "policy", "v1", "Eviction", {"create"}});
+    subs.push_back({"log", "", "v1", "Pod", {"get"}});
     subs.push_back({"resize", "", "v1", "Pod", {"get", "patch", "update"}});
   }
   if (kind.resource == "namespaces" && kind.group.empty())

@@ -6,6 +6,7 @@
 
 #include "koord/json/writer.hpp"
 #include "sandbox/api/api.hpp"
+#include "sandbox/api/metrics.hpp"
 #include "sandbox/api/table.hpp"
 
 namespace koord::sandbox {
@@ -167,6 +168,53 @@ Api::Answer Api::next_page(const Call& call, const ListOptions& options) {
   const std::string next = count < left ? fmt::format("{}.{}", id, offset + count) : "";
   return list_reply(call, page, pages->version, next,
                     next.empty() ? std::nullopt : std::optional<std::uint64_t>(left - count));
+}
+
+Api::Answer Api::usage(const Call& call) const {
+  const Kind& kind = *call.kind;
+  if (call.request.method != "GET" || !call.route.subresource.empty() ||
+      query_bool(call.request, "watch").value_or(false))
+    return method_not_allowed(kind.named(), call.request.method);
+  auto body = usage_json(verbs_, kind, call.route.ns, call.route.name,
+                         call.request.query_get("labelSelector"), call.request.query_get("fieldSelector"));
+  if (!body) return std::move(body).error();
+  return json_reply(200, std::move(*body));
+}
+
+// What a simulated container has to say: that it is one.
+Api::Answer Api::log(const Call& call) const {
+  const ObjectPtr pod = call.kind->objects->get(call.route.ns, call.route.name);
+  if (!pod) return not_found(call.kind->named(), call.route.name);
+  json::Document doc;
+  load(*pod, doc);
+  std::vector<std::string_view> names;
+  for (const char* list : {"containers", "initContainers", "ephemeralContainers"})
+    if (const json::Value* containers = find(doc, "spec", list))
+      for (const json::Value& container : containers->elements()) names.push_back(text_at(container, "name"));
+  std::string_view name = call.request.query_get("container");
+  if (name.empty()) {
+    const json::Value* containers = find(doc, "spec", "containers");
+    if (containers && containers->size() > 1)
+      return bad_request(fmt::format(
+          "a container name must be specified for pod {}, choose one of: [{}]", pod->name,
+          fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(containers->size()), " ")));
+    name = names.empty() ? std::string_view() : names.front();
+  } else if (std::ranges::find(names, name) == names.end()) {
+    return bad_request(fmt::format("container {} is not valid for pod {}", name, pod->name));
+  }
+  Reply reply;
+  reply.http = net::Response::text(200, "");
+  if (pod->field("spec.nodeName").empty()) return reply;
+  const std::string_view phase = pod->field("status.phase");
+  if (phase.empty() || phase == "Pending")
+    return bad_request(fmt::format("container \"{}\" in pod \"{}\" is waiting to start: ContainerCreating",
+                                   name, pod->name));
+  reply.http.body = fmt::format(
+      "Container {} of pod {}/{} is simulated by koord's sandbox on node {}: no process runs in it, and "
+      "nothing is "
+      "logged.\n",
+      name, pod->ns, pod->name, pod->field("spec.nodeName"));
+  return reply;
 }
 
 Api::Answer Api::watch(Call& call, const ListOptions& asked) {

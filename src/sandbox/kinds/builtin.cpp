@@ -78,18 +78,25 @@ const std::vector<Row>& rows() {
 struct Review {
   std::string_view group, resource, singular, kind;
   bool namespaced;
+  std::string_view version = "v1";
+  std::vector<std::string> verbs = {"create"};
 };
-constexpr Review kReviews[] = {
-    {"authentication.k8s.io", "selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview", false},
-    {"authentication.k8s.io", "tokenreviews", "tokenreview", "TokenReview", false},
-    {"authorization.k8s.io", "localsubjectaccessreviews", "localsubjectaccessreview",
-     "LocalSubjectAccessReview", true},
-    {"authorization.k8s.io", "selfsubjectaccessreviews", "selfsubjectaccessreview", "SelfSubjectAccessReview",
-     false},
-    {"authorization.k8s.io", "selfsubjectrulesreviews", "selfsubjectrulesreview", "SelfSubjectRulesReview",
-     false},
-    {"authorization.k8s.io", "subjectaccessreviews", "subjectaccessreview", "SubjectAccessReview", false},
-};
+const std::vector<Review>& reviews() {
+  static const std::vector<Review> kRows = {
+      {"authentication.k8s.io", "selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview", false},
+      {"authentication.k8s.io", "tokenreviews", "tokenreview", "TokenReview", false},
+      {"authorization.k8s.io", "localsubjectaccessreviews", "localsubjectaccessreview",
+       "LocalSubjectAccessReview", true},
+      {"authorization.k8s.io", "selfsubjectaccessreviews", "selfsubjectaccessreview",
+       "SelfSubjectAccessReview", false},
+      {"authorization.k8s.io", "selfsubjectrulesreviews", "selfsubjectrulesreview", "SelfSubjectRulesReview",
+       false},
+      {"authorization.k8s.io", "subjectaccessreviews", "subjectaccessreview", "SubjectAccessReview", false},
+      {kMetricsGroup, "nodes", "", "NodeMetrics", false, "v1beta1", {"get", "list"}},
+      {kMetricsGroup, "pods", "", "PodMetrics", true, "v1beta1", {"get", "list"}},
+  };
+  return kRows;
+}
 
 struct Rename {
   std::string_view stored, shown;
@@ -146,15 +153,15 @@ void add_builtin_kinds(Registry& registry) {
     add_builtin_columns(kind);
     registry.add(std::move(kind));
   }
-  for (const Review& review : kReviews) {
+  for (const Review& review : reviews()) {
     Kind kind;
     kind.group = review.group;
-    kind.version = "v1";
+    kind.version = review.version;
     kind.resource = review.resource;
     kind.singular = review.singular;
     kind.kind = review.kind;
     kind.namespaced = review.namespaced;
-    kind.verbs = {"create"};
+    kind.verbs = review.verbs;
     registry.add(std::move(kind));
   }
 }

@@ -110,6 +110,9 @@ class Registry {
   std::uint64_t revision_ = 0;
 };
 
+/// Of NodeMetrics and PodMetrics, which are worked out when they are asked for.
+inline constexpr std::string_view kMetricsGroup = "metrics.k8s.io";
+
 /// Adds every built-in kind.
 void add_builtin_kinds(Registry& registry);
 
