@@ -16,23 +16,33 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 import kube_api  # noqa: E402
 import manager_cases  # noqa: E402
+import original_manager  # noqa: E402
 from manager_cases import NS, SLO  # noqa: E402
-from sandbox import KOORD, Kubectl, free_port, wait_for  # noqa: E402
+from sandbox import KOORD, Kubectl, wait_for  # noqa: E402
 
 CLUSTER = os.path.join(HERE, "cluster")
 PACKAGING = os.path.join(HERE, "..", "..", "packaging")
-FOLDER = os.environ.get("KOORDINATOR_BIN", "")
-ORIGINAL = os.path.join(FOLDER, "koord-manager")
-PLUGINS = "MidResource,BatchResource"  # which koord has by now
 REST_SECONDS, PATIENCE_SECONDS = 1.5, 15
 NODE = re.compile(r"node-\d+")
-# What differs and why; all of it is in packaging/COMPATIBILITY.md. (path, the original's, koord's): whether that is it.
+DEVICES = re.compile(r"/(koordinator\.sh/(gpu.*|rdma)|node\.koordinator\.sh/gpu-\w+)$")
+
+
+def lends(path, state):
+    return f"{'/'.join(path.split('/')[:2])}/allocatable/kubernetes.io/batch-cpu" in state
+
+
+# What differs and why; all of it is in packaging/COMPATIBILITY.md. (path, the original's, koord's, all of koord's): whether
+# that is it.
 LISTED = [
     ("a node that never lent anything gets no originExtendedAllocatable",
-     lambda path, theirs, ours: path.endswith("/originExtendedAllocatable") and ours is None
+     lambda path, theirs, ours, _: path.endswith("/originExtendedAllocatable") and ours is None
      and set(theirs["resources"].values()) == {"0"}),
+    ("a node that lends nothing has zones that lend 0; the original leaves their last figures",
+     lambda path, theirs, ours, _: path.startswith("topology/") and "/kubernetes.io/batch-" in path and ours["allocatable"] == "0"),
+    ("GPU and RDMA resources follow the Device without colocation, too",
+     lambda path, theirs, ours, state: DEVICES.search(path) and not lends(path, state)),
     ("a configuration that is out of bounds, or a selector that cannot be read, is an event",
-     lambda path, theirs, ours: path.startswith(("events/ColocationCfgInvalid", "events/NodeSelectorInvalid")) and theirs is None),
+     lambda path, theirs, ours, _: path.startswith(("events/ColocationCfgInvalid", "events/NodeSelectorInvalid")) and theirs is None),
 ]
 
 
@@ -48,7 +58,7 @@ class Side:
         self.api, self.child = kube_api.Api(self.kubeconfig), None
         kubectl = Kubectl(self.kubeconfig)
         # The original's definitions for both, so that the API servers complete the same.
-        kubectl.run("apply", "--server-side", "-f", os.path.join(FOLDER, "crds"))
+        kubectl.run("apply", "--server-side", "-f", original_manager.CRDS)
         kubectl.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         for file in ("00-namespace.yaml", "10-priority-classes.yaml"):
             kubectl.run("apply", "-f", os.path.join(PACKAGING, "manifests", file))
@@ -83,7 +93,8 @@ class Side:
         """{path: value} of what a manager writes, and the newest version of it all."""
         assert self.child.poll() is None, f"{self.name} ended:\n{self.log_tail()}"
         found, versions = {}, set()
-        for kind, path in (("node", "/api/v1/nodes"), ("slo", f"{SLO}/nodeslos"), ("metric", f"{SLO}/nodemetrics")):
+        for kind, path in (("node", "/api/v1/nodes"), ("slo", f"{SLO}/nodeslos"), ("metric", f"{SLO}/nodemetrics"),
+                           ("topology", manager_cases.TOPOLOGIES)):
             for item in self.connection.request("GET", path)["items"]:
                 name = f"{kind}/{item['metadata']['name']}"
                 versions.add((name, item["metadata"]["resourceVersion"]))
@@ -92,6 +103,8 @@ class Side:
                         found.update((f"{name}/{key}", parsed(value)) for key, value in item["metadata"].get(field, {}).items())
                     for part in ("capacity", "allocatable"):
                         found.update((f"{name}/{part}/{key}", value) for key, value in item["status"].get(part, {}).items())
+                elif kind == "topology":
+                    found.update((f"{name}/{zone['name']}/{row['name']}", {**row}) for zone in item["zones"] for row in zone["resources"])
                 else:
                     found.update(leaves(item["spec"], name))
         for event in self.connection.request("GET", "/api/v1/events")["items"]:
@@ -134,8 +147,8 @@ def differences(theirs, ours):
             if theirs.get(path) != ours.get(path)}
 
 
-def listed(path, theirs, ours):
-    return next((why for why, is_it in LISTED if is_it(path, theirs, ours)), None)
+def listed(path, values, state):
+    return next((why for why, is_it in LISTED if is_it(path, *values, state)), None)
 
 
 def compare(sides, steps, seed):
@@ -147,13 +160,14 @@ def compare(sides, steps, seed):
                 side.request(*request)
         end = time.monotonic() + PATIENCE_SECONDS
         while True:
-            found = differences(*at_rest(sides))
-            new = {path: values for path, values in found.items() if not listed(path, *values)}
+            theirs, ours = at_rest(sides)
+            found = differences(theirs, ours)
+            new = {path: values for path, values in found.items() if not listed(path, values, ours)}
             if not {NODE.sub("NODE", path) for path in new} - set(wrong) or time.monotonic() > end:
                 break
             time.sleep(0.5)
         count += 1
-        known.update((listed(path, *values), path) for path, values in found.items() if path not in new)
+        known.update((listed(path, values, ours), path) for path, values in found.items() if path not in new)
         for path, values in new.items():
             key = NODE.sub("NODE", path)
             first = wrong.setdefault(key, [name, path, *values, 0])
@@ -166,20 +180,18 @@ def compare(sides, steps, seed):
 
 
 def main():
-    if not os.access(ORIGINAL, os.X_OK):
-        print("skipped: no original koord-manager to compare with: KOORDINATOR_BIN names the folder that has it")
+    if original_manager.missing():
+        print(f"skipped: {original_manager.missing()}")
         return 77
     steps, seed = (int(word) for word in (sys.argv[1:] + ["40", str(int(time.time()))][len(sys.argv) - 1:])[:2])
     print(f"{steps} steps of seed {seed}")
 
     def original(kubeconfig):
-        return [ORIGINAL, f"--kubeconfig={kubeconfig}", "--enable-leader-election=false", "--feature-gates=WebhookFramework=false",
-                "--metrics-addr=0", f"--health-probe-addr=127.0.0.1:{free_port()}", "--enable-pprof=false",
-                "--rest-config-qps=2000", "--rest-config-burst=2000", f"--noderesource-plugins={PLUGINS}"]
+        return original_manager.command(kubeconfig)
 
     def koord(kubeconfig):
         return [KOORD, "--role=manager", f"--kubeconfig={kubeconfig}", "--enable-leader-election=false", "--metrics-addr=0",
-                "--feature-gates=WebhookFramework=false", "--health-probe-addr=0", "--rest-config-qps=0", f"--noderesource-plugins={PLUGINS}"]
+                "--feature-gates=WebhookFramework=false", "--health-probe-addr=0", "--rest-config-qps=0"]
 
     sides = []
     with tempfile.TemporaryDirectory(prefix="koord-compare.") as folder:

@@ -5,7 +5,10 @@ import time
 
 NS = "koordinator-system"
 SLO = "/apis/slo.koordinator.sh/v1alpha1"
+TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
+DEVICES = "/apis/scheduling.koordinator.sh/v1alpha1/devices"
 NODE = "node.koordinator.sh"
+MODELS = ("Fast CPU @ 3.0GHz", "Slow CPU @ 2.0GHz")
 CLASSES = ("koord-prod", "koord-mid", "koord-batch", "koord-free", "")
 QOS = ("LSE", "LSR", "LS", "BE", "")
 POOLS = ("a", "b", "c")
@@ -71,6 +74,31 @@ class Cluster:
             yield "POST", "/api/v1/nodes", {"metadata": {"name": name, "annotations": {"made-by": "test"},
                                                          "labels": {"pool": choose(POOLS), "kubernetes.io/hostname": name}}}
             yield patch(f"/api/v1/nodes/{name}/status", {"status": {"capacity": capacity, "allocatable": allocatable}})
+
+    def topology(self, node):
+        """What its agent would report: zones, and what CPU it has."""
+        zones = self.random.choice((1, 2, 4))
+        cpu, memory = (amount // zones for amount in self.capacity[node])
+        rows = [{"name": name, "capacity": amount, "allocatable": amount, "available": amount}
+                for name, amount in (("cpu", str(cpu)), ("memory", f"{memory}Gi"))]
+        basic = {"cpuModel": self.random.choice(MODELS), "hyperThreadEnabled": self.random.random() < 0.5,
+                 "turboEnabled": self.random.random() < 0.5, "catL3CbmMask": "fff", "vendorID": "GenuineTest"}
+        return "POST", TOPOLOGIES, {
+            "apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology",
+            "metadata": {"name": node, "annotations": {f"{NODE}/cpu-basic-info": json.dumps(basic)}}, "topologyPolicies": ["None"],
+            "zones": [{"name": f"node-{i}", "type": "Node", "resources": rows} for i in range(zones)]}
+
+    def device_spec(self):
+        gpus = [{"type": "gpu", "minor": i, "id": f"gpu-{i}", "health": self.random.random() < 0.8,
+                 "resources": {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100",
+                               "koordinator.sh/gpu-memory": "16Gi"}} for i in range(self.random.choice((0, 2, 8)))]
+        rdmas = [{"type": "rdma", "minor": i, "id": f"rdma-{i}", "health": self.random.random() < 0.8,
+                  "resources": {"koordinator.sh/rdma": "100"}} for i in range(self.random.choice((0, 1, 2)))]
+        return {"devices": [*gpus, *rdmas]}
+
+    def device(self, node):
+        return "POST", DEVICES, {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "Device", "spec": self.device_spec(),
+                                 "metadata": {"name": node, "labels": {f"{NODE}/gpu-model": "A100", f"{NODE}/gpu-vendor": "nvidia"}}}
 
     def amounts(self):
         return {"cpu": f"{self.random.randint(1, 40) * 50}m", "memory": f"{self.random.randint(1, 40) * 100}Mi"}
@@ -181,6 +209,17 @@ class Cluster:
         return self.strategies({"minFreeKbytesFactor": (100,), "watermarkScaleFactor": (150,), "memcgReapBackGround": (0, 1),
                                 "totalNetworkBandwidth": ("1000M", "10G"), "schedFeatures": ({"ID_ABSOLUTE_EXPEL": True},)})
 
+    def normalization(self):
+        ratios = {"baseRatio": 1.0, "hyperThreadEnabledRatio": 0.7, "turboEnabledRatio": 1.3, "hyperThreadTurboEnabledRatio": 1.25}
+        config = self.some({"enable": (True,), "ratioModel": ({MODELS[0]: ratios}, {MODELS[0]: ratios, MODELS[1]: {"baseRatio": 1.1}}),
+                            "defaultRatio": (1.07, 6.0)})
+        return {**config, "nodeConfigs": [{"nodeSelector": self.selector(), "enable": True}]} if self.random.random() < 0.3 else config
+
+    def amplification(self):
+        config = self.some({"enable": (True, False), "resourceAmplificationRatio": ({"cpu": 1.5}, {"cpu": 1.233, "memory": 1.1})})
+        return {**config, "nodeConfigs": [{"nodeSelector": self.selector(), "enable": True,
+                                           "resourceAmplificationRatio": {"cpu": 2}}]} if self.random.random() < 0.3 else config
+
     def applications(self):
         one = {"name": "nginx", "priority": "koord-prod", "qos": "LS", "cgroupPath": {"base": "CgroupRoot", "parentDir": "/host/",
                                                                                        "relativePath": "nginx/"}}
@@ -209,6 +248,9 @@ class Cluster:
         yield "first reports", [*self.reports()]
         pods = [request for node in self.nodes for _ in range(self.random.randint(0, 5)) for request in self.new_pod(node)]
         yield "pods", [*pods, *self.reports()]
+        half = self.nodes[::2]
+        yield "topologies", [*map(self.topology, half), *self.reports()]
+        yield "devices", [*map(self.device, half), *self.reports()]
         for i in range(count):
             name, requests = self.step(i)
             yield name, [*requests, *self.reports()]
@@ -219,8 +261,9 @@ class Cluster:
 
     def step(self, number):
         kinds = {"colocation-config": self.colocation, "resource-threshold-config": self.threshold, "resource-qos-config": self.qos,
-                 "cpu-burst-config": self.burst, "system-config": self.system, "host-application-config": self.applications}
-        what = self.random.choice(("config", "config", "colocation", "broken", "odd", "annotate", "label", "reserve", "pods", "pods"))
+                 "cpu-burst-config": self.burst, "system-config": self.system, "host-application-config": self.applications,
+                 "cpu-normalization-config": self.normalization, "resource-amplification-config": self.amplification}
+        what = self.random.choice(("config", "config", "colocation", "broken", "odd", "annotate", "label", "reserve", "pods", "pods", "devices"))
         node = self.random.choice(self.nodes)
         if what in ("config", "colocation"):
             key = "colocation-config" if what == "colocation" else self.random.choice(sorted(kinds))
@@ -246,6 +289,9 @@ class Cluster:
                                                  "resources": {"kubernetes.io/batch-cpu": "500", "kubernetes.io/batch-memory": "1Gi"}}]})
             annotations = {f"{NODE}/reservation": reservation, f"{NODE}/thirdPartyAllocations": third}
             return f"{number}: {node} {annotations}", [*self.annotate(node, annotations)]
+        if what == "devices":
+            node = self.random.choice(self.nodes[:-1:2])
+            return f"{number}: {node} has other devices", [patch(f"{DEVICES}/{node}", {"spec": self.device_spec()})]
         requests = [request for _ in range(3) for request in self.new_pod(node)]
         living = sorted(name for name, pod in self.pods.items() if pod["phase"] == "Running")
         for name in self.random.sample(living, min(2, len(living))):
