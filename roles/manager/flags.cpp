@@ -27,6 +27,8 @@ constexpr std::array kServingFlags = {
          "Where metrics are served: ADDRESS:PORT; \"0\" serves none."},
     Flag{"health-probe-addr", FlagType::text, ":8000",
          "Where probes are served: ADDRESS:PORT; \"0\" serves none."},
+    Flag{"webhook-port", FlagType::text, "",
+         "The port of the webhooks; 0: none; empty: what the environment's WEBHOOK_PORT says, else 9876."},
     Flag{"pprof-addr", FlagType::text, ":8090", "", 0, {}, true, kNoEffect},
     Flag{"enable-pprof", FlagType::boolean, "true", "", 0, {}, true, kNoEffect},
     Flag{"rest-config-qps", FlagType::integer, "30", "Requests a second to the API server; 0: no limit."},

@@ -9,7 +9,7 @@ namespace {
 
 using runtime::Right;
 
-constexpr std::string_view kSlo = "slo.koordinator.sh";
+constexpr std::string_view kSlo = "slo.koordinator.sh", kAdmission = "admissionregistration.k8s.io";
 
 constexpr std::array kMine = {
     Right{"", "configmaps", "list watch", "slo-controller-config", runtime::kOwnNamespace},
@@ -17,6 +17,18 @@ constexpr std::array kMine = {
     Right{"", "nodes/status", "patch"},
     Right{"", "pods", "list watch"},
     Right{"scheduling.koordinator.sh", "devices", "list watch"},
+    // What the webhooks look things up in.
+    Right{"", "configmaps", "list watch", "pod-enhanced-validator-config", runtime::kOwnNamespace},
+    Right{"", "namespaces", "list watch"},
+    Right{"config.koordinator.sh", "clustercolocationprofiles", "list watch"},
+    Right{"scheduling.k8s.io", "priorityclasses", "list watch"},
+    // Their certificates, and where API servers find them. (Who creates cannot be held to a name.)
+    Right{"", "secrets", "create", "", runtime::kOwnNamespace},
+    Right{"", "secrets", "get list watch update", "koordinator-webhook-certs", runtime::kOwnNamespace},
+    Right{kAdmission, "mutatingwebhookconfigurations", "get list watch update",
+          "koordinator-mutating-webhook-configuration"},
+    Right{kAdmission, "validatingwebhookconfigurations", "get list watch update",
+          "koordinator-validating-webhook-configuration"},
     Right{kSlo, "nodemetrics", "list watch create patch delete"},
     Right{kSlo, "nodeslos", "list watch create patch delete"},
     Right{"scheduling.sigs.k8s.io", "elasticquotas", "list"},

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "admission/handlers.hpp"
 #include "controllers/changes.hpp"
 #include "controllers/node_objects.hpp"
 #include "controllers/node_resources.hpp"
@@ -14,6 +15,7 @@
 #include "koord/kube/event_recorder.hpp"
 #include "koord/runtime/leading_role.hpp"
 #include "rights.hpp"
+#include "webhook/webhooks.hpp"
 
 namespace koord::manager {
 
@@ -32,6 +34,7 @@ struct Parts {
   // Their definitions may be missing: nothing waits for these.
   kube::Informer<api::NodeResourceTopology> topologies;
   kube::Informer<api::Device> devices;
+  std::unique_ptr<Webhooks> webhooks;  // null: switched off
 };
 
 constexpr metrics::Labels kOutcome = {"status", "reason"};
@@ -160,6 +163,7 @@ class Manager final : public runtime::LeadingRole {
     tasks().spawn("topologies", look_again_after(parts_.topologies));
     tasks().spawn("devices", look_again_after(parts_.devices));
     tasks().spawn("quotas", warn_of_quotas());
+    if (parts_.webhooks) parts_.webhooks->start(tasks());
   }
   Task<Result<>> lead() override {
     KOORD_CO_CHECK(co_await synced_event_.wait());
@@ -168,6 +172,7 @@ class Manager final : public runtime::LeadingRole {
   }
   Task<> stop() override {
     for (NodeWorkers* workers : running_) workers->stop();
+    if (parts_.webhooks) co_await parts_.webhooks->stop();
     co_await recorder_.stop();
   }
 
@@ -324,6 +329,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   kube::InformerSet& informers = context.informers;
   const auto on_node =
       kube::index<api::Pod>("node", [](const api::Pod& pod) { return pod.spec.node_name.view(); });
+  KOORD_TRY(webhooks, Webhooks::make(context, *client, handlers()));
   Parts parts{std::move(election),
               client,
               informers.informer<api::ConfigMap>(*client, std::move(config)),
@@ -332,7 +338,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
               informers.informer<api::NodeSlo>(*client),
               informers.informer<api::Pod>(*client, std::move(unfinished), {on_node}),
               informers.informer<api::NodeResourceTopology>(*client),
-              informers.informer<api::Device>(*client)};
+              informers.informer<api::Device>(*client),
+              std::move(webhooks)};
   return std::unique_ptr<runtime::Role>(std::make_unique<Manager>(context, std::move(parts)));
 }
 
@@ -344,7 +351,11 @@ constexpr std::array<runtime::PortFlag, 2> kPorts = {{
 }  // namespace
 
 const runtime::RoleDescriptor& role() {
-  static const metrics::Table kMetrics[] = {kControllers, NodeResources::kMetrics};
+  static const std::vector<metrics::Table> kMetrics = [] {
+    std::vector<metrics::Table> all = {kControllers, NodeResources::kMetrics, WebhookServer::kMetrics};
+    all.insert(all.end(), handler_metrics().begin(), handler_metrics().end());
+    return all;
+  }();
   static const runtime::RoleDescriptor kRole{
       .name = "manager",
       .summary = "Turns what nodes do not use into batch and mid resources; tells every node its strategies.",

@@ -94,6 +94,7 @@ std::vector<std::string> with_defaults(std::span<const std::string> arguments,
     const std::string prefix = fmt::format("--{}.", role->name);
     for (const runtime::PortFlag& port : role->ports) all.push_back(fmt::format("{}{}=0", prefix, port.port));
     for (const Flag& flag : role->flags) {
+      if (flag.name == "webhook-port") all.push_back(fmt::format("{}webhook-port=0", prefix));
       if (flag.name == "leader-elect") all.push_back(fmt::format("{}leader-elect=false", prefix));
       if (flag.name == "scheduler-names")
         all.push_back(fmt::format("{}scheduler-names=default-scheduler,koord-scheduler", prefix));

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/rsa.h>
 
 #include <filesystem>
 
 #include "koord/base/file.hpp"
 #include "openssl_ptr.hpp"
+#include "pem.hpp"
 
 namespace koord::net {
 namespace {
@@ -77,17 +79,28 @@ Result<X509Ptr> begin(EVP_PKEY* key, const std::string& common_name,
   return certificate;
 }
 
-Result<KeyPair> sign(X509* certificate, EVP_PKEY* signer, EVP_PKEY* key) {
+Result<PkeyPtr> make_key(KeyKind kind) {
+  PkeyPtr key(kind == KeyKind::rsa_2048 ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256"));
+  if (!key) return openssl_error(Code::internal, "key generation");
+  return key;
+}
+
+Result<KeyPair> sign(X509* certificate, EVP_PKEY* signer, EVP_PKEY* key, KeyKind kind) {
   if (X509_sign(certificate, signer, EVP_sha256()) == 0) return openssl_error(Code::internal, "signing");
   BioPtr certificate_pem(BIO_new(BIO_s_mem())), key_pem(BIO_new(BIO_s_mem()));
-  if (PEM_write_bio_X509(certificate_pem.get(), certificate) != 1 ||
-      PEM_write_bio_PKCS8PrivateKey(key_pem.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
+  const int written =
+      kind == KeyKind::rsa_2048
+          ? PEM_write_bio_PrivateKey_traditional(key_pem.get(), key, nullptr, nullptr, 0, nullptr, nullptr)
+          : PEM_write_bio_PKCS8PrivateKey(key_pem.get(), key, nullptr, nullptr, 0, nullptr, nullptr);
+  if (PEM_write_bio_X509(certificate_pem.get(), certificate) != 1 || written != 1)
     return openssl_error(Code::internal, "PEM");
   return KeyPair{drain(certificate_pem.get()), drain(key_pem.get())};
 }
 
 Result<void> extend_leaf(X509* leaf, X509* issuer, const CertificateRequest& request) {
-  KOORD_CHECK(add_extension(leaf, issuer, NID_key_usage, "critical,digitalSignature"));
+  KOORD_CHECK(add_extension(leaf, issuer, NID_key_usage,
+                            request.key == KeyKind::rsa_2048 ? "critical,digitalSignature,keyEncipherment"
+                                                             : "critical,digitalSignature"));
   KOORD_CHECK(add_extension(leaf, issuer, NID_ext_key_usage, request.server ? "serverAuth" : "clientAuth"));
   KOORD_TRY(names, subject_alternatives(request));
   if (!names.empty()) KOORD_CHECK(add_extension(leaf, issuer, NID_subject_alt_name, names));
@@ -96,40 +109,66 @@ Result<void> extend_leaf(X509* leaf, X509* issuer, const CertificateRequest& req
 
 }  // namespace
 
-Result<KeyPair> make_ca(const std::string& common_name, WallTime now, std::chrono::hours valid_for) {
-  PkeyPtr key(EVP_EC_gen("P-256"));
-  if (!key) return openssl_error(Code::internal, "key generation");
+Result<KeyPair> make_ca(const std::string& common_name, WallTime now, std::chrono::hours valid_for,
+                        KeyKind kind) {
+  KOORD_TRY(key, make_key(kind));
   KOORD_TRY(certificate, begin(key.get(), common_name, {}, now, valid_for));
   X509* ca = certificate.get();
   X509_set_issuer_name(ca, X509_get_subject_name(ca));
   KOORD_CHECK(add_extension(ca, ca, NID_basic_constraints, "critical,CA:TRUE"));
   KOORD_CHECK(add_extension(ca, ca, NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign"));
   KOORD_CHECK(add_extension(ca, ca, NID_subject_key_identifier, "hash"));
-  return sign(ca, key.get(), key.get());
+  return sign(ca, key.get(), key.get(), kind);
 }
 
 Result<KeyPair> issue_certificate(const KeyPair& ca, const CertificateRequest& request, WallTime now) {
-  BioPtr certificate_bio(
-      BIO_new_mem_buf(ca.certificate_pem.data(), static_cast<int>(ca.certificate_pem.size())));
-  BioPtr key_bio(BIO_new_mem_buf(ca.key_pem.data(), static_cast<int>(ca.key_pem.size())));
-  X509Ptr issuer(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr));
-  PkeyPtr issuer_key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
-  if (!issuer || !issuer_key) return openssl_error(Code::parse, "the CA");
-  PkeyPtr key(EVP_EC_gen("P-256"));
-  if (!key) return openssl_error(Code::internal, "key generation");
+  KOORD_TRY(chain, read_certificates(ca.certificate_pem, "the CA"));
+  KOORD_TRY(issuer_key, read_key(ca.key_pem, "the CA's key"));
+  const X509Ptr& issuer = chain.front();
+  KOORD_TRY(key, make_key(request.key));
   KOORD_TRY(leaf, begin(key.get(), request.common_name, request.organizations, now, request.valid_for));
   X509_set_issuer_name(leaf.get(), X509_get_subject_name(issuer.get()));
   KOORD_CHECK(add_extension(leaf.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
   KOORD_CHECK(add_extension(leaf.get(), issuer.get(), NID_authority_key_identifier, "keyid"));
   KOORD_CHECK(extend_leaf(leaf.get(), issuer.get(), request));
-  return sign(leaf.get(), issuer_key.get(), key.get());
+  return sign(leaf.get(), issuer_key.get(), key.get(), request.key);
 }
 
 Result<KeyPair> make_self_signed(const CertificateRequest& request, WallTime now) {
-  KOORD_TRY(ca, make_ca(fmt::format("{}-ca", request.common_name), now, request.valid_for));
+  KOORD_TRY(ca, make_ca(fmt::format("{}-ca", request.common_name), now, request.valid_for, request.key));
   KOORD_TRY(leaf, issue_certificate(ca, request, now));
   leaf.certificate_pem += ca.certificate_pem;  // the chain: who wants to pin it finds the CA in it
   return leaf;
+}
+
+Result<> check_server_certificate(const KeyPair& pair, const std::string& ca_pem, const std::string& name,
+                                  WallTime at) {
+  KOORD_TRY(chain, read_certificates(pair.certificate_pem, "certificate"));
+  KOORD_TRY(key, read_key(pair.key_pem, "key"));
+  KOORD_TRY(roots, read_certificates(ca_pem, "certificate authority"));
+  X509* const leaf = chain.front().get();
+  if (X509_check_private_key(leaf, key.get()) != 1)
+    return openssl_error(Code::invalid, "key does not belong to the certificate");
+  StorePtr store(X509_STORE_new());
+  for (const X509Ptr& root : roots)
+    if (X509_STORE_add_cert(store.get(), root.get()) != 1)
+      return openssl_error(Code::invalid, "certificate authority");
+  StoreCtxPtr check(X509_STORE_CTX_new());
+  if (!check || X509_STORE_CTX_init(check.get(), store.get(), leaf, nullptr) != 1)
+    return openssl_error(Code::internal, "certificate");
+  X509_VERIFY_PARAM* const rules = X509_STORE_CTX_get0_param(check.get());
+  X509_VERIFY_PARAM_set_time(rules,
+                             std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch()).count());
+  if (X509_check_ca(leaf) == 0) X509_VERIFY_PARAM_set_purpose(rules, X509_PURPOSE_SSL_SERVER);
+  if (!name.empty() && X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str()) != 1 &&
+      X509_VERIFY_PARAM_set1_host(rules, name.c_str(), name.size()) != 1)
+    return openssl_error(Code::invalid, fmt::format("name \"{}\"", name));
+  const bool good = X509_verify_cert(check.get()) == 1;
+  ERR_clear_error();
+  if (good) return {};
+  return Error(
+      Code::invalid,
+      fmt::format("certificate: {}", X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get()))));
 }
 
 Result<CertificateFiles> kept_certificate(const std::string& folder, const std::string& name,

@@ -22,14 +22,6 @@ constexpr auto kReloadPeriod = std::chrono::seconds{10};
 constexpr auto kLookupPeriod = std::chrono::seconds{60};
 constexpr auto kLookupRetry = std::chrono::seconds{5};
 
-constexpr metrics::Metric kDropped{
-    .name = "koord_server_dropped_connections_total",
-    .help =
-        "Number of connections that the role's ports dropped, by the reason: 'evicted' (idle or unknown, to "
-        "make room), 'refused' (no room could be made), 'silent' (no request in time) or 'bodies' (too "
-        "many bytes at once).",
-    .labels = {"reason"}};
-
 std::string lookup_failure(const Error& error) {
   return fmt::format(
       "looking up configmap {}/{}: {}; its reader is the role extension-apiserver-authentication-reader, and "
@@ -61,7 +53,7 @@ net::ServerOptions server_options(RoleContext& context) {
   options.body_budget = 8 << 20;
   options.max_connections = 256;
   options.log = context.log;
-  options.dropped = context.metrics.counters(kDropped);
+  options.dropped = context.metrics.counters(kDroppedConnections);
   return options;
 }
 
@@ -71,7 +63,14 @@ bool is_debug(const Routes::Route* route, std::string_view path) {
 
 }  // namespace
 
-const metrics::Table kServingMetrics = {&kDropped};
+const metrics::Metric kDroppedConnections{
+    .name = "koord_server_dropped_connections_total",
+    .help =
+        "Number of connections that the role's ports dropped, by the reason: 'evicted' (idle or unknown, to "
+        "make room), 'refused' (no room could be made), 'silent' (no request in time) or 'bodies' (too "
+        "many bytes at once).",
+    .labels = {"reason"}};
+const metrics::Table kServingMetrics = {&kDroppedConnections};
 
 Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
   Endpoint endpoint;

@@ -71,7 +71,8 @@ class Routes {
   std::vector<std::pair<std::string, std::string>> configz_;
 };
 
-/// Of a role's ports.
+/// Of a role's ports, and of servers that a role opens itself (see net::ServerOptions::dropped).
+extern const metrics::Metric kDroppedConnections;
 extern const metrics::Table kServingMetrics;
 
 /// 200 with what metrics::Registry::exposition() says.

@@ -26,6 +26,52 @@ TEST_CASE("a certificate fits its key and no other") {
   REQUIRE_FALSE(mixed.has_value());
 }
 
+TEST_CASE("a server's certificate is checked as a client would: key, CA, name, time") {
+  const ManualClock clock;
+  const auto now = clock.now();
+  using std::chrono::hours;
+  for (const KeyKind kind : {KeyKind::ecdsa_p256, KeyKind::rsa_2048}) {
+    const auto ca = make_ca("test-ca", now, hours(100), kind);
+    REQUIRE(ca.has_value());
+    CertificateRequest request{"a.svc", {}, {"localhost", "a.svc"}, {"10.0.0.1"}};
+    request.valid_for = hours(50);
+    request.key = kind;
+    const auto pair = issue_certificate(*ca, request, now);
+    const auto other = issue_certificate(*ca, request, now);
+    request.server = false;
+    const auto client = issue_certificate(*ca, request, now);
+    REQUIRE(pair.has_value());
+    REQUIRE(client.has_value());
+    const bool rsa = kind == KeyKind::rsa_2048;
+    CHECK(pair->key_pem.starts_with("-----BEGIN RSA PRIVATE KEY-----") == rsa);
+    CHECK(ca->key_pem.starts_with("-----BEGIN PRIVATE KEY-----") != rsa);
+
+    const auto check = [&](const KeyPair& shown, const std::string& trusted, const std::string& name,
+                           WallTime at) {
+      const auto checked = check_server_certificate(shown, trusted, name, at);
+      return checked ? std::string("good") : checked.error().message();
+    };
+    const std::string& root = ca->certificate_pem;
+    for (const char* name : {"a.svc", "localhost", "10.0.0.1", ""})
+      CHECK(check(*pair, root, name, now) == "good");
+    CHECK(check(*pair, root, "b.svc", now) == "certificate: hostname mismatch");
+    CHECK(check(*pair, root, "10.0.0.2", now) == "certificate: IP address mismatch");
+    CHECK(check(*pair, root, "a.svc", now + hours(49)) == "good");
+    CHECK(check(*pair, root, "a.svc", now + hours(51)) == "certificate: certificate has expired");
+    CHECK(check(*pair, root, "a.svc", now - hours(2)) == "certificate: certificate is not yet valid");
+    CHECK(check(*client, root, "a.svc", now).starts_with("certificate: unsuitable certificate purpose"));
+    CHECK(check({pair->certificate_pem, other->key_pem}, root, "a.svc", now)
+              .starts_with("key does not belong to the certificate"));
+    CHECK(check({pair->certificate_pem, "junk"}, root, "a.svc", now).starts_with("key: not a PEM key"));
+    CHECK(check({"junk", pair->key_pem}, root, "a.svc", now) == "certificate: holds no certificate in PEM");
+    CHECK(check(*pair, "", "a.svc", now) == "certificate authority: holds no certificate in PEM");
+    CHECK(check(*pair, make_ca("test-ca", now)->certificate_pem, "a.svc", now) ==
+          "certificate: unable to get local issuer certificate");
+    CHECK(check(*ca, root, "", now + hours(99)) == "good");
+    CHECK(check(*ca, root, "", now + hours(101)) == "certificate: certificate has expired");
+  }
+}
+
 TEST_CASE("names that are none are refused") {
   const ManualClock clock;
   const auto ca = make_ca("test-ca", clock.now());

@@ -1,0 +1,95 @@
+// Webhook configurations as raw documents, so that fields which koord does not know stay.
+#include "webhook/configuration.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "koord/base/base64.hpp"
+#include "koord/json/writer.hpp"
+
+namespace koord::manager {
+
+namespace {
+
+constexpr std::string_view kTemplate = "template";
+
+/// The path of "https://host:port/path?query".
+std::string_view path_of_url(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return {};
+  url.remove_prefix(scheme + 3);
+  const std::size_t slash = url.find('/');
+  return slash == std::string_view::npos ? "/" : url.substr(slash, url.find_first_of("?#", slash) - slash);
+}
+
+std::string_view path_of(const json::Value& entry) {
+  const json::Value* service = json::find(entry, "clientConfig", "service");
+  if (!service || !service->is_object()) return path_of_url(json::text_at(entry, "clientConfig", "url"));
+  const std::string_view path = json::text_at(*service, "path");
+  return path.empty() ? "/" : path;
+}
+
+/// Where the server is, and by which CA it is believed.
+void point_to_server(json::Value& entry, const WebhookSettings& settings, std::string_view bundle,
+                     json::Arena& arena) {
+  json::Value& client = json::object_at(entry, "clientConfig", arena);
+  json::set_text(client, "caBundle", bundle, arena);
+  json::Value* service = json::find(client, "service");
+  if (!service || !service->is_object()) return;
+  if (settings.host.empty()) {
+    json::set_text(*service, "namespace", settings.ns, arena);
+    json::set_text(*service, "name", settings.service, arena);
+    return;
+  }
+  const bool v6 = settings.host.find(':') != std::string::npos;
+  const std::string host = v6 ? fmt::format("[{}]", settings.host) : settings.host;
+  json::set_text(client, "url", fmt::format("https://{}:{}{}", host, settings.port, path_of(entry)), arena);
+  json::remove(client, "service");
+}
+
+/// The annotation's entries; nothing if it is no list of objects.
+std::optional<json::Document> read_template(std::string_view text) {
+  auto read = json::parse(text);
+  if (!read || !read->is_array()) return std::nullopt;
+  for (const json::Value& entry : read->elements())
+    if (!entry.is_object()) return std::nullopt;
+  return std::move(*read);
+}
+
+}  // namespace
+
+KeptConfiguration keep_configuration(json::Document& configuration, const WebhookSettings& settings,
+                                     std::string_view ca_pem,
+                                     const std::function<bool(std::string_view path)>& served) {
+  KeptConfiguration kept;
+  json::Arena& arena = configuration.arena();
+  json::Value& annotations =
+      json::object_at(json::object_at(configuration, "metadata", arena), "annotations", arena);
+  json::Value& live =
+      json::array_at(configuration, "webhooks", arena);  // the last: what is added moves the others
+  const std::string_view text = json::text_at(annotations, kTemplate);
+  std::optional<json::Document> entries = read_template(text);
+  if (!entries) {
+    kept.template_lost = !text.empty();
+    kept.changed = true;
+    entries = json::clone(live);
+    json::set_text(annotations, kTemplate, json::to_text(live), arena);
+  }
+  const std::string bundle = encode_base64(ca_pem);
+  json::Value wanted = json::Value::array();
+  for (const json::Value& entry : entries->elements()) {
+    if (!served(path_of(entry))) {
+      kept.left_out.emplace_back(json::text_at(entry, "name"));
+      continue;
+    }
+    point_to_server(wanted.push_back(json::clone(entry, arena), arena), settings, bundle, arena);
+  }
+  if (!(wanted == live)) {
+    kept.changed = true;
+    live = std::move(wanted);
+  }
+  return kept;
+}
+
+}  // namespace koord::manager

@@ -1,0 +1,29 @@
+// A webhook configuration, kept right: what its entries say of where the server is, and that each has a
+// handler.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "koord/json/value.hpp"
+#include "webhook/settings.hpp"
+
+namespace koord::manager {
+
+struct KeptConfiguration {
+  bool changed = false;        // the document is to be written
+  bool template_lost = false;  // the annotation could not be read: the entries that are there took its place
+  std::vector<std::string> left_out;  // entries that nobody serves
+};
+
+/// Makes the `webhooks` of a configuration, as an API server has it, those of its annotation `template` for
+/// whose path `served` is true, with the CA (PEM) and the place of the server. Where the annotation is empty
+/// it gets the entries that are there: so a gate that is on again has its entry back. Of an entry nothing
+/// else changes.
+KeptConfiguration keep_configuration(json::Document& configuration, const WebhookSettings& settings,
+                                     std::string_view ca_pem,
+                                     const std::function<bool(std::string_view path)>& served);
+
+}  // namespace koord::manager

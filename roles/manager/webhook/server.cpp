@@ -1,0 +1,239 @@
+// The webhook server: who is let in, reviews that can be answered at once, and those that wait for informers.
+#include "webhook/server.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <stdexcept>
+
+#include "koord/async/timer.hpp"
+#include "koord/base/feature_gate.hpp"
+#include "koord/base/log.hpp"
+#include "koord/json/patch.hpp"
+
+namespace koord::manager {
+
+namespace {
+
+constexpr metrics::Labels kPath = {"webhook"};
+constexpr metrics::Metric kLatency{.name = "controller_runtime_webhook_latency_seconds",
+                                   .type = metrics::Type::histogram,
+                                   .help = "Seconds that a review took, from its last byte to its answer.",
+                                   .labels = kPath,
+                                   .bounds = metrics::exponential_bounds(10e-9, 10, 12)};
+constexpr metrics::Metric kRequests{.name = "controller_runtime_webhook_requests_total",
+                                    .type = metrics::Type::counter,
+                                    .help = "Reviews by path and HTTP status: 503 and 504 are no verdicts.",
+                                    .labels = {"webhook", "code"}};
+constexpr metrics::Metric kInFlight{.name = "controller_runtime_webhook_requests_in_flight",
+                                    .type = metrics::Type::gauge,
+                                    .help = "Reviews that wait for informers.",
+                                    .labels = kPath};
+
+constexpr std::string_view kHealthz = "/healthz";
+
+net::ServerOptions server_options(runtime::RoleContext& context) {
+  net::ServerOptions options;
+  options.max_body_bytes = kMaxReviewBytes;
+  options.body_budget = std::size_t{64} << 20;
+  options.request_timeout = std::chrono::seconds{10};
+  options.max_connections = 1000;
+  options.log = context.log;
+  options.dropped = context.metrics.counters(runtime::kDroppedConnections);
+  return options;
+}
+
+/// How long a review may wait: what its API server says ("10s") less a tenth, never longer than kReviewTime.
+nanoseconds patience(const net::Request& request) {
+  const std::string_view text = request.query_get("timeout");
+  unsigned seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc{} || std::string_view(end, text.data() + text.size() - end) != "s")
+    return kReviewTime;
+  return std::min<nanoseconds>(kReviewTime, std::chrono::milliseconds{900} * seconds);
+}
+
+Task<Result<>> all_synced(std::vector<kube::AnyInformer> informers) {
+  for (kube::AnyInformer& informer : informers) KOORD_CO_CHECK(co_await informer.wait_synced());
+  co_return Result<>();
+}
+
+net::Response refusal(unsigned status, std::string_view message) {
+  return net::Response::text(status, fmt::format("{}\n", message));
+}
+
+}  // namespace
+
+const metrics::Table WebhookServer::kMetrics = {&kLatency, &kRequests, &kInFlight};
+
+/// A path, its handler and what its reviews wait for.
+struct WebhookServer::Served {
+  const HandlerRow& row;
+  AdmissionHandler handler;
+  std::vector<kube::AnyInformer> informers;
+  PluginTimes times;
+  metrics::Histogram latency;
+  metrics::Counter answered;  // with 200
+  metrics::Gauge in_flight;
+  bool synced = false;
+
+  bool ready() {
+    if (!synced) synced = std::ranges::all_of(informers, [](const auto& each) { return each.synced(); });
+    return synced;
+  }
+};
+
+WebhookServer::WebhookServer(runtime::RoleContext& context)
+    : context_(context),
+      server_(context.executor, context.clock, server_options(context),
+              {.handle = [this](net::Request request) { return answer(std::move(request)); },
+               .fast = [this](net::Request& request) { return answer_now(request); },
+               .fast_admit = [this](const net::Request& request) { return admit(request); }}) {}
+
+WebhookServer::~WebhookServer() = default;
+
+Result<std::unique_ptr<WebhookServer>> WebhookServer::make(runtime::RoleContext& context,
+                                                           kube::Client& client,
+                                                           std::span<const HandlerRow> rows) {
+  std::unique_ptr<WebhookServer> made(new WebhookServer(context));
+  metrics::Registry& registry = context.metrics;
+  const auto latency = registry.histograms(kLatency);
+  const auto requests = registry.counters(kRequests);
+  const auto in_flight = registry.gauges(kInFlight);
+  for (const HandlerRow& row : rows) {
+    if (!context.gates.enabled(row.gate)) continue;
+    HandlerContext needs{context, client};
+    KOORD_TRY(handler, row.make(needs));
+    if ((row.type == WebhookType::mutate) !=
+        std::holds_alternative<std::unique_ptr<MutatingHandler>>(handler))
+      throw std::logic_error(fmt::format("{}: a handler of the other type", row.path));
+    made->served_.push_back(std::make_unique<Served>(
+        Served{row, std::move(handler), std::move(needs.informers),
+               PluginTimes(registry, context.clock, row.type, row.object_type), latency.with({row.path}),
+               requests.with({row.path, "200"}), in_flight.with({row.path})}));
+  }
+  return made;
+}
+
+WebhookServer::Served* WebhookServer::find(std::string_view path) const {
+  for (const auto& each : served_)
+    if (each->row.path == path) return each.get();
+  return nullptr;
+}
+
+Result<std::uint16_t> WebhookServer::serve(const Certificates& certificates, std::uint16_t port) {
+  net::TlsSettings settings;
+  settings.certificate_pem = certificates.server.certificate_pem;
+  settings.key_pem = certificates.server.key_pem;
+  KOORD_TRY(tls, net::TlsContext::make_server(settings));
+  if (port_ != 0) {
+    server_.set_tls(std::move(tls));
+    return port_;
+  }
+  KOORD_TRY(bound, server_.listen("", port, std::move(tls)));
+  port_ = bound;
+  return port_;
+}
+
+Task<> WebhookServer::stop() { co_await server_.stop(std::chrono::seconds{1}); }
+
+net::Admission WebhookServer::admit(const net::Request& request) const {
+  net::Admission admission;
+  admission.max_body = 0;
+  if (request.path == kHealthz) return admission;
+  if (find(request.path) == nullptr) {
+    admission.refusal = refusal(404, "404 page not found");
+  } else if (request.method != "POST") {
+    admission.refusal = refusal(405, "reviews are posted");
+    admission.refusal->headers.add("Allow", "POST");
+  }
+  admission.max_body = kMaxReviewBytes;
+  return admission;
+}
+
+std::optional<net::Response> WebhookServer::answer_now(net::Request& request) {
+  Served* const served = find(request.path);
+  if (served == nullptr)
+    return request.path == kHealthz ? net::Response::text(200, "") : refusal(404, "not found");
+  if (!served->ready()) return std::nullopt;
+  return review(*served, request);
+}
+
+Task<net::Response> WebhookServer::answer(net::Request request) {
+  Served& served = *find(request.path);
+  const MonoTime began = context_.clock.mono();
+  if (waiting_ >= kMaxReviews)
+    co_return count(served, refusal(503, "too many reviews wait for informers"), began);
+  struct Waiting {
+    std::size_t& count;
+    const metrics::Gauge& shown;
+    Waiting(std::size_t& all, const metrics::Gauge& gauge) : count(++all), shown(gauge) { shown.add(1); }
+    ~Waiting() {
+      --count;
+      shown.add(-1);
+    }
+  } const waiting(waiting_, served.in_flight);
+  const Result<> done =
+      co_await with_timeout(context_.clock, patience(request), all_synced(served.informers));
+  if (served.ready()) co_return review(served, request);
+  std::string missing;
+  for (const kube::AnyInformer& informer : served.informers)
+    if (!informer.synced())
+      fmt::format_to(std::back_inserter(missing), "{}{}", missing.empty() ? "" : ", ",
+                     informer.status().name);
+  co_return count(served, refusal(504, fmt::format("the manager does not know these yet: {}", missing)),
+                  began);
+}
+
+net::Response WebhookServer::count(Served& served, net::Response response, MonoTime since) const {
+  served.latency.observe(std::chrono::duration<double>(context_.clock.mono() - since).count());
+  if (response.status == 200)
+    served.answered.inc();
+  else
+    context_.metrics.counters(kRequests).with({served.row.path, std::to_string(response.status)}).inc();
+  return response;
+}
+
+net::Response WebhookServer::review(Served& served, const net::Request& request) {
+  const MonoTime began = context_.clock.mono();
+  const std::string_view type = request.headers.get("Content-Type");
+  if (request.body.empty())
+    return count(served, net::Response::json(200, write_refusal(400, "request body is empty")), began);
+  if (type.substr(0, type.find(';')) != "application/json")
+    return count(
+        served,
+        net::Response::json(
+            200, write_refusal(400, fmt::format("contentType={:.64}, expected application/json", type))),
+        began);
+  return count(served, decide(served, request.body), began);
+}
+
+net::Response WebhookServer::decide(Served& served, std::string_view body) const {
+  const Result<Review> read = read_review(body);
+  if (!read) {
+    context_.log.warn("what came is no review", kv("path", served.row.path), kv("error", read.error()));
+    return net::Response::json(200, write_refusal(400, read.error().message()));
+  }
+  const AdmissionRequest& request = read->request;
+  Verdict verdict;
+  std::string patch;
+  try {
+    if (auto* const validating = std::get_if<std::unique_ptr<ValidatingHandler>>(&served.handler)) {
+      verdict = (*validating)->handle(request, served.times);
+    } else {
+      json::Document changed = json::clone(request.object);
+      verdict =
+          std::get<std::unique_ptr<MutatingHandler>>(served.handler)->handle(request, changed, served.times);
+      if (verdict.allowed) patch = json::json_diff(request.object, changed);
+    }
+  } catch (const std::exception& thrown) {  // a defect of ours: the review is answered all the same
+    context_.log.error("a webhook's handler threw", kv("path", served.row.path), kv("error", thrown.what()));
+    verdict = Verdict::error(500, fmt::format("panic: {} [recovered]", thrown.what()));
+  }
+  if (!verdict.allowed)
+    context_.log.info("a review was refused", kv("path", served.row.path), kv("namespace", request.ns),
+                      kv("name", request.name), kv("code", verdict.code), kv("message", verdict.message));
+  return net::Response::json(200, write_answer(*read, verdict, patch));
+}
+
+}  // namespace koord::manager

@@ -1,0 +1,295 @@
+// WebhookKeeper against an API server that the test plays: who makes certificates, when they are renewed, and
+// what becomes of a Secret that somebody garbles.
+#include "webhook/keeper.hpp"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "koord/async/task_group.hpp"
+#include "koord/base/base64.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
+#include "support/fake_transport.hpp"
+#include "support/run_task.hpp"
+#include "support/tree.hpp"
+
+namespace koord::manager {
+namespace {
+
+constexpr std::string_view kSecret = "/api/v1/namespaces/ns/secrets/certs",
+                           kMutating =
+                               "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/m",
+                           kValidating =
+                               "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/v";
+
+/// Objects by path, with versions; and keepers of several replicas, on one clock.
+struct World {
+  World() {
+    server.answer = [this](const net::Request& request) { return answer(request); };
+    put(kMutating, R"({"kind":"MutatingWebhookConfiguration","metadata":{"name":"m"},"webhooks":[
+      {"name":"pod","clientConfig":{"service":{"namespace":"x","name":"y","path":"/mutate-pod"}}},
+      {"name":"quota","clientConfig":{"service":{"namespace":"x","name":"y","path":"/quota"}}}]})");
+    put(kValidating, R"({"kind":"ValidatingWebhookConfiguration","metadata":{"name":"v"},"webhooks":[]})");
+  }
+  ~World() {
+    for (const auto& each : replicas) {
+      bool stopped = false;
+      asio::co_spawn(loop.context, each->tasks.stop(loop.clock, std::chrono::seconds(1)),
+                     [&](const std::exception_ptr&) { stopped = true; });
+      until([&] { return stopped; });
+    }
+  }
+
+  void put(std::string_view path, std::string_view text) {
+    json::Document& object = objects[std::string(path)];
+    object = *json::parse(text);
+    stamp(object);
+  }
+  void stamp(json::Document& object) {
+    json::set_text(json::object_at(object, "metadata", object.arena()), "resourceVersion",
+                   std::to_string(++version), object.arena());
+  }
+  Result<net::Response> answer(const net::Request& request) {
+    if (down) return Error(Code::unavailable, "connection refused");
+    const bool post = request.method == "POST";
+    const std::string path = post ? fmt::format("{}/certs", request.target) : request.target;
+    const auto it = objects.find(path);
+    if (request.method == "GET")
+      return it == objects.end() ? test::status_response(404, "NotFound")
+                                 : test::json_response(200, json::to_text(it->second));
+    ++writes[path];
+    if (refuse_writes) return test::status_response(403, "Forbidden", "rbac");
+    if (post && it != objects.end()) return test::status_response(409, "AlreadyExists");
+    json::Document object = *json::parse(request.body);
+    if (!post && it == objects.end()) return test::status_response(404, "NotFound");
+    if (!post && json::text_at(object, "metadata", "resourceVersion") !=
+                     json::text_at(it->second, "metadata", "resourceVersion"))
+      return test::status_response(409, "Conflict");
+    stamp(object);
+    objects[path] = std::move(object);
+    return test::json_response(200, json::to_text(objects[path]));
+  }
+
+  struct Replica {
+    Replica(World& world, std::string folder, std::string host = {})
+        : keeper({.clock = world.loop.clock,
+                  .log = world.log,
+                  .workers = world.workers,
+                  .client = world.api,
+                  .settings = {.port = 9876,
+                               .host = std::move(host),
+                               .folder = std::move(folder),
+                               .in_secret = true,
+                               .ns = "ns",
+                               .secret = "certs",
+                               .service = "service",
+                               .mutating = "m",
+                               .validating = "v"},
+                  .watched = {},
+                  .served = [](std::string_view path) { return path == "/mutate-pod"; },
+                  .serve =
+                      [this](const Certificates& certificates) {
+                        served.push_back(certificates);
+                        return port_taken ? Result<>(Error(Code::already_exists, "port taken")) : Result<>();
+                      }}),
+          tasks(world.loop.executor(), [this](std::string_view, const Error& error) { failed = error; }) {}
+    void start() { tasks.spawn("keeper", keeper.run()); }
+
+    std::vector<Certificates> served;
+    bool port_taken = false;
+    std::optional<Error> failed;
+    WebhookKeeper keeper;
+    TaskGroup tasks;
+  };
+  Replica& replica(std::string host = {}) {
+    replicas.push_back(
+        std::make_unique<Replica>(*this, tree / fmt::format("r{}", replicas.size()), std::move(host)));
+    return *replicas.back();
+  }
+
+  /// Keys are made by threads: waits for them, not for the clock.
+  template <class Condition>
+  bool until(Condition condition) {
+    for (int i = 0; i < 20'000 && !condition(); ++i) {
+      loop.context.restart();
+      loop.context.run_one_for(std::chrono::milliseconds(1));
+    }
+    return condition();
+  }
+  /// The same while time passes.
+  template <class Condition>
+  bool in_time(Condition condition) {
+    for (int second = 0; second < 2000 && !condition(); ++second) {
+      loop.advance(std::chrono::seconds(1));
+      int turns = 0;
+      until([&] { return ++turns > 5; });
+    }
+    return condition();
+  }
+  /// Started, and past the rest that follows its first writes.
+  Replica& running() {
+    Replica& one = replica();
+    one.start();
+    REQUIRE(until([&] { return right(one); }));
+    pass(std::chrono::seconds(2));
+    return one;
+  }
+  /// Lets time pass, and what follows from it happen.
+  void pass(nanoseconds time) {
+    loop.advance(time);
+    until([this] { return loop.context.poll() == 0; });
+  }
+
+  std::string bundle() const {
+    const json::Value* webhooks = json::find(objects.at(std::string(kMutating)), "webhooks");
+    return webhooks->size() == 1 ? std::string(json::text_at((*webhooks)[0], "clientConfig", "caBundle"))
+                                 : "";
+  }
+  bool right(const Replica& one) const {
+    return one.keeper.ready().has_value() && bundle() == encode_base64(one.served.back().ca.certificate_pem);
+  }
+
+  testing::Tree tree;
+  test::Loop loop;
+  test::FakeTransport server{loop.clock};
+  kube::Client api{server, loop.clock, {.max_retries = 0}};
+  CapturedLog captured;
+  Logger log{captured, loop.clock};
+  WorkerPool workers{2};
+  std::map<std::string, json::Document> objects;
+  std::map<std::string, int> writes;
+  int version = 0;
+  bool down = false, refuse_writes = false;
+  std::vector<std::unique_ptr<Replica>> replicas;
+};
+
+TEST_CASE("two replicas that start at once serve the same certificates, which the configurations name") {
+  World world;
+  World::Replica &a = world.replica(), &b = world.replica();
+  CHECK_FALSE(a.keeper.ready().has_value());
+  a.start();
+  b.start();
+  // The loser of the race looks again when its backoff is over.
+  REQUIRE(world.until([&] { return a.keeper.ready().has_value() || b.keeper.ready().has_value(); }));
+  REQUIRE(world.until([&] {
+    if (a.served.empty() || b.served.empty()) world.loop.clock.advance(std::chrono::milliseconds(300));
+    return world.right(a) && world.right(b);
+  }));
+  CHECK(a.served == b.served);
+  CHECK(a.served.size() == 1);
+  const json::Value& data = *json::find(world.objects.at(std::string(kSecret)), "data");
+  CHECK(data.size() == 6);
+  CHECK(json::text_at(data, "tls.key") == encode_base64(a.served[0].server.key_pem));
+  CHECK(read_certificates(world.tree / "r0").value() == a.served[0]);
+  CHECK(read_certificates(world.tree / "r1").value() == a.served[0]);
+  // Nothing more is written.
+  const auto writes = world.writes;
+  world.pass(std::chrono::minutes(5));
+  CHECK(world.writes == writes);
+}
+
+TEST_CASE("a certificate that grows old while it is served is replaced, its CA stays") {
+  World world;
+  World::Replica& one = world.running();
+  // All at once, so that nothing is renewed in between: as after a suspended machine.
+  SECTION("half a year later") { world.loop.clock.advance(std::chrono::hours(24 * 184)); }
+  SECTION("after it has expired") {
+    world.loop.clock.advance(std::chrono::hours(24 * 400));
+    CHECK_FALSE(one.keeper.ready().has_value());
+  }
+  REQUIRE(world.until([&] { return one.served.size() == 2; }));
+  REQUIRE(world.until([&] { return world.right(one); }));
+  CHECK(one.served[0].ca.certificate_pem == one.served[1].ca.certificate_pem);
+  CHECK_FALSE(one.served[0].server.certificate_pem == one.served[1].server.certificate_pem);
+}
+
+TEST_CASE("a Secret that is garbled or deleted is made anew, what else it holds stays") {
+  World world;
+  World::Replica& one = world.running();
+  SECTION("deleted") { world.objects.erase(std::string(kSecret)); }
+  SECTION("another text") {
+    world.put(kSecret,
+              R"({"metadata":{"name":"certs","labels":{"a":"b"}},"data":{"cert.pem":"!","mine":"eA=="}})");
+  }
+  SECTION("no data") { world.put(kSecret, R"({"metadata":{"name":"certs"}})"); }
+  SECTION("for another service") {
+    json::Document& secret = world.objects.at(std::string(kSecret));
+    Certificates other = *renew_certificates({}, "other.ns.svc", world.loop.clock.now());
+    for (const CertificateName& each : kCertificateNames)
+      json::set_text(*json::find(secret, "data"), each.name, encode_base64(part_of(other, each)),
+                     secret.arena());
+  }
+  world.loop.advance(std::chrono::minutes(2));
+  REQUIRE(world.until([&] { return one.served.size() == 2; }));
+  REQUIRE(world.until([&] { return world.right(one); }));
+  const json::Document& secret = world.objects.at(std::string(kSecret));
+  if (json::find(secret, "metadata", "labels")) CHECK(json::text_at(secret, "data", "mine") == "eA==");
+  CHECK(json::text_at(secret, "data", "cert.pem") == encode_base64(one.served[1].server.certificate_pem));
+}
+
+TEST_CASE("another's certificates in the Secret are served, and a configuration is put right again") {
+  World world;
+  World::Replica& one = world.running();
+  Certificates other = *renew_certificates({}, "service.ns.svc", world.loop.clock.now());
+  json::Document& secret = world.objects.at(std::string(kSecret));
+  for (const CertificateName& each : kCertificateNames)
+    json::set_text(*json::find(secret, "data"), each.name, encode_base64(part_of(other, each)),
+                   secret.arena());
+  REQUIRE(world.in_time([&] { return one.served.size() == 2 && world.right(one); }));
+  CHECK(one.served[1] == other);
+
+  json::Document& configuration = world.objects.at(std::string(kMutating));
+  json::find(configuration, "webhooks")->set_array();
+  REQUIRE(world.in_time([&] { return world.right(one); }));
+
+  // Without configurations the webhooks are served all the same; one that comes is seen to.
+  world.objects.erase(std::string(kValidating));
+  world.pass(std::chrono::minutes(2));
+  CHECK(one.keeper.ready().has_value());
+}
+
+TEST_CASE("two versions that do not agree write less and less often") {
+  World world;
+  world.running();
+  const int before = world.writes[std::string(kMutating)];
+  for (int second = 0; second < 600; ++second) {
+    json::find(world.objects.at(std::string(kMutating)), "webhooks")->set_array();
+    world.loop.advance(std::chrono::seconds(1));
+  }
+  CHECK(world.writes[std::string(kMutating)] - before <= 12);
+}
+
+TEST_CASE("a failure is told and tried again; what is served goes on") {
+  World world;
+  World::Replica& one = world.replica();
+  world.refuse_writes = true;
+  one.start();
+  REQUIRE(world.until([&] { return world.writes[std::string("/api/v1/namespaces/ns/secrets/certs")] > 0; }));
+  world.until([&] { return !one.keeper.ready().error().message().starts_with("the certificates"); });
+  CHECK_THAT(one.keeper.ready().error().message(), Catch::Contains("rbac"));
+  CHECK(one.served.empty());
+  world.refuse_writes = false;
+  REQUIRE(world.in_time([&] { return world.right(one); }));
+  // It is time to renew, but nothing can be written: what is there is still good.
+  world.refuse_writes = true;
+  world.loop.advance(std::chrono::hours(24 * 200));
+  const int tried = world.writes[std::string(kSecret)];
+  REQUIRE(world.in_time([&] { return world.writes[std::string(kSecret)] > tried; }));
+  CHECK(one.keeper.ready().has_value());
+  CHECK(one.served.size() == 1);
+  world.down = true;
+  world.pass(std::chrono::minutes(10));
+  CHECK(one.keeper.ready().has_value());
+
+  World::Replica& other = world.replica();
+  world.down = world.refuse_writes = false;
+  other.port_taken = true;
+  other.start();
+  REQUIRE(world.until([&] { return other.failed.has_value(); }));
+  CHECK(other.failed->message() == "port taken");
+}
+
+}  // namespace
+}  // namespace koord::manager

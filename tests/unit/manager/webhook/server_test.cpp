@@ -1,0 +1,203 @@
+// The webhook server between a request's bytes and its answer: who is let in, what waits, what is refused.
+#include "webhook/server.hpp"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/base/base64.hpp"
+#include "role.hpp"
+#include "support/role_rig.hpp"
+
+namespace koord::manager {
+namespace {
+
+/// Adds a label; what it thinks of other operations than CREATE it throws.
+class Labels final : public MutatingHandler {
+ public:
+  Verdict handle(const AdmissionRequest& request, json::Document& object, const PluginTimes& times) override {
+    if (request.operation != Operation::create) throw std::runtime_error("lost");
+    return times.run(request.operation, "Labels", [&] {
+      json::Value& metadata = json::object_at(object, "metadata", object.arena());
+      if (json::text_at(metadata, "name") == "bad") return Verdict::error(500, "no such thing");
+      if (json::text_at(metadata, "name") == "same") return Verdict::allow();
+      json::set_text(json::object_at(metadata, "labels", object.arena()), "a/b", "c", object.arena());
+      return Verdict::allow();
+    });
+  }
+};
+
+/// Knows of namespaces.
+class Known final : public ValidatingHandler {
+ public:
+  explicit Known(HandlerContext& context) : namespaces_(context.informer<api::Namespace>()) {}
+  Verdict handle(const AdmissionRequest& request, const PluginTimes&) override {
+    return namespaces_.get("", request.ns) ? Verdict::allow() : Verdict::deny("nobody knows it");
+  }
+
+ private:
+  kube::Informer<api::Namespace> namespaces_;
+};
+
+const HandlerRow kRows[] = {
+    {.path = "/mutate",
+     .type = WebhookType::mutate,
+     .object_type = "pod",
+     .gate = "PodMutatingWebhook",
+     .plugins = {},
+     .entries = {},
+     .make = [](HandlerContext&) -> Result<AdmissionHandler> {
+       return AdmissionHandler(std::unique_ptr<MutatingHandler>(std::make_unique<Labels>()));
+     }},
+    {.path = "/validate",
+     .type = WebhookType::validate,
+     .object_type = "pod",
+     .gate = "PodValidatingWebhook",
+     .plugins = {},
+     .entries = {},
+     .make = [](HandlerContext& context) -> Result<AdmissionHandler> {
+       return AdmissionHandler(std::unique_ptr<ValidatingHandler>(std::make_unique<Known>(context)));
+     }},
+    {.path = "/off",
+     .object_type = "node",
+     .gate = "NodeMutatingWebhook",
+     .plugins = {},
+     .entries = {},
+     .make = nullptr},
+};
+
+struct Rig : test::RoleRig {
+  Rig() : RoleRig(manager::role(), {}), made(WebhookServer::make(context, api, kRows)) {
+    REQUIRE(made.has_value());
+  }
+
+  net::Request request(std::string_view path, std::string body, std::string_view operation = "CREATE") {
+    net::Request request;
+    request.method = "POST";
+    request.path = path;
+    request.headers.add("Content-Type", "application/json");
+    if (!body.empty())
+      request.body = fmt::format(
+          R"({{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{{"uid":"u","operation":"{}",)"
+          R"("namespace":"ns","object":{}}}}})",
+          operation, body);
+    return request;
+  }
+  /// Status and body; "waits" if it cannot be answered yet.
+  std::string answer(net::Request request) {
+    const auto response = (*made)->answer_now(request);
+    return response ? fmt::format("{} {}", response->status, response->body) : "waits";
+  }
+  std::string admit(std::string_view method, std::string_view path) {
+    net::Request request;
+    request.method = method;
+    request.path = path;
+    const net::Admission admission = (*made)->admit(request);
+    return admission.refusal ? fmt::format("{} {}", admission.refusal->status, admission.refusal->body)
+                             : std::to_string(admission.max_body);
+  }
+
+  Result<std::unique_ptr<WebhookServer>> made;
+};
+
+constexpr std::string_view kHead =
+    R"(200 {"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u","allowed":)";
+
+TEST_CASE("a review of a path that is served is answered, with the patch of what was changed") {
+  Rig rig;
+  CHECK((*rig.made)->serves("/mutate"));
+  CHECK_FALSE((*rig.made)->serves("/off"));
+  CHECK(rig.answer(rig.request("/mutate", R"({"metadata":{"name":"x"},"unknown":{"y":[1.0]}})")) ==
+        fmt::format(
+            R"({}true,"status":{{"metadata":{{}},"code":200}},"patch":"{}","patchType":"JSONPatch"}}}})",
+            kHead, encode_base64(R"([{"op":"add","path":"/metadata/labels","value":{"a/b":"c"}}])")));
+  CHECK(rig.answer(rig.request("/mutate", R"({"metadata":{"name":"same"}})")) ==
+        fmt::format(R"({}true,"status":{{"metadata":{{}},"code":200}}}}}})", kHead));
+  CHECK(
+      rig.answer(rig.request("/mutate", R"({"metadata":{"name":"bad"}})")) ==
+      fmt::format(R"({}false,"status":{{"metadata":{{}},"message":"no such thing","code":500}}}}}})", kHead));
+  // A defect answers, too.
+  CHECK(rig.answer(rig.request("/mutate", "{}", "DELETE")) ==
+        fmt::format(
+            R"({}false,"status":{{"metadata":{{}},"message":"panic: lost [recovered]","code":500}}}}}})",
+            kHead));
+  CHECK_THAT(
+      rig.metrics.exposition(),
+      Catch::Contains(R"(controller_runtime_webhook_requests_total{webhook="/mutate",code="200"} 4)") &&
+          Catch::Contains(R"(controller_runtime_webhook_latency_seconds_count{webhook="/mutate"} 4)"));
+}
+
+TEST_CASE("who sends no review is told so") {
+  Rig rig;
+  const auto refused = [](std::string_view message) {
+    return fmt::format(
+        R"(200 {{"response":{{"uid":"","allowed":false,"status":{{"metadata":{{}},"message":"{}","code":400}}}}}})",
+        message);
+  };
+  CHECK(rig.answer(rig.request("/mutate", "")) == refused("request body is empty"));
+  net::Request typed = rig.request("/mutate", "{}");
+  typed.headers.clear();
+  typed.headers.add("Content-Type", "text/plain");
+  CHECK(rig.answer(typed) == refused("contentType=text/plain, expected application/json"));
+  typed.headers.clear();
+  CHECK(rig.answer(typed) == refused("contentType=, expected application/json"));
+  typed.headers.add("Content-Type", "application/json; charset=utf-8");
+  CHECK(rig.answer(typed).starts_with(kHead));
+  typed.body.resize(typed.body.size() / 2);
+  CHECK_THAT(rig.answer(typed), Catch::StartsWith("200 {\"response\":{\"uid\":\"\",\"allowed\":false"));
+
+  CHECK(rig.admit("POST", "/mutate") == std::to_string(kMaxReviewBytes));
+  CHECK(rig.admit("GET", "/mutate") == "405 reviews are posted\n");
+  CHECK(rig.admit("POST", "/off") == "404 404 page not found\n");
+  CHECK(rig.admit("POST", "/") == "404 404 page not found\n");
+  CHECK(rig.admit("GET", "/healthz") == "0");
+  net::Request health;
+  health.path = "/healthz";
+  CHECK(rig.answer(health) == "200 ");
+}
+
+TEST_CASE("a review waits for informers, for as long as its API server does, and no more than so many") {
+  Rig rig;
+  rig.server.delay = std::chrono::seconds(5);
+  rig.server.answer = [&](const net::Request& request) -> Result<net::Response> {
+    if (request.target.find("sendInitialEvents") != std::string::npos)
+      return test::status_response(422, "Invalid");
+    if (request.target.find("watch=") != std::string::npos) return test::json_response(200, "");
+    return test::json_response(
+        200, R"({"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},)"
+             R"("items":[{"metadata":{"name":"ns"}}]})");
+  };
+  rig.informers.start();
+  CHECK(rig.answer(rig.request("/validate", "{}")) == "waits");
+  CHECK(rig.answer(rig.request("/mutate", "{}")).starts_with(kHead));
+
+  const auto began = rig.loop.clock.mono();
+  net::Request short_of_time = rig.request("/validate", "{}");
+  short_of_time.query = {{"timeout", "3s"}};
+  const net::Response late = test::run_task(rig.loop, (*rig.made)->answer(short_of_time));
+  CHECK(late.status == 504);
+  CHECK(late.body == "the manager does not know these yet: namespaces\n");
+  CHECK(rig.loop.clock.mono() - began == std::chrono::milliseconds(2700));
+
+  std::vector<net::Response> answers;
+  const auto ask = [&]() -> Task<> {
+    answers.push_back(co_await (*rig.made)->answer(rig.request("/validate", "{}")));
+  };
+  for (std::size_t i = 0; i < kMaxReviews + 1; ++i) rig.tasks.spawn("review", ask());
+  rig.loop.settle();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].status == 503);
+  CHECK_THAT(
+      rig.metrics.exposition(),
+      Catch::Contains(R"(controller_runtime_webhook_requests_in_flight{webhook="/validate"} 1000)") &&
+          Catch::Contains(R"(controller_runtime_webhook_requests_total{webhook="/validate",code="503"} 1)"));
+  CHECK(test::run_task(rig.loop, rig.tasks.join()).has_value());
+  REQUIRE(answers.size() == kMaxReviews + 1);
+  CHECK(answers.back().status == 200);
+  CHECK(answers.back().body.find(R"("allowed":true)") != std::string::npos);
+  CHECK(rig.answer(rig.request("/validate", "{}")).find(R"("allowed":true)") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace koord::manager
