@@ -36,7 +36,7 @@ class Manager:
         self.log = open(self.log_path, "wb")
         self.child = subprocess.Popen(
             [KOORD, "--role=manager", f"--kubeconfig={kubeconfig}", f"--metrics-addr=127.0.0.1:{self.port}",
-             f"--health-probe-addr=127.0.0.1:{probes}", "--rest-config-qps=0", *flags],
+             f"--health-probe-addr=127.0.0.1:{probes}", "--rest-config-qps=0", "--webhook-port=0", *flags],
             stdout=self.log, stderr=subprocess.STDOUT)
 
     def output(self):
