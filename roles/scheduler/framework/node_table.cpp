@@ -30,13 +30,9 @@ Row NodeTable::row_of(Symbol name) {
     names_.emplace_back();
     nodes_.emplace_back();
     ports_.emplace_back();
-    nonzero_cpu_.push_back(0);
-    nonzero_memory_.push_back(0);
     last_change_.push_back(0);
     last_node_change_.push_back(0);
-    for (Columns* columns : {&allocatable_, &used_})
-      for (auto& column : *columns)
-        if (!column.empty()) column.resize(nodes_.size(), 0);
+    cells_.resize(nodes_.size());
   }
   names_[row] = name;
   index_.emplace(std::move(name), row);
@@ -49,53 +45,56 @@ Row NodeTable::find(std::string_view name) const {
   return it == index_.end() ? kNoRow : it->second;
 }
 
-std::int64_t& NodeTable::cell(Columns& columns, ResourceId resource, Row row) {
-  if (columns.size() <= resource) columns.resize(resource + 1u);
-  if (columns[resource].empty()) columns[resource].resize(nodes_.size(), 0);
-  return columns[resource][row];
-}
-
 bool NodeTable::set_node(Row row, std::shared_ptr<const api::Node> node) {
   std::shared_ptr<const api::Node> old = std::exchange(nodes_[row], node);
   if (old && node && !differs(*old, *node)) return false;
   live_ += (node != nullptr) - (old != nullptr);
-  if (!old || !node || old->status.allocatable != node->status.allocatable) {
-    for (auto& column : allocatable_)
-      if (!column.empty()) column[row] = 0;
-    if (node) {
-      for (const auto& [name, quantity] : node->status.allocatable) {
-        ResourceId id = fixed_resource(name);
-        if (id == kFirstScalar) {
-          if (!is_scalar_resource(name)) continue;
-          id = resources_.id(name);
-        }
-        cell(allocatable_, id, row) = id == kCpu ? quantity.milli_value() : quantity.value();
-      }
-    }
-  }
+  if (!old || !node || old->status.allocatable != node->status.allocatable)
+    set_allocatable(row, old.get(), node.get());
   log(row, true);
   if (!node) release_if_unused(row);
   return true;
 }
 
-void NodeTable::account(Row row, const Requests& r, std::int64_t sign) {
-  cell(used_, kCpu, row) += sign * r.cpu;
-  cell(used_, kMemory, row) += sign * r.memory;
-  if (r.storage != 0) cell(used_, kStorage, row) += sign * r.storage;
-  cell(used_, kPods, row) += sign;
-  for (const Amount& a : r.scalars) cell(used_, a.resource, row) += sign * a.amount;
-  nonzero_cpu_[row] += sign * r.nonzero_cpu;
-  nonzero_memory_[row] += sign * r.nonzero_memory;
+void NodeTable::set_allocatable(Row row, const api::Node* before, const api::Node* now) {
+  const auto each = [&](const api::Node* node, auto&& f) {
+    if (node == nullptr) return;
+    for (const auto& [name, quantity] : node->status.allocatable) {
+      ResourceId id = fixed_resource(name);
+      if (id == kFirstScalar) {
+        if (!is_scalar_resource(name)) continue;
+        id = resources_.id(name);
+      }
+      f(id, name.view(), quantity);
+    }
+  };
+  each(before, [&](ResourceId id, std::string_view name, const api::Quantity&) {
+    if (now == nullptr || !now->status.allocatable.contains(name)) cells_.set_allocatable(id, row, 0);
+  });
+  each(now, [&](ResourceId id, std::string_view, const api::Quantity& quantity) {
+    cells_.set_allocatable(id, row, id == kCpu ? quantity.milli_value() : quantity.value());
+  });
+}
+
+void NodeTable::account(Row row, const Requests& r, bool take_back) {
+  const auto add = [&](ResourceId id, std::int64_t amount) { cells_.add_used(id, row, amount, take_back); };
+  add(kCpu, r.cpu);
+  add(kMemory, r.memory);
+  add(kStorage, r.storage);
+  add(kPods, 1);
+  for (const Amount& a : r.scalars) add(a.resource, a.amount);
+  add(kNonzeroCpu, r.nonzero_cpu);
+  add(kNonzeroMemory, r.nonzero_memory);
 }
 
 void NodeTable::add_pod(Row row, const Requests& requests, std::span<const HostPort> ports) {
-  account(row, requests, 1);
+  account(row, requests, false);
   ports_[row].insert(ports_[row].end(), ports.begin(), ports.end());
   log(row, false);
 }
 
 void NodeTable::remove_pod(Row row, const Requests& requests, std::span<const HostPort> ports) {
-  account(row, requests, -1);
+  account(row, requests, true);
   auto& held = ports_[row];
   for (const HostPort& port : ports) {
     auto it = std::find(held.begin(), held.end(), port);

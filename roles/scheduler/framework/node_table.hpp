@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/host_ports.hpp"
+#include "framework/resource_cells.hpp"
 #include "framework/resources.hpp"
 #include "koord/base/symbol.hpp"
 
@@ -18,9 +19,6 @@ struct Node;
 }
 
 namespace koord::scheduler {
-
-using Row = std::uint32_t;
-constexpr Row kNoRow = UINT32_MAX;
 
 /// Belongs to the engine's thread. Rows keep their number while they hold a node or pods, and are used
 /// again afterwards.
@@ -44,15 +42,20 @@ class NodeTable {
   Symbol name(Row row) const { return names_[row]; }
   std::span<const HostPort> ports(Row row) const { return ports_[row]; }
   /// Zero for resources that the node does not have.
-  std::int64_t allocatable(ResourceId resource, Row row) const { return column(allocatable_, resource, row); }
-  std::int64_t used(ResourceId resource, Row row) const { return column(used_, resource, row); }
-  std::int64_t nonzero_cpu(Row row) const { return nonzero_cpu_[row]; }
-  std::int64_t nonzero_memory(Row row) const { return nonzero_memory_[row]; }
-  /// Whole columns, of rows() entries; nullptr for a resource that no node has and no pod uses.
-  const std::int64_t* allocatable_column(ResourceId resource) const { return data(allocatable_, resource); }
-  const std::int64_t* used_column(ResourceId resource) const { return data(used_, resource); }
-  const std::int64_t* nonzero_cpu_column() const { return nonzero_cpu_.data(); }
-  const std::int64_t* nonzero_memory_column() const { return nonzero_memory_.data(); }
+  std::int64_t allocatable(ResourceId resource, Row row) const { return cells_.allocatable(resource, row); }
+  std::int64_t used(ResourceId resource, Row row) const { return cells_.used(resource, row); }
+  const ResourceCells& cells() const { return cells_; }
+  /// Whole columns, of rows() entries; nullptr for a resource that none or few of the nodes have.
+  const std::int64_t* allocatable_column(ResourceId resource) const {
+    return cells_.allocatable_column(resource);
+  }
+  const std::int64_t* used_column(ResourceId resource) const { return cells_.used_column(resource); }
+  /// A resource that a configuration names: it has columns at all times.
+  ResourceId keep_resource(std::string_view name) {
+    const ResourceId id = resources_.id(name);
+    cells_.keep(id);
+    return id;
+  }
 
   ResourceNames& resources() { return resources_; }
   const ResourceNames& resources() const { return resources_; }
@@ -68,16 +71,8 @@ class NodeTable {
   std::uint64_t node_change(Row row) const { return last_node_change_[row]; }
 
  private:
-  using Columns = std::vector<std::vector<std::int64_t>>;
-  static const std::int64_t* data(const Columns& c, ResourceId r) {
-    return r < c.size() && !c[r].empty() ? c[r].data() : nullptr;
-  }
-  static std::int64_t column(const Columns& c, ResourceId r, Row row) {
-    const std::int64_t* d = data(c, r);
-    return d == nullptr ? 0 : d[row];
-  }
-  std::int64_t& cell(Columns& columns, ResourceId resource, Row row);
-  void account(Row row, const Requests& requests, std::int64_t sign);
+  void set_allocatable(Row row, const api::Node* before, const api::Node* now);
+  void account(Row row, const Requests& requests, bool take_back);
   void log(Row row, bool node);
   void release_if_unused(Row row);
 
@@ -89,8 +84,7 @@ class NodeTable {
   std::vector<Symbol> names_;
   std::vector<std::shared_ptr<const api::Node>> nodes_;
   std::vector<std::vector<HostPort>> ports_;
-  std::vector<std::int64_t> nonzero_cpu_, nonzero_memory_;
-  Columns allocatable_, used_;  // a column is empty until something is in it
+  ResourceCells cells_;
 
   std::deque<Row> log_;
   std::uint64_t log_begin_ = 0;

@@ -30,7 +30,9 @@ std::vector<HostPort> host_ports(const api::Pod& pod) {
 
 PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resources) {
   PodInfo info;
-  for (const auto& [name, quantity] : api::pod_requests(*pod)) {
+  for (const auto& [name, asked] : api::pod_requests(*pod)) {
+    // The API server refuses less than nothing.
+    const api::Quantity quantity = asked.sign() < 0 ? api::Quantity() : asked;
     switch (fixed_resource(name)) {
       case kCpu: info.requests.cpu = quantity.milli_value(); break;
       case kMemory: info.requests.memory = quantity.value(); break;

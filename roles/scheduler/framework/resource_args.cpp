@@ -9,8 +9,12 @@ std::vector<ResourceScorer::Resource> scored_resources(const std::vector<Resourc
                                                        NodeTable& nodes) {
   std::vector<ResourceScorer::Resource> resources;
   resources.reserve(specs.size());
-  for (const ResourceSpec& spec : specs)
-    resources.push_back({nodes.resources().id(spec.name), is_scalar_resource(spec.name), spec.weight});
+  for (const ResourceSpec& spec : specs) {
+    const bool scalar = is_scalar_resource(spec.name);
+    const ResourceId fixed = fixed_resource(spec.name);
+    if (!scalar && (fixed == kPods || fixed == kFirstScalar)) continue;
+    resources.push_back({nodes.keep_resource(spec.name), scalar, spec.weight});
+  }
   return resources;
 }
 

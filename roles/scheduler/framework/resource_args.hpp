@@ -19,6 +19,7 @@ struct ResourceSpec {
 inline constexpr std::string_view kDefaultResources =
     R"([{"name":"cpu","weight":1},{"name":"memory","weight":1}])";
 
+/// Less what no node's fullness follows from: `pods`, and names that the scheduler does not count.
 std::vector<ResourceScorer::Resource> scored_resources(const std::vector<ResourceSpec>& specs,
                                                        NodeTable& nodes);
 

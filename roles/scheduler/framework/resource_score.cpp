@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace koord::scheduler {
 
@@ -30,26 +31,38 @@ std::int32_t balance(std::span<const std::int64_t> used, std::span<const std::in
   return static_cast<std::int32_t>((1 - deviation) * static_cast<double>(kMax));
 }
 
+std::int64_t added(std::int64_t a, std::int64_t b) {
+  std::int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
+}
+
+/// Rounded down; `part` is at most `whole`.
+std::int64_t percent(std::int64_t part, std::int64_t whole) {
+  std::int64_t scaled;
+  if (!__builtin_mul_overflow(part, kMax, &scaled)) return scaled / whole;
+  return part / (whole / kMax);  // so large that the remainder does not show
+}
+
 }  // namespace
 
+ResourceId ResourceScorer::counted(ResourceId resource) const {
+  if (strategy_ == Strategy::balanced) return resource;
+  return resource == kCpu ? kNonzeroCpu : resource == kMemory ? kNonzeroMemory : resource;
+}
+
 std::vector<std::int64_t> ResourceScorer::requests(const PodInfo& pod) const {
-  bool defaults = strategy_ != Strategy::balanced;
   std::vector<std::int64_t> amounts;
   amounts.reserve(resources_.size());
-  for (const Resource& r : resources_)
-    amounts.push_back(defaults && r.id == kCpu      ? pod.requests.nonzero_cpu
-                      : defaults && r.id == kMemory ? pod.requests.nonzero_memory
-                      : r.id == kPods               ? 0
-                                                    : pod.requests[r.id]);
+  for (const Resource& r : resources_) amounts.push_back(pod.requests[counted(r.id)]);
   return amounts;
 }
 
 std::int64_t ResourceScorer::part(std::int64_t used, std::int64_t capacity) const {
   switch (strategy_) {
-    case Strategy::least_allocated: return used > capacity ? 0 : (capacity - used) * kMax / capacity;
-    case Strategy::most_allocated: return std::min(used, capacity) * kMax / capacity;
+    case Strategy::least_allocated: return used > capacity ? 0 : percent(capacity - used, capacity);
+    case Strategy::most_allocated: return percent(std::min(used, capacity), capacity);
     case Strategy::ratio: {
-      std::int64_t p = used > capacity ? kMax : used * kMax / capacity;
+      std::int64_t p = used > capacity ? kMax : percent(used, capacity);
       for (std::size_t i = 0; i < shape_.size(); ++i) {
         if (p > shape_[i].utilization) continue;
         if (i == 0) return shape_[0].score;
@@ -84,21 +97,17 @@ void ResourceScorer::score(std::span<const std::int64_t> requests, const NodeTab
   // What is the same for all rows is looked up once.
   struct Column {
     const std::int64_t* there;
-    const std::int64_t* used;  // nullptr: nothing anywhere
+    const std::int64_t* used;
     std::int64_t request, weight;
   };
   std::array<std::int64_t, 64> used, capacity, weights;
   std::array<Column, 64> columns;
   std::size_t wanted = 0;
-  const bool defaults = strategy_ != Strategy::balanced;
   for (std::size_t i = 0; i < resources_.size() && wanted < columns.size(); ++i) {
     const Resource& r = resources_[i];
     const std::int64_t* there = nodes.allocatable_column(r.id);
     if (there == nullptr || (r.scalar && requests[i] == 0)) continue;
-    const std::int64_t* taken = defaults && r.id == kCpu      ? nodes.nonzero_cpu_column()
-                                : defaults && r.id == kMemory ? nodes.nonzero_memory_column()
-                                                              : nodes.used_column(r.id);
-    columns[wanted++] = {there, taken, requests[i], r.weight};
+    columns[wanted++] = {there, nodes.used_column(counted(r.id)), requests[i], r.weight};
   }
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const Row row = rows[n];
@@ -106,7 +115,7 @@ void ResourceScorer::score(std::span<const std::int64_t> requests, const NodeTab
     for (std::size_t i = 0; i < wanted; ++i) {
       const Column& c = columns[i];
       if (c.there[row] == 0) continue;
-      used[count] = c.request + (c.used == nullptr ? 0 : c.used[row]);
+      used[count] = added(c.request, c.used[row]);
       capacity[count] = c.there[row];
       weights[count++] = c.weight;
     }

@@ -40,6 +40,8 @@ class ResourceScorer {
                      std::span<const std::int64_t> weights) const;
 
  private:
+  /// Whose sums count for a resource.
+  ResourceId counted(ResourceId resource) const;
   std::int64_t part(std::int64_t used, std::int64_t capacity) const;
 
   Strategy strategy_;

@@ -7,15 +7,18 @@
 namespace koord::scheduler {
 
 namespace {
-constexpr std::string_view kFixed[kFirstScalar] = {"cpu", "memory", "ephemeral-storage", "pods"};
+constexpr std::string_view kFixed[] = {"cpu", "memory", "ephemeral-storage", "pods"};
 }
 
 ResourceId fixed_resource(std::string_view name) {
-  return static_cast<ResourceId>(std::find(std::begin(kFixed), std::end(kFixed), name) - std::begin(kFixed));
+  const auto* found = std::find(std::begin(kFixed), std::end(kFixed), name);
+  return found == std::end(kFixed) ? kFirstScalar : static_cast<ResourceId>(found - std::begin(kFixed));
 }
 
 ResourceNames::ResourceNames() {
   for (std::string_view name : kFixed) id(name);
+  // Nobody's name has a space.
+  for (std::string_view name : {"cpu, or its default", "memory, or its default"}) id(name);
 }
 
 ResourceId ResourceNames::id(std::string_view name) {
@@ -56,11 +59,13 @@ std::int64_t Requests::operator[](ResourceId id) const {
     case kMemory: return memory;
     case kStorage: return storage;
     case kPods: return 1;
+    case kNonzeroCpu: return nonzero_cpu;
+    case kNonzeroMemory: return nonzero_memory;
     default: break;
   }
-  for (const Amount& a : scalars)
-    if (a.resource == id) return a.amount;
-  return 0;
+  const auto at = std::lower_bound(scalars.begin(), scalars.end(), id,
+                                   [](const Amount& a, ResourceId wanted) { return a.resource < wanted; });
+  return at != scalars.end() && at->resource == id ? at->amount : 0;
 }
 
 }  // namespace koord::scheduler

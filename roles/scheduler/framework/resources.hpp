@@ -11,14 +11,16 @@
 
 namespace koord::scheduler {
 
-/// A column of the node table. The first four are fixed.
-using ResourceId = std::uint16_t;
+/// A resource's number. The first ones are fixed.
+using ResourceId = std::uint32_t;
 constexpr ResourceId kCpu = 0;      // milli
 constexpr ResourceId kMemory = 1;   // bytes
 constexpr ResourceId kStorage = 2;  // ephemeral-storage, bytes
 constexpr ResourceId kPods = 3;
-constexpr ResourceId kFirstScalar = 4;
-/// The column among the first four; kFirstScalar: it is none of them.
+// No resources of their own: cpu and memory with 100m and 200 MiB for each container that asks for none.
+constexpr ResourceId kNonzeroCpu = 4, kNonzeroMemory = 5;
+constexpr ResourceId kFirstScalar = 6;
+/// cpu, memory, ephemeral-storage or pods; kFirstScalar: none of them.
 ResourceId fixed_resource(std::string_view name);
 
 /// The numbers of the resource names that occurred; they are never given back.
@@ -51,7 +53,7 @@ struct Requests {
   std::int64_t cpu = 0;
   std::int64_t memory = 0;
   std::int64_t storage = 0;
-  /// With 100m and 200 MiB for each container that asks for none: what the spreading scores count.
+  /// What the spreading scores count: kNonzeroCpu, kNonzeroMemory.
   std::int64_t nonzero_cpu = 0;
   std::int64_t nonzero_memory = 0;
   std::vector<Amount> scalars;  // none is zero; in order of the resource

@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
+#include <utility>
 
 #include "framework/args.hpp"
 #include "framework/pod_info.hpp"
@@ -17,9 +18,14 @@ namespace {
 
 struct FilterState final : PodState {
   std::vector<Amount> wanted;  // none is zero or ignored
-  /// By the set of resources that are short, and whether the node could never have the room.
-  std::unordered_map<std::uint64_t, VerdictId> verdicts;
+  /// By the set of resources that are short and whether the node could never have the room, as bits, and
+  /// the first of those that share a bit.
+  std::map<std::pair<std::uint64_t, std::size_t>, VerdictId> verdicts;
 };
+/// Of the bits that tell what is short the last one but one is shared by all wanted resources from there on,
+/// and the last one says that the node could never have the room.
+constexpr std::size_t kShared = 62, kNever = 63;
+
 struct ScoreState final : PodState {
   std::vector<std::int64_t> requests;
 };
@@ -63,8 +69,6 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
     want(kStorage, pod.requests.storage);
     for (const Amount& a : pod.requests.scalars)
       if (!ignored(context_.nodes.resources().name(a.resource))) want(a.resource, a.amount);
-    // One bit each below, and the last one for what can never fit.
-    if (state->wanted.size() > 63) state->wanted.resize(63);
     FilterPlugin::Prepared prepared;
     prepared.state = std::move(state);
     return prepared;
@@ -78,10 +82,12 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
       const Amount& a = s.wanted[w];
       const std::int64_t* there = nodes.allocatable_column(a.resource);
       const std::int64_t* used = nodes.used_column(a.resource);
+      const std::size_t bit = std::min(w, kShared);
+      const bool nowhere = there == nullptr && nodes.cells().holders(a.resource) == 0;
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        const std::int64_t free =
-            (there == nullptr ? 0 : there[rows[i]]) - (used == nullptr ? 0 : used[rows[i]]);
-        lacking_[i] |= std::uint64_t{a.amount > free} << w;
+        const bool lacks = there != nullptr ? a.amount > there[rows[i]] - used[rows[i]]
+                                            : nowhere || is_short(a, nodes, rows[i]);
+        lacking_[i] |= std::uint64_t{lacks} << bit;
       }
     }
     for (std::size_t i = 0; i < rows.size(); ++i)
@@ -123,18 +129,32 @@ class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScoreP
            has(args_.ignored_resource_groups, name.substr(0, name.find('/')));
   }
 
+  static bool is_short(const Amount& a, const NodeTable& nodes, Row row) {
+    return a.amount > nodes.allocatable(a.resource, row) - nodes.used(a.resource, row);
+  }
+
   VerdictId verdict(FilterState& s, const NodeTable& nodes, Row row, std::uint64_t lacking) const {
+    // Of those that share a bit the first one stands for all of them: nobody reads more names than these.
+    std::size_t shared = kShared;
+    if ((lacking >> kShared & 1) != 0)
+      while (!is_short(s.wanted[shared], nodes, row)) ++shared;
+    const auto each = [&](auto&& f) {
+      for (std::size_t w = 0; w < std::min(s.wanted.size(), kShared); ++w)
+        if ((lacking >> w & 1) != 0) f(w);
+      if ((lacking >> kShared & 1) != 0) f(shared);
+    };
     bool never = false;
-    for (std::size_t w = 1; w < s.wanted.size(); ++w)
-      never |= (lacking >> w & 1) != 0 && s.wanted[w].amount > nodes.allocatable(s.wanted[w].resource, row);
-    auto [it, added] = s.verdicts.try_emplace(lacking | std::uint64_t{never} << 63, kPass);
+    each([&](std::size_t w) {
+      never |= w != 0 && s.wanted[w].amount > nodes.allocatable(s.wanted[w].resource, row);
+    });
+    auto [it, added] = s.verdicts.try_emplace({lacking | std::uint64_t{never} << kNever, shared}, kPass);
     if (added) {
       Verdict v{context_.index, never, {}};
-      for (std::size_t w = 0; w < s.wanted.size(); ++w)
-        if ((lacking >> w & 1) != 0)
-          v.reasons.push_back(
-              w == 0 ? "Too many pods"
-                     : fmt::format("Insufficient {}", nodes.resources().name(s.wanted[w].resource)));
+      each([&](std::size_t w) {
+        v.reasons.push_back(
+            w == 0 ? "Too many pods"
+                   : fmt::format("Insufficient {}", nodes.resources().name(s.wanted[w].resource)));
+      });
       it->second = context_.verdicts.intern(std::move(v));
     }
     return it->second;

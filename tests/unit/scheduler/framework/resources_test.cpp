@@ -1,0 +1,134 @@
+// Resources: names that anybody may write cost what they are, and sums stay sums.
+#include "framework/resources.hpp"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "framework/resource_cells.hpp"
+#include "world.hpp"
+
+namespace koord::scheduler::test {
+namespace {
+
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+
+/// A pod that asks for one of each of `count` resources, numbered from `first`.
+std::shared_ptr<const api::Pod> many_resources(std::string name, int first, int count,
+                                               std::string_view node = {}) {
+  return make_pod(std::move(name), "100m", "128Mi", [&](api::Pod& p) {
+    for (int i = first; i < first + count; ++i)
+      p.spec.containers[0].resources.requests[fmt::format("a.com/r{:06}", i)] = api::Quantity::must("1");
+    p.spec.node_name = node;
+  });
+}
+
+TEST_CASE("what a pod names and no node has takes no column") {
+  World world;
+  constexpr int kNodes = 500, kNames = 20'000;
+  for (int i = 0; i < kNodes; ++i) world.engine.put_node(make_node(fmt::format("n{}", i)));
+  const std::size_t before = world.engine.nodes().cells().stored();
+  CHECK(before < 20 * kNodes);
+  world.engine.put_pod(many_resources("bound", 0, kNames, "n7"));
+  CHECK(world.engine.nodes().cells().stored() <= before + 2 * kNames);
+
+  SECTION("it is free again when the pod is gone") {
+    world.engine.remove_pod(*many_resources("bound", 0, kNames, "n7"));
+    CHECK(world.engine.nodes().cells().stored() == before);
+  }
+  SECTION("a node that comes to have it has it taken") {
+    world.engine.put_node(make_node("n7", "4", "8Gi", [](api::Node& n) {
+      n.status.allocatable["a.com/r000003"] = api::Quantity::must("1");
+    }));
+    world.engine.put_pod(many_resources("p", 3, 1));
+    CHECK(world.one().message == "0/500 nodes are available: 500 Insufficient a.com/r000003.");
+    world.engine.remove_pod(*many_resources("bound", 0, kNames, "n7"));
+    CHECK(world.one().node == "n7");
+  }
+  SECTION("one that waits for it is told of a bounded number of names") {
+    world.engine.put_pod(many_resources("p", 0, kNames));
+    const Decision d = world.one();
+    CHECK(d.kind == Decision::Kind::unschedulable);
+    CHECK(d.message.size() < 4000);
+    CHECK(d.message.find("500 Insufficient a.com/r000000") != std::string::npos);
+  }
+}
+
+TEST_CASE("resources without number are told apart") {
+  World world;
+  world.engine.put_node(make_node("n", "1"));
+  // The numbers of 16 bits are used up by the fourth of them.
+  for (int i = 0; i < 4; ++i)
+    world.engine.put_pod(many_resources(fmt::format("p{}", i), i * 20'000, 20'000, "n"));
+  CHECK(world.engine.nodes().resources().size() > 80'000);
+  CHECK(world.engine.nodes().used(kCpu, 0) == 400);
+  world.engine.put_pod(make_pod("last", "600m"));
+  CHECK(world.one().node == "n");
+}
+
+TEST_CASE("a pod may ask for more resources than a word has bits") {
+  World world;
+  const auto has = [](int lacking) {
+    return [=](api::Node& n) {
+      for (int i = 0; i < 100; ++i)
+        if (i != lacking) n.status.allocatable[fmt::format("a.com/r{:06}", i)] = api::Quantity::must("1");
+    };
+  };
+  world.engine.put_node(make_node("m", "4", "8Gi", has(98)));
+  world.engine.put_node(make_node("n", "4", "8Gi", has(97)));
+  world.engine.put_pod(many_resources("p", 0, 100));
+  CHECK(world.one().message ==
+        "0/2 nodes are available: 1 Insufficient a.com/r000097, 1 Insufficient a.com/r000098.");
+  world.engine.put_node(make_node("n", "4", "8Gi", has(-1)));
+  CHECK(world.one().node == "n");
+}
+
+TEST_CASE("sums that fit no word are read saturated, and go back to what they were") {
+  World world;
+  world.engine.put_node(make_node("n", "4", "8Gi"));
+  const auto huge = [](std::string name) {
+    return make_pod(std::move(name), "9223372036854775807", "9223372036854775807",
+                    [](api::Pod& p) { p.spec.node_name = "n"; });
+  };
+  world.engine.put_pod(make_pod("small", "1", "1Gi", [](api::Pod& p) { p.spec.node_name = "n"; }));
+  for (const char* name : {"a", "b", "c"}) world.engine.put_pod(huge(name));
+  const NodeTable& nodes = world.engine.nodes();
+  CHECK(nodes.used(kCpu, 0) == kMax);
+  CHECK(nodes.used(kNonzeroMemory, 0) == kMax);
+  world.engine.put_pod(make_pod("p", "1m", "1"));
+  CHECK(world.one().message == "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory.");
+  for (const char* name : {"b", "a"}) world.engine.remove_pod(*huge(name));
+  CHECK(nodes.used(kMemory, 0) == kMax);
+  world.engine.remove_pod(*huge("c"));
+  CHECK(nodes.used(kCpu, 0) == 1000);
+  CHECK(nodes.used(kMemory, 0) == std::int64_t{1} << 30);
+  CHECK(world.one().node == "n");
+}
+
+TEST_CASE("a resource has columns while many nodes have it") {
+  ResourceCells cells;
+  const ResourceId gpu = kFirstScalar, kept = kFirstScalar + 1;
+  constexpr Row kRows = 1024;
+  cells.resize(kRows);
+  CHECK(cells.allocatable_column(kCpu) != nullptr);
+  cells.keep(kept);
+  CHECK(cells.allocatable_column(kept) != nullptr);
+  cells.add_used(gpu, 5, 7, false);
+  for (Row row = 0; row < kRows / 16 - 1; ++row) cells.set_allocatable(gpu, row, row + 1);
+  CHECK(cells.allocatable_column(gpu) == nullptr);
+  CHECK(cells.holders(gpu) == kRows / 16 - 1);
+  cells.set_allocatable(gpu, 1000, 3);
+  REQUIRE(cells.allocatable_column(gpu) != nullptr);
+  CHECK(cells.allocatable_column(gpu)[5] == 6);
+  CHECK(cells.used_column(gpu)[5] == 7);
+  // Fewer of them make no difference until they are few.
+  for (Row row = kRows / 64; row < kRows / 16 - 1; ++row) cells.set_allocatable(gpu, row, 0);
+  CHECK(cells.allocatable_column(gpu) != nullptr);
+  for (Row row : {1000u, 15u}) cells.set_allocatable(gpu, row, 0);
+  CHECK(cells.allocatable_column(gpu) == nullptr);
+  CHECK(cells.allocatable(gpu, 5) == 6);
+  CHECK(cells.used(gpu, 5) == 7);
+  CHECK(cells.used(gpu, 6) == 0);
+}
+
+}  // namespace
+}  // namespace koord::scheduler::test
