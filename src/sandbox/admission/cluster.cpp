@@ -227,6 +227,7 @@ KindRules builtin_rules(std::string_view group, std::string_view resource) {
       {"priorityclasses", priority_class_rules()},
       {"deployments", deployment_rules()},
       {"replicasets", replica_set_rules()},
+      {"jobs", job_rules()},
       {"customresourcedefinitions", crd_rules()},
       {"mutatingwebhookconfigurations", webhook_rules(true)},
       {"validatingwebhookconfigurations", webhook_rules(false)},

@@ -17,6 +17,7 @@ KindRules lease_rules();
 KindRules priority_class_rules();
 KindRules deployment_rules();
 KindRules replica_set_rules();
+KindRules job_rules();
 /// Of webhook configurations: validating ones, or mutating ones.
 KindRules webhook_rules(bool mutating);
 

@@ -121,21 +121,25 @@ std::vector<ObjectPtr> Workloads::owned(const Kind& kind, const std::string& ns,
   return list;
 }
 
-void Workloads::make_pod(const Object& owner, json::Document& doc) {
+json::Document pod_of(const json::Value& part, const Kind& kind, const Object& owner) {
   json::Document pod;
   json::Arena& arena = pod.arena();
   pod.set_object();
-  const json::Value* part = find(doc, "spec", "template");
-  if (!part) return;
   json::Value meta = json::Value::object();
   for (const char* map : {"labels", "annotations", "finalizers"})
-    if (const json::Value* value = find(*part, "metadata", map)) set(meta, map, clone(*value, arena), arena);
+    if (const json::Value* value = find(part, "metadata", map)) set(meta, map, clone(*value, arena), arena);
   set_text(meta, "generateName", fmt::format("{}-", owner.name), arena);
-  owner_reference(meta, sets_, owner, arena);
+  owner_reference(meta, kind, owner, arena);
   set(pod, "metadata", std::move(meta), arena);
-  if (const json::Value* spec = find(*part, "spec")) set(pod, "spec", clone(*spec, arena), arena);
+  if (const json::Value* spec = find(part, "spec")) set(pod, "spec", clone(*spec, arena), arena);
+  return pod;
+}
+
+void Workloads::make_pod(const Object& owner, json::Document& doc) {
+  const json::Value* part = find(doc, "spec", "template");
+  if (!part) return;
   ++making_[owner.uid].under_way;
-  create_(pods_, owner.ns, std::move(pod),
+  create_(pods_, owner.ns, pod_of(*part, sets_, owner),
           [this, job = Job{false, owner.ns, owner.name}, uid = owner.uid](const Outcome<ObjectPtr>& made) {
             pod_made(job, uid, made);
           });

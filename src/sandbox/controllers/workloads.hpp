@@ -53,4 +53,7 @@ class Workloads final : public Observer {
   Wheel<Job> wheel_;
 };
 
+/// A pod of a template, owned by `owner` of that kind, not created yet.
+json::Document pod_of(const json::Value& part, const Kind& kind, const Object& owner);
+
 }  // namespace koord::sandbox

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "koord/api/values/time.hpp"
 #include "koord/json/writer.hpp"
 #include "sandbox/kinds/pod_row.hpp"
@@ -126,6 +128,37 @@ void deployment_cells(const json::Value& object, WallTime now, Cells& cells) {
                           int_at(object, "spec", "replicas").value_or(0)));
   number(cells, int_at(object, "status", "updatedReplicas").value_or(0));
   number(cells, int_at(object, "status", "availableReplicas").value_or(0));
+  age(cells, object, now);
+  workload_tail(object, cells);
+}
+
+void job_cells(const json::Value& object, WallTime now, Cells& cells) {
+  const auto says = [&](const char* type) {
+    const json::Value* conditions = find(object, "status", "conditions");
+    return conditions && std::ranges::any_of(conditions->elements(), [&](const json::Value& each) {
+             return text_at(each, "type") == type && text_at(each, "status") == "True";
+           });
+  };
+  text(cells, name_of(object));
+  const bool going = !text_at(object, "metadata", "deletionTimestamp").empty();
+  text(cells, says("Complete")    ? "Complete"
+              : says("Failed")    ? "Failed"
+              : going             ? "Terminating"
+              : says("Suspended") ? "Suspended"
+                                  : "Running");
+  const std::int64_t succeeded = int_at(object, "status", "succeeded").value_or(0),
+                     parallelism = int_at(object, "spec", "parallelism").value_or(0);
+  if (const auto completions = int_at(object, "spec", "completions"))
+    text(cells, fmt::format("{}/{}", succeeded, *completions));
+  else if (parallelism > 1)
+    text(cells, fmt::format("{}/1 of {}", succeeded, parallelism));
+  else
+    text(cells, fmt::format("{}/1", succeeded));
+  const auto start = api::Time::parse(text_at(object, "status", "startTime")),
+             end = api::Time::parse(text_at(object, "status", "completionTime"));
+  text(cells, start ? human_duration(
+                          std::chrono::floor<std::chrono::seconds>((end ? end->wall() : now) - start->wall()))
+                    : "");
   age(cells, object, now);
   workload_tail(object, cells);
 }
@@ -312,6 +345,17 @@ const std::vector<Row>& rows() {
         {"Desired", "integer"},
         {"Current", "integer"},
         {"Ready", "integer"},
+        {"Age"},
+        kWorkloadTail[0],
+        kWorkloadTail[1],
+        kWorkloadTail[2]}},
+      {"batch",
+       "jobs",
+       job_cells,
+       {{"Name"},
+        {"Status"},
+        {"Completions"},
+        {"Duration"},
         {"Age"},
         kWorkloadTail[0],
         kWorkloadTail[1],

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "koord/api/values/time.hpp"
@@ -270,6 +271,8 @@ void Kubelets::start_pod(const Job& job) {
   std::string now = verbs_.now_text();
   std::uint64_t ip = next_ip_++;
   double seconds = -1;
+  const bool of_job = std::ranges::any_of(
+      pod->owners, [](const OwnerRef& owner) { return owner.controller && owner.kind == "Job"; });
   verbs_.write_trusted(pods_, *pod, [&](json::Document& doc) {
     json::Arena& arena = doc.arena();
     json::Value& status = object_at(doc, "status", arena);
@@ -294,8 +297,9 @@ void Kubelets::start_pod(const Job& job) {
       put_condition(status, type, "True", now, "", "", arena, false);
     put_container_statuses(doc, now, job.uid, true, 0, arena);
     std::string text(text_at(doc, "metadata", "annotations", kRunSeconds));
-    if (!text.empty() && text_at(doc, "spec", "restartPolicy") != "Always")
-      seconds = std::max(0.0, std::atof(text.c_str()));
+    const bool ends = text_at(doc, "spec", "restartPolicy") != "Always";
+    if (ends && !text.empty()) seconds = std::max(0.0, std::atof(text.c_str()));
+    if (ends && text.empty() && of_job) seconds = kJobSeconds;
   });
   if (seconds >= 0 && seconds < 1e6) {
     const nanoseconds work(static_cast<std::int64_t>(seconds * 1e9));

@@ -22,6 +22,7 @@ struct KubeletOptions {
 
 /// Annotations of a pod: how many seconds it runs (restartPolicy other than Always), and how it ends.
 inline constexpr const char* kRunSeconds = "sandbox.koordinator.sh/run-seconds";
+inline constexpr double kJobSeconds = 5;  // of a Job's pod that says nothing
 inline constexpr const char* kExitCode = "sandbox.koordinator.sh/exit-code";
 /// On a node: "false" leaves the node to someone else's kubelet.
 inline constexpr const char* kKubelet = "sandbox.koordinator.sh/kubelet";

@@ -16,6 +16,7 @@
 #include "sandbox/agents/agents.hpp"
 #include "sandbox/api/api.hpp"
 #include "sandbox/controllers/garbage.hpp"
+#include "sandbox/controllers/jobs.hpp"
 #include "sandbox/controllers/workloads.hpp"
 #include "sandbox/crd/registrar.hpp"
 #include "sandbox/load/loader.hpp"
@@ -54,10 +55,8 @@ class Sandbox::Impl {
         webhooks_(executor_, verbs_, caller_),
         registrar_(verbs_),
         garbage_(verbs_),
-        workloads_(verbs_,
-                   [this](const Kind& kind, std::string ns, json::Document doc, Workloads::Done done) {
-                     webhooks_.create(kind, std::move(ns), std::move(doc), std::move(done));
-                   }),
+        workloads_(verbs_, creator()),
+        jobs_(verbs_, creator()),
         kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10},
                            [this](const Object& pod, nanoseconds whole) {
                              return agents_ ? agents_->work_left(pod, whole) : nanoseconds{0};
@@ -184,6 +183,13 @@ class Sandbox::Impl {
   std::uint64_t requests() const { return api_ ? api_->requests() : 0; }
 
  private:
+  // What controllers make is reviewed as everybody's.
+  Workloads::Create creator() {
+    return [this](const Kind& kind, std::string ns, json::Document doc, Workloads::Done done) {
+      webhooks_.create(kind, std::move(ns), std::move(doc), std::move(done));
+    };
+  }
+
   static Registry& with_kinds(Registry& registry) {
     add_builtin_kinds(registry);
     return registry;
@@ -231,6 +237,7 @@ class Sandbox::Impl {
   Registrar registrar_;
   Garbage garbage_;
   Workloads workloads_;
+  Jobs jobs_;
   Kubelets kubelets_;
   std::optional<Agents> agents_;
   Summary summary_;

@@ -31,6 +31,16 @@ spec:
     metadata: {labels: {app: front}}
     spec: {containers: [{name: c, image: busybox:1.36, ports: [{containerPort: 80}]}]}
 """
+JOB = """apiVersion: batch/v1
+kind: Job
+metadata: {name: work}
+spec:
+  completions: 3
+  parallelism: 2
+  template:
+    metadata: {annotations: {sandbox.koordinator.sh/run-seconds: "0.2"}}
+    spec: {restartPolicy: Never, nodeName: "{n}", containers: [{name: c, image: busybox:1.36}]}
+"""
 CRD = """apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.example.com}
@@ -125,6 +135,11 @@ TABLE = [
     ("apply --validate=false -f -", WIDGET % 0, 1, r'The Widget "w" is invalid: spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1'),
     ("explain widget.spec.colour", "", 0, r"FIELD: colour <string>"),
     ("delete crd widgets.example.com", "", 0, r"deleted"),
+    # jobs
+    ("create job once --image=busybox:1.36 -- true", "", 0, r"job.batch/once created"),
+    ("get job once -o jsonpath={.spec.completions}/{.spec.parallelism}/{.spec.backoffLimit}/{.spec.completionMode}/{.spec.suspend}/{.spec.podReplacementPolicy}/{.spec.manualSelector}", "", 0, r"1/1/6/NonIndexed/false/TerminatingOrFailed"),
+    ("create -f -", JOB.replace("restartPolicy: Never, ", ""), 1, r'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'),
+    ("delete job once", "", 0, r'job.batch "once" deleted'),
     # nodes
     ("label node {n} disk=ssd", "", 0, r"node/{n} labeled"),
     ("taint node {n} k=v:NoSchedule", "", 0, r"node/{n} tainted"),
@@ -166,6 +181,11 @@ RUNNING = [
     ("drain {n} --force --ignore-daemonsets", "", 0, r"(?s)evicting pod default/web.*node/{n} drained"),
     ("get pod web", "", 1, r"NotFound"),
     ("uncordon {n}", "", 0, r"uncordoned"),
+    ("create -f -", JOB, 0, r"job.batch/work created"),
+    ("wait --for=condition=complete job/work --timeout=30s", "", 0, r"condition met"),
+    ("get job work", "", 0, r"NAME +STATUS +COMPLETIONS +DURATION +AGE\nwork +Complete +3/3 +\d+s +\d+s"),
+    ("get pods -l job-name=work --no-headers", "", 0, r"(?s)(work-\w+ +0/1 +Completed.*){3}"),
+    ("delete job work", "", 0, r'job.batch "work" deleted'),
     ("delete ns team --wait", "", 0, r'namespace "team" deleted'),
     ("get ns team", "", 1, r"NotFound"),
 ]
