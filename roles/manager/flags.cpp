@@ -13,7 +13,7 @@ using runtime::Flag;
 using runtime::FlagType;
 
 constexpr std::string_view kConfig = "Configuration flags", kElection = "Leader election flags",
-                           kWebhook = "Webhook flags";
+                           kWebhook = "Webhook flags", kProfile = "Profile flags";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
 constexpr std::string_view kNotNeeded = "accepted, without effect: what koord watches is not read again";
 
@@ -91,16 +91,28 @@ constexpr std::array kLaterFlags = {
     later("quota-update-retry-jitter", FlagType::real, "0"),
     later("quota-update-max-total-jitter", FlagType::duration, "1s"),
     later("quota-update-conflict-fresh-get", FlagType::boolean, "false"),
-    later("colocation-profile-reconcile-by-default", FlagType::boolean, "false"),
-    later("colocation-profile-reconcile-interval", FlagType::duration, "30s"),
-    later("colocation-profile-force-update-pod-duration", FlagType::duration, "5m"),
-    later("colocation-profile-expire-pod-cache-duration", FlagType::duration, "10m"),
-    later("colocation-profile-update-pod-qps", FlagType::real, "10"),
-    later("colocation-profile-update-pod-qps-burst", FlagType::integer, "100"),
 };
 
-constexpr auto kFlags =
-    runtime::join_flags(kServingFlags, kElectionFlags, kConfigFlags, kWebhookFlags, kLaterFlags);
+constexpr std::array kProfileFlags = {
+    Flag{"colocation-profile-reconcile-by-default", FlagType::boolean, "false",
+         "With the gate ColocationProfileController: every ClusterColocationProfile is in the controller's "
+         "care, not "
+         "just those with the label config.koordinator.sh/controller-managed=true.",
+         0, kProfile},
+    Flag{"colocation-profile-reconcile-interval", FlagType::duration, "30s",
+         "How often pods that wait for a node are looked at.", 0, kProfile},
+    Flag{"colocation-profile-force-update-pod-duration", FlagType::duration, "5m",
+         "After which time a pod that has what a profile gives is looked at again.", 0, kProfile},
+    later("colocation-profile-expire-pod-cache-duration", FlagType::duration, "10m",
+          "accepted, without effect: what was looked at is forgotten in time"),
+    Flag{"colocation-profile-update-pod-qps", FlagType::real, "10", "Pods a second that are looked at.", 0,
+         kProfile},
+    Flag{"colocation-profile-update-pod-qps-burst", FlagType::integer, "100", "Pods at once beyond that.", 0,
+         kProfile},
+};
+
+constexpr auto kFlags = runtime::join_flags(kServingFlags, kElectionFlags, kConfigFlags, kProfileFlags,
+                                            kWebhookFlags, kLaterFlags);
 
 constexpr std::array kGates = {
     gate_on("PodMutatingWebhook",
@@ -129,7 +141,9 @@ constexpr std::array kGates = {
     gate_off("EnableQuotaAdmissionOnUpdate"),
     gate_off("EnableSyncGPUSharedResource",
              "A node says koordinator.sh/gpu.shared: 100 for each of its GPUs."),
-    gate_off("ColocationProfileController"),
+    gate_off("ColocationProfileController",
+             "Pods that wait for a node get what profiles with the label "
+             "config.koordinator.sh/controller-managed=true give them."),
     gate_off("ValidatePodDeviceResource", "/validate-pod checks GPUs and shares of them."),
     gate_off("EnablePodEnhancedValidator",
              "/validate-pod wants the labels that --pod-enhanced-validator-config-name names."),

@@ -15,7 +15,7 @@ constexpr std::array kMine = {
     Right{"", "configmaps", "list watch", "slo-controller-config", runtime::kOwnNamespace},
     Right{"", "nodes", "list watch patch"},
     Right{"", "nodes/status", "patch"},
-    Right{"", "pods", "list watch"},
+    Right{"", "pods", "list watch get patch"},
     Right{"scheduling.koordinator.sh", "devices", "list watch"},
     // What the webhooks look things up in.
     Right{"", "configmaps", "list watch", "pod-enhanced-validator-config", runtime::kOwnNamespace},

@@ -3,18 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <random>
+
 #include "admission/handlers.hpp"
 #include "controllers/changes.hpp"
 #include "controllers/node_objects.hpp"
 #include "controllers/node_resources.hpp"
+#include "controllers/pod_profiles.hpp"
 #include "docs.hpp"
 #include "flags.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
-#include "koord/base/feature_gate.hpp"
 #include "koord/base/system.hpp"
 #include "koord/kube/event_recorder.hpp"
 #include "koord/runtime/leading_role.hpp"
 #include "rights.hpp"
+#include "settings.hpp"
 #include "webhook/webhooks.hpp"
 
 namespace koord::manager {
@@ -22,7 +25,8 @@ namespace koord::manager {
 namespace {
 
 /// What upstream has and this version has not: named at the start.
-constexpr std::array<std::string_view, 2> kMissingControllers = {"quotaprofile", "colocationprofile"};
+constexpr std::array<std::string_view, 1> kMissingControllers = {"quotaprofile"};
+
 struct Parts {
   runtime::LeaderElectionSettings election;
   kube::Client* client;
@@ -34,32 +38,10 @@ struct Parts {
   // Their definitions may be missing: nothing waits for these.
   kube::Informer<api::NodeResourceTopology> topologies;
   kube::Informer<api::Device> devices;
+  kube::Informer<api::ClusterColocationProfile> profiles;
+  kube::Informer<api::Namespace> namespaces;
   std::unique_ptr<Webhooks> webhooks;  // null: switched off
 };
-
-constexpr metrics::Labels kOutcome = {"status", "reason"};
-constexpr metrics::Metric kNodeMetricWrites{.name = "slo_controller_nodemetric_reconcile_count",
-                                            .type = metrics::Type::counter,
-                                            .help = "Writes of NodeMetrics, by what was written.",
-                                            .labels = kOutcome};
-constexpr metrics::Metric kNodeMetricParts{.name = "slo_controller_nodemetric_spec_parse_count",
-                                           .type = metrics::Type::counter,
-                                           .help = "Parts of NodeMetrics' specs that were worked out.",
-                                           .labels = kOutcome};
-constexpr metrics::Metric kNodeSloWrites{.name = "slo_controller_nodeslo_reconcile_count",
-                                         .type = metrics::Type::counter,
-                                         .help = "Writes of NodeSLOs, by what was written.",
-                                         .labels = kOutcome};
-constexpr metrics::Metric kNodeSloParts{.name = "slo_controller_nodeslo_spec_parse_count",
-                                        .type = metrics::Type::counter,
-                                        .help = "Parts of NodeSLOs' specs that were worked out.",
-                                        .labels = kOutcome};
-const metrics::Table kControllers = {&kNodeMetricWrites, &kNodeMetricParts, &kNodeSloWrites, &kNodeSloParts};
-
-ControllerCounts counts(metrics::Registry& registry, const metrics::Metric& writes,
-                        const metrics::Metric& parts) {
-  return {registry.counters(writes), registry.counters(parts)};
-}
 
 class Manager final : public runtime::LeadingRole {
  public:
@@ -75,7 +57,7 @@ class Manager final : public runtime::LeadingRole {
              .client = *parts_.client,
              .nodes = parts_.nodes,
              .objects = parts_.node_metrics,
-             .counts = counts(context.metrics, kNodeMetricWrites, kNodeMetricParts),
+             .counts = node_metric_counts(context.metrics),
              .available = [this] { return config_.colocation_available(); },
              .spec = [this](const api::Node& node, const api::NodeMetricSpec* before,
                             SpecParts& said) { return node_metric_spec(config_, node, before, said); },
@@ -87,7 +69,7 @@ class Manager final : public runtime::LeadingRole {
                     .client = *parts_.client,
                     .nodes = parts_.nodes,
                     .objects = parts_.node_slos,
-                    .counts = counts(context.metrics, kNodeSloWrites, kNodeSloParts),
+                    .counts = node_slo_counts(context.metrics),
                     .available = [this] { return config_.available(); },
                     .spec = [this](const api::Node& node, const api::NodeSloSpec* before,
                                    SpecParts& said) { return node_slo_spec(config_, node, before, said); },
@@ -101,7 +83,7 @@ class Manager final : public runtime::LeadingRole {
                          .topologies = parts_.topologies,
                          .devices = parts_.devices,
                          .registry = context.metrics,
-                         .plugins = plugins(context),
+                         .plugins = resource_plugins(context),
                          .config = config_,
                          .may_write = [this] { return leading(); },
                          .warn =
@@ -111,7 +93,25 @@ class Manager final : public runtime::LeadingRole {
                                                  .reason = reason,
                                                  .action = "Reconcile",
                                                  .note = note});
-                             }}) {
+                             }}),
+        pod_profiles_({.clock = context.clock,
+                       .log = context.log,
+                       .client = *parts_.client,
+                       .profiles = parts_.profiles,
+                       .pods = parts_.pods,
+                       .namespaces = parts_.namespaces,
+                       .registry = context.metrics,
+                       .settings = profile_settings(context),
+                       .may_write = [this] { return leading(); },
+                       .dice = [this] { return static_cast<int>(random_() % 100); },
+                       .warn =
+                           [this](const api::Pod& pod, std::string_view reason, std::string_view note) {
+                             recorder_.record({.regarding = kube::event_object(pod),
+                                               .type = kube::EventType::warning,
+                                               .reason = reason,
+                                               .action = "Reconcile",
+                                               .note = note});
+                           }}) {
     const std::vector<std::string>& wanted = context.flags.get_list("controllers");
     for (const auto& [name, workers] :
          {std::pair{"nodemetric", &node_metrics_.workers()}, std::pair{"nodeslo", &node_slos_.workers()},
@@ -139,17 +139,6 @@ class Manager final : public runtime::LeadingRole {
     return config;
   }
 
-  static ResourcePlugins plugins(const runtime::RoleContext& context) {
-    const std::vector<std::string>& wanted = context.flags.get_list("noderesource-plugins");
-    return {.mid = is_enabled(wanted, "MidResource"),
-            .batch = is_enabled(wanted, "BatchResource"),
-            .normalization = is_enabled(wanted, "CPUNormalization"),
-            .amplification = is_enabled(wanted, "ResourceAmplification"),
-            .gpu = is_enabled(wanted, "GPUDeviceResource"),
-            .rdma = is_enabled(wanted, "RDMADeviceResource"),
-            .share_gpu = context.gates.enabled("EnableSyncGPUSharedResource")};
-  }
-
   void start() override {
     parts_.config_maps.deliver_to(queue_);
     parts_.nodes.deliver_to(queue_);
@@ -158,6 +147,7 @@ class Manager final : public runtime::LeadingRole {
     parts_.pods.deliver_to(queue_);
     parts_.topologies.deliver_to(optional_queue_);
     parts_.devices.deliver_to(optional_queue_);
+    parts_.profiles.deliver_to(optional_queue_);
     tasks().spawn("feed", feed());
     tasks().spawn("feed optional", feed_optional());
     tasks().spawn("topologies", look_again_after(parts_.topologies));
@@ -168,10 +158,13 @@ class Manager final : public runtime::LeadingRole {
   Task<Result<>> lead() override {
     KOORD_CO_CHECK(co_await synced_event_.wait());
     for (NodeWorkers* workers : running_) workers->start(tasks());
+    if (is_enabled(context().flags.get_list("controllers"), "colocationprofile"))
+      pod_profiles_.start(tasks());
     co_return Result<>();
   }
   Task<> stop() override {
     for (NodeWorkers* workers : running_) workers->stop();
+    pod_profiles_.stop();
     if (parts_.webhooks) co_await parts_.webhooks->stop();
     co_await recorder_.stop();
   }
@@ -191,6 +184,8 @@ class Manager final : public runtime::LeadingRole {
   NodeObjects<api::NodeMetric> node_metrics_;
   NodeObjects<api::NodeSlo> node_slos_;
   NodeResources node_resources_;
+  std::minstd_rand random_{std::random_device{}()};
+  PodProfiles pod_profiles_;
   std::vector<NodeWorkers*> running_;
   kube::DeliveryQueue queue_, optional_queue_;
   Event synced_event_;
@@ -238,13 +233,15 @@ Task<Result<>> Manager::warn_of_quotas() {
 void Manager::take_optional(const kube::Change& change) {
   if (change.is<api::Device>()) {
     const auto before = change.old_object<api::Device>(), after = change.new_object<api::Device>();
-    if (!before || !after || before->spec != after->spec || before->metadata.labels != after->metadata.labels)
+    if (!before || !after || changes_resources(*before, *after))
       node_resources_.workers().add((after ? after : before)->metadata.name);
   } else if (change.is<api::NodeResourceTopology>()) {
     const auto before = change.old_object<api::NodeResourceTopology>(),
                after = change.new_object<api::NodeResourceTopology>();
     if (!before || !after || changes_resources(*before, *after))
       node_resources_.workers().add((after ? after : before)->metadata.name);
+  } else if (change.is<api::ClusterColocationProfile>()) {
+    pod_profiles_.profiles_changed();
   }
 }
 
@@ -271,6 +268,10 @@ void Manager::take(const kube::Change& change) {
     node_resources_.workers().add(name);
   } else if (change.is<api::Pod>()) {
     const auto before = change.old_object<api::Pod>(), after = change.new_object<api::Pod>();
+    if (after)
+      pod_profiles_.look_at(*after);
+    else
+      pod_profiles_.forget(*before);
     if (before && after && !changes_resources(*before, *after)) return;
     if (before && !after && is_evicted_best_effort(*before)) {
       const auto node = parts_.nodes.get("", before->spec.node_name.view());
@@ -329,6 +330,9 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   kube::InformerSet& informers = context.informers;
   const auto on_node =
       kube::index<api::Pod>("node", [](const api::Pod& pod) { return pod.spec.node_name.view(); });
+  const auto waits = kube::index<api::Pod>("waits", [](const api::Pod& pod) -> std::string_view {
+    return pod.spec.node_name.empty() ? "for a node" : "";
+  });
   KOORD_TRY(webhooks, Webhooks::make(context, *client, handlers()));
   Parts parts{std::move(election),
               client,
@@ -336,9 +340,11 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
               informers.informer<api::Node>(*client),
               informers.informer<api::NodeMetric>(*client),
               informers.informer<api::NodeSlo>(*client),
-              informers.informer<api::Pod>(*client, std::move(unfinished), {on_node}),
+              informers.informer<api::Pod>(*client, std::move(unfinished), {on_node, waits}),
               informers.informer<api::NodeResourceTopology>(*client),
               informers.informer<api::Device>(*client),
+              informers.informer<api::ClusterColocationProfile>(*client),
+              informers.informer<api::Namespace>(*client),
               std::move(webhooks)};
   return std::unique_ptr<runtime::Role>(std::make_unique<Manager>(context, std::move(parts)));
 }
@@ -352,7 +358,8 @@ constexpr std::array<runtime::PortFlag, 2> kPorts = {{
 
 const runtime::RoleDescriptor& role() {
   static const std::vector<metrics::Table> kMetrics = [] {
-    std::vector<metrics::Table> all = {kControllers, NodeResources::kMetrics, WebhookServer::kMetrics};
+    std::vector<metrics::Table> all = {kNodeObjectMetrics, NodeResources::kMetrics, PodProfiles::kMetrics,
+                                       WebhookServer::kMetrics};
     all.insert(all.end(), handler_metrics().begin(), handler_metrics().end());
     return all;
   }();

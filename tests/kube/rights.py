@@ -30,6 +30,7 @@ ORIGINALS = {
     },
 }
 MORE = {
+    ("koord-manager", "", "pods"): "patch: the controller colocationprofile cannot work without it; upstream's chart forgot it",
     ("koord-manager", "events.k8s.io", "events"): "its events stand beside what they are about; upstream may write them in "
                                                   "its own namespace alone",
     ("koordlet", "events.k8s.io", "events"): "the group that events are written in today",
@@ -38,6 +39,8 @@ MORE = {
 }
 # Rights that an ordinary run does not use.
 RARE = {
+    ("koord-manager", "", "pods", "get"): "the gate ColocationProfileController: a pod as it is before it is patched",
+    ("koord-manager", "", "pods", "patch"): "the gate ColocationProfileController",
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
     ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koord-scheduler", "events.k8s.io", "events", "patch"): "an event that comes again",

@@ -48,6 +48,7 @@ class Profile {
   bool selects_namespaces() const { return namespaces_.has_value(); }
 
   bool matches_labels(const json::Members<const json::Value>& labels) const;
+  bool matches_labels(const api::SymbolMap& labels) const { return !objects_ || objects_->matches(labels); }
   bool matches_namespace(const api::SymbolMap& labels) const;
   /// Whether the dice leave the object out.
   bool spares(const Dice& dice) const { return percent_ <= 0 || (percent_ < 100 && dice() >= percent_); }

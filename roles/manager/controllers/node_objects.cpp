@@ -2,6 +2,37 @@
 #include "controllers/node_objects.hpp"
 
 namespace koord::manager {
+namespace {
+
+constexpr metrics::Labels kOutcome = {"status", "reason"};
+constexpr metrics::Metric kNodeMetricWrites{.name = "slo_controller_nodemetric_reconcile_count",
+                                            .type = metrics::Type::counter,
+                                            .help = "Writes of NodeMetrics, by what was written.",
+                                            .labels = kOutcome};
+constexpr metrics::Metric kNodeMetricParts{.name = "slo_controller_nodemetric_spec_parse_count",
+                                           .type = metrics::Type::counter,
+                                           .help = "Parts of NodeMetrics' specs that were worked out.",
+                                           .labels = kOutcome};
+constexpr metrics::Metric kNodeSloWrites{.name = "slo_controller_nodeslo_reconcile_count",
+                                         .type = metrics::Type::counter,
+                                         .help = "Writes of NodeSLOs, by what was written.",
+                                         .labels = kOutcome};
+constexpr metrics::Metric kNodeSloParts{.name = "slo_controller_nodeslo_spec_parse_count",
+                                        .type = metrics::Type::counter,
+                                        .help = "Parts of NodeSLOs' specs that were worked out.",
+                                        .labels = kOutcome};
+
+}  // namespace
+
+const metrics::Table kNodeObjectMetrics = {&kNodeMetricWrites, &kNodeMetricParts, &kNodeSloWrites,
+                                           &kNodeSloParts};
+
+ControllerCounts node_metric_counts(metrics::Registry& registry) {
+  return {registry.counters(kNodeMetricWrites), registry.counters(kNodeMetricParts)};
+}
+ControllerCounts node_slo_counts(metrics::Registry& registry) {
+  return {registry.counters(kNodeSloWrites), registry.counters(kNodeSloParts)};
+}
 
 NodeWorkers::NodeWorkers(Clock& clock, Logger log, std::string_view name,
                          std::function<Task<Result<>>(const std::string&)> reconcile,

@@ -29,6 +29,10 @@ struct ControllerCounts {
   }
 };
 
+extern const metrics::Table kNodeObjectMetrics;
+ControllerCounts node_metric_counts(metrics::Registry& registry);
+ControllerCounts node_slo_counts(metrics::Registry& registry);
+
 /// The part that is alike for all T: which names want work, how many are worked on at once, what is tried
 /// again.
 class NodeWorkers {

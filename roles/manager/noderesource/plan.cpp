@@ -15,7 +15,6 @@ namespace {
 constexpr std::string_view kMid = "MidResource", kBatch = "BatchResource",
                            kNormalization = "CPUNormalization", kAmplification = "ResourceAmplification",
                            kGpu = "GPUDeviceResource", kRdma = "RDMADeviceResource";
-constexpr std::array kNames = {kMid, kBatch, kNormalization, kAmplification, kGpu, kRdma};
 constexpr std::array kMetaAnnotations = {kNormalizationRatio, kAmplificationRatio, kStandingAnnotation};
 constexpr std::string_view kReset = "ResourceReset", kCalculate = "ResourceCalculate";
 
@@ -158,8 +157,6 @@ class Planner {
 };
 
 }  // namespace
-
-std::span<const std::string_view> resource_plugin_names() { return kNames; }
 
 NodePlan plan_node(const NodeFacts& facts, const SloConfig& config, const ColocationStrategy& strategy,
                    const ResourcePlugins& plugins) {

@@ -19,8 +19,6 @@ struct ResourcePlugins {
   bool mid = true, batch = true, normalization = true, amplification = true, gpu = true, rdma = true;
   bool share_gpu = false;  // the gate EnableSyncGPUSharedResource
 };
-/// Their names, in upstream's order.
-std::span<const std::string_view> resource_plugin_names();
 
 /// What is known of a node. Valid during the call. Objects are null where there is none.
 struct NodeFacts {

@@ -21,6 +21,8 @@ from sandbox import KOORD, free_port, wait_for  # noqa: E402
 
 CRDS = sorted(glob.glob(os.path.join(TREE, "packaging", "crds", "*.yaml")))
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
+PODS = "/api/v1/namespaces/default/pods"
+PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
 QUOTAS = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/elasticquotas"
 DEVICES = "/apis/scheduling.koordinator.sh/v1alpha1/devices"
 SLO = "/apis/slo.koordinator.sh/v1alpha1"
@@ -81,7 +83,7 @@ class TheManager(unittest.TestCase):
             self.api = kube_api.Api(world.kubeconfig)
         self.managers = []
         self.addCleanup(lambda: [one.kill() for one in self.managers if one.child.poll() is None])
-        paths = (f"{SLO}/nodemetrics", f"{SLO}/nodeslos", TOPOLOGIES, DEVICES, QUOTAS)
+        paths = (f"{SLO}/nodemetrics", f"{SLO}/nodeslos", TOPOLOGIES, DEVICES, QUOTAS, PROFILES)
         wait_for("the CRDs", lambda: all(self.get(path) is not None for path in paths))
         self.make("/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}})
 
@@ -96,9 +98,10 @@ class TheManager(unittest.TestCase):
         self.get(f"{CONFIG}/slo-controller-config") and self.request("DELETE", f"{CONFIG}/slo-controller-config")
         lease = "/apis/coordination.k8s.io/v1/namespaces/koordinator-system/leases/koordinator-manager"
         self.get(lease) and self.request("DELETE", lease)
-        self.get("/api/v1/namespaces/default/pods/web") and self.request("DELETE", "/api/v1/namespaces/default/pods/web", everything)
+        for pod in self.api.list(PODS):
+            self.request("DELETE", f"{PODS}/{pod['metadata']['name']}", everything)
         self.request("DELETE", "/api/v1/nodes?labelSelector=made-by%3Dmanager-test")
-        for path in (f"{SLO}/nodemetrics", f"{SLO}/nodeslos", TOPOLOGIES, DEVICES, QUOTAS):
+        for path in (f"{SLO}/nodemetrics", f"{SLO}/nodeslos", TOPOLOGIES, DEVICES, QUOTAS, PROFILES):
             self.request("DELETE", path)
 
     def make(self, path, body):
@@ -321,11 +324,59 @@ class TheManager(unittest.TestCase):
                       manager.get("/metrics")[1])
         self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
 
+    def profile(self, name, managed=False, **spec):
+        self.request("POST", PROFILES, {
+            "apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile", "spec": spec,
+            "metadata": {"name": name, "labels": {"config.koordinator.sh/controller-managed": "true"} if managed else {}}})
+
+    def pod(self, name, labels):
+        self.request("POST", PODS, {"metadata": {"name": name, "labels": labels}, "spec": {
+            "nodeSelector": {"nowhere": "at-all"}, "containers": [{"name": "main", "image": "none"}]}})
+
+    def warned(self, reason):
+        return {event["regarding"]["name"]: event["note"] for event in self.api.list("/apis/events.k8s.io/v1/events")
+                if event["reason"] == reason}
+
+    def test_pods_that_slipped_past_the_webhook(self):
+        self.profile("batch", selector={"matchLabels": {"app": "batch"}}, qosClass="BE", labels={"tier": "batch"})
+        self.profile("care", managed=True, selector={"matchLabels": {"app": "care"}}, labels={"cared": "yes"},
+                     labelSuffixes={"team": "-x"}, annotations={"a": "1"}, schedulerName="other")
+        self.profile("wrong", managed=True, selector={"matchLabels": {"app": "wrong"}}, patch={"spec": {"hostNetwork": True}})
+        time.sleep(1.1)  # times have seconds: these pods are younger than their profiles
+        self.pod("early", {"app": "batch"})
+        manager = self.manager("--feature-gates=ColocationProfileController=true", "--colocation-profile-reconcile-interval=1s",
+                               "--colocation-profile-force-update-pod-duration=2s")
+        wait_for("the pod that was there", lambda: "early" in self.warned("ColocationProfileMissed"))
+        self.pod("late", {"app": "batch"})
+        self.pod("right", {"app": "batch", "tier": "batch", "koordinator.sh/qosClass": "BE"})
+        wait_for("the one that came", lambda: "late" in self.warned("ColocationProfileMissed"))
+        self.assertIn("no label koordinator.sh/qosClass=BE, which ClusterColocationProfile batch gives",
+                      self.warned("ColocationProfileMissed")["late"])
+
+        self.profile("all", managed=True, labels={"everybody": "yes"})  # no selector: the webhook's all, the controller's none
+        self.pod("cared", {"app": "care", "team": "t"})
+        self.pod("refused", {"app": "wrong"})
+
+        def labels(name):
+            return self.request("GET", f"{PODS}/{name}")["metadata"]["labels"]
+        wait_for("what is in its care", lambda: labels("cared").get("cared") == "yes")
+        self.assertEqual(self.request("GET", f"{PODS}/cared")["metadata"]["annotations"]["a"], "1")
+        wait_for("a second look", lambda: 'pod_updates_total{status="unchanged"}' in manager.get("/metrics")[1])
+        self.assertEqual(labels("cared")["team"], "t-x")
+        wait_for("what cannot be", lambda: "refused" in self.warned("ColocationProfileRefused"))
+        self.assertIn("ClusterColocationProfile wrong", self.warned("ColocationProfileRefused")["refused"])
+        self.assertNotIn("right", self.warned("ColocationProfileMissed"))
+        self.assertNotIn("everybody", labels("right"))
+        text = manager.get("/metrics")[1]
+        self.assertIn('koord_manager_colocationprofile_missed_pods_total{profile="batch"} 2', text)
+        self.assertRegex(text, r'koord_manager_colocationprofile_pod_updates_total\{status="changed"\} [1-9]')
+        self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
+
     def test_runs_the_controllers_that_are_asked_for(self):
         manager = self.manager("--controllers=*,-nodemetric")
         wait_for("NodeSLOs", lambda: len(self.slos()) == NODES)
         self.assertEqual(self.metrics(), {})
-        self.assertIn("quotaprofile colocationprofile", manager.output())
+        self.assertIn("quotaprofile", manager.output())
         done = subprocess.run([KOORD, "--role=manager", "--leader-elect-resource-lock=endpoints"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--leader-elect-resource-lock", done.stderr)

@@ -1,0 +1,31 @@
+// Flags and gates as settings: see settings.hpp.
+#include "settings.hpp"
+
+#include "flags.hpp"
+#include "koord/base/feature_gate.hpp"
+
+namespace koord::manager {
+
+ResourcePlugins resource_plugins(const runtime::RoleContext& context) {
+  const std::vector<std::string>& wanted = context.flags.get_list("noderesource-plugins");
+  return {.mid = is_enabled(wanted, "MidResource"),
+          .batch = is_enabled(wanted, "BatchResource"),
+          .normalization = is_enabled(wanted, "CPUNormalization"),
+          .amplification = is_enabled(wanted, "ResourceAmplification"),
+          .gpu = is_enabled(wanted, "GPUDeviceResource"),
+          .rdma = is_enabled(wanted, "RDMADeviceResource"),
+          .share_gpu = context.gates.enabled("EnableSyncGPUSharedResource")};
+}
+
+PodProfiles::Settings profile_settings(const runtime::RoleContext& context) {
+  const runtime::FlagValues& flags = context.flags;
+  return {.tells = context.gates.enabled("PodMutatingWebhook"),
+          .patches = context.gates.enabled("ColocationProfileController"),
+          .all = flags.get_bool("colocation-profile-reconcile-by-default"),
+          .interval = flags.get_duration("colocation-profile-reconcile-interval"),
+          .again_after = flags.get_duration("colocation-profile-force-update-pod-duration"),
+          .qps = flags.get_real("colocation-profile-update-pod-qps"),
+          .burst = static_cast<int>(flags.get_int("colocation-profile-update-pod-qps-burst"))};
+}
+
+}  // namespace koord::manager

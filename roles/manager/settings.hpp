@@ -1,0 +1,13 @@
+// What flags and gates say to the controllers.
+#pragma once
+
+#include "controllers/pod_profiles.hpp"
+#include "koord/runtime/role.hpp"
+#include "noderesource/plan.hpp"
+
+namespace koord::manager {
+
+ResourcePlugins resource_plugins(const runtime::RoleContext& context);
+PodProfiles::Settings profile_settings(const runtime::RoleContext& context);
+
+}  // namespace koord::manager
