@@ -251,6 +251,41 @@ TEST_CASE("Profiles are applied in the order of their names, selectors see the p
   CHECK(json::find(pod, "spec") == nullptr);
 }
 
+TEST_CASE("One profile that is for the pod and keeps resources keeps them, whatever the dice say of it") {
+  for (const bool second : {false, true}) {
+    ProfileRig rig;
+    rig.dice = 99;
+    rig.add(R"({"metadata":{"name":"a"},"spec":{"labels":{"a":"1"}}})");
+    if (second)
+      rig.add(R"({"metadata":{"name":"z","annotations":{"config.koordinator.sh/skip-update-resources":""}},
+                  "spec":{"probability":"50%","labels":{"z":"1"}}})");
+    CHECK(same_document(rig.make_pod(kPod).object, over(second ? std::string(kPod) : over(kPod, kBatch),
+                                                        R"({"metadata":{"labels":{"a":"1"}}})")));
+  }
+}
+
+TEST_CASE("A patch merges a pod's lists as the API server does, what koord does not describe included") {
+  ProfileRig rig;
+  rig.options.keep_resources = true;
+  rig.add(R"({"metadata":{"name":"p"},"spec":{"patch":{"spec":{
+    "containers":[{"name":"test-container-a","env":[{"name":"B","value":"2"}]},{"name":"side","image":"i"}],
+    "initContainers":[{"name":"test-init-container-a","$patch":"delete"}],
+    "tolerations":[{"key":"t"}],"dnsConfig":{"nameservers":["10.0.0.1"]},"overhead":null}}}})");
+  const std::string_view pod =
+      R"({"spec":{"tolerations":[{"key":"u"}],"dnsConfig":{"searches":["a"],"nameservers":["10.0.0.2"]},
+    "containers":[{"name":"test-container-a","env":[{"name":"A","value":"1"}],"x":{"y":[null,1.5]}}]}})";
+  const json::Document made = json::parse(rig.make_pod(over(kPod, pod)).object).value();
+  const json::Value& spec = *json::find(made, "spec");
+  CHECK(
+      json::to_text(*json::find(spec, "containers")) ==
+      R"([{"name":"test-container-a","env":[{"name":"B","value":"2"},{"name":"A","value":"1"}],"x":{"y":[null,1.5]}},)"
+      R"({"name":"side","image":"i"}])");
+  CHECK(json::to_text(*json::find(spec, "initContainers")) == "[]");
+  CHECK(json::to_text(*json::find(spec, "tolerations")) == R"([{"key":"t"}])");
+  CHECK(json::to_text(*json::find(spec, "dnsConfig")) == R"({"searches":["a"],"nameservers":["10.0.0.1"]})");
+  CHECK(json::find(spec, "overhead") == nullptr);
+}
+
 TEST_CASE("Absent and empty selectors are for all pods; resources change only if a profile is for the pod") {
   const std::string batch = over(kPod, kBatch);
   struct Row {
