@@ -320,7 +320,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
     context.log.info("controllers that koord does not have yet are left out",
                      kv("controllers", fmt::format("{}", fmt::join(missing, " "))));
   kube::Scope config, unfinished;
-  unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";
+  unfinished.fields = kUnfinishedPods;
   config.ns = flags.get("config-namespace");
   config.fields = fmt::format("metadata.name={}", flags.get("slo-config-name"));
   // Upstream has its own at /internal-metrics alone, and none at all at /external-metrics.
