@@ -212,6 +212,22 @@ class TheManager(unittest.TestCase):
         self.assertEqual([name for name in versions if versions[name] != now[name]], ["node-0000"])
         self.assertEqual(third.terminate(), 0)
 
+    def test_of_two_managers_one_writes_and_the_other_goes_on(self):
+        written = r'slo_controller_nodeslo_reconcile_count\{status="succeeded"'
+        first = self.manager()
+        wait_for("the first", lambda: len(self.slos()) == NODES)
+        second = self.manager()
+        wait_for("the second, ready", lambda: "all nodes are known" in second.output())
+        self.configure(resource_threshold_config={"clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": 50}})
+        wait_for("the configuration", lambda: len(self.suppressed(50)) == NODES)
+        self.assertNotRegex(second.get("/metrics")[1], written)
+        self.assertEqual(first.terminate(), 0)
+        # What comes in the meantime is not lost.
+        self.configure(resource_threshold_config={"clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": 40}})
+        wait_for("the second", lambda: len(self.suppressed(40)) == NODES)
+        self.assertRegex(second.get("/metrics")[1], written)
+        self.assertEqual(second.terminate(), 0, second.output()[-2000:])
+
     def report(self, node, system_cpu, pods=(), age=0):
         """What a node agent would report: the system's use, and (name, cpu) of pods."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - age))
@@ -284,11 +300,13 @@ class TheManager(unittest.TestCase):
         self.configure(colocation_config={"enable": True, "cpuReclaimThresholdPercent": 80},
                        cpu_normalization_config={"enable": True, "ratioModel": {"M": {"baseRatio": 1.5}}},
                        resource_amplification_config={"enable": True, "resourceAmplificationRatio": {"memory": 1.25}})
-        zones = [{"name": f"node-{i}", "type": "Node", "resources": [
-            {"name": name, "capacity": amount, "allocatable": amount, "available": amount}
-            for name, amount in (("cpu", "5"), ("memory", "10Gi"))]} for i in range(2)]
+
+        def zones(cpus):
+            return [{"name": f"node-{i}", "type": "Node", "resources": [
+                {"name": name, "capacity": amount, "allocatable": amount, "available": amount}
+                for name, amount in (("cpu", str(cpus)), ("memory", "10Gi"))]} for i in range(2)]
         self.request("POST", TOPOLOGIES, {
-            "apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology", "topologyPolicies": ["None"], "zones": zones,
+            "apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology", "topologyPolicies": ["None"], "zones": zones(5),
             "metadata": {"name": "node-0000", "annotations": {"node.koordinator.sh/cpu-basic-info": '{"cpuModel":"M"}'}}})
         gpu = {"type": "gpu", "health": True, "resources": {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory": "16Gi"}}
         device = {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "Device",
@@ -309,6 +327,13 @@ class TheManager(unittest.TestCase):
             zone = self.request("GET", f"{TOPOLOGIES}/node-0000")["zones"][1]
             return {one["name"]: one["available"] for one in zone["resources"]}.get(BATCH_CPU)
         wait_for("half of it", lambda: zone_cpu() == "5250")
+
+        with self.subTest("what the agent writes at the same time is not written over"):
+            for i in range(20):
+                self.report("node-0000", 1 + i % 3)
+                self.request("PATCH", f"{TOPOLOGIES}/node-0000", {"zones": zones(6 + i)})
+            wait_for("the manager's part beside the agent's", lambda: zone_cpu() not in (None, "5250"))
+            self.assertEqual(self.request("GET", f"{TOPOLOGIES}/node-0000")["zones"][1]["resources"][0]["capacity"], "25")
 
         with self.subTest("a GPU that broke is gone, without colocation too"):
             self.configure(colocation_config={"enable": False})
@@ -370,6 +395,22 @@ class TheManager(unittest.TestCase):
         text = manager.get("/metrics")[1]
         self.assertIn('koord_manager_colocationprofile_missed_pods_total{profile="batch"} 2', text)
         self.assertRegex(text, r'koord_manager_colocationprofile_pod_updates_total\{status="changed"\} [1-9]')
+        self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
+
+    @unittest.skipIf("KOORD_KUBE_KUBECONFIG" in os.environ, "other tests need the definitions")
+    def test_definitions_that_are_missing_hold_nothing_up(self):
+        for name in ("noderesourcetopologies.topology.node.k8s.io", "devices.scheduling.koordinator.sh",
+                     "clustercolocationprofiles.config.koordinator.sh", "elasticquotas.scheduling.sigs.k8s.io"):
+            self.request("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+        self.request("PATCH", "/api/v1/nodes/node-0000/status", {"status": {
+            "capacity": {"cpu": "10", "memory": "20Gi"}, "allocatable": {"cpu": "10", "memory": "20Gi", "koordinator.sh/gpu": "100"}}})
+        self.configure(colocation_config={"enable": True, "cpuReclaimThresholdPercent": 80})
+        manager = self.manager("--feature-gates=ColocationProfileController=true")
+        wait_for("NodeMetrics", lambda: len(self.metrics()) == NODES)
+        self.report("node-0000", 1)
+        wait_for("what it lends", lambda: self.batch_cpu("node-0000") == "7k")
+        # Devices that nobody can know of are not taken for broken ones.
+        self.assertEqual(self.request("GET", "/api/v1/nodes/node-0000")["status"]["allocatable"]["koordinator.sh/gpu"], "100")
         self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
 
     def test_runs_the_controllers_that_are_asked_for(self):
