@@ -106,8 +106,12 @@ bool Hook::about_object(const Subject& subject) const {
 }
 
 Hook::KindPtr Hook::takes(const Subject& subject, const Registry& registry) const {
-  if (Hooks::is_exempt(*subject.kind) || !in_namespace(subject, registry) || !about_object(subject))
-    return nullptr;
+  KindPtr form = rules_take(subject, registry);
+  return form && in_namespace(subject, registry) && about_object(subject) ? form : nullptr;
+}
+
+Hook::KindPtr Hook::rules_take(const Subject& subject, const Registry& registry) const {
+  if (Hooks::is_exempt(*subject.kind)) return nullptr;
   const auto wants = [&](const Kind& form) {
     return std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.matches(subject, form); });
   };

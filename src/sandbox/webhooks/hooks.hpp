@@ -31,6 +31,8 @@ class Hook {
   /// The form in which it wants to see the object; null: it is not asked about it. `namespaces` are the
   /// labels of the request's namespace.
   KindPtr takes(const Subject& subject, const Registry& registry) const;
+  /// The same by the rules alone, whatever the object and its namespace are.
+  KindPtr rules_take(const Subject& subject, const Registry& registry) const;
 
   const std::string uid, name;
   HookClient client;

@@ -19,7 +19,7 @@ constexpr std::size_t kAllWarnings = 4096, kOneWarning = 256;  // bytes
 
 }  // namespace
 
-Subject Session::keep(const Attempt& attempt) const {
+Subject Session::describe(const Attempt& attempt) const {
   const Kind& kind = attempt.kind;
   Subject subject;
   subject.operation = attempt.operation;
@@ -36,25 +36,33 @@ Subject Session::keep(const Attempt& attempt) const {
   subject.dry_run = attempt.dry_run;
   subject.has_object = attempt.object != nullptr;
   subject.has_old = attempt.old != nullptr;
-  if (attempt.object) subject.object = json::clone(*attempt.object);
-  if (attempt.old) subject.old = json::clone(*attempt.old);
   return subject;
 }
 
+const std::vector<HookPtr>& Session::list(Stage stage) const {
+  return stage == Stage::validate ? hooks_.validating() : hooks_.mutating();
+}
+
+bool Session::someone_may_ask(Stage stage, const Subject& subject) const {
+  return std::ranges::any_of(
+      list(stage), [&](const HookPtr& hook) { return hook->rules_take(subject, registry_) != nullptr; });
+}
+
 bool Session::someone_asks(Stage stage, const std::string& key, const Subject& subject) {
-  const auto& list = stage == Stage::validate ? hooks_.validating() : hooks_.mutating();
   if (stage == Stage::reinvoke) {
     const Memory& memory = memories_[key.substr(1)];
     if (memory.again.empty() && (memory.asked.empty() || json::to_text(subject.object) == memory.output))
       return false;
   }
-  return std::ranges::any_of(list,
+  return std::ranges::any_of(list(stage),
                              [&](const HookPtr& hook) { return hook->takes(subject, registry_) != nullptr; });
 }
 
 Outcome<void> Session::pass(Stage stage, Attempt& attempt) {
   attempt.changed = false;
   if (Hooks::is_exempt(attempt.kind) || !hooks_.any()) return {};
+  Subject subject = describe(attempt);
+  if (!someone_may_ask(stage, subject)) return {};
   // What is there is told by its version, which no other object ever had.
   const bool named = attempt.operation == Operation::connect || attempt.operation == Operation::update;
   const std::string key =
@@ -63,7 +71,8 @@ Outcome<void> Session::pass(Stage stage, Attempt& attempt) {
                   named ? attempt.name : std::string_view(), attempt.version);
   const auto decided = decisions_.find(key);
   if (decided == decisions_.end()) {
-    Subject subject = keep(attempt);
+    if (attempt.object) subject.object = json::clone(*attempt.object);
+    if (attempt.old) subject.old = json::clone(*attempt.old);
     if (!someone_asks(stage, key, subject)) return {};
     if (runs_ >= kMostRuns) return stale(attempt.kind.named(), attempt.name);
     pending_.push_back({key, stage, std::move(subject)});

@@ -48,8 +48,12 @@ class Session final : public Gate {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  Subject keep(const Attempt& attempt) const;
+  /// All but the objects.
+  Subject describe(const Attempt& attempt) const;
+  /// Whether anybody may want to be asked, and whether somebody does.
+  bool someone_may_ask(Stage stage, const Subject& subject) const;
   bool someone_asks(Stage stage, const std::string& key, const Subject& subject);
+  const std::vector<HookPtr>& list(Stage stage) const;
 
   Hooks& hooks_;
   const Registry& registry_;
