@@ -16,6 +16,7 @@
 #include "koord/base/system.hpp"
 #include "koord/kube/event_recorder.hpp"
 #include "koord/runtime/leading_role.hpp"
+#include "manifests.hpp"
 #include "rights.hpp"
 #include "settings.hpp"
 #include "webhook/webhooks.hpp"
@@ -375,6 +376,7 @@ const runtime::RoleDescriptor& role() {
       .docs = &docs,
       .account = "koord-manager",
       .rights = rights(),
+      .webhooks = &webhook_manifests,
   };
   return kRole;
 }

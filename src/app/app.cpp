@@ -69,8 +69,12 @@ int print_crds(std::span<const std::string> arguments, Roles, Streams streams) {
 }
 
 int print_manifests(std::span<const std::string> arguments, Roles roles, Streams streams) {
-  if (const int code = no_arguments("manifests", arguments, streams); code != kOk) return code;
-  streams.out << manifests(roles);
+  const std::string part = arguments.empty() ? "" : arguments[0];
+  if (arguments.size() > 1 || (part != "" && part != "roles" && part != "webhooks"))
+    return usage_error(streams, "manifests takes one argument at most: roles or webhooks");
+  if (part != "webhooks") streams.out << access_manifests(roles);
+  if (part.empty()) streams.out << "---\n";
+  if (part != "roles") streams.out << webhook_manifests(roles);
   return kOk;
 }
 

@@ -96,7 +96,7 @@ class Printer {
 
 }  // namespace
 
-std::string manifests(Roles roles) {
+std::string access_manifests(Roles roles) {
   Printer printer;
   for (const RoleDescriptor* role : roles) {
     if (role->account.empty()) continue;
@@ -107,6 +107,16 @@ std::string manifests(Roles roles) {
     for (const std::string_view ns : namespaces) printer.rights(*role, ns);
   }
   return printer.take();
+}
+
+std::string webhook_manifests(Roles roles) {
+  std::string out;
+  for (const RoleDescriptor* role : roles) {
+    if (role->webhooks == nullptr) continue;
+    if (!out.empty()) out += "---\n";
+    out += role->webhooks();
+  }
+  return out;
 }
 
 }  // namespace koord::app

@@ -1,4 +1,4 @@
-// What a cluster needs to know of the roles' tables: service accounts and RBAC.
+// What a cluster needs to know of the roles' tables: service accounts, RBAC, webhooks.
 #pragma once
 
 #include <string>
@@ -9,6 +9,8 @@ namespace koord::app {
 
 /// Of every role that has an account: the account, a ClusterRole and a Role in each namespace that its rights
 /// name, and their bindings. YAML documents, as packaging/manifests/30-roles.yaml has them.
-std::string manifests(Roles roles);
+std::string access_manifests(Roles roles);
+/// The webhook configurations of all roles, as 50-webhooks.yaml has them.
+std::string webhook_manifests(Roles roles);
 
 }  // namespace koord::app

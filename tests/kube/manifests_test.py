@@ -26,6 +26,7 @@ CLUSTER = os.path.join(schedulers.HERE, "cluster")
 ACCOUNTS = ("koord-manager", "koord-scheduler", "koordlet")
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 SLO = manager_test.SLO
+PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
 NODE = "real-enough"
 AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
 # What none of them may do: (account, method, path).
@@ -84,7 +85,10 @@ class Manifests(unittest.TestCase):
     # -- the roles
 
     def start_manager(self):
-        manager = manager_test.Manager(self.account("koord-manager"), self.folder)
+        # API servers here know no services, so that they are told an address.
+        manager = manager_test.Manager(self.account("koord-manager"), self.folder, f"--webhook-port={free_port()}",
+                                       WEBHOOK_HOST="127.0.0.1", WEBHOOK_CERT_WRITER="secret",
+                                       WEBHOOK_CERT_DIR=os.path.join(self.folder, "certificates"))
         self.addCleanup(lambda: manager.child.poll() is None and manager.kill())
         return manager
 
@@ -160,12 +164,21 @@ class Manifests(unittest.TestCase):
                 for name, amount in (("cpu", "4"), ("memory", "8Gi"))]}]})
         _, manager, scheduler = roles
         node = f"/api/v1/nodes/{NODE}"
+        # A pod that knows nothing of Koordinator becomes a best-effort one by a profile.
+        self.request("POST", PROFILES, {
+            "apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile", "metadata": {"name": "be"},
+            "spec": {"selector": {"matchLabels": {"tier": "be"}}, "qosClass": "BE", "priorityClassName": "koord-batch",
+                     "schedulerName": "koord-scheduler"}})
+        plain = schedulers.pod("be", "default-scheduler", cpu=None, containers=[
+            {"name": "main", "image": "none", "resources": {kind: {"cpu": "100m", "memory": "1Mi"} for kind in ("requests", "limits")}}])
+        plain["metadata"]["labels"] = {"tier": "be"}
+        wait_for("the manager answers", lambda: self.refused("POST", "/api/v1/namespaces/default/pods?dryRun=All", plain) == 0)
         # The manager makes a NodeMetric, the agent reports into it, the manager lends, the scheduler places.
         self.configure({"enable": True, "metricReportIntervalSeconds": 1, "cpuReclaimThresholdPercent": 100})
         wait_for("the node lends CPUs", lambda: self.request("GET", node)["status"]["allocatable"].get(manager_test.BATCH_CPU), 90)
-        self.request("POST", "/api/v1/namespaces/default/pods", schedulers.pod("be", "koord-scheduler", cpu=None, containers=[
-            {"name": "main", "image": "none", "resources": {kind: {"kubernetes.io/batch-cpu": "100", "kubernetes.io/batch-memory": "1Mi"}
-                                                            for kind in ("requests", "limits")}}]))
+        made = self.request("POST", "/api/v1/namespaces/default/pods", plain)
+        self.assertEqual(made["spec"]["containers"][0]["resources"]["requests"],
+                         {"kubernetes.io/batch-cpu": "100", "kubernetes.io/batch-memory": "1Mi"})
         self.request("POST", "/api/v1/namespaces/default/pods", schedulers.pod("huge", "koord-scheduler", cpu="1000"))
         pods = schedulers.PodWatch(self.api, "default")
         self.addCleanup(pods.close)
@@ -185,6 +198,9 @@ class Manifests(unittest.TestCase):
         self.configure({"enable": True, "metricReportIntervalSeconds": 2}, '{"clusterStrategy": {"enable": true,}}')
         wait_for("an event about the configuration", lambda: "SLOCfgUnmarshalFailed" in {
             event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
+        secret = f"/api/v1/namespaces/{NS}/secrets/koordinator-webhook-certs"
+        self.request("PATCH", secret, {"data": {"cert.pem": "bm9uZQ==", "tls.crt": "bm9uZQ=="}})
+        wait_for("a Secret that is right again", lambda: self.request("GET", secret)["data"]["tls.crt"] != "bm9uZQ==")
         self.installed.configure(resource_amplification_config='{"enable": true, "resourceAmplificationRatio": {"cpu": 1.5}}')
         wait_for("the node's annotation", lambda: any("amplification" in key for key in self.request("GET", node)["metadata"]["annotations"]))
         self.configure({"enable": True}, '{"clusterStrategy": {"enable": false}}')
@@ -199,6 +215,14 @@ class Manifests(unittest.TestCase):
         self.assertFalse(self.allowed("koordlet", "get", "nodes", "proxy"))
         self.assertEqual(self.rights() - used - set(RARE), set(), "a right that nobody uses")
         self.assertEqual(manager.terminate(), 0)
+        self.starts_while_no_manager_answers()
+
+    def starts_while_no_manager_answers(self):
+        """Complaint 1844: with failurePolicy Fail and the manager down the scheduler could not start."""
+        pod = schedulers.pod("late", "default-scheduler")
+        self.assertEqual(self.refused("POST", "/api/v1/namespaces/default/pods", pod), 500)
+        pod["metadata"].pop("namespace")
+        self.assertEqual(self.refused("POST", f"/api/v1/namespaces/{NS}/pods", pod), 0)
 
     def configure(self, colocation, threshold='{"clusterStrategy": {"enable": true}}'):
         self.installed.configure(colocation_config=json.dumps(colocation), resource_threshold_config=threshold)

@@ -33,12 +33,15 @@ MORE = {
     ("koord-manager", "", "pods"): "patch: the controller colocationprofile cannot work without it; upstream's chart forgot it",
     ("koord-manager", "events.k8s.io", "events"): "its events stand beside what they are about; upstream may write them in "
                                                   "its own namespace alone",
+    ("koord-manager", "", "pods"): "the controller colocationprofile, which upstream has without the right that it needs",
     ("koordlet", "events.k8s.io", "events"): "the group that events are written in today",
     ("koordlet", "", "nodes/configz"): "what nodes/proxy is narrowed to",
     ("koordlet", "", "nodes/pods"): "what nodes/proxy is narrowed to",
 }
 # Rights that an ordinary run does not use.
 RARE = {
+    ("koord-manager", "", "pods", "get"): "the controller colocationprofile, where its gate is on",
+    ("koord-manager", "", "pods", "patch"): "the controller colocationprofile, where its gate is on",
     ("koord-manager", "", "pods", "get"): "the gate ColocationProfileController: a pod as it is before it is patched",
     ("koord-manager", "", "pods", "patch"): "the gate ColocationProfileController",
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",

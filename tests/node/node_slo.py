@@ -58,7 +58,7 @@ def start_manager(node):
         connection.request("POST", path, body)
     log = open(os.path.join(node.dir, "manager.log"), "wb")
     process = subprocess.Popen([KOORD, "--role=manager", f"--kubeconfig={node.kubeconfig}", "--metrics-addr=0",
-                                "--health-probe-addr=0", "--enable-leader-election=false"],
+                                "--health-probe-addr=0", "--enable-leader-election=false", "--webhook-port=0"],
                                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     log.close()
     node.janitor.process(process.pid)

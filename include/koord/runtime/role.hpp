@@ -135,6 +135,8 @@ struct RoleDescriptor {
   /// The service account that it runs as in a cluster, and what that may do: `koord manifests` prints both.
   std::string_view account = {};
   std::span<const Right> rights = {};
+  /// The webhook configurations by which API servers ask it, as YAML documents.
+  std::string (*webhooks)() = nullptr;
 };
 
 }  // namespace koord::runtime

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is checked in is what the program prints: the reference, with a running role's metrics in it, and its RBAC."""
+"""What is checked in is what the program prints: the reference, with a running role's metrics in it, RBAC and webhooks."""
 import difflib
 import os
 import subprocess
@@ -23,7 +23,7 @@ def read(port):
 
 class TheReference(unittest.TestCase):
     def compare(self, command, path):
-        printed = subprocess.run([KOORD, command], stdout=subprocess.PIPE, text=True, check=True).stdout
+        printed = subprocess.run([KOORD, *command.split()], stdout=subprocess.PIPE, text=True, check=True).stdout
         with open(path, encoding="utf-8") as file:
             kept = file.read()
         if printed != kept:
@@ -34,8 +34,9 @@ class TheReference(unittest.TestCase):
     def test_is_what_the_program_prints(self):
         self.compare("docs", reference.PATH)
 
-    def test_the_roles_rights_are_what_the_program_prints(self):
-        self.compare("manifests", os.path.join(os.path.dirname(reference.PATH), "manifests", "30-roles.yaml"))
+    def test_the_manifests_are_what_the_program_prints(self):
+        for part, file in (("roles", "30-roles.yaml"), ("webhooks", "50-webhooks.yaml")):
+            self.compare(f"manifests {part}", os.path.join(os.path.dirname(reference.PATH), "manifests", file))
 
     def test_has_the_metrics_of_a_running_role(self):
         port = free_port()
