@@ -22,6 +22,7 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TREE, "tests", "support"))
 
 import kube_api  # noqa: E402
+import sandbox  # noqa: E402
 
 KOORD = os.environ.get("KOORD", os.path.join(TREE, "build", "koord"))
 TRACE = os.path.join(TREE, "tests", "golden", "alibaba2018", "machine_usage.csv")
@@ -29,24 +30,11 @@ CLASSES = os.path.join(TREE, "packaging", "manifests", "10-priority-classes.yaml
 NODES, CPUS, MEMORY = 12, 16, "64Gi"
 DAY = 86_400
 LOOKS = 30  # a day
-BATCH_CPU, BATCH_MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
+BATCH_CPU = "kubernetes.io/batch-cpu"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/demo/deployments"
 START_SECONDS = 60
 ROW = "{:>6}  {:>8} {:>8} {:>6}  {:>14} {:>8} {:>8} {:>8}   {:>8} {:>8}"
 HEAD = ROW.format("trace", "services", "batch", "speed", "batch CPU lent", "running", "waiting", "evicted", "without:", "running")
-
-
-def with_profile(deployment):
-    """What a ClusterColocationProfile makes of batch work: it is best-effort, and asks for what services do not use."""
-    changed = json.loads(json.dumps(deployment))
-    template = changed["spec"]["template"]
-    template["metadata"]["labels"]["koordinator.sh/qosClass"] = "BE"
-    template["spec"]["priorityClassName"] = "koord-batch"
-    for container in template["spec"]["containers"]:
-        for amounts in container["resources"].values():
-            amounts[BATCH_CPU] = str(int(float(amounts.pop("cpu")) * 1000))
-            amounts[BATCH_MEMORY] = amounts.pop("memory")
-    return changed
 
 
 def amount(text):
@@ -60,16 +48,17 @@ def amount(text):
 class Cluster:
     """A `koord sandbox` with the demonstration's nodes and services."""
 
-    def __init__(self, folder, name, day, roles, *flags):
+    def __init__(self, folder, name, day, roles, load=(), flags=(), environment=None):
         self.kubeconfig = os.path.join(folder, f"{name}.kubeconfig")
         self.out_path, self.log_path = (os.path.join(folder, f"{name}.{end}") for end in ("out", "log"))
         with open(self.out_path, "wb") as out, open(self.log_path, "wb") as log:
             self.child = subprocess.Popen(
                 [KOORD, "sandbox", "--port=0", f"--kubeconfig={self.kubeconfig}", f"--roles={roles}", f"--nodes={NODES}",
                  f"--node-capacity=cpu={CPUS},memory={MEMORY}", "--summary=json", f"--trace={TRACE}",
-                 f"--trace-speed={DAY / day:g}", f"--agent-report-interval={day * 1000 // 60}ms", *flags,
-                 "--load", CLASSES, os.path.join(HERE, "services.yaml")],
-                stdout=out, stderr=log, start_new_session=True)  # Ctrl-C ends the demonstration, which ends it
+                 f"--trace-speed={DAY / day:g}", f"--agent-report-interval={day * 1000 // 60}ms",
+                 *flags, "--load", CLASSES, *load, os.path.join(HERE, "services.yaml")],
+                env={**os.environ, **(environment or {})}, stdout=out, stderr=log,
+                start_new_session=True)  # Ctrl-C ends the demonstration, which ends it
 
     def text(self, path):
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -127,7 +116,10 @@ class Demonstration:
         self.began = time.monotonic()
         self.samples = []
         self.alone = Cluster(folder, "without", day, "scheduler")
-        self.together = Cluster(folder, "with", day, "scheduler,manager", "--manager.rest-config-qps=0")
+        self.together = Cluster(
+            folder, "with", day, "scheduler,manager", [os.path.join(HERE, "profile.yaml")],
+            ["--manager.rest-config-qps=0", f"--manager.webhook-port={sandbox.free_port()}"],
+            {"WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_CERT_DIR": os.path.join(folder, "certificates")})
         self.alone.wait_ready()
         self.together.wait_ready()
         with open(os.path.join(HERE, "batch.json"), encoding="utf-8") as file:
@@ -138,7 +130,7 @@ class Demonstration:
             containers = item["spec"]["template"]["spec"]["containers"]
             self.services += item["spec"]["replicas"] * sum(amount(one["resources"]["requests"]["cpu"]) for one in containers)
         self.alone.api.connect().request("POST", DEPLOYMENTS, batch)
-        self.together.api.connect().request("POST", DEPLOYMENTS, with_profile(batch))
+        self.together.api.connect().request("POST", DEPLOYMENTS, batch)
 
     def seconds(self):
         return time.monotonic() - self.began
@@ -187,8 +179,8 @@ class Demonstration:
         def row(what, without, with_it, more=""):
             print(f"  {what:<44}{without:>12}{with_it:>20}   {more}".rstrip())
 
-        def hours(usage, what):
-            return usage[what] * self.speed / 3600
+        def a_day(usage, what):
+            return usage[what] / usage["capacity"] * NODES * CPUS * 24
 
         def share(usage, what):
             return f"{usage[what] / usage['capacity']:.1%}"
@@ -198,7 +190,7 @@ class Demonstration:
         services = {**without, "latencySensitive": without["latencySensitive"] - without["busy"]}
         all_used = [{**usage, "all": usage["latencySensitive"] + usage["bestEffort"] + usage["system"]}
                     for usage in (without, with_it)]
-        print(f"\n{NODES} nodes of {CPUS} CPUs, {with_it['seconds'] / NODES * self.speed / 3600:.0f} hours of the trace\n")
+        print(f"\n{NODES} nodes of {CPUS} CPUs, {with_it['seconds'] / NODES / DAY * self.speed:.1f} days of the trace\n")
         row("", "without", "with co-location")
         row("CPU that services asked for", *2 * [f"{self.services / (NODES * CPUS):.1%}"])
         row("CPU that services used", share(services, "latencySensitive"), share(with_it, "latencySensitive"))
@@ -206,8 +198,8 @@ class Demonstration:
         row("CPU used in all", share(all_used[0], "all"), share(all_used[1], "all"))
         means = [sum(sample[name] for sample in self.samples) / max(len(self.samples), 1) for name in ("without", "running")]
         row("batch pods that ran at once, mean", *(f"{mean:.1f}" for mean in means))
-        done = [hours(without, "busy"), hours(with_it, "busy")]
-        row("batch work done, CPU hours", *(f"{each:.0f}" for each in done), f"{done[1] / max(done[0], 1e-9):.1f} times as much")
+        done = [a_day(without, "busy"), a_day(with_it, "busy")]
+        row("batch work done a day, CPU hours", *(f"{each:.0f}" for each in done), f"{done[1] / max(done[0], 1e-9):.1f} times as much")
         row("batch pods evicted to protect services", without["evictions"], with_it["evictions"])
         print("""
 What this rests on: services use the share of what they asked for that machines of Alibaba's trace used of their CPUs; some of

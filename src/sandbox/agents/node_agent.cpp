@@ -117,7 +117,8 @@ NodeAgent::Due NodeAgent::tick(MonoTime now) {
   const auto time = std::chrono::duration_cast<nanoseconds>(Seconds(std::fmod(at, whole)));
   moment_ = play(node_, pods, trace_.at(machine_, time), threshold());
 
-  const double seconds = Seconds(passed).count();
+  used_ = used_ || !pods_.empty();
+  const double seconds = used_ ? Seconds(passed).count() : 0;
   totals_.seconds += seconds;
   totals_.capacity += node_.capacity.cpu * seconds;
   totals_.latency_sensitive += moment_.latency_sensitive.cpu * seconds;

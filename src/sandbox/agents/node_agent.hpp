@@ -24,7 +24,7 @@ struct AgentSettings {
   std::chrono::milliseconds report_interval{0};
 };
 
-/// CPU seconds since the beginning, as the clock counts them, and what was done about best-effort work.
+/// CPU seconds since a node's first pod, as the clock counts them, and what was done about best-effort work.
 struct AgentTotals {
   double seconds = 0;   // of a node
   double capacity = 0;  // CPU seconds
@@ -109,6 +109,7 @@ class NodeAgent {
   std::deque<Sample> samples_;
   Played moment_;
   MonoTime last_, reported_;
+  bool used_ = false;          // a pod has run here
   double evicted_at_ = -1e18;  // the trace's time, of the last eviction
   AgentTotals totals_;
 };

@@ -263,6 +263,7 @@ TEST_CASE("what is not measured yet is not said, and a policy has bounds") {
   NodeAgent agent(flat, 0, {}, MonoTime{}, MonoTime{});
   agent.set_node(kNode);
   agent.tick(MonoTime{seconds(10)});
+  CHECK(agent.totals().seconds == 0);  // nobody has run here yet
   const auto status = agent.status(WallTime{});
   CHECK(!status.node_metric->node_usage.resources.empty());
   CHECK(status.node_metric->aggregated_node_usages[0].usage.find("avg")->resources.empty());
