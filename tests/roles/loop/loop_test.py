@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
@@ -15,20 +16,24 @@ sys.path.insert(0, os.path.join(TREE, "tests", "support"))
 
 import kube_api  # noqa: E402
 import sandbox  # noqa: E402
-from sandbox import KOORD, wait_for  # noqa: E402
+from sandbox import KOORD, free_port, wait_for  # noqa: E402
 
 METRICS = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 PODS = "/api/v1/namespaces/default/pods"
 BATCH_CPU, BATCH_MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 NODES = 2
+PACKAGING = os.path.join(TREE, "packaging")
 
 
-def deployment(name, replicas, qos, requests, **annotations):
+def deployment(name, replicas, labels, requests, **annotations):
     return {"metadata": {"name": name}, "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": {
-        "metadata": {"labels": {"app": name, "koordinator.sh/qosClass": qos},
+        "metadata": {"labels": {"app": name, **labels},
                      "annotations": {f"sandbox.koordinator.sh/{key}": value for key, value in annotations.items()}},
         "spec": {"containers": [{"name": "main", "image": "none", "resources": {"requests": requests, "limits": requests}}]}}}}
+
+
+SERVICE = {"koordinator.sh/qosClass": "LS"}
 
 
 class TheLoop(unittest.TestCase):
@@ -38,9 +43,13 @@ class TheLoop(unittest.TestCase):
         trace = os.path.join(self.folder.name, "trace.csv")
         with open(trace, "w", encoding="utf-8") as file:
             file.write("even,0,30,30\neven,86400,30,30\n")
-        self.world = sandbox.Sandbox("--roles=scheduler,manager", "--manager.rest-config-qps=0", f"--nodes={NODES}",
-                                     "--node-capacity=cpu=10,memory=100Gi", f"--trace={trace}", "--trace-speed=600",
-                                     "--agent-report-interval=200ms")
+        place = {"WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_CERT_DIR": os.path.join(self.folder.name, "certificates")}
+        with unittest.mock.patch.dict(os.environ, place):
+            self.world = sandbox.Sandbox(
+                "--roles=scheduler,manager", "--manager.rest-config-qps=0", f"--manager.webhook-port={free_port()}",
+                f"--nodes={NODES}", "--node-capacity=cpu=10,memory=100Gi", f"--trace={trace}", "--trace-speed=600",
+                "--agent-report-interval=200ms", "--load", os.path.join(PACKAGING, "manifests", "10-priority-classes.yaml"),
+                os.path.join(PACKAGING, "demo", "profile.yaml"))
         self.world.__enter__()
         self.addCleanup(self.world.__exit__)
         self.api = kube_api.Api(self.world.kubeconfig)
@@ -75,7 +84,7 @@ class TheLoop(unittest.TestCase):
                 "resource-threshold-config": json.dumps({"clusterStrategy": {
                     "enable": True, "cpuSuppressThresholdPercent": 65, "cpuEvictBESatisfactionLowerPercent": 30,
                     "cpuEvictBESatisfactionUpperPercent": 50}})}})
-        self.request("POST", DEPLOYMENTS, deployment("web", 2, "LS", {"cpu": "5", "memory": "10Gi"}))
+        self.request("POST", DEPLOYMENTS, deployment("web", 2, SERVICE, {"cpu": "5", "memory": "10Gi"}))
         wait_for("65% of 10, less 30% of 5 and the system's 0.2", lambda: self.lent() == ["4800"] * NODES)
         metric = self.api.list(METRICS)[0]["status"]
         age = time.time() - time.mktime(time.strptime(metric["updateTime"], "%Y-%m-%dT%H:%M:%SZ")) + time.timezone
@@ -85,9 +94,13 @@ class TheLoop(unittest.TestCase):
         for node in self.api.list("/api/v1/nodes"):
             self.assertIn("nothing is measured", node["metadata"]["annotations"]["sandbox.koordinator.sh/simulated-usage"])
 
-        with self.subTest("batch pods are placed into what is lent, and run at full speed"):
-            self.request("POST", DEPLOYMENTS, deployment("crunch", 4, "BE", {BATCH_CPU: "2k", BATCH_MEMORY: "2Gi"}))
+        with self.subTest("batch pods are admitted by a profile, placed into what is lent, and run at full speed"):
+            self.request("POST", DEPLOYMENTS, deployment("crunch", 4, {"colocation": "batch"}, {"cpu": "2", "memory": "2Gi"}))
             wait_for("placed", lambda: self.batch() == ["Running"] * 4)
+            pod = next(pod for pod in self.api.list(PODS) if pod["metadata"]["labels"]["app"] == "crunch")
+            self.assertEqual(pod["metadata"]["labels"]["koordinator.sh/qosClass"], "BE")
+            self.assertEqual(pod["spec"]["containers"][0]["resources"]["requests"], {BATCH_CPU: "2k", BATCH_MEMORY: "2Gi"})
+            self.assertEqual(pod["spec"]["priorityClassName"], "koord-batch")
             wait_for("their usage", lambda: self.used() == [2000] * 4)
             self.assertEqual(self.lent(), ["4800"] * NODES)  # they do not count
             self.request("PATCH", f"{DEPLOYMENTS}/crunch/scale", {"spec": {"replicas": 5}})
@@ -97,7 +110,7 @@ class TheLoop(unittest.TestCase):
             self.request("PATCH", f"{DEPLOYMENTS}/crunch/scale", {"spec": {"replicas": 4}})
 
         with self.subTest("services want more: less is lent, and batch pods are slowed"):
-            self.request("POST", DEPLOYMENTS, deployment("rush", 2, "LS", {"cpu": "2", "memory": "1Gi"}, load="busy"))
+            self.request("POST", DEPLOYMENTS, deployment("rush", 2, SERVICE, {"cpu": "2", "memory": "1Gi"}, load="busy"))
             wait_for("2 less", lambda: self.lent() == ["2800"] * NODES)
             wait_for("70% of their speed", lambda: self.used() == [1400] * 4)
             self.assertEqual(self.batch(), ["Running"] * 4)
