@@ -80,7 +80,7 @@ void Agents::run(Job& job) {
   look_at(job.node, node);
   const NodeAgent::Due due = node.agent->tick(verbs_.clock().mono());
   if (due.report) report(job.node, *node.agent);
-  for (const NodeAgent::Victim& victim : due.evict) evict(victim);
+  for (const NodeAgent::Victim& victim : due.evict) evict(victim, *node.agent);
   wheel_.add(node.agent->period(), std::move(job));
 }
 
@@ -135,10 +135,11 @@ void Agents::report(const std::string& name, const NodeAgent& agent) {
   reporting_ = false;
 }
 
-void Agents::evict(const NodeAgent::Victim& victim) {
+void Agents::evict(const NodeAgent::Victim& victim, NodeAgent& agent) {
   DeleteOptions options;
   options.uid = victim.uid;
-  if (!verbs_.evict(victim.ns, victim.name, options)) return;
+  if (!verbs_.evict(victim.ns, victim.name, options)) return;  // a disruption budget: another time
+  agent.evicted(victim.ns, victim.name);
   json::Document event;
   json::Arena& arena = event.arena();
   const std::string now = verbs_.now_text();

@@ -47,7 +47,7 @@ class Agents final : public Observer {
   void meet(const std::string& name, const Object& object, Node& node);
   void look_at_pod(const std::string& node, const std::string& key, NodeAgent& agent);
   void report(const std::string& name, const NodeAgent& agent);
-  void evict(const NodeAgent::Victim& victim);
+  void evict(const NodeAgent::Victim& victim, NodeAgent& agent);
 
   Verbs& verbs_;
   const Trace trace_;

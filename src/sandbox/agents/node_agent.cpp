@@ -81,7 +81,7 @@ void NodeAgent::set_policy(const api::NodeMetricSpec& spec) {
 
 void NodeAgent::add_pod(SimulatedPod pod) {
   std::string key = Object::make_key(pod.ns, pod.name);
-  pods_.insert_or_assign(std::move(key), Pod{std::move(pod), {}, {}});
+  pods_.insert_or_assign(std::move(key), Pod{std::move(pod), {}, {}, false});
 }
 
 bool NodeAgent::has_pod(std::string_view ns, std::string_view name, std::string_view uid) const {
@@ -140,13 +140,17 @@ NodeAgent::Due NodeAgent::tick(MonoTime now) {
   const char* reason = "";
   for (const std::size_t victim : whom_to_evict(at, pods, reason))
     due.evict.push_back({pods[victim]->ns, pods[victim]->name, pods[victim]->uid, reason});
-  if (!due.evict.empty()) evicted_at_ = at;
-  totals_.evictions += due.evict.size();
   if (now - reported_ >= interval_) {
     due.report = true;
     reported_ = now;
   }
   return due;
+}
+
+void NodeAgent::evicted(std::string_view ns, std::string_view name) {
+  evicted_at_ = trace_time(last_);
+  ++totals_.evictions;
+  if (const auto pod = pods_.find(Object::make_key(ns, name)); pod != pods_.end()) pod->second.evicted = true;
 }
 
 void NodeAgent::forget(double at) {
@@ -165,7 +169,8 @@ void NodeAgent::forget(double at) {
 std::vector<std::size_t> NodeAgent::whom_to_evict(double at, const std::vector<const SimulatedPod*>& pods,
                                                   const char*& reason) {
   const api::ResourceThresholdStrategy* slo = threshold();
-  if (!slo || at - evicted_at_ < kEvictCoolTime) return {};
+  const bool leaving = std::ranges::any_of(pods_, [](const auto& entry) { return entry.second.evicted; });
+  if (!slo || leaving || at - evicted_at_ < kEvictCoolTime) return {};
   reason = "BEMemoryEvict";
   if (auto victims = evict_for_memory(node_, pods, moment_, *slo); !victims.empty()) return victims;
   reason = "BECPUEvict";

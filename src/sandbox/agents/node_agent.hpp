@@ -61,8 +61,10 @@ class NodeAgent {
     bool report = false;
     std::vector<Victim> evict;
   };
-  /// Plays the time from the last tick to `now`.
+  /// Plays the time from the last tick to `now`. Nobody is to be evicted while a pod that was is still there.
   Due tick(MonoTime now);
+  /// It was: the API took the eviction.
+  void evicted(std::string_view ns, std::string_view name);
 
   /// What the node's NodeMetric is to say; report() was due.
   api::NodeMetricStatus status(WallTime now) const;
@@ -81,6 +83,7 @@ class NodeAgent {
     SimulatedPod is;
     std::deque<SmallUsage> used;  // one for each of the last samples, within aggregate_
     nanoseconds worked{0};
+    bool evicted = false;
   };
   struct Sample {
     double at;  // seconds of the trace

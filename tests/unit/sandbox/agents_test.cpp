@@ -258,6 +258,31 @@ TEST_CASE(
   CHECK(agent.totals().suppressed > 50);
 }
 
+TEST_CASE("an eviction that was taken is waited for, one that was refused is asked for again") {
+  const Trace flat = trace("a,0,10,90");
+  NodeAgent agent(flat, 0, {}, MonoTime{}, MonoTime{});
+  agent.set_node(kNode);
+  agent.add_pod(web(5, 60));
+  agent.add_pod(batch("a", 1, 15));
+  agent.add_pod(batch("b", 1, 15));
+  auto slo = std::make_shared<api::NodeSlo>();
+  slo->spec.resource_used_threshold_with_be.emplace(strategy(100));
+  agent.set_slo(slo);
+  const auto victims = [&](int second) { return agent.tick(MonoTime{seconds(second)}).evict.size(); };
+  CHECK(victims(1) == 2);  // 88% of the memory
+  CHECK(victims(2) == 2);
+  agent.evicted("default", "a");
+  CHECK(victims(60) == 0);
+  agent.remove_pod("default", "a");
+  CHECK(victims(61) == 1);  // 73%
+  agent.evicted("default", "b");
+  agent.remove_pod("default", "b");
+  agent.add_pod(batch("c", 1, 15));
+  CHECK(victims(70) == 0);  // the cool time
+  CHECK(victims(82) == 1);
+  CHECK(agent.totals().evictions == 2);
+}
+
 TEST_CASE("what is not measured yet is not said, and a policy has bounds") {
   const Trace flat = trace("a,0,50,50");
   NodeAgent agent(flat, 0, {}, MonoTime{}, MonoTime{});
