@@ -34,6 +34,14 @@ Result<> link(const std::string& path, const std::string& target) {
 
 }  // namespace
 
+Certificates certificates_of(const std::array<std::string, kCertificateNames.size()>& texts) {
+  Certificates made;
+  for (std::size_t i = 0; i < texts.size(); ++i) part_of(made, kCertificateNames[i]) = texts[i];
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (std::string& part = part_of(made, kCertificateNames[i]); part != texts[i]) part.clear();
+  return made;
+}
+
 Result<> check_certificates(const Certificates& certificates, const std::string& name, WallTime at) {
   return net::check_server_certificate(certificates.server, certificates.ca.certificate_pem, name, at);
 }
@@ -67,15 +75,13 @@ Result<Certificates> renew_certificates(const Certificates& old, const std::stri
 }
 
 Result<Certificates> read_certificates(const std::string& folder) {
-  Certificates read;
-  for (const CertificateName& each : kCertificateNames) {
-    auto text = read_file(fmt::format("{}/{}", folder, each.name), std::size_t{64} << 10);
-    if (text)
-      part_of(read, each) = std::move(*text);
-    else if (text.error().code() != Code::not_found)
-      return std::move(text).error();
+  std::array<std::string, kCertificateNames.size()> texts;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    auto text = read_file(fmt::format("{}/{}", folder, kCertificateNames[i].name), std::size_t{64} << 10);
+    if (!text && text.error().code() != Code::not_found) return std::move(text).error();
+    if (text) texts[i] = std::move(*text);
   }
-  return read;
+  return certificates_of(texts);
 }
 
 Result<> write_certificates(const std::string& folder, const Certificates& certificates) {

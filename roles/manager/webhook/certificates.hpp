@@ -42,6 +42,10 @@ inline std::string& part_of(Certificates& certificates, const CertificateName& n
   return (name.of_ca ? certificates.ca : certificates.server).*name.part;
 }
 
+/// From the texts under those names, empty where there is none. A part whose two names disagree is empty:
+/// others may read the other name.
+Certificates certificates_of(const std::array<std::string, kCertificateNames.size()>& texts);
+
 /// Whether API servers that trust the CA believe a server that shows these and is called `name`, at `at`.
 Result<> check_certificates(const Certificates& certificates, const std::string& name, WallTime at);
 

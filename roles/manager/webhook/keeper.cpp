@@ -16,20 +16,20 @@ namespace koord::manager {
 
 namespace {
 
-/// After passes that wrote: two versions that do not agree must not keep the API server busy.
+/// After passes that wrote, unless it was quiet for longer than the last rest: two versions that do not agree
+/// must not keep the API server busy.
 constexpr BackoffPolicy kPace{
-    .initial = std::chrono::seconds{1}, .factor = 2, .cap = std::chrono::seconds{60}};
+    .initial = std::chrono::milliseconds{200}, .factor = 2, .cap = std::chrono::seconds{60}};
 constexpr BackoffPolicy kRetry{
     .initial = std::chrono::milliseconds{200}, .factor = 2, .cap = std::chrono::seconds{30}, .jitter = 0.5};
 
 /// What the Secret holds; what is missing or no base64 is empty.
 Certificates read_secret(const json::Value& secret) {
-  Certificates read;
-  const json::Value* data = json::find(secret, "data");
-  if (!data) return read;
-  for (const CertificateName& each : kCertificateNames)
-    if (auto text = decode_base64(json::text_at(*data, each.name))) part_of(read, each) = std::move(*text);
-  return read;
+  std::array<std::string, kCertificateNames.size()> texts;
+  if (const json::Value* data = json::find(secret, "data"))
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      texts[i] = decode_base64(json::text_at(*data, kCertificateNames[i].name)).value_or("");
+  return certificates_of(texts);
 }
 
 void write_secret(json::Document& secret, Certificates certificates) {
@@ -51,6 +51,8 @@ Task<Result<>> WebhookKeeper::run() {
   for (kube::AnyInformer& each : config_.watched) each.deliver_to(queue_);
   Backoff pace(kPace), retry(kRetry);
   const nanoseconds period = config_.settings.in_secret ? kPeriod : kFolderPeriod;
+  nanoseconds rest{0};
+  MonoTime rested = config_.clock.mono();
   for (;;) {
     wrote_ = false;
     const Result<bool> done = co_await pass();
@@ -65,10 +67,14 @@ Task<Result<>> WebhookKeeper::run() {
       tell(done.error());
       wait = retry.next();
     }
-    if (wrote_) KOORD_CO_CHECK(co_await sleep(config_.clock, pace.next()));
+    if (wrote_) {
+      if (config_.clock.mono() - rested > 2 * rest + std::chrono::seconds{1}) pace.reset();
+      rest = pace.next();
+      KOORD_CO_CHECK(co_await sleep(config_.clock, rest));
+      rested = config_.clock.mono();
+    }
     const Result<kube::Batch> woken = co_await with_timeout(config_.clock, wait, queue_.next());
     if (!woken && woken.error().code() != Code::timeout) co_return woken.error();
-    if (!woken && done && !wrote_) pace.reset();
   }
 }
 
@@ -128,17 +134,19 @@ Task<Result<Certificates>> WebhookKeeper::from_secret() {
   }
   Certificates found = read_secret(secret);
   const Result<> good = check_lasting(found, config_.settings.server_name(), config_.clock.now());
-  if (text && good) co_return found;
+  if (text && good) {
+    spare_.reset();
+    co_return found;
+  }
   KOORD_CO_TRY(made, co_await renew(found, text ? good.error() : text.error()));
   write_secret(secret, made);
   wrote_ = true;
   Result<std::string> written = text
                                     ? co_await config_.client.update_raw(kind, key, json::to_text(secret))
                                     : co_await config_.client.create_raw(kind, key.ns, json::to_text(secret));
-  spare_.reset();
   if (written) co_return made;
-  if (written.error().code() == Code::forbidden || retriable(written.error().code()))
-    spare_ = std::move(made);
+  const Code code = written.error().code();
+  if (code != Code::conflict && code != Code::already_exists) spare_ = std::move(made);
   const Error failure = std::move(written).error().context(fmt::format("Secret {}/{}", key.ns, key.name));
   if (!check_certificates(found, config_.settings.server_name(), config_.clock.now())) co_return failure;
   tell(failure);

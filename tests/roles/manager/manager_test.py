@@ -33,22 +33,22 @@ NODES = 40
 
 class Manager:
     def __init__(self, kubeconfig, folder, *flags, **variables):
-        self.port, probes = free_port(), free_port()
+        self.port, self.probes = free_port(), free_port()
         self.log_path = os.path.join(folder, f"manager-{self.port}.log")
         self.log = open(self.log_path, "wb")
         self.child = subprocess.Popen(
             [KOORD, "--role=manager", f"--kubeconfig={kubeconfig}", f"--metrics-addr=127.0.0.1:{self.port}",
-             f"--health-probe-addr=127.0.0.1:{probes}", "--rest-config-qps=0", "--webhook-port=0", *flags],
+             f"--health-probe-addr=127.0.0.1:{self.probes}", "--rest-config-qps=0", "--webhook-port=0", *flags],
             stdout=self.log, stderr=subprocess.STDOUT, env={**os.environ, **variables})
 
     def output(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def get(self, path):
+    def get(self, path, port=None):
         assert self.child.poll() is None, f"the manager ended: {self.output()[-3000:]}"
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=20)
             connection.request("GET", path)
             response = connection.getresponse()
             return response.status, response.read().decode()

@@ -56,6 +56,14 @@ TEST_CASE("a server's certificate is renewed at half its life, by the same CA wh
   CHECK(renew_certificates(garbled, name, now)->ca.certificate_pem != first->ca.certificate_pem);
 }
 
+TEST_CASE("a part under two names that disagree is none") {
+  CHECK(certificates_of({"ca key", "ca", "key", "key", "cert", "cert"}) ==
+        Certificates{{"ca", "ca key"}, {"cert", "key"}});
+  CHECK(certificates_of({"ca key", "ca", "key", "key", "cert", "other"}) ==
+        Certificates{{"ca", "ca key"}, {"", "key"}});
+  CHECK(certificates_of({"ca key", "ca", "key", "", "", "cert"}) == Certificates{{"ca", "ca key"}, {"", ""}});
+}
+
 TEST_CASE("an address is what the certificate is for, too") {
   const ManualClock clock;
   for (const char* name : {"10.1.2.3", "fd00::1"}) {
