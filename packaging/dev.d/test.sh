@@ -148,7 +148,7 @@ tier_node() {
   if [[ -n ${KOORDINATOR_BIN:-} ]]; then
     run_meson_tests compare build --suite compare --num-processes 1
   else
-    say "node: not compared with the original koordlet: KOORDINATOR_BIN is not set"
+    say "node: nothing is compared with the originals: KOORDINATOR_BIN is not set"
   fi
 }
 
