@@ -17,7 +17,7 @@ std::int64_t step(const ColocationStrategy& strategy) {
 }
 
 std::chrono::seconds span(const ColocationStrategy& strategy) {
-  constexpr std::int64_t kDefault = 10, kDay = 24 * 60;
+  constexpr std::int64_t kDefault = 10, kDay = std::int64_t{24} * 60;
   return std::chrono::minutes(
       std::clamp<std::int64_t>(strategy.abnormal_node_recover_minutes.value_or(kDefault), 1, kDay));
 }
@@ -32,9 +32,9 @@ Standing Standing::of(const api::Node& node) {
   const auto document = json::parse(text);
   if (!document || !document->is_object()) return {};
   const auto percent = json::int_at(*document, "percent");
-  auto time = api::Time::parse(json::text_at(*document, "time"));
+  const auto time = api::Time::parse(json::text_at(*document, "time"));
   if (!percent || *percent < 0 || *percent > kWhole || !time) return {};
-  return {*percent, std::move(*time)};
+  return {*percent, *time};
 }
 
 std::string Standing::to_string() const {
