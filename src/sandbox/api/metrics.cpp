@@ -89,6 +89,7 @@ class Reader {
     for (const ObjectPtr& pod : running_on(node.name))
       if (auto read = api::decode<api::Pod>(pod->bytes)) pods.push_back(SimulatedPod::of(*read));
     std::vector<const SimulatedPod*> all;
+    all.reserve(pods.size());
     for (const SimulatedPod& pod : pods) all.push_back(&pod);
     const Played moment = play(SimulatedNode::of(*decoded), all, kHalfBusy, nullptr);
     figures.node = moment.node;

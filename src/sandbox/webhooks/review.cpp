@@ -111,7 +111,7 @@ std::string error_of_status(const net::Response& response) {
   while (!said.empty() && std::string_view(" \t\r\n").find(said.front()) != std::string_view::npos)
     said.remove_prefix(1);
   constexpr std::size_t kMostSaid = 2048;
-  const std::string words(text ? utf8_prefix(said, kMostSaid) : "unknown");
+  std::string words(text ? utf8_prefix(said, kMostSaid) : "unknown");
   switch (response.status) {
     case 400: return "the server rejected our request for an unknown reason";
     case 401: return "the server has asked for the client to provide credentials";
