@@ -62,7 +62,8 @@ BindingDecision decide_binding(const BindingRules& rules, std::string_view user,
                                const std::function<const api::ObjectMeta*()>& pod) {
   using enum BindingDecision;
   if (rules.users.empty()) return not_asked;
-  if (std::ranges::any_of(rules.users, [&](const std::string& name) { return user.find(name) != user.npos; }))
+  if (std::ranges::any_of(rules.users,
+                          [&](const std::string& name) { return user.find(name) != std::string_view::npos; }))
     return allowed_username;
   if (has(rules.excluded_namespaces, ns)) return excluded_ns;
   if (!rules.all_namespaces && rules.namespaces.empty()) return not_asked;

@@ -252,6 +252,7 @@ std::string CheckedKey::check_values_of_all() const {
   }
   if (row_->key != kQosKey) return {};
   std::vector<GroupStrategy> strategies;
+  strategies.reserve(groups_.size());
   for (const Group& group : groups_) strategies.push_back({&group.selector, &group.strategy});
   return check_network_qos(cluster_, strategies, system_ ? &*system_ : nullptr);
 }

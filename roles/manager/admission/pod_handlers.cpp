@@ -47,7 +47,7 @@ Verdict PodMutating::apply(const AdmissionRequest& request, json::Document& obje
   };
   const auto applied =
       apply_profiles(profiles_.profiles(), object, object.arena(), {}, labels, parts_.classes, parts_.dice);
-  if (!applied) return Verdict::error(500, applied.error().message());
+  if (!applied) return Verdict::not_yet(applied.error().message());  // a namespace or a class
   for (const ProfileOutcome::Failure& failure : applied->failures)
     failures_.tell(parts_.log, *failure.profile, failure.why);
   if (applied->matched && !applied->keeps_resources && !parts_.options.keep_resources)

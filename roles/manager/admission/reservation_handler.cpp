@@ -16,7 +16,7 @@ Verdict ReservationMutating::handle(const AdmissionRequest& request, json::Docum
     const auto applied =
         apply_profiles(profiles_.profiles(), object, object.arena(),
                        {.kind = ProfileTarget::Kind::reservation}, {}, parts_.classes, parts_.dice);
-    if (!applied) return Verdict::error(500, applied.error().message());
+    if (!applied) return Verdict::not_yet(applied.error().message());  // a priority class
     for (const ProfileOutcome::Failure& failure : applied->failures)
       failures_.tell(parts_.log, *failure.profile, failure.why);
     return Verdict::allow();

@@ -42,12 +42,16 @@ struct Verdict {
   int code = 200;           // what the user's request fails with: an HTTP status
   std::string message;      // for the user
   std::string reason = {};  // of a metav1.Status: "Forbidden"; empty where upstream has none
+  bool again = false;       // what is missing may be here in a moment: see not_yet()
 
   static Verdict allow() { return {}; }
   /// A rule forbids it: 403, Forbidden.
   static Verdict deny(std::string message) { return {false, 403, std::move(message), "Forbidden"}; }
   /// It cannot be read or worked out: 400 what the object is to blame for, 500 what it is not.
   static Verdict error(int code, std::string message) { return {false, code, std::move(message)}; }
+  /// 500, because an informer does not have what was made a moment ago: the review is decided again for a
+  /// while (kAgainTime) before that is the answer.
+  static Verdict not_yet(std::string message) { return {false, 500, std::move(message), {}, true}; }
 };
 
 enum class WebhookType : std::uint8_t { mutate, validate };

@@ -156,7 +156,7 @@ std::optional<net::Response> WebhookServer::answer_now(net::Request& request) {
   if (served == nullptr)
     return request.path == kHealthz ? net::Response::text(200, "") : refusal(404, "not found");
   if (!served->ready()) return std::nullopt;
-  return review(*served, request);
+  return review(*served, request, false);
 }
 
 Task<net::Response> WebhookServer::answer(net::Request request) {
@@ -175,7 +175,12 @@ Task<net::Response> WebhookServer::answer(net::Request request) {
   } const waiting(waiting_, served.in_flight);
   const Result<> done =
       co_await with_timeout(context_.clock, patience(request), all_synced(served.informers));
-  if (served.ready()) co_return review(served, request);
+  const MonoTime until = context_.clock.mono() + std::min<nanoseconds>(kAgainTime, patience(request));
+  while (served.ready()) {
+    const bool last = context_.clock.mono() >= until;
+    if (auto response = review(served, request, last)) co_return std::move(*response);
+    if (!co_await sleep(context_.clock, kAgainPause)) co_return *review(served, request, true);
+  }
   std::string missing;
   for (const kube::AnyInformer& informer : served.informers)
     if (!informer.synced())
@@ -194,7 +199,7 @@ net::Response WebhookServer::count(Served& served, net::Response response, MonoT
   return response;
 }
 
-net::Response WebhookServer::review(Served& served, const net::Request& request) {
+std::optional<net::Response> WebhookServer::review(Served& served, const net::Request& request, bool last) {
   const MonoTime began = context_.clock.mono();
   const std::string_view type = request.headers.get("Content-Type");
   if (request.body.empty())
@@ -205,10 +210,12 @@ net::Response WebhookServer::review(Served& served, const net::Request& request)
         net::Response::json(
             200, write_refusal(400, fmt::format("contentType={:.64}, expected application/json", type))),
         began);
-  return count(served, decide(served, request.body), began);
+  std::optional<net::Response> decided = decide(served, request.body, last);
+  if (!decided) return decided;
+  return count(served, std::move(*decided), began);
 }
 
-net::Response WebhookServer::decide(Served& served, std::string_view body) const {
+std::optional<net::Response> WebhookServer::decide(Served& served, std::string_view body, bool last) const {
   const Result<Review> read = read_review(body);
   if (!read) {
     context_.log.warn("what came is no review", kv("path", served.row.path), kv("error", read.error()));
@@ -230,6 +237,7 @@ net::Response WebhookServer::decide(Served& served, std::string_view body) const
     context_.log.error("a webhook's handler threw", kv("path", served.row.path), kv("error", thrown.what()));
     verdict = Verdict::error(500, fmt::format("panic: {} [recovered]", thrown.what()));
   }
+  if (verdict.again && !last) return std::nullopt;
   if (!verdict.allowed)
     context_.log.info("a review was refused", kv("path", served.row.path), kv("namespace", request.ns),
                       kv("name", request.name), kv("code", verdict.code), kv("message", verdict.message));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ namespace koord::manager {
 /// A review that waits for informers is answered after so long, or when the API server would give up (its
 /// `timeout`) less a tenth.
 inline constexpr std::chrono::seconds kReviewTime{10};
+/// So long, in such steps, a review is decided again whose verdict is that something is not there yet.
+inline constexpr std::chrono::milliseconds kAgainTime{1000}, kAgainPause{20};
 /// So many may wait at once.
 inline constexpr std::size_t kMaxReviews = 1000;
 /// An object and its predecessor, each as large as an API server takes it: controller-runtime's limit.
@@ -49,8 +52,9 @@ class WebhookServer {
   struct Served;
   WebhookServer(runtime::RoleContext& context);
   Served* find(std::string_view path) const;
-  net::Response review(Served& served, const net::Request& request);
-  net::Response decide(Served& served, std::string_view body) const;
+  /// Nothing if it is to be decided again; `last`: what it says now is the answer.
+  std::optional<net::Response> review(Served& served, const net::Request& request, bool last);
+  std::optional<net::Response> decide(Served& served, std::string_view body, bool last) const;
   net::Response count(Served& served, net::Response response, MonoTime since) const;
 
   runtime::RoleContext& context_;

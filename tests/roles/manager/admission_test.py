@@ -104,7 +104,7 @@ class Admission(unittest.TestCase):
         log = open(cls.log_path, "wb")
         cls.child = subprocess.Popen(
             [KOORD, "--role=manager", f"--kubeconfig={kubeconfig}", f"--metrics-addr=127.0.0.1:{cls.metrics_port}",
-             f"--health-probe-addr=127.0.0.1:{probes}", f"--webhook-port={cls.port}", "--rest-config-qps=0",
+             f"--health-probe-addr=127.0.0.1:{probes}", f"--webhook-port={cls.port}", "--rest-config-qps=0", "--controllers=none",
              "--feature-gates=" + ",".join(f"{gate}=true" for gate in GATES),
              "--binding-admission-user-name=koord-scheduler", "--binding-admission-namespaces=*"],
             stdout=log, stderr=subprocess.STDOUT,
@@ -246,6 +246,12 @@ class Admission(unittest.TestCase):
         self.assertEqual(plain["spec"]["containers"][0]["resources"]["requests"], {"cpu": "1"})
         self.refused("POST", self.pods(PLAIN), pod("both", {"koordinator.sh/qosClass": "BE"}), 400,
                      "cannot be used in combination")
+        # A namespace that is new is known in time.
+        fresh = f"{COLO}-{os.getpid()}"
+        self.request("POST", "/api/v1/namespaces", {"metadata": {"name": fresh, "labels": {MARK: "true", "colocation": "true"}}})
+        made = self.request("POST", self.pods(fresh), pod("first", {"tier": "batch"}))
+        self.assertEqual(made["metadata"]["labels"].get("by"), "profile")
+        self.request("DELETE", f"{self.pods(fresh)}/first", {"gracePeriodSeconds": 0})
         # One whose patch makes no pod is left out, and the log names it.
         self.request("POST", PROFILES, {**PROFILE_KIND, "metadata": {"name": "admission-bad"},
                                         "spec": {"labels": {"bad": "1"}, "patch": {"spec": {"containers": [{"image": "x"}]}}}})

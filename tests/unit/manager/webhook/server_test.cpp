@@ -40,7 +40,28 @@ class Known final : public ValidatingHandler {
   kube::Informer<api::Namespace> namespaces_;
 };
 
+/// Has what it needs when it is asked the fourth time; of "never", never.
+class Later final : public ValidatingHandler {
+ public:
+  Verdict handle(const AdmissionRequest& request, const PluginTimes&) override {
+    const bool never = json::text_at(request.object, "metadata", "name") == "never";
+    return never || ++asked_ < 4 ? Verdict::not_yet("nobody knows it yet") : Verdict::allow();
+  }
+
+ private:
+  int asked_ = 0;
+};
+
 const HandlerRow kRows[] = {
+    {.path = "/later",
+     .type = WebhookType::validate,
+     .object_type = "pod",
+     .gate = "PodValidatingWebhook",
+     .plugins = {},
+     .entries = {},
+     .make = [](HandlerContext&) -> Result<AdmissionHandler> {
+       return AdmissionHandler(std::unique_ptr<ValidatingHandler>(std::make_unique<Later>()));
+     }},
     {.path = "/mutate",
      .type = WebhookType::mutate,
      .object_type = "pod",
@@ -197,6 +218,20 @@ TEST_CASE("a review waits for informers, for as long as its API server does, and
   CHECK(answers.back().status == 200);
   CHECK(answers.back().body.find(R"("allowed":true)") != std::string::npos);
   CHECK(rig.answer(rig.request("/validate", "{}")).find(R"("allowed":true)") != std::string::npos);
+}
+
+TEST_CASE("a review that lacks what was made a moment ago is decided again, for a second") {
+  Rig rig;
+  CHECK(rig.answer(rig.request("/later", "{}")) == "waits");
+  const auto began = rig.loop.clock.mono();
+  net::Response response = test::run_task(rig.loop, (*rig.made)->answer(rig.request("/later", "{}")));
+  CHECK_THAT(response.body, Catch::Contains(R"("allowed":true)"));
+  CHECK(rig.loop.clock.mono() - began == 2 * kAgainPause);
+
+  response = test::run_task(rig.loop,
+                            (*rig.made)->answer(rig.request("/later", R"({"metadata":{"name":"never"}})")));
+  CHECK_THAT(response.body, Catch::Contains(R"("message":"nobody knows it yet","code":500)"));
+  CHECK(rig.loop.clock.mono() - began == 2 * kAgainPause + kAgainTime);
 }
 
 }  // namespace
