@@ -58,7 +58,7 @@ class Scheduler final : public runtime::LeadingRole {
                               .client = parts.client,
                               .host_name = parts.host_name}),
         parts_(std::move(parts)),
-        telemetry_(context.metrics) {
+        telemetry_(context.metrics, parts_.engine->profiles()) {
     context.metrics.on_scrape(
         [this] { telemetry_.gauges(last_report_, writer_ ? writer_->in_flight() : 0); });
     // Ready means that all objects are known: what is decided then is decided with the whole picture.
@@ -140,7 +140,10 @@ void Scheduler::start() {
 /// What the informers deliver goes to the engine as it comes.
 Task<Result<>> Scheduler::feed() {
   for (;;) {
-    Result<kube::Batch> batch = co_await queue_.next();
+    // What the engine has no room for is merged here meanwhile. The first picture is taken as a whole: it is
+    // as large as the cluster, and under a storm of changes there might be no end to it in parts.
+    KOORD_CO_CHECK(co_await engine_->room());
+    Result<kube::Batch> batch = co_await queue_.next(synced_ ? EngineThread::kBacklog : SIZE_MAX);
     if (!batch) co_return batch.error();
     std::vector<EngineChange> changes;
     changes.reserve(batch->changes.size());
@@ -175,6 +178,7 @@ Task<Result<>> Scheduler::lead() {
 void Scheduler::on_report(EngineReport report) {
   std::vector<Decision> decisions = std::move(report.decisions);
   report.decisions.clear();
+  telemetry_.counted(report);
   last_report_ = std::move(report);
   if (timer_ != 0) context().clock.cancel(timer_);
   timer_ = 0;
@@ -230,10 +234,13 @@ constexpr std::array<runtime::PortFlag, 2> kPorts = {{
 
 Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, PluginTable table) {
   KOORD_TRY(configuration, read_configuration(context.flags));
+  std::vector<std::string> gates;
   for (const FeatureGates::State& gate : context.gates.list())
     if (gate.enabled != gate.gate->enabled)
-      context.log.warn("a feature gate has no effect in this version", kv("gate", gate.gate->name),
-                       kv("enabled", gate.enabled));
+      gates.push_back(fmt::format("{}={}", gate.gate->name, gate.enabled));
+  if (!gates.empty())
+    context.log.warn("feature gates have no effect in this version",
+                     kv("gates", fmt::format("{}", fmt::join(gates, ","))));
   KOORD_TRY(engine, make_engine(configuration, context, table));
   if (const std::string& file = context.flags.get("write-config-to"); !file.empty()) {
     KOORD_CHECK(write_config(configuration.config, file));
@@ -246,7 +253,7 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
   // Events have a limit of their own, so that they do not hold up bindings.
   settings.user_agent = fmt::format("koord-scheduler-events/{}", context.version);
   KOORD_TRY(event_client, context.clients.client(settings));
-  context.routes.set_configz("kubescheduler.config.k8s.io", api::encode(configuration.config));
+  context.routes.set_configz("componentconfig", api::encode(configuration.config));
 
   kube::Scope unfinished;
   unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";

@@ -19,19 +19,12 @@ import kube_api
 NAMESPACE = "metrics"
 SERIES = re.compile(r'^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-# What a kube-scheduler shows that koord does not yet, each with what it waits for.
+# What a kube-scheduler shows that koord does not, each with the reason.
 LATER = {
     "scheduler_batch_attempts_total": "koord's classes need no batches",
     "scheduler_batch_cache_flushed_total": "koord's classes need no batches",
     "scheduler_get_node_hint_duration_seconds": "koord's classes need no batches",
     "scheduler_store_schedule_results_duration_seconds": "koord's classes need no batches",
-    "scheduler_event_handling_duration_seconds": "events are not handled one by one",
-    "scheduler_inflight_events": "koord queues no events",
-    "scheduler_queueing_hint_execution_duration_seconds": "asked once a class and event",
-    "scheduler_plugin_evaluation_total": "plugins are asked once a class and node",
-    "scheduler_preemption_attempts_total": "preemption",
-    "scheduler_preemption_victims": "preemption",
-    "scheduler_permit_wait_duration_seconds": "permit plugins",
 }
 # Of what the others show, koord has these.
 SHARED_PREFIXES = ("scheduler_", "rest_client_", "process_")

@@ -30,8 +30,7 @@ PodClass& ClassTable::acquire(const Profile& profile, const PodInfo& pod) {
         }
         return true;
       });
-    it = classes_.emplace(signature_.bytes(), PodClass{&profile, pod, {}, {}, 0, 0, shared, 0, 0, false})
-             .first;
+    it = classes_.emplace(signature_.bytes(), PodClass{&profile, pod, {}, {}, 0, 0, shared}).first;
     it->second.key = &it->first;
   }
   ++it->second.pods;

@@ -19,11 +19,6 @@ struct PodClass {
   std::uint64_t used = 0;  // when its state was used last, by the table's count
   std::uint32_t pods = 0;  // that refer to it
   bool shared = true;      // false: of one pod that could not be signed
-
-  // The answer to the last event's question whether pods with such rejectors are worth another attempt.
-  std::uint64_t hint_event = 0;
-  PluginMask hint_rejectors = 0;
-  bool hint = false;
 };
 
 class ClassTable {

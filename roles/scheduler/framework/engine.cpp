@@ -14,7 +14,6 @@ namespace koord::scheduler {
 namespace {
 
 constexpr std::string_view kPodAdd = "UnschedulablePodAdd";
-constexpr std::string_view kPodUpdate = "UnschedulablePodUpdate";
 
 /// With fewer nodes than this all are looked at, and never fewer feasible ones are looked for.
 constexpr std::uint32_t kMinFeasible = 100;
@@ -25,7 +24,29 @@ bool lessened(const Requests& before, const Requests& after) {
                      [&](const Amount& a) { return a.amount > after[a.resource]; });
 }
 
+/// Whether what the scheduler reads of a pod is another now.
+bool differs(const api::Pod& a, const api::Pod& b) {
+  return !(a.spec == b.spec && a.metadata.labels == b.metadata.labels &&
+           a.metadata.annotations == b.metadata.annotations);
+}
+
 }  // namespace
+
+/// Counts how long a change was handled, under the name that it turns out to have.
+class Engine::Handling {
+ public:
+  Handling(Engine& engine, std::string_view name)
+      : engine_(engine), name_(name), began_(engine.clock_.mono()) {}
+  Handling(const Handling&) = delete;
+  Handling& operator=(const Handling&) = delete;
+  ~Handling() { engine_.handled_.observe({name_}, engine_.clock_.mono() - began_); }
+  void is(std::string_view name) { name_ = name; }
+
+ private:
+  Engine& engine_;
+  std::string_view name_;
+  MonoTime began_;
+};
 
 Engine::Engine(Clock& clock, EngineOptions options)
     : clock_(clock),
@@ -48,20 +69,27 @@ const Profile* Engine::profile_of(const api::Pod& pod) const {
   return nullptr;
 }
 
-void Engine::set_class(QueuedPod& pod) {
+/// Its requests and its class, of the object that it is now.
+void Engine::read_anew(QueuedPod& pod) {
+  pod.info = make_pod_info(std::move(pod.info.pod), nodes_.resources());
+  pod.outdated = false;
   PodClass* old = pod.cls;
-  pod.cls = &classes_.acquire(*pod.profile, pod.info);
+  queue_->set_class(pod, classes_.acquire(*pod.profile, pod.info));
   if (old != nullptr) classes_.release(*old);
 }
 
 // Nodes
 
 void Engine::put_node(std::shared_ptr<const api::Node> node) {
+  Handling handling(*this, "NodeUpdate");
   Row row = nodes_.row_of(Symbol(node->metadata.name));
   std::shared_ptr<const api::Node> old = nodes_.node(row);
   const api::Node* now = node.get();
   if (!nodes_.set_node(row, std::move(node))) return;
-  if (!old) return move({.kind = EventKind::node_add, .new_node = now});
+  if (!old) {
+    handling.is("NodeAdd");
+    return move({.kind = EventKind::node_add, .new_node = now});
+  }
   auto changed = [&](EventKind kind) { move({.kind = kind, .old_node = old.get(), .new_node = now}); };
   bool schedulable_again = old->spec.unschedulable && !now->spec.unschedulable;
   if (old->status.allocatable != now->status.allocatable) changed(EventKind::node_allocatable);
@@ -70,6 +98,7 @@ void Engine::put_node(std::shared_ptr<const api::Node> node) {
 }
 
 void Engine::remove_node(std::string_view name) {
+  const Handling handling(*this, "NodeDelete");
   Row row = nodes_.find(name);
   if (row != kNoRow && nodes_.node(row)) nodes_.set_node(row, nullptr);
 }
@@ -77,6 +106,7 @@ void Engine::remove_node(std::string_view name) {
 // Pods
 
 void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
+  Handling handling(*this, kPodAdd);
   std::string key = pod_key(*pod);
   auto it = pods_.find(key);
   if (it != pods_.end() && it->second->info.pod->metadata.uid != pod->metadata.uid) {
@@ -85,6 +115,7 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
     it = pods_.end();
   }
   if (is_finished(*pod)) {
+    handling.is("AssignedPodDelete");
     if (it != pods_.end()) erase(it);
     return;
   }
@@ -98,15 +129,22 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
     entry->info.pod = pod;
     it = pods_.emplace(std::move(key), std::move(entry)).first;
     QueuedPod& added = *it->second;
-    if (!pod->spec.node_name.empty()) return settle(added, std::move(pod));
-    added.info = make_pod_info(std::move(pod), nodes_.resources());
-    added.priority = added.info.pod->spec.priority.value_or(0);
+    if (!pod->spec.node_name.empty()) {
+      handling.is("AssignedPodAdd");
+      return settle(added, std::move(pod));
+    }
+    added.priority = pod->spec.priority.value_or(0);
     added.timestamp = clock_.mono();
-    set_class(added);
-    return enqueue(added, kPodAdd);
+    read_anew(added);
+    if (const auto* gate = gate_of(added)) return queue_->add_gated(added, gate->index, kPodAdd);
+    return queue_->add_active(added, clock_.mono(), kPodAdd);
   }
   QueuedPod& known = *it->second;
-  if (!pod->spec.node_name.empty()) return settle(known, std::move(pod));
+  if (!pod->spec.node_name.empty()) {
+    handling.is(known.place == Place::bound ? "AssignedPodUpdate" : "AssignedPodAdd");
+    return settle(known, std::move(pod));
+  }
+  handling.is("UnschedulablePodUpdate");
   update_queued(known, std::move(pod));
 }
 
@@ -137,8 +175,10 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
 void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   if (pod.profile == nullptr || pod.place == Place::bound) return;
   std::shared_ptr<const api::Pod> old = std::exchange(pod.info.pod, now);
+  pod.outdated = pod.outdated || differs(*old, *now);
   if (pod.place == Place::assumed) {
-    // Its binding is on the way. If it is being deleted, its room is free again now.
+    // Its binding is on the way, and what it takes is what it asked for when it was decided. If it is being
+    // deleted, its room is free again now.
     if (now->metadata.deletion_timestamp && !old->metadata.deletion_timestamp) forget(pod);
     return;
   }
@@ -146,15 +186,12 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
     // It was dropped when it was tried: while it was being deleted, or its binding failed.
     return;
   }
-  if (old->spec == now->spec && old->metadata.labels == now->metadata.labels &&
-      old->metadata.annotations == now->metadata.annotations)
-    return;
+  if (!pod.outdated) return;
   Requests requests = pod.info.requests;
-  pod.info = make_pod_info(now, nodes_.resources());
-  set_class(pod);
+  read_anew(pod);
   if (pod.place == Place::gated) {
-    queue_->remove(pod);
-    return enqueue(pod, kPodUpdate);
+    if (gate_of(pod) == nullptr) queue_->ungate(pod, clock_.mono(), label(EventKind::own_pod_gates_gone));
+    return;
   }
   auto own = [&](EventKind kind) {
     ClusterEvent event{.kind = kind, .old_pod = old.get(), .new_pod = now.get()};
@@ -165,10 +202,11 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
   if (old->spec.tolerations.size() != now->spec.tolerations.size()) own(EventKind::own_pod_toleration);
 }
 
-void Engine::enqueue(QueuedPod& pod, std::string_view event) {
+/// The first plugin that keeps it out of the queue; nullptr: none.
+const Profile::At<PreEnqueuePlugin>* Engine::gate_of(const QueuedPod& pod) const {
   for (const auto& p : pod.profile->pre_enqueue)
-    if (!p.plugin->may_enqueue(pod.info)) return queue_->add_gated(pod, event);
-  queue_->add_active(pod, clock_.mono(), event);
+    if (!p.plugin->may_enqueue(pod.info)) return &p;
+  return nullptr;
 }
 
 void Engine::leave_node(QueuedPod& pod) {
@@ -186,6 +224,7 @@ void Engine::forget(QueuedPod& pod) {
 }
 
 void Engine::remove_pod(const api::Pod& pod) {
+  const Handling handling(*this, pod.spec.node_name.empty() ? "UnschedulablePodDelete" : "AssignedPodDelete");
   auto it = pods_.find(pod_key(pod));
   if (it != pods_.end() && it->second->info.pod->metadata.uid == pod.metadata.uid) erase(it);
 }
@@ -206,6 +245,7 @@ bool Engine::binding_failed(const api::Pod& pod) {
   QueuedPod& known = *it->second;
   if (known.place == Place::assumed) forget(known);
   if (known.place != Place::nowhere) return false;
+  if (known.outdated) read_anew(known);
   known.rejectors = 0;
   queue_->add_failed(known, clock_.mono());
   return true;
@@ -215,31 +255,20 @@ bool Engine::binding_failed(const api::Pod& pod) {
 
 bool Engine::worth_retrying(const QueuedPod& pod, const ClusterEvent& event) {
   if (pod.rejectors == 0) return true;
-  for (const auto& e : pod.profile->events)
-    if ((pod.rejectors & mask_of(e.index)) != 0 && (e.plugin->events() & mask_of(event.kind)) != 0 &&
-        e.plugin->worth_retrying(pod.info, event))
-      return true;
+  for (const auto& e : pod.profile->events) {
+    if ((pod.rejectors & mask_of(e.index)) == 0 || (e.plugin->events() & mask_of(event.kind)) == 0) continue;
+    const MonoTime began = clock_.mono();
+    const bool worth = e.plugin->worth_retrying(pod.info, event);
+    hints_.observe({pod.profile->plugin_name(e.index), label(event.kind), worth ? "Queue" : "QueueSkip"},
+                   clock_.mono() - began);
+    if (worth) return true;
+  }
   return false;
 }
 
 void Engine::move(const ClusterEvent& event) {
-  if (queue_->unschedulable().empty()) return;
-  ++events_;
-  std::vector<QueuedPod*> worth;
-  for (QueuedPod* pod : queue_->unschedulable()) {
-    // Pods of one class that the same plugins rejected get the same answer.
-    PodClass& cls = *pod->cls;
-    if (cls.hint_event != events_ || cls.hint_rejectors != pod->rejectors) {
-      cls.hint_event = events_;
-      cls.hint_rejectors = pod->rejectors;
-      cls.hint = worth_retrying(*pod, event);
-    }
-    if (cls.hint) worth.push_back(pod);
-  }
-  // The heap's order is arbitrary; decisions must not depend on it.
-  std::sort(worth.begin(), worth.end(), [](auto* a, auto* b) { return a->order < b->order; });
-  MonoTime now = clock_.mono();
-  for (QueuedPod* pod : worth) queue_->retry(*pod, now, label(event.kind));
+  queue_->retry_worth(event.kind, clock_.mono(),
+                      [&](const QueuedPod& pod) { return worth_retrying(pod, event); });
 }
 
 // The cycle

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/class_table.hpp"
+#include "framework/durations.hpp"
 #include "framework/node_table.hpp"
 #include "framework/profile.hpp"
 #include "framework/queue.hpp"
@@ -77,6 +78,10 @@ class Engine {
   QueueSizes queue_sizes() const;
   const Queue::Incoming& incoming() const;
   const Queue::Rejections& rejections() const;
+  /// How long the hints of plugins took (plugin, event, hint), and the handling of changes (event), since it
+  /// was asked last.
+  Durations::Taken take_hints() { return hints_.take(); }
+  Durations::Taken take_handled() { return handled_.take(); }
   const std::vector<Profile>& profiles() const { return profiles_; }
   const NodeTable& nodes() const { return nodes_; }
   std::size_t pods() const { return pods_.size(); }
@@ -88,8 +93,9 @@ class Engine {
  private:
   using Pods = std::unordered_map<std::string, std::unique_ptr<QueuedPod>>;
 
+  class Handling;
   void attempt(QueuedPod& pod, std::vector<Decision>& out);
-  void enqueue(QueuedPod& pod, std::string_view event);
+  const Profile::At<PreEnqueuePlugin>* gate_of(const QueuedPod& pod) const;
   void update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
   void settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
   void leave_node(QueuedPod& pod);
@@ -98,7 +104,7 @@ class Engine {
   void move(const ClusterEvent& event);
   bool worth_retrying(const QueuedPod& pod, const ClusterEvent& event);
   const Profile* profile_of(const api::Pod& pod) const;
-  void set_class(QueuedPod& pod);
+  void read_anew(QueuedPod& pod);
 
   Clock& clock_;
   EngineOptions options_;
@@ -111,8 +117,8 @@ class Engine {
   Random random_;
   Row start_ = 0;  // where the next search begins, when not all nodes are looked at
   std::uint64_t arrivals_ = 0;
-  std::uint64_t events_ = 0;
   std::size_t assumed_ = 0;
+  Durations hints_{kHintBounds}, handled_{kEventBounds};
 };
 
 }  // namespace koord::scheduler

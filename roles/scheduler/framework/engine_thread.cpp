@@ -9,6 +9,8 @@
 #include <condition_variable>
 #include <limits>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -20,6 +22,7 @@ namespace koord::scheduler {
 namespace {
 
 constexpr std::size_t kBatch = 64;  // decisions in a report: large enough to amortise the hop, small in time
+constexpr std::size_t kTurn = 256;  // changes between two such batches
 constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();
 
 void apply(Engine& engine, const EngineChange& change) {
@@ -32,10 +35,9 @@ void apply(Engine& engine, const EngineChange& change) {
   }
 }
 
-EngineReport report_of(const Engine& engine, std::vector<Decision> decisions) {
+EngineReport report_of(Engine& engine, std::vector<Decision> decisions) {
   EngineReport r;
   r.decisions = std::move(decisions);
-  r.wakeup = engine.next_wakeup();
   r.queue = engine.queue_sizes();
   r.nodes = engine.nodes().nodes();
   r.pods = engine.pods();
@@ -44,6 +46,8 @@ EngineReport report_of(const Engine& engine, std::vector<Decision> decisions) {
   for (const auto& [profile, counts] : engine.rejections())
     for (std::size_t i = 0; i < profile->plugins.size(); ++i)
       r.rejections[{profile->scheduler_name, profile->plugins[i].name}] = counts[i];
+  r.hints = engine.take_hints();
+  r.handled = engine.take_handled();
   return r;
 }
 
@@ -60,12 +64,16 @@ struct EngineThread::Shared {
   // On the executor only:
   OnReport on_report;
   bool reporting = true;
-  Event ended;
+  Event ended, room;
 
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<EngineChange> changes;
+  bool full = false;         // somebody waits for room
+  std::uint64_t posted = 0;  // changes, all in all
   std::size_t permits = 0;
+  std::optional<std::uint64_t>
+      begin;  // with the first permit: the changes to know before anything is decided
   bool woken = false;
   bool left = false;  // nobody is there any more to post to
   std::atomic<bool> stopping{false};
@@ -83,7 +91,7 @@ EngineThread::EngineThread(boost::asio::any_io_executor executor, Clock& clock,
                            std::unique_ptr<Engine> engine, OnReport on_report)
     : clock_(clock),
       shared_(std::make_shared<Shared>(std::move(executor), clock, std::move(engine), std::move(on_report))) {
-  thread_ = std::thread([shared = shared_] { run(shared); });
+  thread_ = std::thread([shared = shared_]() mutable { run(std::move(shared)); });
 }
 
 EngineThread::~EngineThread() {
@@ -94,6 +102,7 @@ void EngineThread::post(std::vector<EngineChange> changes) {
   {
     std::lock_guard lock(shared_->mutex);
     shared_->owe();
+    shared_->posted += changes.size();
     if (shared_->changes.empty()) {
       shared_->changes = std::move(changes);
     } else {
@@ -103,10 +112,22 @@ void EngineThread::post(std::vector<EngineChange> changes) {
   shared_->changed.notify_one();
 }
 
+Task<Result<>> EngineThread::room() {
+  {
+    std::lock_guard lock(shared_->mutex);
+    if (shared_->changes.size() < kBacklog) co_return Result<>();
+    shared_->full = true;
+    shared_->room.reset();
+  }
+  Task<Result<>> room = shared_->room.wait();
+  co_return co_await std::move(room);
+}
+
 void EngineThread::permit(std::size_t decisions) {
   {
     std::lock_guard lock(shared_->mutex);
     shared_->owe();
+    if (!shared_->begin) shared_->begin = shared_->posted;
     shared_->permits += decisions;
   }
   shared_->changed.notify_one();
@@ -146,7 +167,12 @@ Task<Result<>> EngineThread::stop(nanoseconds grace) {
     leave_behind();
     co_return std::move(waited).error().context("the engine hangs");
   }
-  thread_.join();  // it has told its end as the last thing that it does
+  {
+    // It told its end with the mutex held, as the last thing that it does with what is shared: whoever holds
+    // the mutex after it knows that it is out of the executor, too.
+    std::lock_guard lock(shared_->mutex);
+  }
+  thread_.detach();
   co_return Result<>();
 }
 
@@ -161,31 +187,39 @@ void EngineThread::leave_behind() {
   thread_.detach();
 }
 
-void EngineThread::run(const std::shared_ptr<Shared>& shared) {
+void EngineThread::run(std::shared_ptr<Shared> shared) {
   Shared& s = *shared;
   Engine& engine = *s.engine;
-  std::vector<EngineChange> changes;
-  bool idle = false;  // the last look found nothing to decide
+  std::vector<EngineChange> taken;
+  std::size_t next = 0;       // of them
+  std::uint64_t applied = 0;  // all in all
+  bool idle = false;          // the last look found nothing to decide
   std::unique_lock lock(s.mutex);
   while (!s.stopping) {
-    const bool news = !s.changes.empty() || s.woken;
+    if (next == taken.size()) {
+      taken.clear();
+      next = 0;
+      std::swap(taken, s.changes);
+      if (std::exchange(s.full, false)) boost::asio::post(s.executor, [shared] { shared->room.set(); });
+    }
+    const bool news = next < taken.size() || s.woken;
     if (!news && (idle || s.permits == 0)) {
       s.since = kNothing;
       s.changed.wait(lock);
       continue;
     }
-    changes.clear();
-    std::swap(changes, s.changes);
     s.woken = false;
-    const std::size_t wanted = std::min(s.permits, kBatch);
+    const std::size_t permits = std::min(s.permits, kBatch);
+    const std::uint64_t begin = s.begin.value_or(0);
     s.beat();
     lock.unlock();
 
-    for (const EngineChange& change : changes) {
-      if (s.stopping) break;
-      apply(engine, change);
+    for (std::size_t n = 0; n < kTurn && next < taken.size() && !s.stopping; ++n) {
+      apply(engine, std::exchange(taken[next++], {}));
+      ++applied;
       s.beat();
     }
+    const std::size_t wanted = applied >= begin ? permits : 0;
     std::vector<Decision> decisions;
     std::size_t tried = 0;
     while (tried < wanted && !s.stopping && engine.schedule(1, decisions) == 1) {
@@ -194,6 +228,7 @@ void EngineThread::run(const std::shared_ptr<Shared>& shared) {
     }
     idle = wanted != 0 && tried < wanted;
     EngineReport report = report_of(engine, std::move(decisions));
+    if (idle) report.wakeup = engine.next_wakeup();
 
     lock.lock();
     s.permits -= tried;
@@ -204,7 +239,7 @@ void EngineThread::run(const std::shared_ptr<Shared>& shared) {
       });
   }
   s.since = kNothing;
-  if (!s.left) boost::asio::post(s.executor, [shared] { shared->ended.set(); });
+  if (!s.left) boost::asio::post(s.executor, [shared = std::move(shared)] { shared->ended.set(); });
 }
 
 }  // namespace koord::scheduler

@@ -24,23 +24,29 @@ struct EngineChange {
 
 struct EngineReport {
   std::vector<Decision> decisions;
-  /// When EngineThread::wake() should be called if nothing else happens.
+  /// When EngineThread::wake() should be called if nothing else happens. Absent while the engine waits for
+  /// permits: it looks when they come.
   std::optional<MonoTime> wakeup;
   QueueSizes queue;
   std::size_t nodes = 0, pods = 0, assumed = 0;
   Queue::Incoming incoming;  // since the start
   /// Waiting pods by profile and plugin that rejected them.
   std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> rejections;
+  // Since the last report.
+  Durations::Taken hints, handled;
 };
 
 /// All methods on the executor's thread. The engine decides only as much as it was permitted: each decision
-/// uses up one permit, which is given anew when the decision has been written down.
+/// uses up one permit, which is given anew when the decision has been written down. Changes and decisions
+/// take turns, so that neither waits for all of the others.
 class EngineThread {
  public:
   using OnReport = std::function<void(EngineReport)>;
   /// With one piece of work (a change, a decision) longer than this the engine counts as stuck. Those that
   /// are heavy on purpose take a tenth of a second.
   static constexpr nanoseconds kStuck = std::chrono::seconds(20);
+  /// So many changes may wait here. Who has more keeps them, one for each object, until there is room().
+  static constexpr std::size_t kBacklog = 4096;
 
   /// `on_report` is called on the executor.
   EngineThread(boost::asio::any_io_executor executor, Clock& clock, std::unique_ptr<Engine> engine,
@@ -51,6 +57,9 @@ class EngineThread {
   EngineThread& operator=(const EngineThread&) = delete;
 
   void post(std::vector<EngineChange> changes);
+  /// Returns when fewer than kBacklog changes wait.
+  Task<Result<>> room();
+  /// Nothing is decided before that which was posted before the first permit is known.
   void permit(std::size_t decisions);
   /// Time has passed: looks whether a backoff is over.
   void wake();
@@ -63,12 +72,13 @@ class EngineThread {
 
   /// Ends the thread after the piece of work that it is at; reports that are still on their way are dropped.
   /// Error(Code::timeout) if that takes longer than `grace`: the thread is then left behind, with all that it
-  /// uses but the clock, and the process has to end without destroying that.
+  /// uses but the clock, and the process has to end without destroying that. Never waits for the thread on
+  /// the executor.
   Task<Result<>> stop(nanoseconds grace);
 
  private:
   struct Shared;
-  static void run(const std::shared_ptr<Shared>& shared);
+  static void run(std::shared_ptr<Shared> shared);
   void leave_behind();
 
   Clock& clock_;

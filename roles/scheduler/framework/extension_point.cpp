@@ -18,26 +18,30 @@ struct InterfaceOf<std::vector<Profile::At<Interface>> Profile::*> {
   using Type = Interface;
 };
 
-/// A point at which the plugins in `list` are asked, a member of Profile.
-template <auto list>
+/// A point at which the plugins in `list` are asked, a member of Profile, if they are marked, too.
+template <auto list, class Mark = typename InterfaceOf<decltype(list)>::Type>
 constexpr ExtensionPoint point(PluginSet Plugins::*configured) {
   using Interface = typename InterfaceOf<decltype(list)>::Type;
   return {configured,
           [](Profile& profile, Plugin& plugin, Profile::Seat seat) {
             auto* asked = dynamic_cast<Interface*>(&plugin);
-            if (asked != nullptr) (profile.*list).push_back({seat, asked});
-            return asked != nullptr;
+            const bool does = asked != nullptr && dynamic_cast<Mark*>(&plugin) != nullptr;
+            if (does) (profile.*list).push_back({seat, asked});
+            return does;
           },
-          [](const Plugin& plugin) { return dynamic_cast<const Interface*>(&plugin) != nullptr; }};
+          [](const Plugin& plugin) {
+            return dynamic_cast<const Interface*>(&plugin) != nullptr &&
+                   dynamic_cast<const Mark*>(&plugin) != nullptr;
+          }};
 }
 
 constexpr ExtensionPoint kPoints[] = {
     point<&Profile::pre_enqueue>(&Plugins::pre_enqueue),
     point<&Profile::queue_sort>(&Plugins::queue_sort),
-    {&Plugins::pre_filter},  // a FilterPlugin prepares itself
+    point<&Profile::pre_filters, PreFilterPlugin>(&Plugins::pre_filter),
     point<&Profile::filters>(&Plugins::filter),
     {&Plugins::post_filter},
-    {&Plugins::pre_score},  // so does a ScorePlugin
+    point<&Profile::pre_scores, PreScorePlugin>(&Plugins::pre_score),
     point<&Profile::scores>(&Plugins::score),
     {&Plugins::reserve},
     {&Plugins::permit},

@@ -99,6 +99,13 @@ class FilterPlugin {
                       std::span<VerdictId> out) const = 0;
 };
 
+/// Marks a filter whose preparation is kube-scheduler's PreFilter: for a configuration that does not name it
+/// there the preparation neither rejects, nor narrows down, nor skips.
+class PreFilterPlugin {
+ public:
+  virtual ~PreFilterPlugin() = default;
+};
+
 /// Raw scores, and how they become 0..100.
 class ScorePlugin {
  public:
@@ -118,6 +125,12 @@ class ScorePlugin {
   virtual Prepared prepare_score(const PodInfo& pod) = 0;
   virtual void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
                      std::span<std::int32_t> out) const = 0;
+};
+
+/// Marks a score whose preparation is kube-scheduler's PreScore: without it there it does not skip.
+class PreScorePlugin {
+ public:
+  virtual ~PreScorePlugin() = default;
 };
 
 /// Which events could undo a rejection by this plugin.

@@ -31,10 +31,15 @@ struct Profile {
   // In the order in which they are asked.
   std::vector<At<PreEnqueuePlugin>> pre_enqueue;
   std::vector<At<QueueSortPlugin>> queue_sort;  // exactly one
+  std::vector<At<FilterPlugin>> pre_filters;    // those of the filters that the configuration lets prepare
   std::vector<At<FilterPlugin>> filters;
+  std::vector<At<ScorePlugin>> pre_scores;  // the same of the scores
   std::vector<At<ScorePlugin>> scores;
   std::vector<At<BindPlugin>> binds;  // at least one
   std::vector<At<EventPlugin>> events;
+  /// What stands in the lists for a plugin that is not asked for all that it does.
+  std::vector<std::unique_ptr<FilterPlugin>> partial_filters;
+  std::vector<std::unique_ptr<ScorePlugin>> partial_scores;
   /// What the configuration names and koord does not have yet.
   std::vector<std::string> missing;
   /// 1 to 99: stop looking when so many of the nodes are feasible. Absent or 100: look at all of them.

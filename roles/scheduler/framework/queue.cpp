@@ -38,17 +38,22 @@ void Queue::count(const QueuedPod& pod, int change) {
 }
 
 void Queue::add_active(QueuedPod& pod, MonoTime now, std::string_view event) {
-  if (!pod.first_attempt) {
-    pod.first_attempt = now;
-    if (pod.attempts == 0) pod.timestamp = now;
-  }
+  if (!pod.first_attempt) pod.first_attempt = now;
   enter(pod, Place::active, "active", event);
   active_.push(&pod);
 }
 
-void Queue::add_gated(QueuedPod& pod, std::string_view event) {
-  enter(pod, Place::gated, "gated", event);
+void Queue::add_gated(QueuedPod& pod, PluginIndex by, std::string_view event) {
+  pod.rejectors = mask_of(by);
+  count(pod, 1);
+  // As in kube-scheduler: pending_pods tells gated pods from unschedulable ones, this does not.
+  enter(pod, Place::gated, "unschedulable", event);
   ++gated_;
+}
+
+void Queue::ungate(QueuedPod& pod, MonoTime now, std::string_view event) {
+  --gated_;
+  add_active(pod, now, event);
 }
 
 void Queue::add_failed(QueuedPod& pod, MonoTime now) {
@@ -69,6 +74,7 @@ void Queue::add_failed(QueuedPod& pod, MonoTime now) {
   if (pod.rejectors != 0) {
     enter(pod, Place::unschedulable, "unschedulable", kAttemptFailed);
     unschedulable_.push(&pod);
+    groups_.add(pod);
   } else {
     enter(pod, Place::error_backoff, "backoff", kAttemptFailed);
     error_backoff_.push(&pod);
@@ -78,9 +84,21 @@ void Queue::add_failed(QueuedPod& pod, MonoTime now) {
 void Queue::retry(QueuedPod& pod, MonoTime now, std::string_view event) {
   if (pod.place != Place::unschedulable) return;
   unschedulable_.erase(&pod);
+  groups_.remove(pod);
   if (over(pod, now)) return add_active(pod, now, event);
   enter(pod, Place::backoff, "backoff", event);
   backoff_.push(&pod);
+}
+
+void Queue::retry_worth(EventKind kind, MonoTime now, const WaitingGroups::Worth& worth) {
+  for (QueuedPod* pod : groups_.worth(kind, worth)) retry(*pod, now, label(kind));
+}
+
+void Queue::set_class(QueuedPod& pod, PodClass& cls) {
+  const bool waits = pod.place == Place::unschedulable;
+  if (waits) groups_.remove(pod);
+  pod.cls = &cls;
+  if (waits) groups_.add(pod);
 }
 
 void Queue::remove(QueuedPod& pod) {
@@ -88,7 +106,10 @@ void Queue::remove(QueuedPod& pod) {
     case Place::active: active_.erase(&pod); break;
     case Place::backoff: backoff_.erase(&pod); break;
     case Place::error_backoff: error_backoff_.erase(&pod); break;
-    case Place::unschedulable: unschedulable_.erase(&pod); break;
+    case Place::unschedulable:
+      unschedulable_.erase(&pod);
+      groups_.remove(pod);
+      break;
     case Place::gated: --gated_; break;
     default: return;
   }
@@ -112,6 +133,7 @@ QueuedPod* Queue::pop(MonoTime now) {
   } else if (!backoff_.empty()) {
     pod = backoff_.pop();
     if (!pod->first_attempt) pod->first_attempt = now;
+    ++incoming_[{"active", "PopFromBackoffQ"}];
   } else {
     return nullptr;
   }

@@ -12,6 +12,7 @@
 
 #include "framework/indexed_heap.hpp"
 #include "framework/queued_pod.hpp"
+#include "framework/waiting_groups.hpp"
 
 namespace koord::scheduler {
 
@@ -37,11 +38,16 @@ class Queue {
 
   /// `event` labels scheduler_queue_incoming_pods_total, here and below.
   void add_active(QueuedPod& pod, MonoTime now, std::string_view event);
-  void add_gated(QueuedPod& pod, std::string_view event);
+  /// `by` keeps it out of the queue, until ungate() or remove().
+  void add_gated(QueuedPod& pod, PluginIndex by, std::string_view event);
+  void ungate(QueuedPod& pod, MonoTime now, std::string_view event);
   /// After an attempt that failed: with rejectors it waits for an event, else for its backoff.
   void add_failed(QueuedPod& pod, MonoTime now);
   /// An unschedulable pod is worth another attempt, after its backoff.
   void retry(QueuedPod& pod, MonoTime now, std::string_view event);
+  /// All unschedulable pods that an event of this kind makes worth it, asked for group by group.
+  void retry_worth(EventKind kind, MonoTime now, const WaitingGroups::Worth& worth);
+  void set_class(QueuedPod& pod, PodClass& cls);
   void remove(QueuedPod& pod);
 
   /// The next pod to try; its place is then Place::nowhere and nobody its rejector. nullptr: none now.
@@ -50,11 +56,11 @@ class Queue {
   std::optional<MonoTime> next_wakeup() const;
 
   QueueSizes sizes() const;
-  const std::vector<QueuedPod*>& unschedulable() const { return unschedulable_.items(); }
   /// Pods that entered a queue ("active", "backoff", "unschedulable"), by event.
   using Incoming = std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>;
   const Incoming& incoming() const { return incoming_; }
-  /// Waiting pods by the plugins that rejected them at their last attempt; by profile and plugin.
+  /// Waiting pods by the plugins that rejected them at their last attempt, or gate them; by profile and
+  /// plugin.
   using Rejections = std::unordered_map<const Profile*, std::array<std::uint32_t, 64>>;
   const Rejections& rejections() const { return rejections_; }
 
@@ -82,6 +88,7 @@ class Queue {
   IndexedHeap<BySort> active_;
   IndexedHeap<ByBackoff> backoff_, error_backoff_;
   IndexedHeap<ByAge> unschedulable_;
+  WaitingGroups groups_;  // of the same pods
   std::size_t gated_ = 0;
   Incoming incoming_;
   Rejections rejections_;

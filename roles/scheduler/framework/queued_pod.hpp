@@ -33,15 +33,17 @@ struct QueuedPod {
   Row row = kNoRow;  // where it is assumed or bound
 
   std::int32_t priority = 0;
-  MonoTime timestamp{};     // when it entered the queue or failed last
+  MonoTime timestamp{};     // when it arrived or failed last
   std::uint64_t order = 0;  // of arrival, to tell equal timestamps apart
   MonoTime backoff_until{};
   std::optional<MonoTime> first_attempt;  // when it first became active
-  PluginMask rejectors = 0;               // of the last attempt; none: it failed for another reason
+  /// The plugins that rejected it at its last attempt, or that gate it; none: it failed for another reason.
+  PluginMask rejectors = 0;
   std::uint32_t attempts = 0;
   std::uint32_t unschedulable_count = 0;
   std::uint32_t error_count = 0;  // in a row
-  std::uint32_t heap_position = 0;
+  std::uint32_t heap_position = 0, group_position = 0;
+  bool outdated = false;  // `info` and `cls` are of an older object than info.pod
 };
 
 }  // namespace koord::scheduler

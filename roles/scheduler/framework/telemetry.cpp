@@ -75,17 +75,169 @@ constexpr Metric kGoroutines{.name = "scheduler_goroutines",
                              .type = Type::gauge,
                              .help = "Number of tasks that are under way, by what they do: 'binding'.",
                              .labels = {"operation"}};
+constexpr Metric kEventSeconds{.name = "scheduler_event_handling_duration_seconds",
+                               .type = Type::histogram,
+                               .help = "Duration of taking in a change of a node or a pod.",
+                               .labels = {"event"},
+                               .bounds = kEventBounds};
+constexpr Metric kInflight{.name = "scheduler_inflight_events",
+                           .type = Type::gauge,
+                           .help = "Number of pods that are decided and not bound yet: 'PodPopped'.",
+                           .labels = {"event"}};
+constexpr Metric kHintSeconds{
+    .name = "scheduler_queueing_hint_execution_duration_seconds",
+    .type = Type::histogram,
+    .help =
+        "Duration of asking a plugin whether an event makes a group of rejected pods "
+        "worth another attempt.",
+    .labels = {"plugin", "event", "hint"},
+    .bounds = kHintBounds};
+constexpr Metric kEvaluations{.name = "scheduler_plugin_evaluation_total",
+                              .help = "Number of attempts in which a plugin has a say at an extension point.",
+                              .labels = {"plugin", "extension_point", "profile"}};
+
+// What koord has nothing to count for yet. kube-scheduler, Koordinator and their dashboards have it.
+constexpr Metric kPreemptions{.name = "scheduler_preemption_attempts_total",
+                              .help = "Number of attempts to preempt pods; there are none yet."};
+constexpr Metric kVictims{.name = "scheduler_preemption_victims",
+                          .type = Type::histogram,
+                          .help = "Number of pods chosen to be preempted; there are none yet.",
+                          .bounds = exponential_bounds(1, 2, 7)};
+constexpr Metric kPreemptionSeconds{.name = "scheduler_preemption_goroutines_duration_seconds",
+                                    .type = Type::histogram,
+                                    .help = "Duration of carrying out a preemption; there are none yet.",
+                                    .labels = {"result"},
+                                    .bounds = exponential_bounds(0.01, 2, 20)};
+constexpr Metric kPreemptionTasks{.name = "scheduler_preemption_goroutines_execution_total",
+                                  .help = "Number of preemptions carried out; there are none yet.",
+                                  .labels = {"result"}};
+constexpr Metric kPermitSeconds{.name = "scheduler_permit_wait_duration_seconds",
+                                .type = Type::histogram,
+                                .help = "Duration of waiting for a permit; no plugin asks for one yet.",
+                                .labels = {"result"},
+                                .bounds = exponential_bounds(0.001, 2, 15)};
+constexpr Metric kVolumeCache{.name = "scheduler_volume_binder_cache_requests_total",
+                              .help = "Number of requests to the cache of volumes; there is none yet.",
+                              .labels = {"operation"}};
+constexpr Metric kVolumeErrors{.name = "scheduler_volume_scheduling_stage_error_total",
+                               .help = "Number of errors with volumes; they are not looked at yet.",
+                               .labels = {"operation"}};
+constexpr Metric kClaims{.name = "scheduler_resourceclaim_creates_total",
+                         .help = "Number of ResourceClaims made; koord makes none.",
+                         .labels = {"status"}};
+constexpr Metric kCalls{.name = "scheduler_async_api_call_execution_total",
+                        .help = "Number of API calls by the dispatcher of kube-scheduler; koord has none.",
+                        .labels = {"call_type", "result"}};
+constexpr Metric kCallSeconds{
+    .name = "scheduler_async_api_call_execution_duration_seconds",
+    .type = Type::histogram,
+    .help = "Duration of API calls by the dispatcher of kube-scheduler; koord has none.",
+    .labels = {"call_type", "result"},
+    .bounds = exponential_bounds(0.001, 2, 15)};
+constexpr Metric kCallsPending{
+    .name = "scheduler_pending_async_api_calls",
+    .type = Type::gauge,
+    .help = "API calls that wait in the dispatcher of kube-scheduler; koord has none.",
+    .labels = {"call_type"}};
+constexpr Metric kTimeouts{.name = "scheduler_scheduling_timeout",
+                           .help = "Number of decisions that took too long; they are not watched yet.",
+                           .labels = {"profile"}};
+constexpr Metric kQuotaSpec{.name = "scheduler_elastic_quota_spec",
+                            .type = Type::gauge,
+                            .help = "What an ElasticQuota says; there are none yet.",
+                            .labels = {"name", "resource", "tree", "is_parent", "parent", "field"}};
+constexpr Metric kQuotaStatus{.name = "scheduler_elastic_quota_status",
+                              .type = Type::gauge,
+                              .help = "What an ElasticQuota has come to; there are none yet.",
+                              .labels = {"name", "resource", "tree", "is_parent", "parent", "field"}};
+constexpr Metric kQuotaSeconds{.name = "scheduler_elastic_quota_process_latency",
+                               .type = Type::histogram,
+                               .help = "Duration of work on ElasticQuotas, in seconds; there are none yet.",
+                               .labels = {"operation"},
+                               .bounds = exponential_bounds(0.00001, 2, 24)};
+constexpr Metric kQuotaHookSeconds{
+    .name = "scheduler_elastic_quota_hook_plugin_latency",
+    .type = Type::histogram,
+    .help = "Duration of a hook of ElasticQuota, in seconds; there are none yet.",
+    .labels = {"plugin", "operation"},
+    .bounds = exponential_bounds(0.000001, 2, 24)};
+constexpr Metric kQuotaStatusSeconds{
+    .name = "scheduler_update_elastic_quota_status_duration_seconds",
+    .type = Type::histogram,
+    .help = "Duration of writing an ElasticQuota's status; there are none yet.",
+    .bounds = exponential_bounds(0.001, 2, 15)};
+
+// By names that kube-scheduler has given up and Koordinator's dashboard still reads.
+constexpr Metric kEndToEndSeconds{.name = "scheduler_e2e_scheduling_duration_seconds",
+                                  .type = Type::histogram,
+                                  .help = "The same as scheduler_scheduling_attempt_duration_seconds.",
+                                  .labels = {"result", "profile"},
+                                  .bounds = kAttemptSeconds.bounds};
+constexpr Metric kPodSeconds{.name = "scheduler_pod_scheduling_duration_seconds",
+                             .type = Type::histogram,
+                             .help = "The same as scheduler_pod_scheduling_sli_duration_seconds.",
+                             .labels = {"attempts"},
+                             .bounds = kSliSeconds.bounds};
+constexpr Metric kOldGoroutines{.name = "scheduler_scheduler_goroutines",
+                                .type = Type::gauge,
+                                .help = "The same as scheduler_goroutines.",
+                                .labels = {"work"}};
+
+void register_later(metrics::Registry& r) {
+  r.counter(kPreemptions);
+  for (const Metric* row : {&kVictims, &kQuotaStatusSeconds}) r.histogram(*row);
+  for (const Metric* row : {&kPreemptionTasks, &kVolumeCache, &kVolumeErrors, &kClaims, &kCalls, &kTimeouts})
+    r.counters(*row);
+  for (const Metric* row : {&kCallsPending, &kQuotaSpec, &kQuotaStatus}) r.gauges(*row);
+  for (const Metric* row :
+       {&kPreemptionSeconds, &kPermitSeconds, &kCallSeconds, &kQuotaSeconds, &kQuotaHookSeconds})
+    r.histograms(*row);
+}
 
 double seconds(nanoseconds d) { return std::chrono::duration<double>(d).count(); }
 
 }  // namespace
 
-const metrics::Table Telemetry::kMetrics = {
-    &kAttempts,      &kIncoming,         &kAttemptSeconds, &kSliSeconds,     &kExtensionPointSeconds,
-    &kPluginSeconds, &kAlgorithmSeconds, &kAttemptsPerPod, &kEvaluatedNodes, &kFeasibleNodes,
-    &kPending,       &kCacheSize,        &kUnschedulable,  &kGoroutines};
+const metrics::Table Telemetry::kMetrics = {&kAttempts,
+                                            &kIncoming,
+                                            &kAttemptSeconds,
+                                            &kSliSeconds,
+                                            &kExtensionPointSeconds,
+                                            &kPluginSeconds,
+                                            &kAlgorithmSeconds,
+                                            &kAttemptsPerPod,
+                                            &kEvaluatedNodes,
+                                            &kFeasibleNodes,
+                                            &kPending,
+                                            &kCacheSize,
+                                            &kUnschedulable,
+                                            &kGoroutines,
+                                            &kEventSeconds,
+                                            &kInflight,
+                                            &kHintSeconds,
+                                            &kEvaluations,
+                                            &kPreemptions,
+                                            &kVictims,
+                                            &kPreemptionSeconds,
+                                            &kPreemptionTasks,
+                                            &kPermitSeconds,
+                                            &kVolumeCache,
+                                            &kVolumeErrors,
+                                            &kClaims,
+                                            &kCalls,
+                                            &kCallSeconds,
+                                            &kCallsPending,
+                                            &kTimeouts,
+                                            &kQuotaSpec,
+                                            &kQuotaStatus,
+                                            &kQuotaSeconds,
+                                            &kQuotaHookSeconds,
+                                            &kQuotaStatusSeconds,
+                                            &kEndToEndSeconds,
+                                            &kPodSeconds,
+                                            &kOldGoroutines};
 
-Telemetry::Telemetry(metrics::Registry& r)
+Telemetry::Telemetry(metrics::Registry& r, std::span<const Profile> profiles)
     : attempts_(r.counters(kAttempts)),
       incoming_(r.counters(kIncoming)),
       attempt_seconds_(r.histograms(kAttemptSeconds)),
@@ -100,7 +252,27 @@ Telemetry::Telemetry(metrics::Registry& r)
       cache_size_(r.gauges(kCacheSize)),
       unschedulable_(r.gauges(kUnschedulable)),
       goroutines_(r.gauges(kGoroutines)),
-      bind_(extension_point(&Plugins::bind).label()) {}
+      old_goroutines_(r.gauges(kOldGoroutines)),
+      inflight_(r.gauges(kInflight)),
+      evaluations_(r.counters(kEvaluations)),
+      end_to_end_seconds_(r.histograms(kEndToEndSeconds)),
+      pod_seconds_(r.histograms(kPodSeconds)),
+      event_seconds_(r.histograms(kEventSeconds)),
+      hint_seconds_(r.histograms(kHintSeconds)),
+      bind_(extension_point(&Plugins::bind).label()) {
+  for (const Profile& p : profiles) {
+    const auto note = [&](auto& says, const auto& seats, PluginSet Plugins::*point) {
+      for (const auto& seat : seats)
+        says.emplace_back(p.plugin_name(seat.index), extension_point(point).label());
+    };
+    Says& says = says_[p.scheduler_name];
+    note(says.filtering, p.pre_filters, &Plugins::pre_filter);
+    note(says.filtering, p.filters, &Plugins::filter);
+    note(says.scoring, p.pre_scores, &Plugins::pre_score);
+    note(says.scoring, p.scores, &Plugins::score);
+  }
+  register_later(r);
+}
 
 const Telemetry::OfProfile& Telemetry::of(std::string_view profile) {
   auto it = profiles_.find(profile);
@@ -109,7 +281,16 @@ const Telemetry::OfProfile& Telemetry::of(std::string_view profile) {
     const std::string score = extension_point(&Plugins::score).label();
     OfProfile handles{extension_point_seconds_.with({filter, "Success", profile}),
                       extension_point_seconds_.with({filter, "Unschedulable", profile}),
-                      extension_point_seconds_.with({score, "Success", profile})};
+                      extension_point_seconds_.with({score, "Success", profile}),
+                      {},
+                      {}};
+    const auto says = says_.find(profile);
+    if (says != says_.end()) {
+      for (const auto& [plugin, point] : says->second.filtering)
+        handles.filtering.push_back(evaluations_.with({plugin, point, profile}));
+      for (const auto& [plugin, point] : says->second.scoring)
+        handles.scoring.push_back(evaluations_.with({plugin, point, profile}));
+    }
     it = profiles_.emplace(profile, std::move(handles)).first;
   }
   return it->second;
@@ -118,20 +299,25 @@ const Telemetry::OfProfile& Telemetry::of(std::string_view profile) {
 void Telemetry::attempt(const Decision& d, std::string_view result, nanoseconds took) {
   attempts_.with({result, d.profile}).inc();
   attempt_seconds_.with({result, d.profile}).observe(seconds(took));
+  end_to_end_seconds_.with({result, d.profile}).observe(seconds(took));
   algorithm_seconds_.observe(seconds(d.took));
   if (d.evaluated_nodes == 0) return;
   evaluated_nodes_.observe(d.evaluated_nodes);
   feasible_nodes_.observe(d.feasible_nodes);
   const OfProfile& points = of(d.profile);
   (d.feasible_nodes > 0 ? points.filtered : points.filtered_none).observe(seconds(d.filtering));
-  if (d.feasible_nodes > 0) points.scored.observe(seconds(d.scoring));
+  for (const metrics::Counter& says : points.filtering) says.inc();
+  if (d.feasible_nodes == 0) return;
+  points.scored.observe(seconds(d.scoring));
+  for (const metrics::Counter& says : points.scoring) says.inc();
 }
 
 void Telemetry::bound(const Decision& d, MonoTime now) {
   attempts_per_pod_.observe(d.attempts);
   if (!d.first_attempt) return;
   std::string attempts = d.attempts >= 15 ? "15+" : std::to_string(d.attempts);
-  sli_seconds_.with({attempts}).observe(seconds(now - *d.first_attempt));
+  for (const auto& family : {sli_seconds_, pod_seconds_})
+    family.with({attempts}).observe(seconds(now - *d.first_attempt));
 }
 
 void Telemetry::bind_call(const Decision& d, std::string_view status, nanoseconds took) {
@@ -139,8 +325,17 @@ void Telemetry::bind_call(const Decision& d, std::string_view status, nanosecond
   plugin_seconds_.with({"DefaultBinder", bind_, status}).observe(seconds(took));
 }
 
+void Telemetry::counted(const EngineReport& report) {
+  for (const auto& [labels, counted] : report.hints)
+    hint_seconds_.with(std::span<const std::string_view>(labels)).add_counts(counted.counts, counted.sum);
+  for (const auto& [labels, counted] : report.handled)
+    event_seconds_.with({labels[0]}).add_counts(counted.counts, counted.sum);
+}
+
 void Telemetry::gauges(const EngineReport& r, std::size_t binding) {
   goroutines_.with({"binding"}).set(static_cast<double>(binding));
+  old_goroutines_.with({"binding"}).set(static_cast<double>(binding));
+  inflight_.with({"PodPopped"}).set(static_cast<double>(r.assumed));
   pending_.with({"active"}).set(static_cast<double>(r.queue.active));
   pending_.with({"backoff"}).set(static_cast<double>(r.queue.backoff));
   pending_.with({"unschedulable"}).set(static_cast<double>(r.queue.unschedulable));

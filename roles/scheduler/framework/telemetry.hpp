@@ -3,8 +3,11 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "framework/engine_thread.hpp"
 #include "koord/base/metrics.hpp"
@@ -15,7 +18,7 @@ namespace koord::scheduler {
 class Telemetry {
  public:
   static const metrics::Table kMetrics;
-  explicit Telemetry(metrics::Registry& registry);
+  Telemetry(metrics::Registry& registry, std::span<const Profile> profiles);
 
   /// One attempt is over, its binding included: "scheduled", "unschedulable" or "error".
   void attempt(const Decision& decision, std::string_view result, nanoseconds took);
@@ -23,6 +26,8 @@ class Telemetry {
   void bound(const Decision& decision, MonoTime now);
   /// How long the bind plugin ran; `status` is "Success" or "Error".
   void bind_call(const Decision& decision, std::string_view status, nanoseconds took);
+  /// What the engine has counted since its last report.
+  void counted(const EngineReport& report);
   /// What the gauges show from now on; `binding`: bindings on their way.
   void gauges(const EngineReport& report, std::size_t binding);
 
@@ -30,6 +35,12 @@ class Telemetry {
   /// The handles of one profile's hot paths, found once.
   struct OfProfile {
     metrics::Histogram filtered, filtered_none, scored;
+    std::vector<metrics::Counter> filtering, scoring;
+  };
+  /// The plugins of a profile that have a say in every attempt, and in those that find nodes: (plugin,
+  /// point).
+  struct Says {
+    std::vector<std::pair<std::string, std::string>> filtering, scoring;
   };
   const OfProfile& of(std::string_view profile);
 
@@ -37,7 +48,11 @@ class Telemetry {
   metrics::Family<metrics::Histogram> attempt_seconds_, sli_seconds_, extension_point_seconds_,
       plugin_seconds_;
   metrics::Histogram algorithm_seconds_, attempts_per_pod_, evaluated_nodes_, feasible_nodes_;
-  metrics::Family<metrics::Gauge> pending_, cache_size_, unschedulable_, goroutines_;
+  metrics::Family<metrics::Gauge> pending_, cache_size_, unschedulable_, goroutines_, old_goroutines_,
+      inflight_;
+  metrics::Family<metrics::Counter> evaluations_;
+  metrics::Family<metrics::Histogram> end_to_end_seconds_, pod_seconds_, event_seconds_, hint_seconds_;
+  std::map<std::string, Says, std::less<>> says_;
   std::map<std::string, OfProfile, std::less<>> profiles_;
   Queue::Incoming incoming_told_;
   std::string bind_;  // the label

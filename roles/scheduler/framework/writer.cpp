@@ -17,6 +17,8 @@ namespace {
 constexpr int kTries = 5;
 constexpr nanoseconds kFirstPause = std::chrono::milliseconds(100);
 
+constexpr const char* kMayNot = "another scheduler may hold the lease";
+
 /// Whether the server may have acted although we were told of a failure.
 bool unknown_outcome(Code code) {
   return code == Code::timeout || code == Code::unavailable || code == Code::server_error;
@@ -80,7 +82,8 @@ Task<> Writer::bind(Decision d) {
 Task<Result<>> Writer::send_binding(const Decision& d) {
   nanoseconds pause = kFirstPause;
   for (int n = 1;; ++n, pause *= 2) {
-    if (!services_.may_write()) co_return Error(Code::cancelled, "the lease is lost");
+    // A lease that was not renewed in time may be renewed yet: the pod is tried again then.
+    if (!services_.may_write()) co_return Error(Code::unavailable, kMayNot);
     kube::ObjectKey key{d.pod->metadata.namespace_.str(), d.pod->metadata.name};
     Result<> sent = co_await services_.client.bind(key, d.pod->metadata.uid, d.node.str());
     if (sent) co_return sent;

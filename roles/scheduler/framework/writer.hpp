@@ -32,10 +32,10 @@ class Writer {
     std::function<kube::EventRecorder&(std::string_view profile)> events;
     /// The pod as it is known now; nullptr: gone.
     std::function<std::shared_ptr<const api::Pod>(const api::Pod&)> latest;
-    /// False as soon as the lease is lost: nothing is written then.
+    /// False while another process may hold the lease: nothing is written then.
     std::function<bool()> may_write;
     std::function<void(std::shared_ptr<const api::Pod>)> binding_failed;
-    /// After each decision.
+    /// After each decision, but for those that stop() cuts off.
     std::function<void()> done;
   };
 

@@ -1,9 +1,11 @@
-// A filter that holds the engine's thread until it is let go, for pods named "hang".
+// A filter that holds the engine's thread until it is let go, for pods named "hang"; for pods named "linger"
+// it holds the thread when that has nothing more to do and ends.
 #pragma once
 
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "framework/args.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -19,6 +21,8 @@ class Hang {
   /// Waits a moment for a pod to be held.
   bool holds() { return wait(holds_, std::chrono::milliseconds(5)); }
   void let_go() { tell(let_go_); }
+  /// Waits until a thread that lingered is let go.
+  bool is_left() { return wait(left_, std::chrono::seconds(60)); }
   /// Waits until the engine, and the plugin with it, is destroyed.
   bool is_gone() { return wait(gone_, std::chrono::seconds(60)); }
 
@@ -31,6 +35,17 @@ class Hang {
     tell(holds_);
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return let_go_; });
+  }
+  void linger() {
+    struct Last {
+      ~Last() {
+        hang->hold();
+        hang->tell(hang->left_);
+      }
+      Hang* hang;
+    };
+    static thread_local std::optional<Last> last;
+    last.emplace(this);
   }
   void destroyed() { tell(gone_); }
 
@@ -47,7 +62,7 @@ class Hang {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool holds_ = false, let_go_ = false, gone_ = false;
+  bool holds_ = false, let_go_ = false, left_ = false, gone_ = false;
 };
 
 class HangingPlugin final : public Plugin, public NodeFilterPlugin {
@@ -62,6 +77,7 @@ class HangingPlugin final : public Plugin, public NodeFilterPlugin {
   Prepared prepare_filter(const PodInfo& pod) override {
     Prepared prepared;
     prepared.skip = pod.pod->metadata.name != "hang";
+    if (pod.pod->metadata.name == "linger") Hang::one()->linger();
     return prepared;
   }
   VerdictId filter_node(PodState*, const NodeTable&, Row) const override {

@@ -86,7 +86,12 @@ const std::shared_ptr<const api::RequiredNodeAffinity>& required_affinity(const 
   return pod.node_affinity;
 }
 
-class NodeAffinity final : public Plugin, public NodeFilterPlugin, public ScorePlugin, public EventPlugin {
+class NodeAffinity final : public Plugin,
+                           public NodeFilterPlugin,
+                           public PreFilterPlugin,
+                           public ScorePlugin,
+                           public PreScorePlugin,
+                           public EventPlugin {
  public:
   NodeAffinity(const NodeAffinityArgs& args, const PluginContext& context)
       : added_preferred_(compile(args.added_affinity.get())),

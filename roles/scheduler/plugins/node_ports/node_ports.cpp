@@ -12,7 +12,7 @@ struct State final : PodState {
   std::vector<HostPort> ports;
 };
 
-class NodePorts final : public Plugin, public NodeFilterPlugin, public EventPlugin {
+class NodePorts final : public Plugin, public NodeFilterPlugin, public PreFilterPlugin, public EventPlugin {
  public:
   explicit NodePorts(const PluginContext& context)
       : rejected_(context.verdicts.intern(

@@ -39,7 +39,7 @@ struct State final : PodState {
   std::vector<std::int64_t> requests;
 };
 
-class BalancedAllocation final : public Plugin, public ScorePlugin {
+class BalancedAllocation final : public Plugin, public ScorePlugin, public PreScorePlugin {
  public:
   BalancedAllocation(const NodeResourcesBalancedAllocationArgs& args, const PluginContext& context)
       : scorer_(ResourceScorer::Strategy::balanced, scored_resources(args.resources, context.nodes)) {}

@@ -41,7 +41,12 @@ ResourceScorer make_scorer(const ScoringStrategy& strategy, NodeTable& nodes) {
   return {Strategy::ratio, std::move(resources), std::move(shape)};
 }
 
-class NodeResourcesFit final : public Plugin, public FilterPlugin, public ScorePlugin, public EventPlugin {
+class NodeResourcesFit final : public Plugin,
+                               public FilterPlugin,
+                               public PreFilterPlugin,
+                               public ScorePlugin,
+                               public PreScorePlugin,
+                               public EventPlugin {
  public:
   NodeResourcesFit(const NodeResourcesFitArgs& args, const PluginContext& context)
       : context_(context), args_(args), scorer_(make_scorer(*args.scoring_strategy, context.nodes)) {}

@@ -19,7 +19,11 @@ bool untolerated(const api::Node& node, const api::Pod& pod) {
   return api::untolerated(node.spec.taints, pod.spec.tolerations) != nullptr;
 }
 
-class TaintToleration final : public Plugin, public NodeFilterPlugin, public ScorePlugin, public EventPlugin {
+class TaintToleration final : public Plugin,
+                              public NodeFilterPlugin,
+                              public ScorePlugin,
+                              public PreScorePlugin,
+                              public EventPlugin {
  public:
   explicit TaintToleration(const PluginContext& context)
       : rejected_(context.verdicts.intern({context.index, true, {"node(s) had untolerated taint(s)"}})) {}

@@ -163,8 +163,9 @@ TEST_CASE("the order of filters and the weights of scores") {
       {"", kFilters, kScores},
       {"profiles:\n- plugins: {filter: {enabled: [{name: NodePorts}]}}\n",
        "NodePorts NodeUnschedulable NodeName TaintToleration NodeAffinity NodeResourcesFit", kScores},
-      {"profiles:\n- plugins: {filter: {disabled: [{name: '*'}], enabled: [{name: NodeName}]}}\n", "NodeName",
-       kScores},
+      {"profiles:\n- plugins: {preFilter: {disabled: [{name: '*'}]}, "
+       "filter: {disabled: [{name: '*'}], enabled: [{name: NodeName}]}}\n",
+       "NodeName", kScores},
       {"profiles:\n- plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}\n",
        "NodeUnschedulable NodeName TaintToleration NodePorts NodeResourcesFit",
        "TaintToleration=3 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1"},
@@ -188,6 +189,55 @@ TEST_CASE("the order of filters and the weights of scores") {
     CHECK(names(*profile, profile->filters) == c.filters);
     CHECK(scores == c.scores);
   }
+}
+
+TEST_CASE("what a configuration leaves out at preFilter and preScore is left out") {
+  const auto world = [](const std::string& plugins) {
+    auto config = read(fmt::format("profiles:\n- plugins: {{{}}}\n", plugins));
+    REQUIRE(config.has_value());
+    auto made = std::make_unique<World>(*config);
+    made->engine.put_node(make_node("m"));
+    made->engine.put_node(make_node("n"));
+    return made;
+  };
+  const auto pod = make_pod("p", "1", "1Mi", [](api::Pod& p) {
+    auto& required = p.spec.affinity.ensure().node_affinity.ensure().required.ensure();
+    auto& field = required.node_selector_terms.emplace_back().match_fields.emplace_back();
+    field.key = "metadata.name";
+    field.operator_ = "In";
+    field.values = {"gone"};
+  });
+  const auto told = [&](const std::string& plugins) {
+    const auto w = world(plugins);
+    w->engine.put_pod(pod);
+    return w->one().message;
+  };
+  CHECK(told("") == "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity].");
+  CHECK(told("preFilter: {disabled: [{name: NodeAffinity}]}") ==
+        "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.");
+  // The filter alone is left out: the nodes are narrowed down, their labels are not looked at.
+  CHECK(told("filter: {disabled: [{name: NodeAffinity}]}") ==
+        "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity].");
+  const auto w = world("filter: {disabled: [{name: NodeAffinity}]}");
+  w->engine.put_pod(changed(pod, [](api::Pod& p) {
+    p.spec.affinity->node_affinity->required->node_selector_terms[0].match_fields[0].values = {"n"};
+    p.spec.node_selector["none"] = "has it";
+  }));
+  CHECK(w->one().node == "n");
+
+  // A pod that asks for nothing is excused by PreScore.
+  const auto scored = [&](const std::string& plugins) {
+    const auto v = world(plugins);
+    return v->engine.evaluate(v->engine.profiles()[0], make_pod("p", "", "")).score(0);
+  };
+  CHECK(scored("preScore: {disabled: [{name: NodeResourcesBalancedAllocation}]}") == scored("") + 100);
+
+  ManualClock clock;
+  Engine engine(clock, {});
+  const auto wrong = built("profiles:\n- plugins: {preFilter: {enabled: [{name: NodeName}]}}\n", engine);
+  REQUIRE(wrong.has_error());
+  CHECK_THAT(wrong.error().message(),
+             Catch::Matchers::Contains("plugin \"NodeName\" does not extend PreFilterPlugin plugin"));
 }
 
 TEST_CASE("profiles that cannot be made") {

@@ -120,6 +120,123 @@ TEST_CASE("a node that goes takes its room with it, and comes back with the pods
   CHECK(world.one().message == "0/2 nodes are available: 2 Insufficient cpu.");
 }
 
+TEST_CASE("a pod that changed while it was assumed is what it has become when its binding fails") {
+  World world;
+  world.engine.put_node(make_node("n", "2"));
+  auto pod = make_pod("p", "1");
+  world.engine.put_pod(pod);
+  CHECK(world.one().node == "n");
+  pod = changed(pod,
+                [](auto& p) { p.spec.containers[0].resources.requests["cpu"] = api::Quantity::must("3"); });
+  world.engine.put_pod(pod);
+  CHECK(world.engine.nodes().used(kCpu, 0) == 1000);
+  REQUIRE(world.engine.binding_failed(*pod));
+  CHECK(world.engine.nodes().used(kCpu, 0) == 0);
+  world.clock.advance(seconds(3));
+  CHECK(world.one().message == "0/1 nodes are available: 1 Insufficient cpu.");
+}
+
+std::uint64_t asked(Engine& engine, std::string_view plugin) {
+  std::uint64_t times = 0;
+  for (const auto& [labels, counted] : engine.take_hints())
+    if (labels[0] == plugin)
+      for (const std::uint64_t n : counted.counts) times += n;
+  return times;
+}
+
+TEST_CASE("an event asks each group of unschedulable pods once, and those alone that it may concern") {
+  World world;
+  world.engine.put_node(make_node("n", "1"));
+  const auto tolerant = make_pod("tolerant", "2", "1Mi", [](auto& p) { p.spec.tolerations.emplace_back(); });
+  for (int i = 0; i < 100; ++i) world.engine.put_pod(make_pod(fmt::format("alike-{}", i), "2"));
+  for (int i = 0; i < 5; ++i)
+    world.engine.put_pod(make_pod(fmt::format("other-{}", i), "3", fmt::format("{}Mi", i + 1)));
+  world.engine.put_pod(
+      make_pod("elsewhere", "1", "1Mi", [](auto& p) { p.spec.node_selector["zone"] = "a"; }));
+  world.engine.put_pod(tolerant);
+  CHECK(world.run().size() == 107);
+  asked(world.engine, "");
+
+  world.engine.put_node(make_node("small", "1"));
+  auto hints = world.engine.take_hints();
+  std::uint64_t fit = 0, affinity = 0;
+  for (const auto& [labels, counted] : hints) {
+    CHECK(labels[1] == "NodeAdd");
+    for (const std::uint64_t n : counted.counts) (labels[0] == "NodeResourcesFit" ? fit : affinity) += n;
+  }
+  CHECK(fit == 7);
+  CHECK(affinity == 1);
+
+  // Labels concern the one that waits for them.
+  world.engine.put_node(make_node("small", "1", "8Gi", [](auto& n) { n.metadata.labels["zone"] = "b"; }));
+  CHECK(asked(world.engine, "NodeResourcesFit") == 0);
+  CHECK(world.run().empty());
+
+  // Who changes waits with others of its kind from now on; who goes does not wait.
+  world.engine.put_pod(changed(tolerant, [](auto& p) { p.metadata.labels["a"] = "b"; }));
+  world.engine.put_pod(changed(tolerant, [](auto& p) {
+    p.spec.tolerations.clear();
+    p.spec.containers[0].resources.requests["memory"] = api::Quantity::must("128Mi");
+  }));
+  for (int i = 0; i < 99; ++i) world.engine.remove_pod(*make_pod(fmt::format("alike-{}", i)));
+  asked(world.engine, "");
+  world.engine.put_node(make_node("large", "2"));
+  CHECK(asked(world.engine, "NodeResourcesFit") == 6);
+  CHECK(names(world.run()) == "alike-99 tolerant");
+}
+
+TEST_CASE("a pod keeps its time of arrival while it is gated") {
+  World world;
+  world.engine.put_node(make_node("n"));
+  const auto gated = make_pod("gated", "1", "1Mi", [](auto& p) { p.spec.scheduling_gates = {{"a"}}; });
+  world.engine.put_pod(gated);
+  world.clock.advance(seconds(1));
+  world.engine.put_pod(make_pod("later"));
+  world.clock.advance(seconds(1));
+  world.engine.put_pod(changed(gated, [](auto& p) { p.spec.scheduling_gates.clear(); }));
+  const auto decisions = world.run();
+  CHECK(names(decisions) == "gated later");
+  CHECK(decisions[0].first_attempt == world.clock.mono());
+}
+
+TEST_CASE("what enters which queue is counted as kube-scheduler does") {
+  World world;
+  const auto entered = [&](std::string_view queue, std::string_view event) {
+    const auto it = world.engine.incoming().find({queue, event});
+    return it == world.engine.incoming().end() ? 0 : it->second;
+  };
+  const auto gating = [&] {
+    std::uint32_t count = 0;
+    for (const auto& [profile, counts] : world.engine.rejections())
+      for (std::size_t i = 0; i < profile->plugins.size(); ++i)
+        if (profile->plugins[i].name == "SchedulingGates") count += counts[i];
+    return count;
+  };
+  world.engine.put_node(make_node("n", "1"));
+  auto gated = make_pod("gated", "1m", "1Mi", [](auto& p) { p.spec.scheduling_gates = {{"a"}, {"b"}}; });
+  world.engine.put_pod(gated);
+  CHECK(entered("unschedulable", "UnschedulablePodAdd") == 1);
+  CHECK(gating() == 1);
+  gated = changed(gated, [](auto& p) { p.spec.scheduling_gates.pop_back(); });
+  world.engine.put_pod(gated);
+  CHECK(gating() == 1);
+  gated = changed(gated, [](auto& p) { p.spec.scheduling_gates.clear(); });
+  world.engine.put_pod(gated);
+  CHECK(entered("unschedulable", "UnschedulablePodAdd") == 1);
+  CHECK(entered("active", "UnschedulablePodUpdatePodSchedulingGatesEliminated") == 1);
+  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(gating() == 0);
+
+  world.engine.put_pod(make_pod("p", "2"));
+  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(entered("active", "UnschedulablePodAdd") == 1);
+  CHECK(entered("unschedulable", "ScheduleAttemptFailure") == 1);
+  world.engine.put_node(make_node("m", "2"));
+  CHECK(entered("backoff", "NodeAdd") == 1);
+  CHECK(world.one().node == "m");
+  CHECK(entered("active", "PopFromBackoffQ") == 1);
+}
+
 TEST_CASE("pods of other schedulers count only once they are bound") {
   World world;
   world.engine.put_node(make_node("n", "1"));

@@ -61,7 +61,7 @@ struct Scene {
   void run(bool may_write) {
     kube::Client client(transport, loop.clock, {});
     metrics::Registry registry;
-    Telemetry telemetry(registry);
+    Telemetry telemetry(registry, {});
     CapturedLog captured;
     kube::EventRecorder recorder(loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"});
     auto pod = make_pod("p");
@@ -115,12 +115,14 @@ TEST_CASE("a binding is tried again where that is safe, and never counted twice"
   }
 }
 
-TEST_CASE("without the lease nothing is written") {
+TEST_CASE("without the lease nothing is written, and the pod is put back: the lease may be renewed yet") {
   const Row row{"lost lease", {}, "", 0, false};
   Scene scene(row);
   scene.run(false);
   CHECK(scene.tries == 0);
   CHECK(scene.transport.requests.empty());
+  CHECK(scene.put_back == 1);
+  CHECK(scene.done == 1);
 }
 
 }  // namespace

@@ -107,6 +107,20 @@ TEST_CASE("a new node that cannot help moves nothing") {
   CHECK(world.one().node == "o");
 }
 
+TEST_CASE("how many pods a node takes is no resource that is scored") {
+  const auto scored_with = [](std::string_view resources) {
+    KubeSchedulerConfiguration config;
+    config.profiles.emplace_back().plugin_config.push_back(
+        {"NodeResourcesFit",
+         {fmt::format(R"({{"scoringStrategy":{{"type":"LeastAllocated","resources":[{}]}}}})", resources)},
+         {}});
+    World world(config);
+    world.engine.put_node(make_node("n"));
+    return world.engine.evaluate(world.engine.profiles()[0], make_pod("p", "1")).score(0);
+  };
+  CHECK(scored_with(R"({"name":"cpu"},{"name":"pods","weight":9})") == scored_with(R"({"name":"cpu"})"));
+}
+
 TEST_CASE("a deleted pod makes room") {
   World world;
   world.engine.put_node(make_node("n", "1"));

@@ -1,0 +1,44 @@
+// WaitingGroups: see waiting_groups.hpp.
+#include "framework/waiting_groups.hpp"
+
+#include <algorithm>
+
+#include "framework/profile.hpp"
+
+namespace koord::scheduler {
+
+void WaitingGroups::add(QueuedPod& pod) {
+  const auto [it, added] = rejected_.try_emplace({pod.profile, pod.rejectors});
+  if (added)
+    for (const auto& e : pod.profile->events)
+      if ((pod.rejectors & mask_of(e.index)) != 0) it->second.events |= e.plugin->events();
+  Group& group = it->second.groups[pod.cls];
+  pod.group_position = static_cast<std::uint32_t>(group.size());
+  group.push_back(&pod);
+}
+
+void WaitingGroups::remove(QueuedPod& pod) {
+  const auto rejected = rejected_.find({pod.profile, pod.rejectors});
+  const auto it = rejected->second.groups.find(pod.cls);
+  Group& group = it->second;
+  group[pod.group_position] = group.back();
+  group[pod.group_position]->group_position = pod.group_position;
+  group.pop_back();
+  if (!group.empty()) return;
+  rejected->second.groups.erase(it);
+  if (rejected->second.groups.empty()) rejected_.erase(rejected);
+}
+
+std::vector<QueuedPod*> WaitingGroups::worth(EventKind kind, const Worth& ask) const {
+  std::vector<QueuedPod*> pods;
+  for (const auto& [key, rejected] : rejected_) {
+    if ((rejected.events & mask_of(kind)) == 0) continue;
+    for (const auto& [cls, group] : rejected.groups)
+      if (ask(*group.front())) pods.insert(pods.end(), group.begin(), group.end());
+  }
+  // Decisions must not depend on where things lie in memory.
+  std::sort(pods.begin(), pods.end(), [](auto* a, auto* b) { return a->order < b->order; });
+  return pods;
+}
+
+}  // namespace koord::scheduler
