@@ -2,10 +2,13 @@
 #include "flags.hpp"
 
 #include <array>
+#include <iterator>
+#include <vector>
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/runtime/config.hpp"
 #include "koord/runtime/serving.hpp"
+#include "kube_gates.hpp"
 #include "plugins.hpp"
 
 namespace koord::scheduler {
@@ -175,7 +178,15 @@ void name_profiles(KubeSchedulerConfiguration& config, const std::vector<std::st
 }  // namespace
 
 std::span<const runtime::Flag> flags() { return kFlags; }
-std::span<const FeatureGate> gates() { return kGates; }
+std::span<const FeatureGate> gates() {
+  static const std::vector<FeatureGate> kAll = [] {
+    std::vector<FeatureGate> all(std::begin(kGates), std::end(kGates));
+    const std::vector<FeatureGate> kube = kube_gates();
+    all.insert(all.end(), kube.begin(), kube.end());
+    return all;
+  }();
+  return kAll;
+}
 
 Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
   const std::string& path = flags.get("config");

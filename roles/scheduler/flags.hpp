@@ -10,7 +10,7 @@
 namespace koord::scheduler {
 
 std::span<const runtime::Flag> flags();
-/// koord-scheduler's feature gates; none has an effect yet.
+/// koord-scheduler's feature gates and kube-scheduler's; none has an effect yet.
 std::span<const FeatureGate> gates();
 
 /// The configuration in effect: the file of --config completed with kube-scheduler's defaults, or koord's own

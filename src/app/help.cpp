@@ -17,13 +17,25 @@ namespace koord::app {
 
 namespace {
 
+/// The names of the gates that are only taken.
+std::string without_help(std::span<const FeatureGate> gates) {
+  std::vector<std::string_view> names;
+  for (const FeatureGate& gate : gates)
+    if (gate.help.empty()) names.push_back(gate.name);
+  std::ranges::sort(names);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string gates_help(std::span<const FeatureGate> gates) {
   if (gates.empty()) return "";
   std::string out = "Feature gates (--feature-gates=NAME=true,...):\n";
   for (const FeatureGate& gate : gates) {
+    if (gate.help.empty()) continue;
     const std::size_t width = std::max<std::size_t>(gate.name.size() + 2, 26);
     out += fmt::format("      {:<{}}{:<5}{}\n", gate.name, width, gate.enabled ? "on" : "off", gate.help);
   }
+  if (const std::string others = without_help(gates); !others.empty())
+    out += fmt::format("      Kubernetes' own, of which the defaults are honoured:\n      {}\n", others);
   return out + "\n";
 }
 
@@ -90,8 +102,15 @@ std::string gates_markdown(std::span<const FeatureGate> gates) {
   if (gates.empty()) return "";
   std::string out = "\n### Feature gates\n\n| gate | default | stage | meaning |\n|---|---|---|---|\n";
   for (const FeatureGate& gate : gates)
-    out += fmt::format("| {} | {} | {} | {} |\n", gate.name, gate.enabled,
-                       gate.stage == Stage::ga ? "GA" : to_string(gate.stage), escaped(gate.help));
+    if (!gate.help.empty())
+      out += fmt::format("| {} | {} | {} | {} |\n", gate.name, gate.enabled,
+                         gate.stage == Stage::ga ? "GA" : to_string(gate.stage), escaped(gate.help));
+  if (const std::string others = without_help(gates); !others.empty())
+    out += fmt::format(
+        "\nKubernetes' own, taken for compatibility; what is set otherwise than by default has no effect, "
+        "and a "
+        "warning says so: {}.\n",
+        others);
   return out;
 }
 

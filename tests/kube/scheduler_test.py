@@ -2,6 +2,7 @@
 """`koord --role=scheduler` against a real API server: what it writes, its lease, its ports, and how it ends."""
 import json
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -135,7 +136,20 @@ class SchedulerTest(unittest.TestCase):
         self.assertIn('scheduler_schedule_attempts_total{result="scheduled",profile="koord-scheduler"} 1', text)
         status, text = get(f"https://127.0.0.1:{secure}/configz", self.api.token)
         self.assertEqual(status, 200)
-        self.assertIn("kubescheduler.config.k8s.io", json.loads(text))
+        self.assertIn("componentconfig", json.loads(text))
+
+    def test_the_feature_gates_of_kube_scheduler_are_taken(self):
+        if not os.access(schedulers.KUBE_SCHEDULER, os.X_OK):
+            self.skipTest("no kube-scheduler")
+        text = subprocess.run([schedulers.KUBE_SCHEDULER, "--help"], capture_output=True, text=True, check=True).stdout
+        gates = [f"{name}={on}" for name, on in re.findall(r"kube:(\w+)=true\|false \(\w+ - default=(\w+)\)", text)
+                 if name not in ("AllAlpha", "AllBeta")]
+        self.assertGreater(len(gates), 100)
+        taken = subprocess.run([KOORD, "--role=scheduler", f"--kubeconfig={schedulers.KUBECONFIG}",
+                                "--write-config-to=/dev/null", "--feature-gates=" + ",".join(gates)],
+                               capture_output=True, text=True)
+        self.assertEqual(taken.returncode, 0, taken.stderr)
+        self.assertNotIn("no effect", taken.stderr)
 
     def test_a_configuration_file_names_profiles_cluster_and_lease(self):
         config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",

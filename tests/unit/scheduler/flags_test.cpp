@@ -42,5 +42,28 @@ TEST_CASE("flags without effect are taken with a warning") {
   CHECK(line->warnings[1].find("without effect") != std::string::npos);
 }
 
+TEST_CASE("kube-scheduler's feature gates are taken") {
+  struct Row {
+    const char* text;
+    const char* error;  // "": none
+  };
+  const Row rows[] = {
+      {"SchedulerPopFromBackoffQ=false,OpportunisticBatching=true,ResizePod=true", ""},
+      {"AllAlpha=true,AllBeta=false", ""},
+      {"SchedulerQueueingHints=true", ""},
+      {"SchedulerQueueingHints=false",
+       "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true"},
+      {"SchedulerQueueingHint=true",
+       "unrecognized feature gate: SchedulerQueueingHint; did you mean SchedulerQueueingHints?"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    FeatureGates gates(scheduler::gates());
+    const Result<> set = gates.set(row.text);
+    CHECK((set ? "" : set.error().message()) == std::string(row.error));
+  }
+  CHECK(FeatureGates(scheduler::gates()).list().size() > 200);
+}
+
 }  // namespace
 }  // namespace koord::scheduler::test

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "koord/api/schema/codec.hpp"
 #include "support/metric_names.hpp"
 #include "support/role_rig.hpp"
+#include "support/tsv.hpp"
 #include "world.hpp"
 
 namespace koord::scheduler::test {
@@ -115,6 +117,34 @@ TEST_CASE("a scheduler whose engine hangs stops within its bound, and gives the 
   CHECK(process.loop.clock.mono() - began < 5s);
   CHECK(process.left_behind == 1);
   CHECK(process.lease.find(R"("holderIdentity":"")") != std::string::npos);
+}
+
+TEST_CASE("gates that koord cannot honour are named in a warning") {
+  koord::test::RoleRig rig(scheduler::role(), {"--write-config-to=/dev/null"});
+  REQUIRE(
+      rig.gates.set("SchedulerPopFromBackoffQ=false,SchedulerQueueingHints=true,ResizePod=true").has_value());
+  rig.start(make_role(rig.context, plugin_table()));
+  CHECK(rig.captured.contains("feature gates have no effect in this version"));
+  CHECK(rig.captured.contains("ResizePod=true,SchedulerPopFromBackoffQ=false"));
+}
+
+TEST_CASE("the configuration in effect is shown under kube-scheduler's key") {
+  Process process;
+  CHECK(process.context.routes.configz().starts_with(R"({"componentconfig":{)"));
+}
+
+TEST_CASE("what kube-scheduler's tests and Koordinator's dashboard of the scheduler read is there") {
+  std::ifstream list(koord::test::golden("scheduler/metrics.txt"));
+  const auto known = koord::test::metric_names(scheduler::role().metrics);
+  std::string name;
+  int count = 0;
+  while (std::getline(list, name)) {
+    if (name.empty() || name.starts_with('#')) continue;
+    ++count;
+    INFO(name);
+    CHECK(std::find(known.begin(), known.end(), name) != known.end());
+  }
+  CHECK(count > 30);
 }
 
 TEST_CASE("the metrics of a running role are those that its descriptor lists") {
