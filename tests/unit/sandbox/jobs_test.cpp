@@ -151,7 +151,7 @@ TEST_CASE("what nodes and pods use: a NodeMetric's figures, or those of a machin
   // 2% of 4 CPUs and the pod.
   CHECK(text_at(cluster.call("GET", api + "nodes/node-0000").doc, "usage", "cpu") == "2080000000n");
   CHECK(find(cluster.call("GET", api + "nodes").doc, "items")->size() == 2);
-  CHECK(find(cluster.call("GET", api + "pods?labelSelector=a=b").doc, "items")->size() == 0);
+  CHECK(find(cluster.call("GET", api + "pods?labelSelector=a=b").doc, "items")->empty());
   CHECK(cluster.call("POST", api + "nodes", "{}").status == 405);
 
   Kind metrics;  // as the CRD has it, without its schema

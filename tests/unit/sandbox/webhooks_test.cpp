@@ -421,7 +421,7 @@ TEST_CASE("a deleted collection: each object once, and none goes if one may not"
   rig.caller.answers.clear();
   CHECK(rig.call("DELETE", kPods).status == 200);
   CHECK(rig.caller.asked.size() == 6);
-  CHECK(find(rig.call("GET", kPods).doc, "items")->size() == 0);
+  CHECK(find(rig.call("GET", kPods).doc, "items")->empty());
 }
 
 TEST_CASE("a generated name is given once, and a new object is one however often it is reviewed") {
