@@ -32,7 +32,7 @@ std::string age(std::chrono::seconds seconds) {
 
 std::string of(double part, double whole) { return whole > 0 ? percent(part / whole) : std::string(kNone); }
 
-std::string size(double amount) { return bytes(static_cast<std::int64_t>(amount)); }
+std::string size(double amount) { return bytes(static_cast<std::int64_t>(std::min(amount, 9e18))); }
 
 std::string one_decimal(double amount) { return fmt::format("{:.1f}", amount); }
 

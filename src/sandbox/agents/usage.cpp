@@ -14,11 +14,13 @@ namespace {
 constexpr double kSystemCpu = 0.02, kSystemMemory = 0.04;
 /// The least quota: 2000 us of 100 ms.
 constexpr double kLeastLimit = 0.02;
+/// Of anything that somebody writes: beyond it is nobody's machine, and products must stay numbers.
+constexpr double kMost = 1e15;
 constexpr std::int64_t kSuppressAt = 65, kMemoryEvictAt = 70, kCpuUsedAt = 90;
 
 double amount(const api::ResourceList& list, std::string_view name) {
   const api::Quantity* found = list.find(name);
-  return found ? std::max(found->to_double(), 0.0) : 0;
+  return found ? std::clamp(found->to_double(), 0.0, kMost) : 0;
 }
 
 double percent(std::int64_t value) {

@@ -258,6 +258,30 @@ TEST_CASE(
   CHECK(agent.totals().suppressed > 50);
 }
 
+TEST_CASE("what a pod asks for is made of all kinds of resources, and absurd amounts stay numbers") {
+  const auto read = [](const std::string& requests, const std::string& annotations = "") {
+    auto pod = api::decode<api::Pod>(
+        R"({"metadata":{"name":"p","labels":{"koordinator.sh/qosClass":"BE"},"annotations":{)" + annotations +
+        R"(}},"spec":{"containers":[{"name":"c","resources":{"requests":)" + requests + "}}]}}");
+    REQUIRE(pod.has_value());
+    return SimulatedPod::of(*pod);
+  };
+  const SimulatedPod batch =
+      read(R"({"kubernetes.io/batch-cpu":"1500","kubernetes.io/mid-cpu":"500","memory":"1Gi"})");
+  CHECK(batch.asked.cpu == Approx(2));
+  CHECK(batch.asked.memory == Approx(kGi));
+  CHECK(batch.best_effort);
+  CHECK(batch.busy);
+  CHECK(!read("{}", R"("sandbox.koordinator.sh/load":"trace")").busy);
+  CHECK(read("{}").asked.cpu == Approx(.1));
+  const std::vector<SimulatedPod> pods = {read(R"({"cpu":"1e8000","memory":"1e8000"})"),
+                                          read(R"({"cpu":"-5"})")};
+  const Played played = play(kNode, pointers(pods), {.5, .5}, nullptr);
+  CHECK(played.node.cpu == Approx(10));
+  CHECK(played.node.memory == Approx(100 * kGi));
+  CHECK(played.pods[0].memory < 1e16);
+}
+
 TEST_CASE("an eviction that was taken is waited for, one that was refused is asked for again") {
   const Trace flat = trace("a,0,10,90");
   NodeAgent agent(flat, 0, {}, MonoTime{}, MonoTime{});
