@@ -273,11 +273,11 @@ void Manager::take(const kube::Change& change) {
       pod_profiles_.look_at(*after);
     else
       pod_profiles_.forget(*before);
-    if (before && after && !changes_resources(*before, *after)) return;
-    if (before && !after && is_evicted_best_effort(*before)) {
-      const auto node = parts_.nodes.get("", before->spec.node_name.view());
+    if (before && after && is_evicted_best_effort(*after) && !is_evicted_best_effort(*before)) {
+      const auto node = parts_.nodes.get("", after->spec.node_name.view());
       if (node && !node->spec.unschedulable) node_resources_.evicted(node->metadata.name);
     }
+    if (before && after && !changes_resources(*before, *after)) return;
     for (const auto& pod : {before, after})
       if (pod && !pod->spec.node_name.empty()) node_resources_.workers().add(pod->spec.node_name.view());
   } else if (change.is<api::NodeSlo>()) {

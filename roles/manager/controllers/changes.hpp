@@ -20,7 +20,7 @@ bool changes_resources(const api::NodeResourceTopology& before, const api::NodeR
 /// The same of devices.
 bool changes_resources(const api::Device& before, const api::Device& after);
 
-/// Whether it was best-effort work that somebody evicted, as the node agent does.
+/// Whether it is best-effort work that somebody evicts, as the node agent does.
 bool is_evicted_best_effort(const api::Pod& pod);
 
 }  // namespace koord::manager

@@ -349,6 +349,41 @@ class TheManager(unittest.TestCase):
                       manager.get("/metrics")[1])
         self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
 
+    def test_an_abnormal_node_lends_less(self):
+        for node in ("node-0000", "node-0001"):
+            self.request("PATCH", f"/api/v1/nodes/{node}/status", {"status": {
+                "capacity": {"cpu": "10", "memory": "20Gi", "pods": "110"}, "allocatable": {"cpu": "10", "memory": "20Gi", "pods": "110"}}})
+        self.request("POST", PODS, {
+            "metadata": {"name": "victim", "labels": {"koordinator.sh/qosClass": "BE"}},
+            "spec": {"nodeName": "node-0001", "containers": [{"name": "main", "image": "none"}]}})
+        self.configure(colocation_config={"enable": True, "cpuReclaimThresholdPercent": 80, "abnormalNodeStepPercent": 50})
+        manager = self.manager()
+        wait_for("NodeMetrics", lambda: len(self.metrics()) == NODES)
+        for node in ("node-0000", "node-0001"):
+            self.report(node, 1)
+            wait_for("all that it can", lambda node=node: self.batch_cpu(node) == "7k")
+        self.report("node-0000", 1, age=16 * 60)
+        wait_for("nothing", lambda: self.batch_cpu("node-0000") is None)
+        self.report("node-0000", 1)
+        wait_for("half of it after figures that grew stale", lambda: self.batch_cpu("node-0000") == "3500")
+        self.request("POST", f"{PODS}/victim/eviction", {
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "victim"}})
+        wait_for("half of it after an eviction", lambda: self.batch_cpu("node-0001") == "3500")
+        wait_for("two events", lambda: set(self.warned("OvercommitLowered")) == {"node-0000", "node-0001"})
+        wait_for("the annotation", lambda: '"percent":50' in (self.annotation("node-0001", "overcommit-standing") or ""))
+        self.assertIn('koord_manager_node_overcommit_percent{node="node-0000"} 50', manager.get("/metrics")[1])
+
+        with self.subTest("another manager knows it, and a rule that is off forgets it"):
+            self.assertEqual(manager.terminate(), 0)
+            second = self.manager()
+            wait_for("the second", lambda: "all nodes are known" in second.output())
+            self.report("node-0001", 3)
+            wait_for("half of 5", lambda: self.batch_cpu("node-0001") == "2500")
+            self.configure(colocation_config={"enable": True, "cpuReclaimThresholdPercent": 80})
+            wait_for("all of 5", lambda: self.batch_cpu("node-0001") == "5k")
+            wait_for("no annotation", lambda: self.annotation("node-0001", "overcommit-standing") is None)
+            self.assertEqual(second.terminate(), 0, second.output()[-2000:])
+
     def profile(self, name, managed=False, **spec):
         self.request("POST", PROFILES, {
             "apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile", "spec": spec,

@@ -182,7 +182,7 @@ TEST_CASE("gpudeviceresource and rdmadeviceresource: 5 and 3 cases of what is wr
     INFO(row.json("node") << row.json("resources") << row.json("resets"));
     auto node = row.take<api::Node>("node");
     const auto names = row.text("type") == "gpu" ? gpu_resource_names() : rdma_resource_names();
-    if (row.has("resources") || row.find("resets")->size() > 0)
+    if (row.has("resources") || !row.find("resets")->empty())
       set_devices(node, names, resources(row.find("resources")));
     if (const json::Value* labels = row.find("labels"); labels != nullptr && row.text("type") == "gpu") {
       api::Device device;
