@@ -25,9 +25,9 @@ import kube_api  # noqa: E402 (node_slo has put support/ on the path)
 from installed import Installed  # noqa: E402
 
 BURN = "while :; do :; done"
-ONE = 300             # milli-CPUs of batch-cpu that a best-effort pod asks for
-BE_PODS = 8           # more than a machine of two CPUs can lend to
-SEEN_LATE = 3         # seconds: a scheduler's view of the node is so old at most
+ONE = 150 * os.cpu_count()  # milli-CPUs that a best-effort pod asks for
+BE_PODS = 8                 # more than the machine has
+SEEN_LATE = 5               # seconds: a scheduler's view of the node, and the record's of a binding, are so old at most
 KILL_SECONDS = 25
 COLOCATION = ('{"enable": true, "metricAggregateDurationSeconds": 60, "metricReportIntervalSeconds": 2, '
               '"cpuReclaimThresholdPercent": 100, "metricAggregatePolicy": {"durations": ["1m"]}}')
@@ -83,7 +83,7 @@ class Record(threading.Thread):
     def judge(self):
         """Every binding was within what was lent when it was made; from the first limit on there always was one."""
         self.stop()
-        assert self.points[-1][0] > time.monotonic() - 5, "the record broke off"
+        assert self.points[-1][0] > time.monotonic() - 15, "the record broke off"
         before, bindings, limited = set(), 0, False
         for when, _, bound, quota in self.points:
             if bound - before:
@@ -160,8 +160,8 @@ def kill_at_random(node, roles, dice):
         role = dice.choice(roles)
         role.kill()
         time.sleep(dice.uniform(0.05, 1))
-        if dice.random() < 0.3:
-            node.delete(dice.choice(bound(node)))
+        if dice.random() < 0.3 and (names := bound(node)):
+            node.delete(dice.choice(names))
         role.start()
         if dice.random() < 0.3:
             create(node, plain(node, f"be-late-{kills}"))
@@ -191,7 +191,7 @@ def main():
             free = batch_cpus(node)
             for i in range(BE_PODS):
                 create(node, plain(node, f"be-{i}"))
-            names = wait_for("pods are placed on what is lent", lambda: len(bound(node)) >= 2 and bound(node), 20)
+            names = wait_for("pods are placed on what is lent", lambda: len(bound(node)) >= 2 and bound(node), 30)
             node.wait_running(*names)
             wait_for("best-effort work is limited", lambda: be.quota_cpus() is not None, 30)
             time.sleep(3)
@@ -201,14 +201,14 @@ def main():
             assert idle.be > 0.5 * idle.quota, "best-effort work does not use what it is given"
 
             kills = kill_at_random(node, roles, random.Random(seed))
-            wait_for("it lends less", lambda: (batch_cpus(node) or 0) <= free - 0.4, 40)
-            wait_for("best-effort work may use less", lambda: be.quota_cpus() <= max(protection.SMALLEST_QUOTA, idle.quota - 0.5) + 0.001, 20)
+            wait_for("it lends less", lambda: (batch_cpus(node) or 0) <= free - 0.4, 60)
+            wait_for("best-effort work may use less", lambda: be.quota_cpus() <= max(protection.SMALLEST_QUOTA, idle.quota - 0.5) + 0.001, 30)
             low, busy = batch_cpus(node) or 0, protection.Watch(be, None, 4)
             print(f"with LS load and after {kills} deaths {low:.2f} are lent: {busy}", flush=True)
             assert busy.be < 0.75 * idle.be, "best-effort work was not slowed"
             node.delete("ls")
-            wait_for("it lends more again", lambda: (batch_cpus(node) or 0) >= low + 0.3, 60)
-            wait_for("best-effort work gets its CPUs back", lambda: be.quota_cpus() >= idle.quota - 0.4, 30)
+            wait_for("it lends more again", lambda: (batch_cpus(node) or 0) >= low + 0.3, 90)
+            wait_for("best-effort work gets its CPUs back", lambda: be.quota_cpus() >= idle.quota - 0.4, 60)
             record.judge()
             assert "forbidden" not in told(), "a role was refused something"
             for role in roles:
@@ -217,9 +217,9 @@ def main():
             raise AssertionError(f"{error}\n{told()}") from None
         finally:
             record.stop()
-        for role in roles:
-            role.kill()
-        roles[-1].cleanup()
+            for role in roles:
+                role.kill()
+            roles[-1].cleanup()  # what is throttled would take long to end
     print("the loop on a real node: passed")
 
 
