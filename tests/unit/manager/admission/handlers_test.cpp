@@ -10,6 +10,9 @@
 #include "admission/pod_handlers.hpp"
 #include "admission/reservation_handler.hpp"
 #include "flags.hpp"
+#include "role.hpp"
+#include "support/role_rig.hpp"
+#include "webhook/server.hpp"
 
 namespace koord::manager {
 namespace {
@@ -41,6 +44,21 @@ TEST_CASE("The table: every path once, its gate known, an entry for each configu
   CHECK(paths == std::vector<std::string_view>{"/mutate-node-status", "/mutate-pod", "/mutate-reservation",
                                                "/validate-configmap", "/validate-node", "/validate-pod",
                                                "/validate-pod-binding"});
+}
+
+TEST_CASE("Every handler is made, with all gates too; gates of what is not there say so") {
+  const auto served = [](std::string_view gates) {
+    test::RoleRig rig(role(), {});
+    if (!gates.empty()) REQUIRE(rig.gates.set(gates).has_value());
+    const auto server = WebhookServer::make(rig.context, rig.api, handlers());
+    REQUIRE(server.has_value());
+    const auto count =
+        std::ranges::count_if(handlers(), [&](const HandlerRow& row) { return (*server)->serves(row.path); });
+    return std::pair(count, rig.captured.contains("the gate MultiQuotaTree has no effect") &&
+                                rig.captured.contains("the gate EnableQuotaAdmission has no effect"));
+  };
+  CHECK(served("") == std::pair(3L, false));
+  CHECK(served("AllAlpha=true") == std::pair(7L, true));
 }
 
 PodMutating::Parts pod_parts(HandlerRig& rig) {
