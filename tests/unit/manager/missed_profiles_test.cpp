@@ -20,6 +20,7 @@ std::string missed(std::string_view pod_json, const std::vector<std::string_view
   api::Pod pod = api::decode<api::Pod>(pod_json).value();
   pod.metadata.creation_timestamp = api::Time::parse("2026-01-02T03:00:00Z").value();
   std::vector<std::shared_ptr<const Profile>> profiles;
+  profiles.reserve(specs.size());
   for (const std::string_view spec : specs)
     profiles.push_back(profile(std::to_string(profiles.size()), spec));
   const auto found =
