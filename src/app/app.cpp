@@ -70,7 +70,7 @@ int print_crds(std::span<const std::string> arguments, Roles, Streams streams) {
 
 int print_manifests(std::span<const std::string> arguments, Roles roles, Streams streams) {
   const std::string part = arguments.empty() ? "" : arguments[0];
-  if (arguments.size() > 1 || (part != "" && part != "roles" && part != "webhooks"))
+  if (arguments.size() > 1 || (!part.empty() && part != "roles" && part != "webhooks"))
     return usage_error(streams, "manifests takes one argument at most: roles or webhooks");
   if (part != "webhooks") streams.out << access_manifests(roles);
   if (part.empty()) streams.out << "---\n";
