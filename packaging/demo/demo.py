@@ -26,7 +26,8 @@ import sandbox  # noqa: E402
 
 KOORD = os.environ.get("KOORD", os.path.join(TREE, "build", "koord"))
 TRACE = os.path.join(TREE, "tests", "golden", "alibaba2018", "machine_usage.csv")
-CLASSES = os.path.join(TREE, "packaging", "manifests", "10-priority-classes.yaml")
+MANIFESTS = os.path.join(TREE, "packaging", "manifests")
+CLASSES, WEBHOOKS = (os.path.join(MANIFESTS, name) for name in ("10-priority-classes.yaml", "50-webhooks.yaml"))
 NODES, CPUS, MEMORY = 12, 16, "64Gi"
 DAY = 86_400
 LOOKS = 30  # a day
@@ -48,7 +49,11 @@ def amount(text):
 class Cluster:
     """A `koord sandbox` with the demonstration's nodes and services."""
 
+    started = []  # all of them, to be ended whatever happens
+
     def __init__(self, folder, name, day, roles, load=(), flags=(), environment=None):
+        self.started.append(self)
+        self.child = None
         self.kubeconfig = os.path.join(folder, f"{name}.kubeconfig")
         self.out_path, self.log_path = (os.path.join(folder, f"{name}.{end}") for end in ("out", "log"))
         with open(self.out_path, "wb") as out, open(self.log_path, "wb") as log:
@@ -71,6 +76,9 @@ class Cluster:
                 raise SystemExit(f"demo: a sandbox did not start:\n{self.text(self.log_path)[-2000:]}")
             time.sleep(0.05)
         self.api = kube_api.Api(self.kubeconfig)
+
+    def running(self):
+        return sum(pod["status"].get("phase") == "Running" for pod in self.api.list("/api/v1/namespaces/demo/pods"))
 
     def pods(self):
         """The batch pods that run, and those that wait."""
@@ -99,14 +107,14 @@ class Cluster:
 
     def end(self):
         """The run's summary."""
-        if self.child.poll() is None:
+        if self.child and self.child.poll() is None:
             self.child.terminate()
             try:
                 self.child.wait(20)
             except subprocess.TimeoutExpired:
                 self.child.kill()
                 self.child.wait()
-        lines = self.text(self.out_path).splitlines()
+        lines = self.text(self.out_path).splitlines() if self.child else []
         return json.loads(lines[-1]) if lines and lines[-1].startswith("{") else None
 
 
@@ -115,9 +123,10 @@ class Demonstration:
         self.speed = DAY / day
         self.began = time.monotonic()
         self.samples = []
+        self.batch_at = self.batch_seconds = 0.0  # when batch work began, and for how long it went on
         self.alone = Cluster(folder, "without", day, "scheduler")
         self.together = Cluster(
-            folder, "with", day, "scheduler,manager", [os.path.join(HERE, "profile.yaml")],
+            folder, "with", day, "scheduler,manager", [WEBHOOKS, os.path.join(HERE, "profile.yaml")],
             ["--manager.rest-config-qps=0", f"--manager.webhook-port={sandbox.free_port()}"],
             {"WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_CERT_DIR": os.path.join(folder, "certificates")})
         self.alone.wait_ready()
@@ -125,12 +134,18 @@ class Demonstration:
         with open(os.path.join(HERE, "batch.json"), encoding="utf-8") as file:
             batch = json.load(file)
         self.asked = amount(batch["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"])
-        self.services = 0.0  # CPUs that they asked for
+        self.services, replicas = 0.0, 0  # CPUs that they asked for
         for item in self.together.api.list(DEPLOYMENTS):
             containers = item["spec"]["template"]["spec"]["containers"]
+            replicas += item["spec"]["replicas"]
             self.services += item["spec"]["replicas"] * sum(amount(one["resources"]["requests"]["cpu"]) for one in containers)
+        # Services are there first: their pods wait until the manager can be asked about them.
+        for cluster in (self.alone, self.together):
+            while self.seconds() < START_SECONDS and cluster.running() < replicas:
+                time.sleep(0.2)
         self.alone.api.connect().request("POST", DEPLOYMENTS, batch)
         self.together.api.connect().request("POST", DEPLOYMENTS, batch)
+        self.batch_at = self.seconds()
 
     def seconds(self):
         return time.monotonic() - self.began
@@ -185,37 +200,33 @@ class Demonstration:
         def row(what, without, with_it, more=""):
             print(f"  {what:<44}{without:>12}{with_it:>20}   {more}".rstrip())
 
-        def a_day(usage, what):
-            return usage[what] / usage["capacity"] * NODES * CPUS * 24
+        def share(part):
+            return [f"{each:.1%}" for each in part]
 
-        def share(usage, what):
-            return f"{usage[what] / usage['capacity']:.1%}"
-
-        without, with_it = alone["usage"], together["usage"]
+        # Services are there for longer than batch work, and not equally long in both: each is held against its own time.
         # Without the profile batch pods are pods like others, told apart by what they use.
-        services = {**without, "latencySensitive": without["latencySensitive"] - without["busy"]}
-        all_used = [{**usage, "all": usage["latencySensitive"] + usage["bestEffort"] + usage["system"]}
-                    for usage in (without, with_it)]
-        print(f"\n{NODES} nodes of {CPUS} CPUs, {with_it['seconds'] / NODES / DAY * self.speed:.1f} days of the trace\n")
+        usages = alone["usage"], together["usage"]
+        mixed = [usages[0]["busy"], 0]
+        services = [(usage["latencySensitive"] - part) / usage["capacity"] for usage, part in zip(usages, mixed)]
+        system = [usage["system"] / usage["capacity"] for usage in usages]
+        batch = [usage["busy"] / (NODES * CPUS * self.batch_seconds) for usage in usages]
+        print(f"\n{NODES} nodes of {CPUS} CPUs, {self.batch_seconds * self.speed / DAY:.1f} days of the trace\n")
         row("", "without", "with co-location")
         row("CPU that services asked for", *2 * [f"{self.services / (NODES * CPUS):.1%}"])
-        row("CPU that services used", share(services, "latencySensitive"), share(with_it, "latencySensitive"))
-        row("CPU that batch work used", share(without, "busy"), share(with_it, "busy"))
-        row("CPU used in all", share(all_used[0], "all"), share(all_used[1], "all"))
+        row("CPU that services used", *share(services))
+        row("CPU that batch work used", *share(batch))
+        row("CPU used in all", *share([sum(parts) for parts in zip(services, batch, system)]))
         means = [sum(sample[name] for sample in self.samples) / max(len(self.samples), 1) for name in ("without", "running")]
         row("batch pods that ran at once, mean", *(f"{mean:.1f}" for mean in means))
-        done = [a_day(without, "busy"), a_day(with_it, "busy")]
+        done = [part * NODES * CPUS * 24 for part in batch]
         row("batch work done a day, CPU hours", *(f"{each:.0f}" for each in done), f"{done[1] / max(done[0], 1e-9):.1f} times as much")
-        row("batch pods evicted to protect services", without["evictions"], with_it["evictions"])
+        row("batch pods evicted to protect services", *(usage["evictions"] for usage in usages))
         print("""
 What this rests on: services use the share of what they asked for that machines of Alibaba's trace used of their CPUs; some of
 that was batch work already. Batch pods use all that they may. Without co-location they ask for CPU and memory as services do
 and find what those have not asked for; with it a profile lets them ask for what services do not use, up to 65% of a node.
 Services get what they want first, at once: how much neighbours disturb each other is not simulated.""")
         return done
-
-    def end(self):
-        return self.alone.end(), self.together.end()
 
 
 def main():
@@ -246,7 +257,9 @@ def main():
             if demonstration is None or flags.once:
                 return 130
         finally:
-            summaries = demonstration.end() if demonstration else None
+            if demonstration:
+                demonstration.batch_seconds = demonstration.seconds() - demonstration.batch_at
+            summaries = [cluster.end() for cluster in Cluster.started]  # without, with
         if not all(summaries):
             print("demo: a sandbox ended without its summary", file=sys.stderr)
             return 1

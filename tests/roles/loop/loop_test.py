@@ -48,8 +48,8 @@ class TheLoop(unittest.TestCase):
             self.world = sandbox.Sandbox(
                 "--roles=scheduler,manager", "--manager.rest-config-qps=0", f"--manager.webhook-port={free_port()}",
                 f"--nodes={NODES}", "--node-capacity=cpu=10,memory=100Gi", f"--trace={trace}", "--trace-speed=600",
-                "--agent-report-interval=200ms", "--load", os.path.join(PACKAGING, "manifests", "10-priority-classes.yaml"),
-                os.path.join(PACKAGING, "demo", "profile.yaml"))
+                "--agent-report-interval=200ms", "--load", *(os.path.join(PACKAGING, *path) for path in (
+                    ("manifests", "10-priority-classes.yaml"), ("manifests", "50-webhooks.yaml"), ("demo", "profile.yaml"))))
         self.world.__enter__()
         self.addCleanup(self.world.__exit__)
         self.api = kube_api.Api(self.world.kubeconfig)
