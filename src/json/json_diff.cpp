@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "koord/json/index.hpp"
 #include "koord/json/patch.hpp"

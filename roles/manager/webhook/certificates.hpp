@@ -2,7 +2,7 @@
 #pragma once
 
 #include <array>
-#include <optional>
+#include <chrono>
 #include <string>
 #include <string_view>
 

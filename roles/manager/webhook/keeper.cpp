@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
 #include "koord/api/types/core_v1/secret.hpp"

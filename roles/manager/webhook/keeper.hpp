@@ -1,6 +1,7 @@
 // Keeps the certificates and the webhook configurations right, on every replica alike.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>

@@ -1,7 +1,9 @@
 // The webhook server: reviews over TLS, from the request's bytes to the answer's.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
