@@ -22,7 +22,7 @@ constexpr std::string_view kMisc = "Misc flags", kDeprecated = "Deprecated flags
                            kKoord = "Koordinator flags";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
 
-constexpr std::array<Flag, 7> kMiscFlags = {{
+constexpr std::array<Flag, 8> kMiscFlags = {{
     {"config", FlagType::text, "",
      "A KubeSchedulerConfiguration. Without it koord serves the names of --scheduler-names.", 0, kMisc},
     {"scheduler-names", FlagType::list, "koord-scheduler",
@@ -33,6 +33,10 @@ constexpr std::array<Flag, 7> kMiscFlags = {{
     {"address", FlagType::text, "0.0.0.0", "The address of the plain port.", 0, kMisc},
     {"port", FlagType::integer, "10251", "The port of plain HTTP; 0 serves none.", 0, kMisc},
     {"seed", FlagType::integer, "0", "Breaks ties between nodes alike in every run; 0: by chance.", 0, kMisc},
+    {"class-memory-per-node", FlagType::integer, "4096",
+     "Bytes a node for verdicts and scores that classes of pods keep, a class about 4; at least 1 MiB in "
+     "all.",
+     0, kMisc},
 }};
 
 constexpr std::array<Flag, 6> kDeprecatedFlags = {{

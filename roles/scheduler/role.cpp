@@ -210,6 +210,9 @@ Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtim
   options.queue.max_unschedulable = context.flags.get_duration("pod-max-in-unschedulable-pods-duration");
   auto seed = static_cast<std::uint64_t>(context.flags.get_int("seed"));
   options.seed = seed != 0 ? seed : (std::uint64_t{std::random_device()()} << 32 | std::random_device()());
+  const std::int64_t class_memory = context.flags.get_int("class-memory-per-node");
+  if (class_memory < 0) return Error(Code::invalid, "--class-memory-per-node: must not be negative");
+  options.class_memory.per_node = static_cast<std::size_t>(class_memory);
   auto engine = std::make_unique<Engine>(context.clock, options);
   KOORD_TRY(profiles, build_profiles(config, table, engine->context(), context.gates));
   for (const Profile& profile : profiles)

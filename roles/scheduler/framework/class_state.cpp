@@ -10,30 +10,34 @@
 
 namespace koord::scheduler {
 
-ClassState::ClassState(const Profile& profile, NodeTable& nodes, VerdictTable& verdicts, const PodInfo& pod)
-    : profile_(profile), nodes_(nodes), verdicts_(verdicts) {
+ClassState::ClassState(const Profile& profile, const Shared& shared, const PodInfo& pod)
+    : profile_(profile), shared_(shared) {
   std::vector<std::string> restricting;
-  for (std::size_t i = 0; i < profile.filters.size(); ++i) {
-    const auto& f = profile.filters[i];
-    FilterPlugin::Prepared prepared = f.plugin->prepare_filter(pod);
+  for (const auto& seat : profile.filters) {
+    Filter filter{seat.plugin, {}, {}};
+    if (seat.plugin->filter_depends() == Depends::node)
+      filter.facet = shared.facets.filter(profile, seat, pod);
+    if (!filter.facet) filter.own = seat.plugin->prepare_filter(pod);
+    const FilterPlugin::Prepared& prepared = filter.prepared();
     if (!prepared.rejected.empty()) {
-      rejected_ = std::move(prepared.rejected);
-      rejectors_ = mask_of(f.index);
+      rejected_ = prepared.rejected;
+      rejectors_ = mask_of(seat.index);
       return;
     }
     if (prepared.only_nodes) {
-      std::unordered_set<std::string> names(prepared.only_nodes->begin(), prepared.only_nodes->end());
+      std::vector<std::string> names = *prepared.only_nodes, both;
+      std::sort(names.begin(), names.end());
+      names.erase(std::unique(names.begin(), names.end()), names.end());
       if (only_nodes_) {
-        std::erase_if(*only_nodes_, [&](const std::string& name) { return !names.contains(name); });
-      } else {
-        only_nodes_ = std::move(names);
+        std::set_intersection(names.begin(), names.end(), only_nodes_->begin(), only_nodes_->end(),
+                              std::back_inserter(both));
+        names = std::move(both);
       }
-      restricting.emplace_back(profile.plugin_name(f.index));
-      rejectors_ |= mask_of(f.index);
+      only_nodes_ = std::move(names);
+      restricting.emplace_back(profile.plugin_name(seat.index));
+      rejectors_ |= mask_of(seat.index);
     }
-    if (prepared.skip) continue;
-    filters_.push_back(
-        {f.plugin, std::move(prepared.state), static_cast<int>(i), f.plugin->filter_depends()});
+    if (!prepared.skip) filters_.push_back(std::move(filter));
   }
   if (only_nodes_) {
     std::sort(restricting.begin(), restricting.end());
@@ -42,23 +46,17 @@ ClassState::ClassState(const Profile& profile, NodeTable& nodes, VerdictTable& v
       rejected_ = fmt::format("{} simultaneously", why);
       return;
     }
-    not_among_ = verdicts_.intern({kNoPlugin, true, {why}});
+    not_among_ = shared.verdicts.intern({kNoPlugin, true, {why}});
   }
-  for (const auto& s : profile.scores) {
-    ScorePlugin::Prepared prepared = s.plugin->prepare_score(pod);
-    if (prepared.skip) continue;
-    scores_.push_back({s.plugin,
-                       std::move(prepared.state),
-                       s.weight,
-                       s.plugin->normalize(),
-                       s.plugin->score_depends(),
-                       {},
-                       {},
-                       0});
+  for (const auto& seat : profile.scores) {
+    Score score{seat.plugin, seat.weight, seat.plugin->normalize(), {}, {}, {}, {}};
+    if (seat.plugin->score_depends() == Depends::node) score.facet = shared.facets.score(profile, seat, pod);
+    if (!score.facet) score.own = seat.plugin->prepare_score(pod);
+    if (!score.prepared().skip) scores_.push_back(std::move(score));
   }
 }
 
-std::int32_t ClassState::Score::total(std::int32_t raw_score, std::int32_t best_raw) const {
+std::int32_t ClassState::Score::part(std::int32_t raw_score, std::int32_t best_raw) const {
   constexpr std::int64_t kMax = 100;
   switch (normalize) {
     case ScorePlugin::Normalize::none: return weight * raw_score;
@@ -72,250 +70,303 @@ std::int32_t ClassState::Score::total(std::int32_t raw_score, std::int32_t best_
   return 0;
 }
 
-void ClassState::grow() {
-  std::size_t rows = nodes_.rows();
-  if (verdict_.size() == rows) return;
-  static_verdict_.resize(rows, kAbsent);
-  verdict_.resize(rows, kAbsent);
-  base_.resize(rows, 0);
-  index_.resize(rows);
-  for (Score& s : scores_)
-    if (s.keeps_raw()) s.raw.resize(rows, 0);
+void ClassState::Score::count(std::int32_t raw_score, bool in) {
+  if (raw_score <= 0) return;
+  const auto it = counts.try_emplace(raw_score, 0).first;
+  if (in) {
+    ++it->second;
+  } else if (--it->second == 0) {
+    counts.erase(it);
+  }
 }
 
-void ClassState::update(Scratch& scratch) {
-  if (!rejected_.empty()) return;
-  std::uint64_t end = nodes_.log_end();
-  if (built_ && cursor_ == end) return;
-  grow();
-  scratch.rows.clear();
-  scratch.statics.clear();
-  if (!built_ || cursor_ < nodes_.log_begin()) {
-    scratch.rows.resize(nodes_.rows());
-    std::iota(scratch.rows.begin(), scratch.rows.end(), 0);
-    scratch.statics = scratch.rows;
+/// The rows to look at again; false: all of them.
+bool ClassState::changed_rows(std::vector<Row>& rows) const {
+  const NodeTable& nodes = shared_.nodes;
+  rows.clear();
+  if (!built_ || cursor_ < nodes.log_begin()) return false;
+  // A row out of order costs as much as several in order.
+  const std::size_t most = std::max<std::size_t>(nodes.rows() / 4, 16);
+  for (std::uint64_t n = cursor_; n < nodes.log_end(); ++n) {
+    if (!nodes.latest(n)) continue;
+    if (rows.size() == most) return false;
+    rows.push_back(nodes.change(n));
+  }
+  return true;
+}
+
+void ClassState::update() {
+  const NodeTable& nodes = shared_.nodes;
+  RowScratch& scratch = shared_.scratch;
+  if (!rejected_.empty() || (built_ && cursor_ == nodes.log_end())) return;
+  if (only_nodes_) {
+    judge_named();
   } else {
-    for (std::uint64_t n = cursor_; n < end; ++n) {
-      if (!nodes_.latest(n)) continue;
-      Row row = nodes_.change(n);
-      scratch.rows.push_back(row);
-      if (nodes_.node_change(row) >= cursor_) scratch.statics.push_back(row);
+    for (Filter& f : filters_)
+      if (f.facet) f.facet->update(nodes, shared_.memory, scratch);
+    for (Score& s : scores_)
+      if (s.facet) s.facet->update(nodes, shared_.memory, scratch);
+    sweeping_ = !changed_rows(scratch.rows);
+    if (sweeping_) {
+      index_.clear(nodes.rows(), slot_of(kAbsent));
+      feasible_ = 0;
+      histogram_.clear();
+      for (Score& s : scores_) {
+        s.raw.clear();
+        s.counts.clear();
+        s.best = 0;
+      }
+      scratch.rows.resize(nodes.rows());
+      std::iota(scratch.rows.begin(), scratch.rows.end(), 0);
+    } else {
+      index_.resize(nodes.rows(), slot_of(kAbsent));
+      for (Score& s : scores_)
+        if (!s.raw.empty()) s.raw.resize(nodes.rows(), 0);
     }
+    scratch.looked_at += scratch.rows.size();
+    scratch.passing.clear();
+    in_blocks(scratch.rows, [&](std::span<const Row> block) { judge(block); });
+    const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
+    if (!sweeping_)
+      for (const Row row : scratch.passing) take_out(row);
+    in_blocks(scratch.passing, [&](std::span<const Row> block) { weigh(block); });
+    settle_bests(scratch.passing);
+    in_blocks(scratch.passing, [&](std::span<const Row> block) { rank(block); });
+    if (sweeping_) index_.rebuild();
+    if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
   }
   built_ = true;
-  cursor_ = end;
-  if (!scratch.statics.empty()) judge_statics(scratch.statics, scratch);
-  judge(scratch.rows, scratch);
+  cursor_ = nodes.log_end();
 }
 
-/// The verdicts and scores that follow from the nodes' objects.
-void ClassState::judge_statics(std::span<const Row> rows, Scratch& scratch) {
-  auto& live = scratch.live;
-  live.clear();
-  for (Row row : rows) {
-    const auto& node = nodes_.node(row);
-    static_verdict_[row] = !node                                                        ? kAbsent
-                           : only_nodes_ && !only_nodes_->contains(node->metadata.name) ? not_among_
-                                                                                        : kPass;
-    if (static_verdict_[row] == kPass) live.push_back(row);
-  }
-  for (Filter& f : filters_) {
-    if (f.depends != Depends::node || live.empty()) continue;
-    scratch.verdicts.resize(live.size());
-    f.plugin->filter(f.state.get(), nodes_, live, scratch.verdicts);
+/// Leaves in `live` what passes. The first filter in the profile's order that rejects a node gives the
+/// verdict.
+template <class Reject>
+void ClassState::filter(std::vector<Row>& live, bool use_facets, Reject&& reject) {
+  std::vector<VerdictId>& verdicts = shared_.scratch.verdicts;
+  for (const Filter& f : filters_) {
+    if (live.empty()) return;
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < live.size(); ++i) {
-      if (scratch.verdicts[i] == kPass) {
+    const auto keep = [&](std::size_t i, VerdictId verdict) {
+      if (verdict == kPass) {
         live[kept++] = live[i];
       } else {
-        static_verdict_[live[i]] = scratch.verdicts[i];
+        reject(live[i], verdict);
       }
+    };
+    if (use_facets && f.facet && f.facet->kept()) {
+      if (f.facet->all_zero()) continue;
+      const Facet& facet = *f.facet;
+      for (std::size_t i = 0; i < live.size(); ++i) keep(i, static_cast<VerdictId>(facet[live[i]]));
+    } else {
+      verdicts.resize(live.size());
+      f.plugin->filter(f.prepared().state.get(), shared_.nodes, live, verdicts);
+      for (std::size_t i = 0; i < live.size(); ++i) keep(i, verdicts[i]);
     }
     live.resize(kept);
-  }
-  for (Score& s : scores_) {
-    if (s.depends != Depends::node || live.empty()) continue;
-    // The counts hold what the rows were ranked with: take it out before it is overwritten.
-    if (s.normalize != ScorePlugin::Normalize::none)
-      for (Row row : live)
-        if (verdict_[row] == kPass) count(s, s.raw[row], -1);
-    scratch.scores.resize(live.size());
-    s.plugin->score(s.state.get(), nodes_, live, scratch.scores);
-    for (std::size_t i = 0; i < live.size(); ++i) s.raw[live[i]] = scratch.scores[i];
-    if (s.normalize != ScorePlugin::Normalize::none)
-      for (Row row : live)
-        if (verdict_[row] == kPass) count(s, s.raw[row], 1);
   }
 }
 
-void ClassState::judge(std::span<const Row> rows, Scratch& scratch) {
-  // The first filter in the profile's order that rejects a node gives the verdict, so a filter that
-  // depends on pods still has a say where a later one rejects by the node alone.
-  auto& live = scratch.live;
-  auto& passing = scratch.passing;
-  passing.clear();
-  live.clear();
-  auto position = [&](VerdictId v) { return profile_.filter_position(verdicts_[v].plugin); };
-  bool first = true;
-  auto settle = [&](Row row, VerdictId now) {
-    VerdictId before = verdict_[row];
-    if (before == now) return;
-    if (before == kPass) {
-      --feasible_;
-      for (Score& s : scores_)
-        if (s.normalize != ScorePlugin::Normalize::none) count(s, s.raw[row], -1);
-      index_.set(row, ScoreIndex::kNone);
-    } else if (before != kAbsent) {
-      count(before, -1);
-    }
-    verdict_[row] = now;
-    if (now == kPass) {
-      ++feasible_;
-      for (Score& s : scores_)
-        if (s.normalize != ScorePlugin::Normalize::none) count(s, s.raw[row], 1);
-    } else if (now != kAbsent) {
-      count(now, 1);
-    }
+void ClassState::judge(std::span<const Row> rows) {
+  const auto reject = [&](Row row, VerdictId verdict) {
+    if (!sweeping_) take_out(row);
+    if (verdict != kAbsent) count(verdict, true);
+    put(row, slot_of(verdict));
   };
-  live.assign(rows.begin(), rows.end());
-  for (Filter& f : filters_) {
-    if (f.depends != Depends::pods || live.empty()) continue;
-    if (first) {
-      // What was rejected before any filter stays so.
-      std::size_t kept = 0;
-      for (Row row : live) {
-        VerdictId v = static_verdict_[row];
-        if (v == kAbsent || (v != kPass && position(v) < f.position)) {
-          settle(row, v);
-        } else {
-          live[kept++] = row;
-        }
-      }
-      live.resize(kept);
-      first = false;
+  std::vector<Row>& live = shared_.scratch.live;
+  live.clear();
+  for (const Row row : rows)
+    if (shared_.nodes.node(row)) {
+      live.push_back(row);
+    } else {
+      reject(row, kAbsent);
     }
-    scratch.verdicts.resize(live.size());
-    f.plugin->filter(f.state.get(), nodes_, live, scratch.verdicts);
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < live.size(); ++i) {
-      Row row = live[i];
-      VerdictId v = scratch.verdicts[i];
-      if (v != kPass && (static_verdict_[row] == kPass || f.position < position(static_verdict_[row]))) {
-        settle(row, v);
-      } else {
-        live[kept++] = row;
-      }
+  filter(live, true, reject);
+  auto& passing = shared_.scratch.passing;
+  passing.insert(passing.end(), live.begin(), live.end());
+}
+
+/// Into scratch.scores, in the order of the rows. `use_facets`: they were updated with the class.
+void ClassState::raw_scores(const Score& score, std::span<const Row> rows, bool use_facets) const {
+  std::vector<std::int32_t>& out = shared_.scratch.scores;
+  out.resize(rows.size());
+  if (use_facets && score.facet && score.facet->kept()) {
+    const Facet& facet = *score.facet;
+    for (std::size_t i = 0; i < rows.size(); ++i) out[i] = facet[rows[i]];
+  } else {
+    score.plugin->score(score.prepared().state.get(), shared_.nodes, rows, out);
+  }
+}
+
+/// The raw scores that are normalised: by which, is known when all rows are in.
+void ClassState::weigh(std::span<const Row> rows) {
+  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
+  for (Score& s : scores_) {
+    if (!s.normalized() || (s.raw.empty() && s.facet && s.facet->kept() && s.facet->all_zero())) continue;
+    raw_scores(s, rows, true);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (s.raw.empty() && raw[i] != 0) s.raw.resize(shared_.nodes.rows(), 0);
+      if (!s.raw.empty()) s.raw[rows[i]] = raw[i];
+      s.count(raw[i], true);
     }
-    live.resize(kept);
   }
-  for (Row row : live) {
-    settle(row, static_verdict_[row]);
-    if (static_verdict_[row] == kPass) passing.push_back(row);
+}
+
+/// If a best raw score has changed, the sums of all rows have; those of `pending` are not made yet.
+void ClassState::settle_bests(std::span<const Row> pending) {
+  bool moved = false;
+  auto slots = index_.scores();
+  for (Score& s : scores_) {
+    const std::int32_t best = s.counts.empty() ? 0 : s.counts.rbegin()->first;
+    const std::int32_t before = std::exchange(s.best, best);
+    if (best == before || sweeping_) continue;
+    if (!moved)
+      for (const Row row : pending) slots[row] = slot_of(kAbsent);
+    moved = true;
+    for (Row row = 0; row < slots.size(); ++row)
+      if (slots[row] >= 0) slots[row] += s.part(s.raw[row], best) - s.part(s.raw[row], before);
   }
+  if (moved) index_.rebuild();
+}
+
+void ClassState::rank(std::span<const Row> rows) {
+  std::vector<std::int32_t>& sums = shared_.scratch.sums;
+  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
+  sums.assign(rows.size(), 0);
+  for (const Score& s : scores_) {
+    if (!s.normalized()) {
+      raw_scores(s, rows, true);
+      for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.weight * raw[i];
+    } else if (!s.raw.empty()) {
+      for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.part(s.raw[rows[i]], s.best);
+    } else if (const std::int32_t part = s.part(0, s.best); part != 0) {
+      for (std::int32_t& sum : sums) sum += part;
+    }
+  }
+  feasible_ += static_cast<std::uint32_t>(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) put(rows[i], std::max(sums[i], 0));
+}
+
+void ClassState::take_out(Row row) {
+  const std::int32_t slot = index_.score(row);
+  if (slot < 0) {
+    if (slot != slot_of(kAbsent)) count(verdict_of(slot), false);
+    return;
+  }
+  --feasible_;
+  for (Score& s : scores_)
+    if (!s.raw.empty()) s.count(s.raw[row], false);
+}
+
+void ClassState::put(Row row, std::int32_t slot) {
+  if (sweeping_) {
+    index_.scores()[row] = slot;
+  } else {
+    index_.set(row, slot);
+  }
+}
+
+void ClassState::count(VerdictId verdict, bool in) {
+  auto it = std::find_if(histogram_.begin(), histogram_.end(), [&](auto& e) { return e.first == verdict; });
+  if (it == histogram_.end()) it = histogram_.insert(it, {verdict, 0});
+  if (in) {
+    ++it->second;
+  } else if (--it->second == 0) {
+    *it = histogram_.back();
+    return histogram_.pop_back();
+  }
+  std::swap(*it, histogram_.front());  // the next row's is mostly the same
+}
+
+/// The few nodes that a plugin named; no state of the others is made.
+void ClassState::judge_named() {
+  const NodeTable& nodes = shared_.nodes;
+  RowScratch& scratch = shared_.scratch;
+  named_.clear();
+  histogram_.clear();
+  scratch.live.clear();
+  for (const std::string& name : *only_nodes_) {
+    const Row row = nodes.find(name);
+    if (row != kNoRow && nodes.node(row)) scratch.live.push_back(row);
+  }
+  scratch.looked_at += scratch.live.size();
+  const auto others = nodes.nodes() - static_cast<std::uint32_t>(scratch.live.size());
+  if (others > 0) histogram_.emplace_back(not_among_, others);
+  filter(scratch.live, false, [&](Row row, VerdictId verdict) {
+    count(verdict, true);
+    named_.emplace_back(row, slot_of(verdict));
+  });
   const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
-  rank(passing, scratch);
+  rank_alone(scratch.live);
+  for (std::size_t i = 0; i < scratch.live.size(); ++i)
+    named_.emplace_back(scratch.live[i], std::max(scratch.sums[i], 0));
+  feasible_ = static_cast<std::uint32_t>(scratch.live.size());
   if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
 }
 
-void ClassState::rank(std::span<const Row> rows, Scratch& scratch) {
-  for (Row row : rows) base_[row] = 0;
-  for (Score& s : scores_) {
-    if (rows.empty()) break;
-    bool normalized = s.normalize != ScorePlugin::Normalize::none;
-    if (s.depends == Depends::pods) {
-      scratch.scores.resize(rows.size());
-      s.plugin->score(s.state.get(), nodes_, rows, scratch.scores);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (!normalized) {
-          base_[rows[i]] += s.weight * scratch.scores[i];
-        } else if (s.raw[rows[i]] != scratch.scores[i]) {
-          count(s, s.raw[rows[i]], -1);
-          s.raw[rows[i]] = scratch.scores[i];
-          count(s, s.raw[rows[i]], 1);
-        }
-      }
-    } else if (!normalized) {
-      for (Row row : rows) base_[row] += s.weight * s.raw[row];
-    }
-  }
-  if (!bests_moved() && rows.size() < verdict_.size() / 4) {
-    for (Row row : rows) index_.set(row, total(row));
-    return;
-  }
-  auto all = index_.scores();
-  for (Row row = 0; row < all.size(); ++row)
-    all[row] = verdict_[row] == kPass ? total(row) : ScoreIndex::kNone;
-  index_.rebuild();
-}
-
-std::int32_t ClassState::total(Row row) const {
-  std::int32_t sum = base_[row];
-  for (const Score& s : scores_)
-    if (s.normalize != ScorePlugin::Normalize::none) sum += s.total(s.raw[row], s.best);
-  return sum;
-}
-
-bool ClassState::bests_moved() {
-  bool moved = false;
-  for (Score& s : scores_) {
-    if (s.normalize == ScorePlugin::Normalize::none) continue;
+/// The sums of these rows, as if there were no others, into scratch.sums.
+void ClassState::rank_alone(std::span<const Row> rows) const {
+  std::vector<std::int32_t>& sums = shared_.scratch.sums;
+  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
+  sums.assign(rows.size(), 0);
+  for (const Score& s : scores_) {
+    raw_scores(s, rows, false);
     std::int32_t best = 0;
-    for (const auto& [raw, rows] : s.counts) best = std::max(best, raw);
-    moved |= best != s.best;
-    s.best = best;
-  }
-  return moved;
-}
-
-void ClassState::count(VerdictId verdict, int change) {
-  auto it = std::find_if(histogram_.begin(), histogram_.end(), [&](auto& e) { return e.first == verdict; });
-  if (it == histogram_.end()) it = histogram_.insert(it, {verdict, 0});
-  it->second += static_cast<std::uint32_t>(change);
-  if (it->second == 0) {
-    *it = histogram_.back();
-    histogram_.pop_back();
+    if (s.normalized())
+      for (const std::int32_t r : raw) best = std::max(best, r);
+    for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.part(raw[i], best);
   }
 }
 
-void ClassState::count(Score& score, std::int32_t raw, int change) {
-  auto it = std::find_if(score.counts.begin(), score.counts.end(), [&](auto& e) { return e.first == raw; });
-  if (it == score.counts.end()) it = score.counts.insert(it, {raw, 0});
-  it->second += static_cast<std::uint32_t>(change);
-  if (it->second == 0) {
-    *it = score.counts.back();
-    score.counts.pop_back();
+VerdictId ClassState::verdict(Row row) const {
+  if (!only_nodes_) return row < index_.size() ? verdict_of(index_.score(row)) : kAbsent;
+  for (const auto& [named, slot] : named_)
+    if (named == row) return verdict_of(slot);
+  return row < shared_.nodes.rows() && shared_.nodes.node(row) ? not_among_ : kAbsent;
+}
+
+std::int32_t ClassState::score(Row row) const {
+  if (!only_nodes_) return index_.score(row);
+  const auto it = std::find_if(named_.begin(), named_.end(), [&](auto& e) { return e.first == row; });
+  return it == named_.end() ? slot_of(not_among_) : it->second;
+}
+
+Row ClassState::pick(Random& random) const {
+  if (!only_nodes_) return index_.pick([&](std::uint32_t n) { return random.below(n); });
+  Row chosen = kNoRow;
+  std::int32_t top = -1;
+  std::uint32_t ties = 0;
+  for (const auto& [row, slot] : named_) {
+    if (slot < 0 || slot < top) continue;
+    ties = slot > top ? 1 : ties + 1;
+    top = slot;
+    if (ties == 1 || random.below(ties) == 0) chosen = row;
   }
+  return chosen;
 }
 
 Row ClassState::pick_among(std::uint32_t wanted, Row& start, Random& random) const {
-  std::vector<Row> found;
-  auto rows = static_cast<Row>(verdict_.size());
+  if (only_nodes_) return pick(random);
+  std::vector<Row>& found = shared_.scratch.live;
+  found.clear();
+  const auto rows = static_cast<Row>(index_.size());
   if (rows == 0) return kNoRow;
   Row row = start % rows;
   for (Row n = 0; n < rows && found.size() < wanted; ++n, row = row + 1 == rows ? 0 : row + 1)
-    if (verdict_[row] == kPass) found.push_back(row);
+    if (index_.score(row) >= 0) found.push_back(row);
   start = row;
-  std::vector<std::int32_t> bests;
-  for (const Score& s : scores_) {
-    std::int32_t best = 0;
-    if (s.normalize != ScorePlugin::Normalize::none)
-      for (Row r : found) best = std::max(best, s.raw[r]);
-    bests.push_back(best);
-  }
+  rank_alone(found);
+  const std::vector<std::int32_t>& sums = shared_.scratch.sums;
   Row chosen = kNoRow;
   std::int32_t top = 0;
   std::uint32_t ties = 0;
-  for (Row r : found) {
-    std::int32_t sum = base_[r];
-    for (std::size_t i = 0; i < scores_.size(); ++i)
-      if (scores_[i].normalize != ScorePlugin::Normalize::none)
-        sum += scores_[i].total(scores_[i].raw[r], bests[i]);
-    if (chosen == kNoRow || sum > top) {
-      chosen = r;
-      top = sum;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (chosen == kNoRow || sums[i] > top) {
+      chosen = found[i];
+      top = sums[i];
       ties = 1;
-    } else if (sum == top && random.below(++ties) == 0) {
-      chosen = r;
+    } else if (sums[i] == top && random.below(++ties) == 0) {
+      chosen = found[i];
     }
   }
   return chosen;
@@ -323,12 +374,12 @@ Row ClassState::pick_among(std::uint32_t wanted, Row& start, Random& random) con
 
 Diagnosis ClassState::diagnose() const {
   Diagnosis d;
-  d.nodes = nodes_.nodes();
+  d.nodes = shared_.nodes.nodes();
   d.prefilter_message = rejected_;
   d.rejectors = rejectors_;
   if (!rejected_.empty()) return d;
   for (const auto& [id, rows] : histogram_) {
-    const Verdict& v = verdicts_[id];
+    const Verdict& v = shared_.verdicts[id];
     d.rejectors |= mask_of(v.plugin);
     for (const std::string& reason : v.reasons) d.reasons[reason] += rows;
   }
@@ -336,10 +387,11 @@ Diagnosis ClassState::diagnose() const {
 }
 
 std::size_t ClassState::bytes() const {
-  std::size_t a_row = 2 * sizeof(VerdictId) + sizeof(std::int32_t) * 2;
-  for (const Score& s : scores_)
-    if (s.keeps_raw()) a_row += sizeof(std::int32_t);
-  return sizeof *this + verdict_.capacity() * a_row;
+  constexpr std::size_t kPrepared = 256;  // about what a plugin prepares
+  std::size_t all = sizeof *this + index_.bytes() + named_.capacity() * sizeof named_[0] +
+                    (filters_.size() + scores_.size()) * kPrepared;
+  for (const Score& s : scores_) all += s.raw.capacity() * sizeof s.raw[0] + s.counts.size() * 48;
+  return all;
 }
 
 }  // namespace koord::scheduler

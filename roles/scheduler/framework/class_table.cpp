@@ -2,13 +2,8 @@
 #include "framework/class_table.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace koord::scheduler {
-
-namespace {
-constexpr std::size_t kIdleClasses = 4096;  // classes without pods that are remembered
-}
 
 PodClass& ClassTable::acquire(const Profile& profile, const PodInfo& pod) {
   signature_.clear();
@@ -19,59 +14,46 @@ PodClass& ClassTable::acquire(const Profile& profile, const PodInfo& pod) {
     signature_.clear();
     signature_.add(static_cast<std::int64_t>(++unsigned_));
   }
-  auto it = classes_.find(signature_.bytes());
-  if (it == classes_.end()) {
-    if (classes_.size() > kIdleClasses)
-      std::erase_if(classes_, [&](auto& entry) {
-        if (entry.second.pods != 0) return false;
-        if (entry.second.state) {
-          bytes_ -= entry.second.state->bytes();
-          --states_;
-        }
-        return true;
-      });
-    it = classes_.emplace(signature_.bytes(), PodClass{&profile, pod, {}, {}, 0, 0, shared}).first;
-    it->second.key = &it->first;
+  const auto [it, added] = classes_.try_emplace(signature_.bytes(), profile, pod, shared);
+  PodClass& cls = it->second;
+  if (added) {
+    cls.key = &it->first;
+  } else if (cls.pods == 0) {
+    idle_.erase(cls.idle);
   }
-  ++it->second.pods;
-  return it->second;
+  ++cls.pods;
+  return cls;
 }
 
 void ClassTable::release(PodClass& cls) {
-  if (--cls.pods != 0 || cls.shared) return;
-  if (cls.state) {
-    bytes_ -= cls.state->bytes();
-    --states_;
+  if (--cls.pods != 0) return;
+  if (!cls.shared) {
+    classes_.erase(classes_.find(*cls.key));
+    return;
   }
-  classes_.erase(classes_.find(*cls.key));
+  cls.idle = idle_.insert(idle_.end(), &cls);
+  if (idle_.size() <= kIdle) return;
+  const std::string* oldest = idle_.front()->key;
+  idle_.pop_front();
+  classes_.erase(classes_.find(*oldest));
 }
 
 ClassState& ClassTable::state(PodClass& cls) {
-  cls.used = ++uses_;
-  if (!cls.state) {
-    cls.state = std::make_unique<ClassState>(*cls.profile, nodes_, verdicts_, cls.sample);
-    bytes_ += cls.state->bytes();
-    ++states_;
+  memory_.limit(std::max(options_.floor, options_.per_node * nodes_.nodes()));
+  memory_.next_turn();
+  memory_.touch(cls);
+  if (cls.state) {
+    cls.state->update();
+    memory_.resize(cls, cls.state->bytes());
+    return *cls.state;
   }
-  std::size_t before = cls.state->bytes();
-  cls.state->update(scratch_);
-  bytes_ += cls.state->bytes() - before;
-  if (bytes_ > memory_) shrink(cls);
-  return *cls.state;
-}
-
-/// Down to three quarters, so that it is not done for every pod.
-void ClassTable::shrink(const PodClass& keep) {
-  std::vector<PodClass*> holders;
-  for (auto& [key, cls] : classes_)
-    if (cls.state && &cls != &keep) holders.push_back(&cls);
-  std::sort(holders.begin(), holders.end(), [](auto* a, auto* b) { return a->used < b->used; });
-  for (PodClass* cls : holders) {
-    if (bytes_ <= memory_ / 4 * 3) break;
-    bytes_ -= cls->state->bytes();
-    --states_;
-    cls->state.reset();
-  }
+  auto made = std::make_unique<ClassState>(*cls.profile, shared_, cls.sample);
+  made->update();
+  // Several pods wait: it will be asked for again.
+  const bool kept = memory_.admit(cls, made->bytes(), cls.pods > 1);
+  std::unique_ptr<ClassState>& place = kept ? cls.state : transient_;
+  place = std::move(made);
+  return *place;
 }
 
 }  // namespace koord::scheduler

@@ -1,36 +1,50 @@
-// ClassTable: the classes of pods that were seen, and how much memory their states may take.
+// ClassTable: the classes of pods that were seen, and how much memory what is known of them may take.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "framework/cache_memory.hpp"
 #include "framework/class_state.hpp"
+#include "framework/facet.hpp"
 #include "framework/profile.hpp"
 
 namespace koord::scheduler {
 
-struct PodClass {
+struct PodClass final : CacheMemory::Entry {
+  PodClass(const Profile& p, const PodInfo& s, bool can_share) : profile(&p), sample(s), shared(can_share) {}
+
   const Profile* profile;
   PodInfo sample;
-  std::unique_ptr<ClassState> state;  // made when needed, dropped when memory is short
+  std::unique_ptr<ClassState> state;  // while the memory keeps it
   const std::string* key = nullptr;
-  std::uint64_t used = 0;  // when its state was used last, by the table's count
   std::uint32_t pods = 0;  // that refer to it
-  bool shared = true;      // false: of one pod that could not be signed
+  bool shared;             // false: of one pod that could not be signed
+  std::list<PodClass*>::iterator idle;
+
+ private:
+  void drop() override { state.reset(); }
+};
+
+/// What is remembered of classes and facets together, in bytes: so many a node, but not less than a floor,
+/// below which it is not worth forgetting anything.
+struct ClassMemory {
+  std::size_t per_node = 4096;
+  std::size_t floor = std::size_t{1} << 20;
 };
 
 class ClassTable {
  public:
-  /// `memory`: bytes of states beyond which the least recently used are dropped.
-  ClassTable(NodeTable& nodes, VerdictTable& verdicts, std::size_t memory)
-      : nodes_(nodes), verdicts_(verdicts), memory_(memory) {}
+  ClassTable(NodeTable& nodes, VerdictTable& verdicts, ClassMemory memory)
+      : nodes_(nodes), options_(memory), shared_{nodes, verdicts, facets_, memory_, scratch_} {}
 
-  /// Counts a pod in; release() counts it out.
+  /// Counts a pod in; release() counts it out. Classes without pods are remembered for a while, by age.
   PodClass& acquire(const Profile& profile, const PodInfo& pod);
   void release(PodClass& cls);
-  /// Up to date with the node table.
+  /// Up to date with the node table; valid until the next call, or until the class is gone.
   ClassState& state(PodClass& cls);
 
   /// From now on the time for ranking nodes is measured.
@@ -39,20 +53,25 @@ class ClassTable {
   nanoseconds take_scoring() { return std::exchange(scratch_.scoring, nanoseconds{0}); }
 
   std::size_t size() const { return classes_.size(); }
-  std::size_t states() const { return states_; }
+  /// See RowScratch.
+  std::uint64_t rows_looked_at() const { return scratch_.looked_at; }
+  /// What is kept. It is brought within its bound by each state(), which may let one thing more grow.
+  const CacheMemory& memory() const { return memory_; }
 
  private:
-  void shrink(const PodClass& keep);
+  static constexpr std::size_t kIdle = 4096;  // classes without pods that are remembered
 
   NodeTable& nodes_;
-  VerdictTable& verdicts_;
-  std::size_t memory_;
+  ClassMemory options_;
+  CacheMemory memory_;
+  RowScratch scratch_;
+  FacetTable facets_;
+  ClassState::Shared shared_;
   std::unordered_map<std::string, PodClass> classes_;
-  Signature signature_;  // reused
-  ClassState::Scratch scratch_;
-  std::uint64_t uses_ = 0;
+  std::list<PodClass*> idle_;              // the longest unused first
+  std::unique_ptr<ClassState> transient_;  // of the last class whose state is not kept
+  Signature signature_;                    // reused
   std::uint64_t unsigned_ = 0;
-  std::size_t states_ = 0, bytes_ = 0;
 };
 
 }  // namespace koord::scheduler

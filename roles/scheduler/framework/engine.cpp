@@ -54,6 +54,7 @@ Engine::Engine(Clock& clock, EngineOptions options)
       classes_(nodes_, verdicts_, options.class_memory),
       random_(options.seed) {
   classes_.measure(clock_);
+  nodes_.keep_log(options.min_log);
 }
 
 Engine::~Engine() = default;
@@ -342,7 +343,7 @@ const Queue::Rejections& Engine::rejections() const { return queue_->rejections(
 ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
   PodClass& cls = classes_.acquire(profile, make_pod_info(std::move(pod), nodes_.resources()));
   ClassState& state = classes_.state(cls);
-  --cls.pods;
+  if (cls.shared) classes_.release(cls);
   return state;
 }
 

@@ -23,8 +23,9 @@ namespace koord::scheduler {
 struct EngineOptions {
   QueueOptions queue;
   std::uint64_t seed = 1;
-  /// Bytes for what is remembered about classes of pods.
-  std::size_t class_memory = std::size_t{24} << 20;
+  ClassMemory class_memory;
+  /// See NodeTable::keep_log().
+  std::size_t min_log = 1024;
 };
 
 struct Decision {
@@ -87,7 +88,8 @@ class Engine {
   std::size_t pods() const { return pods_.size(); }
   std::size_t assumed() const { return assumed_; }
   const ClassTable& classes() const { return classes_; }
-  /// What a pod of this kind would get on each node now; for tests and debugging.
+  /// What a pod of this kind would get on each node now, until the next call or decision; for tests and
+  /// debugging.
   ClassState& evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod);
 
  private:

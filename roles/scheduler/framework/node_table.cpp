@@ -113,10 +113,10 @@ void NodeTable::release_if_unused(Row row) {
 
 void NodeTable::log(Row row, bool node) {
   last_change_[row] = log_end();
-  if (node) last_node_change_[row] = log_end();
+  if (node) newest_node_change_ = last_node_change_[row] = log_end();
   log_.push_back(row);
   // Whoever is further behind than this reads everything anew, which is then as cheap.
-  std::size_t keep = std::max<std::size_t>(1024, nodes_.size());
+  std::size_t keep = std::max(min_log_, nodes_.size());
   if (log_.size() <= 2 * keep) return;
   std::size_t drop = log_.size() - keep;
   log_.erase(log_.begin(), log_.begin() + static_cast<std::ptrdiff_t>(drop));

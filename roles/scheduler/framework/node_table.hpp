@@ -69,6 +69,10 @@ class NodeTable {
   bool latest(std::uint64_t number) const { return last_change_[change(number)] == number; }
   /// The number of the last entry that told of a new object for the row, not only of pods.
   std::uint64_t node_change(Row row) const { return last_node_change_[row]; }
+  /// The same of all rows.
+  std::uint64_t newest_node_change() const { return newest_node_change_; }
+  /// The log keeps at least so many entries, and one a row.
+  void keep_log(std::size_t entries) { min_log_ = entries; }
 
  private:
   void set_allocatable(Row row, const api::Node* before, const api::Node* now);
@@ -88,6 +92,8 @@ class NodeTable {
 
   std::deque<Row> log_;
   std::uint64_t log_begin_ = 0;
+  std::uint64_t newest_node_change_ = 0;
+  std::size_t min_log_ = 1024;
   std::vector<std::uint64_t> last_change_, last_node_change_;
 };
 

@@ -54,14 +54,14 @@ class Plugin {
   virtual bool sign(const PodInfo& pod, Signature& signature) const = 0;
 };
 
-/// What a plugin derives once per class; it may cache in it.
+/// What a plugin derives once per class, or once for all that it signs alike; it may cache in it.
 struct PodState {
   virtual ~PodState() = default;
 };
 
-/// What a verdict or score follows from, besides the class.
+/// What a verdict or score follows from, besides what the plugin signs of the pod.
 enum class Depends : std::uint8_t {
-  node,  // the node's object alone: computed again when that changes
+  node,  // the node's object alone: prepared once and computed for all classes that the plugin signs alike
   pods,  // also the pods on the node
 };
 
@@ -94,7 +94,8 @@ class FilterPlugin {
   virtual ~FilterPlugin() = default;
   virtual Depends filter_depends() const = 0;
   virtual Prepared prepare_filter(const PodInfo& pod) = 0;
-  /// out[i] = verdict on rows[i], kPass if the pod may go there. Every row holds a node.
+  /// out[i] = verdict on rows[i], kPass if the pod may go there. Every row holds a node. Where all nodes are
+  /// looked at, the rows come in blocks, in order.
   virtual void filter(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
                       std::span<VerdictId> out) const = 0;
 };

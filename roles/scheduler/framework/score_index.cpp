@@ -5,12 +5,21 @@
 
 namespace koord::scheduler {
 
-void ScoreIndex::resize(std::size_t rows) {
-  rows_ = rows;
-  std::size_t blocks = (rows + kBlock - 1) / kBlock;
-  scores_.resize(blocks * kBlock, kNone);
-  best_.resize(blocks, kNone);
+void ScoreIndex::resize(std::size_t rows, std::int32_t value) {
+  if (rows == rows_) return;
+  const std::size_t blocks = (rows + kBlock - 1) / kBlock;
+  scores_.resize(blocks * kBlock, INT32_MIN);
+  std::fill(scores_.begin() + static_cast<std::ptrdiff_t>(std::min(rows_, rows)),
+            scores_.begin() + static_cast<std::ptrdiff_t>(rows), value);
+  best_.resize(blocks, INT32_MIN);
   ties_.resize(blocks, 0);
+  rows_ = rows;
+}
+
+void ScoreIndex::clear(std::size_t rows, std::int32_t value) {
+  rows_ = 0;
+  scores_.clear();
+  resize(rows, value);
 }
 
 void ScoreIndex::scan(std::size_t block) {
@@ -38,7 +47,7 @@ void ScoreIndex::rebuild() {
 }
 
 std::int32_t ScoreIndex::best() const {
-  std::int32_t top = kNone;
+  std::int32_t top = INT32_MIN;
   for (std::int32_t b : best_) top = std::max(top, b);
   return top;
 }

@@ -12,11 +12,14 @@ namespace koord::scheduler {
 /// the sum of the weights is bounded when a profile is built.
 class ScoreIndex {
  public:
-  static constexpr std::int32_t kNone = INT32_MIN;  // not feasible
   static constexpr std::uint32_t kNoRow = UINT32_MAX;
 
-  /// New rows have no score.
-  void resize(std::size_t rows);
+  /// New rows get `value`, which is negative.
+  void resize(std::size_t rows, std::int32_t value);
+  /// All rows get it; rebuild() follows.
+  void clear(std::size_t rows, std::int32_t value);
+  std::size_t size() const { return rows_; }
+  std::size_t bytes() const { return scores_.capacity() * sizeof(std::int32_t) + best_.capacity() * 5; }
   void set(std::uint32_t row, std::int32_t score);
   std::int32_t score(std::uint32_t row) const { return scores_[row]; }
 
@@ -24,13 +27,13 @@ class ScoreIndex {
   std::span<std::int32_t> scores() { return {scores_.data(), rows_}; }
   void rebuild();
 
-  /// The best score, kNone if no row has one.
+  /// The best score; negative: no row has one.
   std::int32_t best() const;
   /// One of the rows with the best score, chosen by `random` among all of them alike; kNoRow if none.
   template <class Random>
   std::uint32_t pick(Random&& random) const {
     std::int32_t top = best();
-    if (top == kNone) return kNoRow;
+    if (top < 0) return kNoRow;
     std::uint32_t ties = 0;
     for (std::size_t b = 0; b < best_.size(); ++b)
       if (best_[b] == top) ties += ties_[b];
@@ -43,7 +46,7 @@ class ScoreIndex {
   std::uint32_t nth(std::int32_t score, std::uint32_t n) const;
 
   std::size_t rows_ = 0;
-  std::vector<std::int32_t> scores_;  // a multiple of kBlock, padded with kNone
+  std::vector<std::int32_t> scores_;  // a multiple of kBlock, padded with INT32_MIN
   std::vector<std::int32_t> best_;    // of each block
   std::vector<std::uint8_t> ties_;    // rows of the block that have its best score
 };
