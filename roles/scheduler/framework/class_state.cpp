@@ -175,12 +175,16 @@ void ClassState::judge(std::span<const Row> rows) {
   };
   std::vector<Row>& live = shared_.scratch.live;
   live.clear();
-  for (const Row row : rows)
-    if (shared_.nodes.node(row)) {
-      live.push_back(row);
-    } else {
-      reject(row, kAbsent);
-    }
+  if (shared_.nodes.nodes() == shared_.nodes.rows()) {
+    live.assign(rows.begin(), rows.end());
+  } else {
+    for (const Row row : rows)
+      if (shared_.nodes.node(row)) {
+        live.push_back(row);
+      } else {
+        reject(row, kAbsent);
+      }
+  }
   filter(live, true, reject);
   auto& passing = shared_.scratch.passing;
   passing.insert(passing.end(), live.begin(), live.end());

@@ -83,12 +83,19 @@ class NodeResourcesFit final : public Plugin,
     auto& s = *static_cast<FilterState*>(state);
     // Resource by resource: two columns at a time.
     lacking_.assign(rows.size(), 0);
+    bool in_order = !rows.empty();
+    for (std::size_t i = 0; i < rows.size(); ++i) in_order &= rows[i] == rows[0] + i;
     for (std::size_t w = 0; w < s.wanted.size(); ++w) {
       const Amount& a = s.wanted[w];
       const std::int64_t* there = nodes.allocatable_column(a.resource);
       const std::int64_t* used = nodes.used_column(a.resource);
       const std::size_t bit = std::min(w, kShared);
       const bool nowhere = there == nullptr && nodes.cells().holders(a.resource) == 0;
+      if (there != nullptr && in_order) {
+        for (std::size_t i = 0; i < rows.size(); ++i)
+          lacking_[i] |= std::uint64_t{a.amount > there[rows[0] + i] - used[rows[0] + i]} << bit;
+        continue;
+      }
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const bool lacks = there != nullptr ? a.amount > there[rows[i]] - used[rows[i]]
                                             : nowhere || is_short(a, nodes, rows[i]);

@@ -3,8 +3,11 @@
 
 #include <catch2/catch.hpp>
 #include <limits>
+#include <vector>
 
+#include "framework/random.hpp"
 #include "framework/resource_cells.hpp"
+#include "framework/resource_score.hpp"
 #include "world.hpp"
 
 namespace koord::scheduler::test {
@@ -128,6 +131,41 @@ TEST_CASE("a resource has columns while many nodes have it") {
   CHECK(cells.allocatable(gpu, 5) == 6);
   CHECK(cells.used(gpu, 5) == 7);
   CHECK(cells.used(gpu, 6) == 0);
+}
+
+TEST_CASE("rows that are scored together get what each gets alone") {
+  using Strategy = ResourceScorer::Strategy;
+  NodeTable nodes;
+  Random random(3);
+  constexpr Row kRows = 2000;
+  for (Row i = 0; i < kRows; ++i) {
+    const Row row = nodes.row_of(Symbol(fmt::format("n{}", i)));
+    // In some blocks there are a node without memory, one larger than numbers are exact for, and crowded
+    // ones.
+    const std::int64_t memory = i == 600 ? 0 : i == 1500 ? kMax / 2 : 1 + random.below(1u << 31) * 1000ll;
+    auto node = make_node(fmt::format("n{}", i), fmt::format("{}m", 1 + random.below(64'000)),
+                          fmt::format("{}", memory));
+    nodes.set_node(row, std::move(node));
+    Requests used;
+    used.cpu = used.nonzero_cpu = random.below(70'000);
+    used.memory = used.nonzero_memory = random.below(1u << 31) * 900ll;
+    nodes.add_pod(row, used, {});
+  }
+  std::vector<Row> rows(kRows);
+  for (Row i = 0; i < kRows; ++i) rows[i] = i;
+  for (const Strategy strategy :
+       {Strategy::least_allocated, Strategy::most_allocated, Strategy::ratio, Strategy::balanced})
+    for (const std::int64_t weight : {1, 3, 100}) {
+      const ResourceScorer scorer(strategy, {{kCpu, false, weight}, {kMemory, false, 7}},
+                                  {{0, 0}, {100, 100}});
+      const std::vector<std::int64_t> requests{250, 123'456'789};
+      std::vector<std::int32_t> together(kRows), alone(kRows);
+      scorer.score(requests, nodes, rows, together);
+      for (Row i = 0; i < kRows; ++i) {
+        scorer.score(requests, nodes, std::span(rows).subspan(i, 1), std::span(alone).subspan(i, 1));
+        if (together[i] != alone[i]) FAIL_CHECK(fmt::format("row {}: {}, not {}", i, together[i], alone[i]));
+      }
+    }
 }
 
 }  // namespace
