@@ -7,6 +7,7 @@ usage: compare_manager_test.py [STEPS [SEED]]       KOORDINATOR_BIN names the fo
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -210,4 +211,5 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # its clusters end with it
     sys.exit(main())

@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import ssl
 import subprocess
 import sys
@@ -203,4 +204,5 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # its clusters end with it
     sys.exit(main())

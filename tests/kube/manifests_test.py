@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """packaging/crds and packaging/manifests on a real API server of the test's own that enforces RBAC and keeps an audit log:
 every role runs as its own service account, does its work, is refused nothing and has no right that it does not use."""
+import atexit
 import json
 import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -58,13 +60,13 @@ class Manifests(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="koord-manifests.")
-        cls.addClassCleanup(folder.cleanup)
+        atexit.register(folder.cleanup)  # after the cluster in it has ended
         cls.folder, cls.audit = folder.name, os.path.join(folder.name, "audit.log")
         cluster, policy = os.path.join(folder.name, "cluster"), os.path.join(folder.name, "policy.json")
         with open(policy, "w", encoding="utf-8") as file:
             json.dump(AUDIT, file)
         flags = f"--audit-policy-file={policy} --audit-log-path={cls.audit}"
-        cls.addClassCleanup(subprocess.run, [CLUSTER, "down", cluster], check=True)
+        atexit.register(subprocess.run, [CLUSTER, "down", cluster], check=True)
         subprocess.run([CLUSTER, "up", cluster], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "KOORD_APISERVER_FLAGS": flags})
         cls.installed = Installed(os.path.join(cluster, "kubeconfig"), folder.name)
@@ -277,5 +279,6 @@ class Manifests(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # its cluster ends with it
     schedulers.skip_without_cluster()
     unittest.main(verbosity=2, warnings="ignore")
