@@ -86,7 +86,7 @@ bool ClassState::changed_rows(std::vector<Row>& rows) const {
   rows.clear();
   if (!built_ || cursor_ < nodes.log_begin()) return false;
   // A row out of order costs as much as several in order.
-  const std::size_t most = std::max<std::size_t>(nodes.rows() / 4, 16);
+  const std::size_t most = std::max<std::size_t>(nodes.rows() / 6, 16);
   for (std::uint64_t n = cursor_; n < nodes.log_end(); ++n) {
     if (!nodes.latest(n)) continue;
     if (rows.size() == most) return false;

@@ -39,6 +39,8 @@ class ClassState {
   ClassState(const Profile& profile, const Shared& shared, const PodInfo& pod);
 
   void update();
+  /// False: it is made as fast as it is found.
+  bool worth_keeping() const { return rejected_.empty() && !only_nodes_; }
 
   // All of these are as of the last update().
   std::uint32_t feasible() const { return feasible_; }

@@ -50,7 +50,7 @@ ClassState& ClassTable::state(PodClass& cls) {
   auto made = std::make_unique<ClassState>(*cls.profile, shared_, cls.sample);
   made->update();
   // Several pods wait: it will be asked for again.
-  const bool kept = memory_.admit(cls, made->bytes(), cls.pods > 1);
+  const bool kept = made->worth_keeping() && memory_.admit(cls, made->bytes(), cls.pods > 1);
   std::unique_ptr<ClassState>& place = kept ? cls.state : transient_;
   place = std::move(made);
   return *place;

@@ -63,7 +63,6 @@ double exact(std::uint64_t number) {
 }
 
 bool in_order(std::span<const Row> rows) {
-  if (rows.size() < kWorthIt) return false;
   bool same = true;
   for (std::size_t i = 0; i < rows.size(); ++i) same &= rows[i] == rows[0] + i;
   return same;
@@ -182,16 +181,27 @@ void ResourceScorer::score(std::span<const std::int64_t> requests, const NodeTab
     if (there == nullptr || (r.scalar && requests[i] == 0)) continue;
     columns[wanted++] = {there, nodes.used_column(counted(r.id)), requests[i], r.weight};
   }
-  if (in_order(rows)) {
-    std::size_t done = 0;
-    while (done < rows.size()) {
-      const std::size_t count = std::min(kTogether, rows.size() - done);
-      if (!score_together(strategy_, std::span(columns).first(wanted), rows[done], out.subspan(done, count)))
-        break;
-      done += count;
+  // Rows out of order are put in order first.
+  constexpr std::size_t kGathered = 4;
+  const bool ordered = in_order(rows);
+  while (rows.size() >= kWorthIt && (ordered || wanted <= kGathered)) {
+    const std::size_t count = std::min(kTogether, rows.size());
+    std::array<Column, 64> from;
+    std::copy_n(columns.begin(), wanted, from.begin());
+    std::array<std::array<std::int64_t, kTogether>, 2 * kGathered> gathered;
+    for (std::size_t i = 0; i < wanted && !ordered; ++i) {
+      const Column& c = columns[i];
+      for (std::size_t n = 0; n < count; ++n) {
+        gathered[2 * i][n] = c.there[rows[n]];
+        gathered[2 * i + 1][n] = c.used[rows[n]];
+      }
+      from[i].there = gathered[2 * i].data();
+      from[i].used = gathered[2 * i + 1].data();
     }
-    rows = rows.subspan(done);
-    out = out.subspan(done);
+    if (!score_together(strategy_, std::span(from).first(wanted), ordered ? rows[0] : 0, out.first(count)))
+      break;
+    rows = rows.subspan(count);
+    out = out.subspan(count);
   }
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const Row row = rows[n];

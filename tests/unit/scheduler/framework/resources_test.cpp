@@ -1,6 +1,7 @@
 // Resources: names that anybody may write cost what they are, and sums stay sums.
 #include "framework/resources.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
 #include <vector>
@@ -161,6 +162,11 @@ TEST_CASE("rows that are scored together get what each gets alone") {
       const std::vector<std::int64_t> requests{250, 123'456'789};
       std::vector<std::int32_t> together(kRows), alone(kRows);
       scorer.score(requests, nodes, rows, together);
+      const std::vector<Row> backwards(rows.rbegin(), rows.rend());
+      std::vector<std::int32_t> out_of_order(kRows);
+      scorer.score(requests, nodes, backwards, out_of_order);
+      std::reverse(out_of_order.begin(), out_of_order.end());
+      CHECK(out_of_order == together);
       for (Row i = 0; i < kRows; ++i) {
         scorer.score(requests, nodes, std::span(rows).subspan(i, 1), std::span(alone).subspan(i, 1));
         if (together[i] != alone[i]) FAIL_CHECK(fmt::format("row {}: {}, not {}", i, together[i], alone[i]));
