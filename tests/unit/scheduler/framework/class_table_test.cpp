@@ -45,7 +45,7 @@ TEST_CASE("300 classes look at what changed, not at all nodes each") {
   world.cost();
   round();
   // Since a class was asked last every class has placed a pod.
-  CHECK(world.cost() <= kClasses * (kClasses + 1));
+  CHECK(world.cost() <= std::uint64_t{kClasses} * (kClasses + 1));
 }
 
 TEST_CASE("what follows from the node alone is looked at once for all classes") {
@@ -124,12 +124,12 @@ TEST_CASE("beyond the bound as many classes stay as fit, however they take turns
       world.put(i);
       cost += world.cost();
       const CacheMemory& memory = world.engine.classes().memory();
-      CHECK(memory.limit() == 64 * kNodes);
+      CHECK(memory.limit() == std::size_t{64} * kNodes);
       CHECK(memory.bytes() <= memory.limit());
     }
   }
-  CHECK(cost > kNodes * kClasses / 2);
-  CHECK(cost < kNodes * kClasses * 9 / 10);
+  CHECK(cost > std::uint64_t{kNodes} * kClasses / 2);
+  CHECK(cost < std::uint64_t{kNodes} * kClasses * 9 / 10);
 }
 
 TEST_CASE("nodes that go take memory with them") {
@@ -143,7 +143,7 @@ TEST_CASE("nodes that go take memory with them") {
   for (int i = 10; i < kNodes; ++i) world.engine.remove_node(fmt::format("n{}", i));
   world.put(0);
   world.run();
-  CHECK(world.engine.classes().memory().bytes() <= 64 * 10);
+  CHECK(world.engine.classes().memory().bytes() <= std::size_t{64} * 10);
 }
 
 // The memory itself
