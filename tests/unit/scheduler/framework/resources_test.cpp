@@ -31,9 +31,9 @@ TEST_CASE("what a pod names and no node has takes no column") {
   constexpr int kNodes = 500, kNames = 20'000;
   for (int i = 0; i < kNodes; ++i) world.engine.put_node(make_node(fmt::format("n{}", i)));
   const std::size_t before = world.engine.nodes().cells().stored();
-  CHECK(before < 20 * kNodes);
+  CHECK(before < std::size_t{20} * kNodes);
   world.engine.put_pod(many_resources("bound", 0, kNames, "n7"));
-  CHECK(world.engine.nodes().cells().stored() <= before + 2 * kNames);
+  CHECK(world.engine.nodes().cells().stored() <= before + std::size_t{2} * kNames);
 
   SECTION("it is free again when the pod is gone") {
     world.engine.remove_pod(*many_resources("bound", 0, kNames, "n7"));
