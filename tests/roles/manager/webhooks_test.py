@@ -29,7 +29,7 @@ CONFIGURATIONS = {kind: f"{ADMISSION}/{kind}webhookconfigurations/koordinator-{k
                   for kind in ("mutating", "validating")}
 PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
 CRDS = os.path.join(TREE, "packaging", "crds")
-TEAM = "/api/v1/namespaces/team"
+ASKED = "/api/v1/namespaces/asked"
 FILES = ["ca-cert.pem", "ca-key.pem", "cert.pem", "key.pem", "tls.crt", "tls.key"]
 
 
@@ -49,7 +49,7 @@ def pod(name, labels=None, **resources):
 
 def review(name="a", operation="CREATE"):
     return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1", "request": {
-        "uid": "1", "operation": operation, "namespace": "team", "name": name,
+        "uid": "1", "operation": operation, "namespace": "asked", "name": name,
         "resource": {"group": "", "version": "v1", "resource": "pods"}, "object": pod(name)}}).encode()
 
 
@@ -71,7 +71,7 @@ class Webhooks(unittest.TestCase):
         wait_for("the kinds", lambda: all(self.get(kind) is not None for kind in kinds))
         self.addCleanup(self.clear)
         self.make("/api/v1/namespaces", {"metadata": {"name": NS}})
-        self.make("/api/v1/namespaces", {"metadata": {"name": "team", "labels": {"webhooks": "asked"}}})
+        self.make("/api/v1/namespaces", {"metadata": {"name": "asked", "labels": {"webhooks": "asked"}}})
         self.make("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "koord-batch"}, "value": 5999})
         self.make(f"{ADMISSION}/mutatingwebhookconfigurations", {
             "metadata": {"name": "koordinator-mutating-webhook-configuration"},
@@ -86,7 +86,7 @@ class Webhooks(unittest.TestCase):
                 one.kill()
         for path in (*CONFIGURATIONS.values(), SECRET, f"{PROFILES}/best-effort", "/apis/scheduling.k8s.io/v1/priorityclasses/koord-batch"):
             self.get(path) and self.request("DELETE", path)
-        self.request("DELETE", f"{TEAM}/pods", {"gracePeriodSeconds": 0})
+        self.request("DELETE", f"{ASKED}/pods", {"gracePeriodSeconds": 0})
 
     make, request, get = (getattr(manager_test.TheManager, name) for name in ("make", "request", "get"))
 
@@ -238,14 +238,14 @@ class Webhooks(unittest.TestCase):
 
         def admitted():
             try:
-                return self.request("POST", f"{TEAM}/pods", pod("be", {"tier": "batch"}, cpu="2", memory="1Gi"))
+                return self.request("POST", f"{ASKED}/pods", pod("be", {"tier": "batch"}, cpu="2", memory="1Gi"))
             except kube_api.ApiError as error:  # until the API server has seen the configuration
                 self.assertIn("webhook", str(error))
                 return None
         made = wait_for("a pod", admitted)
         if made["metadata"]["labels"].get("by") != "profile":  # it was still asking nobody
-            self.request("DELETE", f"{TEAM}/pods/be", {"gracePeriodSeconds": 0})
-            made = wait_for("a pod that was changed", lambda: admitted() if self.get(f"{TEAM}/pods/be") is None else None)
+            self.request("DELETE", f"{ASKED}/pods/be", {"gracePeriodSeconds": 0})
+            made = wait_for("a pod that was changed", lambda: admitted() if self.get(f"{ASKED}/pods/be") is None else None)
         self.assertEqual(made["metadata"]["labels"], {"tier": "batch", "by": "profile", "koordinator.sh/qosClass": "BE"})
         self.assertEqual(made["metadata"]["annotations"]["kept"], "as it is")
         self.assertEqual((made["spec"]["priorityClassName"], made["spec"]["priority"]), ("koord-batch", 5999))
@@ -253,7 +253,7 @@ class Webhooks(unittest.TestCase):
         self.assertEqual(resources["requests"], {"kubernetes.io/batch-cpu": "2k", "kubernetes.io/batch-memory": "1Gi"})
 
         with self.assertRaises(kube_api.ApiError) as refused:
-            self.request("POST", f"{TEAM}/pods", pod("wrong", {"koordinator.sh/qosClass": "LSR"}, cpu="1500m"))
+            self.request("POST", f"{ASKED}/pods", pod("wrong", {"koordinator.sh/qosClass": "LSR"}, cpu="1500m"))
         self.assertIn("koordinator.sh/qosClass=LSR and priorityClass= cannot be used in combination", str(refused.exception))
         self.assertIn("vpod.koordinator.sh", str(refused.exception))
 
@@ -261,16 +261,16 @@ class Webhooks(unittest.TestCase):
             before = self.certificates()
             manager.kill()
             with self.assertRaises(kube_api.ApiError) as refused:
-                self.request("POST", f"{TEAM}/pods", pod("lost"))
+                self.request("POST", f"{ASKED}/pods", pod("lost"))
             self.assertIn("failed calling webhook", str(refused.exception))
             manager = self.reachable()
             self.assertEqual(self.certificates(), before)
-            wait_for("pods again", lambda: self.get(f"{TEAM}/pods/again") or self.attempt("again"))
+            wait_for("pods again", lambda: self.get(f"{ASKED}/pods/again") or self.attempt("again"))
 
         with self.subTest("new certificates in the middle of everything"):
             self.request("DELETE", SECRET)
             wait_for("others", lambda: (self.certificates() or before) != before)
-            wait_for("pods again", lambda: self.get(f"{TEAM}/pods/after") or self.attempt("after"))
+            wait_for("pods again", lambda: self.get(f"{ASKED}/pods/after") or self.attempt("after"))
         metrics = manager.get("/metrics")[1]
         self.assertRegex(metrics, r'koord_manager_webhook_webhook_duration_milliseconds_count\{webhook_type="mutate",object_type="pod",'
                                   r'operation="CREATE",plugin_name="ClusterColocationProfile",status="allowed"\} [1-9]')
@@ -279,7 +279,7 @@ class Webhooks(unittest.TestCase):
 
     def attempt(self, name):
         try:
-            return self.request("POST", f"{TEAM}/pods", pod(name))
+            return self.request("POST", f"{ASKED}/pods", pod(name))
         except kube_api.ApiError:
             return None
 
