@@ -1,5 +1,6 @@
 #include "koord/base/base64.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace koord {
@@ -9,13 +10,15 @@ constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 }
 
 std::string encode_base64(std::string_view data) {
-  std::string out;
+  std::string out((data.size() + 2) / 3 * 4, '=');
+  char* to = out.data();
   for (std::size_t i = 0; i < data.size(); i += 3) {
+    const std::size_t bytes = std::min<std::size_t>(data.size() - i, 3);
     std::uint32_t bits = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      bits = bits << 8 | (i + j < data.size() ? static_cast<unsigned char>(data[i + j]) : 0);
-    for (std::size_t j = 0; j < 4; ++j)
-      out += i + j <= data.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
+    for (std::size_t j = 0; j < bytes; ++j)
+      bits |= std::uint32_t{static_cast<unsigned char>(data[i + j])} << (16 - 8 * j);
+    for (std::size_t j = 0; j <= bytes; ++j) to[j] = kDigits[bits >> (18 - 6 * j) & 63];
+    to += 4;
   }
   return out;
 }

@@ -79,6 +79,10 @@ class Differ {
   std::size_t enter(std::string_view key) {
     const std::size_t size = path_.size();
     path_.push_back('/');
+    if (key.find_first_of("~/") == std::string_view::npos) {
+      path_.append(key);
+      return size;
+    }
     for (const char c : key) {
       if (c == '~')
         path_.append("~0");

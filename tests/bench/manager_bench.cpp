@@ -11,6 +11,7 @@
 #include "controllers/specs.hpp"
 #include "koord/api/rules/koord_classes.hpp"
 #include "koord/api/schema/codec.hpp"
+#include "noderesource/plan.hpp"
 
 namespace {
 
@@ -78,13 +79,11 @@ int main(int argc, char** argv) {
   const auto lend = [&] {
     for (Row& row : rows) {
       const ColocationStrategy strategy = colocation_of(config.colocation(), row.node);
-      const NodeView view{row.node, row.pods, &row.metric, strategy, now};
-      if (stale(view)) continue;
-      std::vector<LoanOf> loans;
-      for (const ResourcePlugin& plugin : resource_plugins())
-        loans.push_back({plugin.cpu, plugin.memory, plugin.loan(view)});
-      api::Node after = with_loans(row.node, loans);
-      if (same_loans(row.node, after)) continue;
+      const NodeFacts facts{.node = row.node, .pods = row.pods, .metric = &row.metric, .now = now};
+      const NodePlan plan = plan_node(facts, config, strategy, {});
+      const NodeChanges changes = changes_of(row.node, plan, strategy.resource_diff_threshold.value_or(0.1));
+      if (!changes.status && !changes.meta) continue;
+      api::Node after = with_meta(with_status(row.node, plan), plan);
       lent += after.status.allocatable.find(api::kBatchCpu)->value();
       ++changed;
       row.node = std::move(after);
