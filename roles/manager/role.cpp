@@ -87,14 +87,8 @@ class Manager final : public runtime::LeadingRole {
                          .plugins = resource_plugins(context),
                          .config = config_,
                          .may_write = [this] { return leading(); },
-                         .warn =
-                             [this](const api::Node& node, std::string_view reason, std::string_view note) {
-                               recorder_.record({.regarding = kube::event_object(node),
-                                                 .type = kube::EventType::warning,
-                                                 .reason = reason,
-                                                 .action = "Reconcile",
-                                                 .note = note});
-                             }}),
+                         .warn = [this](const api::Node& node, std::string_view reason,
+                                        std::string_view note) { warn(node, reason, note); }}),
         pod_profiles_({.clock = context.clock,
                        .log = context.log,
                        .client = *parts_.client,
@@ -105,14 +99,8 @@ class Manager final : public runtime::LeadingRole {
                        .settings = profile_settings(context),
                        .may_write = [this] { return leading(); },
                        .dice = [this] { return static_cast<int>(random_() % 100); },
-                       .warn =
-                           [this](const api::Pod& pod, std::string_view reason, std::string_view note) {
-                             recorder_.record({.regarding = kube::event_object(pod),
-                                               .type = kube::EventType::warning,
-                                               .reason = reason,
-                                               .action = "Reconcile",
-                                               .note = note});
-                           }}) {
+                       .warn = [this](const api::Pod& pod, std::string_view reason,
+                                      std::string_view note) { warn(pod, reason, note); }}) {
     const std::vector<std::string>& wanted = context.flags.get_list("controllers");
     for (const auto& [name, workers] :
          {std::pair{"nodemetric", &node_metrics_.workers()}, std::pair{"nodeslo", &node_slos_.workers()},
@@ -138,6 +126,16 @@ class Manager final : public runtime::LeadingRole {
     config.instance = fmt::format("koord-manager-{}", host_name());
     config.log = context.log;
     return config;
+  }
+
+  /// An event for who looks at that object.
+  template <class T>
+  void warn(const T& object, std::string_view reason, std::string_view note) {
+    recorder_.record({.regarding = kube::event_object(object),
+                      .type = kube::EventType::warning,
+                      .reason = reason,
+                      .action = "Reconcile",
+                      .note = note});
   }
 
   void start() override {
@@ -295,12 +293,7 @@ void Manager::take_config(const api::ConfigMap* map) {
   for (const ConfigProblem& problem : update.problems) {
     log().warn("a part of the configuration is not taken", kv("reason", problem.reason),
                kv("error", problem.message));
-    if (map != nullptr && leading())
-      recorder_.record({.regarding = kube::event_object(*map),
-                        .type = kube::EventType::warning,
-                        .reason = problem.reason,
-                        .action = "Reconcile",
-                        .note = problem.message});
+    if (map != nullptr && leading()) warn(*map, problem.reason, problem.message);
   }
   if (!update.changed) return;
   for (NodeWorkers* workers : running_) workers->add_all(parts_.nodes);

@@ -4,7 +4,6 @@
 usage: kubectl_test.py SERVE      SERVE is the sandbox program of tests/roles/sandbox
 """
 import difflib
-import importlib.util
 import os
 import re
 import subprocess
@@ -34,14 +33,6 @@ WHOLE = re.compile(r"^(create|apply|delete|label|annotate|taint|cordon|uncordon|
 # about patches that cannot be applied.
 NOT_ALIKE = re.compile(r"show-managed-fields|-o yaml|-o json$|explain|describe node|\"op\":\"test\"")
 HEADER = re.compile(r"^[A-Z][A-Z -]+(?:  |$)")
-
-
-def load_table():
-    path = os.path.join(schedulers.HERE, "..", "roles", "sandbox", "kubectl_test.py")
-    spec = importlib.util.spec_from_file_location("kubectl_table", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def normal(text):
@@ -99,7 +90,7 @@ def prepare(api, node):
 
 def main():
     schedulers.skip_without_cluster()
-    table = load_table()
+    table = schedulers.of_the_sandbox("kubectl_test")
     node = schedulers.node(NODE, cpu="8", memory="16Gi")
     del node["status"]["conditions"]
     api = kube_api.Api(schedulers.KUBECONFIG)

@@ -1,5 +1,6 @@
 """What the tests of schedulers share: a scheduler as a process, objects made in a line, verdicts seen by a watch."""
 import http.client
+import importlib.util
 import json
 import os
 import signal
@@ -20,6 +21,14 @@ KUBE_SCHEDULER = os.path.join(os.environ.get("KUBEBUILDER_ASSETS", ""), "kube-sc
 UPSTREAM, OURS = "default-scheduler", "koord-scheduler"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
+
+
+def of_the_sandbox(name):
+    """A test of the sandbox's as a module: what it asks is asked of a real API server, too."""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(HERE, "..", "roles", "sandbox", f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def skip_without_cluster(*programs):

@@ -3,7 +3,6 @@
 
 usage: webhooks_test.py SERVE      SERVE is the sandbox program of tests/roles/sandbox
 """
-import importlib.util
 import json
 import os
 import re
@@ -19,14 +18,6 @@ from webhook_server import WebhookServer  # noqa: E402
 DROPPED = ("uid", "creationTimestamp", "resourceVersion", "managedFields", "generation")
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 GENERATED = re.compile(r"\bp-[a-z0-9]{5}\b")
-
-
-def load_scenarios():
-    path = os.path.join(schedulers.HERE, "..", "roles", "sandbox", "webhooks_test.py")
-    spec = importlib.util.spec_from_file_location("webhook_scenarios", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def plain(value):
@@ -71,7 +62,7 @@ def compare(name, real, sandbox):
 
 def main():
     schedulers.skip_without_cluster()
-    table = load_scenarios()
+    table = schedulers.of_the_sandbox("webhooks_test")
     with tempfile.TemporaryDirectory(prefix="koord-webhooks.") as folder:
         kubeconfig = os.path.join(folder, "kubeconfig")
         server = WebhookServer(folder)

@@ -32,6 +32,14 @@ Result<> link(const std::string& path, const std::string& target) {
   return {};
 }
 
+/// Writes the files into `fresh`, to which `data` leads from then on.
+Result<> fill(const std::string& fresh, Certificates certificates, const std::string& data) {
+  for (const CertificateName& each : kCertificateNames)
+    KOORD_CHECK(
+        replace_file(fmt::format("{}/{}", fresh, each.name), part_of(certificates, each), {.mode = 0600}));
+  return link(data, fs::path(fresh).filename());
+}
+
 }  // namespace
 
 Certificates certificates_of(const std::array<std::string, kCertificateNames.size()>& texts) {
@@ -91,15 +99,15 @@ Result<> write_certificates(const std::string& folder, const Certificates& certi
   if (error) return failed(folder, error);
   std::string fresh = fmt::format("{}/..XXXXXX", folder);
   if (::mkdtemp(fresh.data()) == nullptr) return errno_error(errno, fresh);
-  Certificates copy = certificates;
-  for (const CertificateName& each : kCertificateNames)
-    KOORD_CHECK(replace_file(fmt::format("{}/{}", fresh, each.name), part_of(copy, each), {.mode = 0600}));
   const std::string data = fmt::format("{}/{}", folder, kData);
   const fs::path before = fs::read_symlink(data, error);
-  KOORD_CHECK(link(data, fs::path(fresh).filename()));
+  if (Result<> filled = fill(fresh, certificates, data); !filled) {
+    fs::remove_all(fresh, error);  // a disk that is full stays so for many passes
+    return filled;
+  }
+  if (!before.empty() && !before.has_parent_path()) fs::remove_all(fs::path(folder) / before, error);
   for (const CertificateName& each : kCertificateNames)
     KOORD_CHECK(link(fmt::format("{}/{}", folder, each.name), fmt::format("{}/{}", kData, each.name)));
-  if (!before.empty() && !before.has_parent_path()) fs::remove_all(fs::path(folder) / before, error);
   return {};
 }
 

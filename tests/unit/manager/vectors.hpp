@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "koord/api/schema/codec.hpp"
+#include "koord/api/types/meta_v1/meta.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
 
@@ -57,6 +58,15 @@ class Vector {
  private:
   json::Document row_;
 };
+
+/// Amounts by name; of what is not said none.
+inline api::ResourceList resources(const json::Value* value) {
+  api::ResourceList list;
+  if (value == nullptr) return list;
+  for (const json::Member& member : value->members())
+    list[member.key()] = api::Quantity::must(member.value.text());
+  return list;
+}
 
 /// The cases of these tables, in the file's order.
 inline std::vector<Vector> vectors(std::string_view file, std::initializer_list<std::string_view> tables) {

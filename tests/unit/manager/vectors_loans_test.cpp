@@ -14,14 +14,6 @@ using api::Quantity;
 
 const api::Time kNow = api::Time::parse("2026-01-02T03:00:00Z").value();
 
-api::ResourceList resources(const json::Value* value) {
-  api::ResourceList list;
-  if (value == nullptr) return list;
-  for (const json::Member& member : value->members())
-    list[member.key()] = Quantity::must(member.value.text());
-  return list;
-}
-
 /// The same amounts, and no others that are not 0.
 void same(const api::ResourceList& found, const api::ResourceList& wanted) {
   for (const auto& [name, amount] : wanted) {

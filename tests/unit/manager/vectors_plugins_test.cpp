@@ -12,8 +12,6 @@
 namespace koord::manager {
 namespace {
 
-using api::Quantity;
-
 /// A configuration that encodes this strategy as the cluster's.
 SloConfig configured(std::string_view key, const std::string& strategy) {
   SloConfig config;
@@ -147,14 +145,6 @@ TEST_CASE("resourceamplification: 5 and 4 cases of what becomes of the annotatio
     else
       CHECK(changes_of(node, plan, 0.1).meta == row.is("want"));
   }
-}
-
-api::ResourceList resources(const json::Value* value) {
-  api::ResourceList list;
-  if (value == nullptr) return list;
-  for (const json::Member& member : value->members())
-    list[member.key()] = Quantity::must(member.value.text());
-  return list;
 }
 
 TEST_CASE("gpudeviceresource and rdmadeviceresource: 12 and 6 cases of what devices give") {

@@ -110,6 +110,13 @@ TEST_CASE("a folder's files change at once, are their owner's, and replace what 
   CHECK(left.size() == 8);  // six links, ..data and what it leads to
 
   CHECK(write_certificates(fmt::format("{}/certificates/tls.key/x", tree.path()), one).has_error());
+  // What cannot be finished leaves nothing behind, however often it is tried.
+  fs::remove(fs::path(folder) / "..data");
+  fs::create_directories(fs::path(folder) / "..data" / "in the way");
+  const auto count = [&] { return std::distance(fs::directory_iterator(folder), fs::directory_iterator()); };
+  const auto there = count();
+  for (int i = 0; i < 3; ++i) CHECK(write_certificates(folder, one).has_error());
+  CHECK(count() <= there + 1);  // the link that could not take its place
 }
 
 TEST_CASE("the environment says where the webhooks are served and kept") {
