@@ -24,10 +24,22 @@ bool lessened(const Requests& before, const Requests& after) {
                      [&](const Amount& a) { return a.amount > after[a.resource]; });
 }
 
+/// Whether what the scheduler reads of others' pods is another now.
+bool reads_otherwise(const api::Pod& a, const api::Pod& b) {
+  return !(a.metadata.labels == b.metadata.labels && a.spec.affinity == b.spec.affinity &&
+           a.metadata.deletion_timestamp.has_value() == b.metadata.deletion_timestamp.has_value());
+}
+
 /// Whether what the scheduler reads of a pod is another now.
 bool differs(const api::Pod& a, const api::Pod& b) {
   return !(a.spec == b.spec && a.metadata.labels == b.metadata.labels &&
            a.metadata.annotations == b.metadata.annotations);
+}
+
+/// Whether what others are told of a pod on a row is another now.
+bool counts_otherwise(const PodInfo& a, const PodInfo& b) {
+  return !(a.requests == b.requests && a.ports == b.ports && a.priority == b.priority) ||
+         reads_otherwise(*a.pod, *b.pod);
 }
 
 }  // namespace
@@ -157,12 +169,15 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   Row row = nodes_.row_of(info.pod->spec.node_name);
   std::shared_ptr<const api::Pod> before = pod.info.pod;
   bool shrunk = pod.place == Place::bound && lessened(pod.info.requests, info.requests);
-  if (pod.row != row || pod.info.requests != info.requests || pod.info.ports != info.ports) {
-    if (pod.row != kNoRow) nodes_.remove_pod(pod.row, pod.info.requests, pod.info.ports);
-    nodes_.add_pod(nodes_.row_of(info.pod->spec.node_name), info.requests, info.ports);
-    pod.row = nodes_.find(info.pod->spec.node_name);
+  if (pod.row != row || counts_otherwise(pod.info, info)) {
+    if (pod.row != kNoRow) nodes_.remove_pod(pod.row, pod.info);
+    pod.info = std::move(info);
+    pod.row = nodes_.row_of(pod.info.pod->spec.node_name);
+    nodes_.add_pod(pod.row, pod.info);
+  } else {
+    info.place = pod.info.place;
+    pod.info = std::move(info);
   }
-  pod.info = std::move(info);
   pod.place = Place::bound;
   if (pod.cls != nullptr) {
     classes_.release(*pod.cls);
@@ -175,7 +190,11 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
 
 void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   if (pod.profile == nullptr || pod.place == Place::bound) return;
+  const bool told = pod.place == Place::assumed && reads_otherwise(*pod.info.pod, *now);
+  const Symbol node = told ? nodes_.name(pod.row) : Symbol();
+  if (told) nodes_.remove_pod(pod.row, pod.info);
   std::shared_ptr<const api::Pod> old = std::exchange(pod.info.pod, now);
+  if (told) nodes_.add_pod(pod.row = nodes_.row_of(node), pod.info);
   pod.outdated = pod.outdated || differs(*old, *now);
   if (pod.place == Place::assumed) {
     // Its binding is on the way, and what it takes is what it asked for when it was decided. If it is being
@@ -212,7 +231,7 @@ const Profile::At<PreEnqueuePlugin>* Engine::gate_of(const QueuedPod& pod) const
 
 void Engine::leave_node(QueuedPod& pod) {
   if (pod.row == kNoRow) return;
-  nodes_.remove_pod(pod.row, pod.info.requests, pod.info.ports);
+  nodes_.remove_pod(pod.row, pod.info);
   pod.row = kNoRow;
   if (pod.place == Place::assumed) --assumed_;
 }
@@ -321,7 +340,7 @@ void Engine::attempt(QueuedPod& pod, std::vector<Decision>& out) {
       pod.row = row;
       pod.place = Place::assumed;
       ++assumed_;
-      nodes_.add_pod(row, pod.info.requests, pod.info.ports);
+      nodes_.add_pod(row, pod.info);
     } else {
       Diagnosis diagnosis = state.diagnose();
       d.kind = Decision::Kind::unschedulable;

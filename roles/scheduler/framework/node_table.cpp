@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/pod_info.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 
 namespace koord::scheduler {
@@ -29,6 +30,7 @@ Row NodeTable::row_of(Symbol name) {
     row = static_cast<Row>(nodes_.size());
     names_.emplace_back();
     nodes_.emplace_back();
+    pods_.emplace_back();
     ports_.emplace_back();
     last_change_.push_back(0);
     last_node_change_.push_back(0);
@@ -52,6 +54,7 @@ bool NodeTable::set_node(Row row, std::shared_ptr<const api::Node> node) {
   if (!old || !node || old->status.allocatable != node->status.allocatable)
     set_allocatable(row, old.get(), node.get());
   log(row, true);
+  for (ClusterObserver* observer : observers_) observer->node_changed(row, old.get(), node.get());
   if (!node) release_if_unused(row);
   return true;
 }
@@ -87,25 +90,33 @@ void NodeTable::account(Row row, const Requests& r, bool take_back) {
   add(kNonzeroMemory, r.nonzero_memory);
 }
 
-void NodeTable::add_pod(Row row, const Requests& requests, std::span<const HostPort> ports) {
-  account(row, requests, false);
-  ports_[row].insert(ports_[row].end(), ports.begin(), ports.end());
+void NodeTable::add_pod(Row row, const PodInfo& pod) {
+  account(row, pod.requests, false);
+  ports_[row].insert(ports_[row].end(), pod.ports.begin(), pod.ports.end());
+  pod.place = static_cast<std::uint32_t>(pods_[row].size());
+  pods_[row].push_back(&pod);
   log(row, false);
+  for (ClusterObserver* observer : observers_) observer->pod_added(row, pod);
 }
 
-void NodeTable::remove_pod(Row row, const Requests& requests, std::span<const HostPort> ports) {
-  account(row, requests, true);
+void NodeTable::remove_pod(Row row, const PodInfo& pod) {
+  account(row, pod.requests, true);
   auto& held = ports_[row];
-  for (const HostPort& port : ports) {
+  for (const HostPort& port : pod.ports) {
     auto it = std::find(held.begin(), held.end(), port);
     if (it != held.end()) held.erase(it);
   }
+  auto& pods = pods_[row];
+  pods[pod.place] = pods.back();
+  pods[pod.place]->place = pod.place;
+  pods.pop_back();
   log(row, false);
+  for (ClusterObserver* observer : observers_) observer->pod_removed(row, pod);
   release_if_unused(row);
 }
 
 void NodeTable::release_if_unused(Row row) {
-  if (nodes_[row] || used(kPods, row) != 0) return;
+  if (nodes_[row] || !pods_[row].empty()) return;
   index_.erase(names_[row]);
   names_[row] = Symbol();
   free_.push_back(row);

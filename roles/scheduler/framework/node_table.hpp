@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "framework/cluster_observer.hpp"
 #include "framework/host_ports.hpp"
 #include "framework/resource_cells.hpp"
 #include "framework/resources.hpp"
@@ -30,8 +31,12 @@ class NodeTable {
   /// Sets the object; nullptr takes the node out (its pods stay until they are removed).
   /// True if anything that scheduling looks at has changed.
   bool set_node(Row row, std::shared_ptr<const api::Node> node);
-  void add_pod(Row row, const Requests& requests, std::span<const HostPort> ports);
-  void remove_pod(Row row, const Requests& requests, std::span<const HostPort> ports);
+  /// From now on the pod counts on the row. It stays where it is and as it is, but for its place, until it is
+  /// removed.
+  void add_pod(Row row, const PodInfo& pod);
+  void remove_pod(Row row, const PodInfo& pod);
+  /// Told from now on; outlives the table's last change.
+  void observe(ClusterObserver& observer) { observers_.push_back(&observer); }
 
   std::size_t rows() const { return nodes_.size(); }
   /// The rows that hold a node.
@@ -40,6 +45,8 @@ class NodeTable {
   /// nullptr: the row holds no node.
   const std::shared_ptr<const api::Node>& node(Row row) const { return nodes_[row]; }
   Symbol name(Row row) const { return names_[row]; }
+  /// The pods that count on it, in no order.
+  std::span<const PodInfo* const> pods(Row row) const { return pods_[row]; }
   std::span<const HostPort> ports(Row row) const { return ports_[row]; }
   /// Zero for resources that the node does not have.
   std::int64_t allocatable(ResourceId resource, Row row) const { return cells_.allocatable(resource, row); }
@@ -87,7 +94,9 @@ class NodeTable {
 
   std::vector<Symbol> names_;
   std::vector<std::shared_ptr<const api::Node>> nodes_;
+  std::vector<std::vector<const PodInfo*>> pods_;
   std::vector<std::vector<HostPort>> ports_;
+  std::vector<ClusterObserver*> observers_;
   ResourceCells cells_;
 
   std::deque<Row> log_;

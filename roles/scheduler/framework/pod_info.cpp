@@ -49,6 +49,7 @@ PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resour
   info.requests.nonzero_cpu = counted.milli_cpu;
   info.requests.nonzero_memory = counted.memory;
   info.ports = host_ports(*pod);
+  info.priority = pod->spec.priority.value_or(0);
   info.pod = std::move(pod);
   return info;
 }

@@ -1,12 +1,32 @@
 // Reading a pod once: its requests, its host ports, and what the engine asks about it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "framework/plugin.hpp"
+#include "framework/host_ports.hpp"
+#include "framework/resources.hpp"
+
+namespace koord::api {
+class RequiredNodeAffinity;
+struct Pod;
+}  // namespace koord::api
 
 namespace koord::scheduler {
+
+/// A pod with what is read off it once: how much it asks for, and where it must not meet others.
+struct PodInfo {
+  std::shared_ptr<const api::Pod> pod;
+  Requests requests;
+  std::vector<HostPort> ports;
+  std::int32_t priority = 0;
+  /// Of the node table, while the pod counts there: its place among the pods of its row.
+  mutable std::uint32_t place = 0;
+  /// Of the plugin that asks first; the engine's thread only.
+  mutable std::shared_ptr<const api::RequiredNodeAffinity> node_affinity = nullptr;
+};
 
 /// Requests as Kubernetes 1.35 computes them (sidecars, overhead, pod-level resources, resizes in progress).
 PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resources);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
 #include <limits>
 #include <vector>
 
@@ -139,6 +140,7 @@ TEST_CASE("rows that are scored together get what each gets alone") {
   NodeTable nodes;
   Random random(3);
   constexpr Row kRows = 2000;
+  std::deque<PodInfo> pods;
   for (Row i = 0; i < kRows; ++i) {
     const Row row = nodes.row_of(Symbol(fmt::format("n{}", i)));
     // In some blocks there are a node without memory, one larger than numbers are exact for, and crowded
@@ -147,10 +149,10 @@ TEST_CASE("rows that are scored together get what each gets alone") {
     auto node = make_node(fmt::format("n{}", i), fmt::format("{}m", 1 + random.below(64'000)),
                           fmt::format("{}", memory));
     nodes.set_node(row, std::move(node));
-    Requests used;
+    Requests& used = pods.emplace_back().requests;
     used.cpu = used.nonzero_cpu = random.below(70'000);
     used.memory = used.nonzero_memory = random.below(1u << 31) * 900ll;
-    nodes.add_pod(row, used, {});
+    nodes.add_pod(row, pods.back());
   }
   std::vector<Row> rows(kRows);
   for (Row i = 0; i < kRows; ++i) rows[i] = i;
