@@ -6,7 +6,7 @@ KUBE_STAGING_VERSION=0.35.4
 ETCD_VERSION=3.6.6
 GO_WANTED_MINOR=25
 GO_TOOLCHAIN=go1.25.5
-KUBE_ASSETS=(etcd kube-apiserver kubectl kube-scheduler kubelet)
+KUBE_ASSETS=(etcd kube-apiserver kubectl kube-scheduler kube-controller-manager kubelet)
 KUBE_STAGING=(api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider
   cluster-bootstrap code-generator component-base component-helpers controller-manager cri-api cri-client
   csi-translation-lib dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator

@@ -18,6 +18,7 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/core_v1/secret.hpp"
 #include "koord/api/types/events_v1/event.hpp"
+#include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
@@ -109,6 +110,7 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<Namespace>(),
                                        &schema<Node>(),
                                        &schema<Pod>(),
+                                       &schema<PodDisruptionBudget>(),
                                        &schema<PriorityClass>(),
                                        &schema<ReplicaSet>(),
                                        &schema<Secret>(),

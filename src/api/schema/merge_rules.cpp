@@ -53,7 +53,6 @@ constexpr KindRow kKinds[] = {
     {"networking.k8s.io", "IngressClass", "Object"},
     {"networking.k8s.io", "NetworkPolicy", "Object"},
     {"node.k8s.io", "RuntimeClass", "Object"},
-    {"policy", "PodDisruptionBudget", "PodDisruptionBudget"},
     {"rbac.authorization.k8s.io", "ClusterRole", "Object"},
     {"rbac.authorization.k8s.io", "ClusterRoleBinding", "Object"},
     {"rbac.authorization.k8s.io", "Role", "Object"},
@@ -73,7 +72,8 @@ constexpr KindRow kKinds[] = {
 
 constexpr MergeRule kMetadata = {"", "metadata", structure, "", "ObjectMeta"};  // of every kind
 
-// Fields that koord does not describe, of structures that it describes and of others.
+// Fields that koord does not describe, of structures that it describes and of others; and described ones that
+// are replaced whole.
 constexpr MergeRule kExtraRules[] = {
     {"AdmissionPolicy", "spec", structure, "", "AdmissionPolicySpec"},
     {"AdmissionPolicySpec", "matchConditions", by_key, "name", ""},
@@ -91,8 +91,6 @@ constexpr MergeRule kExtraRules[] = {
     {"JobTemplate", "metadata", structure, "", "ObjectMeta"},
     {"JobTemplate", "spec", structure, "", "WorkloadSpec"},
     {"NamespaceStatus", "conditions", by_key, "type", ""},
-    {"PodDisruptionBudget", "spec", structure, "", "PodDisruptionBudgetSpec"},
-    {"PodDisruptionBudget", "status", structure, "", "ConditionsStatus"},
     {"PodDisruptionBudgetSpec", "selector", replace_map, "", ""},
     {"PodSpec", "hostAliases", by_key, "ip", ""},
     {"PodSpec", "imagePullSecrets", by_key, "name", ""},
@@ -118,6 +116,11 @@ constexpr MergeRule kExtraRules[] = {
 
 auto place(const MergeRule& rule) { return std::tie(rule.owner, rule.field); }
 
+bool said_otherwise(std::string_view owner, std::string_view field) {
+  return std::ranges::any_of(
+      kExtraRules, [&](const MergeRule& rule) { return rule.owner == owner && rule.field == field; });
+}
+
 // The rules of a structure's rows and of what is below it.
 void add_rules(std::vector<MergeRule>& out, std::vector<const Schema*>& seen, const Schema& schema) {
   if (std::ranges::find(seen, &schema) != seen.end()) return;
@@ -133,7 +136,7 @@ void add_rules(std::vector<MergeRule>& out, std::vector<const Schema*>& seen, co
       out.push_back({schema.name(), field.name, set, {}, {}});
     } else if (list && !field.merge_key_name.empty()) {
       out.push_back({schema.name(), field.name, by_key, field.merge_key_name, below});
-    } else if (!list && !below.empty()) {
+    } else if (!list && !below.empty() && !said_otherwise(schema.name(), field.name)) {
       out.push_back({schema.name(), field.name, structure, {}, below});
     } else {
       continue;  // replaced whole, and so is what is below

@@ -1,4 +1,5 @@
-// Nodes, namespaces, priority classes, leases, events, and small kinds: defaults and validation.
+// Nodes, namespaces, disruption budgets, priority classes, leases, events, and small kinds: defaults and
+// validation.
 #include <fmt/format.h>
 
 #include <set>
@@ -70,6 +71,36 @@ void namespace_defaults(json::Value& space, json::Arena& arena) {
 
 FieldValues namespace_fields(const json::Value& space) {
   return {{"status.phase", std::string(text_at(space, "status", "phase"))}};
+}
+
+// ---- PodDisruptionBudget
+void disruption_validate(const json::Value& object, const json::Value*, Admission& admission,
+                         StatusCauses& errors) {
+  const json::Value* spec = find(object, "spec");
+  if (admission.subresource == "status" || !spec) return;
+  const json::Value* least = find(*spec, "minAvailable");
+  const json::Value* most = find(*spec, "maxUnavailable");
+  if (least && most)
+    errors.invalid_raw("spec", json::to_text(*spec), "minAvailable and maxUnavailable cannot be both set");
+  const auto amount = [&](const json::Value* value, std::string field) {
+    if (!value) return;
+    if (value->is_int() && *value->to_int() < 0)
+      errors.invalid_raw(std::move(field), json::to_text(*value), "must be greater than or equal to 0");
+    if (!value->is_string()) return;
+    const std::string_view text = value->text();
+    if (text.size() < 2 || text.find_first_not_of("0123456789") != text.size() - 1 || text.back() != '%')
+      errors.invalid(
+          std::move(field), text,
+          "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "
+          "'93%', regex used for validation is '[0-9]+%')");
+    else if (text.size() > 4 || std::stoi(std::string(text)) > 100)
+      errors.invalid(std::move(field), text, "must not be greater than 100%");
+  };
+  amount(least, "spec.minAvailable");
+  amount(most, "spec.maxUnavailable");
+  const std::string_view unhealthy = text_at(*spec, "unhealthyPodEvictionPolicy");
+  if (!unhealthy.empty() && unhealthy != "IfHealthyBudget" && unhealthy != "AlwaysAllow")
+    errors.unsupported("spec.unhealthyPodEvictionPolicy", unhealthy, {"AlwaysAllow", "IfHealthyBudget"});
 }
 
 // ---- PriorityClass
@@ -228,6 +259,7 @@ KindRules builtin_rules(std::string_view group, std::string_view resource) {
       {"deployments", deployment_rules()},
       {"replicasets", replica_set_rules()},
       {"jobs", job_rules()},
+      {"poddisruptionbudgets", {nullptr, nullptr, nullptr, disruption_validate, nullptr}},
       {"customresourcedefinitions", crd_rules()},
       {"mutatingwebhookconfigurations", webhook_rules(true)},
       {"validatingwebhookconfigurations", webhook_rules(false)},

@@ -128,8 +128,14 @@ Outcome<void> admit(json::Value& pod, const json::Value* old, Admission& admissi
                     *given, priority->value));
   set_int(*spec, "priority", priority->value, arena);
   if (!priority->name.empty()) set_text(*spec, "priorityClassName", priority->name, arena);
-  default_text(*spec, "preemptionPolicy", priority->preemption == "Never" ? "Never" : "PreemptLowerPriority",
-               arena);
+  const std::string_view policy = priority->preemption == "Never" ? "Never" : "PreemptLowerPriority";
+  if (const std::string_view given = text_at(*spec, "preemptionPolicy"); !given.empty() && given != policy)
+    return forbidden(
+        {"", "pods"}, name,
+        fmt::format("the string value of PreemptionPolicy ({}) must not be provided in pod spec; priority "
+                    "admission controller computed {} from the given PriorityClass name",
+                    given, policy));
+  set_text(*spec, "preemptionPolicy", policy, arena);
   add_toleration(*spec, "node.kubernetes.io/not-ready", arena);
   add_toleration(*spec, "node.kubernetes.io/unreachable", arena);
   return add_overhead(*spec, name, admission);

@@ -192,7 +192,7 @@ Outcome<void> Verbs::evict(std::string_view ns, std::string_view name, const Del
   load(*pod, doc);
   std::string_view phase = text_at(doc, "status", "phase");
   bool counts = !pod->deleting && phase != "Succeeded" && phase != "Failed" && phase != "Pending";
-  if (counts) KOORD_PASS(check_disruption(*this, *pod));
+  if (counts) KOORD_PASS(check_disruption(*this, *pod, options.dry_run));
   if (!options.dry_run && !pod->deleting)
     write_trusted(pods, *pod, [&](json::Document& now) {
       json::Arena& arena = now.arena();

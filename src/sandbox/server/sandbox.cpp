@@ -15,6 +15,7 @@
 #include "koord/net/server.hpp"
 #include "sandbox/agents/agents.hpp"
 #include "sandbox/api/api.hpp"
+#include "sandbox/controllers/disruptions.hpp"
 #include "sandbox/controllers/garbage.hpp"
 #include "sandbox/controllers/jobs.hpp"
 #include "sandbox/controllers/workloads.hpp"
@@ -57,6 +58,7 @@ class Sandbox::Impl {
         garbage_(verbs_),
         workloads_(verbs_, creator()),
         jobs_(verbs_, creator()),
+        disruptions_(verbs_),
         kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10},
                            [this](const Object& pod, nanoseconds whole) {
                              return agents_ ? agents_->work_left(pod, whole) : nanoseconds{0};
@@ -238,6 +240,7 @@ class Sandbox::Impl {
   Garbage garbage_;
   Workloads workloads_;
   Jobs jobs_;
+  Disruptions disruptions_;
   Kubelets kubelets_;
   std::optional<Agents> agents_;
   Summary summary_;

@@ -1,6 +1,7 @@
 // Objects of built-in kinds that are made to cost: very many of whatever is compared with something.
 #include "live_cluster.hpp"
 #include "moment.hpp"
+#include "sandbox/controllers/disruptions.hpp"
 
 using namespace koord;
 using namespace koord::sandbox;
@@ -113,6 +114,7 @@ TEST_CASE("a row of a pod with very many containers is printed in a moment") {
 
 TEST_CASE("very many pods: a namespace ends, nodes come late, a budget is asked, all in a moment") {
   LiveCluster cluster(0);
+  const Disruptions disruptions{cluster.verbs};
   REQUIRE(cluster.call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"team"}})").status == 201);
   const std::string pods = "/api/v1/namespaces/team/pods";
   for (int i = 0; i < 3'000; ++i)
@@ -133,6 +135,7 @@ TEST_CASE("very many pods: a namespace ends, nodes come late, a budget is asked,
   const std::string budget = R"("}},"spec":{"minAvailable":2999,"selector":{"matchLabels":{"app":"x"}}}})";
   REQUIRE(cluster.call("POST", budgets, R"({"metadata":{"name":"a)" + budget.substr(0, 1) + budget.substr(2))
               .status == 201);
+  cluster.settle();
   CHECK(cluster.call("POST", pods + "/p0/eviction", "{}").status == 201);
   CHECK(cluster.call("POST", pods + "/p1/eviction", "{}").status == 429);
   REQUIRE(cluster.call("POST", budgets, R"({"metadata":{"name":"b)" + budget.substr(0, 1) + budget.substr(2))

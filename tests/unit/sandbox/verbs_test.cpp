@@ -57,6 +57,10 @@ TEST_CASE("refusals") {
            "\": must be no more than 253 characters"},
       {"POST", kPods, TestCluster::pod("p", R"(,"priorityClassName":"no")"), 403, "Forbidden",
        "pods \"p\" is forbidden: no PriorityClass with name no was found"},
+      {"POST", kPods, TestCluster::pod("p", R"(,"preemptionPolicy":"Never")"), 403, "Forbidden",
+       "pods \"p\" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod "
+       "spec; "
+       "priority admission controller computed PreemptLowerPriority from the given PriorityClass name"},
       {"POST", kPods, R"({"metadata":{"name":"p","namespace":"other"}})", 400, "BadRequest",
        "the namespace of the provided object does not match the namespace sent on the request"},
       {"DELETE", kPods + "/none", "", 404, "NotFound", "pods \"none\" not found"},
@@ -257,32 +261,4 @@ TEST_CASE("events are the same objects in both groups") {
   auto core = cluster.call("GET", "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=web");
   CHECK(core.text("items").find("\"message\":\"hello\"") != std::string::npos);
   CHECK(core.text("items").find("\"apiVersion\":\"v1\"") != std::string::npos);
-}
-
-TEST_CASE("a disruption budget holds evictions back") {
-  TestCluster cluster;
-  REQUIRE(
-      cluster
-          .call(
-              "POST", kPods,
-              R"({"metadata":{"name":"p","labels":{"app":"x"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}})")
-          .status == 201);
-  REQUIRE(cluster
-              .call("PATCH", kPods + "/p/status",
-                    R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})",
-                    "application/merge-patch+json")
-              .status == 200);
-  const std::string budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
-  REQUIRE(
-      cluster
-          .call(
-              "POST", budgets,
-              R"({"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"x"}}}})")
-          .status == 201);
-  auto held = cluster.call("POST", kPods + "/p/eviction", R"({"metadata":{"name":"p"}})");
-  CHECK(held.status == 429);
-  CHECK(held.text("message") == "Cannot evict pod as it would violate the pod's disruption budget.");
-  REQUIRE(cluster.call("DELETE", budgets + "/b").status == 200);
-  CHECK(cluster.call("POST", kPods + "/p/eviction", R"({"metadata":{"name":"p"}})").status == 201);
-  CHECK(cluster.call("GET", kPods + "/p").text("metadata", "deletionTimestamp") != "");
 }
