@@ -112,19 +112,25 @@ TEST_CASE("pods without a controller count where the budget names a number") {
 TEST_CASE("a budget of pods whose controller has no scale allows nothing, and says why") {
   BudgetCluster cluster;
   REQUIRE(cluster.budget(R"("maxUnavailable":1)").status == 201);
+  const auto owner =
+      cluster.call("POST", "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"owner"}})");
+  REQUIRE(owner.status == 201);
   REQUIRE(
       cluster
-          .call("POST", kPods,
-                R"({"metadata":{"name":"p","labels":{"app":"x"},"ownerReferences":[{"apiVersion":"apps/v1",)"
-                R"("kind":"ReplicaSet","name":"gone","uid":"u","controller":true}]},"spec":{"nodeName":)"
-                R"("node-0000","containers":[{"name":"c","image":"i"}]}})")
+          .call(
+              "POST", kPods,
+              fmt::format(
+                  R"({{"metadata":{{"name":"p","labels":{{"app":"x"}},"ownerReferences":[{{)"
+                  R"("apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"{}","controller":true}}]}},)"
+                  R"("spec":{{"containers":[{{"name":"c","image":"i"}}]}}}})",
+                  owner.text("metadata", "uid")))
           .status == 201);
   cluster.clock.advance(std::chrono::milliseconds{500});
   const auto got = cluster.call("GET", kBudgets + "/b");
   const json::Value* conditions = find(got.doc, "status", "conditions");
   REQUIRE(!is_empty(conditions));
   CHECK(text_at((*conditions)[0], "reason") == "SyncFailed");
-  CHECK(text_at((*conditions)[0], "message") == "found no controllers for pod \"p\"");
+  CHECK(text_at((*conditions)[0], "message") == "configmaps does not implement the scale subresource");
   CHECK(got.text("status", "disruptionsAllowed") == "0");
 }
 
