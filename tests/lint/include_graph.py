@@ -20,6 +20,10 @@ FORBIDDEN_IN_SEAMS = re.compile(
 # Asio's umbrella costs seconds in each file but the one that is parsed once.
 UMBRELLA = re.compile(r"^boost/(asio|beast)\.hpp$")
 
+# The scheduler's oracle must share no mistake with the engine that it judges.
+ORACLE = "tests/support/reference/"
+OF_THE_ORACLE = (ORACLE.removeprefix("tests/"), "koord/api/", "koord/base/")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCE = (".hpp", ".cpp", ".h", ".cc")
 
@@ -52,6 +56,9 @@ def resolve(path, name, known):
 
 def judge(path, name, quoted, known):
     """Why this include is wrong, or None."""
+    if path.startswith(ORACLE):
+        ours = quoted or name.startswith("koord/")
+        return f"includes {name}: the oracle has koord/api alone" if ours and not name.startswith(OF_THE_ORACLE) else None
     module = module_of(path)
     if module is None:
         return None
@@ -102,7 +109,7 @@ def check(files):
 
 def read_tree(root):
     files = {}
-    for top in ("include", "src", "roles"):
+    for top in ("include", "src", "roles", ORACLE):
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in names:
                 if name.endswith(SOURCE):

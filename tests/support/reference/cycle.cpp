@@ -1,0 +1,86 @@
+// One pod's way through the filters: see cycle.hpp.
+#include "support/reference/cycle.hpp"
+
+#include <algorithm>
+
+namespace koord::reference {
+
+Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state)
+    : cluster_(cluster),
+      config_(config),
+      pod_(pod),
+      spread_(cluster, config, pod, state),
+      affinity_(cluster, pod, state) {
+  const auto& spec = pod.spec;
+  if (!asks("NodeAffinity") || !spec.affinity || !spec.affinity->node_affinity ||
+      !spec.affinity->node_affinity->required)
+    return;
+  const auto& terms = spec.affinity->node_affinity->required->node_selector_terms;
+  std::set<Symbol> all;
+  for (const auto& term : terms) {
+    std::optional<std::set<Symbol>> of_term;
+    for (const auto& r : term.match_fields) {
+      if (r.key != "metadata.name" || r.operator_ != "In") continue;
+      std::set<Symbol> names(r.values.begin(), r.values.end());
+      if (of_term) std::erase_if(names, [&](const Symbol& n) { return !of_term->contains(n); });
+      of_term = std::move(names);
+    }
+    if (!of_term) return;
+    all.merge(*of_term);
+  }
+  if (terms.empty()) return;
+  if (all.empty()) rejected_ = "pod affinity terms conflict";
+  named_ = std::move(all);
+}
+
+bool Cycle::asks(const std::string& plugin) const {
+  return std::find(config_.filters.begin(), config_.filters.end(), plugin) != config_.filters.end();
+}
+
+bool Cycle::leaves_out(const api::Node& node) const {
+  return named_ && !named_->contains(node.metadata.name);
+}
+
+void Cycle::count(const api::Pod& other, const api::Node& node, int change) {
+  if (!spread_.has_no_say()) spread_.count(other, node, change);
+  if (!affinity_.has_no_say()) affinity_.count(other, node, change);
+}
+
+void Cycle::add(const api::Pod& other, NodeState& node) {
+  count(other, *node.node, 1);
+  node.pods.emplace_back(other);
+}
+
+void Cycle::remove(const api::Pod& other, NodeState& node) {
+  count(other, *node.node, -1);
+  std::erase_if(node.pods, [&](const Counted& p) { return p.pod == &other; });
+}
+
+Filtered Cycle::filter(const NodeState& node) const {
+  Cycle with = *this;
+  NodeState fuller = node;
+  for (const auto& [key, other] : cluster_.nominated)
+    if (other->status.nominated_node_name == node.node->metadata.name &&
+        priority(*other) >= priority(*pod_.pod) && other->metadata.uid != pod_.pod->metadata.uid)
+      with.add(*other, fuller);
+  Filtered rejected = with.filter_as_it_is(fuller);
+  if (rejected || fuller.pods.size() == node.pods.size()) return rejected;
+  return filter_as_it_is(node);
+}
+
+Filtered Cycle::filter_as_it_is(const NodeState& node) const {
+  for (const std::string& plugin : config_.filters) {
+    Filtered rejected;
+    if (plugin == "PodTopologySpread") {
+      if (!spread_.has_no_say()) rejected = spread_.filter(*node.node);
+    } else if (plugin == "InterPodAffinity") {
+      if (!affinity_.has_no_say()) rejected = affinity_.filter(*node.node);
+    } else {
+      rejected = filter_node(plugin, config_, pod_, node);
+    }
+    if (rejected) return rejected;
+  }
+  return std::nullopt;
+}
+
+}  // namespace koord::reference

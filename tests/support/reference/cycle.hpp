@@ -1,0 +1,37 @@
+// One pod's way through kube-scheduler's filters, for the scheduler's oracle.
+#pragma once
+
+#include "support/reference/pod_affinity.hpp"
+#include "support/reference/topology_spread.hpp"
+
+namespace koord::reference {
+
+/// What PreFilter leaves behind. A copy can be asked about a node as if pods came or went.
+class Cycle {
+ public:
+  Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state);
+
+  /// Set: no node is looked at.
+  const std::string& rejected() const { return rejected_; }
+  /// PreFilter left this node out.
+  bool leaves_out(const api::Node& node) const;
+  void add(const api::Pod& other, NodeState& node);
+  void remove(const api::Pod& other, NodeState& node);
+  /// With the pods that are nominated to it and yield to nobody, and without them.
+  Filtered filter(const NodeState& node) const;
+
+ private:
+  bool asks(const std::string& plugin) const;
+  void count(const api::Pod& other, const api::Node& node, int change);
+  Filtered filter_as_it_is(const NodeState& node) const;
+
+  const Cluster& cluster_;
+  const Config& config_;
+  Counted pod_;
+  SpreadFilter spread_;
+  AffinityFilter affinity_;
+  std::string rejected_;
+  std::optional<std::set<Symbol>> named_;  // the only nodes to look at
+};
+
+}  // namespace koord::reference

@@ -1,0 +1,78 @@
+// The scheduler's oracle: see evaluate.hpp.
+#include "support/reference/evaluate.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "support/reference/cycle.hpp"
+
+namespace koord::reference {
+
+namespace {
+
+std::string message_of(const Answer& answer) {
+  const std::string head = fmt::format("0/{} nodes are available:", answer.nodes.size());
+  if (!answer.prefilter_message.empty()) return fmt::format("{} {}.", head, answer.prefilter_message);
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [name, node] : answer.nodes)
+    for (const std::string& reason : node.rejected->reasons) ++counts[reason];
+  std::set<std::string> parts;
+  for (const auto& [reason, n] : counts) parts.insert(fmt::format("{} {}", n, reason));
+  return fmt::format("{} {}.", head, fmt::join(parts, ", "));
+}
+
+void score(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
+           const Feasible& feasible, Answer& answer) {
+  const Counted counted(pod);
+  for (const auto& [plugin, weight] : config.scores) {
+    const bool spread = plugin == "PodTopologySpread", affinity = plugin == "InterPodAffinity";
+    const RawScores raw = spread     ? spread_scores(cluster, config, pod, state, feasible)
+                          : affinity ? affinity_scores(cluster, config, pod, state, feasible)
+                                     : score_nodes(plugin, config, counted, state, feasible);
+    if (!raw) continue;
+    std::vector<std::int64_t> scores = *raw;
+    if (spread)
+      normalize_spread(cluster, config, pod, feasible, scores);
+    else if (affinity)
+      normalize_affinity(scores);
+    else
+      normalize(plugin, scores);
+    for (std::size_t i = 0; i < feasible.size(); ++i) {
+      NodeAnswer& node = answer.nodes[feasible[i]->node->metadata.name];
+      node.scores[plugin] = {(*raw)[i], scores[i] * weight};
+      node.final += scores[i] * weight;
+    }
+  }
+}
+
+}  // namespace
+
+Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& pod) {
+  Answer answer;
+  if (cluster.nodes.empty()) {
+    answer.message = "no nodes available to schedule pods";
+    return answer;
+  }
+  const State state = state_of(cluster);
+  const Cycle cycle(cluster, config, pod, state);
+  answer.prefilter_message = cycle.rejected();
+  Feasible feasible;
+  for (const NodeState& n : state) {
+    NodeAnswer& node = answer.nodes[n.node->metadata.name];
+    if (!cycle.rejected().empty())
+      node.rejected = Rejection{"NodeAffinity", true, {cycle.rejected()}};
+    else if (cycle.leaves_out(*n.node))
+      node.rejected = Rejection{{}, true, {"node(s) didn't satisfy plugin(s) [NodeAffinity]"}};
+    else
+      node.rejected = cycle.filter(n);
+    if (!node.rejected) feasible.push_back(&n);
+  }
+  answer.feasible = feasible.size();
+  if (feasible.empty()) answer.message = message_of(answer);
+  score(cluster, config, pod, state, feasible, answer);
+  return answer;
+}
+
+}  // namespace koord::reference

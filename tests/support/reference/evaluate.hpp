@@ -1,0 +1,125 @@
+// The scheduler's oracle: what kube-scheduler says of a pod on every node, computed anew and simply from
+// objects.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+
+// Of the tree it includes koord/api and koord/base alone, so that it shares no mistake with the engine.
+namespace koord::reference {
+
+using NodeRef = std::shared_ptr<const api::Node>;
+using PodRef = std::shared_ptr<const api::Pod>;
+
+/// Of a Service what spreading reads.
+struct Service {
+  Symbol namespace_;
+  std::optional<api::SymbolMap> selector;
+};
+/// A ReplicationController, ReplicaSet or StatefulSet; the first one's selector is a map and stands in
+/// match_labels.
+struct Owner {
+  Symbol api_version, kind, namespace_, name;
+  api::LabelSelector selector;
+};
+/// A PodDisruptionBudget.
+struct Budget {
+  Symbol namespace_;
+  api::Box<api::LabelSelector> selector;
+  std::int32_t disruptions_allowed = 0;
+  std::set<std::string> disrupted_pods;
+};
+
+struct Cluster {
+  std::map<std::string, NodeRef> nodes;     // by name
+  std::map<std::string, PodRef> pods;       // by namespace/name: on nodes, bound or assumed, any scheduler's
+  std::map<std::string, PodRef> nominated;  // by namespace/name: waiting, with status.nominatedNodeName
+  std::map<std::string, api::SymbolMap> namespaces;  // the known ones' labels
+  std::vector<Service> services;
+  std::vector<Owner> owners;
+  std::vector<Budget> budgets;
+};
+
+/// A profile. The defaults are kube-scheduler's.
+struct Config {
+  struct Weighted {
+    std::string name;
+    std::int64_t weight;
+  };
+  enum class Strategy : std::uint8_t { least_allocated, most_allocated, requested_to_capacity_ratio };
+
+  /// In the order in which they are asked.
+  std::vector<std::string> filters = {"NodeUnschedulable", "NodeName",        "TaintToleration",
+                                      "NodeAffinity",      "NodePorts",       "NodeResourcesFit",
+                                      "PodTopologySpread", "InterPodAffinity"};
+  std::vector<Weighted> scores = {{"TaintToleration", 3},  {"NodeAffinity", 2},
+                                  {"NodeResourcesFit", 1}, {"PodTopologySpread", 2},
+                                  {"InterPodAffinity", 2}, {"NodeResourcesBalancedAllocation", 1},
+                                  {"ImageLocality", 1}};
+  bool preemption = true;  // DefaultPreemption is there
+
+  api::Box<api::NodeAffinity> added_affinity;
+  Strategy strategy = Strategy::least_allocated;
+  std::vector<Weighted> fit_resources = {{"cpu", 1}, {"memory", 1}};
+  std::vector<std::pair<std::int64_t, std::int64_t>> shape;  // (utilization 0..100, score 0..10)
+  std::set<std::string> ignored_resources, ignored_resource_groups;
+  std::vector<Weighted> balanced_resources = {{"cpu", 1}, {"memory", 1}};
+  /// Absent: the system's.
+  std::optional<std::vector<api::TopologySpreadConstraint>> default_constraints;
+  std::int64_t hard_pod_affinity_weight = 1;
+  bool ignore_preferred_terms_of_existing_pods = false;
+};
+
+struct Rejection {
+  std::string plugin;  // empty: a PreFilter named other nodes
+  bool unresolvable = false;
+  std::vector<std::string> reasons;  // sorted
+  friend bool operator==(const Rejection&, const Rejection&) = default;
+};
+
+struct NodeAnswer {
+  struct Score {
+    std::int64_t raw = 0;    // before normalisation
+    std::int64_t final = 0;  // 0..100, times the weight
+    friend bool operator==(const Score&, const Score&) = default;
+  };
+  std::optional<Rejection> rejected;
+  std::map<std::string, Score> scores;  // of the plugins that have a say about the pod
+  std::int64_t final = 0;
+};
+
+struct Answer {
+  std::string prefilter_message;  // set: the nodes were not looked at
+  std::map<std::string, NodeAnswer> nodes;
+  std::size_t feasible = 0;
+  std::string message;  // FitError without PostFilter's part; empty if a node is feasible
+};
+
+/// Nodes are judged with the pods that are nominated to them, as far as they are none of lower priority.
+Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& pod);
+
+struct Preemption {
+  struct Candidate {
+    std::vector<std::string> victims;  // namespace/name, the most important first
+    std::int64_t violations = 0;
+    bool certain = true;  // false: victims are alike in priority and start, any order of them will do
+  };
+  std::map<std::string, Candidate> candidates;
+  std::set<std::string> best;  // of them
+  std::string message;         // what PostFilter adds to the FitError, "" for a success
+};
+
+/// What DefaultPreemption does for a pod that evaluate() finds no node for.
+Preemption preempt(const Cluster& cluster, const Config& config, const api::Pod& pod);
+
+}  // namespace koord::reference

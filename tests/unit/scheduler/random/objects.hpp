@@ -1,0 +1,55 @@
+// Random nodes, pods and profiles that touch every rule of the scheduler's plugins; the same ones for the
+// same seed.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "framework/config.hpp"
+#include "support/reference/evaluate.hpp"
+
+namespace koord::scheduler::test {
+
+/// A profile as the engine reads it and as the oracle does.
+struct RandomProfile {
+  KubeSchedulerConfiguration config;
+  reference::Config oracle;
+};
+
+class RandomObjects {
+ public:
+  /// Clusters of up to `nodes` nodes n0, n1, ...
+  RandomObjects(unsigned seed, int nodes) : random_(seed), nodes_(nodes) {}
+
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  bool chance(int percent) { return below(100) < percent; }
+  template <class T, std::size_t n>
+  const T& one_of(const T (&all)[n]) {
+    return all[below(static_cast<int>(n))];
+  }
+
+  RandomProfile profile();
+  std::shared_ptr<const api::Node> node(int index);
+  std::shared_ptr<const api::Pod> pod(std::string name);
+  api::SymbolMap pod_labels();
+  Symbol namespace_();
+  Symbol node_name();
+
+ private:
+  api::ResourceRequirements requests();
+  api::Container container();
+  api::Toleration toleration();
+  api::NodeSelectorRequirement requirement();
+  api::NodeSelectorTerm node_term();
+  api::LabelSelector selector();
+  api::TopologySpreadConstraint constraint();
+  api::PodAffinityTerm affinity_term();
+  void node_affinity(api::Pod& pod);
+  void pod_affinity(api::Pod& pod);
+
+  std::mt19937 random_;
+  int nodes_;
+};
+
+}  // namespace koord::scheduler::test

@@ -1,0 +1,280 @@
+// The incremental engine beside the oracle: see random_world.hpp.
+#include "random/random_world.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "koord/api/schema/codec.hpp"
+#include "support/reference/matching.hpp"
+
+namespace koord::scheduler::test {
+
+namespace {
+
+constexpr int kProbes = 12;
+constexpr std::size_t kMostWaiting = 6;
+
+int nodes_of(unsigned seed) { return 8 + static_cast<int>(seed % 33); }
+
+std::string text(const std::optional<reference::Rejection>& rejected) {
+  if (!rejected) return "feasible";
+  return fmt::format("{}{} {}", rejected->plugin, rejected->unresolvable ? ", unresolvable," : "",
+                     rejected->reasons);
+}
+
+std::optional<reference::Rejection> rejection(const Profile& profile, const Verdict& verdict) {
+  reference::Rejection out{
+      verdict.plugin == kNoPlugin ? "" : std::string(profile.plugin_name(verdict.plugin)),
+      verdict.unresolvable, verdict.reasons};
+  std::sort(out.reasons.begin(), out.reasons.end());
+  return out;
+}
+
+}  // namespace
+
+RandomWorld::RandomWorld(unsigned seed, const EngineOptions& options, PluginTable table)
+    : RandomWorld(seed, RandomObjects(seed, nodes_of(seed)), options, table) {}
+
+RandomWorld::RandomWorld(unsigned seed, RandomObjects objects, const EngineOptions& options,
+                         PluginTable table)
+    : RandomWorld(seed, objects, objects.profile(), options, table) {}
+
+RandomWorld::RandomWorld(unsigned seed, RandomObjects objects, RandomProfile profile,
+                         const EngineOptions& options, PluginTable table)
+    : seed_(seed),
+      random_(std::move(objects)),
+      nodes_(nodes_of(seed)),
+      oracle_(std::move(profile.oracle)),
+      world_(std::move(profile.config), options, table) {
+  // What koord does not have yet the oracle is not asked for either.
+  const auto is_missing = [&](const std::string& name) {
+    const auto& there = world_.engine.profiles()[0].plugins;
+    return std::none_of(there.begin(), there.end(), [&](auto& p) { return p.name == name; });
+  };
+  std::erase_if(oracle_.filters, is_missing);
+  std::erase_if(oracle_.scores, [&](auto& s) { return is_missing(s.name); });
+  oracle_.preemption = !is_missing("DefaultPreemption");
+  for (int i = 0; i < kProbes; ++i) probes_.push_back(random_.pod(fmt::format("probe-{}", i)));
+}
+
+void RandomWorld::step(bool all) {
+  ++steps_;
+  change();
+  // Who waits for his backoff has waited long enough.
+  world_.clock.advance(std::chrono::seconds(11));
+  decide();
+  for (int i = 0; i < kProbes; ++i)
+    if (all || i == 0) compare(*probes_[static_cast<std::size_t>(i)]);
+  if (!all) compare(*probes_[static_cast<std::size_t>(1 + random_.below(kProbes - 1))]);
+}
+
+void RandomWorld::change() {
+  if (cluster_.nodes.empty()) return put_node();
+  const int what = random_.below(100);
+  if (what < 12) return put_node();
+  if (what < 15) return remove_node();
+  if (what < 30) return remove_pod();
+  if (what < 40) return place_foreign_pod();
+  if (what < 50) return change_placed_pod();
+  if (what < 60) return settle_assumed();
+  add_pod();
+}
+
+void RandomWorld::put_node() {
+  const int index = random_.below(nodes_);
+  auto node = random_.node(index);
+  // Often one thing changes of a node and not all.
+  if (const auto old = cluster_.nodes.find(node->metadata.name);
+      old != cluster_.nodes.end() && random_.chance(60)) {
+    auto copy = std::make_shared<api::Node>(*old->second);
+    switch (random_.below(4)) {
+      case 0: copy->metadata.labels = node->metadata.labels; break;
+      case 1: copy->spec = node->spec; break;
+      case 2: copy->status.images = node->status.images; break;
+      default: copy->status.allocatable = node->status.allocatable; break;
+    }
+    node = copy;
+  }
+  done_ = fmt::format("put node {}", node->metadata.name);
+  cluster_.nodes[node->metadata.name] = node;
+  world_.engine.put_node(node);
+}
+
+void RandomWorld::remove_node() {
+  const auto it = std::next(cluster_.nodes.begin(), random_.below(static_cast<int>(cluster_.nodes.size())));
+  const std::string name = it->first;
+  done_ = fmt::format("remove node {}", name);
+  cluster_.nodes.erase(it);
+  world_.engine.remove_node(name);
+}
+
+void RandomWorld::add_pod() {
+  auto pod = random_.pod(fmt::format("p{}", ++pods_));
+  if (random_.chance(50)) {
+    // One of a class that is known.
+    auto copy = std::make_shared<api::Pod>(*probes_[static_cast<std::size_t>(random_.below(kProbes))]);
+    copy->metadata.name = pod->metadata.name;
+    copy->metadata.uid = pod->metadata.uid;
+    pod = copy;
+  }
+  done_ = fmt::format("add {}", pod->metadata.name);
+  waiting_[reference::key_of(*pod)] = pod;
+  world_.engine.put_pod(pod);
+}
+
+void RandomWorld::place_foreign_pod() {
+  auto pod = changed(random_.pod(fmt::format("p{}", ++pods_)), [&](api::Pod& p) {
+    p.spec.scheduler_name = "another";
+    // Its node may be unknown yet.
+    p.spec.node_name = random_.node_name();
+  });
+  done_ = fmt::format("place {} on {}", pod->metadata.name, pod->spec.node_name.view());
+  cluster_.pods[reference::key_of(*pod)] = pod;
+  world_.engine.put_pod(pod);
+}
+
+std::shared_ptr<const api::Pod> RandomWorld::any(const std::map<std::string, reference::PodRef>& pods) {
+  return pods.empty() ? nullptr
+                      : std::next(pods.begin(), random_.below(static_cast<int>(pods.size())))->second;
+}
+
+void RandomWorld::take_away(const std::string& key) {
+  cluster_.pods.erase(key);
+  assumed_.erase(key);
+  waiting_.erase(key);
+}
+
+void RandomWorld::remove_pod() {
+  const auto pod = any(random_.chance(80) ? cluster_.pods : waiting_);
+  if (!pod) return;
+  done_ = fmt::format("remove {}", pod->metadata.name);
+  const auto assumed = assumed_.find(reference::key_of(*pod));
+  world_.engine.remove_pod(assumed == assumed_.end() ? *pod : *assumed->second);
+  take_away(reference::key_of(*pod));
+}
+
+void RandomWorld::change_placed_pod() {
+  const auto pod = any(cluster_.pods);
+  if (!pod || assumed_.contains(reference::key_of(*pod))) return;
+  const int what = random_.below(3);
+  const auto now = changed(pod, [&](api::Pod& p) {
+    if (what == 0) p.metadata.labels = random_.pod_labels();
+    if (what == 1) p.metadata.deletion_timestamp = api::Time(world_.clock.now());
+    if (what == 2) p.status.phase = random_.chance(50) ? "Succeeded" : "Failed";
+  });
+  done_ = fmt::format("change {} ({})", pod->metadata.name,
+                      what == 0   ? "labels"
+                      : what == 1 ? "deletion"
+                                  : "its end");
+  world_.engine.put_pod(now);
+  cluster_.pods[reference::key_of(*pod)] = now;
+  if (what == 2) take_away(reference::key_of(*pod));
+}
+
+void RandomWorld::settle_assumed() {
+  const auto pod = any(assumed_);
+  if (!pod) return;
+  const std::string key = reference::key_of(*pod);
+  if (random_.chance(70)) {
+    done_ = fmt::format("confirm {}", pod->metadata.name);
+    world_.engine.put_pod(cluster_.pods.at(key));
+    assumed_.erase(key);
+    return;
+  }
+  done_ = fmt::format("fail the binding of {}", pod->metadata.name);
+  take_away(key);
+  waiting_[key] = pod;
+  world_.engine.binding_failed(*pod);
+}
+
+void RandomWorld::decide() {
+  for (std::vector<Decision> decisions; found_.empty(); decisions.clear()) {
+    if (world_.engine.schedule(1, decisions) == 0) break;
+    for (const Decision& d : decisions) judge(d);
+  }
+  while (waiting_.size() > kMostWaiting) {
+    const auto pod = any(waiting_);
+    world_.engine.remove_pod(*pod);
+    take_away(reference::key_of(*pod));
+  }
+}
+
+void RandomWorld::judge(const Decision& d) {
+  const reference::Answer expected = reference::evaluate(cluster_, oracle_, *d.pod);
+  const std::string key = reference::key_of(*d.pod);
+  if (d.kind != Decision::Kind::bind) {
+    if (d.message != expected.message)
+      tell(*d.pod, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", d.message, expected.message));
+    return;
+  }
+  std::int64_t best = 0;
+  for (const auto& [name, node] : expected.nodes)
+    if (!node.rejected) best = std::max(best, node.final);
+  const auto at = expected.nodes.find(d.node.str());
+  if (at == expected.nodes.end() || at->second.rejected)
+    tell(*d.pod, fmt::format("bound to {}, where the oracle says: {}", d.node.view(),
+                             at == expected.nodes.end() ? "no such node" : text(at->second.rejected)));
+  else if (expected.feasible > 1 && at->second.final != best)
+    tell(*d.pod, fmt::format("bound to {} of score {}, best is {}", d.node.view(), at->second.final, best));
+  assumed_[key] = d.pod;
+  waiting_.erase(key);
+  const auto bound = changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node; });
+  cluster_.pods[key] = bound;
+  if (random_.chance(50)) {
+    world_.engine.put_pod(bound);
+    assumed_.erase(key);
+  }
+}
+
+void RandomWorld::compare(const api::Pod& probe) {
+  if (!found_.empty() || cluster_.nodes.empty()) return;
+  const Profile& profile = world_.engine.profiles()[0];
+  ClassState& state = world_.engine.evaluate(profile, std::make_shared<api::Pod>(probe));
+  const reference::Answer expected = reference::evaluate(cluster_, oracle_, probe);
+  const NodeTable& table = world_.engine.nodes();
+  const VerdictTable& verdicts = world_.engine.context().verdicts;
+  std::size_t seen = 0;
+  for (Row row = 0; row < table.rows() && expected.prefilter_message.empty(); ++row) {
+    const VerdictId id = state.verdict(row);
+    if (id == kAbsent) continue;
+    ++seen;
+    const std::string name = table.name(row).str();
+    const auto at = expected.nodes.find(name);
+    if (at == expected.nodes.end()) return tell(probe, fmt::format("the engine knows a node {}", name));
+    const auto rejected = id == kPass ? std::nullopt : rejection(profile, verdicts[id]);
+    if (rejected != at->second.rejected)
+      return tell(probe, fmt::format("{}:\n  engine: {}\n  oracle: {}", name, text(rejected),
+                                     text(at->second.rejected)));
+    if (!rejected && expected.feasible > 1 && state.score(row) != at->second.final) {
+      std::string parts;
+      for (const auto& [plugin, s] : at->second.scores)
+        parts += fmt::format(" {} {} ({})", plugin, s.final, s.raw);
+      return tell(probe, fmt::format("{}: the engine's score is {}, the oracle's {}:{}", name,
+                                     state.score(row), at->second.final, parts));
+    }
+  }
+  if (expected.prefilter_message.empty() && seen != cluster_.nodes.size())
+    return tell(probe, fmt::format("the engine knows {} nodes of {}", seen, cluster_.nodes.size()));
+  if (state.feasible() != expected.feasible)
+    return tell(probe, fmt::format("{} feasible nodes instead of {}", state.feasible(), expected.feasible));
+  if (expected.feasible > 0) return;
+  if (const std::string message = fit_error(state.diagnose()); message != expected.message)
+    tell(probe, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", message, expected.message));
+}
+
+void RandomWorld::tell(const api::Pod& pod, const std::string& what) {
+  if (!found_.empty()) return;
+  found_ = fmt::format("seed {}, step {} ({}), pod {}: {}\n  {}", seed_, steps_, done_, pod.metadata.name,
+                       what, api::encode(pod));
+  for (const auto& [name, node] : cluster_.nodes)
+    if (what.find(fmt::format("{}:", name)) == 0 ||
+        what.find(fmt::format("to {} ", name)) != std::string::npos ||
+        what.find(fmt::format("to {},", name)) != std::string::npos) {
+      found_ += fmt::format("\n  {}", api::encode(*node));
+      for (const auto& [key, other] : cluster_.pods)
+        if (other->spec.node_name == name) found_ += fmt::format("\n  {}", api::encode(*other));
+    }
+}
+
+}  // namespace koord::scheduler::test

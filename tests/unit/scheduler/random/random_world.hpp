@@ -1,0 +1,62 @@
+// The incremental engine beside the oracle that computes everything anew, over one random cluster and its
+// changes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "random/objects.hpp"
+#include "world.hpp"
+
+namespace koord::scheduler::test {
+
+/// One seed's story. Whatever the engine says or does that the oracle would not is told once, in found().
+class RandomWorld {
+ public:
+  explicit RandomWorld(unsigned seed, const EngineOptions& options = {}, PluginTable table = plugin_table());
+
+  /// One change, the decisions that follow from it, and then every node for some probes; `all`: for all of
+  /// them, else one that is asked each time, so that little changed since, and one of the others.
+  void step(bool all = false);
+  /// The first difference, with seed, step, node and both answers; empty: there is none.
+  const std::string& found() const { return found_; }
+
+ private:
+  RandomWorld(unsigned seed, RandomObjects objects, const EngineOptions& options, PluginTable table);
+  RandomWorld(unsigned seed, RandomObjects objects, RandomProfile profile, const EngineOptions& options,
+              PluginTable table);
+
+  void change();
+  void put_node();
+  void remove_node();
+  void add_pod();
+  void place_foreign_pod();
+  void remove_pod();
+  void change_placed_pod();
+  void settle_assumed();
+
+  void decide();
+  void judge(const Decision& decision);
+  void compare(const api::Pod& probe);
+  void tell(const api::Pod& pod, const std::string& what);
+  void take_away(const std::string& key);
+  std::shared_ptr<const api::Pod> any(const std::map<std::string, reference::PodRef>& pods);
+
+  unsigned seed_;
+  RandomObjects random_;
+  int nodes_;  // that there may be at a time
+  reference::Config oracle_;
+  World world_;
+  reference::Cluster cluster_;
+  std::map<std::string, reference::PodRef>
+      assumed_;  // of cluster_.pods: the engine knows them without a node
+  std::map<std::string, reference::PodRef> waiting_;
+  std::vector<std::shared_ptr<const api::Pod>> probes_;
+  int pods_ = 0;
+  int steps_ = 0;
+  std::string done_;  // the change of this step
+  std::string found_;
+};
+
+}  // namespace koord::scheduler::test
