@@ -1,0 +1,46 @@
+// Budgets: see budgets.hpp.
+#include "plugins/default_preemption/budgets.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "koord/api/types/core_v1/pod.hpp"
+
+namespace koord::scheduler::default_preemption {
+
+void Budgets::change(const api::PodDisruptionBudget* before, const api::PodDisruptionBudget* now) {
+  const api::ObjectMeta& meta = (now != nullptr ? now : before)->metadata;
+  const auto drop = [&] {
+    const auto space = by_namespace_.find(meta.namespace_);
+    if (space == by_namespace_.end()) return;
+    space->second.erase(meta.name);
+    if (space->second.empty()) by_namespace_.erase(space);
+  };
+  if (now == nullptr) return drop();
+  Result<api::Selector> selector = api::Selector::from(now->spec.selector ? &*now->spec.selector : nullptr);
+  if (!selector || selector->is_nothing()) return drop();
+  by_namespace_[meta.namespace_].insert_or_assign(
+      meta.name, Budget{*std::move(selector), now->status.disruptions_allowed, now->status.disrupted_pods});
+}
+
+std::vector<bool> Budgets::broken_by(std::span<const PodInfo* const> pods) const {
+  std::vector<bool> broken(pods.size(), false);
+  if (by_namespace_.empty()) return broken;
+  std::vector<std::pair<const Budget*, std::int64_t>> left;  // of those that were met
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const api::Pod& pod = *pods[i]->pod;
+    const auto space = by_namespace_.find(pod.metadata.namespace_);
+    if (space == by_namespace_.end()) continue;
+    for (const auto& [name, budget] : space->second) {
+      if (!budget.selector.matches(pod.metadata.labels)) continue;
+      if (budget.disrupted.contains(pod.metadata.name)) continue;
+      auto it = std::find_if(left.begin(), left.end(),
+                             [&budget = budget](const auto& entry) { return entry.first == &budget; });
+      if (it == left.end()) it = left.insert(it, {&budget, budget.allowed});
+      if (--it->second < 0) broken[i] = true;
+    }
+  }
+  return broken;
+}
+
+}  // namespace koord::scheduler::default_preemption

@@ -1,0 +1,66 @@
+// Disruption budgets: whose going would break one.
+#include "plugins/default_preemption/budgets.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "preemption_pods.hpp"
+
+namespace koord::scheduler::default_preemption {
+namespace {
+
+using namespace koord::scheduler::test;
+
+TEST_CASE("pods whose going breaks a budget, one after the other") {
+  struct Row {
+    const char *name, *budgets, *pods, *broken;
+  };
+  const Row rows[] = {
+      {"no budget", "", "a app=x; b app=x", ".."},
+      {"room for one", "app=x 1", "a app=x; b app=x; c app=x", ".!!"},
+      {"no room", "app=x 0", "a app=x; b app=y; c", "!.."},
+      {"less than none", "app=x -1", "a app=x", "!"},
+      {"one that is being evicted uses up nothing", "app=x 1 a", "a app=x; b app=x; c app=x", "..!"},
+      {"and breaks nothing", "app=x 0 b", "a app=x; b app=x", "!."},
+      {"each budget counts by itself", "app=x 1; tier=t 0", "a app=x; b tier=t; c app=x tier=t", ".!!"},
+      {"both are used up", "app=x 1; tier=t 1", "a app=x tier=t; b app=x; c tier=t", ".!!"},
+      {"of its namespace", "@other app=x 0", "a app=x; b app=x @other", ".!"},
+      {"an empty selector is everybody", "{} 1", "a; b app=x", ".!"},
+      {"none is nobody", "- 0", "a; b app=x", ".."},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    Budgets budgets;
+    int number = 0;
+    for (const std::string& text : koord::test::split(row.budgets, ';')) {
+      const auto budget = budget_of(text, fmt::format("b{}", number++));
+      if (!text.empty()) budgets.change(nullptr, &budget);
+    }
+    const auto pods = pods_of(row.pods);
+    std::string broken;
+    for (const bool each : budgets.broken_by(pointers(pods))) broken += each ? '!' : '.';
+    CHECK(broken == row.broken);
+  }
+}
+
+TEST_CASE("budgets change, and go") {
+  Budgets budgets;
+  const auto pods = pods_of("a app=x; b app=x");
+  const auto broken = [&] { return budgets.broken_by(pointers(pods)); };
+  const auto none = budget_of("app=x 0"), one = budget_of("app=x 1"), other = budget_of("app=y 0"),
+             nobody = budget_of("- 0");
+  budgets.change(nullptr, &none);
+  CHECK(broken() == std::vector<bool>{true, true});
+  budgets.change(&none, &one);
+  CHECK(broken() == std::vector<bool>{false, true});
+  budgets.change(&one, &other);
+  CHECK(broken() == std::vector<bool>{false, false});
+  budgets.change(&other, &none);
+  budgets.change(&none, &nobody);
+  CHECK(broken() == std::vector<bool>{false, false});
+  budgets.change(&nobody, &none);
+  budgets.change(&none, nullptr);
+  CHECK(broken() == std::vector<bool>{false, false});
+}
+
+}  // namespace
+}  // namespace koord::scheduler::default_preemption
