@@ -14,6 +14,13 @@ constexpr std::array kMine = {
     Right{"", "pods", "get list watch"},
     Right{"", "pods/binding", "create"},
     Right{"", "pods/status", "patch"},
+    // What plugins watch.
+    Right{"", "namespaces", "list watch"},
+    Right{"", "replicationcontrollers", "list watch"},
+    Right{"", "services", "list watch"},
+    Right{"apps", "replicasets", "list watch"},
+    Right{"apps", "statefulsets", "list watch"},
+    Right{"policy", "poddisruptionbudgets", "list watch"},
 };
 
 constexpr auto kRights = runtime::join_rights(runtime::election_rights("koord-scheduler"),

@@ -48,6 +48,7 @@ struct Parts {
   kube::Client* event_client;
   kube::Informer<api::Node> nodes;
   kube::Informer<api::Pod> pods;
+  std::vector<kube::AnyInformer> others;  // what the profiles' plugins watch
   std::string host_name;
 };
 
@@ -61,7 +62,7 @@ class Scheduler final : public runtime::LeadingRole {
         telemetry_(context.metrics, parts_.engine->profiles()) {
     context.metrics.on_scrape(
         [this] { telemetry_.gauges(last_report_, writer_ ? writer_->in_flight() : 0); });
-    // Ready means that all objects are known: what is decided then is decided with the whole picture.
+    // Ready means that all nodes and pods are known: what is decided then is decided with the whole picture.
     context.health.add(
         "informer-sync", [this] { return synced_check(); }, runtime::HealthChecks::readyz);
     context.health.add(
@@ -134,6 +135,7 @@ void Scheduler::start() {
                   [this](EngineReport report) { on_report(std::move(report)); });
   parts_.nodes.deliver_to(queue_);
   parts_.pods.deliver_to(queue_);
+  for (kube::AnyInformer& other : parts_.others) other.deliver_to(queue_);
   tasks().spawn("feed", feed());
 }
 
@@ -156,6 +158,8 @@ Task<Result<>> Scheduler::feed() {
       } else if (c.is<api::Pod>()) {
         auto now = c.new_object<api::Pod>();
         changes.push_back({now ? Kind::pod : Kind::pod_gone, nullptr, now ? now : c.old_object<api::Pod>()});
+      } else {
+        changes.push_back({Kind::object, nullptr, nullptr, std::move(c)});
       }
     }
     engine_->post(std::move(changes));
@@ -262,9 +266,12 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
   unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";
   auto nodes = context.informers.informer<api::Node>(*client);
   auto pods = context.informers.informer<api::Pod>(*client, unfinished);
+  std::vector<kube::AnyInformer> others;
+  for (const auto& store : engine->objects().stores())
+    others.push_back(context.informers.any_informer(store->type(), *client));
   return std::unique_ptr<runtime::Role>(std::make_unique<Scheduler>(
       context, Parts{std::move(configuration), std::move(engine), client, event_client, std::move(nodes),
-                     std::move(pods), host_name()}));
+                     std::move(pods), std::move(others), host_name()}));
 }
 
 const runtime::RoleDescriptor& role() {

@@ -102,6 +102,11 @@ class InformerSet {
     return Informer<T>(view(kObjectType<T>, client, std::move(scope), std::move(indexes)));
   }
 
+  /// The same of a type that is known at run time only.
+  AnyInformer any_informer(const ObjectType& type, Client& client, Scope scope = {}) {
+    return AnyInformer(view(type, client, std::move(scope), {}));
+  }
+
   /// Begins to follow what was declared; what is declared later starts by itself.
   void start();
   /// Waits until all that is declared has synced.

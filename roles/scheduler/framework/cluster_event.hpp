@@ -11,24 +11,36 @@ struct Pod;
 
 namespace koord::scheduler {
 
-/// kube-scheduler's resource and action, as far as a plugin here asks for them.
+/// kube-scheduler's resource and action. Of nodes and pods they are these; those of other objects follow
+/// from kFirstObjectEvent on, see ObjectStore::events().
 enum class EventKind : std::uint8_t {
   node_add,
+  node_delete,
   node_allocatable,
   node_label,
   node_taint,  // also: the node became schedulable
-  assigned_pod_delete,
+  node_condition,
+  node_annotation,
+  // Pods that are on a node.
+  assigned_pod_add,
+  assigned_pod_delete,  // also: a pod that was assumed is not, and one that was nominated is no more
+  assigned_pod_label,
   assigned_pod_scale_down,
+  assigned_pod_update,  // in anything else
+  // The rejected pod itself.
+  own_pod_label,
   own_pod_scale_down,
   own_pod_toleration,
   own_pod_gates_gone,
+  own_pod_update,  // in anything else
 };
+constexpr unsigned kFirstObjectEvent = 24;
 
-/// As in the metrics' label `event`.
+/// As in the metrics' label `event`. Of a kind alone only for nodes and pods.
 std::string_view label(EventKind kind);
 
-using EventMask = std::uint32_t;
-constexpr EventMask mask_of(EventKind kind) { return 1u << static_cast<unsigned>(kind); }
+using EventMask = std::uint64_t;
+constexpr EventMask mask_of(EventKind kind) { return EventMask{1} << static_cast<unsigned>(kind); }
 template <class... Kinds>
 constexpr EventMask events_of(Kinds... kinds) {
   return (mask_of(kinds) | ...);
@@ -41,6 +53,12 @@ struct ClusterEvent {
   const api::Node* new_node = nullptr;
   const api::Pod* old_pod = nullptr;
   const api::Pod* new_pod = nullptr;
+  // The same of another object: of the T whose ObjectStore the kind is from.
+  const void* old_object = nullptr;
+  const void* new_object = nullptr;
+  std::string_view object_label = {};
 };
+
+std::string_view label(const ClusterEvent& event);
 
 }  // namespace koord::scheduler

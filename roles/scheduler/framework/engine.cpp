@@ -108,12 +108,16 @@ void Engine::put_node(std::shared_ptr<const api::Node> node) {
   if (old->status.allocatable != now->status.allocatable) changed(EventKind::node_allocatable);
   if (old->metadata.labels != now->metadata.labels) changed(EventKind::node_label);
   if (schedulable_again || old->spec.taints != now->spec.taints) changed(EventKind::node_taint);
+  if (old->metadata.annotations != now->metadata.annotations) changed(EventKind::node_annotation);
 }
 
 void Engine::remove_node(std::string_view name) {
   const Handling handling(*this, "NodeDelete");
   Row row = nodes_.find(name);
-  if (row != kNoRow && nodes_.node(row)) nodes_.set_node(row, nullptr);
+  if (row == kNoRow || !nodes_.node(row)) return;
+  const std::shared_ptr<const api::Node> old = nodes_.node(row);
+  nodes_.set_node(row, nullptr);
+  move({.kind = EventKind::node_delete, .old_node = old.get()});
 }
 
 // Pods
@@ -167,8 +171,9 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   if (pod.place == Place::assumed) --assumed_;
   PodInfo info = make_pod_info(std::move(now), nodes_.resources());
   Row row = nodes_.row_of(info.pod->spec.node_name);
-  std::shared_ptr<const api::Pod> before = pod.info.pod;
-  bool shrunk = pod.place == Place::bound && lessened(pod.info.requests, info.requests);
+  // Of a pod that was not on the node so far, only what becomes of it counts.
+  const std::shared_ptr<const api::Pod> before = pod.place == Place::bound ? pod.info.pod : nullptr;
+  const bool shrunk = before && lessened(pod.info.requests, info.requests);
   if (pod.row != row || counts_otherwise(pod.info, info)) {
     if (pod.row != kNoRow) nodes_.remove_pod(pod.row, pod.info);
     pod.info = std::move(info);
@@ -183,9 +188,15 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
     classes_.release(*pod.cls);
     pod.cls = nullptr;
   }
-  if (shrunk)
-    move(
-        {.kind = EventKind::assigned_pod_scale_down, .old_pod = before.get(), .new_pod = pod.info.pod.get()});
+  const api::Pod* after = pod.info.pod.get();
+  const auto happened = [&](EventKind kind) {
+    move({.kind = kind, .old_pod = before.get(), .new_pod = after});
+  };
+  if (!before) return happened(EventKind::assigned_pod_add);
+  const bool relabelled = before->metadata.labels != after->metadata.labels;
+  if (relabelled) happened(EventKind::assigned_pod_label);
+  if (shrunk) happened(EventKind::assigned_pod_scale_down);
+  if (!relabelled && !shrunk) happened(EventKind::assigned_pod_update);
 }
 
 void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
@@ -218,8 +229,13 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
     if (pod.place == Place::unschedulable && worth_retrying(pod, event))
       queue_->retry(pod, clock_.mono(), label(kind));
   };
-  if (lessened(requests, pod.info.requests)) own(EventKind::own_pod_scale_down);
-  if (old->spec.tolerations.size() != now->spec.tolerations.size()) own(EventKind::own_pod_toleration);
+  const bool relabelled = old->metadata.labels != now->metadata.labels,
+             shrunk = lessened(requests, pod.info.requests),
+             tolerates = old->spec.tolerations.size() != now->spec.tolerations.size();
+  if (relabelled) own(EventKind::own_pod_label);
+  if (shrunk) own(EventKind::own_pod_scale_down);
+  if (tolerates) own(EventKind::own_pod_toleration);
+  if (!relabelled && !shrunk && !tolerates) own(EventKind::own_pod_update);
 }
 
 /// The first plugin that keeps it out of the queue; nullptr: none.
@@ -271,6 +287,27 @@ bool Engine::binding_failed(const api::Pod& pod) {
   return true;
 }
 
+// Other objects
+
+void Engine::change_object(const kube::ObjectType& type, kube::Object object, bool gone) {
+  AnyObjectStore* store = objects_.find(type);
+  if (store == nullptr) return;
+  Handling handling(*this, store->label(ObjectAction::update));
+  const api::ObjectMeta& meta = type.meta(object.get());
+  const kube::Object now = gone ? nullptr : object;
+  const kube::Object before = store->put({meta.namespace_.view(), meta.name}, now);
+  if (before == nullptr && gone) return;
+  const ObjectAction action = gone                ? ObjectAction::remove
+                              : before == nullptr ? ObjectAction::add
+                                                  : ObjectAction::update;
+  handling.is(store->label(action));
+  if (const std::optional<EventKind> kind = store->asked(action))
+    move({.kind = *kind,
+          .old_object = before.get(),
+          .new_object = now.get(),
+          .object_label = store->label(action)});
+}
+
 // Events
 
 bool Engine::worth_retrying(const QueuedPod& pod, const ClusterEvent& event) {
@@ -279,7 +316,7 @@ bool Engine::worth_retrying(const QueuedPod& pod, const ClusterEvent& event) {
     if ((pod.rejectors & mask_of(e.index)) == 0 || (e.plugin->events() & mask_of(event.kind)) == 0) continue;
     const MonoTime began = clock_.mono();
     const bool worth = e.plugin->worth_retrying(pod.info, event);
-    hints_.observe({pod.profile->plugin_name(e.index), label(event.kind), worth ? "Queue" : "QueueSkip"},
+    hints_.observe({pod.profile->plugin_name(e.index), label(event), worth ? "Queue" : "QueueSkip"},
                    clock_.mono() - began);
     if (worth) return true;
   }
@@ -287,8 +324,7 @@ bool Engine::worth_retrying(const QueuedPod& pod, const ClusterEvent& event) {
 }
 
 void Engine::move(const ClusterEvent& event) {
-  queue_->retry_worth(event.kind, clock_.mono(),
-                      [&](const QueuedPod& pod) { return worth_retrying(pod, event); });
+  queue_->retry_worth(event, clock_.mono(), [&](const QueuedPod& pod) { return worth_retrying(pod, event); });
 }
 
 // The cycle

@@ -58,7 +58,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  PluginContext context() { return {nodes_, verdicts_, 0}; }
+  PluginContext context() { return {nodes_, verdicts_, objects_, 0}; }
   /// Once, before anything else.
   void set_profiles(std::vector<Profile> profiles);
 
@@ -67,6 +67,16 @@ class Engine {
   /// Added or changed. Pods of other schedulers count once they are bound.
   void put_pod(std::shared_ptr<const api::Pod> pod);
   void remove_pod(const api::Pod& pod);
+  /// Another object was added or changed, or is gone. What no plugin watches is passed over.
+  template <class T>
+  void put_object(std::shared_ptr<const T> object) {
+    change_object(kube::kObjectType<T>, std::move(object), false);
+  }
+  template <class T>
+  void remove_object(std::shared_ptr<const T> last) {
+    change_object(kube::kObjectType<T>, std::move(last), true);
+  }
+  void change_object(const kube::ObjectType& type, kube::Object object, bool gone);
   /// The binding of an assumed pod failed: what it took is free again, and it is tried again after a
   /// backoff, unless it is bound or gone by now. True: it was put back.
   bool binding_failed(const api::Pod& pod);
@@ -85,6 +95,7 @@ class Engine {
   Durations::Taken take_handled() { return handled_.take(); }
   const std::vector<Profile>& profiles() const { return profiles_; }
   const NodeTable& nodes() const { return nodes_; }
+  const ObjectStores& objects() const { return objects_; }
   std::size_t pods() const { return pods_.size(); }
   std::size_t assumed() const { return assumed_; }
   const ClassTable& classes() const { return classes_; }
@@ -112,6 +123,7 @@ class Engine {
   EngineOptions options_;
   NodeTable nodes_;
   VerdictTable verdicts_;
+  ObjectStores objects_;
   ClassTable classes_;
   std::vector<Profile> profiles_;
   std::optional<Queue> queue_;

@@ -31,6 +31,11 @@ void apply(Engine& engine, const EngineChange& change) {
     case EngineChange::Kind::node_gone: engine.remove_node(change.node->metadata.name); break;
     case EngineChange::Kind::pod: engine.put_pod(change.pod); break;
     case EngineChange::Kind::pod_gone: engine.remove_pod(*change.pod); break;
+    case EngineChange::Kind::object: {
+      const kube::Change& c = change.object;
+      engine.change_object(*c.type, c.after ? c.after : c.before, !c.after);
+      break;
+    }
     case EngineChange::Kind::binding_failed: engine.binding_failed(*change.pod); break;
   }
 }

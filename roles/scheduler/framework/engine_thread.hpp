@@ -11,15 +11,17 @@
 
 #include "framework/engine.hpp"
 #include "koord/async/task.hpp"
+#include "koord/kube/delivery.hpp"
 
 namespace koord::scheduler {
 
 /// One thing that the cluster or the binder did.
 struct EngineChange {
-  enum class Kind : std::uint8_t { node, node_gone, pod, pod_gone, binding_failed };
+  enum class Kind : std::uint8_t { node, node_gone, pod, pod_gone, object, binding_failed };
   Kind kind;
   std::shared_ptr<const api::Node> node;  // of the first two; the last one known when it is gone
   std::shared_ptr<const api::Pod> pod;
+  kube::Change object = {};  // of any other kind that plugins watch
 };
 
 struct EngineReport {

@@ -5,6 +5,7 @@
 #include "framework/cluster_plugin.hpp"
 #include "framework/filter_plugin.hpp"
 #include "framework/node_table.hpp"
+#include "framework/object_store.hpp"
 #include "framework/plugin_base.hpp"
 #include "framework/pod_info.hpp"
 #include "framework/score_plugin.hpp"
@@ -46,7 +47,8 @@ class BindPlugin {
 struct PluginContext {
   NodeTable& nodes;
   VerdictTable& verdicts;
-  PluginIndex index;  // the plugin's own
+  ObjectStores& objects;  // what it watches besides nodes and pods
+  PluginIndex index;      // the plugin's own
 
   /// From now on it is told of the pods on rows and of the nodes; in a plugin's constructor.
   void observe(ClusterObserver& observer) const { nodes.observe(observer); }

@@ -90,8 +90,8 @@ void Queue::retry(QueuedPod& pod, MonoTime now, std::string_view event) {
   backoff_.push(&pod);
 }
 
-void Queue::retry_worth(EventKind kind, MonoTime now, const WaitingGroups::Worth& worth) {
-  for (QueuedPod* pod : groups_.worth(kind, worth)) retry(*pod, now, label(kind));
+void Queue::retry_worth(const ClusterEvent& event, MonoTime now, const WaitingGroups::Worth& worth) {
+  for (QueuedPod* pod : groups_.worth(event.kind, worth)) retry(*pod, now, label(event));
 }
 
 void Queue::set_class(QueuedPod& pod, PodClass& cls) {

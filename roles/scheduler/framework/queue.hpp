@@ -45,8 +45,8 @@ class Queue {
   void add_failed(QueuedPod& pod, MonoTime now);
   /// An unschedulable pod is worth another attempt, after its backoff.
   void retry(QueuedPod& pod, MonoTime now, std::string_view event);
-  /// All unschedulable pods that an event of this kind makes worth it, asked for group by group.
-  void retry_worth(EventKind kind, MonoTime now, const WaitingGroups::Worth& worth);
+  /// All unschedulable pods that the event makes worth it, asked for group by group.
+  void retry_worth(const ClusterEvent& event, MonoTime now, const WaitingGroups::Worth& worth);
   void set_class(QueuedPod& pod, PodClass& cls);
   void remove(QueuedPod& pod);
 

@@ -7,6 +7,7 @@
 #include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
 #include "koord/api/types/apps_v1/deployment.hpp"
 #include "koord/api/types/apps_v1/replica_set.hpp"
+#include "koord/api/types/apps_v1/stateful_set.hpp"
 #include "koord/api/types/authentication_v1/token_review.hpp"
 #include "koord/api/types/authorization_v1/subject_access_review.hpp"
 #include "koord/api/types/config_v1alpha1/cluster_colocation_profile.hpp"
@@ -16,7 +17,9 @@
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/core_v1/replication_controller.hpp"
 #include "koord/api/types/core_v1/secret.hpp"
+#include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/events_v1/event.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
@@ -113,7 +116,10 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<PodDisruptionBudget>(),
                                        &schema<PriorityClass>(),
                                        &schema<ReplicaSet>(),
+                                       &schema<ReplicationController>(),
                                        &schema<Secret>(),
+                                       &schema<Service>(),
+                                       &schema<StatefulSet>(),
                                        &schema<SubjectAccessReview>(),
                                        &schema<TokenReview>(),
                                        &schema<ValidatingWebhookConfiguration>()};
