@@ -63,10 +63,13 @@ class Engine::Handling {
 Engine::Engine(Clock& clock, EngineOptions options)
     : clock_(clock),
       options_(options),
+      topology_(nodes_),
       classes_(nodes_, verdicts_, options.class_memory),
       random_(options.seed) {
   classes_.measure(clock_);
   nodes_.keep_log(options.min_log);
+  nodes_.observe(topology_);
+  nodes_.observe(selectors_);
 }
 
 Engine::~Engine() = default;
@@ -181,6 +184,7 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
     nodes_.add_pod(pod.row, pod.info);
   } else {
     info.place = pod.info.place;
+    info.labels = std::move(pod.info.labels);
     pod.info = std::move(info);
   }
   pod.place = Place::bound;
@@ -205,7 +209,10 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
   const Symbol node = told ? nodes_.name(pod.row) : Symbol();
   if (told) nodes_.remove_pod(pod.row, pod.info);
   std::shared_ptr<const api::Pod> old = std::exchange(pod.info.pod, now);
-  if (told) nodes_.add_pod(pod.row = nodes_.row_of(node), pod.info);
+  if (told) {
+    pod.info.labels = {};
+    nodes_.add_pod(pod.row = nodes_.row_of(node), pod.info);
+  }
   pod.outdated = pod.outdated || differs(*old, *now);
   if (pod.place == Place::assumed) {
     // Its binding is on the way, and what it takes is what it asked for when it was decided. If it is being

@@ -58,7 +58,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  PluginContext context() { return {nodes_, verdicts_, objects_, 0}; }
+  PluginContext context() { return {nodes_, verdicts_, topology_, selectors_, objects_, 0}; }
   /// Once, before anything else.
   void set_profiles(std::vector<Profile> profiles);
 
@@ -121,8 +121,10 @@ class Engine {
 
   Clock& clock_;
   EngineOptions options_;
+  PodSelectors selectors_;
   NodeTable nodes_;
   VerdictTable verdicts_;
+  TopologyTable topology_;
   ObjectStores objects_;
   ClassTable classes_;
   std::vector<Profile> profiles_;

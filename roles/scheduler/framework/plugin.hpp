@@ -8,7 +8,9 @@
 #include "framework/object_store.hpp"
 #include "framework/plugin_base.hpp"
 #include "framework/pod_info.hpp"
+#include "framework/pod_selectors.hpp"
 #include "framework/score_plugin.hpp"
+#include "framework/topology.hpp"
 #include "framework/verdict.hpp"
 
 namespace koord::scheduler {
@@ -47,6 +49,8 @@ class BindPlugin {
 struct PluginContext {
   NodeTable& nodes;
   VerdictTable& verdicts;
+  TopologyTable& topology;
+  PodSelectors& selectors;
   ObjectStores& objects;  // what it watches besides nodes and pods
   PluginIndex index;      // the plugin's own
 

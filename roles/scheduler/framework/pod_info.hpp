@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/host_ports.hpp"
+#include "framework/label_set.hpp"
 #include "framework/resources.hpp"
 
 namespace koord::api {
@@ -26,6 +27,8 @@ struct PodInfo {
   mutable std::uint32_t place = 0;
   /// Of the plugin that asks first; the engine's thread only.
   mutable std::shared_ptr<const api::RequiredNodeAffinity> node_affinity = nullptr;
+  /// Of PodSelectors.
+  mutable PodLabels labels = {};
 };
 
 /// Requests as Kubernetes 1.35 computes them (sidecars, overhead, pod-level resources, resizes in progress).

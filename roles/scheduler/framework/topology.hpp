@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/cluster_observer.hpp"
 #include "framework/node_table.hpp"
 #include "koord/base/symbol.hpp"
 
@@ -105,7 +106,7 @@ class TopologyRef {
 
 /// The keys that plugins read. A few that nobody reads are remembered by age; what no node has takes no room
 /// but its name. Belongs to the engine's thread and outlives the references.
-class TopologyTable {
+class TopologyTable final : public ClusterObserver {
  public:
   explicit TopologyTable(const NodeTable& nodes);
   TopologyTable(const TopologyTable&) = delete;
@@ -115,7 +116,9 @@ class TopologyTable {
   TopologyRef key(const Symbol& name);
   /// After each NodeTable::set_node(), of the node that was there and the one that is; before others that
   /// are told of nodes.
-  void node_changed(Row row, const api::Node* before, const api::Node* now);
+  void node_changed(Row row, const api::Node* before, const api::Node* now) override;
+  void pod_added(Row, const PodInfo&) override {}
+  void pod_removed(Row, const PodInfo&) override {}
 
   std::size_t size() const { return keys_.size(); }
 
