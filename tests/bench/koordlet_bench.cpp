@@ -364,6 +364,10 @@ void thousand_hours(int hours) {
 
 int main(int argc, char** argv) {
   const int hours = argc > 1 ? std::atoi(argv[1]) : 1000;
+  if (hours < 1) {
+    fmt::print(stderr, "usage: koordlet_bench [VIRTUAL_HOURS]\n");
+    return 2;
+  }
   fmt::print(
       "{} pods, {} containers, one tick a (virtual) second, rings of half an hour full.\n\n"
       "| where | us CPU a container-sample | of it the kernel's preads | ms CPU a tick | system calls a tick "

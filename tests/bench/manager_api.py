@@ -1,9 +1,11 @@
-"""Creation of pods through a real kube-apiserver: without webhooks, with koord's pod webhooks, with the original's where
-KOORDINATOR_BIN has it; and what both managers hold while they idle. Run by tests/bench/manager inside with-cluster.
+"""Creation of pods through a real kube-apiserver: without webhooks, with two that allow everything unread, with koord's pod
+webhooks, with the original's where KOORDINATOR_BIN has it; and what each holds while it idles. Run by tests/bench/manager
+inside with-cluster.
 
 Each contender has a namespace that its entries select, so that nothing is switched between rounds; the rounds take turns,
 and the middle one counts. Eight processes create; CPU is the manager's own.
 """
+import base64
 import json
 import multiprocessing
 import os
@@ -22,6 +24,7 @@ from installed import PACKAGING  # noqa: E402
 from sandbox import Kubectl, free_port, wait_for  # noqa: E402
 
 CLIENTS, ROUNDS, IDLE_SECONDS = 8, 3, 20
+EMPTY_WEBHOOK = os.path.join(measure.TREE, "build", "tests", "bench", "empty_webhook")
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
 PROFILE = {"apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile", "metadata": {"name": "be"},
            "spec": {"selector": {"matchLabels": {"tier": "be"}}, "qosClass": "BE", "priorityClassName": "koord-batch",
@@ -37,33 +40,33 @@ def pod(name):
 
 
 class Contender:
-    """A manager whose entries ask about one namespace alone; without a command there is none."""
+    """A namespace that nobody is asked about."""
 
-    def __init__(self, name, kubeconfig, scratch, command=None):
+    def __init__(self, name, kubeconfig):
         self.name, self.path, self.api = name, f"/api/v1/namespaces/bench-{name}/pods", kube_api.Api(kubeconfig)
         self.rates, self.cpu, self.process = [], [], None
         self.api.connect().request("POST", "/api/v1/namespaces", {"metadata": {"name": f"bench-{name}"}})
-        if command is None:
-            return
-        env = {**os.environ, "WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_PORT": str(free_port()), "SECRET_NAME": f"{name}-certs",
-               "WEBHOOK_CERT_DIR": os.path.join(scratch, name), "POD_NAMESPACE": "koordinator-system"}
-        for kind, path, operations in (("mutating", "/mutate-pod", ["CREATE"]), ("validating", "/validate-pod", ["CREATE", "UPDATE"])):
-            env[f"{kind.upper()}_WEBHOOK_NAME"] = f"bench-{name}-{kind}"
-            self.api.connect().request("POST", f"{CONFIGURATIONS}/{kind}webhookconfigurations", {
-                "metadata": {"name": f"bench-{name}-{kind}", "annotations": {"template": ""}}, "webhooks": [{
-                    "name": f"{kind}.koordinator.sh", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
-                    "clientConfig": {"service": {"namespace": "none", "name": "none", "path": path}},
-                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": f"bench-{name}"}},
-                    "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": operations}]}]})
-        self.process = measure.Process(name, command, os.path.join(scratch, name + ".log"), env)
 
-    def answers(self):
+    def make_entries(self, clients):
+        """Webhooks about this namespace alone; clients: by kind, where they are."""
+        for kind, operations in (("mutating", ["CREATE"]), ("validating", ["CREATE", "UPDATE"])):
+            self.api.connect().request("POST", f"{CONFIGURATIONS}/{kind}webhookconfigurations", {
+                "metadata": {"name": f"bench-{self.name}-{kind}", "annotations": {"template": ""}}, "webhooks": [{
+                    "name": f"{kind}.koordinator.sh", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
+                    "clientConfig": clients[kind],
+                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": f"bench-{self.name}"}},
+                    "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": operations}]}]})
+
+    def answer(self):
+        """The pod that a dry run makes, or None."""
         self.process.check()
         try:
-            made = self.api.connect().request("POST", f"{self.path}?dryRun=All", pod("first"))
+            return self.api.connect().request("POST", f"{self.path}?dryRun=All", pod("first"))
         except kube_api.ApiError:
-            return False
-        return "kubernetes.io/batch-cpu" in made["spec"]["containers"][0]["resources"]["requests"]
+            return None
+
+    def answers(self):
+        return self.answer() is not None
 
     def idle_mib(self):
         with open(f"/proc/{self.process.child.pid}/status", encoding="utf-8") as file:
@@ -77,6 +80,38 @@ class Contender:
         if self.process:
             self.cpu.append((self.process.cpu_seconds() - before) * 1e6 / count)
         self.api.connect().request("DELETE", self.path, {"gracePeriodSeconds": 0})
+
+
+class Empty(Contender):
+    """Webhooks that allow everything unread."""
+
+    def __init__(self, name, kubeconfig, scratch):
+        super().__init__(name, kubeconfig)
+        port, ca = free_port(), os.path.join(scratch, "empty-ca.pem")
+        self.process = measure.Process(name, [EMPTY_WEBHOOK, str(port), ca], os.path.join(scratch, name + ".log"))
+        wait_for("an empty webhook", lambda: self.process.check() or os.path.exists(ca))
+        with open(ca, "rb") as file:
+            bundle = base64.b64encode(file.read()).decode()
+        self.make_entries({kind: {"url": f"https://127.0.0.1:{port}/{kind}", "caBundle": bundle} for kind in ("mutating", "validating")})
+
+
+class Manager(Contender):
+    """A manager whose entries are its own."""
+
+    def __init__(self, name, kubeconfig, scratch, command):
+        super().__init__(name, kubeconfig)
+        env = {**os.environ, "WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_PORT": str(free_port()), "SECRET_NAME": f"{name}-certs",
+               "WEBHOOK_CERT_DIR": os.path.join(scratch, name), "POD_NAMESPACE": "koordinator-system"}
+        clients = {}
+        for kind, path in (("mutating", "/mutate-pod"), ("validating", "/validate-pod")):
+            env[f"{kind.upper()}_WEBHOOK_NAME"] = f"bench-{name}-{kind}"
+            clients[kind] = {"service": {"namespace": "none", "name": "none", "path": path}}  # it puts its own there
+        self.make_entries(clients)
+        self.process = measure.Process(name, command, os.path.join(scratch, name + ".log"), env)
+
+    def answers(self):
+        made = self.answer()
+        return made is not None and "kubernetes.io/batch-cpu" in made["spec"]["containers"][0]["resources"]["requests"]
 
 
 def create(kubeconfig, path, client, count):
@@ -100,14 +135,15 @@ def main():
         for file in ("00-namespace.yaml", "10-priority-classes.yaml"):
             kubectl.run("apply", "-f", os.path.join(PACKAGING, "manifests", file))
         kube_api.Api(kubeconfig).connect().request("POST", "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles", PROFILE)
-        contenders.append(Contender("none", kubeconfig, scratch))
-        contenders.append(Contender("koord", kubeconfig, scratch, [
+        contenders.append(Contender("none", kubeconfig))
+        contenders.append(Empty("empty", kubeconfig, scratch))
+        contenders.append(Manager("koord", kubeconfig, scratch, [
             measure.KOORD, "--role=manager", f"--kubeconfig={kubeconfig}", "--enable-leader-election=false", "--metrics-addr=0",
             "--health-probe-addr=0"]))
         if original_manager.missing():
             print("without the original: KOORDINATOR_BIN is not set", file=sys.stderr)
         else:
-            contenders.append(Contender("original", kubeconfig, scratch, original_manager.command(kubeconfig, webhooks=True)))
+            contenders.append(Manager("original", kubeconfig, scratch, original_manager.command(kubeconfig, webhooks=True)))
         for one in contenders[1:]:
             wait_for(f"{one.name} answers", one.answers, 60)
         time.sleep(IDLE_SECONDS)
