@@ -4,397 +4,346 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <unordered_map>
 
-#include "koord/api/types/core_v1/node.hpp"
+#include "framework/trial.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduler {
 
-ClassState::ClassState(const Profile& profile, const Shared& shared, const PodInfo& pod)
-    : profile_(profile), shared_(shared) {
-  std::vector<std::string> restricting;
-  for (const auto& seat : profile.filters) {
-    Filter filter{seat.plugin, {}, {}};
-    if (seat.plugin->filter_depends() == Depends::node)
-      filter.facet = shared.facets.filter(profile, seat, pod);
-    if (!filter.facet) filter.own = seat.plugin->prepare_filter(pod);
-    const FilterPlugin::Prepared& prepared = filter.prepared();
-    if (!prepared.rejected.empty()) {
-      rejected_ = prepared.rejected;
-      rejectors_ = mask_of(seat.index);
-      return;
-    }
-    if (prepared.only_nodes) {
-      std::vector<std::string> names = *prepared.only_nodes, both;
-      std::sort(names.begin(), names.end());
-      names.erase(std::unique(names.begin(), names.end()), names.end());
-      if (only_nodes_) {
-        std::set_intersection(names.begin(), names.end(), only_nodes_->begin(), only_nodes_->end(),
-                              std::back_inserter(both));
-        names = std::move(both);
-      }
-      only_nodes_ = std::move(names);
-      restricting.emplace_back(profile.plugin_name(seat.index));
-      rejectors_ |= mask_of(seat.index);
-    }
-    if (!prepared.skip) filters_.push_back(std::move(filter));
+ClassState::ClassState(const Profile& profile, const ClassShared& shared, const PodInfo& pod)
+    : profile_(profile), shared_(shared), local_(profile, shared, pod) {
+  for (std::size_t at = 0; at < profile.filters.size(); ++at) {
+    const Profile::Filter& seat = profile.filters[at];
+    if (seat.local != nullptr) continue;
+    filters_.push_back({seat.cluster, seat.residual, at,
+                        seat.cluster != nullptr ? seat.cluster->prepare_cluster_filter(pod) : nullptr});
   }
-  if (only_nodes_) {
-    std::sort(restricting.begin(), restricting.end());
-    const std::string why = fmt::format("node(s) didn't satisfy plugin(s) [{}]", fmt::join(restricting, " "));
-    if (only_nodes_->empty()) {
-      rejected_ = fmt::format("{} simultaneously", why);
-      return;
-    }
-    not_among_ = shared.verdicts.intern({kNoPlugin, true, {why}});
-  }
-  for (const auto& seat : profile.scores) {
-    Score score{seat.plugin, seat.weight, seat.plugin->normalize(), {}, {}, {}, {}};
-    if (seat.plugin->score_depends() == Depends::node) score.facet = shared.facets.score(profile, seat, pod);
-    if (!score.facet) score.own = seat.plugin->prepare_score(pod);
-    if (!score.prepared().skip) scores_.push_back(std::move(score));
-  }
+  for (const Profile::Score& seat : profile.scores)
+    if (seat.cluster != nullptr)
+      scores_.push_back({seat.cluster, seat.index, seat.weight, seat.cluster->prepare_cluster_score(pod)});
 }
 
-std::int32_t ClassState::Score::part(std::int32_t raw_score, std::int32_t best_raw) const {
-  constexpr std::int64_t kMax = 100;
-  switch (normalize) {
-    case ScorePlugin::Normalize::none: return weight * raw_score;
-    case ScorePlugin::Normalize::to_best:
-      return best_raw == 0 ? weight * raw_score
-                           : weight * static_cast<std::int32_t>(kMax * raw_score / best_raw);
-    case ScorePlugin::Normalize::to_worst:
-      return best_raw == 0 ? weight * 100
-                           : weight * static_cast<std::int32_t>(kMax - kMax * raw_score / best_raw);
-  }
-  return 0;
-}
-
-void ClassState::Score::count(std::int32_t raw_score, bool in) {
-  if (raw_score <= 0) return;
-  const auto it = counts.try_emplace(raw_score, 0).first;
-  if (in) {
-    ++it->second;
-  } else if (--it->second == 0) {
-    counts.erase(it);
-  }
-}
-
-/// The rows to look at again; false: all of them.
-bool ClassState::changed_rows(std::vector<Row>& rows) const {
-  const NodeTable& nodes = shared_.nodes;
-  rows.clear();
-  if (!built_ || cursor_ < nodes.log_begin()) return false;
-  // A row out of order costs as much as several in order.
-  const std::size_t most = std::max<std::size_t>(nodes.rows() / 6, 16);
-  for (std::uint64_t n = cursor_; n < nodes.log_end(); ++n) {
-    if (!nodes.latest(n)) continue;
-    if (rows.size() == most) return false;
-    rows.push_back(nodes.change(n));
-  }
-  return true;
-}
-
-void ClassState::update() {
-  const NodeTable& nodes = shared_.nodes;
-  RowScratch& scratch = shared_.scratch;
-  if (!rejected_.empty() || (built_ && cursor_ == nodes.log_end())) return;
-  if (only_nodes_) {
-    judge_named();
-  } else {
-    for (Filter& f : filters_)
-      if (f.facet) f.facet->update(nodes, shared_.memory, scratch);
-    for (Score& s : scores_)
-      if (s.facet) s.facet->update(nodes, shared_.memory, scratch);
-    sweeping_ = !changed_rows(scratch.rows);
-    if (sweeping_) {
-      index_.clear(nodes.rows(), slot_of(kAbsent));
-      feasible_ = 0;
-      histogram_.clear();
-      for (Score& s : scores_) {
-        s.raw.clear();
-        s.counts.clear();
-        s.best = 0;
-      }
-      scratch.rows.resize(nodes.rows());
-      std::iota(scratch.rows.begin(), scratch.rows.end(), 0);
-    } else {
-      index_.resize(nodes.rows(), slot_of(kAbsent));
-      for (Score& s : scores_)
-        if (!s.raw.empty()) s.raw.resize(nodes.rows(), 0);
-    }
-    scratch.looked_at += scratch.rows.size();
-    scratch.passing.clear();
-    in_blocks(scratch.rows, [&](std::span<const Row> block) { judge(block); });
-    const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
-    if (!sweeping_)
-      for (const Row row : scratch.passing) take_out(row);
-    in_blocks(scratch.passing, [&](std::span<const Row> block) { weigh(block); });
-    settle_bests(scratch.passing);
-    in_blocks(scratch.passing, [&](std::span<const Row> block) { rank(block); });
-    if (sweeping_) index_.rebuild();
-    if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
-  }
-  built_ = true;
-  cursor_ = nodes.log_end();
-}
-
-/// Leaves in `live` what passes. The first filter in the profile's order that rejects a node gives the
-/// verdict.
-template <class Reject>
-void ClassState::filter(std::vector<Row>& live, bool use_facets, Reject&& reject) {
-  std::vector<VerdictId>& verdicts = shared_.scratch.verdicts;
-  for (const Filter& f : filters_) {
-    if (live.empty()) return;
-    std::size_t kept = 0;
-    const auto keep = [&](std::size_t i, VerdictId verdict) {
-      if (verdict == kPass) {
-        live[kept++] = live[i];
-      } else {
-        reject(live[i], verdict);
-      }
-    };
-    if (use_facets && f.facet && f.facet->kept()) {
-      if (f.facet->all_zero()) continue;
-      const Facet& facet = *f.facet;
-      for (std::size_t i = 0; i < live.size(); ++i) keep(i, static_cast<VerdictId>(facet[live[i]]));
-    } else {
-      verdicts.resize(live.size());
-      f.plugin->filter(f.prepared().state.get(), shared_.nodes, live, verdicts);
-      for (std::size_t i = 0; i < live.size(); ++i) keep(i, verdicts[i]);
-    }
-    live.resize(kept);
-  }
-}
-
-void ClassState::judge(std::span<const Row> rows) {
-  const auto reject = [&](Row row, VerdictId verdict) {
-    if (!sweeping_) take_out(row);
-    if (verdict != kAbsent) count(verdict, true);
-    put(row, slot_of(verdict));
-  };
-  std::vector<Row>& live = shared_.scratch.live;
-  live.clear();
-  if (shared_.nodes.nodes() == shared_.nodes.rows()) {
-    live.assign(rows.begin(), rows.end());
-  } else {
-    for (const Row row : rows)
-      if (shared_.nodes.node(row)) {
-        live.push_back(row);
-      } else {
-        reject(row, kAbsent);
-      }
-  }
-  filter(live, true, reject);
-  auto& passing = shared_.scratch.passing;
-  passing.insert(passing.end(), live.begin(), live.end());
-}
-
-/// Into scratch.scores, in the order of the rows. `use_facets`: they were updated with the class.
-void ClassState::raw_scores(const Score& score, std::span<const Row> rows, bool use_facets) const {
-  std::vector<std::int32_t>& out = shared_.scratch.scores;
-  out.resize(rows.size());
-  if (use_facets && score.facet && score.facet->kept()) {
-    const Facet& facet = *score.facet;
-    for (std::size_t i = 0; i < rows.size(); ++i) out[i] = facet[rows[i]];
-  } else {
-    score.plugin->score(score.prepared().state.get(), shared_.nodes, rows, out);
-  }
-}
-
-/// The raw scores that are normalised: by which, is known when all rows are in.
-void ClassState::weigh(std::span<const Row> rows) {
-  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
+void ClassState::update(const PodInfo& pod) {
+  local_.update();
+  pod_ = &pod;
+  swept_ = ranked_ = done_ = false;
+  rejected_ = {};
+  pre_filter();
+  if (done_) return;
+  bool over_rows = false;
+  for (const Filter& f : filters_)
+    over_rows = over_rows ||
+                (f.asked && (local_.feasible() > 0 || local_.last_filter() > static_cast<int>(f.position)));
   for (Score& s : scores_) {
-    if (!s.normalized() || (s.raw.empty() && s.facet && s.facet->kept() && s.facet->all_zero())) continue;
-    raw_scores(s, rows, true);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (s.raw.empty() && raw[i] != 0) s.raw.resize(shared_.nodes.rows(), 0);
-      if (!s.raw.empty()) s.raw[rows[i]] = raw[i];
-      s.count(raw[i], true);
+    s.asked = local_.feasible() > 0 && s.plugin->may_score(*s.state, pod);
+    over_rows = over_rows || s.asked;
+  }
+  if (over_rows || (shared_.nominated != nullptr && !shared_.nominated->rows().empty())) sweep();
+}
+
+// Before the rows
+
+/// As kube-scheduler goes through its PreFilter plugins: what victims may undo lets the others speak too.
+void ClassState::pre_filter() {
+  const bool locally = !local_.rejected().empty();
+  for (Filter& f : filters_) f.asked = false;
+  for (Filter& f : filters_) {
+    if (locally && local_.rejected_at() < f.position) break;
+    PreFiltered said;
+    if (f.cluster != nullptr) {
+      said = f.cluster->pre_filter(*f.state, *pod_);
+    } else {
+      f.state = f.residual->pre_filter_pod(*pod_, said);
     }
+    const Profile::Filter& seat = profile_.filters[f.position];
+    f.asked = seat.answers && !said.skip && f.state != nullptr;
+    if (!seat.prepares || said.skip || said.rejected.empty()) continue;
+    if (reject(f.position, std::move(said))) return;
   }
+  if (locally) reject(local_.rejected_at(), {false, local_.rejected(), StatusCode::unresolvable});
 }
 
-/// If a best raw score has changed, the sums of all rows have; those of `pending` are not made yet.
-void ClassState::settle_bests(std::span<const Row> pending) {
-  bool moved = false;
-  auto slots = index_.scores();
-  for (Score& s : scores_) {
-    const std::int32_t best = s.counts.empty() ? 0 : s.counts.rbegin()->first;
-    const std::int32_t before = std::exchange(s.best, best);
-    if (best == before || sweeping_) continue;
-    if (!moved)
-      for (const Row row : pending) slots[row] = slot_of(kAbsent);
-    moved = true;
-    for (Row row = 0; row < slots.size(); ++row)
-      if (slots[row] >= 0) slots[row] += s.part(s.raw[row], best) - s.part(s.raw[row], before);
+/// True: nothing else matters.
+bool ClassState::reject(std::size_t position, PreFiltered said) {
+  const PluginIndex plugin = profile_.filters[position].index;
+  done_ = true;
+  rejected_.code = said.code;
+  rejected_.rejectors = local_.only_named() || !local_.rejected().empty() ? local_.rejectors() : 0;
+  if (said.code == StatusCode::error) {
+    rejected_.error =
+        fmt::format("running PreFilter plugin \"{}\": {}", profile_.plugin_name(plugin), said.rejected);
+    return true;
   }
-  if (moved) index_.rebuild();
+  rejected_.rejectors |= mask_of(plugin);
+  rejected_.prefilter_message = std::move(said.rejected);
+  return said.code == StatusCode::unresolvable;
 }
 
-void ClassState::rank(std::span<const Row> rows) {
-  std::vector<std::int32_t>& sums = shared_.scratch.sums;
-  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
-  sums.assign(rows.size(), 0);
-  for (const Score& s : scores_) {
-    if (!s.normalized()) {
-      raw_scores(s, rows, true);
-      for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.weight * raw[i];
-    } else if (!s.raw.empty()) {
-      for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.part(s.raw[rows[i]], s.best);
-    } else if (const std::int32_t part = s.part(0, s.best); part != 0) {
-      for (std::int32_t& sum : sums) sum += part;
+// The rows
+
+void ClassState::sweep() {
+  swept_ = true;
+  collect();
+  for (const Filter& f : filters_)
+    if (f.asked) ask(f);
+  if (shared_.nominated != nullptr) yield_to_nominated();
+}
+
+/// What is known of the rows for themselves.
+void ClassState::collect() {
+  SweepScratch& s = shared_.sweep;
+  s.live.clear();
+  if (local_.only_named()) {
+    s.named.clear();
+    s.slots.clear();
+    for (const auto& [row, slot] : local_.named()) {
+      s.named.push_back(row);
+      s.slots.push_back(slot);
+      if (slot >= 0) s.live.push_back(row);
     }
-  }
-  feasible_ += static_cast<std::uint32_t>(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) put(rows[i], std::max(sums[i], 0));
-}
-
-void ClassState::take_out(Row row) {
-  const std::int32_t slot = index_.score(row);
-  if (slot < 0) {
-    if (slot != slot_of(kAbsent)) count(verdict_of(slot), false);
     return;
   }
-  --feasible_;
-  for (Score& s : scores_)
-    if (!s.raw.empty()) s.count(s.raw[row], false);
+  const auto slots = local_.slots();
+  s.slots.assign(slots.begin(), slots.end());
+  while (s.all.size() < slots.size()) s.all.push_back(static_cast<Row>(s.all.size()));
+  s.live.resize(slots.size());
+  if (local_.feasible() == slots.size()) {
+    std::copy_n(s.all.begin(), slots.size(), s.live.begin());
+    return;
+  }
+  std::size_t n = 0;
+  for (Row row = 0; row < slots.size(); ++row) {
+    s.live[n] = row;
+    n += slots[row] >= 0;
+  }
+  s.live.resize(n);
 }
 
-void ClassState::put(Row row, std::int32_t slot) {
-  if (sweeping_) {
-    index_.scores()[row] = slot;
+std::int32_t& ClassState::slot(Row row) const {
+  SweepScratch& s = shared_.sweep;
+  if (!local_.only_named()) return s.slots[row];
+  return s.slots[static_cast<std::size_t>(std::lower_bound(s.named.begin(), s.named.end(), row) -
+                                          s.named.begin())];
+}
+
+void ClassState::filter(const Filter& f, std::span<const Row> rows, std::span<VerdictId> out) const {
+  if (f.cluster != nullptr) {
+    f.cluster->filter(*f.state, shared_.nodes, rows, out);
   } else {
-    index_.set(row, slot);
+    f.residual->filter_pod(*f.state, shared_.nodes, rows, out);
   }
 }
 
-void ClassState::count(VerdictId verdict, bool in) {
-  auto it = std::find_if(histogram_.begin(), histogram_.end(), [&](auto& e) { return e.first == verdict; });
-  if (it == histogram_.end()) it = histogram_.insert(it, {verdict, 0});
-  if (in) {
-    ++it->second;
-  } else if (--it->second == 0) {
-    *it = histogram_.back();
-    return histogram_.pop_back();
+/// The rows that no filter before this place of the profile rejects.
+std::span<const Row> ClassState::rows_before(std::size_t position) const {
+  SweepScratch& s = shared_.sweep;
+  if (local_.last_filter() < static_cast<int>(position)) return s.live;
+  s.asked.clear();
+  VerdictId last = kAbsent;
+  bool before = true;
+  const std::span<const Row> all = local_.only_named() ? s.named : std::span(s.all).first(s.slots.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const VerdictId verdict = LocalState::verdict_of(s.slots[i]);
+    if (verdict != kPass && verdict != last) {
+      last = verdict;
+      before = verdict == kAbsent ||
+               profile_.filter_position(shared_.verdicts[verdict].plugin) < static_cast<int>(position);
+    }
+    if (verdict == kPass || !before) s.asked.push_back(all[i]);
   }
-  std::swap(*it, histogram_.front());  // the next row's is mostly the same
+  return s.asked;
 }
 
-/// The few nodes that a plugin named; no state of the others is made.
-void ClassState::judge_named() {
-  const NodeTable& nodes = shared_.nodes;
-  RowScratch& scratch = shared_.scratch;
-  named_.clear();
-  histogram_.clear();
-  scratch.live.clear();
-  for (const std::string& name : *only_nodes_) {
-    const Row row = nodes.find(name);
-    if (row != kNoRow && nodes.node(row)) scratch.live.push_back(row);
-  }
-  scratch.looked_at += scratch.live.size();
-  const auto others = nodes.nodes() - static_cast<std::uint32_t>(scratch.live.size());
-  if (others > 0) histogram_.emplace_back(not_among_, others);
-  filter(scratch.live, false, [&](Row row, VerdictId verdict) {
-    count(verdict, true);
-    named_.emplace_back(row, slot_of(verdict));
+void ClassState::ask(const Filter& f) {
+  SweepScratch& s = shared_.sweep;
+  const std::span<const Row> rows = rows_before(f.position);
+  s.verdicts.resize(rows.size());
+  in_blocks(rows, [&](std::span<const Row> block) {
+    filter(f, block,
+           std::span(s.verdicts).subspan(static_cast<std::size_t>(block.data() - rows.data()), block.size()));
   });
+  std::size_t kept = 0;
+  s.live.resize(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row row = rows[i];
+    const VerdictId verdict = s.verdicts[i];
+    std::int32_t& held = slot(row);
+    held = verdict == kPass ? held : LocalState::slot_of(verdict);
+    s.live[kept] = row;
+    kept += held >= 0;
+  }
+  s.live.resize(kept);
+  if (!shared_.verdicts.errors()) return;
+  for (const VerdictId verdict : s.verdicts)
+    if (const Verdict& v = shared_.verdicts[verdict]; v.error) {
+      done_ = true;
+      rejected_.code = StatusCode::error;
+      rejected_.error = fmt::format("running \"{}\" filter plugin: {}", profile_.plugin_name(v.plugin),
+                                    v.reasons.empty() ? std::string() : v.reasons.front());
+      s.live.clear();
+      return;
+    }
+}
+
+/// Nominated pods of equal or higher priority take room as if they were there. What a row would say without
+/// them counts too, so that a row's answer can only get worse.
+void ClassState::yield_to_nominated() {
+  SweepScratch& s = shared_.sweep;
+  const auto each = [&](bool feasible) {
+    for (const Row row : shared_.nominated->rows()) {
+      if (!shared_.nodes.node(row) || !local_.may_go(row) || (slot(row) >= 0) != feasible) continue;
+      Trial trial(*this, row);
+      for (const PodInfo* other : shared_.nominated->on(row))
+        if (other->priority >= pod_->priority && other->pod->metadata.uid != pod_->pod->metadata.uid)
+          trial.add(*other);
+      if (trial.view().plain()) continue;
+      if (const VerdictId verdict = trial.verdict(); verdict != kPass)
+        slot(row) = LocalState::slot_of(verdict);
+    }
+  };
+  each(true);
+  s.live.erase(std::remove_if(s.live.begin(), s.live.end(), [&](Row row) { return slot(row) < 0; }),
+               s.live.end());
+  // Why a node was rejected is only told if all are.
+  if (s.live.empty()) each(false);
+}
+
+// The choice
+
+void ClassState::rank() {
+  if (ranked_) return;
+  ranked_ = true;
+  rank(shared_.sweep.live);
+  shared_.sweep.sums.swap(shared_.scratch.sums);
+}
+
+/// The sums of these rows into scratch.sums, as if no others were feasible.
+void ClassState::rank(std::span<const Row> rows, std::vector<ScoreDetail>* detail, std::size_t of) {
+  RowScratch& scratch = shared_.scratch;
   const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
-  rank_alone(scratch.live);
-  for (std::size_t i = 0; i < scratch.live.size(); ++i)
-    named_.emplace_back(scratch.live[i], std::max(scratch.sums[i], 0));
-  feasible_ = static_cast<std::uint32_t>(scratch.live.size());
+  local_.sums_among(rows);
+  std::vector<std::int32_t>& sums = scratch.sums;
+  std::vector<std::int64_t>& scores = shared_.sweep.scores;
+  for (Score& s : scores_) {
+    if (!s.asked || rows.empty() || !s.plugin->pre_score(*s.state, *pod_, shared_.nodes, rows)) continue;
+    scores.resize(rows.size());
+    in_blocks(rows, [&](std::span<const Row> block) {
+      s.plugin->score(
+          *s.state, shared_.nodes, block,
+          std::span(scores).subspan(static_cast<std::size_t>(block.data() - rows.data()), block.size()));
+    });
+    if (detail != nullptr) detail->push_back({s.index, s.weight, scores[of], 0});
+    s.plugin->normalize(*s.state, rows, scores);
+    if (detail != nullptr) detail->back().normalized = scores[of];
+    for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.weight * static_cast<std::int32_t>(scores[i]);
+  }
   if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
 }
 
-/// The sums of these rows, as if there were no others, into scratch.sums.
-void ClassState::rank_alone(std::span<const Row> rows) const {
-  std::vector<std::int32_t>& sums = shared_.scratch.sums;
-  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
-  sums.assign(rows.size(), 0);
-  for (const Score& s : scores_) {
-    raw_scores(s, rows, false);
-    std::int32_t best = 0;
-    if (s.normalized())
-      for (const std::int32_t r : raw) best = std::max(best, r);
-    for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.part(raw[i], best);
-  }
-}
-
-VerdictId ClassState::verdict(Row row) const {
-  if (!only_nodes_) return row < index_.size() ? verdict_of(index_.score(row)) : kAbsent;
-  for (const auto& [named, slot] : named_)
-    if (named == row) return verdict_of(slot);
-  return row < shared_.nodes.rows() && shared_.nodes.node(row) ? not_among_ : kAbsent;
-}
-
-std::int32_t ClassState::score(Row row) const {
-  if (!only_nodes_) return index_.score(row);
-  const auto it = std::find_if(named_.begin(), named_.end(), [&](auto& e) { return e.first == row; });
-  return it == named_.end() ? slot_of(not_among_) : it->second;
-}
-
-Row ClassState::pick(Random& random) const {
-  if (!only_nodes_) return index_.pick([&](std::uint32_t n) { return random.below(n); });
-  Row chosen = kNoRow;
-  std::int32_t top = -1;
+/// Of rows ranked in scratch.sums.
+Row ClassState::best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random) {
+  if (rows.empty()) return kNoRow;
+  std::int32_t top = sums[0];
+  for (std::size_t i = 1; i < rows.size(); ++i) top = std::max(top, sums[i]);
   std::uint32_t ties = 0;
-  for (const auto& [row, slot] : named_) {
-    if (slot < 0 || slot < top) continue;
-    ties = slot > top ? 1 : ties + 1;
-    top = slot;
-    if (ties == 1 || random.below(ties) == 0) chosen = row;
-  }
-  return chosen;
+  for (std::size_t i = 0; i < rows.size(); ++i) ties += sums[i] == top;
+  std::uint32_t left = ties == 1 ? 0 : random.below(ties);
+  for (std::size_t i = 0;; ++i)
+    if (sums[i] == top && left-- == 0) return rows[i];
 }
 
-Row ClassState::pick_among(std::uint32_t wanted, Row& start, Random& random) const {
-  if (only_nodes_) return pick(random);
-  std::vector<Row>& found = shared_.scratch.live;
+Row ClassState::pick(Random& random) {
+  if (done_) return kNoRow;
+  if (!swept_) return local_.pick(random);
+  rank();
+  return best_of(shared_.sweep.live, shared_.sweep.sums, random);
+}
+
+Row ClassState::pick_among(std::uint32_t wanted, Row& start, Random& random) {
+  if (done_ || local_.only_named()) return pick(random);
+  const std::span<const std::int32_t> slots =
+      swept_ ? std::span<const std::int32_t>(shared_.sweep.slots) : local_.slots();
+  std::vector<Row>& found = shared_.sweep.found;
   found.clear();
-  const auto rows = static_cast<Row>(index_.size());
+  const auto rows = static_cast<Row>(slots.size());
   if (rows == 0) return kNoRow;
   Row row = start % rows;
   for (Row n = 0; n < rows && found.size() < wanted; ++n, row = row + 1 == rows ? 0 : row + 1)
-    if (index_.score(row) >= 0) found.push_back(row);
+    if (slots[row] >= 0) found.push_back(row);
   start = row;
-  rank_alone(found);
-  const std::vector<std::int32_t>& sums = shared_.scratch.sums;
-  Row chosen = kNoRow;
-  std::int32_t top = 0;
-  std::uint32_t ties = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (chosen == kNoRow || sums[i] > top) {
-      chosen = found[i];
-      top = sums[i];
-      ties = 1;
-    } else if (sums[i] == top && random.below(++ties) == 0) {
-      chosen = found[i];
-    }
-  }
-  return chosen;
+  std::sort(found.begin(), found.end());
+  rank(found);
+  return best_of(found, shared_.scratch.sums, random);
+}
+
+// What is told
+
+std::uint32_t ClassState::feasible() const {
+  if (done_) return 0;
+  return swept_ ? static_cast<std::uint32_t>(shared_.sweep.live.size()) : local_.feasible();
+}
+
+VerdictId ClassState::verdict(Row row) const {
+  if (!swept_ || row >= shared_.nodes.rows() || !shared_.nodes.node(row) || !local_.may_go(row))
+    return local_.verdict(row);
+  return LocalState::verdict_of(slot(row));
+}
+
+std::int32_t ClassState::score(Row row) {
+  if (!swept_) return local_.score(row);
+  rank();
+  const auto& live = shared_.sweep.live;
+  const auto it = std::lower_bound(live.begin(), live.end(), row);
+  return it == live.end() || *it != row ? -1
+                                        : shared_.sweep.sums[static_cast<std::size_t>(it - live.begin())];
 }
 
 Diagnosis ClassState::diagnose() const {
-  Diagnosis d;
+  Diagnosis d = rejected_;
   d.nodes = shared_.nodes.nodes();
-  d.prefilter_message = rejected_;
-  d.rejectors = rejectors_;
-  if (!rejected_.empty()) return d;
-  for (const auto& [id, rows] : histogram_) {
-    const Verdict& v = shared_.verdicts[id];
-    d.rejectors |= mask_of(v.plugin);
-    for (const std::string& reason : v.reasons) d.reasons[reason] += rows;
+  if (done_) return d;
+  d.rejectors = local_.rejectors();
+  if (!swept_) {
+    local_.diagnose(d);
+    return d;
   }
+  if (local_.only_named()) local_.diagnose_others(d);
+  std::unordered_map<VerdictId, std::uint32_t> counts;
+  VerdictId last = kPass;
+  std::uint32_t* count = nullptr;
+  for (const std::int32_t slot : shared_.sweep.slots) {
+    const VerdictId verdict = LocalState::verdict_of(slot);
+    if (verdict == kPass || verdict == kAbsent) continue;
+    if (count == nullptr || verdict != last) count = &counts[last = verdict];
+    ++*count;
+  }
+  for (const auto& [verdict, rows] : counts) d.count(shared_.verdicts[verdict], rows);
   return d;
 }
 
+Explanation ClassState::explain(Row row) {
+  Explanation e{verdict(row), {}, 0};
+  if (e.verdict != kPass || done_) return e;
+  if (!swept_) collect();
+  const auto& live = shared_.sweep.live;
+  local_.explain(row, live, e.scores);
+  rank(live, &e.scores,
+       static_cast<std::size_t>(std::lower_bound(live.begin(), live.end(), row) - live.begin()));
+  for (const ScoreDetail& score : e.scores) e.total += score.weight * score.normalized;
+  return e;
+}
+
+std::unique_ptr<PodState> ClassState::take_residual(PluginIndex plugin) {
+  for (Filter& f : filters_)
+    if (f.residual != nullptr && profile_.filters[f.position].index == plugin) return std::move(f.state);
+  return nullptr;
+}
+
 std::size_t ClassState::bytes() const {
-  constexpr std::size_t kPrepared = 256;  // about what a plugin prepares
-  std::size_t all = sizeof *this + index_.bytes() + named_.capacity() * sizeof named_[0] +
-                    (filters_.size() + scores_.size()) * kPrepared;
-  for (const Score& s : scores_) all += s.raw.capacity() * sizeof s.raw[0] + s.counts.size() * 48;
+  std::size_t all = sizeof *this + local_.bytes();
+  for (const Filter& f : filters_) all += sizeof f + (f.state ? f.state->bytes() : 0);
+  for (const Score& s : scores_) all += sizeof s + s.state->bytes();
   return all;
 }
 

@@ -38,17 +38,17 @@ void ClassTable::release(PodClass& cls) {
   classes_.erase(classes_.find(*oldest));
 }
 
-ClassState& ClassTable::state(PodClass& cls) {
+ClassState& ClassTable::state(PodClass& cls, const PodInfo& pod) {
   memory_.limit(std::max(options_.floor, options_.per_node * nodes_.nodes()));
   memory_.next_turn();
   memory_.touch(cls);
   if (cls.state) {
-    cls.state->update();
+    cls.state->update(pod);
     memory_.resize(cls, cls.state->bytes());
     return *cls.state;
   }
   auto made = std::make_unique<ClassState>(*cls.profile, shared_, cls.sample);
-  made->update();
+  made->update(pod);
   // Several pods wait: it will be asked for again.
   const bool kept = made->worth_keeping() && memory_.admit(cls, made->bytes(), cls.pods > 1);
   std::unique_ptr<ClassState>& place = kept ? cls.state : transient_;

@@ -39,14 +39,17 @@ struct ClassMemory {
 class ClassTable {
  public:
   ClassTable(NodeTable& nodes, VerdictTable& verdicts, ClassMemory memory)
-      : nodes_(nodes), options_(memory), shared_{nodes, verdicts, facets_, memory_, scratch_} {}
+      : nodes_(nodes), options_(memory), shared_{nodes, verdicts, facets_, memory_, scratch_, sweep_} {}
 
   /// Counts a pod in; release() counts it out. Classes without pods are remembered for a while, by age.
   PodClass& acquire(const Profile& profile, const PodInfo& pod);
   void release(PodClass& cls);
-  /// Up to date with the node table; valid until the next call, or until the class is gone.
-  ClassState& state(PodClass& cls);
+  /// Up to date with the node table, in a cycle of this pod, which outlives the state's use; valid until the
+  /// next call, or until the class is gone.
+  ClassState& state(PodClass& cls, const PodInfo& pod);
 
+  /// From now on these pods are yielded to; outlives the table.
+  void yield_to(const Nominated& nominated) { shared_.nominated = &nominated; }
   /// From now on the time for ranking nodes is measured.
   void measure(const Clock& clock) { scratch_.clock = &clock; }
   /// What ranking took since the last call.
@@ -66,7 +69,8 @@ class ClassTable {
   CacheMemory memory_;
   RowScratch scratch_;
   FacetTable facets_;
-  ClassState::Shared shared_;
+  SweepScratch sweep_;
+  ClassShared shared_;
   std::unordered_map<std::string, PodClass> classes_;
   std::list<PodClass*> idle_;              // the longest unused first
   std::unique_ptr<ClassState> transient_;  // of the last class whose state is not kept

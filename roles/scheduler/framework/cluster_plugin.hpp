@@ -9,6 +9,7 @@
 
 #include "framework/node_table.hpp"
 #include "framework/plugin_base.hpp"
+#include "framework/status_code.hpp"
 #include "framework/verdict.hpp"
 
 namespace koord::scheduler {
@@ -47,6 +48,9 @@ class ClusterScorePlugin {
   virtual ~ClusterScorePlugin() = default;
   /// As prepare_cluster_filter().
   virtual std::unique_ptr<PodState> prepare_cluster_score(const PodInfo& pod) = 0;
+  /// Asked first, in each cycle: false: the plugin has no say in it, whichever rows are feasible. It costs
+  /// little.
+  virtual bool may_score(PodState&, const PodInfo&) { return true; }
   /// kube-scheduler's PreScore, in each cycle that comes so far, with all rows that will be scored,
   /// ascending. False: the plugin has no say in this cycle and is not asked again.
   virtual bool pre_score(PodState& state, const PodInfo& pod, const NodeTable& nodes,

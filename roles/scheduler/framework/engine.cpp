@@ -359,9 +359,7 @@ void Engine::attempt(QueuedPod& pod, std::vector<Decision>& out) {
     d.message = kNoNodesAvailable;
     queue_->add_failed(pod, start);
   } else {
-    ClassState& state = classes_.state(*pod.cls);
-    d.scoring = classes_.take_scoring();
-    d.filtering = clock_.mono() - start - d.scoring;
+    ClassState& state = classes_.state(*pod.cls, pod.info);
     d.evaluated_nodes = static_cast<std::uint32_t>(nodes_.nodes());
     d.feasible_nodes = state.feasible();
     Row row = kNoRow;
@@ -378,6 +376,8 @@ void Engine::attempt(QueuedPod& pod, std::vector<Decision>& out) {
         row = state.pick(random_);
       }
     }
+    d.scoring = classes_.take_scoring();
+    d.filtering = clock_.mono() - start - d.scoring;
     if (row != kNoRow) {
       d.node = nodes_.name(row);
       pod.row = row;
@@ -386,8 +386,9 @@ void Engine::attempt(QueuedPod& pod, std::vector<Decision>& out) {
       nodes_.add_pod(row, pod.info);
     } else {
       Diagnosis diagnosis = state.diagnose();
-      d.kind = Decision::Kind::unschedulable;
-      d.message = fit_error(diagnosis);
+      const bool error = !diagnosis.error.empty();
+      d.kind = error ? Decision::Kind::error : Decision::Kind::unschedulable;
+      d.message = error ? diagnosis.error : fit_error(diagnosis);
       pod.rejectors = diagnosis.rejectors;
       queue_->add_failed(pod, start);
     }
@@ -403,8 +404,9 @@ const Queue::Incoming& Engine::incoming() const { return queue_->incoming(); }
 const Queue::Rejections& Engine::rejections() const { return queue_->rejections(); }
 
 ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
-  PodClass& cls = classes_.acquire(profile, make_pod_info(std::move(pod), nodes_.resources()));
-  ClassState& state = classes_.state(cls);
+  evaluated_ = make_pod_info(std::move(pod), nodes_.resources());
+  PodClass& cls = classes_.acquire(profile, evaluated_);
+  ClassState& state = classes_.state(cls, evaluated_);
   if (cls.shared) classes_.release(cls);
   return state;
 }

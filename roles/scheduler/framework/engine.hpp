@@ -134,6 +134,7 @@ class Engine {
   Row start_ = 0;  // where the next search begins, when not all nodes are looked at
   std::uint64_t arrivals_ = 0;
   std::size_t assumed_ = 0;
+  PodInfo evaluated_;
   Durations hints_{kHintBounds}, handled_{kEventBounds};
 };
 

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "framework/config.hpp"
 #include "koord/api/schema/table.hpp"
@@ -11,37 +14,77 @@ namespace koord::scheduler {
 
 namespace {
 
-template <class List>
-struct InterfaceOf;
+template <class... Interfaces>
+bool is_any(const Plugin& plugin) {
+  return ((dynamic_cast<const Interfaces*>(&plugin) != nullptr) || ...);
+}
+
+/// How a list of a profile seats the plugins that have something to say there.
+template <class Seated>
+struct Seating;
 template <class Interface>
-struct InterfaceOf<std::vector<Profile::At<Interface>> Profile::*> {
-  using Type = Interface;
+struct Seating<Profile::At<Interface>> {
+  static constexpr auto does = &is_any<Interface>;
+  static Profile::At<Interface> made(Plugin& plugin, Profile::Seat seat) {
+    return {seat, dynamic_cast<Interface*>(&plugin)};
+  }
+};
+template <>
+struct Seating<Profile::Filter> {
+  static constexpr auto does = &is_any<FilterPlugin, ClusterFilterPlugin, ResidualFilterPlugin>;
+  static Profile::Filter made(Plugin& plugin, Profile::Seat seat) {
+    return {seat, dynamic_cast<FilterPlugin*>(&plugin), dynamic_cast<ClusterFilterPlugin*>(&plugin),
+            dynamic_cast<ResidualFilterPlugin*>(&plugin)};
+  }
+};
+template <>
+struct Seating<Profile::Score> {
+  static constexpr auto does = &is_any<ScorePlugin, ClusterScorePlugin>;
+  static Profile::Score made(Plugin& plugin, Profile::Seat seat) {
+    return {seat, dynamic_cast<ScorePlugin*>(&plugin), dynamic_cast<ClusterScorePlugin*>(&plugin)};
+  }
 };
 
-/// A point at which the plugins in `list` are asked, a member of Profile, if they are marked, too.
-template <auto list, class Mark = typename InterfaceOf<decltype(list)>::Type>
-constexpr ExtensionPoint point(PluginSet Plugins::*configured) {
-  using Interface = typename InterfaceOf<decltype(list)>::Type;
+template <auto list, auto does, auto made>
+constexpr ExtensionPoint asked(PluginSet Plugins::*configured) {
   return {configured,
           [](Profile& profile, Plugin& plugin, Profile::Seat seat) {
-            auto* asked = dynamic_cast<Interface*>(&plugin);
-            const bool does = asked != nullptr && dynamic_cast<Mark*>(&plugin) != nullptr;
-            if (does) (profile.*list).push_back({seat, asked});
-            return does;
+            if (!does(plugin)) return false;
+            (profile.*list).push_back(made(plugin, seat));
+            return true;
           },
-          [](const Plugin& plugin) {
-            return dynamic_cast<const Interface*>(&plugin) != nullptr &&
-                   dynamic_cast<const Mark*>(&plugin) != nullptr;
-          }};
+          does};
+}
+
+/// A point at which the plugins in `list`, a member of Profile, are asked.
+template <auto list>
+constexpr ExtensionPoint point(PluginSet Plugins::*configured) {
+  using How = Seating<typename std::remove_reference_t<decltype(std::declval<Profile&>().*list)>::value_type>;
+  return asked<list, How::does, &How::made>(configured);
+}
+
+/// The same where a plugin prepares: those that `does` says have a preparation of their own.
+template <auto list, auto does>
+constexpr ExtensionPoint preparing(PluginSet Plugins::*configured) {
+  return asked<list, does, [](Plugin&, Profile::Seat seat) { return seat; }>(configured);
+}
+
+bool pre_filters(const Plugin& plugin) {
+  return is_any<ClusterFilterPlugin, ResidualFilterPlugin>(plugin) ||
+         (is_any<FilterPlugin>(plugin) && is_any<PreFilterPlugin>(plugin));
+}
+bool pre_scores(const Plugin& plugin) {
+  return is_any<ClusterScorePlugin>(plugin) ||
+         (is_any<ScorePlugin>(plugin) && is_any<PreScorePlugin>(plugin));
 }
 
 constexpr ExtensionPoint kPoints[] = {
     point<&Profile::pre_enqueue>(&Plugins::pre_enqueue),
     point<&Profile::queue_sort>(&Plugins::queue_sort),
-    point<&Profile::pre_filters, PreFilterPlugin>(&Plugins::pre_filter),
+    preparing<&Profile::pre_filters, &pre_filters>(&Plugins::pre_filter),
     point<&Profile::filters>(&Plugins::filter),
     {&Plugins::post_filter},
-    point<&Profile::pre_scores, PreScorePlugin>(&Plugins::pre_score),
+    preparing<&Profile::pre_scores, &pre_scores>(&Plugins::pre_score),
     point<&Profile::scores>(&Plugins::score),
     {&Plugins::reserve},
     {&Plugins::permit},

@@ -82,17 +82,17 @@ FacetRef FacetTable::find(const Profile& profile, PluginIndex index, bool score,
   return {*this, facet};
 }
 
-FacetRef FacetTable::filter(const Profile& profile, const Profile::At<FilterPlugin>& at, const PodInfo& pod) {
+FacetRef FacetTable::filter(const Profile& profile, const Profile::Filter& at, const PodInfo& pod) {
   return find(profile, at.index, false, pod, [&](Facet& facet) {
-    facet.filter_ = at.plugin;
-    facet.filtering_ = at.plugin->prepare_filter(pod);
+    facet.filter_ = at.local;
+    facet.filtering_ = at.local->prepare_filter(pod);
   });
 }
 
-FacetRef FacetTable::score(const Profile& profile, const Profile::At<ScorePlugin>& at, const PodInfo& pod) {
+FacetRef FacetTable::score(const Profile& profile, const Profile::Score& at, const PodInfo& pod) {
   return find(profile, at.index, true, pod, [&](Facet& facet) {
-    facet.score_ = at.plugin;
-    facet.scoring_ = at.plugin->prepare_score(pod);
+    facet.score_ = at.local;
+    facet.scoring_ = at.local->prepare_score(pod);
   });
 }
 

@@ -100,8 +100,8 @@ class FacetRef {
 class FacetTable {
  public:
   /// Empty if the plugin cannot sign the pod.
-  FacetRef filter(const Profile& profile, const Profile::At<FilterPlugin>& at, const PodInfo& pod);
-  FacetRef score(const Profile& profile, const Profile::At<ScorePlugin>& at, const PodInfo& pod);
+  FacetRef filter(const Profile& profile, const Profile::Filter& at, const PodInfo& pod);
+  FacetRef score(const Profile& profile, const Profile::Score& at, const PodInfo& pod);
   std::size_t size() const { return facets_.size(); }
 
  private:

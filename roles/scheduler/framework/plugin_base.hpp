@@ -2,6 +2,7 @@
 // from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ class Plugin {
 /// What a plugin derives once per class, or once for all that it signs alike; it may cache in it.
 struct PodState {
   virtual ~PodState() = default;
+  /// About what it takes, with what it caches; asked after each cycle.
+  virtual std::size_t bytes() const { return 256; }
 };
 
 /// What a verdict or score follows from, besides what the plugin signs of the pod. What follows from pods on
@@ -44,17 +47,6 @@ struct PodState {
 enum class Depends : std::uint8_t {
   node,  // the node's object alone: prepared once and computed for all classes that the plugin signs alike
   pods,  // also the pods on the node
-};
-
-/// kube-scheduler's codes of a status, as far as a plugin's answer is one of them.
-enum class StatusCode : std::uint8_t {
-  success,
-  error,          // not the pod's fault: it is tried again after a backoff
-  unschedulable,  // evicting pods may help
-  unresolvable,   // UnschedulableAndUnresolvable: it does not
-  wait,
-  skip,
-  pending,  // unschedulable until something of its own happens; no preemption
 };
 
 }  // namespace koord::scheduler

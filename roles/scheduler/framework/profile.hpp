@@ -20,6 +20,20 @@ struct Profile {
   struct At : Seat {
     Interface* plugin;
   };
+  /// A filter of one of the three kinds; the other two are nullptr.
+  struct Filter : Seat {
+    FilterPlugin* local;
+    ClusterFilterPlugin* cluster;
+    ResidualFilterPlugin* residual;
+    bool prepares = true;  // false: its preparation neither rejects nor narrows down
+    bool answers = true;   // false: it prepares only
+  };
+  /// A score of one of the two kinds; the other one is nullptr.
+  struct Score : Seat {
+    ScorePlugin* local;
+    ClusterScorePlugin* cluster;
+    bool prepares = true;  // false: its preparation excuses no class
+  };
   struct Named {
     std::string_view name;  // of its row in the plugin table
     std::unique_ptr<Plugin> plugin;
@@ -31,15 +45,12 @@ struct Profile {
   // In the order in which they are asked.
   std::vector<At<PreEnqueuePlugin>> pre_enqueue;
   std::vector<At<QueueSortPlugin>> queue_sort;  // exactly one
-  std::vector<At<FilterPlugin>> pre_filters;    // those of the filters that the configuration lets prepare
-  std::vector<At<FilterPlugin>> filters;
-  std::vector<At<ScorePlugin>> pre_scores;  // the same of the scores
-  std::vector<At<ScorePlugin>> scores;
+  std::vector<Seat> pre_filters;                // those of the filters that the configuration lets prepare
+  std::vector<Filter> filters;
+  std::vector<Seat> pre_scores;  // the same of the scores
+  std::vector<Score> scores;
   std::vector<At<BindPlugin>> binds;  // at least one
   std::vector<At<EventPlugin>> events;
-  /// What stands in the lists for a plugin that is not asked for all that it does.
-  std::vector<std::unique_ptr<FilterPlugin>> partial_filters;
-  std::vector<std::unique_ptr<ScorePlugin>> partial_scores;
   /// What the configuration names and koord does not have yet.
   std::vector<std::string> missing;
   /// 1 to 99: stop looking when so many of the nodes are feasible. Absent or 100: look at all of them.

@@ -60,64 +60,6 @@ bool known_upstream(std::string_view name) {
          std::find(koordinator.begin(), koordinator.end(), name) != koordinator.end();
 }
 
-/// Filters only: its preparation neither rejects nor narrows down.
-class Unprepared final : public FilterPlugin {
- public:
-  explicit Unprepared(FilterPlugin& filter) : filter_(filter) {}
-  Depends filter_depends() const override { return filter_.filter_depends(); }
-  Prepared prepare_filter(const PodInfo& pod) override {
-    Prepared prepared = filter_.prepare_filter(pod);
-    prepared.rejected.clear();
-    prepared.only_nodes.reset();
-    return prepared;
-  }
-  void filter(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
-              std::span<VerdictId> out) const override {
-    filter_.filter(state, nodes, rows, out);
-  }
-
- private:
-  FilterPlugin& filter_;
-};
-
-/// Prepares only: no node is asked about.
-class PreparedOnly final : public FilterPlugin {
- public:
-  explicit PreparedOnly(FilterPlugin& filter) : filter_(filter) {}
-  Depends filter_depends() const override { return filter_.filter_depends(); }
-  Prepared prepare_filter(const PodInfo& pod) override {
-    Prepared prepared = filter_.prepare_filter(pod);
-    prepared.skip = true;
-    return prepared;
-  }
-  void filter(PodState*, const NodeTable&, std::span<const Row>, std::span<VerdictId> out) const override {
-    std::fill(out.begin(), out.end(), kPass);
-  }
-
- private:
-  FilterPlugin& filter_;
-};
-
-/// Scores every class: its preparation excuses none.
-class UnpreparedScore final : public ScorePlugin {
- public:
-  explicit UnpreparedScore(ScorePlugin& score) : score_(score) {}
-  Depends score_depends() const override { return score_.score_depends(); }
-  Normalize normalize() const override { return score_.normalize(); }
-  Prepared prepare_score(const PodInfo& pod) override {
-    Prepared prepared = score_.prepare_score(pod);
-    prepared.skip = false;
-    return prepared;
-  }
-  void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
-             std::span<std::int32_t> out) const override {
-    score_.score(state, nodes, rows, out);
-  }
-
- private:
-  ScorePlugin& score_;
-};
-
 template <class Seats>
 bool seated(const Seats& seats, PluginIndex index) {
   return std::any_of(seats.begin(), seats.end(), [&](const auto& seat) { return seat.index == index; });
@@ -199,25 +141,20 @@ class Builder {
 
   /// Where a plugin is named at preFilter and not at filter, or the other way round.
   void take_preparations_apart() {
-    const auto instead = [](auto& owned, auto made) {
-      owned.push_back(std::move(made));
-      return owned.back().get();
-    };
-    for (auto& seat : profile_.filters)
-      if (is<PreFilterPlugin>(seat.index) && !seated(profile_.pre_filters, seat.index))
-        seat.plugin = instead(profile_.partial_filters, std::make_unique<Unprepared>(*seat.plugin));
-    for (auto& seat : profile_.scores)
-      if (is<PreScorePlugin>(seat.index) && !seated(profile_.pre_scores, seat.index))
-        seat.plugin = instead(profile_.partial_scores, std::make_unique<UnpreparedScore>(*seat.plugin));
-    for (const auto& seat : profile_.pre_filters)
-      if (!seated(profile_.filters, seat.index))
-        profile_.filters.push_back(
-            {seat, instead(profile_.partial_filters, std::make_unique<PreparedOnly>(*seat.plugin))});
+    for (auto& filter : profile_.filters)
+      filter.prepares =
+          !does(filter.index, &Plugins::pre_filter) || seated(profile_.pre_filters, filter.index);
+    for (auto& score : profile_.scores)
+      score.prepares = !does(score.index, &Plugins::pre_score) || seated(profile_.pre_scores, score.index);
+    for (const auto& seat : profile_.pre_filters) {
+      if (seated(profile_.filters, seat.index)) continue;
+      extension_point(&Plugins::filter).use(profile_, *profile_.plugins[seat.index].plugin, seat);
+      profile_.filters.back().answers = false;
+    }
   }
 
-  template <class Mark>
-  bool is(PluginIndex index) const {
-    return dynamic_cast<const Mark*>(profile_.plugins[index].plugin.get()) != nullptr;
+  bool does(PluginIndex index, PluginSet Plugins::*point) const {
+    return extension_point(point).implemented_by(*profile_.plugins[index].plugin);
   }
 
   PluginIndex find(std::string_view name) const {

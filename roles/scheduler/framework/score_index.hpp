@@ -24,6 +24,7 @@ class ScoreIndex {
   std::int32_t score(std::uint32_t row) const { return scores_[row]; }
 
   /// For filling all rows at once: write into scores(), then call rebuild().
+  std::span<const std::int32_t> scores() const { return {scores_.data(), rows_}; }
   std::span<std::int32_t> scores() { return {scores_.data(), rows_}; }
   void rebuild();
 

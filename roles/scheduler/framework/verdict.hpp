@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "framework/status_code.hpp"
+
 namespace koord::scheduler {
 
 /// An index into a VerdictTable. Equal verdicts have equal ids.
@@ -26,6 +28,8 @@ struct Verdict {
   /// Evicting pods from the node cannot change it.
   bool unresolvable = false;
   std::vector<std::string> reasons;
+  /// Something went wrong that is not the pod's fault: the whole attempt fails, whatever other nodes say.
+  bool error = false;
 };
 
 /// Grows with the number of distinct verdicts, which is small: plugins x reasons, and the sets of
@@ -36,8 +40,11 @@ class VerdictTable {
   VerdictId intern(Verdict verdict);
   const Verdict& operator[](VerdictId id) const { return verdicts_[id]; }
   std::size_t size() const { return verdicts_.size(); }
+  /// Any of them is an error.
+  bool errors() const { return errors_; }
 
  private:
+  bool errors_ = false;
   std::vector<Verdict> verdicts_;
   std::unordered_map<std::string, VerdictId> index_;
 };
@@ -49,6 +56,13 @@ struct Diagnosis {
   std::map<std::string, std::uint32_t> reasons;
   /// The plugins whose rejection could be undone by an event.
   PluginMask rejectors = 0;
+  /// Set: there is no verdict, the attempt failed with this error.
+  std::string error;
+  /// What the preparation that gave prefilter_message says: victims may help, or not.
+  StatusCode code = StatusCode::unschedulable;
+
+  /// So many nodes have this verdict.
+  void count(const Verdict& verdict, std::uint32_t nodes);
 };
 
 /// kube-scheduler's FitError: "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable."
