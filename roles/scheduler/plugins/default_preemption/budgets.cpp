@@ -10,6 +10,14 @@ namespace koord::scheduler::default_preemption {
 
 void Budgets::change(const api::PodDisruptionBudget* before, const api::PodDisruptionBudget* now) {
   const api::ObjectMeta& meta = (now != nullptr ? now : before)->metadata;
+  if (before != nullptr && now != nullptr && before->spec.selector == now->spec.selector) {
+    const api::PodDisruptionBudgetStatus &old = before->status, &fresh = now->status;
+    if (old.disruptions_allowed == fresh.disruptions_allowed && old.disrupted_pods == fresh.disrupted_pods)
+      return;
+  } else {
+    ++selectors_version_;
+  }
+  ++version_;
   const auto drop = [&] {
     const auto space = by_namespace_.find(meta.namespace_);
     if (space == by_namespace_.end()) return;
@@ -17,15 +25,15 @@ void Budgets::change(const api::PodDisruptionBudget* before, const api::PodDisru
     if (space->second.empty()) by_namespace_.erase(space);
   };
   if (now == nullptr) return drop();
-  Result<api::Selector> selector = api::Selector::from(now->spec.selector ? &*now->spec.selector : nullptr);
+  Result<api::Selector> selector = api::Selector::from(now->spec.selector.get());
   if (!selector || selector->is_nothing()) return drop();
   by_namespace_[meta.namespace_].insert_or_assign(
       meta.name, Budget{*std::move(selector), now->status.disruptions_allowed, now->status.disrupted_pods});
 }
 
-std::vector<bool> Budgets::broken_by(std::span<const PodInfo* const> pods) const {
-  std::vector<bool> broken(pods.size(), false);
-  if (by_namespace_.empty()) return broken;
+Budgets::Answer Budgets::ask(std::span<const PodInfo* const> pods) const {
+  Answer answer{std::vector<bool>(pods.size(), false)};
+  if (by_namespace_.empty()) return answer;
   std::vector<std::pair<const Budget*, std::int64_t>> left;  // of those that were met
   for (std::size_t i = 0; i < pods.size(); ++i) {
     const api::Pod& pod = *pods[i]->pod;
@@ -33,14 +41,15 @@ std::vector<bool> Budgets::broken_by(std::span<const PodInfo* const> pods) const
     if (space == by_namespace_.end()) continue;
     for (const auto& [name, budget] : space->second) {
       if (!budget.selector.matches(pod.metadata.labels)) continue;
+      answer.asked = true;
       if (budget.disrupted.contains(pod.metadata.name)) continue;
       auto it = std::find_if(left.begin(), left.end(),
                              [&budget = budget](const auto& entry) { return entry.first == &budget; });
       if (it == left.end()) it = left.insert(it, {&budget, budget.allowed});
-      if (--it->second < 0) broken[i] = true;
+      if (--it->second < 0) answer.broken[i] = true;
     }
   }
-  return broken;
+  return answer;
 }
 
 }  // namespace koord::scheduler::default_preemption

@@ -17,11 +17,20 @@ namespace koord::scheduler::default_preemption {
 /// The cluster's PodDisruptionBudgets, as far as preemption reads them. One thread.
 class Budgets {
  public:
+  /// Of pods that go one after the other.
+  struct Answer {
+    std::vector<bool> broken;  // [i]: a budget of the i-th is broken by then
+    bool asked = false;        // a budget has a say about one of them
+  };
+
   /// One was added, changed, or is gone (`now` null).
   void change(const api::PodDisruptionBudget* before, const api::PodDisruptionBudget* now);
-  /// For pods that go one after the other: [i] is true if a budget of pods[i] would be broken by then. A pod
-  /// that the API server is evicting already uses up nothing and breaks nothing.
-  std::vector<bool> broken_by(std::span<const PodInfo* const> pods) const;
+  /// A pod that the API server is evicting already uses up nothing and breaks nothing.
+  Answer ask(std::span<const PodInfo* const> pods) const;
+
+  /// Grow with each change that may change an answer, and with each that may change which budgets have a say.
+  std::uint64_t version() const { return version_; }
+  std::uint64_t selectors_version() const { return selectors_version_; }
 
  private:
   struct Budget {
@@ -30,6 +39,7 @@ class Budgets {
     api::FlatMap<api::Time> disrupted;
   };
   std::unordered_map<Symbol, std::map<std::string, Budget, std::less<>>> by_namespace_;
+  std::uint64_t version_ = 0, selectors_version_ = 0;
 };
 
 }  // namespace koord::scheduler::default_preemption

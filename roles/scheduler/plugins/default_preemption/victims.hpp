@@ -12,21 +12,34 @@
 
 namespace koord::scheduler::default_preemption {
 
+/// What is lost with victims, the most weighty first: of two the smaller one is preferred.
+struct Loss {
+  std::int64_t violations = 0;
+  std::int32_t highest_priority = 0;
+  std::int64_t priorities = 0;  // their sum, each counted from the lowest that there is
+  std::int64_t pods = 0;
+  std::int64_t running = 0;  // grows with the time that those of the highest priority have run
+  friend auto operator<=>(const Loss&, const Loss&) = default;
+};
+
 /// Of one node.
 struct Victims {
   std::vector<const PodInfo*> pods;  // the most important first
   std::int64_t violations = 0;       // how many of them a disruption budget would keep
+
+  Loss loss() const;
 };
 
 /// Which of two pods is rather kept: the one of the higher priority, then the one that has run for longer
 /// (before it starts a pod has not run at all), and of equal ones the first by namespace and name.
 bool more_important(const PodInfo& a, const PodInfo& b);
 
-/// A node as it would be.
-class Trial {
+/// A node as it would be with some pods fewer.
+class Vacancy {
  public:
-  virtual ~Trial() = default;
+  virtual ~Vacancy() = default;
   virtual void remove(const PodInfo& pod) = 0;
+  /// One that was removed.
   virtual void add(const PodInfo& pod) = 0;
   /// kPass: the preemptor could go there now.
   virtual VerdictId judge() = 0;
@@ -37,28 +50,18 @@ struct DryRun {
     victims,       // the preemptor fits without `victims`
     nobody,        // there is no pod of a lower priority
     no_help,       // it does not fit without all of them either: `verdict`
-    no_one_needs,  // it fits with all of them: whoever said that it does not must be asked again
+    no_one_needs,  // it fits with all of them
   };
-  Outcome outcome;
+  Outcome outcome = Outcome::nobody;
   VerdictId verdict = kPass;
   Victims victims;
+  bool budgets_asked = false;  // disruption budgets have a say about pods of a lower priority
 };
 
 /// The fewest of `pods` (the node's, in any order) that have to go for a pod of this priority, by
 /// kube-scheduler's rule: all of a lower priority go; if that helps they come back one by one, those first
-/// that a budget would keep, in the order of their importance, as long as the preemptor still fits. The node
-/// is left as it would be without the victims.
-DryRun select_victims(Trial& node, std::span<const PodInfo* const> pods, std::int32_t priority,
+/// that a budget would keep, in the order of their importance, as long as the preemptor still fits.
+DryRun select_victims(Vacancy& node, std::span<const PodInfo* const> pods, std::int32_t priority,
                       const Budgets& budgets);
-
-struct Candidate {
-  Row row = kNoRow;
-  Victims victims;  // at least one
-};
-
-/// The place of the best of them: the one with the fewest violations of budgets, then with the lowest highest
-/// priority, the smallest sum of priorities, the fewest victims, the latest start of those of the highest
-/// priority; of equal ones the first. At least one candidate.
-std::size_t choose(std::span<const Candidate> candidates);
 
 }  // namespace koord::scheduler::default_preemption

@@ -37,7 +37,7 @@ TEST_CASE("pods whose going breaks a budget, one after the other") {
     }
     const auto pods = pods_of(row.pods);
     std::string broken;
-    for (const bool each : budgets.broken_by(pointers(pods))) broken += each ? '!' : '.';
+    for (const bool each : budgets.ask(pointers(pods)).broken) broken += each ? '!' : '.';
     CHECK(broken == row.broken);
   }
 }
@@ -45,7 +45,7 @@ TEST_CASE("pods whose going breaks a budget, one after the other") {
 TEST_CASE("budgets change, and go") {
   Budgets budgets;
   const auto pods = pods_of("a app=x; b app=x");
-  const auto broken = [&] { return budgets.broken_by(pointers(pods)); };
+  const auto broken = [&] { return budgets.ask(pointers(pods)).broken; };
   const auto none = budget_of("app=x 0"), one = budget_of("app=x 1"), other = budget_of("app=y 0"),
              nobody = budget_of("- 0");
   budgets.change(nullptr, &none);
@@ -60,6 +60,26 @@ TEST_CASE("budgets change, and go") {
   budgets.change(&nobody, &none);
   budgets.change(&none, nullptr);
   CHECK(broken() == std::vector<bool>{false, false});
+}
+
+TEST_CASE("what cannot change an answer leaves its version as it is") {
+  Budgets budgets;
+  const auto one = budget_of("app=x 1");
+  auto now = one;
+  budgets.change(nullptr, &one);
+  const auto version = budgets.version(), selectors = budgets.selectors_version();
+  now.status.current_healthy = 7;
+  budgets.change(&one, &now);
+  CHECK(budgets.version() == version);
+  now.status.disruptions_allowed = 0;
+  budgets.change(&one, &now);
+  CHECK(budgets.version() > version);
+  CHECK(budgets.selectors_version() == selectors);
+  const auto other = budget_of("app=y 1");
+  budgets.change(&now, &other);
+  CHECK(budgets.selectors_version() > selectors);
+  CHECK(budgets.ask(pointers(pods_of("a app=y"))).asked);
+  CHECK_FALSE(budgets.ask(pointers(pods_of("a app=x"))).asked);
 }
 
 }  // namespace

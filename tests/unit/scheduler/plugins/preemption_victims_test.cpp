@@ -13,7 +13,7 @@ using namespace koord::scheduler::test;
 constexpr VerdictId kFull = 7;
 
 /// A node of 500 milli-CPUs, for a pod of some of them.
-class Room final : public Trial {
+class Room final : public Vacancy {
  public:
   Room(std::int64_t wanted, const std::deque<PodInfo>& pods) : left_(500 - wanted) {
     for (const PodInfo& pod : pods) left_ -= pod.requests.cpu;
@@ -99,7 +99,7 @@ TEST_CASE("the victims of one node") {
 TEST_CASE("the node whose victims are the least loss") {
   struct Row {
     const char *name, *nodes;  // each node's victims, between bars; a leading number: violations
-    std::size_t chosen;
+    std::ptrdiff_t chosen;
   };
   const Row rows[] = {
       {"the only one", "a mid", 0},
@@ -119,15 +119,14 @@ TEST_CASE("the node whose victims are the least loss") {
   };
   for (const Row& row : rows) {
     INFO(row.name);
-    std::deque<std::deque<PodInfo>> nodes;
-    std::vector<Candidate> candidates;
+    std::vector<Loss> losses;
     for (const std::string& text : koord::test::split(row.nodes, '|')) {
       const bool counted = text[0] >= '0' && text[0] <= '9';
-      nodes.push_back(pods_of(counted ? text.substr(1) : text));
-      Victims victims{pointers(nodes.back()), counted ? text[0] - '0' : 0};
-      candidates.push_back({static_cast<scheduler::Row>(candidates.size()), std::move(victims)});
+      const auto pods = pods_of(counted ? text.substr(1) : text);
+      losses.push_back(Victims{pointers(pods), counted ? text[0] - '0' : 0}.loss());
     }
-    CHECK(choose(candidates) == row.chosen);
+    const auto least = std::min_element(losses.begin(), losses.end());
+    CHECK(least - losses.begin() == row.chosen);
   }
 }
 
