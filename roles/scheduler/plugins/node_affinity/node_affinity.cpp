@@ -167,10 +167,9 @@ class NodeAffinity final : public Plugin,
 
   EventMask events() const override { return events_of(EventKind::node_add, EventKind::node_label); }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
-    if (!allowed(*event.new_node)) return false;
     const api::RequiredNodeAffinity& required = *required_affinity(pod);
-    return required.matches(*event.new_node) &&
-           (event.old_node == nullptr || !required.matches(*event.old_node));
+    const auto matches = [&](const api::Node& node) { return allowed(node) && required.matches(node); };
+    return matches(*event.new_node) && (event.old_node == nullptr || !matches(*event.old_node));
   }
 
  private:

@@ -172,7 +172,7 @@ class NodeResourcesFit final : public Plugin,
     return it->second;
   }
 
-  /// On the empty node; what the arguments say to ignore counts here, as in kube-scheduler.
+  /// On the empty node.
   bool could_fit(const PodInfo& pod, const api::Node& node) const {
     if (amount(node, kPods) < 1) return false;
     bool fits = true;
@@ -194,12 +194,14 @@ class NodeResourcesFit final : public Plugin,
     // The event's objects outlive the call: no ownership is needed.
     return make_pod_info({std::shared_ptr<const api::Pod>(), &pod}, context_.nodes.resources()).requests;
   }
+  /// Of what counts.
   template <class F>
-  static void each(const PodInfo& pod, F&& f) {
+  void each(const PodInfo& pod, F&& f) const {
     if (pod.requests.cpu > 0) f(kCpu, pod.requests.cpu);
     if (pod.requests.memory > 0) f(kMemory, pod.requests.memory);
     if (pod.requests.storage > 0) f(kStorage, pod.requests.storage);
-    for (const Amount& a : pod.requests.scalars) f(a.resource, a.amount);
+    for (const Amount& a : pod.requests.scalars)
+      if (!ignored(context_.nodes.resources().name(a.resource))) f(a.resource, a.amount);
   }
   std::int64_t amount(const api::Node& node, ResourceId id) const {
     const api::Quantity* q = node.status.allocatable.find(context_.nodes.resources().name(id));

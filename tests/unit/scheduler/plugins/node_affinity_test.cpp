@@ -110,6 +110,10 @@ TEST_CASE("added affinity") {
   world.engine.put_pod(make_pod("p"));
   CHECK(world.one().message ==
         "0/1 nodes are available: 1 node(s) didn't match scheduler-enforced node affinity.");
+  // A label that the arguments ask for moves every pod.
+  world.clock.advance(std::chrono::seconds(11));
+  world.engine.put_node(make_node("n", "4", "8Gi", [](api::Node& n) { n.metadata.labels["pool"] = "a"; }));
+  CHECK(world.one().node == "n");
 }
 
 TEST_CASE("labels that come move the pods that they may help") {

@@ -74,6 +74,13 @@ TEST_CASE("ignored resources and groups are not looked at") {
   }));
   CHECK(world.one().message ==
         "0/1 nodes are available: 1 Insufficient a.com/y, 1 Insufficient kubernetes.io/batch-cpu.");
+  // Nor by the hint: the new node lacks what is ignored.
+  world.clock.advance(std::chrono::seconds(11));
+  world.engine.put_node(make_node("has", "4", "8Gi", [](auto& n) {
+    for (const char* name : {"a.com/y", "kubernetes.io/batch-cpu"})
+      n.status.allocatable[name] = api::Quantity::must("1");
+  }));
+  CHECK(world.one().node == "has");
 }
 
 TEST_CASE("events that make room move the pods that it may help") {

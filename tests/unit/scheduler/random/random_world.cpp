@@ -64,6 +64,7 @@ void RandomWorld::step(bool all) {
   // Who waits for his backoff has waited long enough.
   world_.clock.advance(std::chrono::seconds(11));
   decide();
+  look_for_forgotten();
   for (int i = 0; i < kProbes; ++i)
     if (all || i == 0) compare(*probes_[static_cast<std::size_t>(i)]);
   if (!all) compare(*probes_[static_cast<std::size_t>(1 + random_.below(kProbes - 1))]);
@@ -96,7 +97,9 @@ void RandomWorld::put_node() {
     }
     node = copy;
   }
-  done_ = fmt::format("put node {}", node->metadata.name);
+  const auto old = cluster_.nodes.find(node->metadata.name);
+  done_ = fmt::format("put node {}: {} instead of {}", node->metadata.name, api::encode(*node),
+                      old == cluster_.nodes.end() ? "none" : api::encode(*old->second));
   cluster_.nodes[node->metadata.name] = node;
   world_.engine.put_node(node);
 }
@@ -204,6 +207,7 @@ void RandomWorld::judge(const Decision& d) {
   const reference::Answer expected = reference::evaluate(cluster_, oracle_, *d.pod);
   const std::string key = reference::key_of(*d.pod);
   if (d.kind != Decision::Kind::bind) {
+    refusals_[key] = fmt::format("step {}: {}", steps_, d.message);
     if (d.message != expected.message)
       tell(*d.pod, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", d.message, expected.message));
     return;
@@ -225,6 +229,14 @@ void RandomWorld::judge(const Decision& d) {
     world_.engine.put_pod(bound);
     assumed_.erase(key);
   }
+}
+
+/// The hints of the plugins let no pod wait that a node would do for.
+void RandomWorld::look_for_forgotten() {
+  for (const auto& [key, pod] : waiting_)
+    if (const reference::Answer now = reference::evaluate(cluster_, oracle_, *pod); now.feasible > 0)
+      tell(*pod, fmt::format("it waits, although {} of {} nodes would do; {}", now.feasible, now.nodes.size(),
+                             refusals_[key]));
 }
 
 void RandomWorld::compare(const api::Pod& probe) {

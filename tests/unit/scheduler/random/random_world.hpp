@@ -38,6 +38,7 @@ class RandomWorld {
 
   void decide();
   void judge(const Decision& decision);
+  void look_for_forgotten();
   void compare(const api::Pod& probe);
   void tell(const api::Pod& pod, const std::string& what);
   void take_away(const std::string& key);
@@ -52,6 +53,7 @@ class RandomWorld {
   std::map<std::string, reference::PodRef>
       assumed_;  // of cluster_.pods: the engine knows them without a node
   std::map<std::string, reference::PodRef> waiting_;
+  std::map<std::string, std::string> refusals_;  // what the engine said last, of those that wait
   std::vector<std::shared_ptr<const api::Pod>> probes_;
   int pods_ = 0;
   int steps_ = 0;
