@@ -11,43 +11,32 @@
 #include <utility>
 #include <vector>
 
+#include "koord/api/types/apps_v1/replica_set.hpp"
+#include "koord/api/types/apps_v1/stateful_set.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/core_v1/replication_controller.hpp"
+#include "koord/api/types/core_v1/service.hpp"
+#include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 
 // Of the tree it includes koord/api and koord/base alone, so that it shares no mistake with the engine.
 namespace koord::reference {
 
-using NodeRef = std::shared_ptr<const api::Node>;
-using PodRef = std::shared_ptr<const api::Pod>;
+template <class T>
+using ByKey = std::map<std::string, std::shared_ptr<const T>>;
 
-/// Of a Service what spreading reads.
-struct Service {
-  Symbol namespace_;
-  std::optional<api::SymbolMap> selector;
-};
-/// A ReplicationController, ReplicaSet or StatefulSet; the first one's selector is a map and stands in
-/// match_labels.
-struct Owner {
-  Symbol api_version, kind, namespace_, name;
-  api::LabelSelector selector;
-};
-/// A PodDisruptionBudget.
-struct Budget {
-  Symbol namespace_;
-  api::Box<api::LabelSelector> selector;
-  std::int32_t disruptions_allowed = 0;
-  std::set<std::string> disrupted_pods;
-};
-
+/// By namespace/name, or by name what has no namespace.
 struct Cluster {
-  std::map<std::string, NodeRef> nodes;     // by name
-  std::map<std::string, PodRef> pods;       // by namespace/name: on nodes, bound or assumed, any scheduler's
-  std::map<std::string, PodRef> nominated;  // by namespace/name: waiting, with status.nominatedNodeName
-  std::map<std::string, api::SymbolMap> namespaces;  // the known ones' labels
-  std::vector<Service> services;
-  std::vector<Owner> owners;
-  std::vector<Budget> budgets;
+  ByKey<api::Node> nodes;
+  ByKey<api::Pod> pods;       // on nodes, bound or assumed, any scheduler's
+  ByKey<api::Pod> nominated;  // waiting, with status.nominatedNodeName
+  ByKey<api::Namespace> namespaces;
+  ByKey<api::Service> services;
+  ByKey<api::ReplicationController> replication_controllers;
+  ByKey<api::ReplicaSet> replica_sets;
+  ByKey<api::StatefulSet> stateful_sets;
+  ByKey<api::PodDisruptionBudget> budgets;
 };
 
 /// A profile. The defaults are kube-scheduler's.

@@ -30,7 +30,7 @@ bool matches(const Cluster& cluster, const Term& term, const api::Pod& of, bool 
     const Selector selector = Selector::of(term.namespace_selector.get());
     const auto known = cluster.namespaces.find(namespace_.str());
     if (known != cluster.namespaces.end())
-      there = selector.matches(known->second);
+      there = selector.matches(known->second->metadata.labels);
     else
       there = scheduled_pods ? selector.is_everything() : selector.matches({});
   }

@@ -25,16 +25,17 @@ bool more_important(const api::Pod* a, const api::Pod* b) {
 /// Those whose end breaks a budget, if they are ended in this order.
 std::set<const api::Pod*> violating(const Cluster& cluster, const std::vector<const api::Pod*>& pods) {
   std::set<const api::Pod*> out;
-  std::map<const Budget*, std::int64_t> left;
-  for (const Budget& b : cluster.budgets) left[&b] = b.disruptions_allowed;
+  std::map<std::string, std::int64_t> left;  // of the budgets
+  for (const auto& [key, b] : cluster.budgets) left[key] = b->status.disruptions_allowed;
   for (const api::Pod* pod : pods) {
     if (pod->metadata.labels.empty()) continue;
-    for (const Budget& b : cluster.budgets) {
-      const Selector selector = Selector::of(b.selector.get());
-      if (b.namespace_ != pod->metadata.namespace_ || selector.is_everything() ||
-          !selector.matches(pod->metadata.labels) || b.disrupted_pods.contains(pod->metadata.name))
+    for (const auto& [key, b] : cluster.budgets) {
+      const Selector selector = Selector::of(b->spec.selector.get());
+      if (b->metadata.namespace_ != pod->metadata.namespace_ || selector.is_everything() ||
+          !selector.matches(pod->metadata.labels) ||
+          b->status.disrupted_pods.find(pod->metadata.name) != nullptr)
         continue;
-      if (--left[&b] < 0) out.insert(pod);
+      if (--left[key] < 0) out.insert(pod);
     }
   }
   return out;

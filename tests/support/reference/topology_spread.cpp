@@ -1,6 +1,8 @@
 // PodTopologySpread: see topology_spread.hpp.
 #include "support/reference/topology_spread.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,23 +17,27 @@ constexpr std::string_view kHostname = "kubernetes.io/hostname";
 /// By the services that select the pod and by its controller.
 Selector default_selector(const Cluster& cluster, const api::Pod& pod) {
   api::SymbolMap labels;
-  for (const Service& s : cluster.services)
-    if (s.namespace_ == pod.metadata.namespace_ && s.selector &&
-        Selector::of(*s.selector).matches(pod.metadata.labels))
-      for (const auto& [key, value] : *s.selector) labels[key.view()] = value;
-  const api::OwnerReference* ref = api::controller_of(pod.metadata);
-  const auto owner = std::find_if(cluster.owners.begin(), cluster.owners.end(), [&](const Owner& o) {
-    return ref != nullptr && o.api_version == ref->api_version && o.kind == ref->kind &&
-           o.name == ref->name && o.namespace_ == pod.metadata.namespace_;
-  });
-  if (owner == cluster.owners.end()) return Selector::of(labels);
-  if (owner->kind == "ReplicationController") {
-    for (const auto& [key, value] : owner->selector.match_labels) labels[key.view()] = value;
-    return Selector::of(labels);
-  }
-  Selector all = Selector::of(labels);
-  all.add(Selector::of(&owner->selector));
-  return all;
+  const auto merge = [&](const api::SymbolMap& more) {
+    for (const auto& [key, value] : more) labels[key.view()] = value;
+  };
+  const api::ObjectMeta& meta = pod.metadata;
+  for (const auto& [key, s] : cluster.services)
+    if (s->metadata.namespace_ == meta.namespace_ && Selector::of(s->spec.selector).matches(meta.labels))
+      merge(s->spec.selector);
+  const api::OwnerReference* owner = api::controller_of(meta);
+  const auto owned_by = [&](const auto& all, std::string_view version, std::string_view kind) {
+    return owner != nullptr && owner->api_version == version && owner->kind == kind
+               ? all.find(fmt::format("{}/{}", meta.namespace_.view(), owner->name.view()))
+               : all.end();
+  };
+  const auto rc = owned_by(cluster.replication_controllers, "v1", "ReplicationController");
+  if (rc != cluster.replication_controllers.end()) merge(rc->second->spec.selector);
+  Selector selector = Selector::of(labels);
+  const auto rs = owned_by(cluster.replica_sets, "apps/v1", "ReplicaSet");
+  if (rs != cluster.replica_sets.end()) selector.add(Selector::of(&rs->second->spec.selector));
+  const auto ss = owned_by(cluster.stateful_sets, "apps/v1", "StatefulSet");
+  if (ss != cluster.stateful_sets.end()) selector.add(Selector::of(&ss->second->spec.selector));
+  return selector;
 }
 
 std::vector<api::TopologySpreadConstraint> defaults(const Config& config) {

@@ -258,12 +258,70 @@ void RandomObjects::pod_affinity(api::Pod& pod) {
   if (chance(60)) fill(affinity.pod_anti_affinity);
 }
 
+/// One of three of a namespace.
+template <class T>
+std::shared_ptr<T> RandomObjects::named(const char* prefix) {
+  auto object = std::make_shared<T>();
+  object->metadata.name = fmt::format("{}-{}", prefix, below(3));
+  object->metadata.namespace_ = namespace_();
+  return object;
+}
+
+std::shared_ptr<const api::Namespace> RandomObjects::namespace_object() {
+  auto ns = std::make_shared<api::Namespace>();
+  ns->metadata.name = chance(50) ? "default" : "team";
+  if (chance(60)) ns->metadata.labels["team"] = chance(50) ? "a" : "b";
+  return ns;
+}
+std::shared_ptr<const api::Service> RandomObjects::service() {
+  auto service = named<api::Service>("service");
+  if (chance(80)) service->spec.selector = pod_labels();
+  return service;
+}
+std::shared_ptr<const api::ReplicationController> RandomObjects::replication_controller() {
+  auto rc = named<api::ReplicationController>("rc");
+  rc->spec.selector = pod_labels();
+  return rc;
+}
+std::shared_ptr<const api::ReplicaSet> RandomObjects::replica_set() {
+  auto rs = named<api::ReplicaSet>("rs");
+  rs->spec.selector = selector();
+  return rs;
+}
+std::shared_ptr<const api::StatefulSet> RandomObjects::stateful_set() {
+  auto ss = named<api::StatefulSet>("ss");
+  ss->spec.selector = selector();
+  return ss;
+}
+std::shared_ptr<const api::PodDisruptionBudget> RandomObjects::budget() {
+  auto budget = named<api::PodDisruptionBudget>("budget");
+  if (chance(90)) budget->spec.selector = selector();
+  budget->status.disruptions_allowed = below(3);
+  return budget;
+}
+
 std::shared_ptr<const api::Pod> RandomObjects::pod(std::string name) {
   auto pod = std::make_shared<api::Pod>();
   pod->metadata.name = name;
   pod->metadata.namespace_ = namespace_();
   pod->metadata.uid = fmt::format("uid-{}", name);
   pod->metadata.labels = pod_labels();
+  static constexpr std::pair<const char*, const char*> kOwners[] = {{"v1", "ReplicationController"},
+                                                                    {"apps/v1", "ReplicaSet"},
+                                                                    {"apps/v1", "StatefulSet"},
+                                                                    {"batch/v1", "Job"}};
+  if (chance(50)) {
+    const auto& [version, kind] = one_of(kOwners);
+    api::OwnerReference& owner = pod->metadata.owner_references.emplace_back();
+    owner.api_version = version;
+    owner.kind = kind;
+    owner.name = fmt::format("{}-{}",
+                             kind == kOwners[0].second   ? "rc"
+                             : kind == kOwners[1].second ? "rs"
+                                                         : "ss",
+                             below(3));
+    owner.controller = chance(90);
+  }
   pod->spec.scheduler_name = "default-scheduler";
   static constexpr std::int32_t kPriorities[] = {0, 0, 10, 100};
   if (chance(70)) pod->spec.priority = one_of(kPriorities);

@@ -35,8 +35,16 @@ class RandomObjects {
   api::SymbolMap pod_labels();
   Symbol namespace_();
   Symbol node_name();
+  std::shared_ptr<const api::Namespace> namespace_object();
+  std::shared_ptr<const api::Service> service();
+  std::shared_ptr<const api::ReplicationController> replication_controller();
+  std::shared_ptr<const api::ReplicaSet> replica_set();
+  std::shared_ptr<const api::StatefulSet> stateful_set();
+  std::shared_ptr<const api::PodDisruptionBudget> budget();
 
  private:
+  template <class T>
+  std::shared_ptr<T> named(const char* prefix);
   api::ResourceRequirements requests();
   api::Container container();
   api::Toleration toleration();

@@ -79,6 +79,7 @@ void RandomWorld::change() {
   if (what < 40) return place_foreign_pod();
   if (what < 50) return change_placed_pod();
   if (what < 60) return settle_assumed();
+  if (what < 70) return change_object();
   add_pod();
 }
 
@@ -137,7 +138,7 @@ void RandomWorld::place_foreign_pod() {
   world_.engine.put_pod(pod);
 }
 
-std::shared_ptr<const api::Pod> RandomWorld::any(const std::map<std::string, reference::PodRef>& pods) {
+std::shared_ptr<const api::Pod> RandomWorld::any(const reference::ByKey<api::Pod>& pods) {
   return pods.empty() ? nullptr
                       : std::next(pods.begin(), random_.below(static_cast<int>(pods.size())))->second;
 }
@@ -189,6 +190,34 @@ void RandomWorld::settle_assumed() {
   take_away(key);
   waiting_[key] = pod;
   world_.engine.binding_failed(*pod);
+}
+
+void RandomWorld::change_object() {
+  switch (random_.below(6)) {
+    case 0: return change_object(cluster_.namespaces, random_.namespace_object());
+    case 1: return change_object(cluster_.services, random_.service());
+    case 2: return change_object(cluster_.replication_controllers, random_.replication_controller());
+    case 3: return change_object(cluster_.replica_sets, random_.replica_set());
+    case 4: return change_object(cluster_.stateful_sets, random_.stateful_set());
+    default: return change_object(cluster_.budgets, random_.budget());
+  }
+}
+
+template <class T>
+void RandomWorld::change_object(reference::ByKey<T>& all, std::shared_ptr<const T> made) {
+  const api::ObjectMeta& meta = made->metadata;
+  const std::string key =
+      meta.namespace_.empty() ? meta.name : fmt::format("{}/{}", meta.namespace_.view(), meta.name);
+  const auto there = all.find(key);
+  const bool gone = there != all.end() && random_.chance(30);
+  done_ = fmt::format("{} {}", gone ? "remove" : "put", api::encode(gone ? *there->second : *made));
+  if (gone) {
+    world_.engine.remove_object<T>(there->second);
+    all.erase(there);
+  } else {
+    all[key] = made;
+    world_.engine.put_object<T>(made);
+  }
 }
 
 void RandomWorld::decide() {

@@ -35,6 +35,9 @@ class RandomWorld {
   void remove_pod();
   void change_placed_pod();
   void settle_assumed();
+  void change_object();
+  template <class T>
+  void change_object(reference::ByKey<T>& all, std::shared_ptr<const T> made);
 
   void decide();
   void judge(const Decision& decision);
@@ -42,7 +45,7 @@ class RandomWorld {
   void compare(const api::Pod& probe);
   void tell(const api::Pod& pod, const std::string& what);
   void take_away(const std::string& key);
-  std::shared_ptr<const api::Pod> any(const std::map<std::string, reference::PodRef>& pods);
+  std::shared_ptr<const api::Pod> any(const reference::ByKey<api::Pod>& pods);
 
   unsigned seed_;
   RandomObjects random_;
@@ -50,9 +53,8 @@ class RandomWorld {
   reference::Config oracle_;
   World world_;
   reference::Cluster cluster_;
-  std::map<std::string, reference::PodRef>
-      assumed_;  // of cluster_.pods: the engine knows them without a node
-  std::map<std::string, reference::PodRef> waiting_;
+  reference::ByKey<api::Pod> assumed_;  // of cluster_.pods: the engine knows them without a node
+  reference::ByKey<api::Pod> waiting_;
   std::map<std::string, std::string> refusals_;  // what the engine said last, of those that wait
   std::vector<std::shared_ptr<const api::Pod>> probes_;
   int pods_ = 0;
