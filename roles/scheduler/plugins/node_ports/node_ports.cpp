@@ -38,6 +38,9 @@ class NodePorts final : public Plugin, public NodeFilterPlugin, public PreFilter
   VerdictId filter_node(PodState* state, const NodeTable& nodes, Row row) const override {
     return collide(static_cast<State*>(state)->ports, nodes.ports(row)) ? rejected_ : kPass;
   }
+  VerdictId filter_view(PodState* state, const NodeTable&, const NodeView& view) const override {
+    return view.collides(static_cast<State*>(state)->ports) ? rejected_ : kPass;
+  }
   EventMask events() const override { return events_of(EventKind::node_add, EventKind::assigned_pod_delete); }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     return event.kind == EventKind::node_add || collide(pod.ports, host_ports(*event.old_pod));

@@ -103,7 +103,19 @@ class NodeResourcesFit final : public Plugin,
       }
     }
     for (std::size_t i = 0; i < rows.size(); ++i)
-      out[i] = lacking_[i] == 0 ? kPass : verdict(s, nodes, rows[i], lacking_[i]);
+      out[i] = lacking_[i] == 0 ? kPass : verdict(s, nodes, rows[i], lacking_[i], [&](const Amount& a) {
+        return is_short(a, nodes, rows[i]);
+      });
+  }
+  VerdictId filter_view(PodState* state, const NodeTable& nodes, const NodeView& view) const override {
+    auto& s = *static_cast<FilterState*>(state);
+    const auto lacks = [&](const Amount& a) {
+      return a.amount > view.allocatable(a.resource) - view.used(a.resource);
+    };
+    std::uint64_t lacking = 0;
+    for (std::size_t w = 0; w < s.wanted.size(); ++w)
+      lacking |= std::uint64_t{lacks(s.wanted[w])} << std::min(w, kShared);
+    return lacking == 0 ? kPass : verdict(s, nodes, view.row(), lacking, lacks);
   }
 
   Depends score_depends() const override { return Depends::pods; }
@@ -145,11 +157,13 @@ class NodeResourcesFit final : public Plugin,
     return a.amount > nodes.allocatable(a.resource, row) - nodes.used(a.resource, row);
   }
 
-  VerdictId verdict(FilterState& s, const NodeTable& nodes, Row row, std::uint64_t lacking) const {
+  template <class Lacks>
+  VerdictId verdict(FilterState& s, const NodeTable& nodes, Row row, std::uint64_t lacking,
+                    const Lacks& lacks) const {
     // Of those that share a bit the first one stands for all of them: nobody reads more names than these.
     std::size_t shared = kShared;
     if ((lacking >> kShared & 1) != 0)
-      while (!is_short(s.wanted[shared], nodes, row)) ++shared;
+      while (!lacks(s.wanted[shared])) ++shared;
     const auto each = [&](auto&& f) {
       for (std::size_t w = 0; w < std::min(s.wanted.size(), kShared); ++w)
         if ((lacking >> w & 1) != 0) f(w);
