@@ -25,12 +25,13 @@ TEST_CASE("repaired verdicts and scores equal those computed anew") {
 enum class Defect { none, stale_verdicts, stale_scores, one_class_for_all };
 
 /// NodeResourcesFit, but for one defect.
-class BrokenFit final : public Plugin, public FilterPlugin, public ScorePlugin {
+class BrokenFit final : public Plugin, public FilterPlugin, public ScorePlugin, public EventPlugin {
  public:
   BrokenFit(std::unique_ptr<Plugin> fit, Defect defect)
       : fit_(std::move(fit)),
         filter_(dynamic_cast<FilterPlugin&>(*fit_)),
         score_(dynamic_cast<ScorePlugin&>(*fit_)),
+        events_(dynamic_cast<EventPlugin&>(*fit_)),
         defect_(defect) {}
   bool sign(const PodInfo& pod, Signature& signature) const override {
     return defect_ == Defect::one_class_for_all || fit_->sign(pod, signature);
@@ -43,6 +44,9 @@ class BrokenFit final : public Plugin, public FilterPlugin, public ScorePlugin {
               std::span<VerdictId> out) const override {
     filter_.filter(state, nodes, rows, out);
   }
+  VerdictId filter_view(PodState* state, const NodeTable& nodes, const NodeView& view) const override {
+    return filter_.filter_view(state, nodes, view);
+  }
   Depends score_depends() const override {
     return defect_ == Defect::stale_scores ? Depends::node : score_.score_depends();
   }
@@ -51,11 +55,16 @@ class BrokenFit final : public Plugin, public FilterPlugin, public ScorePlugin {
              std::span<std::int32_t> out) const override {
     score_.score(state, nodes, rows, out);
   }
+  EventMask events() const override { return events_.events(); }
+  bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
+    return events_.worth_retrying(pod, event);
+  }
 
  private:
   std::unique_ptr<Plugin> fit_;
   FilterPlugin& filter_;
   ScorePlugin& score_;
+  EventPlugin& events_;
   Defect defect_;
 };
 
