@@ -75,10 +75,7 @@ RandomProfile RandomObjects::profile() {
   return out;
 }
 
-Symbol RandomObjects::namespace_() {
-  static constexpr const char* kAll[] = {"default", "default", "default", "team", "unknown"};
-  return one_of(kAll);
-}
+Symbol RandomObjects::namespace_() { return one_of(kNamespaces); }
 
 Symbol RandomObjects::node_name() { return fmt::format("n{}", below(nodes_)); }
 
@@ -267,9 +264,9 @@ std::shared_ptr<T> RandomObjects::named(const char* prefix) {
   return object;
 }
 
-std::shared_ptr<const api::Namespace> RandomObjects::namespace_object() {
+std::shared_ptr<const api::Namespace> RandomObjects::namespace_object(std::string_view name) {
   auto ns = std::make_shared<api::Namespace>();
-  ns->metadata.name = chance(50) ? "default" : "team";
+  ns->metadata.name = name;
   if (chance(60)) ns->metadata.labels["team"] = chance(50) ? "a" : "b";
   return ns;
 }

@@ -19,6 +19,8 @@ struct RandomProfile {
 
 class RandomObjects {
  public:
+  static constexpr const char* kNamespaces[] = {"default", "default", "team", "staging"};
+
   /// Clusters of up to `nodes` nodes n0, n1, ...
   RandomObjects(unsigned seed, int nodes) : random_(seed), nodes_(nodes) {}
 
@@ -35,7 +37,7 @@ class RandomObjects {
   api::SymbolMap pod_labels();
   Symbol namespace_();
   Symbol node_name();
-  std::shared_ptr<const api::Namespace> namespace_object();
+  std::shared_ptr<const api::Namespace> namespace_object(std::string_view name);
   std::shared_ptr<const api::Service> service();
   std::shared_ptr<const api::ReplicationController> replication_controller();
   std::shared_ptr<const api::ReplicaSet> replica_set();

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kProbes = 12;
 constexpr std::size_t kMostWaiting = 6;
+constexpr std::size_t kTold = 10;
 
 int nodes_of(unsigned seed) { return 8 + static_cast<int>(seed % 33); }
 
@@ -55,16 +56,21 @@ RandomWorld::RandomWorld(unsigned seed, RandomObjects objects, RandomProfile pro
   std::erase_if(oracle_.filters, is_missing);
   std::erase_if(oracle_.scores, [&](auto& s) { return is_missing(s.name); });
   oracle_.preemption = !is_missing("DefaultPreemption");
+  for (const char* name : RandomObjects::kNamespaces)
+    change_object(cluster_.namespaces, random_.namespace_object(name));
   for (int i = 0; i < kProbes; ++i) probes_.push_back(random_.pod(fmt::format("probe-{}", i)));
 }
 
 void RandomWorld::step(bool all) {
   ++steps_;
+  done_.clear();
   change();
+  last_changes_.push_back(fmt::format("{}: {}", steps_, done_));
+  if (last_changes_.size() > kTold) last_changes_.erase(last_changes_.begin());
   // Who waits for his backoff has waited long enough.
   world_.clock.advance(std::chrono::seconds(11));
   decide();
-  look_for_forgotten();
+  if (steps_ % 8 == 0) look_for_forgotten();
   for (int i = 0; i < kProbes; ++i)
     if (all || i == 0) compare(*probes_[static_cast<std::size_t>(i)]);
   if (!all) compare(*probes_[static_cast<std::size_t>(1 + random_.below(kProbes - 1))]);
@@ -194,7 +200,9 @@ void RandomWorld::settle_assumed() {
 
 void RandomWorld::change_object() {
   switch (random_.below(6)) {
-    case 0: return change_object(cluster_.namespaces, random_.namespace_object());
+    case 0:
+      namespaces_changed_ = steps_;
+      return change_object(cluster_.namespaces, random_.namespace_object(random_.namespace_().view()));
     case 1: return change_object(cluster_.services, random_.service());
     case 2: return change_object(cluster_.replication_controllers, random_.replication_controller());
     case 3: return change_object(cluster_.replica_sets, random_.replica_set());
@@ -209,7 +217,8 @@ void RandomWorld::change_object(reference::ByKey<T>& all, std::shared_ptr<const 
   const std::string key =
       meta.namespace_.empty() ? meta.name : fmt::format("{}/{}", meta.namespace_.view(), meta.name);
   const auto there = all.find(key);
-  const bool gone = there != all.end() && random_.chance(30);
+  // A namespace outlives what is in it.
+  const bool gone = there != all.end() && !meta.namespace_.empty() && random_.chance(30);
   done_ = fmt::format("{} {}", gone ? "remove" : "put", api::encode(gone ? *there->second : *made));
   if (gone) {
     world_.engine.remove_object<T>(there->second);
@@ -236,7 +245,7 @@ void RandomWorld::judge(const Decision& d) {
   const reference::Answer expected = reference::evaluate(cluster_, oracle_, *d.pod);
   const std::string key = reference::key_of(*d.pod);
   if (d.kind != Decision::Kind::bind) {
-    refusals_[key] = fmt::format("step {}: {}", steps_, d.message);
+    refusals_[key] = {steps_, d.message};
     if (d.message != expected.message)
       tell(*d.pod, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", d.message, expected.message));
     return;
@@ -260,12 +269,22 @@ void RandomWorld::judge(const Decision& d) {
   }
 }
 
-/// The hints of the plugins let no pod wait that a node would do for.
+/// The hints of the plugins let no pod wait that a node would do for. A pod that is assumed moves nobody
+/// before the watch tells of it.
 void RandomWorld::look_for_forgotten() {
-  for (const auto& [key, pod] : waiting_)
+  while (!assumed_.empty() && found_.empty()) {
+    for (const auto& [key, pod] : assumed_) world_.engine.put_pod(cluster_.pods.at(key));
+    assumed_.clear();
+    world_.clock.advance(std::chrono::seconds(11));
+    decide();
+  }
+  for (const auto& [key, pod] : waiting_) {
+    const auto& [step, message] = refusals_[key];
+    if (step < namespaces_changed_) continue;
     if (const reference::Answer now = reference::evaluate(cluster_, oracle_, *pod); now.feasible > 0)
-      tell(*pod, fmt::format("it waits, although {} of {} nodes would do; {}", now.feasible, now.nodes.size(),
-                             refusals_[key]));
+      tell(*pod, fmt::format("it waits, although {} of {} nodes would do; step {}: {}", now.feasible,
+                             now.nodes.size(), step, message));
+  }
 }
 
 void RandomWorld::compare(const api::Pod& probe) {
@@ -306,8 +325,8 @@ void RandomWorld::compare(const api::Pod& probe) {
 
 void RandomWorld::tell(const api::Pod& pod, const std::string& what) {
   if (!found_.empty()) return;
-  found_ = fmt::format("seed {}, step {} ({}), pod {}: {}\n  {}", seed_, steps_, done_, pod.metadata.name,
-                       what, api::encode(pod));
+  found_ = fmt::format("seed {}, step {}, after\n  {}\npod {}: {}\n  {}", seed_, steps_,
+                       fmt::join(last_changes_, "\n  "), pod.metadata.name, what, api::encode(pod));
   for (const auto& [name, node] : cluster_.nodes)
     if (what.find(fmt::format("{}:", name)) == 0 ||
         what.find(fmt::format("to {} ", name)) != std::string::npos ||

@@ -55,11 +55,14 @@ class RandomWorld {
   reference::Cluster cluster_;
   reference::ByKey<api::Pod> assumed_;  // of cluster_.pods: the engine knows them without a node
   reference::ByKey<api::Pod> waiting_;
-  std::map<std::string, std::string> refusals_;  // what the engine said last, of those that wait
+  // When the engine refused them last and how, of those that wait.
+  std::map<std::string, std::pair<int, std::string>> refusals_;
+  int namespaces_changed_ = 0;  // which moves nobody, as in kube-scheduler
   std::vector<std::shared_ptr<const api::Pod>> probes_;
   int pods_ = 0;
   int steps_ = 0;
-  std::string done_;  // the change of this step
+  std::string done_;                       // the change of this step
+  std::vector<std::string> last_changes_;  // with it
   std::string found_;
 };
 
