@@ -3,7 +3,21 @@
 
 #include <algorithm>
 
+#include "koord/api/types/core_v1/pod.hpp"
+
 namespace koord::scheduler {
+
+namespace {
+
+std::size_t weight(const std::string& key, const PodInfo& pod) {
+  constexpr std::size_t kClass = 512,
+                        kName = 256;  // with its state's preparations; a resource's name and number
+  std::size_t all = kClass + key.size() + pod.requests.scalars.size() * kName;
+  for (const auto& [name, value] : pod.pod->metadata.annotations) all += name.size() + value.size();
+  return all;
+}
+
+}  // namespace
 
 PodClass& ClassTable::acquire(const Profile& profile, const PodInfo& pod) {
   signature_.clear();
@@ -18,8 +32,9 @@ PodClass& ClassTable::acquire(const Profile& profile, const PodInfo& pod) {
   PodClass& cls = it->second;
   if (added) {
     cls.key = &it->first;
+    cls.weight = weight(it->first, pod);
   } else if (cls.pods == 0) {
-    idle_.erase(cls.idle);
+    unlist(cls);
   }
   ++cls.pods;
   return cls;
@@ -32,10 +47,18 @@ void ClassTable::release(PodClass& cls) {
     return;
   }
   cls.idle = idle_.insert(idle_.end(), &cls);
-  if (idle_.size() <= kIdle) return;
-  const std::string* oldest = idle_.front()->key;
-  idle_.pop_front();
-  classes_.erase(classes_.find(*oldest));
+  idle_weight_ += cls.weight;
+  while (idle_.size() > kIdle || (idle_weight_ > kIdleWeight && idle_.size() > 1)) {
+    const std::string& oldest = *idle_.front()->key;
+    unlist(*idle_.front());
+    classes_.erase(classes_.find(oldest));
+  }
+}
+
+/// It is not idle any more.
+void ClassTable::unlist(PodClass& cls) {
+  idle_.erase(cls.idle);
+  idle_weight_ -= cls.weight;
 }
 
 ClassState& ClassTable::state(PodClass& cls, const PodInfo& pod) {

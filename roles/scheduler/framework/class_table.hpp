@@ -23,6 +23,7 @@ struct PodClass final : CacheMemory::Entry {
   const std::string* key = nullptr;
   std::uint32_t pods = 0;  // that refer to it
   bool shared;             // false: of one pod that could not be signed
+  std::size_t weight = 0;  // about what it takes besides its state, in bytes
   std::list<PodClass*>::iterator idle;
 
  private:
@@ -56,13 +57,21 @@ class ClassTable {
   nanoseconds take_scoring() { return std::exchange(scratch_.scoring, nanoseconds{0}); }
 
   std::size_t size() const { return classes_.size(); }
+  /// A pod of each class.
+  template <class F>
+  void each_sample(F&& f) const {
+    for (const auto& [key, cls] : classes_) f(cls.sample);
+  }
   /// See RowScratch.
   std::uint64_t rows_looked_at() const { return scratch_.looked_at; }
   /// What is kept. It is brought within its bound by each state(), which may let one thing more grow.
   const CacheMemory& memory() const { return memory_; }
 
  private:
-  static constexpr std::size_t kIdle = 4096;  // classes without pods that are remembered
+  // Classes without pods that are remembered, and what they may weigh: pods may be as large as anybody writes
+  // them.
+  static constexpr std::size_t kIdle = 4096, kIdleWeight = std::size_t{4} << 20;
+  void unlist(PodClass& cls);
 
   NodeTable& nodes_;
   ClassMemory options_;
@@ -72,7 +81,8 @@ class ClassTable {
   SweepScratch sweep_;
   ClassShared shared_;
   std::unordered_map<std::string, PodClass> classes_;
-  std::list<PodClass*> idle_;              // the longest unused first
+  std::list<PodClass*> idle_;  // the longest unused first
+  std::size_t idle_weight_ = 0;
   std::unique_ptr<ClassState> transient_;  // of the last class whose state is not kept
   Signature signature_;                    // reused
   std::uint64_t unsigned_ = 0;

@@ -94,10 +94,24 @@ void Engine::read_anew(QueuedPod& pod) {
   if (old != nullptr) classes_.release(*old);
 }
 
+/// Where many names of resources have come up, those that no node and no pod has any more are given back. The
+/// work is less than that of the pods that brought them.
+void Engine::forget_resources() {
+  if (!nodes_.resources().crowded()) return;
+  std::vector<bool> used(nodes_.resources().size());
+  const auto mark = [&](const PodInfo& pod) {
+    for (const Amount& a : pod.requests.scalars) used[a.resource] = true;
+  };
+  for (const auto& [key, pod] : pods_) mark(pod->info);
+  classes_.each_sample(mark);
+  nodes_.forget_resources(std::move(used), (pods_.size() + classes_.size()) / 8);
+}
+
 // Nodes
 
 void Engine::put_node(std::shared_ptr<const api::Node> node) {
   Handling handling(*this, "NodeUpdate");
+  forget_resources();
   Row row = nodes_.row_of(Symbol(node->metadata.name));
   std::shared_ptr<const api::Node> old = nodes_.node(row);
   const api::Node* now = node.get();
@@ -127,6 +141,7 @@ void Engine::remove_node(std::string_view name) {
 
 void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
   Handling handling(*this, kPodAdd);
+  forget_resources();
   std::string key = pod_key(*pod);
   auto it = pods_.find(key);
   if (it != pods_.end() && it->second->info.pod->metadata.uid != pod->metadata.uid) {

@@ -118,6 +118,7 @@ class Engine {
   bool worth_retrying(const QueuedPod& pod, const ClusterEvent& event);
   const Profile* profile_of(const api::Pod& pod) const;
   void read_anew(QueuedPod& pod);
+  void forget_resources();
 
   Clock& clock_;
   EngineOptions options_;

@@ -65,6 +65,11 @@ class NodeTable {
   }
 
   ResourceNames& resources() { return resources_; }
+  /// Gives back the numbers that neither nodes and the pods on them nor `used` (of resources().size()) have.
+  void forget_resources(std::vector<bool> used, std::size_t apart) {
+    cells_.mark_used(used);
+    resources_.keep(used, apart);
+  }
   const ResourceNames& resources() const { return resources_; }
 
   /// The change log. Entries are numbered from 0 for ever; a reader keeps the number up to which it has

@@ -88,6 +88,11 @@ void ResourceCells::set_allocatable(ResourceId resource, Row row, std::int64_t a
   if (c.dense && !c.kept && c.holders * kFew < rows_) gather(resource);
 }
 
+void ResourceCells::mark_used(std::vector<bool>& used) const {
+  for (const ResourceId resource : dense_) used[resource] = true;
+  for (const auto& [at, cell] : rare_) used[at >> 32] = true;
+}
+
 void ResourceCells::add_used(ResourceId resource, Row row, std::int64_t amount, bool take_back) {
   if (amount == 0) return;
   const Key at = key(resource, row);

@@ -40,6 +40,8 @@ class ResourceCells {
   const std::int64_t* used_column(ResourceId resource) const {
     return has_columns(resource) ? columns_[resource].used.data() : nullptr;
   }
+  /// Sets the entries of those that a node has, that a pod on a node takes, or that have columns.
+  void mark_used(std::vector<bool>& used) const;
   /// Numbers for columns, and single ones beside them, for tests of what names may cost.
   std::size_t stored() const { return 2 * dense_.size() * rows_ + 2 * rare_.size(); }
 

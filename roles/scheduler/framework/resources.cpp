@@ -24,10 +24,26 @@ ResourceNames::ResourceNames() {
 ResourceId ResourceNames::id(std::string_view name) {
   auto it = index_.find(name);
   if (it != index_.end()) return it->second;
-  names_.emplace_back(name);
-  auto id = static_cast<ResourceId>(names_.size() - 1);
-  index_.emplace(names_.back().view(), id);
+  auto id = static_cast<ResourceId>(names_.size());
+  if (free_.empty()) {
+    names_.emplace_back(name);
+  } else {
+    id = free_.back();
+    free_.pop_back();
+    names_[id] = Symbol(name);
+  }
+  index_.emplace(names_[id].view(), id);
   return id;
+}
+
+void ResourceNames::keep(const std::vector<bool>& used, std::size_t apart) {
+  for (ResourceId id = kFirstScalar; id < names_.size(); ++id) {
+    if (used[id] || names_[id].empty()) continue;
+    index_.erase(names_[id].view());
+    names_[id] = Symbol();
+    free_.push_back(id);
+  }
+  crowded_at_ = known() + std::max({kFew, known(), apart});
 }
 
 namespace {

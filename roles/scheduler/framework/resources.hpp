@@ -23,17 +23,29 @@ constexpr ResourceId kFirstScalar = 6;
 /// cpu, memory, ephemeral-storage or pods; kFirstScalar: none of them.
 ResourceId fixed_resource(std::string_view name);
 
-/// The numbers of the resource names that occurred; they are never given back.
+/// The numbers of the resource names that occurred. Anybody may write names, so those that nobody uses any
+/// more are given back, all at once from time to time, and their numbers used again.
 class ResourceNames {
  public:
   ResourceNames();
   ResourceId id(std::string_view name);
   std::string_view name(ResourceId id) const { return names_[id].view(); }
+  /// Every number is below it.
   std::size_t size() const { return names_.size(); }
+  /// The names that have a number.
+  std::size_t known() const { return index_.size(); }
+  /// There are so many that it is worth looking which of them are in use.
+  bool crowded() const { return known() >= crowded_at_; }
+  /// Gives back those whose entry in `used` (of size()) is false. The next look is worth it after twice as
+  /// many as there are then, and `apart` more at least.
+  void keep(const std::vector<bool>& used, std::size_t apart);
 
  private:
+  static constexpr std::size_t kFew = 4096;
   std::vector<Symbol> names_;
+  std::vector<ResourceId> free_;
   std::unordered_map<std::string_view, ResourceId> index_;  // keys are views into names_
+  std::size_t crowded_at_ = kFew;
 };
 
 /// "vendor.com/gpu" and the like: in no kubernetes.io domain, no quota name.

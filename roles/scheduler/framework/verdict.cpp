@@ -7,16 +7,48 @@
 
 namespace koord::scheduler {
 
-VerdictTable::VerdictTable() : verdicts_(2) {}
+VerdictTable::VerdictTable() : entries_(2) {}
 
-VerdictId VerdictTable::intern(Verdict verdict) {
+VerdictTable::Entry& VerdictTable::entry(Verdict verdict, VerdictId& id) {
   std::string key{static_cast<char>(verdict.plugin), verdict.unresolvable ? '1' : '0',
                   verdict.error ? '1' : '0'};
   errors_ = errors_ || verdict.error;
   for (const std::string& reason : verdict.reasons) key.append(reason).push_back('\0');
-  auto [it, added] = index_.try_emplace(std::move(key), static_cast<VerdictId>(verdicts_.size()));
-  if (added) verdicts_.push_back(std::move(verdict));
-  return it->second;
+  const auto [it, added] = index_.try_emplace(std::move(key));
+  if (added && free_.empty()) {
+    it->second = static_cast<VerdictId>(entries_.size());
+    entries_.emplace_back();
+  } else if (added) {
+    it->second = free_.back();
+    free_.pop_back();
+  }
+  id = it->second;
+  Entry& found = entries_[id];
+  if (added) {
+    found.verdict = std::move(verdict);
+    found.key = &it->first;
+  }
+  return found;
+}
+
+VerdictId VerdictTable::intern(Verdict verdict) {
+  VerdictId id;
+  entry(std::move(verdict), id).kept = true;
+  return id;
+}
+
+VerdictId VerdictTable::hold(Verdict verdict) {
+  VerdictId id;
+  ++entry(std::move(verdict), id).holders;
+  return id;
+}
+
+void VerdictTable::release(VerdictId id) {
+  Entry& held = entries_[id];
+  if (--held.holders != 0 || held.kept) return;
+  index_.erase(index_.find(*held.key));
+  held = {};
+  free_.push_back(id);
 }
 
 void Diagnosis::count(const Verdict& verdict, std::uint32_t nodes) {

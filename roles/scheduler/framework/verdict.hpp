@@ -32,20 +32,34 @@ struct Verdict {
   bool error = false;
 };
 
-/// Grows with the number of distinct verdicts, which is small: plugins x reasons, and the sets of
-/// insufficient resources that occur.
+/// What plugins reject with, whose number is small, and what names something of a pod, for as long as a class
+/// needs it.
 class VerdictTable {
  public:
   VerdictTable();
+  /// For ever.
   VerdictId intern(Verdict verdict);
-  const Verdict& operator[](VerdictId id) const { return verdicts_[id]; }
-  std::size_t size() const { return verdicts_.size(); }
+  /// Until it is released as often as it was held; then another verdict may get its id.
+  VerdictId hold(Verdict verdict);
+  void release(VerdictId id);
+  const Verdict& operator[](VerdictId id) const { return entries_[id].verdict; }
+  /// Every id is below it.
+  std::size_t size() const { return entries_.size(); }
   /// Any of them is an error.
   bool errors() const { return errors_; }
 
  private:
+  struct Entry {
+    Verdict verdict;
+    const std::string* key = nullptr;
+    std::uint32_t holders = 0;
+    bool kept = false;
+  };
+  Entry& entry(Verdict verdict, VerdictId& id);
+
   bool errors_ = false;
-  std::vector<Verdict> verdicts_;
+  std::vector<Entry> entries_;
+  std::vector<VerdictId> free_;
   std::unordered_map<std::string, VerdictId> index_;
 };
 

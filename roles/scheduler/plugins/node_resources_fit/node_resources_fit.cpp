@@ -17,9 +17,17 @@ namespace node_resources_fit {
 namespace {
 
 struct FilterState final : PodState {
+  explicit FilterState(VerdictTable& t) : table(t) {}
+  ~FilterState() override {
+    for (const auto& [lacking, verdict] : verdicts) table.release(verdict);
+  }
+  FilterState(const FilterState&) = delete;
+  FilterState& operator=(const FilterState&) = delete;
+
+  VerdictTable& table;
   std::vector<Amount> wanted;  // none is zero or ignored
-  /// By the set of resources that are short and whether the node could never have the room, as bits, and
-  /// the first of those that share a bit.
+  /// Held, by the set of resources that are short and whether the node could never have the room, as bits,
+  /// and the first of those that share a bit.
   std::map<std::pair<std::uint64_t, std::size_t>, VerdictId> verdicts;
 };
 /// Of the bits that tell what is short the last one but one is shared by all wanted resources from there on,
@@ -64,7 +72,7 @@ class NodeResourcesFit final : public Plugin,
 
   Depends filter_depends() const override { return Depends::pods; }
   FilterPlugin::Prepared prepare_filter(const PodInfo& pod) override {
-    auto state = std::make_unique<FilterState>();
+    auto state = std::make_unique<FilterState>(context_.verdicts);
     state->wanted.push_back({kPods, 1});
     auto want = [&](ResourceId id, std::int64_t amount) {
       if (amount > 0) state->wanted.push_back({id, amount});
@@ -181,7 +189,7 @@ class NodeResourcesFit final : public Plugin,
             w == 0 ? "Too many pods"
                    : fmt::format("Insufficient {}", nodes.resources().name(s.wanted[w].resource)));
       });
-      it->second = context_.verdicts.intern(std::move(v));
+      it->second = context_.verdicts.hold(std::move(v));
     }
     return it->second;
   }

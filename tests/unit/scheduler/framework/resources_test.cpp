@@ -58,6 +58,61 @@ TEST_CASE("what a pod names and no node has takes no column") {
   }
 }
 
+TEST_CASE("names that nobody uses any more are given back, and their numbers mean what they name now") {
+  World world;
+  world.engine.put_node(make_node(
+      "n", "4", "8Gi", [](api::Node& n) { n.status.allocatable["b.com/kept"] = api::Quantity::must("3"); }));
+  const auto wants = [](std::string name, std::string_view count, std::string_view node) {
+    return make_pod(std::move(name), "100m", "128Mi", [&](api::Pod& p) {
+      p.spec.containers[0].resources.requests["b.com/kept"] = api::Quantity::must(count);
+      p.spec.containers[0].resources.requests["a.com/r000000"] = api::Quantity::must(count);
+      p.spec.node_name = node;
+    });
+  };
+  world.engine.put_pod(wants("bound", "2", "n"));
+  world.engine.put_pod(wants("waits", "1", ""));
+  world.run();
+  // As many as there were before numbers were given back, in every round, and each is told of its own.
+  constexpr int kRounds = 60, kNames = 1000;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto pod = many_resources(fmt::format("p{}", round), 1 + round * kNames, kNames);
+    world.engine.put_pod(pod);
+    const std::string told = world.one().message;
+    int count = 0;
+    for (std::size_t at = 0; (at = told.find("a.com/r", at)) != std::string::npos; ++count) {
+      at += std::string_view("a.com/r").size();
+      const int number = std::stoi(told.substr(at, 6));
+      if (number <= round * kNames || number > (round + 1) * kNames) FAIL_CHECK(told);
+    }
+    CHECK(count == 60);
+    world.engine.remove_pod(*pod);
+  }
+  CHECK(world.engine.nodes().resources().size() < 40'000);
+  CHECK(world.engine.nodes().resources().known() <= world.engine.nodes().resources().size());
+  // What is in use has kept its number.
+  world.engine.put_pod(wants("two", "2", ""));
+  CHECK(world.one().message ==
+        "0/1 nodes are available: 1 Insufficient a.com/r000000, 1 Insufficient b.com/kept.");
+  world.engine.remove_pod(*wants("bound", "2", "n"));
+  CHECK(world.engine.nodes().used(world.engine.context().nodes.resources().id("b.com/kept"), 0) == 0);
+}
+
+TEST_CASE("verdicts that name what a pod wrote go with its class") {
+  VerdictTable table;
+  const VerdictId kept = table.intern({1, false, {"kept"}});
+  const std::size_t before = table.size();
+  for (int i = 0; i < 1000; ++i) {
+    const VerdictId held = table.hold({1, false, {fmt::format("Insufficient {}", i)}});
+    CHECK(table.hold({1, false, {fmt::format("Insufficient {}", i)}}) == held);
+    table.release(held);
+    CHECK(table[held].reasons[0] == fmt::format("Insufficient {}", i));
+    table.release(held);
+  }
+  CHECK(table.size() == before + 1);
+  table.release(table.hold({1, false, {"kept"}}));
+  CHECK(table[kept].reasons[0] == "kept");
+}
+
 TEST_CASE("resources without number are told apart") {
   World world;
   world.engine.put_node(make_node("n", "1"));
