@@ -17,7 +17,7 @@ SMALL = {
     "koordlet_bench": (["--help"], 2),
     "manager_bench": (["20", "3"], 0),
     "review_flood": ([], 2),
-    "scheduler_engine_bench": (["10", "20"], 0),
+    "scheduler_bench": (["--nodes=10", "--pods=20"], 0),
 }
 PROGRAMS = sys.argv[1:]
 
@@ -26,7 +26,7 @@ def scripts():
     """(path, first line) of everything here that is no C++ and no build file."""
     for name in sorted(os.listdir(HERE)):
         path = os.path.join(HERE, name)
-        if os.path.isfile(path) and not name.endswith((".cpp", ".build", "_test.py")):
+        if os.path.isfile(path) and not name.endswith((".cpp", ".hpp", ".build", "_test.py")):
             with open(path, encoding="utf-8") as file:
                 yield path, file.readline()
 

@@ -1,0 +1,143 @@
+// The workloads of the scheduler's bench: see scheduler_workloads.hpp.
+#include "scheduler_workloads.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace koord::scheduler::bench {
+
+namespace {
+
+constexpr std::string_view kZone = "topology.kubernetes.io/zone", kHostname = "kubernetes.io/hostname";
+
+void request(api::Pod& pod, std::string_view resource, const std::string& amount) {
+  pod.spec.containers[0].resources.requests[resource] = api::Quantity::must(amount);
+}
+
+/// Its class's label, and a selector of it.
+void color(api::Pod& pod, const Which& which) {
+  pod.metadata.labels["color"] = fmt::format("c{}", which.cls);
+}
+void select(api::Box<api::LabelSelector>& selector, const Which& which) {
+  selector.ensure().match_labels["color"] = fmt::format("c{}", which.cls);
+}
+api::PodAffinityTerm term(const Which& which, std::string_view key) {
+  api::PodAffinityTerm made;
+  select(made.label_selector, which);
+  made.topology_key = key;
+  made.namespaces = {"sched-0", "sched-1"};
+  return made;
+}
+
+void basic(api::Pod&, const Which&) {}
+
+void node_affinity(api::Pod& pod, const Which&) {
+  api::NodeSelectorTerm term;
+  term.match_expressions.push_back({kZone, "In", {"zone-0", "zone-1"}});
+  pod.spec.affinity.ensure().node_affinity.ensure().required.ensure().node_selector_terms.push_back(term);
+}
+
+void daemon(api::Pod& pod, const Which& which) {
+  api::NodeSelectorTerm term;
+  term.match_fields.push_back(
+      {"metadata.name", "In", {Symbol(fmt::format("node-{}", which.number % which.nodes))}});
+  pod.spec.affinity.ensure().node_affinity.ensure().required.ensure().node_selector_terms.push_back(term);
+}
+
+void pod_affinity(api::Pod& pod, const Which& which) {
+  color(pod, which);
+  pod.spec.affinity.ensure().pod_affinity.ensure().required.push_back(term(which, kZone));
+}
+void pod_anti_affinity(api::Pod& pod, const Which& which) {
+  color(pod, which);
+  pod.spec.affinity.ensure().pod_anti_affinity.ensure().required.push_back(term(which, kHostname));
+}
+void preferred_affinity(api::Pod& pod, const Which& which) {
+  color(pod, which);
+  pod.spec.affinity.ensure().pod_affinity.ensure().preferred.push_back({1, term(which, kHostname)});
+}
+void preferred_anti_affinity(api::Pod& pod, const Which& which) {
+  color(pod, which);
+  pod.spec.affinity.ensure().pod_anti_affinity.ensure().preferred.push_back({1, term(which, kHostname)});
+}
+
+/// Pods of all these kinds are there; those that are measured ask for none of it.
+void mixed(api::Pod& pod, const Which& which) {
+  using Kind = void (*)(api::Pod&, const Which&);
+  constexpr Kind kKinds[] = {basic, pod_affinity, pod_anti_affinity, preferred_affinity,
+                             preferred_anti_affinity};
+  kKinds[static_cast<std::size_t>(which.number) % std::size(kKinds)](pod, which);
+}
+
+void spread(api::Pod& pod, const Which& which, std::string_view otherwise) {
+  color(pod, which);
+  api::TopologySpreadConstraint& c = pod.spec.topology_spread_constraints.emplace_back();
+  c.max_skew = 5;
+  c.topology_key = kZone;
+  c.when_unsatisfiable = otherwise;
+  select(c.label_selector, which);
+}
+void required_spread(api::Pod& pod, const Which& which) { spread(pod, which, "DoNotSchedule"); }
+void preferred_spread(api::Pod& pod, const Which& which) { spread(pod, which, "ScheduleAnyway"); }
+
+/// One of fifty fits nowhere.
+void some_unschedulable(api::Pod& pod, const Which& which) {
+  if (which.number % 50 != 0) return;
+  request(pod, "cpu", "9");
+  pod.spec.priority = 10;
+}
+
+void devices(api::Node& node, int) { node.status.allocatable["foo.com/gpu"] = api::Quantity::must("8"); }
+void device(api::Pod& pod, const Which&) { request(pod, "foo.com/gpu", "1"); }
+
+void gate(api::Pod& pod, const Which&) { pod.spec.scheduling_gates.push_back({"test.k8s.io/hold"}); }
+
+constexpr Workload kWorkloads[] = {
+    {"SchedulingBasic", "", 0.2, 2, 0, nullptr, nullptr, basic},
+    {"SchedulingNodeAffinity", "", 1, 2, 0, nullptr, nullptr, node_affinity},
+    {"SchedulingPodAffinity", "InterPodAffinity", 1, 1, 0, nullptr, nullptr, pod_affinity},
+    {"SchedulingPodAntiAffinity", "InterPodAffinity", 0.2, 0.4, 0, nullptr, nullptr, pod_anti_affinity},
+    {"SchedulingPreferredPodAffinity", "InterPodAffinity", 1, 1, 0, nullptr, nullptr, preferred_affinity},
+    {"SchedulingPreferredPodAntiAffinity", "InterPodAffinity", 1, 1, 0, nullptr, nullptr,
+     preferred_anti_affinity},
+    {"MixedSchedulingBasePod", "InterPodAffinity", 2, 1, 0, nullptr, mixed, basic},
+    {"TopologySpreading", "PodTopologySpread", 1, 1, 0, nullptr, basic, required_spread},
+    {"PreferredTopologySpreading", "PodTopologySpread", 1, 1, 0, nullptr, basic, preferred_spread},
+    {"Unschedulable", "", 0.02, 2, 0, nullptr, basic, some_unschedulable},
+    {"SchedulingDaemonset", "", 0, 1, 15'000, nullptr, nullptr, daemon},
+    {"SchedulingWithExtendedResource", "", 1, 2, 0, devices, nullptr, device},
+    {"SchedulingWhileGated", "", 2, 2, 0, nullptr, gate, gate, true},
+};
+
+}  // namespace
+
+std::span<const Workload> workloads() { return kWorkloads; }
+
+api::Node make_node(const Workload& workload, int number) {
+  api::Node node;
+  node.metadata.name = fmt::format("node-{}", number);
+  node.metadata.labels[kHostname] = node.metadata.name;
+  node.metadata.labels[kZone] = fmt::format("zone-{}", number % 3);
+  node.status.allocatable = {{"cpu", api::Quantity::must("4")},
+                             {"memory", api::Quantity::must("32Gi")},
+                             {"pods", api::Quantity::must("110")}};
+  if (workload.node != nullptr) workload.node(node, number);
+  return node;
+}
+
+api::Pod make_pod(const Workload& workload, const Which& which, bool earlier) {
+  api::Pod pod;
+  const char* const kind = earlier ? "earlier" : "measured";
+  pod.metadata.name = fmt::format("{}-{}", kind, which.number);
+  pod.metadata.namespace_ = earlier ? "sched-0" : "sched-1";
+  pod.metadata.uid = fmt::format("uid-{}-{}", kind, which.number);
+  pod.spec.scheduler_name = "default-scheduler";
+  pod.spec.containers.emplace_back().image = "registry.k8s.io/pause:3.10.1";
+  request(pod, "cpu", fmt::format("{}m", 100 + which.cls % 97));
+  request(pod, "memory", fmt::format("{}Mi", 500 + which.cls / 97));
+  (earlier && workload.earlier != nullptr ? workload.earlier : workload.pod)(pod, which);
+  return pod;
+}
+
+}  // namespace koord::scheduler::bench
