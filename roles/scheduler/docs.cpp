@@ -30,6 +30,7 @@ void append_plugins(std::string& out) {
   PluginContext context = engine.context();
   out.append("| plugin | extension points | arguments |\n|---|---|---|\n");
   for (const PluginEntry* row : plugin_table()) {
+    if (row->stand_in) continue;
     const Args args = row->args != nullptr ? row->args->make_default() : nullptr;
     const auto plugin = row->make(args, context);
     ++context.index;
@@ -38,11 +39,15 @@ void append_plugins(std::string& out) {
   }
 }
 
-std::string missing() {
+/// Those that koord does not have, with a stand-in that refuses their pods or without.
+std::string missing(bool stand_in) {
   std::vector<std::string_view> names;
   for (const UpstreamPlugin& plugin : upstream_plugins()) names.push_back(plugin.name);
   for (const std::string_view name : koordinator_plugins()) names.push_back(name);
-  std::erase_if(names, [](auto name) { return find_plugin(plugin_table(), name) != nullptr; });
+  std::erase_if(names, [&](auto name) {
+    const PluginEntry* row = find_plugin(plugin_table(), name);
+    return row == nullptr ? stand_in : !(stand_in && row->stand_in);
+  });
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -58,8 +63,10 @@ std::string docs() {
   fmt::format_to(
       std::back_inserter(out),
       "\nA configuration may name these, too; koord does not have them yet, leaves them out and says "
-      "so in its log: {}.\n",
-      missing());
+      "so in its log: {}. Of these it refuses the pods that they would judge, those with volume claims, "
+      "disks or "
+      "resource claims, so that none is placed as if nobody had asked: {}.\n",
+      missing(false), missing(true));
   const api::Schema& config = api::schema<KubeSchedulerConfiguration>();
   const api::Kind& kind = api::kind_of(config);
   append_fields(out, fmt::format("{} ({})", kind.kind, kind.api_version()), config);

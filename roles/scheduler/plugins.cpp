@@ -15,7 +15,13 @@ extern const PluginEntry
     kNodeAffinity,
     kNodePorts,
     kNodeResourcesFit,
+    kVolumeRestrictions,
+    kNodeVolumeLimits,
+    kVolumeBinding,
+    kVolumeZone,
+    kDynamicResources,
     kNodeResourcesBalancedAllocation,
+    kImageLocality,
     kDefaultBinder;
 
 PluginTable plugin_table() {
@@ -28,7 +34,13 @@ PluginTable plugin_table() {
       &kNodeAffinity,
       &kNodePorts,
       &kNodeResourcesFit,
+      &kVolumeRestrictions,
+      &kNodeVolumeLimits,
+      &kVolumeBinding,
+      &kVolumeZone,
+      &kDynamicResources,
       &kNodeResourcesBalancedAllocation,
+      &kImageLocality,
       &kDefaultBinder,
   };
   return kTable;

@@ -21,7 +21,7 @@ void Facet::update(const NodeTable& nodes, CacheMemory& memory, RowScratch& scra
   } else if (cursor_ > nodes.newest_node_change()) {
     cursor_ = end;
     return;
-  } else if (cursor_ >= nodes.log_begin()) {
+  } else if (cursor_ >= nodes.log_begin() && version() == version_) {
     for (std::uint64_t n = cursor_; n < end; ++n)
       if (nodes.latest(n) && nodes.node_change(nodes.change(n)) >= cursor_) rows.push_back(nodes.change(n));
     if (values_.size() != nodes.rows()) memory.resize(*this, bytes(nodes.rows()));
@@ -35,6 +35,7 @@ void Facet::update(const NodeTable& nodes, CacheMemory& memory, RowScratch& scra
   }
   values_.resize(nodes.rows(), 0);
   cursor_ = end;
+  version_ = version();
   std::size_t there = 0;
   for (const Row row : rows) {
     notable_ -= values_[row] != 0;
@@ -43,6 +44,10 @@ void Facet::update(const NodeTable& nodes, CacheMemory& memory, RowScratch& scra
   }
   rows.resize(there);
   in_blocks(rows, [&](std::span<const Row> block) { evaluate(nodes, block, scratch); });
+}
+
+std::uint64_t Facet::version() const {
+  return score_ == nullptr ? 0 : score_->score_version(scoring_.state.get());
 }
 
 void Facet::evaluate(const NodeTable& nodes, std::span<const Row> rows, RowScratch& scratch) {
@@ -77,7 +82,7 @@ FacetRef FacetTable::find(const Profile& profile, PluginIndex index, bool score,
     facet.key_ = &it->first;
     prepare(facet);
   } else if (facet.users_ == 0) {
-    idle_.erase(facet.idle_);
+    unlist(facet);
   }
   return {*this, facet};
 }
@@ -99,10 +104,18 @@ FacetRef FacetTable::score(const Profile& profile, const Profile::Score& at, con
 void FacetTable::release(Facet& facet) {
   if (--facet.users_ != 0) return;
   facet.idle_ = idle_.insert(idle_.end(), &facet);
-  if (idle_.size() <= kIdle) return;
-  const std::string* oldest = idle_.front()->key_;
-  idle_.pop_front();
-  facets_.erase(facets_.find(*oldest));
+  idle_bytes_ += facet.key_->size();
+  while (idle_.size() > kIdle || (idle_bytes_ > kIdleBytes && idle_.size() > 1)) {
+    const std::string& oldest = *idle_.front()->key_;
+    unlist(*idle_.front());
+    facets_.erase(facets_.find(oldest));
+  }
+}
+
+/// It is not idle any more.
+void FacetTable::unlist(Facet& facet) {
+  idle_.erase(facet.idle_);
+  idle_bytes_ -= facet.key_->size();
 }
 
 }  // namespace koord::scheduler

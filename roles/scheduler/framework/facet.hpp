@@ -57,6 +57,7 @@ class Facet final : public CacheMemory::Entry {
   friend class FacetTable;
   friend class FacetRef;
   void drop() override;
+  std::uint64_t version() const;
   void evaluate(const NodeTable& nodes, std::span<const Row> rows, RowScratch& scratch);
   std::size_t bytes(std::size_t rows) const { return sizeof *this + rows * sizeof(std::int32_t); }
 
@@ -65,7 +66,7 @@ class Facet final : public CacheMemory::Entry {
   FilterPlugin::Prepared filtering_;
   ScorePlugin::Prepared scoring_;
   std::vector<std::int32_t> values_;  // verdicts or raw scores by row; 0 for rows without a node
-  std::uint64_t cursor_ = 0;
+  std::uint64_t cursor_ = 0, version_ = 0;
   std::uint32_t notable_ = 0;  // rows whose value is not 0
 
   const std::string* key_ = nullptr;
@@ -106,14 +107,18 @@ class FacetTable {
 
  private:
   friend FacetRef;
-  static constexpr std::size_t kIdle = 1024;
+  // What is remembered without a class, and how long their keys may be together: prepared selectors are as
+  // large as what was written.
+  static constexpr std::size_t kIdle = 1024, kIdleBytes = std::size_t{1} << 20;
+  void unlist(Facet& facet);
   template <class Prepare>
   FacetRef find(const Profile& profile, PluginIndex index, bool score, const PodInfo& pod, Prepare&& prepare);
   void release(Facet& facet);
 
   std::unordered_map<std::string, Facet> facets_;
   std::list<Facet*> idle_;  // the longest unused first
-  Signature signature_;     // reused
+  std::size_t idle_bytes_ = 0;
+  Signature signature_;  // reused
 };
 
 }  // namespace koord::scheduler

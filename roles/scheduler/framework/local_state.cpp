@@ -56,7 +56,7 @@ LocalState::LocalState(const Profile& profile, const ClassShared& shared, const 
   }
   for (const Profile::Score& seat : profile.scores) {
     if (seat.local == nullptr) continue;
-    Score score{seat.local, seat.index, seat.weight, seat.local->normalize(), {}, {}, {}, {}};
+    Score score{seat.local, seat.index, seat.weight, seat.local->normalize(), {}, {}, 0, {}, {}};
     if (seat.local->score_depends() == Depends::node) score.facet = shared.facets.score(profile, seat, pod);
     if (!score.facet) score.own = seat.local->prepare_score(pod);
     if (!score.prepared().skip || !seat.prepares) scores_.push_back(std::move(score));
@@ -102,6 +102,17 @@ bool LocalState::changed_rows(std::vector<Row>& rows) const {
   return true;
 }
 
+/// Scores of rows that did not change may have, all the same.
+bool LocalState::versions_changed() {
+  if (built_ && cursor_ > shared_.nodes.newest_node_change()) return false;
+  bool changed = false;
+  for (Score& s : scores_) {
+    const std::uint64_t now = s.plugin->score_version(s.prepared().state.get());
+    changed |= std::exchange(s.version, now) != now;
+  }
+  return changed;
+}
+
 void LocalState::update() {
   const NodeTable& nodes = shared_.nodes;
   RowScratch& scratch = shared_.scratch;
@@ -114,6 +125,7 @@ void LocalState::update() {
     for (Score& s : scores_)
       if (s.facet) s.facet->update(nodes, shared_.memory, scratch);
     sweeping_ = !changed_rows(scratch.rows);
+    if (versions_changed()) sweeping_ = true;
     if (sweeping_) {
       index_.clear(nodes.rows(), slot_of(kAbsent));
       feasible_ = 0;
@@ -246,6 +258,7 @@ void LocalState::rank(std::span<const Row> rows) {
   sums.assign(rows.size(), 0);
   for (const Score& s : scores_) {
     if (!s.normalized()) {
+      if (s.facet && s.facet->kept() && s.facet->all_zero()) continue;
       raw_scores(s, rows, true);
       for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.weight * raw[i];
     } else if (!s.raw.empty()) {

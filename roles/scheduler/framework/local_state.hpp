@@ -109,6 +109,7 @@ class LocalState {
     ScorePlugin::Normalize normalize;
     FacetRef facet;
     ScorePlugin::Prepared own;
+    std::uint64_t version = 0;
     // Of a normalised score, as the rows were ranked with it.
     std::vector<std::int32_t> raw;                 // by row; empty: 0 everywhere
     std::map<std::int32_t, std::uint32_t> counts;  // the feasible rows' raw scores above 0
@@ -122,6 +123,7 @@ class LocalState {
   };
 
   bool changed_rows(std::vector<Row>& rows) const;
+  bool versions_changed();
   void judge_rows(std::span<const Row> rows);
   void weigh(std::span<const Row> rows);
   void rank(std::span<const Row> rows);

@@ -116,9 +116,10 @@ class Builder {
 
   Result<> want(const PluginSet& set, std::set<std::string>& wanted) {
     for (const PluginRef& p : set.enabled) {
-      const bool ours = find_plugin(table_, p.name) != nullptr;
-      if (!ours && !known_upstream(p.name)) return invalid("plugin \"{}\" does not exist", p.name);
-      if (wanted.insert(p.name).second && !ours) profile_.missing.push_back(p.name);
+      const PluginEntry* row = find_plugin(table_, p.name);
+      if (row == nullptr && !known_upstream(p.name)) return invalid("plugin \"{}\" does not exist", p.name);
+      if (wanted.insert(p.name).second && (row == nullptr || row->stand_in))
+        profile_.missing.push_back(p.name);
     }
     return {};
   }

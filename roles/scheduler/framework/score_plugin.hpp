@@ -27,6 +27,9 @@ class ScorePlugin {
   virtual Depends score_depends() const = 0;
   virtual Normalize normalize() const { return Normalize::none; }
   virtual Prepared prepare_score(const PodInfo& pod) = 0;
+  /// What all its raw scores follow from besides their rows, if a node's change can change those of other
+  /// nodes: they are all made anew when this is another number. It changes with nodes alone.
+  virtual std::uint64_t score_version(const PodState* /*state*/) const { return 0; }
   virtual void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
                      std::span<std::int32_t> out) const = 0;
 };

@@ -55,12 +55,12 @@ TEST_CASE("what follows from the node alone is looked at once for all classes") 
   world.cost();
   world.put(11);
   CHECK(world.cost() == kNodes);
-  // A node's change is one row for the class, and one for each of the facets: cordons, taints twice.
+  // A node's change is one row for the class, and one for each of the facets: cordons, taints twice, images.
   world.put(11);
   world.cost();
   world.engine.put_node(make_node("n7", "64", "256Gi", [](api::Node& n) { n.spec.unschedulable = true; }));
   world.put(11);
-  CHECK(world.cost() == 1 + 1 + 3);
+  CHECK(world.cost() == 1 + 1 + 4);
 }
 
 TEST_CASE("a DaemonSet's pod touches one row") {

@@ -155,26 +155,28 @@ TEST_CASE("the order of filters and the weights of scores") {
   struct Order {
     std::string text, filters, scores;
   };
-  const std::string kFilters =
-      "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit";
+  const std::string kLast =
+      " NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone DynamicResources";
+  const std::string kFilters = "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts" + kLast;
   const std::string kScores =
-      "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1";
+      "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1 ImageLocality=1";
   const Order kCases[] = {
       {"", kFilters, kScores},
       {"profiles:\n- plugins: {filter: {enabled: [{name: NodePorts}]}}\n",
-       "NodePorts NodeUnschedulable NodeName TaintToleration NodeAffinity NodeResourcesFit", kScores},
+       "NodePorts NodeUnschedulable NodeName TaintToleration NodeAffinity" + kLast, kScores},
       {"profiles:\n- plugins: {preFilter: {disabled: [{name: '*'}]}, "
        "filter: {disabled: [{name: '*'}], enabled: [{name: NodeName}]}}\n",
        "NodeName", kScores},
       {"profiles:\n- plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}\n",
-       "NodeUnschedulable NodeName TaintToleration NodePorts NodeResourcesFit",
-       "TaintToleration=3 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1"},
+       "NodeUnschedulable NodeName TaintToleration NodePorts" + kLast,
+       "TaintToleration=3 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1 ImageLocality=1"},
       {"profiles:\n- plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 7}]}}\n", kFilters,
-       "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1"},
+       "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1 "
+       "ImageLocality=1"},
       {"profiles:\n- plugins: {score: {disabled: [{name: TaintToleration}], enabled: [{name: "
        "NodeResourcesFit, "
        "weight: 5}]}}\n",
-       kFilters, "NodeResourcesFit=5 NodeAffinity=2 NodeResourcesBalancedAllocation=1"},
+       kFilters, "NodeResourcesFit=5 NodeAffinity=2 NodeResourcesBalancedAllocation=1 ImageLocality=1"},
   };
   for (const Order& c : kCases) {
     INFO(c.text);
@@ -271,7 +273,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
   };
   const std::string kOthers =
       "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
-      "DynamicResources DefaultPreemption ImageLocality Coscheduling SchedulingHint";
+      "DynamicResources DefaultPreemption Coscheduling SchedulingHint";
   const Shipped kFiles[] = {
       {"scheduler/chart-v1.8.0.yaml",
        kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling DefaultPreBind"},
@@ -297,9 +299,10 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     const Profile* profile = &profiles->front();
     CHECK(joined(profile->missing) == shipped.missing);
     CHECK(names(*profile, profile->filters) ==
-          "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit");
+          "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
+          "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone DynamicResources");
     CHECK(names(*profile, profile->scores) ==
-          "TaintToleration NodeAffinity NodeResourcesFit NodeResourcesBalancedAllocation");
+          "TaintToleration NodeAffinity NodeResourcesFit NodeResourcesBalancedAllocation ImageLocality");
     CHECK(profile->binds.size() == 1);
     // Batch resources count in the score, as the file says, and /configz shows it.
     CHECK(api::encode(config).find("kubernetes.io/batch-cpu") != std::string::npos);
