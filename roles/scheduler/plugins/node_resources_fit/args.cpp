@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "koord/api/rules/validation_names.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/base/text.hpp"
 
@@ -35,10 +36,18 @@ void validate_shape(const std::vector<ShapePoint>& shape, const std::string& pat
 }  // namespace
 
 void NodeResourcesFitArgs::validate(const std::string& path, FieldErrors& errors) const {
-  for (std::size_t i = 0; i < ignored_resource_groups.size(); ++i)
+  const auto name = [&](const std::string& value, const std::string& at) {
+    for (const std::string_view error : api::check_qualified_name(value))
+      errors.invalid(at, quote(value), error);
+  };
+  for (std::size_t i = 0; i < ignored_resources.size(); ++i)
+    name(ignored_resources[i], fmt::format("{}.ignoredResources[{}]", path, i));
+  for (std::size_t i = 0; i < ignored_resource_groups.size(); ++i) {
+    const std::string at = fmt::format("{}.ignoredResourceGroups[{}]", path, i);
     if (ignored_resource_groups[i].find('/') != std::string::npos)
-      errors.invalid(fmt::format("{}.ignoredResourceGroups[{}]", path, i), quote(ignored_resource_groups[i]),
-                     "resource group name can't contain '/'");
+      errors.invalid(at, quote(ignored_resource_groups[i]), "resource group name can't contain '/'");
+    name(ignored_resource_groups[i], at);
+  }
   if (!scoring_strategy) return;
   const ScoringStrategy& s = *scoring_strategy;
   const std::string at = fmt::format("{}.scoringStrategy", path);

@@ -11,12 +11,16 @@ namespace koord::scheduler {
 namespace taint_toleration {
 namespace {
 
+using Tolerations = api::List<api::Toleration>;
+
+/// No more of the pod: it may be large, and what is prepared outlives it.
 struct State final : PodState {
-  std::shared_ptr<const api::Pod> pod;
+  explicit State(const PodInfo& pod) : tolerations(pod.pod->spec.tolerations) {}
+  Tolerations tolerations;
 };
 
-bool untolerated(const api::Node& node, const api::Pod& pod) {
-  return api::untolerated(node.spec.taints, pod.spec.tolerations) != nullptr;
+bool untolerated(const api::Node& node, const Tolerations& tolerations) {
+  return api::untolerated(node.spec.taints, tolerations) != nullptr;
 }
 
 class TaintToleration final : public Plugin,
@@ -34,26 +38,22 @@ class TaintToleration final : public Plugin,
 
   Depends filter_depends() const override { return Depends::node; }
   FilterPlugin::Prepared prepare_filter(const PodInfo& pod) override {
-    auto state = std::make_unique<State>();
-    state->pod = pod.pod;
     FilterPlugin::Prepared prepared;
-    prepared.state = std::move(state);
+    prepared.state = std::make_unique<State>(pod);
     return prepared;
   }
   VerdictId filter_node(PodState* state, const NodeTable& nodes, Row row) const override {
-    return untolerated(*nodes.node(row), *static_cast<State*>(state)->pod) ? rejected_ : kPass;
+    return untolerated(*nodes.node(row), static_cast<State*>(state)->tolerations) ? rejected_ : kPass;
   }
 
   Depends score_depends() const override { return Depends::node; }
   Normalize normalize() const override { return Normalize::to_worst; }
   ScorePlugin::Prepared prepare_score(const PodInfo& pod) override {
-    auto state = std::make_unique<State>();
-    state->pod = pod.pod;
-    return {std::move(state), false};
+    return {std::make_unique<State>(pod), false};
   }
   void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
              std::span<std::int32_t> out) const override {
-    const auto& tolerations = static_cast<State*>(state)->pod->spec.tolerations;
+    const Tolerations& tolerations = static_cast<State*>(state)->tolerations;
     for (std::size_t i = 0; i < rows.size(); ++i)
       out[i] = static_cast<std::int32_t>(
           api::count_untolerated_preferences(nodes.node(rows[i])->spec.taints, tolerations));
@@ -64,8 +64,8 @@ class TaintToleration final : public Plugin,
   }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     if (event.kind == EventKind::own_pod_toleration) return true;
-    return (event.old_node == nullptr || untolerated(*event.old_node, *pod.pod)) &&
-           !untolerated(*event.new_node, *pod.pod);
+    return (event.old_node == nullptr || untolerated(*event.old_node, pod.pod->spec.tolerations)) &&
+           !untolerated(*event.new_node, pod.pod->spec.tolerations);
   }
 
  private:

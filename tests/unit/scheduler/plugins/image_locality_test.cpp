@@ -42,7 +42,7 @@ std::shared_ptr<const api::Pod> wants(const std::vector<std::string>& containers
 }
 
 std::vector<std::int32_t> scores(World& world, const std::shared_ptr<const api::Pod>& pod) {
-  const ClassState& state = world.engine.evaluate(world.engine.profiles()[0], pod);
+  ClassState& state = world.engine.evaluate(world.engine.profiles()[0], pod);
   std::vector<std::int32_t> all;
   for (Row row = 0; row < world.engine.nodes().rows(); ++row)
     if (world.engine.nodes().node(row)) all.push_back(state.score(row));
@@ -154,12 +154,12 @@ TEST_CASE("what is repaired is what would be made anew, whatever happens to imag
       world.engine.put_node(nodes[name]);
     }
     const auto asked = pod(random.below(25));
-    const ClassState& kept = world.engine.evaluate(world.engine.profiles()[0], asked);
+    ClassState& kept = world.engine.evaluate(world.engine.profiles()[0], asked);
     std::map<std::string, std::int32_t> now, anew;
     for (const auto& [n, node] : nodes) now[n] = kept.score(world.engine.nodes().find(n));
     World fresh(images_alone());
     for (const auto& [n, node] : nodes) fresh.engine.put_node(node);
-    const ClassState& made = fresh.engine.evaluate(fresh.engine.profiles()[0], asked);
+    ClassState& made = fresh.engine.evaluate(fresh.engine.profiles()[0], asked);
     for (const auto& [n, node] : nodes) anew[n] = made.score(fresh.engine.nodes().find(n));
     if (now != anew) FAIL_CHECK(fmt::format("step {}", step));
   }
