@@ -32,6 +32,21 @@ std::optional<reference::Rejection> rejection(const Profile& profile, const Verd
   return out;
 }
 
+/// " NAME FINAL (RAW)" of each plugin that has a say; one that gives every node nothing may also have none.
+std::string scores(std::map<std::string, reference::NodeAnswer::Score> all) {
+  std::string text;
+  for (const auto& [plugin, s] : all)
+    if (s.final != 0) text += fmt::format(" {} {} ({})", plugin, s.final, s.raw);
+  return text;
+}
+std::string scores(const reference::NodeAnswer& node) { return scores(node.scores); }
+std::string scores(const Profile& profile, const Explanation& said) {
+  std::map<std::string, reference::NodeAnswer::Score> all;
+  for (const ScoreDetail& s : said.scores)
+    all[std::string(profile.plugin_name(s.plugin))] = {s.raw, s.normalized * s.weight};
+  return scores(std::move(all));
+}
+
 }  // namespace
 
 RandomWorld::RandomWorld(unsigned seed, const EngineOptions& options, PluginTable table)
@@ -306,13 +321,12 @@ void RandomWorld::compare(const api::Pod& probe) {
     if (rejected != at->second.rejected)
       return tell(probe, fmt::format("{}:\n  engine: {}\n  oracle: {}", name, text(rejected),
                                      text(at->second.rejected)));
-    if (!rejected && expected.feasible > 1 && state.score(row) != at->second.final) {
-      std::string parts;
-      for (const auto& [plugin, s] : at->second.scores)
-        parts += fmt::format(" {} {} ({})", plugin, s.final, s.raw);
-      return tell(probe, fmt::format("{}: the engine's score is {}, the oracle's {}:{}", name,
-                                     state.score(row), at->second.final, parts));
-    }
+    // One feasible node is not scored.
+    if (rejected || expected.feasible == 1) continue;
+    const std::string ours = scores(profile, state.explain(row)), theirs = scores(at->second);
+    if (state.score(row) != at->second.final || ours != theirs)
+      return tell(probe, fmt::format("{}:\n  engine: {} of{}\n  oracle: {} of{}", name, state.score(row),
+                                     ours, at->second.final, theirs));
   }
   if (expected.prefilter_message.empty() && seen != cluster_.nodes.size())
     return tell(probe, fmt::format("the engine knows {} nodes of {}", seen, cluster_.nodes.size()));
