@@ -103,7 +103,7 @@ std::shared_ptr<const api::Node> RandomObjects::node(int index) {
   api::ResourceList& has = node->status.allocatable;
   has = {{"cpu", api::Quantity::must(one_of(kCpu))},
          {"memory", api::Quantity::must(one_of(kMemory))},
-         {"pods", api::Quantity::from_int(3 + below(5))}};
+         {"pods", api::Quantity::from_int(3 + below(8))}};
   if (chance(50)) has[kGpu] = api::Quantity::from_int(below(4));
   if (chance(50)) has["ephemeral-storage"] = api::Quantity::must("10Gi");
   if (chance(30)) has["hugepages-2Mi"] = api::Quantity::must("64Mi");
@@ -124,8 +124,8 @@ std::shared_ptr<const api::Node> RandomObjects::node(int index) {
 }
 
 api::ResourceRequirements RandomObjects::requests() {
-  static constexpr const char* kCpu[] = {"", "0", "100m", "250m", "1", "3"};
-  static constexpr const char* kMemory[] = {"", "", "64Mi", "1Gi", "3Gi", "1500M"};
+  static constexpr const char* kCpu[] = {"", "0", "100m", "100m", "250m", "500m", "1", "3"};
+  static constexpr const char* kMemory[] = {"", "", "64Mi", "64Mi", "256Mi", "1Gi", "3Gi", "1500M"};
   api::ResourceRequirements out;
   const auto ask = [&](const char* name, const std::string& amount) {
     if (!amount.empty()) out.requests[name] = api::Quantity::must(amount);

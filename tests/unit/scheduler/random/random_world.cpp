@@ -321,6 +321,8 @@ void RandomWorld::compare(const api::Pod& probe) {
     if (rejected != at->second.rejected)
       return tell(probe, fmt::format("{}:\n  engine: {}\n  oracle: {}", name, text(rejected),
                                      text(at->second.rejected)));
+    if (rejected) ++met_[rejected->plugin].rejected;
+    for (const auto& [plugin, s] : at->second.scores) met_[plugin].scored += s.final > 0;
     // One feasible node is not scored.
     if (rejected || expected.feasible == 1) continue;
     const std::string ours = scores(profile, state.explain(row)), theirs = scores(at->second);

@@ -21,6 +21,11 @@ class RandomWorld {
   void step(bool all = false);
   /// The first difference, with seed, step, node and both answers; empty: there is none.
   const std::string& found() const { return found_; }
+  /// How many nodes were compared that each plugin rejects, and that each gives a score above 0.
+  struct Met {
+    std::size_t rejected = 0, scored = 0;
+  };
+  const std::map<std::string, Met>& met() const { return met_; }
 
  private:
   RandomWorld(unsigned seed, RandomObjects objects, const EngineOptions& options, PluginTable table);
@@ -64,6 +69,7 @@ class RandomWorld {
   std::string done_;                       // the change of this step
   std::vector<std::string> last_changes_;  // with it
   std::string found_;
+  std::map<std::string, Met> met_;
 };
 
 }  // namespace koord::scheduler::test
