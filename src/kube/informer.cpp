@@ -95,6 +95,10 @@ std::size_t AnyInformer::size() const {
 bool AnyInformer::synced() const {
   return view_->informer() != nullptr && view_->informer()->synced().is_set();
 }
+const api::Kind* AnyInformer::undefined() const {
+  return view_->informer() != nullptr && view_->informer()->undefined() ? &api::kind_of(view_->type.schema())
+                                                                        : nullptr;
+}
 Task<Result<>> AnyInformer::wait_synced() { return InformerView::wait_synced(view_); }
 void AnyInformer::deliver_to(DeliveryQueue& queue) { view_->deliver_to(queue); }
 InformerStatus AnyInformer::status() const {

@@ -222,8 +222,14 @@ void SharedInformer::apply_effect(ReflectorState::Effect effect) {
 void SharedInformer::failed(const Error& error) {
   ++status_.failures;
   if (error.code() == Code::gone) ++status_.expired;
+  undefined_ = error.code() == Code::not_found;
   const MonoTime now = clock_.mono();
   std::string what = fmt::format("{}: {}", to_string(error.code()), error.message());
+  if (undefined_) {
+    const api::Kind& kind = api::kind_of(type_.schema());
+    what = fmt::format("the API server has no {} in {}: is its definition installed? ({})", kind.kind,
+                       kind.api_version(), error.message());
+  }
   // A server that is away for hours is told of once in a while, not with every try.
   const bool told = what == status_.last_error && now - told_ < kTellAgain;
   status_.last_error = std::move(what);

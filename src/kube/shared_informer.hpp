@@ -26,6 +26,8 @@ class SharedInformer {
   Client& client() const { return client_; }
   Store& store() { return store_; }
   koord::Event& synced() { return synced_; }
+  /// The server has not served this kind so far, and said so last.
+  bool undefined() const { return undefined_ && !synced_.is_set(); }
   InformerStatus status() const;
 
   void attach(DeliveryQueue& queue, DeliveryQueue::SourceId source, ScopeFilter filter);
@@ -59,6 +61,7 @@ class SharedInformer {
   std::list<Listener> listeners_;
   std::string partial_;  // a line whose end has not come yet
   InformerStatus status_;
+  bool undefined_ = false;
   MonoTime told_{};  // of the error in status_
 };
 

@@ -50,6 +50,9 @@ class AnyInformer {
 
   /// True once everything that existed at the start is here; stays true.
   bool synced() const;
+  /// The kind, while the server does not serve it (404): its definition is not installed, or not yet. Else
+  /// null; once synced() always.
+  const api::Kind* undefined() const;
   /// Waits until synced(); Error(Code::cancelled) if cancelled.
   Task<Result<>> wait_synced();
   /// From now on `queue` is told of every change; of what is here already it is told at once, as added.

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "koord/api/schema/kind.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/log.hpp"
@@ -83,6 +84,14 @@ struct WebhookServer::Served {
     if (!synced) synced = std::ranges::all_of(informers, [](const auto& each) { return each.synced(); });
     return synced;
   }
+  /// A kind that it needs and that the API server does not serve, in the words of upstream's client; empty:
+  /// it may still come.
+  std::string undefined() const {
+    for (const kube::AnyInformer& informer : informers)
+      if (const api::Kind* kind = informer.undefined())
+        return fmt::format(R"(no matches for kind "{}" in version "{}")", kind->kind, kind->api_version());
+    return {};
+  }
 };
 
 WebhookServer::WebhookServer(runtime::RoleContext& context)
@@ -157,7 +166,7 @@ std::optional<net::Response> WebhookServer::answer_now(net::Request& request) {
   Served* const served = find(request.path);
   if (served == nullptr)
     return request.path == kHealthz ? net::Response::text(200, "") : refusal(404, "not found");
-  if (!served->ready()) return std::nullopt;
+  if (!served->ready() && served->undefined().empty()) return std::nullopt;
   return review(*served, request, false);
 }
 
@@ -178,7 +187,7 @@ Task<net::Response> WebhookServer::answer(net::Request request) {
   const Result<> done =
       co_await with_timeout(context_.clock, patience(request), all_synced(served.informers));
   const MonoTime until = context_.clock.mono() + std::min<nanoseconds>(kAgainTime, patience(request));
-  while (served.ready()) {
+  while (served.ready() || !served.undefined().empty()) {
     const bool last = context_.clock.mono() >= until;
     if (auto response = review(served, request, last)) co_return std::move(*response);
     if (!co_await sleep(context_.clock, kAgainPause)) co_return *review(served, request, true);
@@ -227,7 +236,9 @@ std::optional<net::Response> WebhookServer::decide(Served& served, std::string_v
   Verdict verdict;
   std::string patch;
   try {
-    if (auto* const validating = std::get_if<std::unique_ptr<ValidatingHandler>>(&served.handler)) {
+    if (!served.ready()) {
+      verdict = Verdict::error(500, served.undefined());
+    } else if (auto* const validating = std::get_if<std::unique_ptr<ValidatingHandler>>(&served.handler)) {
       verdict = (*validating)->handle(request, served.times);
     } else {
       json::Document changed = json::clone(request.object);

@@ -29,7 +29,8 @@ inline constexpr std::size_t kMaxReviews = 1000;
 inline constexpr std::size_t kMaxReviewBytes = std::size_t{7} << 20;
 
 /// What cannot be answered with a verdict is answered with an HTTP error, so that the failurePolicy decides:
-/// informers that have not synced (504), too many that wait (503). What is no review gets an AdmissionReview
+/// informers that have not synced (504), too many that wait (503). What needs a kind that the API server does
+/// not serve is refused at once, as upstream refuses it. What is no review gets an AdmissionReview
 /// that refuses, without a uid, as upstream's does.
 class WebhookServer {
  public:

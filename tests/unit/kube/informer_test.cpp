@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "koord/api/schema/kind.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/base/log.hpp"
@@ -411,6 +412,28 @@ TEST_CASE("a queue that goes away is forgotten, one that outlives the informers 
     w.feed(line("ADDED", pod_json("c", 11)));
   }
   CHECK(late->try_next()->changes.size() == 3);
+}
+
+TEST_CASE("a kind that the server does not serve is told from one that is not here yet") {
+  World w;
+  auto pods = w.set.informer<Pod>(w.client);
+  CHECK(pods.undefined() == nullptr);
+  const auto usual = w.server.answer;
+  w.server.answer = [](const net::Request&) { return net::Response::text(404, "404 page not found\n"); };
+  w.set.start();
+  w.loop.settle();
+  REQUIRE(pods.undefined() != nullptr);
+  CHECK(pods.undefined()->kind == "Pod");
+  CHECK(w.log.contains("the API server has no Pod in v1: is its definition installed?"));
+  w.server.answer = usual;
+  w.refuses = true;  // nothing is known again
+  w.pass(120s);
+  CHECK(pods.undefined() == nullptr);
+  w.refuses = false;
+  w.reconnect();
+  w.feed(bookmark(10, true));
+  CHECK(pods.synced());
+  CHECK(pods.undefined() == nullptr);
 }
 
 TEST_CASE("failures are logged, with the informer's name") {

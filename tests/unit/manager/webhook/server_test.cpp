@@ -220,6 +220,34 @@ TEST_CASE("a review waits for informers, for as long as its API server does, and
   CHECK(rig.answer(rig.request("/validate", "{}")).find(R"("allowed":true)") != std::string::npos);
 }
 
+TEST_CASE("a review that needs a kind without a definition is refused at once, by name, until there is one") {
+  Rig rig;
+  bool defined = false;
+  rig.server.answer = [&](const net::Request& request) -> Result<net::Response> {
+    if (!defined) return net::Response::text(404, "404 page not found\n");
+    if (request.target.find("sendInitialEvents") != std::string::npos)
+      return test::status_response(422, "Invalid");
+    if (request.target.find("watch=") != std::string::npos) return test::json_response(200, "");
+    return test::json_response(
+        200, R"({"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},)"
+             R"("items":[{"metadata":{"name":"ns"}}]})");
+  };
+  rig.informers.start();
+  CHECK(rig.answer(rig.request("/validate", "{}")) == "waits");  // nothing is known
+  rig.loop.settle();
+  const std::string refused = fmt::format(
+      R"({}false,"status":{{"metadata":{{}},"message":"no matches for kind \"Namespace\" in version \"v1\"","code":500}}}}}})",
+      kHead);
+  CHECK(rig.answer(rig.request("/validate", "{}")) == refused);
+  CHECK(rig.answer(rig.request("/mutate", "{}")).starts_with(kHead));
+  const net::Response waited = test::run_task(rig.loop, (*rig.made)->answer(rig.request("/validate", "{}")));
+  CHECK(fmt::format("{} {}", waited.status, waited.body) == refused);
+
+  defined = true;
+  for (int i = 0; i < 600; ++i) rig.loop.advance(std::chrono::milliseconds(100));
+  CHECK(rig.answer(rig.request("/validate", "{}")).find(R"("allowed":true)") != std::string::npos);
+}
+
 TEST_CASE("a review that lacks what was made a moment ago is decided again, for a second") {
   Rig rig;
   CHECK(rig.answer(rig.request("/later", "{}")) == "waits");
