@@ -200,6 +200,7 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   } else {
     info.place = pod.info.place;
     info.labels = std::move(pod.info.labels);
+    info.affinity_terms = std::move(pod.info.affinity_terms);
     pod.info = std::move(info);
   }
   pod.place = Place::bound;
@@ -226,6 +227,7 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
   std::shared_ptr<const api::Pod> old = std::exchange(pod.info.pod, now);
   if (told) {
     pod.info.labels = {};
+    pod.info.affinity_terms = nullptr;
     nodes_.add_pod(pod.row = nodes_.row_of(node), pod.info);
   }
   pod.outdated = pod.outdated || differs(*old, *now);

@@ -58,7 +58,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  PluginContext context() { return {nodes_, verdicts_, topology_, selectors_, objects_, 0}; }
+  PluginContext context() { return {nodes_, verdicts_, topology_, selectors_, objects_, shared_, 0}; }
   /// Once, before anything else.
   void set_profiles(std::vector<Profile> profiles);
 
@@ -127,6 +127,7 @@ class Engine {
   VerdictTable verdicts_;
   TopologyTable topology_;
   ObjectStores objects_;
+  SharedParts shared_;
   ClassTable classes_;
   std::vector<Profile> profiles_;
   std::optional<Queue> queue_;

@@ -10,6 +10,7 @@
 #include "framework/pod_info.hpp"
 #include "framework/pod_selectors.hpp"
 #include "framework/score_plugin.hpp"
+#include "framework/shared_parts.hpp"
 #include "framework/topology.hpp"
 #include "framework/verdict.hpp"
 
@@ -52,6 +53,7 @@ struct PluginContext {
   TopologyTable& topology;
   PodSelectors& selectors;
   ObjectStores& objects;  // what it watches besides nodes and pods
+  SharedParts& shared;    // with its instances of other profiles
   PluginIndex index;      // the plugin's own
 
   /// From now on it is told of the pods on rows and of the nodes; in a plugin's constructor.

@@ -17,6 +17,10 @@ struct Pod;
 
 namespace koord::scheduler {
 
+namespace inter_pod_affinity {
+class AffinityTerms;
+}
+
 /// A pod with what is read off it once: how much it asks for, and where it must not meet others.
 struct PodInfo {
   std::shared_ptr<const api::Pod> pod;
@@ -29,6 +33,8 @@ struct PodInfo {
   mutable std::shared_ptr<const api::RequiredNodeAffinity> node_affinity = nullptr;
   /// Of PodSelectors.
   mutable PodLabels labels = {};
+  /// Of InterPodAffinity.
+  mutable std::shared_ptr<const inter_pod_affinity::AffinityTerms> affinity_terms = nullptr;
 };
 
 /// Requests as Kubernetes 1.35 computes them (sidecars, overhead, pod-level resources, resizes in progress).

@@ -2,6 +2,7 @@
 #include "framework/pod_selectors.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "framework/pod_info.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -235,9 +236,11 @@ Result<PodSelectorRef> PodSelectors::selector(std::span<const Term> terms) {
     KOORD_TRY(of_namespaces, api::Selector::from(term.namespace_selector));
     t.labels = std::move(labels);
     t.of_namespaces = std::move(of_namespaces);
+    t.known_only = term.known_only && t.reads_namespaces();
     std::string& key = keys.emplace_back();
     write(key, t.labels);
     write(key, t.of_namespaces);
+    key.push_back(t.known_only ? '1' : '0');
     for (const Symbol& name : t.namespaces) write(key, name.view());
   }
   std::sort(keys.begin(), keys.end());
@@ -284,21 +287,23 @@ void PodSelectors::release(PodSelector& selector) {
   selectors_.erase(selectors_.find(*selector.key_));
 }
 
-const api::SymbolMap& PodSelectors::namespace_labels(const Symbol& name) const {
-  static const api::SymbolMap kNone;
+/// nullptr: it is not known.
+const api::SymbolMap* PodSelectors::namespace_labels(const Symbol& name) const {
   const auto it = namespaces_.find(name);
-  return it == namespaces_.end() ? kNone : it->second;
+  return it == namespaces_.end() ? nullptr : &it->second;
 }
 
 bool PodSelectors::in_namespace(const PodSelector::Term& term, const Symbol& name,
-                                const api::SymbolMap& labels) const {
-  return std::binary_search(term.namespaces.begin(), term.namespaces.end(), name) ||
-         term.of_namespaces.matches(labels);
+                                const api::SymbolMap* labels) const {
+  static const api::SymbolMap kNone;
+  if (std::binary_search(term.namespaces.begin(), term.namespaces.end(), name)) return true;
+  if (labels == nullptr && term.known_only) return term.of_namespaces.is_everything();
+  return term.of_namespaces.matches(labels != nullptr ? *labels : kNone);
 }
 
 bool PodSelectors::selects(const PodSelector& selector, const Symbol& name_of_namespace,
                            const api::SymbolMap& labels) const {
-  const api::SymbolMap& of_namespace = namespace_labels(name_of_namespace);
+  const api::SymbolMap* of_namespace = namespace_labels(name_of_namespace);
   return std::all_of(selector.terms_.begin(), selector.terms_.end(), [&](const PodSelector::Term& term) {
     return in_namespace(term, name_of_namespace, of_namespace) && term.labels.matches(labels);
   });
@@ -327,19 +332,21 @@ void PodSelectors::disconnect(PodSelector& selector, LabelSet& set) {
 // What changes
 
 void PodSelectors::set_namespace(const Symbol& name, const api::SymbolMap* labels) {
-  const api::SymbolMap before = namespace_labels(name);
-  if (labels != nullptr) {
-    namespaces_[name] = *labels;
+  std::optional<api::SymbolMap> before, now;
+  if (const api::SymbolMap* known = namespace_labels(name)) before = *known;
+  if (labels != nullptr) now = *labels;
+  if (before == now) return;
+  if (now) {
+    namespaces_[name] = *now;
   } else {
     namespaces_.erase(name);
   }
-  const api::SymbolMap& now = namespace_labels(name);
-  if (before == now) return;
   const auto sets = sets_of_namespace_.find(name);
   if (sets == sets_of_namespace_.end()) return;
   for (PodSelector* selector : reading_namespaces_) {
     const bool same = std::none_of(selector->terms_.begin(), selector->terms_.end(), [&](const auto& term) {
-      return in_namespace(term, name, before) != in_namespace(term, name, now);
+      return in_namespace(term, name, before ? &*before : nullptr) !=
+             in_namespace(term, name, now ? &*now : nullptr);
     });
     if (same) continue;
     for (LabelSet* set : sets->second) {

@@ -60,6 +60,7 @@ class PodSelector {
     std::vector<Symbol> namespaces;  // sorted
     api::Selector of_namespaces;     // or: what the namespace's labels say
     api::Selector labels;
+    bool known_only = false;
     bool reads_namespaces() const { return !of_namespaces.is_nothing() && !of_namespaces.is_everything(); }
   };
   /// Where a label set that it selects must show up: its owner looks for selectors there.
@@ -117,11 +118,12 @@ class PodSelectors final : public ClusterObserver {
  public:
   /// A condition: the pods of `namespaces` and of the namespaces that `namespace_selector` selects (nullptr:
   /// none) whose labels `labels` selects (nullptr: none). Of a namespace that is not known the labels count
-  /// as empty.
+  /// as empty; with `known_only` it is selected by name or with all others alone.
   struct Term {
     std::vector<Symbol> namespaces;
     const api::LabelSelector* namespace_selector = nullptr;
     const api::LabelSelector* labels = nullptr;
+    bool known_only = false;
   };
 
   PodSelectors() = default;
@@ -188,8 +190,8 @@ class PodSelectors final : public ClusterObserver {
   void each_candidate(const LabelSet& set, F&& f) const;
   template <class F>
   void each_candidate(const PodSelector& selector, F&& f) const;
-  const api::SymbolMap& namespace_labels(const Symbol& name) const;
-  bool in_namespace(const PodSelector::Term& term, const Symbol& name, const api::SymbolMap& labels) const;
+  const api::SymbolMap* namespace_labels(const Symbol& name) const;
+  bool in_namespace(const PodSelector::Term& term, const Symbol& name, const api::SymbolMap* labels) const;
   bool selects(const PodSelector& selector, const LabelSet& set) const {
     return selects(selector, set.namespace_, set.labels_);
   }

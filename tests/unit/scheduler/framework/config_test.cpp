@@ -156,10 +156,12 @@ TEST_CASE("the order of filters and the weights of scores") {
     std::string text, filters, scores;
   };
   const std::string kLast =
-      " NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone DynamicResources";
+      " NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone InterPodAffinity "
+      "DynamicResources";
   const std::string kFilters = "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts" + kLast;
   const std::string kScores =
-      "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1 ImageLocality=1";
+      "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 InterPodAffinity=2 "
+      "NodeResourcesBalancedAllocation=1 ImageLocality=1";
   const Order kCases[] = {
       {"", kFilters, kScores},
       {"profiles:\n- plugins: {filter: {enabled: [{name: NodePorts}]}}\n",
@@ -169,14 +171,18 @@ TEST_CASE("the order of filters and the weights of scores") {
        "NodeName", kScores},
       {"profiles:\n- plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}\n",
        "NodeUnschedulable NodeName TaintToleration NodePorts" + kLast,
-       "TaintToleration=3 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1 ImageLocality=1"},
+       "TaintToleration=3 NodeResourcesFit=1 InterPodAffinity=2 NodeResourcesBalancedAllocation=1 "
+       "ImageLocality=1"},
       {"profiles:\n- plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 7}]}}\n", kFilters,
-       "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 NodeResourcesBalancedAllocation=1 "
+       "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 InterPodAffinity=2 "
+       "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
       {"profiles:\n- plugins: {score: {disabled: [{name: TaintToleration}], enabled: [{name: "
        "NodeResourcesFit, "
        "weight: 5}]}}\n",
-       kFilters, "NodeResourcesFit=5 NodeAffinity=2 NodeResourcesBalancedAllocation=1 ImageLocality=1"},
+       kFilters,
+       "NodeResourcesFit=5 NodeAffinity=2 InterPodAffinity=2 NodeResourcesBalancedAllocation=1 "
+       "ImageLocality=1"},
   };
   for (const Order& c : kCases) {
     INFO(c.text);
@@ -272,7 +278,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     std::string missing;
   };
   const std::string kOthers =
-      "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
+      "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "
       "DynamicResources DefaultPreemption Coscheduling SchedulingHint";
   const Shipped kFiles[] = {
       {"scheduler/chart-v1.8.0.yaml",
@@ -300,9 +306,10 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     CHECK(joined(profile->missing) == shipped.missing);
     CHECK(names(*profile, profile->filters) ==
           "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
-          "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone DynamicResources");
+          "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone InterPodAffinity DynamicResources");
     CHECK(names(*profile, profile->scores) ==
-          "TaintToleration NodeAffinity NodeResourcesFit NodeResourcesBalancedAllocation ImageLocality");
+          "TaintToleration NodeAffinity NodeResourcesFit InterPodAffinity NodeResourcesBalancedAllocation "
+          "ImageLocality");
     CHECK(profile->binds.size() == 1);
     // Batch resources count in the score, as the file says, and /configz shows it.
     CHECK(api::encode(config).find("kubernetes.io/batch-cpu") != std::string::npos);

@@ -215,9 +215,7 @@ void RandomWorld::settle_assumed() {
 
 void RandomWorld::change_object() {
   switch (random_.below(6)) {
-    case 0:
-      namespaces_changed_ = steps_;
-      return change_object(cluster_.namespaces, random_.namespace_object(random_.namespace_().view()));
+    case 0: return change_object(cluster_.namespaces, random_.namespace_object(random_.namespace_().view()));
     case 1: return change_object(cluster_.services, random_.service());
     case 2: return change_object(cluster_.replication_controllers, random_.replication_controller());
     case 3: return change_object(cluster_.replica_sets, random_.replica_set());
@@ -295,7 +293,6 @@ void RandomWorld::look_for_forgotten() {
   }
   for (const auto& [key, pod] : waiting_) {
     const auto& [step, message] = refusals_[key];
-    if (step < namespaces_changed_) continue;
     if (const reference::Answer now = reference::evaluate(cluster_, oracle_, *pod); now.feasible > 0)
       tell(*pod, fmt::format("it waits, although {} of {} nodes would do; step {}: {}", now.feasible,
                              now.nodes.size(), step, message));

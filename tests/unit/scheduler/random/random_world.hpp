@@ -62,7 +62,6 @@ class RandomWorld {
   reference::ByKey<api::Pod> waiting_;
   // When the engine refused them last and how, of those that wait.
   std::map<std::string, std::pair<int, std::string>> refusals_;
-  int namespaces_changed_ = 0;  // which moves nobody, as in kube-scheduler
   std::vector<std::shared_ptr<const api::Pod>> probes_;
   int pods_ = 0;
   int steps_ = 0;
