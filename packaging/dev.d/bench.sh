@@ -2,6 +2,7 @@
 
 verb_bench() {
   local names name status=0
+  verb_deps
   verb_build
   mapfile -t names < <(find tests/bench -maxdepth 1 -type f -executable -printf '%f\n' 2>/dev/null | sort)
   if (($# > 0)); then

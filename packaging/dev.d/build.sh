@@ -1,42 +1,46 @@
 # Debian packages and the build folders.
 
-PACKAGES=(
+BUILD_PACKAGES=(
   # toolchain
-  clang-16 lld-16 llvm-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev ccache meson ninja-build pkg-config
-  bpftool
+  clang-16 lld-16 llvm-16 ccache meson ninja-build pkg-config bpftool python3
   # libraries, all with static archives or header-only
   libboost1.81-dev rapidjson-dev libfmt-dev libyaml-cpp-dev libc-ares-dev libbpf-dev libre2-dev
   libssl-dev zlib1g-dev libzstd-dev libelf-dev libprotobuf-dev
-  # tests
-  catch2 libbenchmark-dev python3 openssl ca-certificates binutils
+)
+TEST_PACKAGES=(
+  clang-format-16 clang-tidy-16 libclang-rt-16-dev catch2 openssl ca-certificates binutils
   busybox-static containernetworking-plugins qemu-system-x86 systemd
 )
 
 # What is only wanted where there is none at all: Debian's Go, which fetches a newer one, and its containerd and runc,
 # which other packages of the same programs would have to leave for.
-wanted_packages() {
-  printf '%s\n' "${PACKAGES[@]}"
+test_packages() {
+  printf '%s\n' "${TEST_PACKAGES[@]}"
   command -v go >/dev/null || echo golang-go
   command -v containerd >/dev/null || echo containerd
   command -v runc >/dev/null || echo runc
 }
 
-missing_packages() {
-  local package
-  for package in $(wanted_packages); do
-    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || echo "$package"
+# install_missing PACKAGE...
+install_missing() {
+  local package missing=()
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
   done
-}
-
-verb_deps() {
-  local missing
-  mapfile -t missing < <(missing_packages)
   if ((${#missing[@]} == 0)); then say "deps: all there"; return; fi
   say "deps: installing ${missing[*]}"
   ((EUID == 0)) || { say "deps: needs root: sudo apt-get install ${missing[*]}"; return 1; }
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -q
   apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
+# To build and to show, a machine gets no container runtime and no virtual machine: these are for tests.
+build_deps() { install_missing "${BUILD_PACKAGES[@]}"; }
+verb_deps() {
+  local tests
+  mapfile -t tests < <(test_packages)
+  install_missing "${BUILD_PACKAGES[@]}" "${tests[@]}"
 }
 
 # configure FOLDER OPTION...: once; meson itself notices when a build file changes.
@@ -52,7 +56,7 @@ configure_asan() { configure build-asan -Db_sanitize=address,undefined -Db_lunde
 configure_tsan() { configure build-tsan -Db_sanitize=thread -Db_lundef=false -Doptimization=0; }
 
 verb_build() {
-  verb_deps
+  build_deps
   build_release koord
   say "build: build/koord, $(stat -c %s build/koord) bytes"
 }
