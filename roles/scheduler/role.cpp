@@ -114,23 +114,25 @@ void Scheduler::start() {
   }
   writer_.emplace(
       context().executor,
-      Writer::Services{*parts_.client, context().clock, log(), telemetry_,
-                       [this](std::string_view profile) -> kube::EventRecorder& { return recorder(profile); },
-                       [this](const api::Pod& pod) {
-                         auto now = parts_.pods.get(pod.metadata.namespace_.view(), pod.metadata.name);
-                         return now && now->metadata.uid == pod.metadata.uid ? now : nullptr;
-                       },
-                       [this] { return leading(); },
-                       [this](std::shared_ptr<const api::Pod> pod) {
-                         if (!engine_) return;
-                         std::vector<EngineChange> changes;
-                         changes.push_back({EngineChange::Kind::binding_failed, nullptr, std::move(pod)});
-                         engine_->post(std::move(changes));
-                       },
-                       [this] {
-                         if (++written_ < kRefill || !engine_) return;
-                         engine_->permit(std::exchange(written_, 0));
-                       }});
+      Writer::Services{
+          *parts_.client, context().clock, log(), telemetry_,
+          [this](std::string_view profile) -> kube::EventRecorder& { return recorder(profile); },
+          [this](const api::Pod& pod) {
+            auto now = parts_.pods.get(pod.metadata.namespace_.view(), pod.metadata.name);
+            return now && now->metadata.uid == pod.metadata.uid ? now : nullptr;
+          },
+          [this] { return leading(); },
+          [this](std::shared_ptr<const api::Pod> pod, bool bound) {
+            if (!engine_) return;
+            using Kind = EngineChange::Kind;
+            std::vector<EngineChange> changes;
+            changes.push_back({bound ? Kind::bound : Kind::binding_failed, nullptr, std::move(pod)});
+            engine_->post(std::move(changes));
+          },
+          [this] {
+            if (++written_ < kRefill || !engine_) return;
+            engine_->permit(std::exchange(written_, 0));
+          }});
   engine_.emplace(context().executor, context().clock, std::move(parts_.engine),
                   [this](EngineReport report) { on_report(std::move(report)); });
   parts_.nodes.deliver_to(queue_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace koord::api {
@@ -57,6 +58,8 @@ struct ClusterEvent {
   const void* old_object = nullptr;
   const void* new_object = nullptr;
   std::string_view object_label = {};
+  /// Pods of a higher priority are not concerned.
+  std::int32_t most_priority = std::numeric_limits<std::int32_t>::max();
 };
 
 std::string_view label(const ClusterEvent& event);

@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::string_view kPodAdd = "UnschedulablePodAdd";
 
-/// With fewer nodes than this all are looked at, and never fewer feasible ones are looked for.
-constexpr std::uint32_t kMinFeasible = 100;
-
 bool lessened(const Requests& before, const Requests& after) {
   if (before.cpu > after.cpu || before.memory > after.memory || before.storage > after.storage) return true;
   return std::any_of(before.scalars.begin(), before.scalars.end(),
@@ -67,6 +64,7 @@ Engine::Engine(Clock& clock, EngineOptions options)
       classes_(nodes_, verdicts_, options.class_memory),
       random_(options.seed) {
   classes_.measure(clock_);
+  classes_.yield_to(nominator_);
   nodes_.keep_log(options.min_log);
   nodes_.observe(topology_);
   nodes_.observe(selectors_);
@@ -76,7 +74,16 @@ Engine::~Engine() = default;
 
 void Engine::set_profiles(std::vector<Profile> profiles) {
   profiles_ = std::move(profiles);
-  queue_.emplace(options_.queue, *profiles_.front().queue_sort.front().plugin);
+  queue_.emplace(options_.queue, *profiles_.front().queue_sort.front().plugin,
+                 [this](const QueuedPod& pod) { return gate_of(pod); });
+  // Who lets pods wait may reject them, and so may who preempts.
+  for (const Profile& p : profiles_)
+    for (const auto& e : p.events) {
+      const auto is = [&](const auto& seat) { return seat.index == e.index; };
+      if (std::any_of(p.permits.begin(), p.permits.end(), is) ||
+          std::any_of(p.post_filters.begin(), p.post_filters.end(), is))
+        followed_ |= e.plugin->events();
+    }
 }
 
 const Profile* Engine::profile_of(const api::Pod& pod) const {
@@ -116,11 +123,15 @@ void Engine::put_node(std::shared_ptr<const api::Node> node) {
   std::shared_ptr<const api::Node> old = nodes_.node(row);
   const api::Node* now = node.get();
   if (!nodes_.set_node(row, std::move(node))) return;
+  const std::shared_ptr<const api::Node>& kept = nodes_.node(row);
   if (!old) {
     handling.is("NodeAdd");
-    return move({.kind = EventKind::node_add, .new_node = now});
+    nominator_.node_came(nodes_.name(row));
+    return move({.kind = EventKind::node_add, .new_node = now}, nullptr, kept);
   }
-  auto changed = [&](EventKind kind) { move({.kind = kind, .old_node = old.get(), .new_node = now}); };
+  auto changed = [&](EventKind kind) {
+    move({.kind = kind, .old_node = old.get(), .new_node = now}, old, kept);
+  };
   bool schedulable_again = old->spec.unschedulable && !now->spec.unschedulable;
   if (old->status.allocatable != now->status.allocatable) changed(EventKind::node_allocatable);
   if (old->metadata.labels != now->metadata.labels) changed(EventKind::node_label);
@@ -133,8 +144,9 @@ void Engine::remove_node(std::string_view name) {
   Row row = nodes_.find(name);
   if (row == kNoRow || !nodes_.node(row)) return;
   const std::shared_ptr<const api::Node> old = nodes_.node(row);
+  nominator_.node_went(nodes_.name(row));
   nodes_.set_node(row, nullptr);
-  move({.kind = EventKind::node_delete, .old_node = old.get()});
+  move({.kind = EventKind::node_delete, .old_node = old.get()}, old);
 }
 
 // Pods
@@ -171,8 +183,9 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
     added.priority = pod->spec.priority.value_or(0);
     added.timestamp = clock_.mono();
     read_anew(added);
-    if (const auto* gate = gate_of(added)) return queue_->add_gated(added, gate->index, kPodAdd);
-    return queue_->add_active(added, clock_.mono(), kPodAdd);
+    if (queue_->add(added, clock_.mono(), kPodAdd))
+      nominator_.nominate(added.info, added.info.pod->status.nominated_node_name);
+    return;
   }
   QueuedPod& known = *it->second;
   if (!pod->spec.node_name.empty()) {
@@ -186,7 +199,13 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
 /// The API server says on which node the pod is.
 void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   queue_->remove(pod);
-  if (pod.place == Place::assumed) --assumed_;
+  nominator_.nominate(pod.info, {});
+  if (pod.place == Place::assumed || pod.place == Place::waiting) --assumed_;
+  if (pod.place == Place::waiting) {
+    // Somebody else bound it.
+    waits_.remove(pod);
+    unreserve(pod);
+  }
   PodInfo info = make_pod_info(std::move(now), nodes_.resources());
   Row row = nodes_.row_of(info.pod->spec.node_name);
   // Of a pod that was not on the node so far, only what becomes of it counts.
@@ -204,13 +223,14 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
     pod.info = std::move(info);
   }
   pod.place = Place::bound;
+  if (pod.attempt) pod.attempt->row = pod.attempt->node == nodes_.name(pod.row) ? pod.row : kNoRow;
   if (pod.cls != nullptr) {
     classes_.release(*pod.cls);
     pod.cls = nullptr;
   }
-  const api::Pod* after = pod.info.pod.get();
+  const std::shared_ptr<const api::Pod> after = pod.info.pod;
   const auto happened = [&](EventKind kind) {
-    move({.kind = kind, .old_pod = before.get(), .new_pod = after});
+    move({.kind = kind, .old_pod = before.get(), .new_pod = after.get()}, before, after);
   };
   if (!before) return happened(EventKind::assigned_pod_add);
   const bool relabelled = before->metadata.labels != after->metadata.labels;
@@ -221,7 +241,8 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
 
 void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   if (pod.profile == nullptr || pod.place == Place::bound) return;
-  const bool told = pod.place == Place::assumed && reads_otherwise(*pod.info.pod, *now);
+  const bool assumed = pod.place == Place::assumed || pod.place == Place::waiting;
+  const bool told = assumed && reads_otherwise(*pod.info.pod, *now);
   const Symbol node = told ? nodes_.name(pod.row) : Symbol();
   if (told) nodes_.remove_pod(pod.row, pod.info);
   std::shared_ptr<const api::Pod> old = std::exchange(pod.info.pod, now);
@@ -231,27 +252,32 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
     nodes_.add_pod(pod.row = nodes_.row_of(node), pod.info);
   }
   pod.outdated = pod.outdated || differs(*old, *now);
-  if (pod.place == Place::assumed) {
-    // Its binding is on the way, and what it takes is what it asked for when it was decided. If it is being
-    // deleted, its room is free again now.
-    if (now->metadata.deletion_timestamp && !old->metadata.deletion_timestamp) forget(pod);
-    return;
+  if (assumed) {
+    // What it takes is what it asked for when it was decided. If it is being deleted, its room is free again
+    // now; a binding that is on its way ends as it may.
+    if (!now->metadata.deletion_timestamp || old->metadata.deletion_timestamp) return;
+    if (pod.place == Place::waiting) {
+      waits_.remove(pod);
+      unreserve(pod);
+    }
+    return forget(pod);
   }
   if (pod.place == Place::nowhere) {
     // It was dropped when it was tried: while it was being deleted, or its binding failed.
     return;
   }
+  nominate_again(pod, *old);
   if (!pod.outdated) return;
   Requests requests = pod.info.requests;
   read_anew(pod);
   if (pod.place == Place::gated) {
-    if (gate_of(pod) == nullptr) queue_->ungate(pod, clock_.mono(), label(EventKind::own_pod_gates_gone));
+    if (gate_of(pod) == kNoPlugin) queue_->retry(pod, clock_.mono(), label(EventKind::own_pod_gates_gone));
     return;
   }
   auto own = [&](EventKind kind) {
-    ClusterEvent event{.kind = kind, .old_pod = old.get(), .new_pod = now.get()};
-    if (pod.place == Place::unschedulable && worth_retrying(pod, event))
-      queue_->retry(pod, clock_.mono(), label(kind));
+    if (pod.place != Place::unschedulable) return;
+    const Hint worth = hint(pod, {.kind = kind, .old_pod = old.get(), .new_pod = now.get()});
+    if (worth != Hint::skip) queue_->retry(pod, clock_.mono(), label(kind), worth);
   };
   const bool relabelled = old->metadata.labels != now->metadata.labels,
              shrunk = lessened(requests, pod.info.requests),
@@ -262,25 +288,41 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
   if (!relabelled && !shrunk && !tolerates) own(EventKind::own_pod_update);
 }
 
-/// The first plugin that keeps it out of the queue; nullptr: none.
-const Profile::At<PreEnqueuePlugin>* Engine::gate_of(const QueuedPod& pod) const {
+/// An update without a nomination does not take back one that is not written down yet.
+void Engine::nominate_again(QueuedPod& pod, const api::Pod& before) {
+  const Symbol &was = before.status.nominated_node_name, &is = pod.info.pod->status.nominated_node_name;
+  if (was.empty() && is.empty()) return;
+  nominator_.nominate(pod.info, is);
+  if (!was.empty() && was != is) unnominated(before);
+}
+
+/// To pods of no higher priority it is as if it had been on the node and is gone.
+void Engine::unnominated(const api::Pod& pod) {
+  move({.kind = EventKind::assigned_pod_delete,
+        .old_pod = &pod,
+        .most_priority = pod.spec.priority.value_or(0)});
+}
+
+/// The first plugin that keeps it out of the queue.
+PluginIndex Engine::gate_of(const QueuedPod& pod) const {
   for (const auto& p : pod.profile->pre_enqueue)
-    if (!p.plugin->may_enqueue(pod.info)) return &p;
-  return nullptr;
+    if (!p.plugin->may_enqueue(pod.info)) return p.index;
+  return kNoPlugin;
 }
 
 void Engine::leave_node(QueuedPod& pod) {
   if (pod.row == kNoRow) return;
   nodes_.remove_pod(pod.row, pod.info);
   pod.row = kNoRow;
-  if (pod.place == Place::assumed) --assumed_;
+  if (pod.attempt) pod.attempt->row = kNoRow;
+  if (pod.place == Place::assumed || pod.place == Place::waiting) --assumed_;
 }
 
 /// Frees what an assumed pod took.
 void Engine::forget(QueuedPod& pod) {
   leave_node(pod);
   pod.place = Place::nowhere;
-  move({.kind = EventKind::assigned_pod_delete, .old_pod = pod.info.pod.get()});
+  move({.kind = EventKind::assigned_pod_delete, .old_pod = pod.info.pod.get()}, pod.info.pod);
 }
 
 void Engine::remove_pod(const api::Pod& pod) {
@@ -293,22 +335,25 @@ void Engine::erase(Pods::iterator it) {
   std::unique_ptr<QueuedPod> pod = std::move(it->second);
   pods_.erase(it);
   queue_->remove(*pod);
+  const bool nominated =
+      !nominator_.node_of(pod->info).empty() || !pod->info.pod->status.nominated_node_name.empty();
+  nominator_.nominate(pod->info, {});
+  if (pod->place == Place::waiting) {
+    waits_.remove(*pod);
+    unreserve(*pod);
+  }
   bool freed = pod->row != kNoRow;
   leave_node(*pod);
   if (pod->cls != nullptr) classes_.release(*pod->cls);
-  if (freed) move({.kind = EventKind::assigned_pod_delete, .old_pod = pod->info.pod.get()});
-}
-
-bool Engine::binding_failed(const api::Pod& pod) {
-  auto it = pods_.find(pod_key(pod));
-  if (it == pods_.end() || it->second->info.pod->metadata.uid != pod.metadata.uid) return false;
-  QueuedPod& known = *it->second;
-  if (known.place == Place::assumed) forget(known);
-  if (known.place != Place::nowhere) return false;
-  if (known.outdated) read_anew(known);
-  known.rejectors = 0;
-  queue_->add_failed(known, clock_.mono());
-  return true;
+  pod->cls = nullptr;
+  const std::shared_ptr<const api::Pod> object = pod->info.pod;
+  // Its binding has not ended: what is reserved for it is given back when it has.
+  if (pod->attempt) gone_[object->metadata.uid] = std::move(pod);
+  if (freed) {
+    move({.kind = EventKind::assigned_pod_delete, .old_pod = object.get()}, object);
+  } else if (nominated) {
+    unnominated(*object);
+  }
 }
 
 // Other objects
@@ -329,92 +374,41 @@ void Engine::change_object(const kube::ObjectType& type, kube::Object object, bo
     move({.kind = *kind,
           .old_object = before.get(),
           .new_object = now.get(),
-          .object_label = store->label(action)});
+          .object_label = store->label(action)},
+         before, now);
 }
 
 // Events
 
-bool Engine::worth_retrying(const QueuedPod& pod, const ClusterEvent& event) {
-  if (pod.rejectors == 0) return true;
+Hint Engine::hint(const QueuedPod& pod, const ClusterEvent& event) {
+  if (pod.rejectors == 0) return Hint::queue;
+  Hint found = Hint::skip;
   for (const auto& e : pod.profile->events) {
     if ((pod.rejectors & mask_of(e.index)) == 0 || (e.plugin->events() & mask_of(event.kind)) == 0) continue;
     const MonoTime began = clock_.mono();
     const bool worth = e.plugin->worth_retrying(pod.info, event);
     hints_.observe({pod.profile->plugin_name(e.index), label(event), worth ? "Queue" : "QueueSkip"},
                    clock_.mono() - began);
-    if (worth) return true;
+    if (!worth) continue;
+    if ((pod.pending & mask_of(e.index)) != 0) return Hint::queue_now;
+    if (pod.pending == 0) return Hint::queue;
+    found = Hint::queue;
   }
-  return false;
+  return found;
 }
 
-void Engine::move(const ClusterEvent& event) {
-  queue_->retry_worth(event, clock_.mono(), [&](const QueuedPod& pod) { return worth_retrying(pod, event); });
+void Engine::move(const ClusterEvent& event, const std::shared_ptr<const void>& before,
+                  const std::shared_ptr<const void>& now) {
+  queue_->retry_worth(event, clock_.mono(), [&](const QueuedPod& pod) { return hint(pod, event); });
+  if (waits_.size() != 0 && (followed_ & mask_of(event.kind)) != 0) meanwhile_.add({event, before, now});
 }
 
-// The cycle
-
-std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
-  std::size_t tried = 0;
-  for (; tried < max; ++tried) {
-    QueuedPod* pod = queue_->pop(clock_.mono());
-    if (pod == nullptr) break;
-    attempt(*pod, out);
-  }
-  return tried;
+std::optional<MonoTime> Engine::next_wakeup() const {
+  const std::optional<MonoTime> queue = queue_->next_wakeup(), waits = waits_.next_wakeup();
+  if (!queue || !waits) return queue ? queue : waits;
+  return std::min(*queue, *waits);
 }
 
-void Engine::attempt(QueuedPod& pod, std::vector<Decision>& out) {
-  MonoTime start = clock_.mono();
-  const api::Pod& object = *pod.info.pod;
-  Decision d{Decision::Kind::bind, pod.info.pod,      {}, {}, pod.profile->scheduler_name,
-             pod.attempts,         pod.first_attempt, {}};
-  if (object.metadata.deletion_timestamp) {
-    d.kind = Decision::Kind::skip;
-    d.message = fmt::format("skip schedule deleting pod: {}", pod.key);
-  } else if (nodes_.nodes() == 0) {
-    d.kind = Decision::Kind::unschedulable;
-    d.message = kNoNodesAvailable;
-    queue_->add_failed(pod, start);
-  } else {
-    ClassState& state = classes_.state(*pod.cls, pod.info);
-    d.evaluated_nodes = static_cast<std::uint32_t>(nodes_.nodes());
-    d.feasible_nodes = state.feasible();
-    Row row = kNoRow;
-    if (state.feasible() > 0) {
-      if (!object.status.nominated_node_name.empty()) {
-        row = nodes_.find(object.status.nominated_node_name);
-        if (row != kNoRow && state.verdict(row) != kPass) row = kNoRow;
-      }
-      std::uint32_t percentage = static_cast<std::uint32_t>(pod.profile->percentage_of_nodes.value_or(100));
-      if (row == kNoRow && percentage < 100 && nodes_.nodes() >= kMinFeasible) {
-        auto wanted = static_cast<std::uint32_t>(std::uint64_t{nodes_.nodes()} * percentage / 100);
-        row = state.pick_among(std::max(wanted, kMinFeasible), start_, random_);
-      } else if (row == kNoRow) {
-        row = state.pick(random_);
-      }
-    }
-    d.scoring = classes_.take_scoring();
-    d.filtering = clock_.mono() - start - d.scoring;
-    if (row != kNoRow) {
-      d.node = nodes_.name(row);
-      pod.row = row;
-      pod.place = Place::assumed;
-      ++assumed_;
-      nodes_.add_pod(row, pod.info);
-    } else {
-      Diagnosis diagnosis = state.diagnose();
-      const bool error = !diagnosis.error.empty();
-      d.kind = error ? Decision::Kind::error : Decision::Kind::unschedulable;
-      d.message = error ? diagnosis.error : fit_error(diagnosis);
-      pod.rejectors = diagnosis.rejectors;
-      queue_->add_failed(pod, start);
-    }
-  }
-  d.took = clock_.mono() - start;
-  out.push_back(std::move(d));
-}
-
-std::optional<MonoTime> Engine::next_wakeup() const { return queue_->next_wakeup(); }
 QueueSizes Engine::queue_sizes() const { return queue_->sizes(); }
 const Queue::Incoming& Engine::incoming() const { return queue_->incoming(); }
 

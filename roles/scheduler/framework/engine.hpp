@@ -10,8 +10,12 @@
 #include <vector>
 
 #include "framework/class_table.hpp"
+#include "framework/cycle_plugin.hpp"
+#include "framework/decision.hpp"
 #include "framework/durations.hpp"
 #include "framework/node_table.hpp"
+#include "framework/nominator.hpp"
+#include "framework/permit_waits.hpp"
 #include "framework/profile.hpp"
 #include "framework/queue.hpp"
 #include "framework/queued_pod.hpp"
@@ -26,39 +30,23 @@ struct EngineOptions {
   ClassMemory class_memory;
   /// See NodeTable::keep_log().
   std::size_t min_log = 1024;
-};
-
-struct Decision {
-  enum class Kind : std::uint8_t {
-    bind,           // to `node`; the pod is assumed to be there from now on
-    unschedulable,  // no node will do; the pod waits for an event
-    error,          // something else went wrong; the pod is tried again after a backoff
-    skip,           // it is being deleted; only to be told
-  };
-  Kind kind;
-  std::shared_ptr<const api::Pod> pod;
-  Symbol node;
-  std::string message;  // of a failure
-  std::string_view profile;
-  std::uint32_t attempts = 0;
-  std::optional<MonoTime> first_attempt;
-  nanoseconds took{};  // from the start of the attempt
-  // Of that, and of what; zero where it did not come so far.
-  nanoseconds filtering{}, scoring{};
-  std::uint32_t evaluated_nodes = 0, feasible_nodes = 0;
+  /// Gates of kube-scheduler's: a pod whose binding has to wait for something has its node written down as
+  /// its nominated one before (NominatedNodeNameForExpectation); pods in backoff are tried while nothing
+  /// else is to do (SchedulerPopFromBackoffQ).
+  bool nominate_expected = true;
 };
 
 /// Belongs to one thread; makes no calls to anything but its clock (now and mono) and its plugins. The same
 /// changes in the same order at the same times with the same seed give the same decisions.
-class Engine {
+class Engine final : public CycleControl {
  public:
   /// At least one profile; their plugins were made with this engine's context(), with an index of their own.
   Engine(Clock& clock, EngineOptions options);
-  ~Engine();
+  ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  PluginContext context() { return {nodes_, verdicts_, topology_, selectors_, objects_, shared_, 0}; }
+  PluginContext context() { return {nodes_, verdicts_, topology_, selectors_, objects_, shared_, *this, 0}; }
   /// Once, before anything else.
   void set_profiles(std::vector<Profile> profiles);
 
@@ -80,8 +68,22 @@ class Engine {
   /// The binding of an assumed pod failed: what it took is free again, and it is tried again after a
   /// backoff, unless it is bound or gone by now. True: it was put back.
   bool binding_failed(const api::Pod& pod);
+  /// It is bound; of decisions that ask for it (Decision::tells_end).
+  void binding_succeeded(const api::Pod& pod);
+  /// The victims of a decision were asked to go; false: not all of them could be.
+  void preempted(const api::Pod& pod, bool all);
 
-  /// Tries up to `max` pods and appends what was decided; fewer: there is nothing to do now.
+  // CycleControl
+  bool is_waiting(std::string_view uid) const override { return waits_.has(uid); }
+  void allow(std::string_view uid, PluginIndex plugin) override { waits_.allow(uid, plugin); }
+  bool reject(std::string_view uid, PluginIndex plugin, std::string_view message) override {
+    return waits_.reject(uid, plugin, message);
+  }
+  void each_waiting(const std::function<void(const PodAttempt&)>& visit) const override;
+  void activate(const api::Pod& pod) override;
+
+  /// Tries up to `max` pods, or ends waits that are over, and appends a decision for each; fewer: there is
+  /// nothing to do now.
   std::size_t schedule(std::size_t max, std::vector<Decision>& out);
   /// When schedule() may have work again without a change; absent: not at all.
   std::optional<MonoTime> next_wakeup() const;
@@ -98,6 +100,9 @@ class Engine {
   const ObjectStores& objects() const { return objects_; }
   std::size_t pods() const { return pods_.size(); }
   std::size_t assumed() const { return assumed_; }
+  /// Those of them that wait for a permit.
+  std::size_t waiting() const { return waits_.size(); }
+  const Nominator& nominator() const { return nominator_; }
   const ClassTable& classes() const { return classes_; }
   /// What a pod of this kind would get on each node now, until the next call or decision; for tests and
   /// debugging.
@@ -107,15 +112,31 @@ class Engine {
   using Pods = std::unordered_map<std::string, std::unique_ptr<QueuedPod>>;
 
   class Handling;
-  void attempt(QueuedPod& pod, std::vector<Decision>& out);
-  const Profile::At<PreEnqueuePlugin>* gate_of(const QueuedPod& pod) const;
+  // The cycle (cycle.cpp)
+  Decision attempt(QueuedPod& pod);
+  Row choose(QueuedPod& pod, Decision& d);
+  Row pick(const QueuedPod& pod, ClassState& state);
+  void no_node(QueuedPod& pod, Decision& d, ClassState& state);
+  void assume(QueuedPod& pod, Row row, Decision& d);
+  void follow_up(QueuedPod& pod, Decision& d);
+  void fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status);
+  Decision end_wait(PermitWaits::Outcome outcome);
+  void unreserve(QueuedPod& pod);
+  void requeue(QueuedPod& pod, Decision& d);
+  Hint meanwhile(const QueuedPod& pod, std::uint64_t from);
+
+  PluginIndex gate_of(const QueuedPod& pod) const;
   void update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
   void settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
   void leave_node(QueuedPod& pod);
   void forget(QueuedPod& pod);
   void erase(Pods::iterator it);
-  void move(const ClusterEvent& event);
-  bool worth_retrying(const QueuedPod& pod, const ClusterEvent& event);
+  QueuedPod* find(const api::Pod& pod);
+  void nominate_again(QueuedPod& pod, const api::Pod& before);
+  void unnominated(const api::Pod& pod);
+  void move(const ClusterEvent& event, const std::shared_ptr<const void>& before = nullptr,
+            const std::shared_ptr<const void>& now = nullptr);
+  Hint hint(const QueuedPod& pod, const ClusterEvent& event);
   const Profile* profile_of(const api::Pod& pod) const;
   void read_anew(QueuedPod& pod);
   void forget_resources();
@@ -131,7 +152,13 @@ class Engine {
   ClassTable classes_;
   std::vector<Profile> profiles_;
   std::optional<Queue> queue_;
+  Nominator nominator_{nodes_};
+  PermitWaits waits_;
+  EventLog meanwhile_;      // while pods wait
+  EventMask followed_ = 0;  // the events that are logged
   Pods pods_;
+  /// Gone, with a binding on its way whose end has to be told to plugins; by uid.
+  std::unordered_map<std::string, std::unique_ptr<QueuedPod>> gone_;
   Random random_;
   Row start_ = 0;  // where the next search begins, when not all nodes are looked at
   std::uint64_t arrivals_ = 0;

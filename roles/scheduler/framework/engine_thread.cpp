@@ -36,6 +36,9 @@ void apply(Engine& engine, const EngineChange& change) {
       engine.change_object(*c.type, c.after ? c.after : c.before, !c.after);
       break;
     }
+    case EngineChange::Kind::bound: engine.binding_succeeded(*change.pod); break;
+    case EngineChange::Kind::preempted: engine.preempted(*change.pod, true); break;
+    case EngineChange::Kind::preempted_some: engine.preempted(*change.pod, false); break;
     case EngineChange::Kind::binding_failed: engine.binding_failed(*change.pod); break;
   }
 }

@@ -17,7 +17,17 @@ namespace koord::scheduler {
 
 /// One thing that the cluster or the binder did.
 struct EngineChange {
-  enum class Kind : std::uint8_t { node, node_gone, pod, pod_gone, object, binding_failed };
+  enum class Kind : std::uint8_t {
+    node,
+    node_gone,
+    pod,
+    pod_gone,
+    object,
+    bound,  // of decisions that ask for it
+    binding_failed,
+    preempted,       // the victims of the pod's decision were asked to go
+    preempted_some,  // not all of them could be
+  };
   Kind kind;
   std::shared_ptr<const api::Node> node;  // of the first two; the last one known when it is gone
   std::shared_ptr<const api::Pod> pod;

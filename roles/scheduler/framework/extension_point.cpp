@@ -83,14 +83,14 @@ constexpr ExtensionPoint kPoints[] = {
     point<&Profile::queue_sort>(&Plugins::queue_sort),
     preparing<&Profile::pre_filters, &pre_filters>(&Plugins::pre_filter),
     point<&Profile::filters>(&Plugins::filter),
-    {&Plugins::post_filter},
+    point<&Profile::post_filters>(&Plugins::post_filter),
     preparing<&Profile::pre_scores, &pre_scores>(&Plugins::pre_score),
     point<&Profile::scores>(&Plugins::score),
-    {&Plugins::reserve},
-    {&Plugins::permit},
-    {&Plugins::pre_bind},
+    point<&Profile::reserves>(&Plugins::reserve),
+    point<&Profile::permits>(&Plugins::permit),
+    point<&Profile::pre_binds>(&Plugins::pre_bind),
     point<&Profile::binds>(&Plugins::bind),
-    {&Plugins::post_bind},
+    point<&Profile::post_binds>(&Plugins::post_bind),
 };
 
 // multiPoint, too, is a PluginSet.

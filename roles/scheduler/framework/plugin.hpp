@@ -3,6 +3,7 @@
 
 #include "framework/cluster_event.hpp"
 #include "framework/cluster_plugin.hpp"
+#include "framework/cycle_plugin.hpp"
 #include "framework/filter_plugin.hpp"
 #include "framework/node_table.hpp"
 #include "framework/object_store.hpp"
@@ -54,6 +55,7 @@ struct PluginContext {
   PodSelectors& selectors;
   ObjectStores& objects;  // what it watches besides nodes and pods
   SharedParts& shared;    // with its instances of other profiles
+  CycleControl& cycle;    // what it may do to other pods
   PluginIndex index;      // the plugin's own
 
   /// From now on it is told of the pods on rows and of the nodes; in a plugin's constructor.

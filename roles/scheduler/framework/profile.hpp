@@ -49,13 +49,22 @@ struct Profile {
   std::vector<Filter> filters;
   std::vector<Seat> pre_scores;  // the same of the scores
   std::vector<Score> scores;
+  std::vector<At<PostFilterPlugin>> post_filters;
+  std::vector<At<ReservePlugin>> reserves;
+  std::vector<At<PermitPlugin>> permits;
+  std::vector<At<PreBindPlugin>> pre_binds;
   std::vector<At<BindPlugin>> binds;  // at least one
+  std::vector<At<PostBindPlugin>> post_binds;
   std::vector<At<EventPlugin>> events;
   /// What the configuration names and koord does not have yet.
   std::vector<std::string> missing;
   /// 1 to 99: stop looking when so many of the nodes are feasible. Absent or 100: look at all of them.
   std::optional<std::int32_t> percentage_of_nodes;
 
+  /// Anybody is asked after the choice of a node.
+  bool follows_up() const {
+    return !reserves.empty() || !permits.empty() || !pre_binds.empty() || !post_binds.empty();
+  }
   std::string_view plugin_name(PluginIndex index) const { return plugins[index].name; }
   /// The place of a plugin among the filters; what is no filter comes before all of them.
   int filter_position(PluginIndex index) const {

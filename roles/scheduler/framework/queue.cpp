@@ -18,12 +18,13 @@ bool over(const QueuedPod& pod, MonoTime now) { return pod.backoff_until < windo
 
 }  // namespace
 
-Queue::Queue(QueueOptions options, const QueueSortPlugin& sort)
+Queue::Queue(QueueOptions options, const QueueSortPlugin& sort, Gate gate)
     : options_(options),
       active_(BySort{&sort}),
       backoff_(ByBackoff{&sort}),
       error_backoff_(ByBackoff{&sort}),
-      unschedulable_(ByAge{}) {}
+      unschedulable_(ByAge{}),
+      gate_(std::move(gate)) {}
 
 void Queue::enter(QueuedPod& pod, Place place, std::string_view queue, std::string_view event) {
   pod.place = place;
@@ -43,20 +44,28 @@ void Queue::add_active(QueuedPod& pod, MonoTime now, std::string_view event) {
   active_.push(&pod);
 }
 
-void Queue::add_gated(QueuedPod& pod, PluginIndex by, std::string_view event) {
-  pod.rejectors = mask_of(by);
-  count(pod, 1);
-  // As in kube-scheduler: pending_pods tells gated pods from unschedulable ones, this does not.
-  enter(pod, Place::gated, "unschedulable", event);
-  ++gated_;
-}
-
-void Queue::ungate(QueuedPod& pod, MonoTime now, std::string_view event) {
-  --gated_;
+bool Queue::add(QueuedPod& pod, MonoTime now, std::string_view event) {
+  if (gate(pod, event)) return false;
   add_active(pod, now, event);
+  return true;
 }
 
-void Queue::add_failed(QueuedPod& pod, MonoTime now) {
+/// Of a pod that is in no queue. As in kube-scheduler: pending_pods tells gated pods from unschedulable ones,
+/// the metric of incoming ones does not.
+bool Queue::gate(QueuedPod& pod, std::string_view event) {
+  const PluginIndex by = gate_(pod);
+  if (by == kNoPlugin) return false;
+  count(pod, -1);
+  pod.rejectors = mask_of(by);
+  pod.pending = 0;
+  count(pod, 1);
+  enter(pod, Place::gated, "unschedulable", event);
+  groups_.add(pod);
+  ++gated_;
+  return true;
+}
+
+void Queue::add_failed(QueuedPod& pod, MonoTime now, Hint meanwhile) {
   if (pod.rejectors == 0) {
     ++pod.error_count;
   } else {
@@ -71,37 +80,59 @@ void Queue::add_failed(QueuedPod& pod, MonoTime now) {
   // Without a maximum there is no backoff at all.
   wait = std::min(wait, options_.max_backoff);
   pod.backoff_until = wait == nanoseconds::zero() ? MonoTime::min() : window(now + wait);
-  if (pod.rejectors != 0) {
-    enter(pod, Place::unschedulable, "unschedulable", kAttemptFailed);
-    unschedulable_.push(&pod);
-    groups_.add(pod);
-  } else {
+  if (pod.rejectors == 0) {
+    if (gate(pod, kAttemptFailed)) return;
     enter(pod, Place::error_backoff, "backoff", kAttemptFailed);
     error_backoff_.push(&pod);
+    return;
+  }
+  pod.place = Place::unschedulable;
+  unschedulable_.push(&pod);
+  groups_.add(pod);
+  if (meanwhile != Hint::skip) {
+    retry(pod, now, kAttemptFailed, meanwhile);
+  } else {
+    ++incoming_[{"unschedulable", kAttemptFailed}];
   }
 }
 
-void Queue::retry(QueuedPod& pod, MonoTime now, std::string_view event) {
-  if (pod.place != Place::unschedulable) return;
-  unschedulable_.erase(&pod);
-  groups_.remove(pod);
-  if (over(pod, now)) return add_active(pod, now, event);
+bool Queue::retry(QueuedPod& pod, MonoTime now, std::string_view event, Hint hint) {
+  if (pod.place != Place::unschedulable && pod.place != Place::gated) return false;
+  take_out(pod);
+  if (gate(pod, event)) return false;
+  if (hint == Hint::queue_now || over(pod, now)) {
+    add_active(pod, now, event);
+    return true;
+  }
   enter(pod, Place::backoff, "backoff", event);
   backoff_.push(&pod);
+  return false;
+}
+
+void Queue::activate(QueuedPod& pod, MonoTime now) {
+  constexpr std::string_view kForced = "ForceActivate";
+  if (pod.place != Place::backoff && pod.place != Place::error_backoff) {
+    retry(pod, now, kForced, Hint::queue_now);
+    return;
+  }
+  take_out(pod);
+  add_active(pod, now, kForced);
 }
 
 void Queue::retry_worth(const ClusterEvent& event, MonoTime now, const WaitingGroups::Worth& worth) {
-  for (QueuedPod* pod : groups_.worth(event.kind, worth)) retry(*pod, now, label(event));
+  for (const auto& [pod, hint] : groups_.worth(event.kind, worth))
+    if (pod->priority <= event.most_priority) retry(*pod, now, label(event), hint);
 }
 
 void Queue::set_class(QueuedPod& pod, PodClass& cls) {
-  const bool waits = pod.place == Place::unschedulable;
+  const bool waits = pod.place == Place::unschedulable || pod.place == Place::gated;
   if (waits) groups_.remove(pod);
   pod.cls = &cls;
   if (waits) groups_.add(pod);
 }
 
-void Queue::remove(QueuedPod& pod) {
+/// Of the queue that it is in; it stays counted among the rejected.
+void Queue::take_out(QueuedPod& pod) {
   switch (pod.place) {
     case Place::active: active_.erase(&pod); break;
     case Place::backoff: backoff_.erase(&pod); break;
@@ -110,9 +141,24 @@ void Queue::remove(QueuedPod& pod) {
       unschedulable_.erase(&pod);
       groups_.remove(pod);
       break;
-    case Place::gated: --gated_; break;
+    case Place::gated:
+      groups_.remove(pod);
+      --gated_;
+      break;
+    default: break;
+  }
+}
+
+void Queue::remove(QueuedPod& pod) {
+  switch (pod.place) {
+    case Place::active:
+    case Place::backoff:
+    case Place::error_backoff:
+    case Place::unschedulable:
+    case Place::gated: break;
     default: return;
   }
+  take_out(pod);
   count(pod, -1);
   pod.place = Place::nowhere;
 }
@@ -139,6 +185,7 @@ QueuedPod* Queue::pop(MonoTime now) {
   }
   count(*pod, -1);
   pod->rejectors = 0;
+  pod->pending = 0;
   pod->place = Place::nowhere;
   ++pod->attempts;
   return pod;

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -34,17 +35,20 @@ struct QueueSizes {
 /// a pod must be removed before it goes. Pure state on the time that it is told.
 class Queue {
  public:
-  Queue(QueueOptions options, const QueueSortPlugin& sort);
+  /// Which plugin keeps a pod out of the active queue now; kNoPlugin: none.
+  using Gate = std::function<PluginIndex(const QueuedPod&)>;
+  Queue(QueueOptions options, const QueueSortPlugin& sort, Gate gate);
 
-  /// `event` labels scheduler_queue_incoming_pods_total, here and below.
-  void add_active(QueuedPod& pod, MonoTime now, std::string_view event);
-  /// `by` keeps it out of the queue, until ungate() or remove().
-  void add_gated(QueuedPod& pod, PluginIndex by, std::string_view event);
-  void ungate(QueuedPod& pod, MonoTime now, std::string_view event);
-  /// After an attempt that failed: with rejectors it waits for an event, else for its backoff.
-  void add_failed(QueuedPod& pod, MonoTime now);
-  /// An unschedulable pod is worth another attempt, after its backoff.
-  void retry(QueuedPod& pod, MonoTime now, std::string_view event);
+  /// A new pod; false: it is gated. `event` labels scheduler_queue_incoming_pods_total, here and below.
+  bool add(QueuedPod& pod, MonoTime now, std::string_view event);
+  /// After an attempt that failed: with rejectors it waits for an event, else for its backoff. `meanwhile`
+  /// is what happened since it was popped.
+  void add_failed(QueuedPod& pod, MonoTime now, Hint meanwhile = Hint::skip);
+  /// An unschedulable or gated pod is worth another attempt: it becomes active, waits for its backoff, or is
+  /// gated (still). True: the first of these.
+  bool retry(QueuedPod& pod, MonoTime now, std::string_view event, Hint hint = Hint::queue);
+  /// The same of any pod that is not active yet, whatever its backoff.
+  void activate(QueuedPod& pod, MonoTime now);
   /// All unschedulable pods that the event makes worth it, asked for group by group.
   void retry_worth(const ClusterEvent& event, MonoTime now, const WaitingGroups::Worth& worth);
   void set_class(QueuedPod& pod, PodClass& cls);
@@ -81,6 +85,9 @@ class Queue {
     }
   };
   void flush(MonoTime now);
+  void take_out(QueuedPod& pod);
+  void add_active(QueuedPod& pod, MonoTime now, std::string_view event);
+  bool gate(QueuedPod& pod, std::string_view event);
   void count(const QueuedPod& pod, int change);
   void enter(QueuedPod& pod, Place place, std::string_view queue, std::string_view event);
 
@@ -88,7 +95,8 @@ class Queue {
   IndexedHeap<BySort> active_;
   IndexedHeap<ByBackoff> backoff_, error_backoff_;
   IndexedHeap<ByAge> unschedulable_;
-  WaitingGroups groups_;  // of the same pods
+  Gate gate_;
+  WaitingGroups groups_;  // of the same pods, and of the gated ones
   std::size_t gated_ = 0;
   Incoming incoming_;
   Rejections rejections_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "framework/cycle_plugin.hpp"
 #include "framework/plugin.hpp"
 #include "koord/base/clock.hpp"
 
@@ -20,6 +21,7 @@ enum class Place : std::uint8_t {
   backoff,        // to be tried again after a while (sooner if nothing else is to do)
   error_backoff,  // the same after an error that was not the pod's; never sooner
   unschedulable,  // to be tried again when an event makes it worth it
+  waiting,        // assumed on a node, its binding not permitted yet
   assumed,        // decided, its binding on the way
   bound,
 };
@@ -30,7 +32,9 @@ struct QueuedPod {
   const Profile* profile = nullptr;
   PodClass* cls = nullptr;
   Place place = Place::nowhere;
-  Row row = kNoRow;  // where it is assumed or bound
+  Row row = kNoRow;  // where it is waiting, assumed or bound
+  /// From Reserve on, of a profile that has plugins there: until it is unreserved, or its binding has ended.
+  std::unique_ptr<PodAttempt> attempt;
 
   std::int32_t priority = 0;
   MonoTime timestamp{};     // when it arrived or failed last
@@ -39,11 +43,14 @@ struct QueuedPod {
   std::optional<MonoTime> first_attempt;  // when it first became active
   /// The plugins that rejected it at its last attempt, or that gate it; none: it failed for another reason.
   PluginMask rejectors = 0;
+  /// Those of them that said pending: what undoes that, undoes the backoff, too.
+  PluginMask pending = 0;
   std::uint32_t attempts = 0;
   std::uint32_t unschedulable_count = 0;
   std::uint32_t error_count = 0;  // in a row
   std::uint32_t heap_position = 0, group_position = 0;
-  bool outdated = false;  // `info` and `cls` are of an older object than info.pod
+  bool activated = false;  // a plugin wants it tried as soon as it has failed
+  bool outdated = false;   // `info` and `cls` are of an older object than info.pod
 };
 
 }  // namespace koord::scheduler

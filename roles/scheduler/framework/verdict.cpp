@@ -58,13 +58,18 @@ void Diagnosis::count(const Verdict& verdict, std::uint32_t nodes) {
 
 std::string fit_error(const Diagnosis& diagnosis) {
   std::string text = fmt::format("0/{} nodes are available:", diagnosis.nodes);
-  if (!diagnosis.prefilter_message.empty()) return fmt::format("{} {}.", text, diagnosis.prefilter_message);
-  if (diagnosis.reasons.empty()) return text;
-  std::vector<std::string> parts;
-  parts.reserve(diagnosis.reasons.size());
-  for (const auto& [reason, count] : diagnosis.reasons) parts.push_back(fmt::format("{} {}", count, reason));
-  std::sort(parts.begin(), parts.end());
-  return fmt::format("{} {}.", text, fmt::join(parts, ", "));
+  if (!diagnosis.prefilter_message.empty()) {
+    text = fmt::format("{} {}.", text, diagnosis.prefilter_message);
+  } else if (!diagnosis.reasons.empty()) {
+    std::vector<std::string> parts;
+    parts.reserve(diagnosis.reasons.size());
+    for (const auto& [reason, count] : diagnosis.reasons)
+      parts.push_back(fmt::format("{} {}", count, reason));
+    std::sort(parts.begin(), parts.end());
+    text = fmt::format("{} {}.", text, fmt::join(parts, ", "));
+  }
+  if (diagnosis.postfilter_message.empty()) return text;
+  return fmt::format("{} {}", text, diagnosis.postfilter_message);
 }
 
 }  // namespace koord::scheduler

@@ -8,7 +8,7 @@
 namespace koord::scheduler {
 
 void WaitingGroups::add(QueuedPod& pod) {
-  const auto [it, added] = rejected_.try_emplace({pod.profile, pod.rejectors});
+  const auto [it, added] = rejected_.try_emplace(by(pod));
   if (added)
     for (const auto& e : pod.profile->events)
       if ((pod.rejectors & mask_of(e.index)) != 0) it->second.events |= e.plugin->events();
@@ -18,7 +18,7 @@ void WaitingGroups::add(QueuedPod& pod) {
 }
 
 void WaitingGroups::remove(QueuedPod& pod) {
-  const auto rejected = rejected_.find({pod.profile, pod.rejectors});
+  const auto rejected = rejected_.find(by(pod));
   const auto it = rejected->second.groups.find(pod.cls);
   Group& group = it->second;
   group[pod.group_position] = group.back();
@@ -29,15 +29,17 @@ void WaitingGroups::remove(QueuedPod& pod) {
   if (rejected->second.groups.empty()) rejected_.erase(rejected);
 }
 
-std::vector<QueuedPod*> WaitingGroups::worth(EventKind kind, const Worth& ask) const {
-  std::vector<QueuedPod*> pods;
+std::vector<std::pair<QueuedPod*, Hint>> WaitingGroups::worth(EventKind kind, const Worth& ask) const {
+  std::vector<std::pair<QueuedPod*, Hint>> pods;
   for (const auto& [key, rejected] : rejected_) {
     if ((rejected.events & mask_of(kind)) == 0) continue;
     for (const auto& [cls, group] : rejected.groups)
-      if (ask(*group.front())) pods.insert(pods.end(), group.begin(), group.end());
+      if (const Hint hint = ask(*group.front()); hint != Hint::skip)
+        for (QueuedPod* pod : group) pods.emplace_back(pod, hint);
   }
   // Decisions must not depend on where things lie in memory.
-  std::sort(pods.begin(), pods.end(), [](auto* a, auto* b) { return a->order < b->order; });
+  std::sort(pods.begin(), pods.end(),
+            [](const auto& a, const auto& b) { return a.first->order < b.first->order; });
   return pods;
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -10,6 +11,13 @@
 #include "framework/queued_pod.hpp"
 
 namespace koord::scheduler {
+
+/// What an event means to a rejected pod.
+enum class Hint : std::uint8_t {
+  skip,
+  queue,      // after its backoff
+  queue_now,  // a plugin that it was pending for is through with it
+};
 
 /// Pods of one class that the same plugins rejected get the same answer to an event: they are a group, and
 /// one of them is asked for all. Holds pointers; a pod is taken out before it goes, and before its class or
@@ -20,10 +28,10 @@ class WaitingGroups {
   void add(QueuedPod& pod);
   void remove(QueuedPod& pod);
 
-  /// Whether the pods of a group, of which it is given one, are worth another attempt.
-  using Worth = std::function<bool(const QueuedPod&)>;
-  /// The pods of the groups that are, in the order in which they came. They stay in.
-  std::vector<QueuedPod*> worth(EventKind kind, const Worth& ask) const;
+  /// What is to become of the pods of a group, of which it is given one.
+  using Worth = std::function<Hint(const QueuedPod&)>;
+  /// The pods of the groups that are worth another attempt, in the order in which they came. They stay in.
+  std::vector<std::pair<QueuedPod*, Hint>> worth(EventKind kind, const Worth& ask) const;
 
  private:
   using Group = std::vector<QueuedPod*>;
@@ -32,7 +40,10 @@ class WaitingGroups {
     EventMask events = 0;  // that any of the plugins asks for
     std::unordered_map<const PodClass*, Group> groups;
   };
-  std::map<std::pair<const Profile*, PluginMask>, Rejected> rejected_;
+  using By = std::tuple<const Profile*, PluginMask, PluginMask>;  // rejectors, and those that said pending
+  static By by(const QueuedPod& pod) { return {pod.profile, pod.rejectors, pod.pending}; }
+
+  std::map<By, Rejected> rejected_;
 };
 
 }  // namespace koord::scheduler

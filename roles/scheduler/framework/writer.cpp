@@ -32,12 +32,13 @@ Writer::Writer(asio::any_io_executor executor, Services services)
 void Writer::write(Decision d) {
   switch (d.kind) {
     case Decision::Kind::bind: return tasks_.spawn("bind", bind(std::move(d)));
+    case Decision::Kind::wait: return tasks_.spawn("nominate", wait(std::move(d)));
     case Decision::Kind::unschedulable:
       services_.telemetry.attempt(d, "unschedulable", d.took);
-      return tasks_.spawn("report", report_failure(std::move(d), "Unschedulable"));
+      return tasks_.spawn("report", report_failure(std::move(d), true));
     case Decision::Kind::error:
       services_.telemetry.attempt(d, "error", d.took);
-      return tasks_.spawn("report", report_failure(std::move(d), "SchedulerError"));
+      return tasks_.spawn("report", report_failure(std::move(d), true));
     case Decision::Kind::skip:
       record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", d.message);
       return services_.done();
@@ -50,11 +51,44 @@ Task<> Writer::stop(nanoseconds grace) {
   co_await tasks_.stop(services_.clock, nanoseconds::zero());
 }
 
+Task<> Writer::wait(Decision d) {
+  Task<> told = nominate(d);
+  co_await std::move(told);
+  services_.done();
+}
+
+Task<> Writer::nominate(const Decision& d) {
+  const std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
+  if (!d.nominate || !pod || !pod->spec.node_name.empty()) co_return;
+  const auto ended = std::make_shared<Event>();
+  nominating_[pod->metadata.uid] = ended;
+  Task<> patched = patch_status(*pod, nomination_patch(*pod, *d.nominate));
+  co_await std::move(patched);
+  const auto it = nominating_.find(pod->metadata.uid);
+  if (it != nominating_.end() && it->second == ended) nominating_.erase(it);
+  ended->set();
+}
+
 Task<> Writer::bind(Decision d) {
-  MonoTime start = services_.clock.mono();
+  const MonoTime start = services_.clock.mono();
+  const bool prepares = !d.pre_binds.empty();
+  if (prepares) {
+    services_.done();
+    const Status status = co_await pre_bind(d);
+    const nanoseconds took = services_.clock.mono() - start;
+    if (!status.ok()) {
+      const auto kind = status.rejected() ? Decision::Kind::unschedulable : Decision::Kind::error;
+      Task<> failed = bind_failed(std::move(d), kind, status.message, took);
+      co_return co_await std::move(failed);
+    }
+  } else if (const auto it = nominating_.find(d.pod->metadata.uid); it != nominating_.end()) {
+    const std::shared_ptr<Event> nominated = it->second;
+    if (!co_await nominated->wait()) co_return;
+  }
+  const MonoTime began = services_.clock.mono();
   Result<> sent = co_await send_binding(d);
-  MonoTime now = services_.clock.mono();
-  services_.telemetry.bind_call(d, sent ? "Success" : "Error", now - start);
+  const MonoTime now = services_.clock.mono();
+  services_.telemetry.bind_call(d, sent ? "Success" : "Error", now - began);
   const api::ObjectMeta& meta = d.pod->metadata;
   if (sent) {
     services_.telemetry.attempt(d, "scheduled", d.took + (now - start));
@@ -65,17 +99,44 @@ Task<> Writer::bind(Decision d) {
     const std::string note =
         fmt::format("Successfully assigned {}/{} to {}", meta.namespace_.view(), meta.name, d.node.view());
     record(d, kube::EventType::normal, "Scheduled", "Binding", note);
-    services_.done();
+    if (d.tells_end) services_.binding_ended(d.pod, true);
+    if (!prepares) services_.done();
     co_return;
   }
   if (sent.error().code() == Code::cancelled) co_return;  // the end; the watch will tell
   services_.log.v(1, "binding failed", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
                   kv("node", d.node.view()), kv("error", sent.error()));
-  services_.binding_failed(d.pod);
-  d.kind = Decision::Kind::error;
-  d.message = fmt::format("running Bind plugin \"DefaultBinder\": {}", sent.error().message());
-  services_.telemetry.attempt(d, "error", d.took + (now - start));
-  Task<> report = report_failure(std::move(d), "SchedulerError");
+  std::string message = fmt::format("running Bind plugin \"DefaultBinder\": {}", sent.error().message());
+  Task<> failed = bind_failed(std::move(d), Decision::Kind::error, std::move(message), now - start);
+  co_await std::move(failed);
+}
+
+Task<Status> Writer::pre_bind(const Decision& d) {
+  Task<> told = nominate(d);
+  co_await std::move(told);
+  for (const Decision::PreBind& p : d.pre_binds) {
+    if (!services_.may_write()) co_return Status{StatusCode::error, kMayNot};
+    PreBindWork::Context context{services_.client, services_.clock, services_.may_write, d.pod, d.node};
+    Task<Status> run = p.work->run(context);
+    Status status = co_await std::move(run);
+    if (status.ok()) continue;
+    if (!status.rejected())
+      status = {StatusCode::error,
+                fmt::format("running PreBind plugin \"{}\": {}", p.plugin, status.message)};
+    co_return status;
+  }
+  co_return Status{};
+}
+
+/// Of a binding that did not come about. Its permit is given back here, unless it was before.
+Task<> Writer::bind_failed(Decision d, Decision::Kind kind, std::string message, nanoseconds took) {
+  services_.binding_ended(d.pod, false);
+  const bool permitted = d.pre_binds.empty();
+  d.kind = kind;
+  d.message = std::move(message);
+  d.nominate.emplace();
+  services_.telemetry.attempt(d, kind == Decision::Kind::error ? "error" : "unschedulable", d.took + took);
+  Task<> report = report_failure(std::move(d), permitted);
   co_await std::move(report);
 }
 
@@ -104,25 +165,30 @@ Task<Result<>> Writer::is_bound(const Decision& d, Error conflict) {
   co_return conflict;
 }
 
-Task<> Writer::report_failure(Decision d, std::string_view reason) {
+Task<> Writer::report_failure(Decision d, bool permitted) {
   record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", d.message);
-  std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
-  if (pod && pod->spec.node_name.empty() && services_.may_write()) {
-    std::optional<api::Patch> patch = failure_patch(*pod, reason, d.message, services_.clock.now());
-    if (patch) {
-      kube::ObjectKey key{pod->metadata.namespace_.str(), pod->metadata.name};
-      kube::PatchOptions options;
-      options.type = api::PatchType::strategic;
-      options.subresource = "status";
-      Result<std::string> done =
-          co_await services_.client.patch_raw(api::kind<api::Pod>(), key, patch->body, options);
-      if (!done && done.error().code() == Code::cancelled) co_return;
-      if (!done && done.error().code() != Code::not_found)
-        services_.log.warn("could not set a pod's condition", kv("namespace", key.ns), kv("pod", key.name),
-                           kv("error", done.error()));
-    }
+  const std::string_view reason =
+      d.kind == Decision::Kind::error ? std::string_view("SchedulerError") : "Unschedulable";
+  const std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
+  if (pod && pod->spec.node_name.empty()) {
+    Task<> patched =
+        patch_status(*pod, failure_patch(*pod, {reason, d.message, d.nominate, services_.clock.now()}));
+    co_await std::move(patched);
   }
-  services_.done();
+  if (permitted) services_.done();
+}
+
+Task<> Writer::patch_status(const api::Pod& pod, std::optional<api::Patch> patch) {
+  if (!patch || !services_.may_write()) co_return;
+  const kube::ObjectKey key{pod.metadata.namespace_.str(), pod.metadata.name};
+  kube::PatchOptions options;
+  options.type = api::PatchType::strategic;
+  options.subresource = "status";
+  const Result<std::string> done =
+      co_await services_.client.patch_raw(api::kind<api::Pod>(), key, patch->body, options);
+  if (!done && done.error().code() != Code::not_found && done.error().code() != Code::cancelled)
+    services_.log.warn("could not patch a pod's status", kv("namespace", key.ns), kv("pod", key.name),
+                       kv("error", done.error()));
 }
 
 void Writer::record(const Decision& d, kube::EventType type, std::string_view reason, std::string_view action,

@@ -68,7 +68,7 @@ struct Scene {
     Writer writer(loop.executor(), {client, loop.clock, Logger(captured, loop.clock), telemetry,
                                     [&](std::string_view) -> kube::EventRecorder& { return recorder; },
                                     [&](const api::Pod&) { return pod; }, [&] { return may_write; },
-                                    [&](auto) { ++put_back; }, [&] { ++done; }});
+                                    [&](auto, bool bound) { put_back += !bound; }, [&] { ++done; }});
     const MonoTime start = loop.clock.mono();
     writer.write({Decision::Kind::bind, pod, Symbol("n1"), "", "default-scheduler", 1, {}, {}});
     while (writer.in_flight() > 0) {

@@ -1,0 +1,305 @@
+// Engine: one attempt to place a pod, from the choice of a node to the end of its binding; see engine.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "framework/engine.hpp"
+#include "framework/extension_point.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+
+namespace koord::scheduler {
+
+namespace {
+
+/// With fewer nodes than this all are looked at, and never fewer feasible ones are looked for.
+constexpr std::uint32_t kMinFeasible = 100;
+
+}  // namespace
+
+std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
+  std::size_t done = 0;
+  for (; done < max; ++done) {
+    // Those that wait hold room that others want.
+    if (auto over = waits_.next(clock_.mono())) {
+      out.push_back(end_wait(std::move(*over)));
+      continue;
+    }
+    QueuedPod* pod = queue_->pop(clock_.mono());
+    if (pod == nullptr) break;
+    out.push_back(attempt(*pod));
+  }
+  return done;
+}
+
+Decision Engine::attempt(QueuedPod& pod) {
+  const MonoTime start = clock_.mono();
+  const api::Pod& object = *pod.info.pod;
+  pod.activated = false;
+  Decision d{Decision::Kind::bind, pod.info.pod,      {}, {}, pod.profile->scheduler_name,
+             pod.attempts,         pod.first_attempt, {}};
+  if (object.metadata.deletion_timestamp) {
+    d.kind = Decision::Kind::skip;
+    d.message = fmt::format("skip schedule deleting pod: {}", pod.key);
+  } else if (nodes_.nodes() == 0) {
+    d.kind = Decision::Kind::unschedulable;
+    d.message = kNoNodesAvailable;
+    d.nominate.emplace();
+    requeue(pod, d);
+  } else if (const Row row = choose(pod, d); row != kNoRow) {
+    assume(pod, row, d);
+    if (pod.profile->follows_up()) follow_up(pod, d);
+  }
+  d.took = clock_.mono() - start;
+  return d;
+}
+
+/// kNoRow: there is none, and the pod is put back.
+Row Engine::choose(QueuedPod& pod, Decision& d) {
+  const MonoTime start = clock_.mono();
+  ClassState& state = classes_.state(*pod.cls, pod.info);
+  d.evaluated_nodes = static_cast<std::uint32_t>(nodes_.nodes());
+  d.feasible_nodes = state.feasible();
+  const Row row = d.feasible_nodes == 0 ? kNoRow : pick(pod, state);
+  d.scoring = classes_.take_scoring();
+  d.filtering = clock_.mono() - start - d.scoring;
+  if (row == kNoRow) no_node(pod, d, state);
+  return row;
+}
+
+Row Engine::pick(const QueuedPod& pod, ClassState& state) {
+  Symbol nominated = nominator_.size() != 0 ? nominator_.node_of(pod.info) : Symbol();
+  if (nominated.empty()) nominated = pod.info.pod->status.nominated_node_name;
+  if (!nominated.empty()) {
+    const Row row = nodes_.find(nominated);
+    if (row != kNoRow && state.verdict(row) == kPass) return row;
+  }
+  const auto percentage = static_cast<std::uint32_t>(pod.profile->percentage_of_nodes.value_or(100));
+  if (percentage >= 100 || nodes_.nodes() < kMinFeasible) return state.pick(random_);
+  const auto wanted = static_cast<std::uint32_t>(std::uint64_t{nodes_.nodes()} * percentage / 100);
+  return state.pick_among(std::max(wanted, kMinFeasible), start_, random_);
+}
+
+/// Asks those that may make room, and puts the pod back.
+void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
+  Diagnosis diagnosis = state.diagnose();
+  if (!diagnosis.error.empty()) {
+    d.kind = Decision::Kind::error;
+    d.message = std::move(diagnosis.error);
+    d.nominate.emplace();
+    return requeue(pod, d);
+  }
+  d.kind = Decision::Kind::unschedulable;
+  pod.rejectors = diagnosis.rejectors;
+  pod.pending = diagnosis.pending;
+  if (pod.profile->post_filters.empty()) d.nominate.emplace();
+  PodAttempt attempt(pod.info, *pod.profile);
+  attempt.state = &state;
+  std::vector<std::string> reasons;
+  for (const auto& p : pod.profile->post_filters) {
+    PostFilterResult result = p.plugin->post_filter(attempt, diagnosis);
+    const Status& status = result.status;
+    const bool error = !status.ok() && !status.rejected();
+    const bool last = status.ok() || error || status.code == StatusCode::unresolvable;
+    if (last) reasons.clear();
+    if (!status.message.empty()) reasons.push_back(status.message);
+    if (last || result.nominate) {
+      if (error) result = {};
+      d.nominate = std::move(result.nominate);
+      d.victims = std::move(result.victims);
+    }
+    if (last) break;
+  }
+  diagnosis.postfilter_message = fmt::format("{}", fmt::join(reasons, ", "));
+  d.message = fit_error(diagnosis);
+  requeue(pod, d);
+}
+
+void Engine::assume(QueuedPod& pod, Row row, Decision& d) {
+  d.node = nodes_.name(row);
+  if (nominator_.size() != 0) nominator_.nominate(pod.info, {});
+  pod.row = row;
+  pod.place = Place::assumed;
+  ++assumed_;
+  nodes_.add_pod(row, pod.info);
+}
+
+/// Reserve and Permit, of a pod that is assumed.
+void Engine::follow_up(QueuedPod& pod, Decision& d) {
+  pod.attempt = std::make_unique<PodAttempt>(pod.info, *pod.profile);
+  PodAttempt& attempt = *pod.attempt;
+  attempt.node = d.node;
+  attempt.row = pod.row;
+  for (const auto& p : pod.profile->reserves)
+    if (Status status = p.plugin->reserve(attempt); !status.ok())
+      return fail(pod, d, p.index, "Reserve", std::move(status));
+  std::vector<PermitWaits::On> waits;
+  for (const auto& p : pod.profile->permits) {
+    auto [status, timeout] = p.plugin->permit(attempt);
+    if (status.code == StatusCode::wait) {
+      waits.push_back({p.index, std::min(timeout, PermitPlugin::kMaxWait)});
+    } else if (!status.ok()) {
+      return fail(pod, d, p.index, "Permit", std::move(status));
+    }
+  }
+  for (const auto& p : pod.profile->pre_binds)
+    if (auto work = p.plugin->pre_bind(attempt))
+      d.pre_binds.push_back({pod.profile->plugin_name(p.index), std::move(work)});
+  d.tells_end = true;
+  // So that others (a cluster autoscaler) know where it will be, although it takes a while.
+  if (options_.nominate_expected && (!waits.empty() || !d.pre_binds.empty())) d.nominate = d.node;
+  if (waits.empty()) return;
+  Decision later = d;
+  later.nominate.reset();
+  d.kind = Decision::Kind::wait;
+  d.pre_binds.clear();
+  pod.place = Place::waiting;
+  waits_.add(pod, waits, clock_.mono(), std::move(later), meanwhile_.end());
+}
+
+/// A plugin does not let an assumed pod be bound.
+void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status) {
+  unreserve(pod);
+  leave_node(pod);
+  pod.place = Place::nowhere;
+  d.node = {};
+  d.nominate.emplace();
+  d.pre_binds.clear();
+  d.tells_end = false;
+  if (!status.rejected()) {
+    d.kind = Decision::Kind::error;
+    d.message =
+        fmt::format("running {} plugin \"{}\": {}", point, pod.profile->plugin_name(by), status.message);
+    return requeue(pod, d);
+  }
+  d.kind = Decision::Kind::unschedulable;
+  d.message = fit_error({.nodes = 1, .reasons = {{status.message, 1}}});
+  pod.rejectors = mask_of(by);
+  if (status.code == StatusCode::pending) pod.pending = pod.rejectors;
+  requeue(pod, d);
+}
+
+/// After an attempt that failed, with d.nominate as it is to be.
+void Engine::requeue(QueuedPod& pod, Decision& d) {
+  if (d.nominate || !pod.info.pod->status.nominated_node_name.empty() || nominator_.size() != 0)
+    nominator_.nominate(pod.info, d.nominate ? *d.nominate : pod.info.pod->status.nominated_node_name);
+  const bool again = std::exchange(pod.activated, false);
+  queue_->add_failed(pod, clock_.mono(), again ? Hint::queue : Hint::skip);
+}
+
+// Waits
+
+Decision Engine::end_wait(PermitWaits::Outcome outcome) {
+  QueuedPod& pod = *outcome.pod;
+  Decision d = std::move(outcome.decision);
+  d.pod = pod.info.pod;
+  d.took += clock_.mono() - outcome.since;
+  if (outcome.status.ok()) {
+    d.kind = Decision::Kind::bind;
+    pod.place = Place::assumed;
+  } else {
+    const std::shared_ptr<const api::Pod> object = pod.info.pod;
+    unreserve(pod);
+    leave_node(pod);
+    pod.place = Place::nowhere;
+    d.kind = Decision::Kind::unschedulable;
+    d.node = {};
+    d.message = fit_error({.nodes = 1, .reasons = {{outcome.status.message, 1}}});
+    d.nominate.emplace();
+    d.pre_binds.clear();
+    d.tells_end = false;
+    pod.rejectors = mask_of(outcome.by);
+    nominator_.nominate(pod.info, {});
+    const bool changed = std::exchange(pod.activated, false) || pod.outdated;
+    if (pod.outdated) read_anew(pod);
+    const Hint missed = meanwhile(pod, outcome.events);
+    // Before it is put back: its own going does not help it.
+    move({.kind = EventKind::assigned_pod_delete, .old_pod = object.get()}, object);
+    queue_->add_failed(pod, clock_.mono(), missed == Hint::skip && changed ? Hint::queue : missed);
+  }
+  meanwhile_.forget(waits_.oldest_events());
+  return d;
+}
+
+/// What the events of the log from there on mean to it.
+Hint Engine::meanwhile(const QueuedPod& pod, std::uint64_t from) {
+  if (!meanwhile_.complete(from)) return Hint::queue;
+  Hint found = Hint::skip;
+  for (std::uint64_t n = from; n < meanwhile_.end(); ++n) {
+    const ClusterEvent& event = meanwhile_.at(n).event;
+    if (pod.priority > event.most_priority) continue;
+    found = std::max(found, hint(pod, event));
+    if (found == Hint::queue_now || (found == Hint::queue && pod.pending == 0)) break;
+  }
+  return found;
+}
+
+void Engine::each_waiting(const std::function<void(const PodAttempt&)>& visit) const {
+  for (const QueuedPod* pod : waits_.pods()) visit(*pod->attempt);
+}
+
+void Engine::activate(const api::Pod& object) {
+  QueuedPod* pod = find(object);
+  if (pod == nullptr || pod->profile == nullptr) return;
+  switch (pod->place) {
+    case Place::unschedulable:
+    case Place::gated:
+    case Place::backoff:
+    case Place::error_backoff: return queue_->activate(*pod, clock_.mono());
+    case Place::nowhere:  // it is being tried
+    case Place::waiting:
+    case Place::assumed: pod->activated = true; return;
+    case Place::active:
+    case Place::bound: return;
+  }
+}
+
+// What becomes of a decision
+
+QueuedPod* Engine::find(const api::Pod& pod) {
+  const auto it = pods_.find(pod_key(pod));
+  return it != pods_.end() && it->second->info.pod->metadata.uid == pod.metadata.uid ? it->second.get()
+                                                                                     : nullptr;
+}
+
+bool Engine::binding_failed(const api::Pod& object) {
+  if (const auto gone = gone_.find(object.metadata.uid); gone != gone_.end()) {
+    unreserve(*gone->second);
+    gone_.erase(gone);
+  }
+  QueuedPod* pod = find(object);
+  if (pod == nullptr) return false;
+  unreserve(*pod);
+  if (pod->place == Place::assumed) forget(*pod);
+  if (pod->place != Place::nowhere) return false;
+  if (pod->outdated) read_anew(*pod);
+  pod->rejectors = 0;
+  nominator_.nominate(pod->info, {});
+  pod->activated = false;
+  queue_->add_failed(*pod, clock_.mono());
+  return true;
+}
+
+void Engine::binding_succeeded(const api::Pod& object) {
+  const auto gone = gone_.find(object.metadata.uid);
+  QueuedPod* pod = gone != gone_.end() ? gone->second.get() : find(object);
+  if (pod == nullptr || !pod->attempt) return;
+  for (const auto& p : pod->profile->post_binds) p.plugin->post_bind(*pod->attempt);
+  pod->attempt.reset();
+  if (gone != gone_.end()) gone_.erase(gone);
+}
+
+void Engine::preempted(const api::Pod& object, bool all) {
+  const QueuedPod* pod = find(object);
+  for (const Profile& profile : profiles_)
+    if (pod != nullptr ? pod->profile == &profile : object.spec.scheduler_name == profile.scheduler_name)
+      for (const auto& p : profile.post_filters) p.plugin->preempted(object, all);
+}
+
+void Engine::unreserve(QueuedPod& pod) {
+  if (!pod.attempt) return;
+  const auto& reserves = pod.profile->reserves;
+  for (auto p = reserves.rbegin(); p != reserves.rend(); ++p) p->plugin->unreserve(*pod.attempt);
+  pod.attempt.reset();
+}
+
+}  // namespace koord::scheduler
