@@ -3,13 +3,17 @@
 
 A probe is created twice, once for each scheduler. What fits nowhere disturbs nobody, so those are asked at once;
 what will be bound is asked alone, and is gone before the next one is created. The placement checker, which shares
-no code with either, is the third opinion.
+no code with either, is the third opinion. kube-scheduler logs its final scores: koord's engine is asked for the same
+cluster in a process of its own (scheduler_scores), and chooses a node that they make a best one.
 """
 import collections
 import copy
+import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import unittest
 
 import schedulers
@@ -17,11 +21,15 @@ from schedulers import OURS, UPSTREAM, wait_for
 
 import kube_api
 from check_placement import Cluster, pod_requests
-from random_cluster import PLACED, RandomCluster, runtime_class
+from random_cluster import PLACED, RandomCluster, SocialCluster, runtime_class
 
 SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_SEEDS", "1 2 3").split()]
+SOCIAL_SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_SOCIAL_SEEDS", "11 12 13").split()]
 PROBES = int(os.environ.get("KOORD_COMPARE_PROBES", "60"))
-NAMESPACE = "compare"
+NAMESPACE, NEIGHBOURS = "compare", "compare-neighbours"
+SCORES = os.environ.get("KOORD_SCHEDULER_SCORES", os.path.join(schedulers.HERE, "../../build/tests/kube/scheduler_scores"))
+SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
+REPLICA_SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets"
 # What kube-scheduler's plugins after the filters add; koord has none of these yet.
 ADDED = re.compile(r"( no new claims to deallocate,)? preemption: .*| not found", re.S)
 
@@ -31,6 +39,10 @@ REASONS = [
     "Insufficient hugepages-2Mi", "Too many pods", "node(s) had untolerated taint(s)", "node(s) were unschedulable",
     "node(s) didn't match Pod's node affinity/selector", "node(s) didn't satisfy plugin(s) [NodeAffinity]",
     "node(s) didn't have free ports for the requested pod ports",
+    "node(s) didn't match pod topology spread constraints",
+    "node(s) didn't match pod topology spread constraints (missing required label)",
+    "node(s) didn't match pod affinity rules", "node(s) didn't match pod anti-affinity rules",
+    "node(s) didn't satisfy existing pods anti-affinity rules",
 ]
 
 
@@ -49,7 +61,7 @@ class Compare(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.api = kube_api.Api(schedulers.KUBECONFIG)
-        schedulers.ensure_namespaces(cls.api, NAMESPACE)
+        schedulers.ensure_namespaces(cls.api, NAMESPACE, NEIGHBOURS)
         try:
             cls.api.load([runtime_class()])
         except kube_api.ApiError as error:
@@ -57,17 +69,25 @@ class Compare(unittest.TestCase):
                 raise
         cls.connection = cls.api.connect()
         cls.met = collections.Counter()
-        cls.processes = [schedulers.kube_scheduler("--leader-elect=false", "--vmodule=schedule_one=10"),
+        # Batching gives like pods what the first one's scores say, without a line in the log.
+        cls.processes = [schedulers.kube_scheduler("--leader-elect=false", "--vmodule=schedule_one=10",
+                                                   "--feature-gates=OpportunisticBatching=false"),
                          schedulers.koord("--leader-elect=false")]
 
     @classmethod
     def tearDownClass(cls):
         for process in cls.processes:
             process.end()
-        schedulers.clean(cls.api, [NAMESPACE])
+        cls.clean()
+
+    @classmethod
+    def clean(cls):
+        for path in (SERVICES, REPLICA_SETS):
+            cls.connection.request("DELETE", path)
+        schedulers.clean(cls.api, [NAMESPACE, NEIGHBOURS])
 
     def setUp(self):
-        schedulers.clean(self.api, [NAMESPACE])
+        self.clean()
         self.differences = []
         self.scheduled = self.ranked = self.unique = 0
 
@@ -94,13 +114,15 @@ class Compare(unittest.TestCase):
         self.met.update(reason for reason in REASONS if reason in ours[1])
         return None
 
-    def judge_places(self, pairs):
-        """koord's node is one that kube-scheduler's own scores make a best one. pairs: [(probe, their nodes)]"""
+    def judge_places(self, asked):
+        """kube-scheduler's own scores are koord's, and make koord's node a best one. asked: [(probe, as stored, their
+        nodes)]"""
         scores = collections.defaultdict(dict)
         for name, node, score in FINAL_SCORE.findall(self.processes[0].output()):
             scores[name][node] = int(score)
-        for probe, (upstream, ours) in pairs:
-            ranks = scores.get(twin(probe, UPSTREAM)["metadata"]["name"], {upstream: 0})  # one node: not scored
+        own = self.engine_scores([stored for _, stored, _ in asked])
+        for (probe, stored, (upstream, ours)), engine in zip(asked, own):
+            ranks = scores.get(stored["metadata"]["name"], {upstream: 0})  # one node: not scored
             best = {node for node, score in ranks.items() if score == max(ranks.values())}
             self.assertIn(upstream, best, "kube-scheduler's log has been misread")
             self.ranked += len(ranks) > 1
@@ -108,6 +130,20 @@ class Compare(unittest.TestCase):
             if ours not in best:
                 self.differences.append(f"{probe['metadata']['name']}: koord chose {ours}, of\n  {ranks}\n  "
                                         f"{probe['spec']}")
+            if len(ranks) > 1 and engine != ranks:
+                other = {node: (ranks.get(node), engine.get(node)) for node in {**ranks, **engine}
+                         if ranks.get(node) != engine.get(node)}
+                self.differences.append(f"{probe['metadata']['name']}: other scores (kube-scheduler's, koord's): {other}"
+                                        f"\n  {probe['spec']}")
+
+    def engine_scores(self, probes):
+        """Of each probe {node: koord's final score}."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            lines = [*self.stored, "---", *(json.dumps({"kind": "Pod", **probe}) for probe in probes)]
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            answer = subprocess.run([SCORES, file.name], check=True, capture_output=True, text=True)
+        return [json.loads(line) for line in answer.stdout.splitlines()]
 
     def judge_refusal(self, probe, watch):
         """What else is written about a pod that fits nowhere."""
@@ -129,10 +165,10 @@ class Compare(unittest.TestCase):
         found = {event["regarding"]["name"]: event for event in events if event["reason"] == "FailedScheduling"}
         return found if all(name in found for name in names) else None
 
-    def prepare(self, seed, watch):
+    def prepare(self, seed, cluster, watch):
         """Creates the cluster; both schedulers know all of it afterwards."""
-        cluster = RandomCluster(seed)
         placed = [cluster.placed(f"placed-{index}", NAMESPACE) for index in range(PLACED)]
+        self.api.load(cluster.objects())
         self.api.load([*cluster.nodes, *placed])
         # Nodes are told in the order of their creation, and so are pods: who binds a late pod to a late node has
         # heard of the others.
@@ -145,9 +181,14 @@ class Compare(unittest.TestCase):
             watch.wait_scheduled(name)
             self.delete(name)
             watch.wait_gone([name])
-        stored = self.api.list(f"/api/v1/namespaces/{NAMESPACE}/pods")
+        stored = [pod for namespace in (NAMESPACE, NEIGHBOURS)
+                  for pod in self.api.list(f"/api/v1/namespaces/{namespace}/pods")]
         self.assertEqual(len(stored), PLACED)
-        return cluster, Cluster(self.api.list("/api/v1/nodes"), stored)
+        nodes = self.api.list("/api/v1/nodes")
+        kinds = {"Node": nodes, "Pod": stored, "Namespace": self.api.list("/api/v1/namespaces"),
+                 "Service": self.api.list("/api/v1/services"), "ReplicaSet": self.api.list("/apis/apps/v1/replicasets")}
+        self.stored = [json.dumps({"kind": kind, **item}) for kind, items in kinds.items() for item in items]
+        return Cluster(nodes, stored)
 
     def expectation(self, checker, probe):
         """With what the API server fills in, so from a dry run."""
@@ -159,7 +200,8 @@ class Compare(unittest.TestCase):
     def compare(self, seed):
         watch = schedulers.PodWatch(self.api, NAMESPACE)
         self.addCleanup(watch.close)
-        cluster, checker = self.prepare(seed, watch)
+        cluster = RandomCluster(seed)
+        checker = self.prepare(seed, cluster, watch)
         # Names of their own in each cluster: kube-scheduler's log has them all.
         probes = [cluster.probe(f"probe-{seed}-{index}", NAMESPACE, OURS) for index in range(PROBES)]
         expected = [self.expectation(checker, probe) for probe in probes]
@@ -177,21 +219,37 @@ class Compare(unittest.TestCase):
         for pair in pairs:
             for each in pair[1:]:
                 self.delete(each["metadata"]["name"])
+        self.ask_alone(hopeful, watch)
+        self.conclude(seed, probes, watch)
+
+    def ask_alone(self, probes, watch, expected="scheduled"):
+        """One after the other: what is bound, or waits with affinity, is seen by others. `expected`: the checker's."""
         places = []
-        for probe in hopeful:
-            verdicts = []
+        for probe in probes:
+            verdicts, stored = [], []
             for scheduler in (UPSTREAM, OURS):
                 item = twin(probe, scheduler)
-                kube_api.create(self.connection, item)
+                stored.append(kube_api.create(self.connection, item))
                 verdicts.append(watch.verdict(item["metadata"]["name"]))
                 self.delete(item["metadata"]["name"])
                 watch.wait_gone([item["metadata"]["name"]])
-            self.judge(probe, "scheduled", *verdicts)
+            self.judge(probe, expected or verdicts[0][0], *verdicts)
             if all(verdict[0] == "scheduled" for verdict in verdicts):
-                places.append((probe, [verdict[1] for verdict in verdicts]))
+                places.append((probe, stored[0], [verdict[1] for verdict in verdicts]))
         self.judge_places(places)
 
-        schedulers.clean(self.api, [NAMESPACE])
+    def compare_social(self, seed):
+        """With what the checker knows nothing of, so that nobody can say before which probes fit."""
+        watch = schedulers.PodWatch(self.api, NAMESPACE)
+        self.addCleanup(watch.close)
+        cluster = SocialCluster(seed, [NAMESPACE, NEIGHBOURS])
+        self.prepare(seed, cluster, watch)
+        probes = [cluster.probe(f"probe-{seed}-{index}", NAMESPACE, OURS) for index in range(PROBES)]
+        self.ask_alone(probes, watch, None)
+        self.conclude(seed, probes, watch)
+
+    def conclude(self, seed, probes, watch):
+        self.clean()
         watch.wait("an empty namespace", lambda pods: not pods)
         # A comparison in which all pods fit, or none, would say little.
         print(f"seed {seed}: {len(probes)} probes, {self.scheduled} scheduled, {self.ranked} of them ranked, "
@@ -215,7 +273,7 @@ class Compare(unittest.TestCase):
             watch.verdict(f"free-{scheduler}")
         for name in names:
             self.assertEqual(schedulers.condition_of(watch.pods[name]), {}, name)
-        schedulers.clean(self.api, [NAMESPACE])
+        self.clean()
         watch.wait("an empty namespace", lambda pods: not pods)
 
     def test_every_rule_has_been_met(self):
@@ -224,6 +282,8 @@ class Compare(unittest.TestCase):
 
 for each_seed in SEEDS:
     setattr(Compare, f"test_cluster_{each_seed}", lambda self, seed=each_seed: self.compare(seed))
+for each_seed in SOCIAL_SEEDS:
+    setattr(Compare, f"test_cluster_social_{each_seed}", lambda self, seed=each_seed: self.compare_social(seed))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Random clusters and probe pods that touch every rule of the filters; the same ones for the same seed."""
+"""Random clusters and probe pods that touch every rule of the filters; the same ones for the same seed.
+
+A SocialCluster's pods look at each other, too: spreading, and affinity to pods.
+"""
 import random
 
 from schedulers import node
@@ -115,6 +118,10 @@ class RandomCluster:
             spec["runtimeClassName"] = RUNTIME_CLASS
         return spec
 
+    def objects(self):
+        """Others than nodes and pods."""
+        return []
+
     def placed(self, name, namespace):
         spec = self.containers({}, 4, 0.2)
         # Some are on a node that does not exist, as pods are whose node has been deleted.
@@ -164,3 +171,117 @@ class RandomCluster:
             key = self.random.choice(list(LABELS))
             spec["nodeSelector"] = {key: self.random.choice([value for value in LABELS[key] if value is not None])}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+APPS = ["web", "db", "cache"]
+
+
+class SocialCluster(RandomCluster):
+    """Pods of two namespaces with labels, spread constraints and affinity; services and a ReplicaSet select them."""
+
+    def __init__(self, seed, namespaces):
+        self.namespaces = namespaces
+        super().__init__(seed)
+
+    def node(self, name):
+        item = super().node(name)
+        if self.chance(0.9):
+            item["metadata"]["labels"][ZONE] = self.random.choice(["a", "b", "c"])
+        item["spec"].pop("unschedulable", None)
+        item["spec"].pop("taints", None)
+        if self.chance(0.15):
+            item["spec"]["taints"] = [self.random.choice(TAINTS)]
+        return item
+
+    def objects(self):
+        """What the system's default constraints read."""
+        services = [{"apiVersion": "v1", "kind": "Service",
+                     "metadata": {"name": f"service-{app}", "namespace": self.namespaces[0]},
+                     "spec": {"selector": {"app": app}, "ports": [{"port": 80}]}} for app in APPS[:2]]
+        template = {"metadata": {"labels": {"app": "cache", "tier": "1"}},
+                    "spec": {"containers": [{"name": "main", "image": "none"}]}}
+        return services + [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
+                            "metadata": {"name": "cache", "namespace": self.namespaces[0]},
+                            "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "cache"}},
+                                     "template": template}}]
+
+    def labels(self):
+        labels = {"app": self.random.choice(APPS)}
+        if self.chance(0.5):
+            labels["tier"] = self.random.choice(["1", "2"])
+        return labels
+
+    def selector(self):
+        selector = {}
+        if self.chance(0.8):
+            selector["matchLabels"] = {"app": self.random.choice(APPS)}
+        if self.chance(0.3):
+            selector["matchExpressions"] = [self.random.choice([
+                {"key": "tier", "operator": "NotIn", "values": ["1"]}, {"key": "tier", "operator": "Exists"},
+                {"key": "tier", "operator": "DoesNotExist"}, {"key": "app", "operator": "In", "values": APPS[:2]}])]
+        return selector
+
+    def constraint(self):
+        item = {"maxSkew": self.random.choice([1, 2, 3]), "topologyKey": self.random.choice([ZONE, HOSTNAME, "disk"]),
+                "whenUnsatisfiable": self.random.choice(["DoNotSchedule", "ScheduleAnyway"]),
+                "labelSelector": self.selector()}
+        if item["whenUnsatisfiable"] == "DoNotSchedule" and self.chance(0.2):
+            item["minDomains"] = self.random.choice([2, 3, 5])
+        if self.chance(0.3):
+            item["nodeAffinityPolicy"] = self.random.choice(["Honor", "Ignore"])
+        if self.chance(0.3):
+            item["nodeTaintsPolicy"] = self.random.choice(["Honor", "Ignore"])
+        if self.chance(0.2):
+            item["matchLabelKeys"] = ["pool"]
+        return item
+
+    def affinity_term(self):
+        term = {"topologyKey": self.random.choice([ZONE, ZONE, HOSTNAME, "disk"]), "labelSelector": self.selector()}
+        if self.chance(0.2):
+            term["namespaces"] = self.random.sample(self.namespaces, self.random.choice([1, 2]))
+        if self.chance(0.2):
+            term["namespaceSelector"] = self.random.choice(
+                [{}, {"matchLabels": {"kubernetes.io/metadata.name": self.namespaces[1]}}])
+        return term
+
+    def affinity(self, required):
+        affinity = {}
+        for kind in ("podAffinity", "podAntiAffinity"):
+            terms = {}
+            if self.chance(required):
+                terms["requiredDuringSchedulingIgnoredDuringExecution"] = [self.affinity_term()]
+            if self.chance(0.5):
+                terms["preferredDuringSchedulingIgnoredDuringExecution"] = [
+                    {"weight": self.random.choice([1, 10, 100]), "podAffinityTerm": self.affinity_term()}
+                    for _ in range(self.random.choice([1, 2]))]
+            if terms:
+                affinity[kind] = terms
+        return affinity
+
+    def dress(self, item):
+        item["metadata"]["labels"] = {**self.labels(), "pool": self.random.choice(["x", "y"])}
+        if item["metadata"]["labels"]["app"] == "cache" and self.chance(0.5):
+            item["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "cache",
+                                                    "uid": "cache", "controller": True}]
+        return item
+
+    def placed(self, name, namespace):
+        item = self.dress(super().placed(name, self.random.choice(self.namespaces)))
+        if self.chance(0.3):
+            item["spec"]["affinity"] = self.affinity(0.05)
+        return item
+
+    def probe(self, name, namespace, scheduler):
+        item = self.dress(super().probe(name, namespace, scheduler))
+        if self.chance(0.4):
+            keys, constraints = set(), []
+            for constraint in [self.constraint() for _ in range(self.random.choice([1, 1, 2]))]:
+                key = constraint["topologyKey"], constraint["whenUnsatisfiable"]  # the API server refuses one twice
+                if key not in keys:
+                    keys.add(key)
+                    constraints.append(constraint)
+            item["spec"]["topologySpreadConstraints"] = constraints
+        if self.chance(0.5):
+            item["spec"].setdefault("affinity", {}).update(self.affinity(0.3))
+        return item

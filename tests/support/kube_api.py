@@ -22,6 +22,7 @@ PLURAL = {
     "RuntimeClass": ("/apis/node.k8s.io/v1", "runtimeclasses", False),
     "PodDisruptionBudget": ("/apis/policy/v1", "poddisruptionbudgets", True),
     "ReplicaSet": ("/apis/apps/v1", "replicasets", True),
+    "Service": ("/api/v1", "services", True),
     "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
 }
 PAGE = 1000

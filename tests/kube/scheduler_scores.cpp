@@ -1,0 +1,67 @@
+// What the engine says of pods on a cluster that a file describes: a line of JSON for each, node -> final
+// score.
+//   scheduler_scores FILE    its lines: nodes, pods and what else there is, in any order; then "---"; then
+//   the pods
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/apps_v1/replica_set.hpp"
+#include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/api/types/core_v1/service.hpp"
+#include "unit/scheduler/world.hpp"
+
+namespace {
+
+using namespace koord;
+using namespace koord::scheduler;
+
+template <class T>
+std::shared_ptr<const T> read(const std::string& line) {
+  Result<T> object = api::decode<T>(line);
+  if (!object) throw std::runtime_error(object.error().message());
+  return std::make_shared<const T>(std::move(*object));
+}
+
+void put(Engine& engine, const std::string& line) {
+  // The kind comes first, as Kubernetes and the test write it.
+  const auto is = [&](const char* kind) { return line.find(fmt::format("\"kind\": \"{}\"", kind)) < 60; };
+  if (is("Node")) return engine.put_node(read<api::Node>(line));
+  if (is("Pod")) return engine.put_pod(read<api::Pod>(line));
+  if (is("Namespace")) return engine.put_object(read<api::Namespace>(line));
+  if (is("Service")) return engine.put_object(read<api::Service>(line));
+  if (is("ReplicaSet")) return engine.put_object(read<api::ReplicaSet>(line));
+  throw std::runtime_error("what is " + line.substr(0, 60));
+}
+
+std::string scores(Engine& engine, const std::string& line) {
+  ClassState& state = engine.evaluate(engine.profiles()[0], read<api::Pod>(line));
+  std::vector<std::string> parts;
+  const NodeTable& nodes = engine.nodes();
+  for (Row row = 0; row < nodes.rows(); ++row)
+    if (nodes.node(row) && state.verdict(row) == kPass)
+      parts.push_back(fmt::format("\"{}\": {}", nodes.name(row).view(), state.score(row)));
+  return fmt::format("{{{}}}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  test::World world;
+  std::ifstream file(argv[1]);
+  std::string line;
+  try {
+    while (std::getline(file, line) && line != "---") put(world.engine, line);
+    while (std::getline(file, line)) std::printf("%s\n", scores(world.engine, line).c_str());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "scheduler_scores: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
