@@ -1,6 +1,5 @@
 #include "koord/base/base64.hpp"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace koord {
@@ -12,13 +11,21 @@ constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 std::string encode_base64(std::string_view data) {
   std::string out((data.size() + 2) / 3 * 4, '=');
   char* to = out.data();
-  for (std::size_t i = 0; i < data.size(); i += 3) {
-    const std::size_t bytes = std::min<std::size_t>(data.size() - i, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t j = 0; j < bytes; ++j)
-      bits |= std::uint32_t{static_cast<unsigned char>(data[i + j])} << (16 - 8 * j);
-    for (std::size_t j = 0; j <= bytes; ++j) to[j] = kDigits[bits >> (18 - 6 * j) & 63];
-    to += 4;
+  const auto byte = [&](std::size_t at) { return std::uint32_t{static_cast<unsigned char>(data[at])}; };
+  std::size_t i = 0;
+  for (; i + 3 <= data.size(); i += 3, to += 4) {
+    const std::uint32_t bits = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    to[0] = kDigits[bits >> 18];
+    to[1] = kDigits[bits >> 12 & 63];
+    to[2] = kDigits[bits >> 6 & 63];
+    to[3] = kDigits[bits & 63];
+  }
+  if (i < data.size()) {
+    const bool two = data.size() - i == 2;
+    const std::uint32_t bits = byte(i) << 16 | (two ? byte(i + 1) << 8 : 0);
+    to[0] = kDigits[bits >> 18];
+    to[1] = kDigits[bits >> 12 & 63];
+    if (two) to[2] = kDigits[bits >> 6 & 63];
   }
   return out;
 }

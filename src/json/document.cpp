@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "koord/json/patch.hpp"
 #include "koord/json/reader.hpp"
 #include "node.hpp"
 #include "position.hpp"
@@ -224,23 +225,24 @@ void drop_repeated(Value& value) {
   for (Member& member : value.members()) drop_repeated(member.value);
 }
 
-bool copy(const Value& value, NodeBuilder& to) {
+/// `own`: texts are copied too, else they stay where the value has them.
+bool copy(const Value& value, NodeBuilder& to, bool own) {
   const auto size = static_cast<rapidjson::SizeType>(value.size());
   if (value.is_object()) {
     to.StartObject();
     for (const Member& member : value.members()) {
-      to.Key(member.key().data(), static_cast<rapidjson::SizeType>(member.key().size()), true);
-      copy(member.value, to);
+      to.Key(member.key().data(), static_cast<rapidjson::SizeType>(member.key().size()), own);
+      copy(member.value, to, own);
     }
     return to.EndObject(size);
   }
   if (value.is_array()) {
     to.StartArray();
-    for (const Value& element : value.elements()) copy(element, to);
+    for (const Value& element : value.elements()) copy(element, to, own);
     return to.EndArray(size);
   }
   if (value.is_string())
-    return to.String(value.text().data(), static_cast<rapidjson::SizeType>(value.text().size()), true);
+    return to.String(value.text().data(), static_cast<rapidjson::SizeType>(value.text().size()), own);
   if (value.is_bool()) return to.Bool(value.is_true());
   if (const auto whole = value.to_int()) return to.Int64(*whole);
   if (const auto large = value.to_uint()) return to.Uint64(*large);
@@ -272,7 +274,9 @@ Result<Document> parse(std::string_view text) {
   return document;
 }
 
-Value clone(const Value& value, Arena& arena) {
+namespace {
+
+Value copied(const Value& value, Arena& arena, bool own) {
   if (value.is_string()) return make_text(value.text(), arena);
   NodeMemory memory{&arena};
   if (!value.is_array() && !value.is_object()) {
@@ -280,9 +284,19 @@ Value clone(const Value& value, Arena& arena) {
     return std::move(value_of(scalar));
   }
   NodeBuilder nodes(&memory);
-  const auto generate = [&](NodeBuilder& to) { return copy(value, to); };
+  const auto generate = [&](NodeBuilder& to) { return copy(value, to, own); };
   nodes.Populate(generate);
   return std::move(value_of(nodes));
+}
+
+}  // namespace
+
+Value clone(const Value& value, Arena& arena) { return copied(value, arena, true); }
+
+Document draft(const Value& value) {
+  Document document;
+  document = copied(value, document.arena(), false);
+  return document;
 }
 
 Document clone(const Value& value) {

@@ -4,10 +4,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "koord/json/index.hpp"
 #include "koord/json/patch.hpp"
 #include "koord/json/writer.hpp"
+#include "node.hpp"
 
 namespace koord::json {
 namespace {
@@ -19,7 +21,7 @@ class Followed {
   explicit Followed(const Value& object) : object_(object) {}
   const Value* find(std::string_view key) {
     const std::span<const Member> members = object_.members();
-    if (next_ < members.size() && members[next_].key() == key) return &members[next_++].value;
+    if (next_ < members.size() && same_text(members[next_].key(), key)) return &members[next_++].value;
     if (!index_) index_.emplace(object_);
     return index_->find(key);
   }
@@ -30,38 +32,45 @@ class Followed {
   std::optional<Members<const Value>> index_;
 };
 
+/// Where a value stands: written out only for what differs.
+struct Place {
+  const Place* above = nullptr;  // null: the whole document
+  std::string_view key = {};
+  std::size_t index = 0;  // of an array's element, which has no key
+  bool element = false;
+};
+
 class Differ {
  public:
   explicit Differ(std::string& out) : out_(out) {}
 
-  void differ(const Value& before, const Value& after) {
-    if (before.is_object() && after.is_object()) return objects(before, after);
-    if (before.is_array() && after.is_array()) return arrays(before.elements(), after.elements());
-    if (before.type() != after.type() || !(before == after)) operation("replace", &after);
+  void differ(const Value& before, const Value& after, const Place& place) {
+    const Type type = before.type();
+    if (type == after.type()) {
+      if (type == Type::object) return objects(before, after, place);
+      if (type == Type::array) return arrays(before.elements(), after.elements(), place);
+      if (before == after) return;
+    }
+    operation("replace", &after, place);
   }
 
  private:
-  void objects(const Value& before, const Value& after) {
+  void objects(const Value& before, const Value& after, const Place& place) {
     Followed now(after), then(before);
     for (const Member& member : before.members()) {
       const Value* value = now.find(member.key());
-      const std::size_t size = enter(member.key());
+      const Place inside{&place, member.key()};
       if (value)
-        differ(member.value, *value);
+        differ(member.value, *value, inside);
       else
-        operation("remove", nullptr);
-      path_.resize(size);
+        operation("remove", nullptr, inside);
     }
-    for (const Member& member : after.members()) {
-      if (then.find(member.key())) continue;
-      const std::size_t size = enter(member.key());
-      operation("add", &member.value);
-      path_.resize(size);
-    }
+    for (const Member& member : after.members())
+      if (!then.find(member.key())) operation("add", &member.value, {&place, member.key()});
   }
 
   /// By place. Where elements were added or taken away, what both begin and end with keeps its place.
-  void arrays(std::span<const Value> before, std::span<const Value> after) {
+  void arrays(std::span<const Value> before, std::span<const Value> after, const Place& place) {
     std::size_t first = 0;
     if (before.size() != after.size()) {
       while (!before.empty() && !after.empty() && before.back() == after.back()) {
@@ -70,39 +79,37 @@ class Differ {
       }
       while (first < before.size() && first < after.size() && before[first] == after[first]) ++first;
     }
+    const auto at = [&](std::size_t index) { return Place{&place, {}, index, true}; };
     const std::size_t both = std::min(before.size(), after.size());
-    for (std::size_t i = first; i < both; ++i) at(i, [&] { differ(before[i], after[i]); });
-    for (std::size_t i = before.size(); i > both; --i) at(i - 1, [&] { operation("remove", nullptr); });
-    for (std::size_t i = both; i < after.size(); ++i) at(i, [&] { operation("add", &after[i]); });
+    for (std::size_t i = first; i < both; ++i) differ(before[i], after[i], at(i));
+    for (std::size_t i = before.size(); i > both; --i) operation("remove", nullptr, at(i - 1));
+    for (std::size_t i = both; i < after.size(); ++i) operation("add", &after[i], at(i));
   }
 
-  std::size_t enter(std::string_view key) {
-    const std::size_t size = path_.size();
-    path_.push_back('/');
-    if (key.find_first_of("~/") == std::string_view::npos) {
-      path_.append(key);
-      return size;
+  void write_path(const Place& place) {
+    way_.clear();
+    for (const Place* at = &place; at->above != nullptr; at = at->above) way_.push_back(at);
+    path_.clear();
+    for (auto at = way_.rbegin(); at != way_.rend(); ++at) {
+      path_.push_back('/');
+      if ((*at)->element) {
+        char digits[20];
+        path_.append(digits, std::to_chars(digits, digits + sizeof digits, (*at)->index).ptr);
+        continue;
+      }
+      for (const char c : (*at)->key) {
+        if (c == '~')
+          path_.append("~0");
+        else if (c == '/')
+          path_.append("~1");
+        else
+          path_.push_back(c);
+      }
     }
-    for (const char c : key) {
-      if (c == '~')
-        path_.append("~0");
-      else if (c == '/')
-        path_.append("~1");
-      else
-        path_.push_back(c);
-    }
-    return size;
-  }
-  template <class Step>
-  void at(std::size_t index, Step step) {
-    char digits[20];
-    const auto [end, _] = std::to_chars(digits, digits + sizeof digits, index);
-    const std::size_t size = enter({digits, static_cast<std::size_t>(end - digits)});
-    step();
-    path_.resize(size);
   }
 
-  void operation(std::string_view op, const Value* value) {
+  void operation(std::string_view op, const Value* value, const Place& place) {
+    write_path(place);
     out_.push_back(out_.empty() ? '[' : ',');
     Writer json(out_);
     json.begin_object().member("op", op).member("path", path_);
@@ -112,13 +119,14 @@ class Differ {
 
   std::string& out_;
   std::string path_;
+  std::vector<const Place*> way_;
 };
 
 }  // namespace
 
 std::string json_diff(const Value& before, const Value& after) {
   std::string out;
-  Differ(out).differ(before, after);
+  Differ(out).differ(before, after, {});
   if (!out.empty()) out.push_back(']');
   return out;
 }

@@ -37,6 +37,10 @@ inline Node& node_of(Value& value) { return reinterpret_cast<Node&>(value); }
 inline const Node& node_of(const Value& value) { return reinterpret_cast<const Node&>(value); }
 inline Value& value_of(Node& node) { return reinterpret_cast<Value&>(node); }
 
+/// Of a draft (see patch.hpp) most texts are the original's own.
+inline bool same_text(std::string_view a, std::string_view b) {
+  return a.data() == b.data() ? a.size() == b.size() : a == b;
+}
 inline std::string_view view(const Node& string) { return {string.GetString(), string.GetStringLength()}; }
 
 }  // namespace koord::json

@@ -300,6 +300,7 @@ std::weak_ordering compare(const Value& a, const Value& b) {
 bool operator==(const Value& a, const Value& b) {
   if (a.type() != b.type()) return false;
   if (a.is_object()) return equal_objects(a, b);
+  if (a.is_string()) return same_text(a.text(), b.text());
   if (!a.is_array()) return compare(a, b) == 0;
   return std::ranges::equal(a.elements(), b.elements());
 }

@@ -28,6 +28,10 @@ std::optional<Value> merge_diff(const Value& before, const Value& after, Arena& 
 /// larger than target, patch and kMaxCopiedBytes together.
 Result<> json_patch(Value& target, const Value& patch, Arena& arena);
 
+/// A copy to be changed and then held against `value` with json_diff, which tells at once that a text is the
+/// same one: texts are not copied, so `value` must live as long.
+Document draft(const Value& value);
+
 /// The JSON patch from one value to another, as text; empty if they are equal. Members are told apart by
 /// name, elements by place. Applied to what equals `before` it gives what equals `after`. n log n, and what
 /// both sides of a list of another length begin and end with is compared once for each list around it.

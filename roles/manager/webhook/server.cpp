@@ -241,7 +241,7 @@ std::optional<net::Response> WebhookServer::decide(Served& served, std::string_v
     } else if (auto* const validating = std::get_if<std::unique_ptr<ValidatingHandler>>(&served.handler)) {
       verdict = (*validating)->handle(request, served.times);
     } else {
-      json::Document changed = json::clone(request.object);
+      json::Document changed = json::draft(request.object);
       verdict =
           std::get<std::unique_ptr<MutatingHandler>>(served.handler)->handle(request, changed, served.times);
       if (verdict.allowed) patch = json::json_diff(request.object, changed);

@@ -91,7 +91,8 @@ TEST_CASE("bad YAML is refused with its line") {
 }
 
 TEST_CASE("aliases that unfold without end are refused") {
-  std::string yaml = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
+  const std::string x(500, 'x');  // what counts is bytes: fewer values are quicker under sanitizers
+  std::string yaml = fmt::format("a0: &a0 [{0},{0},{0},{0},{0},{0},{0},{0},{0},{0}]\n", x);
   for (int i = 1; i < 9; ++i) {
     const std::string last = "*a" + std::to_string(i - 1);
     yaml += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last;
