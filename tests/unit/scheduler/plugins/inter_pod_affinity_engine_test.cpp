@@ -131,6 +131,39 @@ TEST_CASE("namespaces and their labels count as they are") {
   CHECK(world.one().kind == Decision::Kind::bind);
 }
 
+TEST_CASE("profiles share what is counted, each with arguments of its own") {
+  KubeSchedulerConfiguration config;
+  for (const char* name : {"one", "two"}) config.profiles.emplace_back().scheduler_name = name;
+  config.profiles[1].plugin_config.push_back({"InterPodAffinity", {R"({"hardPodAffinityWeight":0})"}, {}});
+  World world(config);
+  for (const char* name : {"a", "b"})
+    world.engine.put_node(make_node(name, "4", "8Gi", labelled({{"zone", name}})));
+  const auto of = [](const char* scheduler, const char* name, const AffinityPod& pod) {
+    return changed(pod.make(name), [&](api::Pod& p) { p.spec.scheduler_name = scheduler; });
+  };
+  const AffinityPod shy{-1, {{"app", "web"}}, {}, {{"app in (web)", "zone"}}};
+  for (const char* scheduler : {"one", "two"}) {
+    world.engine.put_pod(of(scheduler, scheduler, shy));
+    CHECK(world.one().kind == Decision::Kind::bind);
+  }
+  world.engine.put_pod(of("one", "third", shy));
+  CHECK(world.one().message == "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules.");
+  const PluginContext context = world.engine.context();
+  TermTable& table = context.shared.get<TermTable>(context);
+  CHECK(table.terms() == 1);
+  CHECK(table.counted() == 2);  // those with the terms, and those whom they mean
+
+  // Who is wanted by others is drawn to them by the first profile alone.
+  world.engine.put_pod(on("b", "fan", {-1, {{"app", "idol"}}, {{"app in (idol)", "zone"}}}));
+  const auto idol = make_pod("idol", "", "", [](api::Pod& p) { p.metadata.labels = {{"app", "idol"}}; });
+  const auto drawn = [&](std::size_t profile) {
+    ClassState& state = world.engine.evaluate(world.engine.profiles()[profile], idol);
+    return state.score(world.engine.nodes().find("b")) - state.score(world.engine.nodes().find("a"));
+  };
+  const auto without = drawn(1);
+  CHECK(drawn(0) == without + 2 * 100);
+}
+
 TEST_CASE("malformed terms are one pod's trouble") {
   World world;
   world.engine.put_node(make_node("n", "4", "8Gi", labelled({{"zone", "a"}})));
