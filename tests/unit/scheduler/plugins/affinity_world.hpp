@@ -80,8 +80,6 @@ struct AffinityPod {
 /// The plugin, the tables that it reads and nothing else.
 struct PluginAlone {
   explicit PluginAlone(const std::vector<Labels>& labels_of_nodes, std::string_view args = {}) {
-    nodes.observe(topology);
-    nodes.observe(selectors);
     const PluginEntry& row = *find_plugin(plugin_table(), "InterPodAffinity");
     std::shared_ptr<void> made = row.args->make_default();
     if (!args.empty()) {
@@ -89,13 +87,12 @@ struct PluginAlone {
       if (!done) throw std::runtime_error(done.error().message());
       row.args->set_defaults(made.get());
     }
-    plugin = row.make(made, context()).value();
+    plugin = row.make(made, context).value();
     filter = dynamic_cast<ClusterFilterPlugin*>(plugin.get());
     score = dynamic_cast<ClusterScorePlugin*>(plugin.get());
     for (const Labels& labels : labels_of_nodes) put_node(static_cast<int>(nodes.rows()), labels);
   }
 
-  PluginContext context() { return {nodes, verdicts, topology, selectors, objects, shared, 0}; }
   static std::string node_name(int number) { return fmt::format("n{}", number); }
   void put_node(int number, const Labels& labels) {
     nodes.set_node(
@@ -107,7 +104,7 @@ struct PluginAlone {
     auto object = std::make_shared<api::Namespace>();
     object->metadata.name = name;
     object->metadata.labels = labels;
-    objects.find(kube::kObjectType<api::Namespace>)->put({"", name}, object);
+    context.objects.find(kube::kObjectType<api::Namespace>)->put({"", name}, object);
   }
 
   PodInfo& info(const AffinityPod& pod) {
@@ -166,12 +163,13 @@ struct PluginAlone {
     return scored(*score->prepare_cluster_score(asked), asked);
   }
 
-  PodSelectors selectors;
-  NodeTable nodes;
-  VerdictTable verdicts;
-  TopologyTable topology{nodes};
-  ObjectStores objects;
-  SharedParts shared;
+  // An engine without profiles has the tables.
+  ManualClock clock;
+  Engine engine{clock, {}};
+  const PluginContext context = engine.context();
+  NodeTable& nodes = context.nodes;
+  VerdictTable& verdicts = context.verdicts;
+  PodSelectors& selectors = context.selectors;
   std::unique_ptr<Plugin> plugin;
   std::vector<std::unique_ptr<PodInfo>> pods;
   ClusterFilterPlugin* filter = nullptr;

@@ -218,8 +218,7 @@ TEST_CASE("pods that are all different at once are placed") {
 
 TEST_CASE("nothing is kept of pods that are gone") {
   PluginAlone alone(std::vector<Labels>(50, {{"kubernetes.io/hostname", "x"}}));
-  const PluginContext context = alone.context();
-  TermTable& table = context.shared.get<TermTable>(context);
+  TermTable& table = alone.context.shared.get<TermTable>(alone.context);
   for (int i = 0; i < 500; ++i) {
     alone.put(unlike_others(i));
     alone.filtered(unlike_others(i));
