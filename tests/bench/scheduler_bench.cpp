@@ -29,8 +29,6 @@ using bench::Which;
 using bench::Workload;
 
 constexpr int kAllDifferent = 0;
-/// Between two rounds of decisions the watch tells of the bindings of the first.
-constexpr std::size_t kRound = 1000;
 
 /// The clock that the engine has in production.
 class SystemClock final : public Clock {
@@ -86,6 +84,10 @@ class Run {
     const Workload& w = *case_.workload;
     for (const std::string& name : missing_)
       if (w.needs.find(name) != std::string_view::npos) return row(fmt::format("not yet: no {}", name));
+    for (int cls = 0; w.owned && cls < classes_; ++cls)
+      for (const bool earlier : {false, true})
+        engine_.put_object<api::ReplicaSet>(
+            std::make_shared<api::ReplicaSet>(bench::make_owner(cls, earlier)));
     for (int i = 0; i < case_.nodes; ++i)
       engine_.put_node(std::make_shared<api::Node>(bench::make_node(w, i)));
     prepare();
@@ -116,7 +118,7 @@ class Run {
     for (int i = 0; i < earlier; ++i) engine_.put_pod(pod(i, true));
     for (;;) {
       std::vector<Decision> decisions;
-      if (engine_.schedule(kRound, decisions) == 0) break;
+      if (engine_.schedule(case_.workload->round, decisions) == 0) break;
       for (auto& p : bound(decisions)) engine_.put_pod(std::move(p));
     }
   }
@@ -139,19 +141,27 @@ class Run {
     while (decide_.seconds() < limit_) {
       std::vector<Decision> decisions;
       std::size_t tried = 0;
-      decide_.run([&] { tried = engine_.schedule(kRound, decisions); });
+      decide_.run([&] { tried = engine_.schedule(case_.workload->round, decisions); });
       if (tried == 0) break;
       for (const Decision& d : decisions) {
         took_.push_back(std::chrono::duration<double, std::micro>(d.took).count());
         ++(d.kind == Decision::Kind::bind ? bound_ : not_bound_);
       }
       auto told = bound(decisions);
-      decisions.clear();
       confirm_.run([&] {
         for (auto& p : told) engine_.put_pod(std::move(p));
+        for (const Decision& d : decisions) after(d);
       });
     }
     looked_at_ = engine_.classes().rows_looked_at() - looked_at;
+  }
+
+  /// What the writer and the watch tell of a decision besides.
+  void after(const Decision& d) {
+    if (d.tells_end && d.kind == Decision::Kind::bind) engine_.binding_succeeded(*d.pod);
+    if (d.victims.empty()) return;
+    for (const auto& victim : d.victims) engine_.remove_pod(*victim);
+    engine_.preempted(*d.pod, true);
   }
 
   void row(const std::string& cells) const {
@@ -166,12 +176,13 @@ class Run {
     const auto at = [&](double share) {
       return took_[static_cast<std::size_t>(share * static_cast<double>(took_.size() - 1))];
     };
+    const bool all = decide_.seconds() < limit_;
     const double decided = static_cast<double>(took_.size());
-    const double enqueue = enqueue_.seconds() * 1e6 / case_.pods, decide = decide_.seconds() * 1e6 / decided,
+    const double enqueue = enqueue_.seconds() * 1e6 / case_.pods,
+                 decide = decide_.seconds() * 1e6 / (all ? case_.pods : decided),
                  confirm = bound_ == 0 ? 0 : confirm_.seconds() * 1e6 / static_cast<double>(bound_);
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
-    const bool all = took_.size() >= static_cast<std::size_t>(case_.pods);
     row(fmt::format("{}{} | {} | {:.2f} | {:.2f} | {:.2f} | {:.0f} | {:.1f} | {:.1f} | {:.0f} | {}", bound_,
                     all ? "" : " (stopped)", not_bound_, enqueue, decide, confirm,
                     1e6 / (enqueue + decide + confirm), at(0.5), at(0.99),

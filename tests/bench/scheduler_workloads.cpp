@@ -32,6 +32,12 @@ api::PodAffinityTerm term(const Which& which, std::string_view key) {
 
 void basic(api::Pod&, const Which&) {}
 
+std::string owner_name(int cls) { return fmt::format("replicas-{}", cls); }
+void owned(api::Pod& pod, const Which& which) {
+  color(pod, which);
+  pod.metadata.owner_references.push_back({"apps/v1", "ReplicaSet", owner_name(which.cls), "uid", true, {}});
+}
+
 void node_affinity(api::Pod& pod, const Which&) {
   api::NodeSelectorTerm term;
   term.match_expressions.push_back({kZone, "In", {"zone-0", "zone-1"}});
@@ -88,6 +94,13 @@ void some_unschedulable(api::Pod& pod, const Which& which) {
   pod.spec.priority = 10;
 }
 
+/// Four of them fill a node.
+void unimportant(api::Pod& pod, const Which&) { request(pod, "cpu", "900m"); }
+void important(api::Pod& pod, const Which&) {
+  request(pod, "cpu", "3");
+  pod.spec.priority = 10;
+}
+
 void devices(api::Node& node, int) { node.status.allocatable["foo.com/gpu"] = api::Quantity::must("8"); }
 void device(api::Pod& pod, const Which&) { request(pod, "foo.com/gpu", "1"); }
 
@@ -95,6 +108,7 @@ void gate(api::Pod& pod, const Which&) { pod.spec.scheduling_gates.push_back({"t
 
 constexpr Workload kWorkloads[] = {
     {"SchedulingBasic", "", 0.2, 2, 0, nullptr, nullptr, basic},
+    {"SchedulingBasic, owned", "PodTopologySpread", 0.2, 2, 0, nullptr, nullptr, owned, false, true},
     {"SchedulingNodeAffinity", "", 1, 2, 0, nullptr, nullptr, node_affinity},
     {"SchedulingPodAffinity", "InterPodAffinity", 1, 1, 0, nullptr, nullptr, pod_affinity},
     {"SchedulingPodAntiAffinity", "InterPodAffinity", 0.2, 0.4, 0, nullptr, nullptr, pod_anti_affinity},
@@ -104,11 +118,14 @@ constexpr Workload kWorkloads[] = {
     {"MixedSchedulingBasePod", "InterPodAffinity", 2, 1, 0, nullptr, mixed, basic},
     {"TopologySpreading", "PodTopologySpread", 1, 1, 0, nullptr, basic, required_spread},
     {"PreferredTopologySpreading", "PodTopologySpread", 1, 1, 0, nullptr, basic, preferred_spread},
+    {"PreemptionBasic", "DefaultPreemption", 4, 1, 0, nullptr, unimportant, important, false, false, 100},
     {"Unschedulable", "", 0.02, 2, 0, nullptr, basic, some_unschedulable},
     {"SchedulingDaemonset", "", 0, 1, 15'000, nullptr, nullptr, daemon},
     {"SchedulingWithExtendedResource", "", 1, 2, 0, devices, nullptr, device},
     {"SchedulingWhileGated", "", 2, 2, 0, nullptr, gate, gate, true},
 };
+
+const char* namespace_of(bool earlier) { return earlier ? "sched-0" : "sched-1"; }
 
 }  // namespace
 
@@ -126,11 +143,19 @@ api::Node make_node(const Workload& workload, int number) {
   return node;
 }
 
+api::ReplicaSet make_owner(int cls, bool earlier) {
+  api::ReplicaSet owner;
+  owner.metadata.name = owner_name(cls);
+  owner.metadata.namespace_ = namespace_of(earlier);
+  owner.spec.selector.match_labels["color"] = fmt::format("c{}", cls);
+  return owner;
+}
+
 api::Pod make_pod(const Workload& workload, const Which& which, bool earlier) {
   api::Pod pod;
   const char* const kind = earlier ? "earlier" : "measured";
   pod.metadata.name = fmt::format("{}-{}", kind, which.number);
-  pod.metadata.namespace_ = earlier ? "sched-0" : "sched-1";
+  pod.metadata.namespace_ = namespace_of(earlier);
   pod.metadata.uid = fmt::format("uid-{}-{}", kind, which.number);
   pod.spec.scheduler_name = "default-scheduler";
   pod.spec.containers.emplace_back().image = "registry.k8s.io/pause:3.10.1";

@@ -2,6 +2,7 @@
 #include "framework/score_index.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace koord::scheduler {
 
@@ -22,7 +23,7 @@ void ScoreIndex::clear(std::size_t rows, std::int32_t value) {
   resize(rows, value);
 }
 
-void ScoreIndex::scan(std::size_t block) {
+void ScoreIndex::scan(std::size_t block) const {
   const std::int32_t* s = scores_.data() + block * kBlock;
   std::int32_t top = s[0];
   for (std::size_t i = 1; i < kBlock; ++i) top = std::max(top, s[i]);
@@ -33,22 +34,20 @@ void ScoreIndex::scan(std::size_t block) {
 }
 
 void ScoreIndex::set(std::uint32_t row, std::int32_t score) {
-  std::int32_t old = scores_[row];
-  if (old == score) return;
-  scores_[row] = score;
-  std::size_t block = row / kBlock;
+  const std::int32_t old = std::exchange(scores_[row], score);
+  const std::size_t block = row / kBlock;
   // Below the block's best before and after: nothing to look for.
-  if (old < best_[block] && score < best_[block]) return;
-  scan(block);
+  if (old != score && (old >= best_[block] || score >= best_[block])) ties_[block] = 0;
 }
 
-void ScoreIndex::rebuild() {
-  for (std::size_t b = 0; b < best_.size(); ++b) scan(b);
-}
+void ScoreIndex::rebuild() { std::fill(ties_.begin(), ties_.end(), 0); }
 
 std::int32_t ScoreIndex::best() const {
   std::int32_t top = INT32_MIN;
-  for (std::int32_t b : best_) top = std::max(top, b);
+  for (std::size_t b = 0; b < best_.size(); ++b) {
+    if (ties_[b] == 0) scan(b);
+    top = std::max(top, best_[b]);
+  }
   return top;
 }
 

@@ -7,9 +7,10 @@
 
 namespace koord::scheduler {
 
-/// Two levels: scores in blocks of 64 rows, and each block's best score. A changed score costs one scan
-/// of its block (vectorised), the best one a scan of the blocks. 4 bytes a row; scores fit 32 bits because
-/// the sum of the weights is bounded when a profile is built.
+/// Two levels: scores in blocks of 64 rows, and each block's best score. The best one costs a scan of the
+/// blocks, and one (vectorised) of the rows of each block of which something has changed since: who never
+/// asks for it pays for none. 4 bytes a row; scores fit 32 bits because the sum of the weights is bounded
+/// when a profile is built.
 class ScoreIndex {
  public:
   static constexpr std::uint32_t kNoRow = UINT32_MAX;
@@ -43,13 +44,13 @@ class ScoreIndex {
 
  private:
   static constexpr std::size_t kBlock = 64;
-  void scan(std::size_t block);
+  void scan(std::size_t block) const;
   std::uint32_t nth(std::int32_t score, std::uint32_t n) const;
 
   std::size_t rows_ = 0;
-  std::vector<std::int32_t> scores_;  // a multiple of kBlock, padded with INT32_MIN
-  std::vector<std::int32_t> best_;    // of each block
-  std::vector<std::uint8_t> ties_;    // rows of the block that have its best score
+  std::vector<std::int32_t> scores_;        // a multiple of kBlock, padded with INT32_MIN
+  mutable std::vector<std::int32_t> best_;  // of each block
+  mutable std::vector<std::uint8_t> ties_;  // rows of the block that have its best score; 0: to be looked at
 };
 
 }  // namespace koord::scheduler
