@@ -59,6 +59,14 @@ Result<> check_lasting(const Certificates& certificates, const std::string& name
   return check_certificates(certificates, name, now + kServerLeft);
 }
 
+bool is_new_ca(const net::KeyPair& ca, WallTime now) {
+  constexpr std::chrono::hours kBefore{1};  // what it is made, it is good from then on
+  const auto good = [&](WallTime at) {
+    return net::check_server_certificate(ca, ca.certificate_pem, "", at).has_value();
+  };
+  return good(now) && !good(now - kBefore - kCaOverlap);
+}
+
 Result<Certificates> renew_certificates(const Certificates& old, const std::string& name, WallTime now) {
   Certificates made;
   made.ca = old.ca;

@@ -55,6 +55,13 @@ Result<> check_certificates(const Certificates& certificates, const std::string&
 inline constexpr std::chrono::hours kServerLife{24 * 365}, kServerLeft{24 * 182};
 inline constexpr std::chrono::hours kCaLife{24 * 3650}, kCaLeft{24 * 365};
 
+/// A CA takes another's place without a review being refused: for so long after it was made API servers
+/// believe both, and replicas show what it has signed only when API servers had time to hear of it.
+inline constexpr std::chrono::minutes kCaOverlap{10};
+inline constexpr std::chrono::seconds kCaHeard{2};
+/// Whether the CA was made less than kCaOverlap ago; false of what is no CA.
+bool is_new_ca(const net::KeyPair& ca, WallTime now);
+
 /// Good at `now` and for as long as a renewal may wait.
 Result<> check_lasting(const Certificates& certificates, const std::string& name, WallTime now);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "koord/base/base64.hpp"
@@ -48,6 +49,24 @@ void point_to_server(json::Value& entry, const WebhookSettings& settings, std::s
   json::remove(client, "service");
 }
 
+/// The first CA that the entries believe and that is not in `ca_pem`; empty if there is none.
+std::string other_ca(const json::Value& entries, std::string_view ca_pem) {
+  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----", kEnd = "-----END CERTIFICATE-----";
+  for (const json::Value& entry : entries.elements()) {
+    const std::string pem = decode_base64(json::text_at(entry, "clientConfig", "caBundle")).value_or("");
+    std::string_view rest = pem;
+    for (;;) {
+      rest.remove_prefix(std::min(rest.find(kBegin), rest.size()));
+      const std::size_t end = rest.find(kEnd);
+      if (end == std::string_view::npos) break;
+      const std::string_view certificate = rest.substr(0, end + kEnd.size());
+      if (ca_pem.find(certificate) == std::string_view::npos) return fmt::format("{}\n", certificate);
+      rest.remove_prefix(certificate.size());
+    }
+  }
+  return {};
+}
+
 /// The annotation's entries; nothing if it is no list of objects.
 std::optional<json::Document> read_template(std::string_view text) {
   auto read = json::parse(text);
@@ -60,7 +79,7 @@ std::optional<json::Document> read_template(std::string_view text) {
 }  // namespace
 
 KeptConfiguration keep_configuration(json::Document& configuration, const WebhookSettings& settings,
-                                     std::string_view ca_pem,
+                                     std::string_view ca_pem, bool overlap,
                                      const std::function<bool(std::string_view path)>& served) {
   KeptConfiguration kept;
   json::Arena& arena = configuration.arena();
@@ -76,7 +95,8 @@ KeptConfiguration keep_configuration(json::Document& configuration, const Webhoo
     entries = json::clone(live);
     json::set_text(annotations, kTemplate, json::to_text(live), arena);
   }
-  const std::string bundle = encode_base64(ca_pem);
+  const std::string bundle =
+      encode_base64(overlap ? fmt::format("{}{}", ca_pem, other_ca(live, ca_pem)) : ca_pem);
   json::Value wanted = json::Value::array();
   for (const json::Value& entry : entries->elements()) {
     if (!served(path_of(entry))) {

@@ -20,10 +20,10 @@ struct KeptConfiguration {
 
 /// Makes the `webhooks` of a configuration, as an API server has it, those of its annotation `template` for
 /// whose path `served` is true, with the CA (PEM) and the place of the server. Where the annotation is empty
-/// it gets the entries that are there: so a gate that is on again has its entry back. Of an entry nothing
-/// else changes.
+/// it gets the entries that are there: so a gate that is on again has its entry back. With `overlap` the CA
+/// that the entries believed so far is believed beside the new one. Of an entry nothing else changes.
 KeptConfiguration keep_configuration(json::Document& configuration, const WebhookSettings& settings,
-                                     std::string_view ca_pem,
+                                     std::string_view ca_pem, bool overlap,
                                      const std::function<bool(std::string_view path)>& served);
 
 }  // namespace koord::manager

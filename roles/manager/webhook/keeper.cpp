@@ -91,6 +91,13 @@ Task<Result<bool>> WebhookKeeper::pass() {
   Result<Certificates> wanted = config_.settings.in_secret ? co_await from_secret() : co_await from_folder();
   if (!wanted) co_return wanted.error();
   if (!held_ || !(*held_ == *wanted)) {
+    const bool other_ca = held_ && held_->ca.certificate_pem != wanted->ca.certificate_pem;
+    if (other_ca && check_certificates(*held_, config_.settings.server_name(), config_.clock.now()) &&
+        is_new_ca(wanted->ca, config_.clock.now())) {
+      // What is served is good: it stays until API servers believe the other CA too.
+      KOORD_CO_CHECK(co_await keep_all(wanted->ca));
+      KOORD_CO_CHECK(co_await sleep(config_.clock, kCaHeard));
+    }
     if (const Result<> served = config_.serve(*wanted); !served)
       co_return Error(Code::internal, served.error().message());
     held_ = std::move(*wanted);
@@ -98,10 +105,14 @@ Task<Result<bool>> WebhookKeeper::pass() {
                      kv("name", config_.settings.server_name()));
   }
   if (config_.settings.in_secret) co_await write_folder();
+  co_return co_await keep_all(held_->ca);
+}
+
+Task<Result<bool>> WebhookKeeper::keep_all(const net::KeyPair& ca) {
   KOORD_CO_TRY(first,
-               co_await keep(api::kind<api::MutatingWebhookConfiguration>(), config_.settings.mutating));
-  KOORD_CO_TRY(second,
-               co_await keep(api::kind<api::ValidatingWebhookConfiguration>(), config_.settings.validating));
+               co_await keep(api::kind<api::MutatingWebhookConfiguration>(), config_.settings.mutating, ca));
+  KOORD_CO_TRY(second, co_await keep(api::kind<api::ValidatingWebhookConfiguration>(),
+                                     config_.settings.validating, ca));
   co_return first || second;
 }
 
@@ -185,7 +196,8 @@ Task<> WebhookKeeper::write_folder() {
   folder_failed_ = !written;
 }
 
-Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string& name) {
+Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string& name,
+                                       const net::KeyPair& ca) {
   const auto say_once = [this](const std::string& what) {
     if (std::ranges::find(told_, what) != told_.end()) return false;
     told_.push_back(what);
@@ -203,8 +215,8 @@ Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string&
   std::erase(told_, name);
   json::Document document;
   KOORD_CO_CHECK(document.read(*text));
-  const KeptConfiguration kept =
-      keep_configuration(document, config_.settings, held_->ca.certificate_pem, config_.served);
+  const KeptConfiguration kept = keep_configuration(document, config_.settings, ca.certificate_pem,
+                                                    is_new_ca(ca, config_.clock.now()), config_.served);
   for (const std::string& entry : kept.left_out)
     if (say_once(fmt::format("{}/{}", name, entry)))
       config_.log.info("nobody serves an entry of the webhook configuration: it is taken out",

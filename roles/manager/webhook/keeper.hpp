@@ -53,7 +53,9 @@ class WebhookKeeper {
   Task<Result<Certificates>> from_folder();
   Task<Result<Certificates>> renew(const Certificates& old, const Error& why);
   Task<> write_folder();
-  Task<Result<bool>> keep(const api::Kind& kind, const std::string& name);
+  /// Both configurations with this CA; true if one was written.
+  Task<Result<bool>> keep_all(const net::KeyPair& ca);
+  Task<Result<bool>> keep(const api::Kind& kind, const std::string& name, const net::KeyPair& ca);
   void tell(const Error& failure);
 
   Config config_;

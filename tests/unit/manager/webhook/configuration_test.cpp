@@ -57,47 +57,48 @@ TEST_CASE(
   const std::string all = fmt::format("{},{}", quota, pod);
   for (const char* annotations : {"", R"(,"annotations":{"template":""})", R"(,"annotations":null)"}) {
     json::Document document = configuration(annotations, all);
-    const KeptConfiguration first = keep_configuration(document, settings(), "CA", pods_only);
+    const KeptConfiguration first = keep_configuration(document, settings(), "CA", false, pods_only);
     CHECK(first.changed);
     CHECK_FALSE(first.template_lost);
     CHECK(first.left_out == std::vector<std::string>{"quota"});
     CHECK(template_of(document) == fmt::format("[{}]", all));
     CHECK(webhooks_of(document) == fmt::format("[{}]", kept("pod", "/mutate-pod")));
     // The second time there is nothing to do.
-    CHECK_FALSE(keep_configuration(document, settings(), "CA", pods_only).changed);
+    CHECK_FALSE(keep_configuration(document, settings(), "CA", false, pods_only).changed);
     // A gate that is switched on has its entry back.
     const auto everything = [](std::string_view) { return true; };
-    CHECK(keep_configuration(document, settings(), "CA", everything).changed);
+    CHECK(keep_configuration(document, settings(), "CA", false, everything).changed);
     CHECK(webhooks_of(document) ==
           fmt::format("[{},{}]", kept("quota", "/mutate-quota"), kept("pod", "/mutate-pod")));
     // So does one that somebody took out, and another CA is put in everywhere.
     json::find(document, "webhooks")->set_array();
-    CHECK(keep_configuration(document, settings(), "CA", pods_only).changed);
+    CHECK(keep_configuration(document, settings(), "CA", false, pods_only).changed);
     CHECK(webhooks_of(document) == fmt::format("[{}]", kept("pod", "/mutate-pod")));
-    CHECK(keep_configuration(document, settings(), "CA 2", pods_only).changed);
+    CHECK(keep_configuration(document, settings(), "CA 2", false, pods_only).changed);
     CHECK(webhooks_of(document).find(encode_base64("CA 2")) != std::string::npos);
   }
 }
 
 TEST_CASE("a host takes the place of the service, and its URLs stay") {
   json::Document document = configuration("", entry("pod", "/mutate-pod"));
-  CHECK(keep_configuration(document, settings("10.0.0.1"), "CA", pods_only).changed);
+  CHECK(keep_configuration(document, settings("10.0.0.1"), "CA", false, pods_only).changed);
   CHECK(webhooks_of(document) ==
         fmt::format(
             R"([{{"name":"pod","clientConfig":{{"caBundle":"{}","url":"https://10.0.0.1:9876/mutate-pod"}},)"
             R"("failurePolicy":"Fail","future":[1]}}])",
             encode_base64("CA")));
-  CHECK_FALSE(keep_configuration(document, settings("10.0.0.1"), "CA", pods_only).changed);
+  CHECK_FALSE(keep_configuration(document, settings("10.0.0.1"), "CA", false, pods_only).changed);
 
   json::Document v6 = configuration("", entry("pod", "/mutate-pod"));
-  keep_configuration(v6, settings("fd00::1"), "CA", pods_only);
+  keep_configuration(v6, settings("fd00::1"), "CA", false, pods_only);
   CHECK(webhooks_of(v6).find("https://[fd00::1]:9876/mutate-pod") != std::string::npos);
 
   // An entry that has a URL already keeps it.
   json::Document urls = configuration(
       "",
       R"({"name":"u","clientConfig":{"url":"https://else:1/mutate-pod?x"}},{"name":"w","clientConfig":{"url":"x"}})");
-  CHECK(keep_configuration(urls, settings(), "CA", pods_only).left_out == std::vector<std::string>{"w"});
+  CHECK(keep_configuration(urls, settings(), "CA", false, pods_only).left_out ==
+        std::vector<std::string>{"w"});
   CHECK(webhooks_of(urls) ==
         fmt::format(
             R"([{{"name":"u","clientConfig":{{"url":"https://else:1/mutate-pod?x","caBundle":"{}"}}}}])",
@@ -108,7 +109,7 @@ TEST_CASE("a template that cannot be read is replaced by the entries that are th
   for (const char* text : {"{", "{}", "[1]", "null"}) {
     json::Document document = configuration(
         fmt::format(R"(,"annotations":{{"template":"{}","other":"x"}})", text), kept("pod", "/mutate-pod"));
-    const KeptConfiguration result = keep_configuration(document, settings(), "CA", pods_only);
+    const KeptConfiguration result = keep_configuration(document, settings(), "CA", false, pods_only);
     CHECK(result.changed);
     CHECK(result.template_lost);
     CHECK(template_of(document) == fmt::format("[{}]", kept("pod", "/mutate-pod")));
@@ -121,12 +122,12 @@ TEST_CASE("entries that lead nowhere go, a configuration without any stays empty
   json::Document document = configuration(
       "",
       R"({"name":"a"},{"name":"b","clientConfig":{}},{"name":"c","clientConfig":{"service":{}}},{"name":"d","clientConfig":1})");
-  CHECK(keep_configuration(document, settings(), "CA", pods_only).left_out.size() == 4);
+  CHECK(keep_configuration(document, settings(), "CA", false, pods_only).left_out.size() == 4);
   CHECK(webhooks_of(document) == "[]");
   json::Document bare = *json::parse(R"({"metadata":{"name":"c"}})");
-  CHECK(keep_configuration(bare, settings(), "CA", pods_only).changed);
+  CHECK(keep_configuration(bare, settings(), "CA", false, pods_only).changed);
   CHECK(template_of(bare) == "[]");
-  CHECK_FALSE(keep_configuration(bare, settings(), "CA", pods_only).changed);
+  CHECK_FALSE(keep_configuration(bare, settings(), "CA", false, pods_only).changed);
 }
 
 }  // namespace
