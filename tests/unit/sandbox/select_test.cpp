@@ -49,7 +49,7 @@ TEST_CASE("terms of one label or field hold together") {
   }
 }
 
-TEST_CASE("a hundred thousand terms against a hundred thousand objects take a moment") {
+TEST_CASE("a hundred thousand terms against twenty thousand objects take a moment") {
   TestCluster cluster;
   std::string absent, values, fields;
   for (int i = 0; i < 100'000; ++i) {
@@ -65,7 +65,7 @@ TEST_CASE("a hundred thousand terms against a hundred thousand objects take a mo
     object.name = "p";
     object.labels = {{"a", "1"}, {"b", "2"}, {"x", "v99999"}};
     int found = 0;
-    for (int i = 0; i < 100'000; ++i) found += selection.matches(object);
-    CHECK(found == 100'000);
+    for (int i = 0; i < 20'000; ++i) found += selection.matches(object);
+    CHECK(found == 20'000);
   }
 }
