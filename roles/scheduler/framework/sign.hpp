@@ -4,12 +4,20 @@
 #include "framework/plugin.hpp"
 
 namespace koord::api {
+struct LabelSelector;
+struct NodeSelector;
 struct NodeSelectorTerm;
-}
+struct PodSpec;
+}  // namespace koord::api
 
 namespace koord::scheduler {
 
 void sign_tolerations(const api::Pod& pod, Signature& signature);
+/// nullptr: there is none.
+const api::NodeSelector* required_node_selector(const api::PodSpec& spec);
+/// spec.nodeSelector and the required node affinity: all that api::RequiredNodeAffinity reads.
+void sign_required_affinity(const api::PodSpec& spec, Signature& signature);
+void sign_selector(const api::LabelSelector& selector, Signature& signature);
 void sign_term(const api::NodeSelectorTerm& term, Signature& signature);
 
 }  // namespace koord::scheduler

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace koord::scheduler::inter_pod_affinity {
 
@@ -49,7 +50,8 @@ void PreferredState::find_drawing(const LabelSet& pod) {
   if (std::equal(found.begin(), found.end(), drawing_.begin(), drawing_.end(),
                  [](const Counted* counted, const Source& s) { return &*s.counted == counted; }))
     return;
-  drawing_.clear();
+  // Until the others are held: what is found may be held by these alone.
+  const std::vector<Source> before = std::exchange(drawing_, {});
   for (; keys_.size() > own_keys_; keys_.pop_back()) key_index_.erase(&*keys_.back().key);
   for (Counted* counted : found) {
     const std::int64_t factor = counted->of == Counts::attracting ? hard_weight_ : 1;

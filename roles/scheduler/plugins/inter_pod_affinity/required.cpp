@@ -2,6 +2,7 @@
 #include "plugins/inter_pod_affinity/required.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace koord::scheduler::inter_pod_affinity {
 
@@ -60,7 +61,8 @@ void RequiredState::find_repelling(const LabelSet& pod) {
   if (std::equal(found.begin(), found.end(), repelling_.begin(), repelling_.end(),
                  [](const Counted* counted, const Source& s) { return &*s.counted == counted; }))
     return;
-  repelling_.clear();
+  // Until the others are held: what is found may be held by these alone.
+  const std::vector<Source> before = std::exchange(repelling_, {});
   for (; keys_.size() > own_keys_; keys_.pop_back()) key_index_.erase(&*keys_.back().key);
   for (Key& key : keys_) key.sources[1] = 0;
   for (Counted* counted : found) add_repelling(table_.hold(*counted));

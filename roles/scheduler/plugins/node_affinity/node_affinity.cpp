@@ -44,10 +44,6 @@ const api::NodeAffinity* affinity_of(const api::Pod& pod) {
   return pod.spec.affinity && pod.spec.affinity->node_affinity ? pod.spec.affinity->node_affinity.get()
                                                                : nullptr;
 }
-const api::NodeSelector* required_of(const api::Pod& pod) {
-  const api::NodeAffinity* affinity = affinity_of(pod);
-  return affinity != nullptr && affinity->required ? affinity->required.get() : nullptr;
-}
 
 /// The nodes that all terms together allow by metadata.name; absent if one of them names none.
 std::optional<std::set<std::string>> named_nodes(const api::NodeSelector& selector) {
@@ -104,17 +100,8 @@ class NodeAffinity final : public Plugin,
   }
 
   bool sign(const PodInfo& pod, Signature& signature) const override {
-    const api::PodSpec& spec = pod.pod->spec;
-    signature.add(static_cast<std::int64_t>(spec.node_selector.size()));
-    for (const auto& [key, value] : spec.node_selector) {
-      signature.add(key.view());
-      signature.add(value);
-    }
+    sign_required_affinity(pod.pod->spec, signature);
     const api::NodeAffinity* affinity = affinity_of(*pod.pod);
-    const api::NodeSelector* required = required_of(*pod.pod);
-    signature.add(required == nullptr ? -1 : static_cast<std::int64_t>(required->node_selector_terms.size()));
-    if (required != nullptr)
-      for (const auto& term : required->node_selector_terms) sign_term(term, signature);
     signature.add(affinity == nullptr ? 0 : static_cast<std::int64_t>(affinity->preferred.size()));
     if (affinity != nullptr)
       for (const auto& p : affinity->preferred) {
@@ -128,7 +115,7 @@ class NodeAffinity final : public Plugin,
   FilterPlugin::Prepared prepare_filter(const PodInfo& pod) override {
     FilterPlugin::Prepared prepared;
     prepared.state = std::make_unique<FilterState>(required_affinity(pod));
-    const api::NodeSelector* required = required_of(*pod.pod);
+    const api::NodeSelector* required = required_node_selector(pod.pod->spec);
     prepared.skip = required == nullptr && pod.pod->spec.node_selector.empty() && !added_required_;
     if (required == nullptr || required->node_selector_terms.empty()) return prepared;
     std::optional<std::set<std::string>> names = named_nodes(*required);

@@ -156,11 +156,12 @@ TEST_CASE("the order of filters and the weights of scores") {
     std::string text, filters, scores;
   };
   const std::string kLast =
-      " NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone InterPodAffinity "
+      " NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "
+      "InterPodAffinity "
       "DynamicResources";
   const std::string kFilters = "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts" + kLast;
   const std::string kScores =
-      "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 InterPodAffinity=2 "
+      "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 PodTopologySpread=2 InterPodAffinity=2 "
       "NodeResourcesBalancedAllocation=1 ImageLocality=1";
   const Order kCases[] = {
       {"", kFilters, kScores},
@@ -171,17 +172,19 @@ TEST_CASE("the order of filters and the weights of scores") {
        "NodeName", kScores},
       {"profiles:\n- plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}\n",
        "NodeUnschedulable NodeName TaintToleration NodePorts" + kLast,
-       "TaintToleration=3 NodeResourcesFit=1 InterPodAffinity=2 NodeResourcesBalancedAllocation=1 "
+       "TaintToleration=3 NodeResourcesFit=1 PodTopologySpread=2 InterPodAffinity=2 "
+       "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
       {"profiles:\n- plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 7}]}}\n", kFilters,
-       "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 InterPodAffinity=2 "
+       "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 PodTopologySpread=2 InterPodAffinity=2 "
        "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
       {"profiles:\n- plugins: {score: {disabled: [{name: TaintToleration}], enabled: [{name: "
        "NodeResourcesFit, "
        "weight: 5}]}}\n",
        kFilters,
-       "NodeResourcesFit=5 NodeAffinity=2 InterPodAffinity=2 NodeResourcesBalancedAllocation=1 "
+       "NodeResourcesFit=5 NodeAffinity=2 PodTopologySpread=2 InterPodAffinity=2 "
+       "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
   };
   for (const Order& c : kCases) {
@@ -278,7 +281,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     std::string missing;
   };
   const std::string kOthers =
-      "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "
+      "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone "
       "DynamicResources DefaultPreemption Coscheduling SchedulingHint";
   const Shipped kFiles[] = {
       {"scheduler/chart-v1.8.0.yaml",
@@ -306,9 +309,11 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     CHECK(joined(profile->missing) == shipped.missing);
     CHECK(names(*profile, profile->filters) ==
           "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
-          "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone InterPodAffinity DynamicResources");
+          "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
+          "DynamicResources");
     CHECK(names(*profile, profile->scores) ==
-          "TaintToleration NodeAffinity NodeResourcesFit InterPodAffinity NodeResourcesBalancedAllocation "
+          "TaintToleration NodeAffinity NodeResourcesFit PodTopologySpread InterPodAffinity "
+          "NodeResourcesBalancedAllocation "
           "ImageLocality");
     CHECK(profile->binds.size() == 1);
     // Batch resources count in the score, as the file says, and /configz shows it.

@@ -112,7 +112,9 @@ TEST_CASE("a plugin's pods wait for the objects that it names") {
   std::vector<const PluginEntry*> table(plugin_table().begin(), plugin_table().end());
   table.push_back(&kNeedsService);
   KubeSchedulerConfiguration config;
-  config.profiles.emplace_back().plugins.emplace().filter.enabled = {{"NeedsService", {}}};
+  Plugins& plugins = config.profiles.emplace_back().plugins.emplace();
+  plugins.multi_point.disabled = {{"PodTopologySpread", {}}, {"InterPodAffinity", {}}};  // they name objects
+  plugins.filter.enabled = {{"NeedsService", {}}};
   World world(std::move(config), {}, table);
   CHECK(world.engine.objects().stores().size() == 1);
   world.engine.put_node(make_node("n"));
