@@ -24,8 +24,7 @@ from check_placement import Cluster, pod_requests
 from random_cluster import PLACED, RandomCluster, SocialCluster, runtime_class
 
 SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_SEEDS", "1 2 3").split()]
-# Without PodTopologySpread there is nothing to compare yet.
-SOCIAL_SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_SOCIAL_SEEDS", "").split()]
+SOCIAL_SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_SOCIAL_SEEDS", "11 12 13").split()]
 PROBES = int(os.environ.get("KOORD_COMPARE_PROBES", "60"))
 NAMESPACE, NEIGHBOURS = "compare", "compare-neighbours"
 SCORES = os.environ.get("KOORD_SCHEDULER_SCORES", os.path.join(schedulers.HERE, "../../build/tests/kube/scheduler_scores"))
