@@ -1,5 +1,12 @@
 // PodTopologySpread: keeps pods that a selector selects evenly over the domains of a topology key, or prefers
 // it; pods without constraints of their own by those of the arguments.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
 #include "framework/args.hpp"
 #include "framework/sign.hpp"
 #include "koord/api/types/core_v1/node.hpp"
