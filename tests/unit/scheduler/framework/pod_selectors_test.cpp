@@ -30,10 +30,11 @@ struct Pods {
   std::deque<PodInfo> all;
 };
 
-api::LabelSelector where(std::vector<api::LabelSelectorRequirement> expressions, const Labels& labels = {}) {
+api::LabelSelector where(const std::vector<api::LabelSelectorRequirement>& expressions,
+                         const Labels& labels = {}) {
   api::LabelSelector selector;
   selector.match_labels = labels;
-  selector.match_expressions = std::move(expressions);
+  selector.match_expressions = expressions;
   return selector;
 }
 
