@@ -313,7 +313,12 @@ void SoftConstraints::score(std::span<const Row> rows, std::span<std::int64_t> o
       const DomainId* domains = bound.domains.data();
       if (bound.counts) {
         const auto none = static_cast<DomainId>(bound.parts.size() - 1);
-        for (std::size_t i = 0; i < count; ++i) sums[i] += bound.parts[std::min(domains[rows[i]], none)];
+        const double* parts = bound.parts.data();
+        if (in_order) {
+          for (std::size_t i = 0; i < count; ++i) sums[i] += parts[std::min(domains[first + i], none)];
+        } else {
+          for (std::size_t i = 0; i < count; ++i) sums[i] += parts[std::min(domains[rows[i]], none)];
+        }
         continue;
       }
       // What part() says, in a form of which the compiler makes vector instructions.

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 // A product and a sum are two roundings, also where the processor could do with one.
 #pragma STDC FP_CONTRACT OFF
@@ -42,12 +44,9 @@ double domain_weight(std::size_t domains) { return ln(static_cast<double>(domain
 void round_all(std::span<const double> sums, std::span<std::int64_t> out) {
   // Of what fits into 32 bits the compiler makes vector instructions.
   constexpr double kFits = std::numeric_limits<std::int32_t>::max();
-  double largest = 0, smallest = 0;
-  for (const double sum : sums) {
-    largest = std::max(largest, sum);
-    smallest = std::min(smallest, sum);
-  }
-  if (largest < kFits && smallest >= 0) {
+  std::int64_t fit = 0;
+  for (const double sum : sums) fit += sum >= 0 && sum < kFits ? 1 : 0;
+  if (fit == std::ssize(sums)) {
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const auto whole = static_cast<std::int32_t>(sums[i]);
       out[i] = whole + (sums[i] - static_cast<double>(whole) >= 0.5 ? 1 : 0);
@@ -62,30 +61,30 @@ void normalize(std::span<std::int64_t> scores) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
   bool all = true;
   for (const std::int64_t score : scores) {
-    if (score == kNotScored) {
-      all = false;
-      continue;
-    }
-    least = std::min(least, score);
+    const bool scored = score != kNotScored;
+    all = all && scored;
+    least = std::min(least, scored ? score : least);
     most = std::max(most, score);
   }
   if (most == 0) {
     for (std::int64_t& score : scores) score = score == kNotScored ? 0 : kBest;
     return;
   }
-  // Scores repeat: a node's follows from two small numbers. A division is worth more than a look at the last.
-  std::int64_t last = least, its = kBest * most / most;
-  for (std::int64_t& score : scores) {
-    if (!all && score == kNotScored) {
-      score = 0;
-      continue;
+  const auto normal = [&](std::int64_t score) { return kBest * (most + least - score) / most; };
+  // Scores repeat: they follow from few small numbers. A division costs more than a look at a table.
+  const auto range = static_cast<std::uint64_t>(most - least);
+  if (range < scores.size() / 2) {
+    std::vector<std::int64_t> table(range + 1);
+    for (std::size_t i = 0; i < table.size(); ++i) table[i] = normal(least + static_cast<std::int64_t>(i));
+    if (all) {
+      for (std::int64_t& score : scores) score = table[static_cast<std::size_t>(score - least)];
+    } else {
+      for (std::int64_t& score : scores)
+        score = score == kNotScored ? 0 : table[static_cast<std::size_t>(score - least)];
     }
-    if (score != last) {
-      last = score;
-      its = kBest * (most + least - score) / most;
-    }
-    score = its;
+    return;
   }
+  for (std::int64_t& score : scores) score = score == kNotScored ? 0 : normal(score);
 }
 
 }  // namespace koord::scheduler::pod_topology_spread
