@@ -125,7 +125,7 @@ class InterPodAffinity final : public Plugin,
   EventMask events() const override {
     return events_of(EventKind::assigned_pod_add, EventKind::assigned_pod_label,
                      EventKind::assigned_pod_delete, EventKind::own_pod_label, EventKind::node_add,
-                     EventKind::node_label) |
+                     EventKind::node_delete, EventKind::node_label) |
            namespace_events_;
   }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {

@@ -74,6 +74,9 @@ TEST_CASE("what may help a rejected pod has it tried again, and nothing else") {
       {"away: one more comes", away, db, comes(db), false},
       {"away: any node", away, db, node("m", {}), true},
       {"away: the node loses the key", away, db, node("n", {}), true},
+      // With the pods on it, which are deleted later.
+      {"away: the node goes", away, db, [](World& w) { w.engine.remove_node("n"); }, true},
+      {"repelled: the node goes", plain, shy, [](World& w) { w.engine.remove_node("n"); }, true},
       {"repelled: who repels goes", plain, shy, goes(shy), true},
       {"repelled: another pod comes", plain, shy, comes(other), false},
       {"repelled: any node", plain, shy, node("m", {}), true},
