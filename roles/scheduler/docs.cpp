@@ -39,6 +39,14 @@ void append_plugins(std::string& out) {
   }
 }
 
+/// The points that a pod meets; Koordinator's own in italics.
+std::string way() {
+  std::vector<std::string> names;
+  for (const Waypoint& w : waypoints())
+    names.push_back(w.koordinators ? fmt::format("*{}*", w.name) : std::string(w.name));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 /// Those that koord does not have, with a stand-in that refuses their pods or without.
 std::string missing(bool stand_in) {
   std::vector<std::string_view> names;
@@ -65,8 +73,10 @@ std::string docs() {
       "\nA configuration may name these, too; koord does not have them yet, leaves them out and says "
       "so in its log: {}. Of these it refuses the pods that they would judge, those with volume claims, "
       "disks or "
-      "resource claims, so that none is placed as if nobody had asked: {}.\n",
-      missing(false), missing(true));
+      "resource claims, so that none is placed as if nobody had asked: {}.\n\n"
+      "A pod meets the extension points in this order: {}. Those in italics are Koordinator's own; no "
+      "plugin is asked there yet.\n",
+      missing(false), missing(true), way());
   const api::Schema& config = api::schema<KubeSchedulerConfiguration>();
   const api::Kind& kind = api::kind_of(config);
   append_fields(out, fmt::format("{} ({})", kind.kind, kind.api_version()), config);

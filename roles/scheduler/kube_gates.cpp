@@ -1,6 +1,7 @@
 // kube-scheduler's feature gates: see kube_gates.hpp.
 #include "kube_gates.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace koord::scheduler {
@@ -241,13 +242,31 @@ constexpr Group kGroups[] = {
     {kDeprecatedLocked, false, Stage::deprecated, true},
 };
 
+/// Those that koord honours, too.
+struct Help {
+  std::string_view name, text;
+};
+constexpr Help kHonoured[] = {
+    {kNominateExpected,
+     "The node of a pod whose binding has to wait is written down as its nominated one before."},
+    {kPopFromBackoff, "Pods in backoff are tried while nothing else is to do."},
+};
+
+std::string_view help_of(std::string_view name) {
+  const auto* row = std::find_if(std::begin(kHonoured), std::end(kHonoured),
+                                 [&](const Help& help) { return help.name == name; });
+  return row != std::end(kHonoured) ? row->text : std::string_view();
+}
+
 }  // namespace
+
+bool has_effect(std::string_view name) { return !help_of(name).empty(); }
 
 std::vector<FeatureGate> kube_gates() {
   std::vector<FeatureGate> gates;
   for (const Group& group : kGroups)
     for (const std::string_view name : group.names)
-      gates.push_back({name, group.enabled, group.stage, group.locked, {}});
+      gates.push_back({name, group.enabled, group.stage, group.locked, help_of(name)});
   return gates;
 }
 

@@ -23,6 +23,7 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/leading_role.hpp"
+#include "kube_gates.hpp"
 #include "plugins.hpp"
 #include "rights.hpp"
 #include "write_config.hpp"
@@ -214,6 +215,8 @@ Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtim
   options.queue.initial_backoff = std::chrono::seconds(*config.pod_initial_backoff_seconds);
   options.queue.max_backoff = std::chrono::seconds(*config.pod_max_backoff_seconds);
   options.queue.max_unschedulable = context.flags.get_duration("pod-max-in-unschedulable-pods-duration");
+  options.queue.pop_from_backoff = context.gates.enabled(kPopFromBackoff);
+  options.nominate_expected = context.gates.enabled(kNominateExpected);
   auto seed = static_cast<std::uint64_t>(context.flags.get_int("seed"));
   options.seed = seed != 0 ? seed : (std::uint64_t{std::random_device()()} << 32 | std::random_device()());
   const std::int64_t class_memory = context.flags.get_int("class-memory-per-node");
@@ -245,7 +248,7 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
   KOORD_TRY(configuration, read_configuration(context.flags));
   std::vector<std::string> gates;
   for (const FeatureGates::State& gate : context.gates.list())
-    if (gate.enabled != gate.gate->enabled)
+    if (gate.enabled != gate.gate->enabled && !has_effect(gate.gate->name))
       gates.push_back(fmt::format("{}={}", gate.gate->name, gate.enabled));
   if (!gates.empty())
     context.log.warn("feature gates have no effect in this version",

@@ -95,11 +95,14 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
   PodAttempt attempt(pod.info, *pod.profile);
   attempt.state = &state;
   std::vector<std::string> reasons;
+  const MonoTime began = clock_.mono();
+  StatusCode said = StatusCode::unschedulable;
   for (const auto& p : pod.profile->post_filters) {
     PostFilterResult result = p.plugin->post_filter(attempt, diagnosis);
     const Status& status = result.status;
     const bool error = !status.ok() && !status.rejected();
     const bool last = status.ok() || error || status.code == StatusCode::unresolvable;
+    if (last) said = status.code;
     if (last) reasons.clear();
     if (!status.message.empty()) reasons.push_back(status.message);
     if (last || result.nominate) {
@@ -109,6 +112,7 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
     }
     if (last) break;
   }
+  if (!pod.profile->post_filters.empty()) timed("PostFilter", said, *pod.profile, began);
   diagnosis.postfilter_message = fmt::format("{}", fmt::join(reasons, ", "));
   d.message = fit_error(diagnosis);
   requeue(pod, d);
@@ -116,7 +120,7 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
 
 void Engine::assume(QueuedPod& pod, Row row, Decision& d) {
   d.node = nodes_.name(row);
-  if (nominator_.size() != 0) nominator_.nominate(pod.info, {});
+  nominator_.nominate(pod.info, {});
   pod.row = row;
   pod.place = Place::assumed;
   ++assumed_;
@@ -129,18 +133,27 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
   PodAttempt& attempt = *pod.attempt;
   attempt.node = d.node;
   attempt.row = pod.row;
-  for (const auto& p : pod.profile->reserves)
-    if (Status status = p.plugin->reserve(attempt); !status.ok())
-      return fail(pod, d, p.index, "Reserve", std::move(status));
+  MonoTime began = clock_.mono();
+  for (const auto& p : pod.profile->reserves) {
+    Status status = p.plugin->reserve(attempt);
+    if (status.ok()) continue;
+    timed("Reserve", status.code, *pod.profile, began);
+    return fail(pod, d, p.index, "Reserve", std::move(status));
+  }
+  if (!pod.profile->reserves.empty()) timed("Reserve", StatusCode::success, *pod.profile, began);
+  began = clock_.mono();
   std::vector<PermitWaits::On> waits;
   for (const auto& p : pod.profile->permits) {
     auto [status, timeout] = p.plugin->permit(attempt);
     if (status.code == StatusCode::wait) {
       waits.push_back({p.index, std::min(timeout, PermitPlugin::kMaxWait)});
     } else if (!status.ok()) {
+      timed("Permit", status.code, *pod.profile, began);
       return fail(pod, d, p.index, "Permit", std::move(status));
     }
   }
+  if (!pod.profile->permits.empty())
+    timed("Permit", waits.empty() ? StatusCode::success : StatusCode::wait, *pod.profile, began);
   for (const auto& p : pod.profile->pre_binds)
     if (auto work = p.plugin->pre_bind(attempt))
       d.pre_binds.push_back({pod.profile->plugin_name(p.index), std::move(work)});
@@ -180,8 +193,7 @@ void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view 
 
 /// After an attempt that failed, with d.nominate as it is to be.
 void Engine::requeue(QueuedPod& pod, Decision& d) {
-  if (d.nominate || !pod.info.pod->status.nominated_node_name.empty() || nominator_.size() != 0)
-    nominator_.nominate(pod.info, d.nominate ? *d.nominate : pod.info.pod->status.nominated_node_name);
+  nominator_.nominate(pod.info, d.nominate ? *d.nominate : pod.info.pod->status.nominated_node_name);
   const bool again = std::exchange(pod.activated, false);
   queue_->add_failed(pod, clock_.mono(), again ? Hint::queue : Hint::skip);
 }
@@ -193,6 +205,7 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
   Decision d = std::move(outcome.decision);
   d.pod = pod.info.pod;
   d.took += clock_.mono() - outcome.since;
+  permits_.observe({label(outcome.status.code)}, clock_.mono() - outcome.since);
   if (outcome.status.ok()) {
     d.kind = Decision::Kind::bind;
     pod.place = Place::assumed;
@@ -283,7 +296,9 @@ void Engine::binding_succeeded(const api::Pod& object) {
   const auto gone = gone_.find(object.metadata.uid);
   QueuedPod* pod = gone != gone_.end() ? gone->second.get() : find(object);
   if (pod == nullptr || !pod->attempt) return;
+  const MonoTime began = clock_.mono();
   for (const auto& p : pod->profile->post_binds) p.plugin->post_bind(*pod->attempt);
+  if (!pod->profile->post_binds.empty()) timed("PostBind", StatusCode::success, *pod->profile, began);
   pod->attempt.reset();
   if (gone != gone_.end()) gone_.erase(gone);
 }
@@ -298,8 +313,14 @@ void Engine::preempted(const api::Pod& object, bool all) {
 void Engine::unreserve(QueuedPod& pod) {
   if (!pod.attempt) return;
   const auto& reserves = pod.profile->reserves;
+  const MonoTime began = clock_.mono();
   for (auto p = reserves.rbegin(); p != reserves.rend(); ++p) p->plugin->unreserve(*pod.attempt);
+  if (!reserves.empty()) timed("Unreserve", StatusCode::success, *pod.profile, began);
   pod.attempt.reset();
+}
+
+void Engine::timed(std::string_view point, StatusCode code, const Profile& profile, MonoTime since) {
+  points_.observe({point, label(code), profile.scheduler_name}, clock_.mono() - since);
 }
 
 }  // namespace koord::scheduler

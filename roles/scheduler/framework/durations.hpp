@@ -35,6 +35,9 @@ class Durations {
   Taken counted_;
 };
 
+/// kube-scheduler's, of an extension point, and of waiting for a permit.
+inline constexpr metrics::Bounds kPointBounds = metrics::exponential_bounds(0.0001, 2, 12);
+inline constexpr metrics::Bounds kPermitBounds = metrics::exponential_bounds(0.001, 2, 15);
 /// kube-scheduler's, of a hint of a plugin and of the handling of an event.
 inline constexpr metrics::Bounds kHintBounds = metrics::exponential_bounds(0.00001, 1.5, 20);
 inline constexpr metrics::Bounds kEventBounds = metrics::exponential_bounds(0.0001, 2, 12);

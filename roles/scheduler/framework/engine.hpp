@@ -30,9 +30,8 @@ struct EngineOptions {
   ClassMemory class_memory;
   /// See NodeTable::keep_log().
   std::size_t min_log = 1024;
-  /// Gates of kube-scheduler's: a pod whose binding has to wait for something has its node written down as
-  /// its nominated one before (NominatedNodeNameForExpectation); pods in backoff are tried while nothing
-  /// else is to do (SchedulerPopFromBackoffQ).
+  /// A pod whose binding has to wait for something has its node written down as its nominated one before
+  /// (the gate NominatedNodeNameForExpectation).
   bool nominate_expected = true;
 };
 
@@ -95,6 +94,10 @@ class Engine final : public CycleControl {
   /// was asked last.
   Durations::Taken take_hints() { return hints_.take(); }
   Durations::Taken take_handled() { return handled_.take(); }
+  /// How long the plugins of an extension point took where they are asked after the choice (point, status,
+  /// profile), and waits for permits (result).
+  Durations::Taken take_points() { return points_.take(); }
+  Durations::Taken take_permits() { return permits_.take(); }
   const std::vector<Profile>& profiles() const { return profiles_; }
   const NodeTable& nodes() const { return nodes_; }
   const ObjectStores& objects() const { return objects_; }
@@ -124,6 +127,7 @@ class Engine final : public CycleControl {
   void unreserve(QueuedPod& pod);
   void requeue(QueuedPod& pod, Decision& d);
   Hint meanwhile(const QueuedPod& pod, std::uint64_t from);
+  void timed(std::string_view point, StatusCode code, const Profile& profile, MonoTime since);
 
   PluginIndex gate_of(const QueuedPod& pod) const;
   void update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
@@ -164,7 +168,7 @@ class Engine final : public CycleControl {
   std::uint64_t arrivals_ = 0;
   std::size_t assumed_ = 0;
   PodInfo evaluated_;
-  Durations hints_{kHintBounds}, handled_{kEventBounds};
+  Durations hints_{kHintBounds}, handled_{kEventBounds}, points_{kPointBounds}, permits_{kPermitBounds};
 };
 
 }  // namespace koord::scheduler

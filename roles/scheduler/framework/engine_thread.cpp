@@ -56,6 +56,8 @@ EngineReport report_of(Engine& engine, std::vector<Decision> decisions) {
       r.rejections[{profile->scheduler_name, profile->plugins[i].name}] = counts[i];
   r.hints = engine.take_hints();
   r.handled = engine.take_handled();
+  r.points = engine.take_points();
+  r.permits = engine.take_permits();
   return r;
 }
 

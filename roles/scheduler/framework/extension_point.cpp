@@ -96,7 +96,34 @@ constexpr ExtensionPoint kPoints[] = {
 // multiPoint, too, is a PluginSet.
 static_assert(sizeof(Plugins) == (std::size(kPoints) + 1) * sizeof(PluginSet), "a row for each member");
 
+constexpr Waypoint kWay[] = {
+    {"PreEnqueue"},
+    {"QueueSort"},
+    {"NextPod", true},          // in place of the queue's next pod
+    {"BeforePreFilter", true},  // may replace the pod
+    {"PreFilter"},
+    {"AfterPreFilter", true},
+    {"FindOneNode", true},   // one node, or a plan for several pods
+    {"PreferNodes", true},   // nodes to try before the others
+    {"BeforeFilter", true},  // of each node
+    {"Filter"},
+    {"PostFilter"},
+    {"AfterPostFilter", true},
+    {"PreScore"},
+    {"BeforeScore", true},
+    {"Score"},
+    {"ResizePod", true},
+    {"Reserve"},
+    {"Permit"},
+    {"PreBind"},
+    {"ApplyPatch", true},  // one write of what all of PreBind changed
+    {"Bind"},
+    {"PostBind"},
+};
+
 }  // namespace
+
+std::span<const Waypoint> waypoints() { return kWay; }
 
 std::string_view ExtensionPoint::name() const {
   const Plugins sample;

@@ -30,6 +30,15 @@ struct ExtensionPoint {
 
 /// In the order in which a pod meets them; multiPoint, which stands for all of them, is none.
 std::span<const ExtensionPoint> extension_points();
+
+/// A pod's whole way: those points and Koordinator's own, each with a name and a place. A configuration does
+/// not name the latter (a plugin is asked there if it implements them), and koord has no plugin for one yet:
+/// each comes with its first.
+struct Waypoint {
+  std::string_view name;  // as ExtensionPoint::label()
+  bool koordinators = false;
+};
+std::span<const Waypoint> waypoints();
 /// The row of a member.
 const ExtensionPoint& extension_point(PluginSet Plugins::*configured);
 

@@ -6,6 +6,7 @@
 namespace koord::scheduler {
 
 void Nominator::nominate(const PodInfo& pod, const Symbol& node) {
+  if (node.empty() && node_of_.empty()) return;
   const auto known = node_of_.find(&pod);
   if (known != node_of_.end()) {
     if (known->second == node) return;

@@ -176,7 +176,7 @@ QueuedPod* Queue::pop(MonoTime now) {
   QueuedPod* pod = nullptr;
   if (!active_.empty()) {
     pod = active_.pop();
-  } else if (!backoff_.empty()) {
+  } else if (options_.pop_from_backoff && !backoff_.empty()) {
     pod = backoff_.pop();
     if (!pod->first_attempt) pod->first_attempt = now;
     ++incoming_[{"active", "PopFromBackoffQ"}];
@@ -197,6 +197,7 @@ std::optional<MonoTime> Queue::next_wakeup() const {
     if (!at || t < *at) at = t;
   };
   if (!error_backoff_.empty()) earlier(error_backoff_.top()->backoff_until + kWindow);
+  if (!backoff_.empty()) earlier(backoff_.top()->backoff_until + kWindow);
   if (!unschedulable_.empty())
     earlier(unschedulable_.top()->timestamp + options_.max_unschedulable + nanoseconds(1));
   return at;

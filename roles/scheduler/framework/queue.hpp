@@ -22,6 +22,8 @@ struct QueueOptions {
   nanoseconds max_backoff = std::chrono::seconds(10);
   /// After this long unschedulable pods are tried again without an event.
   nanoseconds max_unschedulable = std::chrono::minutes(5);
+  /// Pods in backoff are tried while nothing else is to do (the gate SchedulerPopFromBackoffQ).
+  bool pop_from_backoff = true;
 };
 
 /// How many pods are where, as in scheduler_pending_pods.

@@ -2,11 +2,26 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "framework/status_code.hpp"
 
 namespace koord::scheduler {
+
+/// As in kube-scheduler's metrics.
+constexpr std::string_view label(StatusCode code) {
+  switch (code) {
+    case StatusCode::success: return "Success";
+    case StatusCode::error: return "Error";
+    case StatusCode::unschedulable: return "Unschedulable";
+    case StatusCode::unresolvable: return "UnschedulableAndUnresolvable";
+    case StatusCode::wait: return "Wait";
+    case StatusCode::skip: return "Skip";
+    case StatusCode::pending: return "Pending";
+  }
+  return "";
+}
 
 struct Status {
   StatusCode code = StatusCode::success;

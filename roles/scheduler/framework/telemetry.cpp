@@ -36,7 +36,7 @@ constexpr Metric kExtensionPointSeconds{.name = "scheduler_framework_extension_p
                                         .type = Type::histogram,
                                         .help = "Latency of all plugins of an extension point.",
                                         .labels = {"extension_point", "status", "profile"},
-                                        .bounds = exponential_bounds(0.0001, 2, 12)};
+                                        .bounds = kPointBounds};
 constexpr Metric kPluginSeconds{.name = "scheduler_plugin_execution_duration_seconds",
                                 .type = Type::histogram,
                                 .help = "Duration of a plugin at an extension point.",
@@ -113,9 +113,9 @@ constexpr Metric kPreemptionTasks{.name = "scheduler_preemption_goroutines_execu
                                   .labels = {"result"}};
 constexpr Metric kPermitSeconds{.name = "scheduler_permit_wait_duration_seconds",
                                 .type = Type::histogram,
-                                .help = "Duration of waiting for a permit; no plugin asks for one yet.",
+                                .help = "Duration of waiting for a permit.",
                                 .labels = {"result"},
-                                .bounds = exponential_bounds(0.001, 2, 15)};
+                                .bounds = kPermitBounds};
 constexpr Metric kVolumeCache{.name = "scheduler_volume_binder_cache_requests_total",
                               .help = "Number of requests to the cache of volumes; there is none yet.",
                               .labels = {"operation"}};
@@ -189,8 +189,7 @@ void register_later(metrics::Registry& r) {
   for (const Metric* row : {&kPreemptionTasks, &kVolumeCache, &kVolumeErrors, &kClaims, &kCalls, &kTimeouts})
     r.counters(*row);
   for (const Metric* row : {&kCallsPending, &kQuotaSpec, &kQuotaStatus}) r.gauges(*row);
-  for (const Metric* row :
-       {&kPreemptionSeconds, &kPermitSeconds, &kCallSeconds, &kQuotaSeconds, &kQuotaHookSeconds})
+  for (const Metric* row : {&kPreemptionSeconds, &kCallSeconds, &kQuotaSeconds, &kQuotaHookSeconds})
     r.histograms(*row);
 }
 
@@ -259,6 +258,7 @@ Telemetry::Telemetry(metrics::Registry& r, std::span<const Profile> profiles)
       pod_seconds_(r.histograms(kPodSeconds)),
       event_seconds_(r.histograms(kEventSeconds)),
       hint_seconds_(r.histograms(kHintSeconds)),
+      permit_seconds_(r.histograms(kPermitSeconds)),
       bind_(extension_point(&Plugins::bind).label()) {
   for (const Profile& p : profiles) {
     const auto note = [&](auto& says, const auto& seats, PluginSet Plugins::*point) {
@@ -320,6 +320,10 @@ void Telemetry::bound(const Decision& d, MonoTime now) {
     family.with({attempts}).observe(seconds(now - *d.first_attempt));
 }
 
+void Telemetry::pre_bind_call(const Decision& d, std::string_view status, nanoseconds took) {
+  extension_point_seconds_.with({"PreBind", status, d.profile}).observe(seconds(took));
+}
+
 void Telemetry::bind_call(const Decision& d, std::string_view status, nanoseconds took) {
   extension_point_seconds_.with({bind_, status, d.profile}).observe(seconds(took));
   plugin_seconds_.with({"DefaultBinder", bind_, status}).observe(seconds(took));
@@ -330,6 +334,11 @@ void Telemetry::counted(const EngineReport& report) {
     hint_seconds_.with(std::span<const std::string_view>(labels)).add_counts(counted.counts, counted.sum);
   for (const auto& [labels, counted] : report.handled)
     event_seconds_.with({labels[0]}).add_counts(counted.counts, counted.sum);
+  for (const auto& [labels, counted] : report.points)
+    extension_point_seconds_.with(std::span<const std::string_view>(labels))
+        .add_counts(counted.counts, counted.sum);
+  for (const auto& [labels, counted] : report.permits)
+    permit_seconds_.with({labels[0]}).add_counts(counted.counts, counted.sum);
 }
 
 void Telemetry::gauges(const EngineReport& r, std::size_t binding) {

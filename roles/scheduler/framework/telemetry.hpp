@@ -26,6 +26,8 @@ class Telemetry {
   void bound(const Decision& decision, MonoTime now);
   /// How long the bind plugin ran; `status` is "Success" or "Error".
   void bind_call(const Decision& decision, std::string_view status, nanoseconds took);
+  /// The same of all that was done before, if anything was.
+  void pre_bind_call(const Decision& decision, std::string_view status, nanoseconds took);
   /// What the engine has counted since its last report.
   void counted(const EngineReport& report);
   /// What the gauges show from now on; `binding`: bindings on their way.
@@ -51,7 +53,8 @@ class Telemetry {
   metrics::Family<metrics::Gauge> pending_, cache_size_, unschedulable_, goroutines_, old_goroutines_,
       inflight_;
   metrics::Family<metrics::Counter> evaluations_;
-  metrics::Family<metrics::Histogram> end_to_end_seconds_, pod_seconds_, event_seconds_, hint_seconds_;
+  metrics::Family<metrics::Histogram> end_to_end_seconds_, pod_seconds_, event_seconds_, hint_seconds_,
+      permit_seconds_;
   std::map<std::string, Says, std::less<>> says_;
   std::map<std::string, OfProfile, std::less<>> profiles_;
   Queue::Incoming incoming_told_;

@@ -76,12 +76,14 @@ Task<> Writer::bind(Decision d) {
     services_.done();
     const Status status = co_await pre_bind(d);
     const nanoseconds took = services_.clock.mono() - start;
+    services_.telemetry.pre_bind_call(d, label(status.code), took);
     if (!status.ok()) {
       const auto kind = status.rejected() ? Decision::Kind::unschedulable : Decision::Kind::error;
       Task<> failed = bind_failed(std::move(d), kind, status.message, took);
       co_return co_await std::move(failed);
     }
-  } else if (const auto it = nominating_.find(d.pod->metadata.uid); it != nominating_.end()) {
+  }
+  if (const auto it = nominating_.find(d.pod->metadata.uid); it != nominating_.end()) {
     const std::shared_ptr<Event> nominated = it->second;
     if (!co_await nominated->wait()) co_return;
   }

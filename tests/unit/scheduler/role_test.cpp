@@ -121,11 +121,14 @@ TEST_CASE("a scheduler whose engine hangs stops within its bound, and gives the 
 
 TEST_CASE("gates that koord cannot honour are named in a warning") {
   koord::test::RoleRig rig(scheduler::role(), {"--write-config-to=/dev/null"});
-  REQUIRE(
-      rig.gates.set("SchedulerPopFromBackoffQ=false,SchedulerQueueingHints=true,ResizePod=true").has_value());
+  REQUIRE(rig.gates
+              .set("OpportunisticBatching=false,SchedulerPopFromBackoffQ=false,SchedulerQueueingHints=true,"
+                   "ResizePod=true")
+              .has_value());
   rig.start(make_role(rig.context, plugin_table()));
   CHECK(rig.captured.contains("feature gates have no effect in this version"));
-  CHECK(rig.captured.contains("ResizePod=true,SchedulerPopFromBackoffQ=false"));
+  CHECK(rig.captured.contains("OpportunisticBatching=false,ResizePod=true"));
+  CHECK_FALSE(rig.captured.contains("SchedulerPopFromBackoffQ"));
 }
 
 TEST_CASE("the configuration in effect is shown under kube-scheduler's key") {

@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
-#include <deque>
+#include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "framework/args.hpp"
@@ -17,10 +19,15 @@
 
 namespace koord::scheduler::test {
 
-/// What the test and the plugins tell each other. One test at a time; on one thread.
+/// What the test and the plugins tell each other. One test at a time. What it says is said before the plugins
+/// are asked.
 struct Script {
   Script() { current() = this; }
-  ~Script() { current() = nullptr; }
+  /// The plugins go with the engine, whose thread may be the last to end.
+  ~Script() {
+    while (plugins != 0) std::this_thread::yield();
+    current() = nullptr;
+  }
   static Script*& current() {
     static Script* now = nullptr;
     return now;
@@ -35,6 +42,11 @@ struct Script {
   std::string worth;  // of which events pods are worth another attempt, by label; empty: all
   /// What was asked, as "A.reserve(pod)".
   std::vector<std::string> asked;
+  void note(std::string what) {
+    std::lock_guard lock(mutex);
+    asked.push_back(std::move(what));
+  }
+  std::mutex mutex;  // of what was asked: preparations run on another thread
   std::string asked_text() {
     std::string text = fmt::format("{}", fmt::join(asked, " "));
     asked.clear();
@@ -46,7 +58,10 @@ struct Script {
   bool hangs = false;
   CycleControl* cycle = nullptr;
   std::map<char, PluginIndex> index;
-  int kept = 0;  // states that are kept for pods
+  std::atomic<int> plugins = 0;
+  std::atomic<int> kept = 0;  // states that are kept for pods
+  /// A lets pods wait until there are so many of them; 0: it does not.
+  int gang = 0;
 };
 
 template <char kName>
@@ -60,9 +75,11 @@ class ScriptedPlugin final : public Plugin,
                              public PostBindPlugin {
  public:
   explicit ScriptedPlugin(const PluginContext& context) : index_(context.index) {
+    ++script().plugins;
     script().cycle = &context.cycle;
     script().index[kName] = context.index;
   }
+  ~ScriptedPlugin() override { --script().plugins; }
   bool sign(const PodInfo&, Signature&) const override { return true; }
   bool may_enqueue(const PodInfo&) const override { return kName != 'A' || !script().gated; }
   EventMask events() const override { return script().events; }
@@ -76,7 +93,7 @@ class ScriptedPlugin final : public Plugin,
                                              : PostFilterResult{{StatusCode::unschedulable, {}}, {}, {}};
   }
   void preempted(const api::Pod& pod, bool all) override {
-    script().asked.push_back(fmt::format("{}.preempted({}, {})", kName, pod.metadata.name, all));
+    script().note(fmt::format("{}.preempted({}, {})", kName, pod.metadata.name, all));
   }
   Status reserve(PodAttempt& attempt) override {
     attempt.keep(index_, std::make_unique<Kept>());
@@ -84,6 +101,7 @@ class ScriptedPlugin final : public Plugin,
   }
   void unreserve(PodAttempt& attempt) override { ask("unreserve", attempt); }
   Answer permit(PodAttempt& attempt) override {
+    if (script().gang > 0 && kName == 'A') return permit_gang();
     const auto it = script().timeouts.find(std::string(1, kName));
     return {ask("permit", attempt), it != script().timeouts.end() ? it->second : nanoseconds{0}};
   }
@@ -100,7 +118,7 @@ class ScriptedPlugin final : public Plugin,
   };
   struct Work : PreBindWork {
     Task<Status> run(const Context& context) override {
-      script().asked.push_back(
+      script().note(
           fmt::format("{}.pre_bind({}, {})", kName, context.pod->metadata.name, context.node.view()));
       if (script().hangs) {
         Event never;
@@ -110,13 +128,22 @@ class ScriptedPlugin final : public Plugin,
     }
   };
 
+  Answer permit_gang() {
+    int waiting = 1;
+    script().cycle->each_waiting([&](const PodAttempt&) { ++waiting; });
+    if (waiting < script().gang) return {{StatusCode::wait, {}}, std::chrono::minutes(1)};
+    script().cycle->each_waiting(
+        [&](const PodAttempt& other) { script().cycle->allow(other.pod.pod->metadata.uid, index_); });
+    return {};
+  }
+
   static Script& script() { return *Script::current(); }
   static Status said(std::string_view point) {
     const auto it = script().says.find(fmt::format("{}.{}", kName, point));
     return it != script().says.end() ? it->second : Status{};
   }
   Status ask(std::string_view point, PodAttempt& attempt) {
-    script().asked.push_back(fmt::format("{}.{}({})", kName, point, attempt.pod.pod->metadata.name));
+    script().note(fmt::format("{}.{}({})", kName, point, attempt.pod.pod->metadata.name));
     return said(point);
   }
 

@@ -1,7 +1,9 @@
 // KubeSchedulerConfiguration: defaults, strictness, what is wrong with a file, and the order of plugins.
 #include <catch2/catch.hpp>
+
 #include <cstdlib>
 #include <filesystem>
+#include "framework/extension_point.hpp"
 
 #include "flags.hpp"
 #include "koord/runtime/config.hpp"
@@ -341,6 +343,14 @@ TEST_CASE("the configuration that is written is read as it was") {
   const auto bad = write_config(*config, "/none/such");
   REQUIRE(bad.has_error());
   CHECK(bad.error().message() == "/none/such.new: No such file or directory");
+}
+
+TEST_CASE("each extension point has its place on a pod's way") {
+  std::vector<std::string> points, way;
+  for (const ExtensionPoint& p : extension_points()) points.push_back(p.label());
+  for (const Waypoint& w : waypoints())
+    if (!w.koordinators) way.emplace_back(w.name);
+  CHECK(way == points);
 }
 
 }  // namespace

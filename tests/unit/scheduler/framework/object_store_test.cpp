@@ -116,16 +116,17 @@ TEST_CASE("a plugin's pods wait for the objects that it names") {
   plugins.multi_point.disabled = {{"PodTopologySpread", {}}, {"InterPodAffinity", {}}};  // they name objects
   plugins.filter.enabled = {{"NeedsService", {}}};
   World world(std::move(config), {}, table);
-  CHECK(world.engine.objects().stores().size() == 1);
+  CHECK(world.engine.objects().find(kube::kObjectType<api::Service>) != nullptr);
+  CHECK(world.engine.objects().find(kube::kObjectType<api::Device>) == nullptr);
   world.engine.put_node(make_node("n"));
   world.engine.put_pod(make_pod("p"));
   const Decision d = world.one();
   CHECK(d.message == "0/1 nodes are available: no service.");
   world.clock.advance(std::chrono::seconds(5));
 
-  auto ns = std::make_shared<api::Namespace>();
-  ns->metadata.name = "default";
-  world.engine.put_object<api::Namespace>(ns);  // nobody watches it
+  auto device = std::make_shared<api::Device>();
+  device->metadata.name = "n";
+  world.engine.put_object<api::Device>(device);  // nobody watches it
   world.engine.put_object(make_service("elsewhere", "s"));
   CHECK(world.run().empty());
   world.engine.put_object(make_service("default", "s"));

@@ -237,6 +237,18 @@ TEST_CASE("what enters which queue is counted as kube-scheduler does") {
   CHECK(entered("active", "PopFromBackoffQ") == 1);
 }
 
+TEST_CASE("without SchedulerPopFromBackoffQ a backoff lasts, however little else is to do") {
+  World world({}, {.queue = {.pop_from_backoff = false}});
+  world.engine.put_node(make_node("n", "1"));
+  world.engine.put_pod(make_pod("p", "2"));
+  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  world.engine.put_node(make_node("m", "2"));
+  CHECK(world.run().empty());
+  REQUIRE(world.engine.next_wakeup());
+  world.clock.advance(*world.engine.next_wakeup() - world.clock.mono());
+  CHECK(world.one().node == "m");
+}
+
 TEST_CASE("pods of other schedulers count only once they are bound") {
   World world;
   world.engine.put_node(make_node("n", "1"));

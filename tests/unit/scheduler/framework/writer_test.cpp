@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "koord/async/event.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
@@ -123,6 +124,129 @@ TEST_CASE("without the lease nothing is written, and the pod is put back: the le
   CHECK(scene.transport.requests.empty());
   CHECK(scene.put_back == 1);
   CHECK(scene.done == 1);
+}
+
+/// What a plugin does before a binding: an entry in a list, and what it says.
+struct Preparation : PreBindWork {
+  Preparation(std::vector<std::string>& steps, Status answer, bool ends)
+      : steps_(steps), answer_(std::move(answer)), ends_(ends) {}
+  Task<Status> run(const Context& context) override {
+    steps_.push_back(fmt::format("prepare {} on {}", context.pod->metadata.name, context.node.view()));
+    Event never;
+    if (!ends_ && !co_await never.wait()) co_return Status{StatusCode::error, "cut off"};
+    co_return answer_;
+  }
+
+ private:
+  std::vector<std::string>& steps_;
+  Status answer_;
+  bool ends_;
+};
+
+/// A writer and an API server that takes everything; what happens is a list of steps.
+struct Steps {
+  Steps() {
+    transport.answer = [this](const net::Request& request) -> Answer {
+      if (request.target.ends_with("/binding")) steps.push_back("bind");
+      if (request.method == "PATCH") steps.push_back(request.body);
+      return created();
+    };
+    writer.emplace(loop.executor(),
+                   Writer::Services{client, loop.clock, Logger(captured, loop.clock), telemetry,
+                                    [&](std::string_view) -> kube::EventRecorder& { return recorder; },
+                                    [&](const api::Pod&) { return pod; }, [] { return true; },
+                                    [&](auto, bool bound) { steps.push_back(bound ? "bound" : "not bound"); },
+                                    [&] { steps.push_back("done"); }});
+  }
+  ~Steps() {
+    koord::test::run_task(loop, recorder.stop());
+    koord::test::run_task(loop, writer->stop(0s));
+  }
+  Decision decision(Decision::Kind kind) {
+    Decision d{kind, pod, Symbol("n1"), "", "default-scheduler", 1, {}, {}};
+    d.tells_end = true;
+    return d;
+  }
+  void prepare(Decision& d, const char* plugin, Status answer = {}, bool ends = true) {
+    d.pre_binds.push_back({plugin, std::make_shared<Preparation>(steps, std::move(answer), ends)});
+  }
+  std::string write(Decision d) {
+    writer->write(std::move(d));
+    loop.settle();
+    return fmt::format("{}", fmt::join(steps, ", "));
+  }
+
+  koord::test::Loop loop;
+  koord::test::FakeTransport transport{loop.clock};
+  kube::Client client{transport, loop.clock, {}};
+  metrics::Registry registry;
+  Telemetry telemetry{registry, {}};
+  CapturedLog captured;
+  kube::EventRecorder recorder{loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
+  std::shared_ptr<const api::Pod> pod = make_pod("p");
+  std::vector<std::string> steps;
+  std::optional<Writer> writer;
+};
+
+constexpr const char* kNomination = R"({"status":{"nominatedNodeName":"n1"}})";
+
+TEST_CASE("before a binding that has to wait its node is told, and what is to be done is done in turn") {
+  Steps s;
+  Decision d = s.decision(Decision::Kind::bind);
+  d.nominate = Symbol("n1");
+  s.prepare(d, "A");
+  s.prepare(d, "B");
+  CHECK(s.write(std::move(d)) ==
+        fmt::format("done, {}, prepare p on n1, prepare p on n1, bind, bound", kNomination));
+}
+
+TEST_CASE("a pod that waits has its node told, and uses up no permit") {
+  Steps s;
+  Decision d = s.decision(Decision::Kind::wait);
+  CHECK(s.write(d) == "done");
+  d.nominate = Symbol("n1");
+  CHECK(s.write(d) == fmt::format("done, {}, done", kNomination));
+  CHECK(s.writer->in_flight() == 0);
+}
+
+TEST_CASE("a preparation that fails ends the binding, and its reason is told") {
+  struct Case {
+    const char* name;
+    Status answer;
+    const char *reason, *message;
+  };
+  for (const Case& c : {Case{"error",
+                             {StatusCode::error, "broken"},
+                             "SchedulerError",
+                             R"(running PreBind plugin \"A\": broken)"},
+                        Case{"rejected", {StatusCode::unschedulable, "no"}, "Unschedulable", "no"}}) {
+    INFO(c.name);
+    Steps s;
+    Decision d = s.decision(Decision::Kind::bind);
+    s.prepare(d, "A", c.answer);
+    s.prepare(d, "B");
+    s.write(std::move(d));
+    REQUIRE(s.steps.size() == 4);
+    CHECK(s.steps[0] == "done");
+    CHECK(s.steps[1] == "prepare p on n1");
+    CHECK(s.steps[2] == "not bound");
+    CHECK(s.steps[3].find(fmt::format(R"("reason":"{}")", c.reason)) != std::string::npos);
+    CHECK(s.steps[3].find(fmt::format(R"("message":"{}")", c.message)) != std::string::npos);
+  }
+}
+
+TEST_CASE("a preparation that never ends uses up no permit, and is cut off by the end") {
+  Steps s;
+  Decision d = s.decision(Decision::Kind::bind);
+  s.prepare(d, "A", {}, false);
+  CHECK(s.write(std::move(d)) == "done, prepare p on n1");
+  s.loop.advance(24h);
+  CHECK(s.writer->in_flight() == 1);
+  CHECK(s.steps.size() == 2);
+  const MonoTime began = s.loop.clock.mono();
+  koord::test::run_task(s.loop, s.writer->stop(5s));
+  CHECK(s.loop.clock.mono() - began == 5s);
+  CHECK(s.writer->in_flight() == 0);
 }
 
 }  // namespace
