@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
-
-#include "framework/trial.hpp"
-#include "koord/api/types/core_v1/pod.hpp"
+#include <utility>
 
 namespace koord::scheduler {
 
@@ -27,8 +25,8 @@ ClassState::ClassState(const Profile& profile, const ClassShared& shared, const 
 void ClassState::update(const PodInfo& pod) {
   local_.update();
   pod_ = &pod;
-  swept_ = ranked_ = done_ = false;
-  rejected_ = {};
+  if (std::exchange(done_, false)) rejected_ = {};
+  swept_ = ranked_ = false;
   pre_filter();
   if (done_) return;
   bool over_rows = false;
@@ -80,135 +78,6 @@ bool ClassState::reject(std::size_t position, PreFiltered said) {
   return said.code == StatusCode::unresolvable;
 }
 
-// The rows
-
-void ClassState::sweep() {
-  swept_ = true;
-  collect();
-  for (const Filter& f : filters_)
-    if (f.asked) ask(f);
-  if (shared_.nominated != nullptr) yield_to_nominated();
-}
-
-/// What is known of the rows for themselves.
-void ClassState::collect() {
-  SweepScratch& s = shared_.sweep;
-  s.live.clear();
-  if (local_.only_named()) {
-    s.named.clear();
-    s.slots.clear();
-    for (const auto& [row, slot] : local_.named()) {
-      s.named.push_back(row);
-      s.slots.push_back(slot);
-      if (slot >= 0) s.live.push_back(row);
-    }
-    return;
-  }
-  const auto slots = local_.slots();
-  s.slots.assign(slots.begin(), slots.end());
-  while (s.all.size() < slots.size()) s.all.push_back(static_cast<Row>(s.all.size()));
-  s.live.resize(slots.size());
-  if (local_.feasible() == slots.size()) {
-    std::copy_n(s.all.begin(), slots.size(), s.live.begin());
-    return;
-  }
-  std::size_t n = 0;
-  for (Row row = 0; row < slots.size(); ++row) {
-    s.live[n] = row;
-    n += slots[row] >= 0;
-  }
-  s.live.resize(n);
-}
-
-std::int32_t& ClassState::slot(Row row) const {
-  SweepScratch& s = shared_.sweep;
-  if (!local_.only_named()) return s.slots[row];
-  return s.slots[static_cast<std::size_t>(std::lower_bound(s.named.begin(), s.named.end(), row) -
-                                          s.named.begin())];
-}
-
-void ClassState::filter(const Filter& f, std::span<const Row> rows, std::span<VerdictId> out) const {
-  if (f.cluster != nullptr) {
-    f.cluster->filter(*f.state, shared_.nodes, rows, out);
-  } else {
-    f.residual->filter_pod(*f.state, shared_.nodes, rows, out);
-  }
-}
-
-/// The rows that no filter before this place of the profile rejects.
-std::span<const Row> ClassState::rows_before(std::size_t position) const {
-  SweepScratch& s = shared_.sweep;
-  if (local_.last_filter() < static_cast<int>(position)) return s.live;
-  s.asked.clear();
-  VerdictId last = kAbsent;
-  bool before = true;
-  const std::span<const Row> all = local_.only_named() ? s.named : std::span(s.all).first(s.slots.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const VerdictId verdict = LocalState::verdict_of(s.slots[i]);
-    if (verdict != kPass && verdict != last) {
-      last = verdict;
-      before = verdict == kAbsent ||
-               profile_.filter_position(shared_.verdicts[verdict].plugin) < static_cast<int>(position);
-    }
-    if (verdict == kPass || !before) s.asked.push_back(all[i]);
-  }
-  return s.asked;
-}
-
-void ClassState::ask(const Filter& f) {
-  SweepScratch& s = shared_.sweep;
-  const std::span<const Row> rows = rows_before(f.position);
-  s.verdicts.resize(rows.size());
-  in_blocks(rows, [&](std::span<const Row> block) {
-    filter(f, block,
-           std::span(s.verdicts).subspan(static_cast<std::size_t>(block.data() - rows.data()), block.size()));
-  });
-  std::size_t kept = 0;
-  s.live.resize(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row row = rows[i];
-    const VerdictId verdict = s.verdicts[i];
-    std::int32_t& held = slot(row);
-    held = verdict == kPass ? held : LocalState::slot_of(verdict);
-    s.live[kept] = row;
-    kept += held >= 0;
-  }
-  s.live.resize(kept);
-  if (!shared_.verdicts.errors()) return;
-  for (const VerdictId verdict : s.verdicts)
-    if (const Verdict& v = shared_.verdicts[verdict]; v.error) {
-      done_ = true;
-      rejected_.code = StatusCode::error;
-      rejected_.error = fmt::format("running \"{}\" filter plugin: {}", profile_.plugin_name(v.plugin),
-                                    v.reasons.empty() ? std::string() : v.reasons.front());
-      s.live.clear();
-      return;
-    }
-}
-
-/// Nominated pods of equal or higher priority take room as if they were there. What a row would say without
-/// them counts too, so that a row's answer can only get worse.
-void ClassState::yield_to_nominated() {
-  SweepScratch& s = shared_.sweep;
-  const auto each = [&](bool feasible) {
-    for (const Row row : shared_.nominated->rows()) {
-      if (!shared_.nodes.node(row) || !local_.may_go(row) || (slot(row) >= 0) != feasible) continue;
-      Trial trial(*this, row);
-      for (const PodInfo* other : shared_.nominated->on(row))
-        if (other->priority >= pod_->priority && other->pod->metadata.uid != pod_->pod->metadata.uid)
-          trial.add(*other);
-      if (trial.view().plain()) continue;
-      if (const VerdictId verdict = trial.verdict(); verdict != kPass)
-        slot(row) = LocalState::slot_of(verdict);
-    }
-  };
-  each(true);
-  s.live.erase(std::remove_if(s.live.begin(), s.live.end(), [&](Row row) { return slot(row) < 0; }),
-               s.live.end());
-  // Why a node was rejected is only told if all are.
-  if (s.live.empty()) each(false);
-}
-
 // The choice
 
 void ClassState::rank() {
@@ -241,16 +110,44 @@ void ClassState::rank(std::span<const Row> rows, std::vector<ScoreDetail>* detai
   if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
 }
 
-/// Of rows ranked in scratch.sums.
-Row ClassState::best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random) {
+/// Of these rows one with the best sum, each of them with the same chance.
+Row ClassState::best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random) const {
   if (rows.empty()) return kNoRow;
+  // The best of each block first: only blocks that have the best of all are looked at again.
+  std::vector<std::int32_t>& tops = shared_.sweep.tops;
+  tops.clear();
+  const auto each_block = [&](auto&& f) {
+    for (std::size_t at = 0, block = 0; at < rows.size(); at += kRowsAtOnce, ++block)
+      f(block, at, sums.subspan(at, std::min(kRowsAtOnce, rows.size() - at)));
+  };
   std::int32_t top = sums[0];
-  for (std::size_t i = 1; i < rows.size(); ++i) top = std::max(top, sums[i]);
+  each_block([&](std::size_t, std::size_t, std::span<const std::int32_t> block) {
+    std::int32_t best = block[0];
+    for (const std::int32_t sum : block) best = std::max(best, sum);
+    tops.push_back(best);
+    top = std::max(top, best);
+  });
   std::uint32_t ties = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) ties += sums[i] == top;
+  const auto tied = [&](std::span<const std::int32_t> block) {
+    std::uint32_t n = 0;
+    for (const std::int32_t sum : block) n += sum == top;
+    return n;
+  };
+  each_block([&](std::size_t b, std::size_t, std::span<const std::int32_t> block) {
+    if (tops[b] == top) ties += tied(block);
+  });
   std::uint32_t left = ties == 1 ? 0 : random.below(ties);
-  for (std::size_t i = 0;; ++i)
-    if (sums[i] == top && left-- == 0) return rows[i];
+  for (std::size_t b = 0;; ++b) {
+    if (tops[b] != top) continue;
+    const std::size_t at = b * kRowsAtOnce;
+    const auto block = sums.subspan(at, std::min(kRowsAtOnce, rows.size() - at));
+    if (const std::uint32_t n = tied(block); left >= n) {
+      left -= n;
+      continue;
+    }
+    for (std::size_t i = 0;; ++i)
+      if (block[i] == top && left-- == 0) return rows[at + i];
+  }
 }
 
 Row ClassState::pick(Random& random) {
@@ -262,8 +159,7 @@ Row ClassState::pick(Random& random) {
 
 Row ClassState::pick_among(std::uint32_t wanted, Row& start, Random& random) {
   if (done_ || local_.only_named()) return pick(random);
-  const std::span<const std::int32_t> slots =
-      swept_ ? std::span<const std::int32_t>(shared_.sweep.slots) : local_.slots();
+  const auto slots = swept_ ? this->slots() : local_.slots();
   std::vector<Row>& found = shared_.sweep.found;
   found.clear();
   const auto rows = static_cast<Row>(slots.size());
@@ -287,20 +183,21 @@ std::uint32_t ClassState::feasible() const {
 VerdictId ClassState::verdict(Row row) const {
   if (!swept_ || row >= shared_.nodes.rows() || !shared_.nodes.node(row) || !local_.may_go(row))
     return local_.verdict(row);
-  return LocalState::verdict_of(slot(row));
+  return LocalState::verdict_of(slots()[place(row)]);
 }
 
 std::int32_t ClassState::score(Row row) {
   if (!swept_) return local_.score(row);
   rank();
-  const auto& live = shared_.sweep.live;
+  const std::span<const Row> live = shared_.sweep.live;
   const auto it = std::lower_bound(live.begin(), live.end(), row);
   return it == live.end() || *it != row ? -1
                                         : shared_.sweep.sums[static_cast<std::size_t>(it - live.begin())];
 }
 
 Diagnosis ClassState::diagnose() const {
-  Diagnosis d = rejected_;
+  Diagnosis d;
+  if (done_) d = rejected_;
   d.nodes = shared_.nodes.nodes();
   if (done_) return d;
   d.rejectors = local_.rejectors();
@@ -312,7 +209,7 @@ Diagnosis ClassState::diagnose() const {
   std::unordered_map<VerdictId, std::uint32_t> counts;
   VerdictId last = kPass;
   std::uint32_t* count = nullptr;
-  for (const std::int32_t slot : shared_.sweep.slots) {
+  for (const std::int32_t slot : slots()) {
     const VerdictId verdict = LocalState::verdict_of(slot);
     if (verdict == kPass || verdict == kAbsent) continue;
     if (count == nullptr || verdict != last) count = &counts[last = verdict];
@@ -326,7 +223,7 @@ Explanation ClassState::explain(Row row) {
   Explanation e{verdict(row), {}, 0};
   if (e.verdict != kPass || done_) return e;
   if (!swept_) collect();
-  const auto& live = shared_.sweep.live;
+  const std::span<const Row> live = shared_.sweep.live;
   local_.explain(row, live, e.scores);
   rank(live, &e.scores,
        static_cast<std::size_t>(std::lower_bound(live.begin(), live.end(), row) - live.begin()));

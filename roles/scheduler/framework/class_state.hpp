@@ -73,14 +73,16 @@ class ClassState {
   bool reject(std::size_t position, PreFiltered said);
   void sweep();
   void collect();
-  std::int32_t& slot(Row row) const;
+  std::span<const std::int32_t> slots() const;
+  std::vector<std::int32_t>& own_slots() const;
+  std::size_t place(Row row) const;
   void ask(const Filter& filter);
   void filter(const Filter& filter, std::span<const Row> rows, std::span<VerdictId> out) const;
   std::span<const Row> rows_before(std::size_t position) const;
   void yield_to_nominated();
   void rank();
   void rank(std::span<const Row> rows, std::vector<ScoreDetail>* detail = nullptr, std::size_t of = 0);
-  static Row best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random);
+  Row best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random) const;
 
   const Profile& profile_;
   const ClassShared& shared_;

@@ -10,6 +10,21 @@
 
 namespace koord::scheduler {
 
+namespace {
+
+/// out[i] = values[rows[i]]
+void gather(std::span<const std::int32_t> values, std::span<const Row> rows, std::vector<std::int32_t>& out) {
+  if (in_a_row(rows)) {
+    const auto run = values.subspan(rows.front(), rows.size());
+    out.assign(run.begin(), run.end());
+    return;
+  }
+  out.resize(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) out[i] = values[rows[i]];
+}
+
+}  // namespace
+
 LocalState::LocalState(const Profile& profile, const ClassShared& shared, const PodInfo& pod)
     : profile_(profile), shared_(shared) {
   std::vector<std::string> restricting;
@@ -371,14 +386,13 @@ Row LocalState::pick(Random& random) const {
 
 void LocalState::sums_among(std::span<const Row> rows) const {
   if (only_nodes_) return sums_alone(rows);
-  const std::int32_t* slots = index_.scores().data();
   std::vector<std::int32_t>& sums = shared_.scratch.sums;
-  sums.resize(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) sums[i] = slots[rows[i]];
+  gather(index_.scores(), rows, sums);
+  if (rows.size() == feasible_) return;
   for (const Score& s : scores_) {
     if (!s.normalized() || s.raw.empty()) continue;
     std::int32_t best = 0;
-    for (const Row row : rows) best = std::max(best, s.raw[row]);
+    for (std::size_t i = 0; i < rows.size() && best != s.best; ++i) best = std::max(best, s.raw[rows[i]]);
     if (best == s.best) continue;
     for (std::size_t i = 0; i < rows.size(); ++i)
       sums[i] += s.part(s.raw[rows[i]], best) - s.part(s.raw[rows[i]], s.best);
