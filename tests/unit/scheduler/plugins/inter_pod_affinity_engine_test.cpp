@@ -219,6 +219,26 @@ TEST_CASE("pods that are all different at once are placed") {
   CHECK(bound == kPods);
 }
 
+TEST_CASE(
+    "a class that is the last to look at some counts lets go of them only for what it looks at instead") {
+  World world;
+  world.engine.put_node(make_node("a", "4", "8Gi", labelled({{"zone", "a"}, {"rack", "r"}})));
+  const auto look = [&] {
+    ClassState& state =
+        world.engine.evaluate(world.engine.profiles()[0], AffinityPod{-1, {{"app", "web"}}}.make("probe"));
+    return state.feasible();
+  };
+  const auto fan = on("a", "fan", {-1, {}, {}, {}, {{"app in (web)", "zone"}}, {{"app in (web)", "rack"}}});
+  const auto foe = on("a", "foe", {-1, {}, {}, {{"app in (web)", "rack"}}});
+  for (const auto& pod : {fan, foe}) world.engine.put_pod(pod);
+  CHECK(look() == 0);
+  CHECK(look() == 0);
+  for (const auto& pod : {fan, foe}) world.engine.remove_pod(*pod);
+  world.engine.put_pod(on("a", "other", {-1, {}, {}, {{"app", "zone"}}, {{"app", "zone"}}}));
+  CHECK(look() == 0);
+  CHECK(look() == 0);
+}
+
 TEST_CASE("nothing is kept of pods that are gone") {
   PluginAlone alone(std::vector<Labels>(50, {{"kubernetes.io/hostname", "x"}}));
   TermTable& table = alone.context.shared.get<TermTable>(alone.context);
