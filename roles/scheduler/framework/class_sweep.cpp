@@ -146,6 +146,7 @@ void ClassState::ask(const Filter& f) {
 /// them counts too, so that a row's answer can only get worse.
 void ClassState::yield_to_nominated() {
   SweepScratch& s = shared_.sweep;
+  bool fewer = false;
   const auto each = [&](bool feasible) {
     for (const Row row : shared_.nominated->rows()) {
       if (!shared_.nodes.node(row) || !local_.may_go(row) || (slots()[place(row)] >= 0) != feasible) continue;
@@ -154,12 +155,14 @@ void ClassState::yield_to_nominated() {
         if (other->priority >= pod_->priority && other->pod->metadata.uid != pod_->pod->metadata.uid)
           trial.add(*other);
       if (trial.view().plain()) continue;
-      if (const VerdictId verdict = trial.verdict(); verdict != kPass)
+      if (const VerdictId verdict = trial.verdict(); verdict != kPass) {
         own_slots()[place(row)] = LocalState::slot_of(verdict);
+        fewer = true;
+      }
     }
   };
   each(true);
-  if (s.own_slots) {
+  if (fewer) {
     std::size_t kept = 0;
     s.kept.resize(std::max(s.kept.size(), s.live.size()));
     for (std::size_t i = 0; i < s.live.size(); ++i) {
