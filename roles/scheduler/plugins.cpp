@@ -22,6 +22,7 @@ extern const PluginEntry
     kPodTopologySpread,
     kInterPodAffinity,
     kDynamicResources,
+    kDefaultPreemption,
     kNodeResourcesBalancedAllocation,
     kImageLocality,
     kDefaultBinder;
@@ -43,6 +44,7 @@ PluginTable plugin_table() {
       &kPodTopologySpread,
       &kInterPodAffinity,
       &kDynamicResources,
+      &kDefaultPreemption,
       &kNodeResourcesBalancedAllocation,
       &kImageLocality,
       &kDefaultBinder,

@@ -11,7 +11,7 @@ using runtime::Right;
 
 constexpr std::array kMine = {
     Right{"", "nodes", "list watch"},
-    Right{"", "pods", "get list watch"},
+    Right{"", "pods", "delete get list watch"},
     Right{"", "pods/binding", "create"},
     Right{"", "pods/status", "patch"},
     // What plugins watch.

@@ -130,6 +130,13 @@ void Scheduler::start() {
             changes.push_back({bound ? Kind::bound : Kind::binding_failed, nullptr, std::move(pod)});
             engine_->post(std::move(changes));
           },
+          [this](std::shared_ptr<const api::Pod> pod, bool all) {
+            if (!engine_) return;
+            using Kind = EngineChange::Kind;
+            std::vector<EngineChange> changes;
+            changes.push_back({all ? Kind::preempted : Kind::preempted_some, nullptr, std::move(pod)});
+            engine_->post(std::move(changes));
+          },
           [this] {
             if (++written_ < kRefill || !engine_) return;
             engine_->permit(std::exchange(written_, 0));

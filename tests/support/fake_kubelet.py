@@ -7,6 +7,8 @@ import time
 
 import kube_api
 
+STARTED = "koord.test/started"
+
 
 def now():
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -15,7 +17,7 @@ def now():
 class FakeKubelets:
     """Of all nodes of an API server that has none, for the pods of some namespaces (all where none is named).
 
-    A pod that says by itself that it runs is left as it is. Times are real ones: tests give pods a short
+    A pod with the label STARTED is said to run by the test, not by them. Times are real ones: tests give pods a short
     terminationGracePeriodSeconds.
     """
 
@@ -63,7 +65,7 @@ class FakeKubelets:
             if known != "ending":
                 self.seen[meta["uid"]] = "ending"
                 self.agenda.enter(meta.get("deletionGracePeriodSeconds", 0), 0, self.end, (pod,))
-        elif known is None and (pod.get("status") or {}).get("phase") == "Pending":
+        elif known is None and (pod.get("status") or {}).get("phase") == "Pending" and STARTED not in meta.get("labels", {}):
             self.seen[meta["uid"]] = "started"
             self.start(pod)
 

@@ -237,10 +237,21 @@ std::unique_ptr<PodState> ClassState::take_residual(PluginIndex plugin) {
   return nullptr;
 }
 
+std::unique_ptr<PodState>& ClassState::kept(PluginIndex plugin) {
+  for (auto& [index, state] : kept_)
+    if (index == plugin) return state;
+  return kept_.emplace_back(plugin, nullptr).second;
+}
+
+bool ClassState::reaches_over_rows() const {
+  return std::any_of(filters_.begin(), filters_.end(), [](const Filter& f) { return f.asked; });
+}
+
 std::size_t ClassState::bytes() const {
   std::size_t all = sizeof *this + local_.bytes();
   for (const Filter& f : filters_) all += sizeof f + (f.state ? f.state->bytes() : 0);
   for (const Score& s : scores_) all += sizeof s + s.state->bytes();
+  for (const auto& [index, state] : kept_) all += state ? state->bytes() : 0;
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/cluster_plugin.hpp"
@@ -48,6 +49,10 @@ class ClassState {
   Explanation explain(Row row);
   /// What a plugin's pre_filter_pod() made for this cycle, for what comes after the choice; nullptr: nothing.
   std::unique_ptr<PodState> take_residual(PluginIndex plugin);
+  /// What a plugin that is asked after the choice keeps with the class; it may go between cycles.
+  std::unique_ptr<PodState>& kept(PluginIndex plugin);
+  /// A filter that looks at more than one row, or differs from pod to pod, has a say in this cycle.
+  bool reaches_over_rows() const;
   std::size_t bytes() const;
 
  private:
@@ -89,6 +94,7 @@ class ClassState {
   LocalState local_;
   std::vector<Filter> filters_;  // in order
   std::vector<Score> scores_;
+  std::vector<std::pair<PluginIndex, std::unique_ptr<PodState>>> kept_;
 
   // Of this cycle.
   const PodInfo* pod_ = nullptr;

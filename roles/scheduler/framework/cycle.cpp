@@ -105,10 +105,10 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
     if (last) said = status.code;
     if (last) reasons.clear();
     if (!status.message.empty()) reasons.push_back(status.message);
+    if (result.preemption.tried) d.preemption = std::move(result.preemption);
     if (last || result.nominate) {
       if (error) result = {};
       d.nominate = std::move(result.nominate);
-      d.victims = std::move(result.victims);
     }
     if (last) break;
   }

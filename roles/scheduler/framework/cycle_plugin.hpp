@@ -12,6 +12,7 @@
 
 #include "framework/plugin_base.hpp"
 #include "framework/pod_info.hpp"
+#include "framework/preemption.hpp"
 #include "framework/resource_cells.hpp"
 #include "framework/status.hpp"
 #include "framework/verdict.hpp"
@@ -62,8 +63,7 @@ struct PostFilterResult {
   /// The node that is to be made free for the pod; the empty one: the pod's nomination is taken back.
   /// Absent: it stays as it is.
   std::optional<Symbol> nominate = {};
-  /// Pods that are to go: asked to by the writer, while the pod waits. See preempted().
-  std::vector<std::shared_ptr<const api::Pod>> victims = {};
+  Preemption preemption = {};
 };
 
 /// Asked in turn when no node will do, until one has an answer.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/preemption.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/symbol.hpp"
 
@@ -47,8 +48,7 @@ struct Decision {
   std::optional<Symbol> nominate = {};
   /// Before the binding, in this order.
   std::vector<PreBind> pre_binds = {};
-  /// Pods that are to go, to make room for this one.
-  std::vector<std::shared_ptr<const api::Pod>> victims = {};
+  Preemption preemption = {};
   /// The engine is told that the binding is there, too, not only that it failed.
   bool tells_end = false;
 };

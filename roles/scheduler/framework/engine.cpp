@@ -220,6 +220,7 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
     info.place = pod.info.place;
     info.labels = std::move(pod.info.labels);
     info.affinity_terms = std::move(pod.info.affinity_terms);
+    if (pod.info.pod->status.start_time != info.pod->status.start_time) nodes_.touch(row);
     pod.info = std::move(info);
   }
   pod.place = Place::bound;

@@ -45,7 +45,9 @@ class Engine final : public CycleControl {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  PluginContext context() { return {nodes_, verdicts_, topology_, selectors_, objects_, shared_, *this, 0}; }
+  PluginContext context() {
+    return {nodes_, verdicts_, topology_, selectors_, objects_, shared_, *this, nominator_, 0};
+  }
   /// Once, before anything else.
   void set_profiles(std::vector<Profile> profiles);
 

@@ -34,6 +34,7 @@ Row NodeTable::row_of(Symbol name) {
     ports_.emplace_back();
     last_change_.push_back(0);
     last_node_change_.push_back(0);
+    changes_.push_back(0);
     cells_.resize(nodes_.size());
   }
   names_[row] = name;
@@ -123,6 +124,7 @@ void NodeTable::release_if_unused(Row row) {
 }
 
 void NodeTable::log(Row row, bool node) {
+  ++changes_[row];
   last_change_[row] = log_end();
   if (node) newest_node_change_ = last_node_change_[row] = log_end();
   log_.push_back(row);

@@ -81,6 +81,10 @@ class NodeTable {
   bool latest(std::uint64_t number) const { return last_change_[change(number)] == number; }
   /// The number of the last entry that told of a new object for the row, not only of pods.
   std::uint64_t node_change(Row row) const { return last_node_change_[row]; }
+  /// How often anything of the row has changed: what follows from it holds while the number is the same.
+  std::uint64_t changes(Row row) const { return changes_[row]; }
+  /// A pod on the row is told of anew, in something that counts for no one but preemption: when it started.
+  void touch(Row row) { ++changes_[row]; }
   /// The same of all rows.
   std::uint64_t newest_node_change() const { return newest_node_change_; }
   /// The log keeps at least so many entries, and one a row.
@@ -108,7 +112,7 @@ class NodeTable {
   std::uint64_t log_begin_ = 0;
   std::uint64_t newest_node_change_ = 0;
   std::size_t min_log_ = 1024;
-  std::vector<std::uint64_t> last_change_, last_node_change_;
+  std::vector<std::uint64_t> last_change_, last_node_change_, changes_;
 };
 
 }  // namespace koord::scheduler

@@ -12,6 +12,7 @@ void Nominator::nominate(const PodInfo& pod, const Symbol& node) {
     if (known->second == node) return;
     const auto it = by_name_.find(known->second);
     std::erase(it->second.pods, &pod);
+    it->second.changes = ++changes_;
     if (it->second.pods.empty()) {
       leave(it->second);
       by_name_.erase(it);
@@ -22,6 +23,7 @@ void Nominator::nominate(const PodInfo& pod, const Symbol& node) {
   node_of_.emplace(&pod, node);
   Node& entry = by_name_[node];
   entry.pods.push_back(&pod);
+  entry.changes = ++changes_;
   if (entry.pods.size() == 1) enter(node, entry);
 }
 
@@ -43,6 +45,11 @@ void Nominator::node_went(const Symbol& name) {
 std::span<const PodInfo* const> Nominator::on(Row row) const {
   const auto it = by_row_.find(row);
   return it != by_row_.end() ? it->second->pods : std::span<const PodInfo* const>();
+}
+
+std::uint64_t Nominator::changes(Row row) const {
+  const auto it = by_row_.find(row);
+  return it != by_row_.end() ? it->second->changes : 0;
 }
 
 void Nominator::enter(const Symbol& name, Node& node) {

@@ -1,6 +1,7 @@
 // Nominator: which pods are nominated to which nodes.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -23,6 +24,9 @@ class Nominator final : public Nominated {
   /// The empty one: it is not nominated.
   Symbol node_of(const PodInfo& pod) const;
   std::size_t size() const { return node_of_.size(); }
+  /// How often anything has changed about who is nominated to the row: 0 as long as nobody is. What follows
+  /// from it holds while the number is the same.
+  std::uint64_t changes(Row row) const;
 
   /// The table has a node of this name from now on, or has none any more.
   void node_came(const Symbol& name);
@@ -35,6 +39,7 @@ class Nominator final : public Nominated {
   struct Node {
     std::vector<const PodInfo*> pods;
     Row row = kNoRow;
+    std::uint64_t changes = 0;
   };
   void enter(const Symbol& name, Node& node);
   void leave(Node& node);
@@ -43,6 +48,7 @@ class Nominator final : public Nominated {
   std::unordered_map<Symbol, Node> by_name_;
   std::unordered_map<const PodInfo*, Symbol> node_of_;
   std::vector<Row> rows_;
+  std::uint64_t changes_ = 0;
   std::unordered_map<Row, const Node*> by_row_;
 };
 

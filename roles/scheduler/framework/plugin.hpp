@@ -6,6 +6,7 @@
 #include "framework/cycle_plugin.hpp"
 #include "framework/filter_plugin.hpp"
 #include "framework/node_table.hpp"
+#include "framework/nominator.hpp"
 #include "framework/object_store.hpp"
 #include "framework/plugin_base.hpp"
 #include "framework/pod_info.hpp"
@@ -56,7 +57,8 @@ struct PluginContext {
   ObjectStores& objects;  // what it watches besides nodes and pods
   SharedParts& shared;    // with its instances of other profiles
   CycleControl& cycle;    // what it may do to other pods
-  PluginIndex index;      // the plugin's own
+  const Nominator& nominator;
+  PluginIndex index;  // the plugin's own
 
   /// From now on it is told of the pods on rows and of the nodes; in a plugin's constructor.
   void observe(ClusterObserver& observer) const { nodes.observe(observer); }

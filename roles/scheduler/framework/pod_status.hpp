@@ -29,4 +29,8 @@ std::optional<api::Patch> failure_patch(const api::Pod& pod, const Failure& fail
 /// The patch that sets the nominated node alone; nothing if it is that.
 std::optional<api::Patch> nomination_patch(const api::Pod& pod, const Symbol& node);
 
+/// The patch that says of a victim why it goes (DisruptionTarget): a pod of the profile's wants its place.
+/// Nothing if it says so already.
+std::optional<api::Patch> victim_patch(const api::Pod& pod, std::string_view profile, WallTime now);
+
 }  // namespace koord::scheduler

@@ -95,27 +95,27 @@ constexpr Metric kHintSeconds{
 constexpr Metric kEvaluations{.name = "scheduler_plugin_evaluation_total",
                               .help = "Number of attempts in which a plugin has a say at an extension point.",
                               .labels = {"plugin", "extension_point", "profile"}};
-
-// What koord has nothing to count for yet. kube-scheduler, Koordinator and their dashboards have it.
 constexpr Metric kPreemptions{.name = "scheduler_preemption_attempts_total",
-                              .help = "Number of attempts to preempt pods; there are none yet."};
+                              .help = "Number of attempts to preempt pods."};
 constexpr Metric kVictims{.name = "scheduler_preemption_victims",
                           .type = Type::histogram,
-                          .help = "Number of pods chosen to be preempted; there are none yet.",
+                          .help = "Number of pods chosen to go for another.",
                           .bounds = exponential_bounds(1, 2, 7)};
 constexpr Metric kPreemptionSeconds{.name = "scheduler_preemption_goroutines_duration_seconds",
                                     .type = Type::histogram,
-                                    .help = "Duration of carrying out a preemption; there are none yet.",
+                                    .help = "Duration of asking all victims of a pod to go.",
                                     .labels = {"result"},
                                     .bounds = exponential_bounds(0.01, 2, 20)};
 constexpr Metric kPreemptionTasks{.name = "scheduler_preemption_goroutines_execution_total",
-                                  .help = "Number of preemptions carried out; there are none yet.",
+                                  .help = "Number of pods whose victims were asked to go.",
                                   .labels = {"result"}};
 constexpr Metric kPermitSeconds{.name = "scheduler_permit_wait_duration_seconds",
                                 .type = Type::histogram,
                                 .help = "Duration of waiting for a permit.",
                                 .labels = {"result"},
                                 .bounds = kPermitBounds};
+
+// What koord has nothing to count for yet. kube-scheduler, Koordinator and their dashboards have it.
 constexpr Metric kVolumeCache{.name = "scheduler_volume_binder_cache_requests_total",
                               .help = "Number of requests to the cache of volumes; there is none yet.",
                               .labels = {"operation"}};
@@ -184,13 +184,10 @@ constexpr Metric kOldGoroutines{.name = "scheduler_scheduler_goroutines",
                                 .labels = {"work"}};
 
 void register_later(metrics::Registry& r) {
-  r.counter(kPreemptions);
-  for (const Metric* row : {&kVictims, &kQuotaStatusSeconds}) r.histogram(*row);
-  for (const Metric* row : {&kPreemptionTasks, &kVolumeCache, &kVolumeErrors, &kClaims, &kCalls, &kTimeouts})
-    r.counters(*row);
+  r.histogram(kQuotaStatusSeconds);
+  for (const Metric* row : {&kVolumeCache, &kVolumeErrors, &kClaims, &kCalls, &kTimeouts}) r.counters(*row);
   for (const Metric* row : {&kCallsPending, &kQuotaSpec, &kQuotaStatus}) r.gauges(*row);
-  for (const Metric* row : {&kPreemptionSeconds, &kCallSeconds, &kQuotaSeconds, &kQuotaHookSeconds})
-    r.histograms(*row);
+  for (const Metric* row : {&kCallSeconds, &kQuotaSeconds, &kQuotaHookSeconds}) r.histograms(*row);
 }
 
 double seconds(nanoseconds d) { return std::chrono::duration<double>(d).count(); }
@@ -254,6 +251,10 @@ Telemetry::Telemetry(metrics::Registry& r, std::span<const Profile> profiles)
       old_goroutines_(r.gauges(kOldGoroutines)),
       inflight_(r.gauges(kInflight)),
       evaluations_(r.counters(kEvaluations)),
+      preemptions_(r.counter(kPreemptions)),
+      victims_(r.histogram(kVictims)),
+      preemption_tasks_(r.counters(kPreemptionTasks)),
+      preemption_seconds_(r.histograms(kPreemptionSeconds)),
       end_to_end_seconds_(r.histograms(kEndToEndSeconds)),
       pod_seconds_(r.histograms(kPodSeconds)),
       event_seconds_(r.histograms(kEventSeconds)),
@@ -301,6 +302,7 @@ void Telemetry::attempt(const Decision& d, std::string_view result, nanoseconds 
   attempt_seconds_.with({result, d.profile}).observe(seconds(took));
   end_to_end_seconds_.with({result, d.profile}).observe(seconds(took));
   algorithm_seconds_.observe(seconds(d.took));
+  if (d.preemption.tried) preemptions_.inc();
   if (d.evaluated_nodes == 0) return;
   evaluated_nodes_.observe(d.evaluated_nodes);
   feasible_nodes_.observe(d.feasible_nodes);
@@ -310,6 +312,14 @@ void Telemetry::attempt(const Decision& d, std::string_view result, nanoseconds 
   if (d.feasible_nodes == 0) return;
   points.scored.observe(seconds(d.scoring));
   for (const metrics::Counter& says : points.scoring) says.inc();
+}
+
+void Telemetry::victims(std::size_t chosen) { victims_.observe(static_cast<double>(chosen)); }
+
+void Telemetry::preempted(bool all, nanoseconds took) {
+  const char* result = all ? "success" : "error";
+  preemption_tasks_.with({result}).inc();
+  preemption_seconds_.with({result}).observe(seconds(took));
 }
 
 void Telemetry::bound(const Decision& d, MonoTime now) {

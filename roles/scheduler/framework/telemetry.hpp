@@ -22,6 +22,10 @@ class Telemetry {
 
   /// One attempt is over, its binding included: "scheduled", "unschedulable" or "error".
   void attempt(const Decision& decision, std::string_view result, nanoseconds took);
+  /// So many pods were chosen to go for another.
+  void victims(std::size_t chosen);
+  /// They were asked to go; false: not all of them could be.
+  void preempted(bool all, nanoseconds took);
   /// The pod is bound.
   void bound(const Decision& decision, MonoTime now);
   /// How long the bind plugin ran; `status` is "Success" or "Error".
@@ -53,6 +57,10 @@ class Telemetry {
   metrics::Family<metrics::Gauge> pending_, cache_size_, unschedulable_, goroutines_, old_goroutines_,
       inflight_;
   metrics::Family<metrics::Counter> evaluations_;
+  metrics::Counter preemptions_;
+  metrics::Histogram victims_;
+  metrics::Family<metrics::Counter> preemption_tasks_;
+  metrics::Family<metrics::Histogram> preemption_seconds_;
   metrics::Family<metrics::Histogram> end_to_end_seconds_, pod_seconds_, event_seconds_, hint_seconds_,
       permit_seconds_;
   std::map<std::string, Says, std::less<>> says_;

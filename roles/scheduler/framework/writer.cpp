@@ -27,7 +27,10 @@ bool unknown_outcome(Code code) {
 }  // namespace
 
 Writer::Writer(asio::any_io_executor executor, Services services)
-    : services_(std::move(services)), tasks_(std::move(executor), log_failures(services_.log)) {}
+    : services_(std::move(services)),
+      tasks_(std::move(executor), log_failures(services_.log)),
+      evictions_(tasks_, {services_.client, services_.clock, services_.log, services_.telemetry,
+                          services_.events, services_.latest, services_.may_write, services_.preempted}) {}
 
 void Writer::write(Decision d) {
   switch (d.kind) {
@@ -35,6 +38,7 @@ void Writer::write(Decision d) {
     case Decision::Kind::wait: return tasks_.spawn("nominate", wait(std::move(d)));
     case Decision::Kind::unschedulable:
       services_.telemetry.attempt(d, "unschedulable", d.took);
+      if (!d.preemption.victims.empty()) return preempt(std::move(d));
       return tasks_.spawn("report", report_failure(std::move(d), true));
     case Decision::Kind::error:
       services_.telemetry.attempt(d, "error", d.took);
@@ -49,6 +53,13 @@ Task<> Writer::stop(nanoseconds grace) {
   Task<Result<>> join = tasks_.join();
   (void)co_await with_timeout(services_.clock, grace, std::move(join));
   co_await tasks_.stop(services_.clock, nanoseconds::zero());
+}
+
+/// The victims go while the pod is told; its permit is given back when both is done.
+void Writer::preempt(Decision d) {
+  const auto shared = std::make_shared<const Decision>(std::move(d));
+  evictions_.begin(shared, [this] { services_.done(); });
+  tasks_.spawn("report", report_failure(*shared, false));
 }
 
 Task<> Writer::wait(Decision d) {

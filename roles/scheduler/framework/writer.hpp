@@ -9,6 +9,7 @@
 
 #include "framework/cycle_plugin.hpp"
 #include "framework/decision.hpp"
+#include "framework/evictions.hpp"
 #include "framework/telemetry.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/event.hpp"
@@ -40,6 +41,8 @@ class Writer {
     std::function<bool()> may_write;
     /// A binding has ended: of those that failed, and of all whose decision asks for it.
     std::function<void(std::shared_ptr<const api::Pod>, bool bound)> binding_ended;
+    /// The victims of the pod's decision were asked to go; false: not all of them could be.
+    std::function<void(std::shared_ptr<const api::Pod>, bool all)> preempted;
     /// After each decision, but for those that stop() cuts off: another one may come.
     std::function<void()> done;
   };
@@ -57,6 +60,7 @@ class Writer {
   Task<Status> pre_bind(const Decision& d);
   Task<> bind_failed(Decision d, Decision::Kind kind, std::string message, nanoseconds took);
   Task<> wait(Decision d);
+  void preempt(Decision d);
   Task<> nominate(const Decision& d);
   /// A status patch; nothing to patch, a pod that is gone and a failure that is only told are all the same.
   Task<> patch_status(const api::Pod& pod, std::optional<api::Patch> patch);
@@ -71,6 +75,7 @@ class Writer {
   /// Nominations on their way, by the pod's uid: a binding waits for its own.
   std::map<std::string, std::shared_ptr<Event>, std::less<>> nominating_;
   TaskGroup tasks_;
+  Evictions evictions_;
 };
 
 }  // namespace koord::scheduler

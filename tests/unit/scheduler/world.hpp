@@ -61,10 +61,20 @@ inline std::string names(const std::vector<Decision>& decisions) {
   return fmt::format("{}", fmt::join(all, " "));
 }
 
+/// Profiles that say nothing of postFilter ask nobody there: what the filters say is the whole message.
+inline void filters_alone(KubeSchedulerConfiguration& config) {
+  if (config.profiles.empty()) config.profiles.emplace_back();
+  for (ProfileConfig& profile : config.profiles) {
+    PluginSet& set = profile.plugins.ensure().post_filter;
+    if (set.enabled.empty() && set.disabled.empty()) set.disabled.push_back({"*", {}});
+  }
+}
+
 struct World {
   explicit World(KubeSchedulerConfiguration config = {}, EngineOptions options = {},
                  PluginTable table = plugin_table())
       : engine(clock, options) {
+    filters_alone(config);
     auto done = complete(config, table);
     if (!done) throw std::runtime_error(done.error().message());
     auto profiles = build_profiles(config, table, engine.context());

@@ -31,7 +31,7 @@ std::string_view reason(unsigned asked) {
 
 /// No event can undo it: none of these fields of a pod can change.
 template <unsigned kJudged>
-class StandIn final : public Plugin, public NodeFilterPlugin, public PreFilterPlugin {
+class StandIn : public Plugin, public NodeFilterPlugin, public PreFilterPlugin {
  public:
   explicit StandIn(const PluginContext& context) : context_(context) {}
 
@@ -63,6 +63,18 @@ class StandIn final : public Plugin, public NodeFilterPlugin, public PreFilterPl
   PluginContext context_;
 };
 
+/// Says what DynamicResources says of a pod without claims that fits nowhere, which is part of every such
+/// pod's message: that it has none, or, where it was not asked before, that it finds nothing.
+class NoClaims final : public StandIn<kResourceClaims>, public PostFilterPlugin {
+ public:
+  using StandIn::StandIn;
+  PostFilterResult post_filter(PodAttempt&, const Diagnosis& diagnosis) override {
+    if (!diagnosis.prefilter_message.empty() && diagnosis.code == StatusCode::unresolvable)
+      return {.status = {StatusCode::error, "not found"}};
+    return {.status = {StatusCode::unschedulable, "no new claims to deallocate"}};
+  }
+};
+
 template <unsigned kJudged>
 constexpr PluginEntry stand_in(std::string_view name) {
   return {.name = name, .stand_in = true, .make = &make<StandIn<kJudged>>};
@@ -76,6 +88,7 @@ extern const PluginEntry kVolumeRestrictions = stand_in<kVolumeClaims | kDisks>(
 extern const PluginEntry kNodeVolumeLimits = stand_in<kVolumeClaims | kDisks>("NodeVolumeLimits");
 extern const PluginEntry kVolumeBinding = stand_in<kVolumeClaims>("VolumeBinding");
 extern const PluginEntry kVolumeZone = stand_in<kVolumeClaims>("VolumeZone");
-extern const PluginEntry kDynamicResources = stand_in<kResourceClaims>("DynamicResources");
+extern const PluginEntry kDynamicResources{
+    .name = "DynamicResources", .stand_in = true, .make = &make<NoClaims>};
 
 }  // namespace koord::scheduler

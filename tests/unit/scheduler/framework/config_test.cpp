@@ -284,7 +284,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
   };
   const std::string kOthers =
       "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone "
-      "DynamicResources DefaultPreemption Coscheduling SchedulingHint";
+      "DynamicResources Coscheduling SchedulingHint";
   const Shipped kFiles[] = {
       {"scheduler/chart-v1.8.0.yaml",
        kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling DefaultPreBind"},

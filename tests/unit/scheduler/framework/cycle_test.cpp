@@ -24,7 +24,9 @@ PluginTable table() {
 
 KubeSchedulerConfiguration config() {
   KubeSchedulerConfiguration c;
-  c.profiles.emplace_back().plugins.emplace().multi_point.enabled = {{"A", {}}, {"B", {}}};
+  Plugins& plugins = c.profiles.emplace_back().plugins.emplace();
+  plugins.multi_point.enabled = {{"A", {}}, {"B", {}}};
+  plugins.post_filter.disabled = {{"DefaultPreemption", {}}, {"DynamicResources", {}}};
   return c;
 }
 

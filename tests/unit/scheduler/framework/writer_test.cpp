@@ -66,10 +66,11 @@ struct Scene {
     CapturedLog captured;
     kube::EventRecorder recorder(loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"});
     auto pod = make_pod("p");
-    Writer writer(loop.executor(), {client, loop.clock, Logger(captured, loop.clock), telemetry,
-                                    [&](std::string_view) -> kube::EventRecorder& { return recorder; },
-                                    [&](const api::Pod&) { return pod; }, [&] { return may_write; },
-                                    [&](auto, bool bound) { put_back += !bound; }, [&] { ++done; }});
+    Writer writer(loop.executor(),
+                  {client, loop.clock, Logger(captured, loop.clock), telemetry,
+                   [&](std::string_view) -> kube::EventRecorder& { return recorder; },
+                   [&](const api::Pod&) { return pod; }, [&] { return may_write; },
+                   [&](auto, bool bound) { put_back += !bound; }, [](auto, bool) {}, [&] { ++done; }});
     const MonoTime start = loop.clock.mono();
     writer.write({Decision::Kind::bind, pod, Symbol("n1"), "", "default-scheduler", 1, {}, {}});
     while (writer.in_flight() > 0) {
@@ -156,7 +157,7 @@ struct Steps {
                                     [&](std::string_view) -> kube::EventRecorder& { return recorder; },
                                     [&](const api::Pod&) { return pod; }, [] { return true; },
                                     [&](auto, bool bound) { steps.push_back(bound ? "bound" : "not bound"); },
-                                    [&] { steps.push_back("done"); }});
+                                    [](auto, bool) {}, [&] { steps.push_back("done"); }});
   }
   ~Steps() {
     koord::test::run_task(loop, recorder.stop());
