@@ -454,13 +454,13 @@ class Churn {
 TEST_CASE("swept answers equal those made anew") {
   const bool first = GENERATE(false, true);
   const std::size_t memory = GENERATE(std::size_t{1} << 10, std::size_t{1} << 20);
-  for (unsigned seed = 1; seed <= 6; ++seed) {
+  for (unsigned seed = 1; seed <= 2; ++seed) {
     INFO("seed " << seed << ", memory " << memory << ", first " << first);
     Churn churn(seed, first, {.queue = {}, .class_memory = {.per_node = 0, .floor = memory}, .min_log = 16});
     std::vector<std::shared_ptr<const api::Pod>> probes;
     for (int i = 0; i < 6; ++i)
       probes.push_back(churn.random_pod(i == 0 ? "not-n3" : fmt::format("probe{}", i)));
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 50; ++i) {
       churn.step();
       for (const auto& probe : probes) REQUIRE(churn.difference(probe) == "");
     }
