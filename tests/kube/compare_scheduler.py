@@ -21,13 +21,15 @@ from schedulers import OURS, UPSTREAM, wait_for
 
 import kube_api
 from check_placement import Cluster, pod_requests
-from random_cluster import PLACED, RandomCluster, SocialCluster, runtime_class
+from random_cluster import PLACED, CrowdedCluster, RandomCluster, SocialCluster, runtime_class
 
 SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_SEEDS", "1 2 3").split()]
 SOCIAL_SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_SOCIAL_SEEDS", "11 12 13").split()]
+CROWDED_SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_CROWDED_SEEDS", "21 22").split()]
 PROBES = int(os.environ.get("KOORD_COMPARE_PROBES", "60"))
 NAMESPACE, NEIGHBOURS = "compare", "compare-neighbours"
 SCORES = os.environ.get("KOORD_SCHEDULER_SCORES", os.path.join(schedulers.HERE, "../../build/tests/kube/scheduler_scores"))
+BUDGETS = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
 SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
 REPLICA_SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets"
 # A comparison that meets none of these says nothing about the rule behind it.
@@ -54,6 +56,16 @@ def twin(probe, scheduler):
     item["metadata"]["name"] += "-" + ("upstream" if scheduler == UPSTREAM else "koord")
     item["spec"]["schedulerName"] = scheduler
     return item
+
+
+def outcome(item):
+    """("scheduled", node) or ("Unschedulable", message) of a pod that nobody makes room for; else None."""
+    if item is None or (item.get("status") or {}).get("nominatedNodeName") and not item["spec"].get("nodeName"):
+        return None
+    if item["spec"].get("nodeName"):
+        return "scheduled", item["spec"]["nodeName"]
+    condition = schedulers.condition_of(item)
+    return (condition["reason"], condition["message"]) if condition.get("status") == "False" else None
 
 
 class Compare(unittest.TestCase):
@@ -246,6 +258,59 @@ class Compare(unittest.TestCase):
         self.ask_alone(probes, watch, None)
         self.conclude(seed, probes, watch)
 
+    def compare_preemption(self, seed, probes=20):
+        """Whom each sends away for a pod that fits nowhere, and where the pod goes; the crowd is whole again after each."""
+        watch = schedulers.PodWatch(self.api, NAMESPACE)
+        self.addCleanup(watch.close)
+        cluster = CrowdedCluster(seed)
+        classes = cluster.priority_classes()
+        for item in classes:
+            self.addCleanup(self.connection.request, "DELETE",
+                            f"/apis/scheduling.k8s.io/v1/priorityclasses/{item['metadata']['name']}")
+        self.api.load(classes)
+        self.addCleanup(self.connection.request, "DELETE", BUDGETS)
+        for budget, allowed in cluster.budgets(NAMESPACE):
+            made = kube_api.create(self.connection, budget)
+            made["status"] = {"disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1,
+                              "observedGeneration": 1}
+            self.connection.request("PUT", f"{BUDGETS}/{budget['metadata']['name']}/status", made)
+        crowd = {item["metadata"]["name"]: item for item in cluster.crowd(NAMESPACE)}
+        self.api.load([*cluster.nodes, *crowd.values()])
+        preempted = 0
+        for index in range(probes):
+            probe = cluster.probe(f"probe-{seed}-{index}", NAMESPACE, OURS)
+            answers = []
+            for scheduler in (UPSTREAM, OURS):
+                item = twin(probe, scheduler)
+                kube_api.create(self.connection, item)
+                name = item["metadata"]["name"]
+                where = watch.wait(f"the end of {name}", lambda pods: outcome(pods.get(name)))
+                gone = sorted(set(crowd) - set(watch.pods))
+                costs = sorted((int(crowd[each]["spec"]["priorityClassName"].split("-")[1]) for each in gone), reverse=True)
+                answers.append((where, gone, costs))
+                self.delete(name)
+                watch.wait_gone([name])
+                for each in gone:
+                    kube_api.create(self.connection, crowd[each])
+                watch.wait("the whole crowd", lambda pods: set(crowd) <= set(pods))
+            (upstream, away, costs), (ours, own_away, own_costs) = answers
+            preempted += bool(away)
+            # Of nodes that cost the same either may be chosen, but not other pods of one node.
+            alike = costs == own_costs and upstream[0] == ours[0]
+            if upstream[0] != "scheduled":
+                alike = alike and upstream == ours
+            elif upstream == ours:
+                alike = alike and away == own_away
+            if not alike:
+                self.differences.append(f"{probe['metadata']['name']}:\n  kube-scheduler: {answers[0]}\n  "
+                                        f"koord: {answers[1]}\n  {probe['spec']}")
+        self.clean()
+        watch.wait("an empty namespace", lambda pods: not pods)
+        print(f"seed {seed}: {probes} probes in a crowd, {preempted} sent somebody away, {len(self.differences)} differences",
+              file=sys.stderr)
+        self.assertEqual(self.differences, [], "\n" + "\n".join(self.differences))
+        self.assertGreater(preempted, probes // 5)
+
     def conclude(self, seed, probes, watch):
         self.clean()
         watch.wait("an empty namespace", lambda pods: not pods)
@@ -283,6 +348,8 @@ for each_seed in SEEDS:
     setattr(Compare, f"test_cluster_{each_seed}", lambda self, seed=each_seed: self.compare(seed))
 for each_seed in SOCIAL_SEEDS:
     setattr(Compare, f"test_cluster_social_{each_seed}", lambda self, seed=each_seed: self.compare_social(seed))
+for each_seed in CROWDED_SEEDS:
+    setattr(Compare, f"test_preemption_{each_seed}", lambda self, seed=each_seed: self.compare_preemption(seed))
 
 
 if __name__ == "__main__":

@@ -285,3 +285,55 @@ class SocialCluster(RandomCluster):
         if self.chance(0.5):
             item["spec"].setdefault("affinity", {}).update(self.affinity(0.3))
         return item
+
+
+class CrowdedCluster(RandomCluster):
+    """Nodes full of pods of low priority, no two of a node alike in it, some of them with a budget."""
+
+    PRIORITIES = range(1, 13)
+
+    def __init__(self, seed, nodes=8):
+        self.random = random.Random(seed)
+        self.nodes = [node(f"node-{seed}-{index}", self.random.choice(["2", "4"]), "8Gi", self.random.choice([3, 110]),
+                           {"disk": self.random.choice(["ssd", "hdd"])}) for index in range(nodes)]
+
+    @classmethod
+    def priority_classes(cls):
+        head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        return [{**head, "metadata": {"name": f"compare-{value}"}, "value": value} for value in (*cls.PRIORITIES, 1000)] + [
+            {**head, "metadata": {"name": "compare-never"}, "value": 1000, "preemptionPolicy": "Never"}]
+
+    def pod(self, name, namespace, priority, cpu, **spec):
+        container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+        return {"apiVersion": "v1", "kind": "Pod",
+                "metadata": {"name": name, "namespace": namespace, "labels": {"app": self.random.choice(APPS)}},
+                "spec": {"priorityClassName": f"compare-{priority}", "terminationGracePeriodSeconds": 0,
+                         "containers": [container], **spec}}
+
+    def crowd(self, namespace):
+        pods = []
+        for item in self.nodes:
+            room = 1000 * int(item["status"]["allocatable"]["cpu"])
+            for priority in self.random.sample(self.PRIORITIES, 3):
+                cpu = min(room, self.random.choice([300, 700, 1500]))
+                room -= cpu
+                pods.append(self.pod(f"crowd-{len(pods)}", namespace, priority, f"{cpu}m",
+                                     nodeName=item["metadata"]["name"]))
+        return pods
+
+    def budgets(self, namespace):
+        """With what the disruption controller would write of them."""
+        return [({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+                  "metadata": {"name": f"budget-{app}", "namespace": namespace},
+                  "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}}, allowed)
+                for allowed, app in enumerate(APPS[:2])]
+
+    def probe(self, name, namespace, scheduler):
+        spec = {"schedulerName": scheduler}
+        if self.chance(0.3):
+            spec["nodeSelector"] = {"disk": self.random.choice(["ssd", "hdd", "tape"])}
+        if self.chance(0.3):
+            spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": self.random.choice(APPS)}}}]}}
+        return self.pod(name, namespace, self.random.choice([5, 8, 1000, 1000, "never"]), self.random.choice(["900m", "1900m", "3"]),
+                        **spec)

@@ -26,7 +26,10 @@ RandomProfile RandomObjects::profile() {
     c.name = name;
     c.args.text = args;
   };
-  out.config.profiles.emplace_back().scheduler_name = "default-scheduler";
+  ProfileConfig& profile = out.config.profiles.emplace_back();
+  profile.scheduler_name = "default-scheduler";
+  // As by default; a World has nobody there where a profile names nobody.
+  profile.plugins.ensure().post_filter.enabled = {{"DynamicResources", {}}, {"DefaultPreemption", {}}};
   if (chance(60)) {
     reference::Config& o = out.oracle;
     static constexpr const char* kStrategies[] = {"LeastAllocated", "MostAllocated",
@@ -72,12 +75,38 @@ RandomProfile RandomObjects::profile() {
     if (chance(70)) added.preferred.push_back({1 + below(100), {{{kZone, "In", {"a"}}}, {}}});
     configure("NodeAffinity", fmt::format(R"({{"addedAffinity":{}}})", api::encode(added)));
   }
+  if (chance(30)) {
+    out.oracle.hard_pod_affinity_weight = below(3) * 50;
+    out.oracle.ignore_preferred_terms_of_existing_pods = chance(50);
+    configure(
+        "InterPodAffinity",
+        fmt::format(R"({{"hardPodAffinityWeight":{},"ignorePreferredTermsOfExistingPods":{}}})",
+                    out.oracle.hard_pod_affinity_weight, out.oracle.ignore_preferred_terms_of_existing_pods));
+  }
+  if (chance(30)) {
+    auto& defaults = out.oracle.default_constraints.emplace();
+    std::vector<std::string> texts;
+    for (const char* key : {kZone, kHostname}) {
+      if (chance(30)) continue;
+      api::TopologySpreadConstraint& c = defaults.emplace_back();
+      c.max_skew = 1 + below(3);
+      c.topology_key = key;
+      c.when_unsatisfiable = chance(30) ? "DoNotSchedule" : "ScheduleAnyway";
+      texts.push_back(api::encode(c));
+    }
+    configure("PodTopologySpread",
+              fmt::format(R"({{"defaultingType":"List","defaultConstraints":[{}]}})", fmt::join(texts, ",")));
+  }
   return out;
 }
 
 Symbol RandomObjects::namespace_() { return one_of(kNamespaces); }
 
 Symbol RandomObjects::node_name() { return fmt::format("n{}", below(nodes_)); }
+
+api::Time RandomObjects::start_time() {
+  return api::Time(std::chrono::sys_seconds(std::chrono::seconds(1'600'000'000 + below(100'000'000))));
+}
 
 api::SymbolMap RandomObjects::pod_labels() {
   api::SymbolMap labels;
@@ -292,7 +321,11 @@ std::shared_ptr<const api::StatefulSet> RandomObjects::stateful_set() {
 }
 std::shared_ptr<const api::PodDisruptionBudget> RandomObjects::budget() {
   auto budget = named<api::PodDisruptionBudget>("budget");
-  if (chance(90)) budget->spec.selector = selector();
+  // Not empty: that one's meaning is a matter of taste.
+  if (chance(90)) {
+    budget->spec.selector = selector();
+    budget->spec.selector->match_labels["app"] = chance(50) ? "web" : "db";
+  }
   budget->status.disruptions_allowed = below(3);
   return budget;
 }
@@ -322,6 +355,7 @@ std::shared_ptr<const api::Pod> RandomObjects::pod(std::string name) {
   pod->spec.scheduler_name = "default-scheduler";
   static constexpr std::int32_t kPriorities[] = {0, 0, 10, 100};
   if (chance(70)) pod->spec.priority = one_of(kPriorities);
+  if (chance(10)) pod->spec.preemption_policy = "Never";
   for (int i = chance(80) ? 1 : 2; i > 0; --i) pod->spec.containers.push_back(container());
   if (chance(15)) {
     api::Container& c = pod->spec.init_containers.emplace_back(container());

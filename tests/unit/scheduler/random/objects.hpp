@@ -37,6 +37,7 @@ class RandomObjects {
   api::SymbolMap pod_labels();
   Symbol namespace_();
   Symbol node_name();
+  api::Time start_time();
   std::shared_ptr<const api::Namespace> namespace_object(std::string_view name);
   std::shared_ptr<const api::Service> service();
   std::shared_ptr<const api::ReplicationController> replication_controller();

@@ -50,16 +50,12 @@ std::string scores(const Profile& profile, const Explanation& said) {
 }  // namespace
 
 RandomWorld::RandomWorld(unsigned seed, const EngineOptions& options, PluginTable table)
-    : RandomWorld(seed, RandomObjects(seed, nodes_of(seed)), options, table) {}
+    : RandomWorld(seed, RandomObjects(seed, nodes_of(seed)).profile(), options, table) {}
 
-RandomWorld::RandomWorld(unsigned seed, RandomObjects objects, const EngineOptions& options,
+RandomWorld::RandomWorld(unsigned seed, RandomProfile profile, const EngineOptions& options,
                          PluginTable table)
-    : RandomWorld(seed, objects, objects.profile(), options, table) {}
-
-RandomWorld::RandomWorld(unsigned seed, RandomObjects objects, RandomProfile profile,
-                         const EngineOptions& options, PluginTable table)
     : seed_(seed),
-      random_(std::move(objects)),
+      random_(seed, nodes_of(seed)),
       nodes_(nodes_of(seed)),
       oracle_(std::move(profile.oracle)),
       world_(std::move(profile.config), options, table) {
@@ -71,6 +67,9 @@ RandomWorld::RandomWorld(unsigned seed, RandomObjects objects, RandomProfile pro
   std::erase_if(oracle_.filters, is_missing);
   std::erase_if(oracle_.scores, [&](auto& s) { return is_missing(s.name); });
   oracle_.preemption = !is_missing("DefaultPreemption");
+  const Profile& made = world_.engine.profiles()[0];
+  for (const auto& each : made.post_filters)
+    if (made.plugin_name(each.index) == "DynamicResources") claims_ = "no new claims to deallocate, ";
   for (const char* name : RandomObjects::kNamespaces)
     change_object(cluster_.namespaces, random_.namespace_object(name));
   for (int i = 0; i < kProbes; ++i) probes_.push_back(random_.pod(fmt::format("probe-{}", i)));
@@ -143,9 +142,11 @@ void RandomWorld::add_pod() {
     copy->metadata.uid = pod->metadata.uid;
     pod = copy;
   }
-  done_ = fmt::format("add {}", pod->metadata.name);
-  waiting_[reference::key_of(*pod)] = pod;
-  world_.engine.put_pod(pod);
+  if (random_.chance(10))
+    pod = changed(pod, [&](api::Pod& p) { p.status.nominated_node_name = random_.node_name(); });
+  done_ =
+      fmt::format("add {}, nominated to \"{}\"", pod->metadata.name, pod->status.nominated_node_name.view());
+  put_waiting(pod);
 }
 
 void RandomWorld::place_foreign_pod() {
@@ -153,6 +154,7 @@ void RandomWorld::place_foreign_pod() {
     p.spec.scheduler_name = "another";
     // Its node may be unknown yet.
     p.spec.node_name = random_.node_name();
+    if (random_.chance(80)) p.status.start_time = random_.start_time();
   });
   done_ = fmt::format("place {} on {}", pod->metadata.name, pod->spec.node_name.view());
   cluster_.pods[reference::key_of(*pod)] = pod;
@@ -168,6 +170,7 @@ void RandomWorld::take_away(const std::string& key) {
   cluster_.pods.erase(key);
   assumed_.erase(key);
   waiting_.erase(key);
+  cluster_.nominated.erase(key);
 }
 
 void RandomWorld::remove_pod() {
@@ -201,11 +204,9 @@ void RandomWorld::settle_assumed() {
   const auto pod = any(assumed_);
   if (!pod) return;
   const std::string key = reference::key_of(*pod);
-  if (random_.chance(70)) {
+  if (random_.chance(70) || !pod->status.nominated_node_name.empty()) {
     done_ = fmt::format("confirm {}", pod->metadata.name);
-    world_.engine.put_pod(cluster_.pods.at(key));
-    assumed_.erase(key);
-    return;
+    return confirm(key);
   }
   done_ = fmt::format("fail the binding of {}", pod->metadata.name);
   take_away(key);
@@ -254,40 +255,117 @@ void RandomWorld::decide() {
   }
 }
 
+/// A pod without a node is made or changed.
+void RandomWorld::put_waiting(const std::shared_ptr<const api::Pod>& pod) {
+  const std::string key = reference::key_of(*pod);
+  waiting_[key] = pod;
+  if (pod->status.nominated_node_name.empty())
+    cluster_.nominated.erase(key);
+  else
+    cluster_.nominated[key] = pod;
+  world_.engine.put_pod(pod);
+}
+
+/// The watch tells of an assumed pod's binding.
+void RandomWorld::confirm(const std::string& key) {
+  std::shared_ptr<const api::Pod>& pod = cluster_.pods.at(key);
+  pod = changed(pod, [&](api::Pod& p) {
+    if (random_.chance(80)) p.status.start_time = random_.start_time();
+  });
+  world_.engine.put_pod(pod);
+  assumed_.erase(key);
+}
+
 void RandomWorld::judge(const Decision& d) {
+  if (d.kind == Decision::Kind::bind) return judge_bound(d);
+  const std::string key = reference::key_of(*d.pod);
+  const reference::Answer answer = reference::evaluate(cluster_, oracle_, *d.pod);
+  std::string expected = answer.message;
+  refusals_[key] = {steps_, d.message};
+  std::optional<reference::Preemption> preemption;
+  if (!claims_.empty() && !answer.prefilter_message.empty()) {
+    // What DynamicResources says where its own PreFilter was not reached; nobody is asked after it.
+    expected = fmt::format("{} not found", expected);
+  } else if (oracle_.preemption && !cluster_.nodes.empty()) {
+    preemption = reference::preempt(cluster_, oracle_, *d.pod);
+    if (!preemption->message.empty())
+      expected = fmt::format("{} {}{}", expected, claims_, preemption->message);
+  }
+  if (d.message != expected)
+    return tell(*d.pod, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", d.message, expected));
+  if (preemption && !preemption->best.empty()) return judge_preemption(d, *preemption);
+  if (d.nominate && !d.nominate->empty())
+    return tell(*d.pod, fmt::format("it is nominated to {}, the oracle sees no victims", d.nominate->view()));
+  if (d.nominate && !d.pod->status.nominated_node_name.empty())
+    put_waiting(changed(d.pod, [&](api::Pod& p) { p.status.nominated_node_name = {}; }));
+}
+
+void RandomWorld::judge_preemption(const Decision& d, const reference::Preemption& expected) {
+  const std::string node = d.nominate.value_or(Symbol()).str();
+  // Which of two alike goes first is nobody's business.
+  bool certain = true;
+  for (const auto& [name, candidate] : expected.candidates) certain = certain && candidate.certain;
+  std::vector<std::string> victims;
+  for (const auto& v : d.preemption.victims) victims.push_back(reference::key_of(*v.pod));
+  const auto at = expected.candidates.find(node);
+  if (at == expected.candidates.end() || (certain && !expected.best.contains(node)))
+    return tell(*d.pod, fmt::format("victims {} on \"{}\", best of {} are {}", victims, node,
+                                    expected.candidates.size(), expected.best));
+  std::vector<std::string> wanted = at->second.victims;
+  std::erase_if(wanted,
+                [&](auto& key) { return cluster_.pods.at(key)->metadata.deletion_timestamp.has_value(); });
+  if (at->second.certain && (victims != wanted || d.preemption.chosen != at->second.victims.size()))
+    return tell(*d.pod, fmt::format("victims {} on {}, the oracle takes {}", victims, node, wanted));
+  ++met_["DefaultPreemption"].scored;
+  for (const auto& victim : d.preemption.victims) {
+    const std::string key = reference::key_of(*victim.pod);
+    if (random_.chance(50) || assumed_.contains(key)) {
+      world_.engine.remove_pod(*victim.pod);
+      take_away(key);
+      continue;
+    }
+    cluster_.pods[key] = changed(cluster_.pods.at(key), [&](api::Pod& p) {
+      p.metadata.deletion_timestamp = api::Time(world_.clock.now());
+      p.status.conditions.push_back({"DisruptionTarget", "True", 0, {}, "PreemptionByScheduler", {}});
+    });
+    world_.engine.put_pod(cluster_.pods.at(key));
+  }
+  for (const auto& other : d.preemption.yielding)
+    put_waiting(changed(other, [&](api::Pod& p) { p.status.nominated_node_name = {}; }));
+  put_waiting(changed(d.pod, [&](api::Pod& p) { p.status.nominated_node_name = *d.nominate; }));
+  world_.engine.preempted(*d.pod, true);
+}
+
+void RandomWorld::judge_bound(const Decision& d) {
   const reference::Answer expected = reference::evaluate(cluster_, oracle_, *d.pod);
   const std::string key = reference::key_of(*d.pod);
-  if (d.kind != Decision::Kind::bind) {
-    refusals_[key] = {steps_, d.message};
-    if (d.message != expected.message)
-      tell(*d.pod, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", d.message, expected.message));
-    return;
-  }
   std::int64_t best = 0;
   for (const auto& [name, node] : expected.nodes)
     if (!node.rejected) best = std::max(best, node.final);
   const auto at = expected.nodes.find(d.node.str());
+  const auto nominated = expected.nodes.find(d.pod->status.nominated_node_name.str());
+  const bool keeps = nominated != expected.nodes.end() && !nominated->second.rejected;
   if (at == expected.nodes.end() || at->second.rejected)
     tell(*d.pod, fmt::format("bound to {}, where the oracle says: {}", d.node.view(),
                              at == expected.nodes.end() ? "no such node" : text(at->second.rejected)));
-  else if (expected.feasible > 1 && at->second.final != best)
-    tell(*d.pod, fmt::format("bound to {} of score {}, best is {}", d.node.view(), at->second.final, best));
+  else if (keeps && at != nominated)
+    tell(*d.pod, fmt::format("bound to {}, nominated to {}", d.node.view(), nominated->first));
+  else if (!keeps && expected.feasible > 1 && at->second.final != best)
+    tell(*d.pod, fmt::format("bound to {}, of score {}, best is {}", d.node.view(), at->second.final, best));
+  take_away(key);
   assumed_[key] = d.pod;
-  waiting_.erase(key);
-  const auto bound = changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node; });
-  cluster_.pods[key] = bound;
-  if (random_.chance(50)) {
-    world_.engine.put_pod(bound);
-    assumed_.erase(key);
-  }
+  cluster_.pods[key] = changed(d.pod, [&](api::Pod& p) {
+    p.spec.node_name = d.node;
+    p.status.nominated_node_name = {};
+  });
+  if (random_.chance(50)) confirm(key);
 }
 
 /// The hints of the plugins let no pod wait that a node would do for. A pod that is assumed moves nobody
 /// before the watch tells of it.
 void RandomWorld::look_for_forgotten() {
   while (!assumed_.empty() && found_.empty()) {
-    for (const auto& [key, pod] : assumed_) world_.engine.put_pod(cluster_.pods.at(key));
-    assumed_.clear();
+    while (!assumed_.empty()) confirm(assumed_.begin()->first);
     world_.clock.advance(std::chrono::seconds(11));
     decide();
   }
@@ -315,7 +393,9 @@ void RandomWorld::compare(const api::Pod& probe) {
     const auto at = expected.nodes.find(name);
     if (at == expected.nodes.end()) return tell(probe, fmt::format("the engine knows a node {}", name));
     const auto rejected = id == kPass ? std::nullopt : rejection(profile, verdicts[id]);
-    if (rejected != at->second.rejected)
+    // Why a node with nominated pods is rejected is only told if all nodes are.
+    const bool told = expected.feasible == 0 || !rejected || !at->second.rejected || !has_nominated(name);
+    if (told && rejected != at->second.rejected)
       return tell(probe, fmt::format("{}:\n  engine: {}\n  oracle: {}", name, text(rejected),
                                      text(at->second.rejected)));
     if (rejected) ++met_[rejected->plugin].rejected;
@@ -336,17 +416,23 @@ void RandomWorld::compare(const api::Pod& probe) {
     tell(probe, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", message, expected.message));
 }
 
+bool RandomWorld::has_nominated(const std::string& node) const {
+  return std::any_of(cluster_.nominated.begin(), cluster_.nominated.end(),
+                     [&](const auto& each) { return each.second->status.nominated_node_name == node; });
+}
+
 void RandomWorld::tell(const api::Pod& pod, const std::string& what) {
   if (!found_.empty()) return;
   found_ = fmt::format("seed {}, step {}, after\n  {}\npod {}: {}\n  {}", seed_, steps_,
                        fmt::join(last_changes_, "\n  "), pod.metadata.name, what, api::encode(pod));
   for (const auto& [name, node] : cluster_.nodes)
-    if (what.find(fmt::format("{}:", name)) == 0 ||
-        what.find(fmt::format("to {} ", name)) != std::string::npos ||
-        what.find(fmt::format("to {},", name)) != std::string::npos) {
+    if (what.starts_with(fmt::format("{}:", name)) ||
+        what.find(fmt::format(" {},", name)) != std::string::npos) {
       found_ += fmt::format("\n  {}", api::encode(*node));
       for (const auto& [key, other] : cluster_.pods)
         if (other->spec.node_name == name) found_ += fmt::format("\n  {}", api::encode(*other));
+      for (const auto& [key, other] : cluster_.nominated)
+        if (other->status.nominated_node_name == name) found_ += fmt::format("\n  {}", api::encode(*other));
     }
 }
 

@@ -21,16 +21,15 @@ class RandomWorld {
   void step(bool all = false);
   /// The first difference, with seed, step, node and both answers; empty: there is none.
   const std::string& found() const { return found_; }
-  /// How many nodes were compared that each plugin rejects, and that each gives a score above 0.
+  /// How many nodes were compared that each plugin rejects, and that each gives a score above 0; of
+  /// DefaultPreemption how often it found victims.
   struct Met {
     std::size_t rejected = 0, scored = 0;
   };
   const std::map<std::string, Met>& met() const { return met_; }
 
  private:
-  RandomWorld(unsigned seed, RandomObjects objects, const EngineOptions& options, PluginTable table);
-  RandomWorld(unsigned seed, RandomObjects objects, RandomProfile profile, const EngineOptions& options,
-              PluginTable table);
+  RandomWorld(unsigned seed, RandomProfile profile, const EngineOptions& options, PluginTable table);
 
   void change();
   void put_node();
@@ -45,10 +44,15 @@ class RandomWorld {
   void change_object(reference::ByKey<T>& all, std::shared_ptr<const T> made);
 
   void decide();
+  void put_waiting(const std::shared_ptr<const api::Pod>& pod);
+  void confirm(const std::string& key);
   void judge(const Decision& decision);
+  void judge_bound(const Decision& decision);
+  void judge_preemption(const Decision& decision, const reference::Preemption& expected);
   void look_for_forgotten();
   void compare(const api::Pod& probe);
   void tell(const api::Pod& pod, const std::string& what);
+  bool has_nominated(const std::string& node) const;
   void take_away(const std::string& key);
   std::shared_ptr<const api::Pod> any(const reference::ByKey<api::Pod>& pods);
 
@@ -56,6 +60,7 @@ class RandomWorld {
   RandomObjects random_;
   int nodes_;  // that there may be at a time
   reference::Config oracle_;
+  std::string claims_;  // what is said about resource claims between the nodes' reasons and preemption's
   World world_;
   reference::Cluster cluster_;
   reference::ByKey<api::Pod> assumed_;  // of cluster_.pods: the engine knows them without a node
