@@ -159,8 +159,8 @@ class Run {
   /// What the writer and the watch tell of a decision besides.
   void after(const Decision& d) {
     if (d.tells_end && d.kind == Decision::Kind::bind) engine_.binding_succeeded(*d.pod);
-    if (d.victims.empty()) return;
-    for (const auto& victim : d.victims) engine_.remove_pod(*victim);
+    if (d.preemption.victims.empty()) return;
+    for (const auto& victim : d.preemption.victims) engine_.remove_pod(*victim.pod);
     engine_.preempted(*d.pod, true);
   }
 
