@@ -5,8 +5,13 @@ import re
 import threading
 
 BINDING = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/binding$")
-LIST = re.compile(r"/api/v1/(nodes|pods)(?:\?(.*))?$")
-KIND = {"nodes": "Node", "pods": "Pod"}
+LIST = re.compile(r"/(?:api|apis/[^/]+)/v1/([a-z]+)(?:\?(.*))?$")
+# What a scheduler watches: (group and version, kind). All but the first two are there and empty.
+KINDS = {
+    "nodes": ("v1", "Node"), "pods": ("v1", "Pod"), "namespaces": ("v1", "Namespace"), "services": ("v1", "Service"),
+    "replicationcontrollers": ("v1", "ReplicationController"), "replicasets": ("apps/v1", "ReplicaSet"),
+    "statefulsets": ("apps/v1", "StatefulSet"), "poddisruptionbudgets": ("policy/v1", "PodDisruptionBudget"),
+}
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
 
@@ -74,9 +79,9 @@ class StubApi:
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Transfer-Encoding", "chunked")
                 self.end_headers()
-                kind = {"kind": KIND[plural], "apiVersion": "v1"}
+                kind = dict(zip(("apiVersion", "kind"), KINDS[plural]))
                 if "sendInitialEvents=true" in query:
-                    for item in stub.objects[plural]:
+                    for item in stub.objects.get(plural, []):
                         self.event("ADDED", {**item, **kind})
                     self.event("BOOKMARK", {**kind, "metadata": {"resourceVersion": "1000",
                                                                  "annotations": INITIAL_EVENTS_END}})
@@ -84,13 +89,15 @@ class StubApi:
 
             def do_GET(self):
                 found = LIST.match(self.path)
-                if found is None:
+                if found is None or found.group(1) not in KINDS:
                     return self.answer(404, status(404, "NotFound"))
                 plural, query = found.group(1), found.group(2) or ""
                 if "watch=true" in query:
                     return self.watch(plural, query)
-                return self.answer(200, {"kind": KIND[plural] + "List", "apiVersion": "v1",
-                                         "metadata": {"resourceVersion": "1000"}, "items": stub.objects[plural]})
+                version, kind = KINDS[plural]
+                return self.answer(200, {"kind": kind + "List", "apiVersion": version,
+                                         "metadata": {"resourceVersion": "1000"},
+                                         "items": stub.objects.get(plural, [])})
 
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
