@@ -40,7 +40,7 @@ FORBIDDEN = [
     ("koord-manager", "POST", "/api/v1/namespaces/default/pods/be/eviction"),
     ("koord-manager", "PATCH", f"{SLO}/nodemetrics/{NODE}/status"),
     ("koord-manager", "PUT", "/apis/coordination.k8s.io/v1/namespaces/koordinator-system/leases/koord-scheduler"),
-    ("koord-scheduler", "DELETE", "/api/v1/namespaces/default/pods/be"),
+    ("koord-scheduler", "POST", "/api/v1/namespaces/default/pods/be/eviction"),
     ("koord-scheduler", "PATCH", "/api/v1/namespaces/default/pods/be"),
     ("koord-scheduler", "PATCH", f"/api/v1/nodes/{NODE}"),
     ("koord-scheduler", "GET", "/api/v1/secrets"),

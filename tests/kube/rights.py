@@ -19,7 +19,9 @@ ORIGINALS = {
     },
     "koord-scheduler": {
         ("", "configmaps"): READ, ("", "nodes"): READ + " patch", ("", "pods"): READ + " delete patch",
-        ("", "pods/binding"): "create", ("", "pods/status"): "patch update",
+        ("", "pods/binding"): "create", ("", "pods/status"): "patch update", ("", "namespaces"): READ,
+        ("", "replicationcontrollers"): READ, ("", "services"): READ, ("apps", "replicasets"): READ,
+        ("apps", "statefulsets"): READ, ("policy", "poddisruptionbudgets"): READ,
         ("authentication.k8s.io", "tokenreviews"): "create", ("authorization.k8s.io", "subjectaccessreviews"): "create",
         ("coordination.k8s.io", "leases"): "create get update", ("events.k8s.io", "events"): "create patch update",
     },
@@ -44,6 +46,7 @@ RARE = {
     ("koord-manager", "", "pods", "patch"): "the controller colocationprofile, where its gate is on",
     ("koord-manager", "", "pods", "get"): "the gate ColocationProfileController: a pod as it is before it is patched",
     ("koord-manager", "", "pods", "patch"): "the gate ColocationProfileController",
+    ("koord-scheduler", "", "pods", "delete"): "victims of preemption (preemption_test.py)",
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
     ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koord-scheduler", "events.k8s.io", "events", "patch"): "an event that comes again",
