@@ -252,6 +252,7 @@ std::size_t ClassState::bytes() const {
   for (const Filter& f : filters_) all += sizeof f + (f.state ? f.state->bytes() : 0);
   for (const Score& s : scores_) all += sizeof s + s.state->bytes();
   for (const auto& [index, state] : kept_) all += state ? state->bytes() : 0;
+  all += yielding_.capacity() * sizeof yielding_[0];
   return all;
 }
 

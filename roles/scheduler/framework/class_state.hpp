@@ -74,6 +74,13 @@ class ClassState {
     bool asked = false;
   };
 
+  /// What a row says with the pods that are nominated to it, for as long as nothing changes of either.
+  struct Yielding {
+    std::uint64_t row = 0, nominated = 0;
+    std::int32_t priority = 0;  // of the pod that asks
+    VerdictId verdict = kPass;
+  };
+
   void pre_filter();
   bool reject(std::size_t position, PreFiltered said);
   void sweep();
@@ -85,6 +92,8 @@ class ClassState {
   void filter(const Filter& filter, std::span<const Row> rows, std::span<VerdictId> out) const;
   std::span<const Row> rows_before(std::size_t position) const;
   void yield_to_nominated();
+  VerdictId yielding(Row row);
+  VerdictId kept_yielding(Row row);
   void rank();
   void rank(std::span<const Row> rows, std::vector<ScoreDetail>* detail = nullptr, std::size_t of = 0);
   Row best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random) const;
@@ -95,6 +104,7 @@ class ClassState {
   std::vector<Filter> filters_;  // in order
   std::vector<Score> scores_;
   std::vector<std::pair<PluginIndex, std::unique_ptr<PodState>>> kept_;
+  std::vector<Yielding> yielding_;  // by row, as far as it was asked
 
   // Of this cycle.
   const PodInfo* pod_ = nullptr;

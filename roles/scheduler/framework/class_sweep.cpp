@@ -142,20 +142,37 @@ void ClassState::ask(const Filter& f) {
     }
 }
 
+/// kPass, too, where the row is as it is without them.
+VerdictId ClassState::yielding(Row row) {
+  Trial trial(*this, row);
+  for (const PodInfo* other : shared_.nominated->on(row))
+    if (other->priority >= pod_->priority && other->pod->metadata.uid != pod_->pod->metadata.uid)
+      trial.add(*other);
+  return trial.view().plain() ? kPass : trial.verdict();
+}
+
+VerdictId ClassState::kept_yielding(Row row) {
+  if (row >= yielding_.size()) yielding_.resize(shared_.nodes.rows());
+  Yielding& kept = yielding_[row];
+  const std::uint64_t changes = shared_.nodes.changes(row), nominated = shared_.nominated->changes(row);
+  if (kept.row != changes || kept.nominated != nominated || kept.priority != pod_->priority)
+    kept = {changes, nominated, pod_->priority, yielding(row)};
+  return kept.verdict;
+}
+
 /// Nominated pods of equal or higher priority take room as if they were there. What a row would say without
 /// them counts too, so that a row's answer can only get worse.
 void ClassState::yield_to_nominated() {
   SweepScratch& s = shared_.sweep;
   bool fewer = false;
+  // Where no other row has a say, a row's answer is the same until it or its nominated pods change.
+  const bool keep = !reaches_over_rows();
+  const Row own = keep ? shared_.nominated->row_of(*pod_) : kNoRow;
   const auto each = [&](bool feasible) {
     for (const Row row : shared_.nominated->rows()) {
       if (!shared_.nodes.node(row) || !local_.may_go(row) || (slots()[place(row)] >= 0) != feasible) continue;
-      Trial trial(*this, row);
-      for (const PodInfo* other : shared_.nominated->on(row))
-        if (other->priority >= pod_->priority && other->pod->metadata.uid != pod_->pod->metadata.uid)
-          trial.add(*other);
-      if (trial.view().plain()) continue;
-      if (const VerdictId verdict = trial.verdict(); verdict != kPass) {
+      if (const VerdictId verdict = keep && row != own ? kept_yielding(row) : yielding(row);
+          verdict != kPass) {
         own_slots()[place(row)] = LocalState::slot_of(verdict);
         fewer = true;
       }

@@ -35,6 +35,11 @@ class Nominated {
   virtual std::span<const Row> rows() const = 0;
   /// Pods nominated to this row, not yet assumed.
   virtual std::span<const PodInfo* const> on(Row row) const = 0;
+  /// How often anything has changed about who is nominated to the row: 0 as long as nobody is. What follows
+  /// from it holds while the number is the same.
+  virtual std::uint64_t changes(Row row) const = 0;
+  /// To which row the pod is nominated, by its uid; kNoRow: to none that there is.
+  virtual Row row_of(const PodInfo& pod) const = 0;
 };
 
 }  // namespace koord::scheduler

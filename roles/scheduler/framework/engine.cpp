@@ -95,6 +95,7 @@ const Profile* Engine::profile_of(const api::Pod& pod) const {
 /// Its requests and its class, of the object that it is now.
 void Engine::read_anew(QueuedPod& pod) {
   pod.info = make_pod_info(std::move(pod.info.pod), nodes_.resources());
+  nominator_.changed(pod.info);
   pod.outdated = false;
   PodClass* old = pod.cls;
   queue_->set_class(pod, classes_.acquire(*pod.profile, pod.info));

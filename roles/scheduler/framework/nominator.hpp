@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -24,9 +25,8 @@ class Nominator final : public Nominated {
   /// The empty one: it is not nominated.
   Symbol node_of(const PodInfo& pod) const;
   std::size_t size() const { return node_of_.size(); }
-  /// How often anything has changed about who is nominated to the row: 0 as long as nobody is. What follows
-  /// from it holds while the number is the same.
-  std::uint64_t changes(Row row) const;
+  /// What is asked of the pod is another now; of no interest if it is not nominated.
+  void changed(const PodInfo& pod);
 
   /// The table has a node of this name from now on, or has none any more.
   void node_came(const Symbol& name);
@@ -34,13 +34,19 @@ class Nominator final : public Nominated {
 
   std::span<const Row> rows() const override { return rows_; }
   std::span<const PodInfo* const> on(Row row) const override;
+  std::uint64_t changes(Row row) const override { return row < by_row_.size() ? by_row_[row].changes : 0; }
+  Row row_of(const PodInfo& pod) const override;
 
  private:
   struct Node {
     std::vector<const PodInfo*> pods;
     Row row = kNoRow;
+  };
+  struct OnRow {
+    const Node* node = nullptr;
     std::uint64_t changes = 0;
   };
+  void count(const Node& node);
   void enter(const Symbol& name, Node& node);
   void leave(Node& node);
 
@@ -49,7 +55,8 @@ class Nominator final : public Nominated {
   std::unordered_map<const PodInfo*, Symbol> node_of_;
   std::vector<Row> rows_;
   std::uint64_t changes_ = 0;
-  std::unordered_map<Row, const Node*> by_row_;
+  std::vector<OnRow> by_row_;
+  std::unordered_map<std::string, const PodInfo*> by_uid_;
 };
 
 }  // namespace koord::scheduler

@@ -246,6 +246,13 @@ struct Nominees final : Nominated {
   }
   std::span<const Row> rows() const override { return at; }
   std::span<const PodInfo* const> on(Row row) const override { return pods.at(row); }
+  std::uint64_t changes(Row row) const override { return pods.at(row).size(); }
+  Row row_of(const PodInfo& pod) const override {
+    for (const auto& [row, nominated] : pods)
+      for (const PodInfo* each : nominated)
+        if (each->pod->metadata.uid == pod.pod->metadata.uid) return row;
+    return kNoRow;
+  }
 };
 
 /// What the world's engine would say if it knew of nominated pods.
