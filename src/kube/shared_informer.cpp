@@ -13,7 +13,7 @@ namespace {
 
 // An object is at most a few MiB on the wire; a line beyond this is no watch event. A scheduler has eight
 // informers, which may all be told such a line at once.
-constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 /// The same failure of the same informer is logged again after so long.
 constexpr nanoseconds kTellAgain = std::chrono::minutes(5);
 
@@ -167,7 +167,7 @@ bool SharedInformer::take_lines(std::string_view bytes) {
     if (end == std::string_view::npos) {
       partial_ += bytes;
       if (partial_.size() <= kLongestLine) return true;
-      failed(Error(Code::parse, "a watch line of more than 64 MiB"));
+      failed(Error(Code::parse, "a watch line of more than 16 MiB"));
       return false;
     }
     std::string_view line = bytes.substr(0, end);

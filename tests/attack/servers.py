@@ -8,7 +8,7 @@ import time
 
 from ground import CEILING, Port, Program, expect, free_port, rss_mib
 
-KEPT_MIB = 600  # what a client may hold on to whatever it is told: a watch line of 64 MiB for each of eight informers
+KEPT_MIB = 400  # what a client may hold on to whatever it is told
 CHUNK = b"x" * 65536
 
 
