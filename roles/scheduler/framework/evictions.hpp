@@ -3,18 +3,11 @@
 
 #include <functional>
 #include <memory>
-#include <string_view>
 
 #include "framework/decision.hpp"
-#include "framework/telemetry.hpp"
+#include "framework/writer_services.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/task_group.hpp"
-#include "koord/base/log.hpp"
-#include "koord/kube/event_recorder.hpp"
-
-namespace koord::kube {
-class Client;
-}
 
 namespace koord::scheduler {
 
@@ -22,19 +15,8 @@ namespace koord::scheduler {
 /// its own grace period; disruption budgets are not asked: preemption has respected them as far as it could.
 class Evictions {
  public:
-  struct Services {
-    kube::Client& client;
-    Clock& clock;
-    Logger log;
-    Telemetry& telemetry;
-    std::function<kube::EventRecorder&(std::string_view profile)> events;
-    std::function<std::shared_ptr<const api::Pod>(const api::Pod&)> latest;
-    std::function<bool()> may_write;
-    /// The pod's victims were asked; false: not all of them could be.
-    std::function<void(std::shared_ptr<const api::Pod>, bool all)> preempted;
-  };
-  /// The tasks run in `tasks`, which outlives them.
-  Evictions(TaskGroup& tasks, Services services) : tasks_(tasks), services_(std::move(services)) {}
+  /// The tasks run in `tasks`; both outlive it.
+  Evictions(TaskGroup& tasks, const WriterServices& services) : tasks_(tasks), services_(services) {}
 
   /// Of a decision with victims; `done` is called when all have been asked.
   void begin(std::shared_ptr<const Decision> decision, std::function<void()> done);
@@ -49,7 +31,7 @@ class Evictions {
   void finish(UnderWay& under_way, const Result<>& result);
 
   TaskGroup& tasks_;
-  Services services_;
+  const WriterServices& services_;
 };
 
 }  // namespace koord::scheduler

@@ -1,6 +1,7 @@
 // LabelSet: what selectors read of a pod, kept once for all pods that are alike in it.
 #pragma once
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -42,7 +43,8 @@ class LabelSet {
 
  private:
   friend PodSelectors;
-  friend class LabelSetRef;
+  friend void intrusive_ptr_add_ref(LabelSet* set);
+  friend void intrusive_ptr_release(LabelSet* set);
   LabelSet(PodSelectors& owner, Symbol name_of_namespace, api::SymbolMap labels)
       : owner_(owner), namespace_(std::move(name_of_namespace)), labels_(std::move(labels)) {}
 
@@ -58,28 +60,10 @@ class LabelSet {
   std::vector<std::uint32_t> places_;
 };
 
+void intrusive_ptr_add_ref(LabelSet* set);
+void intrusive_ptr_release(LabelSet* set);
 /// Holds a set for as long as somebody reads it.
-class LabelSetRef {
- public:
-  LabelSetRef() = default;
-  explicit LabelSetRef(LabelSet& set) : set_(&set) { ++set.users_; }
-  LabelSetRef(const LabelSetRef& other) : set_(other.set_) {
-    if (set_ != nullptr) ++set_->users_;
-  }
-  LabelSetRef(LabelSetRef&& other) noexcept : set_(std::exchange(other.set_, nullptr)) {}
-  LabelSetRef& operator=(LabelSetRef other) noexcept {
-    std::swap(set_, other.set_);
-    return *this;
-  }
-  ~LabelSetRef();
-  explicit operator bool() const { return set_ != nullptr; }
-  const LabelSet* operator->() const { return set_; }
-  const LabelSet& operator*() const { return *set_; }
-
- private:
-  friend PodSelectors;
-  LabelSet* set_ = nullptr;
-};
+using LabelSetRef = boost::intrusive_ptr<LabelSet>;
 
 /// What PodSelectors keeps with a pod: it is for that pod alone, and stays with it when the pod's object is
 /// replaced by one with the same labels.

@@ -43,12 +43,14 @@ void write(std::string& key, const api::Selector& selector) {
 
 }  // namespace
 
-LabelSetRef::~LabelSetRef() {
-  if (set_ != nullptr && --set_->users_ == 0) set_->owner_.release(*set_);
+void intrusive_ptr_add_ref(LabelSet* set) { ++set->users_; }
+void intrusive_ptr_release(LabelSet* set) {
+  if (--set->users_ == 0) set->owner_.release(*set);
 }
 
-PodSelectorRef::~PodSelectorRef() {
-  if (selector_ != nullptr && --selector_->users_ == 0) selector_->owner_.release(*selector_);
+void intrusive_ptr_add_ref(PodSelector* selector) { ++selector->users_; }
+void intrusive_ptr_release(PodSelector* selector) {
+  if (--selector->users_ == 0) selector->owner_.release(*selector);
 }
 
 // Where selectors and label sets look for one another
@@ -186,7 +188,7 @@ const LabelSet& PodSelectors::label_set(const PodInfo& pod) {
       if (selects(selector, set)) connect(selector, set);
     });
   }
-  kept = LabelSetRef(**it);
+  kept = LabelSetRef(it->get());
   return *kept;
 }
 
@@ -248,7 +250,7 @@ Result<PodSelectorRef> PodSelectors::selector(std::span<const Term> terms) {
   std::string all;
   for (const std::string& key : keys) write(all, key);
   auto [it, added] = selectors_.try_emplace(std::move(all), nullptr);
-  if (!added) return PodSelectorRef(*it->second);
+  if (!added) return PodSelectorRef(&*it->second);
   it->second = std::move(made);
   PodSelector& selector = *it->second;
   selector.key_ = &it->first;
@@ -269,7 +271,7 @@ Result<PodSelectorRef> PodSelectors::selector(std::span<const Term> terms) {
   each_candidate(selector, [&](LabelSet& set) {
     if (selects(selector, set)) connect(selector, set);
   });
-  return PodSelectorRef(selector);
+  return PodSelectorRef(&selector);
 }
 
 void PodSelectors::release(PodSelector& selector) {
@@ -366,7 +368,7 @@ void PodSelectors::set_namespace(const Symbol& name, const api::SymbolMap* label
 
 void PodSelectors::pod_added(Row row, const PodInfo& pod) {
   label_set(pod);
-  LabelSet& set = *pod.labels.set.set_;
+  LabelSet& set = *pod.labels.set;
   const bool terminating = pod.pod->metadata.deletion_timestamp.has_value();
   pod.labels.place = static_cast<std::uint32_t>(set.pods_.size());
   set.pods_.push_back({&pod, row, terminating});
@@ -374,7 +376,7 @@ void PodSelectors::pod_added(Row row, const PodInfo& pod) {
 }
 
 void PodSelectors::pod_removed(Row row, const PodInfo& pod) {
-  LabelSet& set = *pod.labels.set.set_;
+  LabelSet& set = *pod.labels.set;
   const std::uint32_t place = pod.labels.place;
   const bool terminating = set.pods_[place].terminating;
   take_out(set.pods_, place, [&](const LabelSet::Placed& moved) { moved.pod->labels.place = place; });

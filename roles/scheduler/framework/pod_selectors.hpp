@@ -2,6 +2,7 @@
 // ways.
 #pragma once
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -55,7 +56,8 @@ class PodSelector {
 
  private:
   friend PodSelectors;
-  friend class PodSelectorRef;
+  friend void intrusive_ptr_add_ref(PodSelector* selector);
+  friend void intrusive_ptr_release(PodSelector* selector);
   struct Term {
     std::vector<Symbol> namespaces;  // sorted
     api::Selector of_namespaces;     // or: what the namespace's labels say
@@ -87,27 +89,10 @@ class PodSelector {
   std::uint32_t users_ = 0;
 };
 
+void intrusive_ptr_add_ref(PodSelector* selector);
+void intrusive_ptr_release(PodSelector* selector);
 /// Holds a selector for as long as somebody reads it.
-class PodSelectorRef {
- public:
-  PodSelectorRef() = default;
-  explicit PodSelectorRef(PodSelector& selector) : selector_(&selector) { ++selector.users_; }
-  PodSelectorRef(const PodSelectorRef& other) : selector_(other.selector_) {
-    if (selector_ != nullptr) ++selector_->users_;
-  }
-  PodSelectorRef(PodSelectorRef&& other) noexcept : selector_(std::exchange(other.selector_, nullptr)) {}
-  PodSelectorRef& operator=(PodSelectorRef other) noexcept {
-    std::swap(selector_, other.selector_);
-    return *this;
-  }
-  ~PodSelectorRef();
-  explicit operator bool() const { return selector_ != nullptr; }
-  PodSelector* operator->() const { return selector_; }
-  PodSelector& operator*() const { return *selector_; }
-
- private:
-  PodSelector* selector_ = nullptr;
-};
+using PodSelectorRef = boost::intrusive_ptr<PodSelector>;
 
 /// What is selected is worked out once for a label set and a selector, when the later of them comes or when a
 /// namespace's labels change; an arriving pod then costs a look-up and the selectors that select it. A
@@ -150,8 +135,8 @@ class PodSelectors final : public ClusterObserver {
   std::size_t selectors() const { return selectors_.size(); }
 
  private:
-  friend LabelSetRef;
-  friend PodSelectorRef;
+  friend void intrusive_ptr_release(LabelSet* set);
+  friend void intrusive_ptr_release(PodSelector* selector);
   using Anchor = PodSelector::Anchor;
   struct SetKey {
     const Symbol& namespace_;

@@ -64,8 +64,9 @@ void TopologyKey::set(Row row, const Symbol* value) {
   }
 }
 
-TopologyRef::~TopologyRef() {
-  if (key_ != nullptr && --key_->users_ == 0) key_->table_.release(*key_);
+void intrusive_ptr_add_ref(TopologyKey* key) { ++key->users_; }
+void intrusive_ptr_release(TopologyKey* key) {
+  if (--key->users_ == 0) key->table_.release(*key);
 }
 
 TopologyTable::TopologyTable(const NodeTable& nodes) : nodes_(nodes) {
@@ -78,14 +79,14 @@ TopologyRef TopologyTable::key(const Symbol& name) {
   if (it != keys_.end()) {
     TopologyKey& known = it->second;
     if (known.users_ == 0) idle_.erase(known.idle_);
-    return TopologyRef(known);
+    return TopologyRef(&known);
   }
   TopologyKey& key = keys_.emplace(name, TopologyKey(*this, name)).first->second;
   if (labels_.contains(name))
     for (Row row = 0; row < nodes_.rows(); ++row)
       if (const api::Node* node = nodes_.node(row).get())
         if (const Symbol* value = node->metadata.labels.find(name)) key.set(row, value);
-  return TopologyRef(key);
+  return TopologyRef(&key);
 }
 
 void TopologyTable::release(TopologyKey& key) {

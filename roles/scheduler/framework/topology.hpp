@@ -1,6 +1,7 @@
 // Topology: in which domain of a topology key a node lies, one column a key for all plugins that ask.
 #pragma once
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstdint>
 #include <list>
 #include <span>
@@ -58,7 +59,8 @@ class TopologyKey {
 
  private:
   friend TopologyTable;
-  friend class TopologyRef;
+  friend void intrusive_ptr_add_ref(TopologyKey* key);
+  friend void intrusive_ptr_release(TopologyKey* key);
   struct Domain {
     Symbol value;
     std::uint32_t nodes = 0;
@@ -82,27 +84,10 @@ class TopologyKey {
   std::list<TopologyKey*>::iterator idle_;
 };
 
+void intrusive_ptr_add_ref(TopologyKey* key);
+void intrusive_ptr_release(TopologyKey* key);
 /// Holds a key for as long as somebody reads it.
-class TopologyRef {
- public:
-  TopologyRef() = default;
-  explicit TopologyRef(TopologyKey& key) : key_(&key) { ++key.users_; }
-  TopologyRef(const TopologyRef& other) : key_(other.key_) {
-    if (key_ != nullptr) ++key_->users_;
-  }
-  TopologyRef(TopologyRef&& other) noexcept : key_(std::exchange(other.key_, nullptr)) {}
-  TopologyRef& operator=(TopologyRef other) noexcept {
-    std::swap(key_, other.key_);
-    return *this;
-  }
-  ~TopologyRef();
-  explicit operator bool() const { return key_ != nullptr; }
-  TopologyKey* operator->() const { return key_; }
-  TopologyKey& operator*() const { return *key_; }
-
- private:
-  TopologyKey* key_ = nullptr;
-};
+using TopologyRef = boost::intrusive_ptr<TopologyKey>;
 
 /// The keys that plugins read. A few that nobody reads are remembered by age; what no node has takes no room
 /// but its name. Belongs to the engine's thread and outlives the references.
@@ -124,7 +109,7 @@ class TopologyTable final : public ClusterObserver {
 
  private:
   friend TopologyKey;
-  friend TopologyRef;
+  friend void intrusive_ptr_release(TopologyKey* key);
   static constexpr std::size_t kIdle = 64;
   void release(TopologyKey& key);
 

@@ -29,8 +29,7 @@ bool unknown_outcome(Code code) {
 Writer::Writer(asio::any_io_executor executor, Services services)
     : services_(std::move(services)),
       tasks_(std::move(executor), log_failures(services_.log)),
-      evictions_(tasks_, {services_.client, services_.clock, services_.log, services_.telemetry,
-                          services_.events, services_.latest, services_.may_write, services_.preempted}) {}
+      evictions_(tasks_, services_) {}
 
 void Writer::write(Decision d) {
   switch (d.kind) {

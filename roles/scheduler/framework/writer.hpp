@@ -10,16 +10,10 @@
 #include "framework/cycle_plugin.hpp"
 #include "framework/decision.hpp"
 #include "framework/evictions.hpp"
-#include "framework/telemetry.hpp"
+#include "framework/writer_services.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/task_group.hpp"
-#include "koord/base/log.hpp"
-#include "koord/kube/event_recorder.hpp"
-
-namespace koord::kube {
-class Client;
-}
 
 namespace koord::scheduler {
 
@@ -28,24 +22,7 @@ namespace koord::scheduler {
 /// sent again for the same node: the API server refuses a second one, and who then looks finds the first.
 class Writer {
  public:
-  struct Services {
-    kube::Client& client;
-    Clock& clock;
-    Logger log;
-    Telemetry& telemetry;
-    /// What events of a profile are recorded with.
-    std::function<kube::EventRecorder&(std::string_view profile)> events;
-    /// The pod as it is known now; nullptr: gone.
-    std::function<std::shared_ptr<const api::Pod>(const api::Pod&)> latest;
-    /// False while another process may hold the lease: nothing is written then.
-    std::function<bool()> may_write;
-    /// A binding has ended: of those that failed, and of all whose decision asks for it.
-    std::function<void(std::shared_ptr<const api::Pod>, bool bound)> binding_ended;
-    /// The victims of the pod's decision were asked to go; false: not all of them could be.
-    std::function<void(std::shared_ptr<const api::Pod>, bool all)> preempted;
-    /// After each decision, but for those that stop() cuts off: another one may come.
-    std::function<void()> done;
-  };
+  using Services = WriterServices;
 
   Writer(asio::any_io_executor executor, Services services);
 

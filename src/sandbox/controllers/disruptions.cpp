@@ -27,28 +27,11 @@ Disruptions::Disruptions(Verbs& verbs)
     : verbs_(verbs),
       pods_(verbs.registry().get("", "pods")),
       budgets_(verbs.registry().get("policy", "poddisruptionbudgets")),
-      wheel_(verbs.clock(), [this](Key& key) {
-        dirty_.erase(key);
-        if (const auto it = armed_.find(key); it != armed_.end() && it->second <= verbs_.clock().mono())
-          armed_.erase(it);
-        sync(key);
-      }) {
+      queue_(verbs.clock(), [this](const Key& key) { sync(key); }) {
   verbs_.store().add_observer(*this);
 }
 
 Disruptions::~Disruptions() { verbs_.store().remove_observer(*this); }
-
-void Disruptions::later(const Key& key, nanoseconds after) {
-  if (after <= nanoseconds{0}) {
-    if (dirty_.insert(key).second) wheel_.add({}, key);
-    return;
-  }
-  const MonoTime at = verbs_.clock().mono() + after;
-  const auto [armed, first] = armed_.try_emplace(key, at);
-  if (!first && armed->second <= at) return;
-  armed->second = at;
-  wheel_.add(after, key);
-}
 
 void Disruptions::on_change(Collection& collection, const Change& change) {
   if (&collection == budgets_.objects) return budget_changed(change);
@@ -63,7 +46,7 @@ void Disruptions::on_change(Collection& collection, const Change& change) {
     const bool is = change.type != Change::Type::deleted && selects(change.object);
     if (was) count(budget, *change.previous, -1);
     if (is) count(budget, *change.object, 1);
-    if (was || is) later({change.object->ns, name});
+    if (was || is) queue_.add({change.object->ns, name});
   }
 }
 
@@ -88,7 +71,7 @@ void Disruptions::budget_changed(const Change& change) {
     for (const auto& [key, pod] : pods_.objects->in_namespace(object.ns))
       if (budget.selection && budget.selection->matches_labels(pod->labels)) count(budget, *pod, 1);
   }
-  later({object.ns, object.name});
+  queue_.add({object.ns, object.name});
 }
 
 void Disruptions::count(Budget& budget, const Object& pod, std::int64_t change) {
@@ -186,7 +169,7 @@ void Disruptions::sync(const Key& key) {
           continue;
         }
         healthy -= !pod->field(kReadyField).empty();
-        later(key, until - now);
+        queue_.add(key, until - now);
       }
       for (const std::string& name : over) json::remove(*disrupted, name);
       if (is_empty(disrupted)) json::remove(status, "disruptedPods");

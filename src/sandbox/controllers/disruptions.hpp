@@ -3,11 +3,10 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "sandbox/api/verbs.hpp"
-#include "sandbox/nodes/wheel.hpp"
+#include "sandbox/controllers/work_queue.hpp"
 #include "sandbox/select/selection.hpp"
 
 namespace koord::sandbox {
@@ -44,7 +43,6 @@ class Disruptions final : public Observer {
     std::string problem;  // set: it cannot be said, and why
   };
 
-  void later(const Key& key, nanoseconds after = {});
   void budget_changed(const Change& change);
   void count(Budget& budget, const Object& pod, std::int64_t change);
   void sync(const Key& key);
@@ -54,9 +52,7 @@ class Disruptions final : public Observer {
   Verbs& verbs_;
   const Kind &pods_, &budgets_;
   std::map<std::string, std::map<std::string, Budget>> known_;  // by namespace, by name
-  std::set<Key> dirty_;
-  std::map<Key, MonoTime> armed_;  // the next time at which evicted pods that did not end count again
-  Wheel<Key> wheel_;
+  WorkQueue<Key> queue_;
 };
 
 }  // namespace koord::sandbox

@@ -79,28 +79,11 @@ Jobs::Jobs(Verbs& verbs, Workloads::Create create)
       create_(create ? std::move(create)
                      : [this](const Kind& kind, const std::string& ns, json::Document doc,
                               const Workloads::Done& done) { done(verbs_.create(kind, ns, doc)); }),
-      wheel_(verbs.clock(), [this](Key& key) {
-        dirty_.erase(key);
-        if (const auto it = armed_.find(key); it != armed_.end() && it->second <= verbs_.clock().mono())
-          armed_.erase(it);
-        sync(key);
-      }) {
+      queue_(verbs.clock(), [this](const Key& key) { sync(key); }) {
   verbs_.store().add_observer(*this);
 }
 
 Jobs::~Jobs() { verbs_.store().remove_observer(*this); }
-
-void Jobs::later(const Key& key, nanoseconds after) {
-  if (after <= nanoseconds{0}) {
-    if (dirty_.insert(key).second) wheel_.add({}, key);
-    return;
-  }
-  const MonoTime at = verbs_.clock().mono() + after;
-  const auto [armed, first] = armed_.try_emplace(key, at);
-  if (!first && armed->second <= at) return;
-  armed->second = at;
-  wheel_.add(after, key);
-}
 
 void Jobs::on_change(Collection& collection, const Change& change) {
   if (&collection == pods_.objects) return pod_changed(change);
@@ -108,7 +91,7 @@ void Jobs::on_change(Collection& collection, const Change& change) {
   if (change.type == Change::Type::deleted)
     known_.erase(change.object->uid);
   else
-    later({change.object->ns, change.object->name});
+    queue_.add({change.object->ns, change.object->name});
 }
 
 void Jobs::pod_changed(const Change& change) {
@@ -126,7 +109,7 @@ void Jobs::pod_changed(const Change& change) {
     }
     if (pod.field("status.phase") == "Failed" && known.failed.insert(pod.uid).second)
       known.last_failure = verbs_.clock().now();
-    later({pod.ns, owner.name});
+    queue_.add({pod.ns, owner.name});
     if (!known.pods.empty()) continue;
     const ObjectPtr job = jobs_.objects->get(pod.ns, owner.name);
     if (!job || job->uid != owner.uid) known_.erase(owner.uid);
@@ -158,7 +141,7 @@ void Jobs::sync(const Key& key) {
     const json::Value* conditions = find(doc, "status", "conditions");
     const auto at = api::Time::parse(text_at((*conditions)[conditions->size() - 1], "lastTransitionTime"));
     const WallTime due = (at ? at->wall() : now) + std::chrono::seconds(*ttl);
-    if (now < due) return later(key, due - now);
+    if (now < due) return queue_.add(key, due - now);
     DeleteOptions options;
     options.propagation = "Background";
     (void)verbs_.remove(jobs_, key.ns, key.name, options);
@@ -178,7 +161,7 @@ void Jobs::sync(const Key& key) {
   if (const auto deadline = int_at(doc, "spec", "activeDeadlineSeconds")) {
     const WallTime due = time_at(doc, "status", "startTime", now) + std::chrono::seconds(*deadline);
     if (now >= due) return end("Failed", "DeadlineExceeded", "Job was active longer than specified deadline");
-    later(key, due - now);
+    queue_.add(key, due - now);
   }
   const bool complete =
       completions ? succeeded >= *completions : succeeded > 0 && counts.active == 0 && known.under_way == 0;
@@ -213,7 +196,7 @@ void Jobs::make_pods(const Object& job, const json::Value& doc, Known& known, co
     due = std::max(due,
                    known.last_failure + std::min<nanoseconds>(kFirstPause * (1 << doublings), kLongestPause));
   }
-  if (now < due) return later(key, due - now);
+  if (now < due) return queue_.add(key, due - now);
   const bool indexed = text_at(doc, "spec", "completionMode") == "Indexed";
   std::int64_t index = 0;
   for (std::int64_t made = 0; made < std::min(missing, kMostAtOnce); ++made) {
@@ -223,7 +206,7 @@ void Jobs::make_pods(const Object& job, const json::Value& doc, Known& known, co
     if (indexed && index >= completions.value_or(0)) break;
     make_pod(job, doc, indexed ? std::optional(index++) : std::nullopt);
   }
-  if (missing > kMostAtOnce) later(key);
+  if (missing > kMostAtOnce) queue_.add(key);
 }
 
 void Jobs::make_pod(const Object& job, const json::Value& doc, std::optional<std::int64_t> index) {
@@ -255,7 +238,7 @@ void Jobs::make_pod(const Object& job, const json::Value& doc, std::optional<std
             if (!made)
               known.not_before =
                   verbs_.clock().now() + std::chrono::seconds(1 << std::min(known.refused - 1, 6));
-            later(key);
+            queue_.add(key);
           });
 }
 

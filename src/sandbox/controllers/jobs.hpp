@@ -6,8 +6,8 @@
 #include <string>
 
 #include "sandbox/api/verbs.hpp"
+#include "sandbox/controllers/work_queue.hpp"
 #include "sandbox/controllers/workloads.hpp"
-#include "sandbox/nodes/wheel.hpp"
 
 namespace koord::sandbox {
 
@@ -42,7 +42,6 @@ class Jobs final : public Observer {
     std::set<std::int64_t> indexes;  // of them
   };
 
-  void later(const Key& key, nanoseconds after = {});
   void pod_changed(const Change& change);
   void sync(const Key& key);
   void make_pods(const Object& job, const json::Value& doc, Known& known, const Counts& counts);
@@ -54,10 +53,8 @@ class Jobs final : public Observer {
   Verbs& verbs_;
   const Kind &pods_, &jobs_;
   const Workloads::Create create_;
-  std::set<Key> dirty_;
-  std::map<Key, MonoTime> armed_;  // the next time at which there is something to do, if nothing happens
   std::map<std::string, Known> known_;
-  Wheel<Key> wheel_;
+  WorkQueue<Key> queue_;
 };
 
 }  // namespace koord::sandbox

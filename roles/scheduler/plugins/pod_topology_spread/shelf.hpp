@@ -1,6 +1,7 @@
 // Shelf: things that are made by key and shared, by counted references.
 #pragma once
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -19,8 +20,10 @@ template <class T>
 class Shelved {
  private:
   friend Shelf<T>;
-  template <class>
-  friend class Ref;
+  template <class U>
+  friend void intrusive_ptr_add_ref(Shelved<U>* held);
+  template <class U>
+  friend void intrusive_ptr_release(Shelved<U>* held);
   Shelf<T>* shelf_ = nullptr;
   const std::string* shelf_key_ = nullptr;
   std::uint32_t users_ = 0;
@@ -28,30 +31,17 @@ class Shelved {
   typename std::list<T*>::iterator idle_;
 };
 
+template <class T>
+void intrusive_ptr_add_ref(Shelved<T>* held) {
+  ++held->users_;
+}
+template <class T>
+void intrusive_ptr_release(Shelved<T>* held) {
+  if (--held->users_ == 0) held->shelf_->release(static_cast<T&>(*held));
+}
 /// Holds a T for as long as somebody reads it.
 template <class T>
-class Ref {
- public:
-  Ref() = default;
-  explicit Ref(T& held) : held_(&held) { ++held.users_; }
-  Ref(const Ref& other) : held_(other.held_) {
-    if (held_ != nullptr) ++held_->users_;
-  }
-  Ref(Ref&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
-  Ref& operator=(Ref other) noexcept {
-    std::swap(held_, other.held_);
-    return *this;
-  }
-  ~Ref() {
-    if (held_ != nullptr && --held_->users_ == 0) held_->shelf_->release(*held_);
-  }
-  explicit operator bool() const { return held_ != nullptr; }
-  T* operator->() const { return held_; }
-  T& operator*() const { return *held_; }
-
- private:
-  T* held_ = nullptr;
-};
+using Ref = boost::intrusive_ptr<T>;
 
 /// Those that nobody holds are remembered by age while they take no more than limit() bytes. Outlives the
 /// references.
@@ -70,7 +60,7 @@ class Shelf {
     } else if (found.users_ == 0) {
       take_off(found);
     }
-    return Ref<T>(found);
+    return Ref<T>(&found);
   }
   /// In no order.
   template <class F>
@@ -81,7 +71,8 @@ class Shelf {
   std::size_t size() const { return all_.size(); }
 
  private:
-  friend Ref<T>;
+  template <class U>
+  friend void intrusive_ptr_release(Shelved<U>* held);
   void take_off(T& idle) {
     idle_.erase(idle.idle_);
     bytes_ -= idle.idle_bytes_;

@@ -178,17 +178,20 @@ TEST_CASE("who sends no review is told so") {
   CHECK(rig.answer(health) == "200 ");
 }
 
+/// An API server that has the namespace "ns" and nothing else.
+Result<net::Response> one_namespace(const net::Request& request) {
+  if (request.target.find("sendInitialEvents") != std::string::npos)
+    return test::status_response(422, "Invalid");
+  if (request.target.find("watch=") != std::string::npos) return test::json_response(200, "");
+  return test::json_response(
+      200, R"({"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},)"
+           R"("items":[{"metadata":{"name":"ns"}}]})");
+}
+
 TEST_CASE("a review waits for informers, for as long as its API server does, and no more than so many") {
   Rig rig;
   rig.server.delay = std::chrono::seconds(5);
-  rig.server.answer = [&](const net::Request& request) -> Result<net::Response> {
-    if (request.target.find("sendInitialEvents") != std::string::npos)
-      return test::status_response(422, "Invalid");
-    if (request.target.find("watch=") != std::string::npos) return test::json_response(200, "");
-    return test::json_response(
-        200, R"({"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},)"
-             R"("items":[{"metadata":{"name":"ns"}}]})");
-  };
+  rig.server.answer = &one_namespace;
   rig.informers.start();
   CHECK(rig.answer(rig.request("/validate", "{}")) == "waits");
   CHECK(rig.answer(rig.request("/mutate", "{}")).starts_with(kHead));
@@ -225,12 +228,7 @@ TEST_CASE("a review that needs a kind without a definition is refused at once, b
   bool defined = false;
   rig.server.answer = [&](const net::Request& request) -> Result<net::Response> {
     if (!defined) return net::Response::text(404, "404 page not found\n");
-    if (request.target.find("sendInitialEvents") != std::string::npos)
-      return test::status_response(422, "Invalid");
-    if (request.target.find("watch=") != std::string::npos) return test::json_response(200, "");
-    return test::json_response(
-        200, R"({"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},)"
-             R"("items":[{"metadata":{"name":"ns"}}]})");
+    return one_namespace(request);
   };
   rig.informers.start();
   CHECK(rig.answer(rig.request("/validate", "{}")) == "waits");  // nothing is known

@@ -1,0 +1,41 @@
+// WriterServices: what decisions are carried out with.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "framework/telemetry.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/log.hpp"
+#include "koord/kube/event_recorder.hpp"
+
+namespace koord::api {
+struct Pod;
+}
+namespace koord::kube {
+class Client;
+}
+
+namespace koord::scheduler {
+
+struct WriterServices {
+  kube::Client& client;
+  Clock& clock;
+  Logger log;
+  Telemetry& telemetry;
+  /// What events of a profile are recorded with.
+  std::function<kube::EventRecorder&(std::string_view profile)> events;
+  /// The pod as it is known now; nullptr: gone.
+  std::function<std::shared_ptr<const api::Pod>(const api::Pod&)> latest;
+  /// False while another process may hold the lease: nothing is written then.
+  std::function<bool()> may_write;
+  /// A binding has ended: of those that failed, and of all whose decision asks for it.
+  std::function<void(std::shared_ptr<const api::Pod>, bool bound)> binding_ended;
+  /// The victims of the pod's decision were asked to go; false: not all of them could be.
+  std::function<void(std::shared_ptr<const api::Pod>, bool all)> preempted;
+  /// After each decision, but for those that stop() cuts off: another one may come.
+  std::function<void()> done;
+};
+
+}  // namespace koord::scheduler
