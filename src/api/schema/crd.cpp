@@ -16,6 +16,8 @@
 #include "koord/api/types/core_v1/config_map.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/persistent_volume.hpp"
+#include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/core_v1/replication_controller.hpp"
 #include "koord/api/types/core_v1/secret.hpp"
@@ -28,6 +30,11 @@
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/api/types/storage_v1/csi_driver.hpp"
+#include "koord/api/types/storage_v1/csi_node.hpp"
+#include "koord/api/types/storage_v1/csi_storage_capacity.hpp"
+#include "koord/api/types/storage_v1/storage_class.hpp"
+#include "koord/api/types/storage_v1/volume_attachment.hpp"
 #include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 #include "koord/json/writer.hpp"
 #include "koord/json/yaml.hpp"
@@ -105,6 +112,9 @@ Value manifest(const Schema& schema, json::Arena& arena) {
 std::span<const Schema* const> builtin_kinds() {
   static const Schema* const kAll[] = {&schema<Binding>(),
                                        &schema<ConfigMap>(),
+                                       &schema<CsiDriver>(),
+                                       &schema<CsiNode>(),
+                                       &schema<CsiStorageCapacity>(),
                                        &schema<CustomResourceDefinition>(),
                                        &schema<Deployment>(),
                                        &schema<Event>(),
@@ -112,6 +122,8 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<MutatingWebhookConfiguration>(),
                                        &schema<Namespace>(),
                                        &schema<Node>(),
+                                       &schema<PersistentVolume>(),
+                                       &schema<PersistentVolumeClaim>(),
                                        &schema<Pod>(),
                                        &schema<PodDisruptionBudget>(),
                                        &schema<PriorityClass>(),
@@ -120,9 +132,11 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<Secret>(),
                                        &schema<Service>(),
                                        &schema<StatefulSet>(),
+                                       &schema<StorageClass>(),
                                        &schema<SubjectAccessReview>(),
                                        &schema<TokenReview>(),
-                                       &schema<ValidatingWebhookConfiguration>()};
+                                       &schema<ValidatingWebhookConfiguration>(),
+                                       &schema<VolumeAttachment>()};
   return kAll;
 }
 

@@ -28,8 +28,6 @@ constexpr KindRow kKinds[] = {
     {"", "Endpoints", "Object"},
     {"", "Event", "Object"},
     {"", "LimitRange", "Object"},
-    {"", "PersistentVolume", "Object"},
-    {"", "PersistentVolumeClaim", "WithConditions"},
     {"", "PodTemplate", "PodTemplate"},
     {"", "ResourceQuota", "Object"},
     {"", "ServiceAccount", "ServiceAccount"},
@@ -60,11 +58,6 @@ constexpr KindRow kKinds[] = {
     {"resource.k8s.io", "ResourceSlice", "Object"},
     // A custom resource: API servers merge it as maps alone, ClusterColocationProfiles by its pod's lists.
     {"scheduling.koordinator.sh", "Reservation", "Reservation"},
-    {"storage.k8s.io", "CSIDriver", "Object"},
-    {"storage.k8s.io", "CSINode", "CsiNode"},
-    {"storage.k8s.io", "CSIStorageCapacity", "Object"},
-    {"storage.k8s.io", "StorageClass", "Object"},
-    {"storage.k8s.io", "VolumeAttachment", "Object"},
 };
 
 constexpr MergeRule kMetadata = {"", "metadata", structure, "", "ObjectMeta"};  // of every kind
@@ -82,8 +75,6 @@ constexpr MergeRule kExtraRules[] = {
     {"Container", "volumeMounts", by_key, "mountPath", ""},
     {"CronJob", "spec", structure, "", "CronJobSpec"},
     {"CronJobSpec", "jobTemplate", structure, "", "JobTemplate"},
-    {"CsiNode", "spec", structure, "", "CsiNodeSpec"},
-    {"CsiNodeSpec", "drivers", by_key, "name", ""},
     {"DeploymentSpec", "template", structure, "", "PodTemplateSpec"},
     {"JobTemplate", "metadata", structure, "", "ObjectMeta"},
     {"JobTemplate", "spec", structure, "", "WorkloadSpec"},
