@@ -214,6 +214,20 @@ bool is_ready(const json::Value& status) {
   return false;
 }
 
+std::string claims_of(const json::Value& pod) {
+  std::string claims;
+  const json::Value* volumes = find(pod, "spec", "volumes");
+  if (!volumes) return claims;
+  for (const json::Value& volume : volumes->elements()) {
+    if (const std::string_view name = text_at(volume, "persistentVolumeClaim", "claimName"); !name.empty())
+      fmt::format_to(std::back_inserter(claims), "{},", name);
+    else if (find(volume, "ephemeral"))
+      fmt::format_to(std::back_inserter(claims), "{}-{}+,", text_at(pod, "metadata", "name"),
+                     text_at(volume, "name"));
+  }
+  return claims;
+}
+
 FieldValues fields(const json::Value& pod) {
   FieldValues values;
   const json::Value* spec = find(pod, "spec");
@@ -230,6 +244,8 @@ FieldValues fields(const json::Value& pod) {
   add("status.podIP", status, "podIP");
   add("status.nominatedNodeName", status, "nominatedNodeName");
   if (status && is_ready(*status)) values.emplace_back(kReadyField, "true");
+  if (std::string claims = claims_of(pod); !claims.empty())
+    values.emplace_back(kClaimsField, std::move(claims));
   values.emplace_back("spec.hostNetwork", spec && true_at(*spec, "hostNetwork") ? "true" : "false");
   return values;
 }

@@ -17,7 +17,12 @@ KindRules lease_rules();
 KindRules priority_class_rules();
 KindRules deployment_rules();
 KindRules replica_set_rules();
+KindRules stateful_set_rules();
 KindRules job_rules();
+KindRules claim_rules();
+KindRules volume_rules();
+KindRules storage_class_rules();
+KindRules csi_driver_rules();
 /// Of webhook configurations: validating ones, or mutating ones.
 KindRules webhook_rules(bool mutating);
 
@@ -25,6 +30,8 @@ KindRules webhook_rules(bool mutating);
 void default_pod_spec(json::Value& spec, json::Arena& arena);
 /// Required fields and values of a pod's spec. `path` is "spec" or "spec.template.spec".
 void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCauses& errors);
+/// Required fields and values of a claim's spec (null: absent), also inside of a template.
+void validate_claim_spec(const json::Value* spec, const FieldPath& path, StatusCauses& errors);
 /// Guaranteed, Burstable or BestEffort.
 std::string_view qos_class(const json::Value& spec);
 

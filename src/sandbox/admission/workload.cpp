@@ -1,4 +1,4 @@
-// Deployments and ReplicaSets: defaults and validation.
+// Deployments, ReplicaSets and StatefulSets: defaults and validation.
 #include <fmt/format.h>
 
 #include "koord/json/writer.hpp"
@@ -34,19 +34,23 @@ void deployment_defaults(json::Value& object, json::Arena& arena) {
   default_int(*spec, "progressDeadlineSeconds", 600, arena);
 }
 
-void validate(const json::Value& object, const json::Value* old, Admission& admission, StatusCauses& errors) {
-  if (admission.subresource == "status") return;
-  const json::Value* spec = find(object, "spec");
+void at_least_0(const json::Value* value, const char* field, StatusCauses& errors) {
+  if (value && value->to_int().value_or(0) < 0)
+    errors.invalid_raw(field, json::to_text(*value), "must be greater than or equal to 0");
+}
+
+// Replicas, selector and template; `workload` as messages name the kind.
+void validate_spec(const json::Value* spec, std::string_view workload, StatusCauses& errors) {
   if (!spec) return errors.required("spec.selector");
-  if (auto replicas = int_at(*spec, "replicas"); replicas && *replicas < 0)
-    errors.invalid_raw("spec.replicas", fmt::to_string(*replicas), "must be greater than or equal to 0");
+  at_least_0(find(*spec, "replicas"), "spec.replicas", errors);
   const json::Value* selector = find(*spec, "selector");
   bool empty = !selector ||
                (is_empty(find(*selector, "matchLabels")) && is_empty(find(*selector, "matchExpressions")));
   if (!selector)
     errors.required("spec.selector");
   else if (empty)
-    errors.invalid_raw("spec.selector", json::to_text(*selector), "empty selector is invalid for deployment");
+    errors.invalid_raw("spec.selector", json::to_text(*selector),
+                       fmt::format("empty selector is invalid for {}", workload));
   const json::Value* part = find(*spec, "template");
   if (!part) return errors.required("spec.template");
   if (!empty) {
@@ -71,8 +75,91 @@ void validate(const json::Value& object, const json::Value* old, Admission& admi
   if (std::string_view restart = text_at(*part, "spec", "restartPolicy");
       !restart.empty() && restart != "Always")
     errors.unsupported("spec.template.spec.restartPolicy", restart, {"Always"});
+}
+
+void validate(const json::Value& object, const json::Value* old, Admission& admission, StatusCauses& errors) {
+  if (admission.subresource == "status") return;
+  validate_spec(find(object, "spec"), "deployment", errors);
+  const json::Value* selector = find(object, "spec", "selector");
   if (old && selector && !same(selector, find(*old, "spec", "selector")))
     errors.invalid_raw("spec.selector", json::to_text(*selector), "field is immutable");
+}
+
+void stateful_set_defaults(json::Value& object, json::Arena& arena) {
+  json::Value* spec = find(object, "spec");
+  if (!spec || !spec->is_object()) return;
+  template_defaults(*spec, arena);
+  default_text(*spec, "podManagementPolicy", "OrderedReady", arena);
+  json::Value& strategy = object_at(*spec, "updateStrategy", arena);
+  default_text(strategy, "type", "RollingUpdate", arena);
+  if (text_at(strategy, "type") == "RollingUpdate")
+    default_int(object_at(strategy, "rollingUpdate", arena), "partition", 0, arena);
+  default_int(*spec, "revisionHistoryLimit", 10, arena);
+  json::Value& retention = object_at(*spec, "persistentVolumeClaimRetentionPolicy", arena);
+  default_text(retention, "whenDeleted", "Retain", arena);
+  default_text(retention, "whenScaled", "Retain", arena);
+  if (json::Value* claims = find(*spec, "volumeClaimTemplates"); claims && claims->is_array())
+    for (json::Value& claim : claims->elements()) {
+      if (!claim.is_object()) continue;
+      default_text(claim, "apiVersion", "v1", arena);
+      default_text(claim, "kind", "PersistentVolumeClaim", arena);
+      default_text(object_at(claim, "spec", arena), "volumeMode", "Filesystem", arena);
+      default_text(object_at(claim, "status", arena), "phase", "Pending", arena);
+    }
+}
+
+// What an update may change of the spec is as it was.
+json::Value without_mutable(const json::Value& spec, const json::Value& old, json::Arena& arena) {
+  json::Value reduced = clone(spec, arena);
+  for (const char* field : {"replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+                            "persistentVolumeClaimRetentionPolicy", "minReadySeconds"})
+    if (const json::Value* value = find(old, field))
+      set(reduced, field, clone(*value, arena), arena);
+    else
+      json::remove(reduced, field);
+  return reduced;
+}
+
+void stateful_set_validate(const json::Value& object, const json::Value* old, Admission& admission,
+                           StatusCauses& errors) {
+  if (admission.subresource == "status") return;
+  const json::Value* spec = find(object, "spec");
+  validate_spec(spec, "statefulset", errors);
+  if (!spec) return;
+  const std::string_view order = text_at(*spec, "podManagementPolicy");
+  if (order != "OrderedReady" && order != "Parallel")
+    errors.invalid("spec.podManagementPolicy", order, "must be 'OrderedReady' or 'Parallel'");
+  const std::string_view strategy = text_at(*spec, "updateStrategy", "type");
+  if (strategy != "RollingUpdate" && strategy != "OnDelete")
+    errors.invalid_raw("spec.updateStrategy", json::to_text(*find(*spec, "updateStrategy")),
+                       "must be 'RollingUpdate' or 'OnDelete'");
+  if (strategy == "OnDelete")
+    if (const json::Value* rolling = find(*spec, "updateStrategy", "rollingUpdate"))
+      errors.invalid_raw("spec.updateStrategy.rollingUpdate", json::to_text(*rolling),
+                         "only allowed for updateStrategy 'RollingUpdate'");
+  at_least_0(find(*spec, "updateStrategy", "rollingUpdate", "partition"),
+             "spec.updateStrategy.rollingUpdate.partition", errors);
+  at_least_0(find(*spec, "minReadySeconds"), "spec.minReadySeconds", errors);
+  at_least_0(find(*spec, "ordinals", "start"), "spec.ordinals.start", errors);
+  for (const char* when : {"whenDeleted", "whenScaled"}) {
+    const std::string_view what = text_at(*spec, "persistentVolumeClaimRetentionPolicy", when);
+    if (what != "Retain" && what != "Delete")
+      errors.unsupported(fmt::format("spec.persistentVolumeClaimRetentionPolicy.{}", when), what,
+                         {"Delete", "Retain"});
+  }
+  const json::Value* claims = find(*spec, "volumeClaimTemplates");
+  for (std::size_t i = 0; !old && claims && i < claims->elements().size(); ++i) {
+    const FieldPath root("spec.volumeClaimTemplates"), item = root.at(i);
+    validate_claim_spec(find((*claims)[i], "spec"), item.field("spec"), errors);
+  }
+  const json::Value* before = old ? find(*old, "spec") : nullptr;
+  if (!before) return;
+  const json::Value reduced = without_mutable(*spec, *before, admission.arena);
+  if (!same(&reduced, before))
+    errors.forbidden("spec",
+                     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+                     "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+                     "'minReadySeconds' are forbidden");
 }
 
 FieldValues replica_set_fields(const json::Value& object) {
@@ -84,6 +171,10 @@ FieldValues replica_set_fields(const json::Value& object) {
 KindRules deployment_rules() { return {nullptr, deployment_defaults, nullptr, validate, nullptr}; }
 KindRules replica_set_rules() {
   return {nullptr, replica_set_defaults, nullptr, validate, replica_set_fields};
+}
+
+KindRules stateful_set_rules() {
+  return {nullptr, stateful_set_defaults, nullptr, stateful_set_validate, nullptr};
 }
 
 }  // namespace koord::sandbox

@@ -22,34 +22,6 @@ PodState state_of(const Object& pod) {
   return {!pod.deleting && phase != "Succeeded" && phase != "Failed", phase == "Running", !node.empty()};
 }
 
-void owner_reference(json::Value& meta, const Kind& kind, const Object& owner, json::Arena& arena) {
-  json::Value ref = json::Value::object();
-  set_text(ref, "apiVersion", kind.api_version(), arena);
-  set_text(ref, "kind", kind.kind, arena);
-  set_text(ref, "name", owner.name, arena);
-  set_text(ref, "uid", owner.uid, arena);
-  set(ref, "controller", json::Value(true), arena);
-  set(ref, "blockOwnerDeletion", json::Value(true), arena);
-  json::Value list = json::Value::array();
-  list.push_back(std::move(ref), arena);
-  set(meta, "ownerReferences", std::move(list), arena);
-}
-
-const OwnerRef* controller_of(const Object& object) {
-  for (const OwnerRef& owner : object.owners)
-    if (owner.controller) return &owner;
-  return nullptr;
-}
-
-// The shape of Kubernetes' hash of a template, not its value.
-std::string template_hash(const json::Value& part) {
-  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-  std::size_t hash = std::hash<std::string>()(json::to_text(part));
-  std::string text;
-  for (int i = 0; i < 10; ++i, hash /= kAlphabet.size()) text += kAlphabet[hash % kAlphabet.size()];
-  return text;
-}
-
 void condition(json::Value& status, const char* type, bool value, const char* reason,
                std::string_view message, const std::string& now, json::Arena& arena) {
   json::Value& list = array_at(status, "conditions", arena);
@@ -72,6 +44,31 @@ void condition(json::Value& status, const char* type, bool value, const char* re
 }
 
 }  // namespace
+
+json::Value owner_reference(const Kind& kind, const Object& owner, json::Arena& arena) {
+  json::Value ref = json::Value::object();
+  set_text(ref, "apiVersion", kind.api_version(), arena);
+  set_text(ref, "kind", kind.kind, arena);
+  set_text(ref, "name", owner.name, arena);
+  set_text(ref, "uid", owner.uid, arena);
+  set(ref, "controller", json::Value(true), arena);
+  set(ref, "blockOwnerDeletion", json::Value(true), arena);
+  return ref;
+}
+
+const OwnerRef* controller_of(const Object& object) {
+  for (const OwnerRef& owner : object.owners)
+    if (owner.controller) return &owner;
+  return nullptr;
+}
+
+std::string template_hash(const json::Value& part) {
+  constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
+  std::size_t hash = std::hash<std::string>()(json::to_text(part));
+  std::string text;
+  for (int i = 0; i < 10; ++i, hash /= kAlphabet.size()) text += kAlphabet[hash % kAlphabet.size()];
+  return text;
+}
 
 Workloads::Workloads(Verbs& verbs, Create create)
     : verbs_(verbs),
@@ -129,7 +126,7 @@ json::Document pod_of(const json::Value& part, const Kind& kind, const Object& o
   for (const char* map : {"labels", "annotations", "finalizers"})
     if (const json::Value* value = find(part, "metadata", map)) set(meta, map, clone(*value, arena), arena);
   set_text(meta, "generateName", fmt::format("{}-", owner.name), arena);
-  owner_reference(meta, kind, owner, arena);
+  array_at(meta, "ownerReferences", arena).push_back(owner_reference(kind, owner, arena), arena);
   set(pod, "metadata", std::move(meta), arena);
   if (const json::Value* spec = find(part, "spec")) set(pod, "spec", clone(*spec, arena), arena);
   return pod;
@@ -262,7 +259,7 @@ void Workloads::sync_deployment(const Job& job) {
     set_text(annotations, "deployment.kubernetes.io/desired-replicas", fmt::to_string(wanted), arena);
     set_text(annotations, kRevision, fmt::to_string(revision), arena);
     set(meta, "annotations", std::move(annotations), arena);
-    owner_reference(meta, deployments_, *object, arena);
+    array_at(meta, "ownerReferences", arena).push_back(owner_reference(deployments_, *object, arena), arena);
     set(made, "metadata", std::move(meta), arena);
     json::Value& spec = object_at(made, "spec", arena);
     set_int(spec, "replicas", wanted, arena);

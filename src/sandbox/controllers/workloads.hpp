@@ -55,5 +55,11 @@ class Workloads final : public Observer {
 
 /// A pod of a template, owned by `owner` of that kind, not created yet.
 json::Document pod_of(const json::Value& part, const Kind& kind, const Object& owner);
+/// An element of metadata.ownerReferences: `owner` of that kind, which controls.
+json::Value owner_reference(const Kind& kind, const Object& owner, json::Arena& arena);
+/// Null where nothing controls the object.
+const OwnerRef* controller_of(const Object& object);
+/// The shape of Kubernetes' hash of a pod template, not its value.
+std::string template_hash(const json::Value& part);
 
 }  // namespace koord::sandbox

@@ -7,7 +7,9 @@
 
 #include "koord/api/values/time.hpp"
 #include "koord/json/writer.hpp"
+#include "sandbox/kinds/cells.hpp"
 #include "sandbox/kinds/pod_row.hpp"
+#include "sandbox/kinds/storage_rows.hpp"
 
 namespace koord::sandbox {
 
@@ -39,23 +41,8 @@ std::string age_of(std::string_view timestamp, WallTime now) {
 
 namespace {
 
-using Cells = std::vector<std::string>;
-
-void text(Cells& cells, std::string_view value) { cells.push_back(json::quote(value)); }
-void number(Cells& cells, std::int64_t value) { cells.push_back(fmt::to_string(value)); }
-std::string_view or_none(std::string_view value) { return value.empty() ? "<none>" : value; }
-std::string_view name_of(const json::Value& object) { return text_at(object, "metadata", "name"); }
-void age(Cells& cells, const json::Value& object, WallTime now) {
-  text(cells, age_of(text_at(object, "metadata", "creationTimestamp"), now));
-}
 std::size_t size_of(const json::Value* value) {
   return !value ? 0 : value->is_object() ? value->size() : value->is_array() ? value->size() : 0;
-}
-
-// Adds to what is joined by commas.
-void join(std::string& out, std::string_view more) {
-  if (!out.empty()) out.push_back(',');
-  out.append(more);
 }
 
 std::string join_containers(const json::Value& spec, const char* field) {
@@ -161,6 +148,36 @@ void job_cells(const json::Value& object, WallTime now, Cells& cells) {
                     : "");
   age(cells, object, now);
   workload_tail(object, cells);
+}
+
+void stateful_set_cells(const json::Value& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  text(cells, fmt::format("{}/{}", int_at(object, "status", "readyReplicas").value_or(0),
+                          int_at(object, "spec", "replicas").value_or(0)));
+  age(cells, object, now);
+  const json::Value* pod = find(object, "spec", "template", "spec");
+  text(cells, pod ? join_containers(*pod, "name") : "");
+  text(cells, pod ? join_containers(*pod, "image") : "");
+}
+
+void revision_cells(const json::Value& object, WallTime now, Cells& cells) {
+  text(cells, name_of(object));
+  std::string controller = "<none>";
+  if (const json::Value* owners = find(object, "metadata", "ownerReferences"))
+    for (const json::Value& owner : owners->elements()) {
+      if (!true_at(owner, "controller")) continue;
+      const std::string_view version = text_at(owner, "apiVersion");
+      std::string kind(text_at(owner, "kind"));
+      for (char& c : kind)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      const std::size_t slash = version.find('/');
+      controller = slash == std::string_view::npos
+                       ? fmt::format("{}/{}", kind, text_at(owner, "name"))
+                       : fmt::format("{}.{}/{}", kind, version.substr(0, slash), text_at(owner, "name"));
+    }
+  text(cells, controller);
+  number(cells, int_at(object, "revision").value_or(0));
+  age(cells, object, now);
 }
 
 void replica_set_cells(const json::Value& object, WallTime now, Cells& cells) {
@@ -349,6 +366,11 @@ const std::vector<Row>& rows() {
         kWorkloadTail[0],
         kWorkloadTail[1],
         kWorkloadTail[2]}},
+      {"apps",
+       "statefulsets",
+       stateful_set_cells,
+       {{"Name"}, {"Ready"}, {"Age"}, kWorkloadTail[0], kWorkloadTail[1]}},
+      {"apps", "controllerrevisions", revision_cells, {{"Name"}, {"Controller"}, {"Revision"}, {"Age"}}},
       {"batch",
        "jobs",
        job_cells,
@@ -370,6 +392,61 @@ const std::vector<Row>& rows() {
        "priorityclasses",
        priority_cells,
        {{"Name"}, {"Value", "integer"}, {"Global-Default", "boolean"}, {"Age"}, {"PreemptionPolicy"}}},
+      {"",
+       "persistentvolumes",
+       volume_cells,
+       {{"Name"},
+        {"Capacity"},
+        {"Access Modes"},
+        {"Reclaim Policy"},
+        {"Status"},
+        {"Claim"},
+        {"StorageClass"},
+        {"VolumeAttributesClass"},
+        {"Reason"},
+        {"Age"},
+        {"VolumeMode", "string", 1}}},
+      {"",
+       "persistentvolumeclaims",
+       claim_cells,
+       {{"Name"},
+        {"Status"},
+        {"Volume"},
+        {"Capacity"},
+        {"Access Modes"},
+        {"StorageClass"},
+        {"VolumeAttributesClass"},
+        {"Age"},
+        {"VolumeMode", "string", 1}}},
+      {"storage.k8s.io",
+       "storageclasses",
+       storage_class_cells,
+       {{"Name"},
+        {"Provisioner"},
+        {"ReclaimPolicy"},
+        {"VolumeBindingMode"},
+        {"AllowVolumeExpansion"},
+        {"Age"}}},
+      {"storage.k8s.io", "csinodes", csi_node_cells, {{"Name"}, {"Drivers", "integer"}, {"Age"}}},
+      {"storage.k8s.io",
+       "csidrivers",
+       csi_driver_cells,
+       {{"Name"},
+        {"AttachRequired", "boolean"},
+        {"PodInfoOnMount", "boolean"},
+        {"StorageCapacity", "boolean"},
+        {"TokenRequests"},
+        {"RequiresRepublish", "boolean"},
+        {"Modes"},
+        {"Age"}}},
+      {"storage.k8s.io",
+       "csistoragecapacities",
+       csi_capacity_cells,
+       {{"Name"}, {"StorageClassName"}, {"Capacity"}}},
+      {"storage.k8s.io",
+       "volumeattachments",
+       attachment_cells,
+       {{"Name"}, {"Attacher"}, {"PV"}, {"Node"}, {"Attached", "boolean"}, {"Age"}}},
   };
   return kRows;
 }

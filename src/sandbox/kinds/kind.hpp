@@ -43,8 +43,14 @@ struct KindRules {
   FieldValues (*fields)(const json::Value& object) = nullptr;  // for field selectors
 };
 
-/// Of pods: "true" if the condition Ready is; no selector knows it.
+// Fields that no selector knows.
+/// Of pods: "true" if the condition Ready is.
 inline constexpr std::string_view kReadyField = "(ready)";
+/// Of pods: the names of the claims that they use, each ended by a comma. Claims that the pod brings along
+/// (ephemeral volumes) end with "+,".
+inline constexpr std::string_view kClaimsField = "(claims)";
+/// Of claims: the volume's name once they are bound to it.
+inline constexpr std::string_view kBoundField = "(bound)";
 
 struct Column {
   std::string name, type, format, description;

@@ -18,6 +18,7 @@
 #include "sandbox/controllers/disruptions.hpp"
 #include "sandbox/controllers/garbage.hpp"
 #include "sandbox/controllers/jobs.hpp"
+#include "sandbox/controllers/stateful_sets.hpp"
 #include "sandbox/controllers/workloads.hpp"
 #include "sandbox/crd/registrar.hpp"
 #include "sandbox/load/loader.hpp"
@@ -58,6 +59,7 @@ class Sandbox::Impl {
         garbage_(verbs_),
         workloads_(verbs_, creator()),
         jobs_(verbs_, creator()),
+        stateful_sets_(verbs_, creator()),
         disruptions_(verbs_),
         kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10},
                            [this](const Object& pod, nanoseconds whole) {
@@ -240,6 +242,7 @@ class Sandbox::Impl {
   Garbage garbage_;
   Workloads workloads_;
   Jobs jobs_;
+  StatefulSets stateful_sets_;
   Disruptions disruptions_;
   Kubelets kubelets_;
   std::optional<Agents> agents_;
