@@ -62,7 +62,14 @@ Row Engine::choose(QueuedPod& pod, Decision& d) {
   const Row row = d.feasible_nodes == 0 ? kNoRow : pick(pod, state);
   d.scoring = classes_.take_scoring();
   d.filtering = clock_.mono() - start - d.scoring;
-  if (row == kNoRow) no_node(pod, d, state);
+  if (row == kNoRow) {
+    no_node(pod, d, state);
+  } else if (pod.profile->follows_up()) {
+    pod.attempt = std::make_unique<PodAttempt>(pod.info, *pod.profile);
+    for (const Profile::Filter& f : pod.profile->filters)
+      if (f.residual != nullptr)
+        if (auto made = state.take_residual(f.index)) pod.attempt->keep(f.index, std::move(made));
+  }
   return row;
 }
 
@@ -129,7 +136,6 @@ void Engine::assume(QueuedPod& pod, Row row, Decision& d) {
 
 /// Reserve and Permit, of a pod that is assumed.
 void Engine::follow_up(QueuedPod& pod, Decision& d) {
-  pod.attempt = std::make_unique<PodAttempt>(pod.info, *pod.profile);
   PodAttempt& attempt = *pod.attempt;
   attempt.node = d.node;
   attempt.row = pod.row;

@@ -387,6 +387,8 @@ Hint Engine::hint(const QueuedPod& pod, const ClusterEvent& event) {
   Hint found = Hint::skip;
   for (const auto& e : pod.profile->events) {
     if ((pod.rejectors & mask_of(e.index)) == 0 || (e.plugin->events() & mask_of(event.kind)) == 0) continue;
+    if ((e.plugin->events_of_pods() & mask_of(event.kind)) != 0 && !e.plugin->concerns(pod.info, event))
+      continue;
     const MonoTime began = clock_.mono();
     const bool worth = e.plugin->worth_retrying(pod.info, event);
     hints_.observe({pod.profile->plugin_name(e.index), label(event), worth ? "Queue" : "QueueSkip"},

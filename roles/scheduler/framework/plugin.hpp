@@ -40,6 +40,13 @@ class EventPlugin {
   virtual EventMask events() const = 0;
   /// Called for events in events() and pods that this plugin rejected.
   virtual bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const = 0;
+
+  /// Those of events() of which pods of one class may be told different things, by what is not signed (the
+  /// claims of their volumes): each of them is asked then, and not one for all.
+  virtual EventMask events_of_pods() const { return 0; }
+  /// False: such an event is not about the pod, and worth_retrying() need not be called. Asked of all pods
+  /// that the plugin rejected: it costs next to nothing.
+  virtual bool concerns(const PodInfo& /*pod*/, const ClusterEvent& /*event*/) const { return true; }
 };
 
 /// Marks the plugin that writes the binding; the writing itself is the binder's.

@@ -11,7 +11,10 @@ void WaitingGroups::add(QueuedPod& pod) {
   const auto [it, added] = rejected_.try_emplace(by(pod));
   if (added)
     for (const auto& e : pod.profile->events)
-      if ((pod.rejectors & mask_of(e.index)) != 0) it->second.events |= e.plugin->events();
+      if ((pod.rejectors & mask_of(e.index)) != 0) {
+        it->second.events |= e.plugin->events();
+        it->second.of_pods |= e.plugin->events_of_pods();
+      }
   Group& group = it->second.groups[pod.cls];
   pod.group_position = static_cast<std::uint32_t>(group.size());
   group.push_back(&pod);
@@ -33,9 +36,18 @@ std::vector<std::pair<QueuedPod*, Hint>> WaitingGroups::worth(EventKind kind, co
   std::vector<std::pair<QueuedPod*, Hint>> pods;
   for (const auto& [key, rejected] : rejected_) {
     if ((rejected.events & mask_of(kind)) == 0) continue;
-    for (const auto& [cls, group] : rejected.groups)
-      if (const Hint hint = ask(*group.front()); hint != Hint::skip)
-        for (QueuedPod* pod : group) pods.emplace_back(pod, hint);
+    const bool each = (rejected.of_pods & mask_of(kind)) != 0;
+    for (const auto& [cls, group] : rejected.groups) {
+      Hint hint = Hint::skip;
+      for (QueuedPod* pod : group) {
+        if (each || pod == group.front()) hint = ask(*pod);
+        if (hint != Hint::skip) {
+          pods.emplace_back(pod, hint);
+        } else if (!each) {
+          break;
+        }
+      }
+    }
   }
   // Decisions must not depend on where things lie in memory.
   std::sort(pods.begin(), pods.end(),

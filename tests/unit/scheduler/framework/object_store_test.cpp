@@ -52,6 +52,61 @@ class NeedsService final : public Plugin, public FilterPlugin, public EventPlugi
 
 constexpr PluginEntry kNeedsService{.name = "NeedsService", .make = &make<NeedsService>};
 
+/// No pod without the service of its name, which is no part of the signature: the pods are of one class. From
+/// its filter to its Reserve it keeps a state.
+class NeedsOwnService final : public Plugin,
+                              public ResidualFilterPlugin,
+                              public ReservePlugin,
+                              public EventPlugin {
+ public:
+  static inline int asked = 0, reserved = 0;
+  explicit NeedsOwnService(const PluginContext& context)
+      : services_(context.objects.watch<api::Service>()), index_(context.index) {
+    events_ = services_.events(ObjectAction::add);
+    asked = reserved = 0;
+  }
+  bool sign(const PodInfo&, Signature&) const override { return true; }
+  struct State final : PodState {
+    std::string service;
+  };
+  std::unique_ptr<PodState> pre_filter_pod(const PodInfo& pod, PreFiltered& said) override {
+    const std::string& name = pod.pod->metadata.name;
+    if (!services_.find("default", name)) {
+      said.rejected = "no service";
+      return nullptr;
+    }
+    auto state = std::make_unique<State>();
+    state->service = name;
+    return state;
+  }
+  void filter_pod(PodState&, const NodeTable&, std::span<const Row> rows,
+                  std::span<VerdictId> out) const override {
+    std::fill_n(out.begin(), rows.size(), kPass);
+  }
+  Status reserve(PodAttempt& attempt) override {
+    const auto* kept = static_cast<const State*>(attempt.kept(index_));
+    reserved += kept != nullptr && kept->service == attempt.pod.pod->metadata.name;
+    return {};
+  }
+  void unreserve(PodAttempt&) override {}
+  EventMask events() const override { return events_; }
+  EventMask events_of_pods() const override { return events_; }
+  bool concerns(const PodInfo& pod, const ClusterEvent& event) const override {
+    return static_cast<const api::Service*>(event.new_object)->metadata.name == pod.pod->metadata.name;
+  }
+  bool worth_retrying(const PodInfo&, const ClusterEvent&) const override {
+    ++asked;
+    return true;
+  }
+
+ private:
+  ObjectStore<api::Service>& services_;
+  PluginIndex index_;
+  EventMask events_ = 0;
+};
+
+constexpr PluginEntry kNeedsOwnService{.name = "NeedsOwnService", .make = &make<NeedsOwnService>};
+
 TEST_CASE("a store holds the newest of each object, in the order of their names") {
   ObjectStores stores;
   auto& services = stores.watch<api::Service>();
@@ -136,6 +191,29 @@ TEST_CASE("a plugin's pods wait for the objects that it names") {
   world.engine.remove_object(make_service("default", "s"));
   world.engine.put_pod(make_pod("q"));
   CHECK(world.one().kind == Decision::Kind::unschedulable);
+}
+
+TEST_CASE("of pods of one class those wake up that an event is about") {
+  std::vector<const PluginEntry*> table(plugin_table().begin(), plugin_table().end());
+  table.push_back(&kNeedsOwnService);
+  KubeSchedulerConfiguration config;
+  config.profiles.emplace_back().plugins.emplace().multi_point.enabled = {{"NeedsOwnService", {}}};
+  World world(std::move(config), {}, table);
+  world.engine.put_node(make_node("n"));
+  for (const char* name : {"a", "b", "c"}) world.engine.put_pod(make_pod(name));
+  CHECK(world.run().size() == 3);
+  CHECK(world.engine.queue_sizes().unschedulable == 3);
+  world.clock.advance(std::chrono::seconds(5));
+  world.engine.put_object(make_service("default", "b"));
+  CHECK(NeedsOwnService::asked == 1);
+  CHECK(world.engine.queue_sizes().unschedulable == 2);
+  const Decision d = world.one();
+  CHECK(d.kind == Decision::Kind::bind);
+  CHECK(d.pod->metadata.name == "b");
+  CHECK(NeedsOwnService::reserved == 1);
+  world.engine.put_object(make_service("default", "d"));
+  CHECK(world.run().empty());
+  CHECK(NeedsOwnService::asked == 1);
 }
 
 }  // namespace
