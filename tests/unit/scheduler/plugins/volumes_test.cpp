@@ -1,4 +1,4 @@
-// The claims of a pod: which they are, whose they are, of which class.
+// What plugins about volumes share. The claims of a pod: which they are, whose they are, of which class.
 #include "plugins/volumes/pod_claims.hpp"
 
 #include <catch2/catch.hpp>
