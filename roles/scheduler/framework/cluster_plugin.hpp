@@ -8,6 +8,7 @@
 #include <string>
 
 #include "framework/node_table.hpp"
+#include "framework/node_view.hpp"
 #include "framework/plugin_base.hpp"
 #include "framework/status_code.hpp"
 #include "framework/verdict.hpp"
@@ -74,6 +75,14 @@ class ResidualFilterPlugin {
   /// As ClusterFilterPlugin::filter().
   virtual void filter_pod(PodState& state, const NodeTable& nodes, std::span<const Row> rows,
                           std::span<VerdictId> out) const = 0;
+  /// The verdict on the view's row as it would be with the view's pods: kube-scheduler's PreFilterExtensions.
+  /// To be written by what depends on pods.
+  virtual VerdictId filter_pod_view(PodState& state, const NodeTable& nodes, const NodeView& view) const {
+    const Row row = view.row();
+    VerdictId verdict = kPass;
+    filter_pod(state, nodes, {&row, 1}, {&verdict, 1});
+    return verdict;
+  }
 };
 
 }  // namespace koord::scheduler

@@ -15,6 +15,7 @@
 #include "framework/shared_parts.hpp"
 #include "framework/topology.hpp"
 #include "framework/verdict.hpp"
+#include "koord/base/feature_gate.hpp"
 
 namespace koord::scheduler {
 
@@ -66,7 +67,12 @@ struct PluginContext {
   CycleControl& cycle;    // what it may do to other pods
   const Nominator& nominator;
   PluginIndex index;  // the plugin's own
+  const FeatureGates* gates = nullptr;
 
+  /// A gate that nobody has a row of is off.
+  bool gate(std::string_view name) const {
+    return gates != nullptr && gates->known(name) && gates->enabled(name);
+  }
   /// From now on it is told of the pods on rows and of the nodes; in a plugin's constructor.
   void observe(ClusterObserver& observer) const { nodes.observe(observer); }
 };

@@ -182,6 +182,7 @@ class Builder {
 Result<std::vector<Profile>> build_profiles(const KubeSchedulerConfiguration& config, PluginTable table,
                                             PluginContext context, const FeatureGates& gates) {
   std::vector<Profile> profiles;
+  context.gates = &gates;
   for (const ProfileConfig& p : config.profiles) {
     auto profile = Builder(p, table, gates).build(context);
     if (!profile)

@@ -37,7 +37,11 @@ VerdictId Trial::verdict() const {
   for (const ClassState::Filter& f : state_.filters_) {
     if (!f.asked) continue;
     VerdictId verdict = state_.local_.judge(view_, from, f.position);
-    if (verdict == kPass) state_.filter(f, {&row, 1}, {&verdict, 1});
+    if (verdict == kPass && f.residual != nullptr) {
+      verdict = f.residual->filter_pod_view(*f.state, state_.shared_.nodes, view_);
+    } else if (verdict == kPass) {
+      state_.filter(f, {&row, 1}, {&verdict, 1});
+    }
     if (verdict != kPass) return verdict;
     from = f.position;
   }
