@@ -8,12 +8,10 @@ namespace koord::api {
 KOORD_SCHEMA(CsiPersistentVolumeSource, ROW(driver).required(), ROW(volume_handle).required(),
              ROW(read_only));
 KOORD_SCHEMA(LocalVolumeSource, ROW(path).required());
-KOORD_SCHEMA(AzureDiskVolumeSource, ROW(disk_name).required(), ROW(data_disk_uri).wire("diskURI").required());
 KOORD_SCHEMA(AzureFilePersistentVolumeSource, ROW(secret_name).required(), ROW(share_name).required(),
              ROW(secret_namespace));
 KOORD_SCHEMA(CinderPersistentVolumeSource, ROW(volume_id).wire("volumeID").required());
 KOORD_SCHEMA(VsphereVolumeSource, ROW(volume_path).required());
-KOORD_SCHEMA(PortworxVolumeSource, ROW(volume_id).wire("volumeID").required());
 KOORD_SCHEMA(VolumeNodeAffinity, ROW(required));
 KOORD_SCHEMA(PersistentVolumeSpec, ROW(capacity), ROW(access_modes), ROW(claim_ref),
              ROW(persistent_volume_reclaim_policy), ROW(storage_class_name), ROW(volume_mode),

@@ -19,12 +19,6 @@ struct LocalVolumeSource {
   KOORD_STRUCT(LocalVolumeSource);
 };
 
-struct AzureDiskVolumeSource {
-  std::string disk_name;
-  std::string data_disk_uri;
-  KOORD_STRUCT(AzureDiskVolumeSource);
-};
-
 struct AzureFilePersistentVolumeSource {
   std::string secret_name;
   std::string share_name;
@@ -40,11 +34,6 @@ struct CinderPersistentVolumeSource {
 struct VsphereVolumeSource {
   std::string volume_path;
   KOORD_STRUCT(VsphereVolumeSource);
-};
-
-struct PortworxVolumeSource {
-  std::string volume_id;
-  KOORD_STRUCT(PortworxVolumeSource);
 };
 
 struct VolumeNodeAffinity {

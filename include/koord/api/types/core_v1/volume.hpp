@@ -34,6 +34,23 @@ struct AwsElasticBlockStoreSource {
   KOORD_STRUCT(AwsElasticBlockStoreSource);
 };
 
+struct AzureDiskVolumeSource {
+  std::string disk_name;
+  std::string data_disk_uri;
+  std::optional<Symbol> kind;  // Shared, Dedicated, Managed
+  KOORD_STRUCT(AzureDiskVolumeSource);
+};
+
+struct CinderVolumeSource {
+  std::string volume_id;
+  KOORD_STRUCT(CinderVolumeSource);
+};
+
+struct PortworxVolumeSource {
+  std::string volume_id;
+  KOORD_STRUCT(PortworxVolumeSource);
+};
+
 struct IscsiVolumeSource {
   std::string iqn;
   bool read_only = false;
@@ -66,6 +83,9 @@ struct Volume {
   Box<CsiVolumeSource> csi;
   Box<GcePersistentDiskSource> gce_persistent_disk;
   Box<AwsElasticBlockStoreSource> aws_elastic_block_store;
+  Box<AzureDiskVolumeSource> azure_disk;
+  Box<CinderVolumeSource> cinder;
+  Box<PortworxVolumeSource> portworx_volume;
   Box<IscsiVolumeSource> iscsi;
   Box<RbdVolumeSource> rbd;
   Box<HostPathVolumeSource> host_path;
