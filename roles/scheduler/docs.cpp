@@ -5,6 +5,8 @@
 
 #include <iterator>
 
+#include "explain/command.hpp"
+#include "explain/explanation.hpp"
 #include "framework/config.hpp"
 #include "framework/engine.hpp"
 #include "framework/extension_point.hpp"
@@ -82,6 +84,13 @@ std::string docs() {
   append_fields(out, fmt::format("{} ({})", kind.kind, kind.api_version()), config);
   for (const PluginEntry* row : plugin_table())
     if (row->args != nullptr) append_fields(out, row->args->kind(), row->args->schema());
+  out +=
+      "\n### koord explain\n\n`koord explain pod NAMESPACE/NAME` or `koord explain --filename=pod.yaml`: why "
+      "a pod "
+      "is where it is, or nowhere, and what would have to change; it reads the cluster once and writes "
+      "nothing.\n\n";
+  out += runtime::flags_markdown(explain::flags());
+  append_fields(out, "Its JSON", api::schema<explain::ExplanationView>());
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "docs.hpp"
+#include "explain/command.hpp"
 #include "flags.hpp"
 #include "framework/engine_thread.hpp"
 #include "framework/telemetry.hpp"
@@ -244,6 +245,9 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   return make_role(context, plugin_table());
 }
 
+constexpr std::array<runtime::RoleCommand, 1> kCommands = {
+    {{"explain", "why a pod is where it is, or nowhere, and what would have to change",
+      &explain::run_explain}}};
 constexpr std::array<runtime::PortFlag, 2> kPorts = {{
     {"secure-port", "bind-address", true},
     {"port", "address", false},
@@ -294,6 +298,7 @@ const runtime::RoleDescriptor& role() {
       .flags = flags(),
       .gates = gates(),
       .ports = kPorts,
+      .commands = kCommands,
       .make = &make,
       .metrics = kMetrics,
       .docs = &docs,

@@ -15,6 +15,7 @@ sys.path.insert(0, SUPPORT)
 import check_placement  # noqa: E402
 import kube_api  # noqa: E402
 import measure  # noqa: E402
+from explain import Explain  # noqa: E402
 from sandbox import Sandbox, wait_for  # noqa: E402
 
 STILL_SECONDS = 5  # no pod has been bound for so long: what is pending stays pending
@@ -37,9 +38,31 @@ def settle(api):
     raise AssertionError(f"{decided} pods decided after {LIMIT_SECONDS} s")
 
 
+def judge_explanations(kubeconfig, api):
+    """koord explain of a pod of the trace, and of one like it that asks for too much; asked for as it says, that fits."""
+    explain = Explain(kubeconfig)
+    pod = next(p for p in api.list("/api/v1/namespaces/openb/pods") if p["spec"].get("nodeName"))
+    name, node = pod["metadata"]["name"], pod["spec"].pop("nodeName")
+    text = explain.text("pod", f"openb/{name}")
+    assert text.startswith(f"Pod openb/{name} is on node {node}.\n"), text
+    asked = pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100000", "memory": "1Mi"}}
+    pod["spec"].pop("tolerations", None)
+    manifest = {"apiVersion": "v1", "kind": "Pod", **pod}
+    text, view = [form("-f", "-", manifest=manifest) for form in (explain.text, explain.view)]
+    assert text.startswith(f"Pod openb/{name} fits on none of {view['nodes']} nodes.\n"), text
+    assert sum(r["nodes"] for r in view["refused"]) == view["nodes"], view
+    first = view["remedies"][0]
+    assert [(c["kind"], c["subject"], c["asked"]) for c in first["changes"]] == [("request", "cpu", "100k")], view
+    asked["requests"]["cpu"] = first["changes"][0]["atMost"]
+    assert f"  - it asked for at most {asked['requests']['cpu']} of cpu (it asks for 100k): " in text, text
+    changed = explain.view("-f", "-", manifest=manifest)
+    assert changed["outcome"] == "fits" and changed["feasible"] == first["nodes"], changed
+
+
 def judge(kubeconfig):
     api = kube_api.Api(kubeconfig)
     print(f"openb: {'%d bound, %d pending' % settle(api)}")
+    judge_explanations(kubeconfig, api)
     sys.argv = ["check_placement", "--kubeconfig", kubeconfig]
     return check_placement.main()
 

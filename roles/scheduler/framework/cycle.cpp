@@ -31,6 +31,12 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
   return done;
 }
 
+std::optional<Decision> Engine::try_now(const api::Pod& object) {
+  QueuedPod* pod = find(object);
+  if (pod == nullptr || !queue_->take(*pod)) return std::nullopt;
+  return attempt(*pod);
+}
+
 Decision Engine::attempt(QueuedPod& pod) {
   const MonoTime start = clock_.mono();
   const api::Pod& object = *pod.info.pod;

@@ -26,6 +26,17 @@ Queue::Queue(QueueOptions options, const QueueSortPlugin& sort, Gate gate)
       unschedulable_(ByAge{}),
       gate_(std::move(gate)) {}
 
+bool Queue::is_in(const QueuedPod& pod) {
+  switch (pod.place) {
+    case Place::active:
+    case Place::backoff:
+    case Place::error_backoff:
+    case Place::unschedulable:
+    case Place::gated: return true;
+    default: return false;
+  }
+}
+
 void Queue::enter(QueuedPod& pod, Place place, std::string_view queue, std::string_view event) {
   pod.place = place;
   ++incoming_[{queue, event}];
@@ -150,14 +161,7 @@ void Queue::take_out(QueuedPod& pod) {
 }
 
 void Queue::remove(QueuedPod& pod) {
-  switch (pod.place) {
-    case Place::active:
-    case Place::backoff:
-    case Place::error_backoff:
-    case Place::unschedulable:
-    case Place::gated: break;
-    default: return;
-  }
+  if (!is_in(pod)) return;
   take_out(pod);
   count(pod, -1);
   pod.place = Place::nowhere;
@@ -183,12 +187,24 @@ QueuedPod* Queue::pop(MonoTime now) {
   } else {
     return nullptr;
   }
-  count(*pod, -1);
-  pod->rejectors = 0;
-  pod->pending = 0;
-  pod->place = Place::nowhere;
-  ++pod->attempts;
+  begin(*pod);
   return pod;
+}
+
+bool Queue::take(QueuedPod& pod) {
+  if (!is_in(pod)) return false;
+  take_out(pod);
+  begin(pod);
+  return true;
+}
+
+/// An attempt; the pod is in no queue any more.
+void Queue::begin(QueuedPod& pod) {
+  count(pod, -1);
+  pod.rejectors = 0;
+  pod.pending = 0;
+  pod.place = Place::nowhere;
+  ++pod.attempts;
 }
 
 std::optional<MonoTime> Queue::next_wakeup() const {

@@ -58,6 +58,8 @@ class Queue {
 
   /// The next pod to try; its place is then Place::nowhere and nobody its rejector. nullptr: none now.
   QueuedPod* pop(MonoTime now);
+  /// The same of this pod, out of turn. False: it is in no queue.
+  bool take(QueuedPod& pod);
   /// When pop() may have something that it does not have now; after a pop() that had nothing.
   std::optional<MonoTime> next_wakeup() const;
 
@@ -86,6 +88,9 @@ class Queue {
       return a.timestamp != b.timestamp ? a.timestamp < b.timestamp : a.order < b.order;
     }
   };
+  /// Some queue holds it, or it is gated.
+  static bool is_in(const QueuedPod& pod);
+  void begin(QueuedPod& pod);
   void flush(MonoTime now);
   void take_out(QueuedPod& pod);
   void add_active(QueuedPod& pod, MonoTime now, std::string_view event);

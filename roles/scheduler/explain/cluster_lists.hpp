@@ -1,0 +1,45 @@
+// Lists a cluster once, page by page, into an engine that decides nothing.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/engine.hpp"
+#include "koord/async/task.hpp"
+#include "koord/kube/client.hpp"
+
+namespace koord::scheduler::explain {
+
+/// The event loop's thread, on which the engine lives here, too.
+class ClusterLists {
+ public:
+  using Progress = std::function<void(std::string_view)>;
+  ClusterLists(kube::Client& client, Engine& engine, Progress progress)
+      : client_(client), engine_(engine), progress_(std::move(progress)) {}
+
+  /// Nodes, pods that have not ended, and what the engine's plugins watch. Nodes and pods must be readable;
+  /// of others what cannot be read is named in notes().
+  Task<Result<>> read();
+
+  /// The pods that wait for a node.
+  const std::vector<std::shared_ptr<const api::Pod>>& waiting() const { return waiting_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  using Take = std::function<void(kube::Object)>;
+  Task<Result<>> list(const kube::ObjectType& type, std::string fields, Take take);
+  Task<Result<>> pages(const kube::ObjectType& type, const std::string& fields, const Take& take);
+
+  kube::Client& client_;
+  Engine& engine_;
+  Progress progress_;
+  std::vector<std::shared_ptr<const api::Pod>> waiting_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace koord::scheduler::explain

@@ -1,0 +1,232 @@
+// `koord explain`: lists the cluster, asks an engine of its own, prints.
+#include "explain/command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <ostream>
+
+#include "explain/cluster_lists.hpp"
+#include "explain/explain.hpp"
+#include "explain/pod_file.hpp"
+#include "framework/config.hpp"
+#include "framework/pod_info.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/async/system_clock.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/base/file.hpp"
+#include "koord/base/version.hpp"
+#include "koord/kube/config.hpp"
+#include "koord/kube/transport.hpp"
+#include "koord/runtime/config.hpp"
+#include "koord/runtime/flags.hpp"
+#include "plugins.hpp"
+
+namespace koord::scheduler::explain {
+namespace {
+
+using namespace runtime;
+
+constexpr std::array kFlags = {
+    Flag{"filename", FlagType::text, "",
+         "A manifest (YAML or JSON) of a pod, or of what makes pods by a template, in place of a pod that "
+         "there "
+         "is; - is stdin.",
+         'f'},
+    Flag{"namespace", FlagType::text, "", "Of a pod that is named without one; empty: the kubeconfig's.",
+         'n'},
+    Flag{
+        "kubeconfig", FlagType::text, "",
+        "How to reach the API server; empty: the file that KUBECONFIG names, else the pod's service account, "
+        "else ~/.kube/config."},
+    Flag{"context", FlagType::text, "", "The kubeconfig's context; empty: its current one."},
+    Flag{"config", FlagType::text, "",
+         "The scheduler's KubeSchedulerConfiguration; empty: the default profile, for koord-scheduler and "
+         "default-scheduler."},
+    Flag{"output", FlagType::text, "text", "text or json.", 'o'},
+    Flag{"nodes", FlagType::integer, "5", "So many of the nodes that would do are shown, with their scores."},
+    Flag{"quiet", FlagType::boolean, "false", "Say nothing on stderr of how far it is.", 'q'},
+    Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
+};
+
+constexpr std::string_view kHelp =
+    "koord explain: why a pod is where it is, or nowhere; what would have to change for it to fit; what it "
+    "would\npreempt. It reads the cluster once, writes nothing, and asks the scheduler's own engine.\n\n"
+    "  koord explain pod NAMESPACE/NAME\n"
+    "  koord explain pod NAME --namespace=NAMESPACE\n"
+    "  koord explain --filename=pod.yaml      a pod that there is not yet\n\n";
+
+/// Under both names where there is no file: it is the same profile.
+Result<KubeSchedulerConfiguration> configuration(const std::string& path) {
+  KubeSchedulerConfiguration config;
+  if (path.empty()) {
+    config = own_defaults();
+    config.profiles.push_back(config.profiles.front());
+    config.profiles.back().scheduler_name = "default-scheduler";
+  } else {
+    KOORD_TRY(read, runtime::load_config<KubeSchedulerConfiguration>(path));
+    config = std::move(read);
+  }
+  const auto named = [&](const Error& error) {
+    return path.empty() ? error : Error(error.code(), fmt::format("{}: {}", path, error.message()));
+  };
+  if (const Result<> done = complete(config, plugin_table()); !done) return named(done.error());
+  if (const Result<> done = validate(config, plugin_table()); !done) return named(done.error());
+  return config;
+}
+
+class Command {
+ public:
+  Command(const runtime::FlagValues& flags, std::string pod, Streams streams)
+      : flags_(flags), pod_(std::move(pod)), streams_(streams), clock_(loop_.get_executor()) {}
+
+  int run() {
+    if (const Result<> ready = prepare(); !ready) return fail(ready.error(), kUsage);
+    TaskGroup tasks(loop_.get_executor(), [this](std::string_view, const Error& e) { fail(e, kFailed); });
+    tasks.spawn("explain", answer());
+    while (tasks.size() > 0) loop_.run_one();
+    return code_;
+  }
+
+ private:
+  Result<> prepare() {
+    KOORD_TRY(config, configuration(flags_.get("config")));
+    EngineOptions options;
+    options.nominate_expected = false;
+    engine_ = std::make_unique<Engine>(clock_, options);
+    KOORD_TRY(profiles, build_profiles(config, plugin_table(), engine_->context()));
+    engine_->set_profiles(std::move(profiles));
+    const kube::GetEnv env = [](const char* name) -> std::optional<std::string> {
+      const char* value = std::getenv(name);
+      return value ? std::optional<std::string>(value) : std::nullopt;
+    };
+    KOORD_TRY(client, kube::find_config(flags_.get("kubeconfig"), flags_.get("context"), env));
+    client.user_agent = fmt::format("koord-explain/{}", build_info().version);
+    namespace_ = flags_.get("namespace").empty() ? client.default_namespace : flags_.get("namespace");
+    KOORD_TRY(transport, kube::make_transport(loop_.get_executor(), clock_, client));
+    transport_ = std::move(transport);
+    client_.emplace(*transport_, clock_, kube::Client::Options{});
+    if (const std::string& file = flags_.get("filename"); !file.empty()) {
+      std::string text;
+      if (file == "-") {
+        text.assign(std::istreambuf_iterator<char>(std::cin), {});
+      } else {
+        KOORD_TRY(read, read_file(file));
+        text = std::move(read);
+      }
+      KOORD_TRY(json, pod_of_manifest(text, file == "-" ? "stdin" : file, namespace_));
+      manifest_ = std::move(json);
+    }
+    return {};
+  }
+
+  Task<Result<>> answer() {
+    Question question;
+    std::string note;
+    if (!manifest_.empty()) {
+      KOORD_CO_TRY(made, co_await admit(*client_, manifest_));
+      question.pod = made.pod;
+      question.exists = false;
+      note = std::move(made.note);
+    } else {
+      const auto slash = pod_.find('/');
+      kube::ObjectKey key{slash == std::string::npos ? namespace_ : pod_.substr(0, slash),
+                          slash == std::string::npos ? pod_ : pod_.substr(slash + 1)};
+      KOORD_CO_TRY(pod, co_await client_->get<api::Pod>(std::move(key)));
+      question.pod = std::make_shared<const api::Pod>(std::move(pod));
+    }
+    ClusterLists lists(*client_, *engine_, [this](std::string_view what) { progress(what); });
+    KOORD_CO_CHECK(co_await lists.read());
+    question.best = static_cast<std::size_t>(std::clamp<std::int64_t>(flags_.get_int("nodes"), 1, 1000));
+    question.now = clock_.now();
+    question.progress = [this](std::string_view what) { progress(what); };
+    for (const auto& other : lists.waiting()) question.ahead += comes_before(*other, *question.pod);
+    ExplanationView view = explain(*engine_, question);
+    if (!note.empty()) view.notes.push_back(std::move(note));
+    view.notes.insert(view.notes.end(), lists.notes().begin(), lists.notes().end());
+    progress("");
+    streams_.out << (flags_.get("output") == "json" ? fmt::format("{}\n", api::encode(view)) : render(view))
+                 << std::flush;
+    co_return Result<>();
+  }
+
+  static bool comes_before(const api::Pod& other, const api::Pod& pod) {
+    if (other.metadata.uid == pod.metadata.uid || other.spec.scheduler_name != pod.spec.scheduler_name ||
+        !other.spec.scheduling_gates.empty() || other.metadata.deletion_timestamp)
+      return false;
+    const auto a = other.spec.priority.value_or(0), b = pod.spec.priority.value_or(0);
+    return a != b ? a > b : other.metadata.creation_timestamp < pod.metadata.creation_timestamp;
+  }
+
+  /// One line on stderr: over the last one on a terminal.
+  void progress(std::string_view what) {
+    if (flags_.get_bool("quiet")) return;
+    if (!terminal_) {
+      if (!what.empty()) streams_.err << "koord: explain: " << what << "\n";
+      return;
+    }
+    streams_.err << "\r\x1b[K" << what << std::flush;
+  }
+
+  int fail(const Error& error, int code) {
+    progress("");
+    streams_.err << "koord: explain: " << error.message() << std::endl;
+    return code_ = code;
+  }
+
+  const runtime::FlagValues& flags_;
+  const std::string pod_;
+  Streams streams_;
+  asio::io_context loop_{1};
+  SystemClock clock_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<kube::Transport> transport_;
+  std::optional<kube::Client> client_;
+  std::string namespace_, manifest_;
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  int code_ = kOk;
+};
+
+}  // namespace
+
+std::span<const Flag> flags() { return kFlags; }
+
+int run_explain(std::span<const std::string> arguments, Streams streams) {
+  std::vector<std::string> flags;
+  std::string pod;
+  const auto usage = [&](std::string_view what) {
+    streams.err << "koord: explain: " << what << "\n";
+    return kUsage;
+  };
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--help" || arguments[i] == "-h") {
+      streams.out << kHelp << runtime::flags_help(kFlags);
+      return kOk;
+    }
+    if (arguments[i] != "pod" && arguments[i] != "pods") {
+      flags.push_back(arguments[i]);
+    } else if (i + 1 == arguments.size() || arguments[i + 1].starts_with('-') || !pod.empty()) {
+      return usage("which pod? koord explain pod NAMESPACE/NAME");
+    } else {
+      pod = arguments[++i];
+    }
+  }
+  const auto line = runtime::parse_flags(flags, {"", kFlags}, {});
+  if (!line) return usage(line.error().message());
+  const runtime::FlagValues& values = line->process;
+  if (pod.empty() == values.get("filename").empty())
+    return usage("it takes one pod: koord explain pod NAMESPACE/NAME, or --filename=pod.yaml");
+  if (const std::string& form = values.get("output"); form != "text" && form != "json")
+    return usage(fmt::format("--output: \"{}\" is neither text nor json", form));
+  return Command(values, std::move(pod), streams).run();
+}
+
+}  // namespace koord::scheduler::explain
