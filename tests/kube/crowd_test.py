@@ -8,7 +8,6 @@ words, and keep every rule.
 import collections
 import os
 import re
-import tempfile
 import time
 import unittest
 
@@ -86,15 +85,6 @@ def crowd(scheduler):
     return first + [others[index * 7919 % len(others)] for index in range(len(others))]
 
 
-def kube_scheduler():
-    file = tempfile.NamedTemporaryFile("w", suffix=".yaml")  # without its limit of 50 requests a second
-    file.write("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-               "leaderElection: {leaderElect: false}\n"
-               f"clientConnection: {{kubeconfig: {schedulers.KUBECONFIG}, qps: 100000, burst: 100000}}\n")
-    file.flush()
-    return schedulers.kube_scheduler(f"--config={file.name}"), file
-
-
 class Crowd(unittest.TestCase):
     def setUp(self):
         self.api = kube_api.Api(schedulers.KUBECONFIG)
@@ -116,7 +106,7 @@ class Crowd(unittest.TestCase):
         pods = crowd(name)
         self.assertEqual(len({pod["metadata"]["name"] for pod in pods}), PODS)
         if name == UPSTREAM:
-            process, file = kube_scheduler()
+            process, file = schedulers.unthrottled_kube_scheduler()
             self.addCleanup(file.close)
         else:
             process = schedulers.koord("--leader-elect=false")

@@ -143,6 +143,16 @@ def kube_scheduler(*flags, port=0):
                                         "--bind-address=127.0.0.1", *reviews, *flags])
 
 
+def unthrottled_kube_scheduler(name=UPSTREAM):
+    """Without its limit of 50 requests a second; and the file of its configuration, to be closed."""
+    file = tempfile.NamedTemporaryFile("w", suffix=".yaml")
+    file.write("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+               f"leaderElection: {{leaderElect: false}}\nprofiles: [{{schedulerName: {name}}}]\n"
+               f"clientConnection: {{kubeconfig: {KUBECONFIG}, qps: 100000, burst: 100000}}\n")
+    file.flush()
+    return kube_scheduler(f"--config={file.name}"), file
+
+
 class PodWatch:
     """The pods of a namespace as a watch tells them; it is opened again when it breaks, from a new list.
 

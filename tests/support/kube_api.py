@@ -23,6 +23,12 @@ PLURAL = {
     "PodDisruptionBudget": ("/apis/policy/v1", "poddisruptionbudgets", True),
     "ReplicaSet": ("/apis/apps/v1", "replicasets", True),
     "Service": ("/api/v1", "services", True),
+    "PersistentVolume": ("/api/v1", "persistentvolumes", False),
+    "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims", True),
+    "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses", False),
+    "CSINode": ("/apis/storage.k8s.io/v1", "csinodes", False),
+    "CSIDriver": ("/apis/storage.k8s.io/v1", "csidrivers", False),
+    "CSIStorageCapacity": ("/apis/storage.k8s.io/v1", "csistoragecapacities", True),
     "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
 }
 PAGE = 1000

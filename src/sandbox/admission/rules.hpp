@@ -32,6 +32,9 @@ void default_pod_spec(json::Value& spec, json::Arena& arena);
 void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCauses& errors);
 /// Required fields and values of a claim's spec (null: absent), also inside of a template.
 void validate_claim_spec(const json::Value* spec, const FieldPath& path, StatusCauses& errors);
+/// The newest of the classes that say that they are the default, of several as old the first by name; empty
+/// if none does.
+std::string default_storage_class(const Registry& registry);
 /// Guaranteed, Burstable or BestEffort.
 std::string_view qos_class(const json::Value& spec);
 

@@ -66,19 +66,6 @@ void claim_defaults(json::Value& claim, json::Arena& arena) {
   default_text(object_at(claim, "status", arena), "phase", "Pending", arena);
 }
 
-// The newest of the classes that say that they are the default; of several as old the first by name.
-std::string default_class(const Registry& registry) {
-  std::string name, newest;
-  for (const auto& [key, object] : registry.get("storage.k8s.io", "storageclasses").objects->objects()) {
-    if (object->fields.empty()) continue;  // see class_fields
-    const std::string& created = object->fields[0].second;
-    if (!name.empty() && created <= newest) continue;
-    name = object->name;
-    newest = created;
-  }
-  return name;
-}
-
 Outcome<void> claim_admit(json::Value& claim, const json::Value* old, Admission& admission) {
   if (old) return {};
   add_finalizer(claim, "kubernetes.io/pvc-protection", admission.arena);
@@ -87,7 +74,7 @@ Outcome<void> claim_admit(json::Value& claim, const json::Value* old, Admission&
   if (!spec || !spec->is_object() || (given && given->is_string()) ||
       find(claim, "metadata", "annotations", kBetaClass))
     return {};
-  if (const std::string name = default_class(admission.registry); !name.empty())
+  if (const std::string name = default_storage_class(admission.registry); !name.empty())
     set_text(*spec, "storageClassName", name, admission.arena);
   return {};
 }
@@ -257,6 +244,18 @@ void validate_claim_spec(const json::Value* given, const FieldPath& path, Status
     validate_amount(*size, at, errors);
   else
     errors.required(at);
+}
+
+std::string default_storage_class(const Registry& registry) {
+  std::string name, newest;
+  for (const auto& [key, object] : registry.get("storage.k8s.io", "storageclasses").objects->objects()) {
+    if (object->fields.empty()) continue;  // see class_fields
+    const std::string& created = object->fields[0].second;
+    if (!name.empty() && created <= newest) continue;
+    name = object->name;
+    newest = created;
+  }
+  return name;
 }
 
 KindRules claim_rules() { return {claim_create, claim_defaults, claim_admit, claim_validate, claim_fields}; }

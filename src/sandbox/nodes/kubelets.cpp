@@ -7,12 +7,14 @@
 #include <cstdlib>
 
 #include "koord/api/values/time.hpp"
+#include "sandbox/kinds/pod_claims.hpp"
 
 namespace koord::sandbox {
 namespace {
 
 /// What is left of a pod's work at its end, at most: a look more would be one too many.
 constexpr nanoseconds kWorkDone = std::chrono::milliseconds(100);
+constexpr std::chrono::seconds kVolumesPause{1};
 
 std::string address(int first, std::uint64_t n) {
   return fmt::format("10.{}.{}.{}", first + (n >> 16 & 63), n >> 8 & 255, n & 255);
@@ -106,6 +108,7 @@ Kubelets::Kubelets(Verbs& verbs, KubeletOptions options)
       options_(std::move(options)),
       pods_(verbs.registry().get("", "pods")),
       nodes_(verbs.registry().get("", "nodes")),
+      claims_(verbs.registry().get("", "persistentvolumeclaims")),
       leases_(*verbs.registry().get("coordination.k8s.io", "leases").objects),
       wheel_(verbs.clock(), [this](Job& job) { run(job); }) {
   verbs_.store().add_observer(*this);
@@ -264,10 +267,24 @@ void Kubelets::renew(const std::string& name) {
   wheel_.add(options_.lease_period - spread, {Job::Type::renew, "", name, ""});
 }
 
+bool Kubelets::has_volumes(const Object& pod) const {
+  bool all = true;
+  for_each_claim(pod, [&](std::string_view name, bool) {
+    const ObjectPtr claim = claims_.objects->get(pod.ns, name);
+    all = all && claim && !claim->field(kBoundField).empty();
+  });
+  return all;
+}
+
 void Kubelets::start_pod(const Job& job) {
   starting_.erase(job.uid);
   ObjectPtr pod = pods_.objects->get(job.ns, job.name);
   if (!pod || pod->uid != job.uid || pod->deleting) return;
+  if (!has_volumes(*pod)) {
+    starting_.insert(job.uid);
+    wheel_.add(kVolumesPause, job);
+    return;
+  }
   std::string now = verbs_.now_text();
   std::uint64_t ip = next_ip_++;
   double seconds = -1;

@@ -56,6 +56,8 @@ class Kubelets final : public Observer {
   void node_changed(const Change& change);
   void adopt(const std::string& name, const std::string& uid);
   void renew(const std::string& name);
+  /// True once all claims of a pod have their volumes.
+  bool has_volumes(const Object& pod) const;
   void start_pod(const Job& job);
   void finish_pod(const Job& job);
 
@@ -63,6 +65,7 @@ class Kubelets final : public Observer {
   const KubeletOptions options_;
   const Kind& pods_;
   const Kind& nodes_;
+  const Kind& claims_;
   Collection& leases_;
   std::unordered_map<std::string, Node> known_;
   std::unordered_map<std::string, std::set<std::string>> pods_on_;  // keys by node, also of unknown ones

@@ -15,10 +15,13 @@
 #include "koord/net/server.hpp"
 #include "sandbox/agents/agents.hpp"
 #include "sandbox/api/api.hpp"
+#include "sandbox/controllers/claim_guard.hpp"
 #include "sandbox/controllers/disruptions.hpp"
 #include "sandbox/controllers/garbage.hpp"
 #include "sandbox/controllers/jobs.hpp"
+#include "sandbox/controllers/provisioner.hpp"
 #include "sandbox/controllers/stateful_sets.hpp"
+#include "sandbox/controllers/volume_binder.hpp"
 #include "sandbox/controllers/workloads.hpp"
 #include "sandbox/crd/registrar.hpp"
 #include "sandbox/load/loader.hpp"
@@ -60,6 +63,9 @@ class Sandbox::Impl {
         workloads_(verbs_, creator()),
         jobs_(verbs_, creator()),
         stateful_sets_(verbs_, creator()),
+        volume_binder_(verbs_),
+        provisioner_(verbs_, creator()),
+        claim_guard_(verbs_, creator()),
         disruptions_(verbs_),
         kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10},
                            [this](const Object& pod, nanoseconds whole) {
@@ -243,6 +249,9 @@ class Sandbox::Impl {
   Workloads workloads_;
   Jobs jobs_;
   StatefulSets stateful_sets_;
+  VolumeBinder volume_binder_;
+  Provisioner provisioner_;
+  ClaimGuard claim_guard_;
   Disruptions disruptions_;
   Kubelets kubelets_;
   std::optional<Agents> agents_;
