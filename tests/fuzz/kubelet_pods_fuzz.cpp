@@ -1,5 +1,6 @@
 // The kubelet's answer to /pods/: whatever it is, what is taken from it is in order, inside of the kubelet's
 // part of the hierarchy, and bounded.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -28,8 +29,11 @@ bool in_range(const std::optional<std::int64_t>& value, std::int64_t max) {
 }
 
 void check_pod(const PodInfo& pod) {
-  check(!pod.uid.empty() && is_inside(pod.group) && !pod.containers.empty());
-  check(pod.cpu_request_milli >= 0 && pod.batch_cpu_request_milli >= 0);
+  check(!pod.uid.empty() && is_inside(pod.group));
+  const PodRequests& asked = pod.requests;
+  for (const std::int64_t value :
+       {asked.cpu, asked.memory, asked.batch_cpu, asked.batch_memory, asked.mid_cpu, asked.mid_memory})
+    check(value >= 0);
   check(!pod.cpus || !pod.cpus->empty());
   for (const ContainerInfo& container : pod.containers) {
     check(is_inside(container.group) && container.group.starts_with(pod.group + "/"));
@@ -48,8 +52,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(list->complaints.size() <= kMaxComplaints);
     for (std::size_t i = 0; i < list->pods.size(); ++i) {
       check(i == 0 || list->pods[i - 1]->uid < list->pods[i]->uid);
+      check(!list->pods[i]->containers.empty());
       check_pod(*list->pods[i]);
     }
+    for (const auto& pod : list->all) check_pod(*pod);
+    check(std::includes(list->all.begin(), list->all.end(), list->pods.begin(), list->pods.end(),
+                        [](const auto& a, const auto& b) { return a->uid < b->uid; }));
     for (const PodComplaint& complaint : list->complaints)
       check(complaint.pod && !complaint.what.empty() && complaint.what.size() <= kMaxComplaint);
   }

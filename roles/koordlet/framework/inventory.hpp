@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "koord/api/rules/koord_classes.hpp"
+#include "koord/base/clock.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "koord/host/cpuset.hpp"
 
@@ -27,13 +28,43 @@ using PriorityClass = api::KoordPriority;
 
 /// All groups are cgroup paths relative to a hierarchy's root, without a slash at either end.
 
+enum class ContainerKind : std::uint8_t {
+  main,
+  sidecar,    // an init container that goes on running
+  init,       // before the others
+  ephemeral,  // of someone who looks for a fault
+};
+
 struct ContainerInfo {
   std::string name;
   std::string id;  // without "containerd://"
   std::string group;
+  ContainerKind kind = ContainerKind::main;
   /// Of what the container may use; nothing: no limit.
   std::optional<std::int64_t> cpu_limit_milli;
   std::optional<std::int64_t> memory_limit;
+};
+
+/// What the containers and sidecars of a pod ask for: CPU in thousandths, memory in bytes. Of cpu and memory
+/// it is what the scheduler counts.
+struct PodRequests {
+  std::int64_t cpu = 0, memory = 0;
+  std::int64_t batch_cpu = 0, batch_memory = 0;
+  std::int64_t mid_cpu = 0, mid_memory = 0;
+  friend bool operator==(const PodRequests&, const PodRequests&) = default;
+};
+
+enum class PodPhase : std::uint8_t { unknown, pending, running };
+
+/// What a pod says about its being evicted.
+struct EvictionTerms {
+  bool enabled = false;                // koordinator.sh/eviction-enabled: by more than the best-effort rules
+  std::int32_t priority = 0;           // koordinator.sh/eviction-priority: lower ones go first
+  std::optional<std::int64_t> within;  // koordinator.sh/priority: the same among equal spec.priority
+  /// koordinator.sh/eviction-policy: the only feature gates whose evictions it takes; nothing: all of them.
+  std::optional<std::vector<std::string>> policies;
+  /// Why nothing may ever evict or stop it (static text); empty: something may.
+  std::string_view never;
 };
 
 struct PodInfo {
@@ -47,14 +78,19 @@ struct PodInfo {
   std::vector<ContainerInfo> containers;  // those that run
   /// The CPUs that the scheduler gave the pod (scheduling.koordinator.sh/resource-status).
   std::optional<host::CpuSet> cpus;
-  /// Sums over the containers, in thousandths of a CPU.
-  std::int64_t batch_cpu_request_milli = 0;
-  std::int64_t cpu_request_milli = 0;
+  PodRequests requests;
+  PodPhase phase = PodPhase::unknown;
+  /// It was asked to go, and has until then.
+  std::optional<WallTime> deleted_by;
+  EvictionTerms eviction;
   /// Null where there is no Kubernetes.
   std::shared_ptr<const api::Pod> object;
 
   /// Latency-sensitive as CPU suppression sees it: neither koordinator's BE nor Kubernetes' BestEffort.
   bool is_be() const { return qos == Qos::be || kube_qos == host::KubeQos::besteffort; }
+  /// Where the pod says nothing of its own, what follows from its class of quality.
+  PriorityClass effective_class() const;
+  std::int32_t effective_priority() const;
 };
 
 struct HostApplication {
@@ -102,8 +138,9 @@ struct Inventory {
   host::CgroupDriver driver = host::CgroupDriver::cgroupfs;
   std::string kubelet_root;  // its cgroupRoot, as host::kubelet_root() gives it
   NodeInfo node;
-  std::vector<std::shared_ptr<const PodInfo>> pods;  // ascending by uid; running ones only
-  std::vector<HostApplication> host_applications;    // ascending by name
+  /// Ascending by uid: those of which a container runs, and all that have not ended.
+  std::vector<std::shared_ptr<const PodInfo>> pods, all_pods;
+  std::vector<HostApplication> host_applications;  // ascending by name
   OwnCpus own_cpus;
   /// The groups that hold all that is best-effort: kubepods/besteffort, or each BE group of a standalone
   /// configuration.

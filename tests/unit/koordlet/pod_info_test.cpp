@@ -43,7 +43,7 @@ TEST_CASE("A running pod: its groups for both drivers, limits, requests, classes
   CHECK(info.group == "kubepods/burstable/podu-1");
   CHECK(info.qos == Qos::ls);
   CHECK(info.priority_class == PriorityClass::prod);
-  CHECK(info.cpu_request_milli == 1000);
+  CHECK(info.requests.cpu == 1000);
   REQUIRE(info.containers.size() == 1);
   CHECK(info.containers[0].group == "kubepods/burstable/podu-1/abc");
   CHECK(info.containers[0].cpu_limit_milli == 1500);
@@ -64,9 +64,122 @@ TEST_CASE("Batch resources are a best-effort pod's CPU") {
       "n1", CgroupDriver::cgroupfs);
   REQUIRE(read.has_value());
   REQUIRE(read->pods.size() == 1);
-  CHECK(read->pods[0]->batch_cpu_request_milli == 2500);
+  CHECK(read->pods[0]->requests.batch_cpu == 2500);
   CHECK(read->pods[0]->containers[0].cpu_limit_milli == 2500);
   CHECK(read->pods[0]->is_be());
+}
+
+/// A pod with this metadata, beside its name and uid, and this spec.
+PodInfo info_of(std::string_view meta, std::string_view spec = R"({"containers":[{"name":"c"}]})",
+                std::size_t complaints = 0) {
+  const auto read =
+      read_pod_list(list({fmt::format(R"({{"metadata":{{"name":"p","uid":"u"{}}},"spec":{},"status":{}}})",
+                                      meta, spec, kRunning)}),
+                    "n1", CgroupDriver::cgroupfs);
+  REQUIRE(read.has_value());
+  REQUIRE(read->all.size() == 1);
+  CHECK(read->complaints.size() == complaints);
+  return *read->all[0];
+}
+
+TEST_CASE("What a pod asks for: containers and sidecars, of each kind of resource") {
+  const PodInfo info = info_of("", R"({"containers":[
+      {"name":"a","resources":{"requests":{"cpu":"500m","memory":"1Gi","kubernetes.io/batch-cpu":"1000","kubernetes.io/batch-memory":"2Gi"}}},
+      {"name":"b","resources":{"requests":{"cpu":"250m","kubernetes.io/mid-cpu":"300","kubernetes.io/mid-memory":"4096"}}}],
+      "initContainers":[
+      {"name":"once","resources":{"requests":{"cpu":"600m","kubernetes.io/batch-cpu":"9000"}}},
+      {"name":"side","restartPolicy":"Always","resources":{"requests":{"cpu":"100m","kubernetes.io/batch-cpu":"200"}}}]})");
+  CHECK(info.requests == PodRequests{.cpu = 850,
+                                     .memory = 1 << 30,
+                                     .batch_cpu = 1200,
+                                     .batch_memory = std::int64_t{2} << 30,
+                                     .mid_cpu = 300,
+                                     .mid_memory = 4096});
+}
+
+TEST_CASE("Containers are main ones, sidecars, initial or ephemeral ones") {
+  const auto read =
+      read_pod_list(list({R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"m"}],
+        "initContainers":[{"name":"i"},{"name":"s","restartPolicy":"Always"}],"ephemeralContainers":[{"name":"e"}]},
+        "status":{"phase":"Running",
+        "containerStatuses":[{"name":"m","containerID":"docker://1","state":{"running":{}}}],
+        "initContainerStatuses":[{"name":"i","containerID":"docker://2","state":{"running":{}}},
+                                 {"name":"s","containerID":"docker://3","state":{"running":{}}}],
+        "ephemeralContainerStatuses":[{"name":"e","containerID":"docker://4","state":{"running":{}}}]}})"}),
+                    "n1", CgroupDriver::cgroupfs);
+  REQUIRE(read.has_value());
+  std::vector<ContainerKind> kinds;
+  for (const ContainerInfo& container : read->pods.at(0)->containers) kinds.push_back(container.kind);
+  using enum ContainerKind;
+  CHECK(kinds == std::vector{main, init, sidecar, ephemeral});
+}
+
+TEST_CASE("What a pod says of its eviction") {
+  using Policies = std::optional<std::vector<std::string>>;
+  const EvictionTerms silent = info_of("").eviction;
+  CHECK(!silent.enabled);
+  CHECK(silent.priority == 0);
+  CHECK(!silent.within);
+  CHECK(!silent.policies);
+  CHECK(silent.never.empty());
+
+  const EvictionTerms all =
+      info_of(
+          R"(,"labels":{"koordinator.sh/eviction-enabled":"true","koordinator.sh/priority":"5"},"annotations":{"koordinator.sh/eviction-policy":"[\"MemoryEvict\",\"CPUEvict\"]","koordinator.sh/eviction-priority":"-10","kubernetes.io/config.source":"api"})")
+          .eviction;
+  CHECK(all.enabled);
+  CHECK(all.priority == -10);
+  CHECK(all.within == 5);
+  CHECK(all.policies == Policies({"MemoryEvict", "CPUEvict"}));
+  CHECK(all.never.empty());
+
+  const auto policies = [](std::string_view value, std::size_t complaints) {
+    return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/eviction-policy":"{}"}})", value),
+                   R"({"containers":[]})", complaints)
+        .eviction.policies;
+  };
+  CHECK(policies("[]", 0) == Policies(std::vector<std::string>()));
+  CHECK(policies("null", 0) == Policies(std::vector<std::string>()));
+  CHECK(policies("MemoryEvict", 1) == Policies(std::vector<std::string>()));
+  CHECK(policies("[1]", 1) == Policies(std::vector<std::string>()));
+  CHECK(policies("", 1) == Policies(std::vector<std::string>()));
+
+  CHECK(info_of(R"(,"annotations":{"koordinator.sh/eviction-priority":"1e3"})", R"({"containers":[]})", 1)
+            .eviction.priority == 0);
+  CHECK(!info_of(R"(,"annotations":{"kubernetes.io/config.source":"file"})").eviction.never.empty());
+  CHECK(!info_of("", R"({"containers":[],"priority":2000000000})").eviction.never.empty());
+  CHECK(info_of("", R"({"containers":[],"priority":1999999999})").eviction.never.empty());
+}
+
+TEST_CASE("The class and the priority that follow where a pod says nothing") {
+  struct Row {
+    std::string_view meta, spec;
+    PriorityClass priority_class;
+    std::int32_t priority;
+  };
+  const Row rows[] = {
+      {"", R"({"containers":[]})", PriorityClass::prod, 9500},  // kRunning is Burstable
+      {R"(,"labels":{"koordinator.sh/qosClass":"BE"})", R"({"containers":[]})", PriorityClass::batch, 5500},
+      {R"(,"labels":{"koordinator.sh/qosClass":"BE"})", R"({"containers":[],"priority":0})",
+       PriorityClass::batch, 5500},
+      {R"(,"labels":{"koordinator.sh/priority-class":"koord-mid"})", R"({"containers":[]})",
+       PriorityClass::mid, 7500},
+      {"", R"({"containers":[],"priority":3100})", PriorityClass::free, 3100},
+      {R"(,"labels":{"koordinator.sh/qosClass":"BE"})", R"({"containers":[],"priority":100})",
+       PriorityClass::batch, 100},
+  };
+  for (const Row& row : rows) {
+    const PodInfo info = info_of(row.meta, row.spec);
+    CHECK(info.effective_class() == row.priority_class);
+    CHECK(info.effective_priority() == row.priority);
+  }
+}
+
+TEST_CASE("A pod that is asked to go has until its deletion's time") {
+  CHECK(!info_of("").deleted_by);
+  const auto deleted = info_of(R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")").deleted_by;
+  REQUIRE(deleted);
+  CHECK(*deleted == WallTime(std::chrono::seconds(1767323045)));
 }
 
 TEST_CASE("Pods that do not run are left out, whatever their containers' states say") {

@@ -377,9 +377,9 @@ TEST_CASE("The best-effort tier") {
       FakeNode fake(version);
       Bench bench(fake);
       auto be = pod("be", Qos::be, 1);
-      be->batch_cpu_request_milli = 2500;
+      be->requests.batch_cpu = 2500;
       auto ls = pod("ls", Qos::ls, 1);
-      ls->batch_cpu_request_milli = 1;
+      ls->requests.batch_cpu = 1;
       const std::string root = "kubepods/besteffort";
       fake.cpuset(root, row.root_cpus);
       fake.cpuset(be->containers[0].group, row.container_cpus);

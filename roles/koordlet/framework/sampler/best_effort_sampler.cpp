@@ -63,7 +63,7 @@ void BestEffortSampler::follow(const Inventory& inventory) {
 
   std::int64_t request = 0;
   for (const auto& pod : inventory.pods)
-    if (pod->qos == Qos::be) request += pod->batch_cpu_request_milli;
+    if (pod->qos == Qos::be) request += pod->requests.batch_cpu;
   request_milli_ = static_cast<double>(request);
 }
 

@@ -121,10 +121,12 @@ Inventory standalone_inventory(const StandaloneConfig& config, const Machine& ma
     pod->priority_class = api::parse_koord_priority(group.priority.view());
     pod->group = group_of(group.cgroup_path);
     if (pod->qos == Qos::be) inventory.be_roots.push_back(pod->group);
+    pod->phase = PodPhase::running;
     inventory.pods.push_back(std::move(pod));
   }
   std::sort(inventory.pods.begin(), inventory.pods.end(),
             [](const auto& a, const auto& b) { return a->uid < b->uid; });
+  inventory.all_pods = inventory.pods;
   api::NodeSloSpec given = config.node_slo;
   given.host_applications.insert(given.host_applications.end(), config.host_applications.begin(),
                                  config.host_applications.end());

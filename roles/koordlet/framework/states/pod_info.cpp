@@ -9,6 +9,7 @@
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/schema/list_decoder.hpp"
 #include "koord/base/text.hpp"
+#include "koord/host/text.hpp"
 #include "koord/json/pointer.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
@@ -21,6 +22,18 @@ constexpr std::string_view kResourceStatus = "scheduling.koordinator.sh/resource
 constexpr std::string_view kReservation = "node.koordinator.sh/reservation";
 constexpr std::string_view kSystemQos = "node.koordinator.sh/system-qos-resource";
 constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatable";
+constexpr std::string_view kEvictionEnabled = "koordinator.sh/eviction-enabled";
+constexpr std::string_view kEvictionPolicy = "koordinator.sh/eviction-policy";
+constexpr std::string_view kEvictionPriority = "koordinator.sh/eviction-priority";
+constexpr std::string_view kPriorityLabel = "koordinator.sh/priority";
+/// Where the kubelet got a pod from: "api" for all but static ones.
+constexpr std::string_view kSource = "kubernetes.io/config.source";
+constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
+constexpr std::string_view kAlways = "Always";
+/// From here on a pod is critical for the cluster or the node (system-cluster-critical).
+constexpr std::int32_t kCritical = 2'000'000'000;
+/// Names of gates; more are nobody's wish.
+constexpr std::size_t kMaxPolicies = 64;
 /// A million CPUs, and a pebibyte: what is more is nonsense, and sums of it stay far from overflow.
 constexpr std::int64_t kMaxMilli = 1'000'000'000, kMaxBytes = std::int64_t{1} << 50;
 
@@ -101,9 +114,11 @@ const api::Container* find(const api::List<api::Container>& containers, Symbol n
   return nullptr;
 }
 
+bool is_sidecar(const api::Container& container) { return container.restart_policy == kAlways; }
+
 /// What of it can run at the same time as the others, and does.
 void add_running(PodReading& reading, const api::List<api::ContainerStatus>& statuses,
-                 const api::List<api::Container>& specs, host::CgroupDriver driver) {
+                 const api::List<api::Container>& specs, host::CgroupDriver driver, ContainerKind kind) {
   for (const api::ContainerStatus& status : statuses) {
     if (!status.state.running) continue;
     const auto id = host::parse_container_id(status.container_id);
@@ -116,7 +131,9 @@ void add_running(PodReading& reading, const api::List<api::ContainerStatus>& sta
     container.name = status.name.view();
     container.id = id->id;
     container.group = fmt::format("{}/{}", reading.info.group, host::container_folder(driver, *id));
+    container.kind = kind;
     if (const api::Container* spec = find(specs, status.name)) {
+      if (kind == ContainerKind::init && is_sidecar(*spec)) container.kind = ContainerKind::sidecar;
       const api::ResourceList& limits = spec->resources.limits;
       if (limits.contains("cpu"))
         container.cpu_limit_milli = milli(limits, "cpu");
@@ -129,6 +146,78 @@ void add_running(PodReading& reading, const api::List<api::ContainerStatus>& sta
     }
     reading.info.containers.push_back(std::move(container));
   }
+}
+
+PodRequests requests_of(const api::Pod& pod) {
+  PodRequests all;
+  const api::ResourceList plain_requests = api::pod_requests(pod);
+  all.cpu = milli(plain_requests, "cpu");
+  all.memory = plain(plain_requests, "memory", kMaxBytes);
+  const auto add = [&all](const api::Container& container) {
+    const api::ResourceList& requests = container.resources.requests;
+    all.batch_cpu += plain(requests, api::kBatchCpu, kMaxMilli);
+    all.batch_memory += plain(requests, api::kBatchMemory, kMaxBytes);
+    all.mid_cpu += plain(requests, api::kMidCpu, kMaxMilli);
+    all.mid_memory += plain(requests, api::kMidMemory, kMaxBytes);
+  };
+  for (const api::Container& container : pod.spec.containers) add(container);
+  for (const api::Container& container : pod.spec.init_containers)
+    if (is_sidecar(container)) add(container);
+  return all;
+}
+
+/// The gates that koordinator.sh/eviction-policy names. What cannot be read allows nobody.
+std::optional<std::vector<std::string>> eviction_policies(const api::ObjectMeta& meta,
+                                                          std::vector<std::string>& complaints) {
+  const Symbol* const text = meta.annotations.find(kEvictionPolicy);
+  if (text == nullptr) return std::nullopt;
+  std::vector<std::string> policies;
+  const auto document = text->size() <= kMaxAnnotation
+                            ? json::parse(*text)
+                            : Result<json::Document>(Error(Code::too_large, "longer than 64 KiB"));
+  if (!document) {
+    complaints.push_back(fmt::format("{}: {}", kEvictionPolicy, document.error().message()));
+    return policies;
+  }
+  if (document->is_null()) return policies;
+  if (!document->is_array() || document->size() > kMaxPolicies) {
+    complaints.push_back(fmt::format("{}: expected a list of names", kEvictionPolicy));
+    return policies;
+  }
+  for (const json::Value& policy : document->elements()) {
+    if (!policy.is_string()) {
+      complaints.push_back(fmt::format("{}: expected a list of names", kEvictionPolicy));
+      return std::vector<std::string>();
+    }
+    policies.emplace_back(policy.text());
+  }
+  return policies;
+}
+
+EvictionTerms eviction_terms(const api::Pod& pod, std::vector<std::string>& complaints) {
+  const api::ObjectMeta& meta = pod.metadata;
+  EvictionTerms terms;
+  const auto is = [](const Symbol* found, std::string_view text) {
+    return found != nullptr && found->view() == text;
+  };
+  terms.enabled = is(meta.labels.find(kEvictionEnabled), "true");
+  terms.policies = eviction_policies(meta, complaints);
+  if (const Symbol* text = meta.annotations.find(kEvictionPriority);
+      text != nullptr && !host::to_number(text->view(), terms.priority)) {
+    terms.priority = 0;
+    complaints.push_back(
+        fmt::format("{}: \"{}\" is no 32-bit number", kEvictionPriority, text->view().substr(0, 64)));
+  }
+  std::int64_t within = 0;
+  if (const Symbol* text = meta.labels.find(kPriorityLabel);
+      text != nullptr && host::to_number(text->view(), within))
+    terms.within = within;
+  const Symbol* const source = meta.annotations.find(kSource);
+  if ((source != nullptr && !is(source, "api")) || meta.annotations.contains(kMirror))
+    terms.never = "a static pod";
+  else if (pod.spec.priority && *pod.spec.priority >= kCritical)
+    terms.never = "critical for the node or the cluster";
+  return terms;
 }
 
 /// A pod that starts, or starts again and again, has its CPUs all the while.
@@ -159,16 +248,20 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
     if (auto cpus = cpus_of(*status, "cpuset", kResourceStatus, reading.complaints); !cpus.empty())
       info.cpus = std::move(cpus);
   }
-  for (const api::Container& container : pod->spec.containers) {
-    info.cpu_request_milli += milli(container.resources.requests, "cpu");
-    info.batch_cpu_request_milli += plain(container.resources.requests, api::kBatchCpu, kMaxMilli);
-  }
+  info.requests = requests_of(*pod);
+  info.eviction = eviction_terms(*pod, reading.complaints);
+  if (meta.deletion_timestamp) info.deleted_by = meta.deletion_timestamp->wall();
   const std::string_view phase = pod->status.phase.view();
   reading.ended = phase == "Succeeded" || phase == "Failed";
+  if (phase == "Pending") info.phase = PodPhase::pending;
+  if (phase == "Running") info.phase = PodPhase::running;
   if (!reading.ended) {
-    add_running(reading, pod->status.container_statuses, pod->spec.containers, driver);
-    add_running(reading, pod->status.init_container_statuses, pod->spec.init_containers, driver);
-    add_running(reading, pod->status.ephemeral_container_statuses, pod->spec.ephemeral_containers, driver);
+    using enum ContainerKind;
+    const api::PodStatus& status = pod->status;
+    add_running(reading, status.container_statuses, pod->spec.containers, driver, main);
+    add_running(reading, status.init_container_statuses, pod->spec.init_containers, driver, init);
+    add_running(reading, status.ephemeral_container_statuses, pod->spec.ephemeral_containers, driver,
+                ephemeral);
   }
   info.object = std::move(pod);
   return reading;
@@ -194,8 +287,10 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
       return;
     }
     for (const std::string& complaint : reading->complaints) complain(list, pod, complaint);
-    if (!reading->ended) add_own_cpus(reading->info, list.own_cpus);
-    if (reading->runs) list.pods.push_back(std::make_shared<const PodInfo>(std::move(reading->info)));
+    if (reading->ended) return;
+    add_own_cpus(reading->info, list.own_cpus);
+    list.all.push_back(std::make_shared<const PodInfo>(std::move(reading->info)));
+    if (reading->runs) list.pods.push_back(list.all.back());
   };
   auto on_error = [&](const api::Pod& partial, const Error& error) {
     ++list.listed;
@@ -208,9 +303,12 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
   if (!decoded) return decoded.error();
   if (!stranger.empty())
     return Error(Code::invalid, fmt::format("these are the pods of another node, \"{}\"", stranger));
-  std::sort(list.pods.begin(), list.pods.end(), [](const auto& a, const auto& b) { return a->uid < b->uid; });
-  const auto same = [](const auto& a, const auto& b) { return a->uid == b->uid; };
-  list.pods.erase(std::unique(list.pods.begin(), list.pods.end(), same), list.pods.end());
+  for (auto* pods : {&list.pods, &list.all}) {
+    std::stable_sort(pods->begin(), pods->end(),
+                     [](const auto& a, const auto& b) { return a->uid < b->uid; });
+    const auto same = [](const auto& a, const auto& b) { return a->uid == b->uid; };
+    pods->erase(std::unique(pods->begin(), pods->end(), same), pods->end());
+  }
   return list;
 }
 

@@ -42,7 +42,8 @@ struct PodComplaint {
   std::string what;
 };
 struct PodList {
-  std::vector<std::shared_ptr<const PodInfo>> pods;  // those that run, ascending by uid
+  /// Ascending by uid: those that run, and those that have not ended.
+  std::vector<std::shared_ptr<const PodInfo>> pods, all;
   OwnCpus own_cpus;                                  // of all that have not ended
   std::size_t listed = 0;
   std::vector<PodComplaint> complaints;  // the first ones

@@ -214,6 +214,7 @@ void States::publish() {
   next.kubelet_root = kubelet_root_;
   next.node = node_;
   next.pods = pods_;
+  next.all_pods = all_pods_;
   next.own_cpus = own_cpus_;
   next.host_applications = applications_;
   next.be_roots = {host::kubepods_folder(driver_, host::KubeQos::besteffort, kubelet_root_)};
@@ -223,7 +224,7 @@ void States::publish() {
   if (node_known_ && api_synced_ && pods_known_) known_.set();
   const Inventory& now = *parts_.hub.current();
   if (now.generation > 0 && now.driver == next.driver && now.kubelet_root == next.kubelet_root &&
-      now.node == next.node && now.pods == next.pods && now.own_cpus == next.own_cpus &&
+      now.node == next.node && now.all_pods == next.all_pods && now.own_cpus == next.own_cpus &&
       now.slo == next.slo && now.slo_known == next.slo_known && now.pods_known == next.pods_known)
     return;
   parts_.hub.publish(std::move(next));
@@ -309,6 +310,7 @@ Task<Result<>> States::take_pods(std::string body) {
     co_return Error(Code::invalid, fmt::format("{}/pods/: the list is empty", kubelet_.where()));
   tell(list);
   pods_ = std::move(list.pods);
+  all_pods_ = std::move(list.all);
   list.own_cpus.kubelet = std::move(own_cpus_.kubelet);
   own_cpus_ = std::move(list.own_cpus);
   pods_known_ = true;

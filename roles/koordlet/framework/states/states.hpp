@@ -109,7 +109,7 @@ class States {
   std::string kept_;  // what the file says
   bool kept_refused_ = false;
   std::vector<HostApplication> applications_;
-  std::vector<std::shared_ptr<const PodInfo>> pods_;
+  std::vector<std::shared_ptr<const PodInfo>> pods_, all_pods_;
   OwnCpus own_cpus_;
   bool pods_known_ = false, node_known_ = false, api_synced_ = false;
   std::size_t pods_hash_ = 0;
