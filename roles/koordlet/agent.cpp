@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "framework/action/stop_group.hpp"
 #include "framework/series/checkpoint.hpp"
 #include "framework/serve/routes.hpp"
 #include "koord/async/offload.hpp"
@@ -28,7 +29,7 @@ constexpr nanoseconds kGrace = std::chrono::seconds(5);
 constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 // The names of files stay: other versions look for them.
-constexpr std::string_view kJournal = "throttled", kSeries = "koord-series",
+constexpr std::string_view kJournal = "throttled", kActions = "evicted", kSeries = "koord-series",
                            kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
@@ -67,6 +68,15 @@ StatesSettings states_settings(const runtime::FlagValues& flags, const Place& pl
   return settings;
 }
 
+kube::EventRecorderConfig recorder_config(const std::string& node) {
+  kube::EventRecorderConfig config;
+  config.controller = "koordlet";
+  config.instance = fmt::format("koordlet-{}", node);
+  config.connections = 1;
+  config.queue_limit = 1000;
+  return config;
+}
+
 }  // namespace
 
 Agent::Agent(runtime::RoleContext& context, Parts parts)
@@ -76,8 +86,8 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
       keep_(find_keep(context.flags, parts_.place)),
       service_(&environment),
       interval_(std::max(context.flags.get_duration("collect-res-used-interval"), kShortestInterval)),
-      schedule_(context.metrics, interval_),
       series_(series_limits(interval_)),
+      schedule_(context.metrics, interval_),
       run_queue_(std::move(parts_.counters), parts_.no_counters, parts_.cgroups, log_, context.metrics),
       tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {}
 
@@ -100,26 +110,8 @@ Result<> Agent::set_up() {
   writing.force_refresh = std::chrono::seconds(flags.get_int("resource-force-update-seconds"));
   executor_ = std::make_unique<Executor>(parts_.cgroups, files_, context_.clock, log_, context_.metrics,
                                          writing, auditor_.get());
-  QosManager::Options options;
-  if (!keep_.journal.folder.empty())
-    options.journal_path = fmt::format("{}{}", keep_.journal.folder, kJournal);
-  for (const std::string& other : keep_.journal.others)
-    options.older_journals.push_back(fmt::format("{}{}", other, kJournal));
-  options.boot_id = parts_.boot_id;
-  options.interval = [&flags](std::string_view flag) -> nanoseconds {
-    return std::chrono::seconds(std::clamp<std::int64_t>(flags.get_int(flag), 0, kLongestInterval));
-  };
-  QosManager::Dependencies with{*executor_,
-                                context_.clock,
-                                log_,
-                                context_.metrics,
-                                context_.gates,
-                                [this]() -> std::shared_ptr<const host::Topology> {
-                                  if (!parts_.facts) return nullptr;
-                                  return {parts_.facts, &parts_.facts->topology};
-                                }};
-  KOORD_TRY(qos, QosManager::make(strategy_table(), std::move(with), std::move(options)));
-  qos_ = std::move(qos);
+  set_up_actions();
+  KOORD_CHECK(set_up_strategies());
   if (context_.gates.enabled("BECPUManager"))
     log_.warn(
         "the gate BECPUManager has no effect: no part of this version gives best-effort pods CPUs of "
@@ -148,6 +140,64 @@ Result<> Agent::set_up() {
     KOORD_CHECK(set_up_kubernetes());
   }
   serve();
+  return {};
+}
+
+void Agent::set_up_actions() {
+  const runtime::FlagValues& flags = context_.flags;
+  const Place& place = parts_.place;
+  if (parts_.client)
+    recorder_.emplace(context_.executor, *parts_.client, context_.clock, recorder_config(place.node_name));
+  runner_.emplace(PodRunner::Parts{tasks_, context_.clock, log_, context_.workers, parts_.cgroups,
+                                   place.root.proc, auditor_.get(), parts_.client,
+                                   recorder_ ? &*recorder_ : nullptr});
+  Actions::Options options;
+  if (!keep_.journal.folder.empty()) options.path = fmt::format("{}{}", keep_.journal.folder, kActions);
+  for (const std::string& other : keep_.journal.others)
+    options.older_paths.push_back(fmt::format("{}{}", other, kActions));
+  options.boot_id = parts_.boot_id;
+  options.only_by_api = flags.get_bool("only-evict-by-api");
+  options.per_hour = flags.get_int("evictions-per-hour");
+  if (place.in_pod)
+    if (const auto mounts = read_file(fmt::format("{}self/mountinfo", place.root.proc)))
+      options.own_pod = own_pod_uid(*mounts);
+  actions_.emplace(std::move(options), *runner_, context_.clock, log_, context_.metrics);
+  const auto unfinished = actions_->load();
+  if (!unfinished) {
+    log_.warn("cannot read whom an earlier agent evicted", kv("error", unfinished.error()));
+    return;
+  }
+  for (const std::string& group : *unfinished)
+    if (const auto thawed = thaw_group(parts_.cgroups, group); !thawed)
+      log_.warn("a group that an earlier agent was stopping may stand still", kv("group", group),
+                kv("error", thawed.error()));
+}
+
+Result<> Agent::set_up_strategies() {
+  const runtime::FlagValues& flags = context_.flags;
+  QosManager::Options options;
+  if (!keep_.journal.folder.empty())
+    options.journal_path = fmt::format("{}{}", keep_.journal.folder, kJournal);
+  for (const std::string& other : keep_.journal.others)
+    options.older_journals.push_back(fmt::format("{}{}", other, kJournal));
+  options.boot_id = parts_.boot_id;
+  options.dry_run = flags.get_list("dry-run-strategies");
+  options.seconds = [&flags](std::string_view flag) -> nanoseconds {
+    return std::chrono::seconds(std::clamp<std::int64_t>(flags.get_int(flag), 0, kLongestInterval));
+  };
+  QosManager::Dependencies with{*executor_,
+                                context_.clock,
+                                log_,
+                                context_.metrics,
+                                context_.gates,
+                                [this]() -> std::shared_ptr<const host::Topology> {
+                                  if (!parts_.facts) return nullptr;
+                                  return {parts_.facts, &parts_.facts->topology};
+                                },
+                                *actions_,
+                                series_};
+  KOORD_TRY(qos, QosManager::make(strategy_table(), std::move(with), std::move(options)));
+  qos_ = std::move(qos);
   return {};
 }
 
@@ -188,7 +238,7 @@ Result<> Agent::set_up_kubernetes() {
   if (!keep_.state.folder.empty()) settings.kept_file = fmt::format("{}{}", keep_.state.folder, kObjects);
   states_.emplace(
       States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups, *parts_.client,
-                    context_.informers, context_.workers, parts_.credentials, hub_},
+                    context_.informers, context_.workers, parts_.credentials, hub_, *recorder_},
       settings);
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   reporter_.emplace(
@@ -252,7 +302,7 @@ Task<Result<>> Agent::run() {
   co_await begin_cleanup();
   tell_service_manager("STOPPING=1");
   co_await tasks_.stop(context_.clock, kGrace);
-  if (states_) co_await states_->stop();
+  if (recorder_) co_await recorder_->stop();
   if (!checkpoint_.empty()) (void)co_await save_checkpoint();  // which has logged what is wrong
   if (failure_) co_return *failure_;
   co_return ended;
@@ -269,7 +319,8 @@ Task<Result<>> Agent::tick() {
   for (;;) {
     const MonoTime now = context_.clock.mono();
     const MonoTime next = schedule_.begin(now);
-    const TickView& view = sampler_->tick(hub_.current(), now, context_.clock.now());
+    TickView view = sampler_->tick(hub_.current(), now, context_.clock.now());
+    view.pods_listed = states_ ? states_->pods_listed() : std::optional(now);  // a file is what it is
     if (view.facts) parts_.facts = view.facts;
     run_queue_.tick(now, view.inventory);
     observer_->tick(view);

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "flags.hpp"
+#include "framework/action/actions.hpp"
+#include "framework/action/pod_runner.hpp"
 #include "framework/audit/auditor.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/keep/host_lock.hpp"
@@ -48,6 +50,8 @@ class Agent final : public runtime::Role {
   Agent(runtime::RoleContext& context, Parts parts);
   Result<> set_up();
   Result<> lock();
+  void set_up_actions();
+  Result<> set_up_strategies();
   Result<> set_up_kubernetes();
   Result<> set_up_standalone(const std::string& file);
   void serve();
@@ -75,9 +79,12 @@ class Agent final : public runtime::Role {
   std::unique_ptr<Auditor> auditor_;
   KernelFiles files_;
   std::unique_ptr<Executor> executor_;
+  SeriesStore series_;
+  std::optional<kube::EventRecorder> recorder_;
+  std::optional<PodRunner> runner_;
+  std::optional<Actions> actions_;
   std::unique_ptr<QosManager> qos_;
   TickSchedule schedule_;
-  SeriesStore series_;
   std::unique_ptr<Sampler> sampler_;
   RunQueue run_queue_;
   std::optional<Observer> observer_;

@@ -41,7 +41,7 @@ std::string docs() {
   add_fields(out, api::schema<PodListView>(), "", true);
   out += "\n### Strategies\n\n| strategy | feature gate | how often |\n|---|---|---|\n";
   for (const StrategyEntry* row : strategy_table())
-    fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, row->gate,
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, fmt::join(row->gates, ", "),
                    row->interval.empty() ? "each tick" : fmt::format("`--{}`", row->interval));
   return out;
 }

@@ -142,11 +142,18 @@ constexpr std::array<Flag, 8> kQosFlags = {{
     {"cpu-suppress-interval-seconds", FlagType::integer, "1",
      "How often best-effort CPUs are adjusted, in seconds, each tick at most; 0: not at all.", 0, kQos},
     later("reconcile-interval-seconds", FlagType::integer, "1"),
-    later("cpu-evict-interval-seconds", FlagType::integer, "1"),
-    later("cpu-evict-cool-time-seconds", FlagType::integer, "20"),
-    later("memory-evict-interval-seconds", FlagType::integer, "1"),
-    later("memory-evict-cool-time-seconds", FlagType::integer, "4"),
-    later("only-evict-by-api", FlagType::boolean, "false"),
+    {"cpu-evict-interval-seconds", FlagType::integer, "1",
+     "How often it is looked whether pods go for want of CPU, in seconds, each tick at most; 0: not at all.",
+     0, kQos},
+    {"cpu-evict-cool-time-seconds", FlagType::integer, "20",
+     "After pods went for want of CPU, and after the start, nobody goes for so many seconds.", 0, kQos},
+    {"memory-evict-interval-seconds", FlagType::integer, "1", "The same for want of memory.", 0, kQos},
+    {"memory-evict-cool-time-seconds", FlagType::integer, "4",
+     "After pods went for want of memory nobody goes for so many seconds.", 0, kQos},
+    {"only-evict-by-api", FlagType::boolean, "false",
+     "Evict pods through the API server, which minds disruption budgets; otherwise their containers are "
+     "killed, and the kubelet starts them again as their restart policy says.",
+     0, kQos},
     ignored("qos-extension-plugins", FlagType::pairs, "", kBuiltIn),
 }};
 
@@ -192,7 +199,13 @@ constexpr std::array<Flag, 7> kAuditFlags = {{
     later("prediction-model-checkpoint-max-per-step", FlagType::integer, "12"),
 }};
 
-constexpr std::array<Flag, 8> kOwnFlags = {{
+constexpr std::array<Flag, 10> kOwnFlags = {{
+    {"dry-run-strategies", FlagType::list, "",
+     "Strategies that only show what they would do (koord top, the log), by name: CPUSuppress, CPUEvict, ...",
+     0, kKoord},
+    {"evictions-per-hour", FlagType::integer, "0",
+     "How many pods all strategies together may evict in any hour; 0: as many as they find right.", 0,
+     kKoord},
     {"node-name", FlagType::text, "", "The node that the agent runs on; empty: NODE_NAME of the environment.",
      0, kKoord},
     {"cgroup-version", FlagType::text, "auto", "auto, v1 or v2.", 0, kKoord},

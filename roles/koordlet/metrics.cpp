@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "framework/action/actions.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/report/reporter.hpp"
@@ -22,9 +23,10 @@ namespace {
 
 std::vector<metrics::Table> collect() {
   std::vector<metrics::Table> all = {
-      Executor::kMetrics,   QosManager::kMetrics, KubeletClient::kMetrics,   NodeMetricGauges::kMetrics,
-      RunQueue::kMetrics,   Exported::kInternal,  Exported::kExternal,       Sampler::kMetrics,
-      ReadFaults::kMetrics, Roster::kMetrics,     PressureSampler::kMetrics, TickSchedule::kMetrics};
+      Actions::kMetrics,          Executor::kMetrics,   QosManager::kMetrics, KubeletClient::kMetrics,
+      NodeMetricGauges::kMetrics, RunQueue::kMetrics,   Exported::kInternal,  Exported::kExternal,
+      Sampler::kMetrics,          ReadFaults::kMetrics, Roster::kMetrics,     PressureSampler::kMetrics,
+      TickSchedule::kMetrics};
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;
 }

@@ -3,11 +3,15 @@
 
 namespace koord::koordlet {
 
+extern const StrategyEntry kCpuEvict;
 extern const StrategyEntry kCpuSuppress;
+extern const StrategyEntry kMemoryEvict;
 
 StrategyTable strategy_table() {
   static constexpr const StrategyEntry* kTable[] = {
       &kCpuSuppress,
+      &kCpuEvict,
+      &kMemoryEvict,
   };
   return kTable;
 }

@@ -52,6 +52,8 @@ constexpr KnobRow kKnobs[] = {
     cpuset_row(Knob::cpuset_mems, "cpuset.mems", "cpuset.mems.effective"),
     make_row(Knob::tasks, KnobKind::moving, "cpu", "tasks", "cgroup.threads"),
     make_row(Knob::procs, KnobKind::moving, "cpu", "cgroup.procs", "cgroup.procs"),
+    make_row(Knob::freeze, KnobKind::command, "freezer", "freezer.state", "cgroup.freeze"),
+    make_row(Knob::kill, KnobKind::command, "", "", "cgroup.kill"),
     make_row(Knob::memory_limit, KnobKind::limit, "memory", "memory.limit_in_bytes", "memory.max",
              kUnlimited),
     statistic(Knob::memory_usage, "memory", "memory.usage_in_bytes", "memory.current"),

@@ -27,7 +27,7 @@ ORIGINALS = {
     },
     "koordlet": {
         ("", "events"): EVERYTHING, ("", "nodes"): READ + " patch update", ("", "nodes/proxy"): READ + " patch update",
-        ("", "pods"): READ + " patch update", ("slo.koordinator.sh", "nodemetrics"): EVERYTHING,
+        ("", "pods"): READ + " patch update", ("", "pods/eviction"): "create", ("slo.koordinator.sh", "nodemetrics"): EVERYTHING,
         ("slo.koordinator.sh", "nodemetrics/status"): EVERYTHING, ("slo.koordinator.sh", "nodeslos"): EVERYTHING,
     },
 }
@@ -51,4 +51,5 @@ RARE = {
     ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koord-scheduler", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koordlet", "events.k8s.io", "events", "patch"): "an event that comes again",
+    ("koordlet", "", "pods/eviction", "create"): "--only-evict-by-api, where a pod has to go",
 }

@@ -23,6 +23,8 @@ enum class Knob : std::uint8_t {
   cpuset_mems,
   tasks,
   procs,
+  freeze,
+  kill,
   memory_limit,
   memory_usage,
   memory_stat,
@@ -36,6 +38,7 @@ enum class Knob : std::uint8_t {
 enum class KnobKind : std::uint8_t {
   reading,  // nothing is written
   moving,   // a task is moved: nothing to put back
+  command,  // something is done at once: nothing to put back
   setting,  // it is there until something else is written: putting back what was there before undoes it
   limit,    // the same, and a parent has to be at least as wide as its children
 };

@@ -31,6 +31,10 @@ Intent& Plan::want(host::Knob knob, std::string_view group, KnobValue value, std
   return intent;
 }
 
+void Plan::act(std::shared_ptr<const PodInfo> pod, std::string message) {
+  actions_.push_back({.pod = std::move(pod), .message = std::move(message), .strategy = strategy_});
+}
+
 bool Plan::names(host::Knob knob, std::string_view group, std::size_t among_first) const {
   const auto all = intents().first(among_first);
   return std::any_of(all.begin(), all.end(),
@@ -41,6 +45,7 @@ void Plan::start(std::string_view strategy) {
   strategy_ = strategy;
   std::swap(intents_, before_);
   size_before_ = std::exchange(size_, 0);
+  actions_.clear();
   held_ = false;
 }
 

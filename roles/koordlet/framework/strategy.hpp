@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "framework/action/action.hpp"
 #include "framework/tick_view.hpp"
 #include "koord/host/cgroup_knobs.hpp"
 #include "koord/host/cpuset.hpp"
@@ -57,8 +58,11 @@ class Plan {
   /// The strategy cannot tell in this tick (an input is missing): what it wanted before of the knobs and
   /// groups that it does not name now is still wanted. For a while: see Strategy::neutral().
   void hold() { held_ = true; }
+  /// Something to do beside cgroup values. The manager begins it, or not: see Actions.
+  void act(std::shared_ptr<const PodInfo> pod, std::string message);
 
   std::span<const Intent> intents() const { return {intents_.data(), size_}; }
+  std::span<const Action> actions() const { return actions_; }
   bool held() const { return held_; }
   bool names(host::Knob knob, std::string_view group) const { return names(knob, group, size_); }
   std::string_view strategy() const { return strategy_; }
@@ -73,6 +77,7 @@ class Plan {
 
   std::string_view strategy_;
   std::vector<Intent> intents_, before_;  // before_: of the tick before
+  std::vector<Action> actions_;
   Intent dropped_;
   std::size_t size_ = 0, size_before_ = 0;
   bool held_ = false;

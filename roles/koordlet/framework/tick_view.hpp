@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -53,6 +54,8 @@ struct TickView {
   /// Whether every pod and application of the inventory was read; a strategy that sums must not act otherwise
   /// if it would take from somebody.
   bool complete = false;
+  /// When the inventory's pods were last confirmed; nothing: never.
+  std::optional<MonoTime> pods_listed;
   /// What the machine is made of; null until it could be read.
   std::shared_ptr<const NodeFacts> facts;
 };

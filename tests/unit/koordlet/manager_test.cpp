@@ -417,14 +417,19 @@ TEST_CASE("A whole round on files of both cgroup versions", "[koordlet][manager]
   QosRig rig(version);  // for its inventory
   KernelFiles files;
   Executor executor(*fs, files, rig.clock, Logger(rig.log, rig.clock), *rig.metrics, {}, nullptr);
-  auto manager = QosManager::make(strategy_table(),
-                                  {.executor = executor,
-                                   .clock = rig.clock,
-                                   .log = Logger(rig.log, rig.clock),
-                                   .metrics = *rig.metrics,
-                                   .gates = rig.gates,
-                                   .topology = [&] { return rig.topology; }},
-                                  {.journal_path = tree / "journal", .boot_id = "boot"});
+  auto manager =
+      QosManager::make(strategy_table(),
+                       {.executor = executor,
+                        .clock = rig.clock,
+                        .log = Logger(rig.log, rig.clock),
+                        .metrics = *rig.metrics,
+                        .gates = rig.gates,
+                        .topology = [&] { return rig.topology; },
+                        .actions = *rig.actions,
+                        .series = rig.series},
+                       {.journal_path = tree / "journal", .boot_id = "boot", .seconds = [](std::string_view) {
+                          return std::chrono::seconds(1);
+                        }});
   REQUIRE(manager.has_value());
   rig.manager = std::move(*manager);
   rig.pods({{"be", Qos::be, 2}, {"ls", Qos::ls, 8}});

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/qos/manager.hpp"
@@ -38,6 +40,21 @@ inline std::shared_ptr<const host::Topology> machine(int cpus, int sockets_per_n
   return machine(rows);
 }
 
+/// Remembers what it is told to do; the test says what becomes of it.
+class FakeRunner final : public ActionRunner {
+ public:
+  struct Told {
+    Action action;
+    Done done;
+  };
+  void run(const Action& action, Done done) override { told.push_back({action, std::move(done)}); }
+  /// Of all that is under way.
+  void finish(const Result<>& outcome = {}) {
+    for (Told& one : std::exchange(told, {})) one.done(outcome);
+  }
+  std::vector<Told> told;
+};
+
 /// A pod or host application and what it uses.
 struct Used {
   std::string name;
@@ -46,6 +63,7 @@ struct Used {
   std::string cpus = {};  // of its resource status
   host::KubeQos kube_qos = host::KubeQos::burstable;
   std::string group = {};
+  double memory = kUnknown;  // bytes
 };
 
 class QosRig {
@@ -90,7 +108,7 @@ class QosRig {
       if (pod->cpus && used.qos == Qos::lse) own.lse = own.lse | *pod->cpus;
       if (pod->cpus && used.qos == Qos::lsr) own.lsr = own.lsr | *pod->cpus;
       inventory.pods.push_back(pod);
-      pod_usage.push_back({.cpu = used.cpu});
+      pod_usage.push_back({.cpu = used.cpu, .memory = used.memory});
     }
     ++inventory.generation;
   }
@@ -116,21 +134,37 @@ class QosRig {
   /// A new agent; what the old one knew has gone, the kernel and the journal have not.
   void start() {
     manager.reset();
+    actions.reset();
     executor.reset();
+    runner.told.clear();
     fs = std::make_unique<host::CgroupFs>(kernel.fs());
     metrics = std::make_unique<metrics::Registry>();
     executor = std::make_unique<Executor>(*fs, kernel, clock, Logger(log, clock, 1), *metrics,
                                           Executor::Options{}, nullptr);
+    Actions::Options acting = action_options;
+    acting.path = journal_path.empty() ? "" : journal_path + "-evicted";
+    acting.boot_id = "boot";
+    actions = std::make_unique<Actions>(acting, runner, clock, Logger(log, clock, 1), *metrics);
+    auto loaded = actions->load();
+    if (!loaded) throw std::runtime_error(loaded.error().message());
+    unfinished = std::move(*loaded);
     auto made = QosManager::make(strategies,
                                  {.executor = *executor,
                                   .clock = clock,
                                   .log = Logger(log, clock, 1),
                                   .metrics = *metrics,
                                   .gates = gates,
-                                  .topology = [this] { return topology; }},
+                                  .topology = [this] { return topology; },
+                                  .actions = *actions,
+                                  .series = series},
                                  {.journal_path = journal_path,
                                   .boot_id = "boot",
-                                  .interval = [this](std::string_view) { return interval; }});
+                                  .seconds =
+                                      [this](std::string_view flag) {
+                                        const auto it = seconds.find(flag);
+                                        return it == seconds.end() ? interval : it->second;
+                                      },
+                                  .dry_run = dry_run});
     if (!made) throw std::runtime_error(made.error().message());
     manager = std::move(*made);
   }
@@ -147,6 +181,8 @@ class QosRig {
     view.pods = pod_usage;
     view.host_applications = application_usage;
     view.complete = complete;
+    view.pods_listed = clock.mono();
+    if (shape) shape(view);
     manager->tick(view);
   }
 
@@ -157,12 +193,20 @@ class QosRig {
   FeatureGates gates{koordlet::gates()};
   StrategyTable strategies = strategy_table();
   nanoseconds interval = std::chrono::seconds(1);
+  std::map<std::string, nanoseconds, std::less<>> seconds;  // of flags that are not `interval`
+  std::vector<std::string> dry_run;
+  Actions::Options action_options;
+  std::function<void(TickView&)> shape;  // the last word on what a tick sees
   std::shared_ptr<const host::Topology> topology;
   Inventory inventory;
   std::vector<Usage> pod_usage, application_usage;
   std::unique_ptr<host::CgroupFs> fs;
   std::unique_ptr<metrics::Registry> metrics;
   std::unique_ptr<Executor> executor;
+  SeriesStore series{{}};
+  FakeRunner runner;
+  std::unique_ptr<Actions> actions;
+  std::vector<std::string> unfinished;  // what the last start() found
   std::unique_ptr<QosManager> manager;
 };
 

@@ -22,6 +22,7 @@ constexpr nanoseconds kForgetAfter = std::chrono::minutes(5);
 constexpr nanoseconds kForgetEvery = std::chrono::minutes(1);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr std::string_view kWaiting = "waiting for the NodeSLO: what is held back stays so";
+constexpr std::string_view kDryRun = "dry run: ";
 constexpr std::string_view kAdopted = "held back since an earlier agent";
 constexpr std::string_view kSetFree = "set free: nothing is wanted of it any more";
 
@@ -49,26 +50,35 @@ class QosManager::Impl final : public KnobReader {
         forgot_(with.clock.mono()),
         limited_(with.metrics.gauge(kLimited)),
         conflicts_(with.metrics.counter(kConflicts)),
+        actions_(with.actions),
         context_{with.executor.version(),
                  *this,
                  std::move(with.topology),
                  with.gates,
                  with.clock,
                  with.log,
-                 with.metrics} {}
+                 with.metrics,
+                 with.series,
+                 with.actions,
+                 options_.seconds} {}
 
   Result<> make(StrategyTable table) {
     for (const StrategyEntry* row : table) {
       auto strategy = row->make(context_);
       if (!strategy) return std::move(strategy).error().context(row->name);
       Slot slot{.name = row->name, .strategy = std::move(*strategy)};
-      slot.enabled = row->gate.empty() || context_.gates.enabled(row->gate);
-      if (options_.interval && !row->interval.empty()) {
-        slot.interval = options_.interval(row->interval);
+      slot.enabled =
+          row->gates.empty() || std::any_of(row->gates.begin(), row->gates.end(),
+                                            [this](auto gate) { return context_.gates.enabled(gate); });
+      if (!row->interval.empty()) {
+        slot.interval = options_.seconds(row->interval);
         slot.enabled = slot.enabled && slot.interval.count() > 0;
       }
+      slot.dry = std::erase(options_.dry_run, row->name) > 0;
       slots_.push_back(std::move(slot));
     }
+    if (!options_.dry_run.empty())
+      return Error(Code::invalid, fmt::format("no strategy has the name \"{}\"", options_.dry_run.front()));
     if (const auto loaded = journal_.load(); !loaded)
       log_.warn("cannot read what an earlier agent throttled; looking at the known groups only",
                 kv("error", loaded.error()));
@@ -79,6 +89,7 @@ class QosManager::Impl final : public KnobReader {
 
   void tick(const TickView& view) {
     const Inventory& inventory = *view.inventory;
+    actions_.tick();
     tree_.start_tick(inventory.generation);
     if (std::exchange(generation_, inventory.generation) != inventory.generation) executor_.retry_absent();
     const bool acting = inventory.slo != nullptr;
@@ -101,6 +112,7 @@ class QosManager::Impl final : public KnobReader {
       else
         slot.plan.hold();
       keep_held(slot, view);
+      for (const Action& action : slot.plan.actions()) actions_.begin(action, slot.dry);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::limited);
     if (!inventory.be_roots.empty())
@@ -176,6 +188,7 @@ class QosManager::Impl final : public KnobReader {
     bool enabled = false;
     nanoseconds interval{};  // of its plans; 0: each tick
     MonoTime next{};         // when it is asked for one
+    bool dry = false;        // its plans are only shown
     bool off = false;        // its gate is, or there is no NodeSLO
     bool released = false;   // what it may have left has been set free
     std::optional<MonoTime> held_since;
@@ -185,8 +198,10 @@ class QosManager::Impl final : public KnobReader {
   };
 
   static StrategyStatus status_of(const Slot& slot) {
-    if (slot.held_since && slot.waiting && !slot.neutral) return {false, std::string(kWaiting)};
-    return slot.strategy->status();
+    StrategyStatus status = slot.strategy->status();
+    if (slot.held_since && slot.waiting && !slot.neutral) status = {false, std::string(kWaiting)};
+    if (slot.dry) status.summary.insert(0, kDryRun);
+    return status;
   }
 
   /// What a strategy that cannot tell wanted last stays wanted, but not for ever.
@@ -224,7 +239,8 @@ class QosManager::Impl final : public KnobReader {
   /// From the slots' plans to the files.
   Executor::Outcome settle(Executor::Pace pace) {
     plans_.clear();
-    for (const Slot& slot : slots_) plans_.push_back(slot.plan.intents());
+    for (const Slot& slot : slots_)
+      plans_.push_back(slot.dry ? std::span<const Intent>() : slot.plan.intents());
     auto decisions = arbiter_.decide(plans_);
     conflicts_.add(static_cast<double>(arbiter_.conflicts()));
     if (collect_orphans()) {  // rare: then once more, with them as the weakest plan
@@ -251,7 +267,7 @@ class QosManager::Impl final : public KnobReader {
       if (arbiter_.find(executor_.known(entry.knob, entry.group))) continue;
       const auto owner = std::find_if(slots_.begin(), slots_.end(),
                                       [&](const Slot& slot) { return slot.name == entry.strategy; });
-      if (owner != slots_.end() && owner->plan.held()) continue;
+      if (owner != slots_.end() && owner->plan.held() && !owner->dry) continue;
       Intent intent;
       intent.knob = entry.knob;
       intent.group = entry.group;
@@ -349,6 +365,7 @@ class QosManager::Impl final : public KnobReader {
   std::optional<MonoTime> save_failed_;
   metrics::Gauge limited_;
   metrics::Counter conflicts_;
+  Actions& actions_;
   PluginContext context_;
   std::vector<Slot> slots_;
   std::uint64_t generation_ = 0;  // of the inventory of the last tick

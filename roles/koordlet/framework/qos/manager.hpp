@@ -33,9 +33,12 @@ class QosManager {
     nanoseconds hold = std::chrono::minutes(5);
     /// How often the folders below a group are listed again although no pod came or went.
     nanoseconds relist = std::chrono::seconds(10);
-    /// What a row's flag says of how often its strategy plans; 0 or less: it is off, as with its gate. Null:
-    /// each tick.
-    std::function<nanoseconds(std::string_view flag)> interval;
+    /// A duration by the name of its flag. What a row's flag says of how often its strategy plans: 0 or less:
+    /// it is off, as with its gate.
+    std::function<nanoseconds(std::string_view flag)> seconds;
+    /// Strategies that only tell what they would do: nothing of theirs is written or begun. Code::invalid for
+    /// a name that no row has.
+    std::vector<std::string> dry_run = {};
   };
   struct Dependencies {
     Executor& executor;
@@ -44,6 +47,8 @@ class QosManager {
     metrics::Registry& metrics;
     const FeatureGates& gates;
     std::function<std::shared_ptr<const host::Topology>()> topology;
+    Actions& actions;
+    const SeriesStore& series;
   };
   /// Builds every strategy of the table, those too whose gate is off: they may have to set free what an agent
   /// with other gates left.
@@ -72,7 +77,7 @@ class QosManager {
     std::string value;
     std::string_view strategy;
     std::string reason;
-    bool in_force = false;  // the file holds it
+    bool in_force = false;  // the file holds it; never for a strategy whose dry run it is
     bool held = false;      // wanted in an earlier tick: the strategy cannot tell now
   };
   std::vector<StrategyReport> strategies() const;

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "framework/action/actions.hpp"
+#include "framework/series.hpp"
 #include "framework/strategy.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -37,12 +39,18 @@ struct PluginContext {
   Clock& clock;
   Logger log;
   metrics::Registry& metrics;
+  /// What was measured before this tick.
+  const SeriesStore& series;
+  /// Who may be acted on, and when: strategies ask, Plan::act() does.
+  const Actions& actions;
+  /// A duration by the name of its flag, which is in seconds.
+  std::function<nanoseconds(std::string_view flag)> seconds;
 };
 
 /// A strategy's row, the last thing in plugins/NAME/NAME.cpp.
 struct StrategyEntry {
   std::string_view name;
-  std::string_view gate = {};      // the feature gate; empty: always on
+  std::span<const std::string_view> gates = {};  // any of these feature gates; none: always on
   std::string_view interval = {};  // the flag of how often it plans, in seconds; empty: each tick
   metrics::Table metrics = {};
   Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context) = nullptr;

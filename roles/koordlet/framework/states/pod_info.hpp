@@ -44,7 +44,7 @@ struct PodComplaint {
 struct PodList {
   /// Ascending by uid: those that run, and those that have not ended.
   std::vector<std::shared_ptr<const PodInfo>> pods, all;
-  OwnCpus own_cpus;                                  // of all that have not ended
+  OwnCpus own_cpus;  // of all that have not ended
   std::size_t listed = 0;
   std::vector<PodComplaint> complaints;  // the first ones
   std::size_t more_complaints = 0;

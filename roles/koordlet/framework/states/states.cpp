@@ -40,15 +40,6 @@ kube::Scope own(const std::string& node) {
   return scope;
 }
 
-kube::EventRecorderConfig recorder_config(const std::string& node) {
-  kube::EventRecorderConfig config;
-  config.controller = "koordlet";
-  config.instance = fmt::format("koordlet-{}", node);
-  config.connections = 1;
-  config.queue_limit = 1000;
-  return config;
-}
-
 }  // namespace
 
 States::States(Parts parts, StatesSettings settings)
@@ -56,7 +47,6 @@ States::States(Parts parts, StatesSettings settings)
       settings_(std::move(settings)),
       nodes_(parts_.informers.informer<api::Node>(parts_.client, own(settings_.node_name))),
       slos_(parts_.informers.informer<api::NodeSlo>(parts_.client, own(settings_.node_name))),
-      recorder_(parts_.executor, parts_.client, parts_.clock, recorder_config(settings_.node_name)),
       kubelet_(parts_.executor, parts_.clock, parts_.metrics, settings_.kubelet, parts_.credentials),
       events_(parts_.executor, parts_.cgroups,
               [this] {
@@ -71,8 +61,6 @@ States::States(Parts parts, StatesSettings settings)
 }
 
 States::~States() = default;
-
-Task<> States::stop() { co_await recorder_.stop(); }
 
 Task<Result<>> States::wait_known() { return known_.wait(); }
 
@@ -338,7 +326,7 @@ void States::tell(const PodList& list) {
     event.reason = "MalformedPodMetadata";
     event.action = "Reading";
     event.note = complaint->what;
-    recorder_.record(event);
+    parts_.recorder.record(event);
   }
   if (news.untold > 0 && !untold_)
     parts_.log.warn("more parts of pods are malformed than are told one by one", kv("more", news.untold));

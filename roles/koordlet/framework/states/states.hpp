@@ -51,6 +51,7 @@ class States {
     WorkerPool& workers;  // lists of pods are read there
     KubeletClient::Credentials credentials;
     InventoryHub& hub;
+    kube::EventRecorder& recorder;
   };
   /// Declares the informers.
   States(Parts parts, StatesSettings settings);
@@ -60,8 +61,6 @@ class States {
   Task<Result<>> follow_node();
   Task<Result<>> follow_pods();
   Task<Result<>> follow_containers();
-  /// Await when the tasks have ended.
-  Task<> stop();
 
   /// Waits until node, NodeSLO and pods have been heard of.
   Task<Result<>> wait_known();
@@ -91,7 +90,6 @@ class States {
   kube::Informer<api::Node> nodes_;
   kube::Informer<api::NodeSlo> slos_;
   kube::DeliveryQueue queue_;
-  kube::EventRecorder recorder_;
   KubeletClient kubelet_;
   ContainerEvents events_;
   TokenBucket limit_;

@@ -484,13 +484,14 @@ class CpuSuppress final : public Strategy {
 };
 
 constexpr metrics::Table kMetrics = {&kCores, &kLsUsed, &kBeUsed};
+constexpr std::string_view kGates[] = {"BECPUSuppress"};
 
 }  // namespace
 }  // namespace cpu_suppress
 
 extern const StrategyEntry kCpuSuppress{
     .name = "CPUSuppress",
-    .gate = "BECPUSuppress",
+    .gates = cpu_suppress::kGates,
     .interval = "cpu-suppress-interval-seconds",
     .metrics = cpu_suppress::kMetrics,
     .make = &make<cpu_suppress::CpuSuppress>,

@@ -1,0 +1,267 @@
+// Actions: see actions.hpp. The file: a header with the boot's id, then a line an action:
+//   STRATEGY<tab>KIND<tab>STATE<tab>NANOSECONDS<tab>UID[<tab>GROUP]...
+#include "framework/action/actions.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "koord/base/file.hpp"
+#include "koord/host/text.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::string_view kHeader = "koord-actions 1 ";
+constexpr std::string_view kReason = "evicted";  // upstream's, of all evictions
+constexpr std::size_t kMaxFile = std::size_t{4} << 20, kMaxRows = 10'000, kMaxGroups = 256;
+constexpr nanoseconds kHour = std::chrono::hours(1);
+constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
+constexpr nanoseconds kFirstRetry = std::chrono::seconds(5), kLastRetry = std::chrono::seconds(60);
+/// Upstream drops a series that nobody has counted in for so long.
+constexpr nanoseconds kDetailShown = std::chrono::minutes(5);
+
+constexpr metrics::Metric kEvictions{.name = "koordlet_pod_eviction",
+                                     .help = "Pods that the agent has evicted or stopped.",
+                                     .labels = {"reason"}};
+constexpr metrics::Metric kDetails{.name = "koordlet_pod_eviction_detail",
+                                   .help = "The same by pod, for five minutes.",
+                                   .labels = {"pod_namespace", "pod_name", "reason"}};
+
+constexpr std::string_view kRunning = "begun", kDone = "done";
+
+std::string_view next_field(std::string_view& line) {
+  const auto tab = line.find('\t');
+  const std::string_view field = line.substr(0, tab);
+  line = tab == std::string_view::npos ? std::string_view{} : line.substr(tab + 1);
+  return field;
+}
+
+bool fits_a_field(std::string_view text) { return text.find_first_of("\t\n") == std::string_view::npos; }
+
+}  // namespace
+
+const metrics::Table Actions::kMetrics = {&kEvictions, &kDetails};
+
+std::string_view to_string(ActionKind kind) { return kind == ActionKind::evict_pod ? "evict" : "stop"; }
+
+std::vector<std::string> groups_to_stop(const PodInfo& pod) {
+  std::vector<std::string> groups;
+  for (const ContainerInfo& container : pod.containers) groups.push_back(container.group);
+  if (groups.empty() && !pod.object) groups.push_back(pod.group);
+  return groups;
+}
+
+Actions::Actions(Options options, ActionRunner& runner, Clock& clock, Logger log, metrics::Registry& metrics)
+    : options_(std::move(options)),
+      runner_(runner),
+      clock_(clock),
+      log_(std::move(log)),
+      evictions_(metrics.counters(kEvictions)),
+      details_(metrics.counters(kDetails)) {}
+
+Result<std::vector<std::string>> Actions::load() {
+  rows_.clear();
+  std::vector<std::string> groups;
+  if (options_.path.empty()) return groups;
+  bool found = false;
+  KOORD_CHECK(read(options_.path, found));
+  for (const std::string& path : options_.older_paths)
+    if (!found) KOORD_CHECK(read(path, found));
+  for (Row& row : rows_) {
+    if (row.state != State::running) continue;
+    row.state = State::done;  // nobody can tell: then it counts
+    groups.insert(groups.end(), row.groups.begin(), row.groups.end());
+    row.groups.clear();
+  }
+  return groups;
+}
+
+Result<> Actions::read(const std::string& path, bool& found) {
+  const auto text = read_file(path, kMaxFile, Source::own);
+  if (!text) return text.error().code() == Code::not_found ? Result<>() : Result<>(text.error());
+  found = true;
+  std::string_view rest = *text;
+  std::string_view line;
+  if (!rest.ends_with('\n') || !host::next_line(rest, line) || !line.starts_with(kHeader))
+    return Error(Code::parse, fmt::format("{}: not a file of actions", path));
+  if (line.substr(kHeader.size()) != options_.boot_id) return {};
+  std::vector<Row> rows;
+  for (std::size_t number = 2; host::next_line(rest, line); ++number) {
+    Row row;
+    row.strategy = next_field(line);
+    const std::string_view kind = next_field(line);
+    const std::string_view state = next_field(line);
+    std::int64_t begun = 0;
+    const bool timed = host::to_number(next_field(line), begun);
+    row.uid = next_field(line);
+    row.kind = kind == to_string(ActionKind::evict_pod) ? ActionKind::evict_pod : ActionKind::stop_pod;
+    row.state = state == kRunning ? State::running : State::done;
+    while (!line.empty() && row.groups.size() < kMaxGroups) row.groups.emplace_back(next_field(line));
+    if (!timed || row.uid.empty() || kind != to_string(row.kind) || !line.empty() ||
+        (state != kRunning && state != kDone) || rows.size() == kMaxRows)
+      return Error(Code::parse, fmt::format("{}:{}: cannot read this action", path, number));
+    // The clock only goes forward in one boot.
+    row.begun = std::min(MonoTime(nanoseconds(begun)), clock_.mono());
+    row.id = ++last_id_;
+    rows.push_back(std::move(row));
+  }
+  rows_ = std::move(rows);
+  return {};
+}
+
+void Actions::save() {
+  if (options_.path.empty()) return;
+  std::string text = fmt::format("{}{}\n", kHeader, options_.boot_id);
+  for (const Row& row : rows_) {
+    if (row.state != State::running && row.state != State::done) continue;
+    fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\t{}", row.strategy, to_string(row.kind),
+                   row.state == State::running ? kRunning : kDone, row.begun.time_since_epoch().count(),
+                   row.uid);
+    for (const std::string& group : row.groups) text.append("\t").append(group);
+    text += '\n';
+  }
+  std::error_code failed;
+  std::filesystem::create_directories(std::filesystem::path(options_.path).parent_path(), failed);
+  const auto saved = replace_file(options_.path, text, {.sync = false});
+  if (saved) {
+    save_failed_.reset();
+    for (const std::string& path : std::exchange(options_.older_paths, {})) (void)::unlink(path.c_str());
+    return;
+  }
+  // Protecting goes before remembering.
+  if (save_failed_ && clock_.mono() - *save_failed_ < kLogAgain) return;
+  save_failed_ = clock_.mono();
+  log_.warn("cannot write down who is evicted; an agent that starts after a crash will not know of it",
+            kv("error", saved.error()));
+}
+
+Actions::State Actions::state_of(const Row& row) const {
+  const bool overdue = row.state == State::running && clock_.mono() - row.begun > options_.patience;
+  return overdue ? State::failed : row.state;
+}
+
+const Actions::Row* Actions::find(std::string_view uid) const {
+  const auto it = std::find_if(rows_.rbegin(), rows_.rend(), [&](const Row& row) { return row.uid == uid; });
+  return it == rows_.rend() ? nullptr : &*it;
+}
+
+Standing Actions::standing(const PodInfo& pod) const {
+  if (!pod.eviction.never.empty() || (!options_.own_pod.empty() && pod.uid == options_.own_pod))
+    return Standing::spared;
+  const Row* row = find(pod.uid);
+  const MonoTime now = clock_.mono();
+  if (row) {
+    const State state = state_of(*row);
+    if (state == State::running) return Standing::pending;
+    if (state == State::failed && now < row->retry_at) return Standing::refused;
+    if (state != State::failed && now - row->begun < options_.going) return Standing::pending;
+  }
+  // Somebody else asked it to go; killing its containers helps all the same, asking again does not.
+  if (options_.only_by_api && pod.deleted_by && clock_.now() < *pod.deleted_by) return Standing::pending;
+  return Standing::free;
+}
+
+bool Actions::is_cooling(std::string_view strategy, nanoseconds cool) const {
+  return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+    if (row.strategy != strategy) return false;
+    const State state = state_of(row);
+    return state == State::running || (state != State::failed && clock_.mono() - row.begun < cool);
+  });
+}
+
+std::int64_t Actions::room() const {
+  const auto free = static_cast<std::int64_t>(kMaxRows - rows_.size());
+  if (options_.per_hour <= 0) return free;
+  const auto lately = std::count_if(rows_.begin(), rows_.end(), [&](const Row& row) {
+    return state_of(row) != State::failed && clock_.mono() - row.begun < kHour;
+  });
+  return std::clamp<std::int64_t>(options_.per_hour - lately, 0, free);
+}
+
+bool Actions::begin(Action action, bool dry) {
+  if (standing(*action.pod) != Standing::free || room() <= 0) return false;
+  const Row* before = find(action.pod->uid);
+  action.kind = options_.only_by_api ? ActionKind::evict_pod : ActionKind::stop_pod;
+  Row row;
+  row.strategy = action.strategy;
+  row.uid = action.pod->uid;
+  row.kind = action.kind;
+  row.state = dry ? State::dry : State::running;
+  row.begun = clock_.mono();
+  row.id = ++last_id_;
+  row.failures = before && before->state == State::failed ? before->failures : 0;
+  row.ns = action.pod->ns;
+  row.name = action.pod->name;
+  if (action.kind == ActionKind::stop_pod)
+    for (std::string& group : groups_to_stop(*action.pod))
+      if (row.groups.size() < kMaxGroups && fits_a_field(group)) row.groups.push_back(std::move(group));
+  if (dry) {
+    log_.info("a pod would be evicted, were its strategy not on trial",
+              kv("pod", fmt::format("{}/{}", row.ns, row.name)), kv("strategy", row.strategy),
+              kv("why", action.message));
+    row.groups.clear();
+    rows_.push_back(std::move(row));
+    return true;
+  }
+  rows_.push_back(std::move(row));
+  save();  // before anything happens
+  runner_.run(action, [this, id = last_id_](const Result<>& outcome) { finish(id, outcome); });
+  return true;
+}
+
+void Actions::finish(std::uint64_t id, const Result<>& outcome) {
+  const auto it = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.id == id; });
+  if (it == rows_.end()) return;
+  Row& row = *it;
+  row.groups.clear();
+  if (outcome) {
+    row.state = State::done;
+    row.failures = 0;
+    evictions_.with({kReason}).inc();
+    details_.with({row.ns, row.name, kReason}).inc();
+    shown_[{row.ns, row.name}] = clock_.mono();
+  } else {
+    row.state = State::failed;
+    nanoseconds wait = kFirstRetry;
+    for (std::uint32_t i = 0; i < row.failures && wait < kLastRetry; ++i) wait *= 2;
+    ++row.failures;
+    row.retry_at = clock_.mono() + std::min(wait, kLastRetry);
+  }
+  save();
+}
+
+void Actions::tick() {
+  const MonoTime now = clock_.mono();
+  std::erase_if(shown_, [&](const auto& shown) {
+    if (now - shown.second < kDetailShown) return false;
+    details_.remove({shown.first.first, shown.first.second, kReason});
+    return true;
+  });
+  const auto old =
+      std::erase_if(rows_, [&](const Row& row) { return now - row.begun > kHour + options_.going; });
+  if (old > 0) save();
+}
+
+std::string own_pod_uid(std::string_view mountinfo) {
+  // "... /var/lib/kubelet/pods/UID/etc-hosts /etc/hosts ...": the fourth word is the place on its disk. Only
+  // the file that the kubelet makes for each pod tells: a pod may have the folders of others mounted.
+  constexpr std::string_view kBefore = "/pods/", kBehind = "/etc-hosts /etc/hosts ";
+  std::string_view line;
+  while (host::next_line(mountinfo, line)) {
+    const auto behind = line.find(kBehind);
+    if (behind == std::string_view::npos) continue;
+    const auto before = line.substr(0, behind).rfind(kBefore);
+    if (before == std::string_view::npos) continue;
+    const std::string_view uid = line.substr(before + kBefore.size(), behind - before - kBefore.size());
+    if (!uid.empty() && uid.find_first_of("/ ") == std::string_view::npos) return std::string(uid);
+  }
+  return {};
+}
+
+}  // namespace koord::koordlet

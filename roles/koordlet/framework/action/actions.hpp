@@ -1,0 +1,98 @@
+// Actions: which actions may begin now, what is under way, and what was done lately, remembered by a small
+// file for the agent that comes next: one that is killed between two evictions does not begin to count anew.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/action/action.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/log.hpp"
+#include "koord/base/metrics.hpp"
+
+namespace koord::koordlet {
+
+/// How it stands with a pod that might be acted on.
+enum class Standing : std::uint8_t {
+  free,     // it may be
+  pending,  // it is under way, or was done lately: what it frees counts already
+  refused,  // it failed lately: others first
+  spared,   // never: the agent's own pod, a static or a critical one
+};
+
+/// Used on the event loop's thread.
+class Actions {
+ public:
+  static const metrics::Table kMetrics;
+  struct Options {
+    std::string path;  // of the file; empty: none (tests)
+    std::vector<std::string> older_paths = {};
+    std::string boot_id;  // a file of another boot tells of times that mean nothing here
+    /// --only-evict-by-api: pods are evicted; otherwise their containers are stopped.
+    bool only_by_api = false;
+    /// --evictions-per-hour: so many actions in any hour, of all strategies; 0: no such bound.
+    std::int64_t per_hour = 0;
+    std::string own_pod;  // the uid of the pod that the agent runs in; empty: in none
+    /// How long one may be under way before it counts as failed.
+    nanoseconds patience = std::chrono::seconds(30);
+    /// How long a pod that was acted on and is still there counts as going.
+    nanoseconds going = std::chrono::minutes(2);
+  };
+  /// All outlive it.
+  Actions(Options options, ActionRunner& runner, Clock& clock, Logger log, metrics::Registry& metrics);
+  Actions(const Actions&) = delete;
+  Actions& operator=(const Actions&) = delete;
+
+  /// What an earlier agent of this boot did. The groups whose tasks it was about to stop and has not said
+  /// whether it did: they may be frozen. Code::parse: nothing was taken over.
+  Result<std::vector<std::string>> load();
+
+  // What strategies ask.
+  Standing standing(const PodInfo& pod) const;
+  /// Whether an action of the strategy is under way, or one that succeeded began less than `cool` ago.
+  bool is_cooling(std::string_view strategy, nanoseconds cool) const;
+  /// How many more may begin now.
+  std::int64_t room() const;
+
+  /// Begins it, written down beforehand; false: it may not. `dry`: it counts as done, and is only told.
+  bool begin(Action action, bool dry);
+  /// Once a tick: forgets what is too old.
+  void tick();
+
+ private:
+  enum class State : std::uint8_t { running, done, failed, dry };
+  struct Row {
+    std::string strategy, uid;
+    ActionKind kind{};
+    State state{};
+    MonoTime begun{}, retry_at{};
+    std::uint64_t id = 0;
+    std::uint32_t failures = 0;       // in a row
+    std::vector<std::string> groups;  // whose tasks are being stopped
+    std::string ns, name;             // of the pod
+  };
+  Result<> read(const std::string& path, bool& found);
+  void save();
+  void finish(std::uint64_t id, const Result<>& outcome);
+  const Row* find(std::string_view uid) const;
+  State state_of(const Row& row) const;
+
+  Options options_;
+  ActionRunner& runner_;
+  Clock& clock_;
+  Logger log_;
+  metrics::Family<metrics::Counter> evictions_, details_;
+  std::map<std::pair<std::string, std::string>, MonoTime> shown_;  // details that are shown, by pod
+  std::vector<Row> rows_;                                          // ascending by the time of their beginning
+  std::uint64_t last_id_ = 0;
+  std::optional<MonoTime> save_failed_;
+};
+
+/// The uid of the pod in whose mounts (/proc/self/mountinfo) a process lives; empty: it lives in none.
+std::string own_pod_uid(std::string_view mountinfo);
+
+}  // namespace koord::koordlet

@@ -1,0 +1,41 @@
+// PodRunner: evicts pods through the API server, or stops their containers through their cgroups.
+#pragma once
+
+#include <string>
+
+#include "framework/action/action.hpp"
+#include "framework/audit/auditor.hpp"
+#include "koord/async/offload.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/host/cgroup_fs.hpp"
+#include "koord/kube/client.hpp"
+#include "koord/kube/event_recorder.hpp"
+
+namespace koord::koordlet {
+
+class PodRunner final : public ActionRunner {
+ public:
+  /// All outlive its tasks.
+  struct Parts {
+    TaskGroup& tasks;
+    Clock& clock;
+    Logger& log;
+    WorkerPool& workers;
+    const host::CgroupFs& cgroups;
+    std::string proc;                // the folder
+    Auditor* auditor = nullptr;      // null: nothing is audited
+    kube::Client* client = nullptr;  // null, both: without Kubernetes, nothing is evicted
+    kube::EventRecorder* recorder = nullptr;
+  };
+  explicit PodRunner(Parts parts) : parts_(std::move(parts)) {}
+  void run(const Action& action, Done done) override;
+
+ private:
+  Task<Result<>> perform(Action action, Done done);
+  Task<Result<>> evict(const Action& action);
+  Task<Result<>> stop(const Action& action);
+
+  Parts parts_;
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,193 @@
+// Stopping a group: see stop_group.hpp.
+#include "framework/action/stop_group.hpp"
+
+#include <fmt/format.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <vector>
+
+#include "koord/base/file.hpp"
+#include "koord/host/file.hpp"
+#include "koord/host/text.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+using host::CgroupVersion;
+using host::Knob;
+
+constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxGroups = 4096;
+/// Without a freezer a process may fork while others are killed: so often it is looked again.
+constexpr int kRounds = 20;
+constexpr int kPauseMs = 5;
+constexpr int kFreezePauses = 100;
+
+/// On a worker's thread, which may wait.
+void wait_a_little() { (void)::poll(nullptr, 0, kPauseMs); }
+
+/// A process by a name that no other one ever has. Kernels before 5.3 have only its number, which is as good
+/// while it is frozen: it cannot end, and so nobody else can get its number.
+class Process {
+ public:
+  explicit Process(pid_t pid) : pid_(pid), fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
+    errno_ = fd_ ? 0 : errno;
+  }
+  int error() const { return errno_; }
+  int kill(bool frozen) const {
+    if (fd_) return ::syscall(SYS_pidfd_send_signal, fd_.get(), SIGKILL, nullptr, 0) == 0 ? 0 : errno;
+    if (errno_ != ENOSYS || !frozen) return errno_;
+    return ::kill(pid_, SIGKILL) == 0 ? 0 : errno;
+  }
+
+ private:
+  pid_t pid_;
+  Fd fd_;
+  int errno_ = 0;
+};
+
+/// The folders of a group and of those below it.
+void add_folders(const std::string& folder, int depth, std::vector<std::string>& all) {
+  all.push_back(folder);
+  if (depth == kMaxDepth) return;
+  const auto below = host::list_folders(folder);
+  if (!below) return;
+  for (const std::string& name : *below) {
+    if (all.size() >= kMaxGroups) return;
+    add_folders(fmt::format("{}/{}", folder, name), depth + 1, all);
+  }
+}
+
+std::vector<pid_t> pids_below(const std::string& folder) {
+  std::vector<std::string> folders;
+  add_folders(folder, 0, folders);
+  std::vector<pid_t> pids;
+  for (const std::string& one : folders) {
+    host::ReadBuffer buffer;
+    host::HeldFile file(fmt::format("{}/cgroup.procs", one));
+    const auto text = file.read(buffer);
+    // A folder may have gone, and a threaded group of v2 has no processes of its own.
+    if (!text) continue;
+    std::string_view rest = *text;
+    std::string_view line;
+    pid_t pid = 0;
+    while (host::next_line(rest, line))
+      if (host::to_number(host::trimmed(line), pid) && pid > 0) pids.push_back(pid);
+  }
+  return pids;
+}
+
+/// Whether a process is in the group, or below it. Seen from a cgroup namespace of one's own the path begins
+/// elsewhere ("/../../kubepods/...").
+bool is_in(const std::string& proc, pid_t pid, std::string_view group) {
+  const auto text = read_file(fmt::format("{}{}/cgroup", proc, pid));
+  if (!text) return false;
+  std::string_view rest = *text;
+  std::string_view line;
+  const std::string inside = fmt::format("/{}/", group);
+  while (host::next_line(rest, line)) {
+    const auto path = line.find(":/");
+    if (path != std::string_view::npos &&
+        fmt::format("{}/", line.substr(path + 1)).find(inside) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+Result<> without_the_agent(const std::string& folder, std::string_view group) {
+  const std::vector<pid_t> pids = pids_below(folder);
+  if (std::find(pids.begin(), pids.end(), ::getpid()) == pids.end()) return {};
+  return Error(Code::invalid, fmt::format("{}: the agent itself runs in it", group));
+}
+
+/// Those that are still in the group; how many got the signal for the first time.
+Result<std::size_t> kill_all(const std::string& proc, const std::string& folder, std::string_view group,
+                             bool frozen, std::set<pid_t>& told) {
+  KOORD_CHECK(without_the_agent(folder, group));
+  std::size_t fresh = 0;
+  for (const pid_t pid : pids_below(folder)) {
+    if (told.contains(pid)) continue;
+    const Process process(pid);
+    if (process.error() == ESRCH) continue;
+    // From here on this is the one that it was: if it is in the group now, it is one of ours.
+    if (!is_in(proc, pid, group)) continue;
+    if (const int error = process.kill(frozen); error != 0 && error != ESRCH)
+      return errno_error(error, fmt::format("killing {} of {}", pid, group));
+    told.insert(pid);
+    ++fresh;
+  }
+  return fresh;
+}
+
+bool says_frozen(const host::CgroupFs& fs, std::string_view group) {
+  const auto path = fs.read_path(Knob::freeze, group);
+  if (!path) return false;
+  const bool v2 = fs.version() == CgroupVersion::v2;
+  const auto folder = fs.folder(Knob::freeze, group);
+  const auto text = read_file(v2 && folder ? fmt::format("{}/cgroup.events", *folder) : *path);
+  return text && text->find(v2 ? "frozen 1" : "FROZEN") != std::string::npos;
+}
+
+/// Where there is a freezer, the group stands still until this goes.
+class Frozen {
+ public:
+  Frozen(const host::CgroupFs& fs, std::string_view group) : fs_(fs), group_(group) {
+    const auto path = fs.write_path(Knob::freeze, group);
+    if (!path || !host::exists(*path)) return;
+    const bool v2 = fs.version() == CgroupVersion::v2;
+    frozen_ = host::write_file(*path, v2 ? "1" : "FROZEN").has_value();
+    // A task that waits in the kernel may take its time: then it is killed while it does.
+    for (int i = 0; frozen_ && i < kFreezePauses && !says_frozen(fs, group); ++i) wait_a_little();
+  }
+  ~Frozen() {
+    if (frozen_) (void)thaw_group(fs_, group_);
+  }
+  Frozen(const Frozen&) = delete;
+  Frozen& operator=(const Frozen&) = delete;
+  explicit operator bool() const { return frozen_; }
+
+ private:
+  const host::CgroupFs& fs_;
+  std::string group_;
+  bool frozen_ = false;
+};
+
+}  // namespace
+
+Result<> stop_group(const host::CgroupFs& fs, const std::string& proc, std::string_view group) {
+  if (group.empty()) return Error(Code::invalid, "the root of a hierarchy is nothing to stop");
+  KOORD_TRY(folder, fs.folder(Knob::procs, group));
+  if (!host::exists(folder)) return {};
+  KOORD_CHECK(without_the_agent(folder, group));
+  if (const auto kill = fs.write_path(Knob::kill, group); kill && host::exists(*kill))
+    return host::write_file(*kill, "1");
+  const auto freezer = fs.folder(Knob::freeze, group);
+  if (freezer) KOORD_CHECK(without_the_agent(*freezer, group));  // which would stand still for ever
+  const Frozen frozen(fs, group);
+  const bool still = static_cast<bool>(frozen);
+  std::set<pid_t> told;
+  // A group that somebody made by hand may be in no freezer, or have no processes there.
+  if (still) KOORD_CHECK(kill_all(proc, *freezer, group, still, told));
+  for (int round = 0; round < kRounds; ++round) {
+    KOORD_TRY(fresh, kill_all(proc, folder, group, still, told));
+    if (fresh == 0) break;
+    if (!still) wait_a_little();
+  }
+  return {};
+}
+
+Result<> thaw_group(const host::CgroupFs& fs, std::string_view group) {
+  const auto path = fs.write_path(Knob::freeze, group);
+  if (!path || !host::exists(*path)) return {};
+  return host::write_file(*path, fs.version() == CgroupVersion::v2 ? "0" : "THAWED");
+}
+
+}  // namespace koord::koordlet

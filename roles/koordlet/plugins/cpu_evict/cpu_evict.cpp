@@ -1,0 +1,191 @@
+// CPU eviction: where best-effort work may use much less CPU than it asks for, the node's CPU is used beyond
+// a threshold, or more is asked of what it lends than it has, pods go until a lower mark is reached.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/qos/plugin.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "plugins/cpu_evict/satisfaction.hpp"
+#include "plugins/evict/settings.hpp"
+#include "plugins/evict/victims.hpp"
+
+namespace koord::koordlet {
+
+namespace cpu_evict {
+namespace {
+
+using evict::Amounts;
+using evict::Candidate;
+using evict::Resource;
+using evict::Target;
+using evict::Task;
+
+constexpr std::string_view kName = "CPUEvict";
+constexpr std::string_view kBestEffort = "BECPUEvict", kByAllocatable = "CPUAllocatableEvict",
+                           kByUse = "CPUEvict";
+constexpr std::string_view kGates[] = {kBestEffort, kByAllocatable, kByUse};
+constexpr std::string_view kEvictByAllocatable = "evictByAllocatable";
+constexpr std::int64_t kHighestLower = 60, kBelowUpper = 100;  // percent
+constexpr double kMilli = 1000;
+
+/// Code::invalid names the field.
+Result<Satisfaction> settings_of(const api::ResourceThresholdStrategy& slo) {
+  if (!slo.cpu_evict_be_satisfaction_lower_percent || !slo.cpu_evict_be_satisfaction_upper_percent)
+    return Error(Code::invalid,
+                 "no cpuEvictBESatisfactionLowerPercent or no cpuEvictBESatisfactionUpperPercent");
+  Satisfaction settings{.lower = *slo.cpu_evict_be_satisfaction_lower_percent,
+                        .upper = *slo.cpu_evict_be_satisfaction_upper_percent};
+  settings.usage_threshold = slo.cpu_evict_be_usage_threshold_percent.value_or(settings.usage_threshold);
+  if (settings.lower <= 0 || settings.lower > kHighestLower)
+    return Error(Code::invalid, "a cpuEvictBESatisfactionLowerPercent that is not in (0, 60]");
+  if (settings.upper <= 0 || settings.upper >= kBelowUpper)
+    return Error(Code::invalid, "a cpuEvictBESatisfactionUpperPercent that is not in (0, 100)");
+  if (settings.upper < settings.lower)
+    return Error(Code::invalid, "a cpuEvictBESatisfactionUpperPercent below the lower one");
+  return settings;
+}
+
+/// Of all that is lent to batch work; below 0: not known. While nothing is lent it is next to nothing, so
+/// that there can be want.
+double allocatable_batch(const NodeInfo& node) {
+  for (const ExtendedResource& resource : node.extended)
+    if (resource.name == api::kBatchCpu && resource.value >= 0)
+      return static_cast<double>(std::max<std::int64_t>(resource.value, 1));
+  return -1;
+}
+
+class CpuEvict final : public Strategy {
+ public:
+  explicit CpuEvict(const PluginContext& context)
+      : context_(context),
+        cool_(context.seconds("cpu-evict-cool-time-seconds")),
+        started_(context.clock.mono()) {}
+
+  StrategyStatus status() const override { return status_; }
+  void release(const Inventory&, Plan&) override { status_ = {}; }
+
+  void plan(const TickView& view, Plan& plan) override {
+    const auto* slo = view.inventory->slo->resource_used_threshold_with_be.get();
+    status_ = {};
+    if (slo == nullptr || !slo->enable.value_or(false)) {
+      status_.summary = evict::kOff;
+      return;
+    }
+    // An agent that has just started knows little.
+    if (context_.actions.is_cooling(kName, cool_) || view.at - started_ < cool_) {
+      status_ = {true, std::string(evict::kCooling)};
+      return;
+    }
+    std::vector<Task> tasks;
+    evict::Notes notes;
+    if (context_.gates.enabled(kBestEffort)) by_satisfaction(view, *slo, tasks, notes);
+    if (context_.gates.enabled(kByAllocatable)) by_allocatable(view, *slo, tasks, notes);
+    if (context_.gates.enabled(kByUse)) by_use(view, *slo, tasks, notes);
+    status_.active = !tasks.empty();
+    const evict::Choice choice = evict::act(tasks, context_.actions, plan);
+    status_.summary = notes.summary(tasks, choice);
+  }
+
+ private:
+  static nanoseconds window(const TickView& view, const api::ResourceThresholdStrategy& slo) {
+    const nanoseconds wanted = std::chrono::seconds(std::clamp<std::int64_t>(
+        slo.cpu_evict_time_window_seconds.value_or(0), 0, std::chrono::hours(1) / std::chrono::seconds(1)));
+    return std::max(wanted, view.interval);
+  }
+
+  void by_satisfaction(const TickView& view, const api::ResourceThresholdStrategy& slo,
+                       std::vector<Task>& tasks, evict::Notes& notes) {
+    const auto settings = settings_of(slo);
+    if (!settings) return notes.invalid(kBestEffort, settings.error());
+    const nanoseconds span = window(view, slo);
+    const auto average = [&](Metric metric) { return context_.series.aggregate(metric, "", view.at, span); };
+    const auto usage = average(Metric::be_cpu_usage);
+    const auto request = average(Metric::be_cpu_request);
+    const auto limit = average(Metric::be_cpu_real_limit);
+    const BestEffortCpu& now = view.best_effort;
+    if (!usage || !request || !limit || !known(now.usage_milli) || !known(now.request_milli) ||
+        !known(now.real_limit_milli))
+      return notes.blind(kBestEffort, "what best-effort work uses or may use");
+    const auto seconds = [](nanoseconds d) {
+      return std::chrono::duration_cast<std::chrono::seconds>(d).count();
+    };
+    const auto samples = static_cast<std::int64_t>(std::min({usage->count, request->count, limit->count}));
+    if (!is_filled(samples, seconds(view.interval), seconds(span)))
+      return notes.blind(kBestEffort, "what best-effort work used for long enough");
+    BestEffort past{usage->avg, request->avg, limit->avg};
+    BestEffort present{now.usage_milli, now.request_milli, now.real_limit_milli};
+    if (slo.cpu_evict_policy == kEvictByAllocatable)
+      past.limit = present.limit = allocatable_batch(view.inventory->node);
+    notes.say(kBestEffort, fmt::format("{:.2f} of {:.2f} CPUs that best-effort work asks for may be used",
+                                       present.limit / kMilli, present.request / kMilli));
+    Task task{.feature = kBestEffort, .target = Target::request};
+    of(task.release, Resource::batch_cpu) = cpu_evict::release(*settings, past, present);
+    if (of(task.release, Resource::batch_cpu) <= 0) return;
+    task.candidates =
+        evict::best_effort(view, kBestEffort, &Usage::cpu, kMilli, [](const Candidate& candidate) {
+          const std::int64_t asked = candidate.pod->requests.batch_cpu;
+          return asked > 0 ? static_cast<double>(candidate.used) / static_cast<double>(asked) : 0;
+        });
+    task.frees = [](const Candidate& candidate) {
+      Amounts amounts{};
+      of(amounts, Resource::batch_cpu) = candidate.pod->requests.batch_cpu;
+      return amounts;
+    };
+    tasks.push_back(std::move(task));
+  }
+
+  void by_use(const TickView& view, const api::ResourceThresholdStrategy& slo, std::vector<Task>& tasks,
+              evict::Notes& notes) {
+    const auto marks =
+        evict::marks(slo.cpu_evict_threshold_percent, slo.cpu_evict_lower_percent, evict::Lower::by_default);
+    if (!marks) return notes.invalid(kByUse, marks.error());
+    if (!slo.evict_enabled_priority_threshold) return notes.missing(kByUse, "evictEnabledPriorityThreshold");
+    const std::int64_t capacity = view.inventory->node.capacity_milli_cpu;
+    const auto used = context_.series.aggregate(Metric::node_cpu, "", view.at, window(view, slo));
+    if (!used || capacity <= 0) return notes.blind(kByUse, "the node's CPU");
+    const auto percent = evict::percent_of(static_cast<std::int64_t>(used->avg * kMilli), capacity);
+    notes.say(kByUse, fmt::format("{}% of the CPU is used, {}% may be", percent, marks->threshold));
+    if (percent < marks->threshold) return;
+    Task task{.feature = kByUse, .target = Target::used};
+    of(task.release, Resource::cpu) = evict::part_of(capacity, percent - marks->lower);
+    task.candidates =
+        evict::by_priority(view, kByUse, *slo.evict_enabled_priority_threshold, &Usage::cpu, kMilli,
+                           [](const Candidate& candidate) { return static_cast<double>(candidate.used); });
+    task.frees = [](const Candidate& candidate) {
+      Amounts amounts{};
+      of(amounts, Resource::cpu) = candidate.used;
+      return amounts;
+    };
+    tasks.push_back(std::move(task));
+  }
+
+  void by_allocatable(const TickView& view, const api::ResourceThresholdStrategy& slo,
+                      std::vector<Task>& tasks, evict::Notes& notes) {
+    auto task = evict::allocatable_task(
+        view, kByAllocatable, true, slo.cpu_allocatable_evict_threshold_percent,
+        slo.cpu_allocatable_evict_lower_percent, slo.allocatable_evict_priority_threshold, notes);
+    if (task) tasks.push_back(std::move(*task));
+  }
+
+  const PluginContext& context_;
+  nanoseconds cool_;
+  MonoTime started_;
+  StrategyStatus status_;
+};
+
+}  // namespace
+}  // namespace cpu_evict
+
+extern const StrategyEntry kCpuEvict{
+    .name = cpu_evict::kName,
+    .gates = cpu_evict::kGates,
+    .interval = "cpu-evict-interval-seconds",
+    .make = &make<cpu_evict::CpuEvict>,
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,100 @@
+// Settings of eviction: see settings.hpp.
+#include "plugins/evict/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace koord::koordlet::evict {
+
+namespace {
+
+constexpr std::int64_t kBuffer = 2;  // percent
+/// koord-mid's highest: what is above is koord-prod's, and nobody's to evict by requests.
+constexpr std::int32_t kHighestPriority = 7999;
+/// How old the list of pods may be by which requests are summed. Use is measured, whatever the kubelet says.
+constexpr nanoseconds kFreshPods = std::chrono::minutes(1);
+constexpr double kMilli = 1000;
+
+}  // namespace
+
+Result<Marks> marks(std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower, Lower kind) {
+  if (!threshold) return Error(Code::invalid, "no threshold");
+  if (*threshold < 0) return Error(Code::invalid, "a threshold below 0");
+  if (!lower && kind == Lower::required) return Error(Code::invalid, "no lower percentage");
+  const Marks marks{*threshold, lower.value_or(*threshold - kBuffer)};
+  if (marks.lower >= marks.threshold)
+    return Error(Code::invalid, "a lower percentage that is not below the threshold");
+  return marks;
+}
+
+std::int64_t percent_of(std::int64_t amount, std::int64_t whole) { return amount * 100 / whole; }
+std::int64_t part_of(std::int64_t whole, std::int64_t percent) { return whole * percent / 100; }
+
+void Notes::invalid(std::string_view feature, const Error& error) {
+  say(feature, fmt::format("the NodeSLO has {}", error.message()));
+}
+void Notes::missing(std::string_view feature, std::string_view field) {
+  say(feature, fmt::format("the NodeSLO has no {}", field));
+}
+void Notes::blind(std::string_view feature, std::string_view what) {
+  say(feature, fmt::format("{} is not known now", what));
+}
+
+std::string Notes::summary(const std::vector<Task>& tasks, const Choice& choice) const {
+  std::string text;
+  for (const auto& [feature, note] : notes_) {
+    text.append(text.empty() ? "" : "; ").append(feature).append(": ").append(note);
+    const auto task =
+        std::find_if(tasks.begin(), tasks.end(), [&](const Task& t) { return t.feature == feature; });
+    if (task == tasks.end()) continue;
+    const auto victims = std::count_if(choice.victims.begin(), choice.victims.end(),
+                                       [&](const Victim& victim) { return victim.feature == feature; });
+    const bool enough = choice.satisfied[static_cast<std::size_t>(task - tasks.begin())];
+    text.append(fmt::format(", {} pods go{}", victims, enough ? "" : ", which is not enough"));
+  }
+  return text;
+}
+
+std::optional<Task> allocatable_task(const TickView& view, std::string_view feature, bool cpu,
+                                     std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower,
+                                     std::optional<std::int32_t> priority, Notes& notes) {
+  const auto checked = marks(threshold, lower, Lower::required);
+  if (!checked) {
+    notes.invalid(feature, checked.error());
+    return std::nullopt;
+  }
+  if (!priority) {
+    notes.missing(feature, "allocatableEvictPriorityThreshold");
+    return std::nullopt;
+  }
+  if (*priority > kHighestPriority) {
+    notes.say(feature, "the NodeSLO's allocatableEvictPriorityThreshold reaches koord-prod");
+    return std::nullopt;
+  }
+  if (!view.pods_listed || view.at - *view.pods_listed > kFreshPods) {
+    notes.blind(feature, "who asks for how much");
+    return std::nullopt;
+  }
+  const Overcommit over = overcommit(*view.inventory, cpu, *priority, checked->threshold, checked->lower);
+  if (!over.batch && !over.mid) {
+    notes.say(feature, "no more is asked than may be");
+    return std::nullopt;
+  }
+  notes.say(feature, fmt::format("more {} is asked than may be", cpu ? "CPU" : "memory"));
+  Task task{.feature = feature, .target = Target::request, .release = over.release};
+  const auto request = [cpu](const Candidate& candidate) {
+    const PodRequests& requests = candidate.pod->requests;
+    switch (candidate.pod->effective_class()) {
+      case PriorityClass::batch: return static_cast<double>(cpu ? requests.batch_cpu : requests.batch_memory);
+      case PriorityClass::mid: return static_cast<double>(cpu ? requests.mid_cpu : requests.mid_memory);
+      default: return static_cast<double>(cpu ? requests.cpu : requests.memory);
+    }
+  };
+  task.candidates =
+      by_priority(view, feature, *priority, cpu ? &Usage::cpu : &Usage::memory, cpu ? kMilli : 1, request);
+  task.frees = [over, cpu](const Candidate& candidate) { return asked(over, cpu, *candidate.pod); };
+  return task;
+}
+
+}  // namespace koord::koordlet::evict

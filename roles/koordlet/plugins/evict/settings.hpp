@@ -1,0 +1,54 @@
+// What a NodeSLO says of eviction, checked, and what a strategy says about itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "koord/base/result.hpp"
+#include "plugins/evict/victims.hpp"
+
+namespace koord::koordlet::evict {
+
+inline constexpr std::string_view kOff = "off: the NodeSLO does not enable it";
+inline constexpr std::string_view kCooling = "a pod was evicted lately: waiting for what that frees";
+
+/// Percentages: at the threshold pods go until the lower mark is reached.
+struct Marks {
+  std::int64_t threshold = 0, lower = 0;
+};
+enum class Lower : std::uint8_t {
+  by_default,  // two percent below the threshold
+  required,
+};
+/// Code::invalid, with upstream's reasons: no threshold, a negative one, a lower mark that is not lower.
+Result<Marks> marks(std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower, Lower kind);
+
+/// Rounded down; of amounts up to 2^50 and percentages up to a million without overflow.
+std::int64_t percent_of(std::int64_t amount, std::int64_t whole);
+std::int64_t part_of(std::int64_t whole, std::int64_t percent);
+
+/// Why each feature does something, or does not.
+class Notes {
+ public:
+  void say(std::string_view feature, std::string text) { notes_.emplace_back(feature, std::move(text)); }
+  void invalid(std::string_view feature, const Error& error);
+  void missing(std::string_view feature, std::string_view field);
+  void blind(std::string_view feature, std::string_view what);
+  /// "BEMemoryEvict: 82% of the memory is used, 70% may be, 2 pods go; ...".
+  std::string summary(const std::vector<Task>& tasks, const Choice& choice) const;
+
+ private:
+  std::vector<std::pair<std::string_view, std::string>> notes_;
+};
+
+/// The task of the features that look at requests: nothing if nothing is asked too much, what they need is
+/// not said, or the list of pods is too old to say who asks for what.
+std::optional<Task> allocatable_task(const TickView& view, std::string_view feature, bool cpu,
+                                     std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower,
+                                     std::optional<std::int32_t> priority, Notes& notes);
+
+}  // namespace koord::koordlet::evict

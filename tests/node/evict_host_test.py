@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Memory eviction without Kubernetes: the best-effort group of this test is emptied, its latency-sensitive one and the
+rest of the machine are not touched; an agent that is killed meanwhile does not evict again."""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import host_tree  # noqa: E402
+from agent import Agent, skip_without_role, wait_for  # noqa: E402
+from host_tree import Group, HostTree  # noqa: E402
+from janitor import CGROUPS, Janitor, Unchanged, skip  # noqa: E402
+from real_node import free_port  # noqa: E402
+
+# Holds 32 MiB and forks all the time: whoever kills one by one without looking again misses some.
+HOLD = "import os,time\nheld = bytearray(b'x') * (32 << 20)\nwhile True:\n" \
+       "    if os.fork() == 0:\n        time.sleep(0.05)\n        os._exit(0)\n" \
+       "    time.sleep(0.01)\n    while True:\n        try:\n            if os.waitpid(-1, os.WNOHANG)[0] == 0: break\n" \
+       "        except ChildProcessError: break\n"
+
+
+def used_percent():
+    with open("/proc/meminfo", encoding="utf-8") as file:
+        fields = {line.split(":")[0]: int(line.split()[1]) for line in file}
+    return (fields["MemTotal"] - fields["MemAvailable"]) * 100 // fields["MemTotal"]
+
+
+def hold(janitor, name):
+    process = subprocess.Popen(["sh", "-c", f'read go; exec {sys.executable} -c "$0"', HOLD], stdin=subprocess.PIPE, text=True)
+    janitor.process(process.pid)
+    for controller in ("cpuset",) if host_tree.is_v2() else (*host_tree.WANTED, "freezer"):
+        if os.path.isdir(os.path.join(CGROUPS, controller, name)) or host_tree.is_v2():
+            Group(name).write(controller, "cgroup.procs", process.pid)
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    return process
+
+
+def main():
+    reason = host_tree.missing()
+    if reason:
+        skip(reason)
+    skip_without_role()
+    threshold = used_percent() // 2
+    if threshold < 3:
+        skip("so little memory is used here that no threshold lies below it")
+    be, ls = (f"koord-test-{os.getpid()}-{name}.slice" for name in ("batch", "web"))
+    with Unchanged(), Janitor() as janitor:
+        folder = tempfile.mkdtemp(prefix="koord-evict.")
+        janitor.folder(folder)
+        HostTree(janitor, be, ls)
+        freezer = os.path.join(CGROUPS, "freezer")
+        if os.path.isdir(freezer) and not host_tree.is_v2():
+            os.makedirs(os.path.join(freezer, be))
+        victims, spared = [hold(janitor, be), hold(janitor, be)], hold(janitor, ls)
+        config = os.path.join(folder, "standalone.yaml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f"""nodeSLO:
+  resourceUsedThresholdWithBE: {{enable: true, memoryEvictThresholdPercent: {threshold}}}
+groups:
+- {{name: batch, cgroupPath: {be}, qos: BE}}
+- {{name: web, cgroupPath: {ls}, qos: LS}}
+""")
+        agent = Agent(janitor, os.path.join(folder, "agent"), free_port(), f"--standalone-config={config}",
+                      "--feature-gates=BECPUSuppress=false,BEMemoryEvict=true")
+        agent.start_and_wait()
+        for process in victims:
+            assert process.wait(timeout=20) == -9, "killed, not ended by itself"
+        assert not Group(be).read("cpu", "cgroup.procs"), "nobody forked away"
+        assert spared.poll() is None
+        wait_for("the eviction is counted",
+                 lambda: 'koordlet_pod_eviction{node="' in agent.get("/metrics"), 10)
+        assert "trigger by koordlet feature BEMemoryEvict, kill pod: batch" in agent.log_tail(100)
+        # It goes on to count as going, also for the agent that comes after a crash.
+        again = hold(janitor, be)
+        agent.kill()
+        agent.start_and_wait()
+        time.sleep(6)
+        assert again.poll() is None and spared.poll() is None, agent.log_tail()
+        agent.kill()
+        for process in (again, spared):
+            process.kill()
+            process.wait()
+    print("evict: passed")
+
+
+if __name__ == "__main__":
+    main()

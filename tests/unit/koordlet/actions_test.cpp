@@ -1,0 +1,166 @@
+// Actions: the file of what was done, the agent's own pod, and stopping groups, on fake hierarchies with
+// processes of this test.
+#include "framework/action/actions.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "framework/action/stop_group.hpp"
+#include "koord/base/file.hpp"
+#include "koord/base/manual_clock.hpp"
+#include "koord/host/cgroup_fs.hpp"
+#include "support/tree.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using koord::testing::Tree;
+
+class NoRunner final : public ActionRunner {
+ public:
+  void run(const Action&, Done) override {}
+};
+
+TEST_CASE("The file of actions: what is garbled is named, another boot's is of no use",
+          "[koordlet][actions]") {
+  Tree tree;
+  ManualClock clock;
+  clock.advance(std::chrono::minutes(10));
+  CapturedLog log;
+  metrics::Registry metrics;
+  NoRunner runner;
+  const auto load = [&](const std::string& text) {
+    tree.write("evicted", text);
+    Actions actions({.path = tree / "evicted", .boot_id = "b"}, runner, clock, Logger(log, clock), metrics);
+    return actions.load();
+  };
+  CHECK(load("koord-actions 1 b\n").has_value());
+  CHECK(load("koord-actions 1 b\nS\tstop\tbegun\t5\tu\tx/y\tz\nS\tevict\tdone\t6\tv\n").value() ==
+        std::vector<std::string>{"x/y", "z"});
+  CHECK(load("koord-actions 1 other\nnonsense\n").value().empty());
+  for (const char* bad :
+       {"", "koord-actions 1 b", "koord-journal 1 b\n", "koord-actions 1 b\nS\n",
+        "koord-actions 1 b\nS\tstop\tdone\tx\tu\n", "koord-actions 1 b\nS\tstop\tdone\t1\t\n",
+        "koord-actions 1 b\nS\tburn\tdone\t1\tu\n", "koord-actions 1 b\nS\tstop\tmaybe\t1\tu\n"})
+    CHECK_FALSE(load(bad).has_value());
+}
+
+TEST_CASE("A file of actions from an older place moves", "[koordlet][actions]") {
+  Tree tree;
+  ManualClock clock;
+  CapturedLog log;
+  metrics::Registry metrics;
+  NoRunner runner;
+  tree.write("old", "koord-actions 1 b\nS\tevict\tdone\t0\tv\n");
+  Actions actions({.path = tree / "new", .older_paths = {tree / "old"}, .boot_id = "b"}, runner, clock,
+                  Logger(log, clock), metrics);
+  REQUIRE(actions.load().has_value());
+  CHECK(actions.is_cooling("S", std::chrono::seconds(5)));
+  CHECK_FALSE(actions.is_cooling("T", std::chrono::seconds(5)));
+  auto pod = std::make_shared<PodInfo>();
+  pod->uid = "u";
+  CHECK(actions.begin({.pod = pod, .message = "m", .strategy = "S"}, false));
+  CHECK(read_file(tree / "new").value() ==
+        "koord-actions 1 b\nS\tevict\tdone\t0\tv\nS\tstop\tbegun\t0\tu\t\n");
+  CHECK_FALSE(read_file(tree / "old").has_value());
+}
+
+TEST_CASE("The agent's own pod is the one whose hosts file it has", "[koordlet][actions]") {
+  CHECK(own_pod_uid("") == "");
+  CHECK(
+      own_pod_uid("901 800 8:1 /var/lib/kubelet/pods/1a-2b/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n") ==
+      "1a-2b");
+  CHECK(own_pod_uid("900 800 8:1 /var/lib/kubelet/pods/other/volumes/x /data rw - ext4 /dev/sda1 rw\n"
+                    "901 800 8:1 /kubelet/pods/mine/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n") ==
+        "mine");
+  CHECK(own_pod_uid("901 800 8:1 /pods/a/b/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n") == "");
+  CHECK(own_pod_uid("901 800 8:1 /etc/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n") == "");
+}
+
+/// A process that does nothing, ended with the test.
+class Sleeper {
+ public:
+  Sleeper() {
+    char name[] = "sleep";
+    char seconds[] = "1000";
+    char* const arguments[] = {name, seconds, nullptr};
+    REQUIRE(::posix_spawnp(&pid_, name, nullptr, nullptr, arguments, environ) == 0);
+  }
+  ~Sleeper() {
+    if (ended_) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+  pid_t pid() const { return pid_; }
+  bool runs() const { return ::kill(pid_, 0) == 0 && ::waitpid(pid_, nullptr, WNOHANG) == 0; }
+  bool was_killed() {
+    int status = 0;
+    ended_ = ::waitpid(pid_, &status, 0) == pid_;
+    return ended_ && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  }
+
+ private:
+  pid_t pid_ = 0;
+  bool ended_ = false;
+};
+
+TEST_CASE("v2: a group is killed by one write", "[koordlet][actions]") {
+  Tree tree;
+  tree.write("kubepods/podu/c/cgroup.procs", "");
+  tree.write("kubepods/podu/c/cgroup.kill", "");
+  const auto fs = host::CgroupFs::open({.cgroup = tree.path() + "/"}, host::CgroupVersion::v2);
+  REQUIRE(fs.has_value());
+  CHECK(stop_group(*fs, "/proc/", "kubepods/podu/c").has_value());
+  CHECK(read_file(tree / "kubepods/podu/c/cgroup.kill").value() == "1");
+  CHECK(stop_group(*fs, "/proc/", "kubepods/gone").has_value());
+  CHECK(stop_group(*fs, "/proc/", "").error().code() == Code::invalid);
+  CHECK(stop_group(*fs, "/proc/", "kubepods/../..").error().code() == Code::invalid);
+  tree.write("kubepods/agent/x/cgroup.procs", fmt::format("{}\n", ::getpid()));
+  tree.write("kubepods/agent/cgroup.kill", "");
+  CHECK(stop_group(*fs, "/proc/", "kubepods/agent").error().code() == Code::invalid);
+  CHECK(read_file(tree / "kubepods/agent/cgroup.kill").value().empty());
+}
+
+TEST_CASE("Without cgroup.kill each process is looked at again, and killed; others never are",
+          "[koordlet][actions]") {
+  const auto version = GENERATE(host::CgroupVersion::v1, host::CgroupVersion::v2);
+  const bool v1 = version == host::CgroupVersion::v1;
+  const bool freezer = GENERATE(true, false);
+  Tree tree;
+  Sleeper inside, below, moved;
+  const std::string cpu = v1 ? "cg/cpu/" : "cg/";
+  const std::string group = "kubepods/podu/c";
+  const std::string text = fmt::format("{}\n{}\n", inside.pid(), moved.pid());
+  tree.write(cpu + group + "/cgroup.procs", text);
+  tree.write(cpu + group + "/nested/cgroup.procs", fmt::format("{}\n", below.pid()));
+  const std::string state = v1 ? "cg/freezer/" + group + "/freezer.state" : "cg/" + group + "/cgroup.freeze";
+  if (freezer) {
+    if (v1) tree.write("cg/freezer/" + group + "/cgroup.procs", text);
+    tree.write(state, v1 ? "THAWED" : "0");
+    if (!v1) tree.write("cg/" + group + "/cgroup.events", "populated 1\nfrozen 1\n");
+  }
+  const auto says = [&](const Sleeper& sleeper, const std::string& path) {
+    tree.write(fmt::format("proc/{}/cgroup", sleeper.pid()),
+               fmt::format("{}:{}\n", v1 ? "3:cpu" : "0:", path));
+  };
+  says(inside, "/kubepods/podu/c");
+  says(below, "/../../kubepods/podu/c/nested");  // seen from a namespace of its own
+  says(moved, "/kubepods/podu/cc");              // by now it is somewhere else
+  const auto fs = host::CgroupFs::open({.cgroup = tree / "cg/"}, version);
+  REQUIRE(fs.has_value());
+  CHECK(stop_group(*fs, tree / "proc/", group).has_value());
+  CHECK(inside.was_killed());
+  CHECK(below.was_killed());
+  CHECK(moved.runs());
+  if (freezer) CHECK(read_file(tree / state).value() == (v1 ? "THAWED" : "0"));
+}
+
+}  // namespace
+}  // namespace koord::koordlet
