@@ -28,10 +28,10 @@ VARYING = [
 ]
 # Both must answer alike in these, beyond matching the table's pattern; others are compared by their first line.
 WHOLE = re.compile(r"^(create|apply|delete|label|annotate|taint|cordon|uncordon|patch|wait|auth|get --raw|"
-                   r"get pods? |get job |get cm|get secret|get wd|get node |describe pod|get priorityclass)")
+                   r"get pods? |get sc|get pvc|get sts|get csi|get job |get cm|get secret|get wd|get node |describe pod|get priorityclass)")
 # Known (src/sandbox/api/README.md): managedFields of server-side apply alone, koord's words in descriptions of fields and
-# about patches that cannot be applied.
-NOT_ALIKE = re.compile(r"show-managed-fields|-o yaml|-o json$|explain|describe node|\"op\":\"test\"")
+# about patches that cannot be applied; no difference of a claim's spec that may not change.
+NOT_ALIKE = re.compile(r"show-managed-fields|-o yaml|-o json$|explain|describe node|patch pvc data|\"op\":\"test\"")
 HEADER = re.compile(r"^[A-Z][A-Z -]+(?:  |$)")
 
 

@@ -41,6 +41,41 @@ spec:
     metadata: {annotations: {sandbox.koordinator.sh/run-seconds: "0.2"}}
     spec: {restartPolicy: Never, nodeName: "{n}", containers: [{name: c, image: busybox:1.36}]}
 """
+STORAGE = """apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: disks, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: example.com/disk
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: shelf}
+spec: {capacity: {storage: 2048Mi}, accessModes: [ReadWriteMany, ReadWriteOnce], hostPath: {path: /shelf}, storageClassName: none}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+STATEFUL_SET = """apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {nodeName: "{n}", containers: [{name: c, image: busybox:1.36}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], storageClassName: quick, resources: {requests: {storage: 1Gi}}}
+"""
+QUICK = """apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: quick}
+provisioner: example.com/disk
+"""
 CRD = """apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.example.com}
@@ -140,6 +175,24 @@ TABLE = [
     ("get job once -o jsonpath={.spec.completions}/{.spec.parallelism}/{.spec.backoffLimit}/{.spec.completionMode}/{.spec.suspend}/{.spec.podReplacementPolicy}/{.spec.manualSelector}", "", 0, r"1/1/6/NonIndexed/false/TerminatingOrFailed"),
     ("create -f -", JOB.replace("restartPolicy: Never, ", ""), 1, r'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'),
     ("delete job once", "", 0, r'job.batch "once" deleted'),
+    # storage
+    ("create -f -", STORAGE, 0, r"(?s)storageclass.storage.k8s.io/disks created.*persistentvolume/shelf created.*persistentvolumeclaim/data created"),
+    ("get sc", "", 0, r"disks \(default\) +example.com/disk +Delete +WaitForFirstConsumer +false"),
+    ("get pv -o wide", "", 0, r"NAME +CAPACITY +ACCESS MODES +RECLAIM POLICY +STATUS +CLAIM +STORAGECLASS +VOLUMEATTRIBUTESCLASS +REASON +AGE +VOLUMEMODE\nshelf +2Gi +RWO,RWX +Retain +(Available|Pending) +none +<unset> +\S+ +Filesystem"),
+    ("get pvc -o wide", "", 0, r"NAME +STATUS +VOLUME +CAPACITY +ACCESS MODES +STORAGECLASS +VOLUMEATTRIBUTESCLASS +AGE +VOLUMEMODE\ndata +Pending +disks +<unset> +\S+ +Filesystem"),
+    ("get pvc data -o jsonpath={.metadata.finalizers}{.spec}{.status}", "", 0, r'^\["kubernetes.io/pvc-protection"\]\{"accessModes":\["ReadWriteOnce"\],"resources":\{"requests":\{"storage":"1Gi"\}\},"storageClassName":"disks","volumeMode":"Filesystem"\}\{"phase":"Pending"\}$'),
+    ('patch pvc data --type=merge -p {"spec":{"accessModes":["ReadWriteMany"]}}', "", 1, r"spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"),
+    ("create -f -", STORAGE.split("---")[2].replace("name: data", "name: none").replace(", resources: {requests: {storage: 1Gi}}", ""), 1, r'The PersistentVolumeClaim "none" is invalid: spec.resources\[storage\]: Required value'),
+    ("create -f -", STORAGE.split("---")[1].replace("shelf", "none").replace(" hostPath: {path: /none},", ""), 1, r'The PersistentVolume "none" is invalid: spec: Required value: must specify a volume type'),
+    ("describe sc disks", "", 0, r"(?s)IsDefaultClass: +Yes.*VolumeBindingMode: +WaitForFirstConsumer"),
+    ('patch pvc/data pv/shelf --type=merge -p {"metadata":{"finalizers":null}}', "", 0, r"(?s)data patched.*shelf patched"),
+    ("delete pvc/data pv/shelf sc/disks", "", 0, r"deleted"),
+    ("get csidrivers,csinodes,volumeattachments", "", 0, r"No resources found"),
+    ("create -f -", STATEFUL_SET.replace("replicas: 2", "replicas: 0"), 0, r"statefulset.apps/db created"),
+    ("get sts db -o wide", "", 0, r"NAME +READY +AGE +CONTAINERS +IMAGES\ndb +0/0 +\S+ +c +busybox:1.36"),
+    ("get sts db -o jsonpath={.spec.podManagementPolicy}{.spec.updateStrategy}{.spec.persistentVolumeClaimRetentionPolicy}", "", 0, r'^OrderedReady\{"rollingUpdate":\{"partition":0\},"type":"RollingUpdate"\}\{"whenDeleted":"Retain","whenScaled":"Retain"\}$'),
+    ('patch sts db --type=merge -p {"spec":{"serviceName":"other"}}', "", 1, r"updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"),
+    ("delete sts db", "", 0, r'statefulset.apps "db" deleted'),
     # nodes
     ("label node {n} disk=ssd", "", 0, r"node/{n} labeled"),
     ("taint node {n} k=v:NoSchedule", "", 0, r"node/{n} tainted"),
@@ -186,6 +239,25 @@ RUNNING = [
     ("get job work", "", 0, r"NAME +STATUS +COMPLETIONS +DURATION +AGE\nwork +Complete +3/3 +\S+ +\S+"),
     ("get pods -l job-name=work --no-headers", "", 0, r"(?s)(work-\w+ +0/1 +Completed.*){3}"),
     ("delete job work", "", 0, r'job.batch "work" deleted'),
+    # A StatefulSet with claims
+    ("create -f -", QUICK, 0, r"created"),
+    ("create -f -", STATEFUL_SET, 0, r"statefulset.apps/db created"),
+    ("rollout status statefulset/db --timeout=30s", "", 0, r"partitioned roll out complete|statefulset rolling update complete 2 pods"),
+    ("get sts db", "", 0, r"NAME +READY +AGE\ndb +2/2 "),
+    ("get pods -l app=db -o name", "", 0, r"pod/db-0\npod/db-1\n"),
+    ("get pvc -l app=db", "", 0, r"data-db-0 +Bound +pvc-\S+ +1Gi +RWO +quick"),
+    ("rollout history statefulset/db", "", 0, r"(?s)REVISION +CHANGE-CAUSE\n1 "),
+    ("set image statefulset/db c=busybox:1.37", "", 0, r"image updated"),
+    ("rollout status statefulset/db --timeout=30s", "", 0, r"complete 2 pods|roll out complete"),
+    ("rollout history statefulset/db", "", 0, r"(?s)^1 .*^2 "),
+    ("rollout undo statefulset/db", "", 0, r"rolled back"),
+    ("rollout status statefulset/db --timeout=30s", "", 0, r"complete 2 pods|roll out complete"),
+    ("get pods -l app=db -o jsonpath={.items[*].spec.containers[0].image}", "", 0, r"^busybox:1.36 busybox:1.36$"),
+    ("scale statefulset/db --replicas=1", "", 0, r"scaled"),
+    ("wait --for=delete pod/db-1 --timeout=20s", "", 0, r""),
+    ("delete sts db", "", 0, r"deleted"),
+    ("delete pvc --all --wait", "", 0, r"data-db-1"),
+    ("wait --for=delete pv --all --timeout=20s", "", 0, r""),
     ("delete ns team --wait", "", 0, r'namespace "team" deleted'),
     ("get ns team", "", 1, r"NotFound"),
 ]
