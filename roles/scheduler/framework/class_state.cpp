@@ -68,7 +68,9 @@ bool ClassState::reject(std::size_t position, PreFiltered said) {
   done_ = true;
   rejected_.code = said.code;
   rejected_.rejectors = local_.only_named() || !local_.rejected().empty() ? local_.rejectors() : 0;
-  if (said.code == StatusCode::error) {
+  // Preparations cannot let a pod wait for something of their own (pending): to kube-scheduler, too, that is
+  // an error there.
+  if (said.code != StatusCode::unschedulable && said.code != StatusCode::unresolvable) {
     rejected_.error =
         fmt::format("running PreFilter plugin \"{}\": {}", profile_.plugin_name(plugin), said.rejected);
     return true;

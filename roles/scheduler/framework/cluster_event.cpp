@@ -16,6 +16,7 @@ std::string_view label(EventKind kind) {
     case EventKind::assigned_pod_delete: return "AssignedPodDelete";
     case EventKind::assigned_pod_label: return "AssignedPodUpdatePodLabel";
     case EventKind::assigned_pod_scale_down: return "AssignedPodUpdatePodScaleDown";
+    case EventKind::assigned_pod_ends:
     case EventKind::assigned_pod_update: return "AssignedPodUpdate";
     case EventKind::own_pod_label: return "UnschedulablePodUpdatePodLabel";
     case EventKind::own_pod_scale_down: return "UnschedulablePodUpdatePodScaleDown";

@@ -27,6 +27,7 @@ enum class EventKind : std::uint8_t {
   assigned_pod_delete,  // also: a pod that was assumed is not, and one that was nominated is no more
   assigned_pod_label,
   assigned_pod_scale_down,
+  assigned_pod_ends,    // it has been asked to go
   assigned_pod_update,  // in anything else
   // The rejected pod itself.
   own_pod_label,

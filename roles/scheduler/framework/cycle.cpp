@@ -103,7 +103,6 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
   }
   d.kind = Decision::Kind::unschedulable;
   pod.rejectors = diagnosis.rejectors;
-  pod.pending = diagnosis.pending;
   if (pod.profile->post_filters.empty()) d.nominate.emplace();
   PodAttempt attempt(pod.info, *pod.profile);
   attempt.state = &state;
@@ -223,6 +222,7 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
     pod.place = Place::assumed;
   } else {
     const std::shared_ptr<const api::Pod> object = pod.info.pod;
+    const Symbol node = d.node;
     unreserve(pod);
     leave_node(pod);
     pod.place = Place::nowhere;
@@ -238,7 +238,7 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
     if (pod.outdated) read_anew(pod);
     const Hint missed = meanwhile(pod, outcome.events);
     // Before it is put back: its own going does not help it.
-    move({.kind = EventKind::assigned_pod_delete, .old_pod = object.get()}, object);
+    left(object, node);
     queue_->add_failed(pod, clock_.mono(), missed == Hint::skip && changed ? Hint::queue : missed);
   }
   meanwhile_.forget(waits_.oldest_events());

@@ -39,6 +39,14 @@ bool counts_otherwise(const PodInfo& a, const PodInfo& b) {
          reads_otherwise(*a.pod, *b.pod);
 }
 
+/// As events tell of pods on nodes: of one that is assumed there, or nominated, its object does not say so.
+std::shared_ptr<const api::Pod> on_node(std::shared_ptr<const api::Pod> pod, const Symbol& node) {
+  if (pod->spec.node_name == node) return pod;
+  auto copy = std::make_shared<api::Pod>(*pod);
+  copy->spec.node_name = node;
+  return copy;
+}
+
 }  // namespace
 
 /// Counts how long a change was handled, under the name that it turns out to have.
@@ -237,8 +245,10 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   if (!before) return happened(EventKind::assigned_pod_add);
   const bool relabelled = before->metadata.labels != after->metadata.labels;
   if (relabelled) happened(EventKind::assigned_pod_label);
+  const bool ends = after->metadata.deletion_timestamp && !before->metadata.deletion_timestamp;
   if (shrunk) happened(EventKind::assigned_pod_scale_down);
-  if (!relabelled && !shrunk) happened(EventKind::assigned_pod_update);
+  if (ends) happened(EventKind::assigned_pod_ends);
+  if (!relabelled && !shrunk && !ends) happened(EventKind::assigned_pod_update);
 }
 
 void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
@@ -268,7 +278,7 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
     // It was dropped when it was tried: while it was being deleted, or its binding failed.
     return;
   }
-  nominate_again(pod, *old);
+  nominate_again(pod, old);
   if (!pod.outdated) return;
   Requests requests = pod.info.requests;
   read_anew(pod);
@@ -291,18 +301,18 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
 }
 
 /// An update without a nomination does not take back one that is not written down yet.
-void Engine::nominate_again(QueuedPod& pod, const api::Pod& before) {
-  const Symbol &was = before.status.nominated_node_name, &is = pod.info.pod->status.nominated_node_name;
+void Engine::nominate_again(QueuedPod& pod, const std::shared_ptr<const api::Pod>& before) {
+  const Symbol &was = before->status.nominated_node_name, &is = pod.info.pod->status.nominated_node_name;
   if (was.empty() && is.empty()) return;
   nominator_.nominate(pod.info, is);
-  if (!was.empty() && was != is) unnominated(before);
+  if (!was.empty() && was != is) left(before, was, before->spec.priority.value_or(0));
 }
 
-/// To pods of no higher priority it is as if it had been on the node and is gone.
-void Engine::unnominated(const api::Pod& pod) {
-  move({.kind = EventKind::assigned_pod_delete,
-        .old_pod = &pod,
-        .most_priority = pod.spec.priority.value_or(0)});
+/// A pod that was assumed on a node is not any more, or one that was nominated: to pods of no higher priority
+/// than `most` it is as if it had been there and is gone.
+void Engine::left(const std::shared_ptr<const api::Pod>& pod, const Symbol& node, std::int32_t most) {
+  const std::shared_ptr<const api::Pod> there = on_node(pod, node);
+  move({.kind = EventKind::assigned_pod_delete, .old_pod = there.get(), .most_priority = most}, there);
 }
 
 /// The first plugin that keeps it out of the queue.
@@ -322,9 +332,10 @@ void Engine::leave_node(QueuedPod& pod) {
 
 /// Frees what an assumed pod took.
 void Engine::forget(QueuedPod& pod) {
+  const Symbol node = nodes_.name(pod.row);
   leave_node(pod);
   pod.place = Place::nowhere;
-  move({.kind = EventKind::assigned_pod_delete, .old_pod = pod.info.pod.get()}, pod.info.pod);
+  left(pod.info.pod, node);
 }
 
 void Engine::remove_pod(const api::Pod& pod) {
@@ -337,24 +348,24 @@ void Engine::erase(Pods::iterator it) {
   std::unique_ptr<QueuedPod> pod = std::move(it->second);
   pods_.erase(it);
   queue_->remove(*pod);
-  const bool nominated =
-      !nominator_.node_of(pod->info).empty() || !pod->info.pod->status.nominated_node_name.empty();
+  Symbol nominated = nominator_.node_of(pod->info);
+  if (nominated.empty()) nominated = pod->info.pod->status.nominated_node_name;
   nominator_.nominate(pod->info, {});
   if (pod->place == Place::waiting) {
     waits_.remove(*pod);
     unreserve(*pod);
   }
-  bool freed = pod->row != kNoRow;
+  const Symbol freed = pod->row != kNoRow ? nodes_.name(pod->row) : Symbol();
   leave_node(*pod);
   if (pod->cls != nullptr) classes_.release(*pod->cls);
   pod->cls = nullptr;
   const std::shared_ptr<const api::Pod> object = pod->info.pod;
   // Its binding has not ended: what is reserved for it is given back when it has.
   if (pod->attempt) gone_[object->metadata.uid] = std::move(pod);
-  if (freed) {
-    move({.kind = EventKind::assigned_pod_delete, .old_pod = object.get()}, object);
-  } else if (nominated) {
-    unnominated(*object);
+  if (!freed.empty()) {
+    left(object, freed);
+  } else if (!nominated.empty()) {
+    left(object, nominated, object->spec.priority.value_or(0));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -141,8 +142,9 @@ class Engine final : public CycleControl {
   void forget(QueuedPod& pod);
   void erase(Pods::iterator it);
   QueuedPod* find(const api::Pod& pod);
-  void nominate_again(QueuedPod& pod, const api::Pod& before);
-  void unnominated(const api::Pod& pod);
+  void nominate_again(QueuedPod& pod, const std::shared_ptr<const api::Pod>& before);
+  void left(const std::shared_ptr<const api::Pod>& pod, const Symbol& node,
+            std::int32_t most = std::numeric_limits<std::int32_t>::max());
   void move(const ClusterEvent& event, const std::shared_ptr<const void>& before = nullptr,
             const std::shared_ptr<const void>& now = nullptr);
   Hint hint(const QueuedPod& pod, const ClusterEvent& event);

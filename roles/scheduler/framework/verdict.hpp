@@ -70,8 +70,6 @@ struct Diagnosis {
   std::map<std::string, std::uint32_t> reasons;
   /// The plugins whose rejection could be undone by an event.
   PluginMask rejectors = 0;
-  /// Those of them that said pending: what undoes that undoes the backoff, too.
-  PluginMask pending = 0;
   std::string postfilter_message;  // of those that were asked because no node would do
   /// Set: there is no verdict, the attempt failed with this error.
   std::string error;

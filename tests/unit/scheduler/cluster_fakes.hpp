@@ -69,6 +69,7 @@ class Zones final : public Plugin,
     said.rejected = label_of(*pod.pod, "prefilter");
     const std::string code = label_of(*pod.pod, "code");
     said.code = code == "error"           ? StatusCode::error
+                : code == "pending"       ? StatusCode::pending
                 : code == "unschedulable" ? StatusCode::unschedulable
                                           : StatusCode::unresolvable;
     said.skip = s.app.empty();

@@ -199,16 +199,18 @@ class PodTopologySpread final : public Plugin,
   }
 
   EventMask events() const override {
-    return events_of(EventKind::assigned_pod_add, EventKind::assigned_pod_label,
+    return events_of(EventKind::assigned_pod_add, EventKind::assigned_pod_label, EventKind::assigned_pod_ends,
                      EventKind::assigned_pod_delete, EventKind::own_pod_label, EventKind::own_pod_toleration,
                      EventKind::node_add, EventKind::node_delete, EventKind::node_label,
                      EventKind::node_taint);
   }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     const std::vector<Constraint> constraints = hard(*pod.pod);
-    return event.old_node != nullptr || event.new_node != nullptr
-               ? node_may_help(constraints, event.old_node, event.new_node)
-               : pod_may_help(constraints, *pod.pod, event.old_pod, event.new_pod);
+    if (event.old_node != nullptr || event.new_node != nullptr)
+      return node_may_help(constraints, event.old_node, event.new_node);
+    // What is being deleted counts no longer.
+    return pod_may_help(constraints, *pod.pod, event.old_pod,
+                        event.kind == EventKind::assigned_pod_ends ? nullptr : event.new_pod);
   }
 
  private:

@@ -64,6 +64,12 @@ TEST_CASE("spreading rejects in kube-scheduler's words") {
     world.engine.remove_pod(*app_pod("there", {}, "a"));
     CHECK(world.one().node == "a");
   }
+  SECTION("and when it is asked to go: it counts no longer") {
+    world.clock.advance(std::chrono::seconds(5));
+    world.engine.put_pod(app_pod(
+        "there", [](auto& p) { p.metadata.deletion_timestamp = api::Time(); }, "a"));
+    CHECK(world.one().node == "a");
+  }
   SECTION("and when a node comes that has the label") {
     world.clock.advance(std::chrono::seconds(5));
     world.engine.put_node(make_node("d"));
@@ -90,6 +96,39 @@ TEST_CASE("pods with constraints are spread one after the other") {
     CHECK(std::abs(zones["1"] - zones["2"]) <= 1);
   }
   for (const auto& [node, pods] : nodes) CHECK(pods == (node < "n4" ? 3 : 6));
+}
+
+TEST_CASE("a pod that is not on its node yet makes room for those that spread when it goes") {
+  const bool nominated = GENERATE(false, true), fails = GENERATE(false, true);
+  if (nominated && fails) return;
+  World world;
+  world.engine.put_node(make_node("a"));
+  world.engine.put_node(make_node("b", "50m"));
+  const auto first = app_pod("first", [&](auto& p) {
+    if (!nominated) return;
+    p.spec.node_selector["disk"] = "none";
+    p.status.nominated_node_name = "a";
+  });
+  world.engine.put_pod(first);
+  const Decision d = world.one();
+  REQUIRE(d.node.view() == (nominated ? "" : "a"));
+  if (nominated) world.engine.put_pod(changed(first, [](auto& p) { p.metadata.annotations["again"] = ""; }));
+  world.engine.put_pod(app_pod("second", [](auto& p) {
+    p.spec.topology_spread_constraints.push_back(constraint("kubernetes.io/hostname", 1));
+  }));
+  CHECK(
+      world.one().message ==
+      "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod topology spread constraints.");
+  world.clock.advance(std::chrono::seconds(5));
+  CHECK(world.run().empty());
+  if (fails) {
+    CHECK(world.engine.binding_failed(*d.pod));
+  } else {
+    world.engine.remove_pod(*first);
+  }
+  const Decision after = world.one();
+  CHECK(after.pod->metadata.name == "second");
+  CHECK(after.node == "a");
 }
 
 /// Preferences of the plugin, nothing else: the node with the best score, of nodes "0", "1", ...

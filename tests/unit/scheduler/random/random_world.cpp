@@ -364,11 +364,12 @@ void RandomWorld::judge_bound(const Decision& d) {
 /// The hints of the plugins let no pod wait that a node would do for. A pod that is assumed moves nobody
 /// before the watch tells of it.
 void RandomWorld::look_for_forgotten() {
-  while (!assumed_.empty() && found_.empty()) {
+  // Once at least: somebody may have been taken away since the last decision.
+  do {
     while (!assumed_.empty()) confirm(assumed_.begin()->first);
     world_.clock.advance(std::chrono::seconds(11));
     decide();
-  }
+  } while (!assumed_.empty() && found_.empty());
   for (const auto& [key, pod] : waiting_) {
     const auto& [step, message] = refusals_[key];
     if (const reference::Answer now = reference::evaluate(cluster_, oracle_, *pod); now.feasible > 0)
