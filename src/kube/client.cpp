@@ -102,7 +102,7 @@ Error error_of(const net::Response& response) {
   return error;
 }
 
-net::Request with_body(std::string method, std::string target, std::string body,
+net::Request with_body(std::string method, std::string target, std::string body, MayGo may_go = {},
                        std::string_view type = "application/json") {
   net::Request request;
   request.method = std::move(method);
@@ -110,6 +110,7 @@ net::Request with_body(std::string method, std::string target, std::string body,
   request.body = std::move(body);
   request.headers.add("Content-Type", type);
   request.max_answer = kMaxObject;
+  request.may_go = std::move(may_go);
   return request;
 }
 
@@ -229,8 +230,8 @@ Task<Result<std::string>> Client::patch_raw(const api::Kind& kind, ObjectKey key
   if (options.type == api::PatchType::apply && options.field_manager.empty())
     return failed_text(Error(Code::invalid, "apply: the field manager is missing"));
   Query(*target).add("fieldManager", options.field_manager).add_flag("force", options.force);
-  return body_of(
-      request(with_body("PATCH", std::move(*target), std::move(body), api::content_type(options.type))));
+  return body_of(request(with_body("PATCH", std::move(*target), std::move(body), std::move(options.may_go),
+                                   api::content_type(options.type))));
 }
 
 Task<Result<>> Client::patch_change(const api::Kind& kind, ObjectKey key, std::optional<api::Patch> change,
@@ -246,7 +247,9 @@ Task<Result<>> Client::patch_change(const api::Kind& kind, ObjectKey key, std::o
 Task<Result<>> Client::remove(const api::Kind& kind, ObjectKey key, DeleteOptions options) {
   auto target = object(kind, key, {});
   if (!target) return failed_nothing(std::move(target).error());
-  return nothing_of(request(with_body("DELETE", std::move(*target), delete_body(options))));
+  std::string body = delete_body(options);
+  return nothing_of(
+      request(with_body("DELETE", std::move(*target), std::move(body), std::move(options.may_go))));
 }
 
 Task<Result<>> Client::post_subresource(const api::Kind& kind, ObjectKey key, std::string_view subresource,
@@ -284,14 +287,15 @@ Task<Result<std::unique_ptr<net::Stream>>> Client::watch(const api::Kind& kind, 
   co_return error_of(response);
 }
 
-Task<Result<>> Client::bind(ObjectKey pod, std::string uid, std::string node) {
+Task<Result<>> Client::bind(ObjectKey pod, std::string uid, std::string node, MayGo may_go) {
   std::string body;
   json::Writer json(body);
   json.begin_object().member("apiVersion", "v1").member("kind", "Binding").key("metadata").begin_object();
   json.member("name", pod.name).member_if("namespace", pod.ns).member_if("uid", uid).end_object();
   json.key("target").begin_object().member("apiVersion", "v1").member("kind", "Node").member("name", node);
   json.end_object().end_object();
-  return nothing_of(request(with_body("POST", pod_target(pod, "binding"), std::move(body))));
+  return nothing_of(
+      request(with_body("POST", pod_target(pod, "binding"), std::move(body), std::move(may_go))));
 }
 
 Task<Result<>> Client::evict(ObjectKey pod, DeleteOptions options) {

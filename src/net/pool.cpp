@@ -102,6 +102,8 @@ class Pool::Impl {
         if (!fresh) co_return std::move(fresh).error();
         lease.connection = std::move(*fresh);
       }
+      if (request.may_go && !request.may_go())
+        co_return Error(Code::unavailable, "the request may not be sent any more");
       bool untouched = false;
       Result<Response> response = co_await exchange(lease, request, authorization, untouched);
       // The server may end an idle connection just when a request is on its way.

@@ -2,6 +2,7 @@
 """The scheduler while things die: the API server is killed, and koord itself, with hundreds of pods on their way."""
 import collections
 import os
+import random
 import signal
 import subprocess
 import unittest
@@ -12,13 +13,16 @@ from schedulers import OURS, wait_for
 import kube_api
 
 NAMESPACE = "scheduler-faults"
-NODES, PODS = 20, 500
+NODES, PODS = 20, 500  # which fill the nodes to the last millicore
+CPU = f"{PODS // NODES * 100}m"
 EARLY, LATE = PODS // 5, PODS // 2  # bound pods after which something is done
 CLUSTER = os.path.join(schedulers.HERE, "cluster")
 # So slow that there are pods on their way when something happens.
 SLOW = ("--kube-api-qps=100", "--kube-api-burst=20")
 PROMPTLY = 7  # seconds; what is on its way may take five of them
 UNDER_PROTEST = 13  # seconds; the process gives its roles ten
+SHORT_LEASE = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=200ms")
+KILLS = 4
 
 
 class Faults(unittest.TestCase):
@@ -30,7 +34,7 @@ class Faults(unittest.TestCase):
         self.watch = schedulers.PodWatch(self.api, NAMESPACE)
         self.addCleanup(self.watch.close)
         self.watch.wait("an empty namespace", lambda pods: not pods)
-        self.api.load([schedulers.node(f"node-{index}", cpu="4", pods=PODS // NODES + 5) for index in range(NODES)])
+        self.api.load([schedulers.node(f"node-{index}", cpu=CPU, pods=PODS // NODES + 5) for index in range(NODES)])
         self.api.load([schedulers.pod(f"pod-{index}", OURS, NAMESPACE) for index in range(PODS)])
 
         self.addCleanup(schedulers.clean, self.api, [NAMESPACE])
@@ -49,7 +53,7 @@ class Faults(unittest.TestCase):
         for name, item in self.watch.pods.items():
             self.assertEqual(self.watch.nodes_of[item["metadata"]["uid"]], {item["spec"]["nodeName"]}, name)
         full = collections.Counter(item["spec"]["nodeName"] for item in self.watch.pods.values())
-        self.assertLessEqual(max(full.values()), PODS // NODES + 5)
+        self.assertEqual(set(full.values()), {PODS // NODES})
 
     def scheduled_events(self):
         """{pod: [node that an event names]}"""
@@ -90,8 +94,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(process.child.returncode, 0, process.output()[-2000:])
 
     def test_a_leader_that_cannot_renew_ends(self):
-        process = self.start("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
-                             "--leader-elect-retry-period=200ms", *SLOW)
+        process = self.start(*SHORT_LEASE, *SLOW)
         self.wait_bound(EARLY)
         self.cluster("stop-apiserver")
         self.addCleanup(self.cluster, "start-apiserver")
@@ -118,6 +121,36 @@ class Faults(unittest.TestCase):
         self.check_each_is_bound_once()
         # Events that the killed one had not sent are lost with it.
         wait_for("the events", lambda: len(self.scheduled_events()) >= PODS - LATE)
+        self.check_events()
+
+    def leader(self, replicas):
+        """Who of them has led, once one does; each does so once in its life."""
+        led = wait_for("a leader", lambda: [r for r in replicas if "msg=leading" in r.output()])
+        self.assertEqual(len(led), 1)
+        return led[0]
+
+    def test_replicas_that_are_killed_at_random_and_one_that_slept_through_its_lease(self):
+        seed = random.randrange(1 << 32)
+        print(f"seed {seed}")
+        points = sorted(random.Random(seed).sample(range(PODS * 3 // 4), KILLS + 1))
+        replicas = [self.start(*SHORT_LEASE, *SLOW) for _ in range(2)]
+        for point in points[:-1]:
+            self.wait_bound(point)
+            leader = self.leader(replicas)
+            leader.child.send_signal(signal.SIGKILL)
+            leader.child.wait()
+            schedulers.drop_lease(self.api.connect())
+            replicas.remove(leader)
+            replicas.append(self.start(*SHORT_LEASE, *SLOW))
+        self.wait_bound(points[-1])
+        sleeper = self.leader(replicas)
+        sleeper.child.send_signal(signal.SIGSTOP)
+        replicas.remove(sleeper)
+        self.leader(replicas)
+        sleeper.child.send_signal(signal.SIGCONT)
+        self.assertEqual(sleeper.child.wait(UNDER_PROTEST), 1, sleeper.output()[-2000:])
+        self.assertIn("leaderelection lost", sleeper.output())
+        self.check_each_is_bound_once()
         self.check_events()
 
 

@@ -1,6 +1,7 @@
 // Client: Kubernetes' verbs on typed objects and on raw JSON, over any Transport.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,17 +44,23 @@ struct WatchOptions {
   std::chrono::seconds timeout{0};
 };
 
+/// Asked when a request is about to go over the wire, after all waiting (for its turn, for a connection, for
+/// what was refused for now); false: Code::unavailable. Empty: it may.
+using MayGo = std::function<bool()>;
+
 struct PatchOptions {
   api::PatchType type = api::PatchType::merge;
   std::string subresource;    // "status", "scale"; empty: the object
   std::string field_manager;  // required for apply
   bool force = false;         // apply only
+  MayGo may_go = {};
 };
 
 struct DeleteOptions {
   std::string uid, resource_version;  // preconditions; empty: none
   std::optional<std::int64_t> grace_period_seconds;
   std::string propagation_policy;  // "Background", "Foreground", "Orphan"; empty: the kind's default
+  MayGo may_go = {};
 };
 
 /// What was listed. An object with a value of the wrong type is left out and named in `bad`.
@@ -151,7 +158,7 @@ class Client {
   Task<Result<std::unique_ptr<net::Stream>>> watch(const api::Kind& kind, WatchOptions options);
 
   /// Binds a pod to a node. `uid` guards against a pod of the same name that is another one; may be empty.
-  Task<Result<>> bind(ObjectKey pod, std::string uid, std::string node);
+  Task<Result<>> bind(ObjectKey pod, std::string uid, std::string node, MayGo may_go = {});
   /// Code::too_many_requests when a disruption budget forbids it now (not repeated here).
   Task<Result<>> evict(ObjectKey pod, DeleteOptions options = {});
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,6 +72,9 @@ struct Request {
   bool idempotent = false;
   /// The most bytes of the answer's body, unpacked; 0: the pool's limit, which it never exceeds.
   std::size_t max_answer = 0;
+  /// Asked when it is about to go over the wire, after all waiting for a connection; false: it does not, and
+  /// the answer is Code::unavailable. Empty: it may.
+  std::function<bool()> may_go = {};
 
   /// The first parameter of that name; empty string_view with data()==nullptr if it is absent.
   std::string_view query_get(std::string_view name) const;

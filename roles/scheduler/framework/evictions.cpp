@@ -57,8 +57,8 @@ Task<Result<>> Evictions::ask(const Decision& d, const api::Pod& victim) {
   if (auto patch = victim_patch(*now, d.profile, services_.clock.now()))
     KOORD_CO_CHECK(unless_gone(co_await patch_status(*now, *std::move(patch))));
   if (!services_.may_write()) co_return Error(Code::unavailable, "another scheduler may hold the lease");
-  co_return unless_gone(
-      co_await services_.client.remove<api::Pod>(key_of(victim), {.uid = victim.metadata.uid}));
+  co_return unless_gone(co_await services_.client.remove<api::Pod>(
+      key_of(victim), {.uid = victim.metadata.uid, .may_go = services_.may_write}));
 }
 
 /// Room that was left to pods of a lower priority goes to this one: they look for another.
@@ -76,6 +76,7 @@ Task<Result<>> Evictions::patch_status(const api::Pod& pod, api::Patch patch) {
   kube::PatchOptions options;
   options.type = patch.type;
   options.subresource = "status";
+  options.may_go = services_.may_write;
   Result<std::string> done =
       co_await services_.client.patch_raw(api::kind<api::Pod>(), key_of(pod), std::move(patch.body), options);
   if (!done) co_return std::move(done).error();

@@ -158,7 +158,8 @@ Task<Result<>> Writer::send_binding(const Decision& d) {
     // A lease that was not renewed in time may be renewed yet: the pod is tried again then.
     if (!services_.may_write()) co_return Error(Code::unavailable, kMayNot);
     kube::ObjectKey key{d.pod->metadata.namespace_.str(), d.pod->metadata.name};
-    Result<> sent = co_await services_.client.bind(key, d.pod->metadata.uid, d.node.str());
+    Result<> sent =
+        co_await services_.client.bind(key, d.pod->metadata.uid, d.node.str(), services_.may_write);
     if (sent) co_return sent;
     Code code = sent.error().code();
     if (code == Code::conflict || code == Code::already_exists) co_return co_await is_bound(d, sent.error());
@@ -196,6 +197,7 @@ Task<> Writer::patch_status(const api::Pod& pod, std::optional<api::Patch> patch
   kube::PatchOptions options;
   options.type = api::PatchType::strategic;
   options.subresource = "status";
+  options.may_go = services_.may_write;
   const Result<std::string> done =
       co_await services_.client.patch_raw(api::kind<api::Pod>(), key, patch->body, options);
   if (!done && done.error().code() != Code::not_found && done.error().code() != Code::cancelled)

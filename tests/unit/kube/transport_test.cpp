@@ -250,6 +250,25 @@ TEST_CASE("no more connections than allowed; cancelled requests free theirs") {
   CHECK(f.server.connections == 4);
 }
 
+TEST_CASE("a request whose sender loses his leave while it waits for a connection is not sent") {
+  net::PoolOptions options;
+  options.max_connections = 1;
+  bool may_go = true;
+  Fixture f([](const std::string&) { return StubServer::Reply{StubServer::ok("{}")}; }, options);
+  net::Request first = request_for("POST", "/first", "{}"), second = request_for("POST", "/second", "{}");
+  first.may_go = second.may_go = [&] { return std::exchange(may_go, false); };
+  std::vector<Result<net::Response>> out;
+  TaskGroup group(f.loop.executor());
+  group.spawn("first", send_into(*f.transport, first, out));
+  group.spawn("second", send_into(*f.transport, second, out));
+  REQUIRE(test::run_task(f.loop, group.join(), true).has_value());
+  REQUIRE(out.size() == 2);
+  CHECK(out[0].has_value());
+  REQUIRE_FALSE(out[1].has_value());
+  CHECK(out[1].error().code() == Code::unavailable);
+  CHECK(f.server.requests.size() == 1);
+}
+
 TEST_CASE("a stream gives what comes, its end, and its being cut") {
   struct Row {
     std::string reply;
