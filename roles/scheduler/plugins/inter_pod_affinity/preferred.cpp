@@ -89,6 +89,7 @@ void PreferredState::score(std::span<const Row> rows, std::span<std::int64_t> ou
   if (rows.empty()) return;
   const bool run = rows.back() - rows.front() + 1 == rows.size();
   for (const Key& key : keys_) {
+    if (key.key->nodes() == 0) continue;  // a pod may name any number of them
     const DomainId* column = key.key->column().data();
     const std::int64_t* sums = key.sums.data();
     const auto of = [&](DomainId domain) { return domain == kNoDomain ? 0 : sums[domain]; };

@@ -120,7 +120,17 @@ void RequiredState::apply(const Source& source, DomainId domain, std::int32_t cr
 void RequiredState::judge(std::span<const Row> rows, const Verdicts& verdicts, const NodeTable& nodes,
                           std::span<VerdictId> out) const {
   if (rows.empty()) return;
-  if (keys_.empty()) return std::fill(out.begin(), out.end(), verdicts[0]);
+  // A pod may name any number of keys; those that no node has say the same of all rows.
+  Flags everywhere = 0;
+  judged_.clear();
+  for (const Key& key : keys_) {
+    if (key.key->nodes() != 0) {
+      judged_.push_back(&key);
+    } else if (key.wanted) {
+      everywhere = kNoLabel;
+    }
+  }
+  if (judged_.empty()) return std::fill(out.begin(), out.end(), verdicts[everywhere]);
   const std::size_t n = rows.size();
   const Row start = rows.front();
   const bool run = rows.back() - start + 1 == n;
@@ -139,11 +149,12 @@ void RequiredState::judge(std::span<const Row> rows, const Verdicts& verdicts, c
       for (std::size_t i = 0; i < n; ++i) put(i, of(column[rows[i]]));
     }
   };
-  if (keys_.size() == 1) return each(keys_[0], [&](std::size_t i, Flags f) { out[i] = verdicts[f]; });
-  each(keys_[0], [&](std::size_t i, Flags f) { out[i] = f; });
-  for (std::size_t k = 1; k + 1 < keys_.size(); ++k)
-    each(keys_[k], [&](std::size_t i, Flags f) { out[i] |= f; });
-  each(keys_.back(), [&](std::size_t i, Flags f) { out[i] = verdicts[out[i] | f]; });
+  if (judged_.size() == 1)
+    return each(*judged_[0], [&](std::size_t i, Flags f) { out[i] = verdicts[f | everywhere]; });
+  each(*judged_[0], [&](std::size_t i, Flags f) { out[i] = f | everywhere; });
+  for (std::size_t k = 1; k + 1 < judged_.size(); ++k)
+    each(*judged_[k], [&](std::size_t i, Flags f) { out[i] |= f; });
+  each(*judged_.back(), [&](std::size_t i, Flags f) { out[i] = verdicts[out[i] | f]; });
 }
 
 void RequiredState::imagine(const LabelSet& pod, const PodInfo& other, Row row, std::int64_t by) {

@@ -86,6 +86,7 @@ class RequiredState final : public PodState {
   bool wants_itself_ = false;
   bool built_ = false;
   std::vector<Imagined> imagined_;
+  mutable std::vector<const Key*> judged_;  // by the present call
 };
 
 /// Whether the selector selects pods with these labels.

@@ -146,8 +146,11 @@ std::int64_t HardConstraints::least(const Bound& bound) {
 void HardConstraints::filter(std::span<const Row> rows, VerdictId missing_label, VerdictId too_skewed,
                              std::span<VerdictId> out) const {
   std::fill(out.begin(), out.end(), kPass);
+  // A key that no node has is the end of it, whatever follows: a pod may name any number of them.
+  auto end = std::find_if(bound_.begin(), bound_.end(), [](const Bound& b) { return b.key->nodes() == 0; });
+  if (end != bound_.end()) ++end;
   // The first that is broken says why: it is looked at last.
-  for (auto it = bound_.rbegin(); it != bound_.rend(); ++it) {
+  for (auto it = std::make_reverse_iterator(end); it != bound_.rend(); ++it) {
     const Bound& bound = *it;
     const auto domain_of = [&](Row row) {
       return row < bound.domains.size() ? bound.domains[row] : kNoDomain;

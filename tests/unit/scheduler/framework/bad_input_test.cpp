@@ -153,6 +153,35 @@ TEST_CASE("malformed rules are the pod's own affair") {
   CHECK(world.engine.pods() == std::size(kCases));
 }
 
+TEST_CASE("topology keys that no node has cost a look at no node") {
+  Flood world;
+  const auto terms = [](api::List<api::PodAffinityTerm>& required) {
+    for (int i = 0; i < kMany; ++i) {
+      api::PodAffinityTerm& term = required.emplace_back();
+      term.topology_key = fmt::format("a.com/k{:05}", i);
+      term.label_selector.ensure().match_labels["app"] = "a";
+    }
+  };
+  const auto labelled = [](api::Pod& p) { p.metadata.labels["app"] = "a"; };
+  world.engine.put_pod(make_pod("there", "1", "1Gi", [&](api::Pod& p) {
+    labelled(p);
+    p.spec.node_name = "n1";
+  }));
+  world.engine.put_pod(make_pod("far", "1", "1Gi", [&](api::Pod& p) {
+    labelled(p);
+    terms(p.spec.affinity.ensure().pod_anti_affinity.ensure().required);
+  }));
+  world.engine.put_pod(make_pod("near", "1", "1Gi", [&](api::Pod& p) {
+    labelled(p);
+    terms(p.spec.affinity.ensure().pod_affinity.ensure().required);
+  }));
+  const auto out = world.run();
+  REQUIRE(out.size() == 2);
+  CHECK(out[0].kind == Decision::Kind::bind);
+  CHECK(out[1].message == "0/20 nodes are available: 20 node(s) didn't match pod affinity rules.");
+  world.plain_pod("plain");
+}
+
 TEST_CASE("giant selectors are read once, looked at once a node, and forgotten") {
   Flood world;
   constexpr int kValues = 20'000;
