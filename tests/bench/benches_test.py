@@ -17,7 +17,7 @@ SMALL = {
     "koordlet_bench": (["--help"], 2),
     "manager_bench": (["20", "3"], 0),
     "review_flood": ([], 2),
-    "scheduler_bench": (["--nodes=10", "--pods=20"], 0),
+    "scheduler_bench": (["--all", "--nodes=10", "--pods=20"], 0),
 }
 PROGRAMS = sys.argv[1:]
 

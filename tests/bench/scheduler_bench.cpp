@@ -292,6 +292,7 @@ int main(int argc, char** argv) {
     for (const int n : w.only_nodes != 0 && !o->nodes ? std::vector{w.only_nodes} : nodes)
       for (const int c : classes) run(w, n, c, o->pods.value_or(static_cast<int>(w.measured_a_node * n)));
   }
-  if (o->all && o->workload.empty()) run(bench::workloads()[0], 100'000, 100, 1'000'000);
+  if (o->all && o->workload.empty() && !o->nodes && !o->pods)
+    run(bench::workloads()[0], 100'000, 100, 1'000'000);
   return good ? 0 : 1;
 }

@@ -34,11 +34,15 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     def peak_mib(self):
-        if self.usage:
-            return self.usage.ru_maxrss / 1024
+        return self.usage.ru_maxrss / 1024 if self.usage else self.of_status("VmHWM")
+
+    def resident_mib(self):
+        return self.of_status("VmRSS")
+
+    def of_status(self, name):
         with open(f"/proc/{self.child.pid}/status", encoding="utf-8") as file:
             for line in file:
-                if line.startswith("VmHWM:"):
+                if line.startswith(name + ":"):
                     return int(line.split()[1]) / 1024
         return 0.0
 
