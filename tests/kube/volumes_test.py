@@ -18,16 +18,17 @@ from provisioner import VOLUMES, ZONE
 
 NAMESPACE = "volumes"
 NODES, PODS = 50, int(os.environ.get("KOORD_VOLUME_PODS", "500"))
+KILLED_PODS = PODS * 2 // 5
 PER_NODE = 20  # volumes of the driver
 KILLS = 6
 SEED = int(os.environ.get("KOORD_VOLUME_SEED", time.time_ns() % 1_000_000))
 SLOW = ("--kube-api-qps=150", "--kube-api-burst=20")
 
 
-def world(scheduler):
+def world(scheduler, count):
     """Claims, volumes and pods: most with one claim, some with two of which one decides on the zone."""
     claims, volumes, pods = [], [], []
-    for index in range(PODS):
+    for index in range(count):
         name, kind = f"pod-{index}", index % 10
         own = []
         if kind in (0, 1, 2, 3, 8):
@@ -65,8 +66,8 @@ class Volumes(unittest.TestCase):
         self.addCleanup(process.end)
         return process
 
-    def create(self, scheduler):
-        claims, volumes, pods = world(scheduler)
+    def create(self, scheduler, count):
+        claims, volumes, pods = world(scheduler, count)
         self.api.load(claims + volumes)
         self.api.load(pods)
 
@@ -94,7 +95,7 @@ class Volumes(unittest.TestCase):
         for name in (UPSTREAM, OURS):
             process = self.scheduler(name)
             began = time.monotonic()
-            self.create(name)
+            self.create(name, PODS)
             self.wait_bound(PODS)
             process.alive()
             print(f"{name}: {PODS} pods with claims bound on {NODES} nodes in {time.monotonic() - began:.1f} s, "
@@ -114,14 +115,14 @@ class Volumes(unittest.TestCase):
         print(f"seed {SEED}: KOORD_VOLUME_SEED={SEED} kills at the same counts again")
         chance = random.Random(SEED)
         process = self.scheduler(OURS, *SLOW)
-        self.create(OURS)
-        for number in sorted(chance.sample(range(1, PODS - 50), KILLS)):
+        self.create(OURS, KILLED_PODS)
+        for number in sorted(chance.sample(range(1, KILLED_PODS - 20), KILLS)):
             self.wait_bound(number)
             time.sleep(chance.random() / 10)  # anywhere between two writes
             process.alive()
             process.end()  # SIGKILL
             process = self.scheduler(OURS, *SLOW)
-        self.wait_bound(PODS)
+        self.wait_bound(KILLED_PODS)
         process.alive()
         self.check()
         for name, item in self.watch.pods.items():

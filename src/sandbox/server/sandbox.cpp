@@ -37,6 +37,11 @@ namespace {
 constexpr std::chrono::seconds kTick{1};
 constexpr int kTicksPerBookmark = 60;
 constexpr int kObjectsPerTurn = 64;
+// Claims that name no class have volumes, as on the clusters that people try things on.
+constexpr const char* kDefaultClass =
+    R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"standard","annotations":)"
+    R"({"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"sandbox.koordinator.sh/disk",)"
+    R"("volumeBindingMode":"WaitForFirstConsumer"})";
 
 std::uint64_t random_number() {
   std::random_device device;
@@ -76,6 +81,7 @@ class Sandbox::Impl {
     // Koordinator's own kinds are there from the start.
     for (const api::Schema* schema : api::custom_resources())
       (void)load_object(verbs_, api::crd_manifest_json(*schema));
+    (void)load_object(verbs_, kDefaultClass);
   }
   ~Impl() { clock_.cancel(timer_); }
 

@@ -177,7 +177,7 @@ TABLE = [
     ("delete job once", "", 0, r'job.batch "once" deleted'),
     # storage
     ("create -f -", STORAGE, 0, r"(?s)storageclass.storage.k8s.io/disks created.*persistentvolume/shelf created.*persistentvolumeclaim/data created"),
-    ("get sc", "", 0, r"disks \(default\) +example.com/disk +Delete +WaitForFirstConsumer +false"),
+    ("get sc disks", "", 0, r"disks \(default\) +example.com/disk +Delete +WaitForFirstConsumer +false"),
     ("get pv -o wide", "", 0, r"NAME +CAPACITY +ACCESS MODES +RECLAIM POLICY +STATUS +CLAIM +STORAGECLASS +VOLUMEATTRIBUTESCLASS +REASON +AGE +VOLUMEMODE\nshelf +2Gi +RWO,RWX +Retain +(Available|Pending) +none +<unset> +\S+ +Filesystem"),
     ("get pvc -o wide", "", 0, r"NAME +STATUS +VOLUME +CAPACITY +ACCESS MODES +STORAGECLASS +VOLUMEATTRIBUTESCLASS +AGE +VOLUMEMODE\ndata +Pending +disks +<unset> +\S+ +Filesystem"),
     ("get pvc data -o jsonpath={.metadata.finalizers}{.spec}{.status}", "", 0, r'^\["kubernetes.io/pvc-protection"\]\{"accessModes":\["ReadWriteOnce"\],"resources":\{"requests":\{"storage":"1Gi"\}\},"storageClassName":"disks","volumeMode":"Filesystem"\}\{"phase":"Pending"\}$'),
