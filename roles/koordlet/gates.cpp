@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::array kGates = {
     gate_on("BECPUSuppress", "Hold best-effort pods back where others need the CPUs (and NodeSLO says so)."),
-    gate_on("CPUBurst"),
+    gate_on("CPUBurst",
+            "Give throttled containers more CPU for a while where the node has it (and NodeSLO says so)."),
     gate_on("RdtResctrl"),
     gate_on("NodeTopologyReport"),
     gate_on("GroupIdentity"),

@@ -3,6 +3,7 @@
 
 namespace koord::koordlet {
 
+extern const StrategyEntry kCpuBurst;
 extern const StrategyEntry kCpuEvict;
 extern const StrategyEntry kCpuSuppress;
 extern const StrategyEntry kMemoryEvict;
@@ -10,6 +11,7 @@ extern const StrategyEntry kMemoryEvict;
 StrategyTable strategy_table() {
   static constexpr const StrategyEntry* kTable[] = {
       &kCpuSuppress,
+      &kCpuBurst,
       &kCpuEvict,
       &kMemoryEvict,
   };

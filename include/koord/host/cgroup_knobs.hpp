@@ -17,6 +17,7 @@ enum class Knob : std::uint8_t {
   cpu_quota,
   cpu_period,
   cpu_shares,
+  cpu_burst,
   cpu_stat,
   cpu_usage,
   cpuset_cpus,

@@ -37,7 +37,8 @@ enum class ContainerKind : std::uint8_t {
 
 struct ContainerInfo {
   std::string name;
-  std::string id;  // without "containerd://"
+  std::string id;       // without "containerd://"
+  std::string full_id;  // with it
   std::string group;
   ContainerKind kind = ContainerKind::main;
   /// Of what the container may use; nothing: no limit.
@@ -55,6 +56,12 @@ struct PodRequests {
 };
 
 enum class PodPhase : std::uint8_t { unknown, pending, running };
+
+/// What a pod says of CPU burst (koordinator.sh/cpuBurst), where it says something: the rest is the node's.
+struct BurstTerms {
+  std::string policy;  // empty: the node's
+  std::optional<std::int64_t> cpu_burst_percent, cfs_quota_burst_percent, cfs_quota_burst_period_seconds;
+};
 
 /// What a pod says about its being evicted.
 struct EvictionTerms {
@@ -79,10 +86,13 @@ struct PodInfo {
   /// The CPUs that the scheduler gave the pod (scheduling.koordinator.sh/resource-status).
   std::optional<host::CpuSet> cpus;
   PodRequests requests;
+  /// The kubelet's limit of the whole pod; nothing: a container has none.
+  std::optional<std::int64_t> cpu_limit_milli;
   PodPhase phase = PodPhase::unknown;
   /// It was asked to go, and has until then.
   std::optional<WallTime> deleted_by;
   EvictionTerms eviction;
+  std::shared_ptr<const BurstTerms> burst;  // null: it says nothing
   /// Null where there is no Kubernetes.
   std::shared_ptr<const api::Pod> object;
 

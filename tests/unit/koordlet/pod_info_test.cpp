@@ -175,6 +175,33 @@ TEST_CASE("The class and the priority that follow where a pod says nothing") {
   }
 }
 
+TEST_CASE("What a pod says of CPU burst, and its limit as a whole") {
+  const auto burst = [](std::string_view value, std::size_t complaints = 0) {
+    return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/cpuBurst":"{}"}})", value),
+                   R"({"containers":[]})", complaints)
+        .burst;
+  };
+  CHECK(!info_of("").burst);
+  CHECK(!burst("", 0));
+  const auto all =
+      burst(R"({\"policy\":\"auto\",\"cpuBurstPercent\":500,\"cfsQuotaBurstPeriodSeconds\":-1})");
+  REQUIRE(all);
+  CHECK(all->policy == "auto");
+  CHECK(all->cpu_burst_percent == 500);
+  CHECK(!all->cfs_quota_burst_percent);
+  CHECK(all->cfs_quota_burst_period_seconds == -1);
+  CHECK(!burst("{", 1));
+  CHECK(!burst(R"({\"cpuBurstPercent\":\"5\"})", 1));
+  CHECK(!burst(R"({\"policy\":5})", 1));
+
+  const auto limit = [](std::string_view spec) { return info_of("", spec).cpu_limit_milli; };
+  constexpr std::string_view one = R"({"name":"a","resources":{"limits":{"cpu":"500m"}}})";
+  CHECK(limit(fmt::format(R"({{"containers":[{},{}]}})", one, one)) == 1000);
+  CHECK(!limit(fmt::format(R"({{"containers":[{},{{"name":"b"}}]}})", one)));
+  CHECK(!limit(fmt::format(R"({{"containers":[{}],"initContainers":[{{"name":"i"}}]}})", one)));
+  CHECK(limit(R"({"containers":[{"name":"b"}],"resources":{"limits":{"cpu":"2"}}})") == 2000);
+}
+
 TEST_CASE("A pod that is asked to go has until its deletion's time") {
   CHECK(!info_of("").deleted_by);
   const auto deleted = info_of(R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")").deleted_by;

@@ -31,6 +31,7 @@ class SimKernel final : public KernelFiles {
     host::CpuSet cpus;  // v2: empty is the parent's
     std::int64_t quota = -1, period = 100'000;
     std::int64_t shares = 1024;  // v2: the weight
+    std::int64_t burst = 0;
     std::string memory = "9223372036854771712";
     bool populated = false;  // has processes of its own: v2 refuses to empty its set
     std::uint64_t inode = 0;
@@ -62,6 +63,8 @@ class SimKernel final : public KernelFiles {
   /// All system calls but those that wrote.
   std::size_t calls() const { return reads + listings + looks + attempts_; }
   std::optional<std::size_t> die_after;  // so many writes
+  bool has_burst = true;                 // the kernel knows cpu.cfs_burst_us,
+  bool burst_within_quota = false;       // and takes none above the quota
 
   Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
     ++reads;
@@ -87,6 +90,8 @@ class SimKernel final : public KernelFiles {
       text_ = std::to_string(g.shares) + "\n";
     else if (knob == (v2 ? "memory.max" : "memory.limit_in_bytes"))
       text_ = g.memory + "\n";
+    else if (has_burst && knob == (v2 ? "cpu.max.burst" : "cpu.cfs_burst_us"))
+      text_ = std::to_string(g.burst) + "\n";
     else
       return errno_error(ENOENT, file.path());
     return std::string_view(text_);
@@ -158,6 +163,8 @@ class SimKernel final : public KernelFiles {
                                              "cpu.shares", "memory.limit_in_bytes"};
     static const std::set<std::string> v2 = {"cpuset.cpus", "cpuset.cpus.effective", "cpu.max", "cpu.weight",
                                              "memory.max"};
+    if (knob == (version_ == host::CgroupVersion::v1 ? "cpu.cfs_burst_us" : "cpu.max.burst"))
+      return has_burst;
     return (version_ == host::CgroupVersion::v1 ? v1 : v2).contains(knob);
   }
 
@@ -184,6 +191,7 @@ class SimKernel final : public KernelFiles {
     if (knob == (v2 ? "cpu.max" : "cpu.cfs_quota_us")) {
       const std::int64_t quota = text == "max" ? -1 : std::stoll(std::string(text));
       if ((v2 && text == "-1") || (quota != -1 && quota < 1000)) return EINVAL;
+      if (burst_within_quota && quota >= 0 && g.burst > quota) return EINVAL;
       const std::int64_t before = g.quota;
       g.quota = quota;
       if (!v2 && !quotas_fit()) {
@@ -197,6 +205,12 @@ class SimKernel final : public KernelFiles {
         g.memory = v2 ? "max" : "9223372036854771712";
       else
         g.memory = std::to_string(std::stoll(std::string(text)) / 4096 * 4096);
+      return 0;
+    }
+    if (has_burst && knob == (v2 ? "cpu.max.burst" : "cpu.cfs_burst_us")) {
+      const std::int64_t burst = std::stoll(std::string(text));
+      if (burst_within_quota && g.quota >= 0 && burst > g.quota) return EINVAL;
+      g.burst = burst;
       return 0;
     }
     if (knob == (v2 ? "cpu.weight" : "cpu.shares")) {

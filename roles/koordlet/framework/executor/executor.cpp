@@ -251,6 +251,12 @@ class Executor::Impl {
     return noted(target, files_.folders(folder));
   }
 
+  std::optional<Error> refused(Knob knob, std::string_view group) const {
+    const auto it = index_.find(KeyView{knob, group});
+    if (it == index_.end() || targets_[it->second].state != State::refused) return std::nullopt;
+    return targets_[it->second].error;
+  }
+
   std::vector<Failure> failures() const {
     std::vector<Failure> list;
     for (const Target& target : targets_)
@@ -539,6 +545,9 @@ Result<KnobValue> Executor::current(Knob knob, std::string_view group) { return 
 Result<KnobValue> Executor::setting(Knob knob, std::string_view group) { return impl_->setting(knob, group); }
 Result<std::vector<std::string>> Executor::children(Knob knob, std::string_view group) {
   return impl_->children(knob, group);
+}
+std::optional<Error> Executor::refused(Knob knob, std::string_view group) const {
+  return impl_->refused(knob, group);
 }
 std::vector<Executor::Failure> Executor::failures() const { return impl_->failures(); }
 void Executor::forget_unused(nanoseconds age) { impl_->forget_unused(age); }

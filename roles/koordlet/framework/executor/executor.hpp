@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -105,6 +106,8 @@ class Executor {
   /// The names of the groups right below. Code::not_found if there is no such group.
   Result<std::vector<std::string>> children(host::Knob knob, std::string_view group);
 
+  /// Why the kernel refuses what was wanted of a file last; nothing: it does not.
+  std::optional<Error> refused(host::Knob knob, std::string_view group) const;
   /// What the kernel refuses at present.
   std::vector<Failure> failures() const;
   /// Drops what no call has named for `age`.

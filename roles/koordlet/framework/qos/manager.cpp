@@ -154,6 +154,10 @@ class QosManager::Impl final : public KnobReader {
     return executor_.setting(knob, group);
   }
 
+  std::optional<Error> refused(Knob knob, std::string_view group) override {
+    return executor_.refused(knob, group);
+  }
+
   std::vector<StrategyReport> strategies() const {
     std::vector<StrategyReport> reports;
     reports.reserve(slots_.size());

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -27,6 +28,8 @@ class KnobReader {
   /// What the group had before koord (this process or a dead one) first changed it; its present setting if
   /// koord has not. An empty set of CPUs is v2's "as the parent".
   virtual Result<KnobValue> original(host::Knob knob, std::string_view group) = 0;
+  /// Why the kernel refuses what was wanted last; nothing: it does not.
+  virtual std::optional<Error> refused(host::Knob knob, std::string_view group) = 0;
 };
 
 /// Outlives the strategies.

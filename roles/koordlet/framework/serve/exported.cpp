@@ -35,13 +35,6 @@ const api::Container* find(const api::Pod& pod, std::string_view name) {
   return nullptr;
 }
 
-/// What the original calls the container: with its runtime.
-std::string_view full_id(const api::Pod& pod, std::string_view name) {
-  for (const api::ContainerStatus& status : pod.status.container_statuses)
-    if (status.name.view() == name) return status.container_id;
-  return "";
-}
-
 }  // namespace
 
 const metrics::Table Exported::kInternal = {&kStart};
@@ -63,7 +56,7 @@ void Exported::inventory(const Inventory& now) {
     for (const ContainerInfo& container : pod->containers) {
       const api::Container* const spec = find(*pod->object, container.name);
       if (spec == nullptr) continue;
-      const std::string_view id = full_id(*pod->object, container.name);
+      const std::string& id = container.full_id;
       // The units are the original's, whatever the resource is.
       auto set = [&](const auto& family, const api::ResourceList& list, std::string_view unit) {
         for (const std::string_view name : kExtended)

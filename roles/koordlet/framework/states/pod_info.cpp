@@ -25,6 +25,7 @@ constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatabl
 constexpr std::string_view kEvictionEnabled = "koordinator.sh/eviction-enabled";
 constexpr std::string_view kEvictionPolicy = "koordinator.sh/eviction-policy";
 constexpr std::string_view kEvictionPriority = "koordinator.sh/eviction-priority";
+constexpr std::string_view kCpuBurst = "koordinator.sh/cpuBurst";
 constexpr std::string_view kPriorityLabel = "koordinator.sh/priority";
 /// Where the kubelet got a pod from: "api" for all but static ones.
 constexpr std::string_view kSource = "kubernetes.io/config.source";
@@ -34,6 +35,7 @@ constexpr std::string_view kAlways = "Always";
 constexpr std::int32_t kCritical = 2'000'000'000;
 /// Names of gates; more are nobody's wish.
 constexpr std::size_t kMaxPolicies = 64;
+constexpr std::size_t kMaxPolicyName = 64;
 /// A million CPUs, and a pebibyte: what is more is nonsense, and sums of it stay far from overflow.
 constexpr std::int64_t kMaxMilli = 1'000'000'000, kMaxBytes = std::int64_t{1} << 50;
 
@@ -130,6 +132,7 @@ void add_running(PodReading& reading, const api::List<api::ContainerStatus>& sta
     ContainerInfo container;
     container.name = status.name.view();
     container.id = id->id;
+    container.full_id = status.container_id;
     container.group = fmt::format("{}/{}", reading.info.group, host::container_folder(driver, *id));
     container.kind = kind;
     if (const api::Container* spec = find(specs, status.name)) {
@@ -164,6 +167,52 @@ PodRequests requests_of(const api::Pod& pod) {
   for (const api::Container& container : pod.spec.init_containers)
     if (is_sidecar(container)) add(container);
   return all;
+}
+
+/// The kubelet gives a pod a quota only if each of its containers has a limit.
+std::optional<std::int64_t> cpu_limit_of(const api::Pod& pod) {
+  const bool whole = pod.spec.resources && pod.spec.resources->limits.contains("cpu");
+  const auto limited = [](const api::Container& container) {
+    return milli(container.resources.limits, "cpu") > 0;
+  };
+  const auto& containers = pod.spec.containers;
+  const auto& first = pod.spec.init_containers;
+  if (!whole && !(std::all_of(containers.begin(), containers.end(), limited) &&
+                  std::all_of(first.begin(), first.end(), limited)))
+    return std::nullopt;
+  const std::int64_t limit = milli(api::pod_limits(pod), "cpu");
+  return limit > 0 ? std::optional(limit) : std::nullopt;
+}
+
+std::optional<std::int64_t> integer_of(const json::Value& document, std::string_view key,
+                                       std::string_view name, std::vector<std::string>& complaints) {
+  const json::Value* value = json::find(document, key);
+  if (!value || value->is_null()) return std::nullopt;
+  if (const auto number = value->to_int()) return *number;
+  complaints.push_back(fmt::format("{}: /{}: expected a whole number", name, key));
+  return std::nullopt;
+}
+
+std::shared_ptr<const BurstTerms> burst_terms(const api::ObjectMeta& meta,
+                                              std::vector<std::string>& complaints) {
+  const auto document = annotation(meta, kCpuBurst, complaints);
+  if (!document) return nullptr;
+  const std::size_t before = complaints.size();
+  auto terms = std::make_shared<BurstTerms>();
+  const auto integer = [&](std::string_view key) {
+    return integer_of(*document, key, kCpuBurst, complaints);
+  };
+  terms->cpu_burst_percent = integer("cpuBurstPercent");
+  terms->cfs_quota_burst_percent = integer("cfsQuotaBurstPercent");
+  terms->cfs_quota_burst_period_seconds = integer("cfsQuotaBurstPeriodSeconds");
+  if (const json::Value* policy = json::find(*document, "policy"); policy && !policy->is_null()) {
+    if (policy->is_string())
+      terms->policy = policy->text().substr(0, kMaxPolicyName);
+    else
+      complaints.push_back(fmt::format("{}: /policy: expected a string", kCpuBurst));
+  }
+  if (complaints.size() > before) return nullptr;  // as a whole, as upstream reads it
+  return terms;
 }
 
 /// The gates that koordinator.sh/eviction-policy names. What cannot be read allows nobody.
@@ -249,6 +298,8 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
       info.cpus = std::move(cpus);
   }
   info.requests = requests_of(*pod);
+  info.cpu_limit_milli = cpu_limit_of(*pod);
+  info.burst = burst_terms(meta, reading.complaints);
   info.eviction = eviction_terms(*pod, reading.complaints);
   if (meta.deletion_timestamp) info.deleted_by = meta.deletion_timestamp->wall();
   const std::string_view phase = pod->status.phase.view();
