@@ -250,6 +250,8 @@ constexpr Help kHonoured[] = {
     {kNominateExpected,
      "The node of a pod whose binding has to wait is written down as its nominated one before."},
     {kPopFromBackoff, "Pods in backoff are tried while nothing else is to do."},
+    {kStorageCapacityScoring, "VolumeBinding scores nodes by how much of their storage is taken."},
+    {kVolumeAttributesClass, "Claims get volumes of their VolumeAttributesClass alone."},
 };
 
 std::string_view help_of(std::string_view name) {

@@ -15,6 +15,8 @@ std::vector<FeatureGate> kube_gates();
 bool has_effect(std::string_view name);
 
 inline constexpr std::string_view kNominateExpected = "NominatedNodeNameForExpectation",
-                                  kPopFromBackoff = "SchedulerPopFromBackoffQ";
+                                  kPopFromBackoff = "SchedulerPopFromBackoffQ",
+                                  kStorageCapacityScoring = "StorageCapacityScoring",
+                                  kVolumeAttributesClass = "VolumeAttributesClass";
 
 }  // namespace koord::scheduler

@@ -16,11 +16,17 @@ constexpr std::array kMine = {
     Right{"", "pods/status", "patch"},
     // What plugins watch.
     Right{"", "namespaces", "list watch"},
+    Right{"", "persistentvolumeclaims", "list patch watch"},
+    Right{"", "persistentvolumes", "list patch watch"},
     Right{"", "replicationcontrollers", "list watch"},
     Right{"", "services", "list watch"},
     Right{"apps", "replicasets", "list watch"},
     Right{"apps", "statefulsets", "list watch"},
     Right{"policy", "poddisruptionbudgets", "list watch"},
+    Right{"storage.k8s.io", "csidrivers", "list watch"},
+    Right{"storage.k8s.io", "csinodes", "list watch"},
+    Right{"storage.k8s.io", "csistoragecapacities", "list watch"},
+    Right{"storage.k8s.io", "storageclasses", "list watch"},
 };
 
 constexpr auto kRights = runtime::join_rights(runtime::election_rights("koord-scheduler"),

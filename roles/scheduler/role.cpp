@@ -50,7 +50,7 @@ struct Parts {
   kube::Client* event_client;
   kube::Informer<api::Node> nodes;
   kube::Informer<api::Pod> pods;
-  std::vector<kube::AnyInformer> others;  // what the profiles' plugins watch
+  std::map<const kube::ObjectType*, kube::AnyInformer> others;  // what the profiles' plugins watch
   std::string host_name;
 };
 
@@ -141,12 +141,18 @@ void Scheduler::start() {
           [this] {
             if (++written_ < kRefill || !engine_) return;
             engine_->permit(std::exchange(written_, 0));
+          },
+          [this](const kube::ObjectType& type, std::string_view ns, std::string_view name) -> kube::Object {
+            if (&type == &kube::kObjectType<api::Node>) return parts_.nodes.find(ns, name);
+            if (&type == &kube::kObjectType<api::Pod>) return parts_.pods.find(ns, name);
+            const auto it = parts_.others.find(&type);
+            return it != parts_.others.end() ? it->second.find(ns, name) : nullptr;
           }});
   engine_.emplace(context().executor, context().clock, std::move(parts_.engine),
                   [this](EngineReport report) { on_report(std::move(report)); });
   parts_.nodes.deliver_to(queue_);
   parts_.pods.deliver_to(queue_);
-  for (kube::AnyInformer& other : parts_.others) other.deliver_to(queue_);
+  for (auto& [type, other] : parts_.others) other.deliver_to(queue_);
   tasks().spawn("feed", feed());
 }
 
@@ -282,9 +288,9 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
   unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";
   auto nodes = context.informers.informer<api::Node>(*client);
   auto pods = context.informers.informer<api::Pod>(*client, unfinished);
-  std::vector<kube::AnyInformer> others;
+  std::map<const kube::ObjectType*, kube::AnyInformer> others;
   for (const auto& store : engine->objects().stores())
-    others.push_back(context.informers.any_informer(store->type(), *client));
+    others.emplace(&store->type(), context.informers.any_informer(store->type(), *client));
   return std::unique_ptr<runtime::Role>(std::make_unique<Scheduler>(
       context, Parts{std::move(configuration), std::move(engine), client, event_client, std::move(nodes),
                      std::move(pods), std::move(others), host_name()}));

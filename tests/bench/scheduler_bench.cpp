@@ -88,8 +88,14 @@ class Run {
       for (const bool earlier : {false, true})
         engine_.put_object<api::ReplicaSet>(
             std::make_shared<api::ReplicaSet>(bench::make_owner(cls, earlier)));
-    for (int i = 0; i < case_.nodes; ++i)
-      engine_.put_node(std::make_shared<api::Node>(bench::make_node(w, i)));
+    bench::Storage storage;
+    bench::add_storage(w, storage);
+    for (int i = 0; i < case_.nodes; ++i) {
+      auto node = std::make_shared<const api::Node>(bench::make_node(w, i));
+      bench::add_storage(w, *node, storage);
+      engine_.put_node(std::move(node));
+    }
+    tell(storage);
     prepare();
     measure();
     report();
@@ -99,6 +105,22 @@ class Run {
   std::shared_ptr<const api::Pod> pod(int number, bool earlier) const {
     return std::make_shared<api::Pod>(
         bench::make_pod(*case_.workload, {number, number % classes_, case_.nodes}, earlier));
+  }
+
+  void tell(bench::Storage& storage) {
+    const auto all = [&](auto& objects) {
+      for (auto& object : objects) engine_.put_object(std::move(object));
+      objects.clear();
+    };
+    all(storage.classes);
+    all(storage.csi_nodes);
+    all(storage.volumes);
+    all(storage.claims);
+  }
+  void tell_volumes(const std::vector<std::shared_ptr<const api::Pod>>& pods) {
+    bench::Storage storage;
+    for (const auto& p : pods) bench::add_storage(*case_.workload, *p, storage);
+    tell(storage);
   }
 
   /// What the watch says of bound pods.
@@ -115,11 +137,16 @@ class Run {
 
   void prepare() {
     const int earlier = static_cast<int>(case_.workload->earlier_a_node * case_.nodes);
-    for (int i = 0; i < earlier; ++i) engine_.put_pod(pod(i, true));
+    std::vector<std::shared_ptr<const api::Pod>> pods;
+    for (int i = 0; i < earlier; ++i) pods.push_back(pod(i, true));
+    tell_volumes(pods);
+    for (auto& p : pods) engine_.put_pod(std::move(p));
     for (;;) {
       std::vector<Decision> decisions;
       if (engine_.schedule(case_.workload->round, decisions) == 0) break;
-      for (auto& p : bound(decisions)) engine_.put_pod(std::move(p));
+      auto told = bound(decisions);
+      tell_volumes(told);
+      for (auto& p : told) engine_.put_pod(std::move(p));
     }
   }
 
@@ -133,6 +160,7 @@ class Run {
         free.push_back(std::move(copy));
       }
     }
+    tell_volumes(waiting);
     const std::uint64_t looked_at = engine_.classes().rows_looked_at();
     enqueue_.run([&] {
       for (auto& p : waiting) engine_.put_pod(std::move(p));
@@ -149,6 +177,7 @@ class Run {
       }
       auto told = bound(decisions);
       confirm_.run([&] {
+        if (case_.workload->disk != bench::Disk::none) tell_volumes(told);
         for (auto& p : told) engine_.put_pod(std::move(p));
         for (const Decision& d : decisions) after(d);
       });

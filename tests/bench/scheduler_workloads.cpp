@@ -106,6 +106,43 @@ void device(api::Pod& pod, const Which&) { request(pod, "foo.com/gpu", "1"); }
 
 void gate(api::Pod& pod, const Which&) { pod.spec.scheduling_gates.push_back({"test.k8s.io/hold"}); }
 
+constexpr std::string_view kVolumePlugins = "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone";
+constexpr std::string_view kEbs = "ebs.csi.aws.com";
+
+bool waits(Disk disk) { return disk == Disk::local || disk == Disk::made; }
+
+std::shared_ptr<api::PersistentVolume> make_volume(std::string name) {
+  auto volume = std::make_shared<api::PersistentVolume>();
+  volume->metadata.name = std::move(name);
+  volume->metadata.resource_version = "1";
+  volume->spec.capacity["storage"] = api::Quantity::must("1Gi");
+  volume->spec.access_modes = {"ReadOnlyMany"};
+  volume->status.phase = "Available";
+  return volume;
+}
+
+std::shared_ptr<api::PersistentVolume> local_volume(const std::string& node) {
+  auto volume = make_volume(fmt::format("pv-{}", node));
+  volume->spec.storage_class_name = "wait";
+  volume->spec.local.ensure().path = "/mnt";
+  api::NodeSelectorTerm term;
+  term.match_expressions.push_back({kHostname, "In", {Symbol(node)}});
+  volume->spec.node_affinity.ensure().required.ensure().node_selector_terms.push_back(term);
+  return volume;
+}
+
+void bind(api::PersistentVolume& volume, api::PersistentVolumeClaim& claim) {
+  auto& ref = volume.spec.claim_ref.ensure();
+  ref.namespace_ = claim.metadata.namespace_;
+  ref.name = claim.metadata.name;
+  ref.uid = claim.metadata.uid;
+  volume.status.phase = "Bound";
+  claim.spec.volume_name = Symbol(volume.metadata.name);
+  claim.metadata.annotations["pv.kubernetes.io/bind-completed"] = "yes";
+  claim.status.phase = "Bound";
+  volume.metadata.resource_version = claim.metadata.resource_version = "2";
+}
+
 constexpr Workload kWorkloads[] = {
     {"SchedulingBasic", "", 0.2, 2, 0, nullptr, nullptr, basic},
     {"SchedulingBasic, owned", "PodTopologySpread", 0.2, 2, 0, nullptr, nullptr, owned, false, true},
@@ -123,6 +160,12 @@ constexpr Workload kWorkloads[] = {
     {"SchedulingDaemonset", "", 0, 1, 15'000, nullptr, nullptr, daemon},
     {"SchedulingWithExtendedResource", "", 1, 2, 0, devices, nullptr, device},
     {"SchedulingWhileGated", "", 2, 2, 0, nullptr, gate, gate, true},
+    {"SchedulingInTreePVs", kVolumePlugins, 1, 1, 0, nullptr, nullptr, basic, false, false, 1000, Disk::aws},
+    {"SchedulingMigratedInTreePVs", kVolumePlugins, 1, 1, 0, nullptr, nullptr, basic, false, false, 1000,
+     Disk::migrated},
+    {"SchedulingCSIPVs", kVolumePlugins, 1, 1, 0, nullptr, nullptr, basic, false, false, 1000, Disk::csi},
+    {"Volumes, local", kVolumePlugins, 0.2, 0.6, 0, nullptr, nullptr, basic, false, false, 1000, Disk::local},
+    {"Volumes, made", kVolumePlugins, 1, 1, 0, nullptr, nullptr, basic, false, false, 1000, Disk::made},
 };
 
 const char* namespace_of(bool earlier) { return earlier ? "sched-0" : "sched-1"; }
@@ -141,6 +184,55 @@ api::Node make_node(const Workload& workload, int number) {
                              {"pods", api::Quantity::must("110")}};
   if (workload.node != nullptr) workload.node(node, number);
   return node;
+}
+
+void add_storage(const Workload& workload, Storage& out) {
+  if (!waits(workload.disk)) return;
+  auto made = std::make_shared<api::StorageClass>();
+  made->metadata.name = "wait";
+  made->provisioner = workload.disk == Disk::made ? kEbs : std::string_view("kubernetes.io/no-provisioner");
+  made->volume_binding_mode = "WaitForFirstConsumer";
+  out.classes.push_back(std::move(made));
+}
+
+void add_storage(const Workload& workload, const api::Node& node, Storage& out) {
+  if (workload.disk == Disk::local) out.volumes.push_back(local_volume(node.metadata.name));
+  if (workload.disk != Disk::migrated && workload.disk != Disk::csi) return;
+  auto drivers = std::make_shared<api::CsiNode>();
+  drivers->metadata.name = node.metadata.name;
+  api::CsiNodeDriver& driver = drivers->spec.drivers.emplace_back();
+  driver.name = kEbs;
+  driver.node_id = node.metadata.name;
+  driver.allocatable.ensure().count = 39;
+  if (workload.disk == Disk::migrated)
+    drivers->metadata.annotations["storage.alpha.kubernetes.io/migrated-plugins"] = "kubernetes.io/aws-ebs";
+  out.csi_nodes.push_back(std::move(drivers));
+}
+
+void add_storage(const Workload& workload, const api::Pod& pod, Storage& out) {
+  if (workload.disk == Disk::none) return;
+  auto claim = std::make_shared<api::PersistentVolumeClaim>();
+  claim->metadata.name = pod.metadata.name;
+  claim->metadata.namespace_ = pod.metadata.namespace_;
+  claim->metadata.uid = fmt::format("claim-{}", pod.metadata.uid);
+  claim->metadata.resource_version = "1";
+  claim->spec.access_modes = {"ReadOnlyMany"};
+  claim->spec.resources.requests["storage"] = api::Quantity::must("1Gi");
+  if (waits(workload.disk)) claim->spec.storage_class_name = "wait";
+  const bool bound = !waits(workload.disk) || !pod.spec.node_name.empty();
+  if (bound) {
+    auto volume = workload.disk == Disk::local ? local_volume(pod.spec.node_name.str())
+                                               : make_volume(fmt::format("pv-{}", pod.metadata.uid));
+    if (workload.disk == Disk::aws || workload.disk == Disk::migrated) {
+      volume->spec.aws_elastic_block_store.ensure().volume_id = fmt::format("vol-{}", pod.metadata.uid);
+    } else if (workload.disk != Disk::local) {
+      volume->spec.csi.ensure().driver = kEbs;
+      volume->spec.csi->volume_handle = pod.metadata.uid;
+    }
+    bind(*volume, *claim);
+    out.volumes.push_back(std::move(volume));
+  }
+  out.claims.push_back(std::move(claim));
 }
 
 api::ReplicaSet make_owner(int cls, bool earlier) {
@@ -162,6 +254,11 @@ api::Pod make_pod(const Workload& workload, const Which& which, bool earlier) {
   request(pod, "cpu", fmt::format("{}m", 100 + which.cls % 97));
   request(pod, "memory", fmt::format("{}Mi", 500 + which.cls / 97));
   (earlier && workload.earlier != nullptr ? workload.earlier : workload.pod)(pod, which);
+  if (workload.disk != Disk::none) {
+    api::Volume& volume = pod.spec.volumes.emplace_back();
+    volume.name = "data";
+    volume.persistent_volume_claim.ensure().claim_name = pod.metadata.name;
+  }
   return pod;
 }
 

@@ -3,18 +3,42 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "koord/api/types/apps_v1/replica_set.hpp"
 #include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/persistent_volume.hpp"
+#include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/storage_v1/csi_node.hpp"
+#include "koord/api/types/storage_v1/storage_class.hpp"
 
 namespace koord::scheduler::bench {
 
 /// A pod is the number-th of its kind, and of class cls: pods of one class differ in nothing that decides.
 struct Which {
   int number, cls, nodes;
+};
+
+/// The volume that each pod has by a claim of its own.
+enum class Disk : std::uint8_t {
+  none,
+  aws,       // of a plugin of old, bound
+  migrated,  // the same where its driver has taken over
+  csi,       // bound
+  local,     // the claim waits for its first consumer; each node has a volume
+  made,      // the same, and the volume is made then
+};
+
+/// Objects about volumes, as the API server tells of them.
+struct Storage {
+  std::vector<std::shared_ptr<const api::StorageClass>> classes;
+  std::vector<std::shared_ptr<const api::CsiNode>> csi_nodes;
+  std::vector<std::shared_ptr<const api::PersistentVolume>> volumes;
+  std::vector<std::shared_ptr<const api::PersistentVolumeClaim>> claims;
 };
 
 struct Workload {
@@ -33,6 +57,7 @@ struct Workload {
   bool owned = false;
   /// So many decisions are made between two rounds of what the watch tells of them.
   std::size_t round = 1000;
+  Disk disk = Disk::none;
 };
 
 std::span<const Workload> workloads();
@@ -41,6 +66,10 @@ std::span<const Workload> workloads();
 api::Node make_node(const Workload& workload, int number);
 /// With 100m CPU and 500 MiB; what the class adds to that is little.
 api::Pod make_pod(const Workload& workload, const Which& which, bool earlier);
+/// What there is of volumes besides the pods'; of a node; of a pod that waits; and of one that is bound.
+void add_storage(const Workload& workload, Storage& out);
+void add_storage(const Workload& workload, const api::Node& node, Storage& out);
+void add_storage(const Workload& workload, const api::Pod& pod, Storage& out);
 /// The owner of a class's pods.
 api::ReplicaSet make_owner(int cls, bool earlier);
 

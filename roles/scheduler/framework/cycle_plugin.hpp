@@ -19,6 +19,7 @@
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/symbol.hpp"
+#include "koord/kube/store.hpp"
 
 namespace koord::kube {
 class Client;
@@ -110,6 +111,9 @@ class PreBindWork {
     std::function<bool()> may_write;
     std::shared_ptr<const api::Pod> pod;
     Symbol node;
+    /// What the API server has told by now of a node, a pod, or an object of a kind that plugins watch;
+    /// nullptr: there is none. `ns` is empty for kinds without a namespace.
+    std::function<kube::Object(const kube::ObjectType&, std::string_view ns, std::string_view name)> find;
   };
   virtual ~PreBindWork() = default;
   /// May take as long as it wants; cancelled when the role stops. If it fails, everything is unreserved.

@@ -138,20 +138,21 @@ std::int64_t ResourceScorer::part(std::int64_t used, std::int64_t capacity) cons
   switch (strategy_) {
     case Strategy::least_allocated: return used > capacity ? 0 : percent(capacity - used, capacity);
     case Strategy::most_allocated: return percent(std::min(used, capacity), capacity);
-    case Strategy::ratio: {
-      std::int64_t p = used > capacity ? kMax : percent(used, capacity);
-      for (std::size_t i = 0; i < shape_.size(); ++i) {
-        if (p > shape_[i].utilization) continue;
-        if (i == 0) return shape_[0].score;
-        const Point& a = shape_[i - 1];
-        const Point& b = shape_[i];
-        return a.score + (b.score - a.score) * (p - a.utilization) / (b.utilization - a.utilization);
-      }
-      return shape_.back().score;
-    }
+    case Strategy::ratio: return on_broken_line(shape_, used > capacity ? kMax : percent(used, capacity));
     case Strategy::balanced: break;
   }
   return 0;
+}
+
+std::int64_t on_broken_line(std::span<const ResourceScorer::Point> shape, std::int64_t utilization) {
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (utilization > shape[i].utilization) continue;
+    if (i == 0) return shape[0].score;
+    const ResourceScorer::Point& a = shape[i - 1];
+    const ResourceScorer::Point& b = shape[i];
+    return a.score + (b.score - a.score) * (utilization - a.utilization) / (b.utilization - a.utilization);
+  }
+  return shape.back().score;
 }
 
 std::int32_t ResourceScorer::score(std::span<const std::int64_t> used, std::span<const std::int64_t> capacity,

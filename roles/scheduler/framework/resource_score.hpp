@@ -49,4 +49,7 @@ class ResourceScorer {
   std::vector<Point> shape_;
 };
 
+/// The height of a line over utilizations, of at least one point; level beyond its ends.
+std::int64_t on_broken_line(std::span<const ResourceScorer::Point> shape, std::int64_t utilization);
+
 }  // namespace koord::scheduler

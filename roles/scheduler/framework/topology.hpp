@@ -45,7 +45,7 @@ class TopologyKey {
   /// All domains' numbers are below; some may be unused.
   DomainId id_limit() const { return static_cast<DomainId>(domains_.size()); }
   /// The label's value.
-  Symbol value(DomainId id) const { return domains_[id].value; }
+  const Symbol& value(DomainId id) const { return domains_[id].value; }
   /// 0: the number is unused.
   std::uint32_t nodes(DomainId id) const { return domains_[id].nodes; }
   /// kNoDomain: no node has this value.

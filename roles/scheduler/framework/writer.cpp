@@ -128,7 +128,8 @@ Task<Status> Writer::pre_bind(const Decision& d) {
   co_await std::move(told);
   for (const Decision::PreBind& p : d.pre_binds) {
     if (!services_.may_write()) co_return Status{StatusCode::error, kMayNot};
-    PreBindWork::Context context{services_.client, services_.clock, services_.may_write, d.pod, d.node};
+    PreBindWork::Context context{services_.client, services_.clock, services_.may_write, d.pod,
+                                 d.node,           services_.find};
     Task<Status> run = p.work->run(context);
     Status status = co_await std::move(run);
     if (status.ok()) continue;

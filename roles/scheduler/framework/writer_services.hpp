@@ -9,6 +9,7 @@
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/event_recorder.hpp"
+#include "koord/kube/store.hpp"
 
 namespace koord::api {
 struct Pod;
@@ -36,6 +37,8 @@ struct WriterServices {
   std::function<void(std::shared_ptr<const api::Pod>, bool all)> preempted;
   /// After each decision, but for those that stop() cuts off: another one may come.
   std::function<void()> done;
+  /// What is known now of a node, a pod, or an object of a kind that plugins watch; nullptr: there is none.
+  std::function<kube::Object(const kube::ObjectType&, std::string_view ns, std::string_view name)> find = {};
 };
 
 }  // namespace koord::scheduler

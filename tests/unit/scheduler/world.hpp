@@ -72,12 +72,12 @@ inline void filters_alone(KubeSchedulerConfiguration& config) {
 
 struct World {
   explicit World(KubeSchedulerConfiguration config = {}, EngineOptions options = {},
-                 PluginTable table = plugin_table())
+                 PluginTable table = plugin_table(), const FeatureGates& gates = {})
       : engine(clock, options) {
     filters_alone(config);
     auto done = complete(config, table);
     if (!done) throw std::runtime_error(done.error().message());
-    auto profiles = build_profiles(config, table, engine.context());
+    auto profiles = build_profiles(config, table, engine.context(), gates);
     if (!profiles) throw std::runtime_error(profiles.error().message());
     engine.set_profiles(std::move(*profiles));
     clock.advance(std::chrono::seconds(100));

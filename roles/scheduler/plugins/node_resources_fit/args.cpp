@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kStrategies[] = {"LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"};
 
+}  // namespace
+
 void validate_shape(const std::vector<ShapePoint>& shape, const std::string& path, FieldErrors& errors) {
   if (shape.empty()) return errors.required(path, "at least one point must be specified");
   auto at = [&](std::size_t i, std::string_view field) { return fmt::format("{}[{}].{}", path, i, field); };
@@ -32,8 +34,6 @@ void validate_shape(const std::vector<ShapePoint>& shape, const std::string& pat
       errors.invalid(at(i, "score"), std::to_string(p.score), "not in valid range [0, 10]");
   }
 }
-
-}  // namespace
 
 void NodeResourcesFitArgs::validate(const std::string& path, FieldErrors& errors) const {
   const auto name = [&](const std::string& value, const std::string& at) {

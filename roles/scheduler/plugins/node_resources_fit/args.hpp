@@ -11,6 +11,9 @@ struct ShapePoint {
   std::int32_t score = 0;  // 0..10
   KOORD_STRUCT(ShapePoint);
 };
+/// What is wrong with the points of a broken line, as Kubernetes words it.
+void validate_shape(const std::vector<ShapePoint>& shape, const std::string& path, FieldErrors& errors);
+
 struct RequestedToCapacityRatio {
   std::vector<ShapePoint> shape;
   KOORD_STRUCT(RequestedToCapacityRatio);

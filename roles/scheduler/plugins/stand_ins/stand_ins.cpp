@@ -86,7 +86,6 @@ constexpr PluginEntry stand_in(std::string_view name) {
 using namespace stand_ins;
 extern const PluginEntry kVolumeRestrictions = stand_in<kVolumeClaims | kDisks>("VolumeRestrictions");
 extern const PluginEntry kNodeVolumeLimits = stand_in<kVolumeClaims | kDisks>("NodeVolumeLimits");
-extern const PluginEntry kVolumeBinding = stand_in<kVolumeClaims>("VolumeBinding");
 extern const PluginEntry kVolumeZone = stand_in<kVolumeClaims>("VolumeZone");
 extern const PluginEntry kDynamicResources{
     .name = "DynamicResources", .stand_in = true, .make = &make<NoClaims>};

@@ -283,7 +283,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     std::string missing;
   };
   const std::string kOthers =
-      "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone "
+      "VolumeRestrictions NodeVolumeLimits VolumeZone "
       "DynamicResources Coscheduling SchedulingHint";
   const Shipped kFiles[] = {
       {"scheduler/chart-v1.8.0.yaml",

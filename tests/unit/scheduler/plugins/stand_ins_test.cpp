@@ -50,7 +50,7 @@ TEST_CASE("what a profile leaves out is not refused for it") {
   };
   const auto all = {"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"};
   CHECK(placed(all, "multiPoint").kind == Decision::Kind::bind);
-  CHECK(placed({"VolumeRestrictions", "NodeVolumeLimits", "VolumeZone"}, "multiPoint").message == kClaims);
+  CHECK(placed({"NodeVolumeLimits", "VolumeBinding", "VolumeZone"}, "multiPoint").message == kClaims);
   // Without their PreFilter the filters say the same of each node.
   CHECK(
       placed(all, "preFilter").message ==
