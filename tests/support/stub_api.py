@@ -11,6 +11,11 @@ KINDS = {
     "nodes": ("v1", "Node"), "pods": ("v1", "Pod"), "namespaces": ("v1", "Namespace"), "services": ("v1", "Service"),
     "replicationcontrollers": ("v1", "ReplicationController"), "replicasets": ("apps/v1", "ReplicaSet"),
     "statefulsets": ("apps/v1", "StatefulSet"), "poddisruptionbudgets": ("policy/v1", "PodDisruptionBudget"),
+    "persistentvolumes": ("v1", "PersistentVolume"), "persistentvolumeclaims": ("v1", "PersistentVolumeClaim"),
+    "storageclasses": ("storage.k8s.io/v1", "StorageClass"), "csinodes": ("storage.k8s.io/v1", "CSINode"),
+    "csidrivers": ("storage.k8s.io/v1", "CSIDriver"),
+    "csistoragecapacities": ("storage.k8s.io/v1", "CSIStorageCapacity"),
+    "volumeattachments": ("storage.k8s.io/v1", "VolumeAttachment"),
 }
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
