@@ -142,7 +142,9 @@ constexpr std::array<Flag, 8> kQosFlags = {{
     {"cpu-suppress-interval-seconds", FlagType::integer, "1",
      "How often best-effort CPUs are adjusted, in seconds, each tick at most; 0: not at all.", 0, kQos},
     {"reconcile-interval-seconds", FlagType::integer, "1",
-     "How often CPU burst is adjusted, in seconds, each tick at most; 0: not at all.", 0, kQos},
+     "How often CPU burst and the system's settings are adjusted, in seconds, each tick at most; 0: not at "
+     "all.",
+     0, kQos},
     {"cpu-evict-interval-seconds", FlagType::integer, "1",
      "How often it is looked whether pods go for want of CPU, in seconds, each tick at most; 0: not at all.",
      0, kQos},

@@ -32,7 +32,7 @@ constexpr std::array kGates = {
     gate_off("MemoryAllocatableEvict",
              "Evict pods that allow it where more batch or mid memory is asked than there is (and NodeSLO "
              "says so)."),
-    gate_off("SystemConfig"),
+    gate_off("SystemConfig", "Set what the NodeSLO says of the kernel's memory reclaim and scheduler."),
     gate_off("CgroupReconcile"),
     gate_off("ResctrlCollector"),
     gate_off("Accelerators"),

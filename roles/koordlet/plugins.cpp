@@ -7,13 +7,11 @@ extern const StrategyEntry kCpuBurst;
 extern const StrategyEntry kCpuEvict;
 extern const StrategyEntry kCpuSuppress;
 extern const StrategyEntry kMemoryEvict;
+extern const StrategyEntry kSystemConfig;
 
 StrategyTable strategy_table() {
   static constexpr const StrategyEntry* kTable[] = {
-      &kCpuSuppress,
-      &kCpuBurst,
-      &kCpuEvict,
-      &kMemoryEvict,
+      &kCpuSuppress, &kCpuBurst, &kCpuEvict, &kMemoryEvict, &kSystemConfig,
   };
   return kTable;
 }

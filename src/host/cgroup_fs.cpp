@@ -23,6 +23,10 @@ bool stays_inside(std::string_view group) {
   return true;
 }
 
+std::string with_slash(const std::string& folder) {
+  return folder.ends_with('/') ? folder : fmt::format("{}/", folder);
+}
+
 }  // namespace
 
 Result<CgroupVersion> detect_cgroup_version(const Root& root) {
@@ -31,12 +35,18 @@ Result<CgroupVersion> detect_cgroup_version(const Root& root) {
   return info.f_type == CGROUP2_SUPER_MAGIC ? CgroupVersion::v2 : CgroupVersion::v1;
 }
 
+CgroupFs::CgroupFs(CgroupVersion version, const Root& root)
+    : version_(version),
+      root_(with_slash(root.cgroup)),
+      proc_(with_slash(root.proc)),
+      sys_(with_slash(root.sys)) {}
+
 Result<CgroupFs> CgroupFs::open(const Root& root, std::optional<CgroupVersion> forced) {
   if (!forced) {
     KOORD_TRY(version, detect_cgroup_version(root));
     forced = version;
   }
-  CgroupFs fs(*forced, root.cgroup.ends_with('/') ? root.cgroup : fmt::format("{}/", root.cgroup));
+  CgroupFs fs(*forced, root);
   if (*forced == CgroupVersion::v2) return fs;
 
   KOORD_TRY(folders, list_folders(fs.root_));
@@ -56,9 +66,17 @@ Result<CgroupFs> CgroupFs::open(const Root& root, std::optional<CgroupVersion> f
   return fs;
 }
 
-Result<std::string> CgroupFs::path(Knob knob, std::string_view group, std::string_view file) const {
+Result<std::string> CgroupFs::path(Knob knob, std::string_view group, std::string_view file,
+                                   bool of_folder) const {
   if (!stays_inside(group))
     return Error(Code::invalid, fmt::format("cgroup \"{}\": expected a path inside of the hierarchy", group));
+  if (row(knob).domain != KnobDomain::cgroup) {
+    const bool sys = row(knob).domain == KnobDomain::sys;
+    std::string whole = fmt::format("{}{}", sys ? sys_ : fmt::format("{}sys/", proc_),
+                                    row(knob).v1_file.empty() ? group : row(knob).v1_file);
+    if (of_folder) whole.resize(whole.rfind('/'));
+    return whole;
+  }
   std::string path = root_;
   if (version_ == CgroupVersion::v1) {
     const std::string_view subsystem = row(knob).v1_subsystem;
@@ -77,7 +95,7 @@ Result<std::string> CgroupFs::path(Knob knob, std::string_view group, std::strin
 }
 
 Result<std::string> CgroupFs::folder(Knob knob, std::string_view group) const {
-  return path(knob, group, {});
+  return path(knob, group, {}, true);
 }
 
 Result<std::string> CgroupFs::write_path(Knob knob, std::string_view group) const {

@@ -33,6 +33,14 @@ constexpr KnobRow make_row(Knob knob, KnobKind kind, std::string_view subsystem,
           .minimum = minimum,
           .maximum = maximum};
 }
+/// `file`: where one file has all settings of the knob.
+constexpr KnobRow machine_row(Knob knob, std::string_view name, KnobDomain domain,
+                              std::string_view file = {}) {
+  KnobRow row = make_row(knob, KnobKind::setting, {}, file, file);
+  row.name = name;
+  row.domain = domain;
+  return row;
+}
 constexpr KnobRow statistic(Knob knob, std::string_view subsystem, std::string_view v1_file,
                             std::string_view v2_file) {
   return make_row(knob, KnobKind::reading, subsystem, v1_file, v2_file);
@@ -64,6 +72,9 @@ constexpr KnobRow kKnobs[] = {
     statistic(Knob::cpu_pressure, "cpuacct", "cpu.pressure", "cpu.pressure"),
     statistic(Knob::memory_pressure, "cpuacct", "memory.pressure", "memory.pressure"),
     statistic(Knob::io_pressure, "cpuacct", "io.pressure", "io.pressure"),
+    machine_row(Knob::proc_sys, "proc_sys", KnobDomain::proc_sys),
+    machine_row(Knob::sys, "sys", KnobDomain::sys),
+    machine_row(Knob::sched_feature, "sched_feature", KnobDomain::sys, "kernel/debug/sched_features"),
 };
 
 constexpr bool in_order() {

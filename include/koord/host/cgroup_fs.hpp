@@ -1,4 +1,5 @@
-// CgroupFs: the host's cgroup hierarchies: which version, where each knob's file is.
+// CgroupFs: the host's cgroup hierarchies: which version, where each knob's file is; those of the whole
+// machine, too.
 #pragma once
 
 #include <map>
@@ -24,7 +25,8 @@ class CgroupFs {
 
   CgroupVersion version() const { return version_; }
 
-  /// The folder of a group in the hierarchy that has the knob. `group` is relative ("kubepods/burstable"),
+  /// The folder of a group in the hierarchy that has the knob; of the file, for one of the whole machine.
+  /// `group` is relative ("kubepods/burstable"),
   /// "" is the root. Never leaves the hierarchy: a group with ".." or a leading slash is Code::invalid.
   Result<std::string> folder(Knob knob, std::string_view group) const;
   Result<std::string> write_path(Knob knob, std::string_view group) const;
@@ -34,11 +36,12 @@ class CgroupFs {
   std::optional<CgroupDriver> detect_driver(std::string_view kubelet_root = {}) const;
 
  private:
-  CgroupFs(CgroupVersion version, std::string root) : version_(version), root_(std::move(root)) {}
-  Result<std::string> path(Knob knob, std::string_view group, std::string_view file) const;
+  CgroupFs(CgroupVersion version, const Root& root);
+  Result<std::string> path(Knob knob, std::string_view group, std::string_view file,
+                           bool of_folder = false) const;
 
   CgroupVersion version_;
-  std::string root_;                                             // with a trailing slash
+  std::string root_, proc_, sys_;                                // with a trailing slash
   std::map<std::string, std::string, std::less<>> hierarchies_;  // v1: subsystem to its folder's name
 };
 

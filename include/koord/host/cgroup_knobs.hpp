@@ -1,4 +1,5 @@
-// The cgroup files that koord reads and writes: one row each, with its name in both cgroup versions.
+// The kernel's files that koord reads and writes: one row each; those of cgroups with their names in both
+// versions.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,14 @@ enum class Knob : std::uint8_t {
   cpu_pressure,
   memory_pressure,
   io_pressure,
+  // Of the whole machine: what stands for the group is the setting's name.
+  proc_sys,       // "vm/min_free_kbytes", below /proc/sys
+  sys,            // "kernel/mm/pagecache_limit/enabled", below /sys
+  sched_feature,  // "NAME" of /sys/kernel/debug/sched_features: 1 or 0
 };
+
+/// Where a knob's file is.
+enum class KnobDomain : std::uint8_t { cgroup, proc_sys, sys };
 
 /// What becomes of what is written to a knob.
 enum class KnobKind : std::uint8_t {
@@ -53,6 +61,7 @@ struct KnobRow {
   std::string_view v2_file;
   std::string_view v2_read_file;  // where reading differs from writing: cpuset.cpus.effective; else empty
   std::optional<std::int64_t> minimum = {}, maximum = {};  // of what may be written, in v1 units
+  KnobDomain domain = KnobDomain::cgroup;
 };
 
 /// In the order of the enum.

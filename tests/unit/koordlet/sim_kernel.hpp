@@ -9,9 +9,11 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/executor/kernel_files.hpp"
@@ -40,7 +42,7 @@ class SimKernel final : public KernelFiles {
   explicit SimKernel(host::CgroupVersion version) : version_(version) {
     // Only the hierarchies' names are looked for on the disk.
     for (const char* name : {"cpu/", "cpuset/", "cpuacct/", "memory/"}) tree_.write(name, "");
-    root_.cgroup = tree_.path() + "/";
+    root_ = {.cgroup = tree_.path() + "/", .sys = "/sim/sys/", .proc = "/sim/proc/"};
   }
   host::CgroupFs fs() const { return *host::CgroupFs::open(root_, version_); }
   host::CgroupVersion version() const { return version_; }
@@ -51,6 +53,8 @@ class SimKernel final : public KernelFiles {
     return group;
   }
   void remove(const std::string& name) { groups_.erase(name); }
+  /// Files of the whole machine, by their paths: "/sim/proc/sys/...", "/sim/sys/...".
+  std::map<std::string, std::string, std::less<>> settings;
   const std::map<std::string, Group>& groups() const { return groups_; }
   std::string cpus(const std::string& name) { return groups_.at(name).cpus.to_string(); }
   std::int64_t quota(const std::string& name) { return groups_.at(name).quota; }
@@ -68,6 +72,11 @@ class SimKernel final : public KernelFiles {
 
   Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
     ++reads;
+    if (file.path().starts_with(kMachine)) {
+      const auto found = settings.find(file.path());
+      if (found == settings.end()) return errno_error(ENOENT, file.path());
+      return std::string_view(found->second);
+    }
     const auto [name, knob] = split(file.path());
     const auto it = groups_.find(name);
     if (it == groups_.end()) return errno_error(ENOENT, file.path());
@@ -100,6 +109,17 @@ class SimKernel final : public KernelFiles {
   Result<> write(const std::string& path, std::string_view text) override {
     ++attempts_;
     if (die_after && written.size() >= *die_after) throw Killed();
+    if (path.starts_with(kMachine)) {
+      const auto found = settings.find(path);
+      if (found == settings.end()) return errno_error(ENOENT, path);
+      if (fault)
+        if (const int failure = fault(path, text); failure != 0) return errno_error(failure, path);
+      if (path.ends_with("/sched_features") && !toggle(found->second, text)) return errno_error(EINVAL, path);
+      if (!path.ends_with("/sched_features")) found->second = text;
+      --attempts_;
+      written.push_back(path + " " + std::string(text));
+      return {};
+    }
     const auto [name, knob] = split(path);
     if (!groups_.contains(name)) return errno_error(ENOENT, path);
     if (fault)
@@ -127,6 +147,7 @@ class SimKernel final : public KernelFiles {
   }
   std::uint64_t inode(const std::string& path) override {
     ++looks;
+    if (path.starts_with(kMachine)) return settings.contains(path) || path == "/sim/proc/sys/vm" ? 1 : 0;
     if (const auto folder = groups_.find(split(path + "/x").first); folder != groups_.end())
       return folder->second.inode;
     const auto [name, knob] = split(path);
@@ -151,6 +172,26 @@ class SimKernel final : public KernelFiles {
   }
 
  private:
+  static constexpr std::string_view kMachine = "/sim/";
+  /// One feature of "A NO_B"; false: there is none of that name.
+  static bool toggle(std::string& features, std::string_view text) {
+    std::string word(text.substr(0, text.find('\n')));
+    const bool off = word.starts_with("NO_");
+    if (off) word.erase(0, 3);
+    std::istringstream words(std::exchange(features, {}));
+    bool known = false;
+    for (std::string one; words >> one;) {
+      const std::string plain = one.starts_with("NO_") ? one.substr(3) : one;
+      if (plain == word) {
+        known = true;
+        one = off ? "NO_" + plain : plain;
+      }
+      features += (features.empty() ? "" : " ") + one;
+    }
+    features += "\n";
+    return known;
+  }
+
   std::pair<std::string, std::string> split(std::string_view path) const {
     path.remove_prefix(root_.cgroup.size());
     if (version_ == host::CgroupVersion::v1) path.remove_prefix(path.find('/') + 1);

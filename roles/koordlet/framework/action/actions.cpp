@@ -42,7 +42,13 @@ std::string_view next_field(std::string_view& line) {
   return field;
 }
 
-bool fits_a_field(std::string_view text) { return text.find_first_of("\t\n") == std::string_view::npos; }
+bool fits_a_field(std::string_view text) {
+  return !text.empty() && text.find_first_of("\t\n") == std::string_view::npos;
+}
+
+bool named_nothing(const std::vector<std::string>& groups) {
+  return std::any_of(groups.begin(), groups.end(), [](const std::string& group) { return group.empty(); });
+}
 
 }  // namespace
 
@@ -104,7 +110,7 @@ Result<> Actions::read(const std::string& path, bool& found) {
     row.state = state == kRunning ? State::running : State::done;
     while (!line.empty() && row.groups.size() < kMaxGroups) row.groups.emplace_back(next_field(line));
     if (!timed || row.uid.empty() || kind != to_string(row.kind) || !line.empty() ||
-        (state != kRunning && state != kDone) || rows.size() == kMaxRows)
+        (state != kRunning && state != kDone) || named_nothing(row.groups) || rows.size() == kMaxRows)
       return Error(Code::parse, fmt::format("{}:{}: cannot read this action", path, number));
     // The clock only goes forward in one boot.
     row.begun = std::min(MonoTime(nanoseconds(begun)), clock_.mono());

@@ -230,7 +230,7 @@ class Executor::Impl {
       target.held.emplace(std::move(path));
     }
     KOORD_TRY(text, noted(target, files_.read(*target.held, buffer_)));
-    KOORD_TRY(value, in_context(parse_knob(knob, fs_.version(), text), target.held->path()));
+    KOORD_TRY(value, in_context(parse_knob(knob, fs_.version(), text, group), target.held->path()));
     if (is_missing(target)) target.retry_at = {};  // it has come
     if (target.known && !same_value(knob, fs_.version(), *target.known, value)) target.known.reset();
     return value;
@@ -340,7 +340,7 @@ class Executor::Impl {
   Result<KnobValue> read_setting(Target& target) {
     host::HeldFile file(target.path);
     KOORD_TRY(text, noted(target, files_.read(file, buffer_)));
-    return in_context(parse_knob(target.knob, fs_.version(), text), target.path);
+    return in_context(parse_knob(target.knob, fs_.version(), text, target.group), target.path);
   }
 
   bool is_parents_set(const KnobValue& value) const {
@@ -394,7 +394,7 @@ class Executor::Impl {
   }
 
   bool write(Target& target, const Wish& wish, const KnobValue& value, MonoTime now, Outcome& outcome) {
-    const auto text = print_knob(target.knob, fs_.version(), value);
+    const auto text = print_knob(target.knob, fs_.version(), value, target.group);
     if (!text) {
       refuse(target, text.error(), *wish.value, now, outcome);
       return false;

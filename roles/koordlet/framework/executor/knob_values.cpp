@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "koord/host/text.hpp"
@@ -36,13 +37,33 @@ std::int64_t shares_of_weight(std::int64_t weight) {
   return host::shares_to_weight(shares) < weight ? shares + 1 : shares;
 }
 
+constexpr std::string_view kNo = "NO_";
+
+bool is_feature(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+/// "GENTLE_FAIR_SLEEPERS NO_HRTICK ...". What the kernel does not name it does not have.
+Result<KnobValue> parse_feature(std::string_view text, std::string_view name) {
+  std::string_view rest = host::trimmed(text);
+  for (std::string_view word = host::next_word(rest); !word.empty(); word = host::next_word(rest)) {
+    if (word == name) return KnobValue(std::int64_t{1});
+    if (word.starts_with(kNo) && word.substr(kNo.size()) == name) return KnobValue(std::int64_t{0});
+  }
+  return Error(Code::not_found, fmt::format("sched_features: the kernel has no \"{}\"", name.substr(0, 64)));
+}
+
 Error wrong_kind(Knob knob) {
   return Error(Code::internal, fmt::format("{}: a value of another kind", host::row(knob).name));
 }
 
 }  // namespace
 
-Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view text) {
+Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view text,
+                             std::string_view group) {
+  if (knob == Knob::sched_feature) return parse_feature(text, group);
   if (is_cpus(knob)) {
     KOORD_TRY(cpus, CpuSet::parse(text));
     return KnobValue(std::move(cpus));
@@ -64,7 +85,14 @@ Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view 
   return KnobValue(number);
 }
 
-Result<std::string> print_knob(Knob knob, CgroupVersion version, const KnobValue& value) {
+Result<std::string> print_knob(Knob knob, CgroupVersion version, const KnobValue& value,
+                               std::string_view group) {
+  if (knob == Knob::sched_feature) {
+    const auto* on = std::get_if<std::int64_t>(&value);
+    if (!on || !is_feature(group))
+      return Error(Code::invalid, fmt::format("sched_features: \"{}\" is no feature", group.substr(0, 64)));
+    return fmt::format("{}{}\n", *on != 0 ? "" : kNo, group);
+  }
   if (!is_cpus(knob)) {
     const auto* number = std::get_if<std::int64_t>(&value);
     return number ? host::knob_text(knob, version, *number) : wrong_kind(knob);

@@ -11,10 +11,13 @@
 
 namespace koord::koordlet {
 
-/// Code::parse for anything else than the kernel's own forms.
-Result<KnobValue> parse_knob(host::Knob knob, host::CgroupVersion version, std::string_view text);
+/// Code::parse for anything else than the kernel's own forms. Of a file that has many settings it is the one
+/// of the `group`'s name.
+Result<KnobValue> parse_knob(host::Knob knob, host::CgroupVersion version, std::string_view text,
+                             std::string_view group = {});
 /// The text to write. Code::invalid for a value that the knob cannot have.
-Result<std::string> print_knob(host::Knob knob, host::CgroupVersion version, const KnobValue& value);
+Result<std::string> print_knob(host::Knob knob, host::CgroupVersion version, const KnobValue& value,
+                               std::string_view group = {});
 
 /// Whether a file that says `found` needs no write of `wanted`: CPUs as sets, memory limits as the kernel
 /// rounds them, v2's shares as weights.
