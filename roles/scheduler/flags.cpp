@@ -3,6 +3,7 @@
 
 #include <array>
 #include <iterator>
+#include <memory>
 #include <vector>
 
 #include "koord/api/schema/codec.hpp"
@@ -10,6 +11,7 @@
 #include "koord/runtime/serving.hpp"
 #include "kube_gates.hpp"
 #include "plugins.hpp"
+#include "plugins/node_resources_fit/args.hpp"
 
 namespace koord::scheduler {
 
@@ -179,6 +181,25 @@ void name_profiles(KubeSchedulerConfiguration& config, const std::vector<std::st
   }
 }
 
+/// Of the resources that extenders manage those that are theirs alone: they replace what the arguments of
+/// NodeResourcesFit say.
+void ignore_managed(KubeSchedulerConfiguration& config) {
+  using FitArgs = node_resources_fit::NodeResourcesFitArgs;
+  std::vector<std::string> ignored;
+  for (const Extender& e : config.extenders)
+    for (const ExtenderManagedResource& r : e.managed_resources)
+      if (r.ignored_by_scheduler) ignored.push_back(r.name);
+  if (ignored.empty()) return;
+  for (ProfileConfig& profile : config.profiles)
+    for (PluginConfig& entry : profile.plugin_config) {
+      if (entry.name != "NodeResourcesFit" || !entry.decoded) continue;
+      auto args = std::make_shared<FitArgs>(*std::static_pointer_cast<const FitArgs>(entry.decoded));
+      args->ignored_resources = ignored;
+      entry.args.text = api::encode(*args);
+      entry.decoded = std::move(args);
+    }
+}
+
 }  // namespace
 
 std::span<const runtime::Flag> flags() { return kFlags; }
@@ -209,6 +230,7 @@ Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
     return c.from_file ? runtime::located(error, path, lines) : std::move(error);
   };
   if (auto done = complete(c.config, plugin_table()); !done) return named(std::move(done).error());
+  ignore_managed(c.config);
   if (!c.from_file) {
     // Without a file there is no client-side limit but what is asked for.
     c.config.client_connection.qps = flags.get_real("kube-api-qps");

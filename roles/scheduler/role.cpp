@@ -11,6 +11,7 @@
 #include "explain/command.hpp"
 #include "flags.hpp"
 #include "framework/engine_thread.hpp"
+#include "framework/extender_calls.hpp"
 #include "framework/telemetry.hpp"
 #include "framework/writer.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -51,6 +52,7 @@ struct Parts {
   kube::Informer<api::Node> nodes;
   kube::Informer<api::Pod> pods;
   std::map<const kube::ObjectType*, kube::AnyInformer> others;  // what the profiles' plugins watch
+  std::unique_ptr<ExtenderCalls> extenders;
   std::string host_name;
 };
 
@@ -147,6 +149,13 @@ void Scheduler::start() {
             if (&type == &kube::kObjectType<api::Pod>) return parts_.pods.find(ns, name);
             const auto it = parts_.others.find(&type);
             return it != parts_.others.end() ? it->second.find(ns, name) : nullptr;
+          },
+          parts_.extenders.get(),
+          [this](std::shared_ptr<const api::Pod> pod, std::shared_ptr<const ExtenderAnswer> answer) {
+            if (!engine_) return;
+            std::vector<EngineChange> changes;
+            changes.push_back({EngineChange::Kind::answered, nullptr, std::move(pod), {}, std::move(answer)});
+            engine_->post(std::move(changes));
           }});
   engine_.emplace(context().executor, context().clock, std::move(parts_.engine),
                   [this](EngineReport report) { on_report(std::move(report)); });
@@ -236,6 +245,7 @@ Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtim
   const std::int64_t class_memory = context.flags.get_int("class-memory-per-node");
   if (class_memory < 0) return Error(Code::invalid, "--class-memory-per-node: must not be negative");
   options.class_memory.per_node = static_cast<std::size_t>(class_memory);
+  options.extenders = ExtenderInterest(config.extenders);
   auto engine = std::make_unique<Engine>(context.clock, options);
   KOORD_TRY(profiles, build_profiles(config, table, engine->context(), context.gates));
   for (const Profile& profile : profiles)
@@ -282,6 +292,12 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
   // Events have a limit of their own, so that they do not hold up bindings.
   settings.user_agent = fmt::format("koord-scheduler-events/{}", context.version);
   KOORD_TRY(event_client, context.clients.client(settings));
+  std::unique_ptr<ExtenderCalls> extenders;
+  if (!configuration.config.extenders.empty()) {
+    KOORD_TRY(made, ExtenderCalls::make(context.executor, context.clock, context.log, *client,
+                                        configuration.config.extenders));
+    extenders = std::move(made);
+  }
   context.routes.set_configz("componentconfig", api::encode(configuration.config));
 
   kube::Scope unfinished;
@@ -293,7 +309,7 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
     others.emplace(&store->type(), context.informers.any_informer(store->type(), *client));
   return std::unique_ptr<runtime::Role>(std::make_unique<Scheduler>(
       context, Parts{std::move(configuration), std::move(engine), client, event_client, std::move(nodes),
-                     std::move(pods), std::move(others), host_name()}));
+                     std::move(pods), std::move(others), std::move(extenders), host_name()}));
 }
 
 const runtime::RoleDescriptor& role() {

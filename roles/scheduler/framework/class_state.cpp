@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -173,6 +174,21 @@ Row ClassState::pick_among(std::uint32_t wanted, Row& start, Random& random) {
   std::sort(found.begin(), found.end());
   rank(found);
   return best_of(found, shared_.scratch.sums, random);
+}
+
+Row ClassState::pick_from(std::span<const Row> rows, std::span<const std::int64_t> more, Random& random) {
+  if (rows.size() == 1) return rows[0];
+  rank(rows);
+  const std::vector<std::int32_t>& sums = shared_.scratch.sums;
+  std::int64_t top = std::numeric_limits<std::int64_t>::min();
+  std::vector<Row>& best = shared_.sweep.found;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::int64_t score = sums[i] + more[i];
+    if (score > top) best.clear();
+    top = std::max(top, score);
+    if (score == top) best.push_back(rows[i]);
+  }
+  return best[best.size() == 1 ? 0 : random.below(static_cast<std::uint32_t>(best.size()))];
 }
 
 // What is told

@@ -45,6 +45,8 @@ class ClassState {
   /// As pick, but among the first `wanted` feasible nodes from `start` on, wrapping around; `start` moves
   /// behind the last node looked at.
   Row pick_among(std::uint32_t wanted, Row& start, Random& random);
+  /// Of these feasible rows, ascending, one with the best score among them plus what `more` says of it.
+  Row pick_from(std::span<const Row> rows, std::span<const std::int64_t> more, Random& random);
   Diagnosis diagnose() const;
   Explanation explain(Row row);
   /// What a plugin's pre_filter_pod() made for this cycle, for what comes after the choice; nullptr: nothing.

@@ -51,6 +51,31 @@ struct ProfileConfig {
   KOORD_STRUCT(ProfileConfig);
 };
 
+/// Base64 where kube-scheduler has bytes.
+struct ExtenderTlsConfig {
+  bool insecure = false;
+  std::string server_name, cert_file, key_file, ca_file, cert_data, key_data, ca_data;
+  KOORD_STRUCT(ExtenderTlsConfig);
+};
+
+struct ExtenderManagedResource {
+  std::string name;
+  bool ignored_by_scheduler = false;
+  KOORD_STRUCT(ExtenderManagedResource);
+};
+
+struct Extender {
+  std::string url_prefix, filter_verb, preempt_verb, prioritize_verb, bind_verb;
+  std::int64_t weight = 0;
+  bool enable_https = false;
+  api::Box<ExtenderTlsConfig> tls_config;
+  api::Duration http_timeout;
+  bool node_cache_capable = false;
+  std::vector<ExtenderManagedResource> managed_resources;
+  bool ignorable = false;
+  KOORD_STRUCT(Extender);
+};
+
 struct KubeSchedulerConfiguration {
   std::optional<std::int32_t> parallelism;
   runtime::LeaderElectionSettings leader_election;
@@ -59,7 +84,7 @@ struct KubeSchedulerConfiguration {
   std::optional<std::int32_t> percentage_of_nodes_to_score;
   std::optional<std::int64_t> pod_initial_backoff_seconds, pod_max_backoff_seconds;
   std::vector<ProfileConfig> profiles;
-  std::vector<api::RawJson> extenders;
+  std::vector<Extender> extenders;
   bool delay_cache_until_active = false;
   KOORD_STRUCT(KubeSchedulerConfiguration);
 };

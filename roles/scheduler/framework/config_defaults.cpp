@@ -119,6 +119,8 @@ std::span<const std::string_view> koordinator_plugins() { return kKoordinator; }
 
 Result<> complete(KubeSchedulerConfiguration& c, PluginTable table) {
   if (!c.parallelism) c.parallelism = 16;
+  for (Extender& e : c.extenders)
+    if (e.http_timeout.value == nanoseconds::zero()) e.http_timeout.value = std::chrono::seconds(5);
   if (c.profiles.empty()) c.profiles.emplace_back();
   if (c.profiles.size() == 1 && !c.profiles[0].scheduler_name)
     c.profiles[0].scheduler_name = "default-scheduler";

@@ -6,6 +6,8 @@
 
 #include "framework/config.hpp"
 #include "framework/extension_point.hpp"
+#include "framework/resources.hpp"
+#include "koord/api/rules/validation_names.hpp"
 #include "koord/base/text.hpp"
 
 namespace koord::scheduler {
@@ -50,6 +52,32 @@ void validate_profile(const ProfileConfig& p, const std::string& path, PluginTab
   }
 }
 
+void validate_extenders(const std::vector<Extender>& extenders, FieldErrors& errors) {
+  std::size_t binders = 0;
+  std::set<std::string> managed;
+  for (std::size_t i = 0; i < extenders.size(); ++i) {
+    const Extender& e = extenders[i];
+    const std::string path = fmt::format("extenders[{}]", i);
+    if (!e.prioritize_verb.empty() && e.weight <= 0)
+      errors.invalid(fmt::format("{}.weight", path), std::to_string(e.weight),
+                     "must have a positive weight applied to it");
+    binders += !e.bind_verb.empty();
+    for (std::size_t j = 0; j < e.managed_resources.size(); ++j) {
+      const std::string& name = e.managed_resources[j].name;
+      const std::string at = fmt::format("{}.managedResources[{}].name", path, j);
+      const api::NameErrors wrong = api::check_qualified_name(name);
+      for (const std::string& why : wrong) errors.invalid(at, quote(name), why);
+      if (wrong.empty() && !is_extended_resource(name))
+        errors.invalid(at, quote(name), "is an invalid extended resource name");
+      if (!managed.insert(name).second)
+        errors.invalid(at, quote(name), "duplicate extender managed resource name");
+    }
+  }
+  if (binders > 1)
+    errors.invalid("extenders", quote(fmt::format("found {} extenders implementing bind", binders)),
+                   "only one extender can implement bind");
+}
+
 }  // namespace
 
 Result<> validate(const KubeSchedulerConfiguration& c, PluginTable table) {
@@ -84,8 +112,7 @@ Result<> validate(const KubeSchedulerConfiguration& c, PluginTable table) {
   if (max < initial)
     errors.invalid("podMaxBackoffSeconds", std::to_string(max),
                    "must be greater than or equal to PodInitialBackoffSeconds");
-  if (!c.extenders.empty())
-    errors.invalid("extenders", std::to_string(c.extenders.size()), "koord does not call extenders");
+  validate_extenders(c.extenders, errors);
   if (errors.empty()) return {};
   return Error(Code::invalid, errors.text());
 }

@@ -9,12 +9,7 @@
 
 namespace koord::scheduler {
 
-namespace {
-
-/// With fewer nodes than this all are looked at, and never fewer feasible ones are looked for.
-constexpr std::uint32_t kMinFeasible = 100;
-
-}  // namespace
+namespace {}  // namespace
 
 std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
   std::size_t done = 0;
@@ -24,7 +19,14 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
       out.push_back(end_wait(std::move(*over)));
       continue;
     }
-    QueuedPod* pod = queue_->pop(clock_.mono());
+    QueuedPod* pod = nullptr;
+    if (!answered_.empty()) {
+      pod = answered_.front();
+      answered_.pop_front();
+      pod->place = Place::nowhere;
+    } else {
+      pod = queue_->pop(clock_.mono());
+    }
     if (pod == nullptr) break;
     out.push_back(attempt(*pod));
   }
@@ -55,6 +57,10 @@ Decision Engine::attempt(QueuedPod& pod) {
     assume(pod, row, d);
     if (pod.profile->follows_up()) follow_up(pod, d);
   }
+  if (pod.place != Place::asking) {
+    pod.answer.reset();
+    pod.questions = 0;
+  }
   d.took = clock_.mono() - start;
   return d;
 }
@@ -65,11 +71,14 @@ Row Engine::choose(QueuedPod& pod, Decision& d) {
   ClassState& state = classes_.state(*pod.cls, pod.info);
   d.evaluated_nodes = static_cast<std::uint32_t>(nodes_.nodes());
   d.feasible_nodes = state.feasible();
-  const Row row = d.feasible_nodes == 0 ? kNoRow : pick(pod, state);
+  const bool extended = d.feasible_nodes != 0 && options_.extenders.in_nodes(*pod.info.pod);
+  const Row row = d.feasible_nodes == 0 ? kNoRow
+                  : extended            ? choose_with_extenders(pod, d, state)
+                                        : pick(pod, state);
   d.scoring = classes_.take_scoring();
   d.filtering = clock_.mono() - start - d.scoring;
   if (row == kNoRow) {
-    no_node(pod, d, state);
+    if (d.kind == Decision::Kind::bind) no_node(pod, d, state);
   } else if (pod.profile->follows_up()) {
     pod.attempt = std::make_unique<PodAttempt>(pod.info, *pod.profile);
     for (const Profile::Filter& f : pod.profile->filters)
@@ -95,6 +104,7 @@ Row Engine::pick(const QueuedPod& pod, ClassState& state) {
 /// Asks those that may make room, and puts the pod back.
 void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
   Diagnosis diagnosis = state.diagnose();
+  blame_extenders(pod, diagnosis, state);
   if (!diagnosis.error.empty()) {
     d.kind = Decision::Kind::error;
     d.message = std::move(diagnosis.error);
@@ -106,12 +116,21 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
   if (pod.profile->post_filters.empty()) d.nominate.emplace();
   PodAttempt attempt(pod.info, *pod.profile);
   attempt.state = &state;
+  attempt.hopeless = hopeless_;
+  VictimTalk talk;
+  if (talks(pod)) attempt.talk = &talk;
+  if (pod.answer && pod.answer->victims) talk.answer = &*pod.answer;
   std::vector<std::string> reasons;
   const MonoTime began = clock_.mono();
   StatusCode said = StatusCode::unschedulable;
   for (const auto& p : pod.profile->post_filters) {
     PostFilterResult result = p.plugin->post_filter(attempt, diagnosis);
     const Status& status = result.status;
+    if (!talk.candidates.empty()) {
+      auto question = std::make_shared<ExtenderQuestion>();
+      question->victims = std::move(talk.candidates);
+      return ask(pod, d, std::move(question));
+    }
     const bool error = !status.ok() && !status.rejected();
     const bool last = status.ok() || error || status.code == StatusCode::unresolvable;
     if (last) said = status.code;
@@ -205,7 +224,9 @@ void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view 
 /// After an attempt that failed, with d.nominate as it is to be.
 void Engine::requeue(QueuedPod& pod, Decision& d) {
   nominator_.nominate(pod.info, d.nominate ? *d.nominate : pod.info.pod->status.nominated_node_name);
-  const bool again = std::exchange(pod.activated, false);
+  // While it asked nobody told it of events.
+  const bool missed = pod.questions != 0 && pod.asked_after != events_;
+  const bool again = std::exchange(pod.activated, false) || missed;
   queue_->add_failed(pod, clock_.mono(), again ? Hint::queue : Hint::skip);
 }
 
@@ -270,6 +291,7 @@ void Engine::activate(const api::Pod& object) {
     case Place::gated:
     case Place::backoff:
     case Place::error_backoff: return queue_->activate(*pod, clock_.mono());
+    case Place::asking:
     case Place::nowhere:  // it is being tried
     case Place::waiting:
     case Place::assumed: pod->activated = true; return;

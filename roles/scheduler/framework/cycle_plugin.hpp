@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "framework/extenders.hpp"
 #include "framework/plugin_base.hpp"
 #include "framework/pod_info.hpp"
 #include "framework/preemption.hpp"
@@ -30,6 +33,13 @@ namespace koord::scheduler {
 class ClassState;
 struct Profile;
 
+/// Extenders that want a say about victims. The plugin that looks for them gives all its candidates, and says
+/// pending; asked again it chooses among those that the answer has left.
+struct VictimTalk {
+  std::map<std::string, ExtenderQuestion::Victims> candidates = {};
+  const ExtenderAnswer* answer = nullptr;
+};
+
 /// One attempt to place a pod, with its cycle state: what plugins keep for it from one extension point to a
 /// later one. It lives until PostBind or until it is unreserved. Belongs to the engine's thread.
 struct PodAttempt {
@@ -37,9 +47,11 @@ struct PodAttempt {
 
   const PodInfo& pod;
   const Profile& profile;
-  Symbol node = {};             // chosen; from Reserve on
-  Row row = kNoRow;             // the node's, for as long as the pod counts there
-  ClassState* state = nullptr;  // what the nodes said; in PostFilter only
+  Symbol node = {};                    // chosen; from Reserve on
+  Row row = kNoRow;                    // the node's, for as long as the pod counts there
+  ClassState* state = nullptr;         // what the nodes said; in PostFilter only
+  std::span<const Row> hopeless = {};  // rows, ascending, that extenders refused whoever goes; there, too
+  VictimTalk* talk = nullptr;          // there, where extenders want it
 
   /// What the plugin keeps; nullptr: nothing.
   PodState* kept(PluginIndex plugin) const {

@@ -19,6 +19,7 @@ struct Pod;
 namespace koord::scheduler {
 
 class PreBindWork;
+struct ExtenderQuestion;
 
 struct Decision {
   enum class Kind : std::uint8_t {
@@ -27,6 +28,7 @@ struct Decision {
     error,          // something else went wrong; the pod is tried again after a backoff
     skip,           // it is being deleted; only to be told
     wait,           // for a permit; assumed to be on `node`; a second decision follows
+    ask,            // the extenders, `question`; the attempt goes on when they have answered
   };
   struct PreBind {
     std::string_view plugin;
@@ -51,6 +53,7 @@ struct Decision {
   Preemption preemption = {};
   /// The engine is told that the binding is there, too, not only that it failed.
   bool tells_end = false;
+  std::shared_ptr<const ExtenderQuestion> question = {};
 };
 
 }  // namespace koord::scheduler

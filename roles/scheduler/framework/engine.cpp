@@ -208,6 +208,7 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
 /// The API server says on which node the pod is.
 void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   queue_->remove(pod);
+  stop_asking(pod);
   nominator_.nominate(pod.info, {});
   if (pod.place == Place::assumed || pod.place == Place::waiting) --assumed_;
   if (pod.place == Place::waiting) {
@@ -348,6 +349,7 @@ void Engine::erase(Pods::iterator it) {
   std::unique_ptr<QueuedPod> pod = std::move(it->second);
   pods_.erase(it);
   queue_->remove(*pod);
+  stop_asking(*pod);
   Symbol nominated = nominator_.node_of(pod->info);
   if (nominated.empty()) nominated = pod->info.pod->status.nominated_node_name;
   nominator_.nominate(pod->info, {});
@@ -414,6 +416,7 @@ Hint Engine::hint(const QueuedPod& pod, const ClusterEvent& event) {
 
 void Engine::move(const ClusterEvent& event, const std::shared_ptr<const void>& before,
                   const std::shared_ptr<const void>& now) {
+  ++events_;
   queue_->retry_worth(event, clock_.mono(), [&](const QueuedPod& pod) { return hint(pod, event); });
   if (waits_.size() != 0 && (followed_ & mask_of(event.kind)) != 0) meanwhile_.add({event, before, now});
 }

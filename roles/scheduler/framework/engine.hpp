@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "framework/cycle_plugin.hpp"
 #include "framework/decision.hpp"
 #include "framework/durations.hpp"
+#include "framework/extenders.hpp"
 #include "framework/node_table.hpp"
 #include "framework/nominator.hpp"
 #include "framework/permit_waits.hpp"
@@ -25,6 +27,9 @@
 
 namespace koord::scheduler {
 
+/// With fewer nodes than this all are looked at, and never fewer feasible ones are looked for.
+constexpr std::uint32_t kMinFeasible = 100;
+
 struct EngineOptions {
   QueueOptions queue;
   std::uint64_t seed = 1;
@@ -34,6 +39,7 @@ struct EngineOptions {
   /// A pod whose binding has to wait for something has its node written down as its nominated one before
   /// (the gate NominatedNodeNameForExpectation).
   bool nominate_expected = true;
+  ExtenderInterest extenders = {};
 };
 
 /// Belongs to one thread; makes no calls to anything but its clock (now and mono) and its plugins. The same
@@ -67,6 +73,8 @@ class Engine final : public CycleControl {
     change_object(kube::kObjectType<T>, std::move(last), true);
   }
   void change_object(const kube::ObjectType& type, kube::Object object, bool gone);
+  /// To a decision that asks the extenders.
+  void answered(const api::Pod& pod, std::shared_ptr<const ExtenderAnswer> answer);
   /// The binding of an assumed pod failed: what it took is free again, and it is tried again after a
   /// backoff, unless it is bound or gone by now. True: it was put back.
   bool binding_failed(const api::Pod& pod);
@@ -125,6 +133,12 @@ class Engine final : public CycleControl {
   Decision attempt(QueuedPod& pod);
   Row choose(QueuedPod& pod, Decision& d);
   Row pick(const QueuedPod& pod, ClassState& state);
+  // The extenders' part of it (cycle_extenders.cpp)
+  Row choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state);
+  bool talks(const QueuedPod& pod) const;
+  void blame_extenders(QueuedPod& pod, Diagnosis& diagnosis, ClassState& state);
+  void ask(QueuedPod& pod, Decision& d, std::shared_ptr<const ExtenderQuestion> question);
+  void stop_asking(QueuedPod& pod);
   void no_node(QueuedPod& pod, Decision& d, ClassState& state);
   void assume(QueuedPod& pod, Row row, Decision& d);
   void follow_up(QueuedPod& pod, Decision& d);
@@ -170,6 +184,11 @@ class Engine final : public CycleControl {
   Pods pods_;
   /// Gone, with a binding on its way whose end has to be told to plugins; by uid.
   std::unordered_map<std::string, std::unique_ptr<QueuedPod>> gone_;
+  // Those that ask: whose answer is there, who waits for his, and who for another one's.
+  std::deque<QueuedPod*> answered_, unasked_;
+  std::size_t asked_ = 0;
+  std::uint64_t events_ = 0;   // that may have made a pod worth another attempt
+  std::vector<Row> hopeless_;  // of the present attempt
   Random random_;
   Row start_ = 0;  // where the next search begins, when not all nodes are looked at
   std::uint64_t arrivals_ = 0;

@@ -39,6 +39,7 @@ void apply(Engine& engine, const EngineChange& change) {
     case EngineChange::Kind::bound: engine.binding_succeeded(*change.pod); break;
     case EngineChange::Kind::preempted: engine.preempted(*change.pod, true); break;
     case EngineChange::Kind::preempted_some: engine.preempted(*change.pod, false); break;
+    case EngineChange::Kind::answered: engine.answered(*change.pod, change.answer); break;
     case EngineChange::Kind::binding_failed: engine.binding_failed(*change.pod); break;
   }
 }

@@ -27,11 +27,13 @@ struct EngineChange {
     binding_failed,
     preempted,       // the victims of the pod's decision were asked to go
     preempted_some,  // not all of them could be
+    answered,        // by the extenders
   };
   Kind kind;
   std::shared_ptr<const api::Node> node;  // of the first two; the last one known when it is gone
   std::shared_ptr<const api::Pod> pod;
   kube::Change object = {};  // of any other kind that plugins watch
+  std::shared_ptr<const ExtenderAnswer> answer = {};
 };
 
 struct EngineReport {

@@ -58,6 +58,8 @@ struct Profile {
   std::vector<At<EventPlugin>> events;
   /// What the configuration names and koord does not have yet.
   std::vector<std::string> missing;
+  /// Stands for the extenders among those that reject; kNoPlugin: there are none.
+  PluginIndex extenders = kNoPlugin;
   /// 1 to 99: stop looking when so many of the nodes are feasible. Absent or 100: look at all of them.
   std::optional<std::int32_t> percentage_of_nodes;
 

@@ -65,6 +65,14 @@ bool seated(const Seats& seats, PluginIndex index) {
   return std::any_of(seats.begin(), seats.end(), [&](const auto& seat) { return seat.index == index; });
 }
 
+/// Whom an extender refused is tried again after any event: nobody knows what it looks at.
+class RefusedByExtender final : public Plugin, public EventPlugin {
+ public:
+  bool sign(const PodInfo&, Signature&) const override { return true; }
+  EventMask events() const override { return ~EventMask{0}; }
+  bool worth_retrying(const PodInfo&, const ClusterEvent&) const override { return true; }
+};
+
 class Builder {
  public:
   Builder(const ProfileConfig& config, PluginTable table, const FeatureGates& gates)
@@ -73,9 +81,13 @@ class Builder {
       if (row->gate.empty() || gates.enabled(row->gate)) table_.push_back(row);
   }
 
-  Result<Profile> build(PluginContext context) {
+  Result<Profile> build(PluginContext context, bool extended) {
     profile_.scheduler_name = *config_.scheduler_name;
     KOORD_CHECK(make_plugins(context));
+    if (extended) {
+      profile_.extenders = static_cast<PluginIndex>(profile_.plugins.size());
+      profile_.plugins.push_back({"Extender", std::make_unique<RefusedByExtender>()});
+    }
     for (const ExtensionPoint& point : extension_points())
       if (point.use != nullptr) KOORD_CHECK(use(point));
     for (std::size_t i = 0; i < profile_.plugins.size(); ++i)
@@ -184,7 +196,7 @@ Result<std::vector<Profile>> build_profiles(const KubeSchedulerConfiguration& co
   std::vector<Profile> profiles;
   context.gates = &gates;
   for (const ProfileConfig& p : config.profiles) {
-    auto profile = Builder(p, table, gates).build(context);
+    auto profile = Builder(p, table, gates).build(context, !config.extenders.empty());
     if (!profile)
       return std::move(profile).error().context(
           fmt::format("creating profile for scheduler name {}", p.scheduler_name.value_or("")));

@@ -11,6 +11,7 @@
 
 namespace koord::scheduler {
 
+struct ExtenderAnswer;
 struct PodClass;
 struct Profile;
 
@@ -21,6 +22,7 @@ enum class Place : std::uint8_t {
   backoff,        // to be tried again after a while (sooner if nothing else is to do)
   error_backoff,  // the same after an error that was not the pod's; never sooner
   unschedulable,  // to be tried again when an event makes it worth it
+  asking,         // until the extenders have answered, or until there is room to ask them
   waiting,        // assumed on a node, its binding not permitted yet
   assumed,        // decided, its binding on the way
   bound,
@@ -48,6 +50,10 @@ struct QueuedPod {
   std::uint32_t attempts = 0;
   std::uint32_t unschedulable_count = 0;
   std::uint32_t error_count = 0;  // in a row
+  /// What the extenders said, for the rest of the attempt.
+  std::shared_ptr<const ExtenderAnswer> answer;
+  std::uint64_t asked_after = 0;  // so many events
+  std::uint32_t questions = 0;    // of this attempt
   std::uint32_t heap_position = 0, group_position = 0;
   bool activated = false;  // a plugin wants it tried as soon as it has failed
   bool outdated = false;   // `info` and `cls` are of an older object than info.pod

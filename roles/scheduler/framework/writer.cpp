@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/extender_calls.hpp"
 #include "framework/pod_status.hpp"
 #include "framework/verdict.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -34,6 +35,10 @@ Writer::Writer(asio::any_io_executor executor, Services services)
 void Writer::write(Decision d) {
   switch (d.kind) {
     case Decision::Kind::bind: return tasks_.spawn("bind", bind(std::move(d)));
+    case Decision::Kind::ask:
+      // It takes as long as the extenders do, and uses up no permit.
+      if (d.question) tasks_.spawn("ask", ask(std::move(d)));
+      return services_.done();
     case Decision::Kind::wait: return tasks_.spawn("nominate", wait(std::move(d)));
     case Decision::Kind::unschedulable:
       services_.telemetry.attempt(d, "unschedulable", d.took);
@@ -67,6 +72,12 @@ Task<> Writer::wait(Decision d) {
   services_.done();
 }
 
+Task<> Writer::ask(Decision d) {
+  Task<ExtenderAnswer> asked = services_.extenders->ask(d.pod, d.question);
+  auto answer = std::make_shared<const ExtenderAnswer>(co_await std::move(asked));
+  services_.answered(d.pod, std::move(answer));
+}
+
 Task<> Writer::nominate(const Decision& d) {
   const std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
   if (!d.nominate || !pod || !pod->spec.node_name.empty()) co_return;
@@ -81,15 +92,17 @@ Task<> Writer::nominate(const Decision& d) {
 
 Task<> Writer::bind(Decision d) {
   const MonoTime start = services_.clock.mono();
-  const bool prepares = !d.pre_binds.empty();
-  if (prepares) {
-    services_.done();
+  // What may take long uses up no permit.
+  const bool elsewhere = services_.extenders != nullptr && services_.extenders->binds(*d.pod);
+  const bool permitted = d.pre_binds.empty() && !elsewhere;
+  if (!permitted) services_.done();
+  if (!d.pre_binds.empty()) {
     const Status status = co_await pre_bind(d);
     const nanoseconds took = services_.clock.mono() - start;
     services_.telemetry.pre_bind_call(d, label(status.code), took);
     if (!status.ok()) {
       const auto kind = status.rejected() ? Decision::Kind::unschedulable : Decision::Kind::error;
-      Task<> failed = bind_failed(std::move(d), kind, status.message, took);
+      Task<> failed = bind_failed(std::move(d), kind, status.message, took, permitted);
       co_return co_await std::move(failed);
     }
   }
@@ -98,7 +111,16 @@ Task<> Writer::bind(Decision d) {
     if (!co_await nominated->wait()) co_return;
   }
   const MonoTime began = services_.clock.mono();
-  Result<> sent = co_await send_binding(d);
+  bool by_extender = false;
+  Result<> sent;
+  if (elsewhere) {
+    auto bound = services_.extenders->bind(d.pod, d.node, services_.may_write);
+    if (auto said = co_await std::move(bound)) {
+      by_extender = true;
+      sent = std::move(*said);
+    }
+  }
+  if (!by_extender) sent = co_await send_binding(d);
   const MonoTime now = services_.clock.mono();
   services_.telemetry.bind_call(d, sent ? "Success" : "Error", now - began);
   const api::ObjectMeta& meta = d.pod->metadata;
@@ -112,14 +134,17 @@ Task<> Writer::bind(Decision d) {
         fmt::format("Successfully assigned {}/{} to {}", meta.namespace_.view(), meta.name, d.node.view());
     record(d, kube::EventType::normal, "Scheduled", "Binding", note);
     if (d.tells_end) services_.binding_ended(d.pod, true);
-    if (!prepares) services_.done();
+    if (permitted) services_.done();
     co_return;
   }
   if (sent.error().code() == Code::cancelled) co_return;  // the end; the watch will tell
   services_.log.v(1, "binding failed", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
                   kv("node", d.node.view()), kv("error", sent.error()));
-  std::string message = fmt::format("running Bind plugin \"DefaultBinder\": {}", sent.error().message());
-  Task<> failed = bind_failed(std::move(d), Decision::Kind::error, std::move(message), now - start);
+  std::string message =
+      by_extender ? sent.error().message()
+                  : fmt::format("running Bind plugin \"DefaultBinder\": {}", sent.error().message());
+  Task<> failed =
+      bind_failed(std::move(d), Decision::Kind::error, std::move(message), now - start, permitted);
   co_await std::move(failed);
 }
 
@@ -141,10 +166,10 @@ Task<Status> Writer::pre_bind(const Decision& d) {
   co_return Status{};
 }
 
-/// Of a binding that did not come about. Its permit is given back here, unless it was before.
-Task<> Writer::bind_failed(Decision d, Decision::Kind kind, std::string message, nanoseconds took) {
+/// Of a binding that did not come about.
+Task<> Writer::bind_failed(Decision d, Decision::Kind kind, std::string message, nanoseconds took,
+                           bool permitted) {
   services_.binding_ended(d.pod, false);
-  const bool permitted = d.pre_binds.empty();
   d.kind = kind;
   d.message = std::move(message);
   d.nominate.emplace();

@@ -35,15 +35,16 @@ class Writer {
   Task<> bind(Decision d);
   /// Before the binding; what comes of it.
   Task<Status> pre_bind(const Decision& d);
-  Task<> bind_failed(Decision d, Decision::Kind kind, std::string message, nanoseconds took);
+  /// `permitted`: it has a permit, which is given back.
+  Task<> bind_failed(Decision d, Decision::Kind kind, std::string message, nanoseconds took, bool permitted);
   Task<> wait(Decision d);
   void preempt(Decision d);
+  Task<> ask(Decision d);
   Task<> nominate(const Decision& d);
   /// A status patch; nothing to patch, a pod that is gone and a failure that is only told are all the same.
   Task<> patch_status(const api::Pod& pod, std::optional<api::Patch> patch);
   Task<Result<>> send_binding(const Decision& d);
   Task<Result<>> is_bound(const Decision& d, Error conflict);
-  /// `permitted`: it has a permit, which is given back.
   Task<> report_failure(Decision d, bool permitted);
   void record(const Decision& d, kube::EventType type, std::string_view reason, std::string_view action,
               std::string_view note);

@@ -20,6 +20,9 @@ class Client;
 
 namespace koord::scheduler {
 
+class ExtenderCalls;
+struct ExtenderAnswer;
+
 struct WriterServices {
   kube::Client& client;
   Clock& clock;
@@ -39,6 +42,10 @@ struct WriterServices {
   std::function<void()> done;
   /// What is known now of a node, a pod, or an object of a kind that plugins watch; nullptr: there is none.
   std::function<kube::Object(const kube::ObjectType&, std::string_view ns, std::string_view name)> find = {};
+  /// nullptr: there are no extenders. It outlives the writer.
+  ExtenderCalls* extenders = nullptr;
+  /// They have answered what a decision asks.
+  std::function<void(std::shared_ptr<const api::Pod>, std::shared_ptr<const ExtenderAnswer>)> answered = {};
 };
 
 }  // namespace koord::scheduler

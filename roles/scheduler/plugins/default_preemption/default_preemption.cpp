@@ -101,8 +101,11 @@ class DefaultPreemption final : public Plugin,
   PostFilterResult post_filter(PodAttempt& attempt, const Diagnosis& diagnosis) override {
     if (std::string why = not_eligible(attempt); !why.empty()) return refused(std::move(why));
     Search search(attempt);
+    if (attempt.talk != nullptr && attempt.talk->answer != nullptr)
+      return choose_among(search, *attempt.talk->answer);
     look_for_candidates(search, diagnosis);
     if (!search.best) return refused(fit_error(search.diagnosis), Symbol());
+    if (attempt.talk != nullptr) return {.status = {StatusCode::pending, ""}};
     return preempt(attempt, search);
   }
 
@@ -137,7 +140,8 @@ class DefaultPreemption final : public Plugin,
     for (Row row = 0; row < nodes_.rows(); ++row) {
       if (!nodes_.node(row)) continue;
       const VerdictId verdict = as_a_whole ? kPass : attempt.state->verdict(row);
-      if (verdict != kAbsent && !verdicts_[verdict].unresolvable) rows_.push_back(row);
+      if (verdict == kAbsent || verdicts_[verdict].unresolvable) continue;
+      if (!std::binary_search(attempt.hopeless.begin(), attempt.hopeless.end(), row)) rows_.push_back(row);
     }
     return rows_;
   }
@@ -174,6 +178,11 @@ class DefaultPreemption final : public Plugin,
       } else {
         continue;
       }
+      if (VictimTalk* talk = search.attempt.talk) {
+        auto& candidate = talk->candidates[nodes_.name(row).str()];
+        for (const PodInfo* pod : entry.run.victims.pods) candidate.pods.push_back(pod->pod);
+        candidate.violations = entry.run.victims.violations;
+      }
       if (search.best != nullptr && !(entry.loss < search.best->loss)) continue;
       search.row = row;
       search.best = &entry;
@@ -187,6 +196,29 @@ class DefaultPreemption final : public Plugin,
     for (const auto& [verdict, count] : no_help)
       for (const std::string& reason : verdicts_[verdict].reasons) d.reasons[reason] += count;
     if (looked_at < d.nodes) d.reasons[kNotHelpful] += d.nodes - static_cast<std::uint32_t>(looked_at);
+  }
+
+  /// Among the candidates that extenders have left. Victims that have gone since need not be asked to.
+  PostFilterResult choose_among(Search& search, const ExtenderAnswer& answer) {
+    if (!answer.victims_error.empty())
+      return {.status = {StatusCode::error, fmt::format("preemption: {}", answer.victims_error)},
+              .preemption = {.tried = true}};
+    for (const auto& [node, named] : *answer.victims) {
+      const Row row = nodes_.find(node);
+      if (row == kNoRow || !nodes_.node(row)) continue;
+      DryRuns::Entry entry;
+      entry.run.victims.violations = named.violations;
+      for (const std::string& uid : named.pods)
+        for (const PodInfo* pod : nodes_.pods(row))
+          if (pod->pod->metadata.uid == uid) entry.run.victims.pods.push_back(pod);
+      if (entry.run.victims.pods.empty()) continue;
+      entry.loss = entry.run.victims.loss();
+      if (search.best != nullptr && !(entry.loss < search.best->loss)) continue;
+      search.row = row;
+      search.best = &(search.held = std::move(entry));
+    }
+    if (search.best == nullptr) return refused("no candidate node for preemption");
+    return preempt(search.attempt, search);
   }
 
   /// Of those that come before it: of the same priority, too.

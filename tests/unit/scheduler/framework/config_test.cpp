@@ -122,7 +122,24 @@ TEST_CASE("mistakes are named") {
        "resources[0].weight: Invalid value: 2: must be 1"},
       {"lock", "leaderElection: {resourceLock: endpoints}\n", "resourceLock value must be \"leases\""},
       {"lease", "leaderElection: {leaseDuration: 5s}\n", "must be greater than `RenewDeadline`"},
-      {"extenders", "extenders: [{urlPrefix: \"http://a\"}]\n", "koord does not call extenders"},
+      {"a weight of an extender", "extenders: [{urlPrefix: \"http://a\", prioritizeVerb: p}]\n",
+       "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it"},
+      {"two extenders that bind",
+       "extenders: [{urlPrefix: \"http://a\", bindVerb: b}, {urlPrefix: \"http://b\", bindVerb: b}]\n",
+       "extenders: Invalid value: \"found 2 extenders implementing bind\": only one extender can implement "
+       "bind"},
+      {"a resource of two extenders",
+       "extenders: [{urlPrefix: \"http://a\", managedResources: [{name: example.com/a}]},"
+       " {urlPrefix: \"http://b\", managedResources: [{name: example.com/a}]}]\n",
+       "extenders[1].managedResources[0].name: Invalid value: \"example.com/a\": duplicate extender managed "
+       "resource name"},
+      {"a resource that is none of an extender's",
+       "extenders: [{urlPrefix: \"http://a\", managedResources: [{name: kubernetes.io/foo}]}]\n",
+       "extenders[0].managedResources[0].name: Invalid value: \"kubernetes.io/foo\": is an invalid extended "
+       "resource name"},
+      {"a resource with a bad name",
+       "extenders: [{urlPrefix: \"http://a\", managedResources: [{name: \"example.com/a/b\"}]}]\n",
+       "extenders[0].managedResources[0].name: Invalid value: \"example.com/a/b\": a valid label key must"},
   };
   for (const Bad& c : kCases) {
     INFO(c.name);
