@@ -174,10 +174,9 @@ void RequiredState::imagine(const LabelSet& pod, const PodInfo& other, Row row, 
 void RequiredState::imagine(const Source& source, Row row, std::int64_t by) {
   const DomainId domain = source.counted->key->domain(row);
   if (domain == kNoDomain) return;
-  auto it = std::find_if(imagined_.begin(), imagined_.end(), [&](const Imagined& i) {
-    return i.counted == &*source.counted && i.domain == domain;
-  });
-  if (it == imagined_.end()) it = imagined_.insert(it, {&*source.counted, domain, 0});
+  auto it = std::find_if(imagined_.begin(), imagined_.end(),
+                         [&](const Imagined& i) { return i.source == &source && i.domain == domain; });
+  if (it == imagined_.end()) it = imagined_.insert(it, {&source, domain, 0});
   const std::int64_t there = source.counted->counts[domain];
   const bool before = there + it->by > 0;
   it->by += by;

@@ -62,7 +62,7 @@ class RequiredState final : public PodState {
     std::uint64_t read = 0;  // of its log
   };
   struct Imagined {
-    const Counted* counted;
+    const Source* source;  // of own_ or repelling_; two of them may share their counts
     DomainId domain;
     std::int64_t by;
   };

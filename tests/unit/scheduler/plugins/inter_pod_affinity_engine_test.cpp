@@ -111,6 +111,21 @@ TEST_CASE("the last one of a group goes, and the next may be the first") {
   CHECK(world.one().kind == Decision::Kind::bind);
 }
 
+TEST_CASE(
+    "a pod that wants to be near others of its kind and away from them takes the place of all of them") {
+  KubeSchedulerConfiguration config;
+  PluginSet& post_filter = config.profiles.emplace_back().plugins.ensure().post_filter;
+  post_filter = {.enabled = {{"DefaultPreemption", {}}}, .disabled = {{"*", {}}}};
+  World world(config);
+  world.engine.put_node(make_node("a", "4", "8Gi", labelled({{"zone", "a"}})));
+  for (const char* name : {"first", "second"}) world.engine.put_pod(on("a", name, {-1, {{"app", "web"}}}));
+  const AffinityPod kind{-1, {{"app", "web"}}, {{"app in (web)", "zone"}}, {{"app in (web)", "zone"}}};
+  world.engine.put_pod(changed(kind.make("p"), [](api::Pod& p) { p.spec.priority = 10; }));
+  const Decision d = world.one();
+  CHECK(d.nominate == Symbol("a"));
+  CHECK(d.preemption.victims.size() == 2);
+}
+
 TEST_CASE("namespaces and their labels count as they are") {
   World world;
   const auto team = [&](const char* name, const char* value) {
