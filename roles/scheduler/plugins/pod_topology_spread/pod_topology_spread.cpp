@@ -56,6 +56,11 @@ bool involved(const api::Pod& changed, const api::Pod& pod) {
          (!changed.spec.node_name.empty() && changed.metadata.namespace_ == pod.metadata.namespace_);
 }
 
+template <class T>
+EventMask any_event(const PluginContext& context) {
+  return context.objects.watch<T>().events(ObjectAction::add, ObjectAction::update, ObjectAction::remove);
+}
+
 class PodTopologySpread final : public Plugin,
                                 public ClusterFilterPlugin,
                                 public ClusterScorePlugin,
@@ -71,6 +76,9 @@ class PodTopologySpread final : public Plugin,
     default_hard_ = read(defaults, {}, kDoNotSchedule);
     default_soft_ = read(defaults, {}, kScheduleAnyway);
     if (!defaults.empty()) default_selector_ = &context.shared.get<DefaultSelector>(context.objects);
+    if (!default_hard_.empty())
+      owner_events_ = any_event<api::Service>(context) | any_event<api::ReplicationController>(context) |
+                      any_event<api::ReplicaSet>(context) | any_event<api::StatefulSet>(context);
   }
 
   bool sign(const PodInfo& pod, Signature& signature) const override {
@@ -202,9 +210,12 @@ class PodTopologySpread final : public Plugin,
     return events_of(EventKind::assigned_pod_add, EventKind::assigned_pod_label, EventKind::assigned_pod_ends,
                      EventKind::assigned_pod_delete, EventKind::own_pod_label, EventKind::own_pod_toleration,
                      EventKind::node_add, EventKind::node_delete, EventKind::node_label,
-                     EventKind::node_taint);
+                     EventKind::node_taint) |
+           owner_events_;
   }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
+    // By what it is counted with, and whether at all.
+    if ((owner_events_ & mask_of(event.kind)) != 0) return pod.pod->spec.topology_spread_constraints.empty();
     const std::vector<Constraint> constraints = hard(*pod.pod);
     if (event.old_node != nullptr || event.new_node != nullptr)
       return node_may_help(constraints, event.old_node, event.new_node);
@@ -281,6 +292,7 @@ class PodTopologySpread final : public Plugin,
   bool by_system_;
   std::vector<Constraint> default_hard_, default_soft_;
   const DefaultSelector* default_selector_ = nullptr;  // where there are defaults
+  EventMask owner_events_ = 0;                         // of what it looks at, where it matters to the filter
   Cluster cluster_;
   VerdictId mismatch_, missing_label_;
 };

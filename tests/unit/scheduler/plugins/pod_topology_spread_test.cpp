@@ -143,6 +143,32 @@ std::vector<std::int64_t> scores(SpreadRig& rig, PodState& state, const PodInfo&
   return out;
 }
 
+TEST_CASE("pods that are to be spread by default are tried again when what owns them changes") {
+  KubeSchedulerConfiguration config;
+  config.profiles.emplace_back().plugin_config.push_back(
+      {"PodTopologySpread",
+       api::RawJson{R"({"defaultingType":"List","defaultConstraints":[{"maxSkew":1,)"
+                    R"("topologyKey":"kubernetes.io/hostname","whenUnsatisfiable":"DoNotSchedule"}]})"},
+       {}});
+  World world(config);
+  world.engine.put_node(make_node("a"));
+  world.engine.put_node(make_node("b", "50m"));
+  auto service = std::make_shared<api::Service>();
+  service->metadata.namespace_ = "default";
+  service->metadata.name = "s";
+  service->spec.selector["app"] = "a";
+  world.engine.put_object<api::Service>(service);
+  world.engine.put_pod(app_pod("there", {}, "a"));
+  world.engine.put_pod(app_pod("p"));
+  CHECK(
+      world.one().message ==
+      "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod topology spread constraints.");
+  world.clock.advance(std::chrono::seconds(5));
+  CHECK(world.run().empty());
+  world.engine.remove_object<api::Service>(service);
+  CHECK(world.one().node == "a");
+}
+
 TEST_CASE("by default pods are spread by what owns them, as that comes and goes") {
   SpreadRig rig;
   for (int i = 0; i < 3; ++i) rig.put_node(*make_node(std::to_string(i)));
