@@ -55,18 +55,24 @@ constexpr std::array<Flag, 6> kDeprecatedFlags = {{
      "After this long an unschedulable pod is tried again without an event.", 0, kDeprecated},
 }};
 
-constexpr std::array<Flag, 14> kKoordFlags = {{
-    {"scheduler-monitor-period", FlagType::duration, "10s", "There is no scheduler monitor yet.", 0, kKoord,
-     true, kNoEffect},
-    {"scheduling-timeout", FlagType::duration, "30s", "There is no scheduler monitor yet.", 0, kKoord, true,
-     kNoEffect},
-    {"scheduling-drop-unhandled-timeout", FlagType::duration, "5s", "There is no scheduler monitor yet.", 0,
-     kKoord, true, kNoEffect},
-    {"debug-scores", FlagType::integer, "0", "Scores are not logged yet.", 's', kKoord, true, kNoEffect},
-    {"debug-filters", FlagType::boolean, "false", "Verdicts are not logged yet.", 'f', kKoord, true,
-     kNoEffect},
-    {"debug-diagnosis", FlagType::boolean, "false", "There is no diagnosis queue yet.", 'd', kKoord, true,
-     kNoEffect},
+constexpr std::array<Flag, 15> kKoordFlags = {{
+    {"scheduler-monitor-period", FlagType::duration, "10s",
+     "How often it is looked at how long the present attempt to place a pod has taken; 0s: never.", 0,
+     kKoord},
+    {"scheduling-timeout", FlagType::duration, "30s",
+     "An attempt that takes longer is logged with what it is at, and counted (scheduler_scheduling_timeout).",
+     0, kKoord},
+    {"scheduling-drop-unhandled-timeout", FlagType::duration, "5s",
+     "A pod that is taken from the queue is tried at once.", 0, kKoord, true, kNoEffect},
+    {"debug-scores", FlagType::integer, "0",
+     "Log the scores of so many of the best nodes of each attempt; they cost time.", 's', kKoord},
+    {"debug-filters", FlagType::boolean, "false",
+     "Log which plugin refused how many nodes of each attempt that failed, and some of them.", 'f', kKoord},
+    {"debug-diagnosis", FlagType::boolean, "false", "Log a record of each attempt that failed, as JSON.", 'd',
+     kKoord},
+    {"remembered-pods", FlagType::integer, "10000",
+     "Of so many pods the last attempts are remembered, for /apis/v1/attempts and koord explain; 0: of none.",
+     0, kKoord},
     {"controller-plugins", FlagType::list, "*", "No plugin has a controller yet.", 0, kKoord, true,
      kNoEffect},
     {"enable-network-topology-manager", FlagType::boolean, "false",
@@ -91,7 +97,7 @@ constexpr Flag ignored(std::string_view name, FlagType type, std::string_view va
 }
 
 constexpr std::string_view kAudit = "There is no workload auditor yet.";
-constexpr std::string_view kDiagnosis = "There is no diagnosis queue yet.";
+constexpr std::string_view kDiagnosis = "Logging is asynchronous and bounded anyway.";
 constexpr std::string_view kLogs = "Log lines are key=value, asynchronous and bounded.";
 constexpr std::string_view kMetrics = "All metrics are shown, with the labels that they have.";
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <random>
@@ -10,8 +11,10 @@
 #include "docs.hpp"
 #include "explain/command.hpp"
 #include "flags.hpp"
+#include "framework/attempt_log.hpp"
 #include "framework/engine_thread.hpp"
 #include "framework/extender_calls.hpp"
+#include "framework/services.hpp"
 #include "framework/telemetry.hpp"
 #include "framework/writer.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -63,7 +66,19 @@ class Scheduler final : public runtime::LeadingRole {
                               .client = parts.client,
                               .host_name = parts.host_name}),
         parts_(std::move(parts)),
-        telemetry_(context.metrics, parts_.engine->profiles()) {
+        telemetry_(context.metrics, parts_.engine->profiles()),
+        attempts_(
+            static_cast<std::size_t>(std::max<std::int64_t>(0, context.flags.get_int("remembered-pods")))),
+        services_({.engine = [this] { return engine_ ? &*engine_ : nullptr; },
+                   .leading = [this] { return leading(); },
+                   .attempts = attempts_,
+                   .clock = context.clock,
+                   .log = context.log,
+                   .flags = {.scores = context.flags.get_int("debug-scores"),
+                             .filters = context.flags.get_bool("debug-filters"),
+                             .diagnosis = context.flags.get_bool("debug-diagnosis")},
+                   .plugin_paths = service_paths(parts_.engine->profiles())}) {
+    services_.add_to(context.routes);
     context.metrics.on_scrape(
         [this] { telemetry_.gauges(last_report_, writer_ ? writer_->in_flight() : 0); });
     // Ready means that all nodes and pods are known: what is decided then is decided with the whole picture.
@@ -86,6 +101,8 @@ class Scheduler final : public runtime::LeadingRole {
   /// Nothing new is decided, what is on its way is finished.
   Task<> stop() override;
   Task<Result<>> feed();
+  /// Looks at how long the engine is at one attempt.
+  Task<Result<>> monitor(nanoseconds period, nanoseconds timeout);
   void on_report(EngineReport report);
   Result<> synced_check() const {
     if (synced_) return {};
@@ -95,6 +112,8 @@ class Scheduler final : public runtime::LeadingRole {
 
   Parts parts_;
   Telemetry telemetry_;
+  AttemptLog attempts_;
+  Services services_;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
   kube::DeliveryQueue queue_;
   std::optional<Writer> writer_;
@@ -163,6 +182,25 @@ void Scheduler::start() {
   parts_.pods.deliver_to(queue_);
   for (auto& [type, other] : parts_.others) other.deliver_to(queue_);
   tasks().spawn("feed", feed());
+  services_.apply_flags();
+  const nanoseconds period = context().flags.get_duration("scheduler-monitor-period");
+  if (period > nanoseconds::zero())
+    tasks().spawn("monitor", monitor(period, context().flags.get_duration("scheduling-timeout")));
+}
+
+Task<Result<>> Scheduler::monitor(nanoseconds period, nanoseconds timeout) {
+  for (;;) {
+    KOORD_CO_CHECK(co_await sleep(context().clock, period));
+    const auto seen = engine_->watch().seen();
+    if (!seen) continue;
+    const nanoseconds took = context().clock.mono() - seen->since;
+    if (took <= timeout) continue;
+    telemetry_.slow(seen->profile);
+    const api::ObjectMeta& meta = seen->pod->metadata;
+    log().warn("an attempt takes long", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
+               kv("profile", seen->profile), kv("point", seen->point),
+               kv("seconds", std::chrono::duration<double>(took).count()));
+  }
 }
 
 /// What the informers deliver goes to the engine as it comes.
@@ -217,7 +255,12 @@ void Scheduler::on_report(EngineReport report) {
       timer_ = 0;
       engine_->wake();
     });
-  for (Decision& d : decisions) writer_->write(std::move(d));
+  const WallTime now = context().clock.now();
+  for (Decision& d : decisions) {
+    attempts_.record(d, now);
+    services_.log_attempt(d);
+    writer_->write(std::move(d));
+  }
 }
 
 Task<> Scheduler::stop() {

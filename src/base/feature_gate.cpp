@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "koord/base/suggest.hpp"
+#include "koord/base/text.hpp"
 
 namespace koord {
 
@@ -18,15 +19,6 @@ std::string_view trim(std::string_view s) {
   const auto first = s.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return s.substr(first, s.find_last_not_of(" \t") - first + 1);
-}
-
-/// Go's strconv.ParseBool.
-std::optional<bool> parse_bool(std::string_view s) {
-  for (const std::string_view yes : {"1", "t", "T", "true", "TRUE", "True"})
-    if (s == yes) return true;
-  for (const std::string_view no : {"0", "f", "F", "false", "FALSE", "False"})
-    if (s == no) return false;
-  return std::nullopt;
 }
 
 }  // namespace

@@ -44,6 +44,10 @@ void EventSeriesMemory::remember(std::string key, std::string_view ns, std::stri
   if (gone && gone->count > gone->written) evicted_.push_back(write_of(*gone, now));
 }
 
+void EventSeriesMemory::forget(std::string_view ns, std::string_view name) {
+  series_.erase_if([&](const Series& series) { return series.name == name && series.ns == ns; });
+}
+
 std::vector<EventSeriesMemory::Write> EventSeriesMemory::due(MonoTime now) {
   std::vector<Write> writes = std::move(evicted_);
   evicted_.clear();

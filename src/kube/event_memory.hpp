@@ -90,6 +90,8 @@ class EventSeriesMemory {
   Answer seen(const std::string& key, MonoTime now, WallTime wall, Write& write);
   /// The event of this key is being written as ns/name.
   void remember(std::string key, std::string_view ns, std::string_view name, MonoTime now, WallTime wall);
+  /// The event is not on the server: the next equal one is a first.
+  void forget(std::string_view ns, std::string_view name);
   /// What has to be written by now. Forgets what has not been seen for the window.
   std::vector<Write> due(MonoTime now);
   bool empty() const { return series_.size() == 0 && evicted_.empty(); }

@@ -61,7 +61,7 @@ class EventRecorder::Impl {
     const std::string_view ns = event.regarding.ns.empty() ? "default" : event.regarding.ns;
     const std::string name = new_name(event.regarding.name);
     if (event.repeats && absorbed(event, ns, name)) return;
-    push({std::string(ns), {}, template_.create(event, ns, name, clock_.now())});
+    push({std::string(ns), name, true, template_.create(event, ns, name, clock_.now())});
   }
 
   Task<> stop(nanoseconds grace) {
@@ -82,7 +82,8 @@ class EventRecorder::Impl {
  private:
   struct Item {
     std::string ns;
-    std::string name;  // of the event to patch; empty: a new one
+    std::string name;
+    bool fresh;  // false: it is there, and to be patched
     std::string body;
   };
 
@@ -124,11 +125,12 @@ class EventRecorder::Impl {
   }
 
   void push(const EventSeriesMemory::Write& write) {
-    push({write.ns, write.name, EventTemplate::series(write.count, write.last)});
+    push({write.ns, write.name, false, EventTemplate::series(write.count, write.last)});
   }
 
   void push(Item item) {
     if (queue_.size() >= config_.queue_limit) {
+      lost(queue_.front());
       queue_.pop_front();
       ++counts_.dropped;
     }
@@ -143,15 +145,18 @@ class EventRecorder::Impl {
     while (!queue_.empty()) {
       Item item = std::move(queue_.front());
       queue_.pop_front();
-      if (co_await write(std::move(item)))
-        ++counts_.written;
-      else
-        ++counts_.failed;
+      const bool done = co_await write(item);
+      ++(done ? counts_.written : counts_.failed);
+      if (!done) lost(item);
     }
     --senders_;
   }
 
-  Task<bool> write(Item item) {
+  /// What repeats is written anew the next time: nobody is left without an event because one was lost, or
+  /// was deleted while its series went on.
+  void lost(const Item& item) { series_.forget(item.ns, item.name); }
+
+  Task<bool> write(const Item& item) {
     RetryPace pace(std::chrono::milliseconds(500), std::chrono::seconds(10), std::chrono::hours(1),
                    config_.seed);
     for (int tries = 1;; ++tries) {
@@ -161,7 +166,7 @@ class EventRecorder::Impl {
       if (code == Code::cancelled) co_return false;
       // The first try was stored though its answer was lost.
       if (code == Code::already_exists && tries > 1) co_return true;
-      const bool missing = code == Code::not_found && !item.name.empty() && tries < kTriesMissing;
+      const bool missing = code == Code::not_found && !item.fresh && tries < kTriesMissing;
       if (!missing && (!retriable(code) || tries >= kTries)) {
         if (config_.log) config_.log->warn("an event is lost", kv("error", answer.error()));
         co_return false;
@@ -172,7 +177,7 @@ class EventRecorder::Impl {
   }
 
   Task<Result<std::string>> request(const Item& item) {
-    if (item.name.empty()) co_return co_await client_.create_raw(api::kind<api::Event>(), item.ns, item.body);
+    if (item.fresh) co_return co_await client_.create_raw(api::kind<api::Event>(), item.ns, item.body);
     ObjectKey key{item.ns, item.name};
     PatchOptions options;
     co_return co_await client_.patch_raw(api::kind<api::Event>(), std::move(key), item.body,

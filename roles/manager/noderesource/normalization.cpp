@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "koord/base/text.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
 
@@ -13,15 +14,6 @@ namespace koord::manager {
 namespace {
 
 constexpr double kLeast = 1, kMost = 5;
-
-/// What Go's strconv.ParseBool takes.
-std::optional<bool> parse_bool(std::string_view text) {
-  for (const std::string_view yes : {"1", "t", "T", "true", "TRUE", "True"})
-    if (text == yes) return true;
-  for (const std::string_view no : {"0", "f", "F", "false", "FALSE", "False"})
-    if (text == no) return false;
-  return std::nullopt;
-}
 
 /// The field of a model's ratios that these features select.
 const std::optional<double>& ratio_of(const ModelRatio& model, bool hyper_threads, bool turbo) {

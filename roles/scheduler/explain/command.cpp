@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
-#include <cstdlib>
 #include <iostream>
 #include <iterator>
 #include <ostream>
@@ -23,6 +22,7 @@
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/base/file.hpp"
+#include "koord/base/system.hpp"
 #include "koord/base/version.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
@@ -51,6 +51,14 @@ constexpr std::array kFlags = {
     Flag{"config", FlagType::text, "",
          "The scheduler's KubeSchedulerConfiguration; empty: the default profile, for koord-scheduler and "
          "default-scheduler."},
+    Flag{"scheduler", FlagType::text, "",
+         "A running scheduler's secure port (https://HOST:10259): the attempts that it remembers are told, "
+         "too. "
+         "Asked with the kubeconfig's credentials, which must be allowed to get /apis/v1/attempts/*."},
+    Flag{"scheduler-ca", FlagType::text, "",
+         "The file of the CA that signed the scheduler's certificate; empty: the certificate is not checked, "
+         "and "
+         "credentials other than a client certificate are not sent."},
     Flag{"output", FlagType::text, "text", "text or json.", 'o'},
     Flag{"nodes", FlagType::integer, "5", "So many of the nodes that would do are shown, with their scores."},
     Flag{"quiet", FlagType::boolean, "false", "Say nothing on stderr of how far it is.", 'q'},
@@ -99,19 +107,21 @@ class Command {
  private:
   Result<> prepare() {
     KOORD_TRY(config, configuration(flags_.get("config")));
+    extended_ = !config.extenders.empty();
     EngineOptions options;
     options.nominate_expected = false;
     engine_ = std::make_unique<Engine>(clock_, options);
     KOORD_TRY(profiles, build_profiles(config, plugin_table(), engine_->context()));
     engine_->set_profiles(std::move(profiles));
-    const kube::GetEnv env = [](const char* name) -> std::optional<std::string> {
-      const char* value = std::getenv(name);
-      return value ? std::optional<std::string>(value) : std::nullopt;
-    };
-    KOORD_TRY(client, kube::find_config(flags_.get("kubeconfig"), flags_.get("context"), env));
+    KOORD_TRY(client, kube::find_config(flags_.get("kubeconfig"), flags_.get("context"), &environment));
     client.user_agent = fmt::format("koord-explain/{}", build_info().version);
     namespace_ = flags_.get("namespace").empty() ? client.default_namespace : flags_.get("namespace");
     KOORD_TRY(transport, kube::make_transport(loop_.get_executor(), clock_, client));
+    if (const std::string& url = flags_.get("scheduler"); !url.empty()) {
+      KOORD_TRY(other, scheduler_config(client, url));
+      KOORD_TRY(way, kube::make_transport(loop_.get_executor(), clock_, other));
+      scheduler_ = std::move(way);
+    }
     transport_ = std::move(transport);
     client_.emplace(*transport_, clock_, kube::Client::Options{});
     if (const std::string& file = flags_.get("filename"); !file.empty()) {
@@ -126,6 +136,47 @@ class Command {
       manifest_ = std::move(json);
     }
     return {};
+  }
+
+  /// Nobody is sent a token who has not shown that they are the scheduler.
+  Result<kube::ClientConfig> scheduler_config(kube::ClientConfig client, const std::string& url) {
+    client.server = url;
+    client.tls_server_name.clear();
+    client.pinned_cert_pem.clear();
+    client.ca_pem.clear();
+    client.ca_file.clear();
+    client.insecure_skip_tls_verify = false;
+    if (const std::string& file = flags_.get("scheduler-ca"); !file.empty()) {
+      KOORD_TRY(pem, read_file(file));
+      client.ca_pem = std::move(pem);
+      return client;
+    }
+    client.insecure_skip_tls_verify = true;
+    client.token.clear();
+    client.token_file.clear();
+    client.username.clear();
+    client.password.clear();
+    return client;
+  }
+
+  /// What the running scheduler remembers; what goes wrong is a note.
+  Task<> ask_scheduler(ExplanationView& view) {
+    if (!scheduler_) co_return;
+    progress("asking the scheduler");
+    net::Request request;
+    request.target = fmt::format("/apis/v1/attempts/{}", view.pod);
+    const Result<net::Response> response = co_await scheduler_->send(std::move(request));
+    if (!response) {
+      view.notes.push_back(fmt::format("the scheduler could not be asked: {}", response.error().message()));
+      co_return;
+    }
+    auto known = api::decode<AttemptsRecord>(response->body);
+    if (response->status == 200 && known) {
+      view.attempts = std::move(known->attempts);
+      co_return;
+    }
+    view.notes.push_back(fmt::format("the scheduler said ({}): {}", response->status,
+                                     response->body.substr(0, response->body.find('\n'))));
   }
 
   Task<Result<>> answer() {
@@ -150,6 +201,8 @@ class Command {
     question.progress = [this](std::string_view what) { progress(what); };
     for (const auto& other : lists.waiting()) question.ahead += comes_before(*other, *question.pod);
     ExplanationView view = explain(*engine_, question);
+    co_await ask_scheduler(view);
+    if (extended_) view.notes.push_back("the configuration's extenders were not asked");
     if (!note.empty()) view.notes.push_back(std::move(note));
     view.notes.insert(view.notes.end(), lists.notes().begin(), lists.notes().end());
     progress("");
@@ -188,9 +241,10 @@ class Command {
   asio::io_context loop_{1};
   SystemClock clock_;
   std::unique_ptr<Engine> engine_;
-  std::unique_ptr<kube::Transport> transport_;
+  std::unique_ptr<kube::Transport> transport_, scheduler_;
   std::optional<kube::Client> client_;
   std::string namespace_, manifest_;
+  bool extended_ = false;  // the configuration has extenders
   const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
   int code_ = kOk;
 };

@@ -24,7 +24,7 @@ KOORD_SCHEMA(ExplanationView, ROW(pod), ROW(exists).always(), ROW(scheduler_name
              ROW(priority).always(), ROW(node), ROW(outcome), ROW(summary), ROW(nodes).always(),
              ROW(pods).always(), ROW(feasible).always(), ROW(best), ROW(equally_good), ROW(prefilter_message),
              ROW(refused), ROW(message), ROW(remedies), ROW(hopeless), ROW(node_kinds), ROW(preemption),
-             ROW(notes));
+             ROW(attempts), ROW(notes));
 
 namespace {
 
@@ -67,6 +67,22 @@ void scores(std::string& out, const ExplanationView& v) {
     }
     out += '\n';
   }
+}
+
+void attempt(std::string& out, const AttemptRecord& a) {
+  const std::string when =
+      a.times == 1 ? a.last.to_string()
+                   : fmt::format("{} to {}, {} times", a.first.to_string(), a.last.to_string(), a.times);
+  out += fmt::format("  {}: {}{}{}\n", when, a.outcome, a.node.empty() ? "" : fmt::format(" on {}", a.node),
+                     a.message.empty() ? "" : fmt::format(": {}", a.message));
+  for (const RefusalRecord& r : a.refused)
+    out += fmt::format("    {}: {} ({}): {}\n", count(r.nodes, "node"), fmt::join(r.reasons, ", "), r.plugin,
+                       nodes_text(r.examples, r.nodes));
+  if (a.scores.empty()) return;
+  std::vector<std::string> scores;
+  for (const ScoreRecord& s : a.scores)
+    scores.push_back(fmt::format("{} {}*{}", s.plugin, s.score, s.weight));
+  out += fmt::format("    scores: {}\n", fmt::join(scores, ", "));
 }
 
 }  // namespace
@@ -115,6 +131,8 @@ std::string render(const ExplanationView& v) {
   }
   if (!v.message.empty())
     out += fmt::format("\nWhat the scheduler says of an attempt now:\n  {}\n", v.message);
+  if (!v.attempts.empty()) out += "\nWhat the running scheduler remembers, the oldest first:\n";
+  for (const AttemptRecord& a : v.attempts) attempt(out, a);
   if (!v.notes.empty()) out += '\n';
   for (const std::string& note : v.notes) out += fmt::format("Note: {}\n", note);
   return out;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/attempt_log.hpp"
 #include "koord/api/schema/schema.hpp"
 
 namespace koord::scheduler::explain {
@@ -91,6 +92,7 @@ struct ExplanationView {
   std::vector<RefusalView> hopeless;  // whatever the pod is changed to
   std::vector<NodeKindView> node_kinds;
   std::vector<PreemptionView> preemption;  // one, if it was tried
+  std::vector<AttemptRecord> attempts;     // that a running scheduler remembers, the oldest first
   std::vector<std::string> notes;
   KOORD_STRUCT(ExplanationView);
 };

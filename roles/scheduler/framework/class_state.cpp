@@ -237,6 +237,37 @@ Diagnosis ClassState::diagnose() const {
   return d;
 }
 
+std::vector<ClassState::Refused> ClassState::refused(std::size_t examples) const {
+  std::vector<Refused> all;
+  if (done_) return all;
+  std::size_t last = 0;
+  const auto add = [&](Row row, VerdictId verdict, std::uint32_t rows) {
+    if (verdict == kPass || verdict == kAbsent) return;
+    if (last >= all.size() || all[last].verdict != verdict) {
+      const auto it =
+          std::find_if(all.begin(), all.end(), [&](const Refused& r) { return r.verdict == verdict; });
+      last = static_cast<std::size_t>(it - all.begin());
+      if (it == all.end()) all.push_back({verdict});
+    }
+    all[last].rows += rows;
+    if (row != kNoRow && all[last].examples.size() < examples) all[last].examples.push_back(row);
+  };
+  if (local_.only_named()) {
+    const auto& named = local_.named();
+    for (std::size_t i = 0; i < named.size(); ++i)
+      add(named[i].first, LocalState::verdict_of(swept_ ? slots()[i] : named[i].second), 1);
+    Row other = kNoRow;
+    for (Row row = 0; row < shared_.nodes.rows() && other == kNoRow; ++row)
+      if (shared_.nodes.node(row) && !local_.may_go(row)) other = row;
+    if (other != kNoRow)
+      add(other, local_.verdict(other), shared_.nodes.nodes() - static_cast<std::uint32_t>(named.size()));
+    return all;
+  }
+  const auto slots = swept_ ? this->slots() : local_.slots();
+  for (Row row = 0; row < slots.size(); ++row) add(row, LocalState::verdict_of(slots[row]), 1);
+  return all;
+}
+
 Explanation ClassState::explain(Row row) {
   Explanation e{verdict(row), {}, 0};
   if (e.verdict != kPass || done_) return e;

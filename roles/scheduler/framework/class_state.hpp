@@ -48,6 +48,14 @@ class ClassState {
   /// Of these feasible rows, ascending, one with the best score among them plus what `more` says of it.
   Row pick_from(std::span<const Row> rows, std::span<const std::int64_t> more, Random& random);
   Diagnosis diagnose() const;
+  /// The verdicts that refuse rows, each with how many and the first `examples` of them. Nothing if it was
+  /// said before the rows were looked at.
+  struct Refused {
+    VerdictId verdict;
+    std::uint32_t rows = 0;
+    std::vector<Row> examples = {};
+  };
+  std::vector<Refused> refused(std::size_t examples) const;
   Explanation explain(Row row);
   /// What a plugin's pre_filter_pod() made for this cycle, for what comes after the choice; nullptr: nothing.
   std::unique_ptr<PodState> take_residual(PluginIndex plugin);

@@ -14,6 +14,7 @@ namespace {}  // namespace
 std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
   std::size_t done = 0;
   for (; done < max; ++done) {
+    if (tell_kept_out(out)) continue;
     // Those that wait hold room that others want.
     if (auto over = waits_.next(clock_.mono())) {
       out.push_back(end_wait(std::move(*over)));
@@ -31,6 +32,24 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
     out.push_back(attempt(*pod));
   }
   return done;
+}
+
+/// The next pod that is to be told that it is kept out, and still is. False: there is none.
+bool Engine::tell_kept_out(std::vector<Decision>& out) {
+  while (!kept_out_.empty()) {
+    const QueuedPod* pod = find(*kept_out_.front());
+    kept_out_.pop_front();
+    if (pod == nullptr || pod->place != Place::gated) continue;
+    Decision& d = out.emplace_back();
+    d.kind = Decision::Kind::gated;
+    d.pod = pod->info.pod;
+    d.message = pod->told;
+    d.profile = pod->profile->scheduler_name;
+    d.attempts = pod->attempts;
+    d.first_attempt = pod->first_attempt;
+    return true;
+  }
+  return false;
 }
 
 std::optional<Decision> Engine::try_now(const api::Pod& object) {
@@ -53,9 +72,13 @@ Decision Engine::attempt(QueuedPod& pod) {
     d.message = kNoNodesAvailable;
     d.nominate.emplace();
     requeue(pod, d);
-  } else if (const Row row = choose(pod, d); row != kNoRow) {
-    assume(pod, row, d);
-    if (pod.profile->follows_up()) follow_up(pod, d);
+  } else {
+    watch_.begin(pod.info.pod, pod.profile->scheduler_name, start);
+    if (const Row row = choose(pod, d); row != kNoRow) {
+      assume(pod, row, d);
+      if (pod.profile->follows_up()) follow_up(pod, d);
+    }
+    watch_.end();
   }
   if (pod.place != Place::asking) {
     pod.answer.reset();
@@ -76,10 +99,18 @@ Row Engine::choose(QueuedPod& pod, Decision& d) {
                   : extended            ? choose_with_extenders(pod, d, state)
                                         : pick(pod, state);
   d.scoring = classes_.take_scoring();
-  d.filtering = clock_.mono() - start - d.scoring;
+  const MonoTime now = clock_.mono();
+  d.filtering = now - start - d.scoring;
   if (row == kNoRow) {
-    if (d.kind == Decision::Kind::bind) no_node(pod, d, state);
-  } else if (pod.profile->follows_up()) {
+    if (d.kind == Decision::Kind::bind) no_node(pod, d, state, now);
+    return row;
+  }
+  // Of some of the nodes, scores are normalised over others than those that are known here; what extenders
+  // say of them is theirs.
+  if (!extended && pod.profile->percentage_of_nodes.value_or(100) >= 100)
+    d.detail = details_.chosen(*pod.profile, state, row, now);
+  if (d.detail) classes_.take_scoring();  // it is nobody's
+  if (pod.profile->follows_up()) {
     pod.attempt = std::make_unique<PodAttempt>(pod.info, *pod.profile);
     for (const Profile::Filter& f : pod.profile->filters)
       if (f.residual != nullptr)
@@ -102,7 +133,7 @@ Row Engine::pick(const QueuedPod& pod, ClassState& state) {
 }
 
 /// Asks those that may make room, and puts the pod back.
-void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
+void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now) {
   Diagnosis diagnosis = state.diagnose();
   blame_extenders(pod, diagnosis, state);
   if (!diagnosis.error.empty()) {
@@ -112,6 +143,7 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
     return requeue(pod, d);
   }
   d.kind = Decision::Kind::unschedulable;
+  d.detail = details_.refused(*pod.profile, state, diagnosis, now);
   pod.rejectors = diagnosis.rejectors;
   if (pod.profile->post_filters.empty()) d.nominate.emplace();
   PodAttempt attempt(pod.info, *pod.profile);
@@ -123,6 +155,7 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
   std::vector<std::string> reasons;
   const MonoTime began = clock_.mono();
   StatusCode said = StatusCode::unschedulable;
+  watch_.at("PostFilter");
   for (const auto& p : pod.profile->post_filters) {
     PostFilterResult result = p.plugin->post_filter(attempt, diagnosis);
     const Status& status = result.status;
@@ -145,6 +178,7 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state) {
   }
   if (!pod.profile->post_filters.empty()) timed("PostFilter", said, *pod.profile, began);
   diagnosis.postfilter_message = fmt::format("{}", fmt::join(reasons, ", "));
+  if (d.detail) d.detail->postfilter_message = diagnosis.postfilter_message;
   d.message = fit_error(diagnosis);
   requeue(pod, d);
 }
@@ -164,6 +198,7 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
   attempt.node = d.node;
   attempt.row = pod.row;
   MonoTime began = clock_.mono();
+  watch_.at("Reserve");
   for (const auto& p : pod.profile->reserves) {
     Status status = p.plugin->reserve(attempt);
     if (status.ok()) continue;
@@ -172,6 +207,7 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
   }
   if (!pod.profile->reserves.empty()) timed("Reserve", StatusCode::success, *pod.profile, began);
   began = clock_.mono();
+  watch_.at("Permit");
   std::vector<PermitWaits::On> waits;
   for (const auto& p : pod.profile->permits) {
     auto [status, timeout] = p.plugin->permit(attempt);
@@ -191,7 +227,10 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
   // So that others (a cluster autoscaler) know where it will be, although it takes a while.
   if (options_.nominate_expected && (!waits.empty() || !d.pre_binds.empty())) d.nominate = d.node;
   if (waits.empty()) return;
+  std::vector<std::string_view> names;
+  for (const PermitWaits::On& on : waits) names.push_back(pod.profile->plugin_name(on.plugin));
   Decision later = d;
+  d.waits_for = fmt::format("{}", fmt::join(names, ", "));
   later.nominate.reset();
   d.kind = Decision::Kind::wait;
   d.pre_binds.clear();

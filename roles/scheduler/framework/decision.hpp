@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/attempt_detail.hpp"
 #include "framework/preemption.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/symbol.hpp"
@@ -29,19 +30,20 @@ struct Decision {
     skip,           // it is being deleted; only to be told
     wait,           // for a permit; assumed to be on `node`; a second decision follows
     ask,            // the extenders, `question`; the attempt goes on when they have answered
+    gated,          // a plugin keeps it out of the queue; only to be told
   };
   struct PreBind {
     std::string_view plugin;
     std::shared_ptr<PreBindWork> work;
   };
 
-  Kind kind;
-  std::shared_ptr<const api::Pod> pod;
-  Symbol node;
-  std::string message;  // of a failure
-  std::string_view profile;
+  Kind kind = Kind::bind;
+  std::shared_ptr<const api::Pod> pod = {};
+  Symbol node = {};
+  std::string message = {};  // of a failure
+  std::string_view profile = {};
   std::uint32_t attempts = 0;
-  std::optional<MonoTime> first_attempt;
+  std::optional<MonoTime> first_attempt = {};
   nanoseconds took{};  // from the start of the attempt
   // Of that, and of what; zero where it did not come so far.
   nanoseconds filtering{}, scoring{};
@@ -51,6 +53,10 @@ struct Decision {
   /// Before the binding, in this order.
   std::vector<PreBind> pre_binds = {};
   Preemption preemption = {};
+  /// Why, as far as there was time to say it; see Details.
+  std::shared_ptr<AttemptDetail> detail = {};
+  /// The plugins whose permit it waits for.
+  std::string waits_for = {};
   /// The engine is told that the binding is there, too, not only that it failed.
   bool tells_end = false;
   std::shared_ptr<const ExtenderQuestion> question = {};

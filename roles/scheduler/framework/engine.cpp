@@ -14,6 +14,8 @@ namespace koord::scheduler {
 namespace {
 
 constexpr std::string_view kPodAdd = "UnschedulablePodAdd";
+/// A pod that is kept out of the queue hears so again after this long: events do not last.
+constexpr nanoseconds kTellAgain = std::chrono::minutes(5);
 
 bool lessened(const Requests& before, const Requests& after) {
   if (before.cpu > after.cpu || before.memory > after.memory || before.storage > after.storage) return true;
@@ -82,8 +84,11 @@ Engine::~Engine() = default;
 
 void Engine::set_profiles(std::vector<Profile> profiles) {
   profiles_ = std::move(profiles);
-  queue_.emplace(options_.queue, *profiles_.front().queue_sort.front().plugin,
-                 [this](const QueuedPod& pod) { return gate_of(pod); });
+  queue_.emplace(options_.queue, *profiles_.front().queue_sort.front().plugin, [this](QueuedPod& pod) {
+    const PluginIndex by = gate_of(pod);
+    if (by != kNoPlugin) kept_out(pod, by);
+    return by;
+  });
   // Who lets pods wait may reject them, and so may who preempts.
   for (const Profile& p : profiles_)
     for (const auto& e : p.events) {
@@ -321,6 +326,20 @@ PluginIndex Engine::gate_of(const QueuedPod& pod) const {
   for (const auto& p : pod.profile->pre_enqueue)
     if (!p.plugin->may_enqueue(pod.info)) return p.index;
   return kNoPlugin;
+}
+
+/// The pod hears of it with the next decisions.
+void Engine::kept_out(QueuedPod& pod, PluginIndex by) {
+  const auto& gates = pod.profile->pre_enqueue;
+  const auto p =
+      std::find_if(gates.begin(), gates.end(), [by](const auto& each) { return each.index == by; });
+  std::string why = p->plugin->why_kept_out(pod.info);
+  if (why.empty()) return;
+  const MonoTime now = clock_.mono();
+  if (pod.told == why && now - pod.told_at < kTellAgain) return;
+  pod.told = std::move(why);
+  pod.told_at = now;
+  kept_out_.push_back(pod.info.pod);
 }
 
 void Engine::leave_node(QueuedPod& pod) {

@@ -13,7 +13,9 @@
 
 #include "framework/class_table.hpp"
 #include "framework/cycle_plugin.hpp"
+#include "framework/cycle_watch.hpp"
 #include "framework/decision.hpp"
+#include "framework/details.hpp"
 #include "framework/durations.hpp"
 #include "framework/extenders.hpp"
 #include "framework/node_table.hpp"
@@ -121,6 +123,10 @@ class Engine final : public CycleControl {
   std::size_t waiting() const { return waits_.size(); }
   const Nominator& nominator() const { return nominator_; }
   const ClassTable& classes() const { return classes_; }
+  /// What it is at; any thread may look.
+  const CycleWatch& watch() const { return watch_; }
+  /// What is told of attempts.
+  Details& details() { return details_; }
   /// What a pod of this kind would get on each node now, until the next call or decision; for tests and
   /// debugging.
   ClassState& evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod);
@@ -139,7 +145,7 @@ class Engine final : public CycleControl {
   void blame_extenders(QueuedPod& pod, Diagnosis& diagnosis, ClassState& state);
   void ask(QueuedPod& pod, Decision& d, std::shared_ptr<const ExtenderQuestion> question);
   void stop_asking(QueuedPod& pod);
-  void no_node(QueuedPod& pod, Decision& d, ClassState& state);
+  void no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now);
   void assume(QueuedPod& pod, Row row, Decision& d);
   void follow_up(QueuedPod& pod, Decision& d);
   void fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status);
@@ -150,6 +156,8 @@ class Engine final : public CycleControl {
   void timed(std::string_view point, StatusCode code, const Profile& profile, MonoTime since);
 
   PluginIndex gate_of(const QueuedPod& pod) const;
+  void kept_out(QueuedPod& pod, PluginIndex by);
+  bool tell_kept_out(std::vector<Decision>& out);
   void update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
   void settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
   void leave_node(QueuedPod& pod);
@@ -187,13 +195,16 @@ class Engine final : public CycleControl {
   // Those that ask: whose answer is there, who waits for his, and who for another one's.
   std::deque<QueuedPod*> answered_, unasked_;
   std::size_t asked_ = 0;
-  std::uint64_t events_ = 0;   // that may have made a pod worth another attempt
-  std::vector<Row> hopeless_;  // of the present attempt
+  std::uint64_t events_ = 0;                              // that may have made a pod worth another attempt
+  std::vector<Row> hopeless_;                             // of the present attempt
+  std::deque<std::shared_ptr<const api::Pod>> kept_out_;  // to be told
   Random random_;
   Row start_ = 0;  // where the next search begins, when not all nodes are looked at
   std::uint64_t arrivals_ = 0;
   std::size_t assumed_ = 0;
   PodInfo evaluated_;
+  Details details_{clock_, nodes_, verdicts_};
+  CycleWatch watch_;
   Durations hints_{kHintBounds}, handled_{kEventBounds}, points_{kPointBounds}, permits_{kPermitBounds};
 };
 

@@ -64,6 +64,12 @@ EngineReport report_of(Engine& engine, std::vector<Decision> decisions) {
 
 }  // namespace
 
+/// A question and those who wait for its answer; on the executor.
+struct EngineThread::Asked {
+  Event done;
+  std::optional<ServiceAnswer> answer;  // none: the engine stops
+};
+
 /// What the thread uses: it stays for as long as the thread does.
 struct EngineThread::Shared {
   Shared(boost::asio::any_io_executor e, Clock& c, std::unique_ptr<Engine> made, OnReport on)
@@ -76,10 +82,20 @@ struct EngineThread::Shared {
   OnReport on_report;
   bool reporting = true;
   Event ended, room;
+  std::map<std::string, std::shared_ptr<Asked>, std::less<>> asked;
+  void answered(const std::string& key, std::optional<ServiceAnswer> answer) {
+    const auto it = asked.find(key);
+    if (it == asked.end()) return;
+    const std::shared_ptr<Asked> waiting = it->second;
+    asked.erase(it);
+    waiting->answer = std::move(answer);
+    waiting->done.set();
+  }
 
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<EngineChange> changes;
+  std::vector<std::pair<std::string, Question>> questions;
   bool full = false;         // somebody waits for room
   std::uint64_t posted = 0;  // changes, all in all
   std::size_t permits = 0;
@@ -153,6 +169,43 @@ void EngineThread::wake() {
   shared_->changed.notify_one();
 }
 
+Task<Result<ServiceAnswer>> EngineThread::ask(std::string key, Question question) {
+  constexpr auto kStops = "the engine has stopped";
+  if (!shared_->reporting) co_return Error(Code::unavailable, kStops);
+  auto& asked = shared_->asked;
+  auto it = asked.find(key);
+  if (it == asked.end() && asked.size() >= kMostQuestions)
+    co_return Error(Code::too_many_requests, "too many questions wait for the engine");
+  if (it == asked.end()) {
+    it = asked.emplace(key, std::make_shared<Asked>()).first;
+    {
+      std::lock_guard lock(shared_->mutex);
+      shared_->owe();
+      shared_->questions.emplace_back(std::move(key), std::move(question));
+    }
+    shared_->changed.notify_one();
+  }
+  const std::shared_ptr<Asked> mine = it->second;
+  KOORD_CO_CHECK(co_await mine->done.wait());
+  if (!mine->answer) co_return Error(Code::unavailable, kStops);
+  co_return *mine->answer;
+}
+
+void EngineThread::tell(std::function<void(Engine&)> what) {
+  {
+    std::lock_guard lock(shared_->mutex);
+    shared_->owe();
+    // Nobody waits under this key.
+    shared_->questions.emplace_back(std::string(), [what = std::move(what)](Engine& engine) {
+      what(engine);
+      return ServiceAnswer();
+    });
+  }
+  shared_->changed.notify_one();
+}
+
+const CycleWatch& EngineThread::watch() const { return shared_->engine->watch(); }
+
 nanoseconds EngineThread::behind() const {
   const std::int64_t now = clock_.mono().time_since_epoch().count(), since = shared_->since;
   return nanoseconds(since < now ? now - since : 0);
@@ -168,6 +221,10 @@ Result<> EngineThread::check() const {
 Task<Result<>> EngineThread::stop(nanoseconds grace) {
   if (!thread_.joinable()) co_return Result<>();
   shared_->reporting = false;
+  while (!shared_->asked.empty()) {
+    const std::string key = shared_->asked.begin()->first;
+    shared_->answered(key, std::nullopt);
+  }
   {
     std::lock_guard lock(shared_->mutex);
     shared_->stopping = true;
@@ -213,13 +270,14 @@ void EngineThread::run(std::shared_ptr<Shared> shared) {
       std::swap(taken, s.changes);
       if (std::exchange(s.full, false)) boost::asio::post(s.executor, [shared] { shared->room.set(); });
     }
-    const bool news = next < taken.size() || s.woken;
+    const bool news = next < taken.size() || s.woken || !s.questions.empty();
     if (!news && (idle || s.permits == 0)) {
       s.since = kNothing;
       s.changed.wait(lock);
       continue;
     }
     s.woken = false;
+    const auto questions = std::exchange(s.questions, {});
     const std::size_t permits = std::min(s.permits, kBatch);
     const std::uint64_t begin = s.begin.value_or(0);
     s.beat();
@@ -240,14 +298,21 @@ void EngineThread::run(std::shared_ptr<Shared> shared) {
     idle = wanted != 0 && tried < wanted;
     EngineReport report = report_of(engine, std::move(decisions));
     if (idle) report.wakeup = engine.next_wakeup();
+    std::vector<std::pair<std::string, ServiceAnswer>> answers;
+    for (const auto& [key, question] : questions) {
+      answers.emplace_back(key, question(engine));
+      s.beat();
+    }
 
     lock.lock();
     s.permits -= tried;
     // Not after stop() began: then there may be no executor any more.
     if (!s.stopping)
-      boost::asio::post(s.executor, [shared, report = std::move(report)]() mutable {
-        if (shared->reporting) shared->on_report(std::move(report));
-      });
+      boost::asio::post(s.executor,
+                        [shared, report = std::move(report), answers = std::move(answers)]() mutable {
+                          for (auto& [key, answer] : answers) shared->answered(key, std::move(answer));
+                          if (shared->reporting) shared->on_report(std::move(report));
+                        });
   }
   s.since = kNothing;
   if (!s.left) boost::asio::post(s.executor, [shared = std::move(shared)] { shared->ended.set(); });

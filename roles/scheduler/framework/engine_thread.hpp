@@ -6,10 +6,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "framework/engine.hpp"
+#include "framework/service_plugin.hpp"
 #include "koord/async/task.hpp"
 #include "koord/kube/delivery.hpp"
 
@@ -78,6 +80,17 @@ class EngineThread {
   /// Time has passed: looks whether a backoff is over.
   void wake();
 
+  using Question = std::function<ServiceAnswer(Engine&)>;
+  /// So many questions may wait for their answers.
+  static constexpr std::size_t kMostQuestions = 16;
+  /// What the question says on the engine's thread, between two pieces of work. Equal keys asked meanwhile
+  /// are one question. Error(Code::too_many_requests) if too many wait, Error(Code::unavailable) if it stops.
+  Task<Result<ServiceAnswer>> ask(std::string key, Question question);
+  /// The same without an answer.
+  void tell(std::function<void(Engine&)> what);
+  /// What the engine is at.
+  const CycleWatch& watch() const;
+
   /// How long the engine has owed the end of a piece of work: since it began the last one, or was given one
   /// while it waited. Zero while there is nothing to do.
   nanoseconds behind() const;
@@ -92,6 +105,7 @@ class EngineThread {
 
  private:
   struct Shared;
+  struct Asked;
   static void run(std::shared_ptr<Shared> shared);
   void leave_behind();
 

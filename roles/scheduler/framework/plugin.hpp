@@ -32,6 +32,8 @@ class PreEnqueuePlugin {
  public:
   virtual ~PreEnqueuePlugin() = default;
   virtual bool may_enqueue(const PodInfo& pod) const = 0;
+  /// What a pod is told that is kept out; empty: somebody else tells it.
+  virtual std::string why_kept_out(const PodInfo& pod) const = 0;
 };
 
 /// Which events could undo a rejection by this plugin.

@@ -38,7 +38,7 @@ struct QueueSizes {
 class Queue {
  public:
   /// Which plugin keeps a pod out of the active queue now; kNoPlugin: none.
-  using Gate = std::function<PluginIndex(const QueuedPod&)>;
+  using Gate = std::function<PluginIndex(QueuedPod&)>;
   Queue(QueueOptions options, const QueueSortPlugin& sort, Gate gate);
 
   /// A new pod; false: it is gated. `event` labels scheduler_queue_incoming_pods_total, here and below.

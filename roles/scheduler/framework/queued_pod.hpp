@@ -55,6 +55,9 @@ struct QueuedPod {
   std::uint64_t asked_after = 0;  // so many events
   std::uint32_t questions = 0;    // of this attempt
   std::uint32_t heap_position = 0, group_position = 0;
+  /// By what keeps it out of the queue, and when: so that it is not told the same all the time.
+  std::string told;
+  MonoTime told_at{};
   bool activated = false;  // a plugin wants it tried as soon as it has failed
   bool outdated = false;   // `info` and `cls` are of an older object than info.pod
 };

@@ -140,7 +140,7 @@ constexpr Metric kCallsPending{
     .help = "API calls that wait in the dispatcher of kube-scheduler; koord has none.",
     .labels = {"call_type"}};
 constexpr Metric kTimeouts{.name = "scheduler_scheduling_timeout",
-                           .help = "Number of decisions that took too long; they are not watched yet.",
+                           .help = "How often an attempt was found to take longer than --scheduling-timeout.",
                            .labels = {"profile"}};
 constexpr Metric kQuotaSpec{.name = "scheduler_elastic_quota_spec",
                             .type = Type::gauge,
@@ -185,7 +185,7 @@ constexpr Metric kOldGoroutines{.name = "scheduler_scheduler_goroutines",
 
 void register_later(metrics::Registry& r) {
   r.histogram(kQuotaStatusSeconds);
-  for (const Metric* row : {&kVolumeCache, &kVolumeErrors, &kClaims, &kCalls, &kTimeouts}) r.counters(*row);
+  for (const Metric* row : {&kVolumeCache, &kVolumeErrors, &kClaims, &kCalls}) r.counters(*row);
   for (const Metric* row : {&kCallsPending, &kQuotaSpec, &kQuotaStatus}) r.gauges(*row);
   for (const Metric* row : {&kCallSeconds, &kQuotaSeconds, &kQuotaHookSeconds}) r.histograms(*row);
 }
@@ -251,6 +251,7 @@ Telemetry::Telemetry(metrics::Registry& r, std::span<const Profile> profiles)
       old_goroutines_(r.gauges(kOldGoroutines)),
       inflight_(r.gauges(kInflight)),
       evaluations_(r.counters(kEvaluations)),
+      slow_(r.counters(kTimeouts)),
       preemptions_(r.counter(kPreemptions)),
       victims_(r.histogram(kVictims)),
       preemption_tasks_(r.counters(kPreemptionTasks)),
@@ -321,6 +322,8 @@ void Telemetry::preempted(bool all, nanoseconds took) {
   preemption_tasks_.with({result}).inc();
   preemption_seconds_.with({result}).observe(seconds(took));
 }
+
+void Telemetry::slow(std::string_view profile) { slow_.with({profile}).inc(); }
 
 void Telemetry::bound(const Decision& d, MonoTime now) {
   attempts_per_pod_.observe(d.attempts);

@@ -26,6 +26,8 @@ class Telemetry {
   void victims(std::size_t chosen);
   /// They were asked to go; false: not all of them could be.
   void preempted(bool all, nanoseconds took);
+  /// An attempt takes, or took, longer than it may.
+  void slow(std::string_view profile);
   /// The pod is bound.
   void bound(const Decision& decision, MonoTime now);
   /// How long the bind plugin ran; `status` is "Success" or "Error".
@@ -57,6 +59,7 @@ class Telemetry {
   metrics::Family<metrics::Gauge> pending_, cache_size_, unschedulable_, goroutines_, old_goroutines_,
       inflight_;
   metrics::Family<metrics::Counter> evaluations_;
+  metrics::Family<metrics::Counter> slow_;
   metrics::Counter preemptions_;
   metrics::Histogram victims_;
   metrics::Family<metrics::Counter> preemption_tasks_;

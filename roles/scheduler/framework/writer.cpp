@@ -29,17 +29,22 @@ bool unknown_outcome(Code code) {
 
 Writer::Writer(asio::any_io_executor executor, Services services)
     : services_(std::move(services)),
-      tasks_(std::move(executor), log_failures(services_.log)),
+      tasks_(executor, log_failures(services_.log)),
+      watches_(std::move(executor), log_failures(services_.log)),
       evictions_(tasks_, services_) {}
 
 void Writer::write(Decision d) {
+  if (!waiting_.empty()) waiting_.erase(d.pod->metadata.uid);
   switch (d.kind) {
     case Decision::Kind::bind: return tasks_.spawn("bind", bind(std::move(d)));
     case Decision::Kind::ask:
       // It takes as long as the extenders do, and uses up no permit.
       if (d.question) tasks_.spawn("ask", ask(std::move(d)));
       return services_.done();
-    case Decision::Kind::wait: return tasks_.spawn("nominate", wait(std::move(d)));
+    case Decision::Kind::gated: return tasks_.spawn("report", report_failure(std::move(d), true));
+    case Decision::Kind::wait:
+      watch(d, fmt::format("waiting for a permit of {}", d.waits_for));
+      return tasks_.spawn("nominate", wait(std::move(d)));
     case Decision::Kind::unschedulable:
       services_.telemetry.attempt(d, "unschedulable", d.took);
       if (!d.preemption.victims.empty()) return preempt(std::move(d));
@@ -54,6 +59,7 @@ void Writer::write(Decision d) {
 }
 
 Task<> Writer::stop(nanoseconds grace) {
+  co_await watches_.stop(services_.clock, nanoseconds::zero());
   Task<Result<>> join = tasks_.join();
   (void)co_await with_timeout(services_.clock, grace, std::move(join));
   co_await tasks_.stop(services_.clock, nanoseconds::zero());
@@ -78,6 +84,27 @@ Task<> Writer::ask(Decision d) {
   services_.answered(d.pod, std::move(answer));
 }
 
+/// kube-scheduler says nothing of such pods, however long they wait.
+void Writer::watch(const Decision& d, std::string waits) {
+  const auto still = std::make_shared<const bool>(true);
+  waiting_[d.pod->metadata.uid] = still;
+  Decision told;
+  told.pod = d.pod;
+  told.node = d.node;
+  told.profile = d.profile;
+  watches_.spawn("waiting", tell_waiting(std::move(told), std::move(waits), still));
+}
+
+Task<> Writer::tell_waiting(Decision d, std::string waits, std::weak_ptr<const bool> still) {
+  if (!co_await sleep(services_.clock, kTellWaiting) || still.expired()) co_return;
+  if (services_.latest(*d.pod) == nullptr) {
+    waiting_.erase(d.pod->metadata.uid);
+    co_return;
+  }
+  record(d, kube::EventType::normal, "WaitingForBinding", "Binding",
+         fmt::format("assumed on {}, {}", d.node.view(), waits));
+}
+
 Task<> Writer::nominate(const Decision& d) {
   const std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
   if (!d.nominate || !pod || !pod->spec.node_name.empty()) co_return;
@@ -97,7 +124,11 @@ Task<> Writer::bind(Decision d) {
   const bool permitted = d.pre_binds.empty() && !elsewhere;
   if (!permitted) services_.done();
   if (!d.pre_binds.empty()) {
+    std::vector<std::string_view> names;
+    for (const Decision::PreBind& p : d.pre_binds) names.push_back(p.plugin);
+    watch(d, fmt::format("waiting for what {} is doing before the binding", fmt::join(names, ", ")));
     const Status status = co_await pre_bind(d);
+    waiting_.erase(d.pod->metadata.uid);
     const nanoseconds took = services_.clock.mono() - start;
     services_.telemetry.pre_bind_call(d, label(status.code), took);
     if (!status.ok()) {
@@ -206,8 +237,9 @@ Task<Result<>> Writer::is_bound(const Decision& d, Error conflict) {
 
 Task<> Writer::report_failure(Decision d, bool permitted) {
   record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", d.message);
-  const std::string_view reason =
-      d.kind == Decision::Kind::error ? std::string_view("SchedulerError") : "Unschedulable";
+  const std::string_view reason = d.kind == Decision::Kind::error   ? "SchedulerError"
+                                  : d.kind == Decision::Kind::gated ? "SchedulingGated"
+                                                                    : "Unschedulable";
   const std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
   if (pod && pod->spec.node_name.empty()) {
     Task<> patched =

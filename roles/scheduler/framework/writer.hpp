@@ -26,6 +26,9 @@ class Writer {
 
   Writer(asio::any_io_executor executor, Services services);
 
+  /// A pod that is assumed on a node and whose binding waits is told so after this long.
+  static constexpr nanoseconds kTellWaiting = std::chrono::seconds(10);
+
   void write(Decision decision);
   /// Waits up to `grace` for what is on its way, then cuts it off. Await before destroying.
   Task<> stop(nanoseconds grace);
@@ -38,6 +41,8 @@ class Writer {
   /// `permitted`: it has a permit, which is given back.
   Task<> bind_failed(Decision d, Decision::Kind kind, std::string message, nanoseconds took, bool permitted);
   Task<> wait(Decision d);
+  void watch(const Decision& d, std::string waits);
+  Task<> tell_waiting(Decision d, std::string waits, std::weak_ptr<const bool> still);
   void preempt(Decision d);
   Task<> ask(Decision d);
   Task<> nominate(const Decision& d);
@@ -52,7 +57,9 @@ class Writer {
   Services services_;
   /// Nominations on their way, by the pod's uid: a binding waits for its own.
   std::map<std::string, std::shared_ptr<Event>, std::less<>> nominating_;
-  TaskGroup tasks_;
+  /// Pods whose binding waits for something, by uid, until it goes on or has failed.
+  std::map<std::string, std::shared_ptr<const bool>, std::less<>> waiting_;
+  TaskGroup tasks_, watches_;
   Evictions evictions_;
 };
 

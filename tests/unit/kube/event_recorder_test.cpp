@@ -1,6 +1,7 @@
 // The recorder's driver: queue, connections, faults.
 #include "koord/kube/event_recorder.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -70,6 +71,46 @@ TEST_CASE("an event is posted, its repetition patched, the third counted") {
   for (int i = 0; i < 8; ++i) w.loop.advance(1min);
   REQUIRE(w.server.requests.size() == 4);
   CHECK(json::int_at(*json::parse(w.server.requests[3].body), "series", "count") == 3);
+}
+
+TEST_CASE("an event that the server does not have is written anew when it happens again") {
+  // Complaint 2389: a pod that waits for long is not left without an event.
+  const auto creations = [](const World& w) {
+    return std::count_if(w.server.requests.begin(), w.server.requests.end(),
+                         [](const net::Request& r) { return r.method == "POST"; });
+  };
+  SECTION("deleted while its series goes on") {
+    World w;
+    w.record("0/1 nodes");
+    w.loop.settle();
+    w.server.answer = [](const net::Request& r) {
+      return r.method == "PATCH" ? test::status_response(404, "NotFound") : test::json_response(201, "{}");
+    };
+    w.record("0/1 nodes");
+    for (int i = 0; i < 10; ++i) w.loop.advance(10s);
+    CHECK(creations(w) == 1);
+    w.record("0/1 nodes");
+    w.loop.settle();
+    CHECK(creations(w) == 2);
+  }
+  SECTION("refused") {
+    World w;
+    w.server.answer = [](const net::Request&) { return test::status_response(403, "Forbidden"); };
+    w.record("0/1 nodes");
+    w.loop.settle();
+    w.record("0/1 nodes");
+    w.loop.settle();
+    CHECK(creations(w) == 2);
+  }
+  SECTION("dropped from a full queue") {
+    World w({.controller = "c", .instance = "i", .queue_limit = 2});
+    w.server.delay = 1s;
+    w.record("0/1 nodes");
+    for (int i = 0; i < 2; ++i) w.record("once", false);
+    CHECK(w.recorder.counts().dropped == 1);
+    w.record("0/1 nodes");
+    CHECK(w.recorder.counts().merged == 0);
+  }
 }
 
 TEST_CASE("one object's flood is limited; what happens once is not") {

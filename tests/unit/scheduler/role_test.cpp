@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -37,9 +38,15 @@ std::filesystem::path config_file() {
   return file;
 }
 
-/// A process of one role on an API server that has one node, the pod "hang" and a lease.
+std::vector<std::string> with_config(std::vector<std::string> flags) {
+  flags.push_back("--config=" + config_file().string());
+  return flags;
+}
+
+/// A process of one role on an API server that has one node, a pod (the engine hangs at "hang") and a lease.
 struct Process : koord::test::RoleRig {
-  Process() : RoleRig(scheduler::role(), {"--config=" + config_file().string()}) {
+  explicit Process(std::vector<std::string> flags = {}, std::string pod_name = "hang")
+      : RoleRig(scheduler::role(), with_config(std::move(flags))), pod(std::move(pod_name)) {
     server.answer = [this](const net::Request& request) { return answer(request); };
     plugins.assign(plugin_table().begin(), plugin_table().end());
     plugins.push_back(&kHanging);
@@ -69,11 +76,32 @@ struct Process : koord::test::RoleRig {
                                             kind, item));
     };
     if (has("/nodes")) return list("Node", api::encode(*make_node("n")));
-    if (has("/pods")) return list("Pod", api::encode(*make_pod("hang")));
+    if (has("/pods")) return list("Pod", api::encode(*make_pod(pod)));
     return json_response(201, "{}");
   }
 
+  /// As who may ask asks.
+  net::Response ask(std::string method, std::string path, std::string body = {}) {
+    net::Request request;
+    request.method = std::move(method);
+    request.path = request.target = std::move(path);
+    request.body = std::move(body);
+    const runtime::Routes::Route* route = routes.find(request.path);
+    REQUIRE(route);
+    CHECK(route->debug);
+    const auto work = boost::asio::make_work_guard(loop.context);  // the engine's answer
+    return koord::test::run_task(loop, route->handler(std::move(request)), true);
+  }
+  /// Until the pod's attempt is remembered; the engine's answers are waited for.
+  void wait_for_attempt() {
+    for (int i = 0; i < 1000 && ask("GET", "/apis/v1/attempts/default/p").status != 200; ++i) {
+      ask("GET", "/apis/v1/nodes/n");
+      loop.advance(5ms);
+    }
+  }
+
   Hang hang;
+  std::string pod;
   std::string lease;
   int lease_writes = 0;
   std::vector<const PluginEntry*> plugins;
@@ -117,6 +145,79 @@ TEST_CASE("a scheduler whose engine hangs stops within its bound, and gives the 
   CHECK(process.loop.clock.mono() - began < 5s);
   CHECK(process.left_behind == 1);
   CHECK(process.lease.find(R"("holderIdentity":"")") != std::string::npos);
+}
+
+TEST_CASE("an attempt that takes long is told with what it is at, and counted") {
+  Process process({"--scheduling-timeout=4s", "--scheduler-monitor-period=1s"});
+  for (int i = 0; i < 1000 && !process.hang.holds(); ++i) process.loop.advance(5ms);
+  REQUIRE(process.hang.holds());
+  process.loop.advance(3s);
+  CHECK(!process.captured.contains("an attempt takes long"));
+  for (int i = 0; i < 3; ++i) process.loop.advance(1s);
+  CHECK(process.captured.contains("an attempt takes long"));
+  CHECK(process.captured.contains("pod=hang"));
+  CHECK(process.captured.contains("point=Filter"));
+  CHECK(process.metrics.exposition().find("scheduler_scheduling_timeout{profile=\"default-scheduler\"}") !=
+        std::string::npos);
+}
+
+TEST_CASE("what the scheduler tells of itself, to those who may ask") {
+  Process process({}, "p");
+  const net::Response early = process.ask("GET", "/apis/v1/__services__");
+  CHECK(early.status == 503);
+  CHECK(early.body == R"({"message":"the instance is not leader"})");
+  process.wait_for_attempt();
+  const auto json = [&](const char* path) {
+    const net::Response answer = process.ask("GET", path);
+    CHECK(answer.content_type == "application/json");
+    return answer.body;
+  };
+  CHECK(
+      json("/apis/v1/__services__") ==
+      R"({"GET":["/apis/v1/__services__","/apis/v1/attempts/:namespace/:name","/apis/v1/nodes/:nodeName"]})");
+  const std::string attempts = json("/apis/v1/attempts/default/p");
+  CHECK(attempts.find(R"("outcome":"bind","node":"n")") != std::string::npos);
+  CHECK(attempts.find(R"({"plugin":"NodeResourcesFit","score":)") != std::string::npos);
+  const std::string node = json("/apis/v1/nodes/n");
+  CHECK(node.starts_with(R"({"node":{"apiVersion":"v1","kind":"Node")"));
+  CHECK(node.find(R"("pods":[{"Pod":{)") != std::string::npos);
+  CHECK(
+      node.find(R"("requested":{"MilliCPU":100,"Memory":134217728,"EphemeralStorage":0,"AllowedPodNumber":0,)"
+                R"("ScalarResources":null})") != std::string::npos);
+  CHECK(node.find(R"("remaining":{"MilliCPU":3900,)") != std::string::npos);
+  CHECK(process.ask("GET", "/apis/v1/nodes/x").status == 404);
+  CHECK(json("/apis/v1/nodes/x") == R"({"message":"cannot find node x"})");
+  CHECK(process.ask("GET", "/apis/v1/plugins/NodeResourcesFit/x").status == 404);
+  CHECK(process.ask("GET", "/apis/v1/x").status == 404);
+  CHECK(process.ask("POST", "/apis/v1/__services__").status == 405);
+}
+
+TEST_CASE("flags that say what is logged can be set while it runs") {
+  Process process({}, "p");
+  struct Case {
+    const char *flag, *value;
+    unsigned status;
+    const char* text;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"s", "3", 200, "successfully set debugTopNScores to 3\n"},
+           {"f", "true", 200, "successfully set debugFilterFailure to true\n"},
+           {"d", "T", 200, "successfully set debugFilterFailure to T\n"},
+           {"v", "4", 200, "successfully set klog.logging.verbosity to 4\n"},
+           {"s", "x", 400, "failed set debugTopNScores x: not a number from 0 to 1000\n"},
+           {"f", "2", 400,
+            "failed set debugFilterFailure 2: strconv.ParseBool: parsing \"2\": invalid syntax\n"}}) {
+    const net::Response answer = process.ask("PUT", fmt::format("/debug/flags/{}", c.flag), c.value);
+    CHECK(answer.status == c.status);
+    CHECK(answer.body == c.text);
+  }
+  CHECK(process.ask("GET", "/debug/flags/s").body == "3\n");
+  CHECK(process.ask("GET", "/debug/flags/d").body == "true\n");
+  CHECK(process.ask("POST", "/debug/flags/d").status == 406);
+  CHECK(process.ask("GET", "/debug/flags").body.find("<tr>db<br>") != std::string::npos);
+  CHECK(process.log.verbosity() == 4);
+  process.wait_for_attempt();
+  CHECK(process.captured.contains("scores"));
 }
 
 TEST_CASE("gates that koord cannot honour are named in a warning") {

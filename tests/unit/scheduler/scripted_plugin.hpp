@@ -57,6 +57,7 @@ struct Script {
   std::string pre_binds;
   bool hangs = false;
   CycleControl* cycle = nullptr;
+  std::string why_gated;
   std::map<char, PluginIndex> index;
   std::atomic<int> plugins = 0;
   std::atomic<int> kept = 0;  // states that are kept for pods
@@ -82,6 +83,7 @@ class ScriptedPlugin final : public Plugin,
   ~ScriptedPlugin() override { --script().plugins; }
   bool sign(const PodInfo&, Signature&) const override { return true; }
   bool may_enqueue(const PodInfo&) const override { return kName != 'A' || !script().gated; }
+  std::string why_kept_out(const PodInfo&) const override { return script().why_gated; }
   EventMask events() const override { return script().events; }
   bool worth_retrying(const PodInfo&, const ClusterEvent& event) const override {
     return script().worth.empty() || label(event) == script().worth;

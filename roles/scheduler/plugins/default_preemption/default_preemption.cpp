@@ -86,6 +86,8 @@ class DefaultPreemption final : public Plugin,
     it->second = true;
     return false;
   }
+  /// Its last attempt did, and its nomination does.
+  std::string why_kept_out(const PodInfo&) const override { return {}; }
   void preempted(const api::Pod& pod, bool all) override {
     const auto it = waiting_.find(pod.metadata.uid);
     if (it == waiting_.end()) return;

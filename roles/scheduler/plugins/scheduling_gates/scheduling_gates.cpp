@@ -13,6 +13,8 @@ class SchedulingGates final : public Plugin, public PreEnqueuePlugin {
   explicit SchedulingGates(const PluginContext&) {}
   bool sign(const PodInfo&, Signature&) const override { return true; }
   bool may_enqueue(const PodInfo& pod) const override { return pod.pod->spec.scheduling_gates.empty(); }
+  /// The API server does when the pod is made (SchedulingGated).
+  std::string why_kept_out(const PodInfo&) const override { return {}; }
 };
 
 }  // namespace

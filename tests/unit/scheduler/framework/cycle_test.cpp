@@ -539,5 +539,44 @@ TEST_CASE("after a wait the work is the one that was made before, and nothing is
   CHECK_FALSE(d.nominate);
 }
 
+TEST_CASE("a pod that a plugin keeps out of the queue hears why") {
+  // Complaint 2480: it is not left without an event.
+  Cycle c;
+  c.gated = true;
+  SECTION("at once, and again while events fade") {
+    c.why_gated = "gang: 1 of 4";
+    c.engine.put_pod(make_pod("p"));
+    const Decision d = c.one();
+    CHECK(d.kind == Kind::gated);
+    CHECK(d.message == "gang: 1 of 4");
+    CHECK(d.profile == "default-scheduler");
+    const auto touch = [&](const char* value) {
+      c.engine.put_pod(make_pod("p", "1", "", [&](auto& p) { p.metadata.labels["x"] = value; }));
+      c.engine.activate(*make_pod("p"));
+    };
+    touch("1");
+    CHECK(c.run().empty());
+    c.why_gated = "gang: 2 of 4";
+    touch("2");
+    CHECK(c.one().message == "gang: 2 of 4");
+    c.clock.advance(5min);
+    touch("3");
+    CHECK(c.one().message == "gang: 2 of 4");
+    c.gated = false;
+    touch("4");
+    CHECK(c.one().kind == Kind::bind);
+  }
+  SECTION("not when it may go meanwhile") {
+    c.why_gated = "gang: 1 of 4";
+    c.engine.put_pod(make_pod("p"));
+    c.engine.remove_pod(*make_pod("p"));
+    CHECK(c.run().empty());
+  }
+  SECTION("not what somebody else tells it") {
+    c.engine.put_pod(make_pod("p"));
+    CHECK(c.run().empty());
+  }
+}
+
 }  // namespace
 }  // namespace koord::scheduler::test

@@ -210,6 +210,62 @@ TEST_CASE("a pod that waits has its node told, and uses up no permit") {
   CHECK(s.writer->in_flight() == 0);
 }
 
+TEST_CASE("a pod whose binding waits for long is told so, once") {
+  Steps s;
+  std::vector<std::string> notes;
+  s.transport.answer = [&](const net::Request& request) -> Answer {
+    if (request.target.ends_with("/events")) notes.push_back(request.body);
+    return created();
+  };
+  const auto told = [&] {
+    return std::count_if(notes.begin(), notes.end(), [](const std::string& n) {
+      return n.find("WaitingForBinding") != std::string::npos;
+    });
+  };
+  Decision d = s.decision(Decision::Kind::wait);
+  d.waits_for = "Coscheduling";
+  s.write(d);
+  SECTION("for a permit") {
+    s.loop.advance(Writer::kTellWaiting - 1s);
+    CHECK(told() == 0);
+    s.loop.advance(1s);
+    CHECK(told() == 1);
+    CHECK(notes.at(0).find("assumed on n1, waiting for a permit of Coscheduling") != std::string::npos);
+    s.loop.advance(1h);
+    CHECK(told() == 1);
+  }
+  SECTION("not when it went on") {
+    s.write(s.decision(Decision::Kind::bind));
+    s.loop.advance(1h);
+    CHECK(told() == 0);
+  }
+  SECTION("not when it is gone") {
+    s.pod = nullptr;
+    s.loop.advance(1h);
+    CHECK(told() == 0);
+  }
+  SECTION("for what is done before") {
+    Decision bind = s.decision(Decision::Kind::bind);
+    s.prepare(bind, "VolumeBinding", {}, false);
+    s.write(std::move(bind));
+    s.loop.advance(Writer::kTellWaiting);
+    CHECK(told() == 1);
+    CHECK(notes.at(0).find("waiting for what VolumeBinding is doing before the binding") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a pod that is kept out of the queue has an event and a condition") {
+  Steps s;
+  Decision d = s.decision(Decision::Kind::gated);
+  d.message = "gang: 1 of 4";
+  const std::string steps = s.write(d);
+  CHECK(steps.find("\"reason\":\"SchedulingGated\"") != std::string::npos);
+  CHECK(steps.find("gang: 1 of 4") != std::string::npos);
+  CHECK(s.recorder.counts().recorded == 1);
+  CHECK(steps.ends_with("done"));
+}
+
 TEST_CASE("a preparation that fails ends the binding, and its reason is told") {
   struct Case {
     const char* name;
