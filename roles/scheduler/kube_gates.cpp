@@ -252,6 +252,7 @@ constexpr Help kHonoured[] = {
     {kPopFromBackoff, "Pods in backoff are tried while nothing else is to do."},
     {kStorageCapacityScoring, "VolumeBinding scores nodes by how much of their storage is taken."},
     {kVolumeAttributesClass, "Claims get volumes of their VolumeAttributesClass alone."},
+    {kVolumeLimitScaling, "A pod with volumes of a CSI driver goes only where that is installed."},
 };
 
 std::string_view help_of(std::string_view name) {

@@ -17,6 +17,7 @@ bool has_effect(std::string_view name);
 inline constexpr std::string_view kNominateExpected = "NominatedNodeNameForExpectation",
                                   kPopFromBackoff = "SchedulerPopFromBackoffQ",
                                   kStorageCapacityScoring = "StorageCapacityScoring",
-                                  kVolumeAttributesClass = "VolumeAttributesClass";
+                                  kVolumeAttributesClass = "VolumeAttributesClass",
+                                  kVolumeLimitScaling = "VolumeLimitScaling";
 
 }  // namespace koord::scheduler

@@ -27,6 +27,7 @@ constexpr std::array kMine = {
     Right{"storage.k8s.io", "csinodes", "list watch"},
     Right{"storage.k8s.io", "csistoragecapacities", "list watch"},
     Right{"storage.k8s.io", "storageclasses", "list watch"},
+    Right{"storage.k8s.io", "volumeattachments", "list watch"},
 };
 
 constexpr auto kRights = runtime::join_rights(runtime::election_rights("koord-scheduler"),

@@ -1,8 +1,6 @@
 // One pod's way through the filters: see cycle.hpp.
 #include "support/reference/cycle.hpp"
 
-#include <algorithm>
-
 namespace koord::reference {
 
 Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state)
@@ -10,11 +8,21 @@ Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, 
       config_(config),
       pod_(pod),
       spread_(cluster, config, pod, state),
-      affinity_(cluster, pod, state) {
-  const auto& spec = pod.spec;
-  if (!asks("NodeAffinity") || !spec.affinity || !spec.affinity->node_affinity ||
-      !spec.affinity->node_affinity->required)
-    return;
+      affinity_(cluster, pod, state),
+      volumes_(cluster, pod, state) {
+  for (const std::string& plugin : config.filters) {
+    if (plugin == "NodeAffinity") name_nodes();
+    if (VolumeFilters::knows(plugin)) rejected_ = volumes_.rejected(plugin);
+    if (rejected_.empty()) continue;
+    rejected_by_ = plugin;
+    break;
+  }
+}
+
+/// NodeAffinity's PreFilter.
+void Cycle::name_nodes() {
+  const auto& spec = pod_.pod->spec;
+  if (!spec.affinity || !spec.affinity->node_affinity || !spec.affinity->node_affinity->required) return;
   const auto& terms = spec.affinity->node_affinity->required->node_selector_terms;
   std::set<Symbol> all;
   for (const auto& term : terms) {
@@ -33,10 +41,6 @@ Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, 
   named_ = std::move(all);
 }
 
-bool Cycle::asks(const std::string& plugin) const {
-  return std::find(config_.filters.begin(), config_.filters.end(), plugin) != config_.filters.end();
-}
-
 bool Cycle::leaves_out(const api::Node& node) const {
   return named_ && !named_->contains(node.metadata.name);
 }
@@ -44,6 +48,7 @@ bool Cycle::leaves_out(const api::Node& node) const {
 void Cycle::count(const api::Pod& other, const api::Node& node, int change) {
   if (!spread_.has_no_say()) spread_.count(other, node, change);
   if (!affinity_.has_no_say()) affinity_.count(other, node, change);
+  volumes_.count(other, change);
 }
 
 void Cycle::add(const api::Pod& other, NodeState& node) {
@@ -75,6 +80,8 @@ Filtered Cycle::filter_as_it_is(const NodeState& node) const {
       if (!spread_.has_no_say()) rejected = spread_.filter(*node.node);
     } else if (plugin == "InterPodAffinity") {
       if (!affinity_.has_no_say()) rejected = affinity_.filter(*node.node);
+    } else if (VolumeFilters::knows(plugin)) {
+      rejected = volumes_.filter(plugin, node);
     } else {
       rejected = filter_node(plugin, config_, pod_, node);
     }

@@ -3,6 +3,7 @@
 
 #include "support/reference/pod_affinity.hpp"
 #include "support/reference/topology_spread.hpp"
+#include "support/reference/volumes.hpp"
 
 namespace koord::reference {
 
@@ -11,8 +12,9 @@ class Cycle {
  public:
   Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state);
 
-  /// Set: no node is looked at.
+  /// Set: no node is looked at, because of this plugin.
   const std::string& rejected() const { return rejected_; }
+  const std::string& rejected_by() const { return rejected_by_; }
   /// PreFilter left this node out.
   bool leaves_out(const api::Node& node) const;
   void add(const api::Pod& other, NodeState& node);
@@ -21,7 +23,7 @@ class Cycle {
   Filtered filter(const NodeState& node) const;
 
  private:
-  bool asks(const std::string& plugin) const;
+  void name_nodes();
   void count(const api::Pod& other, const api::Node& node, int change);
   Filtered filter_as_it_is(const NodeState& node) const;
 
@@ -30,7 +32,8 @@ class Cycle {
   Counted pod_;
   SpreadFilter spread_;
   AffinityFilter affinity_;
-  std::string rejected_;
+  VolumeFilters volumes_;
+  std::string rejected_, rejected_by_;
   std::optional<std::set<Symbol>> named_;  // the only nodes to look at
 };
 

@@ -62,7 +62,7 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
   for (const NodeState& n : state) {
     NodeAnswer& node = answer.nodes[n.node->metadata.name];
     if (!cycle.rejected().empty())
-      node.rejected = Rejection{"NodeAffinity", true, {cycle.rejected()}};
+      node.rejected = Rejection{cycle.rejected_by(), true, {cycle.rejected()}};
     else if (cycle.leaves_out(*n.node))
       node.rejected = Rejection{{}, true, {"node(s) didn't satisfy plugin(s) [NodeAffinity]"}};
     else

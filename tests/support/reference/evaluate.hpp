@@ -15,10 +15,15 @@
 #include "koord/api/types/apps_v1/stateful_set.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/persistent_volume.hpp"
+#include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/core_v1/replication_controller.hpp"
 #include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
+#include "koord/api/types/storage_v1/csi_node.hpp"
+#include "koord/api/types/storage_v1/storage_class.hpp"
+#include "koord/api/types/storage_v1/volume_attachment.hpp"
 
 // Of the tree it includes koord/api and koord/base alone, so that it shares no mistake with the engine.
 namespace koord::reference {
@@ -37,6 +42,11 @@ struct Cluster {
   ByKey<api::ReplicaSet> replica_sets;
   ByKey<api::StatefulSet> stateful_sets;
   ByKey<api::PodDisruptionBudget> budgets;
+  ByKey<api::PersistentVolumeClaim> claims;
+  ByKey<api::PersistentVolume> volumes;
+  ByKey<api::StorageClass> classes;
+  ByKey<api::CsiNode> csi_nodes;
+  ByKey<api::VolumeAttachment> attachments;
 };
 
 /// A profile. The defaults are kube-scheduler's.
@@ -48,9 +58,10 @@ struct Config {
   enum class Strategy : std::uint8_t { least_allocated, most_allocated, requested_to_capacity_ratio };
 
   /// In the order in which they are asked.
-  std::vector<std::string> filters = {"NodeUnschedulable", "NodeName",        "TaintToleration",
-                                      "NodeAffinity",      "NodePorts",       "NodeResourcesFit",
-                                      "PodTopologySpread", "InterPodAffinity"};
+  std::vector<std::string> filters = {"NodeUnschedulable",  "NodeName",         "TaintToleration",
+                                      "NodeAffinity",       "NodePorts",        "NodeResourcesFit",
+                                      "VolumeRestrictions", "NodeVolumeLimits", "VolumeZone",
+                                      "PodTopologySpread",  "InterPodAffinity"};
   std::vector<Weighted> scores = {{"TaintToleration", 3},  {"NodeAffinity", 2},
                                   {"NodeResourcesFit", 1}, {"PodTopologySpread", 2},
                                   {"InterPodAffinity", 2}, {"NodeResourcesBalancedAllocation", 1},

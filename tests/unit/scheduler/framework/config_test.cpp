@@ -180,7 +180,8 @@ TEST_CASE("the order of filters and the weights of scores") {
       "DynamicResources";
   const std::string kFilters = "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts" + kLast;
   const std::string kScores =
-      "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 PodTopologySpread=2 InterPodAffinity=2 "
+      "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 "
+      "InterPodAffinity=2 "
       "NodeResourcesBalancedAllocation=1 ImageLocality=1";
   const Order kCases[] = {
       {"", kFilters, kScores},
@@ -191,18 +192,19 @@ TEST_CASE("the order of filters and the weights of scores") {
        "NodeName", kScores},
       {"profiles:\n- plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}\n",
        "NodeUnschedulable NodeName TaintToleration NodePorts" + kLast,
-       "TaintToleration=3 NodeResourcesFit=1 PodTopologySpread=2 InterPodAffinity=2 "
+       "TaintToleration=3 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 "
        "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
       {"profiles:\n- plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 7}]}}\n", kFilters,
-       "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 PodTopologySpread=2 InterPodAffinity=2 "
+       "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 "
+       "InterPodAffinity=2 "
        "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
       {"profiles:\n- plugins: {score: {disabled: [{name: TaintToleration}], enabled: [{name: "
        "NodeResourcesFit, "
        "weight: 5}]}}\n",
        kFilters,
-       "NodeResourcesFit=5 NodeAffinity=2 PodTopologySpread=2 InterPodAffinity=2 "
+       "NodeResourcesFit=5 NodeAffinity=2 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 "
        "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
   };
@@ -299,9 +301,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     const char* file;
     std::string missing;
   };
-  const std::string kOthers =
-      "VolumeRestrictions NodeVolumeLimits VolumeZone "
-      "DynamicResources Coscheduling SchedulingHint";
+  const std::string kOthers = "DynamicResources Coscheduling SchedulingHint";
   const Shipped kFiles[] = {
       {"scheduler/chart-v1.8.0.yaml",
        kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling DefaultPreBind"},
@@ -331,7 +331,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
           "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
           "DynamicResources");
     CHECK(names(*profile, profile->scores) ==
-          "TaintToleration NodeAffinity NodeResourcesFit PodTopologySpread InterPodAffinity "
+          "TaintToleration NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity "
           "NodeResourcesBalancedAllocation "
           "ImageLocality");
     CHECK(profile->binds.size() == 1);

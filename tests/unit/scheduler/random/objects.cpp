@@ -29,7 +29,8 @@ RandomProfile RandomObjects::profile() {
   ProfileConfig& profile = out.config.profiles.emplace_back();
   profile.scheduler_name = "default-scheduler";
   // As by default; a World has nobody there where a profile names nobody.
-  profile.plugins.ensure().post_filter.enabled = {{"DynamicResources", {}}, {"DefaultPreemption", {}}};
+  profile.plugins.ensure().multi_point.disabled = {{"VolumeBinding", {}}};
+  profile.plugins->post_filter.enabled = {{"DynamicResources", {}}, {"DefaultPreemption", {}}};
   if (chance(60)) {
     reference::Config& o = out.oracle;
     static constexpr const char* kStrategies[] = {"LeastAllocated", "MostAllocated",
@@ -123,6 +124,7 @@ std::shared_ptr<const api::Node> RandomObjects::node(int index) {
   if (chance(95)) labels[kHostname] = node->metadata.name;
   static constexpr const char* kZones[] = {"a", "b", "c"};
   if (chance(85)) labels[kZone] = one_of(kZones);
+  node_topology(*node);
   static constexpr const char* kDisks[] = {"ssd", "hdd", ""};
   if (chance(60)) labels["disk"] = one_of(kDisks);
   static constexpr const char* kGenerations[] = {"1", "2", "10", "007", "5", "new"};
@@ -368,6 +370,7 @@ std::shared_ptr<const api::Pod> RandomObjects::pod(std::string name) {
   if (chance(35))
     for (int i = 1 + below(3); i > 0; --i) pod->spec.topology_spread_constraints.push_back(constraint());
   if (chance(35)) pod_affinity(*pod);
+  if (chance(40)) volumes(*pod);
   return pod;
 }
 

@@ -44,6 +44,14 @@ class RandomObjects {
   std::shared_ptr<const api::ReplicaSet> replica_set();
   std::shared_ptr<const api::StatefulSet> stateful_set();
   std::shared_ptr<const api::PodDisruptionBudget> budget();
+  // Of what is known, as it may have changed; nullptr: a new one.
+  std::shared_ptr<const api::PersistentVolumeClaim> claim(std::string_view ns, std::string name,
+                                                          const api::PersistentVolumeClaim* known);
+  std::shared_ptr<const api::PersistentVolume> volume(const api::PersistentVolume* known);
+  std::shared_ptr<const api::StorageClass> storage_class(const api::StorageClass* known);
+  std::shared_ptr<const api::CsiNode> csi_node(std::string_view node);
+  std::shared_ptr<const api::VolumeAttachment> attachment();
+  std::string claim_name();
 
  private:
   template <class T>
@@ -58,6 +66,10 @@ class RandomObjects {
   api::PodAffinityTerm affinity_term();
   void node_affinity(api::Pod& pod);
   void pod_affinity(api::Pod& pod);
+  void volumes(api::Pod& pod);
+  void node_topology(api::Node& node);
+  std::string volume_name();
+  std::string class_name();
 
   std::mt19937 random_;
   int nodes_;

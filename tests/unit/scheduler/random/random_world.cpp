@@ -13,6 +13,7 @@ namespace koord::scheduler::test {
 namespace {
 
 constexpr int kProbes = 12;
+constexpr int kStorage = 60;  // changes of claims, volumes and drivers before the first pod comes
 constexpr std::size_t kMostWaiting = 6;
 constexpr std::size_t kTold = 10;
 
@@ -72,6 +73,7 @@ RandomWorld::RandomWorld(unsigned seed, RandomProfile profile, const EngineOptio
     if (made.plugin_name(each.index) == "DynamicResources") claims_ = "no new claims to deallocate, ";
   for (const char* name : RandomObjects::kNamespaces)
     change_object(cluster_.namespaces, random_.namespace_object(name));
+  for (int i = 0; i < kStorage; ++i) change_storage();
   for (int i = 0; i < kProbes; ++i) probes_.push_back(random_.pod(fmt::format("probe-{}", i)));
 }
 
@@ -99,7 +101,8 @@ void RandomWorld::change() {
   if (what < 40) return place_foreign_pod();
   if (what < 50) return change_placed_pod();
   if (what < 60) return settle_assumed();
-  if (what < 70) return change_object();
+  if (what < 68) return change_object();
+  if (what < 80) return change_storage();
   add_pod();
 }
 
@@ -225,6 +228,54 @@ void RandomWorld::change_object() {
   }
 }
 
+void RandomWorld::change_storage() {
+  const int what = random_.below(10);
+  const auto known = [](const auto& all, const auto& made) {
+    const auto it = all.find(made->metadata.name);
+    return it == all.end() ? nullptr : it->second.get();
+  };
+  if (what < 4) return change_claim();
+  if (what < 6) {
+    const auto made = random_.volume(nullptr);
+    const auto* there = known(cluster_.volumes, made);
+    return change_object(cluster_.volumes, there != nullptr ? random_.volume(there) : made);
+  }
+  if (what == 6) {
+    const auto made = random_.storage_class(nullptr);
+    const auto* there = known(cluster_.classes, made);
+    return change_object(cluster_.classes, there != nullptr ? random_.storage_class(there) : made);
+  }
+  if (what < 9) return change_object(cluster_.csi_nodes, random_.csi_node(random_.node_name()));
+  const auto made = random_.attachment();
+  const auto there = cluster_.attachments.find(made->metadata.name);
+  change_object(cluster_.attachments, there != cluster_.attachments.end() ? there->second : made);
+}
+
+/// One that pods share, or one that is made for a pod that waits or is there.
+void RandomWorld::change_claim() {
+  std::string ns = random_.namespace_().str(), name = random_.claim_name();
+  std::shared_ptr<const api::Pod> owner;
+  if (random_.chance(15))
+    if (const auto pod = any(random_.chance(70) ? waiting_ : cluster_.pods))
+      for (const api::Volume& v : pod->spec.volumes)
+        if (v.ephemeral) {
+          ns = pod->metadata.namespace_.str();
+          name = fmt::format("{}-{}", pod->metadata.name, v.name.view());
+          owner = pod;
+        }
+  const auto there = cluster_.claims.find(fmt::format("{}/{}", ns, name));
+  auto claim = std::make_shared<api::PersistentVolumeClaim>(
+      *random_.claim(ns, name, there != cluster_.claims.end() ? there->second.get() : nullptr));
+  if (owner && there == cluster_.claims.end()) {
+    api::OwnerReference& by = claim->metadata.owner_references.emplace_back();
+    by.kind = "Pod";
+    by.name = owner->metadata.name;
+    by.uid = owner->metadata.uid;
+    by.controller = true;
+  }
+  change_object<api::PersistentVolumeClaim>(cluster_.claims, claim);
+}
+
 template <class T>
 void RandomWorld::change_object(reference::ByKey<T>& all, std::shared_ptr<const T> made) {
   const api::ObjectMeta& meta = made->metadata;
@@ -232,7 +283,7 @@ void RandomWorld::change_object(reference::ByKey<T>& all, std::shared_ptr<const 
       meta.namespace_.empty() ? meta.name : fmt::format("{}/{}", meta.namespace_.view(), meta.name);
   const auto there = all.find(key);
   // A namespace outlives what is in it.
-  const bool gone = there != all.end() && !meta.namespace_.empty() && random_.chance(30);
+  const bool gone = there != all.end() && !std::is_same_v<T, api::Namespace> && random_.chance(30);
   done_ = fmt::format("{} {}", gone ? "remove" : "put", api::encode(gone ? *there->second : *made));
   if (gone) {
     world_.engine.remove_object<T>(there->second);
@@ -340,8 +391,12 @@ void RandomWorld::judge_bound(const Decision& d) {
   const reference::Answer expected = reference::evaluate(cluster_, oracle_, *d.pod);
   const std::string key = reference::key_of(*d.pod);
   std::int64_t best = 0;
+  std::string best_scores;
   for (const auto& [name, node] : expected.nodes)
-    if (!node.rejected) best = std::max(best, node.final);
+    if (!node.rejected && node.final > best) {
+      best = node.final;
+      best_scores = fmt::format("{}{}", name, scores(node));
+    }
   const auto at = expected.nodes.find(d.node.str());
   const auto nominated = expected.nodes.find(d.pod->status.nominated_node_name.str());
   const bool keeps = nominated != expected.nodes.end() && !nominated->second.rejected;
@@ -351,7 +406,8 @@ void RandomWorld::judge_bound(const Decision& d) {
   else if (keeps && at != nominated)
     tell(*d.pod, fmt::format("bound to {}, nominated to {}", d.node.view(), nominated->first));
   else if (!keeps && expected.feasible > 1 && at->second.final != best)
-    tell(*d.pod, fmt::format("bound to {}, of score {}, best is {}", d.node.view(), at->second.final, best));
+    tell(*d.pod, fmt::format("bound to {}, of score {}:{}\n  best is {}: {}", d.node.view(), at->second.final,
+                             scores(at->second), best, best_scores));
   take_away(key);
   assumed_[key] = d.pod;
   cluster_.pods[key] = changed(d.pod, [&](api::Pod& p) {

@@ -40,6 +40,8 @@ class RandomWorld {
   void change_placed_pod();
   void settle_assumed();
   void change_object();
+  void change_storage();
+  void change_claim();
   template <class T>
   void change_object(reference::ByKey<T>& all, std::shared_ptr<const T> made);
 
