@@ -5,7 +5,7 @@ Probes bring claims of their own: each scheduler's twin gets claims of the same 
 import random
 
 from schedulers import node, pod
-from volumes import DRIVER, HOSTNAME, LOCAL, NOW, WAIT, ZONES, affinity, claim, csi_node, storage_class, volume
+from volumes import HOSTNAME, LOCAL, NOW, WAIT, ZONES, claim, csi_node, storage_class, volume
 
 from provisioner import ZONE
 
@@ -70,7 +70,7 @@ class VolumeCluster:
                    claim("never", self.namespace, NEVER), claim("going", self.namespace, NOW)])
 
     def disks(self):
-        return self.random.choice(RESTRICTED_DISKS)
+        return self.random.choices(RESTRICTED_DISKS, [5, 1, 1, 1])[0]  # one is nearly everywhere
 
     def placed(self):
         """One pod with the single claim, others with bound claims and disks."""
@@ -81,7 +81,7 @@ class VolumeCluster:
                 volumes = [self.claimed(self.single)]
             elif self.chance(0.7):
                 volumes = [self.claimed(name) for name in self.random.sample(self.bound, self.random.choice([1, 2]))]
-            if self.chance(0.6):
+            if self.chance(0.8):
                 volumes.append({"name": "disk", **self.disks()})
             found.append(pod(f"placed-{index}", "nobody", self.namespace, nodeName=self.random.choice(self.names),
                              volumes=volumes))
@@ -107,7 +107,7 @@ class VolumeCluster:
         choose = self.random.choice
         volumes, own = [], []
         for _ in range(choose([1, 1, 2])):
-            kind = choose(["own", "own", "own", "bound", "bound", "zoned", "zoned", "disk", "single", "odd"])
+            kind = choose(["own", "own", "own", "bound", "bound", "zoned", "zoned", "disk", "disk", "single", "odd"])
             if kind == "own":
                 volumes.append({"name": f"own-{len(own)}", "persistentVolumeClaim": {"claimName": ""}})
                 own.append(self.own())

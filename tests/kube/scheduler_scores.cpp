@@ -13,7 +13,11 @@
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/apps_v1/replica_set.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/api/types/core_v1/persistent_volume.hpp"
+#include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/service.hpp"
+#include "koord/api/types/storage_v1/csi_node.hpp"
+#include "koord/api/types/storage_v1/storage_class.hpp"
 #include "unit/scheduler/world.hpp"
 
 namespace {
@@ -36,6 +40,10 @@ void put(Engine& engine, const std::string& line) {
   if (is("Namespace")) return engine.put_object(read<api::Namespace>(line));
   if (is("Service")) return engine.put_object(read<api::Service>(line));
   if (is("ReplicaSet")) return engine.put_object(read<api::ReplicaSet>(line));
+  if (is("StorageClass")) return engine.put_object(read<api::StorageClass>(line));
+  if (is("CSINode")) return engine.put_object(read<api::CsiNode>(line));
+  if (is("PersistentVolume")) return engine.put_object(read<api::PersistentVolume>(line));
+  if (is("PersistentVolumeClaim")) return engine.put_object(read<api::PersistentVolumeClaim>(line));
   throw std::runtime_error("what is " + line.substr(0, 60));
 }
 

@@ -14,7 +14,7 @@ from schedulers import OURS, UPSTREAM
 from volumes import LOCAL, NOW, WAIT, ZONES, classes, claim, clean, csi_node, problems, start, uses, volume
 
 import kube_api
-from provisioner import VOLUMES, ZONE
+from provisioner import SELECTED_NODE, VOLUMES, ZONE
 
 NAMESPACE = "volumes"
 NODES, PODS = 50, int(os.environ.get("KOORD_VOLUME_PODS", "500"))
@@ -71,7 +71,7 @@ class Volumes(unittest.TestCase):
         self.api.load(claims + volumes)
         self.api.load(pods)
 
-    def wait_bound(self, number, seconds=180):
+    def wait_bound(self, number, seconds=300):
         self.watch.wait(f"{number} pods bound", lambda _: self.watch.bound() >= number, seconds)
 
     def check(self):
@@ -80,6 +80,15 @@ class Volumes(unittest.TestCase):
             pod["spec"]["nodeName"] for pod in self.watch.pods.values() for each in pod["spec"]["volumes"]
             if not each["persistentVolumeClaim"]["claimName"].startswith("local"))
         self.assertLessEqual(max(per_node.values()), PER_NODE)
+
+    def half_done(self):
+        """Pods that are not bound, although a volume has been chosen or a node selected for a claim of theirs."""
+        claims = {item["metadata"]["name"] for item in self.api.list(f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims")
+                  if SELECTED_NODE in item["metadata"].get("annotations", {})}
+        claims |= {item["spec"]["claimRef"]["name"] for item in self.api.list(VOLUMES)
+                   if item["spec"]["storageClassName"] == LOCAL and item["spec"].get("claimRef")}
+        return sum(any(each["persistentVolumeClaim"]["claimName"] in claims for each in item["spec"]["volumes"])
+                   for item in self.api.list(f"/api/v1/namespaces/{NAMESPACE}/pods") if not item["spec"].get("nodeName"))
 
     def places(self):
         """Of each kind of pod how many are in each zone, where its claims say so; else how many there are."""
@@ -116,15 +125,19 @@ class Volumes(unittest.TestCase):
         chance = random.Random(SEED)
         process = self.scheduler(OURS, *SLOW)
         self.create(OURS, KILLED_PODS)
+        half_done = 0
         for number in sorted(chance.sample(range(1, KILLED_PODS - 20), KILLS)):
             self.wait_bound(number)
             time.sleep(chance.random() / 10)  # anywhere between two writes
             process.alive()
             process.end()  # SIGKILL
+            half_done += self.half_done()
             process = self.scheduler(OURS, *SLOW)
         self.wait_bound(KILLED_PODS)
         process.alive()
         self.check()
+        print(f"{KILLS} kills left {half_done} pods between the first write about a volume and the binding")
+        self.assertGreater(half_done, 0)
         for name, item in self.watch.pods.items():
             self.assertEqual(self.watch.nodes_of[item["metadata"]["uid"]], {item["spec"]["nodeName"]}, name)
 

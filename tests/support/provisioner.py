@@ -17,13 +17,15 @@ CLAIMS, VOLUMES = "/api/v1/persistentvolumeclaims", "/api/v1/persistentvolumes"
 class Provisioner:
     """Of one name, over watches of all claims and volumes; opened again when one breaks.
 
-    It reclaims what is Released and of policy Delete.
+    It reclaims what is Released and of policy Delete. Classes and nodes' labels are read once: a name means the same as
+    long as it runs.
     """
 
     def __init__(self, api, name, zones):
         self.api, self.name, self.zones = api, name, zones
         self.closed = threading.Event()
         self.http = {}
+        self.known = {}
         self.threads = [threading.Thread(target=self.run, args=(path, work), daemon=True)
                         for path, work in ((CLAIMS, self.provision), (VOLUMES, self.reclaim))]
         for thread in self.threads:
@@ -52,6 +54,11 @@ class Provisioner:
             if change["type"] != "DELETED":
                 work(connection, change["object"])
 
+    def read(self, connection, path):
+        if path not in self.known:
+            self.known[path] = connection.request("GET", path)
+        return self.known[path]
+
     def place(self, connection, claim, storage_class):
         """The labels that nodes of the volume must have, or None where it has to be chosen again."""
         allowed = {}
@@ -62,7 +69,7 @@ class Provisioner:
             zones = allowed.get(ZONE, self.zones)
             return {ZONE: zones[zlib.crc32(claim["metadata"]["name"].encode()) % len(zones)]}
         selected = claim["metadata"]["annotations"][SELECTED_NODE]
-        labels = connection.request("GET", f"/api/v1/nodes/{selected}")["metadata"].get("labels", {})
+        labels = self.read(connection, f"/api/v1/nodes/{selected}")["metadata"].get("labels", {})
         if any(labels.get(key) not in values for key, values in allowed.items()):
             return None
         return {ZONE: labels[ZONE]} if ZONE in labels else {}
@@ -72,7 +79,7 @@ class Provisioner:
         if (meta.get("annotations", {}).get(STORAGE_PROVISIONER) != self.name or spec.get("volumeName")
                 or meta.get("deletionTimestamp")):
             return
-        storage_class = connection.request("GET", f"/apis/storage.k8s.io/v1/storageclasses/{spec['storageClassName']}")
+        storage_class = self.read(connection, f"/apis/storage.k8s.io/v1/storageclasses/{spec['storageClassName']}")
         waits = storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
         if waits and SELECTED_NODE not in meta["annotations"]:
             return
