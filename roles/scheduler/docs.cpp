@@ -23,7 +23,17 @@ std::string points_of(const Plugin& plugin) {
   std::vector<std::string_view> points;
   for (const ExtensionPoint& point : extension_points())
     if (point.implemented_by != nullptr && point.implemented_by(plugin)) points.push_back(point.name());
+  for (const Waypoint& w : waypoints())
+    if (w.implemented_by != nullptr && w.implemented_by(plugin)) points.push_back(w.name);
   return fmt::format("{}", fmt::join(points, ", "));
+}
+
+/// Koordinator's points at which a plugin is asked.
+std::string asked() {
+  std::vector<std::string_view> points;
+  for (const Waypoint& w : waypoints())
+    if (w.implemented_by != nullptr) points.push_back(w.name);
+  return fmt::format("{}", fmt::join(points, " and "));
 }
 
 void append_plugins(std::string& out) {
@@ -32,7 +42,7 @@ void append_plugins(std::string& out) {
   PluginContext context = engine.context();
   out.append("| plugin | extension points | arguments |\n|---|---|---|\n");
   for (const PluginEntry* row : plugin_table()) {
-    if (row->stand_in) continue;
+    if (row->stand_in || row->make == nullptr) continue;
     const Args args = row->args != nullptr ? row->args->make_default() : nullptr;
     const auto plugin = row->make(args, context);
     ++context.index;
@@ -56,7 +66,7 @@ std::string missing(bool stand_in) {
   for (const std::string_view name : koordinator_plugins()) names.push_back(name);
   std::erase_if(names, [&](auto name) {
     const PluginEntry* row = find_plugin(plugin_table(), name);
-    return row == nullptr ? stand_in : !(stand_in && row->stand_in);
+    return stand_in ? row == nullptr || !row->stand_in : row != nullptr && row->make != nullptr;
   });
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -72,13 +82,14 @@ std::string docs() {
   append_plugins(out);
   fmt::format_to(
       std::back_inserter(out),
-      "\nA configuration may name these, too; koord does not have them yet, leaves them out and says "
-      "so in its log: {}. Of these it refuses the pods that they would judge, those with volume claims, "
+      "\nA configuration may name these, too; koord does not have them yet, reads and checks their "
+      "arguments, leaves them out and says so in its log: {}. Of these it refuses the pods that they would "
+      "judge, those with volume claims, "
       "disks or "
       "resource claims, so that none is placed as if nobody had asked: {}.\n\n"
-      "A pod meets the extension points in this order: {}. Those in italics are Koordinator's own; no "
-      "plugin is asked there yet.\n",
-      missing(false), missing(true), way());
+      "A pod meets the extension points in this order: {}. Those in italics are Koordinator's own; a "
+      "plugin is asked there that implements them, at {} so far.\n",
+      missing(false), missing(true), way(), asked());
   const api::Schema& config = api::schema<KubeSchedulerConfiguration>();
   const api::Kind& kind = api::kind_of(config);
   append_fields(out, fmt::format("{} ({})", kind.kind, kind.api_version()), config);

@@ -23,6 +23,12 @@ using runtime::FlagType;
 constexpr std::string_view kMisc = "Misc flags", kDeprecated = "Deprecated flags",
                            kKoord = "Koordinator flags";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
+constexpr std::string_view kOfBarrier = "accepted, without effect yet: it comes with the sync barrier",
+                           kOfTopology = "accepted, without effect yet: it comes with Coscheduling",
+                           kOfAuditor = "accepted, without effect yet: it comes with the workload auditor",
+                           kOfControllers =
+                               "accepted, without effect yet: it comes with the controllers of Reservation, "
+                               "Coscheduling and ElasticQuota";
 
 constexpr std::array<Flag, 8> kMiscFlags = {{
     {"config", FlagType::text, "",
@@ -74,17 +80,17 @@ constexpr std::array<Flag, 15> kKoordFlags = {{
      "Of so many pods the last attempts are remembered, for /apis/v1/attempts and koord explain; 0: of none.",
      0, kKoord},
     {"controller-plugins", FlagType::list, "*", "No plugin has a controller yet.", 0, kKoord, true,
-     kNoEffect},
+     kOfControllers},
     {"enable-network-topology-manager", FlagType::boolean, "false",
-     "There is no network topology manager yet.", 0, kKoord, true, kNoEffect},
+     "There is no network topology manager yet.", 0, kKoord, true, kOfTopology},
     {"enable-workload-auditor", FlagType::boolean, "false", "There is no workload auditor yet.", 0, kKoord,
-     true, kNoEffect},
+     true, kOfAuditor},
     {"sync-barrier-pod-namespace", FlagType::text, "kube-system",
-     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kNoEffect},
+     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kOfBarrier},
     {"sync-barrier-pod-name", FlagType::text, "koord-scheduler-sync-barrier",
-     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kNoEffect},
+     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kOfBarrier},
     {"sync-hard-timeout", FlagType::duration, "1m",
-     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kNoEffect},
+     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kOfBarrier},
     {"async-log", FlagType::boolean, "false", "Logging is asynchronous and bounded anyway.", 0, kKoord, true,
      kNoEffect},
     {"async-log-queue-length", FlagType::integer, "10000", "Logging is asynchronous and bounded anyway.", 0,
@@ -92,8 +98,9 @@ constexpr std::array<Flag, 15> kKoordFlags = {{
 }};
 
 // Of kube-scheduler and koord-scheduler: what asks for something that koord does not have, or has otherwise.
-constexpr Flag ignored(std::string_view name, FlagType type, std::string_view value, std::string_view help) {
-  return {name, type, value, help, 0, kDeprecated, true, kNoEffect};
+constexpr Flag ignored(std::string_view name, FlagType type, std::string_view value, std::string_view help,
+                       std::string_view why = kNoEffect) {
+  return {name, type, value, help, 0, kDeprecated, true, why};
 }
 
 constexpr std::string_view kAudit = "There is no workload auditor yet.";
@@ -124,11 +131,11 @@ constexpr std::array<Flag, 27> kIgnoredFlags = {{
     ignored("debug-diagnosis-blocking", FlagType::boolean, "false", kDiagnosis),
     ignored("debug-diagnosis-queue-size", FlagType::integer, "1000", kDiagnosis),
     ignored("debug-diagnosis-worker-count", FlagType::integer, "10", kDiagnosis),
-    ignored("workload-auditor-metric-labels", FlagType::text, "", kAudit),
-    ignored("workload-auditor-victim-reschedule-duration", FlagType::duration, "10s", kAudit),
-    ignored("workload-auditor-victim-deletion-duration", FlagType::duration, "30s", kAudit),
-    ignored("workload-auditor-victim-deleting-retries", FlagType::integer, "3", kAudit),
-    ignored("workload-auditor-scheduling-event-interval", FlagType::duration, "5m", kAudit),
+    ignored("workload-auditor-metric-labels", FlagType::text, "", kAudit, kOfAuditor),
+    ignored("workload-auditor-victim-reschedule-duration", FlagType::duration, "10s", kAudit, kOfAuditor),
+    ignored("workload-auditor-victim-deletion-duration", FlagType::duration, "30s", kAudit, kOfAuditor),
+    ignored("workload-auditor-victim-deleting-retries", FlagType::integer, "3", kAudit, kOfAuditor),
+    ignored("workload-auditor-scheduling-event-interval", FlagType::duration, "5m", kAudit, kOfAuditor),
 }};
 
 constexpr auto kFlags =
@@ -136,45 +143,74 @@ constexpr auto kFlags =
                         runtime::leader_election_flags("koordinator-system", "koord-scheduler"),
                         kDeprecatedFlags, kKoordFlags, kIgnoredFlags);
 
-constexpr std::string_view kLater = "Accepted; its subject comes with a later version.";
+// What comes with a later part, which the warning names.
+constexpr std::string_view kQuota = "Without effect yet: of ElasticQuota.";
+constexpr std::string_view kReservation = "Without effect yet: of Reservation.";
+constexpr std::string_view kDevices = "Without effect yet: of DeviceShare.";
+constexpr std::string_view kGang = "Without effect yet: of Coscheduling.";
+constexpr std::string_view kBarrier = "Without effect yet: of the sync barrier.";
+constexpr std::string_view kOldServers =
+    "Without effect: for API servers that are older than those koord speaks to.";
 constexpr FeatureGate kGates[] = {
-    {.name = "CompatibleCSIStorageCapacity", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "DisableCSIStorageCapacityInformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "CompatiblePodDisruptionBudget", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "DisablePodDisruptionBudgetInformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
+    {.name = "CompatibleCSIStorageCapacity", .enabled = false, .stage = Stage::alpha, .help = kOldServers},
+    {.name = "DisableCSIStorageCapacityInformer",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = kOldServers},
+    {.name = "CompatiblePodDisruptionBudget", .enabled = false, .stage = Stage::alpha, .help = kOldServers},
+    {.name = "DisablePodDisruptionBudgetInformer",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = kOldServers},
     {.name = "DisableDynamicResourceAllocationInformer",
      .enabled = false,
      .stage = Stage::alpha,
-     .help = kLater},
-    {.name = "ResizePod", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "MultiQuotaTree", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "ElasticQuotaIgnorePodOverhead", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "ElasticQuotaIgnoreTerminatingPod", .enabled = false, .stage = Stage::alpha, .help = kLater},
+     .help = kOldServers},
+    {.name = "ResizePod", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+    {.name = "MultiQuotaTree", .enabled = false, .stage = Stage::alpha, .help = kQuota},
+    {.name = "ElasticQuotaIgnorePodOverhead", .enabled = false, .stage = Stage::alpha, .help = kQuota},
+    {.name = "ElasticQuotaIgnoreTerminatingPod", .enabled = false, .stage = Stage::alpha, .help = kQuota},
     {.name = "ElasticQuotaImmediateIgnoreTerminatingPod",
      .enabled = false,
      .stage = Stage::alpha,
-     .help = kLater},
-    {.name = "ElasticQuotaGuaranteeUsage", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "DisableDefaultQuota", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "SupportParentQuotaSubmitPod", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "LazyReservationRestore", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "OmitNodeLabelsForReservation", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "SkipReservationFitsNode", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "DevicePluginAdaption", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "CleanExpiredReservationAllocated", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "SkipFilterWithNominatedPods", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "DynamicSchedulerCheck", .enabled = true, .stage = Stage::beta, .help = kLater},
-    {.name = "CSIStorageCapacity", .enabled = true, .stage = Stage::beta, .help = kLater},
-    {.name = "GenericEphemeralVolume", .enabled = true, .stage = Stage::beta, .help = kLater},
-    {.name = "PodDisruptionBudget", .enabled = true, .stage = Stage::beta, .help = kLater},
-    {.name = "SyncBarrier", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "CrossSchedulerNomination", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "GangPendingPodsConditionPatch", .enabled = true, .stage = Stage::beta, .help = kLater},
-    {.name = "EnableInlineBatchSchedule", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "EnableBatchScheduleNodeSnapshot", .enabled = true, .stage = Stage::beta, .help = kLater},
-    {.name = "PriorityTransformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "PreemptionPolicyTransformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
-    {.name = "ReplaceResourcesTransformer", .enabled = false, .stage = Stage::alpha, .help = kLater},
+     .help = kQuota},
+    {.name = "ElasticQuotaGuaranteeUsage", .enabled = false, .stage = Stage::alpha, .help = kQuota},
+    {.name = "DisableDefaultQuota", .enabled = false, .stage = Stage::alpha, .help = kQuota},
+    {.name = "SupportParentQuotaSubmitPod", .enabled = false, .stage = Stage::alpha, .help = kQuota},
+    {.name = "LazyReservationRestore", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+    {.name = "OmitNodeLabelsForReservation", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+    {.name = "SkipReservationFitsNode", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+    {.name = "DevicePluginAdaption", .enabled = false, .stage = Stage::alpha, .help = kDevices},
+    {.name = "CleanExpiredReservationAllocated",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = kReservation},
+    {.name = "SkipFilterWithNominatedPods", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+    {.name = "DynamicSchedulerCheck",
+     .enabled = true,
+     .stage = Stage::beta,
+     .help = "Before its binding a pod is looked at once more: it must be there, stay, and be meant for the "
+             "profile."},
+    {.name = "CSIStorageCapacity", .enabled = true, .stage = Stage::beta, .help = kOldServers},
+    {.name = "GenericEphemeralVolume", .enabled = true, .stage = Stage::beta, .help = kOldServers},
+    {.name = "PodDisruptionBudget", .enabled = true, .stage = Stage::beta, .help = kOldServers},
+    {.name = "SyncBarrier", .enabled = false, .stage = Stage::alpha, .help = kBarrier},
+    {.name = "CrossSchedulerNomination", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+    {.name = "GangPendingPodsConditionPatch", .enabled = true, .stage = Stage::beta, .help = kGang},
+    {.name = "EnableInlineBatchSchedule", .enabled = false, .stage = Stage::alpha, .help = kGang},
+    {.name = "EnableBatchScheduleNodeSnapshot", .enabled = true, .stage = Stage::beta, .help = kGang},
+    {.name = "PriorityTransformer",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "Pods without a priority get that of their Koordinator class."},
+    {.name = "PreemptionPolicyTransformer",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "A label of pods says whether they preempt; those without it do not."},
+    {.name = "ReplaceResourcesTransformer",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "An annotation of pods puts their resources under other names."},
 };
 
 // One profile a name, all alike.
@@ -219,6 +255,18 @@ std::span<const FeatureGate> gates() {
   return kAll;
 }
 
+bool gate_has_effect(const FeatureGate& gate) {
+  return has_effect(gate.name) || (!gate.help.empty() && !gate.help.starts_with("Without effect"));
+}
+
+Result<> finish(Configuration& c, PluginTable table) {
+  c.koordinators = !c.from_file || names_koordinators(c.config);
+  KOORD_CHECK(complete(c.config, table));
+  ignore_managed(c.config);
+  if (c.koordinators) append_koordinators_defaults(c.config);
+  return {};
+}
+
 Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
   const std::string& path = flags.get("config");
   Configuration c;
@@ -235,8 +283,7 @@ Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
   auto named = [&](Error error) {
     return c.from_file ? runtime::located(error, path, lines) : std::move(error);
   };
-  if (auto done = complete(c.config, plugin_table()); !done) return named(std::move(done).error());
-  ignore_managed(c.config);
+  if (auto done = finish(c, plugin_table()); !done) return named(std::move(done).error());
   if (!c.from_file) {
     // Without a file there is no client-side limit but what is asked for.
     c.config.client_connection.qps = flags.get_real("kube-api-qps");

@@ -10,8 +10,10 @@
 namespace koord::scheduler {
 
 std::span<const runtime::Flag> flags();
-/// koord-scheduler's feature gates and kube-scheduler's; none has an effect yet.
+/// koord-scheduler's feature gates and kube-scheduler's.
 std::span<const FeatureGate> gates();
+/// Whether koord honours it; otherwise it is set in vain.
+bool gate_has_effect(const FeatureGate& gate);
 
 /// The configuration in effect: the file of --config completed with kube-scheduler's defaults, or koord's own
 /// defaults; over it the --leader-elect* flags that were given (and without a file the deprecated ones).
@@ -19,7 +21,12 @@ std::span<const FeatureGate> gates();
 struct Configuration {
   KubeSchedulerConfiguration config;
   bool from_file = false;
+  /// Pods and nodes are what Koordinator makes of them: without a file, and with one that names any of its
+  /// plugins. Else the file is kube-scheduler's, and koord does as that one does.
+  bool koordinators = false;
 };
+/// Completes one that was read: kube-scheduler's defaults, and Koordinator's where it is Koordinator's.
+Result<> finish(Configuration& configuration, PluginTable table);
 Result<Configuration> read_configuration(const runtime::FlagValues& flags);
 
 }  // namespace koord::scheduler

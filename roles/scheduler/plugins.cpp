@@ -1,5 +1,5 @@
-// The scheduler's plugins. The order is kube-scheduler's MultiPoint order; a new plugin is a folder under
-// plugins/, its row here, a test and a line in README.md.
+// The scheduler's plugins. The order is kube-scheduler's MultiPoint order, then Koordinator's own; a new
+// plugin is a folder under plugins/, its row here, a test and a line in README.md.
 #include "plugins.hpp"
 
 namespace koord::scheduler {
@@ -25,7 +25,16 @@ extern const PluginEntry
     kDefaultPreemption,
     kNodeResourcesBalancedAllocation,
     kImageLocality,
-    kDefaultBinder;
+    kDefaultBinder,
+    kSchedulingHint,
+    kNodeNUMAResource,
+    kDeviceShare,
+    kReservation,
+    kElasticQuota,
+    kCoscheduling,
+    kNodeResourcesFitPlus,
+    kScarceResourceAvoidance,
+    kDefaultPreBind;
 
 PluginTable plugin_table() {
   static constexpr const PluginEntry* kTable[] = {
@@ -48,6 +57,15 @@ PluginTable plugin_table() {
       &kNodeResourcesBalancedAllocation,
       &kImageLocality,
       &kDefaultBinder,
+      &kSchedulingHint,
+      &kNodeNUMAResource,
+      &kDeviceShare,
+      &kReservation,
+      &kElasticQuota,
+      &kCoscheduling,
+      &kNodeResourcesFitPlus,
+      &kScarceResourceAvoidance,
+      &kDefaultPreBind,
   };
   return kTable;
 }

@@ -57,6 +57,7 @@ struct Parts {
   std::map<const kube::ObjectType*, kube::AnyInformer> others;  // what the profiles' plugins watch
   std::unique_ptr<ExtenderCalls> extenders;
   std::string host_name;
+  bool checks_pods;
 };
 
 class Scheduler final : public runtime::LeadingRole {
@@ -175,7 +176,8 @@ void Scheduler::start() {
             std::vector<EngineChange> changes;
             changes.push_back({EngineChange::Kind::answered, nullptr, std::move(pod), {}, std::move(answer)});
             engine_->post(std::move(changes));
-          }});
+          },
+          parts_.checks_pods});
   engine_.emplace(context().executor, context().clock, std::move(parts_.engine),
                   [this](EngineReport report) { on_report(std::move(report)); });
   parts_.nodes.deliver_to(queue_);
@@ -274,6 +276,17 @@ Task<> Scheduler::stop() {
   for (auto& [profile, recorder] : recorders_) co_await recorder->stop();
 }
 
+Transforms transforms(const runtime::RoleContext& context) {
+  const TransformGates gates{.priority = context.gates.enabled("PriorityTransformer"),
+                             .preemption_policy = context.gates.enabled("PreemptionPolicyTransformer"),
+                             .replace_resources = context.gates.enabled("ReplaceResourcesTransformer")};
+  return Transforms(gates, [log = context.log](std::string_view kind, const api::ObjectMeta& object,
+                                               std::string_view what) {
+    log.warn("an annotation cannot be read and changes nothing", kv("kind", kind),
+             kv("namespace", object.namespace_.view()), kv("name", object.name), kv("error", what));
+  });
+}
+
 Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtime::RoleContext& context,
                                             PluginTable table) {
   const KubeSchedulerConfiguration& config = c.config;
@@ -290,13 +303,15 @@ Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtim
   options.class_memory.per_node = static_cast<std::size_t>(class_memory);
   options.extenders = ExtenderInterest(config.extenders);
   auto engine = std::make_unique<Engine>(context.clock, options);
-  KOORD_TRY(profiles, build_profiles(config, table, engine->context(), context.gates));
-  for (const Profile& profile : profiles)
+  auto profiles = build_profiles(config, table, engine->context(), context.gates);
+  if (!profiles) return std::move(profiles).error().context("initializing profiles");
+  for (const Profile& profile : *profiles)
     if (!profile.missing.empty())
       context.log.info("plugins that koord does not have yet are left out",
                        kv("profile", profile.scheduler_name),
                        kv("plugins", fmt::format("{}", fmt::join(profile.missing, " "))));
-  engine->set_profiles(std::move(profiles));
+  engine->set_profiles(std::move(*profiles));
+  if (c.koordinators) engine->set_transforms(transforms(context));
   return engine;
 }
 
@@ -318,11 +333,12 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
   KOORD_TRY(configuration, read_configuration(context.flags));
   std::vector<std::string> gates;
   for (const FeatureGates::State& gate : context.gates.list())
-    if (gate.enabled != gate.gate->enabled && !has_effect(gate.gate->name))
-      gates.push_back(fmt::format("{}={}", gate.gate->name, gate.enabled));
+    if (gate.enabled != gate.gate->enabled && !gate_has_effect(*gate.gate))
+      gates.push_back(fmt::format("{}={}{}", gate.gate->name, gate.enabled,
+                                  gate.gate->help.empty() ? "" : fmt::format(" ({})", gate.gate->help)));
   if (!gates.empty())
     context.log.warn("feature gates have no effect in this version",
-                     kv("gates", fmt::format("{}", fmt::join(gates, ","))));
+                     kv("gates", fmt::format("{}", fmt::join(gates, ", "))));
   KOORD_TRY(engine, make_engine(configuration, context, table));
   if (const std::string& file = context.flags.get("write-config-to"); !file.empty()) {
     KOORD_CHECK(write_config(configuration.config, file));
@@ -350,9 +366,10 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
   std::map<const kube::ObjectType*, kube::AnyInformer> others;
   for (const auto& store : engine->objects().stores())
     others.emplace(&store->type(), context.informers.any_informer(store->type(), *client));
+  const bool checks_pods = configuration.koordinators && context.gates.enabled("DynamicSchedulerCheck");
   return std::unique_ptr<runtime::Role>(std::make_unique<Scheduler>(
       context, Parts{std::move(configuration), std::move(engine), client, event_client, std::move(nodes),
-                     std::move(pods), std::move(others), std::move(extenders), host_name()}));
+                     std::move(pods), std::move(others), std::move(extenders), host_name(), checks_pods}));
 }
 
 const runtime::RoleDescriptor& role() {

@@ -14,7 +14,7 @@
 #include "explain/cluster_lists.hpp"
 #include "explain/explain.hpp"
 #include "explain/pod_file.hpp"
-#include "framework/config.hpp"
+#include "flags.hpp"
 #include "framework/pod_info.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
@@ -73,8 +73,9 @@ constexpr std::string_view kHelp =
     "  koord explain --filename=pod.yaml      a pod that there is not yet\n\n";
 
 /// Under both names where there is no file: it is the same profile.
-Result<KubeSchedulerConfiguration> configuration(const std::string& path) {
-  KubeSchedulerConfiguration config;
+Result<Configuration> configuration(const std::string& path) {
+  Configuration read_so;
+  KubeSchedulerConfiguration& config = read_so.config;
   if (path.empty()) {
     config = own_defaults();
     config.profiles.push_back(config.profiles.front());
@@ -86,9 +87,10 @@ Result<KubeSchedulerConfiguration> configuration(const std::string& path) {
   const auto named = [&](const Error& error) {
     return path.empty() ? error : Error(error.code(), fmt::format("{}: {}", path, error.message()));
   };
-  if (const Result<> done = complete(config, plugin_table()); !done) return named(done.error());
+  read_so.from_file = !path.empty();
+  if (const Result<> done = finish(read_so, plugin_table()); !done) return named(done.error());
   if (const Result<> done = validate(config, plugin_table()); !done) return named(done.error());
-  return config;
+  return read_so;
 }
 
 class Command {
@@ -106,13 +108,15 @@ class Command {
 
  private:
   Result<> prepare() {
-    KOORD_TRY(config, configuration(flags_.get("config")));
-    extended_ = !config.extenders.empty();
+    KOORD_TRY(configured, configuration(flags_.get("config")));
+    extended_ = !configured.config.extenders.empty();
     EngineOptions options;
     options.nominate_expected = false;
     engine_ = std::make_unique<Engine>(clock_, options);
-    KOORD_TRY(profiles, build_profiles(config, plugin_table(), engine_->context()));
+    KOORD_TRY(profiles, build_profiles(configured.config, plugin_table(), engine_->context()));
     engine_->set_profiles(std::move(profiles));
+    transforms_ = configured.koordinators;
+    if (transforms_) engine_->set_transforms(Transforms());
     KOORD_TRY(client, kube::find_config(flags_.get("kubeconfig"), flags_.get("context"), &environment));
     client.user_agent = fmt::format("koord-explain/{}", build_info().version);
     namespace_ = flags_.get("namespace").empty() ? client.default_namespace : flags_.get("namespace");
@@ -194,6 +198,7 @@ class Command {
       KOORD_CO_TRY(pod, co_await client_->get<api::Pod>(std::move(key)));
       question.pod = std::make_shared<const api::Pod>(std::move(pod));
     }
+    if (transforms_) question.pod = Transforms().pod(std::move(question.pod));
     ClusterLists lists(*client_, *engine_, [this](std::string_view what) { progress(what); });
     KOORD_CO_CHECK(co_await lists.read());
     question.best = static_cast<std::size_t>(std::clamp<std::int64_t>(flags_.get_int("nodes"), 1, 1000));
@@ -243,6 +248,7 @@ class Command {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<kube::Transport> transport_, scheduler_;
   std::optional<kube::Client> client_;
+  bool transforms_ = false;  // what pods and nodes are Koordinator says
   std::string namespace_, manifest_;
   bool extended_ = false;  // the configuration has extenders
   const bool terminal_ = ::isatty(STDERR_FILENO) == 1;

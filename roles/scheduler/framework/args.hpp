@@ -55,6 +55,7 @@ struct PluginEntry {
   /// It only refuses what the plugin of this name would judge: a profile counts that one as missing all the
   /// same.
   bool stand_in = false;
+  /// nullptr: koord does not have the plugin yet; its arguments are read and checked all the same.
   Result<std::unique_ptr<Plugin>> (*make)(const Args& args, const PluginContext& context) = nullptr;
 };
 

@@ -60,7 +60,7 @@ void ClassState::pre_filter() {
     if (!seat.prepares || said.skip || said.rejected.empty()) continue;
     if (reject(f.position, std::move(said))) return;
   }
-  if (locally) reject(local_.rejected_at(), {false, local_.rejected(), StatusCode::unresolvable});
+  if (locally) reject(local_.rejected_at(), {false, local_.rejected(), local_.rejected_code()});
 }
 
 /// True: nothing else matters.

@@ -98,6 +98,12 @@ struct UpstreamPlugin {
 std::span<const UpstreamPlugin> upstream_plugins();
 /// The names of koord-scheduler's own plugins: a config may name them, too.
 std::span<const std::string_view> koordinator_plugins();
+bool is_koordinators(std::string_view plugin);
+/// A profile enables, disables or configures one of them.
+bool names_koordinators(const KubeSchedulerConfiguration& config);
+/// What koord-scheduler adds to each profile of a completed configuration: DefaultPreBind at the end of
+/// preBind, unless it is there or is disabled.
+void append_koordinators_defaults(KubeSchedulerConfiguration& config);
 
 /// What kube-scheduler fills in; the arguments of the plugins in `table` are decoded strictly on the way.
 /// Errors: Code::invalid, with the path.

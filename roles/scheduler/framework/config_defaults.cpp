@@ -1,7 +1,9 @@
 // KubeSchedulerConfiguration: what is filled in where the file says nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -69,6 +71,21 @@ PluginSet merge(const PluginSet& defaults, const PluginSet& custom) {
   return merged;
 }
 
+std::set<std::string> enabled_plugins(const Plugins& plugins) {
+  std::set<std::string> names;
+  const auto add = [&](const PluginSet& set) {
+    for (const PluginRef& p : set.enabled) names.insert(p.name);
+  };
+  add(plugins.multi_point);
+  for (const ExtensionPoint& point : extension_points()) add(plugins.*point.configured);
+  return names;
+}
+
+bool any_koordinators(const std::vector<PluginRef>& plugins) {
+  return std::any_of(plugins.begin(), plugins.end(),
+                     [](const PluginRef& p) { return is_koordinators(p.name); });
+}
+
 Result<> complete_profile(ProfileConfig& profile, const std::string& path, PluginTable table) {
   Plugins defaults;
   for (const UpstreamPlugin& p : kUpstream) {
@@ -85,7 +102,7 @@ Result<> complete_profile(ProfileConfig& profile, const std::string& path, Plugi
   }
   profile.plugins = std::move(defaults);
 
-  std::set<std::string> configured;
+  std::set<std::string> configured, enabled = enabled_plugins(*profile.plugins);
   for (std::size_t i = 0; i < profile.plugin_config.size(); ++i) {
     PluginConfig& entry = profile.plugin_config[i];
     configured.insert(entry.name);
@@ -103,11 +120,12 @@ Result<> complete_profile(ProfileConfig& profile, const std::string& path, Plugi
     entry.args.text = api::encode(args.get(), row->args->schema());  // /configz shows the defaults
     entry.decoded = std::move(args);
   }
-  for (const PluginEntry* row : table) {
-    if (row->args == nullptr || configured.contains(std::string(row->name))) continue;
+  for (const std::string& name : enabled) {
+    const PluginEntry* row = find_plugin(table, name);
+    if (row == nullptr || row->args == nullptr || configured.contains(name)) continue;
     std::shared_ptr<void> args = row->args->make_default();
     api::RawJson text{api::encode(args.get(), row->args->schema())};
-    profile.plugin_config.push_back({std::string(row->name), std::move(text), std::move(args)});
+    profile.plugin_config.push_back({name, std::move(text), std::move(args)});
   }
   return {};
 }
@@ -116,6 +134,39 @@ Result<> complete_profile(ProfileConfig& profile, const std::string& path, Plugi
 
 std::span<const UpstreamPlugin> upstream_plugins() { return kUpstream; }
 std::span<const std::string_view> koordinator_plugins() { return kKoordinator; }
+
+bool is_koordinators(std::string_view plugin) {
+  return std::find(std::begin(kKoordinator), std::end(kKoordinator), plugin) != std::end(kKoordinator);
+}
+
+bool names_koordinators(const KubeSchedulerConfiguration& config) {
+  const auto in = [](const PluginSet& set) {
+    return any_koordinators(set.enabled) || any_koordinators(set.disabled);
+  };
+  return std::any_of(config.profiles.begin(), config.profiles.end(), [&](const ProfileConfig& p) {
+    if (std::any_of(p.plugin_config.begin(), p.plugin_config.end(),
+                    [](const PluginConfig& c) { return is_koordinators(c.name); }))
+      return true;
+    if (!p.plugins) return false;
+    const std::span<const ExtensionPoint> points = extension_points();
+    return in(p.plugins->multi_point) ||
+           std::any_of(points.begin(), points.end(),
+                       [&](const ExtensionPoint& point) { return in((*p.plugins).*point.configured); });
+  });
+}
+
+void append_koordinators_defaults(KubeSchedulerConfiguration& config) {
+  constexpr std::string_view kName = "DefaultPreBind";
+  for (ProfileConfig& profile : config.profiles) {
+    if (!profile.plugins) continue;
+    PluginSet& set = profile.plugins->pre_bind;
+    const auto is = [&](const PluginRef& p) { return p.name == kName; };
+    const auto off = [&](const PluginRef& p) { return p.name == "*" || p.name == kName; };
+    if (std::any_of(set.enabled.begin(), set.enabled.end(), is)) continue;
+    if (std::any_of(set.disabled.begin(), set.disabled.end(), off)) continue;
+    set.enabled.push_back({std::string(kName), {}});
+  }
+}
 
 Result<> complete(KubeSchedulerConfiguration& c, PluginTable table) {
   if (!c.parallelism) c.parallelism = 16;

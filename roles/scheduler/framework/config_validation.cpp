@@ -47,7 +47,8 @@ void validate_profile(const ProfileConfig& p, const std::string& path, PluginTab
     std::string at = fmt::format("{}.pluginConfig[{}]", path, i);
     if (!seen.insert(entry.name).second) errors.duplicate(at, quote(entry.name));
     const PluginEntry* row = find_plugin(table, entry.name);
-    if (row != nullptr && row->args != nullptr && entry.decoded)
+    // Koordinator's are looked at when their plugins are made.
+    if (row != nullptr && row->args != nullptr && entry.decoded && !is_koordinators(entry.name))
       row->args->validate(entry.decoded.get(), fmt::format("{}.args", at), errors);
   }
 }

@@ -126,6 +126,11 @@ Row Engine::pick(const QueuedPod& pod, ClassState& state) {
     const Row row = nodes_.find(nominated);
     if (row != kNoRow && state.verdict(row) == kPass) return row;
   }
+  if (pod.profile->prefer_nodes != nullptr)
+    for (const std::string& name : pod.profile->prefer_nodes->prefer_nodes(pod.info)) {
+      const Row row = nodes_.find(name);
+      if (row != kNoRow && state.verdict(row) == kPass) return row;
+    }
   const auto percentage = static_cast<std::uint32_t>(pod.profile->percentage_of_nodes.value_or(100));
   if (percentage >= 100 || nodes_.nodes() < kMinFeasible) return state.pick(random_);
   const auto wanted = static_cast<std::uint32_t>(std::uint64_t{nodes_.nodes()} * percentage / 100);
@@ -223,9 +228,13 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
   for (const auto& p : pod.profile->pre_binds)
     if (auto work = p.plugin->pre_bind(attempt))
       d.pre_binds.push_back({pod.profile->plugin_name(p.index), std::move(work)});
+  if (!pod.profile->pod_patches.empty()) {
+    for (const auto& p : pod.profile->pre_binds) p.plugin->change_pod(attempt, d.changes);
+    d.patches = pod.profile->plugin_name(pod.profile->pod_patches.front().index);
+  }
   d.tells_end = true;
   // So that others (a cluster autoscaler) know where it will be, although it takes a while.
-  if (options_.nominate_expected && (!waits.empty() || !d.pre_binds.empty())) d.nominate = d.node;
+  if (options_.nominate_expected && (!waits.empty() || d.prepares())) d.nominate = d.node;
   if (waits.empty()) return;
   std::vector<std::string_view> names;
   for (const PermitWaits::On& on : waits) names.push_back(pod.profile->plugin_name(on.plugin));
@@ -233,7 +242,7 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
   d.waits_for = fmt::format("{}", fmt::join(names, ", "));
   later.nominate.reset();
   d.kind = Decision::Kind::wait;
-  d.pre_binds.clear();
+  d.drop_preparations();
   pod.place = Place::waiting;
   waits_.add(pod, waits, clock_.mono(), std::move(later), meanwhile_.end());
 }
@@ -245,7 +254,7 @@ void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view 
   pod.place = Place::nowhere;
   d.node = {};
   d.nominate.emplace();
-  d.pre_binds.clear();
+  d.drop_preparations();
   d.tells_end = false;
   if (!status.rejected()) {
     d.kind = Decision::Kind::error;
@@ -290,7 +299,7 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
     d.node = {};
     d.message = fit_error({.nodes = 1, .reasons = {{outcome.status.message, 1}}});
     d.nominate.emplace();
-    d.pre_binds.clear();
+    d.drop_preparations();
     d.tells_end = false;
     pod.rejectors = mask_of(outcome.by);
     nominator_.nominate(pod.info, {});

@@ -14,6 +14,7 @@
 
 #include "framework/extenders.hpp"
 #include "framework/plugin_base.hpp"
+#include "framework/pod_changes.hpp"
 #include "framework/pod_info.hpp"
 #include "framework/preemption.hpp"
 #include "framework/resource_cells.hpp"
@@ -138,6 +139,26 @@ class PreBindPlugin {
   /// When all plugins have permitted the pod or let it wait. nullptr: there is nothing to do
   /// (kube-scheduler's PreBindPreFlight). May be run long after, or never.
   virtual std::shared_ptr<PreBindWork> pre_bind(PodAttempt& attempt) = 0;
+  /// At the same time: what it writes into the pod. All of it is one patch, after the work of all plugins; in
+  /// a profile without a PodPatchPlugin it is not written.
+  virtual void change_pod(PodAttempt& /*attempt*/, PodChanges& /*changes*/) {}
+};
+
+/// Marks the plugin that writes what others change of the pod (Koordinator's ApplyPatch); the writing itself
+/// is the writer's.
+class PodPatchPlugin {
+ public:
+  virtual ~PodPatchPlugin() = default;
+};
+
+/// Names nodes that a pod is to be tried on, after its nominated one and before all others: the first of them
+/// that no filter rejects is its node, whatever others score. Of several such plugins in a profile the first
+/// is asked.
+class PreferNodesPlugin {
+ public:
+  virtual ~PreferNodesPlugin() = default;
+  /// In this order; names of nodes that are not there are passed over.
+  virtual std::vector<std::string> prefer_nodes(const PodInfo& pod) const = 0;
 };
 
 /// Told that the pod is bound.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/attempt_detail.hpp"
+#include "framework/pod_changes.hpp"
 #include "framework/preemption.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/symbol.hpp"
@@ -52,6 +53,9 @@ struct Decision {
   std::optional<Symbol> nominate = {};
   /// Before the binding, in this order.
   std::vector<PreBind> pre_binds = {};
+  /// Written after them, by the plugin of this name.
+  PodChanges changes = {};
+  std::string_view patches = {};
   Preemption preemption = {};
   /// Why, as far as there was time to say it; see Details.
   std::shared_ptr<AttemptDetail> detail = {};
@@ -60,6 +64,13 @@ struct Decision {
   /// The engine is told that the binding is there, too, not only that it failed.
   bool tells_end = false;
   std::shared_ptr<const ExtenderQuestion> question = {};
+
+  /// Something is to be done before the binding, which may take as long as it wants.
+  bool prepares() const { return !pre_binds.empty() || !changes.empty(); }
+  void drop_preparations() {
+    pre_binds.clear();
+    changes = {};
+  }
 };
 
 }  // namespace koord::scheduler

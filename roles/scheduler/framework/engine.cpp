@@ -133,6 +133,7 @@ void Engine::forget_resources() {
 void Engine::put_node(std::shared_ptr<const api::Node> node) {
   Handling handling(*this, "NodeUpdate");
   forget_resources();
+  if (transforms_) node = transforms_->node(std::move(node));
   Row row = nodes_.row_of(Symbol(node->metadata.name));
   std::shared_ptr<const api::Node> old = nodes_.node(row);
   const api::Node* now = node.get();
@@ -158,6 +159,7 @@ void Engine::remove_node(std::string_view name) {
   Row row = nodes_.find(name);
   if (row == kNoRow || !nodes_.node(row)) return;
   const std::shared_ptr<const api::Node> old = nodes_.node(row);
+  if (transforms_) transforms_->gone(old->metadata);
   nominator_.node_went(nodes_.name(row));
   nodes_.set_node(row, nullptr);
   move({.kind = EventKind::node_delete, .old_node = old.get()}, old);
@@ -168,10 +170,17 @@ void Engine::remove_node(std::string_view name) {
 void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
   Handling handling(*this, kPodAdd);
   forget_resources();
+  if (transforms_) pod = transforms_->pod(std::move(pod));
   std::string key = pod_key(*pod);
   auto it = pods_.find(key);
   if (it != pods_.end() && it->second->info.pod->metadata.uid != pod->metadata.uid) {
     // Deleted and made again under its name.
+    erase(it);
+    it = pods_.end();
+  }
+  if (it != pods_.end() && pod->spec.node_name.empty() && it->second->place != Place::bound &&
+      it->second->profile != profile_of(*pod)) {
+    // A label of the pod has given it to another scheduler, or to another profile.
     erase(it);
     it = pods_.end();
   }
@@ -360,6 +369,7 @@ void Engine::forget(QueuedPod& pod) {
 
 void Engine::remove_pod(const api::Pod& pod) {
   const Handling handling(*this, pod.spec.node_name.empty() ? "UnschedulablePodDelete" : "AssignedPodDelete");
+  if (transforms_) transforms_->gone(pod.metadata);
   auto it = pods_.find(pod_key(pod));
   if (it != pods_.end() && it->second->info.pod->metadata.uid == pod.metadata.uid) erase(it);
 }
@@ -452,6 +462,7 @@ const Queue::Incoming& Engine::incoming() const { return queue_->incoming(); }
 const Queue::Rejections& Engine::rejections() const { return queue_->rejections(); }
 
 ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
+  if (transforms_) pod = transforms_->pod(std::move(pod));
   evaluated_ = make_pod_info(std::move(pod), nodes_.resources());
   PodClass& cls = classes_.acquire(profile, evaluated_);
   ClassState& state = classes_.state(cls, evaluated_);

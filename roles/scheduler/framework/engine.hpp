@@ -25,6 +25,7 @@
 #include "framework/queue.hpp"
 #include "framework/queued_pod.hpp"
 #include "framework/random.hpp"
+#include "framework/transforms.hpp"
 #include "koord/base/clock.hpp"
 
 namespace koord::scheduler {
@@ -59,6 +60,8 @@ class Engine final : public CycleControl {
   }
   /// Once, before anything else.
   void set_profiles(std::vector<Profile> profiles);
+  /// What nodes and pods go through before all else; absent: nothing. Before the first of them.
+  void set_transforms(Transforms transforms) { transforms_ = std::move(transforms); }
 
   void put_node(std::shared_ptr<const api::Node> node);
   void remove_node(std::string_view name);
@@ -184,6 +187,7 @@ class Engine final : public CycleControl {
   SharedParts shared_;
   ClassTable classes_;
   std::vector<Profile> profiles_;
+  std::optional<Transforms> transforms_;
   std::optional<Queue> queue_;
   Nominator nominator_{nodes_};
   PermitWaits waits_;

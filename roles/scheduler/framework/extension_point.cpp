@@ -24,14 +24,17 @@ template <class Seated>
 struct Seating;
 template <class Interface>
 struct Seating<Profile::At<Interface>> {
-  static constexpr auto does = &is_any<Interface>;
+  static bool does(const Plugin& plugin) { return is_any<Interface>(plugin); }
   static Profile::At<Interface> made(Plugin& plugin, Profile::Seat seat) {
     return {seat, dynamic_cast<Interface*>(&plugin)};
   }
 };
 template <>
 struct Seating<Profile::Filter> {
-  static constexpr auto does = &is_any<FilterPlugin, ClusterFilterPlugin, ResidualFilterPlugin>;
+  static bool does(const Plugin& plugin) {
+    return is_any<FilterPlugin, ClusterFilterPlugin, ResidualFilterPlugin>(plugin) &&
+           !is_any<PreFilterAlonePlugin>(plugin);
+  }
   static Profile::Filter made(Plugin& plugin, Profile::Seat seat) {
     return {seat, dynamic_cast<FilterPlugin*>(&plugin), dynamic_cast<ClusterFilterPlugin*>(&plugin),
             dynamic_cast<ResidualFilterPlugin*>(&plugin)};
@@ -39,7 +42,7 @@ struct Seating<Profile::Filter> {
 };
 template <>
 struct Seating<Profile::Score> {
-  static constexpr auto does = &is_any<ScorePlugin, ClusterScorePlugin>;
+  static bool does(const Plugin& plugin) { return is_any<ScorePlugin, ClusterScorePlugin>(plugin); }
   static Profile::Score made(Plugin& plugin, Profile::Seat seat) {
     return {seat, dynamic_cast<ScorePlugin*>(&plugin), dynamic_cast<ClusterScorePlugin*>(&plugin)};
   }
@@ -60,7 +63,7 @@ constexpr ExtensionPoint asked(PluginSet Plugins::*configured) {
 template <auto list>
 constexpr ExtensionPoint point(PluginSet Plugins::*configured) {
   using How = Seating<typename std::remove_reference_t<decltype(std::declval<Profile&>().*list)>::value_type>;
-  return asked<list, How::does, &How::made>(configured);
+  return asked<list, &How::does, &How::made>(configured);
 }
 
 /// The same where a plugin prepares: those that `does` says have a preparation of their own.
@@ -68,6 +71,17 @@ template <auto list, auto does>
 constexpr ExtensionPoint preparing(PluginSet Plugins::*configured) {
   return asked<list, does, [](Plugin&, Profile::Seat seat) { return seat; }>(configured);
 }
+
+/// Who only writes what the others change has nothing to say for itself.
+constexpr ExtensionPoint kPreBind{&Plugins::pre_bind,
+                                  [](Profile& profile, Plugin& plugin, Profile::Seat seat) {
+                                    if (auto* asked = dynamic_cast<PreBindPlugin*>(&plugin))
+                                      profile.pre_binds.push_back({seat, asked});
+                                    if (auto* writes = dynamic_cast<PodPatchPlugin*>(&plugin))
+                                      profile.pod_patches.push_back({seat, writes});
+                                    return is_any<PreBindPlugin, PodPatchPlugin>(plugin);
+                                  },
+                                  &is_any<PreBindPlugin, PodPatchPlugin>};
 
 bool pre_filters(const Plugin& plugin) {
   return is_any<ClusterFilterPlugin, ResidualFilterPlugin>(plugin) ||
@@ -88,7 +102,7 @@ constexpr ExtensionPoint kPoints[] = {
     point<&Profile::scores>(&Plugins::score),
     point<&Profile::reserves>(&Plugins::reserve),
     point<&Profile::permits>(&Plugins::permit),
-    point<&Profile::pre_binds>(&Plugins::pre_bind),
+    kPreBind,
     point<&Profile::binds>(&Plugins::bind),
     point<&Profile::post_binds>(&Plugins::post_bind),
 };
@@ -103,9 +117,9 @@ constexpr Waypoint kWay[] = {
     {"BeforePreFilter", true},  // may replace the pod
     {"PreFilter"},
     {"AfterPreFilter", true},
-    {"FindOneNode", true},   // one node, or a plan for several pods
-    {"PreferNodes", true},   // nodes to try before the others
-    {"BeforeFilter", true},  // of each node
+    {"FindOneNode", true},                              // one node, or a plan for several pods
+    {"PreferNodes", true, &is_any<PreferNodesPlugin>},  // nodes to try before the others
+    {"BeforeFilter", true},                             // of each node
     {"Filter"},
     {"PostFilter"},
     {"AfterPostFilter", true},
@@ -116,7 +130,7 @@ constexpr Waypoint kWay[] = {
     {"Reserve"},
     {"Permit"},
     {"PreBind"},
-    {"ApplyPatch", true},  // one write of what all of PreBind changed
+    {"ApplyPatch", true, &is_any<PodPatchPlugin>},  // one write of what all of PreBind changed
     {"Bind"},
     {"PostBind"},
 };
@@ -124,6 +138,11 @@ constexpr Waypoint kWay[] = {
 }  // namespace
 
 std::span<const Waypoint> waypoints() { return kWay; }
+
+void seat_preparation(Profile& profile, Plugin& plugin, Profile::Seat seat) {
+  profile.filters.push_back(Seating<Profile::Filter>::made(plugin, seat));
+  profile.filters.back().answers = false;
+}
 
 std::string_view ExtensionPoint::name() const {
   const Plugins sample;

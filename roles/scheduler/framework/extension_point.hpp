@@ -32,13 +32,17 @@ struct ExtensionPoint {
 std::span<const ExtensionPoint> extension_points();
 
 /// A pod's whole way: those points and Koordinator's own, each with a name and a place. A configuration does
-/// not name the latter (a plugin is asked there if it implements them), and koord has no plugin for one yet:
-/// each comes with its first.
+/// not name the latter: a plugin is asked there if it implements them. Those that nothing can implement come
+/// with their first plugin.
 struct Waypoint {
   std::string_view name;  // as ExtensionPoint::label()
   bool koordinators = false;
+  bool (*implemented_by)(const Plugin& plugin) = nullptr;  // of Koordinator's
 };
 std::span<const Waypoint> waypoints();
+
+/// A filter that only prepares gets its place among the profile's filters.
+void seat_preparation(Profile& profile, Plugin& plugin, Profile::Seat seat);
 /// The row of a member.
 const ExtensionPoint& extension_point(PluginSet Plugins::*configured);
 

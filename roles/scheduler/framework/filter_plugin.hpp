@@ -10,6 +10,7 @@
 #include "framework/node_table.hpp"
 #include "framework/node_view.hpp"
 #include "framework/plugin_base.hpp"
+#include "framework/status_code.hpp"
 #include "framework/verdict.hpp"
 
 namespace koord::scheduler {
@@ -22,7 +23,8 @@ class FilterPlugin {
     bool skip = false;  // every node passes
     /// Set: only these nodes are looked at; the others count as "didn't satisfy plugin(s) [NAME]".
     std::optional<std::vector<std::string>> only_nodes;
-    std::string rejected;  // set: no node can do, and this is why
+    std::string rejected;                        // set: no node can do, and this is why
+    StatusCode code = StatusCode::unresolvable;  // of `rejected`: this or error
   };
 
   virtual ~FilterPlugin() = default;
@@ -47,6 +49,12 @@ class FilterPlugin {
 class PreFilterPlugin {
  public:
   virtual ~PreFilterPlugin() = default;
+};
+
+/// Marks a filter that is a preparation and nothing else: no plugin for the extension point Filter.
+class PreFilterAlonePlugin : public PreFilterPlugin, public FilterPlugin {
+ public:
+  void filter(PodState*, const NodeTable&, std::span<const Row>, std::span<VerdictId>) const final {}
 };
 
 /// A filter that judges node by node.

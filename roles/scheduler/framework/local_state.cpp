@@ -38,6 +38,7 @@ LocalState::LocalState(const Profile& profile, const ClassShared& shared, const 
     const FilterPlugin::Prepared& prepared = filter.prepared();
     if (seat.prepares && !prepared.rejected.empty()) {
       rejected_ = prepared.rejected;
+      rejected_code_ = prepared.code;
       rejected_at_ = at;
       rejectors_ = mask_of(seat.index);
       return;

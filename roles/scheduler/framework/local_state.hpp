@@ -58,6 +58,7 @@ class LocalState {
 
   /// A preparation says that no node will do, before any is looked at.
   const std::string& rejected() const { return rejected_; }
+  StatusCode rejected_code() const { return rejected_code_; }
   /// Of the preparation in the profile's filters.
   std::size_t rejected_at() const { return rejected_at_; }
   /// The plugins that rejected or narrowed down while they prepared.
@@ -141,6 +142,7 @@ class LocalState {
   std::vector<Filter> filters_;
   std::vector<Score> scores_;
   std::string rejected_;  // by a preparation: nothing else is computed
+  StatusCode rejected_code_ = StatusCode::unresolvable;
   std::size_t rejected_at_ = 0;
   PluginMask rejectors_ = 0;
   std::optional<std::vector<std::string>> only_nodes_;  // sorted

@@ -56,6 +56,8 @@ struct Profile {
   std::vector<At<BindPlugin>> binds;  // at least one
   std::vector<At<PostBindPlugin>> post_binds;
   std::vector<At<EventPlugin>> events;
+  std::vector<At<PodPatchPlugin>> pod_patches;  // the first writes
+  PreferNodesPlugin* prefer_nodes = nullptr;    // nullptr: nobody does
   /// What the configuration names and koord does not have yet.
   std::vector<std::string> missing;
   /// Stands for the extenders among those that reject; kNoPlugin: there are none.

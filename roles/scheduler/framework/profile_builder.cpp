@@ -55,9 +55,8 @@ Result<std::vector<std::string>> expand(const PluginSet& set, const PluginSet& m
 
 bool known_upstream(std::string_view name) {
   auto kube = upstream_plugins();
-  auto koordinator = koordinator_plugins();
-  return std::any_of(kube.begin(), kube.end(), [&](const UpstreamPlugin& p) { return p.name == name; }) ||
-         std::find(koordinator.begin(), koordinator.end(), name) != koordinator.end();
+  return is_koordinators(name) ||
+         std::any_of(kube.begin(), kube.end(), [&](const UpstreamPlugin& p) { return p.name == name; });
 }
 
 template <class Seats>
@@ -94,6 +93,9 @@ class Builder {
       if (auto* p = dynamic_cast<EventPlugin*>(profile_.plugins[i].plugin.get()))
         profile_.events.push_back({{static_cast<PluginIndex>(i), 0}, p});
     take_preparations_apart();
+    for (const Profile::Named& p : profile_.plugins)
+      if (profile_.prefer_nodes == nullptr)
+        profile_.prefer_nodes = dynamic_cast<PreferNodesPlugin*>(p.plugin.get());
     if (profile_.queue_sort.size() != 1)
       return invalid("only one queue sort plugin required for profile with scheduler name \"{}\", but got {}",
                      profile_.scheduler_name, profile_.queue_sort.size());
@@ -110,14 +112,17 @@ class Builder {
  private:
   Result<> make_plugins(PluginContext context) {
     std::set<std::string> wanted;
-    KOORD_CHECK(want(plugins_.multi_point, wanted));
+    // kube-scheduler goes through MultiPoint point by point, and this is its first.
+    KOORD_CHECK(want(plugins_.multi_point, wanted, extension_point(&Plugins::pre_filter)));
     for (const ExtensionPoint& point : extension_points())
-      KOORD_CHECK(want(plugins_.*point.configured, wanted));
+      KOORD_CHECK(want(plugins_.*point.configured, wanted, point));
     for (const PluginEntry* row : table_) {
       if (!wanted.contains(std::string(row->name))) continue;
       Args args;
       for (const PluginConfig& c : config_.plugin_config)
         if (c.name == row->name) args = c.decoded;
+      KOORD_CHECK(check(*row, args));
+      if (row->make == nullptr) continue;
       context.index = static_cast<PluginIndex>(profile_.plugins.size());
       auto made = row->make(args, context);
       if (!made) return std::move(made).error().context(fmt::format("initializing plugin \"{}\"", row->name));
@@ -126,11 +131,21 @@ class Builder {
     return {};
   }
 
-  Result<> want(const PluginSet& set, std::set<std::string>& wanted) {
+  /// Koordinator looks at the arguments of its plugins when it makes them, and at those alone that it makes.
+  static Result<> check(const PluginEntry& row, const Args& args) {
+    if (row.args == nullptr || !is_koordinators(row.name)) return {};
+    FieldErrors errors;
+    row.args->validate(args.get(), {}, errors);
+    if (errors.empty()) return {};
+    return invalid("initializing plugin \"{}\": {}", row.name, errors.text());
+  }
+
+  Result<> want(const PluginSet& set, std::set<std::string>& wanted, const ExtensionPoint& point) {
     for (const PluginRef& p : set.enabled) {
       const PluginEntry* row = find_plugin(table_, p.name);
-      if (row == nullptr && !known_upstream(p.name)) return invalid("plugin \"{}\" does not exist", p.name);
-      if (wanted.insert(p.name).second && (row == nullptr || row->stand_in))
+      if (row == nullptr && !known_upstream(p.name))
+        return invalid("{} \"{}\" does not exist", point.interface(), p.name);
+      if (wanted.insert(p.name).second && (row == nullptr || row->stand_in || row->make == nullptr))
         profile_.missing.push_back(p.name);
     }
     return {};
@@ -161,8 +176,7 @@ class Builder {
       score.prepares = !does(score.index, &Plugins::pre_score) || seated(profile_.pre_scores, score.index);
     for (const auto& seat : profile_.pre_filters) {
       if (seated(profile_.filters, seat.index)) continue;
-      extension_point(&Plugins::filter).use(profile_, *profile_.plugins[seat.index].plugin, seat);
-      profile_.filters.back().answers = false;
+      seat_preparation(profile_, *profile_.plugins[seat.index].plugin, seat);
     }
   }
 

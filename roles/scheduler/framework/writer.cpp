@@ -5,10 +5,13 @@
 
 #include "framework/extender_calls.hpp"
 #include "framework/pod_status.hpp"
+#include "framework/transforms.hpp"
 #include "framework/verdict.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
 #include "koord/kube/client.hpp"
 
 namespace koord::scheduler {
@@ -18,7 +21,20 @@ namespace {
 constexpr int kTries = 5;
 constexpr nanoseconds kFirstPause = std::chrono::milliseconds(100);
 
+// Of a pod's patch, as in Koordinator (client-go's default backoff).
+constexpr int kPatchTries = 4;
+constexpr nanoseconds kFirstPatchPause = std::chrono::milliseconds(10);
+
 constexpr const char* kMayNot = "another scheduler may hold the lease";
+constexpr const char* kBeingDeleted = "pod is being deleted";
+
+/// The server refuses it for a pod of the same name that was made since.
+Result<std::string> with_uid(std::string_view patch, std::string_view uid) {
+  KOORD_TRY(document, json::parse(patch));
+  json::Value& meta = json::object_at(document, "metadata", document.arena());
+  json::set_text(meta, "uid", uid, document.arena());
+  return json::to_text(document);
+}
 
 /// Whether the server may have acted although we were told of a failure.
 bool unknown_outcome(Code code) {
@@ -121,11 +137,16 @@ Task<> Writer::bind(Decision d) {
   const MonoTime start = services_.clock.mono();
   // What may take long uses up no permit.
   const bool elsewhere = services_.extenders != nullptr && services_.extenders->binds(*d.pod);
-  const bool permitted = d.pre_binds.empty() && !elsewhere;
+  const bool prepares = d.prepares(), permitted = !prepares && !elsewhere;
   if (!permitted) services_.done();
-  if (!d.pre_binds.empty()) {
+  if (const Status refused = checked(d); !refused.ok()) {
+    Task<> failed = bind_failed(std::move(d), Decision::Kind::error, refused.message, {}, permitted);
+    co_return co_await std::move(failed);
+  }
+  if (prepares) {
     std::vector<std::string_view> names;
     for (const Decision::PreBind& p : d.pre_binds) names.push_back(p.plugin);
+    if (!d.changes.empty()) names.push_back(d.patches);
     watch(d, fmt::format("waiting for what {} is doing before the binding", fmt::join(names, ", ")));
     const Status status = co_await pre_bind(d);
     waiting_.erase(d.pod->metadata.uid);
@@ -194,7 +215,53 @@ Task<Status> Writer::pre_bind(const Decision& d) {
                 fmt::format("running PreBind plugin \"{}\": {}", p.plugin, status.message)};
     co_return status;
   }
+  // After the others: where one of them fails, the pod does not say that it has what it would have had.
+  if (!d.changes.empty())
+    if (const Result<> patched = co_await patch_pod(d); !patched)
+      co_return Status{StatusCode::error, fmt::format("running PreBindExtension plugin \"{}\": {}", d.patches,
+                                                      patched.error().message())};
   co_return Status{};
+}
+
+Status Writer::checked(const Decision& d) const {
+  if (!services_.checks_pods) return {};
+  const std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
+  if (!pod) return {StatusCode::error, fmt::format("pod \"{}\" not found", d.pod->metadata.name)};
+  if (meant_for(*pod) != d.profile) return {StatusCode::error, "schedulerName unmatched"};
+  if (pod->metadata.deletion_timestamp) return {StatusCode::error, kBeingDeleted};
+  return {};
+}
+
+Task<Result<>> Writer::patch_pod(const Decision& d) {
+  nanoseconds pause = kFirstPatchPause;
+  for (int n = 1;; ++n, pause *= 5) {
+    if (!services_.may_write()) co_return Error(Code::unavailable, kMayNot);
+    const std::shared_ptr<const api::Pod> now = services_.latest(*d.pod);
+    if (!now) co_return Error(Code::not_found, fmt::format("pod \"{}\" not found", d.pod->metadata.name));
+    api::Pod after = *now;
+    for (const auto& [key, value] : d.changes.labels) after.metadata.labels[key] = value;
+    for (const auto& [key, value] : d.changes.annotations) after.metadata.annotations[key] = value;
+    const std::optional<api::Patch> patch = api::diff(*now, after);
+    if (!patch) co_return Result<>();
+    KOORD_CO_TRY(body, with_uid(patch->body, now->metadata.uid));
+    const kube::ObjectKey key{now->metadata.namespace_.str(), now->metadata.name};
+    kube::PatchOptions options;
+    options.type = patch->type;
+    options.may_go = services_.may_write;
+    const Result<std::string> done =
+        co_await services_.client.patch_raw(api::kind<api::Pod>(), key, body, options);
+    if (done) {
+      // The server may take the patch of a pod that is going, and change nothing.
+      const Result<api::Pod> patched = api::decode<api::Pod>(*done);
+      if (patched && patched->metadata.deletion_timestamp) co_return Error(Code::conflict, kBeingDeleted);
+      co_return Result<>();
+    }
+    const Code code = done.error().code();
+    if ((code != Code::conflict && code != Code::too_many_requests && code != Code::unavailable) ||
+        n == kPatchTries)
+      co_return done.error();
+    KOORD_CO_CHECK(co_await sleep(services_.clock, pause));
+  }
 }
 
 /// Of a binding that did not come about.

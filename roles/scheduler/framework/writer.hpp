@@ -38,6 +38,9 @@ class Writer {
   Task<> bind(Decision d);
   /// Before the binding; what comes of it.
   Task<Status> pre_bind(const Decision& d);
+  Status checked(const Decision& d) const;
+  /// What plugins change of the pod, in one patch.
+  Task<Result<>> patch_pod(const Decision& d);
   /// `permitted`: it has a permit, which is given back.
   Task<> bind_failed(Decision d, Decision::Kind kind, std::string message, nanoseconds took, bool permitted);
   Task<> wait(Decision d);

@@ -46,6 +46,9 @@ struct WriterServices {
   ExtenderCalls* extenders = nullptr;
   /// They have answered what a decision asks.
   std::function<void(std::shared_ptr<const api::Pod>, std::shared_ptr<const ExtenderAnswer>)> answered = {};
+  /// Before a binding the pod is looked at once more, as Koordinator does: it must be there, stay, and be
+  /// meant for the profile still.
+  bool checks_pods = false;
 };
 
 }  // namespace koord::scheduler

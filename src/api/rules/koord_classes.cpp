@@ -72,4 +72,9 @@ KoordPriority with_default(KoordPriority priority, KoordQos qos) {
   return qos == KoordQos::be ? KoordPriority::batch : KoordPriority::prod;
 }
 
+std::int32_t default_priority(KoordPriority priority) {
+  const auto index = static_cast<std::size_t>(priority);
+  return index == 0 ? 0 : kBands[index - 1] + 500;
+}
+
 }  // namespace koord::api

@@ -224,12 +224,14 @@ TEST_CASE("gates that koord cannot honour are named in a warning") {
   koord::test::RoleRig rig(scheduler::role(), {"--write-config-to=/dev/null"});
   REQUIRE(rig.gates
               .set("OpportunisticBatching=false,SchedulerPopFromBackoffQ=false,SchedulerQueueingHints=true,"
-                   "ResizePod=true")
+                   "ResizePod=true,PriorityTransformer=true,DynamicSchedulerCheck=false")
               .has_value());
   rig.start(make_role(rig.context, plugin_table()));
   CHECK(rig.captured.contains("feature gates have no effect in this version"));
-  CHECK(rig.captured.contains("OpportunisticBatching=false,ResizePod=true"));
-  CHECK_FALSE(rig.captured.contains("SchedulerPopFromBackoffQ"));
+  CHECK(rig.captured.contains(
+      "OpportunisticBatching=false, ResizePod=true (Without effect yet: of Reservation.)"));
+  for (const char* honoured : {"SchedulerPopFromBackoffQ", "PriorityTransformer", "DynamicSchedulerCheck"})
+    CHECK_FALSE(rig.captured.contains(honoured));
 }
 
 TEST_CASE("the configuration in effect is shown under kube-scheduler's key") {

@@ -56,6 +56,8 @@ struct Script {
   /// `hangs`.
   std::string pre_binds;
   bool hangs = false;
+  /// What plugins write into pods, as annotations "A", "B" and "last".
+  std::map<char, std::string> changes;
   CycleControl* cycle = nullptr;
   std::string why_gated;
   std::map<char, PluginIndex> index;
@@ -110,6 +112,12 @@ class ScriptedPlugin final : public Plugin,
   std::shared_ptr<PreBindWork> pre_bind(PodAttempt&) override {
     if (script().pre_binds.find(kName) == std::string::npos) return nullptr;
     return std::make_shared<Work>();
+  }
+  void change_pod(PodAttempt&, PodChanges& changes) override {
+    const auto it = script().changes.find(kName);
+    if (it == script().changes.end()) return;
+    changes.annotations[std::string(1, kName)] = it->second;
+    changes.annotations["last"] = it->second;
   }
   void post_bind(PodAttempt& attempt) override { ask("post_bind", attempt); }
 

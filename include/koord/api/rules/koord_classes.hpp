@@ -44,5 +44,7 @@ KoordPriority koord_priority_of(std::optional<std::int32_t> priority);
 KoordPriority koord_priority(const Pod& pod);
 /// By quality of service where nothing else is said: BE is batch, the others are prod.
 KoordPriority with_default(KoordPriority priority, KoordQos qos);
+/// What a pod of the class has that says no number: the middle of its band; 0 for none.
+std::int32_t default_priority(KoordPriority priority);
 
 }  // namespace koord::api

@@ -301,12 +301,12 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     const char* file;
     std::string missing;
   };
-  const std::string kOthers = "DynamicResources Coscheduling SchedulingHint";
+  const std::string kOthers = "DynamicResources Coscheduling";
   const Shipped kFiles[] = {
       {"scheduler/chart-v1.8.0.yaml",
-       kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling DefaultPreBind"},
+       kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling"},
       {"scheduler/manifest-v1.8.yaml",
-       kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling DefaultPreBind"},
+       kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling"},
   };
   for (const Shipped& shipped : kFiles) {
     INFO(shipped.file);
@@ -318,6 +318,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     if (!read) FAIL(read.error().message());
     const KubeSchedulerConfiguration& config = read->config;
     CHECK(config.leader_election.resource_namespace == "koordinator-system");
+    CHECK(read->koordinators);
     REQUIRE(config.profiles.size() == 1);
     CHECK(*config.profiles[0].scheduler_name == "koord-scheduler");
     ManualClock clock;
@@ -329,7 +330,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     CHECK(names(*profile, profile->filters) ==
           "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
           "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
-          "DynamicResources");
+          "DynamicResources SchedulingHint");
     CHECK(names(*profile, profile->scores) ==
           "TaintToleration NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity "
           "NodeResourcesBalancedAllocation "

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "koord/async/event.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
@@ -150,14 +152,26 @@ struct Steps {
     transport.answer = [this](const net::Request& request) -> Answer {
       if (request.target.ends_with("/binding")) steps.push_back("bind");
       if (request.method == "PATCH") steps.push_back(request.body);
+      if (request.method == "PATCH" && !request.target.ends_with("/status") && !to_patches.empty()) {
+        Answer first = std::move(to_patches.front());
+        to_patches.erase(to_patches.begin());
+        return first;
+      }
       return created();
     };
     writer.emplace(loop.executor(),
-                   Writer::Services{client, loop.clock, Logger(captured, loop.clock), telemetry,
+                   Writer::Services{client,
+                                    loop.clock,
+                                    Logger(captured, loop.clock),
+                                    telemetry,
                                     [&](std::string_view) -> kube::EventRecorder& { return recorder; },
-                                    [&](const api::Pod&) { return pod; }, [] { return true; },
+                                    [&](const api::Pod&) { return pod; },
+                                    [] { return true; },
                                     [&](auto, bool bound) { steps.push_back(bound ? "bound" : "not bound"); },
-                                    [](auto, bool) {}, [&] { steps.push_back("done"); }});
+                                    [](auto, bool) {},
+                                    [&] { steps.push_back("done"); },
+                                    {},
+                                    true});
   }
   ~Steps() {
     koord::test::run_task(loop, recorder.stop());
@@ -186,6 +200,7 @@ struct Steps {
   kube::EventRecorder recorder{loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
   std::shared_ptr<const api::Pod> pod = make_pod("p");
   std::vector<std::string> steps;
+  std::vector<Answer> to_patches;  // of pods, not of their status; then all are taken
   std::optional<Writer> writer;
 };
 
@@ -304,6 +319,107 @@ TEST_CASE("a preparation that never ends uses up no permit, and is cut off by th
   koord::test::run_task(s.loop, s.writer->stop(5s));
   CHECK(s.loop.clock.mono() - began == 5s);
   CHECK(s.writer->in_flight() == 0);
+}
+
+constexpr const char* kPatch = R"({"metadata":{"labels":{"l":"2"},"annotations":{"a":"1"},"uid":"uid-p"}})";
+
+TEST_CASE("what plugins change of a pod is one patch, after their work and before the binding") {
+  struct Case {
+    const char* name;
+    std::vector<Answer> answers;
+    int patches;
+    const char* failure = nullptr;
+  };
+  const char* const kGoing = R"({"metadata":{"name":"p","deletionTimestamp":"2026-01-01T00:00:00Z"}})";
+  const Case cases[] = {
+      {"taken", {}, 1},
+      {"a conflict", {refused(409, "Conflict"), refused(409, "Conflict")}, 3},
+      {"too many requests", {refused_for(0s)}, 2},
+      {"a lost connection", {lost()}, 2},
+      {"too many conflicts",
+       {refused(409, "Conflict"), refused(409, "Conflict"), refused(409, "Conflict"),
+        refused(409, "Conflict")},
+       4,
+       "running PreBindExtension plugin"},
+      {"forbidden", {refused(403, "Forbidden")}, 1, "running PreBindExtension plugin"},
+      {"it is being deleted",
+       {json_response(200, kGoing)},
+       1,
+       R"(running PreBindExtension plugin \"DefaultPreBind\": pod is being deleted)"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    Steps s;
+    s.to_patches = c.answers;
+    Decision d = s.decision(Decision::Kind::bind);
+    s.prepare(d, "A");
+    d.changes = {.labels = {{"l", "2"}}, .annotations = {{"a", "1"}}};
+    d.patches = "DefaultPreBind";
+    s.writer->write(std::move(d));
+    for (int i = 0; i < 20; ++i) {
+      s.loop.settle();
+      s.loop.advance(1s);
+    }
+    CHECK(std::count(s.steps.begin(), s.steps.end(), kPatch) == c.patches);
+    REQUIRE(s.steps.size() >= 3);
+    CHECK(s.steps[0] == "done");
+    CHECK(s.steps[1] == "prepare p on n1");
+    CHECK(s.steps[2] == kPatch);
+    if (c.failure == nullptr) {
+      CHECK(s.steps.back() == "bound");
+    } else {
+      CHECK(std::count(s.steps.begin(), s.steps.end(), "bind") == 0);
+      CHECK_THAT(s.steps.back(), Catch::Contains(c.failure));
+    }
+  }
+}
+
+TEST_CASE("a pod that is as plugins want it already is not patched, and nothing is where a plugin failed") {
+  Steps s;
+  s.pod = make_pod("p", "1", "1Mi", [](api::Pod& p) { p.metadata.annotations["a"] = "1"; });
+  Decision d = s.decision(Decision::Kind::bind);
+  d.changes.annotations["a"] = "1";
+  CHECK(s.write(d) == "done, bind, bound");
+  s.steps.clear();
+  d.changes.annotations["a"] = "2";
+  s.prepare(d, "A", {StatusCode::error, "broken"});
+  s.write(std::move(d));
+  CHECK(s.steps[1] == "prepare p on n1");
+  CHECK(s.steps[2] == "not bound");
+}
+
+TEST_CASE("before its binding a pod is looked at once more") {
+  struct Case {
+    const char* name;
+    PodEdit now;
+    const char* message;  // nullptr: it is bound
+  };
+  const Case cases[] = {
+      {"as it was", [](api::Pod&) {}, nullptr},
+      {"of another scheduler by its label",
+       [](api::Pod& p) { p.metadata.labels["scheduling.koordinator.sh/scheduler-name"] = "another"; },
+       "schedulerName unmatched"},
+      {"of ours by its label",
+       [](api::Pod& p) {
+         p.spec.scheduler_name = "another";
+         p.metadata.labels["scheduling.koordinator.sh/scheduler-name"] = "default-scheduler";
+       },
+       nullptr},
+      {"being deleted", [](api::Pod& p) { p.metadata.deletion_timestamp = api::Time(); },
+       "pod is being deleted"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    Steps s;
+    s.pod = make_pod("p", "1", "1Mi", c.now);
+    s.write(s.decision(Decision::Kind::bind));
+    CHECK(std::count(s.steps.begin(), s.steps.end(), "bind") == (c.message == nullptr ? 1 : 0));
+    if (c.message != nullptr) {
+      CHECK(s.steps.at(0) == "not bound");
+      CHECK_THAT(s.steps.at(1), Catch::Contains(c.message));
+      CHECK(s.steps.at(2) == "done");
+    }
+  }
 }
 
 }  // namespace

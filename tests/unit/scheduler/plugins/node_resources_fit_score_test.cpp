@@ -90,6 +90,8 @@ TEST_CASE("nodes are scored as kube-scheduler scores them, by each strategy") {
                                  kDevices = {"cpu=6000 memory=10000", "cpu=6000 memory=10000 abc.com/xyz=4"},
                                  kMore = {"cpu=6000 memory=10000 abc.com/xyz=4",
                                           "cpu=6000 memory=10000 abc.com/xyz=10"};
+  const std::string kBatch =
+      "cpu=1000 memory=1000000000 kubernetes.io/batch-cpu=10000 kubernetes.io/batch-memory=10000";
   const std::string kCpu = "cpu=3000 memory=0", kMixed = "cpu=3000 memory=5000";
   const Pods kFour = {{0, {kCpu}}, {0, {kCpu}}, {1, {kCpu}}, {1, {kMixed}}},
              kOneEach = {{0, {kCpu}}, {1, {kMixed}}};
@@ -108,6 +110,14 @@ TEST_CASE("nodes are scored as kube-scheduler scores them, by each strategy") {
        kOneEach,
        {57, 60}},
       {"more than there is", least(kBoth), {kCpu}, kAlike, kOneEach, {50, 25}},
+      {"batch resources, as in Koordinator's profiles",
+       least(
+           R"([{"name":"cpu","weight":1},{"name":"memory","weight":1},{"name":"kubernetes.io/batch-cpu","weight":1},)"
+           R"({"name":"kubernetes.io/batch-memory","weight":1}])"),
+       {"kubernetes.io/batch-cpu=1000 kubernetes.io/batch-memory=2000"},
+       {kBatch, kBatch},
+       {{0, {"cpu=0 memory=0 kubernetes.io/batch-cpu=8000 kubernetes.io/batch-memory=2000"}}},
+       {62, 87}},
       {"nodes without anything", least(kBoth), {}, {"", ""}, kOneEach, {0, 0}},
       {"weights", least(kMemory), kTwo, kLarger, {}, {41, 50}},
       {"devices that are not asked for", least(kExtended), kTwo, kDevices, {}, {50, 50}},
