@@ -171,6 +171,8 @@ struct Steps {
                                     [](auto, bool) {},
                                     [&] { steps.push_back("done"); },
                                     {},
+                                    nullptr,
+                                    {},
                                     true});
   }
   ~Steps() {
