@@ -23,6 +23,7 @@ constexpr std::array kMine = {
     Right{"apps", "replicasets", "list watch"},
     Right{"apps", "statefulsets", "list watch"},
     Right{"policy", "poddisruptionbudgets", "list watch"},
+    Right{"slo.koordinator.sh", "nodemetrics", "list watch"},
     Right{"storage.k8s.io", "csidrivers", "list watch"},
     Right{"storage.k8s.io", "csinodes", "list watch"},
     Right{"storage.k8s.io", "csistoragecapacities", "list watch"},

@@ -72,6 +72,11 @@ class Run {
   Run(const Case& c, double limit)
       : case_(c), limit_(limit), classes_(c.classes == kAllDifferent ? c.pods : c.classes) {
     KubeSchedulerConfiguration config;
+    if (c.workload->report_seconds > 0) {
+      Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
+      for (PluginSet* set : {&plugins.filter, &plugins.score, &plugins.reserve})
+        set->enabled = {{"LoadAwareScheduling", {}}};
+    }
     if (auto done = complete(config, plugin_table()); !done) throw std::runtime_error(done.error().message());
     auto profiles = build_profiles(config, plugin_table(), engine_.context());
     if (!profiles) throw std::runtime_error(profiles.error().message());
@@ -96,6 +101,8 @@ class Run {
       engine_.put_node(std::move(node));
     }
     tell(storage);
+    for (int i = 0; w.report_seconds > 0 && i < case_.nodes; ++i)
+      engine_.put_object<api::NodeMetric>(report_of(i));
     prepare();
     measure();
     report();
@@ -133,6 +140,23 @@ class Run {
       all.push_back(std::move(copy));
     }
     return all;
+  }
+
+  std::shared_ptr<const api::NodeMetric> report_of(int number) const {
+    return std::make_shared<api::NodeMetric>(
+        bench::make_report(number % case_.nodes, number / case_.nodes, clock_.now()));
+  }
+
+  /// What the nodes have reported in the time that the work took so far.
+  void reports() {
+    if (case_.workload->report_seconds <= 0) return;
+    const double worked = enqueue_.seconds() + decide_.seconds() + confirm_.seconds();
+    const auto due = static_cast<int>(worked * case_.nodes / case_.workload->report_seconds);
+    std::vector<std::shared_ptr<const api::NodeMetric>> told;
+    for (; reported_ < due; ++reported_) told.push_back(report_of(case_.nodes + reported_));
+    confirm_.run([&] {
+      for (auto& metric : told) engine_.put_object<api::NodeMetric>(std::move(metric));
+    });
   }
 
   void prepare() {
@@ -181,6 +205,7 @@ class Run {
         for (auto& p : told) engine_.put_pod(std::move(p));
         for (const Decision& d : decisions) after(d);
       });
+      reports();
     }
     looked_at_ = engine_.classes().rows_looked_at() - looked_at;
   }
@@ -227,6 +252,7 @@ class Run {
   Stopwatch enqueue_, decide_, confirm_;
   std::vector<double> took_;
   std::size_t bound_ = 0, not_bound_ = 0;
+  int reported_ = 0;  // since the clock runs
   std::uint64_t looked_at_ = 0;
 };
 

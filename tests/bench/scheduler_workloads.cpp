@@ -166,6 +166,8 @@ constexpr Workload kWorkloads[] = {
     {"SchedulingCSIPVs", kVolumePlugins, 1, 1, 0, nullptr, nullptr, basic, false, false, 1000, Disk::csi},
     {"Volumes, local", kVolumePlugins, 0.2, 0.6, 0, nullptr, nullptr, basic, false, false, 1000, Disk::local},
     {"Volumes, made", kVolumePlugins, 1, 1, 0, nullptr, nullptr, basic, false, false, 1000, Disk::made},
+    {"LoadAware", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 60},
+    {"LoadAware, each second", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 1},
 };
 
 const char* namespace_of(bool earlier) { return earlier ? "sched-0" : "sched-1"; }
@@ -233,6 +235,35 @@ void add_storage(const Workload& workload, const api::Pod& pod, Storage& out) {
     out.volumes.push_back(std::move(volume));
   }
   out.claims.push_back(std::move(claim));
+}
+
+api::NodeMetric make_report(int node, int report, WallTime now) {
+  const auto usage = [&](int milli, int mebibytes) {
+    api::ResourceMap map;
+    map.resources = {{"cpu", api::Quantity::from_milli(milli)},
+                     {"memory", api::Quantity::must(fmt::format("{}Mi", mebibytes))}};
+    return map;
+  };
+  const int busy = (node * 7 + report * 13) % 100;
+  api::NodeMetric metric;
+  metric.metadata.name = fmt::format("node-{}", node);
+  metric.status.update_time = api::Time(now);
+  api::NodeMetricInfo& info = metric.status.node_metric.ensure();
+  info.node_usage = usage(500 + 10 * busy, 4096 + 32 * busy);
+  for (const int minutes : {5, 10, 30}) {
+    api::AggregatedUsage& aggregated = info.aggregated_node_usages.emplace_back();
+    aggregated.duration = api::Duration(std::chrono::minutes(minutes));
+    for (const std::string_view type : {"avg", "p50", "p90", "p95", "p99"})
+      aggregated.usage[type] = usage(500 + 11 * busy, 4096 + 33 * busy);
+  }
+  for (int i = 0; i < 20; ++i) {
+    api::PodMetricInfo& pod = metric.status.pods_metric.emplace_back();
+    pod.namespace_ = "sched-0";
+    pod.name = fmt::format("there-{}-{}", node, i);
+    pod.priority = "koord-prod";
+    pod.pod_usage = usage(20 + busy / 2, 180 + busy);
+  }
+  return metric;
 }
 
 api::ReplicaSet make_owner(int cls, bool earlier) {

@@ -13,6 +13,7 @@
 #include "koord/api/types/core_v1/persistent_volume.hpp"
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
 
@@ -58,6 +59,8 @@ struct Workload {
   /// So many decisions are made between two rounds of what the watch tells of them.
   std::size_t round = 1000;
   Disk disk = Disk::none;
+  /// LoadAwareScheduling has a say, and all nodes report what they use once in so many seconds; 0: neither.
+  double report_seconds = 0;
 };
 
 std::span<const Workload> workloads();
@@ -70,6 +73,8 @@ api::Pod make_pod(const Workload& workload, const Which& which, bool earlier);
 void add_storage(const Workload& workload, Storage& out);
 void add_storage(const Workload& workload, const api::Node& node, Storage& out);
 void add_storage(const Workload& workload, const api::Pod& pod, Storage& out);
+/// The report-th of a node: with the usage of 20 pods, and percentiles over three periods.
+api::NodeMetric make_report(int node, int report, WallTime now);
 /// The owner of a class's pods.
 api::ReplicaSet make_owner(int cls, bool earlier);
 

@@ -69,6 +69,8 @@ def outcome(item):
 
 
 class Compare(unittest.TestCase):
+    engine_arguments = []
+
     @classmethod
     def setUpClass(cls):
         cls.api = kube_api.Api(schedulers.KUBECONFIG)
@@ -153,7 +155,7 @@ class Compare(unittest.TestCase):
             lines = [*self.stored, "---", *(json.dumps({"kind": "Pod", **probe}) for probe in probes)]
             file.write("\n".join(lines) + "\n")
             file.flush()
-            answer = subprocess.run([SCORES, file.name], check=True, capture_output=True, text=True)
+            answer = subprocess.run([SCORES, file.name, *self.engine_arguments], check=True, capture_output=True, text=True)
         return [json.loads(line) for line in answer.stdout.splitlines()]
 
     def judge_refusal(self, probe, watch):

@@ -2,7 +2,9 @@
 
 A SocialCluster's pods look at each other, too: spreading, and affinity to pods.
 """
+import json
 import random
+import time
 
 from schedulers import node
 
@@ -337,3 +339,109 @@ class CrowdedCluster(RandomCluster):
                 {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": self.random.choice(APPS)}}}]}}
         return self.pod(name, namespace, self.random.choice([5, 8, 1000, 1000, "never"]), self.random.choice(["900m", "1900m", "3"]),
                         **spec)
+
+
+class LoadCluster(RandomCluster):
+    """Nodes that report what they use and lend it to pods of lower classes; pods of all of Koordinator's classes."""
+
+    DOMAIN = "scheduling.koordinator.sh"
+    RESERVATION = "node.koordinator.sh/reservation"
+    CLASSES = [None, None, "koord-prod", "koord-mid", "koord-batch", "koord-free"]
+
+    def thresholds(self):
+        return {name: self.random.choice([0, 20, 40, 60, 80]) for name in ("cpu", "memory") if self.chance(0.7)}
+
+    def node(self, name):
+        item = super().node(name)
+        item["spec"] = {}
+        amounts = item["status"]["allocatable"]
+        amounts.update(cpu=self.random.choice(["2", "4", "8"]), memory=self.random.choice(["4Gi", "8Gi", "16Gi"]), pods="110")
+        if self.chance(0.7):
+            amounts.update({"kubernetes.io/batch-cpu": self.random.choice(["500", "2k", "8k"]),
+                            "kubernetes.io/batch-memory": self.random.choice(["1Gi", "8Gi"]),
+                            "kubernetes.io/mid-cpu": "2k", "kubernetes.io/mid-memory": "4Gi"})
+        said = {}
+        if self.chance(0.3):
+            said["usageThresholds"] = self.thresholds()
+        if self.chance(0.2):
+            said["prodUsageThresholds"] = self.thresholds()
+        if self.chance(0.2):
+            said["aggregatedUsage"] = {"usageThresholds": self.thresholds(), "usageAggregatedDuration": "5m",
+                                       "usageAggregationType": self.random.choice(["avg", "p95"])}
+        annotations = item["metadata"].setdefault("annotations", {})
+        if said:
+            annotations[f"{self.DOMAIN}/usage-thresholds"] = json.dumps(said)
+        if self.chance(0.2):
+            annotations["node.koordinator.sh/raw-allocatable"] = '{"cpu": "1500m", "memory": "3Gi"}'
+        return item
+
+    def dress(self, item):
+        chosen = self.random.choice(self.CLASSES)
+        if chosen:
+            item["metadata"].setdefault("labels", {})["koordinator.sh/priority-class"] = chosen
+        if self.chance(0.2):
+            item["metadata"].setdefault("annotations", {}).update({
+                f"{self.DOMAIN}/load-estimated-scaling-factors": '{"cpu": 33}',
+                f"{self.DOMAIN}/load-estimated-seconds-after-pod-scheduled": "1200"})
+        if self.chance(0.05):
+            item["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent",
+                                                    "uid": "agent", "controller": True}]
+        lent = {"koord-batch": "batch", "koord-mid": "mid"}.get(chosen)
+        for container in item["spec"]["containers"] if lent else []:
+            resources = container["resources"]
+            for kind in ("requests", "limits"):
+                own = resources.get(kind) or {}
+                if "cpu" in own:
+                    own[f"kubernetes.io/{lent}-cpu"] = self.random.choice(["200", "800"])
+                if "memory" in own:
+                    own[f"kubernetes.io/{lent}-memory"] = "256Mi"
+                resources[kind] = {key: value for key, value in own.items() if key not in ("cpu", "memory") and
+                                   not key.startswith("hugepages-")}
+            # What is not a resource of Kubernetes' own is asked for as it is limited.
+            resources["limits"] = {**resources.get("limits", {}), **{
+                key: value for key, value in resources.get("requests", {}).items() if key.startswith("kubernetes.io/")}}
+            resources["requests"] = {**resources.get("requests", {}), **{
+                key: value for key, value in resources["limits"].items() if key.startswith("kubernetes.io/")}}
+        return item
+
+    def placed(self, name, namespace):
+        return self.dress(super().placed(name, namespace))
+
+    def probe(self, name, namespace, scheduler):
+        item = super().probe(name, namespace, scheduler)
+        if self.chance(0.8):  # most may go anywhere, so that loads decide
+            for key in ("affinity", "nodeSelector"):
+                item["spec"].pop(key, None)
+            for container in item["spec"]["containers"] + item["spec"].get("initContainers", []):
+                for amounts in container["resources"].values():
+                    for key in (EXTENDED, "hugepages-2Mi", "ephemeral-storage"):
+                        amounts.pop(key, None)
+        return self.dress(item)
+
+    def usage(self, cpu, memory):
+        return {"resources": {"cpu": f"{self.random.randrange(cpu)}m", "memory": f"{self.random.randrange(memory)}Mi"}}
+
+    def reports(self, placed, now):
+        """A NodeMetric of most nodes; some are as of long ago, some so new that the pods have been measured in them."""
+        items = []
+        for item in self.nodes:
+            if self.chance(0.1):
+                continue
+            status = {}
+            if self.chance(0.95):
+                age = self.random.choice([0, 20, -1500, -900, 4000])
+                status["updateTime"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - age))
+            if self.chance(0.95):
+                status["nodeMetric"] = {"nodeUsage": self.usage(5000, 9000), "systemUsage": self.usage(300, 600),
+                                        "aggregatedNodeUsages": [
+                                            {"duration": period, "usage": {kind: self.usage(5000, 9000)
+                                                                           for kind in ("avg", "p50", "p95")}}
+                                            for period in ("5m0s", "30m0s") if self.chance(0.6)]}
+            status["podsMetric"] = [
+                {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"],
+                 "priority": self.random.choice(["koord-prod", "koord-prod", "koord-batch", ""]),
+                 "podUsage": self.usage(800, 1500)}
+                for pod in placed if pod["spec"]["nodeName"] == item["metadata"]["name"] and self.chance(0.7)]
+            items.append({"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeMetric",
+                          "metadata": {"name": item["metadata"]["name"]}, "spec": {}, "status": status})
+        return items

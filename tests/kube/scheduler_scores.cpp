@@ -1,7 +1,8 @@
 // What the engine says of pods on a cluster that a file describes: a line of JSON for each, node -> final
 // score.
-//   scheduler_scores FILE    its lines: nodes, pods and what else there is, in any order; then "---"; then
-//   the pods
+//   scheduler_scores FILE [CONFIGURATION]    its lines: nodes, pods and what else there is, in any order;
+//   then "---"; then the pods. The configuration is JSON; of its first profile.
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -16,6 +17,7 @@
 #include "koord/api/types/core_v1/persistent_volume.hpp"
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/service.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
 #include "unit/scheduler/world.hpp"
@@ -39,12 +41,21 @@ void put(Engine& engine, const std::string& line) {
   if (is("Pod")) return engine.put_pod(read<api::Pod>(line));
   if (is("Namespace")) return engine.put_object(read<api::Namespace>(line));
   if (is("Service")) return engine.put_object(read<api::Service>(line));
+  if (is("NodeMetric")) return engine.put_object(read<api::NodeMetric>(line));
   if (is("ReplicaSet")) return engine.put_object(read<api::ReplicaSet>(line));
   if (is("StorageClass")) return engine.put_object(read<api::StorageClass>(line));
   if (is("CSINode")) return engine.put_object(read<api::CsiNode>(line));
   if (is("PersistentVolume")) return engine.put_object(read<api::PersistentVolume>(line));
   if (is("PersistentVolumeClaim")) return engine.put_object(read<api::PersistentVolumeClaim>(line));
   throw std::runtime_error("what is " + line.substr(0, 60));
+}
+
+KubeSchedulerConfiguration configuration(const char* path) {
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto config = api::decode_strict<KubeSchedulerConfiguration>(text);
+  if (!config) throw std::runtime_error(config.error().message());
+  return std::move(*config);
 }
 
 std::string scores(Engine& engine, const std::string& line) {
@@ -60,11 +71,13 @@ std::string scores(Engine& engine, const std::string& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  test::World world;
+  if (argc != 2 && argc != 3) return 2;
   std::ifstream file(argv[1]);
   std::string line;
   try {
+    test::World world(argc == 3 ? configuration(argv[2]) : KubeSchedulerConfiguration());
+    // Reports have an age.
+    world.clock.jump_wall(std::chrono::system_clock::now() - world.clock.now());
     while (std::getline(file, line) && line != "---") put(world.engine, line);
     while (std::getline(file, line)) std::printf("%s\n", scores(world.engine, line).c_str());
   } catch (const std::exception& error) {

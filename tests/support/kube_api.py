@@ -29,6 +29,7 @@ PLURAL = {
     "CSINode": ("/apis/storage.k8s.io/v1", "csinodes", False),
     "CSIDriver": ("/apis/storage.k8s.io/v1", "csidrivers", False),
     "CSIStorageCapacity": ("/apis/storage.k8s.io/v1", "csistoragecapacities", True),
+    "NodeMetric": ("/apis/slo.koordinator.sh/v1alpha1", "nodemetrics", False),
     "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
 }
 PAGE = 1000

@@ -16,6 +16,7 @@ std::shared_ptr<void> ArgsType::make_default() const {
 
 void ArgsType::set_defaults(void* args) const {
   if (auto done = api::apply_defaults(args, schema()); !done) throw std::logic_error(done.error().message());
+  complete(args);
 }
 
 const PluginEntry* find_plugin(PluginTable table, std::string_view name) {

@@ -24,12 +24,14 @@ using api::FieldErrors;
 struct ArgsType {
   const api::Schema& (*schema)();
   std::shared_ptr<void> (*create)();
+  /// What follows from other fields, after the rows' defaults.
+  void (*complete)(void* args);
   void (*validate)(const void* args, const std::string& path, FieldErrors& errors);
 
   std::string_view kind() const { return api::kind_of(schema()).kind; }
   /// Ones with every row's default.
   std::shared_ptr<void> make_default() const;
-  /// Gives what is absent its row's default.
+  /// Gives what is absent its row's default, then completes it.
   void set_defaults(void* args) const;
 };
 
@@ -39,10 +41,14 @@ constexpr api::Kind args_kind(std::string_view kind) {
 }
 
 /// Of a struct whose schema has an args_kind(), with `void validate(path, errors) const`. What is absent gets
-/// its row's default before that.
+/// its row's default before that, or what `void complete()` makes of it, if there is one.
 template <class T>
 inline constexpr ArgsType args_type{&api::schema<T>,
                                     [] { return std::static_pointer_cast<void>(std::make_shared<T>()); },
+                                    [](void* args) {
+                                      if constexpr (requires(T& t) { t.complete(); })
+                                        static_cast<T*>(args)->complete();
+                                    },
                                     [](const void* args, const std::string& path, FieldErrors& errors) {
                                       static_cast<const T*>(args)->validate(path, errors);
                                     }};

@@ -22,6 +22,8 @@ class ClusterObserver {
   virtual ~ClusterObserver() = default;
   virtual void pod_added(Row row, const PodInfo& pod) = 0;
   virtual void pod_removed(Row row, const PodInfo& pod) = 0;
+  /// Something else of it is another now: its status, its annotations. It may have been told of before.
+  virtual void pod_changed(Row /*row*/, const PodInfo& /*pod*/) {}
   /// nullptr: the row held no node before, or holds none now. Not called for changes that scheduling does not
   /// look at.
   virtual void node_changed(Row row, const api::Node* before, const api::Node* now) = 0;

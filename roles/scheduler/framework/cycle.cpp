@@ -13,6 +13,7 @@ namespace {}  // namespace
 
 std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
   std::size_t done = 0;
+  pass_time();
   for (; done < max; ++done) {
     if (tell_kept_out(out)) continue;
     // Those that wait hold room that others want.

@@ -100,6 +100,13 @@ class ReservePlugin {
   virtual void unreserve(PodAttempt& attempt) = 0;
 };
 
+/// Marks what in kube-scheduler keeps account of pods in Reserve, and here is a ClusterObserver: a
+/// configuration may name it there, and nobody asks it.
+class ReservedByRowPlugin {
+ public:
+  virtual ~ReservedByRowPlugin() = default;
+};
+
 /// May let a pod wait, assumed on its node, before it is bound.
 class PermitPlugin {
  public:

@@ -97,6 +97,7 @@ void Engine::set_profiles(std::vector<Profile> profiles) {
           std::any_of(p.post_filters.begin(), p.post_filters.end(), is))
         followed_ |= e.plugin->events();
     }
+  for (const Profile& p : profiles_) timed_.insert(timed_.end(), p.timed.begin(), p.timed.end());
 }
 
 const Profile* Engine::profile_of(const api::Pod& pod) const {
@@ -246,6 +247,7 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
     info.affinity_terms = std::move(pod.info.affinity_terms);
     if (pod.info.pod->status.start_time != info.pod->status.start_time) nodes_.touch(row);
     pod.info = std::move(info);
+    nodes_.change_pod(row, pod.info);
   }
   pod.place = Place::bound;
   if (pod.attempt) pod.attempt->row = pod.attempt->node == nodes_.name(pod.row) ? pod.row : kNoRow;
@@ -450,10 +452,26 @@ void Engine::move(const ClusterEvent& event, const std::shared_ptr<const void>& 
   if (waits_.size() != 0 && (followed_ & mask_of(event.kind)) != 0) meanwhile_.add({event, before, now});
 }
 
+/// Plugins whose time has come look at what they keep.
+void Engine::pass_time() {
+  for (TimedPlugin* plugin : timed_) {
+    const std::optional<WallTime> at = plugin->next_time();
+    if (!at) continue;
+    const WallTime now = clock_.now();
+    if (*at <= now) plugin->time_passed(now, [this](const ClusterEvent& event) { move(event); });
+  }
+}
+
 std::optional<MonoTime> Engine::next_wakeup() const {
-  const std::optional<MonoTime> queue = queue_->next_wakeup(), waits = waits_.next_wakeup();
-  if (!queue || !waits) return queue ? queue : waits;
-  return std::min(*queue, *waits);
+  std::optional<MonoTime> soonest = queue_->next_wakeup();
+  const auto also = [&](std::optional<MonoTime> at) {
+    if (at && (!soonest || *at < *soonest)) soonest = at;
+  };
+  also(waits_.next_wakeup());
+  for (const TimedPlugin* plugin : timed_)
+    if (const std::optional<WallTime> at = plugin->next_time())
+      also(clock_.mono() + std::max(*at - clock_.now(), nanoseconds{0}));
+  return soonest;
 }
 
 QueueSizes Engine::queue_sizes() const { return queue_->sizes(); }
@@ -462,6 +480,7 @@ const Queue::Incoming& Engine::incoming() const { return queue_->incoming(); }
 const Queue::Rejections& Engine::rejections() const { return queue_->rejections(); }
 
 ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
+  pass_time();
   if (transforms_) pod = transforms_->pod(std::move(pod));
   evaluated_ = make_pod_info(std::move(pod), nodes_.resources());
   PodClass& cls = classes_.acquire(profile, evaluated_);

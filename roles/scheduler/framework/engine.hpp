@@ -56,7 +56,7 @@ class Engine final : public CycleControl {
   Engine& operator=(const Engine&) = delete;
 
   PluginContext context() {
-    return {nodes_, verdicts_, topology_, selectors_, objects_, shared_, *this, nominator_, 0};
+    return {nodes_, verdicts_, topology_, selectors_, objects_, shared_, *this, nominator_, clock_, 0};
   }
   /// Once, before anything else.
   void set_profiles(std::vector<Profile> profiles);
@@ -174,6 +174,7 @@ class Engine final : public CycleControl {
             const std::shared_ptr<const void>& now = nullptr);
   Hint hint(const QueuedPod& pod, const ClusterEvent& event);
   const Profile* profile_of(const api::Pod& pod) const;
+  void pass_time();
   void read_anew(QueuedPod& pod);
   void forget_resources();
 
@@ -191,8 +192,9 @@ class Engine final : public CycleControl {
   std::optional<Queue> queue_;
   Nominator nominator_{nodes_};
   PermitWaits waits_;
-  EventLog meanwhile_;      // while pods wait
-  EventMask followed_ = 0;  // the events that are logged
+  EventLog meanwhile_;               // while pods wait
+  EventMask followed_ = 0;           // the events that are logged
+  std::vector<TimedPlugin*> timed_;  // of all profiles
   Pods pods_;
   /// Gone, with a binding on its way whose end has to be told to plugins; by uid.
   std::unordered_map<std::string, std::unique_ptr<QueuedPod>> gone_;

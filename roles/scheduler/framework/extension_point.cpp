@@ -30,6 +30,13 @@ struct Seating<Profile::At<Interface>> {
   }
 };
 template <>
+struct Seating<Profile::At<ReservePlugin>> {
+  static constexpr auto does = &is_any<ReservePlugin, ReservedByRowPlugin>;
+  static Profile::At<ReservePlugin> made(Plugin& plugin, Profile::Seat seat) {
+    return {seat, dynamic_cast<ReservePlugin*>(&plugin)};
+  }
+};
+template <>
 struct Seating<Profile::Filter> {
   static bool does(const Plugin& plugin) {
     return is_any<FilterPlugin, ClusterFilterPlugin, ResidualFilterPlugin>(plugin) &&
@@ -53,7 +60,10 @@ constexpr ExtensionPoint asked(PluginSet Plugins::*configured) {
   return {configured,
           [](Profile& profile, Plugin& plugin, Profile::Seat seat) {
             if (!does(plugin)) return false;
-            (profile.*list).push_back(made(plugin, seat));
+            const auto seated = made(plugin, seat);
+            if constexpr (requires { seated.plugin; })
+              if (seated.plugin == nullptr) return true;
+            (profile.*list).push_back(seated);
             return true;
           },
           does};

@@ -116,6 +116,10 @@ void NodeTable::remove_pod(Row row, const PodInfo& pod) {
   release_if_unused(row);
 }
 
+void NodeTable::change_pod(Row row, const PodInfo& pod) {
+  for (ClusterObserver* observer : observers_) observer->pod_changed(row, pod);
+}
+
 void NodeTable::release_if_unused(Row row) {
   if (nodes_[row] || !pods_[row].empty()) return;
   index_.erase(names_[row]);

@@ -35,6 +35,10 @@ class NodeTable {
   /// removed.
   void add_pod(Row row, const PodInfo& pod);
   void remove_pod(Row row, const PodInfo& pod);
+  /// The object of a pod on the row is another now, in nothing that the table counts.
+  void change_pod(Row row, const PodInfo& pod);
+  /// What a plugin keeps of the row beside the table is another now: its verdicts and scores may be.
+  void mark(Row row) { log(row, false); }
   /// Told from now on; outlives the table's last change.
   void observe(ClusterObserver& observer) { observers_.push_back(&observer); }
 

@@ -1,6 +1,9 @@
 // Plugins: the extension points of the scheduling cycle, as small abstract classes.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "framework/cluster_event.hpp"
 #include "framework/cluster_plugin.hpp"
 #include "framework/cycle_plugin.hpp"
@@ -15,6 +18,7 @@
 #include "framework/shared_parts.hpp"
 #include "framework/topology.hpp"
 #include "framework/verdict.hpp"
+#include "koord/base/clock.hpp"
 #include "koord/base/feature_gate.hpp"
 
 namespace koord::scheduler {
@@ -52,6 +56,16 @@ class EventPlugin {
   virtual bool concerns(const PodInfo& /*pod*/, const ClusterEvent& /*event*/) const { return true; }
 };
 
+/// Something that it keeps changes by itself, at a time of the wall clock (an object gets too old).
+class TimedPlugin {
+ public:
+  virtual ~TimedPlugin() = default;
+  /// When it wants to be told; absent: nothing will change until something happens.
+  virtual std::optional<WallTime> next_time() const = 0;
+  /// It is `now`, which may be long after. `happened` tells the pods that wait of what has changed by it.
+  virtual void time_passed(WallTime now, const std::function<void(const ClusterEvent&)>& happened) = 0;
+};
+
 /// Marks the plugin that writes the binding; the writing itself is the binder's.
 class BindPlugin {
  public:
@@ -68,6 +82,7 @@ struct PluginContext {
   SharedParts& shared;    // with its instances of other profiles
   CycleControl& cycle;    // what it may do to other pods
   const Nominator& nominator;
+  const Clock& clock;
   PluginIndex index;  // the plugin's own
   const FeatureGates* gates = nullptr;
 

@@ -56,6 +56,7 @@ struct Profile {
   std::vector<At<BindPlugin>> binds;  // at least one
   std::vector<At<PostBindPlugin>> post_binds;
   std::vector<At<EventPlugin>> events;
+  std::vector<TimedPlugin*> timed;
   std::vector<At<PodPatchPlugin>> pod_patches;  // the first writes
   PreferNodesPlugin* prefer_nodes = nullptr;    // nullptr: nobody does
   /// What the configuration names and koord does not have yet.

@@ -89,9 +89,12 @@ class Builder {
     }
     for (const ExtensionPoint& point : extension_points())
       if (point.use != nullptr) KOORD_CHECK(use(point));
-    for (std::size_t i = 0; i < profile_.plugins.size(); ++i)
-      if (auto* p = dynamic_cast<EventPlugin*>(profile_.plugins[i].plugin.get()))
+    for (std::size_t i = 0; i < profile_.plugins.size(); ++i) {
+      Plugin* const plugin = profile_.plugins[i].plugin.get();
+      if (auto* p = dynamic_cast<EventPlugin*>(plugin))
         profile_.events.push_back({{static_cast<PluginIndex>(i), 0}, p});
+      if (auto* p = dynamic_cast<TimedPlugin*>(plugin)) profile_.timed.push_back(p);
+    }
     take_preparations_apart();
     for (const Profile::Named& p : profile_.plugins)
       if (profile_.prefer_nodes == nullptr)

@@ -1,6 +1,10 @@
 // One pod's way through the filters: see cycle.hpp.
 #include "support/reference/cycle.hpp"
 
+#include <algorithm>
+
+#include "support/reference/load_aware.hpp"
+
 namespace koord::reference {
 
 Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state)
@@ -82,6 +86,8 @@ Filtered Cycle::filter_as_it_is(const NodeState& node) const {
       if (!affinity_.has_no_say()) rejected = affinity_.filter(*node.node);
     } else if (VolumeFilters::knows(plugin)) {
       rejected = volumes_.filter(plugin, node);
+    } else if (plugin == "LoadAwareScheduling") {
+      rejected = load_filter(cluster_, config_.load, *pod_.pod, *node.node);
     } else {
       rejected = filter_node(plugin, config_, pod_, node);
     }

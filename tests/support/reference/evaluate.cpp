@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "support/reference/cycle.hpp"
+#include "support/reference/load_aware.hpp"
 
 namespace koord::reference {
 
@@ -27,9 +28,11 @@ void score(const Cluster& cluster, const Config& config, const api::Pod& pod, co
            const Feasible& feasible, Answer& answer) {
   const Counted counted(pod);
   for (const auto& [plugin, weight] : config.scores) {
-    const bool spread = plugin == "PodTopologySpread", affinity = plugin == "InterPodAffinity";
+    const bool spread = plugin == "PodTopologySpread", affinity = plugin == "InterPodAffinity",
+               load = plugin == "LoadAwareScheduling";
     const RawScores raw = spread     ? spread_scores(cluster, config, pod, state, feasible)
                           : affinity ? affinity_scores(cluster, config, pod, state, feasible)
+                          : load     ? load_scores(cluster, config.load, pod, feasible)
                                      : score_nodes(plugin, config, counted, state, feasible);
     if (!raw) continue;
     std::vector<std::int64_t> scores = *raw;
@@ -37,7 +40,7 @@ void score(const Cluster& cluster, const Config& config, const api::Pod& pod, co
       normalize_spread(cluster, config, pod, feasible, scores);
     else if (affinity)
       normalize_affinity(scores);
-    else
+    else if (!load)
       normalize(plugin, scores);
     for (std::size_t i = 0; i < feasible.size(); ++i) {
       NodeAnswer& node = answer.nodes[feasible[i]->node->metadata.name];

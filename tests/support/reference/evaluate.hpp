@@ -21,6 +21,7 @@
 #include "koord/api/types/core_v1/replication_controller.hpp"
 #include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
 #include "koord/api/types/storage_v1/volume_attachment.hpp"
@@ -47,6 +48,31 @@ struct Cluster {
   ByKey<api::StorageClass> classes;
   ByKey<api::CsiNode> csi_nodes;
   ByKey<api::VolumeAttachment> attachments;
+  ByKey<api::NodeMetric> node_metrics;
+  /// When pods were assumed, by key, of those in `pods` that do not say since when they are scheduled.
+  std::map<std::string, WallTime> assumed_at;
+  WallTime now{};
+};
+
+/// A percentile of a node's usage, of the arguments below.
+struct LoadAggregation {
+  std::map<std::string, std::int64_t> thresholds;
+  std::string type;
+  nanoseconds period{0};
+};
+/// The arguments of Koordinator's LoadAwareScheduling, with its defaults.
+struct LoadArgs {
+  using Numbers = std::map<std::string, std::int64_t>;
+  bool filter_expired = true, schedule_when_expired = false;
+  std::chrono::seconds expiration{180};
+  Numbers weights = {{"cpu", 1}, {"memory", 1}};
+  std::int64_t dominant_weight = 0;
+  Numbers thresholds = {{"cpu", 65}, {"memory", 95}}, prod_thresholds;
+  bool prod_includes_system = false, score_by_prod = false, customizable = false;
+  Numbers factors = {{"cpu", 85}, {"memory", 70}};
+  std::int64_t after_scheduled = 0, after_initialized = 0;
+  std::optional<LoadAggregation> aggregated;  // of thresholds
+  std::optional<LoadAggregation> scored;      // of scores; without thresholds
 };
 
 /// A profile. The defaults are kube-scheduler's.
@@ -78,6 +104,7 @@ struct Config {
   std::optional<std::vector<api::TopologySpreadConstraint>> default_constraints;
   std::int64_t hard_pod_affinity_weight = 1;
   bool ignore_preferred_terms_of_existing_pods = false;
+  LoadArgs load;
 };
 
 struct Rejection {

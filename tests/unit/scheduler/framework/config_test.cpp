@@ -303,10 +303,8 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
   };
   const std::string kOthers = "DynamicResources Coscheduling";
   const Shipped kFiles[] = {
-      {"scheduler/chart-v1.8.0.yaml",
-       kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling"},
-      {"scheduler/manifest-v1.8.yaml",
-       kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota LoadAwareScheduling"},
+      {"scheduler/chart-v1.8.0.yaml", kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota"},
+      {"scheduler/manifest-v1.8.yaml", kOthers + " Reservation NodeNUMAResource DeviceShare ElasticQuota"},
   };
   for (const Shipped& shipped : kFiles) {
     INFO(shipped.file);
@@ -330,11 +328,11 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     CHECK(names(*profile, profile->filters) ==
           "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
           "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
-          "DynamicResources SchedulingHint");
+          "DynamicResources LoadAwareScheduling SchedulingHint");
     CHECK(names(*profile, profile->scores) ==
           "TaintToleration NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity "
           "NodeResourcesBalancedAllocation "
-          "ImageLocality");
+          "ImageLocality LoadAwareScheduling");
     CHECK(profile->binds.size() == 1);
     // Batch resources count in the score, as the file says, and /configz shows it.
     CHECK(api::encode(config).find("kubernetes.io/batch-cpu") != std::string::npos);

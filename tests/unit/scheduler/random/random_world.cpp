@@ -51,12 +51,14 @@ std::string scores(const Profile& profile, const Explanation& said) {
 }  // namespace
 
 RandomWorld::RandomWorld(unsigned seed, const EngineOptions& options, PluginTable table)
-    : RandomWorld(seed, RandomObjects(seed, nodes_of(seed)).profile(), options, table) {}
+    : RandomWorld(seed, RandomLoads(seed).with_loads(RandomObjects(seed, nodes_of(seed)).profile()), options,
+                  table) {}
 
 RandomWorld::RandomWorld(unsigned seed, RandomProfile profile, const EngineOptions& options,
                          PluginTable table)
     : seed_(seed),
       random_(seed, nodes_of(seed)),
+      loads_(seed),
       nodes_(nodes_of(seed)),
       oracle_(std::move(profile.oracle)),
       world_(std::move(profile.config), options, table) {
@@ -74,7 +76,8 @@ RandomWorld::RandomWorld(unsigned seed, RandomProfile profile, const EngineOptio
   for (const char* name : RandomObjects::kNamespaces)
     change_object(cluster_.namespaces, random_.namespace_object(name));
   for (int i = 0; i < kStorage; ++i) change_storage();
-  for (int i = 0; i < kProbes; ++i) probes_.push_back(random_.pod(fmt::format("probe-{}", i)));
+  for (int i = 0; i < kProbes; ++i) probes_.push_back(loads_.dress(random_.pod(fmt::format("probe-{}", i))));
+  cluster_.now = world_.clock.now();
 }
 
 void RandomWorld::step(bool all) {
@@ -84,7 +87,7 @@ void RandomWorld::step(bool all) {
   last_changes_.push_back(fmt::format("{}: {}", steps_, done_));
   if (last_changes_.size() > kTold) last_changes_.erase(last_changes_.begin());
   // Who waits for his backoff has waited long enough.
-  world_.clock.advance(std::chrono::seconds(11));
+  pass_time();
   decide();
   if (steps_ % 8 == 0) look_for_forgotten();
   for (int i = 0; i < kProbes; ++i)
@@ -92,8 +95,14 @@ void RandomWorld::step(bool all) {
   if (!all) compare(*probes_[static_cast<std::size_t>(1 + random_.below(kProbes - 1))]);
 }
 
+void RandomWorld::pass_time() {
+  world_.clock.advance(std::chrono::seconds(11));
+  cluster_.now = world_.clock.now();
+}
+
 void RandomWorld::change() {
   if (cluster_.nodes.empty()) return put_node();
+  if (loads_.on() && loads_.chance(35)) return report_load();
   const int what = random_.below(100);
   if (what < 12) return put_node();
   if (what < 15) return remove_node();
@@ -108,11 +117,12 @@ void RandomWorld::change() {
 
 void RandomWorld::put_node() {
   const int index = random_.below(nodes_);
-  auto node = random_.node(index);
+  std::shared_ptr<const api::Node> node = loads_.dress(random_.node(index));
   // Often one thing changes of a node and not all.
   if (const auto old = cluster_.nodes.find(node->metadata.name);
       old != cluster_.nodes.end() && random_.chance(60)) {
     auto copy = std::make_shared<api::Node>(*old->second);
+    if (loads_.on() && loads_.chance(30)) copy->metadata.annotations = node->metadata.annotations;
     switch (random_.below(4)) {
       case 0: copy->metadata.labels = node->metadata.labels; break;
       case 1: copy->spec = node->spec; break;
@@ -137,7 +147,7 @@ void RandomWorld::remove_node() {
 }
 
 void RandomWorld::add_pod() {
-  auto pod = random_.pod(fmt::format("p{}", ++pods_));
+  auto pod = loads_.dress(random_.pod(fmt::format("p{}", ++pods_)));
   if (random_.chance(50)) {
     // One of a class that is known.
     auto copy = std::make_shared<api::Pod>(*probes_[static_cast<std::size_t>(random_.below(kProbes))]);
@@ -153,8 +163,9 @@ void RandomWorld::add_pod() {
 }
 
 void RandomWorld::place_foreign_pod() {
-  auto pod = changed(random_.pod(fmt::format("p{}", ++pods_)), [&](api::Pod& p) {
+  auto pod = changed(loads_.dress(random_.pod(fmt::format("p{}", ++pods_))), [&](api::Pod& p) {
     p.spec.scheduler_name = "another";
+    loads_.settle(p, cluster_.now);
     // Its node may be unknown yet.
     p.spec.node_name = random_.node_name();
     if (random_.chance(80)) p.status.start_time = random_.start_time();
@@ -174,6 +185,7 @@ void RandomWorld::take_away(const std::string& key) {
   assumed_.erase(key);
   waiting_.erase(key);
   cluster_.nominated.erase(key);
+  cluster_.assumed_at.erase(key);
 }
 
 void RandomWorld::remove_pod() {
@@ -215,6 +227,22 @@ void RandomWorld::settle_assumed() {
   take_away(key);
   waiting_[key] = pod;
   world_.engine.binding_failed(*pod);
+}
+
+/// A node reports what it uses, or is not reported any more; maybe one that is not there.
+void RandomWorld::report_load() {
+  const std::string node = random_.node_name().str();
+  const auto there = cluster_.node_metrics.find(node);
+  if (there != cluster_.node_metrics.end() && loads_.chance(10)) {
+    done_ = fmt::format("no report of {}", node);
+    world_.engine.remove_object<api::NodeMetric>(there->second);
+    cluster_.node_metrics.erase(there);
+    return;
+  }
+  auto metric = loads_.report(node, cluster_);
+  done_ = fmt::format("report {}", api::encode(*metric));
+  cluster_.node_metrics[node] = metric;
+  world_.engine.put_object<api::NodeMetric>(metric);
 }
 
 void RandomWorld::change_object() {
@@ -322,9 +350,11 @@ void RandomWorld::confirm(const std::string& key) {
   std::shared_ptr<const api::Pod>& pod = cluster_.pods.at(key);
   pod = changed(pod, [&](api::Pod& p) {
     if (random_.chance(80)) p.status.start_time = random_.start_time();
+    loads_.settle(p, cluster_.now);
   });
   world_.engine.put_pod(pod);
   assumed_.erase(key);
+  cluster_.assumed_at.erase(key);
 }
 
 void RandomWorld::judge(const Decision& d) {
@@ -410,6 +440,7 @@ void RandomWorld::judge_bound(const Decision& d) {
                              scores(at->second), best, best_scores));
   take_away(key);
   assumed_[key] = d.pod;
+  cluster_.assumed_at[key] = cluster_.now;
   cluster_.pods[key] = changed(d.pod, [&](api::Pod& p) {
     p.spec.node_name = d.node;
     p.status.nominated_node_name = {};
@@ -423,7 +454,7 @@ void RandomWorld::look_for_forgotten() {
   // Once at least: somebody may have been taken away since the last decision.
   do {
     while (!assumed_.empty()) confirm(assumed_.begin()->first);
-    world_.clock.advance(std::chrono::seconds(11));
+    pass_time();
     decide();
   } while (!assumed_.empty() && found_.empty());
   for (const auto& [key, pod] : waiting_) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "random/loads.hpp"
 #include "random/objects.hpp"
 #include "world.hpp"
 
@@ -31,6 +32,7 @@ class RandomWorld {
  private:
   RandomWorld(unsigned seed, RandomProfile profile, const EngineOptions& options, PluginTable table);
 
+  void pass_time();
   void change();
   void put_node();
   void remove_node();
@@ -39,6 +41,7 @@ class RandomWorld {
   void remove_pod();
   void change_placed_pod();
   void settle_assumed();
+  void report_load();
   void change_object();
   void change_storage();
   void change_claim();
@@ -60,6 +63,7 @@ class RandomWorld {
 
   unsigned seed_;
   RandomObjects random_;
+  RandomLoads loads_;
   int nodes_;  // that there may be at a time
   reference::Config oracle_;
   std::string claims_;  // what is said about resource claims between the nodes' reasons and preemption's

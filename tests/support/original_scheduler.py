@@ -1,0 +1,21 @@
+"""The original koord-scheduler as a process of a test. KOORDINATOR_BIN names the folder that has it, with all of
+Koordinator's definitions in crds/."""
+import os
+
+FOLDER = os.environ.get("KOORDINATOR_BIN", "")
+PROGRAM = os.path.join(FOLDER, "koord-scheduler")
+CRDS = os.path.join(FOLDER, "crds")
+
+
+def missing():
+    """What a comparison lacks, or None."""
+    if not os.access(PROGRAM, os.X_OK):
+        return "no original koord-scheduler to compare with: KOORDINATOR_BIN names the folder that has it"
+    return None
+
+
+def command(kubeconfig, config, *flags):
+    """Batching gives like pods what the first one's scores say, without a line in the log."""
+    return [PROGRAM, f"--config={config}", f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}", "--secure-port=0", "--port=0", "--vmodule=schedule_one=10",
+            "--feature-gates=OpportunisticBatching=false", *flags]
