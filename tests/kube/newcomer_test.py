@@ -11,11 +11,23 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from sandbox import KUBECTL, Kubectl, Sandbox, wait_for  # noqa: E402
 
 NODES, PODS = 100, 500
+ZONE = "topology.kubernetes.io/zone"
 
 
 def pod(name, cpu="100m", **spec):
     containers = [{"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers, **spec}}
+
+
+def stateful_set(name, replicas):
+    """With a claim of the default class for each pod."""
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": pod("", "100m")["spec"]}
+    claim = {"metadata": {"name": "data"},
+             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
+            "spec": {"serviceName": name, "replicas": replicas, "selector": {"matchLabels": labels},
+                     "template": template, "volumeClaimTemplates": [claim]}}
 
 
 def manifest(*objects):
@@ -109,6 +121,26 @@ class Newcomer(unittest.TestCase):
         done = subprocess.run([KUBECTL, "create", "-f", "-", "-n", "none"], env=self.kubectl.env, text=True,
                               input=json.dumps(pod("x")), capture_output=True, timeout=60, check=False)
         self.assertIn('namespaces "none" not found', done.stderr)
+
+    def test_9_a_stateful_set_has_its_claims_where_its_pods_are(self):
+        self.kubectl.run("apply", "-f", "-", stdin=manifest(stateful_set("db", 3)))
+        self.kubectl.run("rollout", "status", "statefulset/db", "--timeout=60s")
+        zones = {node["metadata"]["name"]: node["metadata"]["labels"][ZONE] for node in self.kubectl.items("nodes")}
+        pods = self.kubectl.items("pods", "-l", "app=db")
+        self.assertEqual([item["metadata"]["name"] for item in pods], ["db-0", "db-1", "db-2"])
+        volumes = {item["spec"]["claimRef"]["name"]: item for item in self.kubectl.items("pv")}
+        for item in pods:
+            volume = volumes[f"data-{item['metadata']['name']}"]
+            self.assertEqual(volume["status"]["phase"], "Bound")
+            rule = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]["matchExpressions"][0]
+            self.assertEqual((rule["key"], rule["values"]), (ZONE, [zones[item["spec"]["nodeName"]]]))
+        # A pod that comes back finds its volume, and goes where that is.
+        zone = zones[pods[1]["spec"]["nodeName"]]
+        self.kubectl.run("delete", "pod", "db-1", "--wait")
+        self.kubectl.run("rollout", "status", "statefulset/db", "--timeout=60s")
+        back = self.kubectl.items("pods", "--field-selector=metadata.name=db-1")[0]
+        self.assertNotEqual(back["metadata"]["uid"], pods[1]["metadata"]["uid"])
+        self.assertEqual(zones[back["spec"]["nodeName"]], zone)
 
 
 if __name__ == "__main__":
