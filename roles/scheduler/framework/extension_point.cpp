@@ -31,7 +31,7 @@ struct Seating<Profile::At<Interface>> {
 };
 template <>
 struct Seating<Profile::At<ReservePlugin>> {
-  static constexpr auto does = &is_any<ReservePlugin, ReservedByRowPlugin>;
+  static bool does(const Plugin& plugin) { return is_any<ReservePlugin, ReservedByRowPlugin>(plugin); }
   static Profile::At<ReservePlugin> made(Plugin& plugin, Profile::Seat seat) {
     return {seat, dynamic_cast<ReservePlugin*>(&plugin)};
   }
