@@ -51,7 +51,10 @@ void LoadAwareSchedulingArgs::complete() {
 }
 
 void LoadAwareSchedulingArgs::validate(const std::string& path, FieldErrors& errors) const {
-  const auto at = [&](std::string_view field) { return fmt::format("{}.{}", path, field); };
+  // Without a path where Koordinator looks at them: when the plugin is made.
+  const auto at = [&](std::string_view field) {
+    return path.empty() ? std::string(field) : fmt::format("{}.{}", path, field);
+  };
   if (node_metric_expiration_seconds && *node_metric_expiration_seconds <= 0)
     errors.invalid(at("nodeMetricExpiredSeconds"), std::to_string(*node_metric_expiration_seconds),
                    "nodeMetricExpiredSeconds should be a positive value");
