@@ -21,14 +21,8 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
       out.push_back(end_wait(std::move(*over)));
       continue;
     }
-    QueuedPod* pod = nullptr;
-    if (!answered_.empty()) {
-      pod = answered_.front();
-      answered_.pop_front();
-      pod->place = Place::nowhere;
-    } else {
-      pod = queue_->pop(clock_.mono());
-    }
+    QueuedPod* pod = resume();
+    if (pod == nullptr) pod = queue_->pop(clock_.mono());
     if (pod == nullptr) break;
     out.push_back(attempt(*pod));
   }

@@ -1,5 +1,6 @@
 // Engine: the extenders' part of an attempt: a pod is set aside until they have answered, the others go on.
 #include <algorithm>
+#include <tuple>
 
 #include "framework/engine.hpp"
 #include "koord/api/types/core_v1/node.hpp"
@@ -35,7 +36,7 @@ Row Engine::choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state
   auto question = std::make_shared<ExtenderQuestion>();
   const Row all = nodes_.rows(), from = percentage < 100 ? start_ % all : 0;
   Row n = 0;
-  for (; n < all && question->nodes.size() < wanted; ++n) {
+  for (; n < all && (answer != nullptr || question->nodes.size() < wanted); ++n) {
     const Row row = (from + n) % all;
     if (!nodes_.node(row) || state.verdict(row) != kPass) continue;
     if (answer != nullptr && answer->refused.contains(nodes_.name(row))) continue;
@@ -51,6 +52,7 @@ Row Engine::choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state
   if (rows.empty()) {
     if (question->nodes.empty() || pod.questions >= kMostQuestions) return kNoRow;
     if (percentage < 100) start_ = (from + n) % all;
+    if (question->nodes.size() > wanted) question->nodes.resize(wanted);
     ask(pod, d, std::move(question));
     return kNoRow;
   }
@@ -98,10 +100,6 @@ void Engine::ask(QueuedPod& pod, Decision& d, std::shared_ptr<const ExtenderQues
 
 void Engine::answered(const api::Pod& object, std::shared_ptr<const ExtenderAnswer> answer) {
   --asked_;
-  if (!unasked_.empty()) {
-    answered_.push_back(unasked_.front());
-    unasked_.pop_front();
-  }
   QueuedPod* pod = find(object);
   if (pod == nullptr || pod->place != Place::asking || pod->questions == 0) return;
   if (answer->victims && pod->answer) {
@@ -112,6 +110,16 @@ void Engine::answered(const api::Pod& object, std::shared_ptr<const ExtenderAnsw
   }
   pod->answer = std::move(answer);
   if (std::find(answered_.begin(), answered_.end(), pod) == answered_.end()) answered_.push_back(pod);
+}
+
+/// The next one whose answer is there, or that may ask now; nullptr: none.
+QueuedPod* Engine::resume() {
+  std::deque<QueuedPod*>& from = answered_.empty() ? unasked_ : answered_;
+  if (from.empty() || (answered_.empty() && asked_ >= kMostAsked)) return nullptr;
+  QueuedPod* pod = from.front();
+  from.pop_front();
+  pod->place = Place::nowhere;
+  return pod;
 }
 
 /// Somebody else decided, or it has gone.

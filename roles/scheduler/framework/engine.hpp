@@ -147,6 +147,7 @@ class Engine final : public CycleControl {
   bool talks(const QueuedPod& pod) const;
   void blame_extenders(QueuedPod& pod, Diagnosis& diagnosis, ClassState& state);
   void ask(QueuedPod& pod, Decision& d, std::shared_ptr<const ExtenderQuestion> question);
+  QueuedPod* resume();
   void stop_asking(QueuedPod& pod);
   void no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now);
   void assume(QueuedPod& pod, Row row, Decision& d);

@@ -212,6 +212,26 @@ TEST_CASE("a flood of pods is asked about a few at a time, and all of them in th
   CHECK(most == 64);
 }
 
+TEST_CASE(
+    "those that wait to be asked about are not forgotten when the ones before them find no node any more") {
+  Extended world;
+  constexpr int kPods = 200, kFit = 12;
+  for (int i = 0; i < kPods; ++i) world.engine.put_pod(make_pod(fmt::format("p{}", i), "1", "1Mi"));
+  std::deque<Decision> asked;
+  std::map<Decision::Kind, int> ends;
+  do {
+    for (Decision& d : world.run()) {
+      if (d.kind != Decision::Kind::ask) ++ends[d.kind];
+      if (d.question) asked.push_back(std::move(d));
+    }
+    if (asked.empty()) break;
+    world.answer(asked.front(), {{"a", 0}, {"b", 0}, {"c", 0}});
+    asked.pop_front();
+  } while (true);
+  CHECK(ends[Decision::Kind::bind] == kFit);
+  CHECK(ends[Decision::Kind::unschedulable] >= kPods - kFit);
+}
+
 TEST_CASE("extenders have a say about victims") {
   Extender e = extender();
   e.prioritize_verb.clear();
