@@ -29,7 +29,9 @@ KOORD_SCHEMA(Extender, ROW(url_prefix).wire("urlPrefix").required().doc("Where i
              ROW(preempt_verb), ROW(prioritize_verb),
              ROW(weight).doc("Its scores, 0 to 10, count so many times as much as a plugin's of 0 to 100."),
              ROW(bind_verb).doc("It binds pods; one of all extenders may."),
-             ROW(enable_https).doc("Without a CA the certificate is not verified. TLS follows from the URL."),
+             ROW(enable_https)
+                 .wire("enableHTTPS")
+                 .doc("Without a CA the certificate is not verified. TLS follows from the URL."),
              ROW(tls_config), ROW(http_timeout).wire("httpTimeout").doc("For each call; 5s."),
              ROW(node_cache_capable).doc("It is given names and not nodes."),
              ROW(managed_resources).doc("It is asked about pods with one of these alone; none: about all."),

@@ -124,6 +124,15 @@ TEST_CASE("mistakes are named") {
       {"lease", "leaderElection: {leaseDuration: 5s}\n", "must be greater than `RenewDeadline`"},
       {"a weight of an extender", "extenders: [{urlPrefix: \"http://a\", prioritizeVerb: p}]\n",
        "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it"},
+      {"a weight of another, with all that an extender may say",
+       "extenders: [{urlPrefix: \"https://a\", filterVerb: f, preemptVerb: v, prioritizeVerb: p, bindVerb: "
+       "b, weight: -1,"
+       " enableHTTPS: true, httpTimeout: 3s, nodeCacheCapable: true, ignorable: true,"
+       " managedResources: [{name: example.com/a, ignoredByScheduler: true}],"
+       " tlsConfig: {insecure: true, serverName: a, certFile: c, keyFile: k, caFile: f, certData: Yw==, "
+       "keyData: aw==,"
+       " caData: Zg==}}]\n",
+       "extenders[0].weight: Invalid value: -1: must have a positive weight applied to it"},
       {"two extenders that bind",
        "extenders: [{urlPrefix: \"http://a\", bindVerb: b}, {urlPrefix: \"http://b\", bindVerb: b}]\n",
        "extenders: Invalid value: \"found 2 extenders implementing bind\": only one extender can implement "
