@@ -70,7 +70,7 @@ class ResidualFilterPlugin {
  public:
   virtual ~ResidualFilterPlugin() = default;
   /// In each cycle. The state belongs to this attempt of this pod; nullptr: every node passes. From Reserve
-  /// on it is what the attempt keeps for the plugin.
+  /// on the attempt keeps it for the plugin, which need not be asked about pods without one.
   virtual std::unique_ptr<PodState> pre_filter_pod(const PodInfo& pod, PreFiltered& said) = 0;
   /// As ClusterFilterPlugin::filter().
   virtual void filter_pod(PodState& state, const NodeTable& nodes, std::span<const Row> rows,

@@ -9,7 +9,25 @@
 
 namespace koord::scheduler {
 
-namespace {}  // namespace
+namespace {
+
+/// From Reserve on: a plugin that has a filter of its own for each pod is asked only about those that it made
+/// a state for.
+bool concerns_anybody(const PodAttempt& attempt) {
+  const Profile& profile = attempt.profile;
+  const auto asked = [&](const auto& seats) {
+    return std::any_of(seats.begin(), seats.end(), [&](const Profile::Seat& seat) {
+      return attempt.kept(seat.index) != nullptr ||
+             std::none_of(profile.filters.begin(), profile.filters.end(), [&](const Profile::Filter& f) {
+               return f.residual != nullptr && f.index == seat.index;
+             });
+    });
+  };
+  return asked(profile.reserves) || asked(profile.permits) || asked(profile.pre_binds) ||
+         asked(profile.post_binds);
+}
+
+}  // namespace
 
 std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
   std::size_t done = 0;
@@ -71,7 +89,7 @@ Decision Engine::attempt(QueuedPod& pod) {
     watch_.begin(pod.info.pod, pod.profile->scheduler_name, start);
     if (const Row row = choose(pod, d); row != kNoRow) {
       assume(pod, row, d);
-      if (pod.profile->follows_up()) follow_up(pod, d);
+      if (pod.attempt) follow_up(pod, d);
     }
     watch_.end();
   }
@@ -106,10 +124,11 @@ Row Engine::choose(QueuedPod& pod, Decision& d) {
     d.detail = details_.chosen(*pod.profile, state, row, now);
   if (d.detail) classes_.take_scoring();  // it is nobody's
   if (pod.profile->follows_up()) {
-    pod.attempt = std::make_unique<PodAttempt>(pod.info, *pod.profile);
+    PodAttempt attempt(pod.info, *pod.profile);
     for (const Profile::Filter& f : pod.profile->filters)
       if (f.residual != nullptr)
-        if (auto made = state.take_residual(f.index)) pod.attempt->keep(f.index, std::move(made));
+        if (auto made = state.take_residual(f.index)) attempt.keep(f.index, std::move(made));
+    if (concerns_anybody(attempt)) pod.attempt = std::make_unique<PodAttempt>(std::move(attempt));
   }
   return row;
 }

@@ -225,6 +225,10 @@ TEST_CASE("who has all of his volumes waits for nothing") {
   const Decision d = scene.world.one();
   CHECK(d.node == "b");
   CHECK(d.pre_binds.empty());
+  // Pods without claims cost nothing after the choice of a node: nobody is told how their bindings end.
+  CHECK(d.tells_end);
+  scene.world.engine.put_pod(make_pod("without"));
+  CHECK_FALSE(scene.world.one().tells_end);
 }
 
 // Events
