@@ -64,7 +64,7 @@ groups:
 - {{name: web, cgroupPath: {ls}, qos: LS}}
 """)
         agent = Agent(janitor, os.path.join(folder, "agent"), free_port(), f"--standalone-config={config}",
-                      "--feature-gates=BECPUSuppress=false,BEMemoryEvict=true")
+                      "--feature-gates=BECPUSuppress=false,BEMemoryEvict=true", "--memory-evict-cool-time-seconds=60")
         agent.start_and_wait()
         for process in victims:
             assert process.wait(timeout=20) == -9, "killed, not ended by itself"
@@ -73,7 +73,7 @@ groups:
         wait_for("the eviction is counted",
                  lambda: 'koordlet_pod_eviction{node="' in agent.get("/metrics"), 10)
         assert "trigger by koordlet feature BEMemoryEvict, kill pod: batch" in agent.log_tail(100)
-        # It goes on to count as going, also for the agent that comes after a crash.
+        # The cool-down goes on, also for the agent that comes after a crash.
         again = hold(janitor, be)
         agent.kill()
         agent.start_and_wait()

@@ -282,6 +282,33 @@ TEST_CASE("A container that has used up its tokens shrinks", "[koordlet][burst]"
   CHECK(rig.quota_of("kubepods/p/a") == 600'000);
 }
 
+TEST_CASE("Complaint 2988: init containers and sidecars burst as the others do", "[koordlet][burst]") {
+  Rig rig(CgroupVersion::v1);
+  PodInfo& pod = rig.pod({{"main", 1000, 1, 0}, {"init", 1000, 1, 0.5}, {"side", 1000, 1, 0.5}});
+  pod.containers[1].kind = ContainerKind::init;
+  pod.containers[2].kind = ContainerKind::sidecar;
+  rig.ticks(3);
+  CHECK(rig.quota_of("kubepods/p/main") == 100'000);
+  for (const char* group : {"kubepods/p/init", "kubepods/p/side"}) {
+    CHECK(rig.quota_of(group) == 172'800);
+    CHECK(rig.kernel.group(group).burst == 1'000'000);
+  }
+}
+
+TEST_CASE("Complaint 2164: a container that has to shrink takes nothing from the others",
+          "[koordlet][burst]") {
+  Rig rig(CgroupVersion::v1);
+  rig.node("auto").cfs_quota_burst_period_seconds = 40;
+  rig.pod({{"greedy", 2000, 4, 0.5}, {"modest", 2000, 1, 0.5}});  // 200% and 50% of their limits
+  rig.ticks(15);
+  CHECK(rig.quota_of("kubepods/p/greedy") == 600'000);
+  CHECK(rig.quota_of("kubepods/p/modest") == 600'000);
+  rig.ticks(15);
+  CHECK(rig.quota_of("kubepods/p/greedy") == 200'000);
+  CHECK(rig.quota_of("kubepods/p/modest") == 600'000);
+  CHECK(rig.quota_of("kubepods/p") == 800'000);
+}
+
 TEST_CASE("The pool: CPUs of LSE and LSR pods and what BE pods use are not in it", "[koordlet][burst]") {
   Rig rig(CgroupVersion::v1);
   rig.topology = testing::machine(16, 2);

@@ -157,6 +157,22 @@ TEST_CASE("Who is evicted waits for it: results, cool-down, refusals", "[koordle
     // After two minutes it does not any more.
     CHECK(rig.tick_for(61) == Names{"a"});
   }
+  SECTION("a plain group, which has none, goes again when it has had time to settle") {
+    rig.runner.finish();
+    auto pod = std::make_shared<PodInfo>(*rig.inventory.pods[0]);
+    pod->containers.clear();
+    rig.inventory.pods[0] = pod;
+    CHECK(rig.tick_for(9).empty());
+    CHECK(rig.tick_for(1) == Names{"a"});
+  }
+  SECTION("containers that were started again are others") {
+    rig.runner.finish();
+    auto pod = std::make_shared<PodInfo>(*rig.inventory.pods[0]);
+    pod->containers[0].group = "kubepods/poda/c2";
+    rig.inventory.pods[0] = pod;
+    CHECK(rig.tick_for(3).empty());
+    CHECK(rig.tick_for(1) == Names{"a"});
+  }
   SECTION("one that is refused makes way at once, and is tried again later") {
     rig.runner.finish(Error(Code::too_many_requests, "a budget"));
     CHECK(rig.tick_for() == Names{"b"});

@@ -21,6 +21,8 @@ constexpr std::string_view kHeader = "koord-actions 1 ";
 constexpr std::string_view kReason = "evicted";  // upstream's, of all evictions
 constexpr std::size_t kMaxFile = std::size_t{4} << 20, kMaxRows = 10'000, kMaxGroups = 256;
 constexpr nanoseconds kHour = std::chrono::hours(1);
+/// How long a group that was stopped takes to give its memory back.
+constexpr nanoseconds kSettles = std::chrono::seconds(10);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr nanoseconds kFirstRetry = std::chrono::seconds(5), kLastRetry = std::chrono::seconds(60);
 /// Upstream drops a series that nobody has counted in for so long.
@@ -58,6 +60,7 @@ std::string_view to_string(ActionKind kind) { return kind == ActionKind::evict_p
 
 std::vector<std::string> groups_to_stop(const PodInfo& pod) {
   std::vector<std::string> groups;
+  groups.reserve(pod.containers.size() + 1);
   for (const ContainerInfo& container : pod.containers) groups.push_back(container.group);
   if (groups.empty() && !pod.object) groups.push_back(pod.group);
   return groups;
@@ -83,7 +86,6 @@ Result<std::vector<std::string>> Actions::load() {
     if (row.state != State::running) continue;
     row.state = State::done;  // nobody can tell: then it counts
     groups.insert(groups.end(), row.groups.begin(), row.groups.end());
-    row.groups.clear();
   }
   return groups;
 }
@@ -129,7 +131,8 @@ void Actions::save() {
     fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\t{}", row.strategy, to_string(row.kind),
                    row.state == State::running ? kRunning : kDone, row.begun.time_since_epoch().count(),
                    row.uid);
-    for (const std::string& group : row.groups) text.append("\t").append(group);
+    if (clock_.mono() - row.begun < options_.going)
+      for (const std::string& group : row.groups) text.append("\t").append(group);
     text += '\n';
   }
   std::error_code failed;
@@ -152,6 +155,18 @@ Actions::State Actions::state_of(const Row& row) const {
   return overdue ? State::failed : row.state;
 }
 
+/// A container that was stopped and started again is another one; of a plain group that cannot be told.
+bool Actions::goes_on(const Row& row, const PodInfo& pod) const {
+  const nanoseconds age = clock_.mono() - row.begun;
+  if (row.kind == ActionKind::evict_pod) return age < options_.going;
+  if (pod.containers.empty() && !pod.object) return age < kSettles;
+  const auto& stopped = row.groups;
+  return age < options_.going &&
+         std::all_of(pod.containers.begin(), pod.containers.end(), [&](const ContainerInfo& container) {
+           return std::find(stopped.begin(), stopped.end(), container.group) != stopped.end();
+         });
+}
+
 const Actions::Row* Actions::find(std::string_view uid) const {
   const auto it = std::find_if(rows_.rbegin(), rows_.rend(), [&](const Row& row) { return row.uid == uid; });
   return it == rows_.rend() ? nullptr : &*it;
@@ -166,7 +181,7 @@ Standing Actions::standing(const PodInfo& pod) const {
     const State state = state_of(*row);
     if (state == State::running) return Standing::pending;
     if (state == State::failed && now < row->retry_at) return Standing::refused;
-    if (state != State::failed && now - row->begun < options_.going) return Standing::pending;
+    if (state != State::failed && goes_on(*row, pod)) return Standing::pending;
   }
   // Somebody else asked it to go; killing its containers helps all the same, asking again does not.
   if (options_.only_by_api && pod.deleted_by && clock_.now() < *pod.deleted_by) return Standing::pending;
@@ -211,7 +226,6 @@ bool Actions::begin(Action action, bool dry) {
     log_.info("a pod would be evicted, were its strategy not on trial",
               kv("pod", fmt::format("{}/{}", row.ns, row.name)), kv("strategy", row.strategy),
               kv("why", action.message));
-    row.groups.clear();
     rows_.push_back(std::move(row));
     return true;
   }
@@ -225,7 +239,6 @@ void Actions::finish(std::uint64_t id, const Result<>& outcome) {
   const auto it = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.id == id; });
   if (it == rows_.end()) return;
   Row& row = *it;
-  row.groups.clear();
   if (outcome) {
     row.state = State::done;
     row.failures = 0;

@@ -39,7 +39,7 @@ class Actions {
     std::string own_pod;  // the uid of the pod that the agent runs in; empty: in none
     /// How long one may be under way before it counts as failed.
     nanoseconds patience = std::chrono::seconds(30);
-    /// How long a pod that was acted on and is still there counts as going.
+    /// How long a pod that was acted on and is still there, with the same containers, counts as going.
     nanoseconds going = std::chrono::minutes(2);
   };
   /// All outlive it.
@@ -72,7 +72,7 @@ class Actions {
     MonoTime begun{}, retry_at{};
     std::uint64_t id = 0;
     std::uint32_t failures = 0;       // in a row
-    std::vector<std::string> groups;  // whose tasks are being stopped
+    std::vector<std::string> groups;  // whose tasks are or were stopped
     std::string ns, name;             // of the pod
   };
   Result<> read(const std::string& path, bool& found);
@@ -80,6 +80,7 @@ class Actions {
   void finish(std::uint64_t id, const Result<>& outcome);
   const Row* find(std::string_view uid) const;
   State state_of(const Row& row) const;
+  bool goes_on(const Row& row, const PodInfo& pod) const;
 
   Options options_;
   ActionRunner& runner_;

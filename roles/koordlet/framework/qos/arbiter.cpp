@@ -45,12 +45,12 @@ std::span<const Arbiter::Decision> Arbiter::decide(std::span<const std::span<con
   decisions_.clear();
   cut_.clear();
   conflicts_ = 0;
-  // Only where a knob has two intents can one be wider than another.
+  // Only where a levelled knob has two intents can one be wider than another.
   intents_.assign(host::knob_table().size(), 0);
   for (std::uint32_t plan = 0; plan < plans.size(); ++plan)
     for (const Intent& intent : plans[plan]) {
       std::uint8_t& count = intents_[static_cast<std::size_t>(intent.knob)];
-      if (count < 2) ++count;
+      if (count < 2 && host::is_levelled(intent.knob)) ++count;
       const auto& members = tree_.members(intent.knob, intent.group, intent.reach);
       for (const GroupTree::Member& member : members) {
         if (!member.target) continue;
