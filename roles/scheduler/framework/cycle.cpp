@@ -50,9 +50,11 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
 /// The next pod that is to be told that it is kept out, and still is. False: there is none.
 bool Engine::tell_kept_out(std::vector<Decision>& out) {
   while (!kept_out_.empty()) {
-    const QueuedPod* pod = find(*kept_out_.front());
+    QueuedPod* pod = find(*kept_out_.front());
     kept_out_.pop_front();
-    if (pod == nullptr || pod->place != Place::gated) continue;
+    if (pod == nullptr) continue;
+    pod->to_be_told = false;
+    if (pod->place != Place::gated) continue;
     Decision& d = out.emplace_back();
     d.kind = Decision::Kind::gated;
     d.pod = pod->info.pod;

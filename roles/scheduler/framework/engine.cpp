@@ -350,6 +350,10 @@ void Engine::kept_out(QueuedPod& pod, PluginIndex by) {
   if (pod.told == why && now - pod.told_at < kTellAgain) return;
   pod.told = std::move(why);
   pod.told_at = now;
+  if (std::exchange(pod.to_be_told, true)) return;
+  // Who does not lead decides nothing, and tells nobody, for as long as that takes.
+  if (kept_out_.size() > 2 * pods_.size() + 1024)
+    std::erase_if(kept_out_, [this](const auto& object) { return find(*object) == nullptr; });
   kept_out_.push_back(pod.info.pod);
 }
 

@@ -58,6 +58,7 @@ struct QueuedPod {
   /// By what keeps it out of the queue, and when: so that it is not told the same all the time.
   std::string told;
   MonoTime told_at{};
+  bool to_be_told = false;
   bool activated = false;  // a plugin wants it tried as soon as it has failed
   bool outdated = false;   // `info` and `cls` are of an older object than info.pod
 };

@@ -113,10 +113,8 @@ void Writer::watch(const Decision& d, std::string waits) {
 
 Task<> Writer::tell_waiting(Decision d, std::string waits, std::weak_ptr<const bool> still) {
   if (!co_await sleep(services_.clock, kTellWaiting) || still.expired()) co_return;
-  if (services_.latest(*d.pod) == nullptr) {
-    waiting_.erase(d.pod->metadata.uid);
-    co_return;
-  }
+  waiting_.erase(d.pod->metadata.uid);
+  if (services_.latest(*d.pod) == nullptr) co_return;
   record(d, kube::EventType::normal, "WaitingForBinding", "Binding",
          fmt::format("assumed on {}, {}", d.node.view(), waits));
 }

@@ -60,7 +60,7 @@ class Writer {
   Services services_;
   /// Nominations on their way, by the pod's uid: a binding waits for its own.
   std::map<std::string, std::shared_ptr<Event>, std::less<>> nominating_;
-  /// Pods whose binding waits for something, by uid, until it goes on or has failed.
+  /// Pods whose binding waits for something, by uid, until it goes on, has failed, or is told.
   std::map<std::string, std::shared_ptr<const bool>, std::less<>> waiting_;
   TaskGroup tasks_, watches_;
   Evictions evictions_;
