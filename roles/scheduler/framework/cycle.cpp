@@ -253,6 +253,7 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
   if (options_.nominate_expected && (!waits.empty() || d.prepares())) d.nominate = d.node;
   if (waits.empty()) return;
   std::vector<std::string_view> names;
+  names.reserve(waits.size());
   for (const PermitWaits::On& on : waits) names.push_back(pod.profile->plugin_name(on.plugin));
   Decision later = d;
   d.waits_for = fmt::format("{}", fmt::join(names, ", "));

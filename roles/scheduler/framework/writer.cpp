@@ -143,6 +143,7 @@ Task<> Writer::bind(Decision d) {
   }
   if (prepares) {
     std::vector<std::string_view> names;
+    names.reserve(d.pre_binds.size() + 1);
     for (const Decision::PreBind& p : d.pre_binds) names.push_back(p.plugin);
     if (!d.changes.empty()) names.push_back(d.patches);
     watch(d, fmt::format("waiting for what {} is doing before the binding", fmt::join(names, ", ")));
