@@ -7,8 +7,10 @@
 #include <memory>
 
 #include "framework/plugin.hpp"
+#include "framework/service_plugin.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "plugins/load_aware_scheduling/describe.hpp"
 #include "plugins/load_aware_scheduling/node_loads.hpp"
 
 namespace koord::scheduler {
@@ -35,7 +37,8 @@ class LoadAwareScheduling final : public Plugin,
                                   public ScorePlugin,
                                   public ReservedByRowPlugin,
                                   public EventPlugin,
-                                  public TimedPlugin {
+                                  public TimedPlugin,
+                                  public ServicePlugin {
  public:
   LoadAwareScheduling(const LoadAwareSchedulingArgs& args, const PluginContext& context)
       : context_(context),
@@ -128,6 +131,13 @@ class LoadAwareScheduling final : public Plugin,
                   .new_object = &metric,
                   .object_label = metrics_.label(ObjectAction::update)});
     });
+  }
+
+  std::vector<std::string_view> service_paths() const override { return {"/node/:nodeName"}; }
+  std::optional<ServiceAnswer> serve(const ServiceRequest& request) const override {
+    constexpr std::string_view kNode = "/node/";
+    if (!request.path.starts_with(kNode)) return std::nullopt;
+    return ServiceAnswer{200, describe(loads_, std::string_view(request.path).substr(kNode.size()))};
   }
 
  private:

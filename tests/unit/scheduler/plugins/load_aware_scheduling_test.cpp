@@ -2,6 +2,7 @@
 // tests (96 CPUs, 512 GiB).
 #include <catch2/catch.hpp>
 
+#include "framework/service_plugin.hpp"
 #include "load_rig.hpp"
 
 namespace koord::scheduler::test {
@@ -479,6 +480,23 @@ TEST_CASE("what profiles of Koordinator name is taken: at preFilter and reserve,
   (*config.profiles[0].plugins).pre_filter.enabled = {{"LoadAwareScheduling", {}}};
   World world(std::move(config));
   CHECK_FALSE(world.engine.profiles()[0].follows_up());
+}
+
+TEST_CASE("what is known of a node is served under the plugin's name") {
+  LoadWorld world;
+  world.node("n");
+  world.report(n().at(world.clock.now()).uses("50", "20Gi"));
+  const ServicePlugin* serves = nullptr;
+  for (const Profile::Named& p : world.engine.profiles()[0].plugins)
+    if (const auto* s = dynamic_cast<const ServicePlugin*>(p.plugin.get())) serves = s;
+  REQUIRE(serves != nullptr);
+  CHECK(serves->service_paths() == std::vector<std::string_view>{"/node/:nodeName"});
+  const auto known = serves->serve({"/node/n", {}});
+  REQUIRE(known);
+  CHECK(known->status == 200);
+  CHECK(known->json.find(R"("nodeEstimated":{"cpu":"50")") != std::string::npos);
+  CHECK(serves->serve({"/node/nobody", {}})->json == "{}");
+  CHECK_FALSE(serves->serve({"/nodes", {}}));
 }
 
 }  // namespace
