@@ -37,7 +37,6 @@ ORIGINALS = {
     },
 }
 MORE = {
-    ("koord-manager", "", "pods"): "patch: the controller colocationprofile cannot work without it; upstream's chart forgot it",
     ("koord-manager", "events.k8s.io", "events"): "its events stand beside what they are about; upstream may write them in "
                                                   "its own namespace alone",
     ("koord-manager", "", "pods"): "the controller colocationprofile, which upstream has without the right that it needs",
@@ -47,8 +46,6 @@ MORE = {
 }
 # Rights that an ordinary run does not use.
 RARE = {
-    ("koord-manager", "", "pods", "get"): "the controller colocationprofile, where its gate is on",
-    ("koord-manager", "", "pods", "patch"): "the controller colocationprofile, where its gate is on",
     ("koord-manager", "", "pods", "get"): "the gate ColocationProfileController: a pod as it is before it is patched",
     ("koord-manager", "", "pods", "patch"): "the gate ColocationProfileController",
     ("koord-scheduler", "", "persistentvolumeclaims", "patch"): "pods whose claims wait for their first consumer",
