@@ -5,11 +5,12 @@
 #include <set>
 #include <string_view>
 
+#include "plugins/volumes/csi_migration.hpp"
+
 namespace koord::scheduler::volume_binding {
 
 namespace {
 
-constexpr std::string_view kMigratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins";
 constexpr std::string_view kZone = "topology.kubernetes.io/zone",
                            kOldZone = "failure-domain.beta.kubernetes.io/zone",
                            kRegion = "topology.kubernetes.io/region",
@@ -67,7 +68,7 @@ unsigned plugin_of(const api::PersistentVolume& volume) {
 }
 
 unsigned migrated_plugins(const api::CsiNode& node) {
-  const Symbol* listed = node.metadata.annotations.find(kMigratedPlugins);
+  const Symbol* listed = node.metadata.annotations.find(volumes::kMigratedPlugins);
   if (listed == nullptr) return 0;
   unsigned plugins = 0;
   std::string_view left = listed->view();

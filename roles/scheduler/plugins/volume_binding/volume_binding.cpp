@@ -14,14 +14,13 @@
 #include "plugins/volume_binding/args.hpp"
 #include "plugins/volume_binding/binding_work.hpp"
 #include "plugins/volume_binding/pod_volumes.hpp"
+#include "plugins/volumes/csi_migration.hpp"
 #include "plugins/volumes/pod_claims.hpp"
 
 namespace koord::scheduler {
 
 namespace volume_binding {
 namespace {
-
-constexpr std::string_view kMigratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins";
 
 class VolumeBinding final : public Plugin,
                             public ResidualFilterPlugin,
@@ -265,7 +264,7 @@ bool VolumeBinding::worth_retrying(const PodInfo&, const ClusterEvent& event) co
     return as<api::StorageClass>(before).allowed_topologies != as<api::StorageClass>(now).allowed_topologies;
   if ((csi_node_changed_ & kind) != 0) {
     const auto migrated = [](const void* node) {
-      const Symbol* listed = as<api::CsiNode>(node).metadata.annotations.find(kMigratedPlugins);
+      const Symbol* listed = as<api::CsiNode>(node).metadata.annotations.find(volumes::kMigratedPlugins);
       return listed != nullptr ? *listed : Symbol();
     };
     return migrated(before) != migrated(now);
