@@ -139,7 +139,7 @@ TEST_CASE("a volume that names its claim is for it alone, and a claim waits for 
   CHECK(cluster.state("c") == "Bound mine");
   CHECK(cluster.state("other") == "Pending ");
   const auto annotation = [&](const char* name) {
-    return text_at(cluster.get_claim("c").doc, "metadata", "annotations", name);
+    return std::string(text_at(cluster.get_claim("c").doc, "metadata", "annotations", name));
   };
   CHECK(annotation(kBindCompleted) == "yes");
   CHECK(annotation(kBoundByController) == "yes");

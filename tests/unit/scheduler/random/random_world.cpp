@@ -453,7 +453,7 @@ void RandomWorld::judge_bound(const Decision& d) {
 void RandomWorld::look_for_forgotten() {
   // Once at least: somebody may have been taken away since the last decision.
   do {
-    while (!assumed_.empty()) confirm(assumed_.begin()->first);
+    while (!assumed_.empty()) confirm(std::string(assumed_.begin()->first));
     pass_time();
     decide();
   } while (!assumed_.empty() && found_.empty());
