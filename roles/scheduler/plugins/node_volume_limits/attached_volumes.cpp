@@ -41,9 +41,15 @@ Symbol unbound_name(const Symbol& driver, const api::ObjectMeta& claim) {
   return fmt::format("{}/{}{}/{}", driver.view(), '\0', claim.namespace_.view(), claim.name);
 }
 
+/// What is both the driver's own and once a plugin's counts everywhere, and once.
 void count(PodVolumes& out, CountedVolume volume) {
-  const auto same = [&](const CountedVolume& v) { return v.name == volume.name && v.was == volume.was; };
-  if (std::none_of(out.counted.begin(), out.counted.end(), same)) out.counted.push_back(std::move(volume));
+  const auto same = [&](const CountedVolume& v) { return v.name == volume.name; };
+  const auto known = std::find_if(out.counted.begin(), out.counted.end(), same);
+  if (known == out.counted.end()) {
+    out.counted.push_back(std::move(volume));
+  } else if (volume.was == nullptr) {
+    known->was = nullptr;
+  }
 }
 
 /// What counts of a PersistentVolume is the same.

@@ -95,6 +95,8 @@ class NodeVolumeLimits final : public Plugin,
     if (own.broken != nullptr)
       state->broken_verdict = state->hold({index_, false, {std::move(own.broken_error)}, true});
     for (CountedVolume& v : own.counted) group_of(*state, v.driver).volumes.push_back(std::move(v));
+    said.skip = state->drivers.empty() && state->everywhere == kPass && state->broken == nullptr;
+    if (said.skip) return nullptr;
     return state;
   }
 

@@ -140,6 +140,8 @@ TEST_CASE("volumes of a driver are counted, each once, whatever form they come i
        0,
        {aws("ebs-1")},
        true},
+      {"a claim and a disk in the pod that are one volume", kInTree, 1, {}, 0, {ebs(0), aws("ebs-0")}, true},
+      {"a disk in the pod and a claim that are one volume", kInTree, 1, {}, 0, {aws("ebs-0"), ebs(0)}, true},
       {"the driver's beside in-tree", kInTree, 2, {{in_tree(1), in_tree(2)}}, 0, {ebs(0)}, false},
       {"no volumes at all", kEbs, 0, {{ebs(1)}}, 0, {}, true},
       {"volumes that nobody attaches", kEbs, 0, {{ebs(1)}}, 0, {[](auto& v) { v.empty_dir.ensure(); }}, true},
