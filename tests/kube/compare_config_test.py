@@ -101,9 +101,17 @@ def main():
                 profiles = json.load(file)["profiles"]
             for profile in profiles:
                 profile["pluginConfig"].sort(key=lambda entry: entry["name"])
+                # The original writes a weight that nobody gave as 0.
+                for plugins in profile["plugins"].values():
+                    for plugin in plugins.get("enabled", []):
+                        if plugin.get("weight") == 0:
+                            del plugin["weight"]
+                # And a flag that nobody gave, and that means nothing by itself, as false.
+                for entry in profile["pluginConfig"]:
+                    entry["args"] = {key: value for key, value in entry["args"].items() if value is not False}
                 # What koord does not read the arguments of stays as it is written.
                 profile["pluginConfig"] = [entry for entry in profile["pluginConfig"] if entry["name"] not in
-                                           ("Nonsense", "DynamicResources", "VolumeBinding")]
+                                           ("Nonsense", "DynamicResources")]
             return profiles
 
         def compare(name, text, own_words=None, original=None):

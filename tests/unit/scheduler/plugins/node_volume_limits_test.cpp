@@ -391,7 +391,8 @@ TEST_CASE("VolumeLimitScaling: a driver that the cluster knows has to be at the 
   };
   for (const Row& row : rows) {
     INFO(row.name);
-    FeatureGates gates(std::vector<FeatureGate>{gate_off("VolumeLimitScaling")});
+    const std::vector<FeatureGate> known{gate_off("VolumeLimitScaling")};
+    FeatureGates gates(known);
     if (row.gate) REQUIRE(gates.set("VolumeLimitScaling=true").has_value());
     World world(volume_plugin("NodeVolumeLimits"), {}, plugin_table(), gates);
     world.engine.put_node(make_node("n"));
