@@ -44,7 +44,7 @@ FORBIDDEN = [
     ("koord-scheduler", "PATCH", "/api/v1/namespaces/default/pods/be"),
     ("koord-scheduler", "PATCH", f"/api/v1/nodes/{NODE}"),
     ("koord-scheduler", "GET", "/api/v1/secrets"),
-    ("koord-scheduler", "GET", f"{SLO}/nodemetrics"),
+    ("koord-scheduler", "GET", f"{SLO}/nodeslos"),
     ("koordlet", "PATCH", f"/api/v1/nodes/{NODE}"),
     ("koordlet", "PATCH", f"/api/v1/nodes/{NODE}/status"),
     ("koordlet", "GET", f"/api/v1/nodes/{NODE}/proxy/pods"),
