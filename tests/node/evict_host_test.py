@@ -21,10 +21,24 @@ HOLD = "import os,time\nheld = bytearray(b'x') * (32 << 20)\nwhile True:\n" \
        "        except ChildProcessError: break\n"
 
 
-def used_percent():
+# Of all memory: so much has to be in use that a threshold of whole percents lies well below it.
+USED_PERCENT = 8
+
+
+def memory():
+    """All of it and what is in use, in KiB."""
     with open("/proc/meminfo", encoding="utf-8") as file:
         fields = {line.split(":")[0]: int(line.split()[1]) for line in file}
-    return (fields["MemTotal"] - fields["MemAvailable"]) * 100 // fields["MemTotal"]
+    return fields["MemTotal"], fields["MemTotal"] - fields["MemAvailable"]
+
+
+def hold_memory(janitor, kib):
+    """By a process in no group, until the end of the test."""
+    code = f"import time\nheld = bytearray(b'x') * ({kib} << 10)\nprint(len(held), flush=True)\ntime.sleep(600)\n"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    janitor.process(process.pid)
+    assert int(process.stdout.readline()) == kib << 10
+    return process
 
 
 def hold(janitor, name):
@@ -43,9 +57,6 @@ def main():
     if reason:
         skip(reason)
     skip_without_role()
-    threshold = used_percent() // 2
-    if threshold < 3:
-        skip("so little memory is used here that no threshold lies below it")
     be, ls = (f"koord-test-{os.getpid()}-{name}.slice" for name in ("batch", "web"))
     with Unchanged(), Janitor() as janitor:
         folder = tempfile.mkdtemp(prefix="koord-evict.")
@@ -54,6 +65,11 @@ def main():
         freezer = os.path.join(CGROUPS, "freezer")
         if os.path.isdir(freezer) and not host_tree.is_v2():
             os.makedirs(os.path.join(freezer, be))
+        total, used = memory()
+        missing = total * USED_PERCENT // 100 - used
+        ballast = hold_memory(janitor, missing) if missing > 0 else None
+        total, used = memory()
+        threshold = used * 50 // total
         victims, spared = [hold(janitor, be), hold(janitor, be)], hold(janitor, ls)
         config = os.path.join(folder, "standalone.yaml")
         with open(config, "w", encoding="utf-8") as file:
@@ -80,7 +96,7 @@ groups:
         time.sleep(6)
         assert again.poll() is None and spared.poll() is None, agent.log_tail()
         agent.kill()
-        for process in (again, spared):
+        for process in filter(None, (again, spared, ballast)):
             process.kill()
             process.wait()
     print("evict: passed")
