@@ -285,6 +285,7 @@ Result<std::unique_ptr<Plugin>> make_volume_binding(const Args& made, const Plug
   const bool scores = context.gate("StorageCapacityScoring");
   KOORD_TRY(shape, args.scoring_shape(scores));
   std::vector<ResourceScorer::Point> points;
+  points.reserve(shape.size());
   for (const auto& p : shape) points.push_back({p.utilization, std::int64_t{p.score} * 10});
   constexpr std::int64_t kLongest = std::int64_t{100} * 365 * 24 * 3600;
   const std::chrono::seconds timeout(std::min(*args.bind_timeout_seconds, kLongest));

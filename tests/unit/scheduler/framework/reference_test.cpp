@@ -17,7 +17,11 @@ std::string first_difference(unsigned seed, PluginTable table = plugin_table(), 
 }
 
 TEST_CASE("repaired verdicts and scores equal those computed anew") {
-  for (unsigned seed = 1; seed <= 5; ++seed) REQUIRE(first_difference(seed) == "");
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    const std::string found = first_difference(seed);
+    INFO(found);
+    REQUIRE(found.empty());
+  }
 }
 
 // Canaries: what this file compares must not pass when the engine's repairs are broken on purpose.
@@ -138,7 +142,9 @@ TEST_CASE("a memory that holds next to nothing and a short log change nothing") 
   const std::size_t memory = GENERATE(std::size_t{0}, std::size_t{1} << 10, std::size_t{8} << 10);
   INFO("memory " << memory);
   const EngineOptions options{.queue = {}, .class_memory = {.per_node = 0, .floor = memory}, .min_log = 16};
-  REQUIRE(first_difference(100, plugin_table(), options, true) == "");
+  const std::string found = first_difference(100, plugin_table(), options, true);
+  INFO(found);
+  REQUIRE(found.empty());
 }
 
 }  // namespace
