@@ -148,20 +148,17 @@ class CpuEvict final : public Strategy {
     const std::int64_t capacity = view.inventory->node.capacity_milli_cpu;
     const auto used = context_.series.aggregate(Metric::node_cpu, "", view.at, window(view, slo));
     if (!used || capacity <= 0) return notes.blind(kByUse, "the node's CPU");
-    const auto percent = evict::percent_of(static_cast<std::int64_t>(used->avg * kMilli), capacity);
-    notes.say(kByUse, fmt::format("{}% of the CPU is used, {}% may be", percent, marks->threshold));
-    if (percent < marks->threshold) return;
-    Task task{.feature = kByUse, .target = Target::used};
-    of(task.release, Resource::cpu) = evict::part_of(capacity, percent - marks->lower);
-    task.candidates =
+    auto task = evict::use_task(kByUse,
+                                {.what = "CPU",
+                                 .resource = Resource::cpu,
+                                 .amount = static_cast<std::int64_t>(used->avg * kMilli),
+                                 .capacity = capacity},
+                                *marks, notes);
+    if (!task) return;
+    task->candidates =
         evict::by_priority(view, kByUse, *slo.evict_enabled_priority_threshold, &Usage::cpu, kMilli,
                            [](const Candidate& candidate) { return static_cast<double>(candidate.used); });
-    task.frees = [](const Candidate& candidate) {
-      Amounts amounts{};
-      of(amounts, Resource::cpu) = candidate.used;
-      return amounts;
-    };
-    tasks.push_back(std::move(task));
+    tasks.push_back(std::move(*task));
   }
 
   void by_allocatable(const TickView& view, const api::ResourceThresholdStrategy& slo,

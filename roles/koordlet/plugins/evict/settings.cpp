@@ -56,6 +56,20 @@ std::string Notes::summary(const std::vector<Task>& tasks, const Choice& choice)
   return text;
 }
 
+std::optional<Task> use_task(std::string_view feature, const Used& used, const Marks& marks, Notes& notes) {
+  const std::int64_t percent = percent_of(used.amount, used.capacity);
+  notes.say(feature, fmt::format("{}% of the {} is used, {}% may be", percent, used.what, marks.threshold));
+  if (percent < marks.threshold) return std::nullopt;
+  Task task{.feature = feature, .target = Target::used};
+  of(task.release, used.resource) = part_of(used.capacity, percent - marks.lower);
+  task.frees = [resource = used.resource](const Candidate& candidate) {
+    Amounts amounts{};
+    of(amounts, resource) = candidate.used;
+    return amounts;
+  };
+  return task;
+}
+
 std::optional<Task> allocatable_task(const TickView& view, std::string_view feature, bool cpu,
                                      std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower,
                                      std::optional<std::int32_t> priority, Notes& notes) {

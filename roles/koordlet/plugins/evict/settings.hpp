@@ -45,6 +45,15 @@ class Notes {
   std::vector<std::pair<std::string_view, std::string>> notes_;
 };
 
+/// What is used of a resource, and all that the node has of it; in the units of Amounts.
+struct Used {
+  std::string_view what;  // as the notes call it: "CPU"
+  Resource resource{};
+  std::int64_t amount = 0, capacity = 0;
+};
+/// The task of the features that look at use, without its candidates: nothing below the threshold.
+std::optional<Task> use_task(std::string_view feature, const Used& used, const Marks& marks, Notes& notes);
+
 /// The task of the features that look at requests: nothing if nothing is asked too much, what they need is
 /// not said, or the list of pods is too old to say who asks for what.
 std::optional<Task> allocatable_task(const TickView& view, std::string_view feature, bool cpu,

@@ -17,10 +17,8 @@ namespace koord::koordlet {
 namespace memory_evict {
 namespace {
 
-using evict::Amounts;
 using evict::Candidate;
 using evict::Resource;
-using evict::Target;
 using evict::Task;
 
 constexpr std::string_view kName = "MemoryEvict";
@@ -69,21 +67,18 @@ class MemoryEvict final : public Strategy {
       return notes.missing(feature, "evictEnabledPriorityThreshold");
     const std::int64_t capacity = view.inventory->node.capacity_memory;
     if (!known(view.node.memory) || capacity <= 0) return notes.blind(feature, "the node's memory");
-    const auto percent = evict::percent_of(static_cast<std::int64_t>(view.node.memory), capacity);
-    notes.say(feature, fmt::format("{}% of the memory is used, {}% may be", percent, marks->threshold));
-    if (percent < marks->threshold) return;
-    Task task{.feature = feature, .target = Target::used};
-    of(task.release, Resource::memory) = evict::part_of(capacity, percent - marks->lower);
+    auto task = evict::use_task(feature,
+                                {.what = "memory",
+                                 .resource = Resource::memory,
+                                 .amount = static_cast<std::int64_t>(view.node.memory),
+                                 .capacity = capacity},
+                                *marks, notes);
+    if (!task) return;
     const auto used = [](const Candidate& candidate) { return static_cast<double>(candidate.used); };
-    task.candidates = all ? evict::by_priority(view, feature, *slo.evict_enabled_priority_threshold,
-                                               &Usage::memory, 1, used)
-                          : evict::best_effort(view, feature, &Usage::memory, 1, used);
-    task.frees = [](const Candidate& candidate) {
-      Amounts amounts{};
-      of(amounts, Resource::memory) = candidate.used;
-      return amounts;
-    };
-    tasks.push_back(std::move(task));
+    task->candidates = all ? evict::by_priority(view, feature, *slo.evict_enabled_priority_threshold,
+                                                &Usage::memory, 1, used)
+                           : evict::best_effort(view, feature, &Usage::memory, 1, used);
+    tasks.push_back(std::move(*task));
   }
 
   void by_allocatable(const TickView& view, const api::ResourceThresholdStrategy& slo,
