@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -246,6 +245,4 @@ class PodWatch:
 
     def close(self):
         self.closed.set()
-        # close() would wait for the lock of the thread that reads; this wakes it.
-        if self.http is not None and self.http.sock is not None:
-            self.http.sock.shutdown(socket.SHUT_RDWR)
+        kube_api.wake_reader(self.http)

@@ -96,5 +96,4 @@ class FakeKubelets:
 
     def close(self):
         self.closed.set()
-        if self.http is not None and self.http.sock is not None:
-            self.http.sock.shutdown(2)  # wakes the thread that reads
+        kube_api.wake_reader(self.http)

@@ -5,10 +5,12 @@ It is written on Python's standard library alone, apart from the client under te
 usage by hand: kube_api.py KUBECONFIG load FILE...
 """
 import base64
+import contextlib
 import http.client
 import json
 import queue
 import re
+import socket
 import ssl
 import sys
 import threading
@@ -33,6 +35,17 @@ PLURAL = {
     "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
 }
 PAGE = 1000
+
+
+def wake_reader(connection):
+    """Ends what another thread waits for on an http.client connection, or None: closing it would wait for that thread.
+
+    The thread may be closing it at this moment.
+    """
+    sock = connection.sock if connection is not None else None
+    if sock is not None:
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
 
 
 class ApiError(Exception):

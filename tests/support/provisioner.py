@@ -122,5 +122,4 @@ class Provisioner:
     def close(self):
         self.closed.set()
         for connection in self.http.values():
-            if connection.sock is not None:
-                connection.sock.shutdown(2)
+            kube_api.wake_reader(connection)
