@@ -121,5 +121,5 @@ class Provisioner:
 
     def close(self):
         self.closed.set()
-        for connection in self.http.values():
+        for connection in list(self.http.values()):
             kube_api.wake_reader(connection)
