@@ -33,6 +33,9 @@ constexpr std::string_view kJournal = "throttled", kActions = "evicted", kSeries
                            kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
+/// How long --cleanup waits for a kernel that reclaims, and how often it looks.
+constexpr nanoseconds kCleanupPatience = std::chrono::seconds(20),
+                      kCleanupLook = std::chrono::milliseconds(20);
 /// The agent is not well when so many ticks are missing.
 constexpr int kMissedTicks = 30;
 
@@ -86,6 +89,7 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
       keep_(find_keep(context.flags, parts_.place)),
       service_(&environment),
       interval_(std::max(context.flags.get_duration("collect-res-used-interval"), kShortestInterval)),
+      files_(context.executor),
       series_(series_limits(interval_)),
       schedule_(context.metrics, interval_),
       run_queue_(std::move(parts_.counters), parts_.no_counters, parts_.cgroups, log_, context.metrics),
@@ -387,7 +391,14 @@ Task<Result<>> Agent::clean_up() {
     inventory.be_roots = {
         host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root)};
   }
-  KOORD_CO_TRY(written, qos_->cleanup(inventory));
+  Result<std::size_t> freed = qos_->cleanup(inventory);
+  // What the kernel reclaims for is written off the loop; then what had to wait for it is.
+  const MonoTime deadline = context_.clock.mono() + kCleanupPatience;
+  while (executor_->pending() > 0 && context_.clock.mono() < deadline) {
+    KOORD_CO_CHECK(co_await sleep(context_.clock, kCleanupLook));
+    if (executor_->pending() == 0) freed = qos_->cleanup(inventory);
+  }
+  KOORD_CO_TRY(written, std::move(freed));
   log_.info("nothing of this agent's is throttled any more", kv("files_written", written));
   co_return Result<>();
 }

@@ -10,6 +10,7 @@
 #include "framework/action/pod_runner.hpp"
 #include "framework/audit/auditor.hpp"
 #include "framework/executor/executor.hpp"
+#include "framework/executor/threaded_files.hpp"
 #include "framework/keep/host_lock.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/report/reporter.hpp"
@@ -77,7 +78,7 @@ class Agent final : public runtime::Role {
   metrics::Registry external_;
   InventoryHub hub_;
   std::unique_ptr<Auditor> auditor_;
-  KernelFiles files_;
+  ThreadedFiles files_;
   std::unique_ptr<Executor> executor_;
   SeriesStore series_;
   std::optional<kube::EventRecorder> recorder_;

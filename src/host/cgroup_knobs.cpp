@@ -51,6 +51,21 @@ constexpr KnobRow cpuset_row(Knob knob, std::string_view file, std::string_view 
   return row;
 }
 
+constexpr KnobRow memory_row(Knob knob, KnobKind kind, std::string_view file,
+                             std::optional<std::int64_t> minimum, std::optional<std::int64_t> maximum = {}) {
+  return make_row(knob, kind, "memory", file, file, minimum, maximum);
+}
+constexpr KnobRow blocking(KnobRow row) {
+  row.blocking = true;
+  return row;
+}
+/// A file that only cgroup v2 has.
+constexpr KnobRow v2_row(KnobRow row) {
+  row.v1_subsystem = {};
+  row.v1_file = {};
+  return row;
+}
+
 constexpr KnobRow kKnobs[] = {
     make_row(Knob::cpu_quota, KnobKind::limit, "cpu", "cpu.cfs_quota_us", "cpu.max", kUnlimited),
     make_row(Knob::cpu_period, KnobKind::setting, "cpu", "cpu.cfs_period_us", "cpu.max", 1'000, 1'000'000),
@@ -64,8 +79,22 @@ constexpr KnobRow kKnobs[] = {
     make_row(Knob::procs, KnobKind::moving, "cpu", "cgroup.procs", "cgroup.procs"),
     make_row(Knob::freeze, KnobKind::command, "freezer", "freezer.state", "cgroup.freeze"),
     make_row(Knob::kill, KnobKind::command, "", "", "cgroup.kill"),
-    make_row(Knob::memory_limit, KnobKind::limit, "memory", "memory.limit_in_bytes", "memory.max",
-             kUnlimited),
+    blocking(make_row(Knob::memory_limit, KnobKind::limit, "memory", "memory.limit_in_bytes", "memory.max",
+                      kUnlimited)),
+    memory_row(Knob::memory_min, KnobKind::limit, "memory.min", kUnlimited),
+    memory_row(Knob::memory_low, KnobKind::limit, "memory.low", kUnlimited),
+    blocking(memory_row(Knob::memory_high, KnobKind::limit, "memory.high", kUnlimited)),
+    // From here on but for the groups that are killed as a whole: kernels of Anolis OS.
+    memory_row(Knob::memory_wmark_ratio, KnobKind::setting, "memory.wmark_ratio", 0, 100),
+    memory_row(Knob::memory_wmark_scale_factor, KnobKind::setting, "memory.wmark_scale_factor", 1, 1000),
+    memory_row(Knob::memory_wmark_min_adj, KnobKind::setting, "memory.wmark_min_adj", -25, 50),
+    memory_row(Knob::memory_priority, KnobKind::setting, "memory.priority", 0, 12),
+    memory_row(Knob::memory_use_priority_oom, KnobKind::setting, "memory.use_priority_oom", 0, 1),
+    memory_row(Knob::memory_oom_group, KnobKind::setting, "memory.oom.group", 0, 1),
+    v2_row(blocking(
+        memory_row(Knob::page_cache_enable, KnobKind::setting, "memory.pagecache_limit.enable", 0, 1))),
+    v2_row(blocking(memory_row(Knob::page_cache_size, KnobKind::setting, "memory.pagecache_limit.size", 0))),
+    v2_row(memory_row(Knob::page_cache_sync, KnobKind::setting, "memory.pagecache_limit.sync", 0, 1)),
     statistic(Knob::memory_usage, "memory", "memory.usage_in_bytes", "memory.current"),
     statistic(Knob::memory_stat, "memory", "memory.stat", "memory.stat"),
     statistic(Knob::memory_numa_stat, "memory", "memory.numa_stat", "memory.numa_stat"),
@@ -96,6 +125,10 @@ bool can_be_undone(Knob knob) {
   return row(knob).kind == KnobKind::setting || row(knob).kind == KnobKind::limit;
 }
 bool is_levelled(Knob knob) { return row(knob).kind == KnobKind::limit; }
+bool is_memory_bound(Knob knob) {
+  return knob == Knob::memory_limit || knob == Knob::memory_min || knob == Knob::memory_low ||
+         knob == Knob::memory_high;
+}
 
 std::int64_t shares_to_weight(std::int64_t shares) {
   const std::int64_t s = std::clamp(shares, kMinShares, kMaxShares);
@@ -151,9 +184,11 @@ Result<std::string> knob_text(Knob knob, CgroupVersion version, std::int64_t val
     if (knob == Knob::cpu_period)
       return Error(Code::unsupported,
                    "cpu.cfs_period_us: cgroup v2 takes a period only together with a quota");
-    if (value == kUnlimited && (knob == Knob::cpu_quota || knob == Knob::memory_limit))
-      return std::string("max");
+    if (value == kUnlimited && (knob == Knob::cpu_quota || is_memory_bound(knob))) return std::string("max");
   }
+  // In cgroup v1 the limit alone knows -1.
+  if (value == kUnlimited && is_memory_bound(knob) && knob != Knob::memory_limit)
+    return std::to_string(std::numeric_limits<std::int64_t>::max());
   return std::to_string(value);
 }
 

@@ -28,6 +28,18 @@ enum class Knob : std::uint8_t {
   freeze,
   kill,
   memory_limit,
+  memory_min,
+  memory_low,
+  memory_high,
+  memory_wmark_ratio,
+  memory_wmark_scale_factor,
+  memory_wmark_min_adj,
+  memory_priority,
+  memory_use_priority_oom,
+  memory_oom_group,
+  page_cache_enable,
+  page_cache_size,
+  page_cache_sync,
   memory_usage,
   memory_stat,
   memory_numa_stat,
@@ -62,6 +74,8 @@ struct KnobRow {
   std::string_view v2_read_file;  // where reading differs from writing: cpuset.cpus.effective; else empty
   std::optional<std::int64_t> minimum = {}, maximum = {};  // of what may be written, in v1 units
   KnobDomain domain = KnobDomain::cgroup;
+  /// The kernel may reclaim memory before the write ends: seconds, or for ever. "No limit" never reclaims.
+  bool blocking = false;
 };
 
 /// In the order of the enum.
@@ -70,6 +84,8 @@ const KnobRow& row(Knob knob);
 bool can_be_undone(Knob knob);
 /// Knobs of which a parent has to be at least as wide as its children.
 bool is_levelled(Knob knob);
+/// Knobs in bytes that may say "max".
+bool is_memory_bound(Knob knob);
 
 // Conversions. v1 writes shares in [2, 262144] and quotas in microseconds with -1 for none; v2 writes weights
 // in [1, 10000] and "QUOTA PERIOD" with "max" for none. The formulas of shares and weights are runc's and

@@ -28,6 +28,7 @@ Intent& Plan::want(host::Knob knob, std::string_view group, KnobValue value, std
   intent.reach = {};
   intent.undo.reset();
   intent.held = false;
+  intent.yields = false;
   return intent;
 }
 

@@ -46,6 +46,8 @@ struct Intent {
   /// there: for groups that nobody else limits, and where a dead agent's limit may have been found.
   std::optional<KnobValue> undo;
   bool held = false;  // of an earlier tick: the strategy cannot tell now
+  /// Where another program writes the file, too, its value stays.
+  bool yields = false;
 };
 
 /// What one strategy wants in this tick. What it does not name it does not care about any more: the manager

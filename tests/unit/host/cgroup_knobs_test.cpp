@@ -67,6 +67,13 @@ TEST_CASE("values to write, by version") {
   CHECK(*knob_text(Knob::cpu_shares, CgroupVersion::v1, 1024) == "1024");
   CHECK(*knob_text(Knob::cpu_shares, CgroupVersion::v2, 1024) == "39");
   CHECK(*knob_text(Knob::memory_limit, CgroupVersion::v2, -1) == "max");
+  for (const Knob knob : {Knob::memory_min, Knob::memory_low, Knob::memory_high}) {
+    CHECK(*knob_text(knob, CgroupVersion::v2, -1) == "max");
+    CHECK(*knob_text(knob, CgroupVersion::v1, -1) ==
+          "9223372036854775807");  // which the kernel rounds to none
+  }
+  CHECK(knob_text(Knob::memory_wmark_ratio, CgroupVersion::v2, 101).has_error());
+  CHECK(*knob_text(Knob::memory_wmark_min_adj, CgroupVersion::v1, -25) == "-25");
   const auto low = knob_text(Knob::cpu_shares, CgroupVersion::v1, 1);
   REQUIRE(low.has_error());
   CHECK(low.error().message() == "cpu.shares: 1 is out of range, expected at least 2 and at most 262144");

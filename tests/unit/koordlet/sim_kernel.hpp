@@ -35,6 +35,8 @@ class SimKernel final : public KernelFiles {
     std::int64_t shares = 1024;  // v2: the weight
     std::int64_t burst = 0;
     std::string memory = "9223372036854771712";
+    /// Other files, by name. Limits of memory are rounded as the kernel does it.
+    std::map<std::string, std::string, std::less<>> files = {};
     bool populated = false;  // has processes of its own: v2 refuses to empty its set
     std::uint64_t inode = 0;
   };
@@ -67,8 +69,23 @@ class SimKernel final : public KernelFiles {
   /// All system calls but those that wrote.
   std::size_t calls() const { return reads + listings + looks + attempts_; }
   std::optional<std::size_t> die_after;  // so many writes
-  bool has_burst = true;                 // the kernel knows cpu.cfs_burst_us,
-  bool burst_within_quota = false;       // and takes none above the quota
+  /// Whether the kernel reclaims for a write to the file whose path this is: the value is in force at once,
+  /// but the write ends with answer(), or never.
+  std::function<bool(std::string_view path)> reclaims;
+  struct Waiting {
+    std::string path;
+    Result<> verdict;
+    Done done;
+  };
+  std::vector<Waiting> waiting;
+  /// Ends the oldest of them.
+  void answer() {
+    Waiting first = std::move(waiting.at(0));
+    waiting.erase(waiting.begin());
+    first.done(first.verdict);
+  }
+  bool has_burst = true;            // the kernel knows cpu.cfs_burst_us,
+  bool burst_within_quota = false;  // and takes none above the quota
 
   Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
     ++reads;
@@ -101,6 +118,8 @@ class SimKernel final : public KernelFiles {
       text_ = g.memory + "\n";
     else if (has_burst && knob == (v2 ? "cpu.max.burst" : "cpu.cfs_burst_us"))
       text_ = std::to_string(g.burst) + "\n";
+    else if (const auto other = g.files.find(knob); other != g.files.end())
+      text_ = other->second + "\n";
     else
       return errno_error(ENOENT, file.path());
     return std::string_view(text_);
@@ -134,6 +153,14 @@ class SimKernel final : public KernelFiles {
     return {};
   }
 
+  void write_later(const std::string& path, std::string_view text, Done done) override {
+    Result<> verdict = write(path, text);
+    if (reclaims && reclaims(path))
+      waiting.push_back({path, std::move(verdict), std::move(done)});
+    else
+      done(verdict);
+  }
+
   Result<std::vector<std::string>> folders(const std::string& path) override {
     ++listings;
     const std::string name = split(path + "/x").first;
@@ -152,7 +179,7 @@ class SimKernel final : public KernelFiles {
       return folder->second.inode;
     const auto [name, knob] = split(path);
     const auto it = groups_.find(name);
-    if (it == groups_.end() || !has(knob)) return 0;
+    if (it == groups_.end() || !(has(knob) || it->second.files.contains(knob))) return 0;
     return it->second.inode * 100;  // of its files one and the same will do
   }
 
@@ -256,6 +283,14 @@ class SimKernel final : public KernelFiles {
     }
     if (knob == (v2 ? "cpu.weight" : "cpu.shares")) {
       g.shares = std::stoll(std::string(text));
+      return 0;
+    }
+    if (const auto other = g.files.find(knob); other != g.files.end()) {
+      const bool bytes = knob == "memory.min" || knob == "memory.low" || knob == "memory.high";
+      const bool none = bytes && (text == "max" || text == "9223372036854775807");
+      other->second = none    ? v2 ? "max" : "9223372036854771712"
+                      : bytes ? std::to_string(std::stoll(std::string(text)) / 4096 * 4096)
+                              : std::string(text);
       return 0;
     }
     return ENOENT;

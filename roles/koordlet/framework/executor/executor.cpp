@@ -5,26 +5,30 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
+#include <memory>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "framework/audit/auditor.hpp"
 #include "framework/executor/knob_values.hpp"
+#include "framework/executor/targets.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
 namespace {
 
+using executor::Flight;
+using executor::is_absence;
+using executor::is_missing;
+using executor::set_fine;
+using executor::State;
+using executor::Target;
+using executor::Targets;
 using host::CgroupVersion;
 using host::Knob;
 
-constexpr nanoseconds kFirstRetry = std::chrono::seconds(1);
 constexpr nanoseconds kLastRetry = std::chrono::seconds(60);
-constexpr nanoseconds kLastAbsentRetry = std::chrono::seconds(4);
-constexpr nanoseconds kUnsupportedRetry = std::chrono::seconds(60);
 /// So many other values are tried at once, then one in a while: a wish that changes with every tick is
 /// refused with every tick.
 constexpr std::uint64_t kOtherValues = 3;
@@ -32,52 +36,7 @@ constexpr nanoseconds kOtherValueRetry = std::chrono::seconds(4);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr int kAuditVerbosity = 3;
 
-enum class State : std::uint8_t { fine, absent, unsupported, refused };
-
-struct Target {
-  Knob knob{};
-  std::string group;
-  int depth = 0;
-  std::uint32_t generation = 0;  // 0: free
-  std::string path;              // to write
-  std::optional<host::HeldFile> held;
-
-  std::uint64_t inode = 0;  // 0: not looked at yet
-  // Rounds end with apply().
-  std::uint64_t looked = 0, tried = 0, renewed = 0;  // the round in which it was, last
-  std::optional<KnobValue> known;
-  MonoTime known_at{}, named_at{};
-
-  State state = State::fine;
-  Error error;
-  std::uint64_t failures = 0;  // in a row
-  std::optional<KnobValue> refused_value;
-  MonoTime retry_at{}, refused_at{}, logged_at{};  // retry_at: unless it is fine
-  bool logged = false;
-};
-
-struct Key {
-  Knob knob;
-  std::string group;
-};
-struct KeyView {
-  Knob knob;
-  std::string_view group;
-};
-struct KeyHash {
-  using is_transparent = void;
-  std::size_t operator()(const KeyView& key) const {
-    return std::hash<std::string_view>{}(key.group) * 31 + static_cast<std::size_t>(key.knob);
-  }
-  std::size_t operator()(const Key& key) const { return (*this)(KeyView{key.knob, key.group}); }
-};
-struct KeyEqual {
-  using is_transparent = void;
-  template <class A, class B>
-  bool operator()(const A& a, const B& b) const {
-    return a.knob == b.knob && a.group == b.group;
-  }
-};
+enum class Written : std::uint8_t { done, pending, failed };
 
 /// A file that is to be looked at in this call.
 struct Work {
@@ -85,12 +44,6 @@ struct Work {
   const Wish* wish = nullptr;
   bool done = false;
 };
-
-nanoseconds backoff(std::uint64_t failures, nanoseconds last) {
-  nanoseconds wait = kFirstRetry;
-  for (std::uint64_t i = 1; i < failures && wait < last; ++i) wait *= 2;
-  return std::min(wait, last);
-}
 
 constexpr metrics::Metric kDuration{.name = "koordlet_resource_update_duration_milliseconds",
                                     .type = metrics::Type::histogram,
@@ -110,6 +63,7 @@ class Executor::Impl {
         files_(files),
         clock_(clock),
         log_(std::move(log)),
+        targets_(fs, files, clock, log_),
         options_(options),
         auditor_(auditor),
         tokens_(options.burst),
@@ -119,75 +73,58 @@ class Executor::Impl {
     failed_ = durations.with({"cgroup", "failed"});
   }
 
-  Result<KnobId> find(Knob knob, std::string_view group) {
-    if (const auto it = index_.find(KeyView{knob, group}); it != index_.end()) {
-      Target& target = targets_[it->second];
-      target.named_at = clock_.mono();
-      return KnobId{it->second, target.generation};
-    }
-    KOORD_TRY(path, fs_.write_path(knob, group));
-    std::uint32_t index = 0;
-    if (free_.empty()) {
-      index = static_cast<std::uint32_t>(targets_.size());
-      targets_.emplace_back();
-    } else {
-      index = free_.back();
-      free_.pop_back();
-    }
-    Target& target = targets_[index];
-    target = Target{};
-    target.knob = knob;
-    target.group = group;
-    target.depth = static_cast<int>(std::count(group.begin(), group.end(), '/'));
-    target.generation = ++last_generation_;
-    target.path = std::move(path);
-    target.named_at = clock_.mono();
-    index_.emplace(Key{knob, target.group}, index);
-    return KnobId{index, target.generation};
-  }
-
-  KnobId known(Knob knob, std::string_view group) const {
-    const auto it = index_.find(KeyView{knob, group});
-    return it == index_.end() ? KnobId{} : KnobId{it->second, targets_[it->second].generation};
-  }
+  Targets& targets() { return targets_; }
+  const Targets& targets() const { return targets_; }
 
   bool is_due(KnobId id, const KnobValue& wanted) {
-    return is_live(id) && is_due(targets_[id.index], wanted, clock_.mono());
+    Target* const target = targets_.get(id);
+    return target && is_due(*target, wanted, clock_.mono());
   }
 
-  bool is_renewed(KnobId id) const { return is_live(id) && targets_[id.index].renewed == round_; }
+  bool is_renewed(KnobId id) const {
+    const Target* const target = targets_.get(id);
+    return target && target->renewed == targets_.round();
+  }
 
   Outcome apply(std::span<const Wish> wishes, Pace pace) {
-    const Outcome outcome = apply_round(wishes, pace);
-    ++round_;
+    Outcome outcome;
+    outcome_ = &outcome;
+    apply_round(wishes, pace, outcome);
+    outcome_ = nullptr;
+    targets_.end_round();
+    for (const std::uint32_t index : pending_) tell_if_late(targets_.at(index));
     return outcome;
   }
 
-  Outcome apply_round(std::span<const Wish> wishes, Pace pace) {
-    Outcome outcome;
+  void apply_round(std::span<const Wish> wishes, Pace pace, Outcome& outcome) {
     pace_ = pace;
     const MonoTime now = clock_.mono();
     work_.clear();
     for (const Wish& wish : wishes) {
-      if (!is_live(wish.target)) {
+      Target* const live = targets_.get(wish.target);
+      if (!live) {
         ++outcome.absent;
         continue;
       }
-      Target& target = targets_[wish.target.index];
+      Target& target = *live;
       target.named_at = now;
-      if (is_due(target, *wish.value, now))
+      if (target.flight)
+        ++outcome.pending;
+      else if (is_due(target, *wish.value, now))
         work_.push_back({wish.target.index, &wish});
       else if (target.state != State::fine)
-        ++(target.tried != round_ ? outcome.waiting : outcome.absent);
+        ++(target.tried != targets_.round() ? outcome.waiting : outcome.absent);
     }
-    if (work_.empty()) return outcome;
+    if (work_.empty()) return;
     std::sort(work_.begin(), work_.end(), [this](const Work& a, const Work& b) {
-      const Target& x = targets_[a.index];
-      const Target& y = targets_[b.index];
+      const Target& x = targets_.at(a.index);
+      const Target& y = targets_.at(b.index);
       return std::tie(x.depth, x.knob, x.group) < std::tie(y.depth, y.knob, y.group);
     });
     cut_ = false;
     narrow_.clear();
+    waiting_.clear();
+    for (const std::uint32_t index : pending_) waiting_.push_back(&targets_.at(index));
     for (std::size_t i = 0; i < work_.size() && !cut_; ++i) {
       widen(work_[i], now, outcome);
       if (cut_) outcome.deferred += work_.size() - i;
@@ -195,110 +132,50 @@ class Executor::Impl {
     for (std::size_t i = work_.size(); i > 0 && !cut_; --i) {
       Work& work = work_[i - 1];
       if (work.done) continue;
-      write(targets_[work.index], *work.wish, *work.wish->value, now, outcome);
+      Target& target = targets_.at(work.index);
+      const auto below = [&](const Target* other) { return host::is_below(other->group, target.group); };
+      if (!waits(target, below, outcome)) write(target, *work.wish, *work.wish->value, now, outcome);
       if (cut_) ++outcome.deferred;
     }
-    return outcome;
   }
 
   bool holds(KnobId id, const KnobValue& value) const {
-    if (!is_live(id)) return false;
-    const Target& target = targets_[id.index];
-    return target.known && same_value(target.knob, fs_.version(), *target.known, value);
+    const Target* const target = targets_.get(id);
+    return target && target->known && same_value(target->knob, fs_.version(), *target->known, value);
   }
 
   bool is_absent(KnobId id) const {
-    if (!is_live(id)) return true;
-    const State state = targets_[id.index].state;
-    return state == State::absent || state == State::unsupported;
-  }
-
-  void retry_absent() {
-    for (Target& target : targets_) {
-      if (!is_missing(target)) continue;
-      target.retry_at = {};
-      target.failures = 0;
-    }
-  }
-
-  Result<KnobValue> current(Knob knob, std::string_view group) {
-    KOORD_TRY(id, find(knob, group));
-    Target& target = targets_[id.index];
-    if (is_left_alone(target)) return target.error;
-    if (!target.held) {
-      KOORD_TRY(path, fs_.read_path(knob, group));
-      target.held.emplace(std::move(path));
-    }
-    KOORD_TRY(text, noted(target, files_.read(*target.held, buffer_)));
-    KOORD_TRY(value, in_context(parse_knob(knob, fs_.version(), text, group), target.held->path()));
-    if (is_missing(target)) target.retry_at = {};  // it has come
-    if (target.known && !same_value(knob, fs_.version(), *target.known, value)) target.known.reset();
-    return value;
-  }
-
-  Result<KnobValue> setting(Knob knob, std::string_view group) {
-    KOORD_TRY(id, find(knob, group));
-    Target& target = targets_[id.index];
-    if (is_left_alone(target)) return target.error;
-    return read_setting(target);
-  }
-
-  Result<std::vector<std::string>> children(Knob knob, std::string_view group) {
-    KOORD_TRY(id, find(knob, group));
-    Target& target = targets_[id.index];
-    if (target.state == State::absent && is_left_alone(target)) return target.error;
-    KOORD_TRY(folder, fs_.folder(knob, group));
-    return noted(target, files_.folders(folder));
+    const Target* const target = targets_.get(id);
+    return !target || is_missing(*target);
   }
 
   std::optional<Error> refused(Knob knob, std::string_view group) const {
-    const auto it = index_.find(KeyView{knob, group});
-    if (it == index_.end() || targets_[it->second].state != State::refused) return std::nullopt;
-    return targets_[it->second].error;
+    const Target* const target = targets_.get(targets_.known(knob, group));
+    if (!target || target->state != State::refused) return std::nullopt;
+    return target->error;
   }
 
   std::vector<Failure> failures() const {
     std::vector<Failure> list;
-    for (const Target& target : targets_)
+    for (const Target& target : targets_.all())
       if (target.generation != 0 && target.state == State::refused)
         list.push_back({target.knob, target.group, target.error, target.failures});
+    for (const std::uint32_t index : pending_)
+      if (const Target& target = targets_.at(index); is_late(target))
+        list.push_back({target.knob, target.group, lateness(target), 1});
     return list;
   }
 
-  void forget_unused(nanoseconds age) {
-    const MonoTime now = clock_.mono();
-    for (std::uint32_t i = 0; i < targets_.size(); ++i) {
-      Target& target = targets_[i];
-      if (target.generation == 0 || now - target.named_at < age) continue;
-      index_.erase(index_.find(KeyView{target.knob, target.group}));
-      target = Target{};
-      free_.push_back(i);
-    }
+  std::size_t pending() const { return pending_.size(); }
+  bool is_others(KnobId id) const {
+    const Target* const target = targets_.get(id);
+    return target && target->others;
   }
-
-  std::size_t size() const { return index_.size(); }
   CgroupVersion version() const { return fs_.version(); }
 
  private:
-  template <class T>
-  static Result<T> in_context(Result<T> result, std::string_view what) {
-    if (!result) return std::move(result).error().context(what);
-    return result;
-  }
-
-  bool is_live(KnobId id) const {
-    return id.index < targets_.size() && id.generation != 0 && targets_[id.index].generation == id.generation;
-  }
-
-  static bool is_missing(const Target& target) {
-    return target.state == State::absent || target.state == State::unsupported;
-  }
-  /// Nothing is asked of the kernel before its time.
-  bool is_left_alone(const Target& target) const {
-    return is_missing(target) && clock_.mono() < target.retry_at;
-  }
-
   bool is_due(Target& target, const KnobValue& wanted, MonoTime now) {
+    if (target.flight) return false;
     if (target.state != State::fine && now < target.retry_at) {
       // What the file system forbids it forbids for every value; another value may fit where one did not.
       if (target.state != State::refused || target.error.code() == Code::forbidden ||
@@ -306,61 +183,23 @@ class Executor::Impl {
         return false;
       if (target.failures > kOtherValues && now - target.refused_at < kOtherValueRetry) return false;
     }
-    look(target);
-    if (is_missing(target)) return false;
+    targets_.look(target);
+    if (is_missing(target) || target.others) return false;
     return target.state == State::refused || !target.known ||
            now - target.known_at >= options_.force_refresh ||
            !same_value(target.knob, fs_.version(), *target.known, wanted);
-  }
-
-  /// Whether the file is there, and the one that it was.
-  void look(Target& target) {
-    if (std::exchange(target.looked, round_) == round_) return;
-    const std::uint64_t inode = files_.inode(target.path);
-    if (inode == 0) {
-      set_missing(target, Error(Code::not_found, fmt::format("{}: it does not exist", target.path)));
-      return;
-    }
-    if (is_missing(target)) set_fine(target);
-    if (inode == target.inode) return;
-    if (std::exchange(target.inode, inode) == 0) return;
-    target.renewed = round_;
-    target.known.reset();
-    target.held.reset();
-    set_fine(target);  // nobody has refused this one
-  }
-
-  /// What a reading tells of its target.
-  template <class T>
-  Result<T> noted(Target& target, Result<T> read) {
-    if (!read && is_absence(read.error())) set_missing(target, read.error());
-    return read;
-  }
-
-  Result<KnobValue> read_setting(Target& target) {
-    host::HeldFile file(target.path);
-    KOORD_TRY(text, noted(target, files_.read(file, buffer_)));
-    return in_context(parse_knob(target.knob, fs_.version(), text, target.group), target.path);
   }
 
   bool is_parents_set(const KnobValue& value) const {
     const auto* cpus = std::get_if<host::CpuSet>(&value);
     return fs_.version() == CgroupVersion::v2 && cpus && cpus->empty();
   }
-  Result<std::string> parents_set(const Target& target) {
-    const auto slash = target.group.rfind('/');
-    KOORD_TRY(path,
-              fs_.read_path(target.knob, slash == std::string::npos ? "" : target.group.substr(0, slash)));
-    host::HeldFile file(std::move(path));
-    KOORD_TRY(text, files_.read(file, buffer_));
-    return std::string(host::trimmed(text));
-  }
 
   /// The first pass, for one file.
   void widen(Work& work, MonoTime now, Outcome& outcome) {
-    Target& target = targets_[work.index];
+    Target& target = targets_.at(work.index);
     const KnobValue& wanted = *work.wish->value;
-    const auto found = read_setting(target);
+    const auto found = targets_.read_setting(target);
     if (!found && found.error().code() != Code::parse) {
       work.done = true;
       refuse(target, found.error(), wanted, now, outcome);
@@ -371,9 +210,20 @@ class Executor::Impl {
       accept(target, *found, now);
       return;
     }
+    if (found && work.wish->yields && target.known &&
+        !same_value(target.knob, fs_.version(), *found, *target.known)) {
+      work.done = true;
+      leave_to_others(target, *found, wanted, now);
+      return;
+    }
     if (!host::is_levelled(target.knob)) {
       work.done = true;
       write(target, *work.wish, wanted, now, outcome);
+      return;
+    }
+    const auto above = [&](const Target* other) { return host::is_below(target.group, other->group); };
+    if (waits(target, above, outcome)) {
+      work.done = true;
       return;
     }
     if (!found) return;  // garbled: the second pass writes what is wanted
@@ -385,43 +235,134 @@ class Executor::Impl {
       ++outcome.failed;
       return;
     }
-    if (!write(target, *work.wish, *wider, now, outcome)) {
-      if (!cut_) narrow_.push_back(&target);
-      work.done = true;
-    } else {
-      work.done = same_value(target.knob, fs_.version(), *wider, wanted);
-    }
+    const Written written = write(target, *work.wish, *wider, now, outcome);
+    if (written == Written::failed && !cut_) narrow_.push_back(&target);
+    work.done = written != Written::done || same_value(target.knob, fs_.version(), *wider, wanted);
   }
 
-  bool write(Target& target, const Wish& wish, const KnobValue& value, MonoTime now, Outcome& outcome) {
+  Written write(Target& target, const Wish& wish, const KnobValue& value, MonoTime now, Outcome& outcome) {
     const auto text = print_knob(target.knob, fs_.version(), value, target.group);
     if (!text) {
       refuse(target, text.error(), *wish.value, now, outcome);
-      return false;
+      return Written::failed;
+    }
+    const bool later = may_reclaim(target.knob, value);
+    if (later && pending_.size() >= options_.most_pending) {
+      waiting_.push_back(&target);
+      ++outcome.pending;
+      return Written::pending;
     }
     if (!take_token(now)) {
       cut_ = true;
-      return false;
+      return Written::failed;
     }
+    if (later) return write_later(target, wish, value, *text, outcome);
     const MonoTime start = clock_.mono();
     std::string stored = *text;
     auto written = files_.write(target.path, stored);
     // In v2 a group that has processes of its own, and had a set, takes no empty one: "as wide as the parent"
     // is then the parent's set.
     if (!written && written.error().code() == Code::io && is_parents_set(value)) {
-      if (const auto above = parents_set(target)) written = files_.write(target.path, stored = *above);
+      if (const auto above = targets_.parents(target)) written = files_.write(target.path, stored = *above);
     }
     const std::chrono::duration<double, std::milli> took = clock_.mono() - start;
     if (!written) {
       if (written.error().code() != Code::not_found) failed_.observe(took.count());
       refuse(target, written.error(), *wish.value, now, outcome);
-      return false;
+      return Written::failed;
     }
     succeeded_.observe(took.count());
     ++outcome.written;
     accept(target, value, now);
-    audit(target, wish, host::trimmed(stored));
+    audit(target, wish.reason, wish.audit_reason, host::trimmed(stored));
+    return Written::done;
+  }
+
+  /// What there is no limit of is not reclaimed for.
+  static bool may_reclaim(Knob knob, const KnobValue& value) {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    return host::row(knob).blocking && !(number && *number == host::kUnlimited);
+  }
+
+  /// Whether a write of one that `stands_before` this file has to end, or to begin, first. Then it waits,
+  /// too.
+  template <class F>
+  bool waits(const Target& target, F stands_before, Outcome& outcome) {
+    if (!std::any_of(waiting_.begin(), waiting_.end(),
+                     [&](const Target* other) { return other->knob == target.knob && stands_before(other); }))
+      return false;
+    waiting_.push_back(&target);
+    ++outcome.pending;
     return true;
+  }
+
+  Written write_later(Target& target, const Wish& wish, const KnobValue& value, const std::string& text,
+                      Outcome& outcome) {
+    const auto index = targets_.index_of(target);
+    target.known.reset();
+    target.flight = Flight{.value = value,
+                           .wanted = *wish.value,
+                           .text = text,
+                           .reason = std::string(wish.reason),
+                           .audit_reason = wish.audit_reason,
+                           .began = clock_.mono()};
+    pending_.push_back(index);
+    files_.write_later(target.path, text,
+                       [this, index, alive = std::weak_ptr<bool>(alive_)](const Result<>& written) {
+                         if (!alive.expired()) land(index, written);
+                       });
+    if (!target.flight) return target.state == State::fine ? Written::done : Written::failed;
+    waiting_.push_back(&target);
+    ++outcome.pending;
+    return Written::pending;
+  }
+
+  /// The kernel has ended a write.
+  void land(std::uint32_t index, const Result<>& written) {
+    Target& target = targets_.at(index);
+    const Flight flight = *std::exchange(target.flight, std::nullopt);
+    std::erase(pending_, index);
+    Outcome later;
+    Outcome& outcome = outcome_ != nullptr ? *outcome_ : later;
+    const MonoTime now = clock_.mono();
+    const std::chrono::duration<double, std::milli> took = now - flight.began;
+    if (!written) {
+      if (written.error().code() != Code::not_found) failed_.observe(took.count());
+      refuse(target, written.error(), flight.wanted, now, outcome);
+      return;
+    }
+    succeeded_.observe(took.count());
+    ++outcome.written;
+    if (flight.told)
+      log_.info("the kernel has ended its write to a cgroup file", kv("file", target.path),
+                kv("after", now - flight.began));
+    accept(target, flight.value, now);
+    audit(target, flight.reason, flight.audit_reason, host::trimmed(flight.text));
+  }
+
+  bool is_late(const Target& target) const {
+    return target.flight && clock_.mono() - target.flight->began >= options_.answer_within;
+  }
+  Error lateness(const Target& target) const {
+    const auto seconds =
+        std::chrono::duration_cast<std::chrono::seconds>(clock_.mono() - target.flight->began);
+    return Error(Code::timeout,
+                 fmt::format("{}: the kernel has not ended the write of {} for {}s, it reclaims memory",
+                             target.path, host::trimmed(target.flight->text), seconds.count()));
+  }
+  void tell_if_late(Target& target) {
+    if (!is_late(target) || std::exchange(target.flight->told, true)) return;
+    log_.warn("a write to a cgroup file does not end; nothing more is written there until it has",
+              kv("file", target.path), kv("value", host::trimmed(target.flight->text)),
+              kv("error", lateness(target)));
+  }
+
+  /// The value is neither the one that was written nor what was there before: who writes it owns it.
+  void leave_to_others(Target& target, const KnobValue& found, const KnobValue& wanted, MonoTime now) {
+    log_.warn("another program writes this cgroup file, too; it is left to it until the group is made anew",
+              kv("file", target.path), kv("found", to_string(found)), kv("wanted", to_string(wanted)));
+    accept(target, found, now);
+    target.others = true;
   }
 
   void accept(Target& target, const KnobValue& value, MonoTime now) {
@@ -433,47 +374,21 @@ class Executor::Impl {
     target.known_at = now;
   }
 
-  static void set_fine(Target& target) {
-    target.state = State::fine;
-    target.failures = 0;
-    target.logged = false;
-    target.refused_value.reset();
-  }
-
-  static bool is_absence(const Error& error) {
-    return error.code() == Code::not_found || error.code() == Code::unsupported;
-  }
-
-  /// The group or its file does not exist.
-  void set_missing(Target& target, const Error& error) {
-    if (std::exchange(target.tried, round_) == round_ && is_missing(target)) return;
-    target.known.reset();
-    ++target.failures;
-    const auto folder = fs_.folder(target.knob, target.group);
-    const bool has_folder = folder && files_.inode(*folder) != 0;
-    if (has_folder && target.state != State::unsupported)
-      log_.v(1, "this kernel has no such cgroup file", kv("file", target.path));
-    target.state = has_folder ? State::unsupported : State::absent;
-    target.error = error;
-    target.retry_at =
-        clock_.mono() + (has_folder ? kUnsupportedRetry : backoff(target.failures, kLastAbsentRetry));
-  }
-
   void refuse(Target& target, const Error& error, const KnobValue& wanted, MonoTime now, Outcome& outcome) {
     if (is_absence(error)) {
       ++outcome.absent;
-      set_missing(target, error);
+      targets_.set_missing(target, error);
       return;
     }
     target.known.reset();
     ++target.failures;
     ++outcome.failed;
-    target.tried = round_;
+    target.tried = targets_.round();
     target.state = State::refused;
     target.error = error;
     target.refused_value = wanted;
     target.refused_at = now;
-    target.retry_at = now + backoff(target.failures, kLastRetry);
+    target.retry_at = now + executor::backoff(target.failures, kLastRetry);
     if (target.logged && now - target.logged_at < kLogAgain) return;
     target.logged = true;
     target.logged_at = now;
@@ -491,14 +406,14 @@ class Executor::Impl {
     return true;
   }
 
-  void audit(const Target& target, const Wish& wish, std::string_view text) {
+  void audit(const Target& target, std::string_view why, std::string_view reason, std::string_view text) {
     if (!auditor_) return;
     std::string message = fmt::format("update {} to {}", target.path, text);
-    if (!wish.reason.empty()) message.append(": ").append(wish.reason);
+    if (!why.empty()) message.append(": ").append(why);
     AuditEvent event;
     event.type = "group";
     event.name = target.group;
-    event.reason = wish.audit_reason;
+    event.reason = reason;
     event.message = message;
     auditor_->record(kAuditVerbosity, event);
   }
@@ -507,23 +422,23 @@ class Executor::Impl {
   KernelFiles& files_;
   Clock& clock_;
   Logger log_;
+  Targets targets_;
   Options options_;
   Auditor* auditor_;
   metrics::Histogram succeeded_, failed_;
 
-  std::vector<Target> targets_;
-  std::vector<std::uint32_t> free_;
-  std::unordered_map<Key, std::uint32_t, KeyHash, KeyEqual> index_;
-  std::uint32_t last_generation_ = 0;
-  std::uint64_t round_ = 1;
-  host::ReadBuffer buffer_;
   double tokens_;
   MonoTime refilled_;
 
   Pace pace_ = Pace::limited;
   std::vector<Work> work_;
   std::vector<const Target*> narrow_;  // could not be widened in this call
-  bool cut_ = false;                   // the limit of writes was reached in this call
+  // What others have to wait for in this call: writes in flight, and those that could not begin.
+  std::vector<const Target*> waiting_;
+  std::vector<std::uint32_t> pending_;  // targets with a write in flight
+  Outcome* outcome_ = nullptr;          // of the call that runs
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  bool cut_ = false;  // the limit of writes was reached in this call
 };
 
 Executor::Executor(const host::CgroupFs& fs, KernelFiles& files, Clock& clock, Logger log,
@@ -531,8 +446,12 @@ Executor::Executor(const host::CgroupFs& fs, KernelFiles& files, Clock& clock, L
     : impl_(std::make_unique<Impl>(fs, files, clock, std::move(log), metrics, options, auditor)) {}
 Executor::~Executor() = default;
 
-Result<KnobId> Executor::find(Knob knob, std::string_view group) { return impl_->find(knob, group); }
-KnobId Executor::known(Knob knob, std::string_view group) const { return impl_->known(knob, group); }
+Result<KnobId> Executor::find(Knob knob, std::string_view group) {
+  return impl_->targets().find(knob, group);
+}
+KnobId Executor::known(Knob knob, std::string_view group) const {
+  return impl_->targets().known(knob, group);
+}
 Executor::Outcome Executor::apply(std::span<const Wish> wishes, Pace pace) {
   return impl_->apply(wishes, pace);
 }
@@ -540,18 +459,27 @@ bool Executor::holds(KnobId target, const KnobValue& value) const { return impl_
 bool Executor::is_absent(KnobId target) const { return impl_->is_absent(target); }
 bool Executor::is_due(KnobId target, const KnobValue& value) { return impl_->is_due(target, value); }
 bool Executor::is_renewed(KnobId target) const { return impl_->is_renewed(target); }
-void Executor::retry_absent() { impl_->retry_absent(); }
-Result<KnobValue> Executor::current(Knob knob, std::string_view group) { return impl_->current(knob, group); }
-Result<KnobValue> Executor::setting(Knob knob, std::string_view group) { return impl_->setting(knob, group); }
+void Executor::retry_absent() { impl_->targets().retry_absent(); }
+Result<KnobValue> Executor::current(Knob knob, std::string_view group) {
+  return impl_->targets().current(knob, group);
+}
+Result<KnobValue> Executor::setting(Knob knob, std::string_view group) {
+  return impl_->targets().setting(knob, group);
+}
 Result<std::vector<std::string>> Executor::children(Knob knob, std::string_view group) {
-  return impl_->children(knob, group);
+  return impl_->targets().children(knob, group);
 }
 std::optional<Error> Executor::refused(Knob knob, std::string_view group) const {
   return impl_->refused(knob, group);
 }
 std::vector<Executor::Failure> Executor::failures() const { return impl_->failures(); }
-void Executor::forget_unused(nanoseconds age) { impl_->forget_unused(age); }
-std::size_t Executor::size() const { return impl_->size(); }
+void Executor::forget_unused(nanoseconds age) { impl_->targets().forget_unused(age); }
+std::size_t Executor::size() const { return impl_->targets().size(); }
+std::size_t Executor::pending() const { return impl_->pending(); }
+bool Executor::is_others(KnobId target) const { return impl_->is_others(target); }
+Result<std::string_view> Executor::reading(Knob knob, std::string_view group) {
+  return impl_->targets().reading(knob, group);
+}
 CgroupVersion Executor::version() const { return impl_->version(); }
 
 }  // namespace koord::koordlet

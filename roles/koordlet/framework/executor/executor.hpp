@@ -37,10 +37,12 @@ struct Wish {
   const KnobValue* value = nullptr;
   std::string_view reason;  // for the audit
   std::string_view audit_reason = kUpdateCgroups;
+  bool yields = false;  // a value that somebody else writes there stays
 };
 
-/// Used on the event loop's thread. Nothing here waits, but a write to a cgroup may take the kernel some
-/// time.
+/// Used on the event loop's thread. Nothing here waits: writes for which the kernel may reclaim memory are
+/// made elsewhere (KernelFiles::write_later). While one is in flight, nothing else is written to its file,
+/// nor in an order that it is part of; then the newest wish counts.
 class Executor {
  public:
   static const metrics::Table kMetrics;
@@ -51,6 +53,10 @@ class Executor {
     /// Writes beyond these wait for the next call: each order of writes may be cut anywhere.
     double writes_per_second = 1000;
     double burst = 2000;
+    /// A write in flight that takes longer is a failure that failures() names; it goes on being waited for.
+    nanoseconds answer_within = std::chrono::seconds(10);
+    /// Writes in flight at once: others wait until one of them has ended.
+    std::size_t most_pending = 4;
   };
   struct Outcome {
     std::size_t written = 0;
@@ -58,6 +64,7 @@ class Executor {
     std::size_t failed = 0;    // refused by the kernel: tried again with backoff
     std::size_t waiting = 0;   // absent or refused lately: left alone, without a system call
     std::size_t deferred = 0;  // over the rate
+    std::size_t pending = 0;   // in flight, or waiting for one that is
     friend bool operator==(const Outcome&, const Outcome&) = default;
   };
   enum class Pace : std::uint8_t { limited, at_once };
@@ -92,6 +99,11 @@ class Executor {
   /// The value was seen in the file or written to it, and nothing has told otherwise since.
   bool holds(KnobId target, const KnobValue& value) const;
   bool is_absent(KnobId target) const;
+  /// Somebody else has changed what was written, or seen, for a wish that yields: nothing is written there
+  /// any more until the file is made anew.
+  bool is_others(KnobId target) const;
+  /// Writes that the kernel has not ended.
+  std::size_t pending() const;
   /// Something has come: what was absent, group or file, is looked for again at once. In cgroup v2 a group's
   /// files come when its controllers are switched on.
   void retry_absent();
@@ -103,6 +115,8 @@ class Executor {
   Result<KnobValue> current(host::Knob knob, std::string_view group);
   /// What was set: v2's cpuset.cpus.
   Result<KnobValue> setting(host::Knob knob, std::string_view group);
+  /// The text of a file that is only read, valid until the next call. Keeps the file open.
+  Result<std::string_view> reading(host::Knob knob, std::string_view group);
   /// The names of the groups right below. Code::not_found if there is no such group.
   Result<std::vector<std::string>> children(host::Knob knob, std::string_view group);
 

@@ -11,6 +11,9 @@ Result<std::string_view> KernelFiles::read(host::HeldFile& file, host::ReadBuffe
 Result<> KernelFiles::write(const std::string& path, std::string_view text) {
   return host::write_file(path, text);
 }
+void KernelFiles::write_later(const std::string& path, std::string_view text, Done done) {
+  done(write(path, text));
+}
 Result<std::vector<std::string>> KernelFiles::folders(const std::string& path) {
   if (host::is_leaf_folder(path)) return std::vector<std::string>{};  // as most are: containers
   return host::list_folders(path);

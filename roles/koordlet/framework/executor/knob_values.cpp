@@ -72,7 +72,7 @@ Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view 
     KOORD_TRY(max, host::parse_cpu_max(text));
     return KnobValue(knob == Knob::cpu_quota ? max.quota_us : max.period_us);
   }
-  if (knob == Knob::memory_limit) {
+  if (host::is_memory_bound(knob)) {
     KOORD_TRY(bytes, host::parse_memory_limit(text));
     return KnobValue(bytes);
   }
@@ -109,7 +109,7 @@ bool same_value(Knob knob, CgroupVersion version, const KnobValue& found, const 
   if (const auto* cpus = std::get_if<CpuSet>(&found)) return *cpus == std::get<CpuSet>(wanted);
   const auto a = std::get<std::int64_t>(found);
   const auto b = std::get<std::int64_t>(wanted);
-  if (knob == Knob::memory_limit) return kernel_limit(a) == kernel_limit(b);
+  if (host::is_memory_bound(knob)) return kernel_limit(a) == kernel_limit(b);
   if (knob == Knob::cpu_shares && version == CgroupVersion::v2)
     return host::shares_to_weight(a) == host::shares_to_weight(b);
   return a == b;

@@ -157,6 +157,12 @@ class QosManager::Impl final : public KnobReader {
   std::optional<Error> refused(Knob knob, std::string_view group) override {
     return executor_.refused(knob, group);
   }
+  bool is_others(Knob knob, std::string_view group) override {
+    return executor_.is_others(executor_.known(knob, group));
+  }
+  Result<std::string_view> reading(Knob knob, std::string_view group) override {
+    return executor_.reading(knob, group);
+  }
 
   std::vector<StrategyReport> strategies() const {
     std::vector<StrategyReport> reports;
@@ -255,8 +261,8 @@ class QosManager::Impl final : public KnobReader {
     save();  // before the first write
     wishes_.clear();
     for (const Arbiter::Decision& decision : decisions)
-      wishes_.push_back(
-          {decision.target, decision.value, decision.intent->reason, decision.intent->audit_reason});
+      wishes_.push_back({decision.target, decision.value, decision.intent->reason,
+                         decision.intent->audit_reason, decision.intent->yields});
     const Executor::Outcome outcome = executor_.apply(wishes_, pace);
     if (!journal_.entries().empty()) erase_settled(decisions);
     save();
@@ -315,14 +321,20 @@ class QosManager::Impl final : public KnobReader {
   }
 
   bool is_done(const Arbiter::Decision& decision) const {
-    return executor_.holds(decision.target, *decision.value) || executor_.is_absent(decision.target);
+    return executor_.holds(decision.target, *decision.value) || executor_.is_absent(decision.target) ||
+           executor_.is_others(decision.target);
   }
 
   /// Takes out of the journal what is free again, or gone.
   void erase_settled(std::span<const Arbiter::Decision> decisions) {
     settled_.clear();
     for (const Journal::Entry& entry : journal_.entries()) {
-      const auto* decision = arbiter_.find(executor_.known(entry.knob, entry.group));
+      const KnobId target = executor_.known(entry.knob, entry.group);
+      if (executor_.is_others(target)) {  // there is nothing of ours to undo
+        settled_.emplace_back(entry.knob, entry.group);
+        continue;
+      }
+      const auto* decision = arbiter_.find(target);
       if (!decision || !is_free(*decision, entry) || !is_done(*decision)) continue;
       const bool whole =
           entry.to == 0 || std::all_of(decisions.begin(), decisions.end(), [&](const auto& other) {

@@ -30,6 +30,10 @@ class KnobReader {
   virtual Result<KnobValue> original(host::Knob knob, std::string_view group) = 0;
   /// Why the kernel refuses what was wanted last; nothing: it does not.
   virtual std::optional<Error> refused(host::Knob knob, std::string_view group) = 0;
+  /// Another program writes it, too, and what it wrote stays: see Intent::yields.
+  virtual bool is_others(host::Knob knob, std::string_view group) = 0;
+  /// The text of a file that is only read, valid until the next call.
+  virtual Result<std::string_view> reading(host::Knob knob, std::string_view group) = 0;
 };
 
 /// Outlives the strategies.

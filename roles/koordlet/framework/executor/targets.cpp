@@ -1,0 +1,180 @@
+// The table of files, and reading them.
+#include "framework/executor/targets.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "framework/executor/knob_values.hpp"
+#include "koord/host/text.hpp"
+
+namespace koord::koordlet::executor {
+
+namespace {
+
+constexpr nanoseconds kFirstRetry = std::chrono::seconds(1);
+constexpr nanoseconds kLastAbsentRetry = std::chrono::seconds(4);
+constexpr nanoseconds kUnsupportedRetry = std::chrono::seconds(60);
+
+template <class T>
+Result<T> in_context(Result<T> result, std::string_view what) {
+  if (!result) return std::move(result).error().context(what);
+  return result;
+}
+
+}  // namespace
+
+nanoseconds backoff(std::uint64_t failures, nanoseconds last) {
+  nanoseconds wait = kFirstRetry;
+  for (std::uint64_t i = 1; i < failures && wait < last; ++i) wait *= 2;
+  return std::min(wait, last);
+}
+
+void set_fine(Target& target) {
+  target.state = State::fine;
+  target.failures = 0;
+  target.logged = false;
+  target.refused_value.reset();
+}
+
+Result<KnobId> Targets::find(Knob knob, std::string_view group) {
+  if (const auto it = index_.find(KeyView{knob, group}); it != index_.end()) {
+    Target& target = all_[it->second];
+    target.named_at = clock_.mono();
+    return KnobId{it->second, target.generation};
+  }
+  KOORD_TRY(path, fs_.write_path(knob, group));
+  std::uint32_t index = 0;
+  if (free_.empty()) {
+    index = static_cast<std::uint32_t>(all_.size());
+    all_.emplace_back();
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  Target& target = all_[index];
+  target = Target{};
+  target.knob = knob;
+  target.group = group;
+  target.depth = static_cast<int>(std::count(group.begin(), group.end(), '/'));
+  target.generation = ++last_generation_;
+  target.path = std::move(path);
+  target.named_at = clock_.mono();
+  index_.emplace(Key{knob, target.group}, index);
+  return KnobId{index, target.generation};
+}
+
+KnobId Targets::known(Knob knob, std::string_view group) const {
+  const auto it = index_.find(KeyView{knob, group});
+  return it == index_.end() ? KnobId{} : KnobId{it->second, all_[it->second].generation};
+}
+
+void Targets::retry_absent() {
+  for (Target& target : all_) {
+    if (!is_missing(target)) continue;
+    target.retry_at = {};
+    target.failures = 0;
+  }
+}
+
+void Targets::forget_unused(nanoseconds age) {
+  const MonoTime now = clock_.mono();
+  for (std::uint32_t i = 0; i < all_.size(); ++i) {
+    Target& target = all_[i];
+    if (target.generation == 0 || target.flight || now - target.named_at < age) continue;
+    index_.erase(index_.find(KeyView{target.knob, target.group}));
+    target = Target{};
+    free_.push_back(i);
+  }
+}
+
+Result<std::string_view> Targets::read_held(Target& target) {
+  if (is_left_alone(target)) return target.error;
+  if (!target.held) {
+    KOORD_TRY(path, fs_.read_path(target.knob, target.group));
+    target.held.emplace(std::move(path));
+  }
+  return noted(target, files_.read(*target.held, buffer_));
+}
+
+Result<KnobValue> Targets::current(Knob knob, std::string_view group) {
+  KOORD_TRY(id, find(knob, group));
+  Target& target = all_[id.index];
+  KOORD_TRY(text, read_held(target));
+  KOORD_TRY(value, in_context(parse_knob(knob, fs_.version(), text, group), target.held->path()));
+  if (is_missing(target)) target.retry_at = {};  // it has come
+  if (target.known && !same_value(knob, fs_.version(), *target.known, value)) target.known.reset();
+  return value;
+}
+
+Result<std::string_view> Targets::reading(Knob knob, std::string_view group) {
+  KOORD_TRY(id, find(knob, group));
+  Target& target = all_[id.index];
+  KOORD_TRY(text, read_held(target));
+  if (is_missing(target)) set_fine(target);
+  return text;
+}
+
+Result<KnobValue> Targets::setting(Knob knob, std::string_view group) {
+  KOORD_TRY(id, find(knob, group));
+  Target& target = all_[id.index];
+  if (is_left_alone(target)) return target.error;
+  return read_setting(target);
+}
+
+Result<std::vector<std::string>> Targets::children(Knob knob, std::string_view group) {
+  KOORD_TRY(id, find(knob, group));
+  Target& target = all_[id.index];
+  if (target.state == State::absent && is_left_alone(target)) return target.error;
+  KOORD_TRY(folder, fs_.folder(knob, group));
+  return noted(target, files_.folders(folder));
+}
+
+void Targets::look(Target& target) {
+  if (std::exchange(target.looked, round_) == round_) return;
+  const std::uint64_t inode = files_.inode(target.path);
+  if (inode == 0) {
+    set_missing(target, Error(Code::not_found, fmt::format("{}: it does not exist", target.path)));
+    return;
+  }
+  if (is_missing(target)) set_fine(target);
+  if (inode == target.inode) return;
+  if (std::exchange(target.inode, inode) == 0) return;
+  target.renewed = round_;
+  target.known.reset();
+  target.held.reset();
+  target.others = false;
+  set_fine(target);  // nobody has refused this one
+}
+
+void Targets::set_missing(Target& target, const Error& error) {
+  if (std::exchange(target.tried, round_) == round_ && is_missing(target)) return;
+  target.known.reset();
+  ++target.failures;
+  const auto folder = fs_.folder(target.knob, target.group);
+  const bool has_folder = folder && files_.inode(*folder) != 0;
+  if (has_folder && target.state != State::unsupported)
+    log_.v(1, "this kernel has no such cgroup file", kv("file", target.path));
+  target.state = has_folder ? State::unsupported : State::absent;
+  target.error = error;
+  target.retry_at =
+      clock_.mono() + (has_folder ? kUnsupportedRetry : backoff(target.failures, kLastAbsentRetry));
+}
+
+Result<KnobValue> Targets::read_setting(Target& target) {
+  host::HeldFile file(target.path);
+  KOORD_TRY(text, noted(target, files_.read(file, buffer_)));
+  return in_context(parse_knob(target.knob, fs_.version(), text, target.group), target.path);
+}
+
+Result<std::string> Targets::parents(const Target& target) {
+  const auto slash = target.group.rfind('/');
+  KOORD_TRY(path,
+            fs_.read_path(target.knob, slash == std::string::npos ? "" : target.group.substr(0, slash)));
+  host::HeldFile file(std::move(path));
+  KOORD_TRY(text, files_.read(file, buffer_));
+  return std::string(host::trimmed(text));
+}
+
+}  // namespace koord::koordlet::executor
