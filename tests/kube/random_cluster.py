@@ -346,6 +346,8 @@ class LoadCluster(RandomCluster):
 
     DOMAIN = "scheduling.koordinator.sh"
     RESERVATION = "node.koordinator.sh/reservation"
+    RESERVATIONS = [{"resources": {"cpu": "500m", "memory": "1Gi"}}, {"resources": {"cpu": "1"}, "applyPolicy": "Default"},
+                    {"reservedCPUs": "0-1"}, {"resources": {"cpu": "1"}, "applyPolicy": "ReservedCPUsOnly"}]
     CLASSES = [None, None, "koord-prod", "koord-mid", "koord-batch", "koord-free"]
 
     def thresholds(self):
@@ -373,6 +375,9 @@ class LoadCluster(RandomCluster):
             annotations[f"{self.DOMAIN}/usage-thresholds"] = json.dumps(said)
         if self.chance(0.2):
             annotations["node.koordinator.sh/raw-allocatable"] = '{"cpu": "1500m", "memory": "3Gi"}'
+        reserved = random.Random(name)  # a stream of its own
+        if reserved.random() < 0.3:
+            annotations[self.RESERVATION] = json.dumps(reserved.choice(self.RESERVATIONS))
         return item
 
     def dress(self, item):

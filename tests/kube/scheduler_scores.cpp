@@ -75,7 +75,10 @@ int main(int argc, char** argv) {
   std::ifstream file(argv[1]);
   std::string line;
   try {
-    test::World world(argc == 3 ? configuration(argv[2]) : KubeSchedulerConfiguration());
+    const KubeSchedulerConfiguration config =
+        argc == 3 ? configuration(argv[2]) : KubeSchedulerConfiguration();
+    test::World world(config);
+    if (names_koordinators(config)) world.engine.set_transforms(Transforms());
     // Reports have an age.
     world.clock.jump_wall(std::chrono::system_clock::now() - world.clock.now());
     while (std::getline(file, line) && line != "---") put(world.engine, line);
