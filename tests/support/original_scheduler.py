@@ -19,7 +19,6 @@ def command(kubeconfig, config, *flags):
 
     What a watch lists first is transformed twice by its client, which would subtract a node's reservation twice.
     """
-    return ["env", "KUBE_FEATURE_WatchListClient=false", PROGRAM, f"--config={config}",
-            f"--authentication-kubeconfig={kubeconfig}",
+    return [PROGRAM, f"--config={config}", f"--authentication-kubeconfig={kubeconfig}",
             f"--authorization-kubeconfig={kubeconfig}", "--secure-port=0", "--port=0", "--vmodule=schedule_one=10",
-            "--feature-gates=OpportunisticBatching=false", *flags]
+            "--feature-gates=OpportunisticBatching=false,WatchListClient=false", *flags]
