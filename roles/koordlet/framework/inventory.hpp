@@ -23,6 +23,8 @@ struct Pod;
 
 namespace koord::koordlet {
 
+struct KubeletConfig;
+
 using Qos = api::KoordQos;
 using PriorityClass = api::KoordPriority;
 
@@ -117,11 +119,20 @@ struct ExtendedResource {
   friend bool operator==(const ExtendedResource&, const ExtendedResource&) = default;
 };
 
+/// CPUs that the kubelet's static CPU manager policy gave to containers of a pod.
+struct KubeletGrant {
+  std::string uid;
+  host::CpuSet cpus;  // not empty
+  friend bool operator==(const KubeletGrant&, const KubeletGrant&) = default;
+};
+
 /// CPUs that are somebody's own: of every pod that is bound to the node, whether it runs or not.
 struct OwnCpus {
   host::CpuSet lse, lsr;
   /// What the kubelet's static CPU manager policy gave out.
   host::CpuSet kubelet;
+  /// The same by pod, ascending by uid; none where the kubelet's configuration is not asked for.
+  std::vector<KubeletGrant> grants;
   friend bool operator==(const OwnCpus&, const OwnCpus&) = default;
 };
 
@@ -152,6 +163,8 @@ struct Inventory {
   std::vector<std::shared_ptr<const PodInfo>> pods, all_pods;
   std::vector<HostApplication> host_applications;  // ascending by name
   OwnCpus own_cpus;
+  /// What the kubelet said last of its configuration. Null: nothing yet, or it is not asked.
+  std::shared_ptr<const KubeletConfig> kubelet;
   /// The groups that hold all that is best-effort: kubepods/besteffort, or each BE group of a standalone
   /// configuration.
   std::vector<std::string> be_roots;

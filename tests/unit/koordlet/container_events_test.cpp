@@ -1,6 +1,7 @@
 // Container events from cgroup folders that really come and go, and where a node's kubelet is asked.
 #include "framework/states/container_events.hpp"
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -204,6 +205,30 @@ TEST_CASE("Complaint 1801: a kubelet's configuration is read by name, whatever i
   }
   for (const std::string_view text : {"", "<html>", R"({"kubeletconfig":{"cgroupRoot":"/../etc"}})"})
     CHECK(read_kubelet_config(text).has_error());
+}
+
+TEST_CASE("What the kubelet's CPU manager does, and what it keeps for the system") {
+  const auto silent = read_kubelet_config("{}");
+  REQUIRE(silent.has_value());
+  CHECK(silent->cpu_policy == "none");
+  CHECK(silent->topology_policy.empty());
+  CHECK(silent->topology_scope == "container");
+  CHECK(silent->reserved_milli == 0);
+  const auto full = read_kubelet_config(
+      R"({"kubeletconfig":{"cpuManagerPolicy":"static","cpuManagerPolicyOptions":{"z":"1","full-pcpus-only":"true","odd":7},
+          "reservedSystemCPUs":"0,6","kubeReserved":{"cpu":"1800m","memory":"2Gi"},"systemReserved":{"cpu":"200m"},
+          "topologyManagerPolicy":"restricted","topologyManagerScope":"pod"}})");
+  REQUIRE(full.has_value());
+  CHECK(full->cpu_policy == "static");
+  CHECK(full->cpu_policy_options ==
+        std::vector<std::pair<std::string, std::string>>{{"full-pcpus-only", "true"}, {"z", "1"}});
+  CHECK(full->reserved_cpus == "0,6");
+  CHECK(full->reserved_milli == 2000);
+  CHECK(full->topology_policy == "restricted");
+  CHECK(full->topology_scope == "pod");
+  for (const char* amount : {R"("-1")", R"("much")", "7", R"("1E")"})
+    CHECK(read_kubelet_config(fmt::format(R"({{"kubeletconfig":{{"kubeReserved":{{"cpu":{}}}}}}})", amount))
+              ->reserved_milli == std::nullopt);
 }
 
 }  // namespace

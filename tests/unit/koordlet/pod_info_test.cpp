@@ -455,6 +455,10 @@ TEST_CASE("What the kubelet's CPU manager gave out") {
     CHECK(state->static_policy == row.static_policy);
     CHECK(state->given.to_string() == *row.given);
   }
+  const auto state = read_cpu_manager_state(
+      R"({"policyName":"static","entries":{"u2":{"a":"1-2","b":"2-3"},"u1":{"c":"4"},"u0":{"d":""},"5e2f":"5"}})");
+  REQUIRE(state.has_value());
+  CHECK(state->grants == std::vector<KubeletGrant>{{"u1", {4}}, {"u2", {1, 2, 3}}});
 }
 
 }  // namespace

@@ -14,31 +14,13 @@
 #include "gates.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/base/manual_clock.hpp"
+#include "machines.hpp"
 #include "plugins.hpp"
 #include "sim_kernel.hpp"
 
 namespace koord::koordlet::testing {
 
 inline constexpr const char* kBeRoot = "kubepods/besteffort";
-
-struct CpuRow {
-  int cpu, core, socket, node;
-};
-/// CPUs of a machine; cores and nodes as upstream's tables number them.
-inline std::shared_ptr<const host::Topology> machine(const std::vector<CpuRow>& rows) {
-  auto topology = std::make_shared<host::Topology>();
-  for (const CpuRow& row : rows) {
-    topology->cpus.push_back({.cpu = row.cpu, .core = row.core, .socket = row.socket, .node = row.node});
-    topology->online.add(row.cpu);
-  }
-  return topology;
-}
-/// `cpus` CPUs, two a core, four a socket, `sockets_per_node` sockets a node.
-inline std::shared_ptr<const host::Topology> machine(int cpus, int sockets_per_node = 1) {
-  std::vector<CpuRow> rows;
-  for (int i = 0; i < cpus; ++i) rows.push_back({i, i / 2, i / 4, i / 4 / sockets_per_node});
-  return machine(rows);
-}
 
 /// Remembers what it is told to do; the test says what becomes of it.
 class FakeRunner final : public ActionRunner {

@@ -2,6 +2,8 @@
 // the containers themselves.
 #include "framework/states/cpu_manager.hpp"
 
+#include <algorithm>
+
 #include "koord/json/value.hpp"
 
 namespace koord::koordlet {
@@ -30,9 +32,13 @@ Result<CpuManagerState> read_cpu_manager_state(std::string_view json) {
       KOORD_CHECK(add_cpus(entry.value, state.given));
       continue;
     }
+    KubeletGrant grant{std::string(entry.key()), {}};
     for (const json::Member& container : entry.value.members())
-      KOORD_CHECK(add_cpus(container.value, state.given));
+      KOORD_CHECK(add_cpus(container.value, grant.cpus));
+    state.given = state.given | grant.cpus;
+    if (!grant.cpus.empty()) state.grants.push_back(std::move(grant));
   }
+  std::ranges::sort(state.grants, {}, &KubeletGrant::uid);
   return state;
 }
 

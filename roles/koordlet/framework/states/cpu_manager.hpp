@@ -2,9 +2,10 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
+#include "framework/inventory.hpp"
 #include "koord/base/result.hpp"
-#include "koord/host/cpuset.hpp"
 
 namespace koord::koordlet {
 
@@ -12,6 +13,7 @@ struct CpuManagerState {
   bool static_policy = false;
   /// All CPUs that containers have for themselves.
   host::CpuSet given;
+  std::vector<KubeletGrant> grants;  // ascending by uid
 };
 /// Code::parse if it is no such checkpoint; then nothing that it says counts.
 Result<CpuManagerState> read_cpu_manager_state(std::string_view json);

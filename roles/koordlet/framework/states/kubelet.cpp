@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/values/quantity.hpp"
 #include "koord/host/file.hpp"
 #include "koord/json/value.hpp"
 #include "koord/kube/config.hpp"
@@ -19,6 +21,10 @@ namespace {
 constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
 /// Some kilobytes are usual.
 constexpr std::size_t kMaxConfig = std::size_t{1} << 20;
+/// Names of policies and their options are short, and there are a handful.
+constexpr std::size_t kMaxName = 64, kMaxOptions = 64;
+/// A million CPUs.
+constexpr std::int64_t kMaxMilli = 1'000'000'000;
 
 constexpr std::string_view kWaysOut =
     " (accepted is what the cluster's CA has signed, or the certificate in the kubelet's own pki folder on "
@@ -39,6 +45,33 @@ std::string own_certificate(const std::string& folder) {
         pem && pem->find("BEGIN CERTIFICATE") != std::string::npos)
       return std::move(*pem);
   return "";
+}
+
+/// CPU of kubeReserved or systemReserved; nothing if it is no amount.
+std::optional<std::int64_t> reserved_milli(const json::Value& config, std::string_view which) {
+  const json::Value* const cpu = json::find(config, which, "cpu");
+  if (cpu == nullptr || cpu->is_null()) return 0;
+  const auto amount = api::Quantity::parse(cpu->text());
+  if (!amount || amount->sign() < 0 || amount->milli_value() > kMaxMilli) return std::nullopt;
+  return amount->milli_value();
+}
+
+void read_cpu_manager(const json::Value& said, KubeletConfig& config) {
+  const auto text = [&said](std::string_view name, std::size_t most, std::string& to) {
+    const std::string_view value = json::text_at(said, name);
+    if (!value.empty() && value.size() <= most) to = value;
+  };
+  text("cpuManagerPolicy", kMaxName, config.cpu_policy);
+  text("reservedSystemCPUs", kMaxConfig, config.reserved_cpus);
+  text("topologyManagerPolicy", kMaxName, config.topology_policy);
+  text("topologyManagerScope", kMaxName, config.topology_scope);
+  config.static_cpu_policy = config.cpu_policy == "static";
+  if (const json::Value* options = json::find(said, "cpuManagerPolicyOptions"))
+    for (const json::Member& option : options->members().first(std::min(options->size(), kMaxOptions)))
+      if (option.value.is_string()) config.cpu_policy_options.emplace_back(option.key(), option.value.text());
+  std::ranges::sort(config.cpu_policy_options);
+  const auto kube = reserved_milli(said, "kubeReserved"), system = reserved_milli(said, "systemReserved");
+  config.reserved_milli = kube && system ? std::optional(*kube + *system) : std::nullopt;
 }
 
 }  // namespace
@@ -65,7 +98,7 @@ Result<KubeletConfig> read_kubelet_config(std::string_view json) {
   if (json.size() > kMaxConfig) return Error(Code::too_large, "the configuration has more than 1 MiB");
   KOORD_TRY(document, json::parse(json));
   KubeletConfig config;
-  config.static_cpu_policy = json::text_at(document, "kubeletconfig", "cpuManagerPolicy") == "static";
+  if (const json::Value* said = json::find(document, "kubeletconfig")) read_cpu_manager(*said, config);
   const std::string_view driver = json::text_at(document, "kubeletconfig", "cgroupDriver");
   if (driver == "cgroupfs") config.driver = host::CgroupDriver::cgroupfs;
   if (driver == "systemd") config.driver = host::CgroupDriver::systemd;

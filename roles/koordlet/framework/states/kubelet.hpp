@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
@@ -48,8 +50,17 @@ Result<KubeletAddress> kubelet_address(const api::Node& node, const KubeletSetti
 /// in some version of the kubelet is as if it were not there.
 struct KubeletConfig {
   bool static_cpu_policy = false;
+  std::string cpu_policy = "none";
+  std::vector<std::pair<std::string, std::string>> cpu_policy_options;  // ascending by name
+  /// reservedSystemCPUs, as it says them; empty: none by number.
+  std::string reserved_cpus;
+  /// CPU of kubeReserved and systemReserved; nothing: one of them cannot be read.
+  std::optional<std::int64_t> reserved_milli = 0;
+  std::string topology_policy, topology_scope = "container";
   std::optional<host::CgroupDriver> driver;
   std::string root;  // its cgroupRoot, as host::kubelet_root() gives it
+
+  friend bool operator==(const KubeletConfig&, const KubeletConfig&) = default;
 };
 /// Code::parse if it is no JSON, Code::invalid for a cgroupRoot that is no path.
 Result<KubeletConfig> read_kubelet_config(std::string_view json);

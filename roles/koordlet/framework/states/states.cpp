@@ -31,8 +31,8 @@ constexpr std::size_t kMaxCpuManagerState = 1 << 20;
 /// A new cgroup shows up before the kubelet tells of its container: it is asked again so soon, so often.
 constexpr nanoseconds kFollowUp = std::chrono::seconds(1);
 constexpr int kFollowUps = 3;
-/// The kubelet's configuration changes with its restart only.
-constexpr nanoseconds kConfigPeriod = std::chrono::minutes(5), kConfigRetry = std::chrono::seconds(30);
+/// The kubelet's configuration changes with its restart only, which may be too short to be seen.
+constexpr nanoseconds kConfigPeriod = std::chrono::minutes(1), kConfigRetry = std::chrono::seconds(30);
 
 kube::Scope own(const std::string& node) {
   kube::Scope scope;
@@ -204,6 +204,7 @@ void States::publish() {
   next.pods = pods_;
   next.all_pods = all_pods_;
   next.own_cpus = own_cpus_;
+  next.kubelet = config_;
   next.host_applications = applications_;
   next.be_roots = {host::kubepods_folder(driver_, host::KubeQos::besteffort, kubelet_root_)};
   next.slo = slo_;
@@ -213,7 +214,8 @@ void States::publish() {
   const Inventory& now = *parts_.hub.current();
   if (now.generation > 0 && now.driver == next.driver && now.kubelet_root == next.kubelet_root &&
       now.node == next.node && now.all_pods == next.all_pods && now.own_cpus == next.own_cpus &&
-      now.slo == next.slo && now.slo_known == next.slo_known && now.pods_known == next.pods_known)
+      now.kubelet == next.kubelet && now.slo == next.slo && now.slo_known == next.slo_known &&
+      now.pods_known == next.pods_known)
     return;
   parts_.hub.publish(std::move(next));
 }
@@ -300,6 +302,7 @@ Task<Result<>> States::take_pods(std::string body) {
   pods_ = std::move(list.pods);
   all_pods_ = std::move(list.all);
   list.own_cpus.kubelet = std::move(own_cpus_.kubelet);
+  list.own_cpus.grants = std::move(own_cpus_.grants);
   own_cpus_ = std::move(list.own_cpus);
   pods_known_ = true;
   pods_hash_ = reading->hash;
@@ -346,7 +349,12 @@ void States::look_at_cpu_manager() {
   }
   cpu_manager_refused_ = false;
   own_cpus_.kubelet = state ? std::move(state->given) : host::CpuSet{};
-  if (state) node_.static_cpu_policy = state->static_policy;  // /configz may not be asked, or be another's
+  own_cpus_.grants.clear();
+  if (!state) return;
+  if (settings_.query_config) own_cpus_.grants = std::move(state->grants);
+  node_.static_cpu_policy = state->static_policy;  // /configz may not be asked, or be another's
+  // A policy is changed with the kubelet stopped, and so is what else its configuration says.
+  if (config_ && config_->static_cpu_policy != state->static_policy) config_due_ = {};
 }
 
 Task<> States::sync_config() {
@@ -359,6 +367,7 @@ Task<> States::sync_config() {
   }
   config_due_ = parts_.clock.mono() + kConfigPeriod;
   node_.static_cpu_policy = config->static_cpu_policy;
+  if (!config_ || *config_ != *config) config_ = std::make_shared<const KubeletConfig>(*config);
   const std::string& root = settings_.kubelet_root.empty() ? config->root : settings_.kubelet_root;
   const bool moved = root != kubelet_root_;
   settle_in(config->driver && (moved || !driver_seen_) ? *config->driver : driver_, root);

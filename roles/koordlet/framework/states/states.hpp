@@ -109,6 +109,7 @@ class States {
   std::vector<HostApplication> applications_;
   std::vector<std::shared_ptr<const PodInfo>> pods_, all_pods_;
   OwnCpus own_cpus_;
+  std::shared_ptr<const KubeletConfig> config_;  // null: it is not known
   bool pods_known_ = false, node_known_ = false, api_synced_ = false;
   std::size_t pods_hash_ = 0;
   std::optional<MonoTime> pods_listed_;
