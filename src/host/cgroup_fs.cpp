@@ -13,6 +13,8 @@ namespace koord::host {
 
 namespace {
 
+constexpr std::string_view kNewSchedFeatures = "kernel/debug/sched/features";
+
 bool stays_inside(std::string_view group) {
   if (group.starts_with('/')) return false;
   while (!group.empty()) {
@@ -39,7 +41,10 @@ CgroupFs::CgroupFs(CgroupVersion version, const Root& root)
     : version_(version),
       root_(with_slash(root.cgroup)),
       proc_(with_slash(root.proc)),
-      sys_(with_slash(root.sys)) {}
+      sys_(with_slash(root.sys)) {
+  // Kernels from 5.13 on have the scheduler's features elsewhere.
+  if (exists(fmt::format("{}{}", sys_, kNewSchedFeatures))) sched_features_ = kNewSchedFeatures;
+}
 
 Result<CgroupFs> CgroupFs::open(const Root& root, std::optional<CgroupVersion> forced) {
   if (!forced) {
@@ -72,8 +77,9 @@ Result<std::string> CgroupFs::path(Knob knob, std::string_view group, std::strin
     return Error(Code::invalid, fmt::format("cgroup \"{}\": expected a path inside of the hierarchy", group));
   if (row(knob).domain != KnobDomain::cgroup) {
     const bool sys = row(knob).domain == KnobDomain::sys;
-    std::string whole = fmt::format("{}{}", sys ? sys_ : fmt::format("{}sys/", proc_),
-                                    row(knob).v1_file.empty() ? group : row(knob).v1_file);
+    std::string_view name = row(knob).v1_file.empty() ? group : row(knob).v1_file;
+    if (knob == Knob::sched_feature && !sched_features_.empty()) name = sched_features_;
+    std::string whole = fmt::format("{}{}", sys ? sys_ : fmt::format("{}sys/", proc_), name);
     if (of_folder) whole.resize(whole.rfind('/'));
     return whole;
   }

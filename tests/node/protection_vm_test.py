@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """In the virtual machine: cgroup v2, two sockets and NUMA nodes, policy cpuset. BE burns all CPUs; LS comes, the agent is
-killed and comes back, LS goes. What BE may run on is whole cores, taken in turn from the nodes."""
+killed and comes back, a CPU of BE's is taken out and comes back, LS goes. What BE may run on is whole cores, taken in turn
+from the nodes."""
 import collections
 import os
 import sys
@@ -26,11 +27,11 @@ watch() { # PHASE SECONDS
   for i in $(seq $2); do
     sleep 1
     echo "see phase=$1 time=$(cut -d' ' -f1 /proc/uptime) cpus=$(cat $cg/batch.slice/cpuset.cpus.effective)" \\
-      "job=$(cat $cg/batch.slice/job/cpuset.cpus.effective) be=$(usage batch.slice) ls=$(usage web.slice)"
+      "set=$(cat $cg/batch.slice/cpuset.cpus) job=$(cat $cg/batch.slice/job/cpuset.cpus.effective) be=$(usage batch.slice) ls=$(usage web.slice)"
   done
 }
 agent() { agent_mode=hostMode /koord --role=koordlet --standalone-config=/standalone.yaml --addr=127.0.0.1:9316 \\
-  --tsdb-path=/tmp/metrics --audit-log-dir=/tmp/audit "$@" >>/tmp/agent.log 2>&1; }
+  --tsdb-path=/tmp/metrics --audit-log-dir=/tmp/audit --collect-node-cpu-info-interval=1s "$@" >>/tmp/agent.log 2>&1; }
 burn batch.slice/job 8
 agent & first=$!
 watch idle 10
@@ -40,6 +41,11 @@ kill -9 $(pidof koord)
 watch dead 3
 agent &
 watch back 6
+taken=$(sed 's/[-,].*//' $cg/batch.slice/cpuset.cpus)
+[ $taken -gt 0 ] || taken=$(sed 's/.*[-,]//' $cg/batch.slice/cpuset.cpus)  # the first one cannot be taken out
+echo 0 >/sys/devices/system/cpu/cpu$taken/online; echo "see taken=$taken online=$(cat /sys/devices/system/cpu/online)"
+watch less 12
+echo 1 >/sys/devices/system/cpu/cpu$taken/online; echo "see online=$(cat /sys/devices/system/cpu/online)"
 for pid in $(cat $cg/web.slice/cgroup.procs); do kill -9 $pid; done
 watch free 12
 kill -9 $(pidof koord)
@@ -97,11 +103,13 @@ def main():
         status, lines = vm.run(SCRIPT, {"koord": KOORD, "standalone.yaml": config.name}, seconds=200)
     assert status == 0, f"the machine's test ended with {status}"
     phases = {name: Phase([line for line in lines if line.startswith(f"see phase={name} ")])
-              for name in ("idle", "busy", "dead", "back", "free")}
+              for name in ("idle", "busy", "dead", "back", "less", "free")}
+    taken = int(next(line for line in lines if line.startswith("see taken=")).split()[1].split("=")[1])
     for name, phase in phases.items():
         print(f"{name}: {phase}", flush=True)
-        check_placement(phase.settled)
-    idle, busy, dead, back, free = phases.values()
+        if name != "less":
+            check_placement(phase.settled)
+    idle, busy, dead, back, less, free = phases.values()
     wanted = CPUS * PERCENT / 100
     assert wanted - 1 <= len(idle.settled) <= wanted + 1, "without LS load BE has not what the threshold leaves"
     assert 2 <= len(busy.settled) <= len(idle.settled) - LS_CPUS + 1, "BE's CPUs did not shrink"
@@ -109,6 +117,11 @@ def main():
     assert busy.rate("be") <= len(busy.settled) + 0.7 and busy.rate("ls") > 0.8 * LS_CPUS, "LS does not get its CPUs"
     assert all(cpus == dead.settled for cpus in dead.sets), "without the agent BE's CPUs do not hold"
     assert max(map(len, dead.sets + back.sets)) <= len(busy.settled) + 1, "the restart let BE loose"
+    assert taken in back.settled and taken not in less.settled, "no CPU of BE's was taken out"
+    assert taken not in cpu_list(less.rows[-1]["set"]), "BE is still given a CPU that is not there"
+    assert abs(len(less.settled) - len(back.settled)) <= 1, "BE did not get another CPU for the one that is gone"
+    assert max(map(len, less.sets)) <= len(busy.settled) + 1, "a CPU that goes let BE loose"
+    assert "cannot write a cgroup file" not in "\n".join(lines), "the kernel refused something"
     assert len(free.settled) >= len(idle.settled) - 1, "BE did not get its CPUs back"
     assert free.rate("be") > 0.7 * idle.rate("be"), "BE's true CPU time did not recover"
     for before, after in zip(free.sets, free.sets[1:]):

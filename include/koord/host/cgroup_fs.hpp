@@ -41,7 +41,8 @@ class CgroupFs {
                            bool of_folder = false) const;
 
   CgroupVersion version_;
-  std::string root_, proc_, sys_;                                // with a trailing slash
+  std::string root_, proc_, sys_;    // with a trailing slash
+  std::string_view sched_features_;  // below /sys, where the kernel has them elsewhere
   std::map<std::string, std::string, std::less<>> hierarchies_;  // v1: subsystem to its folder's name
 };
 

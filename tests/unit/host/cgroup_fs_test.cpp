@@ -45,6 +45,15 @@ TEST_CASE("v2, forced on a fake root: one tree, reading the effective cpuset") {
   CHECK(fs->detect_driver() == CgroupDriver::systemd);
 }
 
+TEST_CASE("the scheduler's features are where the kernel has them") {
+  const std::string file = GENERATE("sys/kernel/debug/sched/features", "sys/kernel/debug/sched_features");
+  Tree tree({{"sys/fs/cgroup/", ""}, {file, "START_DEBIT NO_HRTICK\n"}});
+  const auto fs = CgroupFs::open(Root::below(tree.path()), CgroupVersion::v2);
+  REQUIRE(fs.has_value());
+  CHECK(*fs->write_path(Knob::sched_feature, "HRTICK") == tree / file);
+  CHECK(*fs->read_path(Knob::sched_feature, "HRTICK") == tree / file);
+}
+
 TEST_CASE("a group never leaves its hierarchy, a missing root is an error") {
   Tree tree({{"sys/fs/cgroup/", ""}});
   const auto fs = CgroupFs::open(Root::below(tree.path()), CgroupVersion::v2);

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""In the virtual machine, which has 1 GiB: a pod leaks until memory eviction ends it. A sandbox is the API server, a file
+that busybox serves is the kubelet's list of pods; the cgroups are real ones of v2.
+
+Who goes first is what the documents say, the latency-sensitive pod is never killed for want of memory, and nobody goes
+within the cool-down, also when the agent is killed in it. Without an agent the same leak has the kernel kill the
+latency-sensitive pod. On the way: CPU burst, pressure and settings of the whole machine are in the real files, and are
+as they were after --cleanup.
+"""
+import datetime
+import json
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import vm  # noqa: E402
+from agent import KOORD, skip_without_role  # noqa: E402
+from janitor import skip  # noqa: E402
+
+COOL_SECONDS = 15
+THRESHOLD, LOWER = 70, 50  # percent of 1 GiB: who goes has to make room of a fifth of it
+# Name: (class, priority, MiB that it holds). The leaker takes more and more beside that.
+PODS = {"web": ("LS", 9500, 240), "small": ("BE", 5000, 20), "large": ("BE", 5000, 60), "leaker": ("BE", 5500, 10),
+        "last": ("BE", 5900, 60)}
+ORDER = ["large", "small", "leaker", "last"]  # by priority, then the largest; the last only the second time
+MIN_FREE_FACTOR, WATERMARK, FEATURE = 150, 20, "GENTLE_FAIR_SLEEPERS"
+
+SCRIPT = """
+cg=/sys/fs/cgroup web=kubepods/burstable/podweb/main-web last=kubepods/besteffort/podlast/main-last
+features=/sys/kernel/debug/sched/features
+mount -t debugfs debugfs /sys/kernel/debug
+echo "+cpu +cpuset +memory" >$cg/cgroup.subtree_control || exit 1
+group() { mkdir -p $cg/$1; [ -z "$2" ] || echo "+cpu +cpuset +memory" >$cg/$1/cgroup.subtree_control; }
+inside() { path=$1; shift; sh -c 'echo $$ >'$cg/$path/cgroup.procs"; $*" & }
+# dd keeps what it has read while nobody takes it.
+hold() { inside $1 "dd if=/dev/zero bs=${2}M count=1 2>/dev/null | sleep 100000"; }
+leak() { inside $1 "for i in \\$(seq $2); do dd if=/dev/zero bs=8M count=1 2>/dev/null | sleep 100000 & usleep $3; done; sleep 100000"; }
+knobs() {
+  for file in $cg/${web%/*}/cpu.max $cg/$web/cpu.max $cg/${web%/*}/cpu.max.burst $cg/$web/cpu.max.burst \\
+    /proc/sys/vm/min_free_kbytes /proc/sys/vm/watermark_scale_factor $features; do echo "$1 $file $(cat $file)"; done
+}
+up() { cut -d' ' -f1 /proc/uptime; }
+used() { awk '/MemTotal/{t=$2} /MemAvailable/{a=$2} END{print int((t-a)*100/t)}' /proc/meminfo; }
+killed() { sed -n 's/^oom_kill //p' $1; }
+until_() { for i in $(seq $(($1 * 5))); do eval "$2" && return; usleep 200000; done; echo "see waited=$1 for=$2"; }
+empty() { [ -z "$(cat $cg/$1/cgroup.procs)" ]; }
+agent() {
+  NODE_NAME=vm agent_mode=hostMode /koord --role=koordlet --kubeconfig=/tmp/kubeconfig --addr=127.0.0.1:9316 \\
+    --kubelet-insecure-tls --tsdb-path=/tmp/metrics --audit-log-dir=/tmp/audit --psi-collector-interval=2s \\
+    --feature-gates=BECPUSuppress=false,BEMemoryEvict=true,SystemConfig=true,PSICollector=true,AuditEvents=true \\
+    --memory-evict-cool-time-seconds=COOL_SECONDS "$@" >>/tmp/agent.log 2>&1
+}
+kill_agent() { for pid in $(pidof koord); do grep -q role=koordlet /proc/$pid/cmdline && kill -9 $pid; done; }
+MAKE_GROUPS
+memory=$(sed -n 's/MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo)
+sed "s/MEMORY/${memory}Ki/g" /objects.json >/tmp/objects.json
+httpd -p 127.0.0.1:10255 -h /www
+/koord sandbox --nodes=0 --roles= --load=/tmp/objects.json --kubeconfig=/tmp/kubeconfig >/tmp/sandbox.log 2>&1 &
+until_ 20 '[ -s /tmp/kubeconfig ]'
+HOLD_MEMORY
+inside $web 'while :; do :; done'
+inside $web 'while :; do :; done'
+until_ 20 '[ $(used) -ge 40 ]'
+echo "see memory=$memory used=$(used)"
+knobs before
+agent &
+until_ 30 '[ "$(cat $cg/$web/cpu.max.burst)" = 100000 ] && [ "$(cut -d" " -f1 $cg/$web/cpu.max)" -gt 100000 ]'
+until_ 10 'wget -q -O - http://127.0.0.1:9316/metrics | grep -q "koordlet_pod_psi.*[1-9]$"'
+knobs with
+wget -q -O - http://127.0.0.1:9316/metrics | grep 'koordlet_pod_psi.*type="cpu".*precision="10"'
+leak kubepods/besteffort/podleaker/main-leaker 60 50000
+until_ 40 'empty kubepods/besteffort/podleaker/main-leaker'
+kill_agent
+leak $last 50 20000
+agent &
+until_ 10 '[ $(used) -ge THRESHOLD ]'
+echo "see used=$(used) at=$(up)"
+until_ 40 'empty $last'
+echo "see web=$(wc -l <$cg/$web/cgroup.procs) killed=$(killed /proc/vmstat)"
+sleep 1
+kill_agent
+agent --cleanup
+echo "see cleanup=$?"
+knobs after
+cat /tmp/audit/* | grep '"reason":"evicted"'
+leak $last 110 10000
+until_ 20 '[ $(killed /proc/vmstat) != 0 ]'
+sleep 1
+echo "see control=$(killed $cg/$web/memory.events)"
+tail -40 /tmp/agent.log
+"""
+
+
+def group_of(name):
+    return f"kubepods/{'besteffort' if PODS[name][0] == 'BE' else 'burstable'}/pod{name}"
+
+
+def pod(name):
+    qos, priority, _ = PODS[name]
+    amounts = {"cpu": "1"} if qos == "LS" else {}
+    return {"metadata": {"name": name, "namespace": "default", "uid": name, "labels": {"koordinator.sh/qosClass": qos}},
+            "spec": {"nodeName": "vm", "priority": priority, "containers": [
+                {"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}]},
+            "status": {"phase": "Running", "qosClass": "BestEffort" if qos == "BE" else "Burstable", "containerStatuses": [
+                {"name": "main", "containerID": f"containerd://main-{name}", "ready": True, "state": {"running": {}}}]}}
+
+
+def objects():
+    amounts = {"cpu": "8", "memory": "MEMORY", "pods": "110"}
+    return [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "vm"}, "status": {
+        "capacity": amounts, "allocatable": amounts, "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}},
+        {"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeSLO", "metadata": {"name": "vm"}, "spec": {
+            "resourceUsedThresholdWithBE": {"enable": True, "memoryEvictThresholdPercent": THRESHOLD,
+                                            "memoryEvictLowerPercent": LOWER},
+            "cpuBurstStrategy": {"policy": "auto", "cpuBurstPercent": 1000, "cfsQuotaBurstPercent": 300,
+                                 "sharePoolThresholdPercent": 90},
+            "systemStrategy": {"minFreeKbytesFactor": MIN_FREE_FACTOR, "watermarkScaleFactor": WATERMARK,
+                               "schedFeatures": {FEATURE: False}}}}]
+
+
+def script():
+    groups = ["group kubepods x", "group kubepods/besteffort x", "group kubepods/burstable x"]
+    holds = []
+    for name, (_, _, mib) in PODS.items():
+        groups += [f"group {group_of(name)} x", f"group {group_of(name)}/main-{name}"]
+        holds.append(f"hold {group_of(name)}/main-{name} {mib}")
+    groups.append("for group in $web ${web%/*}; do echo '100000 100000' >$cg/$group/cpu.max; done")
+    text = SCRIPT
+    for name, value in (("COOL_SECONDS", COOL_SECONDS), ("THRESHOLD", THRESHOLD), ("MAKE_GROUPS", "\n".join(groups)),
+                        ("HOLD_MEMORY", "\n".join(holds))):
+        text = text.replace(name, str(value))
+    return text
+
+
+def check_evictions(lines):
+    rows = [json.loads(line) for line in lines if line.startswith('{"createdAt"')]
+    assert [row["name"] for row in rows] == ORDER, f"evicted were {[row['name'] for row in rows]}"
+    times = [datetime.datetime.fromisoformat(row["createdAt"][:26]) for row in rows]
+    assert (times[2] - times[0]).total_seconds() < 2, "those that have to make room do not go together"
+    passed = (times[3] - times[2]).total_seconds()
+    print(f"the second eviction came {passed:.1f} s after the first, {COOL_SECONDS} s are to pass")
+    assert COOL_SECONDS - 0.5 <= passed < COOL_SECONDS + 10, "the cool-down does not hold over the agent's end"
+
+
+def check_knobs(lines, said):
+    def of(phase):
+        return dict(line.split(" ", 2)[1:] for line in lines if line.startswith(f"{phase} /"))
+
+    before, during, after = of("before"), of("with"), of("after")
+    assert len(before) == 7 and before == after, f"--cleanup left {set(after.items()) - set(before.items())}"
+    group = "/sys/fs/cgroup/kubepods/burstable/podweb"
+    assert during[f"{group}/main-web/cpu.max.burst"] == during[f"{group}/cpu.max.burst"] == "100000"
+    quota, pod_quota = (int(during[f"{path}/cpu.max"].split()[0]) for path in (f"{group}/main-web", group))
+    assert 100000 < quota <= 300000 and pod_quota == quota, f"quotas {quota} and {pod_quota}"
+    assert during["/proc/sys/vm/min_free_kbytes"] == str(int(said["memory"]) * MIN_FREE_FACTOR // 10000)
+    assert during["/proc/sys/vm/watermark_scale_factor"] == str(WATERMARK)
+    features = "/sys/kernel/debug/sched/features"
+    assert during[features].split() == [f"NO_{word}" if word == FEATURE else word for word in before[features].split()]
+
+
+def main():
+    reason = vm.missing()
+    if reason:
+        skip(reason)
+    skip_without_role()
+    with tempfile.TemporaryDirectory(prefix="koord-evict-vm.") as folder:
+        files = {"koord": KOORD}
+        for name, value in (("objects.json", {"apiVersion": "v1", "kind": "List", "items": objects()}),
+                            ("www/pods/index.html", {"apiVersion": "v1", "kind": "PodList", "items": list(map(pod, PODS))})):
+            files[name] = os.path.join(folder, os.path.basename(name))
+            with open(files[name], "w", encoding="utf-8") as file:
+                json.dump(value, file)
+        status, lines = vm.run(script(), files, seconds=150)
+    assert status == 0, f"the machine's test ended with {status}"
+    said = dict(word.split("=", 1) for line in lines if line.startswith("see ") for word in line.split()[1:] if "=" in word)
+    assert "waited" not in said, f"what was waited for did not come: {said}"
+    check_evictions(lines)
+    assert (said["web"], said["killed"]) == ("5", "0"), "the kernel killed somebody for want of memory"
+    assert int(said["control"]) > 0, "without an agent the latency-sensitive pod was not killed: the leak proves nothing"
+    assert said["cleanup"] == "0"
+    check_knobs(lines, said)
+    pressures = [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("koordlet_pod_psi{")]
+    assert len(pressures) == 2 * len(PODS) and max(pressures) > 0, "no pressure of the pod that is throttled"
+    print("eviction in the virtual machine: passed")
+
+
+if __name__ == "__main__":
+    main()
