@@ -327,6 +327,7 @@ Task<Result<>> Agent::tick() {
     view.pods_listed = states_ ? states_->pods_listed() : std::optional(now);  // a file is what it is
     if (view.facts) parts_.facts = view.facts;
     run_queue_.tick(now, view.inventory);
+    view.waits = run_queue_.waits();
     observer_->tick(view);
     qos_->tick(view);
     KOORD_CO_CHECK(co_await sleep_until(context_.clock, next));

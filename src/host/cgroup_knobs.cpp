@@ -65,12 +65,26 @@ constexpr KnobRow v2_row(KnobRow row) {
   row.v1_file = {};
   return row;
 }
+constexpr KnobRow least(KnobRow row) {
+  row.merge = KnobMerge::least;
+  return row;
+}
+constexpr KnobRow greatest(KnobRow row) {
+  row.merge = KnobMerge::greatest;
+  return row;
+}
+constexpr KnobRow resting(KnobRow row, std::int64_t rest) {
+  row.rest = rest;
+  return row;
+}
 
 constexpr KnobRow kKnobs[] = {
     make_row(Knob::cpu_quota, KnobKind::limit, "cpu", "cpu.cfs_quota_us", "cpu.max", kUnlimited),
     make_row(Knob::cpu_period, KnobKind::setting, "cpu", "cpu.cfs_period_us", "cpu.max", 1'000, 1'000'000),
     make_row(Knob::cpu_shares, KnobKind::setting, "cpu", "cpu.shares", "cpu.weight", kMinShares, kMaxShares),
-    make_row(Knob::cpu_burst, KnobKind::setting, "cpu", "cpu.cfs_burst_us", "cpu.max.burst", 0, kMostBurstUs),
+    resting(make_row(Knob::cpu_burst, KnobKind::setting, "cpu", "cpu.cfs_burst_us", "cpu.max.burst", 0,
+                     kMostBurstUs),
+            0),
     statistic(Knob::cpu_stat, "cpu", "cpu.stat", "cpu.stat"),
     statistic(Knob::cpu_usage, "cpuacct", "cpuacct.usage", "cpu.stat"),
     cpuset_row(Knob::cpuset_cpus, "cpuset.cpus", "cpuset.cpus.effective"),
@@ -79,11 +93,11 @@ constexpr KnobRow kKnobs[] = {
     make_row(Knob::procs, KnobKind::moving, "cpu", "cgroup.procs", "cgroup.procs"),
     make_row(Knob::freeze, KnobKind::command, "freezer", "freezer.state", "cgroup.freeze"),
     make_row(Knob::kill, KnobKind::command, "", "", "cgroup.kill"),
-    blocking(make_row(Knob::memory_limit, KnobKind::limit, "memory", "memory.limit_in_bytes", "memory.max",
-                      kUnlimited)),
-    memory_row(Knob::memory_min, KnobKind::limit, "memory.min", kUnlimited),
-    memory_row(Knob::memory_low, KnobKind::limit, "memory.low", kUnlimited),
-    blocking(memory_row(Knob::memory_high, KnobKind::limit, "memory.high", kUnlimited)),
+    least(blocking(make_row(Knob::memory_limit, KnobKind::limit, "memory", "memory.limit_in_bytes",
+                            "memory.max", kUnlimited))),
+    greatest(memory_row(Knob::memory_min, KnobKind::limit, "memory.min", kUnlimited)),
+    greatest(memory_row(Knob::memory_low, KnobKind::limit, "memory.low", kUnlimited)),
+    least(blocking(memory_row(Knob::memory_high, KnobKind::limit, "memory.high", kUnlimited))),
     // From here on but for the groups that are killed as a whole: kernels of Anolis OS.
     memory_row(Knob::memory_wmark_ratio, KnobKind::setting, "memory.wmark_ratio", 0, 100),
     memory_row(Knob::memory_wmark_scale_factor, KnobKind::setting, "memory.wmark_scale_factor", 1, 1000),

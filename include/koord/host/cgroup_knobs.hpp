@@ -64,6 +64,13 @@ enum class KnobKind : std::uint8_t {
   limit,    // the same, and a parent has to be at least as wide as its children
 };
 
+/// Which value counts where strategies want different ones for the same group.
+enum class KnobMerge : std::uint8_t {
+  order,     // the stronger strategy's
+  least,     // the smaller one, whose ever it is; -1, which is "no limit", is larger than all
+  greatest,  // the larger one
+};
+
 struct KnobRow {
   Knob knob;
   KnobKind kind;
@@ -76,6 +83,10 @@ struct KnobRow {
   KnobDomain domain = KnobDomain::cgroup;
   /// The kernel may reclaim memory before the write ends: seconds, or for ever. "No limit" never reclaims.
   bool blocking = false;
+  KnobMerge merge = KnobMerge::order;
+  /// What sets it free, whatever was found there: where nobody else writes it, what the kernel begins with.
+  /// Nothing: what an intent names, as what a pod's spec says, or else what was found.
+  std::optional<std::int64_t> rest = {};
 };
 
 /// In the order of the enum.

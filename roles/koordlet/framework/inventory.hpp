@@ -84,6 +84,8 @@ struct PodInfo {
   PriorityClass priority_class = PriorityClass::none;
   std::optional<std::int32_t> priority;
   std::string group;
+  /// Of its pause container; empty: it has none, or which one it is is not known yet.
+  std::string sandbox_group;
   std::vector<ContainerInfo> containers;  // those that run
   /// The CPUs that the scheduler gave the pod (scheduling.koordinator.sh/resource-status).
   std::optional<host::CpuSet> cpus;

@@ -26,7 +26,8 @@ Intent& Plan::want(host::Knob knob, std::string_view group, KnobValue value, std
   intent.reason = reason;
   intent.audit_reason = kUpdateCgroups;
   intent.reach = {};
-  intent.undo.reset();
+  const auto& rest = host::row(knob).rest;
+  intent.undo = rest ? std::optional<KnobValue>(*rest) : std::nullopt;
   intent.held = false;
   intent.yields = false;
   return intent;

@@ -43,22 +43,25 @@ struct Intent {
   std::string_view audit_reason = kUpdateCgroups;  // static text: upstream's name for such a change
   Reach reach;
   /// What sets the groups free when nobody wants anything of them any more, if that is not what koord found
-  /// there: for groups that nobody else limits, and where a dead agent's limit may have been found.
+  /// there: for groups that nobody else limits, for what a pod's spec says, and where a dead agent's limit
+  /// may have been found. By default what the knob's row says.
   std::optional<KnobValue> undo;
   bool held = false;  // of an earlier tick: the strategy cannot tell now
   /// Where another program writes the file, too, its value stays.
   bool yields = false;
 };
 
-/// What one strategy wants in this tick. What it does not name it does not care about any more: the manager
-/// sets it free. The intents' memory is used again by the next ticks.
+/// What one strategy wants: each knob of a group is set (named by want()), kept (hold(), until the deadline
+/// of the strategy's row) or released (not named any more: the manager sets it free). It stands until the
+/// strategy is asked again. The intents' memory is used again by the next plans.
 class Plan {
  public:
   /// An intent for the group itself; reach and undo may be set in the answer, which is valid until the next
   /// call. An empty set of CPUs is dropped here, whatever made it: the answer then is of no effect.
   Intent& want(host::Knob knob, std::string_view group, KnobValue value, std::string_view reason);
   /// The strategy cannot tell in this tick (an input is missing): what it wanted before of the knobs and
-  /// groups that it does not name now is still wanted. For a while: see Strategy::neutral().
+  /// groups that it does not name now is still wanted. For as long as its row says (StrategyEntry::hold): see
+  /// Strategy::neutral().
   void hold() { held_ = true; }
   /// Something to do beside cgroup values. The manager begins it, or not: see Actions.
   void act(std::shared_ptr<const PodInfo> pod, std::string message);
@@ -94,7 +97,7 @@ struct StrategyStatus {
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  /// Called once a tick, on the event loop's thread, while a NodeSLO is known.
+  /// Called on the event loop's thread while a NodeSLO is known, as often as the strategy's row says.
   virtual void plan(const TickView& view, Plan& plan) = 0;
   /// What it wants where it has not been able to tell for so long that what it wanted last means nothing any
   /// more: something gentle that needs no measuring. The NodeSLO may be null, too. By default what release()

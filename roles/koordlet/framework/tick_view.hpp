@@ -28,12 +28,25 @@ struct Usage {
   double throttled = kUnknown;
 };
 
-/// What the best-effort tier has and uses, in thousandths of a CPU.
-struct BestEffortCpu {
+/// Of one resource: the share of the last ten seconds, in percent, and the time in all since the group was
+/// made, in microseconds, that some of its tasks, or all of them, stood still for want of it.
+struct Stall {
+  double some_avg10 = kUnknown, full_avg10 = kUnknown;
+  double some_total_us = kUnknown, full_total_us = kUnknown;
+};
+struct Pressure {
+  Stall cpu, memory, io;
+};
+
+/// What the best-effort tier has and uses; CPU in thousandths.
+struct BestEffortUse {
   double usage_milli = kUnknown;       // of its roots, with all that is in them
   double request_milli = kUnknown;     // the sum of kubernetes.io/batch-cpu of BE pods
   double real_limit_milli = kUnknown;  // its cpuset capped by its quota
+  double memory = kUnknown;            // bytes, of its roots, without page cache
 };
+
+struct RunQueueWaits;
 
 /// Valid during the call that hands it out; copy what is to be kept.
 struct TickView {
@@ -46,11 +59,18 @@ struct TickView {
   /// node - pods - host applications, at least 0, where the CPU of those in the best-effort roots is the
   /// roots'; unknown if any input is older than the configured age (--collect-sys-metric-outdated-interval).
   Usage system;
-  BestEffortCpu best_effort;
+  BestEffortUse best_effort;
   std::span<const Usage> pods;  // one for each of inventory->pods
   /// One for each container of inventory->pods, pod by pod in the order of PodInfo::containers.
   std::span<const Usage> containers;
   std::span<const Usage> host_applications;  // one for each of inventory->host_applications
+  /// As it was read last, every --psi-collector-interval while the gate PSICollector is on; else, and where
+  /// the kernel does not tell, all of it is unknown. One for each pod and container, as above.
+  Pressure node_pressure;
+  std::span<const Pressure> pod_pressure, container_pressure;
+  /// How long tasks waited for a CPU, of the last period that was read (framework/serve/run_queue_waits.hpp);
+  /// null where the kernel does not tell.
+  const RunQueueWaits* waits = nullptr;
   /// Whether every pod and application of the inventory was read; a strategy that sums must not act otherwise
   /// if it would take from somebody.
   bool complete = false;

@@ -124,6 +124,46 @@ TEST_CASE("The arbiter's order", "[koordlet][arbiter]") {
   }
 }
 
+TEST_CASE("Of some knobs the smaller or the larger value counts, whose ever it is", "[koordlet][arbiter]") {
+  struct Row {
+    const char* name;
+    Knob knob;
+    std::int64_t first, second;
+    std::string_view decided;
+    bool frees = false;  // the second strategy's value only sets free
+  };
+  const std::vector<Row> rows{
+      {"the stronger strategy's is smaller", Knob::memory_limit, 100, 200, "100"},
+      {"the weaker one's is", Knob::memory_limit, 200, 100, "100"},
+      {"no limit is larger than all", Knob::memory_limit, -1, 100, "100"},
+      {"the stronger one's, where there is one", Knob::memory_limit, 100, -1, "100"},
+      {"what sets free counts least", Knob::memory_limit, 200, 100, "200", true},
+      {"of protection the larger one's", Knob::memory_low, 100, 200, "200"},
+      {"all of it", Knob::memory_low, 100, -1, "-1"},
+      {"a knob with an order", Knob::cpu_shares, 200, 100, "200"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    QosRig rig(CgroupVersion::v1);
+    rig.kernel.group("p");
+    GroupTree tree(*rig.executor, rig.clock, std::chrono::seconds(10));
+    Arbiter arbiter(*rig.executor, tree);
+    const std::vector<Intent> first{intent(row.knob, "p", row.first)};
+    std::vector<Intent> second{intent(row.knob, "p", row.second)};
+    if (row.frees) second[0].undo = row.second;
+    for (const bool swapped : {false, true}) {
+      if (swapped && host::row(row.knob).merge == host::KnobMerge::order) continue;
+      std::vector<std::span<const Intent>> plans{first, second};
+      if (swapped) std::swap(plans[0], plans[1]);
+      tree.start_tick(1);
+      const auto decisions = arbiter.decide(plans);
+      REQUIRE(decisions.size() == 1);
+      CHECK(to_string(*decisions[0].value) == row.decided);
+      CHECK(arbiter.conflicts() == 1);
+    }
+  }
+}
+
 TEST_CASE("Quotas are compared as shares of their period", "[koordlet][arbiter]") {
   struct Row {
     std::int64_t period, wanted, decided;

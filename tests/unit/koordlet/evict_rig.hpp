@@ -100,7 +100,7 @@ class EvictRig : public QosRig {
 
   double node_memory = kUnknown;  // GB
   double node_cpu = kUnknown;
-  BestEffortCpu best_effort;
+  BestEffortUse best_effort;
   bool fresh_pods = true;
 };
 

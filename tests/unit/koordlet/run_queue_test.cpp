@@ -99,6 +99,11 @@ TEST_CASE("A slice waits with its services, a container with what is nested in i
   CHECK(bench.of_pod("a") == 5);
   CHECK(bench.of_pod("slice") == 1);
   CHECK(bench.exports("a-c0", 303));
+  const RunQueueWaits* waits = bench.run_queue->waits();
+  REQUIRE(waits != nullptr);
+  CHECK(waits->reading == 2);
+  CHECK(waits->pods.at("a").count() == 5);
+  CHECK(waits->containers.at("a-c0").count() == 3);
 
   // A service that has come since: all that it waited was in this period.
   const auto late = bench.group("web.slice/php.service");

@@ -5,8 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "fake_node.hpp"
-#include "koord/base/manual_clock.hpp"
+#include "sampler_rig.hpp"
 
 namespace koord::koordlet {
 namespace {
@@ -18,32 +17,11 @@ using std::chrono::seconds;
 using testing::FakeNode;
 using testing::inventory;
 using testing::pod;
+using Bench = testing::SamplerRig;
 
 constexpr std::uint64_t kCpuSecond = 1'000'000'000;
 constexpr std::uint64_t kGiB = 1ULL << 30;
 const CgroupVersion kVersions[] = {CgroupVersion::v1, CgroupVersion::v2};
-
-struct Bench {
-  explicit Bench(FakeNode& fake, SamplerConfig config = {})
-      : node(fake),
-        fs(fake.cgroups()),
-        sampler(config, fs, fake.root(), series, registry, Logger(log, clock)) {}
-  const TickView& tick(const std::shared_ptr<const Inventory>& what, nanoseconds time) {
-    return sampler.tick(what, MonoTime(minutes(10) + time), WallTime(time));
-  }
-  double last(Metric metric, const std::string& entity, nanoseconds time) {
-    const auto got = series.aggregate(metric, entity, MonoTime(minutes(10) + time), seconds(30));
-    return got ? got->last : kUnknown;
-  }
-
-  FakeNode& node;
-  ManualClock clock;
-  CapturedLog log;
-  metrics::Registry registry;
-  SeriesStore series{{}};
-  host::CgroupFs fs;
-  Sampler sampler;
-};
 
 // The agent's own inventory is made anew whenever the kubelet's answer has another letter.
 TEST_CASE("Complaint 1981: the same pods for hours take no more memory") {
@@ -389,7 +367,9 @@ TEST_CASE("The best-effort tier") {
       const auto now = inventory({be, ls});
       CHECK_FALSE(known(bench.tick(now, seconds(0)).best_effort.usage_milli));
       fake.cpu(root, kCpuSecond);
+      fake.group_memory(root, 3 << 20, 1 << 20);
       const TickView& view = bench.tick(now, seconds(1));
+      CHECK(view.best_effort.memory == 3 << 20);
       CHECK(view.best_effort.usage_milli == Approx(1000));
       CHECK(view.best_effort.request_milli == 2500);
       CHECK(view.best_effort.real_limit_milli == Approx(row.want));
@@ -524,31 +504,6 @@ TEST_CASE("One CPU, 128 CPUs, CPUs that go offline") {
   const TickView& half = bench.tick(inventory({}), seconds(62));
   CHECK(half.facts->topology.cpus.size() == 64);
   CHECK(half.best_effort.real_limit_milli == 64'000);
-}
-
-TEST_CASE("Pressure of pods and containers") {
-  FakeNode fake(CgroupVersion::v2);
-  Bench bench(fake, {.psi = true});
-  const auto a = pod("a", Qos::ls, 1);
-  const std::string container = a->containers[0].group;
-  const std::string both =
-      "some avg10=1.50 avg60=2.00 avg300=3.00 total=1\nfull avg10=0.50 avg60=0 avg300=0 total=1\n";
-  fake.tree().write(fake.path("", a->group, "cpu.pressure"),
-                    "some avg10=7.00 avg60=2.00 avg300=3.00 total=1\n");
-  fake.tree().write(fake.path("", container, "memory.pressure"), both);
-  fake.tree().write(fake.path("", container, "io.pressure"), "none");
-  for (int i = 0; i < 10; ++i) bench.tick(inventory({a}), seconds(i));
-  const std::string text = bench.registry.exposition();
-  CHECK(text.find("koordlet_pod_psi{pod_uid=\"a\",pod_name=\"name-of-a\",pod_namespace=\"default\","
-                  "psi_resource_type=\"cpu\",psi_precision=\"10\",psi_degree=\"some\","
-                  "cpu_full_supported=\"false\"} 7") != std::string::npos);
-  CHECK(text.find("koordlet_container_psi{container_id=\"a-c0\",container_name=\"c0\",pod_uid=\"a\","
-                  "pod_name=\"name-of-a\",pod_namespace=\"default\",psi_resource_type=\"mem\","
-                  "psi_precision=\"300\",psi_degree=\"some\",cpu_full_supported=\"true\"} 3") !=
-        std::string::npos);
-  CHECK(bench.sampler.stats().faults == 1);  // the garbled file, read once in ten ticks
-  bench.tick(inventory({}), seconds(10));
-  CHECK(bench.registry.exposition().find("a-c0") == std::string::npos);
 }
 
 TEST_CASE("A group that leaves the hierarchy is never read") {

@@ -2,13 +2,41 @@
 #include "framework/qos/arbiter.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace koord::koordlet {
 namespace {
 
+using host::Knob;
+
 /// What the kernel takes for quotas is less; their products with periods still fit.
 constexpr std::int64_t kMostQuota = std::int64_t{1} << 42;
+
+/// Where -1 is "no limit" it is larger than all.
+bool less(Knob knob, std::int64_t a, std::int64_t b) {
+  const auto rank = [&](std::int64_t value) {
+    return host::row(knob).minimum == host::kUnlimited && value == host::kUnlimited
+               ? std::numeric_limits<std::int64_t>::max()
+               : value;
+  };
+  return rank(a) < rank(b);
+}
+
+bool sets_free(const Intent& intent) { return intent.undo == intent.value; }
+
+/// Whether a weaker strategy's intent counts all the same.
+bool outdoes(const Arbiter::Decision& weaker, const Arbiter::Decision& stronger) {
+  const Intent& a = *weaker.intent;
+  const Intent& b = *stronger.intent;
+  const host::KnobMerge merge = host::row(a.knob).merge;
+  if (merge == host::KnobMerge::order || a.reach.to > 0 || b.reach.to > 0) return false;
+  if (sets_free(a) || sets_free(b)) return !sets_free(a);
+  const auto* value = std::get_if<std::int64_t>(&a.value);
+  const auto* other = std::get_if<std::int64_t>(&b.value);
+  if (!value || !other) return false;
+  return merge == host::KnobMerge::least ? less(a.knob, *value, *other) : less(a.knob, *other, *value);
+}
 
 }  // namespace
 
@@ -80,6 +108,7 @@ void Arbiter::add(const Decision& decision) {
   Decision& present = decisions_[place - 1];
   if (present.plan != decision.plan) {
     if (*present.value != *decision.value) ++conflicts_;
+    if (outdoes(decision, present)) present = decision;
   } else if (decision.level < present.level) {
     present = decision;
   }

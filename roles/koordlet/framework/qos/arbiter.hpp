@@ -1,7 +1,8 @@
 // Arbiter: makes one value for each file out of what all strategies want.
 //
 // The order, from strongest to weakest:
-//   1. the strategy that stands earlier in the table;
+//   1. the strategy that stands earlier in the table; of a knob whose row says so the smaller or the larger
+//      value instead, where both strategies name the group itself. What only sets free counts least;
 //   2. within a strategy the intent that is closer: one for the group itself before one that reaches it from
 //      two levels above;
 //   3. within a strategy, at the same distance, the intent that came first.

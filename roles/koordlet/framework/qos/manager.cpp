@@ -74,6 +74,8 @@ class QosManager::Impl final : public KnobReader {
         slot.interval = options_.seconds(row->interval);
         slot.enabled = slot.enabled && slot.interval.count() > 0;
       }
+      slot.on_change = row->replan == Replan::on_change;
+      slot.hold = row->hold;
       slot.dry = std::erase(options_.dry_run, row->name) > 0;
       slots_.push_back(std::move(slot));
     }
@@ -91,12 +93,16 @@ class QosManager::Impl final : public KnobReader {
     const Inventory& inventory = *view.inventory;
     actions_.tick();
     tree_.start_tick(inventory.generation);
-    if (std::exchange(generation_, inventory.generation) != inventory.generation) executor_.retry_absent();
+    const bool changed = std::exchange(generation_, inventory.generation) != inventory.generation;
+    if (changed) executor_.retry_absent();
+    if (changed || view.facts != facts_)
+      for (Slot& slot : slots_) slot.stands = false;
+    facts_ = view.facts;
     const bool acting = inventory.slo != nullptr;
     const bool waiting = !acting && !inventory.slo_known;
     for (Slot& slot : slots_) {
-      if (acting && slot.enabled && view.at + view.interval / 2 < slot.next)
-        continue;  // its last plan stands
+      if (acting && slot.enabled && (slot.stands || view.at + view.interval / 2 < slot.next))
+        continue;  // its last plan counts
       slot.next = acting ? view.at + slot.interval : MonoTime{};
       slot.plan.start(slot.name);
       slot.off = !slot.enabled || !(acting || waiting);
@@ -112,6 +118,7 @@ class QosManager::Impl final : public KnobReader {
       else
         slot.plan.hold();
       keep_held(slot, view);
+      slot.stands = slot.on_change && acting && !slot.held_since;
       for (const Action& action : slot.plan.actions()) actions_.begin(action, slot.dry);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::limited);
@@ -197,7 +204,10 @@ class QosManager::Impl final : public KnobReader {
     std::unique_ptr<Strategy> strategy;
     bool enabled = false;
     nanoseconds interval{};  // of its plans; 0: each tick
+    bool on_change = false;  // it looks at nothing that changes with each tick
+    nanoseconds hold{};      // how long it may keep what it wanted last
     MonoTime next{};         // when it is asked for one
+    bool stands = false;     // nothing has changed since its last one
     bool dry = false;        // its plans are only shown
     bool off = false;        // its gate is, or there is no NodeSLO
     bool released = false;   // what it may have left has been set free
@@ -222,14 +232,14 @@ class QosManager::Impl final : public KnobReader {
       return;
     }
     if (!slot.held_since) slot.held_since = clock_.mono();
-    if (clock_.mono() - *slot.held_since < options_.hold) {
+    if (clock_.mono() - *slot.held_since < slot.hold) {
       slot.plan.keep_held();
       adopt(slot);
       return;
     }
     if (!slot.neutral)
       log_.warn("a strategy has not been able to tell for long: its neutral state is in force until it can",
-                kv("strategy", slot.name), kv("after", options_.hold), kv("why", status_of(slot).summary));
+                kv("strategy", slot.name), kv("after", slot.hold), kv("why", status_of(slot).summary));
     slot.neutral = true;
     slot.plan.start(slot.name);
     slot.strategy->neutral(view, slot.plan);
@@ -385,6 +395,7 @@ class QosManager::Impl final : public KnobReader {
   PluginContext context_;
   std::vector<Slot> slots_;
   std::uint64_t generation_ = 0;  // of the inventory of the last tick
+  std::shared_ptr<const NodeFacts> facts_;
 
   // Of one tick; kept for their memory and for limits().
   std::vector<std::span<const Intent>> plans_;

@@ -27,10 +27,6 @@ class QosManager {
     std::vector<std::string> older_journals = {};
     /// /proc/sys/kernel/random/boot_id: a journal of another boot is of no use.
     std::string boot_id;
-    /// How long a strategy that cannot tell keeps what it wanted last, or a dead agent before it; then its
-    /// neutral() counts. It cannot tell either while no NodeSLO is known and the API server has not said that
-    /// there is none.
-    nanoseconds hold = std::chrono::minutes(5);
     /// How often the folders below a group are listed again although no pod came or went.
     nanoseconds relist = std::chrono::seconds(10);
     /// A duration by the name of its flag. What a row's flag says of how often its strategy plans: 0 or less:

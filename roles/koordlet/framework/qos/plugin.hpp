@@ -54,11 +54,22 @@ struct PluginContext {
   std::function<nanoseconds(std::string_view flag)> seconds;
 };
 
+/// When a strategy is asked for a plan; the last one stands in between.
+enum class Replan : std::uint8_t {
+  each_tick,
+  /// When the inventory (pods, node, NodeSLO) or the machine's CPUs have changed: for plans that look at
+  /// nothing else of the view. While it holds it is asked each tick.
+  on_change,
+};
+
 /// A strategy's row, the last thing in plugins/NAME/NAME.cpp.
 struct StrategyEntry {
   std::string_view name;
   std::span<const std::string_view> gates = {};  // any of these feature gates; none: always on
-  std::string_view interval = {};  // the flag of how often it plans, in seconds; empty: each tick
+  std::string_view interval = {};  // the flag of how often it plans at most, in seconds; empty: each tick
+  Replan replan = Replan::each_tick;
+  /// How long what it wanted last is kept while it cannot tell; then its neutral() counts.
+  nanoseconds hold = std::chrono::minutes(5);
   metrics::Table metrics = {};
   Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context) = nullptr;
 };

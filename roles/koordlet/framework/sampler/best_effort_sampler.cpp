@@ -33,7 +33,8 @@ BestEffortSampler::~BestEffortSampler() {
 }
 
 void BestEffortSampler::forget(Root& root) {
-  for (const Fd* fd : {&root.usage, &root.cpuset, &root.quota, &root.period}) reader_.released(*fd);
+  for (const Fd* fd : {&root.usage, &root.cpuset, &root.quota, &root.period, &root.memory})
+    reader_.released(*fd);
 }
 
 void BestEffortSampler::follow(const Inventory& inventory) {
@@ -67,15 +68,17 @@ void BestEffortSampler::follow(const Inventory& inventory) {
   request_milli_ = static_cast<double>(request);
 }
 
-BestEffortCpu BestEffortSampler::sample(int online_cpus, std::uint64_t tick, MonoTime at) {
-  BestEffortCpu out;
+BestEffortUse BestEffortSampler::sample(int online_cpus, std::uint64_t tick, MonoTime at) {
+  BestEffortUse out;
   out.request_milli = request_milli_;
   series_.append(request_series_, at, out.request_milli);
   if (roots_.empty()) return out;
   double usage = 0;
   double limit = 0;
+  out.memory = 0;
   for (Root& root : roots_) {
     usage += usage_milli(root, at);
+    out.memory += memory(root);
     limit += limit_milli(root, online_cpus, tick);
   }
   out.usage_milli = usage;
@@ -97,9 +100,11 @@ bool BestEffortSampler::read(Fd& fd, host::Knob knob, std::string_view group, st
 double BestEffortSampler::usage_milli(Root& root, MonoTime at) {
   std::string_view text;
   std::uint64_t used = 0;
+  root.present = true;
   switch (reader_.read(root.usage, host::Knob::cpu_usage, root.group, text)) {
     case Outcome::good: break;
     case Outcome::absent:  // it uses nothing, and if it comes it begins with nothing
+      root.present = false;
       root.used.forget();
       root.used.next(0, at, config_.max_age);
       return 0;
@@ -125,6 +130,22 @@ double BestEffortSampler::usage_milli(Root& root, MonoTime at) {
   }
   const auto change = root.used.next(used, at, config_.max_age);
   return change ? change.amount / static_cast<double>(change.over.count()) * kMilli : kUnknown;
+}
+
+double BestEffortSampler::memory(Root& root) {
+  if (!root.present) return 0;
+  std::string_view text;
+  switch (reader_.read(root.memory, host::Knob::memory_stat, root.group, text)) {
+    case Outcome::good: break;
+    case Outcome::absent: return 0;
+    case Outcome::failed:
+      faults_.failed(host::row(host::Knob::memory_stat).name, root.group, reader_.last_errno());
+      return kUnknown;
+  }
+  const auto stat = host::parse_memory_stat(text, version_);
+  if (stat) return static_cast<double>(stat->used());
+  faults_.garbled(host::row(host::Knob::memory_stat).name, root.group, stat.error());
+  return kUnknown;
 }
 
 bool BestEffortSampler::read_cpuset(Fd* held, std::string_view group, int& cpus) {

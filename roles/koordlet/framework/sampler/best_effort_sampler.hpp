@@ -29,7 +29,7 @@ class BestEffortSampler {
   /// Follows the inventory's roots and the containers below them.
   void follow(const Inventory& inventory);
   /// `online_cpus` stands for the cpuset of a root that has none of its own.
-  BestEffortCpu sample(int online_cpus, std::uint64_t tick, MonoTime at);
+  BestEffortUse sample(int online_cpus, std::uint64_t tick, MonoTime at);
 
  private:
   static constexpr int kUnread = -1;
@@ -39,13 +39,15 @@ class BestEffortSampler {
   };
   struct Root {
     std::string group;
-    Fd usage, cpuset, quota, period;
+    Fd usage, cpuset, quota, period, memory;
     Rate used;
+    bool present = false;  // when its use of CPU was read last
     int cpus = 0;
     std::vector<Container> containers;
   };
   double usage_milli(Root& root, MonoTime at);
   double limit_milli(Root& root, int online_cpus, std::uint64_t tick);
+  double memory(Root& root);
   /// CPUs of the quota; unknown where there is none.
   double quota_cpus(Root& root);
   bool read_cpuset(Fd* held, std::string_view group, int& cpus);

@@ -1,14 +1,18 @@
-// The gauges container_psi and pod_psi, with the original's labels.
+// What is read of pressure, and the gauges container_psi and pod_psi with the original's labels.
 #include "framework/sampler/pressure_sampler.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace koord::koordlet {
 
 namespace {
 
 constexpr std::array<std::string_view, 3> kResources = {"cpu", "mem", "io"};
+constexpr std::array<std::string_view, 3> kNodeFiles = {"cpu", "memory", "io"};
 constexpr std::array<std::string_view, 3> kPrecisions = {"10", "60", "300"};
 constexpr std::array<std::string_view, 2> kDegrees = {"some", "full"};
 
@@ -26,6 +30,20 @@ constexpr metrics::Metric kContainerPressure{
 
 std::array<double, 3> averages(const host::PressureLine& line) {
   return {line.avg10, line.avg60, line.avg300};
+}
+
+Stall& stall_of(Pressure& pressure, std::size_t resource) {
+  return resource == 0 ? pressure.cpu : resource == 1 ? pressure.memory : pressure.io;
+}
+
+Stall shown(const host::Pressure& pressure) {
+  Stall stall;
+  stall.some_avg10 = pressure.some.avg10;
+  stall.some_total_us = static_cast<double>(pressure.some.total_us);
+  if (!pressure.has_full) return stall;
+  stall.full_avg10 = pressure.full.avg10;
+  stall.full_total_us = static_cast<double>(pressure.full.total_us);
+  return stall;
 }
 
 void remove_series(const metrics::Family<metrics::Gauge>& family, std::span<const std::string_view> v) {
@@ -79,13 +97,20 @@ void PressureGauges::remove(const metrics::Family<metrics::Gauge>& family,
 
 const metrics::Table PressureSampler::kMetrics = {&kPodPressure, &kContainerPressure};
 
-PressureSampler::PressureSampler(std::uint32_t every, KernelReader& reader, metrics::Registry& registry,
-                                 ReadFaults& faults)
+PressureSampler::PressureSampler(std::uint32_t every, const host::Root& root, KernelReader& reader,
+                                 metrics::Registry& registry, ReadFaults& faults)
     : every_(std::max(every, 1U)),
       reader_(reader),
       faults_(faults),
       pods_(registry.gauges(kPodPressure)),
-      containers_(registry.gauges(kContainerPressure)) {}
+      containers_(registry.gauges(kContainerPressure)) {
+  for (std::size_t resource = 0; resource < node_files_.size(); ++resource)
+    node_files_.at(resource).path = fmt::format("{}pressure/{}", root.proc, kNodeFiles.at(resource));
+}
+
+PressureSampler::~PressureSampler() {
+  for (const NodeFile& file : node_files_) reader_.released(file.fd);
+}
 
 void PressureSampler::follow(const Inventory& inventory) {
   std::map<std::string_view, std::unique_ptr<Target>> known;
@@ -94,15 +119,21 @@ void PressureSampler::follow(const Inventory& inventory) {
     known.emplace(group, std::move(target));
   }
   targets_.clear();
+  std::vector<Pressure> pods, containers;
   const auto keep = [&](const std::string& group, bool container, std::vector<std::string> labels) {
+    std::vector<Pressure>& all = container ? containers : pods;
+    const std::size_t place = all.size();
+    all.emplace_back();
     const auto it = known.find(group);
     if (it != known.end() && it->second->container == container && it->second->labels == labels) {
+      all.back() = pressure(*it->second);
       targets_.push_back(std::move(it->second));
+      targets_.back()->place = place;
       known.erase(it);
       return;
     }
-    targets_.push_back(std::make_unique<Target>(
-        Target{.group = group, .labels = std::move(labels), .container = container, .gauges = {}}));
+    targets_.push_back(std::make_unique<Target>(Target{
+        .group = group, .labels = std::move(labels), .container = container, .place = place, .gauges = {}}));
   };
   for (const auto& pod : inventory.pods) {
     keep(pod->group, false, {pod->uid, pod->name, pod->ns});
@@ -110,25 +141,49 @@ void PressureSampler::follow(const Inventory& inventory) {
       keep(container.group, true, {container.id, container.name, pod->uid, pod->name, pod->ns});
   }
   for (auto& [group, gone] : known) gone->gauges.remove(family(*gone), gone->labels);
+  pod_pressure_ = std::move(pods);
+  container_pressure_ = std::move(containers);
 }
 
 void PressureSampler::sample(std::uint64_t tick) {
+  if (tick % every_ == 0) read_node();
   for (std::size_t i = (every_ - tick % every_) % every_; i < targets_.size(); i += every_)
     read(*targets_[i]);
+}
+
+void PressureSampler::read_node() {
+  for (std::size_t resource = 0; resource < node_files_.size(); ++resource) {
+    NodeFile& file = node_files_.at(resource);
+    const std::string_view name = host::row(PressureGauges::kKnobs.at(resource)).name;
+    Stall& stall = stall_of(node_, resource);
+    stall = {};
+    std::string_view text;
+    const Outcome outcome = reader_.read(file.fd, file.path, text);
+    if (outcome == Outcome::failed) faults_.failed(name, "", reader_.last_errno());
+    if (outcome != Outcome::good) continue;
+    if (const auto pressure = host::parse_pressure(text))
+      stall = shown(*pressure);
+    else
+      faults_.garbled(name, "", pressure.error());
+  }
 }
 
 void PressureSampler::read(Target& target) {
   for (std::size_t resource = 0; resource < PressureGauges::kKnobs.size(); ++resource) {
     const host::Knob knob = PressureGauges::kKnobs.at(resource);
+    Stall& stall = stall_of(pressure(target), resource);
+    stall = {};
     std::string_view text;
     const Outcome outcome = reader_.read_once(knob, target.group, text);
     if (outcome == Outcome::failed) faults_.failed(host::row(knob).name, target.group, reader_.last_errno());
     if (outcome != Outcome::good) continue;
-    const auto pressure = host::parse_pressure(text);
-    if (pressure)
-      target.gauges.set(family(target), target.labels, resource, *pressure);
-    else
-      faults_.garbled(host::row(knob).name, target.group, pressure.error());
+    const auto parsed = host::parse_pressure(text);
+    if (!parsed) {
+      faults_.garbled(host::row(knob).name, target.group, parsed.error());
+      continue;
+    }
+    stall = shown(*parsed);
+    target.gauges.set(family(target), target.labels, resource, *parsed);
   }
 }
 

@@ -1,4 +1,4 @@
-// PressureSampler: pressure stall information of pods and containers, as metrics.
+// PressureSampler: pressure stall information of the node, pods and containers; as metrics, too.
 #pragma once
 
 #include <array>
@@ -10,8 +10,10 @@
 #include "framework/inventory.hpp"
 #include "framework/sampler/kernel_reader.hpp"
 #include "framework/sampler/read_faults.hpp"
+#include "framework/tick_view.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/host/pressure.hpp"
+#include "koord/host/root.hpp"
 
 namespace koord::koordlet {
 
@@ -38,21 +40,33 @@ class PressureSampler {
  public:
   static const metrics::Table kMetrics;
   /// All outlive it. Each group is read once in `every` ticks, in turn.
-  PressureSampler(std::uint32_t every, KernelReader& reader, metrics::Registry& registry, ReadFaults& faults);
+  PressureSampler(std::uint32_t every, const host::Root& root, KernelReader& reader,
+                  metrics::Registry& registry, ReadFaults& faults);
+  ~PressureSampler();
 
   void follow(const Inventory& inventory);
   void sample(std::uint64_t tick);
+
+  /// As read last; what could not be read is unknown.
+  const Pressure& node() const { return node_; }
+  std::span<const Pressure> pods() const { return pod_pressure_; }
+  std::span<const Pressure> containers() const { return container_pressure_; }
 
  private:
   struct Target {
     std::string group;
     std::vector<std::string> labels;
     bool container = false;
+    std::size_t place = 0;  // in pod_pressure_ or container_pressure_
     PressureGauges gauges;
   };
   const metrics::Family<metrics::Gauge>& family(const Target& target) const {
     return target.container ? containers_ : pods_;
   }
+  Pressure& pressure(const Target& target) {
+    return (target.container ? container_pressure_ : pod_pressure_)[target.place];
+  }
+  void read_node();
   void read(Target& target);
 
   std::uint32_t every_;
@@ -60,6 +74,13 @@ class PressureSampler {
   ReadFaults& faults_;
   metrics::Family<metrics::Gauge> pods_, containers_;
   std::vector<std::unique_ptr<Target>> targets_;  // in the inventory's order
+  struct NodeFile {
+    std::string path;
+    Fd fd;
+  };
+  std::array<NodeFile, 3> node_files_;
+  Pressure node_;
+  std::vector<Pressure> pod_pressure_, container_pressure_;
 };
 
 }  // namespace koord::koordlet

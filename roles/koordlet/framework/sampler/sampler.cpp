@@ -89,7 +89,7 @@ class Sampler::Impl {
         node_online_path_(fmt::format("{}devices/system/node/online", root.sys)),
         numa_every_(ticks_of(config.numa_interval, config.interval)) {
     if (config_.psi)
-      pressure_.emplace(ticks_of(config.psi_interval, config.interval), reader_, registry, faults_);
+      pressure_.emplace(ticks_of(config.psi_interval, config.interval), root, reader_, registry, faults_);
     const auto open = [&](Metric metric) {
       const auto id = series_.open(metric, "");
       return id ? *id : SeriesId{};
@@ -296,6 +296,15 @@ class Sampler::Impl {
     view_.containers = containers_;
     view_.host_applications = applications_;
     view_.complete = complete_;
+    if (!pressure_) {
+      unmeasured_.resize(std::max(pods_.size(), containers_.size()));
+      view_.pod_pressure = std::span(unmeasured_).first(pods_.size());
+      view_.container_pressure = std::span(unmeasured_).first(containers_.size());
+      return;
+    }
+    view_.node_pressure = pressure_->node();
+    view_.pod_pressure = pressure_->pods();
+    view_.container_pressure = pressure_->containers();
   }
 
   struct SystemNuma {
@@ -330,6 +339,7 @@ class Sampler::Impl {
 
   TickView view_;
   std::vector<Usage> pods_, containers_, applications_;
+  std::vector<Pressure> unmeasured_;  // for all that is not
   std::vector<std::uint64_t> pages_;
 };
 

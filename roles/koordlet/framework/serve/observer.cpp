@@ -40,6 +40,10 @@ void add(double& sum, double value) {
   if (known(value)) sum = known(sum) ? sum + value : value;
 }
 
+void raise(double& part, double whole) {
+  if (known(whole)) part = known(part) ? std::max(part, whole) : whole;
+}
+
 }  // namespace
 
 void Observer::tick(const TickView& view) {
@@ -60,21 +64,25 @@ TierView Observer::tier(std::string_view name, bool best_effort) const {
   tier.name = name;
   Usage sum;
   host::LatencyHistogram waits;
-  double inside = kUnknown;  // of the best-effort roots
+  Usage inside;  // of the best-effort roots
   for (std::size_t i = 0; inventory_ && i < inventory_->pods.size(); ++i) {
     const PodInfo& pod = *inventory_->pods[i];
     if (pod.is_be() != best_effort) continue;
     ++tier.pods;
     if (const auto* waited = parts_.run_queue.pod(pod.uid)) waits += *waited;
     if (i >= pods_.size()) continue;
-    add(inventory_->in_best_effort(pod.group) ? inside : sum.cpu, pods_[i].cpu);
-    add(sum.memory, pods_[i].memory);
+    Usage& part = inventory_->in_best_effort(pod.group) ? inside : sum;
+    add(part.cpu, pods_[i].cpu);
+    add(part.memory, pods_[i].memory);
     add(sum.memory_with_page_cache, pods_[i].memory_with_page_cache);
   }
   // The roots have those too whom nobody has named yet.
-  const double roots = best_effort_.usage_milli / 1000;
-  if (best_effort && known(roots)) inside = known(inside) ? std::max(inside, roots) : roots;
-  add(sum.cpu, inside);
+  if (best_effort) {
+    raise(inside.cpu, best_effort_.usage_milli / 1000);
+    raise(inside.memory, best_effort_.memory);
+  }
+  add(sum.cpu, inside.cpu);
+  add(sum.memory, inside.memory);
   tier.usage = view_of(sum);
   if (best_effort && known(best_effort_.real_limit_milli))
     tier.limits.cpu_cores = best_effort_.real_limit_milli / 1000;

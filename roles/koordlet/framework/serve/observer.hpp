@@ -49,7 +49,7 @@ class Observer {
   std::uint64_t ticks_ = 0;
   std::shared_ptr<const Inventory> inventory_;  // of that tick
   Usage node_, system_;
-  BestEffortCpu best_effort_;
+  BestEffortUse best_effort_;
   std::vector<Usage> pods_, containers_, applications_;
   bool complete_ = false;
 };

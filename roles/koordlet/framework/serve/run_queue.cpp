@@ -144,10 +144,10 @@ void RunQueue::read() {
   if (!taken && !failing_)
     log_.warn("the counters of run-queue latency cannot be read", kv("error", taken.error()));
   failing_ = !taken;
-  pods_.clear();
-  containers_.clear();
+  waits_.pods.clear();
+  waits_.containers.clear();
   if (!taken) return;
-  ++reading_;
+  waits_.reading = ++reading_;
   // A cgroup that nobody has heard of: it may be a service or a nested container that came since.
   const bool strangers = std::any_of(scratch_.begin(), scratch_.end(), [&](const auto& one) {
     return !groups_.contains(one.id) && !owned_.contains(one.id);
@@ -168,8 +168,8 @@ void RunQueue::add(const host::RunQueueLatency::Group& one) {
   if (owner == nullptr) return;
   if (!owner->labels.empty()) export_to(owner->exported, delta);
   if (reading_ == 1) return;  // from before the first period
-  if (!owner->container_id.empty()) containers_[owner->container_id] += delta;
-  pods_[owner->pod_uid] += delta;
+  if (!owner->container_id.empty()) waits_.containers[owner->container_id] += delta;
+  waits_.pods[owner->pod_uid] += delta;
 }
 
 void RunQueue::read_losses() {
@@ -181,13 +181,13 @@ void RunQueue::read_losses() {
 }
 
 const LatencyHistogram* RunQueue::container(const std::string& id) const {
-  const auto it = containers_.find(id);
-  return it != containers_.end() ? &it->second : nullptr;
+  const auto it = waits_.containers.find(id);
+  return it != waits_.containers.end() ? &it->second : nullptr;
 }
 
 const LatencyHistogram* RunQueue::pod(const std::string& uid) const {
-  const auto it = pods_.find(uid);
-  return it != pods_.end() ? &it->second : nullptr;
+  const auto it = waits_.pods.find(uid);
+  return it != waits_.pods.end() ? &it->second : nullptr;
 }
 
 }  // namespace koord::koordlet

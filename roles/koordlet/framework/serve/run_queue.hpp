@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/inventory.hpp"
+#include "framework/serve/run_queue_waits.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
@@ -36,6 +37,8 @@ class RunQueue {
   /// is lost.
   const host::LatencyHistogram* container(const std::string& id) const;
   const host::LatencyHistogram* pod(const std::string& uid) const;
+  /// The same, all of it; null where it is not available.
+  const RunQueueWaits* waits() const { return counters_ ? &waits_ : nullptr; }
 
  private:
   /// A pod or container that tasks wait in.
@@ -71,11 +74,11 @@ class RunQueue {
   MonoTime due_{};
   bool failing_ = false;
   std::uint64_t generation_ = 0, reading_ = 0;
+  RunQueueWaits waits_;
   std::vector<host::RunQueueLatency::Group> scratch_;
   std::unordered_map<std::string, std::shared_ptr<Owner>> owners_;  // by group
   std::unordered_map<host::RunQueueLatency::GroupId, std::shared_ptr<Owner>> owned_;
   std::unordered_map<host::RunQueueLatency::GroupId, Group> groups_;
-  std::unordered_map<std::string, host::LatencyHistogram> pods_, containers_;
 };
 
 }  // namespace koord::koordlet

@@ -9,6 +9,7 @@
 
 #include "framework/states/cpu_manager.hpp"
 #include "framework/states/kept_objects.hpp"
+#include "framework/states/sandbox.hpp"
 #include "framework/states/slo.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
@@ -284,10 +285,12 @@ struct States::Reading {
 Task<Result<>> States::take_pods(std::string body) {
   // A large list takes long, and the tick shall not wait for it.
   std::function<Result<Reading>()> read = [&body, before = pods_hash_, node = settings_.node_name,
-                                           driver = driver_, root = kubelet_root_]() -> Result<Reading> {
+                                           driver = driver_, root = kubelet_root_,
+                                           &cgroups = parts_.cgroups]() -> Result<Reading> {
     Reading reading{.hash = std::hash<std::string_view>{}(body) | 1, .list = {}};
     if (reading.hash == before) return reading;
     KOORD_TRY(list, read_pod_list(body, node, driver, root));
+    find_sandboxes(list, cgroups, driver);
     reading.list = std::move(list);
     return reading;
   };

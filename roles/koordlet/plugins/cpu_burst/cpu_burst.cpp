@@ -168,7 +168,6 @@ class CpuBurst final : public Strategy {
       if (!decided_ && !probed_.empty() && probed_ != it->second.group) continue;
       if (!decided_) probed_ = it->second.group;
       Intent& intent = plan.want(Knob::cpu_burst, container.group, us, kMayBurst);
-      intent.undo = std::int64_t{0};
       intent.audit_reason = kBurstReason;
       sum += us;
       State& state = it->second;
@@ -177,7 +176,6 @@ class CpuBurst final : public Strategy {
     }
     if (!decided_ || sum == 0) return;
     Intent& intent = plan.want(Knob::cpu_burst, pod.group, sum, kMayBurst);
-    intent.undo = std::int64_t{0};
     intent.audit_reason = kBurstReason;
   }
 

@@ -107,7 +107,7 @@ class CpuEvict final : public Strategy {
     const auto usage = average(Metric::be_cpu_usage);
     const auto request = average(Metric::be_cpu_request);
     const auto limit = average(Metric::be_cpu_real_limit);
-    const BestEffortCpu& now = view.best_effort;
+    const BestEffortUse& now = view.best_effort;
     if (!usage || !request || !limit || !known(now.usage_milli) || !known(now.request_milli) ||
         !known(now.real_limit_milli))
       return notes.blind(kBestEffort, "what best-effort work uses or may use");

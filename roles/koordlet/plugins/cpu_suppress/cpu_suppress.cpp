@@ -212,7 +212,7 @@ class CpuSuppress final : public Strategy {
     pools_of(inventory);
   }
 
-  void groups_of(const Inventory& inventory, const BestEffortCpu& best_effort,
+  void groups_of(const Inventory& inventory, const BestEffortUse& best_effort,
                  std::span<const Usage> applications) {
     const std::string kubelets =
         host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root);

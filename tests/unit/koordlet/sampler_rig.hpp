@@ -1,0 +1,33 @@
+// SamplerRig: a sampler of a fake machine, driven tick by tick.
+#pragma once
+
+#include "fake_node.hpp"
+#include "framework/sampler/sampler.hpp"
+#include "koord/base/manual_clock.hpp"
+
+namespace koord::koordlet::testing {
+
+struct SamplerRig {
+  explicit SamplerRig(FakeNode& fake, SamplerConfig config = {})
+      : node(fake),
+        fs(fake.cgroups()),
+        sampler(config, fs, fake.root(), series, registry, Logger(log, clock)) {}
+  const TickView& tick(const std::shared_ptr<const Inventory>& what, nanoseconds time) {
+    return sampler.tick(what, MonoTime(std::chrono::minutes(10) + time), WallTime(time));
+  }
+  double last(Metric metric, const std::string& entity, nanoseconds time) {
+    const auto got =
+        series.aggregate(metric, entity, MonoTime(std::chrono::minutes(10) + time), std::chrono::seconds(30));
+    return got ? got->last : kUnknown;
+  }
+
+  FakeNode& node;
+  ManualClock clock;
+  CapturedLog log;
+  metrics::Registry registry;
+  SeriesStore series{{}};
+  host::CgroupFs fs;
+  Sampler sampler;
+};
+
+}  // namespace koord::koordlet::testing
