@@ -16,6 +16,7 @@
 #include "koord/base/system.hpp"
 #include "koord/host/file.hpp"
 #include "plugins.hpp"
+#include "prediction.hpp"
 
 namespace koord::koordlet {
 
@@ -245,9 +246,13 @@ Result<> Agent::set_up_kubernetes() {
                     context_.informers, context_.workers, parts_.credentials, hub_, *recorder_},
       settings);
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
+  KOORD_TRY(prediction, read_prediction(context_.flags));
+  predictor_.emplace(Predictor::Parts{context_.clock, log_, context_.workers, series_}, prediction,
+                     find_predictions(context_.flags, keep_));
+  predictor_->restore();
   reporter_.emplace(
-      Reporter::Parts{context_.clock, log_, context_.metrics, *parts_.client, context_.informers, hub_,
-                      series_, [this] { return observer_->last_tick(); },
+      Reporter::Parts{context_.clock, log_, context_.metrics, external_, *parts_.client, context_.informers,
+                      hub_, series_, *predictor_, [this] { return observer_->last_tick(); },
                       [this] { return states_->pods_listed(); }},
       settings.node_name, context_.gates.enabled("NodeMetricPromMetrics"));
   return {};
@@ -294,7 +299,10 @@ Task<Result<>> Agent::run() {
     tasks_.spawn("container events", states_->follow_containers());
   }
   if (standalone_) tasks_.spawn("configuration", standalone_->follow());
-  if (reporter_) tasks_.spawn("report", reporter_->run());
+  if (reporter_) {
+    tasks_.spawn("report", reporter_->run());
+    tasks_.spawn("prediction", predictor_->run());
+  }
   if (context_.flags.get_duration("collect-res-used-interval") >= kShortestInterval)
     tasks_.spawn("tick", tick());
   else
@@ -329,6 +337,7 @@ Task<Result<>> Agent::tick() {
     run_queue_.tick(now, view.inventory);
     view.waits = run_queue_.waits();
     observer_->tick(view);
+    if (predictor_) predictor_->tick(view);
     qos_->tick(view);
     KOORD_CO_CHECK(co_await sleep_until(context_.clock, next));
   }

@@ -12,6 +12,7 @@
 #include "framework/executor/executor.hpp"
 #include "framework/executor/threaded_files.hpp"
 #include "framework/keep/host_lock.hpp"
+#include "framework/predict/predictor.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/report/reporter.hpp"
 #include "framework/sampler/sampler.hpp"
@@ -92,6 +93,7 @@ class Agent final : public runtime::Role {
   std::optional<Exported> exported_;
   std::optional<Standalone> standalone_;
   std::optional<States> states_;
+  std::optional<Predictor> predictor_;
   std::optional<Reporter> reporter_;
   std::string checkpoint_;  // the file; empty: none
   bool checkpoint_refused_ = false;

@@ -11,7 +11,8 @@ using runtime::Flag;
 using runtime::FlagType;
 
 constexpr std::string_view kRoots = "Host folders", kKubernetes = "Kubernetes", kCollect = "Collecting",
-                           kQos = "Quality of service", kAudit = "Audit", kKoord = "koord's own",
+                           kQos = "Quality of service", kPredict = "Prediction", kAudit = "Audit",
+                           kKoord = "koord's own",
                            kLater = "For parts of the agent that koord does not have yet";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
 constexpr std::string_view kNoDatabase = "accepted, without effect: koord keeps rings in memory, no database";
@@ -160,7 +161,7 @@ constexpr std::array<Flag, 8> kQosFlags = {{
     ignored("qos-extension-plugins", FlagType::pairs, "", kBuiltIn),
 }};
 
-constexpr std::array<Flag, 25> kHookFlags = {{
+constexpr std::array<Flag, 17> kHookFlags = {{
     later("runtime-hooks-network", FlagType::text, "unix"),
     later("runtime-hooks-addr", FlagType::text, "/host-var-run-koordlet/koordlet.sock"),
     later("runtime-hooks-failure-policy", FlagType::text, "Ignore"),
@@ -178,20 +179,32 @@ constexpr std::array<Flag, 25> kHookFlags = {{
     later("runtime-hooks-nri-backoff-cap", FlagType::duration, "1281023h53m38.427387903s"),
     later("runtime-hooks-nri-backoff-steps", FlagType::integer, "2147483647"),
     later("runtime-hooks-nri-backoff-factor", FlagType::real, "2"),
-    {"prediction-checkpoint-filepath", FlagType::text, "/prediction-checkpoints",
-     "In a DaemonSet's pod, a folder of the host's: what the next agent needs is in koord/ below it, else "
-     "below /host-var-run-koordlet.",
-     0, kRoots},
-    later("prediction-cold-start-duration", FlagType::duration, "24h"),
-    later("prediction-safety-margin-percent", FlagType::integer, "10"),
-    later("prediction-memory-histogram-decay-halflife", FlagType::duration, "24h"),
-    later("prediction-cpu-histogram-decay-halflife", FlagType::duration, "12h"),
-    later("prediction-training-interval", FlagType::duration, "1m"),
-    later("prediction-model-expiration-duration", FlagType::duration, "30m"),
-    later("prediction-model-checkpoint-interval", FlagType::duration, "10m"),
 }};
 
-constexpr std::array<Flag, 7> kAuditFlags = {{
+constexpr std::array<Flag, 9> kPredictionFlags = {{
+    {"prediction-checkpoint-filepath", FlagType::text, "/prediction-checkpoints",
+     "Where what is learned of the pods' usage is kept for the next agent, one file a pod; in a DaemonSet's "
+     "pod, a folder of the host's: whatever else the next agent needs is in koord/ below it, else below "
+     "/host-var-run-koordlet. Where it is not there, predictions/ beside what was measured.",
+     0, kPredict},
+    {"prediction-cold-start-duration", FlagType::duration, "24h",
+     "So long after its creation a pod counts with all that it requests.", 0, kPredict},
+    {"prediction-safety-margin-percent", FlagType::integer, "10",
+     "What is added to each predicted peak, in percent of it, -100 to 1000.", 0, kPredict},
+    {"prediction-memory-histogram-decay-halflife", FlagType::duration, "24h",
+     "A sample of memory of so long ago counts half, 1m or more.", 0, kPredict},
+    {"prediction-cpu-histogram-decay-halflife", FlagType::duration, "12h", "The same of CPU.", 0, kPredict},
+    {"prediction-training-interval", FlagType::duration, "1m",
+     "How often it is learned what pods used since, 1s to 30m.", 0, kPredict},
+    {"prediction-model-expiration-duration", FlagType::duration, "30m",
+     "What was learned of a pod is forgotten when it has not run for so long, 1m or more.", 0, kPredict},
+    {"prediction-model-checkpoint-interval", FlagType::duration, "10m",
+     "What is learned of a pod is written no more often, and looked at once a minute.", 0, kPredict},
+    {"prediction-model-checkpoint-max-per-step", FlagType::integer, "12",
+     "How many pods' files are written in a minute at most, up to 1000.", 0, kPredict},
+}};
+
+constexpr std::array<Flag, 6> kAuditFlags = {{
     {"audit-log-dir", FlagType::text, "/var/log/koordlet", "The folder of the audit log.", 0, kAudit},
     {"audit-verbose", FlagType::integer, "3", "What is audited: up to this level.", 0, kAudit},
     {"audit-max-disk-space-mb", FlagType::integer, "16", "What the audit log may take, in MB.", 0, kAudit},
@@ -199,7 +212,6 @@ constexpr std::array<Flag, 7> kAuditFlags = {{
     {"audit-max-events-limit", FlagType::integer, "2048", "The largest page of /events.", 0, kAudit},
     {"resource-force-update-seconds", FlagType::integer, "60",
      "A value that was written so long ago is looked at again; 0: each tick.", 0, kAudit},
-    later("prediction-model-checkpoint-max-per-step", FlagType::integer, "12"),
 }};
 
 constexpr std::array<Flag, 10> kOwnFlags = {{
@@ -230,7 +242,7 @@ constexpr std::array<Flag, 10> kOwnFlags = {{
 
 constexpr auto kFlags =
     runtime::join_flags(kServingFlags, kRootFlags, kStatesFlags, kCollectFlags, kDatabaseFlags, kQosFlags,
-                        kAuditFlags, kOwnFlags, kHookFlags, kLogFlags);
+                        kPredictionFlags, kAuditFlags, kOwnFlags, kHookFlags, kLogFlags);
 
 void replace(const runtime::FlagValues& flags, std::string_view name, std::string& folder) {
   if (const std::string& given = flags.get(name); !given.empty()) folder = given;

@@ -6,6 +6,7 @@
 #include "framework/action/actions.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/qos/manager.hpp"
+#include "framework/report/forecast_gauges.hpp"
 #include "framework/report/reporter.hpp"
 #include "framework/sampler/pressure_sampler.hpp"
 #include "framework/sampler/read_faults.hpp"
@@ -23,10 +24,11 @@ namespace {
 
 std::vector<metrics::Table> collect() {
   std::vector<metrics::Table> all = {
-      Actions::kMetrics,          Executor::kMetrics,   QosManager::kMetrics, KubeletClient::kMetrics,
-      NodeMetricGauges::kMetrics, RunQueue::kMetrics,   Exported::kInternal,  Exported::kExternal,
-      Sampler::kMetrics,          ReadFaults::kMetrics, Roster::kMetrics,     PressureSampler::kMetrics,
-      TickSchedule::kMetrics};
+      Actions::kMetrics,         Executor::kMetrics,         QosManager::kMetrics,
+      KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
+      ForecastGauges::kExternal, RunQueue::kMetrics,         Exported::kInternal,
+      Exported::kExternal,       Sampler::kMetrics,          ReadFaults::kMetrics,
+      Roster::kMetrics,          PressureSampler::kMetrics,  TickSchedule::kMetrics};
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;
 }

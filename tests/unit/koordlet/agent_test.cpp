@@ -4,9 +4,11 @@
 #include <catch2/catch.hpp>
 
 #include "fake_node.hpp"
+#include "prediction.hpp"
 #include "role.hpp"
 #include "support/metric_names.hpp"
 #include "support/role_rig.hpp"
+#include "support/tree.hpp"
 
 namespace koord::koordlet {
 namespace {
@@ -35,6 +37,48 @@ TEST_CASE("the metrics of an agent are those that its descriptor lists") {
   names.insert(names.end(), external.begin(), external.end());
   std::ranges::sort(names);
   CHECK(names == test::metric_names(koordlet::role().metrics));
+}
+
+TEST_CASE("The flags of prediction are checked, and are the original's where nobody sets them") {
+  const auto read = [](std::vector<std::string> arguments) {
+    return read_prediction(Process(arguments).flags);
+  };
+  const auto usual = read({});
+  REQUIRE(usual.has_value());
+  using std::chrono::hours;
+  using std::chrono::minutes;
+  CHECK(usual->terms.cold_start == hours(24));
+  CHECK(usual->terms.margin_percent == 10);
+  CHECK(usual->limits.memory_half_life == hours(24));
+  CHECK(usual->limits.cpu_half_life == hours(12));
+  CHECK(usual->limits.expiration == minutes(30));
+  CHECK(usual->training == minutes(1));
+  CHECK(usual->checkpoint == minutes(10));
+  CHECK(usual->checkpoints_at_once == 12);
+  for (const std::string wrong :
+       {"--prediction-cold-start-duration=-1s", "--prediction-memory-histogram-decay-halflife=0s",
+        "--prediction-cpu-histogram-decay-halflife=10000h", "--prediction-training-interval=500ms",
+        "--prediction-training-interval=31m", "--prediction-model-expiration-duration=0s",
+        "--prediction-model-checkpoint-interval=-1m", "--prediction-safety-margin-percent=-101"}) {
+    const auto refused = read({wrong});
+    REQUIRE_FALSE(refused.has_value());
+    CHECK_THAT(refused.error().message(), Catch::StartsWith(wrong.substr(0, wrong.find('='))));
+  }
+}
+
+TEST_CASE("Predictions are where the original has them, else beside what was measured") {
+  const koord::testing::Tree tree{{"theirs/", ""}, {"state/", ""}};
+  Keep keep;
+  keep.state.folder = tree / "state/";
+  const auto folder = [&](const std::string& given) {
+    return find_predictions(Process({"--prediction-checkpoint-filepath=" + given}).flags, keep);
+  };
+  CHECK(folder(tree / "theirs") == tree / "theirs/");
+  CHECK(folder(tree / "theirs/") == tree / "theirs/");
+  CHECK(folder(tree / "none") == tree / "state/predictions/");
+  CHECK(std::filesystem::is_directory(tree / "state/predictions"));
+  keep.state.folder.clear();
+  CHECK(folder(tree / "none").empty());
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ struct World {
   WallTime wall{std::chrono::seconds(1'700'000'000) + 900ms};
 
   api::NodeMetricStatus status() {
-    return node_metric_status(series, inventory, policy, kStart + 1000s, wall);
+    ProdPredictor prod([](std::string_view) { return std::optional<Amounts>(); }, {}, wall);
+    return node_metric_status(series, inventory, policy, kStart + 1000s, wall, prod);
   }
   void add_pod(std::string uid, std::string ns, std::string name, host::KubeQos kube, Qos qos = Qos::none,
                PriorityClass priority = PriorityClass::none) {
@@ -97,8 +98,7 @@ TEST_CASE("Before there is any sample, everything is an empty map") {
         R"("aggregatedSystemUsages":[)"
         R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"5m0s"},)"
         R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"10m0s"},)"
-        R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"30m0s"}]},)"
-        R"("prodReclaimableMetric":{"resource":{}}})");
+        R"({"usage":{"avg":{},"p50":{},"p90":{},"p95":{},"p99":{}},"duration":"30m0s"}]}})");
 }
 
 TEST_CASE("Usage is in milli-CPUs and plain bytes, averaged over the aggregate's duration") {
@@ -124,7 +124,44 @@ TEST_CASE("Usage is in milli-CPUs and plain bytes, averaged over the aggregate's
           R"(,"aggregatedNodeUsages":)" + five(usage3) + R"(,"systemUsage":)" + usage2 +
           R"(,"aggregatedSystemUsages":)" + five(usage2) +
           R"(},"podsMetric":[{"name":"test-pod","namespace":"default","podUsage":{"resources":{"cpu":"1","memory":"1Gi"}},)"
-          R"("priority":"koord-prod","qos":"LS"}],"prodReclaimableMetric":{"resource":{}}})");
+          R"("priority":"koord-prod","qos":"LS"}]})");
+}
+
+TEST_CASE("What is predicted: an empty reclaimable where nothing is, and no peak") {
+  struct Row {
+    Forecast forecast;
+    std::string_view json;
+  };
+  const Row rows[] = {
+      {{}, R"({"prodReclaimableMetric":{"resource":{}}})"},
+      {{.reclaimable = {}, .peak = Amounts{250, 0}},
+       R"({"prodReclaimableMetric":{"resource":{}},)"
+       R"("prodPeakMetric":{"resource":{"resources":{"cpu":"250m","memory":"0"}}}})"},
+      {{.reclaimable = Amounts{1430, 3 << 20}, .peak = Amounts{2000, 1}},
+       R"({"prodReclaimableMetric":{"resource":{"resources":{"cpu":"1430m","memory":"3Mi"}}},)"
+       R"("prodPeakMetric":{"resource":{"resources":{"cpu":"2","memory":"1"}}}})"},
+  };
+  for (const Row& row : rows) {
+    api::NodeMetricStatus status;
+    set_forecast(status, row.forecast);
+    CHECK(api::encode(status) == row.json);
+  }
+}
+
+TEST_CASE("The prediction is of the pods that are in the report") {
+  World world;
+  world.add_pod("seen", "default", "seen", host::KubeQos::burstable);
+  world.add_pod("unseen", "default", "unseen", host::KubeQos::burstable);
+  fill(world.series, 10, {{Metric::pod_cpu, "seen", 1}, {Metric::pod_memory, "seen", kGi}});
+  std::string asked;
+  ProdPredictor prod(
+      [&](std::string_view uid) {
+        asked += uid;
+        return std::optional<Amounts>();
+      },
+      {}, world.wall);
+  (void)node_metric_status(world.series, world.inventory, world.policy, kStart + 1000s, world.wall, prod);
+  CHECK(asked == "seen");
 }
 
 TEST_CASE("Fractions are cut, not rounded") {

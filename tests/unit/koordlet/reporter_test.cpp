@@ -1,6 +1,8 @@
 // The reporter against an API server that a test plays: first report, conflicts, limits, what stays.
 #include "framework/report/reporter.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "koord/async/task_group.hpp"
@@ -28,12 +30,14 @@ struct World {
   test::Loop loop;
   CapturedLog captured;
   Logger log{captured, loop.clock};
-  metrics::Registry metrics;
+  metrics::Registry metrics, external;
   test::FakeTransport server{loop.clock};
   kube::Client client{server, loop.clock, {.max_retries = 0}};
   kube::InformerSet informers{loop.executor(), loop.clock};
   InventoryHub hub;
   SeriesStore series{SeriesStore::Limits{}};
+  WorkerPool workers{1};
+  Predictor predictor{{loop.clock, log, workers, series}, {}, ""};
   bool exists, away;
   int conflicts = 0;
   std::optional<MonoTime> listed;
@@ -44,7 +48,7 @@ struct World {
   explicit World(Given given = {})
       : exists(given.exists),
         away(given.away),
-        reporter({loop.clock, log, metrics, client, informers, hub, series,
+        reporter({loop.clock, log, metrics, external, client, informers, hub, series, predictor,
                   [this] { return std::optional<MonoTime>(loop.clock.mono()); }, [this] { return listed; }},
                  "n1", true) {
     server.answer = [this](const net::Request& request) -> Result<net::Response> {
@@ -102,6 +106,69 @@ TEST_CASE("The first report comes after one interval, as the whole document with
   CHECK(json::find(*document, "status", "updateTime") != nullptr);
   world.loop.advance(40s);
   CHECK(world.puts.size() == 2);
+}
+
+TEST_CASE("What is predicted is reported, and shown as metrics") {
+  World world;
+  world.hub.publish([] {
+    Inventory inventory;
+    inventory.pods_known = true;
+    inventory.node.allocatable_milli_cpu = 8000;
+    inventory.node.allocatable_memory = std::int64_t{8} << 30;
+    auto pod = std::make_shared<PodInfo>();
+    pod->uid = pod->name = "p";
+    pod->priority_class = PriorityClass::prod;
+    pod->requests = {.cpu = 4000, .memory = std::int64_t{4} << 30};
+    inventory.pods = {pod};
+    return inventory;
+  }());
+  const auto wait = [&](std::chrono::seconds time) {
+    for (; time > 0s; time -= 1s) {
+      for (const auto& [cpu, memory, entity, cpus, bytes] :
+           {std::tuple(Metric::node_cpu, Metric::node_memory, "", 2.0, 2e9),
+            std::tuple(Metric::pod_cpu, Metric::pod_memory, "p", 1.0, 1e9)}) {
+        world.series.append(*world.series.open(cpu, entity), world.loop.clock.mono(), cpus);
+        world.series.append(*world.series.open(memory, entity), world.loop.clock.mono(), bytes);
+      }
+      world.sample(Metric::system_cpu);
+      world.sample(Metric::system_memory);
+      TickView view;
+      view.at = world.loop.clock.mono();
+      view.wall = world.loop.clock.now();
+      view.interval = 1s;
+      view.inventory = world.hub.current();
+      view.node.cpu = 2;
+      view.complete = true;
+      world.predictor.tick(view);
+      world.loop.advance(1s);
+    }
+  };
+  wait(41s);
+  REQUIRE(world.puts.size() == 1);
+  const auto document = json::parse(world.puts[0].second);
+  REQUIRE(document.has_value());
+  // Prod and the system peak at 1035m each, nobody at 25m (ends of buckets); 10% more is left to them.
+  const auto at = [&](const char* metric, const char* resource) {
+    return json::text_at(*document, "status", metric, "resource", "resources", resource);
+  };
+  const std::string text = world.metrics.exposition();
+  const std::string external = world.external.exposition();
+  INFO(text << external);
+  CHECK(at("prodReclaimableMetric", "cpu") == "1696m");
+  CHECK(at("prodPeakMetric", "cpu") == "2304m");
+  CHECK_FALSE(at("prodReclaimableMetric", "memory").empty());
+  const auto has = [](const std::string& all, std::string_view line) {
+    return all.find(line) != std::string::npos;
+  };
+  for (const char* predictor : {"podReclaimablePredictor", "priorityReclaimablePredictor", "minPredictor"})
+    for (const char* metric :
+         {"koordlet_node_predicted_resource_reclaimable", "koordlet_node_predicted_resource_peak"})
+      CHECK(has(text, fmt::format(R"({}{{predictor="{}",resource="cpu",unit="core"}})", metric, predictor)));
+  CHECK(has(text, R"(peak{predictor="minPredictor",resource="cpu",unit="core"} 2.304)"));
+  CHECK(has(
+      external,
+      R"(koordlet_node_priority_resource_reclaimable{priority="koord-prod",resource="cpu",unit="core"} 1.696)"));
+  CHECK(has(external, R"(koordlet_node_resource_priority_reclaimable_status{priority="koord-prod"} 0)"));
 }
 
 TEST_CASE("A conflict is tried again at once, but not more often than the limit allows") {

@@ -30,13 +30,16 @@ constexpr Source kNumaSystem = {Metric::system_numa_cpu, Metric::system_numa_mem
 
 using Pick = double Aggregate::*;
 
-api::ResourceMap usage_of(const Aggregate& cpu, const Aggregate& memory, Pick pick) {
+api::ResourceMap resource_map(std::int64_t milli_cpu, std::int64_t memory) {
   api::ResourceMap usage;
-  // Truncated, as the original does.
-  usage.resources["cpu"] = api::Quantity::from_milli(static_cast<std::int64_t>(cpu.*pick * 1000));
-  usage.resources["memory"] =
-      api::Quantity::from_int(static_cast<std::int64_t>(memory.*pick), api::Quantity::Format::binary_si);
+  usage.resources["cpu"] = api::Quantity::from_milli(milli_cpu);
+  usage.resources["memory"] = api::Quantity::from_int(memory, api::Quantity::Format::binary_si);
   return usage;
+}
+
+api::ResourceMap usage_of(const Aggregate& cpu, const Aggregate& memory, Pick pick) {
+  // Truncated, as the original does.
+  return resource_map(static_cast<std::int64_t>(cpu.*pick * 1000), static_cast<std::int64_t>(memory.*pick));
 }
 
 bool is_warm(const Aggregate& aggregate, nanoseconds window) {
@@ -124,7 +127,8 @@ ReportPolicy report_policy(const api::NodeMetricSpec& spec) {
 }
 
 api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Inventory& inventory,
-                                         const ReportPolicy& policy, MonoTime now, WallTime wall) {
+                                         const ReportPolicy& policy, MonoTime now, WallTime wall,
+                                         ProdPredictor& prod) {
   const Builder build(series, policy, now);
   api::NodeMetricStatus status;
   status.update_time = api::Time{std::chrono::floor<std::chrono::seconds>(wall)};
@@ -138,6 +142,7 @@ api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Invent
   for (const auto& pod : inventory.pods) {
     auto usage = build.average(kPod, pod->uid);
     if (!usage) continue;
+    prod.add(*pod);
     api::PodMetricInfo one;
     one.name = pod->name;
     one.namespace_ = Symbol(pod->ns);
@@ -161,9 +166,15 @@ api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Invent
     one.qos = Symbol(to_string(application.qos));
     status.host_application_metric.push_back(std::move(one));
   }
-  // There is no prediction yet, which is what the original writes while its own is cold.
-  status.prod_reclaimable_metric.emplace();
   return status;
+}
+
+void set_forecast(api::NodeMetricStatus& status, const Forecast& forecast) {
+  api::PredictedMetric& reclaimable = status.prod_reclaimable_metric.emplace();
+  if (forecast.reclaimable)
+    reclaimable.resource = resource_map(forecast.reclaimable->cpu, forecast.reclaimable->memory);
+  if (forecast.peak)
+    status.prod_peak_metric.emplace().resource = resource_map(forecast.peak->cpu, forecast.peak->memory);
 }
 
 }  // namespace koord::koordlet

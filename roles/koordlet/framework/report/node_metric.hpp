@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "framework/inventory.hpp"
+#include "framework/predict/prod.hpp"
 #include "framework/series.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 
@@ -22,7 +23,12 @@ ReportPolicy report_policy(const api::NodeMetricSpec& spec);
 
 /// A usage is an empty ResourceMap while there is no sample, an aggregate too while the samples span less
 /// than half of its window. Pods and applications without samples are left out. `now` is the last tick's.
+/// `prod` is given the pods that are in it.
 api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Inventory& inventory,
-                                         const ReportPolicy& policy, MonoTime now, WallTime wall);
+                                         const ReportPolicy& policy, MonoTime now, WallTime wall,
+                                         ProdPredictor& prod);
+
+/// prodReclaimableMetric, an empty one where nothing is predicted, and prodPeakMetric, none there.
+void set_forecast(api::NodeMetricStatus& status, const Forecast& forecast);
 
 }  // namespace koord::koordlet

@@ -66,7 +66,8 @@ Reporter::Reporter(Parts parts, std::string node, bool show)
     : parts_(std::move(parts)),
       node_(std::move(node)),
       informer_(parts_.informers.informer<api::NodeMetric>(parts_.client, own(node_))),
-      limit_(kQps, kBurst) {
+      limit_(kQps, kBurst),
+      forecast_gauges_(parts_.metrics, parts_.external) {
   if (show) gauges_.emplace(parts_.metrics);
 }
 
@@ -112,9 +113,14 @@ std::string_view Reporter::obstacle() const {
 Task<Result<bool>> Reporter::report() {
   std::string_view why = obstacle();
   api::NodeMetricStatus status;
+  ProdForecast forecast;
   if (why.empty()) {
     const Inventory& inventory = *parts_.hub.current();
-    status = node_metric_status(parts_.series, inventory, policy(), *parts_.last_tick(), parts_.clock.now());
+    ProdPredictor prod = parts_.predictor.prod();
+    status =
+        node_metric_status(parts_.series, inventory, policy(), *parts_.last_tick(), parts_.clock.now(), prod);
+    forecast = prod.forecast(inventory.node);
+    set_forecast(status, forecast.careful);
     const bool blind = !inventory.pods.empty() && status.pods_metric.empty();
     const bool whole = !blind && !status.node_metric->system_usage.resources.empty();
     if (!whole && parts_.clock.mono() - *first_listed_ < kSettleTime) co_return false;
@@ -126,6 +132,7 @@ Task<Result<bool>> Reporter::report() {
   told_ = why;
   if (!why.empty()) co_return false;
   if (gauges_) gauges_->show(status);
+  forecast_gauges_.show(forecast);
   KOORD_CO_CHECK(co_await write(std::move(status)));
   co_return true;
 }

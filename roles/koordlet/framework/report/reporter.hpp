@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "framework/predict/predictor.hpp"
+#include "framework/report/forecast_gauges.hpp"
 #include "framework/report/node_metric.hpp"
 #include "koord/async/token_bucket.hpp"
 #include "koord/base/log.hpp"
@@ -35,10 +37,12 @@ class Reporter {
     Clock& clock;
     Logger& log;
     metrics::Registry& metrics;
+    metrics::Registry& external;
     kube::Client& client;
     kube::InformerSet& informers;
     const InventoryHub& hub;
     const SeriesStore& series;
+    const Predictor& predictor;
     /// The time of the last tick; nothing: there was none yet.
     std::function<std::optional<MonoTime>()> last_tick;
     /// When the list of pods was last known to be true; nothing: it never was.
@@ -69,6 +73,7 @@ class Reporter {
   std::optional<MonoTime> first_listed_;
   bool failing_ = false;
   std::optional<NodeMetricGauges> gauges_;
+  ForecastGauges forecast_gauges_;
 };
 
 }  // namespace koord::koordlet
