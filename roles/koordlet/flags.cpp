@@ -199,9 +199,10 @@ constexpr std::array<Flag, 9> kPredictionFlags = {{
     {"prediction-model-expiration-duration", FlagType::duration, "30m",
      "What was learned of a pod is forgotten when it has not run for so long, 1m or more.", 0, kPredict},
     {"prediction-model-checkpoint-interval", FlagType::duration, "10m",
-     "What is learned of a pod is written no more often, and looked at once a minute.", 0, kPredict},
+     "What is learned of a pod is written no more often; it is looked at once a minute, or as often as this.",
+     0, kPredict},
     {"prediction-model-checkpoint-max-per-step", FlagType::integer, "12",
-     "How many pods' files are written in a minute at most, up to 1000.", 0, kPredict},
+     "How many pods' files are written at once, up to 1000.", 0, kPredict},
 }};
 
 constexpr std::array<Flag, 6> kAuditFlags = {{

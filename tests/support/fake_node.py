@@ -28,9 +28,9 @@ def certificate(folder, name):
 
 
 def pod(name, node, qos="Burstable", namespace="default", labels=None, annotations=None, container=None,
-        resources=None):
+        resources=None, uid=None):
     """A running pod of one container, as the kubelet lists it."""
-    uid = f"uid-{name}"
+    uid = uid or f"uid-{name}"
     return {
         "metadata": {"name": name, "namespace": namespace, "uid": uid, "labels": labels or {},
                      "annotations": annotations or {}},

@@ -16,6 +16,7 @@ from agents import KOORD, NODE, SLO, wait_for
 import fake_node
 import gate
 import reference
+from check_placement import quantity
 
 QUICK = "--kubelet-sync-interval=300ms"
 MI = fake_node.MI
@@ -169,7 +170,8 @@ class WhatIsReported(WithWorld):
     def test_is_what_the_root_shows(self):
         world = self.world
         world.root.host_cpu, world.root.host_memory = 2.0, 3000 * MI
-        world.add_pod("web", cpu=0.5, memory=100 * MI, labels={"koordinator.sh/qosClass": "LS"})
+        world.add_pod("web", cpu=0.5, memory=100 * MI, labels={"koordinator.sh/qosClass": "LS"},
+                      resources={"requests": {"cpu": "3", "memory": "4Gi"}})
         world.add_pod("batch", cpu=0.25, memory=50 * MI, qos="BestEffort", labels={"koordinator.sh/qosClass": "BE"})
         world.root.add("host-latency-sensitive/nginx", 0.2, 30 * MI)
         world.create("nodemetrics", "NodeMetric", {"metricCollectPolicy": {
@@ -208,7 +210,16 @@ class WhatIsReported(WithWorld):
         application, = status["hostApplicationMetric"]
         self.assertEqual(application["name"], "nginx")
         self.close_to(application["usage"], 0.2, 30)
-        self.assertEqual(status["prodReclaimableMetric"], {"resource": {}})
+        # Of the system 1.25 CPUs and of the pod 0.5, each up to the end of its bucket, and 10% more.
+        peak, reclaimable = (status[key]["resource"]["resources"] for key in ("prodPeakMetric", "prodReclaimableMetric"))
+        self.assertAlmostEqual(quantity(peak["cpu"]), 1.1 * (1.75 + 0.025), delta=0.35)
+        self.assertAlmostEqual(quantity(peak["memory"]) / MI, 1.1 * (3000 - 50), delta=300)
+        for resource, requested in (("cpu", 3), ("memory", 4096 * MI)):
+            self.assertAlmostEqual(quantity(reclaimable[resource]), requested - quantity(peak[resource]), delta=1e-6)
+        metrics = agent.get("/metrics")[1]
+        for line in ('koordlet_node_predicted_resource_peak{node="node-0000",predictor="minPredictor",resource="cpu",unit="core"}',
+                     'koordlet_node_resource_priority_reclaimable_status{node="node-0000",priority="koord-prod"} 0'):
+            self.assertIn(line, metrics)
         self.assertIn('koordlet_node_metric_node_usage{node="node-0000",resource="cpu",unit="core"}', agent.get("/internal-metrics")[1])
         wait_for("the agent without pods says why it reports nothing", lambda: "nothing is reported" in silent.output())
         self.assertIn("the kubelet has not told the node's pods yet", silent.output())

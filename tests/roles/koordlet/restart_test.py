@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The node agent restarted: what it measured, held back and was told is there for the next one."""
+import json
 import os
 import socket
 import struct
@@ -101,6 +102,50 @@ class WhatWasMeasured(Alone):
                 self.assertEqual(has[:len(had)], had)
         # The gap is as long as the agent was away.
         self.assertAlmostEqual(after.ages[0] - before.ages[0], (after.mono - before.mono) / 1e9, delta=0.01)
+
+
+class WhatWasLearned(unittest.TestCase):
+    UID = "0f3c5a4e-90ab-4cde-8123-456789abcdef"
+    FLAGS = ("--prediction-training-interval=1s", "--prediction-model-checkpoint-interval=1s", "--prediction-model-checkpoint-max-per-step=1")
+
+    def test_outlives_a_kill_between_two_files(self):
+        world = agents.World()
+        self.addCleanup(world.close)
+        world.root.host_cpu = 2.0
+        world.add_pod("web", cpu=0.5, memory=MI, labels={"koordinator.sh/qosClass": "LS"}, uid=self.UID)
+        world.create("nodemetrics", "NodeMetric", {})
+        folder = os.path.join(world.folder.name, "checkpoints")
+        os.mkdir(folder)
+        agent = world.agent(QUICK, f"--prediction-checkpoint-filepath={folder}", *self.FLAGS)
+        wait_for("some of the files, one a second", lambda: len(self.models(folder)) >= 3, 30)
+        agent.close()
+        before = self.models(folder)
+        self.assertLess(len(before), 8)  # killed before the last one
+        # What a crash in the middle of a write leaves, of either program, and a file that is garbled.
+        for name, text in ((f"{self.UID}.new", '{"UID":'), ("__node-sys__.tmp", ""), ("__node-old__", '{"UID":"')):
+            fake_node.write(os.path.join(folder, name), text)
+        fake_node.write(os.path.join(folder, "notes"), "somebody's")
+        agent = world.agent(QUICK, f"--prediction-checkpoint-filepath={folder}", *self.FLAGS)
+        wait_for("all files", lambda: len(self.models(folder)) == 8, 30)
+        wait_for("all of them written anew", lambda: all(
+            self.weight(model) > self.weight(before[name]) for name, model in self.models(folder).items() if name in before), 30)
+        self.assertIn(f"prediction goes on with what was learned before\" models={len(before)}", agent.output())
+        self.assertEqual(agent.output().count("a model of usage is of no use"), 1)
+        wait_for("nothing else in the folder", lambda: set(os.listdir(folder)) == {*self.models(folder), "notes"})
+
+    @staticmethod
+    def weight(model):
+        return model["CPU"]["totalWeight"]
+
+    @staticmethod
+    def models(folder):
+        """The whole files, by name: what is being written lies beside them."""
+        found = {}
+        for name in os.listdir(folder):
+            if "." not in name and name not in ("notes", "__node-old__"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    found[name] = json.load(file)
+        return found
 
 
 class TwoAgents(Alone):

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/predict/peak_files.hpp"
@@ -13,8 +14,8 @@
 namespace koord::koordlet {
 
 namespace {
-/// How often models end and are kept.
-constexpr nanoseconds kKeepPeriod = std::chrono::minutes(1);
+/// How often models end and are kept: as often as they may be, within these.
+constexpr nanoseconds kShortestKeep = std::chrono::seconds(1), kLongestKeep = std::chrono::minutes(1);
 }  // namespace
 
 Predictor::Predictor(Parts parts, PredictorSettings settings, std::string folder)
@@ -61,7 +62,8 @@ ProdPredictor Predictor::prod() const {
 
 Task<Result<>> Predictor::run() {
   for (;;) {
-    KOORD_CO_CHECK(co_await sleep(parts_.clock, kKeepPeriod));
+    KOORD_CO_CHECK(
+        co_await sleep(parts_.clock, std::clamp(settings_.checkpoint, kShortestKeep, kLongestKeep)));
     KOORD_CO_CHECK(co_await keep());
   }
 }

@@ -17,7 +17,7 @@ struct PredictorSettings {
   ProdPredictor::Terms terms;
   nanoseconds training = std::chrono::minutes(1);  // how often; at most the window of the series
   nanoseconds checkpoint = std::chrono::minutes(10);
-  std::size_t checkpoints_at_once = 12;  // of a minute
+  std::size_t checkpoints_at_once = 12;  // of one keep()
 };
 
 /// The event loop's thread; everything outlives it.
@@ -37,7 +37,7 @@ class Predictor {
   /// Learns if it is time: at once when all pods were measured, then every `training`. Allocates nothing
   /// while no pod is new.
   void tick(const TickView& view);
-  /// Until it is cancelled: keep() once a minute.
+  /// Until it is cancelled: keep() once a minute, more often only where `checkpoint` is shorter.
   Task<Result<>> run();
   /// Ends models that had no sample for long and removes their files, writes those that are due.
   Task<Result<>> keep();
