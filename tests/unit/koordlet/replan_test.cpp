@@ -56,6 +56,10 @@ TEST_CASE("A strategy that looks at the inventory alone is asked when that chang
   CHECK(script.plans == 1);
   CHECK(rig.kernel.group("web").shares == 512);
   CHECK(rig.manager->limits().size() == 1);  // it stands
+  rig.kernel.looks = rig.kernel.reads = 0;
+  for (int i = 0; i < 20; ++i) rig.tick(1);
+  CHECK(rig.kernel.looks <= 4);  // whether the file is the same one: every five seconds
+  CHECK(rig.kernel.reads == 0);
 
   script.shares = 256;
   SECTION("pods") { rig.pods({{.name = "one"}}); }
@@ -73,6 +77,13 @@ TEST_CASE("A strategy that looks at the inventory alone is asked when that chang
   // Somebody else's value is found and put right all the same.
   rig.kernel.group("web").shares = 7;
   for (int i = 0; i < 70; ++i) rig.tick(1);
+  CHECK(rig.kernel.group("web").shares == 256);
+  CHECK(script.plans == 2);
+
+  // A group that was made anew.
+  rig.kernel.remove("web");
+  rig.kernel.group("web").shares = 1024;
+  for (int i = 0; i < 6; ++i) rig.tick(1);
   CHECK(rig.kernel.group("web").shares == 256);
   CHECK(script.plans == 2);
 

@@ -18,6 +18,8 @@ namespace {
 
 using host::Knob;
 
+/// How often the files of a plan that stands, and is in force, are looked at.
+constexpr nanoseconds kLookAgain = std::chrono::seconds(5);
 constexpr nanoseconds kForgetAfter = std::chrono::minutes(5);
 constexpr nanoseconds kForgetEvery = std::chrono::minutes(1);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
@@ -104,6 +106,7 @@ class QosManager::Impl final : public KnobReader {
       if (acting && slot.enabled && (slot.stands || view.at + view.interval / 2 < slot.next))
         continue;  // its last plan counts
       slot.next = acting ? view.at + slot.interval : MonoTime{};
+      slot.look_at = {};
       slot.plan.start(slot.name);
       slot.off = !slot.enabled || !(acting || waiting);
       if (slot.off) {
@@ -122,6 +125,9 @@ class QosManager::Impl final : public KnobReader {
       for (const Action& action : slot.plan.actions()) actions_.begin(action, slot.dry);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::limited);
+    const MonoTime now = clock_.mono();
+    for (Slot& slot : slots_)
+      if (slot.stands && now >= slot.look_at) slot.look_at = now + kLookAgain;
     if (!inventory.be_roots.empty())
       for (std::uint32_t i = 0; i < slots_.size(); ++i)
         if (slots_[i].off && is_settled(i)) slots_[i].released = true;
@@ -208,6 +214,7 @@ class QosManager::Impl final : public KnobReader {
     nanoseconds hold{};      // how long it may keep what it wanted last
     MonoTime next{};         // when it is asked for one
     bool stands = false;     // nothing has changed since its last one
+    MonoTime look_at{};      // when the files of one that stands are looked at again
     bool dry = false;        // its plans are only shown
     bool off = false;        // its gate is, or there is no NodeSLO
     bool released = false;   // what it may have left has been set free
@@ -263,21 +270,47 @@ class QosManager::Impl final : public KnobReader {
       plans_.push_back(slot.dry ? std::span<const Intent>() : slot.plan.intents());
     auto decisions = arbiter_.decide(plans_);
     conflicts_.add(static_cast<double>(arbiter_.conflicts()));
-    if (collect_orphans()) {  // rare: then once more, with them as the weakest plan
+    now_ = clock_.mono();
+    const bool all = is_another_shape(decisions) || !orphans_.empty() ||
+                     std::any_of(slots_.begin(), slots_.end(),
+                                 [this](const Slot& slot) { return slot.stands && now_ >= slot.look_at; });
+    if (all && collect_orphans()) {  // rare: then once more, with them as the weakest plan
       plans_.emplace_back(orphans_);
       decisions = arbiter_.decide(plans_);
     }
-    for (const Arbiter::Decision& decision : decisions) note(decision);
+    due_.clear();
+    for (const Arbiter::Decision& decision : decisions)
+      if (!is_quiet(decision)) due_.push_back(&decision);
+    for (const Arbiter::Decision* decision : due_) note(*decision);
     save();  // before the first write
     wishes_.clear();
-    for (const Arbiter::Decision& decision : decisions)
-      wishes_.push_back({decision.target, decision.value, decision.intent->reason,
-                         decision.intent->audit_reason, decision.intent->yields});
+    for (const Arbiter::Decision* decision : due_)
+      wishes_.push_back({decision->target, decision->value, decision->intent->reason,
+                         decision->intent->audit_reason, decision->intent->yields});
     const Executor::Outcome outcome = executor_.apply(wishes_, pace);
-    if (!journal_.entries().empty()) erase_settled(decisions);
+    if (!journal_.entries().empty()) erase_settled(decisions, all);
     save();
     limited_.set(static_cast<double>(journal_.entries().size()));
     return outcome;
+  }
+
+  /// Whether other files are decided on than in the last tick, or for other plans, or a plan has begun or
+  /// ceased to hold: without that no entry of the journal has become an orphan.
+  bool is_another_shape(std::span<const Arbiter::Decision> decisions) {
+    std::size_t shape = decisions.size();
+    const auto add = [&shape](std::size_t value) { shape = (shape ^ value) * 0x100000001b3; };
+    for (const Arbiter::Decision& decision : decisions)
+      add((std::size_t{decision.target.generation} << 32) + decision.target.index +
+          (std::size_t{decision.plan} << 24));
+    for (const Slot& slot : slots_) add(slot.plan.held() ? 2 : 1);
+    return std::exchange(shape_, shape) != shape;
+  }
+
+  /// Of a plan that stands, and in force: nothing is asked of the kernel for a while.
+  bool is_quiet(const Arbiter::Decision& decision) const {
+    if (decision.plan >= slots_.size()) return false;
+    const Slot& slot = slots_[decision.plan];
+    return slot.stands && now_ < slot.look_at && executor_.holds(decision.target, *decision.value);
   }
 
   /// Entries of the journal of which no plan wants anything: they become a plan of their own.
@@ -335,23 +368,29 @@ class QosManager::Impl final : public KnobReader {
            executor_.is_others(decision.target);
   }
 
-  /// Takes out of the journal what is free again, or gone.
-  void erase_settled(std::span<const Arbiter::Decision> decisions) {
+  /// Whether what an entry of the journal is about is free again, gone, or another program's.
+  bool is_settled(const Journal::Entry& entry, std::span<const Arbiter::Decision> decisions) const {
+    const KnobId target = executor_.known(entry.knob, entry.group);
+    if (executor_.is_others(target)) return true;  // there is nothing of ours to undo
+    const auto* decision = arbiter_.find(target);
+    if (!decision || !is_free(*decision, entry) || !is_done(*decision)) return false;
+    return entry.to == 0 || std::all_of(decisions.begin(), decisions.end(), [&](const auto& other) {
+             if (other.intent->knob != entry.knob || !host::is_within(other.group, entry.group)) return true;
+             return is_free(other, entry) && is_done(other);
+           });
+  }
+
+  /// Takes out of the journal what is settled; of all entries, or of those whose files were looked at.
+  void erase_settled(std::span<const Arbiter::Decision> decisions, bool all) {
     settled_.clear();
-    for (const Journal::Entry& entry : journal_.entries()) {
-      const KnobId target = executor_.known(entry.knob, entry.group);
-      if (executor_.is_others(target)) {  // there is nothing of ours to undo
-        settled_.emplace_back(entry.knob, entry.group);
-        continue;
-      }
-      const auto* decision = arbiter_.find(target);
-      if (!decision || !is_free(*decision, entry) || !is_done(*decision)) continue;
-      const bool whole =
-          entry.to == 0 || std::all_of(decisions.begin(), decisions.end(), [&](const auto& other) {
-            if (other.intent->knob != entry.knob || !host::is_within(other.group, entry.group)) return true;
-            return is_free(other, entry) && is_done(other);
-          });
-      if (whole) settled_.emplace_back(entry.knob, entry.group);
+    if (all) {
+      for (const Journal::Entry& entry : journal_.entries())
+        if (is_settled(entry, decisions)) settled_.emplace_back(entry.knob, entry.group);
+    } else {
+      for (const Arbiter::Decision* decision : due_)
+        if (const auto* entry = journal_.find(decision->intent->knob, decision->group);
+            entry && is_settled(*entry, decisions))
+          settled_.emplace_back(entry->knob, entry->group);
     }
     for (const auto& [knob, group] : settled_) journal_.erase(knob, group);
   }
@@ -400,6 +439,9 @@ class QosManager::Impl final : public KnobReader {
   // Of one tick; kept for their memory and for limits().
   std::vector<std::span<const Intent>> plans_;
   std::vector<Intent> orphans_;
+  std::vector<const Arbiter::Decision*> due_;
+  MonoTime now_{};
+  std::size_t shape_ = 0;
   std::vector<Wish> wishes_;
   std::vector<std::pair<Knob, std::string>> settled_;
 };
