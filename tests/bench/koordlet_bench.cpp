@@ -1,9 +1,8 @@
-// What the sampler of the node agent costs: on a fake root, on real cgroups, and over a thousand virtual
-// hours.
+// What the node agent costs: its sampler on a fake root, on real cgroups, and over a thousand virtual hours;
+// each part with everything on (koordlet_strategies.cpp).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,15 +17,14 @@
 #include "framework/sampler/sampler.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "koord/host/file.hpp"
+#include "koordlet_bench.hpp"
 #include "support/tree.hpp"
 
-namespace {
-std::atomic<std::uint64_t> allocations{0};
-}
+std::atomic<std::uint64_t> koord::koordlet::bench::allocations{0};
 
 // Every way to the heap that C++ has ends in one of these.
 void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  koord::koordlet::bench::allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* const memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
@@ -37,21 +35,13 @@ namespace {
 
 using namespace koord;
 using namespace koord::koordlet;
+using namespace koord::koordlet::bench;
 using host::CgroupVersion;
 using std::chrono::minutes;
 using std::chrono::seconds;
 namespace files = std::filesystem;
 
-constexpr int kPods = 100;
-constexpr int kContainersOfPod = 2;
-constexpr int kContainers = kPods * kContainersOfPod;
 constexpr MonoTime kStart{std::chrono::hours(1)};
-
-double cpu_us() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
-}
 
 double rss_mb() {
   const auto statm = read_file("/proc/self/statm");
@@ -65,23 +55,6 @@ std::size_t heap_bytes() {
   return info.uordblks + info.hblkhd;
 }
 
-std::shared_ptr<PodInfo> pod(const std::string& uid, const std::string& group, int containers) {
-  auto info = std::make_shared<PodInfo>();
-  info->uid = uid;
-  info->ns = "bench";
-  info->name = uid;
-  info->qos = Qos::ls;
-  info->kube_qos = host::KubeQos::burstable;
-  info->group = group;
-  for (int i = 0; i < containers; ++i)
-    info->containers.push_back({.name = fmt::format("c{}", i),
-                                .id = fmt::format("{:0>56}-{}", uid, i),
-                                .group = fmt::format("{}/c{}", group, i),
-                                .cpu_limit_milli = {},
-                                .memory_limit = {}});
-  return info;
-}
-
 /// `base` holds a folder for each pod and in it one for each container.
 std::shared_ptr<Inventory> inventory(const std::string& base) {
   auto out = std::make_shared<Inventory>();
@@ -92,61 +65,6 @@ std::shared_ptr<Inventory> inventory(const std::string& base) {
     out->pods.push_back(
         pod(fmt::format("0f{:04}", i), fmt::format("{}/pod{:04}", base, i), kContainersOfPod));
   return out;
-}
-
-/// Text as long as the kernel's.
-void write_group(testing::Tree& tree, const std::string& group, std::uint64_t used_ns) {
-  const auto file = [&](const char* subsystem, const char* name) {
-    return fmt::format("sys/fs/cgroup/{}/{}/{}", subsystem, group, name);
-  };
-  std::string memory;
-  for (const char* prefix : {"", "total_"})
-    for (const char* name : {"cache",
-                             "rss",
-                             "rss_huge",
-                             "shmem",
-                             "mapped_file",
-                             "dirty",
-                             "writeback",
-                             "workingset_refault_anon",
-                             "workingset_refault_file",
-                             "swap",
-                             "swapcached",
-                             "pgpgin",
-                             "pgpgout",
-                             "pgfault",
-                             "pgmajfault",
-                             "inactive_anon",
-                             "active_anon",
-                             "inactive_file",
-                             "active_file",
-                             "unevictable"})
-      memory += fmt::format("{}{} {}\n", prefix, name, 104857600);
-  tree.write(file("cpuacct", "cpuacct.usage"), fmt::format("{}\n", used_ns));
-  tree.write(file("cpu", "cpu.stat"),
-             "nr_periods 100\nnr_throttled 3\nthrottled_time 7\nnr_bursts 0\nburst_time 0\n");
-  tree.write(file("cpu", "cpu.cfs_quota_us"), "-1\n");
-  tree.write(file("cpu", "cpu.cfs_period_us"), "100000\n");
-  tree.write(file("cpuset", "cpuset.cpus"), "0-3\n");
-  tree.write(file("memory", "memory.stat"), memory);
-  tree.write(file("memory", "memory.numa_stat"), "total=25600 N0=25600\nfile=0 N0=0\nanon=25600 N0=25600\n");
-}
-
-void write_machine(testing::Tree& tree) {
-  tree.write("proc/stat",
-             "cpu  1000 0 500 90000 10 0 5 0 0 0\ncpu0 500 0 250 45000 5 0 2 0 0 0\ncpu1 500 0 250 45000 5 0 "
-             "3 0 0 0\nintr 1\n");
-  tree.write("proc/meminfo", *read_file("/proc/meminfo"));
-  tree.write("proc/cpuinfo", "processor : 0\nprocessor : 1\n");
-  const std::string sys = "sys/devices/system/";
-  tree.write(sys + "cpu/online", "0-1\n");
-  tree.write(sys + "node/online", "0\n");
-  tree.write(sys + "node/node0/cpulist", "0-1\n");
-  tree.write(sys + "node/node0/meminfo", "Node 0 MemTotal: 16000000 kB\nNode 0 MemFree: 8000000 kB\n");
-  for (int cpu = 0; cpu < 2; ++cpu) {
-    tree.write(fmt::format("{}cpu/cpu{}/topology/core_id", sys, cpu), fmt::format("{}\n", cpu));
-    tree.write(fmt::format("{}cpu/cpu{}/topology/physical_package_id", sys, cpu), "0\n");
-  }
 }
 
 /// The agent's measuring half.
@@ -185,13 +103,6 @@ double bare_reads_us(const Engine& engine, const Inventory& now) {
     for (const Fd& fd : fds)
       if (pread(fd.get(), buffer.data(), buffer.size(), 0) <= 0) std::abort();
   return (cpu_us() - began) / kRounds;
-}
-
-/// Grows with every child that has ended. (What the calling script ran before counts too.)
-long children_faults() {
-  rusage children{};
-  getrusage(RUSAGE_CHILDREN, &children);
-  return children.ru_minflt;
 }
 
 void steady(const char* what, Engine& engine, const std::shared_ptr<const Inventory>& now) {
@@ -378,6 +289,7 @@ int main(int argc, char** argv) {
   fmt::print("| goal | 20 | | 4 | | 0 | 0 | 0 | | 32 |\n");
   on_fake_root();
   on_real_cgroups();
+  with_everything_on();
   thousand_hours(hours);
   return 0;
 }
