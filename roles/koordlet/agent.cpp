@@ -28,6 +28,7 @@ constexpr nanoseconds kEntityWindow = std::chrono::minutes(5);
 constexpr nanoseconds kGrace = std::chrono::seconds(5);
 /// Below this the original neither collects nor acts.
 constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
+constexpr nanoseconds kShortestReport = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kActions = "evicted", kSeries = "koord-series",
@@ -245,6 +246,7 @@ Result<> Agent::set_up_kubernetes() {
       States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups, *parts_.client,
                     context_.informers, context_.workers, parts_.credentials, hub_, *recorder_},
       settings);
+  set_up_topology_report();
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
   predictor_.emplace(Predictor::Parts{context_.clock, log_, context_.workers, series_}, prediction,
@@ -256,6 +258,18 @@ Result<> Agent::set_up_kubernetes() {
                       [this] { return states_->pods_listed(); }},
       settings.node_name, context_.gates.enabled("NodeMetricPromMetrics"));
   return {};
+}
+
+void Agent::set_up_topology_report() {
+  const runtime::FlagValues& flags = context_.flags;
+  const nanoseconds interval = flags.get_duration("node-topology-sync-interval");
+  if (!context_.gates.enabled("NodeTopologyReport") || interval.count() <= 0) return;
+  TopologyReporter::Parts parts{context_.clock,     log_, *parts_.client,
+                                context_.informers, hub_, [this] { return parts_.facts; }};
+  topology_reporter_.emplace(
+      std::move(parts),
+      TopologyReporter::Settings{parts_.place.node_name, std::max(interval, kShortestReport),
+                                 !flags.get_bool("disable-query-kubelet-config")});
 }
 
 void Agent::serve() {
@@ -303,6 +317,7 @@ Task<Result<>> Agent::run() {
     tasks_.spawn("report", reporter_->run());
     tasks_.spawn("prediction", predictor_->run());
   }
+  if (topology_reporter_) tasks_.spawn("topology report", topology_reporter_->run());
   if (context_.flags.get_duration("collect-res-used-interval") >= kShortestInterval)
     tasks_.spawn("tick", tick());
   else

@@ -15,6 +15,7 @@
 #include "framework/predict/predictor.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/report/reporter.hpp"
+#include "framework/report/topology_reporter.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "framework/serve/exported.hpp"
 #include "framework/serve/observer.hpp"
@@ -55,6 +56,7 @@ class Agent final : public runtime::Role {
   void set_up_actions();
   Result<> set_up_strategies();
   Result<> set_up_kubernetes();
+  void set_up_topology_report();
   Result<> set_up_standalone(const std::string& file);
   void serve();
   Task<Result<>> tick();
@@ -95,6 +97,7 @@ class Agent final : public runtime::Role {
   std::optional<States> states_;
   std::optional<Predictor> predictor_;
   std::optional<Reporter> reporter_;
+  std::optional<TopologyReporter> topology_reporter_;
   std::string checkpoint_;  // the file; empty: none
   bool checkpoint_refused_ = false;
 

@@ -9,7 +9,7 @@ namespace {
 
 using runtime::Right;
 
-constexpr std::string_view kSlo = "slo.koordinator.sh";
+constexpr std::string_view kSlo = "slo.koordinator.sh", kTopology = "topology.node.k8s.io";
 
 constexpr std::array kMine = {
     Right{"", "nodes", "list watch"},
@@ -21,6 +21,7 @@ constexpr std::array kMine = {
     Right{kSlo, "nodemetrics", "get list watch"},
     Right{kSlo, "nodemetrics/status", "update"},
     Right{kSlo, "nodeslos", "list watch"},
+    Right{kTopology, "noderesourcetopologies", "create get list update watch"},
 };
 
 constexpr auto kRights = runtime::join_rights(runtime::kEventRights, kMine);

@@ -29,6 +29,8 @@ ACCOUNTS = ("koord-manager", "koord-scheduler", "koordlet")
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 SLO = manager_test.SLO
 PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
+TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
+NUMA_RESERVATION = "node.koordinator.sh/enable-numa-reservation"
 NODE = "real-enough"
 AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
 # What none of them may do: (account, method, path).
@@ -51,6 +53,7 @@ FORBIDDEN = [
     ("koordlet", "GET", "/api/v1/pods"),
     ("koordlet", "PATCH", f"{SLO}/nodeslos/{NODE}"),
     ("koordlet", "DELETE", f"{SLO}/nodemetrics/{NODE}"),
+    ("koordlet", "DELETE", f"{TOPOLOGIES}/{NODE}"),
     ("koordlet", "GET", "/api/v1/namespaces/koordinator-system/configmaps/slo-controller-config"),
 ]
 FORBIDDEN += [(account, "POST", f"{RBAC}/clusterrolebindings") for account in ACCOUNTS]
@@ -159,13 +162,12 @@ class Manifests(unittest.TestCase):
 
     def test_each_role_works_with_its_rights_and_needs_all_of_them(self):
         roles = [self.start_agent(), self.start_manager(), self.start_scheduler()]
-        self.request("POST", "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies", {
-            "apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology", "metadata": {"name": NODE},
-            "topologyPolicies": ["None"], "zones": [{"name": "node-0", "type": "Node", "resources": [
-                {"name": name, "capacity": amount, "allocatable": amount, "available": amount}
-                for name, amount in (("cpu", "4"), ("memory", "8Gi"))]}]})
         _, manager, scheduler = roles
         node = f"/api/v1/nodes/{NODE}"
+        # The agent makes its topology, and writes what changes of it.
+        wait_for("the node's topology", lambda: self.refused("GET", f"{TOPOLOGIES}/{NODE}") == 0)
+        self.request("PATCH", node, {"metadata": {"labels": {NUMA_RESERVATION: "false"}}})
+        wait_for("a change of it", lambda: NUMA_RESERVATION in self.request("GET", f"{TOPOLOGIES}/{NODE}")["metadata"]["labels"])
         # A pod that knows nothing of Koordinator becomes a best-effort one by a profile.
         self.request("POST", PROFILES, {
             "apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile", "metadata": {"name": "be"},

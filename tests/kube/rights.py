@@ -34,6 +34,7 @@ ORIGINALS = {
         ("", "events"): EVERYTHING, ("", "nodes"): READ + " patch update", ("", "nodes/proxy"): READ + " patch update",
         ("", "pods"): READ + " patch update", ("", "pods/eviction"): "create", ("slo.koordinator.sh", "nodemetrics"): EVERYTHING,
         ("slo.koordinator.sh", "nodemetrics/status"): EVERYTHING, ("slo.koordinator.sh", "nodeslos"): EVERYTHING,
+        ("topology.node.k8s.io", "noderesourcetopologies"): EVERYTHING,
     },
 }
 MORE = {

@@ -5,6 +5,7 @@
 
 #include "koord/host/file.hpp"
 #include "koord/host/procfs.hpp"
+#include "koord/host/text.hpp"
 
 namespace koord::koordlet {
 
@@ -16,6 +17,12 @@ Result<NodeFacts> read_node_facts(const host::Root& root) {
   KOORD_TRY(cpuinfo, host::parse_cpuinfo(text));
   facts.cpu_model = std::move(cpuinfo.model_name);
   facts.vendor_id = std::move(cpuinfo.vendor_id);
+  if (const auto off = read_file(fmt::format("{}devices/system/cpu/intel_pstate/no_turbo", root.sys)))
+    facts.turbo = host::trimmed(*off) == "0";
+  if (const auto ways = read_file(fmt::format("{}resctrl/info/L3/cbm_mask", root.sys_fs)))
+    facts.l3_ways = host::trimmed(*ways);
+  if (const auto meminfo = read_file(fmt::format("{}meminfo", root.proc)))
+    if (const auto info = host::parse_meminfo(*meminfo)) facts.memory = info->total;
   for (const host::NumaNode& node : facts.topology.nodes) {
     const std::string path = fmt::format("{}devices/system/node/node{}/meminfo", root.sys, node.id);
     const auto meminfo = read_file(path);

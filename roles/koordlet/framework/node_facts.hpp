@@ -17,7 +17,10 @@ struct NumaMemory {
 struct NodeFacts {
   host::Topology topology;
   std::string cpu_model, vendor_id;
+  bool turbo = false;   // Intel's only: of others nothing is known
+  std::string l3_ways;  // resctrl's mask of all ways of the last-level cache; empty: the kernel shows none
   std::vector<NumaMemory> numa_memory;  // ascending; empty where the kernel shows none
+  std::uint64_t memory = 0;             // all, in bytes; 0: the kernel does not say
 };
 
 /// From sysfs and /proc/cpuinfo, without a fork. The error names the file.

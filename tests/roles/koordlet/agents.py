@@ -16,7 +16,8 @@ import sandbox  # noqa: E402
 from sandbox import KOORD, free_port, wait_for  # noqa: E402,F401
 
 NODE = "node-0000"
-CRDS = [os.path.join(TREE, "packaging", "crds", f"slo.koordinator.sh_{kind}.yaml") for kind in ("nodemetrics", "nodeslos")]
+CRDS = [os.path.join(TREE, "packaging", "crds", f"{kind}.yaml") for kind in (
+    "slo.koordinator.sh_nodemetrics", "slo.koordinator.sh_nodeslos", "topology.node.k8s.io_noderesourcetopologies")]
 SLO = "/apis/slo.koordinator.sh/v1alpha1"
 
 

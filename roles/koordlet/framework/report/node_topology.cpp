@@ -1,0 +1,354 @@
+// NodeResourceTopology: see node_topology.hpp.
+#include "framework/report/node_topology.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "framework/first_cpus.hpp"
+#include "framework/shared_pools.hpp"
+#include "framework/states/pod_info.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+using api::Quantity;
+
+constexpr std::string_view kReservation = "node.koordinator.sh/reservation";
+constexpr std::string_view kSystemQos = "node.koordinator.sh/system-qos-resource";
+constexpr std::string_view kNumaReservation = "node.koordinator.sh/enable-numa-reservation";
+constexpr std::string_view kZoneType = "Node";
+
+std::string cpu_basic_info(const NodeFacts& facts) {
+  std::string text;
+  json::Writer json(text);
+  json.begin_object().member("cpuModel", facts.cpu_model.empty() ? "unknown" : facts.cpu_model);
+  if (facts.topology.smt_active) json.member("hyperThreadEnabled", true);
+  if (facts.turbo) json.member("turboEnabled", true);
+  json.member_if("catL3CbmMask", facts.l3_ways);
+  json.member("vendorID", facts.vendor_id.empty() ? "unknown" : facts.vendor_id).end_object();
+  return text;
+}
+
+std::string cpu_manager_policy(const host::Topology& topology, const KubeletConfig* config) {
+  std::string text;
+  json::Writer json(text);
+  json.begin_object();
+  if (config != nullptr) {
+    json.member_if("policy", config->cpu_policy);
+    if (!config->cpu_policy_options.empty()) {
+      json.key("options").begin_object();
+      for (const auto& [name, value] : config->cpu_policy_options) json.member(name, value);
+      json.end_object();
+    }
+    json.member_if("reservedCPUs", kubelet_reserved_cpus(topology, *config).to_string());
+  }
+  json.end_object();
+  return text;
+}
+
+std::string pools_text(const std::vector<SharedPool>& pools) {
+  std::string text;
+  json::Writer json(text);
+  json.begin_array();
+  for (const SharedPool& pool : pools)
+    json.begin_object()
+        .member("socket", pool.socket)
+        .member("node", pool.node)
+        .member_if("cpuset", pool.cpus.to_string())
+        .end_object();
+  json.end_array();
+  return text;
+}
+
+std::string cpu_topology(const host::Topology& topology) {
+  std::string text;
+  json::Writer json(text);
+  json.begin_object().key("detail").begin_array();
+  for (const host::CpuPlace& place : topology.cpus)
+    json.begin_object()
+        .member("id", place.cpu)
+        .member("core", place.core)
+        .member("socket", place.socket)
+        .member("node", place.node)
+        .end_object();
+  json.end_array().end_object();
+  return text;
+}
+
+/// Where the kubelet's policy is not static, or is not asked for, nobody is said to have anything.
+std::string pod_allocations(const Inventory& inventory) {
+  std::vector<KubeletAllocation> all;
+  if (inventory.kubelet && inventory.kubelet->static_cpu_policy) all = kubelet_allocations(inventory);
+  if (all.empty()) return "null";
+  std::string text;
+  json::Writer json(text);
+  json.begin_array();
+  for (const auto& [pod, grant] : all) {
+    json.begin_object();
+    if (pod != nullptr) json.member_if("namespace", pod->ns).member_if("name", pod->name);
+    json.member("uid", grant->uid)
+        .member("cpuset", grant->cpus.to_string())
+        .member("managedByKubelet", true)
+        .end_object();
+  }
+  json.end_array();
+  return text;
+}
+
+/// The annotation's object; null if it cannot be read, or is none.
+json::Document annotation(const api::Node& node, std::string_view name) {
+  const std::string_view text = api::value_or(node.metadata.annotations, name);
+  auto document =
+      text.size() <= kMaxAnnotation ? json::parse(text) : Result<json::Document>(json::Document());
+  return document && document->is_object() ? std::move(*document) : json::Document();
+}
+
+/// As the API writes a list of resources; a word that is no amount makes the whole unreadable.
+Result<api::ResourceList> resources_of(const json::Value& reservation) {
+  api::ResourceList list;
+  const json::Value* const resources = json::find(reservation, "resources");
+  if (resources == nullptr) return list;
+  for (const json::Member& one : resources->members()) {
+    const std::string text = one.value.is_string() ? std::string(one.value.text()) : json::to_text(one.value);
+    KOORD_TRY(amount, Quantity::parse(text));
+    list[Symbol(one.key())] = amount;
+  }
+  return list;
+}
+
+std::string reservation(const host::Topology& topology, const Inventory& inventory, const api::Node& node) {
+  const json::Document said = annotation(node, kReservation);
+  std::string text;
+  json::Writer json(text);
+  json.begin_object();
+  if (const auto resources = resources_of(said)) {
+    if (!resources->empty()) {
+      std::map<std::string_view, std::string> sorted;
+      for (const auto& [name, amount] : *resources) sorted[name] = amount.to_string();
+      json.key("resources").begin_object();
+      for (const auto& [name, amount] : sorted) json.member(name, amount);
+      json.end_object();
+    }
+    json.member_if("reservedCPUs", reserved_cpus(topology, inventory.node).to_string());
+    json.member_if("applyPolicy", json::text_at(said, "applyPolicy"));
+  }
+  json.end_object();
+  return text;
+}
+
+std::string system_qos(const api::Node& node) {
+  if (node.metadata.annotations.empty()) return "null";
+  const json::Document said = annotation(node, kSystemQos);
+  std::string text;
+  json::Writer json(text);
+  json.begin_object().member_if("cpuset", json::text_at(said, "cpuset"));
+  if (const json::Value* own = json::find(said, "cpusetExclusive"); own && own->is_bool())
+    json.member("cpusetExclusive", own->is_true());
+  json.end_object();
+  return text;
+}
+
+/// What the kubelet keeps of a resource, for each of `parts` memory nodes, rounded up to thousandths.
+std::int64_t kept_milli(const api::Node& node, std::string_view resource, std::size_t parts) {
+  const Quantity* const capacity = node.status.capacity.find(resource);
+  const Quantity* const allocatable = node.status.allocatable.find(resource);
+  if (capacity == nullptr || allocatable == nullptr) return 0;
+  const std::int64_t kept = (*capacity - *allocatable).milli_value();
+  const auto count = static_cast<std::int64_t>(parts);
+  return kept > 0 ? kept / count + (kept % count != 0 ? 1 : 0) : 0;
+}
+
+Quantity without(const Quantity& amount, std::int64_t milli) {
+  if (milli == 0) return amount;
+  const Quantity rest = amount - Quantity::from_milli(milli, amount.format());
+  return rest.sign() < 0 ? Quantity::from_int(0, amount.format()) : rest;
+}
+
+/// Every amount is what may be allocated: upstream writes its capacities over with it, too, and scheduler and
+/// manager read nothing else.
+std::vector<api::TopologyZone> zones_of(const NodeFacts& facts, const api::Node& node, bool keep) {
+  constexpr auto kBytes = Quantity::Format::binary_si;
+  std::vector<api::TopologyZone> zones;
+  const std::size_t count = facts.topology.nodes.size();
+  const std::int64_t kept_cpu = keep ? kept_milli(node, "cpu", count) : 0,
+                     kept_memory = keep ? kept_milli(node, "memory", count) : 0;
+  for (const host::NumaNode& numa : facts.topology.nodes) {
+    const auto memory = std::ranges::find(facts.numa_memory, numa.id, &NumaMemory::id);
+    const bool one = facts.numa_memory.empty() && count == 1;  // a kernel without NUMA
+    const auto bytes = static_cast<std::int64_t>(memory != facts.numa_memory.end() ? memory->total
+                                                 : one                             ? facts.memory
+                                                                                   : 0);
+    api::TopologyZone zone{.name = Symbol(fmt::format("node-{}", numa.id)), .type = Symbol(kZoneType)};
+    const auto add = [&zone](std::string_view name, const Quantity& amount) {
+      zone.resources.push_back({Symbol(name), amount, amount, amount});
+    };
+    add("cpu", without(Quantity::from_int(numa.cpus.size()), kept_cpu));
+    add("hugepages-1Gi", Quantity::from_int(0, kBytes));
+    add("hugepages-2Mi", Quantity::from_int(0, kBytes));
+    add("memory", without(Quantity::from_int(bytes, kBytes), kept_memory));
+    zones.push_back(std::move(zone));
+  }
+  std::ranges::sort(zones, {}, [](const api::TopologyZone& zone) { return zone.name.view(); });
+  return zones;
+}
+
+bool same_json(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const auto one = json::parse(a), other = json::parse(b);
+  return one && other && *one == *other;
+}
+
+bool same_amounts(const api::TopologyZone& object, const api::TopologyZone& wanted) {
+  return std::ranges::all_of(wanted.resources, [&object](const api::TopologyResource& resource) {
+    const auto at = std::ranges::find(object.resources, resource.name, &api::TopologyResource::name);
+    return at != object.resources.end() && at->allocatable == resource.allocatable;
+  });
+}
+
+json::Value* find_named(json::Value& list, std::string_view name) {
+  for (json::Value& one : list.elements())
+    if (json::text_at(one, "name") == name) return &one;
+  return nullptr;
+}
+
+void write_zone(json::Value& entry, const api::TopologyZone& zone, json::Arena& arena) {
+  json::set_text(entry, "name", zone.name, arena);
+  json::set_text(entry, "type", zone.type, arena);
+  json::Value& resources = json::array_at(entry, "resources", arena);
+  for (const api::TopologyResource& resource : zone.resources) {
+    json::Value* at = find_named(resources, resource.name);
+    if (at == nullptr) at = &resources.push_back(json::Value::object(), arena);
+    json::set_text(*at, "name", resource.name, arena);
+    json::set_text(*at, "capacity", resource.capacity.to_string(), arena);
+    json::set_text(*at, "allocatable", resource.allocatable.to_string(), arena);
+    json::set_text(*at, "available", resource.available.to_string(), arena);
+  }
+  std::ranges::sort(resources.elements(), {},
+                    [](const json::Value& one) { return json::text_at(one, "name"); });
+}
+
+}  // namespace
+
+host::CpuSet kubelet_reserved_cpus(const host::Topology& topology, const KubeletConfig& config) {
+  if (!config.static_cpu_policy) return {};
+  if (!config.reserved_cpus.empty()) {
+    const auto named = host::CpuSet::parse(config.reserved_cpus);
+    return named && named->is_subset_of(topology.online) ? *named : host::CpuSet();
+  }
+  const int count = static_cast<int>((config.reserved_milli.value_or(0) + 999) / 1000);
+  return first_cpus(topology, topology.online, count).value_or(host::CpuSet());
+}
+
+std::string_view topology_policy(std::string_view policy, std::string_view scope) {
+  struct Row {
+    std::string_view policy, of_container, of_pod;
+  };
+  constexpr Row kRows[] = {
+      {"single-numa-node", "SingleNUMANodeContainerLevel", "SingleNUMANodePodLevel"},
+      {"restricted", "RestrictedContainerLevel", "RestrictedPodLevel"},
+      {"best-effort", "BestEffortContainerLevel", "BestEffortPodLevel"},
+  };
+  for (const Row& row : kRows) {
+    if (row.policy == policy && scope == "container") return row.of_container;
+    if (row.policy == policy && scope == "pod") return row.of_pod;
+  }
+  return "None";
+}
+
+NodeTopology node_topology(const NodeFacts& facts, const Inventory& inventory, const api::Node& node) {
+  const KubeletConfig* const config = inventory.kubelet.get();
+  const SharedPools pools = shared_pools(facts.topology, inventory);
+  NodeTopology all;
+  all.annotations = {
+      cpu_basic_info(facts),
+      cpu_manager_policy(facts.topology, config),
+      pools_text(pools.ls),
+      pools_text(pools.be),
+      cpu_topology(facts.topology),
+      pod_allocations(inventory),
+      reservation(facts.topology, inventory, node),
+      system_qos(node),
+  };
+  all.numa_reservation = api::value_or(node.metadata.labels, kNumaReservation);
+  all.policy = config != nullptr ? topology_policy(config->topology_policy, config->topology_scope) : "None";
+  all.zones = zones_of(facts, node, all.numa_reservation == "true");
+  return all;
+}
+
+std::string_view stale_part(const api::NodeResourceTopology& object, const NodeTopology& wanted) {
+  if (object.topology_policies.size() != 1 || object.topology_policies[0] != wanted.policy)
+    return "topologyPolicies";
+  for (std::size_t i = 0; i < kTopologyAnnotations.size(); ++i) {
+    const Symbol* const text = object.metadata.annotations.find(kTopologyAnnotations[i]);
+    if (text == nullptr || !same_json(*text, wanted.annotations[i])) return kTopologyAnnotations[i];
+  }
+  if (api::value_or(object.metadata.labels, kNumaReservation) != wanted.numa_reservation)
+    return kNumaReservation;
+  const bool same = std::ranges::equal(object.zones, wanted.zones, [](const auto& is, const auto& should) {
+    return is.name == should.name && is.type == should.type && same_amounts(is, should);
+  });
+  return same ? "" : "zones";
+}
+
+void write_topology(json::Document& document, const NodeTopology& wanted) {
+  json::Arena& arena = document.arena();
+  json::Value& meta = json::object_at(document, "metadata", arena);
+  json::Value& annotations = json::object_at(meta, "annotations", arena);
+  for (std::size_t i = 0; i < kTopologyAnnotations.size(); ++i)
+    json::set_text(annotations, kTopologyAnnotations[i], wanted.annotations[i], arena);
+  if (wanted.numa_reservation.empty()) {
+    if (json::Value* labels = json::find(meta, "labels")) json::remove(*labels, kNumaReservation);
+  } else {
+    json::set_text(json::object_at(meta, "labels", arena), kNumaReservation, wanted.numa_reservation, arena);
+  }
+  json::array_at(document, "topologyPolicies", arena).set_array();
+  json::find(document, "topologyPolicies")->push_back(json::make_text(wanted.policy, arena), arena);
+  json::Value before = std::move(json::array_at(document, "zones", arena));
+  json::Value zones = json::Value::array();
+  for (const api::TopologyZone& zone : wanted.zones) {
+    json::Value* const old = find_named(before, zone.name);
+    json::Value entry = old != nullptr ? std::move(*old) : json::Value::object();
+    write_zone(entry, zone, arena);
+    zones.push_back(std::move(entry), arena);
+  }
+  json::set(document, "zones", std::move(zones), arena);
+}
+
+std::string new_topology(const NodeTopology& wanted, const api::Node& node) {
+  std::string text;
+  json::Writer json(text);
+  const std::string& name = node.metadata.name;
+  json.begin_object()
+      .member("apiVersion", "topology.node.k8s.io/v1alpha1")
+      .member("kind", "NodeResourceTopology")
+      .key("metadata")
+      .begin_object()
+      .member("name", name)
+      .key("labels")
+      .begin_object()
+      .member("app.kubernetes.io/managed-by", "Koordinator")
+      .end_object()
+      .key("ownerReferences")
+      .begin_array()
+      .begin_object()
+      .member("apiVersion", "v1")
+      .member("kind", "Node")
+      .member("name", name)
+      .member("uid", node.metadata.uid)
+      .member("controller", true)
+      .member("blockOwnerDeletion", true)
+      .end_object()
+      .end_array()
+      .end_object()
+      .end_object();
+  auto document = json::parse(text);
+  write_topology(*document, wanted);
+  return json::to_text(*document);
+}
+
+}  // namespace koord::koordlet
