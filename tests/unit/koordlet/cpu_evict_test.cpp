@@ -131,5 +131,50 @@ TEST_CASE("Pods go where the node uses too much CPU", "[koordlet][evict]") {
   }
 }
 
+// The original's rows with several gates, and its pods; where the node lends nothing, there those go too that
+// ask for nothing, until those that do are reached.
+TEST_CASE("Gates of CPU eviction beside each other", "[koordlet][evict]") {
+  EvictRig rig("CPUEvict=true,CPUAllocatableEvict=true,BECPUEvict=true");
+  auto& slo = rig.slo();
+  rig.node_cpu = 81;
+  const PodRequests batch{.batch_cpu = 85'000}, mid{.mid_cpu = 85'000};
+  EvictionTerms off;
+  rig.pods({{"disabled", Qos::lsr, 1000, 1, 4, {}, off},
+            {"higher", Qos::ls, 3400, 1, 3, {}, enabled(0, 1000)},
+            {"120_2000", Qos::none, 120, 1, 1, {}, enabled(0, 2000)},
+            {"120_3000", Qos::be, 120, 1, 5, {}, enabled(0, 3000)},
+            {"120_4000", Qos::be, 120, 1, 2, {}, enabled(0, 4000)},
+            {"100", Qos::be, 100, 1, 1, {}, enabled()},
+            {"100_1", Qos::be, 100, 1, 2, {}, enabled()},
+            {"batch", Qos::be, 5000, 1, 4, batch, enabled()},
+            {"mid", Qos::ls, 7000, 1, 3, mid, enabled()}});
+  Names expected;
+  SECTION("by use; BECPUEvict is not configured") {
+    slo.cpu_evict_threshold_percent = 78;  // 5 CPUs to free
+    slo.evict_enabled_priority_threshold = 3000;
+    expected = {"100_1", "100", "120_2000", "120_3000"};
+  }
+  SECTION("by requests; the others are not configured") {
+    slo.cpu_allocatable_evict_threshold_percent = 80;
+    slo.cpu_allocatable_evict_lower_percent = 70;
+    slo.allocatable_evict_priority_threshold = 7999;
+    SECTION("of both kinds there is enough for less") {
+      rig.inventory.node.extended = {{"kubernetes.io/batch-cpu", 100'000},
+                                     {"kubernetes.io/mid-cpu", 100'000}};
+    }
+    SECTION("the node lends nothing") {}
+    expected = {"batch", "mid"};
+  }
+  SECTION("by both: who goes for requests frees what he uses") {
+    slo.cpu_allocatable_evict_threshold_percent = 80;
+    slo.cpu_allocatable_evict_lower_percent = 70;
+    slo.allocatable_evict_priority_threshold = 7999;
+    slo.cpu_evict_threshold_percent = 78;
+    slo.evict_enabled_priority_threshold = 3000;
+    expected = {"batch", "mid"};
+  }
+  CHECK(rig.tick_for(21) == expected);
+}
+
 }  // namespace
 }  // namespace koord::koordlet

@@ -69,6 +69,30 @@ TEST_CASE("What several features count of one pod counts once, and for all of th
   CHECK(names(evict::choose({&wants, 1}, marked, 10)) == Names{"use other"});
 }
 
+TEST_CASE("Percentages that are missing, negative or in the wrong order", "[koordlet][evict]") {
+  struct Case {
+    std::optional<std::int64_t> threshold, lower;
+    bool by_default, required;  // good where the lower one has a default; where it has to be said
+    std::int64_t lower_mark;
+  };
+  // The original's rows, of CPU and memory, by use and by requests.
+  const Case cases[] = {
+      {{}, {}, false, false, 0},   {-1, {}, false, false, 0}, {-1, -5, false, false, 0},
+      {20, {}, true, false, 18},   {20, 30, false, false, 0}, {20, 10, true, true, 10},
+      {80, {}, true, false, 78},   {80, 90, false, false, 0}, {80, 80, false, false, 0},
+      {80, 70, true, true, 70},    {85, 75, true, true, 75},  {90, 0, true, true, 0},
+      {120, 100, true, true, 100},
+  };
+  for (const Case& one : cases) {
+    const auto used = evict::marks(one.threshold, one.lower, evict::Lower::by_default);
+    const auto requested = evict::marks(one.threshold, one.lower, evict::Lower::required);
+    CHECK(used.has_value() == one.by_default);
+    CHECK(requested.has_value() == one.required);
+    for (const auto* marks : {&used, &requested})
+      if (*marks) CHECK((*marks)->lower == one.lower_mark);
+  }
+}
+
 TEST_CASE("What is asked beyond the node's batch and mid resources", "[koordlet][evict]") {
   struct Case {
     std::vector<std::pair<std::string, std::int64_t>> has;  // of the node
@@ -95,6 +119,9 @@ TEST_CASE("What is asked beyond the node's batch and mid resources", "[koordlet]
       {{{"batch", 100'000}, {"mid", 100'000}}, {batch("1", 85'000), mid("2", 85'000)}, 5999, 15'000, 0},
       {{{"mid", 100'000}}, {batch("1", 85'000)}, 5999, 85'000, 0},  // there is none: all of it
       {{{"batch", 0}}, {batch("1", 85'000)}, 5999, 85'000, 0},
+      // Amounts that divide evenly are not beyond the threshold; what is lent twice over is.
+      {{{"batch", 50'000}}, {batch("1", 40'000)}, 5999, 0, 0},
+      {{{"batch", 50'000}}, {batch("1", 100'000)}, 5999, 65'000, 0},
       // Plain CPU is nothing that eviction by requests could set right.
       {{}, {{"free", Qos::ls, 3500, 1, 1, {.cpu = 900'000}}}, 7999, 0, 0},
   };

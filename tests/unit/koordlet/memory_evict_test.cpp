@@ -23,6 +23,9 @@ TEST_CASE("Best-effort pods go for want of memory: by priority, then by use", "[
       {82, {}, 115, six(5, 20, 10), {"be_100_2"}},
       {80, {}, 115, six(5, 20, 10), {"be_100_2", "be_100_1"}},
       {50, {}, 115, six(5, 20, 10), {"be_100_2", "be_100_1", "be_120"}},
+      {82, 80, 115, six(5, 20, 10), {"be_100_2"}},
+      {82, 78, 115, six(5, 20, 10), {"be_100_2", "be_100_1"}},
+      {82, 74, 115, six(5, 20, 10), {"be_100_2", "be_100_1", "be_120"}},
       {80, 79, 96, six(5, 20, 10), {"be_100_2"}},  // 80%, to 79%: 1.2 GB
       {80, 65, 115, six(20, 5, 10), {"be_100_1", "be_100_2", "be_120"}},
       {80, 80, 115, six(5, 20, 10), {}},  // the lower mark is not lower
@@ -65,6 +68,32 @@ TEST_CASE("Nothing goes where the NodeSLO or the gates do not say so", "[koordle
   SECTION("no memory") { rig.inventory.node.capacity_memory = 0; }
   SECTION("no NodeSLO") { rig.inventory.slo = nullptr; }
   CHECK(rig.tick_for(3).empty());
+}
+
+// The original's rows with several gates: what one of them cannot do, since it is not configured, the others
+// do.
+TEST_CASE("Several gates share what they free", "[koordlet][evict]") {
+  EvictRig rig("BEMemoryEvict=true,MemoryEvict=true,MemoryAllocatableEvict=true");
+  auto& slo = rig.slo();
+  slo.memory_evict_threshold_percent = 82;
+  slo.memory_evict_lower_percent = 74;  // 25.2 GB
+  rig.node_memory = 115;
+  std::vector<EvictRow> pods = six(5, 20, 10);
+  Names expected{"be_100_2", "be_100_1", "be_120"};
+  SECTION("MemoryEvict and MemoryAllocatableEvict are not configured") {}
+  SECTION("MemoryAllocatableEvict is not") { slo.evict_enabled_priority_threshold = 3000; }
+  SECTION("all are") {
+    slo.evict_enabled_priority_threshold = 3000;
+    slo.memory_allocatable_evict_threshold_percent = 45;
+    slo.memory_allocatable_evict_lower_percent = 40;
+    slo.allocatable_evict_priority_threshold = 5000;
+    rig.inventory.node.extended = {{"kubernetes.io/batch-memory", 100}};
+    pods.push_back({"batch-1", Qos::be, 5000, 10, kUnknown, {.batch_memory = 20}, enabled()});
+    pods.push_back({"batch-2", Qos::be, 5000, 20, kUnknown, {.batch_memory = 30}, enabled()});
+    expected.push_back("batch-2");
+  }
+  rig.pods(pods);
+  CHECK(rig.tick_for() == expected);
 }
 
 TEST_CASE("Pods that enabled it go by eviction-priority, priority, the label, then use",

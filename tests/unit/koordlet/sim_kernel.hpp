@@ -281,6 +281,10 @@ class SimKernel final : public KernelFiles {
       g.burst = burst;
       return 0;
     }
+    if (knob == "cpu.cfs_period_us" && !v2) {
+      g.period = std::stoll(std::string(text));
+      return 0;
+    }
     if (knob == (v2 ? "cpu.weight" : "cpu.shares")) {
       g.shares = std::stoll(std::string(text));
       return 0;
