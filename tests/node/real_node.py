@@ -114,10 +114,11 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 
 
 class RealNode:
+    """`config` stands above the kubelet's configuration."""
     name = NAME
 
-    def __init__(self):
-        self.processes = {}
+    def __init__(self, **config):
+        self.config, self.processes = config, {}
 
     def __enter__(self):
         reason = missing()
@@ -245,6 +246,7 @@ class RealNode:
             "localStorageCapacityIsolation": False, "imageMinimumGCAge": "24h", "imageGCHighThresholdPercent": 100,
             "evictionHard": {"memory.available": "50Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
                              "imagefs.available": "0%"},
+            **self.config,
         }
         with open(os.path.join(self.dir, "kubelet.json"), "w", encoding="utf-8") as file:
             json.dump(config, file)
