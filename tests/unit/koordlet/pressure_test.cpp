@@ -1,4 +1,7 @@
 // Pressure stall information: what ticks show of it, and as metrics.
+#include <fmt/format.h>
+#include <malloc.h>
+
 #include <catch2/catch.hpp>
 
 #include "sampler_rig.hpp"
@@ -73,6 +76,43 @@ TEST_CASE("Without PSICollector there is a place for the pressure of each, and n
   REQUIRE(view.pod_pressure.size() == 1);
   REQUIRE(view.container_pressure.size() == 2);
   CHECK_FALSE(known(view.container_pressure[1].cpu.some_avg10));
+}
+
+// The original needed 240 MB of the 256 that its DaemonSet has, which is "recommended for less than 200
+// pods".
+TEST_CASE("Complaint 1046: with pressure on, 200 pods take a small part of what the DaemonSet has") {
+  const auto heap = [] {
+    const auto info = mallinfo2();  // nothing but zeros under a sanitizer
+    return info.uordblks + info.hblkhd;
+  };
+  constexpr int kPods = 200, kContainers = 2;
+  FakeNode fake(CgroupVersion::v2);
+  std::vector<std::shared_ptr<PodInfo>> pods;
+  for (int i = 0; i < kPods; ++i) pods.push_back(pod(fmt::format("pod-{:03}", i), Qos::ls, kContainers));
+  const std::string text =
+      "some avg10=1.50 avg60=2.00 avg300=3.00 total=1\nfull avg10=0.50 avg60=0 avg300=0 total=1\n";
+  const auto group = [&](const std::string& name) {
+    fake.cpu(name, 1'000'000'000);
+    fake.group_memory(name, 1 << 20, 1 << 20);
+    for (const char* file : {"cpu.pressure", "memory.pressure", "io.pressure"})
+      fake.tree().write(fake.path("", name, file), text);
+  };
+  for (const auto& one : pods) {
+    group(one->group);
+    for (const ContainerInfo& container : one->containers) group(container.group);
+  }
+  const std::size_t before = heap();
+  Bench bench(fake, {.psi = true, .page_cache = true});
+  auto now = std::make_shared<Inventory>();
+  now->pods_known = true;
+  now->generation = 1;
+  now->pods.assign(pods.begin(), pods.end());
+  // Rings are whole from the first sample on; within ten ticks the pressure of all has been read.
+  for (int i = 0; i < 11; ++i) bench.tick(now, seconds(i));
+  CHECK(known(bench.tick(now, seconds(11)).container_pressure.back().io.full_total_us));
+  const std::string shown = bench.registry.exposition();
+  CHECK(shown.find("koordlet_container_psi{container_id=\"pod-199-c1\"") != std::string::npos);
+  CHECK(heap() <= before + (std::size_t{40} << 20));
 }
 
 }  // namespace

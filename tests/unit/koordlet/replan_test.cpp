@@ -58,7 +58,7 @@ TEST_CASE("A strategy that looks at the inventory alone is asked when that chang
   CHECK(rig.manager->limits().size() == 1);  // it stands
   rig.kernel.looks = rig.kernel.reads = 0;
   for (int i = 0; i < 20; ++i) rig.tick(1);
-  CHECK(rig.kernel.looks <= 4);  // whether the file is the same one: every five seconds
+  CHECK(rig.kernel.looks <= 2);  // whether the file is the same one: every ten seconds
   CHECK(rig.kernel.reads == 0);
 
   script.shares = 256;
@@ -83,7 +83,7 @@ TEST_CASE("A strategy that looks at the inventory alone is asked when that chang
   // A group that was made anew.
   rig.kernel.remove("web");
   rig.kernel.group("web").shares = 1024;
-  for (int i = 0; i < 6; ++i) rig.tick(1);
+  for (int i = 0; i < 11; ++i) rig.tick(1);
   CHECK(rig.kernel.group("web").shares == 256);
   CHECK(script.plans == 2);
 

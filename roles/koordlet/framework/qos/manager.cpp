@@ -19,7 +19,7 @@ namespace {
 using host::Knob;
 
 /// How often the files of a plan that stands, and is in force, are looked at.
-constexpr nanoseconds kLookAgain = std::chrono::seconds(5);
+constexpr nanoseconds kLookAgain = std::chrono::seconds(10);
 constexpr nanoseconds kForgetAfter = std::chrono::minutes(5);
 constexpr nanoseconds kForgetEvery = std::chrono::minutes(1);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
