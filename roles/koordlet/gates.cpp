@@ -34,7 +34,9 @@ constexpr std::array kGates = {
              "Evict pods that allow it where more batch or mid memory is asked than there is (and NodeSLO "
              "says so)."),
     gate_off("SystemConfig", "Set what the NodeSLO says of the kernel's memory reclaim and scheduler."),
-    gate_off("CgroupReconcile"),
+    gate_off(
+        "CgroupReconcile",
+        "Set memory.min, memory.low, memory.high and their relatives by the NodeSLO and pods (memory QoS)."),
     gate_off("ResctrlCollector"),
     gate_off("Accelerators"),
     gate_off("RDMADevices"),

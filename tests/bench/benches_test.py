@@ -15,6 +15,7 @@ SMALL = {
     "empty_webhook": ([], 2),
     "flood": (["--help"], 1),
     "koordlet_bench": (["--help"], 2),
+    "later_writes_bench": (["--help"], 2),
     "manager_bench": (["20", "3"], 0),
     "review_flood": ([], 2),
     "scheduler_bench": (["--all", "--nodes=10", "--pods=20"], 0),

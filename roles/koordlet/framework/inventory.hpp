@@ -28,6 +28,8 @@ struct KubeletConfig;
 using Qos = api::KoordQos;
 using PriorityClass = api::KoordPriority;
 
+struct MemoryTerms;  // framework/memory_terms.hpp
+
 /// All groups are cgroup paths relative to a hierarchy's root, without a slash at either end.
 
 enum class ContainerKind : std::uint8_t {
@@ -46,6 +48,7 @@ struct ContainerInfo {
   /// Of what the container may use; nothing: no limit.
   std::optional<std::int64_t> cpu_limit_milli;
   std::optional<std::int64_t> memory_limit;
+  std::int64_t memory_request = 0;
 };
 
 /// What the containers and sidecars of a pod ask for: CPU in thousandths, memory in bytes. Of cpu and memory
@@ -96,7 +99,10 @@ struct PodInfo {
   /// It was asked to go, and has until then.
   std::optional<WallTime> deleted_by;
   EvictionTerms eviction;
-  std::shared_ptr<const BurstTerms> burst;  // null: it says nothing
+  std::shared_ptr<const BurstTerms> burst;    // null: it says nothing
+  std::shared_ptr<const MemoryTerms> memory;  // the same
+  /// What its containers and sidecars may use together: of batch memory for BE pods. Nothing: no limit.
+  std::optional<std::int64_t> memory_limit;
   /// Null where there is no Kubernetes.
   std::shared_ptr<const api::Pod> object;
 

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/memory_terms.hpp"
 #include "framework/states/complaints.hpp"
 #include "framework/states/cpu_manager.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -200,6 +201,40 @@ TEST_CASE("What a pod says of CPU burst, and its limit as a whole") {
   CHECK(!limit(fmt::format(R"({{"containers":[{},{{"name":"b"}}]}})", one)));
   CHECK(!limit(fmt::format(R"({{"containers":[{}],"initContainers":[{{"name":"i"}}]}})", one)));
   CHECK(limit(R"({"containers":[{"name":"b"}],"resources":{"limits":{"cpu":"2"}}})") == 2000);
+}
+
+TEST_CASE("What a pod says of its memory, and what its containers ask for and may use") {
+  const auto memory = [](std::string_view value, std::size_t complaints = 0) {
+    return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/memoryQOS":"{}"}})", value),
+                   R"({"containers":[]})", complaints)
+        .memory;
+  };
+  CHECK(!info_of("").memory);
+  CHECK(!memory(""));
+  const auto all = memory(
+      R"({\"policy\":\"auto\",\"minLimitPercent\":100,\"wmarkMinAdj\":-25,\"pageCacheLimitSize\":536870912,\"pageCacheReclaimSync\":false,\"unknown\":1})");
+  REQUIRE(all);
+  CHECK(all->policy == "auto");
+  CHECK(all->qos.min_limit_percent == 100);
+  CHECK(all->qos.wmark_min_adj == -25);
+  CHECK(all->qos.page_cache_limit_size == 536870912);
+  CHECK(all->qos.page_cache_reclaim_sync == false);
+  CHECK(!all->qos.low_limit_percent);
+  CHECK(!memory("{", 1));
+  CHECK(!memory(R"({\"policy\":5})", 1));
+  CHECK(!memory(R"({\"minLimitPercent\":\"5\"})", 1));
+
+  constexpr std::string_view be = R"(,"labels":{"koordinator.sh/qosClass":"BE"})";
+  constexpr std::string_view both =
+      R"({"name":"c","resources":{"requests":{"memory":"1Gi","kubernetes.io/batch-memory":"2Gi"},"limits":{"memory":"3Gi","kubernetes.io/batch-memory":"4Gi"}}})";
+  const auto limit = [](std::string_view meta, std::string_view spec) {
+    return info_of(meta, spec).memory_limit;
+  };
+  constexpr std::int64_t gib = std::int64_t{1} << 30;
+  CHECK(limit("", fmt::format(R"({{"containers":[{}]}})", both)) == 3 * gib);
+  CHECK(limit(be, fmt::format(R"({{"containers":[{},{}]}})", both, both)) == 8 * gib);
+  CHECK(!limit(be, fmt::format(R"({{"containers":[{},{{"name":"b"}}]}})", both)));
+  CHECK(!limit("", R"({"containers":[{"name":"b"}]})"));
 }
 
 TEST_CASE("A pod that is asked to go has until its deletion's time") {

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/memory_terms.hpp"
 #include "koord/api/rules/pod_requests.hpp"
+#include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/list_decoder.hpp"
 #include "koord/base/text.hpp"
 #include "koord/host/text.hpp"
@@ -26,6 +28,7 @@ constexpr std::string_view kEvictionEnabled = "koordinator.sh/eviction-enabled";
 constexpr std::string_view kEvictionPolicy = "koordinator.sh/eviction-policy";
 constexpr std::string_view kEvictionPriority = "koordinator.sh/eviction-priority";
 constexpr std::string_view kCpuBurst = "koordinator.sh/cpuBurst";
+constexpr std::string_view kMemoryQos = "koordinator.sh/memoryQOS";
 constexpr std::string_view kPriorityLabel = "koordinator.sh/priority";
 /// Where the kubelet got a pod from: "api" for all but static ones.
 constexpr std::string_view kSource = "kubernetes.io/config.source";
@@ -146,6 +149,9 @@ void add_running(PodReading& reading, const api::List<api::ContainerStatus>& sta
         container.memory_limit = plain(limits, "memory", kMaxBytes);
       else if (limits.contains(api::kBatchMemory))
         container.memory_limit = plain(limits, api::kBatchMemory, kMaxBytes);
+      const api::ResourceList& requests = spec->resources.requests;
+      container.memory_request = plain(
+          requests, reading.info.qos == Qos::be ? api::kBatchMemory : std::string_view("memory"), kMaxBytes);
     }
     reading.info.containers.push_back(std::move(container));
   }
@@ -184,6 +190,25 @@ std::optional<std::int64_t> cpu_limit_of(const api::Pod& pod) {
   return limit > 0 ? std::optional(limit) : std::nullopt;
 }
 
+/// BE pods have one only if each of their containers has.
+std::optional<std::int64_t> memory_limit_of(const api::Pod& pod, Qos qos) {
+  if (qos != Qos::be) {
+    const api::ResourceList limits = api::pod_limits(pod);
+    return limits.contains("memory") ? std::optional(plain(limits, "memory", kMaxBytes)) : std::nullopt;
+  }
+  std::int64_t sum = 0;
+  const auto add = [&sum](const api::Container& container) {
+    const std::int64_t limit = plain(container.resources.limits, api::kBatchMemory, kMaxBytes);
+    sum += limit;
+    return limit > 0;
+  };
+  for (const api::Container& container : pod.spec.containers)
+    if (!add(container)) return std::nullopt;
+  for (const api::Container& container : pod.spec.init_containers)
+    if (is_sidecar(container) && !add(container)) return std::nullopt;
+  return sum > 0 ? std::optional(std::min(sum, kMaxBytes)) : std::nullopt;
+}
+
 std::optional<std::int64_t> integer_of(const json::Value& document, std::string_view key,
                                        std::string_view name, std::vector<std::string>& complaints) {
   const json::Value* value = json::find(document, key);
@@ -212,6 +237,26 @@ std::shared_ptr<const BurstTerms> burst_terms(const api::ObjectMeta& meta,
       complaints.push_back(fmt::format("{}: /policy: expected a string", kCpuBurst));
   }
   if (complaints.size() > before) return nullptr;  // as a whole, as upstream reads it
+  return terms;
+}
+
+std::shared_ptr<const MemoryTerms> memory_terms(const api::ObjectMeta& meta,
+                                                std::vector<std::string>& complaints) {
+  const auto document = annotation(meta, kMemoryQos, complaints);
+  if (!document) return nullptr;
+  auto terms = std::make_shared<MemoryTerms>();
+  const json::Value* policy = json::find(*document, "policy");
+  if (policy && !policy->is_null() && !policy->is_string()) {
+    complaints.push_back(fmt::format("{}: /policy: expected a string", kMemoryQos));
+    return nullptr;
+  }
+  if (policy && policy->is_string()) terms->policy = policy->text().substr(0, kMaxPolicyName);
+  auto qos = api::decode<api::MemoryQos>(json::to_text(*document));
+  if (!qos) {  // as a whole, as upstream reads it
+    complaints.push_back(fmt::format("{}: {}", kMemoryQos, qos.error().message()));
+    return nullptr;
+  }
+  terms->qos = std::move(*qos);
   return terms;
 }
 
@@ -300,6 +345,8 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.requests = requests_of(*pod);
   info.cpu_limit_milli = cpu_limit_of(*pod);
   info.burst = burst_terms(meta, reading.complaints);
+  info.memory = memory_terms(meta, reading.complaints);
+  info.memory_limit = memory_limit_of(*pod, info.qos);
   info.eviction = eviction_terms(*pod, reading.complaints);
   if (meta.deletion_timestamp) info.deleted_by = meta.deletion_timestamp->wall();
   const std::string_view phase = pod->status.phase.view();
