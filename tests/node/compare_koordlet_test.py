@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The original koordlet and ours on the same real node, one after the other, under the same load: what they report as
-NodeMetric and what they leave BE. Needs the original's program; no part of CI.
+NodeMetric and what they leave BE. What they predict is compared to the last digit: both go on with the same history, ours
+with what the original has written. Needs the original's program; no part of CI.
 
 KOORDINATOR_BIN names the folder with `koordlet`.
 """
+import json
 import os
 import sys
 import time
@@ -15,7 +17,7 @@ from host_tree import Group  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import make_objects, node_metric  # noqa: E402
 from original import ORIGINAL, Original  # noqa: E402
-from real_node import RealNode, free_port, missing  # noqa: E402
+from real_node import PODS, RealNode, free_port, missing  # noqa: E402
 
 from check_placement import quantity  # noqa: E402 (node_slo has put support/ on the path)
 
@@ -24,8 +26,7 @@ BURN_SOME = "while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep
 MEASURE_SECONDS = 90  # the shortest window that both aggregate over, and a report after it
 
 
-# What the peak predictor reports, which koord's agent does not have yet.
-LATER = (".prodPeakMetric", ".prodReclaimableMetric.resource.")
+PREDICTED = (".prodPeakMetric", ".prodReclaimableMetric")
 TIMES = (".updateTime",)
 MIB = 1 << 20
 
@@ -52,6 +53,37 @@ def agree(path, theirs, ours):
             theirs, ours = quantity(theirs), quantity(ours)
             return abs(theirs - ours) < max(0.25 * theirs, least)
     return theirs == ours
+
+
+class History:
+    """Checkpoints of predictions in the original's format, with weights that a few minutes more do not change."""
+
+    FLAG = "prediction-checkpoint-filepath"
+    MODELS = ("__node__", "__node-sys__", "__node-koord-prod__", "__node-koord-mid__", "__node-koord-batch__",
+              "__node-koord-free__", "__node-__")
+
+    def __init__(self, node, *uids):
+        self.folder = os.path.join(node.dir, "checkpoints")
+        self.uids = uids
+        os.makedirs(self.folder)
+        day = time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime())
+        for uid, cpu, memory in (*((model, 0, 10) for model in self.MODELS), *((uid, 1, 20) for uid in uids)):
+            histograms = {name: {"referenceTimestamp": day, "totalWeight": 1e6,
+                                 "bucketWeights": {str(bucket): 9000, str(bucket + 7): 600, str(bucket + 11): 400}}
+                          for name, bucket in (("CPU", cpu), ("Memory", memory))}
+            with open(os.path.join(self.folder, uid), "w", encoding="utf-8") as file:
+                json.dump({"UID": uid, **histograms, "LastUpdated": day}, file)
+
+    def written(self):
+        """How many of the files an agent has written since they were made or looked at."""
+        count = 0
+        for uid in (*self.MODELS, *self.uids):
+            path = os.path.join(self.folder, uid)
+            with open(path, encoding="utf-8") as file:
+                assert json.load(file)["CPU"]["totalWeight"] >= 1e6, f"{uid} began anew"
+            count += os.stat(path).st_mtime > 1
+            os.utime(path, (1, 1))
+        return count
 
 
 def observe(node, agent, be):
@@ -81,26 +113,36 @@ def main():
     with Unchanged(), RealNode() as node:
         make_objects(node)
         os.makedirs(os.path.join(node.dir, "var-run"))
-        node.apply(node.pod("be", BURN_ALL, "BE"), node.pod("ls", BURN_SOME, "LS", 200))
+        ls = node.pod("ls", BURN_SOME, "LS", 1200)
+        ls["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"  # of which most can be reclaimed
+        node.apply(node.pod("be", BURN_ALL, "BE"), ls)
         node.wait_running("be", "ls")
         be = Group("kubepods/besteffort")
-        theirs, their_quota, their_cpuset = observe(node, Original(node, free_port()), be)
+        history = History(node, *(pod["metadata"]["uid"] for pod in node.get(PODS)["items"]))
+        history.written()
+        predict = [f"-{History.FLAG}={history.folder}", "-prediction-cold-start-duration=0s"]
+        original = Original(node, free_port())
+        original.command += predict
+        theirs, their_quota, their_cpuset = observe(node, original, be)
+        their_files = history.written()
         ours, our_quota, our_cpuset = observe(node, Agent(
             node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
-            f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run",
+            f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run", *predict,
             env={"NODE_NAME": node.name}), be)
-        later = {path for path in theirs if path.startswith(LATER)}
-        lacking = set(theirs) - set(ours) - later
-        more = {path for path in set(ours) - set(theirs) if not (path + ".").startswith(LATER)}
-        print("only the original reports:", sorted(lacking) or "nothing", "and what is still to come:", sorted(later))
+        our_files = history.written()
+        lacking, more = set(theirs) - set(ours), set(ours) - set(theirs)
+        print("only the original reports:", sorted(lacking) or "nothing")
         print("only koord reports:", sorted(more) or "nothing")
+        print(f"files of predictions: {their_files} of the original's, {our_files} of koord's")
         wrong = []
         for path in sorted(set(theirs) & set(ours)):
-            same = agree(path, theirs[path], ours[path])
+            same = theirs[path] == ours[path] if path.startswith(PREDICTED) else agree(path, theirs[path], ours[path])
             print(f"{path}: {theirs[path]} and {ours[path]}{'' if same else '   DIFFERS'}")
             wrong += [] if same else [path]
         print(f"BE's quota {their_quota} and {our_quota} CPUs, its cpuset {their_cpuset} and {our_cpuset}")
         assert not lacking and not more, "NodeMetric's keys differ"
+        assert any(path.startswith(PREDICTED) and path.endswith(".cpu") for path in ours), "nothing is predicted"
+        assert their_files and our_files, "no files of predictions were written"
         assert not wrong, f"NodeMetric's values differ: {wrong}"
         assert abs(their_quota - our_quota) < 0.3, "BE's quota differs"
         assert their_cpuset == our_cpuset, "BE's cpuset differs"

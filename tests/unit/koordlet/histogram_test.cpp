@@ -176,6 +176,15 @@ TEST_CASE("What makes no sense is not loaded, and changes nothing") {
     CHECK(histogram.empty());
     CHECK(histogram.total() == 0);
   }
+  SECTION("weights of next to nothing hide no sample") {
+    for (const double total : {0.0, 1e-18, 1e-12}) {
+      DecayingHistogram histogram(kFew, 1h);
+      REQUIRE(histogram.load({now, {{0, 1}, {3, 5000}}, total}, now).has_value());
+      histogram.add(in(2), now);
+      CHECK_FALSE(histogram.empty());
+      CHECK(histogram.percentile(0.9) == end_of(2));
+    }
+  }
   SECTION("what is long past is as if it had never been") {
     const SavedHistogram old[] = {{std::nullopt, {{3, 1}}, 1e30},
                                   {WallTime(-9'000'000'000s), {{3, 1}}, 1e30},

@@ -88,6 +88,10 @@ void DecayingHistogram::shift(WallTime reference) {
 void DecayingHistogram::scale(double factor) {
   for (std::size_t bucket = min_; bucket <= max_; ++bucket) weights_[bucket] *= factor;
   total_ *= factor;
+  trim();
+}
+
+void DecayingHistogram::trim() {
   while (weights_[min_] < buckets_->epsilon() && min_ + 1 < buckets_->size()) ++min_;
   while (weights_[max_] < buckets_->epsilon() && max_ > 0) --max_;
 }
@@ -126,6 +130,7 @@ Result<> DecayingHistogram::load(const SavedHistogram& saved, WallTime now) {
     max_ = std::max<std::size_t>(max_, bucket);
     weights_[bucket] += weight * ratio;
   }
+  trim();  // or it would count as empty for as long as the first bucket does
   total_ += saved.total;
   reference_ = saved.reference;
   return {};

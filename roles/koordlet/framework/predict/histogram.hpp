@@ -66,6 +66,7 @@ class DecayingHistogram {
   double decay_factor(WallTime at);
   void shift(WallTime reference);
   void scale(double factor);
+  void trim();
 
   const Buckets* buckets_;
   nanoseconds half_life_;
