@@ -1,5 +1,5 @@
 // What the node agent costs: its sampler on a fake root, on real cgroups, and over a thousand virtual hours;
-// each part with everything on (koordlet_strategies.cpp).
+// what prediction does; each part with everything on (koordlet_strategies.cpp).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/predict/peak_files.hpp"
+#include "framework/predict/prod.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "koord/host/file.hpp"
@@ -271,6 +273,65 @@ void thousand_hours(int hours) {
       (cpu_us() - began) / 1e6);
 }
 
+/// Rounds of samples a minute apart, of windows of sixty seconds.
+void prediction() {
+  constexpr int kRounds = 600;
+  const auto now = inventory("kubepods");
+  SeriesStore series({});
+  PeakModels models({});
+  MonoTime at = kStart;
+  const auto minute = [&] {
+    for (int second = 0; second < 60; ++second) {
+      at += seconds(1);
+      for (std::size_t i = 0; i < now->pods.size(); ++i)
+        for (const auto& [metric, unit] :
+             {std::pair(Metric::pod_cpu, 0.1), std::pair(Metric::pod_memory, 1e8)})
+          series.append(
+              *series.open(metric, now->pods[i]->uid), at,
+              unit * (1 + static_cast<double>((i * 7 + static_cast<std::size_t>(second) * 13) % 29)));
+      series.append(*series.open(Metric::node_cpu, ""), at, 50);
+      series.append(*series.open(Metric::node_memory, ""), at, 5e10);
+    }
+  };
+  const auto wall = [&] { return WallTime(std::chrono::hours(470'000) + at.time_since_epoch()); };
+  minute();
+  const std::size_t empty = heap_bytes();
+  train(models, series, *now, at, wall(), minutes(1));
+  const std::size_t full = heap_bytes();
+  double spent = 0;
+  std::uint64_t heap = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    minute();
+    const std::uint64_t before = allocations.load();
+    const double began = cpu_us();
+    train(models, series, *now, at, wall(), minutes(1));
+    spent += cpu_us() - began;
+    heap += allocations.load() - before;
+  }
+  const double asked = cpu_us();
+  for (int round = 0; round < kRounds; ++round) {
+    ProdPredictor prod(
+        [&](std::string_view uid) {
+          const PeakModel* const model = models.find(uid);
+          return model != nullptr ? model->peak() : std::nullopt;
+        },
+        {}, wall());
+    for (const auto& info : now->pods) prod.add(*info);
+    (void)prod.forecast(now->node);
+  }
+  const double forecast = (cpu_us() - asked) / kRounds;
+  std::string text;
+  const double saving = cpu_us();
+  for (const auto& info : now->pods) write_peaks(info->uid, *models.find(info->uid), wall(), text);
+  fmt::print(
+      "\n| prediction: us CPU a pod-sample | a minute's round, us | allocations a round | bytes a pod | a "
+      "forecast, us "
+      "| a file's text, us | its bytes |\n"
+      "|---|---|---|---|---|---|---|\n| {:.2f} | {:.0f} | {} | {} | {:.1f} | {:.1f} | {} |\n",
+      spent / kRounds / kPods, spent / kRounds, heap / kRounds, (full - empty) / models.size(), forecast,
+      (cpu_us() - saving) / kPods, text.size() / kPods);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -289,6 +350,7 @@ int main(int argc, char** argv) {
   fmt::print("| goal | 20 | | 4 | | 0 | 0 | 0 | | 32 |\n");
   on_fake_root();
   on_real_cgroups();
+  prediction();
   with_everything_on();
   thousand_hours(hours);
   return 0;

@@ -61,6 +61,11 @@ class Agent:
         done = subprocess.run([*self.command, "--cleanup"], env=self.env, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, f"--cleanup: {done.returncode}: {done.stderr}"
 
+    def said(self, text):
+        """In how many places its log has it."""
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return file.read().count(text)
+
     def log_tail(self, lines=25):
         with open(self.log, encoding="utf-8", errors="replace") as file:
             return "".join(file.readlines()[-lines:])

@@ -74,6 +74,10 @@ class History:
             with open(os.path.join(self.folder, uid), "w", encoding="utf-8") as file:
                 json.dump({"UID": uid, **histograms, "LastUpdated": day}, file)
 
+    @property
+    def count(self):
+        return len(self.MODELS) + len(self.uids)
+
     def written(self):
         """How many of the files an agent has written since they were made or looked at."""
         count = 0
@@ -130,6 +134,10 @@ def main():
             f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run", *predict,
             env={"NODE_NAME": node.name}), be)
         our_files = history.written()
+        original.start()
+        wait_for("the original goes on with koord's files", lambda: original.said("restoring checkpoint") == 2 * history.count, 60)
+        assert original.said("failed to CPU checkpoint") + original.said("remove unknown checkpoint") == 0
+        original.kill()
         lacking, more = set(theirs) - set(ours), set(ours) - set(theirs)
         print("only the original reports:", sorted(lacking) or "nothing")
         print("only koord reports:", sorted(more) or "nothing")
