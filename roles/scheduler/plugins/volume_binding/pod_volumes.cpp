@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "koord/api/rules/selector.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "plugins/volumes/pod_claims.hpp"
 
@@ -32,8 +31,8 @@ bool has_modes(const api::PersistentVolume& volume, const api::PersistentVolumeC
 }
 
 /// What a volume that names the claim has to be, too.
-bool suits(const KnownVolume& volume, const api::PersistentVolumeClaim& claim, const api::Quantity& size,
-           bool attributes_classes) {
+bool is_as_asked(const KnownVolume& volume, const api::PersistentVolumeClaim& claim,
+                 const api::Quantity& size, bool attributes_classes) {
   const api::PersistentVolumeSpec& spec = volume.object->spec;
   const auto text = [](const std::optional<Symbol>& name) {
     return name ? name->view() : std::string_view();
@@ -133,7 +132,6 @@ bool PodVolumes::find_candidates(Claim& claim, std::string& why) {
         key_of(object));
     return false;
   }
-  api::Selector selector;
   if (object.spec.selector) {
     Result<api::Selector> read = api::Selector::from(object.spec.selector.get());
     if (!read) {
@@ -141,25 +139,20 @@ bool PodVolumes::find_candidates(Claim& claim, std::string& why) {
                         read.error().message());
       return false;
     }
-    selector = std::move(*read);
+    claim.selector = std::move(*read);
   }
   const std::string_view class_name = volumes::class_of(object);
   for (const KnownVolume* v :
        sources_.storage.known.naming(object.metadata.namespace_, object.metadata.name)) {
     const std::string& uid = v->object->spec.claim_ref->uid;
     if ((uid.empty() || uid == object.metadata.uid) && volumes::class_of(*v->object) == class_name &&
-        suits(*v, object, claim.size, attributes_classes)) {
+        is_as_asked(*v, object, claim.size, attributes_classes)) {
       claim.named = v;
       return true;
     }
   }
-  for (const KnownVolume* v : sources_.storage.known.available(class_name)) {
-    if (!suits(*v, object, claim.size, attributes_classes) || !has_modes(*v->object, object) ||
-        !selector.matches(v->object->metadata.labels))
-      continue;
-    claim.candidates.push_back(v);
-    claim.choices.add(v->where);
-  }
+  claim.available = sources_.storage.known.available(class_name);
+  if (claim.available != nullptr) claim.suits.resize(claim.available->shape_limit());
   return true;
 }
 
@@ -187,17 +180,44 @@ unsigned PodVolumes::bound_conflicts(Row row) const {
   return 0;
 }
 
+bool PodVolumes::suits(Claim& claim, const FreeVolumes::Entry& entry) const {
+  std::int8_t& known = claim.suits[entry.shape];
+  if (known == 0) {
+    const api::PersistentVolume& volume = *entry.volume->object;
+    const bool suits =
+        is_as_asked(*entry.volume, *claim.object, claim.size, sources_.volume_attributes_classes) &&
+        has_modes(volume, *claim.object) && claim.selector.matches(volume.metadata.labels);
+    known = suits ? 1 : -1;
+  }
+  return known > 0;
+}
+
+/// A list that many rows share is gone through once, not once a row.
+const FreeVolumes::List& PodVolumes::suiting(Claim& claim, const FreeVolumes::List& all) const {
+  const auto [at, added] = claim.suiting.try_emplace(&all);
+  if (added)
+    std::copy_if(all.begin(), all.end(), std::back_inserter(at->second),
+                 [&](const FreeVolumes::Entry& e) { return suits(claim, e); });
+  return at->second;
+}
+
 /// The smallest volume that can be used there and is not taken by another claim of the pod.
-const KnownVolume* PodVolumes::match(const Claim& claim, Row row) const {
-  const auto taken = [&](const KnownVolume* v) {
-    return std::find(chosen_.begin(), chosen_.end(), v) != chosen_.end();
-  };
+const KnownVolume* PodVolumes::match(Claim& claim, Row row) {
+  constexpr std::size_t kShort = 8;
   if (claim.named != nullptr) return claim.named->where.holds(sources_.nodes, row) ? claim.named : nullptr;
+  if (claim.available == nullptr) return nullptr;
+  lists_.clear();
+  claim.available->of_row(row, lists_);
   const KnownVolume* found = nullptr;
-  claim.choices.first(sources_.nodes, row, [&](std::size_t number) {
-    if (!taken(claim.candidates[number])) found = claim.candidates[number];
-    return found != nullptr;
-  });
+  for (const FreeVolumes::List* list : lists_)
+    for (const FreeVolumes::Entry& e : list->size() <= kShort ? *list : suiting(claim, *list)) {
+      if (found != nullptr && !smaller(*e.volume, *found)) break;
+      if (!suits(claim, e) || !(e.sure || e.volume->where.holds(sources_.nodes, row)) ||
+          std::find(chosen_.begin(), chosen_.end(), e.volume) != chosen_.end())
+        continue;
+      found = e.volume;
+      break;
+    }
   return found;
 }
 

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "framework/plugin.hpp"
+#include "koord/api/rules/selector.hpp"
 #include "koord/api/types/storage_v1/csi_driver.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
 #include "plugins/volume_binding/volumes.hpp"
@@ -79,9 +81,12 @@ class PodVolumes {
     Row selected = kNoRow;  // the node that it is being provisioned for
     bool is_selected = false;
     // Volumes that there are.
-    const KnownVolume* named = nullptr;  // names the claim
-    std::vector<const KnownVolume*> candidates;
-    volumes::Choices choices;  // of the candidates
+    const KnownVolume* named = nullptr;      // names the claim
+    const FreeVolumes* available = nullptr;  // of its class
+    api::Selector selector;
+    std::vector<std::int8_t> suits;  // by shape, where it was looked at: 1 or -1
+    /// What suits of the long ones of its lists.
+    std::unordered_map<const FreeVolumes::List*, FreeVolumes::List> suiting;
     // A volume that will be made, as soon as it is asked for.
     bool prepared = false, possible = false, counted = false;
     std::string error;
@@ -97,7 +102,9 @@ class PodVolumes {
   unsigned bound_conflicts(Row row) const;
   unsigned claim_conflicts(Row row, Placement* placement);
   unsigned provision(Claim& claim, Row row, Placement* placement);
-  const KnownVolume* match(const Claim& claim, Row row) const;
+  const KnownVolume* match(Claim& claim, Row row);
+  bool suits(Claim& claim, const FreeVolumes::Entry& volume) const;
+  const FreeVolumes::List& suiting(Claim& claim, const FreeVolumes::List& all) const;
 
   const Sources& sources_;
   std::vector<Bound> bound_;
@@ -105,8 +112,9 @@ class PodVolumes {
   bool selected_apart_ = false;  // two claims are being provisioned for different nodes
   Row selected_ = kNoRow;
   bool any_selected_ = false;
-  std::vector<const KnownVolume*> chosen_;  // of one row
-  std::vector<Claim*> unmatched_;           // of one row
+  std::vector<const KnownVolume*> chosen_;       // of one row
+  std::vector<Claim*> unmatched_;                // of one row
+  std::vector<const FreeVolumes::List*> lists_;  // of one row and claim
   std::string error_;
 };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "koord/api/types/core_v1/node.hpp"
 #include "plugins/volumes/pod_claims.hpp"
@@ -18,25 +17,10 @@ bool free(const api::PersistentVolume& volume) {
 }
 
 std::string claim_key(std::string_view ns, std::string_view name) { return fmt::format("{}/{}", ns, name); }
+std::string claim_key(const api::ObjectReference& claim) { return claim_key(claim.namespace_, claim.name); }
 
-bool smaller(const KnownVolume* a, const KnownVolume* b) {
-  return std::tie(a->capacity, a->object->metadata.name) < std::tie(b->capacity, b->object->metadata.name);
-}
 bool by_name(const KnownVolume* a, const KnownVolume* b) {
   return a->object->metadata.name < b->object->metadata.name;
-}
-
-template <class Lists, class Less>
-void insert(Lists& lists, std::string key, const KnownVolume& volume, Less less) {
-  auto& list = lists[std::move(key)];
-  list.insert(std::upper_bound(list.begin(), list.end(), &volume, less), &volume);
-}
-template <class Lists, class Less>
-void erase(Lists& lists, const std::string& key, const KnownVolume& volume, Less less) {
-  const auto it = lists.find(key);
-  auto& list = it->second;
-  list.erase(std::lower_bound(list.begin(), list.end(), &volume, less));
-  if (list.empty()) lists.erase(it);
 }
 
 volumes::NodeCondition condition(const api::Box<api::NodeSelector>& required, TopologyTable& topology) {
@@ -53,20 +37,26 @@ KnownVolumes::KnownVolumes(AssumedObjects<api::PersistentVolume>& volumes, Topol
       [this](const api::PersistentVolume* before, const api::PersistentVolume* now) { change(before, now); });
 }
 
-void KnownVolumes::put_in(const KnownVolume& volume) {
+void KnownVolumes::put_in(KnownVolume& volume) {
   const api::PersistentVolume& object = *volume.object;
-  if (free(object)) insert(available_, std::string(volumes::class_of(object)), volume, smaller);
-  if (object.spec.claim_ref)
-    insert(naming_, claim_key(object.spec.claim_ref->namespace_, object.spec.claim_ref->name), volume,
-           by_name);
+  if (free(object)) available_[std::string(volumes::class_of(object))].insert(volume);
+  if (!object.spec.claim_ref) return;
+  List& list = naming_[claim_key(*object.spec.claim_ref)];
+  list.insert(std::upper_bound(list.begin(), list.end(), &volume, by_name), &volume);
 }
 
-void KnownVolumes::take_out(const KnownVolume& volume) {
+void KnownVolumes::take_out(KnownVolume& volume) {
   const api::PersistentVolume& object = *volume.object;
-  if (free(object)) erase(available_, std::string(volumes::class_of(object)), volume, smaller);
-  if (object.spec.claim_ref)
-    erase(naming_, claim_key(object.spec.claim_ref->namespace_, object.spec.claim_ref->name), volume,
-          by_name);
+  if (free(object)) {
+    const auto of_class = available_.find(std::string(volumes::class_of(object)));
+    of_class->second.erase(volume);
+    if (of_class->second.empty()) available_.erase(of_class);
+  }
+  if (!object.spec.claim_ref) return;
+  const auto of_claim = naming_.find(claim_key(*object.spec.claim_ref));
+  List& list = of_claim->second;
+  list.erase(std::lower_bound(list.begin(), list.end(), &volume, by_name));
+  if (list.empty()) naming_.erase(of_claim);
 }
 
 void KnownVolumes::change(const api::PersistentVolume* before, const api::PersistentVolume* now) {
@@ -101,10 +91,9 @@ const KnownVolume* KnownVolumes::find(std::string_view name) const {
   return it != by_name_.end() ? it->second.get() : nullptr;
 }
 
-std::span<const KnownVolume* const> KnownVolumes::available(std::string_view storage_class) const {
+const FreeVolumes* KnownVolumes::available(std::string_view storage_class) const {
   const auto it = available_.find(std::string(storage_class));
-  return it != available_.end() ? std::span<const KnownVolume* const>(it->second)
-                                : std::span<const KnownVolume* const>();
+  return it != available_.end() ? &it->second : nullptr;
 }
 
 std::span<const KnownVolume* const> KnownVolumes::naming(std::string_view ns, std::string_view claim) const {

@@ -12,26 +12,15 @@
 
 #include "framework/assumed_objects.hpp"
 #include "framework/plugin.hpp"
-#include "koord/api/types/core_v1/persistent_volume.hpp"
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/csi_storage_capacity.hpp"
+#include "plugins/volume_binding/free_volumes.hpp"
 #include "plugins/volume_binding/migration.hpp"
-#include "plugins/volumes/node_condition.hpp"
 
 namespace koord::scheduler::volume_binding {
 
-/// A volume, as it is assumed to be.
-struct KnownVolume {
-  std::shared_ptr<const api::PersistentVolume> object;
-  api::Quantity capacity;
-  volumes::NodeCondition where;
-  /// Of a volume whose plugin has moved to a CSI driver: where it can be used on nodes that know that.
-  unsigned migrated = 0;  // as in MigratedNodes
-  volumes::NodeCondition migrated_where;
-};
-
-/// The volumes by name, by the claim that they are for, and those that nobody has, smallest first.
+/// The volumes by name, by the claim that they are for, and those that nobody has.
 class KnownVolumes {
  public:
   KnownVolumes(AssumedObjects<api::PersistentVolume>& volumes, TopologyTable& topology);
@@ -40,22 +29,22 @@ class KnownVolumes {
 
   /// nullptr: there is none. Holds until the next change.
   const KnownVolume* find(std::string_view name) const;
-  /// Available ones of a class without a claim; by capacity, then by name.
-  std::span<const KnownVolume* const> available(std::string_view storage_class) const;
+  /// Available ones of a class without a claim; nullptr: there are none.
+  const FreeVolumes* available(std::string_view storage_class) const;
   /// Those that name the claim, whoever wrote that; by name.
   std::span<const KnownVolume* const> naming(std::string_view ns, std::string_view claim) const;
 
  private:
   using List = std::vector<const KnownVolume*>;
   void change(const api::PersistentVolume* before, const api::PersistentVolume* now);
-  void take_out(const KnownVolume& volume);
-  void put_in(const KnownVolume& volume);
+  void take_out(KnownVolume& volume);
+  void put_in(KnownVolume& volume);
 
   AssumedObjects<api::PersistentVolume>& volumes_;
   TopologyTable& topology_;
   std::unordered_map<std::string, std::unique_ptr<KnownVolume>> by_name_;
-  std::unordered_map<std::string, List> available_;  // by class
-  std::unordered_map<std::string, List> naming_;     // by "namespace/name"
+  std::unordered_map<std::string, FreeVolumes> available_;  // by class
+  std::unordered_map<std::string, List> naming_;            // by "namespace/name"
 };
 
 /// How much storage of a class there is where, as CSI drivers say.

@@ -17,9 +17,8 @@ struct ScoreRow {
   std::vector<std::int64_t> scores;  // of the feasible ones of a, b and c
 };
 
-constexpr const char
-    *kFuller = R"([{"utilization":0,"score":0},{"utilization":100,"score":10}])",
-    *kOwn = R"([{"utilization":0,"score":0},{"utilization":50,"score":3},{"utilization":100,"score":5}])";
+constexpr const char* kOwn =
+    R"([{"utilization":0,"score":0},{"utilization":50,"score":3},{"utilization":100,"score":5}])";
 
 const ScoreRow kScores[] = {
     {"volumes of about the size",
@@ -86,21 +85,6 @@ const ScoreRow kScores[] = {
      {}},
 };
 
-FeatureGates scoring_gate() {
-  static constexpr FeatureGate kGates[] = {gate_off("StorageCapacityScoring")};
-  FeatureGates gates{kGates};
-  REQUIRE(gates.set("StorageCapacityScoring=true").has_value());
-  return gates;
-}
-
-KubeSchedulerConfiguration with_shape(const char* shape) {
-  KubeSchedulerConfiguration config = volume_plugin("VolumeBinding");
-  if (shape == nullptr) return config;
-  config.profiles[0].plugin_config.push_back(
-      {"VolumeBinding", {fmt::format(R"({{"shape":{}}})", shape)}, {}});
-  return config;
-}
-
 TEST_CASE("with the gate nodes are scored by how much of their storage is taken") {
   for (const ScoreRow& row : kScores) {
     INFO(row.name);
@@ -108,13 +92,9 @@ TEST_CASE("with the gate nodes are scored by how much of their storage is taken"
     scene.put_all(row.claims);
     scene.put_all(row.volumes);
     scene.put_all(row.pools);
-    ClassState& state = scene.world.engine.evaluate(scene.world.engine.profiles().front(),
-                                                    make_pod("pod", "", "", claims(row.pod)));
     std::vector<std::int64_t> scores;
-    for (Row r = 0; r < scene.world.engine.nodes().rows(); ++r)
-      for (const ScoreDetail& s : state.explain(r).scores)
-        if (scene.world.engine.profiles().front().plugin_name(s.plugin) == "VolumeBinding")
-          scores.push_back(s.normalized);
+    for (const auto& [node, score] : scene.scores(make_pod("pod", "", "", claims(row.pod))))
+      scores.push_back(score);
     CHECK(scores == row.scores);
   }
 }

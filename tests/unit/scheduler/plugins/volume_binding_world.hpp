@@ -103,6 +103,25 @@ inline PodEdit claims(const Texts& names) {
   return volumes(all);
 }
 
+/// With it, nodes are scored by how much of their storage is taken.
+inline FeatureGates scoring_gate() {
+  static constexpr FeatureGate kGates[] = {gate_off("StorageCapacityScoring")};
+  FeatureGates gates{kGates};
+  REQUIRE(gates.set("StorageCapacityScoring=true").has_value());
+  return gates;
+}
+
+/// Null: nothing is said of a shape.
+inline KubeSchedulerConfiguration with_shape(const char* shape) {
+  KubeSchedulerConfiguration config = volume_plugin("VolumeBinding");
+  if (shape == nullptr) return config;
+  config.profiles[0].plugin_config.push_back(
+      {"VolumeBinding", {fmt::format(R"({{"shape":{}}})", shape)}, {}});
+  return config;
+}
+
+inline constexpr const char* kFuller = R"([{"utilization":0,"score":0},{"utilization":100,"score":10}])";
+
 /// VolumeBinding alone, with the classes of upstream's tests, and nodes "a", "b" and "c".
 struct Scene {
   explicit Scene(KubeSchedulerConfiguration config = volume_plugin("VolumeBinding"),
@@ -143,6 +162,18 @@ struct Scene {
       if (nodes.node(row))
         all.push_back(fmt::format(
             "{}", fmt::join(world.engine.context().verdicts[state.explain(row).verdict].reasons, " + ")));
+    return all;
+  }
+  /// Of the nodes that will do.
+  std::map<std::string, std::int64_t> scores(std::shared_ptr<const api::Pod> pod) {
+    Engine& engine = world.engine;
+    const Profile& profile = engine.profiles().front();
+    ClassState& state = engine.evaluate(profile, std::move(pod));
+    std::map<std::string, std::int64_t> all;
+    for (Row row = 0; row < engine.nodes().rows(); ++row)
+      for (const ScoreDetail& s : state.explain(row).scores)
+        if (profile.plugin_name(s.plugin) == "VolumeBinding")
+          all[std::string(engine.nodes().name(row).view())] = s.normalized;
     return all;
   }
   World world;
