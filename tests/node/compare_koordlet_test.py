@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The original koordlet and ours on the same real node, one after the other, under the same load: what they report as
 NodeMetric and what they leave BE. What they predict is compared to the last digit: both go on with the same history, ours
-with what the original has written. Needs the original's program; no part of CI.
+with what the original has written. Needs the original's program; no part of CI. 5 minutes, in which others should leave the
+machine alone: what they make differ is no verdict, and the test says skipped.
 
 KOORDINATOR_BIN names the folder with `koordlet`.
 """
@@ -13,7 +14,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import protection  # noqa: E402
 from agent import Agent, skip_without_role, wait_for  # noqa: E402
-from host_tree import Group  # noqa: E402
+from host_tree import Group, others_rate  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import make_objects, node_metric  # noqa: E402
 from original import ORIGINAL, Original  # noqa: E402
@@ -23,6 +24,7 @@ from check_placement import quantity  # noqa: E402 (node_slo has put support/ on
 
 BURN_ALL = "for i in $(seq $(grep -c ^processor /proc/cpuinfo)); do (while :; do :; done) & done; wait"
 BURN_SOME = "while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.1; done"
+BUSY_CPUS = 0.8       # API server, etcd, kubelet, containerd and the agent are in it
 MEASURE_SECONDS = 90  # the shortest window that both aggregate over, and a report after it
 
 
@@ -98,13 +100,11 @@ def observe(node, agent, be):
                  and node_metric(node)["nodeMetric"].get("nodeUsage"), 180)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{agent.log_tail()}") from None
-    end = time.monotonic() + MEASURE_SECONDS
-    while time.monotonic() < end:
-        time.sleep(1)
+    others = [others_rate([Group("kubepods")], 5) for _ in range(MEASURE_SECONDS // 5)]
     status, watch = node_metric(node), protection.Watch(be, None, 10)
     cpuset = be.read("cpuset", "cpuset.cpus")
     agent.kill()
-    return {path: value for path, value in leaves(status) if path not in TIMES}, watch.quota, cpuset
+    return {path: value for path, value in leaves(status) if path not in TIMES}, watch.quota, cpuset, others
 
 
 def main():
@@ -127,9 +127,9 @@ def main():
         predict = [f"-{History.FLAG}={history.folder}", "-prediction-cold-start-duration=0s"]
         original = Original(node, free_port())
         original.command += predict
-        theirs, their_quota, their_cpuset = observe(node, original, be)
+        theirs, their_quota, their_cpuset, others = observe(node, original, be)
         their_files = history.written()
-        ours, our_quota, our_cpuset = observe(node, Agent(
+        ours, our_quota, our_cpuset, later_others = observe(node, Agent(
             node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
             f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run", *predict,
             env={"NODE_NAME": node.name}), be)
@@ -151,6 +151,10 @@ def main():
         assert not lacking and not more, "NodeMetric's keys differ"
         assert any(path.startswith(PREDICTED) and path.endswith(".cpu") for path in ours), "nothing is predicted"
         assert their_files and our_files, "no files of predictions were written"
+        busy = max(others + later_others)
+        measured = not any(path.startswith(PREDICTED) for path in wrong)
+        if (wrong or abs(their_quota - our_quota) >= 0.3) and measured and busy > BUSY_CPUS:
+            skip(f"the machine was busy, {busy:.2f} CPUs besides this test: these differ: {wrong}")
         assert not wrong, f"NodeMetric's values differ: {wrong}"
         assert abs(their_quota - our_quota) < 0.3, "BE's quota differs"
         assert their_cpuset == our_cpuset, "BE's cpuset differs"
