@@ -4,8 +4,8 @@ that busybox serves is the kubelet's list of pods; the cgroups are real ones of 
 
 Who goes first is what the documents say, the latency-sensitive pod is never killed for want of memory, and nobody goes
 within the cool-down, also when the agent is killed in it. Without an agent the same leak has the kernel kill the
-latency-sensitive pod. On the way: CPU burst, pressure and settings of the whole machine are in the real files, and are
-as they were after --cleanup.
+latency-sensitive pod. On the way: CPU burst, memory QoS, pressure and settings of the whole machine are in the real files,
+and are as they were after --cleanup.
 """
 import datetime
 import json
@@ -24,6 +24,7 @@ THRESHOLD, LOWER = 70, 50  # percent of 1 GiB: who goes has to make room of a fi
 PODS = {"web": ("LS", 9500, 240), "small": ("BE", 5000, 20), "large": ("BE", 5000, 60), "leaker": ("BE", 5500, 10),
         "last": ("BE", 5900, 60)}
 ORDER = ["large", "small", "leaker", "last"]  # by priority, then the largest; the last only the second time
+MIB = 1 << 20
 MIN_FREE_FACTOR, WATERMARK, FEATURE = 150, 20, "GENTLE_FAIR_SLEEPERS"
 
 SCRIPT = """
@@ -38,6 +39,8 @@ hold() { inside $1 "dd if=/dev/zero bs=${2}M count=1 2>/dev/null | sleep 100000"
 leak() { inside $1 "for i in \\$(seq $2); do dd if=/dev/zero bs=8M count=1 2>/dev/null | sleep 100000 & usleep $3; done; sleep 100000"; }
 knobs() {
   for file in $cg/${web%/*}/cpu.max $cg/$web/cpu.max $cg/${web%/*}/cpu.max.burst $cg/$web/cpu.max.burst \\
+    $cg/$web/memory.min $cg/$web/memory.low $cg/$web/memory.high $cg/${web%/*}/memory.min $cg/${web%/*}/memory.low \\
+    $cg/kubepods/burstable/memory.min $cg/kubepods/memory.low \\
     /proc/sys/vm/min_free_kbytes /proc/sys/vm/watermark_scale_factor $features; do echo "$1 $file $(cat $file)"; done
 }
 up() { cut -d' ' -f1 /proc/uptime; }
@@ -48,7 +51,7 @@ empty() { [ -z "$(cat $cg/$1/cgroup.procs)" ]; }
 agent() {
   NODE_NAME=vm agent_mode=hostMode /koord --role=koordlet --kubeconfig=/tmp/kubeconfig --addr=127.0.0.1:9316 \\
     --kubelet-insecure-tls --tsdb-path=/tmp/metrics --audit-log-dir=/tmp/audit --psi-collector-interval=2s \\
-    --feature-gates=BECPUSuppress=false,BEMemoryEvict=true,SystemConfig=true,PSICollector=true,AuditEvents=true \\
+    --feature-gates=BECPUSuppress=false,BEMemoryEvict=true,CgroupReconcile=true,SystemConfig=true,PSICollector=true,AuditEvents=true \\
     --memory-evict-cool-time-seconds=COOL_SECONDS "$@" >>/tmp/agent.log 2>&1
 }
 kill_agent() { for pid in $(pidof koord); do grep -q role=koordlet /proc/$pid/cmdline && kill -9 $pid; done; }
@@ -66,6 +69,7 @@ echo "see memory=$memory used=$(used)"
 knobs before
 agent &
 until_ 30 '[ "$(cat $cg/$web/cpu.max.burst)" = 100000 ] && [ "$(cut -d" " -f1 $cg/$web/cpu.max)" -gt 100000 ]'
+until_ 10 '[ "$(cat $cg/kubepods/memory.low)" != 0 ]'
 until_ 10 'wget -q -O - http://127.0.0.1:9316/metrics | grep -q "koordlet_pod_psi.*[1-9]$"'
 knobs with
 wget -q -O - http://127.0.0.1:9316/metrics | grep 'koordlet_pod_psi.*type="cpu".*precision="10"'
@@ -98,10 +102,11 @@ def group_of(name):
 
 def pod(name):
     qos, priority, _ = PODS[name]
-    amounts = {"cpu": "1"} if qos == "LS" else {}
+    limits = {"cpu": "1", "memory": "600Mi"} if qos == "LS" else {}
+    requests = {"cpu": "1", "memory": "300Mi"} if qos == "LS" else {}
     return {"metadata": {"name": name, "namespace": "default", "uid": name, "labels": {"koordinator.sh/qosClass": qos}},
             "spec": {"nodeName": "vm", "priority": priority, "containers": [
-                {"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}]},
+                {"name": "main", "image": "none", "resources": {"requests": requests, "limits": limits}}]},
             "status": {"phase": "Running", "qosClass": "BestEffort" if qos == "BE" else "Burstable", "containerStatuses": [
                 {"name": "main", "containerID": f"containerd://main-{name}", "ready": True, "state": {"running": {}}}]}}
 
@@ -115,6 +120,8 @@ def objects():
                                             "memoryEvictLowerPercent": LOWER},
             "cpuBurstStrategy": {"policy": "auto", "cpuBurstPercent": 1000, "cfsQuotaBurstPercent": 300,
                                  "sharePoolThresholdPercent": 90},
+            "resourceQOSStrategy": {"lsClass": {"memoryQOS": {
+                "enable": True, "minLimitPercent": 50, "lowLimitPercent": 60, "throttlingPercent": 80}}},
             "systemStrategy": {"minFreeKbytesFactor": MIN_FREE_FACTOR, "watermarkScaleFactor": WATERMARK,
                                "schedFeatures": {FEATURE: False}}}}]
 
@@ -148,11 +155,13 @@ def check_knobs(lines, said):
         return dict(line.split(" ", 2)[1:] for line in lines if line.startswith(f"{phase} /"))
 
     before, during, after = of("before"), of("with"), of("after")
-    assert len(before) == 7 and before == after, f"--cleanup left {set(after.items()) - set(before.items())}"
+    assert len(before) == 14 and before == after, f"--cleanup left {set(after.items()) - set(before.items())}"
     group = "/sys/fs/cgroup/kubepods/burstable/podweb"
     assert during[f"{group}/main-web/cpu.max.burst"] == during[f"{group}/cpu.max.burst"] == "100000"
     quota, pod_quota = (int(during[f"{path}/cpu.max"].split()[0]) for path in (f"{group}/main-web", group))
     assert 100000 < quota <= 300000 and pod_quota == quota, f"quotas {quota} and {pod_quota}"
+    least, low, high = ([during[path] for path in during if path.endswith(f"memory.{name}")] for name in ("min", "low", "high"))
+    assert (least, low, high) == ([str(150 * MIB)] * 3, [str(180 * MIB)] * 3, [str(540 * MIB)]), (least, low, high)
     assert during["/proc/sys/vm/min_free_kbytes"] == str(int(said["memory"]) * MIN_FREE_FACTOR // 10000)
     assert during["/proc/sys/vm/watermark_scale_factor"] == str(WATERMARK)
     features = "/sys/kernel/debug/sched/features"
