@@ -449,6 +449,51 @@ TEST_CASE("Host applications") {
   }
 }
 
+TEST_CASE("The original's rows of the system's share") {
+  struct Use {
+    double cpu = 0;
+    std::uint64_t memory = 0;
+  };
+  struct Row {
+    double node_cpu = 1;
+    std::vector<Use> pods;
+    Use application;
+    double cpu = 0;            // the system's
+    std::uint64_t memory = 0;  // and what it has less than the node
+  };
+  const Row rows[] = {
+      {1, {{0.5, 512}}, {0, 0}, 0.5, 512},
+      {2, {{0.5, 512}, {1, 512}}, {0, 0}, 0.5, 1024},
+      {1, {{0.5, 512}}, {0.1, 128}, 0.4, 640},
+      {1, {{0.75, 512}, {0.75, 512}}, {0, 0}, 0, 1024},  // not below 0
+  };
+  for (const CgroupVersion version : kVersions)
+    for (const Row& row : rows) {
+      FakeNode fake(version);
+      Bench bench(fake);
+      std::vector<std::shared_ptr<PodInfo>> pods;
+      for (std::size_t i = 0; i < row.pods.size(); ++i) {
+        pods.push_back(pod(fmt::format("p{}", i), Qos::ls, 0));
+        fake.cpu(pods.back()->group, 0);
+        fake.group_memory(pods.back()->group, row.pods[i].memory, 0);
+      }
+      auto now = inventory({});
+      now->pods.assign(pods.begin(), pods.end());
+      now->host_applications = {{.name = "app", .qos = Qos::ls, .group = "app"}};
+      fake.cpu("app", 0);
+      fake.group_memory("app", row.application.memory, 0);
+      fake.cpu_ticks({0, 0, 0, 0});
+      bench.tick(now, seconds(0));
+      const auto ns = [](double cpus) { return static_cast<std::uint64_t>(cpus * kCpuSecond); };
+      for (std::size_t i = 0; i < pods.size(); ++i) fake.cpu(pods[i]->group, ns(row.pods[i].cpu));
+      fake.cpu("app", ns(row.application.cpu));
+      fake.cpu_ticks({static_cast<std::uint64_t>(row.node_cpu * 100), 0, 0, 0});
+      const TickView& view = bench.tick(now, seconds(1));
+      CHECK(view.system.cpu == Approx(row.cpu).margin(1e-9));
+      CHECK(view.system.memory == static_cast<double>(8 * kGiB - row.memory));
+    }
+}
+
 TEST_CASE("NUMA nodes") {
   for (const CgroupVersion version : kVersions) {
     FakeNode fake(version, 4, 2);
