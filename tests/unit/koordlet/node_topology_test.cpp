@@ -13,7 +13,6 @@ namespace koord::koordlet {
 namespace {
 
 using api::Quantity;
-using testing::CpuRow;
 using testing::machine;
 
 enum Annotation : std::size_t { basic, manager, ls, be, topology, allocs, reserved, system_qos };
