@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kMi = 1024 * 1024, kGi = 1024 * kMi;
+constexpr std::int64_t kMi = 1 << 20, kGi = 1 << 30;
 const WallTime kNow{1'700'000'000s};
 const MonoTime kStart{1h};
 

@@ -19,7 +19,7 @@ namespace koord::koordlet {
 namespace {
 
 /// A model has 363 buckets, of some 20 bytes each at most.
-constexpr std::size_t kMaxFile = 64 * 1024;
+constexpr std::size_t kMaxFile = std::size_t{64} << 10;
 constexpr std::size_t kMaxRefused = 8;
 constexpr std::size_t kLeastUid = 32;  // a static pod's is a hash of so many digits
 
