@@ -21,7 +21,7 @@ using memory_qos::Values;
 using testing::QosRig;
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30, kMiB = 1 << 20;
+constexpr std::int64_t kMiB = 1 << 20, kGiB = 1024 * kMiB;
 
 api::MemoryQos qos(std::int64_t min, std::int64_t low, std::int64_t throttling, std::int64_t adj = 0) {
   api::MemoryQos all;
@@ -256,7 +256,7 @@ TEST_CASE("Relief: what the steps are in bytes", "[koordlet][memory]") {
   CHECK(psi.relief.high(64 * kMiB, 128 * kMiB) == 64 * kMiB);
   (void)psi.still(4, 0.5);
   CHECK(psi.relief.steps() == 1);
-  CHECK(psi.relief.high(64 * kMiB, 128 * kMiB) == 73818112 / 4096 * 4096);
+  CHECK(psi.relief.high(64 * kMiB, 128 * kMiB) == 73'818'112);
   CHECK(psi.relief.high(128 * kMiB, 64 * kMiB) == 128 * kMiB);
   (void)psi.still(60, 0.5);
   CHECK(psi.relief.high(64 * kMiB, 128 * kMiB) == 128 * kMiB);

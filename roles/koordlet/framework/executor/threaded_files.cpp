@@ -28,7 +28,7 @@ ThreadedFiles::~ThreadedFiles() {
 
 void ThreadedFiles::write_later(const std::string& path, std::string_view text, Done done) {
   // Shared, so that the function is still there to be called if no thread can be had.
-  const auto answer = std::make_shared<Done>(std::move(done));
+  auto answer = std::make_shared<Done>(std::move(done));
   auto work = [way = way_, answer, path, text = std::string(text)]() mutable {
     Result<> written = host::write_file(path, text);
     const std::lock_guard lock(way->mutex);
