@@ -26,9 +26,9 @@ std::shared_ptr<const host::Topology> threads(int cores, Place place) {
   return machine(rows);
 }
 using At = std::pair<int, int>;
-const auto one_socket = threads(4, [](int) { return At(0, 0); });
-const auto two_sockets = threads(6, [](int core) { return At(core % 2, core % 2); });
-const auto four_nodes = threads(40, [](int core) { return At(core / 20, core / 10); });
+const auto kOneSocket = threads(4, [](int) { return At(0, 0); });
+const auto kTwoSockets = threads(6, [](int core) { return At(core % 2, core % 2); });
+const auto kFourNodes = threads(40, [](int core) { return At(core / 20, core / 10); });
 
 TEST_CASE("CPUs are taken as the kubelet takes them") {
   struct Row {
@@ -39,24 +39,24 @@ TEST_CASE("CPUs are taken as the kubelet takes them") {
     const char* taken;
   };
   const Row rows[] = {
-      {"more than there are", *one_socket, "0,2,4,6", 5, nullptr},
-      {"none", *one_socket, "0-7", 0, ""},
-      {"fewer than none", *one_socket, "0-7", -2, ""},
-      {"one", *one_socket, "0-7", 1, "0"},
-      {"one, of a core that is free no more", *one_socket, "1,3,5-7", 1, "6"},
-      {"a core", *one_socket, "0-7", 2, "0,4"},
-      {"all", *one_socket, "0-7", 8, "0-7"},
-      {"the only core that is free", *one_socket, "0-3,6", 2, "2,6"},
-      {"a socket", *two_sockets, "0-11", 6, "0,2,4,6,8,10"},
-      {"one, from the socket with fewer", *two_sockets, "1-5,7-11", 1, "2"},
-      {"a socket and a core", *two_sockets, "0-11", 8, "0-2,4,6-8,10"},
-      {"a core and a thread", *two_sockets, "0-11", 3, "0,2,6"},
-      {"a socket of two nodes", *four_nodes, "0-79", 40, "0-19,40-59"},
-      {"a node", *four_nodes, "0-79", 20, "0-9,40-49"},
-      {"a node, the first one being taken", *four_nodes, "10-39,50-79", 20, "10-19,50-59"},
-      {"a socket and a node", *four_nodes, "0-79", 60, "0-29,40-69"},
-      {"a socket and a node, a core being taken", *four_nodes, "1-39,41-79", 60, "10-39,50-79"},
-      {"three nodes and two cores", *four_nodes, "0-79", 64, "0-31,40-71"},
+      {"more than there are", *kOneSocket, "0,2,4,6", 5, nullptr},
+      {"none", *kOneSocket, "0-7", 0, ""},
+      {"fewer than none", *kOneSocket, "0-7", -2, ""},
+      {"one", *kOneSocket, "0-7", 1, "0"},
+      {"one, of a core that is free no more", *kOneSocket, "1,3,5-7", 1, "6"},
+      {"a core", *kOneSocket, "0-7", 2, "0,4"},
+      {"all", *kOneSocket, "0-7", 8, "0-7"},
+      {"the only core that is free", *kOneSocket, "0-3,6", 2, "2,6"},
+      {"a socket", *kTwoSockets, "0-11", 6, "0,2,4,6,8,10"},
+      {"one, from the socket with fewer", *kTwoSockets, "1-5,7-11", 1, "2"},
+      {"a socket and a core", *kTwoSockets, "0-11", 8, "0-2,4,6-8,10"},
+      {"a core and a thread", *kTwoSockets, "0-11", 3, "0,2,6"},
+      {"a socket of two nodes", *kFourNodes, "0-79", 40, "0-19,40-59"},
+      {"a node", *kFourNodes, "0-79", 20, "0-9,40-49"},
+      {"a node, the first one being taken", *kFourNodes, "10-39,50-79", 20, "10-19,50-59"},
+      {"a socket and a node", *kFourNodes, "0-79", 60, "0-29,40-69"},
+      {"a socket and a node, a core being taken", *kFourNodes, "1-39,41-79", 60, "10-39,50-79"},
+      {"three nodes and two cores", *kFourNodes, "0-79", 64, "0-31,40-71"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
@@ -67,7 +67,7 @@ TEST_CASE("CPUs are taken as the kubelet takes them") {
 }
 
 /// CPUs 0-3 on socket and node 0, 4-7 on 1.
-const auto eight = machine(8);
+const auto kEight = machine(8);
 
 PodInfo pod(const char* uid, Qos qos = Qos::none, const char* own = nullptr) {
   PodInfo info;
@@ -144,14 +144,14 @@ TEST_CASE("Shared pools are what nobody has for himself") {
     inventory.node.reserved_cpus = cpus(one.reserved);
     inventory.node.reserved_milli_cpu = one.reserved_milli;
     inventory.node.system_qos_cpus = cpus(one.system_qos);
-    const SharedPools pools = shared_pools(*eight, inventory);
+    const SharedPools pools = shared_pools(*kEight, inventory);
     CHECK(told(pools.ls) == one.ls);
     CHECK(told(pools.be) == one.be);
   }
 }
 
 TEST_CASE("A CPU that goes is in no pool") {
-  host::Topology less = *eight;
+  host::Topology less = *kEight;
   less.cpus.pop_back();
   less.online.remove(7);
   CHECK(told(shared_pools(less, Inventory()).ls) == "0/0:0-3 1/1:4-6");
