@@ -191,6 +191,7 @@ Result<> Agent::set_up_strategies() {
   options.seconds = [&flags](std::string_view flag) -> nanoseconds {
     return std::chrono::seconds(std::clamp<std::int64_t>(flags.get_int(flag), 0, kLongestInterval));
   };
+  options.is_set = [&flags](std::string_view flag) { return flags.get_bool(flag); };
   QosManager::Dependencies with{*executor_,
                                 context_.clock,
                                 log_,

@@ -3,16 +3,21 @@
 
 namespace koord::koordlet {
 
+extern const StrategyEntry kBatchResource;
 extern const StrategyEntry kCpuBurst;
 extern const StrategyEntry kCpuEvict;
+extern const StrategyEntry kCpuNormalization;
 extern const StrategyEntry kCpuSuppress;
+extern const StrategyEntry kCpusetAllocator;
+extern const StrategyEntry kGroupIdentity;
 extern const StrategyEntry kMemoryEvict;
 extern const StrategyEntry kMemoryQos;
 extern const StrategyEntry kSystemConfig;
 
 StrategyTable strategy_table() {
   static constexpr const StrategyEntry* kTable[] = {
-      &kCpuSuppress, &kCpuBurst, &kCpuEvict, &kMemoryEvict, &kMemoryQos, &kSystemConfig,
+      &kCpuSuppress,  &kCpuBurst,      &kCpuEvict,        &kMemoryEvict,      &kMemoryQos,
+      &kSystemConfig, &kBatchResource, &kCpusetAllocator, &kCpuNormalization, &kGroupIdentity,
   };
   return kTable;
 }

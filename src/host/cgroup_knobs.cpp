@@ -85,6 +85,7 @@ constexpr KnobRow kKnobs[] = {
     resting(make_row(Knob::cpu_burst, KnobKind::setting, "cpu", "cpu.cfs_burst_us", "cpu.max.burst", 0,
                      kMostBurstUs),
             0),
+    make_row(Knob::cpu_bvt, KnobKind::setting, "cpu", "cpu.bvt_warp_ns", "cpu.bvt_warp_ns", -1, 2),
     statistic(Knob::cpu_stat, "cpu", "cpu.stat", "cpu.stat"),
     statistic(Knob::cpu_usage, "cpuacct", "cpuacct.usage", "cpu.stat"),
     cpuset_row(Knob::cpuset_cpus, "cpuset.cpus", "cpuset.cpus.effective"),

@@ -19,6 +19,7 @@ enum class Knob : std::uint8_t {
   cpu_period,
   cpu_shares,
   cpu_burst,
+  cpu_bvt,
   cpu_stat,
   cpu_usage,
   cpuset_cpus,

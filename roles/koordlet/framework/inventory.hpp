@@ -79,6 +79,8 @@ struct EvictionTerms {
   std::string_view never;
 };
 
+struct HookTerms;
+
 struct PodInfo {
   std::string uid;
   std::string ns, name;
@@ -101,6 +103,7 @@ struct PodInfo {
   EvictionTerms eviction;
   std::shared_ptr<const BurstTerms> burst;    // null: it says nothing
   std::shared_ptr<const MemoryTerms> memory;  // the same
+  std::shared_ptr<const HookTerms> hooks;     // the same (framework/hooks/pod_terms.hpp)
   /// What its containers and sidecars may use together: of batch memory for BE pods. Nothing: no limit.
   std::optional<std::int64_t> memory_limit;
   /// Null where there is no Kubernetes.
@@ -152,8 +155,11 @@ struct NodeInfo {
   /// are named.
   std::int64_t reserved_milli_cpu = 0;
   host::CpuSet reserved_cpus;
-  /// node.koordinator.sh/system-qos-resource, where it is exclusive.
-  host::CpuSet system_qos_cpus;
+  /// node.koordinator.sh/system-qos-resource: for pods of the class SYSTEM; and again where it is for nobody
+  /// else.
+  host::CpuSet system_qos_pool, system_qos_cpus;
+  /// node.koordinator.sh/cpu-normalization-ratio: how much faster its CPUs are than those that pods ask for.
+  double cpu_normalization = 1;
   std::vector<ExtendedResource> extended;  // allocatable, what there is of batch and mid
   /// The kubelet's CPU manager pins containers by itself.
   bool static_cpu_policy = false;

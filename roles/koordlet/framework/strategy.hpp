@@ -97,7 +97,8 @@ struct StrategyStatus {
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  /// Called on the event loop's thread while a NodeSLO is known, as often as the strategy's row says.
+  /// Called on the event loop's thread while a NodeSLO is known, or pods are (StrategyEntry::needs_slo), as
+  /// often as the strategy's row says.
   virtual void plan(const TickView& view, Plan& plan) = 0;
   /// What it wants where it has not been able to tell for so long that what it wanted last means nothing any
   /// more: something gentle that needs no measuring. The NodeSLO may be null, too. By default what release()

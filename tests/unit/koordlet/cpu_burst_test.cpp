@@ -107,6 +107,8 @@ class Rig : public QosRig {
  public:
   explicit Rig(CgroupVersion version, std::string journal = {}) : QosRig(version, std::move(journal)) {
     capacity(16);
+    if (!gates.set("CPUSetAllocator=false").has_value()) throw std::runtime_error("no such gate");
+    start();
     node("auto");
     shape = [this](TickView& view) {
       view.containers = usage_;

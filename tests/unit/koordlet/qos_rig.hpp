@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,6 +147,7 @@ class QosRig {
                                         const auto it = seconds.find(flag);
                                         return it == seconds.end() ? interval : it->second;
                                       },
+                                  .is_set = [this](std::string_view flag) { return set.contains(flag); },
                                   .dry_run = dry_run});
     if (!made) throw std::runtime_error(made.error().message());
     manager = std::move(*made);
@@ -176,6 +178,7 @@ class QosRig {
   StrategyTable strategies = strategy_table();
   nanoseconds interval = std::chrono::seconds(1);
   std::map<std::string, nanoseconds, std::less<>> seconds;  // of flags that are not `interval`
+  std::set<std::string, std::less<>> set;                   // flags that are true
   std::vector<std::string> dry_run;
   Actions::Options action_options;
   std::function<void(TickView&)> shape;  // the last word on what a tick sees

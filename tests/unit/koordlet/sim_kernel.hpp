@@ -34,6 +34,7 @@ class SimKernel final : public KernelFiles {
     std::int64_t quota = -1, period = 100'000;
     std::int64_t shares = 1024;  // v2: the weight
     std::int64_t burst = 0;
+    std::int64_t bvt = 0;
     std::string memory = "9223372036854771712";
     /// Other files, by name. Limits of memory are rounded as the kernel does it.
     std::map<std::string, std::string, std::less<>> files = {};
@@ -58,6 +59,8 @@ class SimKernel final : public KernelFiles {
   /// Files of the whole machine, by their paths: "/sim/proc/sys/...", "/sim/sys/...".
   std::map<std::string, std::string, std::less<>> settings;
   const std::map<std::string, Group>& groups() const { return groups_; }
+  /// Of "HIERARCHY/GROUP/FILE"; in v2 of "GROUP/FILE".
+  std::string path(const std::string& file) const { return root_.cgroup + file; }
   std::string cpus(const std::string& name) { return groups_.at(name).cpus.to_string(); }
   std::int64_t quota(const std::string& name) { return groups_.at(name).quota; }
 
@@ -85,6 +88,7 @@ class SimKernel final : public KernelFiles {
     first.done(first.verdict);
   }
   bool has_burst = true;            // the kernel knows cpu.cfs_burst_us,
+  bool has_bvt = false;             // cpu.bvt_warp_ns: an Anolis
   bool burst_within_quota = false;  // and takes none above the quota
 
   Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
@@ -116,6 +120,8 @@ class SimKernel final : public KernelFiles {
       text_ = std::to_string(g.shares) + "\n";
     else if (knob == (v2 ? "memory.max" : "memory.limit_in_bytes"))
       text_ = g.memory + "\n";
+    else if (has_bvt && knob == "cpu.bvt_warp_ns")
+      text_ = std::to_string(g.bvt) + "\n";
     else if (has_burst && knob == (v2 ? "cpu.max.burst" : "cpu.cfs_burst_us"))
       text_ = std::to_string(g.burst) + "\n";
     else if (const auto other = g.files.find(knob); other != g.files.end())
@@ -233,6 +239,7 @@ class SimKernel final : public KernelFiles {
                                              "memory.max"};
     if (knob == (version_ == host::CgroupVersion::v1 ? "cpu.cfs_burst_us" : "cpu.max.burst"))
       return has_burst;
+    if (knob == "cpu.bvt_warp_ns") return has_bvt;
     return (version_ == host::CgroupVersion::v1 ? v1 : v2).contains(knob);
   }
 
@@ -273,6 +280,13 @@ class SimKernel final : public KernelFiles {
         g.memory = v2 ? "max" : "9223372036854771712";
       else
         g.memory = std::to_string(std::stoll(std::string(text)) / 4096 * 4096);
+      return 0;
+    }
+    if (has_bvt && knob == "cpu.bvt_warp_ns") {
+      // It is off as a whole.
+      const auto on = settings.find("/sim/proc/sys/kernel/sched_group_identity_enabled");
+      if (on != settings.end() && on->second.starts_with("0")) return EPERM;
+      g.bvt = std::stoll(std::string(text));
       return 0;
     }
     if (has_burst && knob == (v2 ? "cpu.max.burst" : "cpu.cfs_burst_us")) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -17,6 +18,13 @@
 
 namespace koord::koordlet {
 namespace {
+
+/// Groups first, then the machine's settings by what they become.
+std::int64_t turn(host::Knob knob, const KnobValue& value) {
+  if (host::row(knob).domain == host::KnobDomain::cgroup) return std::numeric_limits<std::int64_t>::min();
+  const auto* number = std::get_if<std::int64_t>(&value);
+  return number != nullptr ? *number : 0;
+}
 
 using executor::Flight;
 using executor::is_absence;
@@ -119,7 +127,11 @@ class Executor::Impl {
     std::sort(work_.begin(), work_.end(), [this](const Work& a, const Work& b) {
       const Target& x = targets_.at(a.index);
       const Target& y = targets_.at(b.index);
-      return std::tie(x.depth, x.knob, x.group) < std::tie(y.depth, y.knob, y.group);
+      // The machine's settings after the groups', what is switched off before what is switched on: what a
+      // group may not have while the machine has not is taken from it first.
+      const std::int64_t on_x = turn(x.knob, *a.wish->value);
+      const std::int64_t on_y = turn(y.knob, *b.wish->value);
+      return std::tie(on_x, x.depth, x.knob, x.group) < std::tie(on_y, y.depth, y.knob, y.group);
     });
     cut_ = false;
     narrow_.clear();

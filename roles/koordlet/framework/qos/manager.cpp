@@ -24,6 +24,7 @@ constexpr nanoseconds kForgetAfter = std::chrono::minutes(5);
 constexpr nanoseconds kForgetEvery = std::chrono::minutes(1);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr std::string_view kWaiting = "waiting for the NodeSLO: what is held back stays so";
+constexpr std::string_view kWaitingForPods = "waiting for the node's pods: what is held back stays so";
 constexpr std::string_view kDryRun = "dry run: ";
 constexpr std::string_view kAdopted = "held back since an earlier agent";
 constexpr std::string_view kSetFree = "set free: nothing is wanted of it any more";
@@ -62,13 +63,14 @@ class QosManager::Impl final : public KnobReader {
                  with.metrics,
                  with.series,
                  with.actions,
-                 options_.seconds} {}
+                 options_.seconds,
+                 options_.is_set} {}
 
   Result<> make(StrategyTable table) {
     for (const StrategyEntry* row : table) {
       auto strategy = row->make(context_);
       if (!strategy) return std::move(strategy).error().context(row->name);
-      Slot slot{.name = row->name, .strategy = std::move(*strategy)};
+      Slot slot{.name = row->name, .strategy = std::move(*strategy), .needs_slo = row->needs_slo};
       slot.enabled =
           row->gates.empty() || std::any_of(row->gates.begin(), row->gates.end(),
                                             [this](auto gate) { return context_.gates.enabled(gate); });
@@ -100,9 +102,9 @@ class QosManager::Impl final : public KnobReader {
     if (changed || view.facts != facts_)
       for (Slot& slot : slots_) slot.stands = false;
     facts_ = view.facts;
-    const bool acting = inventory.slo != nullptr;
-    const bool waiting = !acting && !inventory.slo_known;
     for (Slot& slot : slots_) {
+      const bool acting = slot.needs_slo ? inventory.slo != nullptr : inventory.pods_known;
+      const bool waiting = !acting && !(slot.needs_slo && inventory.slo_known);
       if (acting && slot.enabled && (slot.stands || view.at + view.interval / 2 < slot.next))
         continue;  // its last plan counts
       slot.next = acting ? view.at + slot.interval : MonoTime{};
@@ -208,6 +210,7 @@ class QosManager::Impl final : public KnobReader {
   struct Slot {
     std::string_view name;
     std::unique_ptr<Strategy> strategy;
+    bool needs_slo = true;
     bool enabled = false;
     nanoseconds interval{};  // of its plans; 0: each tick
     bool on_change = false;  // it looks at nothing that changes with each tick
@@ -220,13 +223,14 @@ class QosManager::Impl final : public KnobReader {
     bool released = false;   // what it may have left has been set free
     std::optional<MonoTime> held_since;
     bool neutral = false;  // held for too long
-    bool waiting = false;  // held because no NodeSLO is known
+    bool waiting = false;  // held because no NodeSLO is known, or no pods are
     Plan plan;
   };
 
   static StrategyStatus status_of(const Slot& slot) {
     StrategyStatus status = slot.strategy->status();
-    if (slot.held_since && slot.waiting && !slot.neutral) status = {false, std::string(kWaiting)};
+    if (slot.held_since && slot.waiting && !slot.neutral)
+      status = {false, std::string(slot.needs_slo ? kWaiting : kWaitingForPods)};
     if (slot.dry) status.summary.insert(0, kDryRun);
     return status;
   }

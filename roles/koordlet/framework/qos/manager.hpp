@@ -32,6 +32,7 @@ class QosManager {
     /// A duration by the name of its flag. What a row's flag says of how often its strategy plans: 0 or less:
     /// it is off, as with its gate.
     std::function<nanoseconds(std::string_view flag)> seconds;
+    std::function<bool(std::string_view flag)> is_set;
     /// Strategies that only tell what they would do: nothing of theirs is written or begun. Code::invalid for
     /// a name that no row has.
     std::vector<std::string> dry_run = {};

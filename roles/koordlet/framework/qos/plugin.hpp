@@ -52,6 +52,8 @@ struct PluginContext {
   const Actions& actions;
   /// A duration by the name of its flag, which is in seconds.
   std::function<nanoseconds(std::string_view flag)> seconds;
+  /// A flag that is true or false, by its name.
+  std::function<bool(std::string_view flag)> is_set;
 };
 
 /// When a strategy is asked for a plan; the last one stands in between.
@@ -70,6 +72,7 @@ struct StrategyEntry {
   Replan replan = Replan::each_tick;
   /// How long what it wanted last is kept while it cannot tell; then its neutral() counts.
   nanoseconds hold = std::chrono::minutes(5);
+  bool needs_slo = true;  // false: it plans without a NodeSLO, too, once pods are known
   metrics::Table metrics = {};
   Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context) = nullptr;
 };

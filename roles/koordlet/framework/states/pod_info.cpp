@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "framework/memory_terms.hpp"
+#include "framework/states/annotations.hpp"
+#include "framework/states/hook_terms.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/list_decoder.hpp"
@@ -23,6 +25,7 @@ namespace {
 constexpr std::string_view kResourceStatus = "scheduling.koordinator.sh/resource-status";
 constexpr std::string_view kReservation = "node.koordinator.sh/reservation";
 constexpr std::string_view kSystemQos = "node.koordinator.sh/system-qos-resource";
+constexpr std::string_view kNormalizationRatio = "node.koordinator.sh/cpu-normalization-ratio";
 constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatable";
 constexpr std::string_view kEvictionEnabled = "koordinator.sh/eviction-enabled";
 constexpr std::string_view kEvictionPolicy = "koordinator.sh/eviction-policy";
@@ -36,74 +39,14 @@ constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 constexpr std::string_view kAlways = "Always";
 /// From here on a pod is critical for the cluster or the node (system-cluster-critical).
 constexpr std::int32_t kCritical = 2'000'000'000;
+constexpr double kMostRatio = 1000;
 /// Names of gates; more are nobody's wish.
 constexpr std::size_t kMaxPolicies = 64;
 constexpr std::size_t kMaxPolicyName = 64;
-/// A million CPUs, and a pebibyte: what is more is nonsense, and sums of it stay far from overflow.
-constexpr std::int64_t kMaxMilli = 1'000'000'000, kMaxBytes = std::int64_t{1} << 50;
-
-std::int64_t bounded(std::int64_t value, std::int64_t max) { return std::clamp<std::int64_t>(value, 0, max); }
-
-std::int64_t milli(const api::ResourceList& list, std::string_view name) {
-  const api::Quantity* const found = list.find(name);
-  return found != nullptr ? bounded(found->milli_value(), kMaxMilli) : 0;
-}
-std::int64_t plain(const api::ResourceList& list, std::string_view name, std::int64_t max) {
-  const api::Quantity* const found = list.find(name);
-  return found != nullptr ? bounded(found->value(), max) : 0;
-}
-
 bool plain_name(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
   });
-}
-
-/// The annotation's JSON; nothing (and a complaint, if it is there) where it cannot be read.
-std::optional<json::Document> annotation(const api::ObjectMeta& meta, std::string_view name,
-                                         std::vector<std::string>& complaints) {
-  const Symbol* const text = meta.annotations.find(name);
-  if (text == nullptr || text->empty()) return std::nullopt;
-  if (text->size() > kMaxAnnotation) {
-    complaints.push_back(fmt::format("{}: longer than 64 KiB", name));
-    return std::nullopt;
-  }
-  auto document = json::parse(*text);
-  if (!document) {
-    complaints.push_back(fmt::format("{}: {}", name, document.error().message()));
-    return std::nullopt;
-  }
-  if (document->is_null()) return std::nullopt;
-  if (!document->is_object()) {
-    complaints.push_back(fmt::format("{}: expected an object", name));
-    return std::nullopt;
-  }
-  return std::move(*document);
-}
-
-host::CpuSet cpus_of(const json::Value& document, std::string_view key, std::string_view name,
-                     std::vector<std::string>& complaints) {
-  const json::Value* value = json::find(document, key);
-  if (value && !value->is_string() && !value->is_null())
-    complaints.push_back(fmt::format("{}: /{}: expected a string", name, key));
-  if (!value || value->text().empty()) return {};
-  auto cpus = host::CpuSet::parse(value->text());
-  if (cpus) return std::move(*cpus);
-  complaints.push_back(fmt::format("{}: {}", name, cpus.error().message()));
-  return {};
-}
-
-/// A quantity at a path, in units of 10^scale; nothing if it is absent.
-std::optional<std::int64_t> quantity_at(const json::Value& document, std::string_view path, int scale,
-                                        std::string_view name, std::vector<std::string>& complaints) {
-  const json::Value* value = json::find_path(document, path);
-  if (!value || value->is_null()) return std::nullopt;
-  const std::string text = value->is_string() ? std::string(value->text()) : json::to_text(*value);
-  if (text.empty()) return std::nullopt;
-  const auto quantity = api::Quantity::parse(text);
-  if (quantity && quantity->sign() >= 0) return quantity->scaled_value(scale);
-  complaints.push_back(fmt::format("{}: {}: \"{}\" is no quantity", name, path, text.substr(0, 64)));
-  return std::nullopt;
 }
 
 void complain(PodList& list, const std::shared_ptr<const api::Pod>& pod, std::string_view what) {
@@ -209,15 +152,6 @@ std::optional<std::int64_t> memory_limit_of(const api::Pod& pod, Qos qos) {
   return sum > 0 ? std::optional(std::min(sum, kMaxBytes)) : std::nullopt;
 }
 
-std::optional<std::int64_t> integer_of(const json::Value& document, std::string_view key,
-                                       std::string_view name, std::vector<std::string>& complaints) {
-  const json::Value* value = json::find(document, key);
-  if (!value || value->is_null()) return std::nullopt;
-  if (const auto number = value->to_int()) return *number;
-  complaints.push_back(fmt::format("{}: /{}: expected a whole number", name, key));
-  return std::nullopt;
-}
-
 std::shared_ptr<const BurstTerms> burst_terms(const api::ObjectMeta& meta,
                                               std::vector<std::string>& complaints) {
   const auto document = annotation(meta, kCpuBurst, complaints);
@@ -314,6 +248,17 @@ EvictionTerms eviction_terms(const api::Pod& pod, std::vector<std::string>& comp
   return terms;
 }
 
+/// How much faster the node's CPUs are than those that pods ask for; 1 where nobody says so.
+double normalization_ratio(const api::Node& node, std::vector<std::string>& complaints) {
+  const Symbol* const text = node.metadata.annotations.find(kNormalizationRatio);
+  if (text == nullptr) return 1;
+  double ratio = 0;
+  if (host::to_number(text->view(), ratio) && ratio > 0 && ratio <= kMostRatio) return ratio;
+  complaints.push_back(
+      fmt::format("{}: \"{}\" is no ratio", kNormalizationRatio, text->view().substr(0, 64)));
+  return 1;
+}
+
 /// A pod that starts, or starts again and again, has its CPUs all the while.
 void add_own_cpus(const PodInfo& pod, OwnCpus& own) {
   if (!pod.cpus) return;
@@ -347,6 +292,7 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.burst = burst_terms(meta, reading.complaints);
   info.memory = memory_terms(meta, reading.complaints);
   info.memory_limit = memory_limit_of(*pod, info.qos);
+  info.hooks = hook_terms(*pod, reading.complaints);
   info.eviction = eviction_terms(*pod, reading.complaints);
   if (meta.deletion_timestamp) info.deleted_by = meta.deletion_timestamp->wall();
   const std::string_view phase = pod->status.phase.view();
@@ -434,10 +380,13 @@ NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) 
     else if (const auto cpu = quantity_at(*reservation, "/resources/cpu", -3, kReservation, complaints))
       info.reserved_milli_cpu = bounded(*cpu, kMaxMilli);
   }
-  if (const auto system = annotation(node.metadata, kSystemQos, complaints))
+  if (const auto system = annotation(node.metadata, kSystemQos, complaints)) {
+    info.system_qos_pool = cpus_of(*system, "cpuset", kSystemQos, complaints);
     if (const json::Value* own = json::find(*system, "cpusetExclusive");
         !own || !own->is_bool() || own->is_true())
-      info.system_qos_cpus = cpus_of(*system, "cpuset", kSystemQos, complaints);
+      info.system_qos_cpus = info.system_qos_pool;
+  }
+  info.cpu_normalization = normalization_ratio(node, complaints);
   return info;
 }
 

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/hooks/normalization.hpp"
 #include "framework/qos/plugin.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
@@ -89,8 +90,9 @@ class CpuBurst final : public Strategy {
       if (index > view.containers.size()) break;
       const auto usage = view.containers.subspan(first, pod->containers.size());
       able += settings.bursts() || settings.scales() ? 1 : 0;
-      if (settings.bursts() && has_burst_) burst(*pod, settings, plan);
-      if (settings.scales()) scaled += scale(view, *slo, *pod, settings, usage, plan);
+      const double ratio = shared_ratio(inventory, context_.gates, *pod);
+      if (settings.bursts() && has_burst_) burst(*pod, settings, ratio, plan);
+      if (settings.scales()) scaled += scale(view, *slo, *pod, settings, usage, ratio, plan);
     }
     forget_unmarked();
     status_ = {able > 0,
@@ -109,6 +111,7 @@ class CpuBurst final : public Strategy {
     std::string group;
     std::int64_t quota = 0;  // that it has, as far as is known; 0: not looked at
     std::optional<Bucket> bucket;
+    std::int64_t wanted = 0;  // that it was given last; 0: none but its base
     bool scaled = false, shown_quota = false, shown_burst = false;
     bool marked_quota = false, marked_burst = false;  // of this tick
   };
@@ -155,7 +158,7 @@ class CpuBurst final : public Strategy {
     }
   }
 
-  void burst(const PodInfo& pod, const Settings& settings, Plan& plan) {
+  void burst(const PodInfo& pod, const Settings& settings, double ratio, Plan& plan) {
     std::int64_t sum = 0;
     for (const ContainerInfo& container : pod.containers) {
       const auto it = states_.find(container.id);
@@ -163,7 +166,7 @@ class CpuBurst final : public Strategy {
       const std::int64_t limit = *container.cpu_limit_milli;
       std::int64_t us = burst_us(settings, limit);
       // Upstream's kernel takes no more than the quota, and no quota below the burst; Anolis' takes all.
-      if (capped_) us = std::min(us, base_quota(limit));
+      if (capped_) us = std::min(us, normalized_quota(base_quota(limit), ratio));
       // Which of both this is the first container tells.
       if (!decided_ && !probed_.empty() && probed_ != it->second.group) continue;
       if (!decided_) probed_ = it->second.group;
@@ -214,9 +217,10 @@ class CpuBurst final : public Strategy {
     return *node_;
   }
 
-  /// How many containers have a larger quota now.
+  /// How many containers have a larger quota now. What grows is the quota that CPU normalization leaves; what
+  /// sets it free is the one of the spec.
   std::size_t scale(const TickView& view, const api::CpuBurstStrategy& slo, const PodInfo& pod,
-                    const Settings& settings, std::span<const Usage> usage, Plan& plan) {
+                    const Settings& settings, std::span<const Usage> usage, double ratio, Plan& plan) {
     std::size_t scaled = 0;
     std::int64_t more = 0;
     for (std::size_t i = 0; i < pod.containers.size(); ++i) {
@@ -224,7 +228,8 @@ class CpuBurst final : public Strategy {
       const auto it = states_.find(container.id);
       if (it == states_.end()) continue;
       State& state = it->second;
-      const std::int64_t base = base_quota(*container.cpu_limit_milli);
+      const std::int64_t spec = base_quota(*container.cpu_limit_milli);
+      const std::int64_t base = normalized_quota(spec, ratio);
       const Operation operation = allowed(wanted(view, *container.cpu_limit_milli, settings, usage[i], state),
                                           node_state_of(view, slo));
       // The steady state of most: at its base, and it stays there.
@@ -233,22 +238,29 @@ class CpuBurst final : public Strategy {
       const auto* present = found ? std::get_if<std::int64_t>(&*found) : nullptr;
       state.quota = present ? *present : 0;
       state.scaled = false;
+      const std::int64_t before = std::exchange(state.wanted, 0);
       if (!present || *present == host::kUnlimited) continue;  // it has gone, or nobody holds it back
-      const std::int64_t next = next_quota(*present, base, operation, settings);
-      if (next <= base) continue;  // the journal sets it free
+      // The spec's is of the kubelet, not grown, while normalization has not had its turn.
+      const bool fresh = *present == spec && before != spec;
+      const std::int64_t next = next_quota(fresh ? base : *present, base, operation, settings);
+      if (next <= base) continue;  // normalization or the journal sets it back
       state.scaled = true;
+      state.wanted = next;
       ++scaled;
       more += next - base;
       Intent& intent = plan.want(Knob::cpu_quota, container.group, next, kThrottled);
-      intent.undo = base;
+      intent.undo = spec;
       intent.audit_reason = kQuotaReason;
       state.marked_quota = state.shown_quota = true;
       quotas_.with({state.ns, state.pod, state.full_id, state.container}).set(static_cast<double>(next));
     }
     if (more == 0 || !pod.cpu_limit_milli) return scaled;
-    const std::int64_t base = base_quota(*pod.cpu_limit_milli);
+    const std::int64_t spec = base_quota(*pod.cpu_limit_milli);
+    // In cgroup v1 the pod keeps the whole of it: see CPU normalization.
+    const bool whole = context_.cgroup_version == host::CgroupVersion::v1;
+    const std::int64_t base = whole ? spec : normalized_quota(spec, ratio);
     Intent& intent = plan.want(Knob::cpu_quota, pod.group, base + more, kThrottled);
-    intent.undo = base;
+    intent.undo = spec;
     intent.audit_reason = kQuotaReason;
     return scaled;
   }

@@ -1,0 +1,71 @@
+// Hook: what a pod or container is guaranteed, as a pure function of what is known of it. How its values get
+// to the kernel is a transport's: the reconciler's here; another may hand them to the container runtime.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "framework/hooks/pod_terms.hpp"
+#include "framework/inventory.hpp"
+#include "framework/shared_pools.hpp"
+#include "framework/strategy.hpp"
+#include "koord/base/feature_gate.hpp"
+#include "koord/base/metrics.hpp"
+
+namespace koord::koordlet {
+
+/// What a hook's values are about. Those of the machine are in force before any other is written.
+enum class HookLevel : std::uint8_t { machine, qos_folder, pod, sandbox, container, host_application };
+
+struct HookTarget {
+  HookLevel level{};
+  std::string_view group;                    // empty for the machine
+  const PodInfo* pod = nullptr;              // of pods, sandboxes and containers
+  const ContainerInfo* container = nullptr;  // of containers
+  const HostApplication* application = nullptr;
+  host::KubeQos folder{};  // of qos_folder
+};
+
+/// What hooks may look at beside their target. Valid during the call.
+struct HookFacts {
+  const Inventory& inventory;  // its NodeSLO may be null
+  const FeatureGates& gates;
+  host::CgroupVersion cgroup_version{};
+  const host::Topology* topology = nullptr;  // null, both: the machine's CPUs are not known yet
+  const SharedPools* pools = nullptr;
+  /// Whether this kernel has the knob for groups, or has this setting of the machine.
+  std::function<bool(host::Knob knob)> has;
+  std::function<std::optional<std::int64_t>(host::Knob knob, std::string_view name)> setting;
+  std::function<bool(std::string_view flag)> is_set;
+};
+
+struct HookValue {
+  host::Knob knob{};
+  KnobValue value;
+  std::string_view reason;  // static text, for the audit and `koord top`
+  /// What sets the group free, where that is not what was found there.
+  std::optional<KnobValue> undo = {};
+  Reach reach = {};
+  /// Only where the file has had a limit before koord came: the kubelet may be told to set no quotas.
+  bool where_limited = false;
+  std::string_view name = {};  // of a setting of the machine
+};
+
+struct Hook {
+  std::string_view audit_reason;  // upstream's name of it
+  /// Adds what the target shall have. Of what no hook says nothing is changed.
+  void (*values)(const HookFacts& facts, const HookTarget& target, std::vector<HookValue>& values);
+  /// Why it leaves alone what somebody else owns; empty: it does not. Said once, in the log.
+  std::string_view (*stands_back)(const HookFacts& facts) = nullptr;
+  /// Shows what it goes by, in these gauges.
+  void (*show)(const HookFacts& facts, metrics::Registry& metrics) = nullptr;
+  metrics::Table metrics = {};
+};
+
+/// What the pod says to hooks, which may be nothing.
+const HookTerms& terms_of(const PodInfo& pod);
+
+}  // namespace koord::koordlet

@@ -1,0 +1,41 @@
+// What the hooks need to know of a pod beside what everybody needs: what it asks of lent resources, and what
+// its annotations say of its CPUs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace koord::koordlet {
+
+/// What a pod or container asks of what is lent, batch or mid. CPU in thousandths, memory in bytes.
+struct LentResources {
+  std::int64_t cpu_request = 0;
+  std::optional<std::int64_t> cpu_limit, memory_limit;  // nothing: as much as there is
+  friend bool operator==(const LentResources&, const LentResources&) = default;
+};
+
+/// What a pod says of its own group identity (koordinator.sh/cpuQOS).
+struct CpuQosTerms {
+  bool enable = false;
+  std::optional<std::int64_t> group_identity;
+  friend bool operator==(const CpuQosTerms&, const CpuQosTerms&) = default;
+};
+
+struct HookTerms {
+  /// Nothing: neither it nor a container of it asks for any.
+  std::optional<LentResources> lent;
+  /// By the container's name; who asks for none is not here.
+  std::map<std::string, LentResources, std::less<>> lent_to;
+  /// The NUMA nodes whose CPUs the scheduler gave it, where it did not name the CPUs.
+  std::vector<int> numa_nodes;
+  std::optional<CpuQosTerms> cpu_qos;
+  /// Its containers run in a virtual machine of their own: their groups are not the kubelet's.
+  bool virtual_machine = false;
+
+  friend bool operator==(const HookTerms&, const HookTerms&) = default;
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,152 @@
+// The reconciler: see reconciler.hpp.
+#include "framework/hooks/reconciler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "koord/host/cgroup_paths.hpp"
+
+namespace koord::koordlet {
+
+const HookTerms& terms_of(const PodInfo& pod) {
+  static const HookTerms kNothing;
+  return pod.hooks ? *pod.hooks : kNothing;
+}
+
+namespace {
+
+using host::Knob;
+using host::KubeQos;
+
+class Reconciler final : public Strategy {
+ public:
+  Reconciler(const Hook& hook, const PluginContext& context) : hook_(hook), context_(context) {
+    for (const metrics::Metric* metric : hook_.metrics) (void)context_.metrics.gauges(*metric);
+  }
+
+  StrategyStatus status() const override { return status_; }
+  void release(const Inventory&, Plan&) override { status_ = {false, "off: its gate is"}; }
+
+  void plan(const TickView& view, Plan& plan) override {
+    follow(*view.inventory);
+    for (const Wanted& wanted : first_) want(plan, wanted);
+    if (!std::all_of(first_.begin(), first_.end(), [this](const Wanted& one) { return is_set(one); })) {
+      status_.summary = "waiting for the kernel's settings that have to be first";
+      return plan.hold();
+    }
+    for (const Wanted& wanted : wanted_) want(plan, wanted);
+    status_.summary = summary_;
+  }
+
+ private:
+  struct Wanted {
+    std::string group;
+    HookValue value;
+  };
+
+  void want(Plan& plan, const Wanted& wanted) const {
+    Intent& intent = plan.want(wanted.value.knob, wanted.group, wanted.value.value, wanted.value.reason);
+    intent.undo = wanted.value.undo;
+    intent.reach = wanted.value.reach;
+    intent.audit_reason = hook_.audit_reason;
+  }
+
+  bool is_set(const Wanted& wanted) const {
+    const auto found = context_.knobs.current(wanted.value.knob, wanted.group);
+    return found ? *found == wanted.value.value : found.error().code() == Code::not_found;
+  }
+
+  /// What is not there yet will be looked at when it is.
+  bool is_limited(Knob knob, std::string_view group) const {
+    const auto found = context_.knobs.original(knob, group);
+    return !found || *found != KnobValue(host::kUnlimited);
+  }
+
+  void follow(const Inventory& inventory) {
+    const auto folder = [&](KubeQos qos) {
+      return host::kubepods_folder(inventory.driver, qos, inventory.kubelet_root);
+    };
+    const auto topology = context_.topology();
+    std::optional<SharedPools> pools;
+    if (topology) pools = shared_pools(*topology, inventory);
+    const HookFacts facts{
+        .inventory = inventory,
+        .gates = context_.gates,
+        .cgroup_version = context_.cgroup_version,
+        .topology = topology.get(),
+        .pools = pools ? &*pools : nullptr,
+        .has =
+            [&](Knob knob) { return context_.knobs.original(knob, folder(KubeQos::guaranteed)).has_value(); },
+        .setting = [&](Knob knob, std::string_view name) -> std::optional<std::int64_t> {
+          const auto found = context_.knobs.current(knob, name);
+          const auto* number = found ? std::get_if<std::int64_t>(&*found) : nullptr;
+          return number ? std::optional(*number) : std::nullopt;
+        },
+        .is_set = context_.is_set};
+    first_.clear();
+    wanted_.clear();
+    ask(facts, {.level = HookLevel::machine}, first_);
+    for (const KubeQos qos : {KubeQos::guaranteed, KubeQos::burstable, KubeQos::besteffort}) {
+      const std::string group = folder(qos);
+      ask(facts, {.level = HookLevel::qos_folder, .group = group, .folder = qos}, wanted_);
+    }
+    std::size_t pods = 0;
+    for (const auto& pod : inventory.all_pods) {
+      const std::size_t before = wanted_.size();
+      ask(facts, {.level = HookLevel::pod, .group = pod->group, .pod = pod.get()}, wanted_);
+      if (!pod->sandbox_group.empty())
+        ask(facts, {.level = HookLevel::sandbox, .group = pod->sandbox_group, .pod = pod.get()}, wanted_);
+      if (!terms_of(*pod).virtual_machine)
+        for (const ContainerInfo& container : pod->containers)
+          ask(facts,
+              {.level = HookLevel::container,
+               .group = container.group,
+               .pod = pod.get(),
+               .container = &container},
+              wanted_);
+      pods += wanted_.size() > before ? 1 : 0;
+    }
+    for (const HostApplication& application : inventory.host_applications)
+      ask(facts,
+          {.level = HookLevel::host_application, .group = application.group, .application = &application},
+          wanted_);
+    const std::string_view back = hook_.stands_back != nullptr ? hook_.stands_back(facts) : "";
+    if (!back.empty() && back != stands_back_)
+      context_.log.info("somebody else owns these files: they are left alone", kv("hook", hook_.audit_reason),
+                        kv("why", back));
+    stands_back_ = back;
+    if (hook_.show != nullptr) hook_.show(facts, context_.metrics);
+    status_.active = !wanted_.empty();
+    summary_ = !back.empty() ? std::string(back) : fmt::format("{} values for {} pods", wanted_.size(), pods);
+  }
+
+  void ask(const HookFacts& facts, const HookTarget& target, std::vector<Wanted>& wanted) {
+    values_.clear();
+    hook_.values(facts, target, values_);
+    for (HookValue& value : values_) {
+      if (value.where_limited && !is_limited(value.knob, target.group)) continue;
+      std::string group(target.level == HookLevel::machine ? value.name : target.group);
+      wanted.push_back({std::move(group), std::move(value)});
+    }
+  }
+
+  const Hook& hook_;
+  const PluginContext& context_;
+  std::vector<Wanted> first_, wanted_;
+  std::vector<HookValue> values_;  // of one target
+  std::string_view stands_back_;
+  std::string summary_;
+  StrategyStatus status_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_reconciler(const Hook& hook, const PluginContext& context) {
+  return std::make_unique<Reconciler>(hook, context);
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,161 @@
+// On which CPUs who runs, with the original's rows.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "hooks_rig.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::CgroupVersion;
+using host::CpuSet;
+using testing::HooksRig;
+
+/// Sixteen CPUs on two NUMA nodes.
+std::shared_ptr<const host::Topology> two_nodes() { return testing::machine(16, 2); }
+
+TEST_CASE("A container's CPUs, as the original's rows have them", "[koordlet][hooks]") {
+  struct Row {
+    std::string_view what;
+    Qos qos;
+    host::KubeQos kube;
+    std::string given;
+    std::vector<int> nodes;
+    std::string system;
+    bool pins;  // the kubelet
+    std::string cpus;
+  };
+  using enum host::KubeQos;
+  const Row rows[] = {
+      {"given by name", Qos::lsr, guaranteed, "2-4", {}, "", false, "2-4"},
+      {"LSE as well", Qos::lse, guaranteed, "2-4", {}, "", false, "2-4"},
+      {"of a node", Qos::none, burstable, "", {0}, "", false, "0-7"},
+      {"of both nodes", Qos::ls, burstable, "", {0, 1}, "", false, "0-15"},
+      {"LS shares all", Qos::ls, burstable, "", {}, "", false, "0-15"},
+      {"burstable without a class, too", Qos::none, burstable, "", {}, "", false, "0-15"},
+      {"guaranteed without a class, too", Qos::none, guaranteed, "", {}, "", false, "0-15"},
+      {"but not where the kubelet pins", Qos::none, burstable, "", {}, "", true, "1-2"},
+      {"nor do others there", Qos::lsr, guaranteed, "2-4", {}, "", true, "1-2"},
+      {"best-effort work is suppression's", Qos::be, besteffort, "", {}, "", false, "1-2"},
+      {"also of a node", Qos::be, besteffort, "", {0}, "", false, "1-2"},
+      {"and without a class", Qos::none, besteffort, "", {}, "", false, "1-2"},
+      {"SYSTEM has its own", Qos::system, burstable, "", {}, "12-13", false, "12-13"},
+      {"SYSTEM has all where there are none", Qos::system, burstable, "", {}, "", false, "0-15"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.what);
+    HooksRig rig(CgroupVersion::v1);
+    rig.topology = two_nodes();
+    HookTerms terms;
+    terms.numa_nodes = row.nodes;
+    PodInfo& pod = rig.pod("p", row.qos, {{"c"}}, terms);
+    pod.kube_qos = row.kube;
+    if (!row.given.empty()) pod.cpus = *CpuSet::parse(row.given);
+    if (!row.system.empty()) rig.inventory.node.system_qos_pool = *CpuSet::parse(row.system);
+    rig.inventory.node.static_cpu_policy = row.pins;
+    rig.group(pod.containers[0].group).cpus = *CpuSet::parse("1-2");
+    rig.ticks(1);
+    CHECK(rig.kernel.cpus(pod.containers[0].group) == row.cpus);
+  }
+}
+
+TEST_CASE("Who has CPUs of its own has no quota, unless a flag says otherwise", "[koordlet][hooks]") {
+  const bool keep = GENERATE(false, true);
+  koord::testing::Tree tree;
+  HooksRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2), tree / "journal");
+  if (keep) rig.set = {"disable-unset-cpu-quota"};
+  rig.start();
+  PodInfo& pod = rig.pod("p", Qos::lsr, {{"a", 2000}, {"init", 2000, ContainerKind::init}});
+  pod.cpus = *CpuSet::parse("2-3");
+  const auto before = rig.held();
+  rig.ticks(1);
+  for (const std::string& group : {pod.group, pod.containers[0].group, pod.containers[1].group})
+    CHECK((rig.group(group).quota == -1) == !keep);
+  CHECK(rig.kernel.cpus(pod.containers[1].group) == "2-3");
+  REQUIRE(rig.gates.set("CPUSetAllocator=false").has_value());
+  rig.start();
+  rig.ticks(2);
+  CHECK(rig.held() == before);
+  CHECK(rig.kernel.refused.empty());
+}
+
+TEST_CASE("Who shares makes room for a pod that gets CPUs, and gets them back", "[koordlet][hooks]") {
+  HooksRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  REQUIRE(rig.gates.set("PerCPUMetric=true").has_value());
+  rig.start();
+  PodInfo& ls = rig.pod("ls", Qos::ls, {{"c"}});
+  rig.group("host-latency-sensitive/app").cpus = rig.topology->online;
+  rig.group("host-latency-sensitive/other").cpus = rig.topology->online;
+  rig.inventory.host_applications = {
+      {.name = "app", .qos = Qos::ls, .group = "host-latency-sensitive/app"},
+      {.name = "other", .qos = Qos::none, .group = "host-latency-sensitive/other"}};
+  rig.application_usage.resize(2);
+  rig.ticks(1);
+  PodInfo& lsr = rig.pod("lsr", Qos::lsr, {{"c", 4000}});
+  lsr.cpus = *CpuSet::parse("4-7");
+  rig.ticks(1);
+  CHECK(rig.kernel.cpus(lsr.containers[0].group) == "4-7");
+  CHECK(rig.kernel.cpus(ls.containers[0].group) == "0-3,8-15");
+  CHECK(rig.kernel.cpus("host-latency-sensitive/app") == "0-3,8-15");
+  CHECK(rig.kernel.cpus("host-latency-sensitive/other") == "0-15");
+  const std::string shown = rig.metrics->exposition();
+  CHECK(shown.find("koordlet_cpuset_share_pool_cpu_cores 12") != std::string::npos);
+  CHECK(shown.find("koordlet_cpuset_be_share_pool_cpu_cores 16") != std::string::npos);
+  CHECK(shown.find("koordlet_cpuset_share_pool_info{cpu=\"3\"} 1") != std::string::npos);
+  CHECK(shown.find("koordlet_cpuset_share_pool_info{cpu=\"4\"}") == std::string::npos);
+  rig.inventory.pods.pop_back();
+  rig.inventory.all_pods.pop_back();
+  rig.pod_usage.pop_back();
+  ++rig.inventory.generation;
+  rig.ticks(1);
+  CHECK(rig.kernel.cpus(ls.containers[0].group) == "0-15");
+}
+
+TEST_CASE("CPUs that come later are shared, too; before any are known nothing is said", "[koordlet][hooks]") {
+  HooksRig rig(CgroupVersion::v1);
+  const auto all = rig.topology;
+  PodInfo& pod = rig.pod("ls", Qos::ls, {{"c"}});
+  rig.topology = nullptr;
+  rig.ticks(1);
+  CHECK(rig.kernel.written.empty());
+  rig.topology = testing::machine(8, 2);
+  ++rig.inventory.generation;
+  rig.ticks(1);
+  CHECK(rig.kernel.cpus(pod.containers[0].group) == "0-7");
+  rig.topology = all;
+  ++rig.inventory.generation;
+  rig.ticks(1);
+  CHECK(rig.kernel.cpus(pod.containers[0].group) == "0-15");
+}
+
+TEST_CASE("Files that the kubelet owns are left alone, which is said once", "[koordlet][hooks]") {
+  HooksRig rig(CgroupVersion::v1);
+  rig.inventory.node.static_cpu_policy = true;
+  for (const char* name : {"a", "b"}) rig.pod(name, Qos::ls, {{"c"}});
+  rig.ticks(3);
+  rig.pod("d", Qos::ls, {{"c"}});
+  rig.ticks(3);
+  CHECK(rig.kernel.written.empty());
+  const auto lines = rig.log.lines();
+  CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+          return line.find("static CPU policy") != std::string::npos;
+        }) == 1);
+  bool told = false;
+  for (const auto& report : rig.manager->strategies())
+    told = told ||
+           (report.name == "CPUSetAllocator" && report.status.summary.find("static") != std::string::npos);
+  CHECK(told);
+}
+
+TEST_CASE("Sets of CPUs: an agent that is killed between any two writes leaves what can be undone",
+          "[koordlet][hooks][crash]") {
+  HooksRig::kill_between_writes(GENERATE(CgroupVersion::v1, CgroupVersion::v2), [](HooksRig& rig) {
+    rig.pod("lsr", Qos::lsr, {{"a", 1000}, {"b", 1000}}).cpus = *CpuSet::parse("2-3");
+    rig.pod("ls", Qos::ls, {{"c"}});
+    ++rig.inventory.generation;
+  });
+}
+
+}  // namespace
+}  // namespace koord::koordlet

@@ -1,0 +1,222 @@
+// Group identity, with the original's rows, on kernels with and without it.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "hooks_rig.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::CgroupVersion;
+
+const std::string kProc = "/sim/proc/sys/kernel/";
+const std::string kSwitch = kProc + "sched_group_identity_enabled", kCoreSched = kProc + "sched_core";
+
+struct Class {
+  bool enable = false;
+  std::int64_t identity = 0;
+};
+
+class Rig : public testing::HooksRig {
+ public:
+  explicit Rig(CgroupVersion version, std::string journal = {}) : HooksRig(version, std::move(journal)) {
+    kernel.has_bvt = true;
+    slo({true, 2}, {true, 2}, {true, -1});
+  }
+  void slo(Class lsr, Class ls, Class be, std::optional<std::string_view> policy = "groupIdentity") {
+    auto spec = std::make_shared<api::NodeSloSpec>();
+    auto& strategy = spec->resource_qos_strategy.emplace();
+    if (policy) strategy.policies.emplace().cpu_policy = *policy;
+    const auto set = [](auto& of, Class one) {
+      auto& cpu = of.emplace().cpu_qos.emplace();
+      cpu.enable = one.enable;
+      cpu.qos.group_identity = one.identity;
+    };
+    set(strategy.lsr_class, lsr);
+    set(strategy.ls_class, ls);
+    set(strategy.be_class, be);
+    inventory.slo = spec;
+    ++inventory.generation;
+  }
+  std::int64_t bvt(const std::string& name) { return group(name).bvt; }
+  void has_switch(bool on) {
+    kernel.settings[kProc.substr(0, kProc.size() - 1)] = "";
+    kernel.settings[kSwitch] = on ? "1\n" : "0\n";
+    kernel.settings[kCoreSched] = "1\n";
+  }
+};
+
+TEST_CASE("Group identity, as the original's rows have it", "[koordlet][hooks]") {
+  struct Row {
+    std::string_view what;
+    Class lsr, ls, be;
+    std::optional<std::string_view> policy;
+    // Of the pods of each class, of those without one by the kubelet's class, of its folders.
+    std::int64_t lsr_pod, ls_pod, be_pod, guaranteed, burstable, besteffort, folder_burstable, folder_be;
+  };
+  const std::string_view by = "groupIdentity";
+  const Row rows[] = {
+      {"all", {true, 2}, {true, 2}, {true, -1}, by, 2, 2, -1, 2, 2, -1, 2, -1},
+      {"LSR off", {false, 0}, {true, 2}, {true, -1}, by, 0, 2, -1, 2, 2, -1, 2, -1},
+      {"LSR and LS off", {false, 0}, {false, 0}, {true, -1}, by, 0, 0, -1, 0, 0, -1, 0, -1},
+      {"all off", {false, 0}, {false, 0}, {false, 0}, by, 0, 0, 0, 0, 0, 0, 0, 0},
+      {"only BE, the others say something",
+       {false, 2},
+       {false, 2},
+       {true, -1},
+       by,
+       0,
+       0,
+       -1,
+       0,
+       0,
+       -1,
+       0,
+       -1},
+      {"no policy is this one", {true, 2}, {true, 2}, {true, -1}, {}, 2, 2, -1, 2, 2, -1, 2, -1},
+      {"another policy", {true, 2}, {true, 2}, {true, -1}, "coreSched", 0, 0, 0, 0, 0, 0, 0, 0},
+  };
+  for (const Row& row : rows) {
+    INFO(row.what);
+    Rig rig(CgroupVersion::v1);
+    rig.slo(row.lsr, row.ls, row.be, row.policy);
+    const auto made = [&](const char* name, Qos qos, host::KubeQos kube) {
+      PodInfo& pod = rig.pod(name, qos, {{"c"}});
+      pod.kube_qos = kube;
+      // What an agent before this one may have left.
+      rig.group(pod.group).bvt = rig.group(pod.containers[0].group).bvt = 1;
+      return pod.group;
+    };
+    using enum host::KubeQos;
+    const std::pair<std::string, std::int64_t> pods[] = {{made("lse", Qos::lse, guaranteed), row.lsr_pod},
+                                                         {made("lsr", Qos::lsr, burstable), row.lsr_pod},
+                                                         {made("ls", Qos::ls, guaranteed), row.ls_pod},
+                                                         {made("be", Qos::be, besteffort), row.be_pod},
+                                                         {made("g", Qos::none, guaranteed), row.guaranteed},
+                                                         {made("b", Qos::none, burstable), row.burstable},
+                                                         {made("e", Qos::none, besteffort), row.besteffort},
+                                                         {made("s", Qos::system, burstable), row.burstable}};
+    rig.group("kubepods").bvt = 1;
+    rig.ticks(1);
+    for (const auto& [group, value] : pods) {
+      INFO(group);
+      CHECK(rig.bvt(group) == value);
+      CHECK(rig.bvt(group + "/c") == value);
+    }
+    CHECK(rig.bvt("kubepods") == 0);
+    CHECK(rig.bvt("kubepods/burstable") == row.folder_burstable);
+    CHECK(rig.bvt("kubepods/besteffort") == row.folder_be);
+  }
+}
+
+TEST_CASE("A pod may say otherwise of itself only if it is LS", "[koordlet][hooks]") {
+  struct Row {
+    Qos qos;
+    std::optional<CpuQosTerms> own;
+    std::int64_t bvt;
+  };
+  for (const Row& row : {Row{Qos::ls, {}, 2},
+                         {Qos::ls, CpuQosTerms{true, -1}, -1},
+                         {Qos::ls, CpuQosTerms{true, {}}, 2},
+                         {Qos::ls, CpuQosTerms{false, -1}, 0},
+                         {Qos::be, CpuQosTerms{true, 2}, -1},
+                         {Qos::lsr, CpuQosTerms{true, -1}, 2},
+                         {Qos::none, CpuQosTerms{true, -1}, 2}}) {
+    Rig rig(CgroupVersion::v2);
+    HookTerms terms;
+    terms.cpu_qos = row.own;
+    PodInfo& pod = rig.pod("p", row.qos, {{"c"}}, terms);
+    rig.ticks(1);
+    CHECK(rig.bvt(pod.group) == row.bvt);
+    CHECK(rig.bvt(pod.containers[0].group) == row.bvt);
+  }
+}
+
+TEST_CASE("Host applications, sandboxes and pods that nobody knows have one, too", "[koordlet][hooks]") {
+  Rig rig(CgroupVersion::v1);
+  rig.pod("p", Qos::ls, {{"c"}});
+  rig.group("kubepods/burstable/podp/sandbox");
+  rig.group("kubepods/besteffort/podgone");
+  rig.group("kubepods/besteffort/podgone/c");
+  rig.inventory.host_applications = {{.name = "a", .qos = Qos::be, .group = "host/a"},
+                                     {.name = "b", .qos = Qos::ls, .group = "host/b"},
+                                     {.name = "c", .qos = Qos::none, .group = "host/c"}};
+  rig.application_usage.resize(3);
+  for (const char* name : {"host/a", "host/b", "host/c"}) rig.group(name);
+  rig.ticks(1);
+  CHECK(rig.bvt("kubepods/burstable/podp/sandbox") == 2);
+  CHECK(rig.bvt("kubepods/besteffort/podgone") == -1);
+  CHECK(rig.bvt("kubepods/besteffort/podgone/c") == -1);
+  CHECK(rig.bvt("host/a") == -1);
+  CHECK(rig.bvt("host/b") == 2);
+  CHECK(rig.bvt("host/c") == 0);
+}
+
+TEST_CASE("The kernel's switch is turned first, core scheduling off before it, and both are put back",
+          "[koordlet][hooks]") {
+  koord::testing::Tree tree;
+  Rig rig(CgroupVersion::v1, tree / "journal");
+  rig.has_switch(false);
+  PodInfo& pod = rig.pod("p", Qos::be, {{"c"}});
+  const auto before = rig.held();
+  rig.ticks(2);
+  REQUIRE(rig.kernel.written.size() > 2);
+  CHECK(rig.kernel.written[0].starts_with(kCoreSched + " 0"));
+  CHECK(rig.kernel.written[1].starts_with(kSwitch + " 1"));
+  CHECK(rig.kernel.refused.empty());
+  CHECK(rig.bvt(pod.group) == -1);
+  rig.slo({}, {}, {});
+  rig.ticks(3);
+  CHECK(rig.kernel.refused.empty());
+  CHECK(rig.held() == before);
+  // Off as a whole nothing is written.
+  const std::size_t written = rig.kernel.written.size();
+  rig.group(pod.group).bvt = 1;
+  ++rig.inventory.generation;
+  rig.ticks(2);
+  CHECK(rig.kernel.written.size() == written);
+}
+
+TEST_CASE("A kernel without group identity is left alone and asked little", "[koordlet][hooks]") {
+  Rig rig(CgroupVersion::v2);
+  rig.kernel.has_bvt = false;
+  rig.only({"GroupIdentity"});
+  rig.pod("p", Qos::be, {{"c"}});
+  rig.ticks(2);
+  CHECK(rig.kernel.written.empty());
+  const std::size_t calls = rig.kernel.calls();
+  rig.ticks(20);
+  CHECK(rig.kernel.calls() == calls);
+}
+
+TEST_CASE("Group identity: an agent that is killed between any two writes leaves what can be undone",
+          "[koordlet][hooks][crash]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  const bool has_switch = GENERATE(false, true);
+  bool finished = false;
+  for (std::size_t writes = 0; !finished; ++writes) {
+    koord::testing::Tree tree;
+    Rig rig(version, tree / "journal");
+    if (has_switch) rig.has_switch(false);
+    rig.pod("p", Qos::be, {{"a"}, {"b"}});
+    rig.pod("q", Qos::ls, {{"a"}});
+    const auto before = rig.held();
+    rig.kernel.die_after = writes;
+    finished = true;
+    try {
+      rig.ticks(3);
+    } catch (const testing::Killed&) {
+      finished = false;
+    }
+    rig.kernel.die_after.reset();
+    rig.start();
+    if (writes % 2 == 0) rig.ticks(1);
+    CHECK(rig.manager->cleanup(rig.inventory).has_value());
+    CHECK(rig.held() == before);
+    REQUIRE(writes < 100);
+  }
+}
+
+}  // namespace
+}  // namespace koord::koordlet
