@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "collectors.hpp"
 #include "framework/action/stop_group.hpp"
 #include "framework/series/checkpoint.hpp"
 #include "framework/serve/routes.hpp"
@@ -131,8 +132,8 @@ Result<> Agent::set_up() {
   sampling.psi_interval = flags.get_duration("psi-collector-interval");
   sampling.psi = context_.gates.enabled("PSICollector");
   sampling.page_cache = flags.get_bool("enable-pagecache-collector");
-  sampler_ =
-      std::make_unique<Sampler>(sampling, parts_.cgroups, parts_.place.root, series_, context_.metrics, log_);
+  sampler_ = std::make_unique<Sampler>(sampling, collector_table(), parts_.cgroups, parts_.place.root,
+                                       series_, context_.metrics, log_);
 
   exported_.emplace(context_.metrics, external_, context_.clock.now());
   hub_.listen([this](const std::shared_ptr<const Inventory>& now) { exported_->inventory(*now); });

@@ -3,12 +3,12 @@
 
 #include <vector>
 
+#include "collectors.hpp"
 #include "framework/action/actions.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/report/forecast_gauges.hpp"
 #include "framework/report/reporter.hpp"
-#include "framework/sampler/pressure_sampler.hpp"
 #include "framework/sampler/read_faults.hpp"
 #include "framework/sampler/roster.hpp"
 #include "framework/sampler/sampler.hpp"
@@ -28,7 +28,8 @@ std::vector<metrics::Table> collect() {
       KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
       ForecastGauges::kExternal, RunQueue::kMetrics,         Exported::kInternal,
       Exported::kExternal,       Sampler::kMetrics,          ReadFaults::kMetrics,
-      Roster::kMetrics,          PressureSampler::kMetrics,  TickSchedule::kMetrics};
+      Roster::kMetrics,          TickSchedule::kMetrics};
+  for (const CollectorEntry* collector : collector_table()) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "collectors.hpp"
 #include "framework/predict/peak_files.hpp"
 #include "framework/predict/prod.hpp"
 #include "framework/sampler/sampler.hpp"
@@ -73,7 +74,7 @@ std::shared_ptr<Inventory> inventory(const std::string& base) {
 struct Engine {
   explicit Engine(const host::Root& root, SamplerConfig config = {})
       : fs(*host::CgroupFs::open(root, host::detect_cgroup_version(root).value())),
-        sampler(config, fs, root, series, registry, Logger(log, clock)) {}
+        sampler(config, collector_table(), fs, root, series, registry, Logger(log, clock)) {}
   const TickView& tick(const std::shared_ptr<const Inventory>& what, nanoseconds time) {
     return sampler.tick(what, kStart + time, WallTime(time));
   }

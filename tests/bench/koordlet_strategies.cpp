@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "collectors.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "gates.hpp"
@@ -231,7 +232,7 @@ Cost measure(const host::Root& root, const std::string& journal, const Inventory
   metrics::Registry registry;
   SeriesStore series{{}};
   const host::CgroupFs fs = *host::CgroupFs::open(root, host::CgroupVersion::v1);
-  Sampler sampler(config, fs, root, series, registry, logger);
+  Sampler sampler(config, collector_table(), fs, root, series, registry, logger);
   KernelFiles files;
   Executor executor(fs, files, clock, logger, registry, {}, nullptr);
   NobodyGoes runner;

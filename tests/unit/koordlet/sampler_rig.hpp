@@ -1,6 +1,7 @@
 // SamplerRig: a sampler of a fake machine, driven tick by tick.
 #pragma once
 
+#include "collectors.hpp"
 #include "fake_node.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "koord/base/manual_clock.hpp"
@@ -11,7 +12,7 @@ struct SamplerRig {
   explicit SamplerRig(FakeNode& fake, SamplerConfig config = {})
       : node(fake),
         fs(fake.cgroups()),
-        sampler(config, fs, fake.root(), series, registry, Logger(log, clock)) {}
+        sampler(config, collector_table(), fs, fake.root(), series, registry, Logger(log, clock)) {}
   const TickView& tick(const std::shared_ptr<const Inventory>& what, nanoseconds time) {
     return sampler.tick(what, MonoTime(std::chrono::minutes(10) + time), WallTime(time));
   }

@@ -582,7 +582,7 @@ TEST_CASE("Restored series are taken over, and closed where nobody comes back") 
   CapturedLog log;
   metrics::Registry registry;
   const host::CgroupFs fs = fake.cgroups();
-  Sampler sampler({}, fs, fake.root(), series, registry, Logger(log, clock));
+  Sampler sampler({}, {}, fs, fake.root(), series, registry, Logger(log, clock));
   auto unknown = inventory({});
   unknown->pods_known = false;
   MonoTime now(minutes(11));

@@ -11,7 +11,6 @@
 
 #include "framework/sampler/best_effort_sampler.hpp"
 #include "framework/sampler/node_sampler.hpp"
-#include "framework/sampler/pressure_sampler.hpp"
 #include "framework/sampler/roster.hpp"
 #include "koord/host/cgroup_stats.hpp"
 
@@ -28,10 +27,6 @@ constexpr double kPage = 4096;
 constexpr nanoseconds kClaimTime = std::chrono::minutes(1);
 /// While a CPU comes or goes its files do not all agree.
 constexpr nanoseconds kFactsRetry = std::chrono::seconds(5);
-
-std::uint32_t ticks_of(nanoseconds period, nanoseconds interval) {
-  return static_cast<std::uint32_t>(std::max<std::int64_t>(period / interval, 1));
-}
 
 std::size_t descriptor_budget(const SamplerConfig& config) {
   if (config.max_descriptors > 0) return config.max_descriptors;
@@ -62,12 +57,16 @@ FactsCounters facts_counters(metrics::Registry& registry, const metrics::Metric&
 
 }  // namespace
 
+std::uint32_t ticks_of(nanoseconds period, nanoseconds interval) {
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(period / interval, 1));
+}
+
 const metrics::Table Sampler::kMetrics = {&kUsedCpu, &kUsedMemory, &kCpuInfo, &kNumaInfo};
 
 class Sampler::Impl {
  public:
-  Impl(SamplerConfig config, const host::CgroupFs& cgroups, const host::Root& root, SeriesStore& series,
-       metrics::Registry& registry, Logger log)
+  Impl(SamplerConfig config, CollectorTable collectors, const host::CgroupFs& cgroups, const host::Root& root,
+       SeriesStore& series, metrics::Registry& registry, Logger log)
       : config_(config),
         root_(root),
         version_(cgroups.version()),
@@ -88,8 +87,9 @@ class Sampler::Impl {
         cpu_online_path_(fmt::format("{}devices/system/cpu/online", root.sys)),
         node_online_path_(fmt::format("{}devices/system/node/online", root.sys)),
         numa_every_(ticks_of(config.numa_interval, config.interval)) {
-    if (config_.psi)
-      pressure_.emplace(ticks_of(config.psi_interval, config.interval), root, reader_, registry, faults_);
+    const CollectorContext context{config_, cgroups, root_, reader_, series_, registry, faults_};
+    for (const CollectorEntry* row : collectors)
+      if (row->wanted(config_)) collectors_.push_back(row->make(context));
     const auto open = [&](Metric metric) {
       const auto id = series_.open(metric, "");
       return id ? *id : SeriesId{};
@@ -125,7 +125,7 @@ class Sampler::Impl {
     view_.inventory = inventory;
     roster_.follow(*inventory);
     best_effort_.follow(*inventory);
-    if (pressure_) pressure_->follow(*inventory);
+    for (const auto& collector : collectors_) collector->follow(*inventory);
     const std::size_t wanted = roster_.groups() * kFilesOfGroup;
     if (wanted > max_descriptors_ && !told_descriptors_) {
       log_.warn("not all files can be held open; the rest is opened for each read, which costs more",
@@ -158,7 +158,7 @@ class Sampler::Impl {
     }
     view_.best_effort = {};
     if (view_.inventory->pods_known) view_.best_effort = best_effort_.sample(node_.online_cpus(), ticks_, at);
-    if (pressure_) pressure_->sample(ticks_);
+    for (const auto& collector : collectors_) collector->sample(ticks_, at);
     if (known(node_.usage().cpu)) cpu_gauge_.set(node_.usage().cpu);
     if (known(node_.usage().memory)) memory_gauge_.set(node_.usage().memory);
     derive_system(at);
@@ -296,15 +296,10 @@ class Sampler::Impl {
     view_.containers = containers_;
     view_.host_applications = applications_;
     view_.complete = complete_;
-    if (!pressure_) {
-      unmeasured_.resize(std::max(pods_.size(), containers_.size()));
-      view_.pod_pressure = std::span(unmeasured_).first(pods_.size());
-      view_.container_pressure = std::span(unmeasured_).first(containers_.size());
-      return;
-    }
-    view_.node_pressure = pressure_->node();
-    view_.pod_pressure = pressure_->pods();
-    view_.container_pressure = pressure_->containers();
+    unmeasured_.resize(std::max(pods_.size(), containers_.size()));
+    view_.pod_pressure = std::span(unmeasured_).first(pods_.size());
+    view_.container_pressure = std::span(unmeasured_).first(containers_.size());
+    for (const auto& collector : collectors_) collector->show(view_);
   }
 
   struct SystemNuma {
@@ -322,7 +317,7 @@ class Sampler::Impl {
   GroupSampler groups_;
   NodeSampler node_;
   BestEffortSampler best_effort_;
-  std::optional<PressureSampler> pressure_;
+  std::vector<std::unique_ptr<Collector>> collectors_;
   Roster roster_;
   metrics::Gauge cpu_gauge_, memory_gauge_;
   std::array<FactsCounters, 2> facts_counters_;
@@ -343,9 +338,9 @@ class Sampler::Impl {
   std::vector<std::uint64_t> pages_;
 };
 
-Sampler::Sampler(SamplerConfig config, const host::CgroupFs& cgroups, const host::Root& root,
-                 SeriesStore& series, metrics::Registry& registry, Logger log)
-    : impl_(std::make_unique<Impl>(config, cgroups, root, series, registry, std::move(log))) {}
+Sampler::Sampler(SamplerConfig config, CollectorTable collectors, const host::CgroupFs& cgroups,
+                 const host::Root& root, SeriesStore& series, metrics::Registry& registry, Logger log)
+    : impl_(std::make_unique<Impl>(config, collectors, cgroups, root, series, registry, std::move(log))) {}
 Sampler::~Sampler() = default;
 
 const TickView& Sampler::tick(const std::shared_ptr<const Inventory>& inventory, MonoTime at, WallTime wall) {

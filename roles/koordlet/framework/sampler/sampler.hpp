@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "framework/sampler/collector.hpp"
 #include "framework/series.hpp"
 #include "framework/tick_view.hpp"
 #include "koord/base/log.hpp"
@@ -40,8 +41,8 @@ class Sampler {
   static const metrics::Table kMetrics;
   /// All outlive it; logs and counts what it cannot read and never fails. Of `series` it opens and closes
   /// what belongs to the inventory.
-  Sampler(SamplerConfig config, const host::CgroupFs& cgroups, const host::Root& root, SeriesStore& series,
-          metrics::Registry& registry, Logger log);
+  Sampler(SamplerConfig config, CollectorTable collectors, const host::CgroupFs& cgroups,
+          const host::Root& root, SeriesStore& series, metrics::Registry& registry, Logger log);
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;

@@ -1,4 +1,4 @@
-// PressureSampler: pressure stall information of the node, pods and containers; as metrics, too.
+// PressureCollector: pressure stall information of the node, pods and containers; as metrics, too.
 #pragma once
 
 #include <array>
@@ -7,13 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/inventory.hpp"
-#include "framework/sampler/kernel_reader.hpp"
-#include "framework/sampler/read_faults.hpp"
-#include "framework/tick_view.hpp"
+#include "framework/sampler/collector.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/host/pressure.hpp"
-#include "koord/host/root.hpp"
 
 namespace koord::koordlet {
 
@@ -36,21 +32,16 @@ class PressureGauges {
   std::array<Row, 3> rows_;
 };
 
-class PressureSampler {
+class PressureCollector final : public Collector {
  public:
-  static const metrics::Table kMetrics;
-  /// All outlive it. Each group is read once in `every` ticks, in turn.
-  PressureSampler(std::uint32_t every, const host::Root& root, KernelReader& reader,
-                  metrics::Registry& registry, ReadFaults& faults);
-  ~PressureSampler();
+  /// Each group is read once in the configured interval, in turn.
+  explicit PressureCollector(const CollectorContext& context);
+  ~PressureCollector() override;
 
-  void follow(const Inventory& inventory);
-  void sample(std::uint64_t tick);
-
+  void follow(const Inventory& inventory) override;
+  void sample(std::uint64_t tick, MonoTime at) override;
   /// As read last; what could not be read is unknown.
-  const Pressure& node() const { return node_; }
-  std::span<const Pressure> pods() const { return pod_pressure_; }
-  std::span<const Pressure> containers() const { return container_pressure_; }
+  void show(TickView& view) const override;
 
  private:
   struct Target {

@@ -1,11 +1,13 @@
 // What is read of pressure, and the gauges container_psi and pod_psi with the original's labels.
-#include "framework/sampler/pressure_sampler.hpp"
+#include "collectors/pressure/pressure.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <utility>
+
+#include "framework/sampler/sampler.hpp"
 
 namespace koord::koordlet {
 
@@ -95,24 +97,21 @@ void PressureGauges::remove(const metrics::Family<metrics::Gauge>& family,
            [&](std::size_t, auto values) { remove_series(family, values); });
 }
 
-const metrics::Table PressureSampler::kMetrics = {&kPodPressure, &kContainerPressure};
-
-PressureSampler::PressureSampler(std::uint32_t every, const host::Root& root, KernelReader& reader,
-                                 metrics::Registry& registry, ReadFaults& faults)
-    : every_(std::max(every, 1U)),
-      reader_(reader),
-      faults_(faults),
-      pods_(registry.gauges(kPodPressure)),
-      containers_(registry.gauges(kContainerPressure)) {
+PressureCollector::PressureCollector(const CollectorContext& context)
+    : every_(ticks_of(context.config.psi_interval, context.config.interval)),
+      reader_(context.reader),
+      faults_(context.faults),
+      pods_(context.metrics.gauges(kPodPressure)),
+      containers_(context.metrics.gauges(kContainerPressure)) {
   for (std::size_t resource = 0; resource < node_files_.size(); ++resource)
-    node_files_.at(resource).path = fmt::format("{}pressure/{}", root.proc, kNodeFiles.at(resource));
+    node_files_.at(resource).path = fmt::format("{}pressure/{}", context.root.proc, kNodeFiles.at(resource));
 }
 
-PressureSampler::~PressureSampler() {
+PressureCollector::~PressureCollector() {
   for (const NodeFile& file : node_files_) reader_.released(file.fd);
 }
 
-void PressureSampler::follow(const Inventory& inventory) {
+void PressureCollector::follow(const Inventory& inventory) {
   std::map<std::string_view, std::unique_ptr<Target>> known;
   for (auto& target : targets_) {
     const std::string_view group = target->group;
@@ -145,13 +144,19 @@ void PressureSampler::follow(const Inventory& inventory) {
   container_pressure_ = std::move(containers);
 }
 
-void PressureSampler::sample(std::uint64_t tick) {
+void PressureCollector::sample(std::uint64_t tick, MonoTime) {
   if (tick % every_ == 0) read_node();
   for (std::size_t i = (every_ - tick % every_) % every_; i < targets_.size(); i += every_)
     read(*targets_[i]);
 }
 
-void PressureSampler::read_node() {
+void PressureCollector::show(TickView& view) const {
+  view.node_pressure = node_;
+  view.pod_pressure = pod_pressure_;
+  view.container_pressure = container_pressure_;
+}
+
+void PressureCollector::read_node() {
   for (std::size_t resource = 0; resource < node_files_.size(); ++resource) {
     NodeFile& file = node_files_.at(resource);
     const std::string_view name = host::row(PressureGauges::kKnobs.at(resource)).name;
@@ -168,7 +173,7 @@ void PressureSampler::read_node() {
   }
 }
 
-void PressureSampler::read(Target& target) {
+void PressureCollector::read(Target& target) {
   for (std::size_t resource = 0; resource < PressureGauges::kKnobs.size(); ++resource) {
     const host::Knob knob = PressureGauges::kKnobs.at(resource);
     Stall& stall = stall_of(pressure(target), resource);
@@ -186,5 +191,20 @@ void PressureSampler::read(Target& target) {
     target.gauges.set(family(target), target.labels, resource, *parsed);
   }
 }
+
+namespace {
+
+constexpr metrics::Table kShown = {&kPodPressure, &kContainerPressure};
+
+bool is_wanted(const SamplerConfig& config) { return config.psi; }
+std::unique_ptr<Collector> make_pressure(const CollectorContext& context) {
+  return std::make_unique<PressureCollector>(context);
+}
+
+}  // namespace
+
+extern const CollectorEntry kPressure;
+const CollectorEntry kPressure{
+    .name = "pressure", .wanted = &is_wanted, .metrics = kShown, .make = &make_pressure};
 
 }  // namespace koord::koordlet
