@@ -115,13 +115,14 @@ constexpr Metric kPermitSeconds{.name = "scheduler_permit_wait_duration_seconds"
                                 .labels = {"result"},
                                 .bounds = kPermitBounds};
 
-// What koord has nothing to count for yet. kube-scheduler, Koordinator and their dashboards have it.
+// What koord has nothing to count for. kube-scheduler, Koordinator and their dashboards have it.
 constexpr Metric kVolumeCache{.name = "scheduler_volume_binder_cache_requests_total",
-                              .help = "Number of requests to the cache of volumes; there is none yet.",
+                              .help = "Number of requests to a cache of volumes; koord has none.",
                               .labels = {"operation"}};
-constexpr Metric kVolumeErrors{.name = "scheduler_volume_scheduling_stage_error_total",
-                               .help = "Number of errors with volumes; they are not looked at yet.",
-                               .labels = {"operation"}};
+constexpr Metric kVolumeErrors{
+    .name = "scheduler_volume_scheduling_stage_error_total",
+    .help = "Number of errors with volumes; koord counts them with scheduler_schedule_attempts_total.",
+    .labels = {"operation"}};
 constexpr Metric kClaims{.name = "scheduler_resourceclaim_creates_total",
                          .help = "Number of ResourceClaims made; koord makes none.",
                          .labels = {"status"}};
