@@ -147,7 +147,7 @@ Task<Result<>> States::follow_node() {
       if (!node_known_ || node_recalled_)
         parts_.log.warn("there is no such node on the API server", kv("node", settings_.node_name));
       if (!slo_)
-        parts_.log.info("there is no NodeSLO for this node: no strategy acts",
+        parts_.log.info("there is no NodeSLO for this node: only what pods themselves ask for is done",
                         kv("node", settings_.node_name));
     }
     if (batch.synced) note(api_, {});
@@ -186,7 +186,7 @@ void States::on_slo(const std::shared_ptr<const api::NodeSlo>& slo) {
   applications_.clear();
   if (!slo) {
     slo_.reset();
-    parts_.log.info("the NodeSLO is gone: no strategy acts");
+    parts_.log.info("the NodeSLO is gone: only what pods themselves ask for is done");
     return;
   }
   MergedSlo merged = merge_slo(slo->spec);
