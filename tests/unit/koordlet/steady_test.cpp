@@ -15,10 +15,13 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 }
 
-// Every way to the heap that C++ has ends in one of these.
-void* operator new(std::size_t size) {
+// Every way to the heap that C++ has ends in one of these: a sanitizer's own would not fit our delete.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* const memory = std::malloc(size)) return memory;
+  return std::malloc(size);
+}
+void* operator new(std::size_t size) {
+  if (void* const memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
