@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import protection  # noqa: E402
 from agent import KOORD, Agent, skip_without_role, wait_for  # noqa: E402
-from host_tree import Group  # noqa: E402
+from host_tree import Group, is_v2  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import batch_cpus  # noqa: E402
 from real_node import PODS, RealNode, free_port, missing  # noqa: E402
@@ -147,6 +147,29 @@ def configured(installed):
     return True
 
 
+def held(group):
+    """Its weight as shares of cgroup v1, and whether it has a quota."""
+    if is_v2():
+        weight = int(group.read("cpu", "cpu.weight"))
+        return 2 + (weight - 1) * 262142 // 9999, group.quota_cpus()
+    return int(group.read("cpu", "cpu.shares")), group.quota_cpus()
+
+
+def prove_limits(node, names):
+    """Each has the weight that it asked for; no quota of its own, since the tier has one as a whole."""
+    asked = max(2, ONE * 1024 // 1000)
+    for name in names:
+        pod = node.get(f"{PODS}/{name}")
+        resources = pod["spec"]["containers"][0]["resources"]
+        assert resources["requests"] == {"kubernetes.io/batch-cpu": str(ONE)}, f"{name} asks for {resources}"
+        group = Group(f"kubepods/besteffort/pod{pod['metadata']['uid']}")
+        container = Group(os.path.join(group.relative, pod["status"]["containerStatuses"][0]["containerID"].split("//")[1]))
+        for one in (group, container):
+            shares, quota = wait_for(f"{name}: what it asked for",
+                                     lambda one=one: (lambda now: abs(now[0] - asked) < 30 and now)(held(one)), 10)
+            assert quota is None, f"{name} has {shares} shares and {quota} CPUs"
+
+
 def bound(node):
     return [pod["metadata"]["name"] for pod in node.get(PODS)["items"]
             if pod["spec"].get("nodeName") and pod["metadata"]["name"].startswith("be-")]
@@ -193,6 +216,7 @@ def main():
                 create(node, plain(node, f"be-{i}"))
             names = wait_for("pods are placed on what is lent", lambda: len(bound(node)) >= 2 and bound(node), 30)
             node.wait_running(*names)
+            prove_limits(node, names)
             wait_for("best-effort work is limited", lambda: be.quota_cpus() is not None, 30)
             time.sleep(3)
             idle = protection.Watch(be, None, 4)

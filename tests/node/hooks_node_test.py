@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""The runtime hooks on a real node: what a best-effort pod asked for and the quotas of normalized CPUs are in force three
+seconds after a container has started, also after it started again, was resized, or the agent died; --cleanup puts back
+what the kubelet wrote."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from agent import Agent, skip_without_role, wait_for  # noqa: E402
+from host_tree import Group, is_v2  # noqa: E402
+from janitor import CGROUPS, Unchanged, skip  # noqa: E402
+from node_slo import define  # noqa: E402
+from real_node import PODS, RealNode, free_port, missing  # noqa: E402
+
+IN_FORCE = 3  # seconds
+SLEEP = "while :; do sleep 1; done"
+MILLI, MEMORY = 500, 64 << 20
+
+
+def number(text):
+    return -1 if text == "max" or int(text) >= 1 << 62 else int(text)
+
+
+def held(group):
+    """Its weight, quota and memory limit."""
+    if is_v2():
+        return int(group.read("cpu", "cpu.weight")), number(group.read("cpu", "cpu.max").split()[0]), \
+            number(group.read("memory", "memory.max"))
+    return int(group.read("cpu", "cpu.shares")), int(group.read("cpu", "cpu.cfs_quota_us")), \
+        number(group.read("memory", "memory.limit_in_bytes"))
+
+
+def weight(milli):
+    shares = max(2, milli * 1024 // 1000)
+    return 1 + (shares - 2) * 9999 // 262142 if is_v2() else shares
+
+
+def pod_group(pod, folder):
+    return Group(f"kubepods/{folder}/pod{pod['metadata']['uid']}")
+
+
+def containers(group):
+    """Those of the pod that hold a process of its command, not the sandbox: the youngest of them last."""
+    path = os.path.join(CGROUPS, *([] if is_v2() else ["cpu"]), group.relative)
+    found = []
+    for name in os.listdir(path) if os.path.isdir(path) else []:  # the kubelet makes it soon
+        try:
+            with open(os.path.join(path, name, "cgroup.procs"), encoding="utf-8") as file:
+                pids = file.read().split()
+            with open(f"/proc/{pids[0]}/cmdline", encoding="utf-8") as file:
+                if SLEEP in file.read():
+                    found.append((os.stat(f"/proc/{pids[0]}").st_mtime, Group(os.path.join(group.relative, name)), int(pids[0])))
+        except (OSError, IndexError):
+            continue  # it comes or goes, or is no folder
+    return [one[1:] for one in sorted(found, key=lambda one: one[0])]
+
+
+def in_force(what, group, wanted):
+    """How long after the container's first process its group and its pod's hold it."""
+    found = wait_for(f"{what}: its container", lambda: containers(group), 60)
+    container, began = found[-1][0], time.monotonic()
+    wait_for(f"{what}: {wanted}", lambda: held(container) == wanted, 30)
+    took = time.monotonic() - began
+    print(f"{what}: in force after {took:.2f} s", flush=True)
+    assert took <= IN_FORCE, f"{what}: that is too late"
+    return container
+
+
+def annotate(node, annotations):
+    node.api.connect().request("PATCH", f"/api/v1/nodes/{node.name}", {"metadata": {"annotations": annotations}},
+                               content_type="application/merge-patch+json")
+
+
+def main():
+    reason = missing()
+    if reason:
+        skip(reason)
+    skip_without_role()
+    with Unchanged(), RealNode() as node:
+        define(node)  # and there is no NodeSLO: what a pod asked for needs none
+        lent = {"kubernetes.io/batch-cpu": "4000", "kubernetes.io/batch-memory": "1Gi"}
+        node.patch(f"/api/v1/nodes/{node.name}/status", {"status": {"capacity": lent, "allocatable": lent}})
+        agent = Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
+                      f"--var-lib-kubelet-dir={node.kubelet_root}", "--feature-gates=CPUNormalization=true",
+                      env={"NODE_NAME": node.name})
+        agent.start_and_wait()
+        try:
+            prove(node, agent)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{agent.log_tail()}") from None
+        finally:
+            agent.kill()
+    print("the runtime hooks on a real node: passed")
+
+
+def prove(node, agent):
+    be = node.pod("be", SLEEP, "BE", MILLI)
+    for amounts in be["spec"]["containers"][0]["resources"].values():
+        amounts["kubernetes.io/batch-memory"] = str(MEMORY)
+    node.apply(be)
+    uid = node.get(f"{PODS}/be")["metadata"]["uid"]
+    group, wanted = Group(f"kubepods/besteffort/pod{uid}"), (weight(MILLI), MILLI * 100, MEMORY)
+    container = in_force("a best-effort pod", group, wanted)
+    wait_for("the pod, too", lambda: held(group) == wanted, IN_FORCE)
+    before = container.relative
+
+    node.wait_running("be")
+    os.kill(containers(group)[-1][1], 9)  # the kubelet starts it again
+    wait_for("another container", lambda: [one for one, _ in containers(group) if one.relative != before], 60)
+    in_force("a container that started again", group, wanted)
+
+    annotate(node, {"node.koordinator.sh/cpu-normalization-ratio": "1.25"})
+    wait_for("batch quotas are normalized", lambda: held(group)[1] == MILLI * 80, 15)
+    ls = node.pod("ls", SLEEP, "LS", 200)
+    ls["spec"]["containers"][0]["resources"]["limits"] = {"cpu": "500m"}
+    node.apply(ls)
+    uid = node.get(f"{PODS}/ls")["metadata"]["uid"]
+    ls_group = Group(f"kubepods/burstable/pod{uid}")
+    one = in_force("a pod on faster CPUs", ls_group, (weight(200), 40000, -1))
+    node.wait_running("ls")
+
+    os.kill(containers(ls_group)[-1][1], 9)  # complaint 2047: with v1's rule it starts again, too
+    wait_for("it starts again", lambda: [c for c, _ in containers(ls_group) if c.relative != one.relative], 60)
+    one = in_force("a pod on faster CPUs that started again", ls_group, (weight(200), 40000, -1))
+
+    agent.kill()
+    agent.start_and_wait()
+    assert held(one)[1] == 40000 and held(group)[2] == MEMORY, "an agent that died let go"
+    agent.stop()
+    agent.cleanup()
+    assert held(one)[1] == 50000, f"after --cleanup a container has {held(one)}"
+    assert held(group) == (weight(0), -1, -1), f"after --cleanup a best-effort pod has {held(group)}"
+
+
+if __name__ == "__main__":
+    main()
