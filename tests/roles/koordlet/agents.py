@@ -61,6 +61,9 @@ class Agent:
     def source(self, name):
         return next((one for one in self.node().get("sources", []) if one["name"] == name), {"ok": None})
 
+    def suppresses(self):
+        return any(one["active"] for one in self.node().get("strategies", []) if one["name"] == "CPUSuppress")
+
     def terminate(self):
         self.child.terminate()
         code = self.child.wait(20)

@@ -189,7 +189,7 @@ class AnApiServerThatIsAway(unittest.TestCase):
 
         again = world.agent(QUICK)
         wait_for("the pods, of the kubelet alone", lambda: {"web", "batch"} <= set(again.pods()))
-        wait_for("suppression", lambda: any(one["active"] for one in again.node().get("strategies", [])))
+        wait_for("suppression", again.suppresses)
         wait_for("a few ticks", lambda: again.node()["tick"] > 4)
         self.assertEqual(self.quota(world), held)
         self.assertFalse(again.source("API server")["ok"])
