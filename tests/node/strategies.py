@@ -1,6 +1,7 @@
 """What the strategies of a node agent do on a real node, the same for the original and for ours: what CPU burst gives to a
-throttled pod, which settings of the machine are written, who is evicted and in which order, by requests and for want of
-memory, and what the events say. The settings are those of a /proc and a /sys of the test's own, the evicted are its own pods.
+throttled pod, what batch pods are given, which settings of the machine are written, who is evicted and in which order, by
+requests and for want of memory, and what the events say. The settings are those of a /proc and a /sys of the test's own, the
+evicted are its own pods.
 """
 import glob
 import json
@@ -30,7 +31,13 @@ SETTINGS = {"proc/sys/vm/min_free_kbytes": "67584", "proc/sys/vm/watermark_scale
             "proc/sys/kernel/sched_group_identity_enabled": "0", "proc/sys/kernel/sched_idle_saver_wmark": "0",
             "sys/kernel/mm/memcg_reaper/reap_background": "0", "sys/kernel/mm/pagecache_limit/enabled": "0",
             "sys/kernel/debug/sched_features": "NO_HRTICK"}
+LIMITS = (("cpu", "cpu.shares"), ("cpu", "cpu.cfs_quota_us"), ("memory", "memory.limit_in_bytes"))
+MEMORY = 1 << 30  # what each asks for that asks for any
 LIMIT, QUOTA = "200m", 20000
+
+
+def shares(milli_cpu):
+    return max(2, milli_cpu * 1024 // 1000)
 
 
 def overlay(folder, path, own):
@@ -101,6 +108,8 @@ def pods(node):
         terms = {} if first is None else {"labels": {"koordinator.sh/eviction-enabled": "true"},
                                           "annotations": {"koordinator.sh/eviction-priority": str(first)}}
         pod = node.pod(name, f"dd if=/dev/zero bs={mib}M count=1 | sleep 1000000", "BE", cpu, **terms)
+        for amounts in pod["spec"]["containers"][0]["resources"].values():
+            amounts["kubernetes.io/batch-memory"] = str(MEMORY)
         pod["spec"]["priorityClassName"] = f"of-{priority}"
         yield pod
     web = node.pod("web", "while :; do :; done", "LS", 100)
@@ -110,7 +119,7 @@ def pods(node):
 
 
 def lend(node, milli_cpu):
-    amounts = {"kubernetes.io/batch-cpu": str(milli_cpu)}
+    amounts = {"kubernetes.io/batch-cpu": str(milli_cpu), "kubernetes.io/batch-memory": str(MEMORY * len(PODS))}
     node.patch(f"/api/v1/nodes/{NAME}/status", {"status": {"capacity": amounts, "allocatable": amounts}})
 
 
@@ -139,9 +148,9 @@ def observe(node, agent, folder):
     def slo(**spec):
         node.patch(f"{SLO}/nodeslos/{NAME}", {"spec": spec})
 
-    threshold = {"enable": True, "memoryEvictThresholdPercent": None, "memoryEvictLowerPercent": None,
-                 "cpuAllocatableEvictThresholdPercent": None, "cpuAllocatableEvictLowerPercent": None,
-                 "allocatableEvictPriorityThreshold": None}
+    threshold = {"enable": True, "cpuSuppressPolicy": "cpuset", "memoryEvictThresholdPercent": None,
+                 "memoryEvictLowerPercent": None, "cpuAllocatableEvictThresholdPercent": None,
+                 "cpuAllocatableEvictLowerPercent": None, "allocatableEvictPriorityThreshold": None}
     slo(resourceUsedThresholdWithBE=threshold, cpuBurstStrategy=BURST, systemStrategy=SYSTEM)
     lend(node, 20000)
     node.apply(*pods(node))
@@ -154,6 +163,16 @@ def observe(node, agent, folder):
     def knobs():
         return [int(one.read("cpu", name)) for one in (pod, group) for name in ("cpu.cfs_quota_us", "cpu.cfs_burst_us")]
 
+    def batch_limits():
+        """Of each best-effort pod and its container: shares, quota and limit of memory."""
+        found = {}
+        for name in PODS:
+            status = running[name]["status"]["containerStatuses"][0]
+            whole = f"kubepods/besteffort/pod{running[name]['metadata']['uid']}"
+            found[name] = [tuple(int(Group(one).read(*file)) for file in LIMITS)
+                           for one in (whole, os.path.join(whole, status["containerID"].split("//")[1]))]
+        return found
+
     assert knobs() == [QUOTA, 0, QUOTA, 0], f"the kubelet gave {knobs()}"
     result = {}
     agent.start()
@@ -161,6 +180,9 @@ def observe(node, agent, folder):
         wait_for("CPU burst", lambda: knobs()[1] and knobs()[3] and knobs()[2] > QUOTA, 90)
         wait_for("the quota stays", lambda: knobs()[2] == QUOTA * BURST["cfsQuotaBurstPercent"] // 100, 60)
         wait_for("settings", lambda: settings(folder) != SETTINGS, 30)
+        wait_for("what batch pods ask for", lambda: all(one[0] == shares(PODS[name][1])
+                                                        for name, both in batch_limits().items() for one in both), 30)
+        result["batch"] = batch_limits()
         slo(resourceUsedThresholdWithBE={**threshold, "cpuAllocatableEvictThresholdPercent": 80,
                                          "cpuAllocatableEvictLowerPercent": 60, "allocatableEvictPriorityThreshold": 5999})
         wait_for("evictions by requests", lambda: len(evicted(agent)) >= 2, 90)
@@ -192,6 +214,10 @@ def check(node, result):
     assert result["for want of memory"] == ["low-60", "low-30", "unasked", "asks-2", "high-90"], result["for want of memory"]
     assert result["left"] == ["web"]
     assert [(reason, pod) for reason, pod, _ in result["events"]] == [("evictPodSuccess", name) for name in sorted(PODS)]
+    for name, both in result["batch"].items():
+        cpu = PODS[name][1]
+        limits = (cpu * 100, MEMORY) if cpu else (-1, both[0][2])
+        assert set(both) == {(shares(cpu), *limits)} and (cpu or both[0][2] >= 1 << 62), f"{name} has {both}"
     assert result["burst"] == [QUOTA * BURST["cfsQuotaBurstPercent"] // 100, QUOTA] * 2, result["burst"]
     kib = int(node.get(f"/api/v1/nodes/{NAME}")["status"]["capacity"]["memory"].removesuffix("Ki"))
     wanted = [str(kib * SYSTEM["minFreeKbytesFactor"] // 10000), "33", "1", "4000000", "1", "1", "HRTICK"]
