@@ -5,6 +5,7 @@ import collections
 import http.server
 import json
 import os
+import ssl
 import tempfile
 import threading
 import time
@@ -14,6 +15,7 @@ import schedulers
 from schedulers import OURS, UPSTREAM
 
 import kube_api
+from webhook_server import certificate
 
 NAMESPACE = "extenders"
 NODES = [f"node-{index}" for index in range(4)]
@@ -22,13 +24,20 @@ MANAGED = "example.com/managed"
 
 
 class Extender(http.server.ThreadingHTTPServer):
-    """Answers by verb; every question is kept. A verb without an answer is refused."""
+    """Answers by verb; every question is kept. A verb without an answer is refused. Over TLS only to clients with that
+    certificate, where one is named."""
     daemon_threads = True
 
-    def __init__(self):
+    def __init__(self, own=None, client=None):
         super().__init__(("127.0.0.1", 0), Handler)
         self.answers, self.asked = {}, []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/extender"
+        if own:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*own)
+            context.load_verify_locations(client[0])
+            context.verify_mode = ssl.CERT_REQUIRED
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.url = f"http{'s' if own else ''}://127.0.0.1:{self.server_address[1]}/extender"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
@@ -72,12 +81,17 @@ class Extenders(unittest.TestCase):
         self.watch.wait("an empty namespace", lambda pods: not pods)
         self.api.load([schedulers.node(name, more={MANAGED: "10"}) for name in NODES])
         self.addCleanup(schedulers.clean, self.api, [NAMESPACE])
-        self.extender = Extender()
-        self.addCleanup(self.extender.server_close)
-        self.addCleanup(self.extender.shutdown)
+        self.extender = self.serve()
+
+    def serve(self, *certificates):
+        extender = Extender(*certificates)
+        self.addCleanup(extender.server_close)
+        self.addCleanup(extender.shutdown)
+        return extender
 
     def start(self, *extenders):
-        """Both schedulers with these extenders."""
+        """Both schedulers with these extenders, as processes that end with the test."""
+        started = []
         for name, start in ((UPSTREAM, schedulers.kube_scheduler), (OURS, schedulers.koord)):
             config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
                       "leaderElection": {"leaderElect": False}, "clientConnection": {"kubeconfig": schedulers.KUBECONFIG},
@@ -89,6 +103,8 @@ class Extenders(unittest.TestCase):
             file.flush()
             process = start(f"--config={file.name}")
             self.addCleanup(process.end)
+            started.append(process)
+        return started
 
     def both(self, name, **spec):
         """The verdicts of both on two such pods."""
@@ -153,6 +169,52 @@ class Extenders(unittest.TestCase):
         release.set()
         for index in range(10):
             self.watch.wait_scheduled(f"slow-{index}")
+
+    def test_over_tls_both_sides_say_who_they_are(self):
+        with tempfile.TemporaryDirectory() as folder:
+            own, client, other = (certificate(folder, name, "IP:127.0.0.1") for name in ("own", "client", "other"))
+            self.extender = self.serve(own, client)
+            self.extender.answers["filter"] = lambda body: {"NodeNames": [NODES[3]]}
+            asks = {"filterVerb": "filter", "nodeCacheCapable": True, "enableHTTPS": True,
+                    "managedResources": [{"name": MANAGED}]}
+            known = {"caFile": own[0], "certFile": client[0], "keyFile": client[1]}
+            cases = {"known": known, "a CA of somebody else": {**known, "caFile": other[0]},
+                     "a client of somebody else": {**known, "certFile": other[0], "keyFile": other[1]}}
+            for index, (name, tls) in enumerate(cases.items()):
+                with self.subTest(name):
+                    started = self.start({**asks, "tlsConfig": tls})
+                    verdicts = self.both(f"tls-{index}", **self.managed())
+                    if tls is known:
+                        self.assertEqual(verdicts, [("scheduled", NODES[3])] * 2)
+                    else:
+                        self.assertEqual([kind for kind, _ in verdicts], ["SchedulerError"] * 2)
+                        self.assertEqual(self.extender.of("filter", f"tls-{index}-{OURS}"), [])
+                    for process in started:
+                        process.end()
+
+    def test_one_that_has_a_say_in_who_is_preempted(self):
+        """Of the nodes on which somebody could go, those that it leaves."""
+        for name, value in (("extenders-low", 1), ("extenders-high", 100)):
+            self.api.load([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+                            "value": value}])
+            self.addCleanup(self.api.connect().request, "DELETE", f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}")
+        self.start({"filterVerb": "filter", "preemptVerb": "preempt", "nodeCacheCapable": True})
+        self.extender.answers["filter"] = lambda body: {"NodeNames": names_of(body)}
+        self.api.load([schedulers.pod(f"low-{node}", OURS, NAMESPACE, "3500m", priorityClassName="extenders-low",
+                                      terminationGracePeriodSeconds=0, nodeName=node) for node in NODES])
+        self.watch.wait("all nodes taken", lambda pods: len(pods) == len(NODES))
+        for scheduler, left in ((UPSTREAM, NODES[1]), (OURS, NODES[2])):
+            self.extender.answers["preempt"] = lambda body, left=left: {
+                "NodeNameToMetaVictims": {left: body["NodeNameToMetaVictims"][left]}}
+            high = f"high-{scheduler}"
+            self.api.load([schedulers.pod(high, scheduler, NAMESPACE, "3", priorityClassName="extenders-high")])
+            self.watch.wait_scheduled(high)
+            question = self.extender.of("preempt", high)[0]
+            self.assertLessEqual({left}, set(question["NodeNameToMetaVictims"]))
+            self.assertEqual([len(victims["Pods"]) for victims in question["NodeNameToMetaVictims"].values()],
+                             [1] * len(question["NodeNameToMetaVictims"]))
+            self.watch.wait("its victim goes", lambda pods, left=left: f"low-{left}" not in pods)
+            self.assertEqual(self.watch.wait("where it is", lambda pods, high=high: pods[high]["spec"].get("nodeName")), left)
 
     def test_one_that_may_be_ignored_and_one_that_binds(self):
         dead = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "ignorable": True}
