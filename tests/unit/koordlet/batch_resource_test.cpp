@@ -90,7 +90,8 @@ TEST_CASE("A pod's containers each have their own, the pod has all of it", "[koo
   const std::size_t written = rig.kernel.written.size();
   rig.ticks(5);
   CHECK(rig.kernel.written.size() == written);
-  CHECK(rig.kernel.calls() <= calls + 5 * 32);  // no more than looking whether the files are still the same
+  CHECK(rig.kernel.calls() <=
+        calls + std::size_t{5} * 32);  // no more than looking whether the files are still the same
 }
 
 TEST_CASE("Mid pods have what they asked of mid resources", "[koordlet][hooks]") {

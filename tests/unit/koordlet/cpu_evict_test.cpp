@@ -7,7 +7,6 @@ namespace {
 
 using testing::enabled;
 using testing::EvictRig;
-using testing::EvictRow;
 using testing::Names;
 
 TEST_CASE("What best-effort work shall ask less, by its satisfaction", "[koordlet][evict]") {

@@ -29,6 +29,7 @@ struct Bench {
   };
   Executor::Outcome apply(const std::vector<Want>& wants) {
     std::vector<KnobValue> values;
+    values.reserve(wants.size());
     for (const Want& want : wants) values.emplace_back(want.value);
     std::vector<Wish> wishes;
     for (std::size_t i = 0; i < wants.size(); ++i) {

@@ -241,6 +241,7 @@ TEST_CASE("At most so many go in an hour, where that is said", "[koordlet][evict
   rig.slo().memory_evict_threshold_percent = 1;
   rig.node_memory = 115;
   std::vector<EvictRow> many;
+  many.reserve(5);
   for (int i = 0; i < 5; ++i) many.push_back({fmt::format("p{}", i), Qos::be, i, 1});
   rig.pods(many);
   CHECK(rig.tick_for() == Names{"p0", "p1"});

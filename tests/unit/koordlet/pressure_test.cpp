@@ -88,6 +88,7 @@ TEST_CASE("Complaint 1046: with pressure on, 200 pods take a small part of what 
   constexpr int kPods = 200, kContainers = 2;
   FakeNode fake(CgroupVersion::v2);
   std::vector<std::shared_ptr<PodInfo>> pods;
+  pods.reserve(kPods);
   for (int i = 0; i < kPods; ++i) pods.push_back(pod(fmt::format("pod-{:03}", i), Qos::ls, kContainers));
   const std::string text =
       "some avg10=1.50 avg60=2.00 avg300=3.00 total=1\nfull avg10=0.50 avg60=0 avg300=0 total=1\n";

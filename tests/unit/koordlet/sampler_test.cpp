@@ -46,7 +46,7 @@ TEST_CASE("Complaint 1981: the same pods for hours take no more memory") {
         }
     bench.tick(now, seconds(i));
   }
-  CHECK(heap() <= before + 64 * 1024);
+  CHECK(heap() <= before + std::size_t{64} * 1024);
   CHECK(bench.log.count(LogLevel::warn) < 10);
 }
 
@@ -127,10 +127,10 @@ TEST_CASE("In the steady state each file costs one read and nothing is opened") 
     bench.tick(now, seconds(2));
     const SamplerStats after = bench.sampler.stats();
     const std::size_t node_files = 3;  // stat, meminfo, the NUMA node's
-    CHECK(after.reads - before.reads == node_files + 3 * (fake.v1() ? 3 : 2));
+    CHECK(after.reads - before.reads == node_files + 3 * (fake.v1() ? 3UL : 2UL));
     // What is missing of the best-effort root is looked for.
     CHECK(after.opens - before.opens <= 3);
-    CHECK(after.descriptors == node_files + 3 * (fake.v1() ? 3 : 2));
+    CHECK(after.descriptors == node_files + 3 * (fake.v1() ? 3UL : 2UL));
     CHECK(after.groups == 3);
     bench.tick(inventory({}), seconds(3));
     CHECK(bench.sampler.stats().descriptors == node_files);
@@ -158,7 +158,7 @@ TEST_CASE("Pods and containers come and go") {
     FakeNode fake(version);
     Bench bench(fake);
     auto make = [&](const std::string& uid, int containers) {
-      const auto info = pod(uid, Qos::ls, containers);
+      auto info = pod(uid, Qos::ls, containers);
       fake.cpu(info->group, 0);
       fake.group_memory(info->group, 1, 0);
       for (const auto& container : info->containers) {
@@ -513,7 +513,7 @@ TEST_CASE("NUMA nodes") {
     CHECK(bench.last(Metric::node_numa_cpu, "1", seconds(1)) == Approx(0.5));
     CHECK(bench.last(Metric::node_numa_memory, "0", seconds(1)) == 3 * kGiB);
     CHECK(bench.last(Metric::system_numa_memory, "0", seconds(1)) == 2 * kGiB);
-    CHECK(bench.last(Metric::system_numa_memory, "1", seconds(1)) == kGiB / 2);
+    CHECK(bench.last(Metric::system_numa_memory, "1", seconds(1)) == static_cast<double>(kGiB) / 2);
     CHECK(bench.last(Metric::system_numa_cpu, "0", seconds(1)) == Approx(0.75));
     CHECK(bench.last(Metric::system_numa_cpu, "1", seconds(1)) == Approx(0.25));
   }

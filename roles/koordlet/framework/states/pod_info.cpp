@@ -190,7 +190,7 @@ std::shared_ptr<const MemoryTerms> memory_terms(const api::ObjectMeta& meta,
     complaints.push_back(fmt::format("{}: {}", kMemoryQos, qos.error().message()));
     return nullptr;
   }
-  terms->qos = std::move(*qos);
+  terms->qos = *qos;
   return terms;
 }
 
