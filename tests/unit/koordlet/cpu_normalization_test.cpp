@@ -196,30 +196,12 @@ TEST_CASE("Where the kubelet sets no quotas none is normalized", "[koordlet][hoo
 
 TEST_CASE("CPU normalization: an agent that is killed between any two writes leaves what can be undone",
           "[koordlet][hooks][crash]") {
-  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
-  bool finished = false;
-  for (std::size_t writes = 0; !finished; ++writes) {
-    koord::testing::Tree tree;
-    Rig rig(version, tree / "journal");
+  Rig::kill_between_writes<Rig>(GENERATE(CgroupVersion::v1, CgroupVersion::v2), [](Rig& rig) {
     rig.pod("p", Qos::ls, {{"a", 1000}, {"b", 2000}});
-    const auto before = rig.held();
     rig.ratio(1.2);
     rig.burst("auto");
     rig.throttled(1, 0.5);
-    rig.kernel.die_after = writes;
-    finished = true;
-    try {
-      rig.ticks(3);
-    } catch (const testing::Killed&) {
-      finished = false;
-    }
-    rig.kernel.die_after.reset();
-    rig.start();
-    if (writes % 2 == 0) rig.ticks(1);
-    CHECK(rig.manager->cleanup(rig.inventory).has_value());
-    CHECK(rig.held() == before);
-    REQUIRE(writes < 100);
-  }
+  });
 }
 
 }  // namespace

@@ -192,30 +192,12 @@ TEST_CASE("A kernel without group identity is left alone and asked little", "[ko
 
 TEST_CASE("Group identity: an agent that is killed between any two writes leaves what can be undone",
           "[koordlet][hooks][crash]") {
-  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
   const bool has_switch = GENERATE(false, true);
-  bool finished = false;
-  for (std::size_t writes = 0; !finished; ++writes) {
-    koord::testing::Tree tree;
-    Rig rig(version, tree / "journal");
+  Rig::kill_between_writes<Rig>(GENERATE(CgroupVersion::v1, CgroupVersion::v2), [&](Rig& rig) {
     if (has_switch) rig.has_switch(false);
     rig.pod("p", Qos::be, {{"a"}, {"b"}});
     rig.pod("q", Qos::ls, {{"a"}});
-    const auto before = rig.held();
-    rig.kernel.die_after = writes;
-    finished = true;
-    try {
-      rig.ticks(3);
-    } catch (const testing::Killed&) {
-      finished = false;
-    }
-    rig.kernel.die_after.reset();
-    rig.start();
-    if (writes % 2 == 0) rig.ticks(1);
-    CHECK(rig.manager->cleanup(rig.inventory).has_value());
-    CHECK(rig.held() == before);
-    REQUIRE(writes < 100);
-  }
+  });
 }
 
 }  // namespace

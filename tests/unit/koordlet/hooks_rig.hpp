@@ -105,12 +105,12 @@ class HooksRig : public QosRig {
 
   /// An agent dies after each number of writes in turn; the next one goes on, and --cleanup puts back what
   /// there was. `make` fills a rig, `ticks` is how long an agent lives.
-  template <class Make>
+  template <class Rig = HooksRig, class Make>
   static void kill_between_writes(host::CgroupVersion version, Make make, int ticks = 3) {
     bool finished = false;
     for (std::size_t writes = 0; !finished; ++writes) {
       koord::testing::Tree tree;
-      HooksRig rig(version, tree / "journal");
+      Rig rig(version, tree / "journal");
       make(rig);
       const auto before = rig.held();
       rig.kernel.die_after = writes;
