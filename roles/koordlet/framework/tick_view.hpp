@@ -46,6 +46,7 @@ struct BestEffortUse {
   double memory = kUnknown;            // bytes, of its roots, without page cache
 };
 
+struct BlamedWaits;
 struct RunQueueWaits;
 
 /// Valid during the call that hands it out; copy what is to be kept.
@@ -71,6 +72,9 @@ struct TickView {
   /// How long tasks waited for a CPU, of the last period that was read (framework/serve/run_queue_waits.hpp);
   /// null where the kernel does not tell.
   const RunQueueWaits* waits = nullptr;
+  /// Who ran while latency-sensitive tasks waited for a CPU (framework/blamed_waits.hpp), of the last second;
+  /// null where nobody asks for it or the kernel does not tell.
+  const BlamedWaits* blamed = nullptr;
   /// Whether every pod and application of the inventory was read; a strategy that sums must not act otherwise
   /// if it would take from somebody.
   bool complete = false;

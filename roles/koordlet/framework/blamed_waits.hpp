@@ -1,0 +1,38 @@
+// BlamedWaits: what latency-sensitive tasks waited for a CPU in one period, and who ran on those CPUs
+// meanwhile.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "koord/base/clock.hpp"
+
+namespace koord::koordlet {
+
+/// Whom a CPU belongs to while it runs: the QoS class of the pod, the system (all that is no pod), or nobody
+/// (it idles although somebody waits for it: a wake-up on its way, or the waiter's own quota is used up).
+enum class Runner : std::uint8_t { lse, lsr, ls, best_effort, system, nobody };
+inline constexpr std::size_t kRunners = 6;
+std::string_view name_of(Runner runner);  // "LSE", "BE", "system", "nobody"
+
+/// Of LSE, LSR and LS tasks together. All sums are over waits that ended within the period.
+struct BlamedWaits {
+  std::uint64_t reading = 0;  // grows with each period that was read
+  nanoseconds period{};       // how long it was, about a second
+  std::uint64_t waits = 0;
+  /// Seconds of waiting by who ran meanwhile: their sum is that of all waiting.
+  std::array<double, kRunners> seconds{};
+  /// The p99 of the part of each wait during which best-effort work ran; a wait without such a part counts
+  /// as 0. An upper bound of its bucket (four an octave); 0 where nobody waited.
+  double best_effort_p99_us = 0;
+  /// Whether somebody may act on it; `why_unfit` says why not (static text): losses, a reading that is
+  /// missing or late, tiers that are not known yet.
+  bool fit = false;
+  std::string_view why_unfit;
+
+  double of(Runner runner) const { return seconds[static_cast<std::size_t>(runner)]; }
+};
+
+}  // namespace koord::koordlet
