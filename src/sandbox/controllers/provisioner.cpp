@@ -132,12 +132,7 @@ void Provisioner::make(const Key& key, const Object& claim, const json::Value& d
   json::Value& source = object_at(spec, "csi", arena);
   set_text(source, "driver", provisioner, arena);
   set_text(source, "volumeHandle", claim.uid, arena);
-  json::Value& ref = object_at(spec, "claimRef", arena);
-  set(ref, "kind", json::make_const("PersistentVolumeClaim"), arena);
-  set_text(ref, "namespace", claim.ns, arena);
-  set_text(ref, "name", claim.name, arena);
-  set_text(ref, "uid", claim.uid, arena);
-  set(ref, "apiVersion", json::make_const("v1"), arena);
+  write_claim(spec, claim, arena);
   if (!place.empty()) {
     json::Value term = json::Value::object();
     json::Value& expressions = array_at(term, "matchExpressions", arena);

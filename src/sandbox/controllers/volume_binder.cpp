@@ -43,6 +43,16 @@ void write_phase(json::Value& volume, std::string_view phase, const std::string&
 
 }  // namespace
 
+json::Value& write_claim(json::Value& volume_spec, const Object& claim, json::Arena& arena) {
+  json::Value& ref = object_at(volume_spec, "claimRef", arena);
+  set(ref, "kind", json::make_const("PersistentVolumeClaim"), arena);
+  set_text(ref, "namespace", claim.ns, arena);
+  set_text(ref, "name", claim.name, arena);
+  set_text(ref, "uid", claim.uid, arena);
+  set(ref, "apiVersion", json::make_const("v1"), arena);
+  return ref;
+}
+
 std::string_view storage_class_of(const json::Value& object) {
   const std::string_view old = annotation(object, kBetaClass);
   return old.empty() ? text_at(object, "spec", "storageClassName") : old;
@@ -258,12 +268,7 @@ void VolumeBinder::bind(const std::string& name, const Object& claim) {
     json::Value& spec = object_at(doc, "spec", arena);
     if (!find(spec, "claimRef")) annotate(doc, kBoundByController, "yes", arena);
     if (text_at(spec, "claimRef", "uid") != claim.uid) {
-      json::Value& ref = object_at(spec, "claimRef", arena);
-      set(ref, "kind", json::make_const("PersistentVolumeClaim"), arena);
-      set_text(ref, "namespace", claim.ns, arena);
-      set_text(ref, "name", claim.name, arena);
-      set_text(ref, "uid", claim.uid, arena);
-      set(ref, "apiVersion", json::make_const("v1"), arena);
+      json::Value& ref = write_claim(spec, claim, arena);
       set_text(ref, "resourceVersion", fmt::to_string(claim.rv), arena);
     }
     write_phase(doc, "Bound", now, arena);

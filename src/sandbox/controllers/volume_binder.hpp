@@ -21,6 +21,9 @@ inline constexpr const char* kNoProvisioner = "kubernetes.io/no-provisioner";
 /// The class of a claim or of a volume; empty: none.
 std::string_view storage_class_of(const json::Value& object);
 
+/// Has a volume's spec name its claim; the reference, which another field may be added to.
+json::Value& write_claim(json::Value& volume_spec, const Object& claim, json::Arena& arena);
+
 /// The persistent volume controller: binds claims to volumes (by name, by claimRef, the smallest that fits;
 /// of a class that waits for its first consumer only what a scheduler has chosen), asks for volumes to be
 /// provisioned, gives claims without a class the default one that came later, says which volumes are

@@ -18,15 +18,10 @@ constexpr std::string_view kZone = "topology.kubernetes.io/zone",
 /// Between the zones of a volume's label.
 constexpr std::string_view kZonesApart = "__";
 
-struct Row {
-  unsigned plugin;
-  std::string_view name, topology_key;
-};
-constexpr Row kPlugins[] = {
-    {kAwsEbs, "kubernetes.io/aws-ebs", "topology.ebs.csi.aws.com/zone"},
-    {kGcePd, "kubernetes.io/gce-pd", "topology.gke.io/zone"},
-    {kCinder, "kubernetes.io/cinder", "topology.cinder.csi.openstack.org/zone"},
-};
+unsigned bit_of(const volumes::InTreePlugin* plugin) {
+  if (plugin == nullptr || plugin->zone_key.empty()) return 0;
+  return 1U << (plugin - volumes::in_tree_plugins().data());
+}
 
 bool names(const api::NodeSelector& selector, std::string_view key) {
   for (const auto& term : selector.node_selector_terms)
@@ -62,9 +57,8 @@ std::set<std::string_view> zones_of(std::string_view label) {
 }  // namespace
 
 unsigned plugin_of(const api::PersistentVolume& volume) {
-  if (volume.spec.aws_elastic_block_store) return kAwsEbs;
-  if (volume.spec.gce_persistent_disk) return kGcePd;
-  return volume.spec.cinder ? unsigned{kCinder} : 0;
+  const auto moved = volumes::in_tree_volume(volume);
+  return moved ? bit_of(moved->plugin) : 0;
 }
 
 unsigned migrated_plugins(const api::CsiNode& node) {
@@ -74,8 +68,7 @@ unsigned migrated_plugins(const api::CsiNode& node) {
   std::string_view left = listed->view();
   while (!left.empty()) {
     const std::size_t end = std::min(left.find(','), left.size());
-    for (const Row& row : kPlugins)
-      if (left.substr(0, end) == row.name) plugins |= row.plugin;
+    plugins |= bit_of(volumes::in_tree_plugin(left.substr(0, end)));
     left.remove_prefix(std::min(end + 1, left.size()));
   }
   return plugins;
@@ -84,9 +77,12 @@ unsigned migrated_plugins(const api::CsiNode& node) {
 api::Box<api::NodeSelector> required_nodes(const api::PersistentVolume& volume, unsigned plugin) {
   api::Box<api::NodeSelector> required;
   if (volume.spec.node_affinity) required = volume.spec.node_affinity->required;
-  const auto* row = std::find_if(std::begin(kPlugins), std::end(kPlugins),
-                                 [&](const Row& r) { return r.plugin == plugin; });
-  if (row == std::end(kPlugins)) return required;
+  if (plugin == 0) return required;
+  const auto all = volumes::in_tree_plugins();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](auto& each) { return bit_of(&each) == plugin; });
+  if (found == all.end()) return required;
+  const std::string_view zone_of_driver = found->zone_key;
   const auto& labels = volume.metadata.labels;
   const bool affine = required.has_value();
   const bool old =
@@ -94,7 +90,7 @@ api::Box<api::NodeSelector> required_nodes(const api::PersistentVolume& volume, 
       ((affine && names(*required, kOldZone)) || (!labels.contains(kZone) && labels.contains(kOldZone)));
   const std::string_view zone_key = old ? kOldZone : kZone;
   if (affine && has_values(*required, zone_key)) {
-    rename(*required, zone_key, row->topology_key);
+    rename(*required, zone_key, zone_of_driver);
   } else if (const Symbol* label = labels.find(zone_key)) {
     const std::set<std::string_view> zones = zones_of(label->view());
     if (!zones.empty()) {
@@ -102,7 +98,7 @@ api::Box<api::NodeSelector> required_nodes(const api::PersistentVolume& volume, 
       if (terms.empty()) terms.emplace_back();
       for (auto& term : terms) {
         auto& in = term.match_expressions.emplace_back();
-        in.key = Symbol(row->topology_key);
+        in.key = Symbol(zone_of_driver);
         in.operator_ = "In";
         for (const std::string_view zone : zones) in.values.push_back(Symbol(zone));
       }

@@ -6,10 +6,9 @@
 
 namespace koord::scheduler::volume_binding {
 
-/// Bits; those whose volumes' topology is another in the driver's words. (Azure's and Portworx' is not.)
-enum MigratedPlugin : unsigned { kAwsEbs = 1, kGcePd = 2, kCinder = 4 };
+/// Plugins here are bits, and only of those whose volumes' topology is another in the driver's words.
 
-/// 0: of none of them.
+/// Whose volume it is; 0: of none of them.
 unsigned plugin_of(const api::PersistentVolume& volume);
 /// What the node's annotation names.
 unsigned migrated_plugins(const api::CsiNode& node);

@@ -20,10 +20,10 @@ using enum InTreePlugin::Migrated;
 constexpr std::size_t kAwsEbs = 0, kGcePd = 1, kAzureDisk = 2, kCinder = 3, kPortworx = 4, kAzureFile = 5,
                       kVsphere = 6;
 constexpr std::array<InTreePlugin, 7> kPlugins = {{
-    {"kubernetes.io/aws-ebs", "ebs.csi.aws.com", always},
-    {"kubernetes.io/gce-pd", "pd.csi.storage.gke.io", always},
+    {"kubernetes.io/aws-ebs", "ebs.csi.aws.com", always, "topology.ebs.csi.aws.com/zone"},
+    {"kubernetes.io/gce-pd", "pd.csi.storage.gke.io", always, "topology.gke.io/zone"},
     {"kubernetes.io/azure-disk", "disk.csi.azure.com", always},
-    {"kubernetes.io/cinder", "cinder.csi.openstack.org", always},
+    {"kubernetes.io/cinder", "cinder.csi.openstack.org", always, "topology.cinder.csi.openstack.org/zone"},
     {"kubernetes.io/portworx-volume", "pxd.portworx.com", listed},
     {"kubernetes.io/azure-file", "file.csi.azure.com", never},
     {"kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", never},
@@ -99,6 +99,8 @@ Result<std::string> azure_disk(const api::AzureDiskVolumeSource& disk) {
 }
 
 }  // namespace
+
+std::span<const InTreePlugin> in_tree_plugins() { return kPlugins; }
 
 const InTreePlugin* in_tree_plugin(std::string_view name) {
   const auto it = std::find_if(kPlugins.begin(), kPlugins.end(), [&](auto& p) { return p.name == name; });

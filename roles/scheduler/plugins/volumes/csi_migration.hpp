@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,11 @@ struct InTreePlugin {
   std::string_view name;    // as StorageClasses name it: "kubernetes.io/aws-ebs"
   std::string_view driver;  // "ebs.csi.aws.com"
   Migrated migrated;
+  /// What the driver calls the zone of a volume, as a label of nodes; empty: as Kubernetes does.
+  std::string_view zone_key = {};
 };
 
+std::span<const InTreePlugin> in_tree_plugins();  // at most eight: some keep a bit for each
 /// nullptr: there is none of that name.
 const InTreePlugin* in_tree_plugin(std::string_view name);
 /// Whether volumes of the plugin are the driver's on this node; nullptr: it has no CSI drivers.
