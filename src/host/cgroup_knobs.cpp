@@ -82,6 +82,7 @@ constexpr KnobRow kKnobs[] = {
     make_row(Knob::cpu_quota, KnobKind::limit, "cpu", "cpu.cfs_quota_us", "cpu.max", kUnlimited),
     make_row(Knob::cpu_period, KnobKind::setting, "cpu", "cpu.cfs_period_us", "cpu.max", 1'000, 1'000'000),
     make_row(Knob::cpu_shares, KnobKind::setting, "cpu", "cpu.shares", "cpu.weight", kMinShares, kMaxShares),
+    make_row(Knob::cpu_idle, KnobKind::setting, "cpu", "cpu.idle", "cpu.idle", 0, 1),
     resting(make_row(Knob::cpu_burst, KnobKind::setting, "cpu", "cpu.cfs_burst_us", "cpu.max.burst", 0,
                      kMostBurstUs),
             0),

@@ -18,6 +18,7 @@ enum class Knob : std::uint8_t {
   cpu_quota,
   cpu_period,
   cpu_shares,
+  cpu_idle,
   cpu_burst,
   cpu_bvt,
   cpu_stat,

@@ -96,8 +96,8 @@ class HooksRig : public QosRig {
   std::string held() {
     std::string held;
     for (const auto& [name, group] : kernel.groups())
-      held += fmt::format("{}: {} {} {} {} {} {}\n", name, group.quota, group.shares, group.burst,
-                          group.memory, group.cpus.to_string(), group.bvt);
+      held += fmt::format("{}: {} {} {} {} {} {} {}\n", name, group.quota, group.shares, group.burst,
+                          group.memory, group.cpus.to_string(), group.bvt, group.idle);
     for (const auto& [name, text] : kernel.settings)
       held += fmt::format("{}: {}\n", name, text.substr(0, text.find('\n')));
     return held;

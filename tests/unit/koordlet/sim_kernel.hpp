@@ -35,6 +35,7 @@ class SimKernel final : public KernelFiles {
     std::int64_t shares = 1024;  // v2: the weight
     std::int64_t burst = 0;
     std::int64_t bvt = 0;
+    bool idle = false;  // then its shares are the kernel's
     std::string memory = "9223372036854771712";
     /// Other files, by name. Limits of memory are rounded as the kernel does it.
     std::map<std::string, std::string, std::less<>> files = {};
@@ -89,6 +90,7 @@ class SimKernel final : public KernelFiles {
   }
   bool has_burst = true;            // the kernel knows cpu.cfs_burst_us,
   bool has_bvt = false;             // cpu.bvt_warp_ns: an Anolis
+  bool has_idle = true;             // cpu.idle
   bool burst_within_quota = false;  // and takes none above the quota
 
   Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
@@ -120,6 +122,8 @@ class SimKernel final : public KernelFiles {
       text_ = std::to_string(g.shares) + "\n";
     else if (knob == (v2 ? "memory.max" : "memory.limit_in_bytes"))
       text_ = g.memory + "\n";
+    else if (has_idle && knob == "cpu.idle")
+      text_ = g.idle ? "1\n" : "0\n";
     else if (has_bvt && knob == "cpu.bvt_warp_ns")
       text_ = std::to_string(g.bvt) + "\n";
     else if (has_burst && knob == (v2 ? "cpu.max.burst" : "cpu.cfs_burst_us"))
@@ -240,6 +244,7 @@ class SimKernel final : public KernelFiles {
     if (knob == (version_ == host::CgroupVersion::v1 ? "cpu.cfs_burst_us" : "cpu.max.burst"))
       return has_burst;
     if (knob == "cpu.bvt_warp_ns") return has_bvt;
+    if (knob == "cpu.idle") return has_idle;
     return (version_ == host::CgroupVersion::v1 ? v1 : v2).contains(knob);
   }
 
@@ -299,7 +304,14 @@ class SimKernel final : public KernelFiles {
       g.period = std::stoll(std::string(text));
       return 0;
     }
+    if (has_idle && knob == "cpu.idle") {
+      if (text != "0" && text != "1") return EINVAL;
+      const bool idle = text == "1";
+      if (std::exchange(g.idle, idle) != idle) g.shares = idle ? (v2 ? 1 : 3) : (v2 ? 100 : 1024);
+      return 0;
+    }
     if (knob == (v2 ? "cpu.weight" : "cpu.shares")) {
+      if (g.idle) return EINVAL;
       g.shares = std::stoll(std::string(text));
       return 0;
     }

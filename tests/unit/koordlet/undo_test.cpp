@@ -94,8 +94,8 @@ std::optional<Case> case_of(const host::KnobRow& row, CgroupVersion version) {
 std::string state_of(const SimKernel& kernel) {
   std::string text;
   for (const auto& [name, group] : kernel.groups()) {
-    text += fmt::format("{} {} {} {} {} {} {}", name, group.cpus.to_string(), group.quota, group.period,
-                        group.shares, group.burst, group.memory);
+    text += fmt::format("{} {} {} {} {} {} {} {}", name, group.cpus.to_string(), group.quota, group.period,
+                        group.shares, group.burst, group.memory, group.idle);
     for (const auto& [file, value] : group.files) text += fmt::format(" {}={}", file, value);
     text += '\n';
   }
@@ -115,7 +115,7 @@ void set_up(QosRig& rig, const Case& one) {
     static constexpr std::string_view kOwn[] = {"cpuset.cpus",           "cpu.max",    "cpu.cfs_quota_us",
                                                 "cpu.cfs_period_us",     "cpu.weight", "cpu.shares",
                                                 "memory.limit_in_bytes", "memory.max", "cpu.max.burst",
-                                                "cpu.cfs_burst_us"};
+                                                "cpu.cfs_burst_us",      "cpu.idle"};
     if (std::find(std::begin(kOwn), std::end(kOwn), one.file) == std::end(kOwn))
       group.files[one.file] = one.had;
     if (rig.kernel.version() == CgroupVersion::v2) {

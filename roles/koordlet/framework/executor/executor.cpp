@@ -26,6 +26,14 @@ std::int64_t turn(host::Knob knob, const KnobValue& value) {
   return number != nullptr ? *number : 0;
 }
 
+/// The place of a group's files in the order of writes: shares before the group goes idle, and after it has
+/// ceased to be, since an idle one takes none and the kernel keeps none for it.
+int place(host::Knob knob, const KnobValue& value) {
+  const auto* number = std::get_if<std::int64_t>(&value);
+  const bool ceases = knob == host::Knob::cpu_idle && number && *number == 0;
+  return ceases ? 2 * static_cast<int>(host::Knob::cpu_shares) - 1 : 2 * static_cast<int>(knob);
+}
+
 using executor::Flight;
 using executor::is_absence;
 using executor::is_missing;
@@ -42,6 +50,8 @@ constexpr nanoseconds kLastRetry = std::chrono::seconds(60);
 constexpr std::uint64_t kOtherValues = 3;
 constexpr nanoseconds kOtherValueRetry = std::chrono::seconds(4);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
+/// How often it is asked whether a group is still idle that shares are wanted of.
+constexpr nanoseconds kRest = std::chrono::seconds(10);
 constexpr int kAuditVerbosity = 3;
 
 enum class Written : std::uint8_t { done, pending, failed };
@@ -109,6 +119,12 @@ class Executor::Impl {
     const MonoTime now = clock_.mono();
     work_.clear();
     for (const Wish& wish : wishes) {
+      Target* const target = targets_.get(wish.target);
+      if (target && target->knob == Knob::cpu_idle && *wish.value == KnobValue(std::int64_t{0}) &&
+          is_due(*target, *wish.value, now))
+        forget_shares(*target);
+    }
+    for (const Wish& wish : wishes) {
       Target* const live = targets_.get(wish.target);
       if (!live) {
         ++outcome.absent;
@@ -120,6 +136,8 @@ class Executor::Impl {
         ++outcome.pending;
       else if (is_due(target, *wish.value, now))
         work_.push_back({wish.target.index, &wish});
+      else if (target.rests)
+        ++outcome.waiting;
       else if (target.state != State::fine)
         ++(target.tried != targets_.round() ? outcome.waiting : outcome.absent);
     }
@@ -131,7 +149,9 @@ class Executor::Impl {
       // group may not have while the machine has not is taken from it first.
       const std::int64_t on_x = turn(x.knob, *a.wish->value);
       const std::int64_t on_y = turn(y.knob, *b.wish->value);
-      return std::tie(on_x, x.depth, x.knob, x.group) < std::tie(on_y, y.depth, y.knob, y.group);
+      const int place_x = place(x.knob, *a.wish->value);
+      const int place_y = place(y.knob, *b.wish->value);
+      return std::tie(on_x, x.depth, place_x, x.group) < std::tie(on_y, y.depth, place_y, y.group);
     });
     cut_ = false;
     narrow_.clear();
@@ -197,6 +217,7 @@ class Executor::Impl {
     }
     targets_.look(target);
     if (is_missing(target) || target.others) return false;
+    if (target.rests && now - target.known_at < kRest) return false;
     return target.state == State::refused || !target.known ||
            now - target.known_at >= options_.force_refresh ||
            !same_value(target.knob, fs_.version(), *target.known, wanted);
@@ -212,6 +233,11 @@ class Executor::Impl {
     Target& target = targets_.at(work.index);
     const KnobValue& wanted = *work.wish->value;
     const auto found = targets_.read_setting(target);
+    if (target.rests) {
+      work.done = true;
+      rest(target, now, outcome);
+      return;
+    }
     if (!found && found.error().code() != Code::parse) {
       work.done = true;
       refuse(target, found.error(), wanted, now, outcome);
@@ -286,6 +312,7 @@ class Executor::Impl {
     succeeded_.observe(took.count());
     ++outcome.written;
     accept(target, value, now);
+    if (target.knob == Knob::cpu_idle) forget_shares(target);
     audit(target, wish.reason, wish.audit_reason, host::trimmed(stored));
     return Written::done;
   }
@@ -384,6 +411,23 @@ class Executor::Impl {
     set_fine(target);
     target.known = value;
     target.known_at = now;
+  }
+
+  /// Shares of an idle group: they are written when it is idle no more.
+  static void rest(Target& target, MonoTime now, Outcome& outcome) {
+    set_fine(target);
+    target.rests = true;
+    target.known.reset();
+    target.known_at = now;
+    ++outcome.waiting;
+  }
+
+  /// The group goes idle or ceases to be: the kernel has other shares for it now.
+  void forget_shares(const Target& idle) {
+    Target* const shares = targets_.get(targets_.known(Knob::cpu_shares, idle.group));
+    if (!shares) return;
+    shares->known.reset();
+    shares->rests = false;
   }
 
   void refuse(Target& target, const Error& error, const KnobValue& wanted, MonoTime now, Outcome& outcome) {

@@ -62,7 +62,7 @@ class Executor {
     std::size_t written = 0;
     std::size_t absent = 0;    // the group or the knob turned out not to exist: tried again later
     std::size_t failed = 0;    // refused by the kernel: tried again with backoff
-    std::size_t waiting = 0;   // absent or refused lately: left alone, without a system call
+    std::size_t waiting = 0;   // left alone: absent or refused lately, or shares of a group that is idle
     std::size_t deferred = 0;  // over the rate
     std::size_t pending = 0;   // in flight, or waiting for one that is
     friend bool operator==(const Outcome&, const Outcome&) = default;
@@ -113,7 +113,7 @@ class Executor {
   /// What is in force: v2's cpuset.cpus.effective. Keeps the file open. A value that differs from the one
   /// that the executor remembers makes it look at the file again at the next apply().
   Result<KnobValue> current(host::Knob knob, std::string_view group);
-  /// What was set: v2's cpuset.cpus.
+  /// What was set: v2's cpuset.cpus. Code::unavailable for the shares of an idle group, which has none.
   Result<KnobValue> setting(host::Knob knob, std::string_view group);
   /// The text of a file that is only read, valid until the next call. Keeps the file open.
   Result<std::string_view> reading(host::Knob knob, std::string_view group);

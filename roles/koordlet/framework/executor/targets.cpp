@@ -23,6 +23,13 @@ Result<T> in_context(Result<T> result, std::string_view what) {
   return result;
 }
 
+/// Whether the file says what it says of an idle group: 3 shares, or the least weight (older kernels say 0).
+bool may_be_idle(host::CgroupVersion version, const Result<KnobValue>& shares) {
+  const auto* number = shares ? std::get_if<std::int64_t>(&*shares) : nullptr;
+  if (version == host::CgroupVersion::v1) return number && *number == 3;
+  return !number || host::shares_to_weight(*number) == 1;
+}
+
 }  // namespace
 
 nanoseconds backoff(std::uint64_t failures, nanoseconds last) {
@@ -36,6 +43,7 @@ void set_fine(Target& target) {
   target.failures = 0;
   target.logged = false;
   target.refused_value.reset();
+  target.rests = false;
 }
 
 Result<KnobId> Targets::find(Knob knob, std::string_view group) {
@@ -165,7 +173,25 @@ void Targets::set_missing(Target& target, const Error& error) {
 Result<KnobValue> Targets::read_setting(Target& target) {
   host::HeldFile file(target.path);
   KOORD_TRY(text, noted(target, files_.read(file, buffer_)));
-  return in_context(parse_knob(target.knob, fs_.version(), text, target.group), target.path);
+  auto value = in_context(parse_knob(target.knob, fs_.version(), text, target.group), target.path);
+  if (target.knob != Knob::cpu_shares) return value;
+  target.rests = may_be_idle(fs_.version(), value) && is_idle(target.group);
+  if (target.rests)
+    return Error(Code::unavailable, fmt::format("{}: the group is idle and has no shares", target.path));
+  return value;
+}
+
+bool Targets::is_idle(std::string_view group) {
+  if (clock_.mono() < no_idle_until_) return false;
+  auto path = fs_.read_path(Knob::cpu_idle, group);
+  if (!path) return false;
+  host::HeldFile file(std::move(*path));
+  const auto text = files_.read(file, buffer_);
+  if (!text) {
+    if (is_absence(text.error())) no_idle_until_ = clock_.mono() + kUnsupportedRetry;
+    return false;
+  }
+  return host::trimmed(*text) == "1";
 }
 
 Result<std::string> Targets::parents(const Target& target) {

@@ -56,6 +56,7 @@ struct Target {
 
   std::optional<Flight> flight;  // a write that the kernel has not ended
   bool others = false;           // somebody else writes it, and it is left to them
+  bool rests = false;            // shares of an idle group: the kernel neither tells nor takes any
 };
 
 struct Key {
@@ -127,7 +128,8 @@ class Targets {
   void look(Target& target);
   /// Notes that the group or its file does not exist.
   void set_missing(Target& target, const Error& error);
-  /// What was set, from the file that is written.
+  /// What was set, from the file that is written. Code::unavailable for the shares of an idle group: then
+  /// the target rests.
   Result<KnobValue> read_setting(Target& target);
   /// What v2 group's parent has in force.
   Result<std::string> parents(const Target& target);
@@ -141,6 +143,7 @@ class Targets {
     return is_missing(target) && clock_.mono() < target.retry_at;
   }
   Result<std::string_view> read_held(Target& target);
+  bool is_idle(std::string_view group);
   /// What a reading tells of its target.
   template <class T>
   Result<T> noted(Target& target, Result<T> read) {
@@ -157,6 +160,7 @@ class Targets {
   std::unordered_map<Key, std::uint32_t, KeyHash, KeyEqual> index_;
   std::uint32_t last_generation_ = 0;
   std::uint64_t round_ = 1;
+  MonoTime no_idle_until_{};  // this kernel has no cpu.idle
   host::ReadBuffer buffer_;
 };
 

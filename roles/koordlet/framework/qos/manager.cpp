@@ -18,6 +18,10 @@ namespace {
 
 using host::Knob;
 
+bool makes_idle(const Arbiter::Decision& decision) {
+  return decision.intent->knob == Knob::cpu_idle && *decision.value == KnobValue(std::int64_t{1});
+}
+
 /// How often the files of a plan that stands, and is in force, are looked at.
 constexpr nanoseconds kLookAgain = std::chrono::seconds(10);
 constexpr nanoseconds kForgetAfter = std::chrono::minutes(5);
@@ -305,7 +309,7 @@ class QosManager::Impl final : public KnobReader {
     const auto add = [&shape](std::size_t value) { shape = (shape ^ value) * 0x100000001b3; };
     for (const Arbiter::Decision& decision : decisions)
       add((std::size_t{decision.target.generation} << 32) + decision.target.index +
-          (std::size_t{decision.plan} << 24));
+          (std::size_t{decision.plan} << 24) + (makes_idle(decision) ? 1U << 23 : 0));
     for (const Slot& slot : slots_) add(slot.plan.held() ? 2 : 1);
     return std::exchange(shape_, shape) != shape;
   }
@@ -314,7 +318,19 @@ class QosManager::Impl final : public KnobReader {
   bool is_quiet(const Arbiter::Decision& decision) const {
     if (decision.plan >= slots_.size()) return false;
     const Slot& slot = slots_[decision.plan];
-    return slot.stands && now_ < slot.look_at && executor_.holds(decision.target, *decision.value);
+    if (!slot.stands || now_ >= slot.look_at) return false;
+    if (decision.intent->knob == Knob::cpu_shares)
+      if (const auto* idle = idle_of(decision.group)) {
+        const bool in_force = executor_.holds(idle->target, *idle->value);
+        if (in_force && makes_idle(*idle)) return true;     // it has none, and takes none
+        if (!in_force && !makes_idle(*idle)) return false;  // it gets them back
+      }
+    return executor_.holds(decision.target, *decision.value);
+  }
+
+  /// What is decided of a group's being idle; null: nothing.
+  const Arbiter::Decision* idle_of(std::string_view group) const {
+    return arbiter_.find(executor_.known(Knob::cpu_idle, group));
   }
 
   /// Entries of the journal of which no plan wants anything: they become a plan of their own.
@@ -322,6 +338,8 @@ class QosManager::Impl final : public KnobReader {
     orphans_.clear();
     for (const Journal::Entry& entry : journal_.entries()) {
       if (arbiter_.find(executor_.known(entry.knob, entry.group))) continue;
+      if (entry.knob == Knob::cpu_shares)
+        if (const auto* idle = idle_of(entry.group); idle && makes_idle(*idle)) continue;
       const auto owner = std::find_if(slots_.begin(), slots_.end(),
                                       [&](const Slot& slot) { return slot.name == entry.strategy; });
       if (owner != slots_.end() && owner->plan.held() && !owner->dry) continue;
@@ -342,6 +360,7 @@ class QosManager::Impl final : public KnobReader {
   void note(const Arbiter::Decision& decision) {
     const Intent& intent = *decision.intent;
     if (!host::can_be_undone(intent.knob)) return;
+    if (makes_idle(decision)) note_shares(decision);
     if (intent.undo) {
       if (decision.level > intent.reach.from || *decision.value == *intent.undo) return;
       const auto* entry = journal_.find(intent.knob, intent.group);
@@ -362,6 +381,17 @@ class QosManager::Impl final : public KnobReader {
     journal_.note({intent.knob, std::string(decision.group), 0, 0, *found, std::string(intent.strategy)});
   }
 
+  /// Of a group that is about to be idle, and then has none.
+  void note_shares(const Arbiter::Decision& idle) {
+    if (!executor_.is_due(idle.target, *idle.value)) return;
+    if (journal_.find(Knob::cpu_shares, idle.group) && !executor_.is_renewed(idle.target)) return;
+    const auto found = executor_.setting(Knob::cpu_shares, idle.group);
+    if (!found) return;
+    const auto* wanted = arbiter_.find(executor_.known(Knob::cpu_shares, idle.group));
+    const Intent& owner = wanted ? *wanted->intent : *idle.intent;
+    journal_.note({Knob::cpu_shares, std::string(idle.group), 0, 0, *found, std::string(owner.strategy)});
+  }
+
   static bool is_free(const Arbiter::Decision& decision, const Journal::Entry& entry) {
     return *decision.value == entry.free ||
            (decision.intent->undo && *decision.value == *decision.intent->undo);
@@ -376,6 +406,10 @@ class QosManager::Impl final : public KnobReader {
   bool is_settled(const Journal::Entry& entry, std::span<const Arbiter::Decision> decisions) const {
     const KnobId target = executor_.known(entry.knob, entry.group);
     if (executor_.is_others(target)) return true;  // there is nothing of ours to undo
+    if (entry.knob == Knob::cpu_shares)
+      if (const auto* idle = journal_.find(Knob::cpu_idle, entry.group);
+          idle && !is_settled(*idle, decisions))
+        return false;  // they will be lost
     const auto* decision = arbiter_.find(target);
     if (!decision || !is_free(*decision, entry) || !is_done(*decision)) return false;
     return entry.to == 0 || std::all_of(decisions.begin(), decisions.end(), [&](const auto& other) {
