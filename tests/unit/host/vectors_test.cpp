@@ -64,6 +64,9 @@ TEST_CASE("vectors: cpu.stat") {
       {kV2, "invalid_field 1000000\nnr_periods 10\nnr_throttled 2\nthrottled_usec 5", false, {}},
       {kV2, "usage_usec 1\nnr_periods not_a_number\nnr_throttled 2\nthrottled_usec 5", false, {}},
       {kV1, "nr_periods 1\nnr_throttled 2\nthrottled_time 3", true, {0, 1, 2, 3}},
+      {kV1, "nr_periods 100\nnr_throttled 20\nthrottled_time 5000", true, {0, 100, 20, 5000}},
+      {kV1, "nr_periods 200\nnr_throttled abc", false, {}},
+      {kV1, "", true, {}},  // nobody was ever throttled
       {kV1, "nr_periods 1\nnr_throttled 2\nthrottled_time 3\nnr_burst 4\nburst_time 5", true, {0, 1, 2, 3}},
   };
   for (const Row& row : rows) {
@@ -104,6 +107,14 @@ TEST_CASE("vectors: memory.stat") {
        "total_inactive_file 0\ntotal_active_file 2147483648\ntotal_unevictable 0",
        true,
        {kTwoGi, kTwoGi, 0, kTwoGi, kTwoGi, 0, 0}},
+      {kV1,
+       "total_cache 100\ntotal_rss 200\ntotal_inactive_file 50\ntotal_active_file 100\n"
+       "total_inactive_anon 60\ntotal_active_anon 40\ntotal_unevictable 20",
+       true,
+       {200, 100, 40, 60, 100, 50, 20}},
+      {kV1, "total_cache 100\ninvalid_field abc", false, {}},
+      {kV1, "total_cache 100", false, {}},
+      {kV1, "", false, {}},
       {kV1, "cache 0\nrss 0\nrss_huge 0\nshmem 0\nmapped_file 0\n", false, {}},
       {kV2, "anon 2147483648\nfile 2147483648\nkernel_stack 0\n", false, {}},
       {kV2,
@@ -149,6 +160,13 @@ TEST_CASE("vectors: memory.numa_stat") {
        "total=42227 N0=42184 N1=1\nfile=40094 N0=40126 N1=1\nhierarchical_total=3453155 N0=3453155 N1=1\n",
        {42'184, 1}},
       {kV1, "file=40094 N0=40126 N1=1\nanon=2133 N0=2058 N1=0\n", {}},
+      {kV1, "total=97923 N0=1234 N1=5678 N2=91011", {1234, 5678, 91'011}},
+      {kV1, "total N0=1234 N1=5678 N2=91011", {}},  // the original reads it; no kernel writes it
+      {kV1, "", {}},
+      {kV1, "N0=1234 N1=5678 N2=91011", {}},
+      {kV1, "total N0=1234 N1=5678 N2=91011 N3-123", {}},
+      {kV1, "total N0=12a4 N1=5678 N2=91011 N3=9876", {}},
+      {kV1, "total N0=1234 N1=5678 N2=invalid", {}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);

@@ -47,6 +47,7 @@ TEST_CASE("What a batch pod asked for, as the original's rows have it", "[koordl
   const std::string none = "9223372036854771712";
   const Row rows[] = {
       {"not a batch pod", Qos::ls, one(500, 500, 2 * kGiB), false, 1, 2, -1, none},
+      {"of no class, whatever the kubelet's", Qos::none, one(500, 500, 2 * kGiB), false, 1, 2, -1, none},
       {"it asks for nothing", Qos::be, {}, false, 1, 2, -1, none},
       {"the tier has the quota", Qos::be, one(500, 500, 2 * kGiB), true, 1, 512, -1, "2147483648"},
       {"requests and limits", Qos::be, one(500, 500, 2 * kGiB), false, 1, 512, 50'000, "2147483648"},
@@ -54,6 +55,9 @@ TEST_CASE("What a batch pod asked for, as the original's rows have it", "[koordl
       {"no limits", Qos::be, one(500, {}, {}), false, 1, 512, -1, none},
       {"limits alone", Qos::be, one(0, 1000, 2 * kGiB), false, 1, 2, 100'000, "2147483648"},
       {"faster CPUs", Qos::be, one(500, 500, 2 * kGiB), false, 1.2, 512, 41'667, "2147483648"},
+      {"faster CPUs, a whole one", Qos::be, one(1000, 1000, 2 * kGiB), false, 1.2, 1024, 83'334,
+       "2147483648"},
+      {"CPUs as they were", Qos::be, one(1000, 1000, 2 * kGiB), false, 1, 1024, 100'000, "2147483648"},
       {"slower CPUs", Qos::be, one(500, 500, 2 * kGiB), false, 0.8, 512, 50'000, "2147483648"},
       {"no less than the kernel takes", Qos::be, one(2, 2, {}), false, 1, 2, 1000, none},
   };

@@ -20,6 +20,8 @@ const Settings kAuto{.policy = "auto"};
 
 TEST_CASE("A container's burst follows from its limit", "[koordlet][burst]") {
   CHECK(cpu_burst::burst_us(kAuto, 2000) == 2'000'000);
+  CHECK(cpu_burst::burst_us(kAuto, 5000) == 5'000'000);
+  CHECK(cpu_burst::burst_us({.policy = "auto", .burst_percent = 500}, 5000) == 2'500'000);
   CHECK(cpu_burst::burst_us({.policy = "auto", .burst_percent = 500}, 1500) == 750'000);
   CHECK(cpu_burst::burst_us(kAuto, 0) == 0);
   CHECK(cpu_burst::base_quota(2000) == 200'000);
@@ -68,6 +70,10 @@ TEST_CASE("The node's state is how much of the shared CPUs is in use", "[koordle
   CHECK(cpu_burst::node_state(4.6, 10, 50) == NodeState::cooling);
   CHECK(cpu_burst::node_state(4.4, 10, 50) == NodeState::idle);
   CHECK(cpu_burst::node_state(0, 0, 50) == NodeState::overload);
+  // The original's rows: of 16 CPUs an LSR pod has 8, and the node uses 10.
+  CHECK(cpu_burst::node_state(10 - 7, 8, 50) == NodeState::idle);
+  CHECK(cpu_burst::node_state(10 - 5, 8, 50) == NodeState::overload);
+  CHECK(cpu_burst::node_state(10 - 6.25, 8, 50) == NodeState::cooling);
 }
 
 TEST_CASE("The bucket: what is used beyond the limit is paid for", "[koordlet][burst]") {

@@ -46,6 +46,8 @@ TEST_CASE("A quota on faster CPUs, as the original's rows have it", "[koordlet][
                          {100'000, 1, 100'000},
                          {100'000, 0.8, 100'000},
                          {100'000, -1, 100'000},
+                         {100'000, 0, 100'000},
+                         {200'000, 1.2, 166'667},
                          {200'000, 1.1, 181'819},
                          {-1, 1.2, -1},
                          {1'000, 2, 1'000}})
@@ -61,10 +63,14 @@ TEST_CASE("Whose quotas are normalized", "[koordlet][hooks]") {
     std::int64_t quota;
   };
   for (const Row& row : {Row{Qos::ls, false, 1000, 1.2, 83'334},
+                         {Qos::ls, false, 2000, 1.2, 166'667},
                          {Qos::none, false, 1000, 1.2, 83'334},
                          {Qos::none, true, 1000, 1.2, -1},  // its CPUs are its own: no quota
                          {Qos::lsr, true, 1000, 1.2, -1},
                          {Qos::system, false, 1000, 1.2, 100'000},
+                         {Qos::lse, false, 1000, 1.2, 100'000},
+                         {Qos::lsr, false, 1000, 1.2, 100'000},
+                         {Qos::be, false, 1000, 1.2, 100'000},
                          {Qos::ls, false, {}, 1.2, -1},
                          {Qos::ls, false, 1000, 1, 100'000}}) {
     Rig rig(CgroupVersion::v2);
@@ -72,8 +78,8 @@ TEST_CASE("Whose quotas are normalized", "[koordlet][hooks]") {
     if (row.pinned) pod.cpus = *host::CpuSet::parse("0-1");
     rig.ratio(row.ratio);
     rig.ticks(1);
-    CHECK(rig.group(kPod + "/c").quota == row.quota);
-    CHECK(rig.group(kPod).quota == row.quota);
+    CHECK(rig.group(pod.containers[0].group).quota == row.quota);
+    CHECK(rig.group(pod.group).quota == row.quota);
   }
 }
 

@@ -52,6 +52,25 @@ TEST_CASE("The budget of best-effort work", "[koordlet][suppress][upstream]") {
             .milli == row.milli);
 }
 
+// What the original calls the system's: the rest of the node, but no less than what is reserved.
+TEST_CASE("What pods, host applications and the rest of the node use, as the original's rows have it",
+          "[koordlet][suppress][upstream]") {
+  struct Row {
+    double node;
+    std::vector<Consumer> pods, applications;
+    std::int64_t reserved_milli;
+    double kept;  // from best-effort work: pods, applications and the system's, in CPUs
+  };
+  const Row row = GENERATE(values<Row>({
+      {10, {}, {}, 0, 0 + 0 + 10},
+      {80, {{20, false}, {32, true}}, {{4, false}, {8, true}}, 8'000, 20 + 4 + 16},
+      {80, {{20, false}, {32, true}}, {}, 8'000, 20 + 0 + 28},
+  }));
+  CHECK(static_cast<double>(
+            cpu_suppress::budget({row.node, row.pods, row.applications, 100'000, row.reserved_milli}, 100, {})
+                .milli) == 100'000 - row.kept * 1000);
+}
+
 TEST_CASE("Best-effort use is that of the groups as a whole", "[koordlet][suppress]") {
   struct Row {
     const char* name;

@@ -30,7 +30,10 @@ TEST_CASE("A container's CPUs, as the original's rows have them", "[koordlet][ho
   const Row rows[] = {
       {"given by name", Qos::lsr, guaranteed, "2-4", {}, "", false, "2-4"},
       {"LSE as well", Qos::lse, guaranteed, "2-4", {}, "", false, "2-4"},
+      {"whoever was given some", Qos::ls, burstable, "2-4", {}, "", false, "2-4"},
+      {"without a class, too", Qos::none, guaranteed, "2-4", {}, "", false, "2-4"},
       {"of a node", Qos::none, burstable, "", {0}, "", false, "0-7"},
+      {"of the other node", Qos::ls, burstable, "", {1}, "", false, "8-15"},
       {"of both nodes", Qos::ls, burstable, "", {0, 1}, "", false, "0-15"},
       {"LS shares all", Qos::ls, burstable, "", {}, "", false, "0-15"},
       {"burstable without a class, too", Qos::none, burstable, "", {}, "", false, "0-15"},
@@ -57,6 +60,38 @@ TEST_CASE("A container's CPUs, as the original's rows have them", "[koordlet][ho
     rig.group(pod.containers[0].group).cpus = *CpuSet::parse("1-2");
     rig.ticks(1);
     CHECK(rig.kernel.cpus(pod.containers[0].group) == row.cpus);
+    const std::string shown = rig.metrics->exposition();  // of each CPU only where a gate says so
+    CHECK(shown.find("koordlet_cpuset_share_pool_cpu_cores 1") != std::string::npos);
+    CHECK(shown.find("share_pool_info{") == std::string::npos);
+  }
+}
+
+TEST_CASE("Whose quota goes with CPUs of its own, as the original's rows have it", "[koordlet][hooks]") {
+  struct Row {
+    Qos qos;
+    std::string given;
+    std::vector<int> nodes;
+    bool keep;  // --disable-unset-cpu-quota
+    bool none;
+  };
+  for (const Row& row : {Row{Qos::lsr, "0-3", {}, false, true},
+                         {Qos::lse, "0-3", {}, false, true},
+                         {Qos::none, "2-4", {}, false, true},
+                         {Qos::lsr, "2-4", {}, true, false},
+                         {Qos::lse, "0-3", {}, true, false},
+                         {Qos::ls, "", {0}, false, false},
+                         {Qos::ls, "", {}, false, false}}) {
+    HooksRig rig(CgroupVersion::v1);
+    rig.topology = two_nodes();
+    if (row.keep) rig.set = {"disable-unset-cpu-quota"};
+    rig.start();
+    HookTerms terms;
+    terms.numa_nodes = row.nodes;
+    PodInfo& pod = rig.pod("p", row.qos, {{"c", 3000}}, terms);
+    if (!row.given.empty()) pod.cpus = *CpuSet::parse(row.given);
+    rig.ticks(1);
+    for (const std::string& group : {pod.group, pod.containers[0].group})
+      CHECK(rig.group(group).quota == (row.none ? -1 : 300'000));
   }
 }
 
@@ -87,10 +122,12 @@ TEST_CASE("Who shares makes room for a pod that gets CPUs, and gets them back", 
   PodInfo& ls = rig.pod("ls", Qos::ls, {{"c"}});
   rig.group("host-latency-sensitive/app").cpus = rig.topology->online;
   rig.group("host-latency-sensitive/other").cpus = rig.topology->online;
+  rig.group("host-latency-sensitive/lsr").cpus = rig.topology->online;
   rig.inventory.host_applications = {
       {.name = "app", .qos = Qos::ls, .group = "host-latency-sensitive/app"},
-      {.name = "other", .qos = Qos::none, .group = "host-latency-sensitive/other"}};
-  rig.application_usage.resize(2);
+      {.name = "other", .qos = Qos::none, .group = "host-latency-sensitive/other"},
+      {.name = "lsr", .qos = Qos::lsr, .group = "host-latency-sensitive/lsr"}};
+  rig.application_usage.resize(3);
   rig.ticks(1);
   PodInfo& lsr = rig.pod("lsr", Qos::lsr, {{"c", 4000}});
   lsr.cpus = *CpuSet::parse("4-7");
@@ -99,6 +136,7 @@ TEST_CASE("Who shares makes room for a pod that gets CPUs, and gets them back", 
   CHECK(rig.kernel.cpus(ls.containers[0].group) == "0-3,8-15");
   CHECK(rig.kernel.cpus("host-latency-sensitive/app") == "0-3,8-15");
   CHECK(rig.kernel.cpus("host-latency-sensitive/other") == "0-15");
+  CHECK(rig.kernel.cpus("host-latency-sensitive/lsr") == "0-15");  // nobody gave it any
   const std::string shown = rig.metrics->exposition();
   CHECK(shown.find("koordlet_cpuset_share_pool_cpu_cores 12") != std::string::npos);
   CHECK(shown.find("koordlet_cpuset_be_share_pool_cpu_cores 16") != std::string::npos);

@@ -73,6 +73,14 @@ TEST_CASE("A levelled value goes through the looser one of both", "[koordlet][ex
        std::int64_t{2097152},
        std::int64_t{1048576},
        {}},
+      {"what is protected: larger", CgroupVersion::v2, Knob::memory_min, std::int64_t{1048576},
+       std::int64_t{2097152}, KnobValue(std::int64_t{2097152})},
+      {"what is protected: smaller",
+       CgroupVersion::v2,
+       Knob::memory_min,
+       std::int64_t{2097152},
+       std::int64_t{1048576},
+       {}},
       {"cpus: union", CgroupVersion::v1, Knob::cpuset_cpus, cpus("0-1"), cpus("1-2"), KnobValue(cpus("0-2"))},
       {"cpus: part of the old", CgroupVersion::v1, Knob::cpuset_cpus, cpus("0-3"), cpus("1-2"), {}},
       {"cpus: a new v1 group has none", CgroupVersion::v1, Knob::cpuset_cpus, CpuSet{}, cpus("1-2"),
@@ -87,6 +95,7 @@ TEST_CASE("A levelled value goes through the looser one of both", "[koordlet][ex
   SimKernel::Group& group = bench.kernel.group("a");
   if (row.knob == Knob::cpu_quota) group.quota = std::get<std::int64_t>(row.before);
   if (row.knob == Knob::memory_limit) group.memory = to_string(row.before);
+  if (row.knob == Knob::memory_min) group.files["memory.min"] = to_string(row.before);
   if (row.knob == Knob::cpuset_cpus) group.cpus = std::get<CpuSet>(row.before);
   const std::size_t writes = row.between && *row.between != row.wanted ? 2 : 1;
   CHECK(bench.apply({{row.knob, "a", row.wanted}}) == Executor::Outcome{.written = writes});

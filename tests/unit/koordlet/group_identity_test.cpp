@@ -178,6 +178,46 @@ TEST_CASE("The kernel's switch is turned first, core scheduling off before it, a
   CHECK(rig.kernel.written.size() == written);
 }
 
+TEST_CASE("The kernel's switch and core scheduling's, as the original's rows have them",
+          "[koordlet][hooks]") {
+  struct Row {
+    std::string_view what;
+    std::optional<std::string> on, core_sched;  // nothing: the kernel has none
+    std::string refused;                        // the setting that cannot be written
+    bool enabled;
+    std::string on_after, core_sched_after;
+    bool written;  // the pods' identities
+  };
+  const Row rows[] = {
+      {"there is none", {}, {}, "", true, "", "", true},
+      {"only group identity's", "0", {}, "", true, "1", "", true},
+      {"both", "0", "1", "", true, "1", "0", true},
+      {"both are as they should be", "1", "0", "", true, "1", "0", true},
+      // Upstream does not try the other one then; nobody's identity is written either way.
+      {"core scheduling cannot be switched off", "0", "1", kCoreSched, true, "1", "1", false},
+      {"group identity cannot be switched on", "0", "1", kSwitch, true, "0", "0", false},
+      {"nobody wants it, it is off", "0", {}, "", false, "0", "", false},
+      {"nobody wants it, it is on", "1", {}, "", false, "1", "", true},
+  };
+  for (const Row& row : rows) {
+    INFO(row.what);
+    Rig rig(CgroupVersion::v1);
+    if (!row.enabled) rig.slo({}, {}, {});
+    rig.kernel.settings[kProc.substr(0, kProc.size() - 1)] = "";
+    if (row.on) rig.kernel.settings[kSwitch] = *row.on;
+    if (row.core_sched) rig.kernel.settings[kCoreSched] = *row.core_sched;
+    rig.kernel.fault = [&](std::string_view path, std::string_view) {
+      return path == row.refused ? EPERM : 0;
+    };
+    PodInfo& pod = rig.pod("p", Qos::be, {{"c"}});
+    rig.group(pod.group).bvt = 1;
+    rig.ticks(3);
+    if (row.on) CHECK(rig.kernel.settings[kSwitch] == row.on_after);
+    if (row.core_sched) CHECK(rig.kernel.settings[kCoreSched] == row.core_sched_after);
+    CHECK(rig.bvt(pod.group) == (!row.written ? 1 : row.enabled ? -1 : 0));
+  }
+}
+
 TEST_CASE("A kernel without group identity is left alone and asked little", "[koordlet][hooks]") {
   Rig rig(CgroupVersion::v2);
   rig.kernel.has_bvt = false;

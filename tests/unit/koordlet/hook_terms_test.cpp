@@ -133,9 +133,9 @@ TEST_CASE("How much faster a node's CPUs are, and which are for SYSTEM pods", "[
     double ratio;
     std::size_t complaints;
   };
-  for (const Row& row :
-       {Row{"1.20", 1.2, 0}, Row{"1", 1, 0}, Row{"0.8", 0.8, 0}, Row{"-1", 1, 1}, Row{"0", 1, 1},
-        Row{"nan", 1, 1}, Row{"inf", 1, 1}, Row{"1e300", 1, 1}, Row{"fast", 1, 1}}) {
+  for (const Row& row : {Row{"1.20", 1.2, 0}, Row{"1.10", 1.1, 0}, Row{"[}", 1, 1}, Row{"1", 1, 0},
+                         Row{"0.8", 0.8, 0}, Row{"-1", 1, 1}, Row{"0", 1, 1}, Row{"nan", 1, 1},
+                         Row{"inf", 1, 1}, Row{"1e300", 1, 1}, Row{"fast", 1, 1}}) {
     INFO(row.text);
     const auto node = api::decode<api::Node>(fmt::format(
         R"({{"metadata":{{"name":"n","annotations":{{"node.koordinator.sh/cpu-normalization-ratio":"{}","node.koordinator.sh/system-qos-resource":"{{\"cpuset\":\"0-1\",\"cpusetExclusive\":false}}"}}}}}})",

@@ -50,6 +50,21 @@ TEST_CASE("The original's vector, through the store") {
   CHECK(got->span == seconds(8));  // less than half the window: a report is cold
 }
 
+TEST_CASE("The original's vector of what is throttled: of each container its own, the last one counts") {
+  SeriesStore store({});
+  const SeriesId one = *store.open(Metric::container_throttled, "container-id-1");
+  const SeriesId two = *store.open(Metric::container_throttled, "container-id-2");
+  store.append(one, at(seconds(0)), 0.7);
+  store.append(one, at(seconds(110)), 0.6);
+  store.append(one, at(seconds(115)), 0.5);
+  store.append(two, at(seconds(116)), 0.4);
+  const auto got = store.aggregate(one, at(seconds(120)), seconds(121));
+  REQUIRE(got.has_value());
+  CHECK(got->last == Approx(0.5));
+  CHECK(got->count == 3);
+  CHECK(got->span == seconds(115));
+}
+
 TEST_CASE("Selection gives what sorting gives") {
   std::mt19937 random(7);
   for (std::size_t n : {1, 2, 3, 9, 100, 1800}) {

@@ -62,6 +62,44 @@ TEST_CASE("A class that is off has the values that do nothing; one that is on ha
   CHECK(qos.lsr_class->cpu_qos->qos.core_expeller == false);
 }
 
+TEST_CASE("NodeSLOs over the defaults, as the original's rows have it") {
+  const MergedSlo threshold = merge_slo(spec(
+      R"({"resourceUsedThresholdWithBE":{"enable":true,"cpuSuppressThresholdPercent":80,"memoryEvictThresholdPercent":75},
+          "cpuBurstStrategy":{},"systemStrategy":{"watermarkScaleFactor":200}})"));
+  const auto& used = *threshold.spec.resource_used_threshold_with_be;
+  CHECK(used.enable == true);
+  CHECK(used.cpu_suppress_threshold_percent == 80);
+  CHECK(used.memory_evict_threshold_percent == 75);
+  CHECK(used.cpu_suppress_policy.view() == "cpuset");
+  CHECK(used.cpu_evict_policy.view() == "evictByRealLimit");
+  CHECK(threshold.spec.cpu_burst_strategy->share_pool_threshold_percent == 50);
+  CHECK(threshold.spec.system_strategy->watermark_scale_factor == 200);
+  CHECK_FALSE(threshold.spec.system_strategy->min_free_kbytes_factor);
+  const MergedSlo part =
+      merge_slo(spec(R"({"resourceUsedThresholdWithBE":{"enable":true,"cpuSuppressThresholdPercent":80}})"));
+  CHECK(part.spec.resource_used_threshold_with_be->memory_evict_threshold_percent == 70);
+
+  const MergedSlo resctrl = merge_slo(spec(R"({"resourceQOSStrategy":{"beClass":{
+      "resctrlQOS":{"enable":true,"catRangeStartPercent":0,"catRangeEndPercent":20}}}})"));
+  const auto& be = *resctrl.spec.resource_qos_strategy->be_class;
+  CHECK(be.resctrl_qos->cat_range_start_percent == 0);
+  CHECK(be.resctrl_qos->cat_range_end_percent == 20);
+  CHECK(be.cpu_qos->qos.group_identity == 0);
+  CHECK(be.memory_qos->qos.wmark_ratio == 0);
+
+  const MergedSlo memory = merge_slo(spec(R"({"resourceQOSStrategy":{
+      "lsClass":{"memoryQOS":{"enable":true}},"beClass":{"memoryQOS":{"enable":true,"wmarkRatio":90}}}})"));
+  const auto& qos = *memory.spec.resource_qos_strategy;
+  CHECK(qos.ls_class->memory_qos->qos.wmark_ratio == 95);
+  CHECK(qos.ls_class->memory_qos->qos.wmark_scale_permill == 20);
+  CHECK(qos.ls_class->memory_qos->qos.wmark_min_adj == -25);
+  CHECK(qos.ls_class->cpu_qos->qos.group_identity == 0);
+  CHECK(qos.be_class->memory_qos->qos.wmark_ratio == 90);
+  CHECK(qos.be_class->memory_qos->qos.wmark_scale_permill == 20);
+  CHECK(qos.be_class->memory_qos->qos.wmark_min_adj == 50);
+  CHECK(qos.lsr_class->memory_qos->qos.wmark_ratio == 0);
+}
+
 TEST_CASE("A value out of range keeps its default, and the rest counts") {
   const MergedSlo merged = merge_slo(spec(
       R"({"resourceUsedThresholdWithBE":{"enable":true,"cpuSuppressThresholdPercent":900,

@@ -16,6 +16,16 @@ def rows():
                 yield cells[0], [int(cell) for cell in cells[1:4]], cells[4]
 
 
+def files():
+    """(folder, file, where) of the second table."""
+    with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+        for line in file:
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if len(cells) == 3 and cells[0].startswith("`"):
+                for name in cells[1].split(", "):
+                    yield cells[0].strip("`"), name, cells[2]
+
+
 def named(cell):
     """(file, test) of "`file`: "a", "b"; `other`: "c"". """
     for part in re.findall(r'`([^`]+)`: ((?:"[^"]*"(?:, )?)+)', cell):
@@ -46,6 +56,18 @@ class Vectors(unittest.TestCase):
         parts = [numbers for original, numbers, _ in rows() if original != "**all**"]
         total, = (numbers for original, numbers, _ in rows() if original == "**all**")
         self.assertEqual([sum(column) for column in zip(*parts)], total)
+
+    def test_files_are_named_once(self):
+        seen = [(folder, name) for folder, name, _ in files()]
+        self.assertGreater(len(seen), 150)
+        self.assertEqual(sorted(set(seen)), sorted(seen))
+
+    @unittest.skipUnless(os.environ.get("KOORDINATOR_SOURCE"), "KOORDINATOR_SOURCE names no tree")
+    def test_no_file_is_missing(self):
+        top = os.path.join(os.environ["KOORDINATOR_SOURCE"], "pkg", "koordlet")
+        found = [(os.path.relpath(folder, top), name.removesuffix("_test.go"))
+                 for folder, _, names in os.walk(top) for name in names if name.endswith("_test.go")]
+        self.assertEqual(sorted(found), sorted((folder, name) for folder, name, _ in files()))
 
 
 if __name__ == "__main__":
