@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The runtime hooks on a real node: what a best-effort pod asked for and the quotas of normalized CPUs are in force three
-seconds after a container has started, also after it started again, was resized, or the agent died; --cleanup puts back
-what the kubelet wrote."""
+seconds after a container has started, also after it started again, was resized, or the agent died; so is cpu.idle where
+the kernel has no group identity. --cleanup puts back what the kubelet wrote."""
 import os
 import sys
 import time
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from agent import Agent, skip_without_role, wait_for  # noqa: E402
 from host_tree import Group, is_v2  # noqa: E402
 from janitor import CGROUPS, Unchanged, skip  # noqa: E402
-from node_slo import define  # noqa: E402
+from node_slo import SLO, define  # noqa: E402
 from real_node import PODS, RealNode, free_port, missing  # noqa: E402
 
 IN_FORCE = 3  # seconds
@@ -67,9 +67,22 @@ def in_force(what, group, wanted):
     return container
 
 
+def patch(node, path, body):
+    node.api.connect().request("PATCH", path, body, content_type="application/merge-patch+json")
+
+
 def annotate(node, annotations):
-    node.api.connect().request("PATCH", f"/api/v1/nodes/{node.name}", {"metadata": {"annotations": annotations}},
-                               content_type="application/merge-patch+json")
+    patch(node, f"/api/v1/nodes/{node.name}", {"metadata": {"annotations": annotations}})
+
+
+def identity(enable):
+    return {"resourceQOSStrategy": {"policies": {"cpuPolicy": "groupIdentity"},
+                                    "beClass": {"cpuQOS": {"enable": enable, "groupIdentity": -1}}}}
+
+
+def goes_idle(group):
+    """Whether it does where the NodeSLO asks for an identity below 0 of best-effort pods."""
+    return os.path.exists(group.file("cpu", "cpu.idle")) and not os.path.exists(group.file("cpu", "cpu.bvt_warp_ns"))
 
 
 def main():
@@ -127,10 +140,42 @@ def prove(node, agent):
     agent.kill()
     agent.start_and_wait()
     assert held(one)[1] == 40000 and held(group)[2] == MEMORY, "an agent that died let go"
+    if goes_idle(group):
+        prove_idle(node, agent, group)
     agent.stop()
     agent.cleanup()
+    assert not goes_idle(group) or group.read("cpu", "cpu.idle") == "0", "after --cleanup a best-effort pod is idle"
     assert held(one)[1] == 50000, f"after --cleanup a container has {held(one)}"
     assert held(group) == (weight(0), -1, -1), f"after --cleanup a best-effort pod has {held(group)}"
+
+
+def prove_idle(node, agent, group):
+    asked = held(group)
+
+    def is_idle():
+        return group.read("cpu", "cpu.idle") == "1"
+
+    node.api.connect().request("POST", f"{SLO}/nodeslos", {
+        "apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeSLO", "metadata": {"name": node.name},
+        "spec": identity(True)})
+    wait_for("the best-effort pod is idle", is_idle, 15)
+    folder = Group(os.path.dirname(group.relative))
+    container = containers(group)[-1][0]
+    for other in (folder, container):
+        assert other.read("cpu", "cpu.idle") == "0", f"{other.relative} is idle"
+    assert held(container)[0] == weight(MILLI), "among its siblings a container has its weight"
+    before = container.relative
+    os.kill(containers(group)[-1][1], 9)
+    wait_for("another container of the idle pod", lambda: [c for c, _ in containers(group) if c.relative != before], 60)
+    wait_for("it has its weight", lambda: held(containers(group)[-1][0])[0] == weight(MILLI), IN_FORCE)
+    assert is_idle(), "a container that started again ended it"
+    agent.kill()
+    agent.start_and_wait()
+    assert is_idle(), "an agent that died let go"
+    patch(node, f"{SLO}/nodeslos/{node.name}", {"spec": identity(False)})
+    wait_for("it has its weight back", lambda: not is_idle() and held(group) == asked, 15)
+    patch(node, f"{SLO}/nodeslos/{node.name}", {"spec": identity(True)})
+    wait_for("it is idle again", is_idle, 15)
 
 
 if __name__ == "__main__":

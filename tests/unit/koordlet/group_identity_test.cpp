@@ -1,4 +1,4 @@
-// Group identity, with the original's rows, on kernels with and without it.
+// Group identity, with the original's rows, on kernels with it, with cpu.idle in its place, and with neither.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -218,9 +218,101 @@ TEST_CASE("The kernel's switch and core scheduling's, as the original's rows hav
   }
 }
 
-TEST_CASE("A kernel without group identity is left alone and asked little", "[koordlet][hooks]") {
+TEST_CASE("On a kernel without it best-effort pods go idle where the NodeSLO asks for an identity below 0",
+          "[koordlet][hooks]") {
+  struct Row {
+    const char* what;
+    Class be;
+    std::optional<std::string_view> policy;
+    bool idle;
+  };
+  const Row rows[] = {{"asked for", {true, -1}, "groupIdentity", true},
+                      {"no policy is this one", {true, -1}, {}, true},
+                      {"another policy", {true, -1}, "coreSched", false},
+                      {"nothing is asked of BE", {false, -1}, "groupIdentity", false},
+                      {"no less than others", {true, 0}, "groupIdentity", false}};
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  for (const Row& row : rows) {
+    INFO(row.what);
+    Rig rig(version);
+    rig.kernel.has_bvt = false;
+    rig.slo({true, 2}, {true, 2}, row.be, row.policy);
+    rig.pod("be", Qos::be, {{"c"}});
+    HookTerms own;
+    own.cpu_qos = CpuQosTerms{true, -1};
+    rig.pod("ls", Qos::ls, {{"c"}}, own);
+    rig.pod("unlabelled", Qos::none, {{"c"}}).kube_qos = host::KubeQos::besteffort;
+    rig.inventory.host_applications = {{.name = "a", .qos = Qos::be, .group = "host/a"},
+                                       {.name = "all", .qos = Qos::be, .group = "kubepods/besteffort"},
+                                       {.name = "b", .qos = Qos::ls, .group = "host/b"}};
+    rig.application_usage.resize(3);
+    for (const char* name : {"host", "host/a", "host/b"}) rig.group(name);
+    rig.ticks(1);
+    for (const auto& [name, group] : rig.kernel.groups()) {
+      INFO(name);
+      CHECK(group.idle == (row.idle && (name == "kubepods/besteffort/podbe" || name == "host/a")));
+    }
+    CHECK(rig.kernel.refused.empty());
+  }
+}
+
+TEST_CASE(
+    "Pods are idle for as long as they are best-effort and it is wanted; then they have their shares back",
+    "[koordlet][hooks]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  koord::testing::Tree tree;
+  Rig rig(version, tree / "journal");
+  rig.kernel.has_bvt = false;
+  HookTerms terms;
+  terms.lent = terms.lent_to["c"] = {.cpu_request = 2000};
+  PodInfo& pod = rig.pod("p", Qos::be, {{"c"}}, terms);
+  const std::string group = pod.group;
+  const std::int64_t asked = version == CgroupVersion::v1 ? 2048 : host::shares_to_weight(2048);
+  rig.ticks(1);
+  CHECK(rig.group(group).idle);
+  CHECK(rig.group(group + "/c").shares == asked);  // among its siblings it has its weight
+  const std::string late = rig.pod("late", Qos::be, {{"c"}}).group;
+  rig.ticks(1);
+  CHECK(rig.group(late).idle);
+  // Another agent, which hears of the NodeSLO first: nobody is let go before the pods are known.
+  const std::size_t written = rig.kernel.written.size();
+  rig.start();
+  auto pods = std::exchange(rig.inventory.all_pods, {});
+  rig.inventory.pods_known = false;
+  rig.ticks(3);
+  rig.inventory.all_pods = std::move(pods);
+  rig.inventory.pods_known = true;
+  ++rig.inventory.generation;
+  rig.ticks(3);
+  CHECK(rig.group(group).idle);
+  CHECK(rig.kernel.written.size() == written);
+  rig.remake(group);  // its only container started again, and the kubelet made all of it anew
+  rig.ticks(12);
+  CHECK(rig.group(group).idle);
+
+  SECTION("the pod changes its class") {
+    pod.qos = Qos::ls;
+    pod.priority_class = PriorityClass::mid;  // it goes on borrowing
+    ++rig.inventory.generation;
+    rig.ticks(1);
+    CHECK(rig.group(late).idle);
+  }
+  SECTION("the NodeSLO asks for it no more") { rig.slo({true, 2}, {true, 2}, {false, 0}); }
+  SECTION("the gate is off") {
+    REQUIRE(rig.gates.set("GroupIdentity=false").has_value());
+    rig.start();
+  }
+  rig.ticks(1);
+  CHECK_FALSE(rig.group(group).idle);
+  CHECK(rig.group(group).shares == asked);
+  CHECK(rig.kernel.refused.empty());
+}
+
+TEST_CASE("A kernel with neither group identity nor cpu.idle is left alone and asked little",
+          "[koordlet][hooks]") {
   Rig rig(CgroupVersion::v2);
   rig.kernel.has_bvt = false;
+  rig.kernel.has_idle = false;
   rig.only({"GroupIdentity"});
   rig.pod("p", Qos::be, {{"c"}});
   rig.ticks(2);
@@ -233,9 +325,13 @@ TEST_CASE("A kernel without group identity is left alone and asked little", "[ko
 TEST_CASE("Group identity: an agent that is killed between any two writes leaves what can be undone",
           "[koordlet][hooks][crash]") {
   const bool has_switch = GENERATE(false, true);
+  const bool has_bvt = GENERATE(false, true);
   Rig::kill_between_writes<Rig>(GENERATE(CgroupVersion::v1, CgroupVersion::v2), [&](Rig& rig) {
     if (has_switch) rig.has_switch(false);
-    rig.pod("p", Qos::be, {{"a"}, {"b"}});
+    rig.kernel.has_bvt = has_bvt;
+    HookTerms terms;
+    terms.lent = terms.lent_to["a"] = {.cpu_request = 2000};
+    rig.pod("p", Qos::be, {{"a"}, {"b"}}, terms);
     rig.pod("q", Qos::ls, {{"a"}});
   });
 }

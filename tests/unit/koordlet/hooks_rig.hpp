@@ -87,6 +87,14 @@ class HooksRig : public QosRig {
     container_usage.emplace_back();
     ++inventory.generation;
   }
+  /// A group that was made anew under its name.
+  void remake(const std::string& name) {
+    kernel.remove(name);
+    auto& made = kernel.group(name);
+    made.cpus = topology->online;
+    made.shares = kLeastShares;
+    if (v2()) made.memory = "max";
+  }
   void ticks(int count) {
     for (int i = 0; i < count; ++i) tick(1);
   }

@@ -22,6 +22,8 @@ namespace {
 using host::Knob;
 using host::KubeQos;
 
+constexpr std::string_view kWaitingForPods = "waiting for the node's pods: what is in force stays so";
+
 class Reconciler final : public Strategy {
  public:
   Reconciler(const Hook& hook, const PluginContext& context) : hook_(hook), context_(context) {
@@ -32,6 +34,10 @@ class Reconciler final : public Strategy {
   void release(const Inventory&, Plan&) override { status_ = {false, "off: its gate is"}; }
 
   void plan(const TickView& view, Plan& plan) override {
+    if (!view.inventory->pods_known) {
+      status_ = {false, std::string(kWaitingForPods)};
+      return plan.hold();
+    }
     follow(*view.inventory);
     for (const Wanted& wanted : first_) want(plan, wanted);
     if (!std::all_of(first_.begin(), first_.end(), [this](const Wanted& one) { return is_set(one); })) {

@@ -1,7 +1,11 @@
 // Group identity: on kernels that have it, who is latency-sensitive runs before best-effort work on a CPU,
-// and does not share a core with it.
+// and does not share a core with it. On the others best-effort pods go idle: what wakes up takes a CPU on
+// which nothing else runs for a free one.
+#include <algorithm>
+
 #include "framework/hooks/reconciler.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {
 
@@ -13,6 +17,7 @@ using host::KubeQos;
 
 constexpr std::string_view kOfItsClass = "the identity of its class";
 constexpr std::string_view kItsOwn = "the identity that the pod asks for";
+constexpr std::string_view kIdle = "the kernel has no group identity: best-effort work is idle instead";
 constexpr std::string_view kNeeded = "group identity needs it";
 constexpr std::string_view kPolicy = "groupIdentity";
 constexpr std::string_view kSwitch = "kernel/sched_group_identity_enabled", kCoreSched = "kernel/sched_core";
@@ -70,6 +75,24 @@ HookValue of_pod(const Identities& all, const PodInfo& pod) {
   return value;
 }
 
+bool is_kubelets(const Inventory& inventory, std::string_view group) {
+  const KubeQos all[] = {KubeQos::guaranteed, KubeQos::burstable, KubeQos::besteffort};
+  return std::any_of(std::begin(all), std::end(all), [&](KubeQos qos) {
+    return host::kubepods_folder(inventory.driver, qos, inventory.kubelet_root) == group;
+  });
+}
+
+/// Each for itself: an idle group has next to no weight among its siblings, so that a folder of the
+/// kubelet's, or a container beside others of its pod, would starve.
+void idle(const HookFacts& facts, const Identities& all, const HookTarget& target,
+          std::vector<HookValue>& values) {
+  const bool is_be = (target.level == HookLevel::pod && target.pod->qos == Qos::be) ||
+                     (target.level == HookLevel::host_application && target.application->qos == Qos::be &&
+                      !is_kubelets(facts.inventory, target.group));
+  if (is_be && all.be < 0 && facts.has(Knob::cpu_idle))
+    values.push_back({Knob::cpu_idle, std::int64_t{1}, kIdle});
+}
+
 void values(const HookFacts& facts, const HookTarget& target, std::vector<HookValue>& values) {
   const Identities all = identities(facts.inventory.slo.get());
   const auto on = facts.setting(Knob::proc_sys, kSwitch);
@@ -84,7 +107,8 @@ void values(const HookFacts& facts, const HookTarget& target, std::vector<HookVa
                           .name = name});
     return;
   }
-  if (!facts.has(Knob::cpu_bvt) || (!all.enabled && on.value_or(1) == 0)) return;
+  if (!facts.has(Knob::cpu_bvt)) return idle(facts, all, target, values);
+  if (!all.enabled && on.value_or(1) == 0) return;
   switch (target.level) {
     case HookLevel::qos_folder: {
       // The one of guaranteed pods is the root of all.
