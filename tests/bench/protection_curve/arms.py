@@ -1,0 +1,40 @@
+"""The arms of the protection benchmark: what is done about best-effort work, and with which NodeSLO."""
+import dataclasses
+
+
+def threshold(percent):
+    return {"resourceUsedThresholdWithBE": {"enable": True, "cpuSuppressPolicy": "cfsQuota",
+                                            "cpuSuppressThresholdPercent": percent}}
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    name: str
+    says: str                  # for the legend
+    batch: bool = True         # best-effort work runs
+    least_shares: bool = True  # its group has the least weight, as the kubelet's best-effort tree has
+    idle: bool = False         # and is idle to the scheduler (cpu.idle)
+    slo: dict | None = None    # an agent runs with this NodeSLO
+    flags: tuple = ()
+    original: bool = False     # the original's agent
+    settle: float = 1.0        # seconds before anything is measured
+
+
+STEERED, BLAMED = 4.0, 10.0  # seconds in which a threshold's quota, and that of blame, has come to rest
+PLAIN = (
+    Arm("alone", "no best-effort work", batch=False),
+    Arm("unprotected", "the same weight for both", least_shares=False),
+    Arm("weights", "best-effort shares at the minimum"),
+    Arm("idle", "and cpu.idle", idle=True),
+    *(Arm(f"threshold {percent}", f"CPUSuppress, cfsQuota, {percent}%", slo=threshold(percent), settle=STEERED)
+      for percent in (50, 65, 80)),
+)
+NODE = (
+    Arm("alone", "no best-effort work", batch=False),
+    Arm("kubelet", "no agent: the kubelet's weights"),
+    Arm("threshold 65", "koord's CPUSuppress, 65%", slo=threshold(65), settle=STEERED),
+    Arm("original 65", "the original's CPUSuppress, 65%", slo=threshold(65), original=True, settle=STEERED),
+)
+KINDS = ("spinners", "streamers", "forkers")
+# The second scenario: the service has more work than it may do. The best-effort work beside it is not at fault.
+OVERLOAD = ("alone", "weights", "idle", "threshold 65")

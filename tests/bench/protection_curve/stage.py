@@ -1,0 +1,104 @@
+"""Where the protection benchmark plays: two plain cgroups of its own, below one that weighs as much as a kubelet's pods.
+What a stage is asked for: the groups of both tiers, into which groups a process of theirs goes, and to be made as an arm
+wants it and free again."""
+import json
+import os
+import shutil
+import time
+
+from agent import Agent, wait_for
+from host_tree import Group, HostTree, WANTED, is_v2
+from real_node import free_port
+
+# Of cgroup v1: what a pod of one CPU has, what the kubelet gives best-effort pods, and what it gives all pods.
+MOST_SHARES, LEAST_SHARES, TOP_SHARES = 1024, 2, 1024 * os.cpu_count()
+
+
+def has_idle(group):
+    return os.path.exists(group.file("cpu", "cpu.idle"))
+
+
+def weigh(group, least, idle):
+    """The order matters: the kernel takes no shares of an idle group."""
+    if has_idle(group):
+        group.write("cpu", "cpu.idle", 0)
+    if is_v2():
+        group.write("cpu", "cpu.weight", 1 if least else 100)
+    else:
+        group.write("cpu", "cpu.shares", LEAST_SHARES if least else MOST_SHARES)
+    if idle:
+        group.write("cpu", "cpu.idle", 1)
+
+
+def limit(group, cpus):
+    """`cpus`: None for no limit."""
+    if is_v2():
+        group.write("cpu", "cpu.max", f"{'max' if cpus is None else int(cpus * 100000)} 100000")
+    else:
+        group.write("cpu", "cpu.cfs_quota_us", -1 if cpus is None else int(cpus * 100000))
+
+
+def joiner(*groups):
+    """For preexec_fn: the new process goes into the groups before it is anything else."""
+    files = []
+    for group in groups:
+        for controller in ("cpu",) if is_v2() else WANTED:
+            files.append(group.file(controller, "cgroup.procs"))
+
+    def join():
+        for path in files:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("0")
+    return join
+
+
+class Plain:
+    """Two cgroups beside each other at the top, and koord as `--standalone-config` runs it."""
+    name = "plain"
+
+    def __init__(self, janitor, scratch):
+        self.janitor, self.scratch, self.agents, self.agent = janitor, scratch, 0, None
+        top = f"koord-bench-{os.getpid()}"
+        names = [f"{top}/{tier}" for tier in ("ls", "be")]
+        HostTree(janitor, top, *names)
+        Group(top).write("cpu", *(("cpu.weight", 100) if is_v2() else ("cpu.shares", TOP_SHARES)))
+        self.ls, self.be = map(Group, names)
+        self.join_ls, self.join_be = joiner(self.ls), joiner(self.be)
+
+    def can(self, arm):
+        return not arm.idle or has_idle(self.be)
+
+    def prepare(self, arm):
+        """Returns when the arm's agent, if it has one, has begun to steer."""
+        weigh(self.be, arm.least_shares, arm.idle)
+        if arm.slo is None:
+            return
+        self.agents += 1
+        folder = os.path.join(self.scratch, f"agent-{self.agents}")
+        os.makedirs(folder)
+        config = os.path.join(folder, "standalone.yaml")
+        with open(config, "w", encoding="utf-8") as file:  # JSON is YAML, too
+            json.dump({"nodeSLO": arm.slo, "groups": [
+                {"name": "service", "cgroupPath": self.ls.relative, "qos": "LS"},
+                {"name": "batch", "cgroupPath": self.be.relative, "qos": "BE", "priority": "koord-batch"}]}, file)
+        self.agent = Agent(self.janitor, folder, free_port(), f"--standalone-config={config}", *arm.flags)
+        self.agent.start_and_wait()
+        wait_for("a quota of best-effort work", lambda: self.be.quota_cpus() is not None, 20)
+
+    def notes(self):
+        """What is worth keeping of the arm before it is cleared away."""
+        return {"quota_cpus": self.be.quota_cpus()}
+
+    def clear(self):
+        if self.agent is not None:
+            self.agent.kill()
+            self.agent.cleanup()
+            shutil.rmtree(self.agent.folder, ignore_errors=True)
+            self.agent = None
+        for group in (self.ls, self.be):
+            limit(group, None)
+            weigh(group, False, False)
+
+
+def wait_until(monotonic):
+    time.sleep(max(0.0, monotonic - time.monotonic()))
