@@ -4,10 +4,11 @@ wants it and free again."""
 import json
 import os
 import shutil
-import time
 
+import arms
 from agent import Agent, wait_for
-from host_tree import Group, HostTree, WANTED, is_v2
+from host_tree import Group, HostTree, is_v2
+from janitor import hierarchies
 from real_node import free_port
 
 # Of cgroup v1: what a pod of one CPU has, what the kubelet gives best-effort pods, and what it gives all pods.
@@ -38,12 +39,11 @@ def limit(group, cpus):
         group.write("cpu", "cpu.cfs_quota_us", -1 if cpus is None else int(cpus * 100000))
 
 
-def joiner(*groups):
-    """For preexec_fn: the new process goes into the groups before it is anything else."""
-    files = []
-    for group in groups:
-        for controller in ("cpu",) if is_v2() else WANTED:
-            files.append(group.file(controller, "cgroup.procs"))
+def joiner(relative):
+    """For preexec_fn: the new process goes into the group, in all hierarchies that have it, before it is anything else."""
+    files = [path for path in (os.path.join(hierarchy, relative, "cgroup.procs") for hierarchy in hierarchies())
+             if os.path.exists(path)]
+    assert files, f"no cgroup {relative}"
 
     def join():
         for path in files:
@@ -54,7 +54,8 @@ def joiner(*groups):
 
 class Plain:
     """Two cgroups beside each other at the top, and koord as `--standalone-config` runs it."""
-    name = "plain"
+    name, arms, overload, kinds = "plain", arms.PLAIN, arms.OVERLOAD, arms.KINDS
+    most_others = 0.06
 
     def __init__(self, janitor, scratch):
         self.janitor, self.scratch, self.agents, self.agent = janitor, scratch, 0, None
@@ -63,7 +64,7 @@ class Plain:
         HostTree(janitor, top, *names)
         Group(top).write("cpu", *(("cpu.weight", 100) if is_v2() else ("cpu.shares", TOP_SHARES)))
         self.ls, self.be = map(Group, names)
-        self.join_ls, self.join_be = joiner(self.ls), joiner(self.be)
+        self.join_ls, self.join_be = map(joiner, names)
 
     def can(self, arm):
         return not arm.idle or has_idle(self.be)
@@ -98,7 +99,3 @@ class Plain:
         for group in (self.ls, self.be):
             limit(group, None)
             weigh(group, False, False)
-
-
-def wait_until(monotonic):
-    time.sleep(max(0.0, monotonic - time.monotonic()))
