@@ -9,6 +9,7 @@
 #include "framework/standalone/config.hpp"
 #include "koord/api/schema/table.hpp"
 #include "plugins.hpp"
+#include "plugins/cpu_blame/settings.hpp"
 
 namespace koord::koordlet {
 
@@ -39,6 +40,8 @@ std::string docs() {
   add_fields(out, api::schema<NodeView>(), "", true);
   out += "\n### GET /apis/v1/pods\n\n| field | |\n|---|---|\n";
   add_fields(out, api::schema<PodListView>(), "", true);
+  out += "\n### NodeSLO's extension cpuBlame\n\n| field | |\n|---|---|\n";
+  add_fields(out, api::schema<cpu_blame::Settings>(), "extensions.cpuBlame.", false);
   out += "\n### Strategies\n\n| strategy | feature gate | how often |\n|---|---|---|\n";
   for (const StrategyEntry* row : strategy_table())
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, fmt::join(row->gates, ", "),

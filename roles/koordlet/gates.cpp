@@ -22,6 +22,10 @@ constexpr std::array kGates = {
     gate_off("AuditEvents", "Write an audit log of what was changed on the host."),
     gate_off("AuditEventsHTTPHandler", "Serve the audit log at /events."),
     gate_off("BECPUManager"),
+    gate_off(
+        "BECPUBlame",
+        "Hold best-effort work back by the waiting that it causes (and NodeSLO's extension cpuBlame says "
+        "so)."),
     gate_off("BECPUEvict",
              "Evict best-effort pods that may use much less CPU than they ask for (and NodeSLO says so)."),
     gate_off("CPUEvict", "Evict pods that allow it where the node uses too much CPU (and NodeSLO says so)."),

@@ -4,6 +4,7 @@
 namespace koord::koordlet {
 
 extern const StrategyEntry kBatchResource;
+extern const StrategyEntry kCpuBlame;
 extern const StrategyEntry kCpuBurst;
 extern const StrategyEntry kCpuEvict;
 extern const StrategyEntry kCpuNormalization;
@@ -16,7 +17,7 @@ extern const StrategyEntry kSystemConfig;
 
 StrategyTable strategy_table() {
   static constexpr const StrategyEntry* kTable[] = {
-      &kCpuSuppress,  &kCpuBurst,      &kCpuEvict,        &kMemoryEvict,      &kMemoryQos,
+      &kCpuBlame,     &kCpuSuppress,   &kCpuBurst,        &kCpuEvict,         &kMemoryEvict,   &kMemoryQos,
       &kSystemConfig, &kBatchResource, &kCpusetAllocator, &kCpuNormalization, &kGroupIdentity,
   };
   return kTable;

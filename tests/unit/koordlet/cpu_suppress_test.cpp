@@ -237,9 +237,9 @@ TEST_CASE("A tick of suppression", "[koordlet][suppress][upstream]") {
     REQUIRE(!limits.empty());
     CHECK(limits[0].value == "120000");
     CHECK(limits[0].in_force);
-    CHECK(rig.manager->strategies()[0].status.active);
+    CHECK(rig.report("CPUSuppress").status.active);
     CHECK_THAT(
-        rig.manager->strategies()[0].status.summary,
+        rig.report("CPUSuppress").status.summary,
         Catch::Equals(
             "cfsQuota: 1.20 CPUs for best-effort: 70% of 16.00, less latency-sensitive 8.00, system 2.00"));
   }
@@ -456,7 +456,7 @@ TEST_CASE("A NodeSLO with nonsense leaves nothing throttled", "[koordlet][suppre
   rig.slo(true, "cfsQuota", row.threshold, row.min);
   rig.tick(12);
   CHECK(rig.kernel.quota(kBeRoot) == -1);
-  CHECK_THAT(rig.manager->strategies()[0].status.summary, Catch::Contains("is not between 0 and 100"));
+  CHECK_THAT(rig.report("CPUSuppress").status.summary, Catch::Contains("is not between 0 and 100"));
   // A policy that nobody knows is upstream's default.
   rig.slo(true, "nonsense");
   rig.tick(12);

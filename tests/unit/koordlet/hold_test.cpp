@@ -78,11 +78,11 @@ TEST_CASE("What is held stays in force against others, and is shown", "[koordlet
   kubernetes(rig, policy);
   const std::string value = shown(rig, knob);
   REQUIRE(value == (policy == "cpuset" ? "0-1" : "2000"));
-  CHECK_FALSE(rig.manager->strategies()[0].held);
+  CHECK_FALSE(rig.report("CPUSuppress").held);
 
   ticks(rig, 10);  // nothing can be read
   CHECK(shown(rig, knob) == value + " held");
-  CHECK(rig.manager->strategies()[0].held == std::chrono::seconds(9));
+  CHECK(rig.report("CPUSuppress").held == std::chrono::seconds(9));
   // Somebody else widens it: what is held is still wanted.
   if (policy == "cpuset")
     rig.kernel.group(kBeRoot).cpus = rig.topology->online;
@@ -93,7 +93,7 @@ TEST_CASE("What is held stays in force against others, and is shown", "[koordlet
   CHECK(rig.kernel.cpus(kBeRoot) == (policy == "cpuset" ? "0-1" : "0-15"));
   rig.tick(14);
   CHECK(shown(rig, knob) == value);
-  CHECK_FALSE(rig.manager->strategies()[0].held);
+  CHECK_FALSE(rig.report("CPUSuppress").held);
 }
 
 TEST_CASE("What a dead agent held down is held and shown before anything is known", "[koordlet][hold]") {
@@ -110,7 +110,7 @@ TEST_CASE("What a dead agent held down is held and shown before anything is know
     rig.inventory.slo.reset();
     rig.inventory.slo_known = false;
     ticks(rig, 3, 14);
-    CHECK_THAT(rig.manager->strategies()[0].status.summary, Catch::StartsWith("waiting for the NodeSLO"));
+    CHECK_THAT(rig.report("CPUSuppress").status.summary, Catch::StartsWith("waiting for the NodeSLO"));
   }
   CHECK(shown(rig, knob) == value + " held");
   CHECK(rig.kernel.written.empty());
@@ -147,7 +147,7 @@ TEST_CASE("A hold ends: best-effort work gets its minimum, or no limit but the l
   CHECK(rig.kernel.cpus(kBeRoot) == row.cpus);
   CHECK(rig.kernel.group(kBeRoot).shares ==
         (version == CgroupVersion::v2 && row.shares == 2 ? 1 : row.shares));
-  CHECK_THAT(rig.manager->strategies()[0].status.summary, Catch::StartsWith("neutral: "));
+  CHECK_THAT(rig.report("CPUSuppress").status.summary, Catch::StartsWith("neutral: "));
   CHECK(rig.log.count(LogLevel::warn) == 1);
   CHECK(rig.kernel.refused.empty());
   ticks(rig, 1000);

@@ -219,7 +219,7 @@ TEST_CASE("An agent whose gate is off sets free once, and then keeps away", "[ko
   rig.start();
   settle(rig, 12);
   CHECK(is_free(rig));
-  CHECK_FALSE(rig.manager->strategies()[0].enabled);
+  CHECK_FALSE(rig.report("CPUSuppress").enabled);
   rig.kernel.group(kBeRoot).quota = 70'000;  // somebody else's by now
   for (int i = 0; i < 130; ++i) rig.tick(12);
   CHECK(rig.kernel.quota(kBeRoot) == 70'000);
@@ -251,7 +251,7 @@ TEST_CASE("A strategy plans as often as its flag says; 0 switches it off like it
   rig.start();
   rig.tick(11);
   CHECK(rig.kernel.group(kBeRoot).quota == -1);
-  CHECK_FALSE(rig.manager->strategies()[0].enabled);
+  CHECK_FALSE(rig.report("CPUSuppress").enabled);
 }
 
 TEST_CASE("The API server away for hours: the last NodeSLO holds", "[koordlet][manager]") {

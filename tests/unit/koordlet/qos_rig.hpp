@@ -170,6 +170,13 @@ class QosRig {
     manager->tick(view);
   }
 
+  /// What is said of a strategy.
+  QosManager::StrategyReport report(std::string_view name) const {
+    for (const auto& report : manager->strategies())
+      if (report.name == name) return report;
+    throw std::runtime_error(fmt::format("no strategy {}", name));
+  }
+
   ManualClock clock;
   CapturedLog log;
   SimKernel kernel;

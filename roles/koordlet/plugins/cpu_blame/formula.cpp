@@ -1,0 +1,273 @@
+// Readings pooled, and the steps between tightening and giving back.
+#include "plugins/cpu_blame/formula.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace koord::koordlet::cpu_blame {
+namespace {
+
+constexpr double kNonsenseUs = 3.6e9;  // nobody waits for an hour
+constexpr nanoseconds kShortest = std::chrono::milliseconds(100), kLongest = std::chrono::seconds(60);
+/// A step that comes late does not count for more.
+constexpr nanoseconds kLongestStep = std::chrono::seconds(2);
+/// Samples since the last cut until it is said that it did not help; more of them where the minimum has left
+/// no room for a large one.
+constexpr int kSurely = 2, kPatience = 10;
+/// A cut that leaves more than this is too small for its effect to be seen.
+constexpr double kTooSmall = 0.8;
+/// One decision lets it grow for so long at most: by a tenth of the machine.
+constexpr nanoseconds kLongestGrowth = std::chrono::seconds(5);
+/// Of the target: less is the same in a mean of logarithms.
+constexpr double kNothing = 1.0 / 16;
+
+double seconds(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+bool is_amount(double value) { return std::isfinite(value) && value >= 0; }
+/// In the logarithm: buckets are.
+double smoothed(double before, double now) { return before > 0 ? std::sqrt(before * now) : now; }
+
+}  // namespace
+
+std::string_view name_of(State state) {
+  switch (state) {
+    case State::waiting: return "waiting";
+    case State::calm: return "calm";
+    case State::tightened: return "tightened";
+    case State::holding: return "holding";
+    case State::growing: return "growing";
+    case State::giving_back: return "giving back";
+    case State::resting: return "resting";
+  }
+  return "";
+}
+
+std::string_view why_unfit(const BlamedWaits* blamed) {
+  if (blamed == nullptr) return "the kernel does not tell who runs while others wait";
+  if (!blamed->fit) return blamed->why_unfit.empty() ? "the reading is not fit" : blamed->why_unfit;
+  if (blamed->period < kShortest || blamed->period > kLongest) return "the reading's period is nonsense";
+  if (!is_amount(blamed->best_effort_p99_us)) return "the reading's p99 is nonsense";
+  for (const double waited : blamed->seconds)
+    if (!is_amount(waited)) return "the reading's times are nonsense";
+  return {};
+}
+
+void Pool::add(const BlamedWaits& blamed) {
+  // Times are summed up to what is sane, so that a sum stays a number.
+  const auto sane = [](double waited) { return std::min(waited, kNonsenseUs); };
+  waits_ += std::min(blamed.waits, std::uint64_t{1} << 40);
+  period_ += blamed.period;
+  p99_us_ = std::max(p99_us_, std::min(blamed.best_effort_p99_us, kNonsenseUs));
+  best_effort_ += sane(blamed.of(Runner::best_effort));
+  for (std::size_t i = 0; i < kRunners; ++i)
+    if (i != static_cast<std::size_t>(Runner::nobody)) ran_ += sane(blamed.seconds[i]);
+}
+
+std::optional<Sample> Pool::take() {
+  const bool enough = waits_ >= kEnoughWaits;
+  if (!enough && period_ < kPoolFor) return std::nullopt;
+  Sample sample;
+  if (enough)
+    sample.caused_us = p99_us_;
+  else if (waits_ >= kFewWaits)
+    sample.caused_us = best_effort_ * 1e6 / static_cast<double>(waits_);
+  sample.part = ran_ > 0 ? best_effort_ / ran_ : 0;
+  clear();
+  return sample;
+}
+
+std::optional<std::int64_t> Steering::limit_milli() const {
+  if (!limit_ || *limit_ >= static_cast<double>(terms_.machine_milli)) return std::nullopt;
+  const std::int64_t limit = std::max(static_cast<std::int64_t>(*limit_), terms_.least_milli);
+  if (limit >= terms_.most_milli) return std::nullopt;
+  return limit;
+}
+
+void Steering::step(const Terms& terms, const Seen& seen) {
+  terms_ = terms;
+  const nanoseconds passed =
+      stepped_ ? std::clamp(seen.at - *stepped_, nanoseconds{0}, kLongestStep) : nanoseconds{0};
+  if (!stepped_) fit_at_ = seen.at;  // it has had a chance
+  stepped_ = seen.at;
+  if (is_amount(seen.used_milli)) used_ = std::max(used_.value_or(0), seen.used_milli);
+
+  if (is_new(seen)) {
+    fit_at_ = seen.at;
+    if (state_ == State::waiting) {
+      const bool rests = seen.at < rests_until_;
+      state_ =
+          limit_ ? (rests ? State::giving_back : State::holding) : (rests ? State::resting : State::calm);
+      judged_ = seen.at;
+    }
+    if (skip_ > 0) {
+      --skip_;
+    } else {
+      pool_.add(*seen.blamed);
+      if (const auto sample = pool_.take()) judge(*sample, seen.at);
+    }
+  } else if (seen.at - *fit_at_ >= kStale) {
+    hand_over(passed);
+  }
+  if (state_ == State::giving_back) {
+    grow(kReturn, passed);
+    if (!limit_) state_ = State::resting;
+  }
+}
+
+bool Steering::is_new(const Seen& seen) {
+  const std::string_view why = cpu_blame::why_unfit(seen.blamed);
+  if (!why.empty()) {
+    why_ = why;
+    return false;
+  }
+  const std::uint64_t before = std::exchange(reading_, seen.blamed->reading);
+  why_ = "there is no new reading";
+  return reading_ > before;
+}
+
+void Steering::hand_over(nanoseconds passed) {
+  state_ = State::waiting;
+  pool_.clear();
+  episode_.reset();
+  last_passed_us_ = 0;
+  skip_ = 1;
+  grow(kHandOver, passed);
+}
+
+void Steering::judge(const Sample& sample, MonoTime at) {
+  sample_ = sample;
+  const nanoseconds passed =
+      judged_ ? std::clamp(at - *judged_, nanoseconds{0}, kLongestGrowth) : nanoseconds{0};
+  judged_ = at;
+  double caused = sample.caused_us;
+  if (sample.part < kMuch) caused = std::min(caused, sample.part < kLittle ? 0 : terms_.target_us);
+  if (state_ == State::giving_back) {
+    judge_giving_back(caused, at);
+    return;
+  }
+  if (state_ == State::resting) {
+    if (at < rests_until_) return;
+    state_ = State::calm;
+    doubted_ = false;
+  }
+  if (caused > terms_.target_us)
+    pass(caused, at);
+  else
+    keep(caused, passed, at);
+}
+
+void Steering::judge_giving_back(double caused, MonoTime at) {
+  level_us_ = smoothed(level_us_, std::max(caused, 1.0));
+  if (doubted_ || caused <= terms_.target_us || level_us_ < kDoubt * useless_us_) return;
+  doubted_ = true;
+  rests_until_ = {};
+  rest_ = std::max(rest_ / 2, kFirstRest);
+  episode_ = Episode{.before_us = level_us_, .before_milli = present()};
+  cut(kMostCut, at);
+}
+
+double Steering::present() const {
+  auto most = static_cast<double>(std::min(terms_.machine_milli, terms_.most_milli));
+  if (limit_) most = std::min(most, *limit_);
+  return used_ ? std::min(most, *used_) : most;
+}
+
+bool Steering::is_least() const { return limit_ && *limit_ < static_cast<double>(terms_.least_milli) + 1; }
+
+void Steering::pass(double caused, MonoTime at) {
+  const double factor = std::clamp(terms_.target_us / caused, kMostCut, kLeastCut);
+  const double before = std::exchange(last_passed_us_, caused);
+  if (!episode_) {
+    // A little may be chance.
+    if (caused < kPassed * terms_.target_us && before == 0) {
+      state_ = limit_ ? State::holding : State::calm;
+      return;
+    }
+    episode_ = Episode{.before_us = smoothed(before, caused), .before_milli = present()};
+    // Too much again, after its time was up.
+    if (too_much_ && at >= stay_until_ && present() >= kBelowTooMuch * *too_much_)
+      stay_ = std::min(stay_ * 2, kLastStay);
+    cut(factor, at);
+    return;
+  }
+  Episode& episode = *episode_;
+  episode.kept = 0;
+  note(caused);
+  const double left = *limit_ / std::max(episode.before_milli, 1.0);
+  const bool tried = episode.cuts >= kTries && left <= kMostCut;
+  const double hoped = std::max(kHelped, 1 - (1 - left) / 2);
+  if ((tried || (is_least() && left <= kTooSmall)) && episode.level_us > hoped * episode.before_us) {
+    if (episode.samples >= (tried ? kSurely : kPatience))
+      begin_give_back(at);
+    else
+      state_ = State::tightened;
+  } else if (is_least() || (caused < kPassed * terms_.target_us && before == 0)) {
+    state_ = State::holding;
+  } else {
+    cut(factor, at);
+  }
+}
+
+void Steering::note(double caused) {
+  const double us = std::max(caused, kNothing * terms_.target_us);
+  const double part = 1.0 / ++episode_->samples;
+  episode_->level_us = part < 1 ? std::pow(episode_->level_us, 1 - part) * std::pow(us, part) : us;
+}
+
+void Steering::cut(double factor, MonoTime at) {
+  too_much_ = present();
+  limit_ = std::max(*too_much_ * factor, static_cast<double>(terms_.least_milli));
+  stay_until_ = at + stay_;
+  ++episode_->cuts;
+  episode_->samples = 0;
+  ++tightened_;
+  state_ = State::tightened;
+  last_passed_us_ = 0;
+  used_.reset();
+  pool_.clear();
+  skip_ = 1;
+}
+
+void Steering::keep(double caused, nanoseconds passed, MonoTime at) {
+  last_passed_us_ = 0;
+  if (episode_) note(caused);
+  if (episode_ && ++episode_->kept >= kKept) {
+    rest_ = kFirstRest;
+    episode_.reset();
+  }
+  if (!limit_) {
+    state_ = State::calm;
+    return;
+  }
+  state_ = State::holding;
+  if (caused >= terms_.target_us / 2) return;
+  if (too_much_ && at < stay_until_ && *limit_ >= kBelowTooMuch * *too_much_) return;
+  state_ = State::growing;
+  grow(kGrowth, passed);
+  if (too_much_ && at < stay_until_ && limit_) limit_ = std::min(*limit_, kBelowTooMuch * *too_much_);
+  if (limit_ && too_much_ && *limit_ < *too_much_ / kBelowTooMuch) return;
+  too_much_.reset();
+  stay_ = kFirstStay;
+  if (!limit_) state_ = State::calm;
+}
+
+void Steering::grow(double part, nanoseconds passed) {
+  if (!limit_) return;
+  const auto machine = static_cast<double>(terms_.machine_milli);
+  *limit_ = std::max(*limit_, static_cast<double>(terms_.least_milli)) + part * machine * seconds(passed);
+  if (*limit_ >= machine) limit_.reset();
+}
+
+void Steering::begin_give_back(MonoTime at) {
+  state_ = State::giving_back;
+  useless_us_ = level_us_ = episode_->level_us;
+  rests_until_ = at + rest_;
+  rest_ = std::min(rest_ * 2, kLastRest);
+  ++given_back_;
+  episode_.reset();
+  too_much_.reset();
+  last_passed_us_ = 0;
+}
+
+}  // namespace koord::koordlet::cpu_blame

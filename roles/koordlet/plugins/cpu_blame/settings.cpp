@@ -1,0 +1,51 @@
+// The extension's schema and where it stands.
+#include "plugins/cpu_blame/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/table.hpp"
+#include "koord/json/pointer.hpp"
+#include "koord/json/writer.hpp"
+
+namespace koord::koordlet::cpu_blame {
+
+// Less than 1 ms is less than a scheduler's slice: at that a hundredth of all waits lasts through one of
+// best-effort work.
+KOORD_SCHEMA(
+    Settings,
+    ROW(enable).doc("Whether best-effort work is held back by the waiting that it causes; default "
+                    "false."),
+    ROW(target_microseconds)
+        .range(50, 1'000'000)
+        .default_json("1000")
+        .doc("The p99 of waiting for a CPU while best-effort work ran that is allowed; default 1000."),
+    ROW(min_percent)
+        .range(0, 100)
+        .doc("Of the node's CPUs, what best-effort work keeps at least; default "
+             "cpuSuppressMinPercent, or 5."),
+    ROW(idle).default_json("true").doc(
+        "Whether best-effort groups get cpu.idle, where the kernel has it; default true."));
+
+Result<Settings> read_settings(std::string_view extensions) {
+  if (extensions.empty()) return Settings{};
+  const auto document = json::parse(extensions);
+  if (!document) return document.error().context("extensions");
+  for (const std::string_view path : {"/cpuBlame", "/Object/cpuBlame"}) {
+    const json::Value* const found = json::find_path(*document, path);
+    if (found == nullptr || found->is_null()) continue;
+    std::string dotted = "extensions";
+    for (const char c : path) dotted += c == '/' ? '.' : c;
+    if (!found->is_object()) return Error(Code::invalid, fmt::format("{}: expected an object", dotted));
+    auto settings = api::decode_strict<Settings>(json::to_text(*found));
+    if (settings) return settings;
+    const Error& error = settings.error();
+    const bool of_a_field = error.message().starts_with('.');
+    return Error(error.code(), fmt::format("{}{}{}", dotted, of_a_field ? "" : ": ", error.message()));
+  }
+  return Settings{};
+}
+
+}  // namespace koord::koordlet::cpu_blame
