@@ -25,106 +25,20 @@
 
 #include "bpf/run_queue_latency_variants.hpp"
 #include "koord/host/cgroup_fs.hpp"
-#include "koord/host/file.hpp"
+#include "loads.hpp"
 
 namespace {
 using koord::host::CgroupFs;
 using koord::host::CgroupVersion;
-using koord::host::Knob;
 using koord::host::Root;
 using koord::host::RunQueueLatency;
 using koord::host::Tracepoints;
+using namespace koord::node_test;
 
 constexpr int kSkipped = 77;
 constexpr double kTolerance = 0.05;
 constexpr double kSlackNs = 2e6;  // where a sum is next to nothing
 constexpr std::uint64_t kSlackCount = 20;
-
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
-
-struct Books {  // of one or more tasks
-  std::uint64_t wait_ns = 0, slices = 0;
-  Books& operator+=(const Books& other) {
-    wait_ns += other.wait_ns;
-    slices += other.slices;
-    return *this;
-  }
-};
-
-Books books_of(pid_t pid) {
-  const auto text = koord::read_file("/proc/" + std::to_string(pid) + "/schedstat");
-  unsigned long long run = 0, wait = 0, slices = 0;
-  if (!text || std::sscanf(text->c_str(), "%llu %llu %llu", &run, &wait, &slices) != 3) fail("no schedstat");
-  return {wait, slices};
-}
-
-/// The folder of a new group below the hierarchy that has the cpu controller, removed at the end.
-class TestGroup {
- public:
-  TestGroup(const CgroupFs& cgroups, const std::string& name) {
-    const auto folder = cgroups.version() == CgroupVersion::v1
-                            ? cgroups.folder(Knob::cpu_quota, name)
-                            : koord::Result<std::string>("/sys/fs/cgroup/" + name);
-    if (!folder) fail(folder.error().message());
-    folder_ = *folder;
-    if (mkdir(folder_.c_str(), 0755) != 0) fail("mkdir " + folder_ + ": " + std::strerror(errno));
-  }
-  TestGroup(const TestGroup&) = delete;
-  TestGroup& operator=(const TestGroup&) = delete;
-  ~TestGroup() { remove(); }
-
-  void remove() { rmdir(folder_.c_str()); }
-  const std::string& folder() const { return folder_; }
-  RunQueueLatency::GroupId id() const { return koord::host::cgroup_id(folder_).value(); }
-  void enter(pid_t pid) const {
-    const auto entered = koord::host::write_file(folder_ + "/cgroup.procs", std::to_string(pid));
-    if (!entered) fail(entered.error().message());
-  }
-  /// False where the hierarchy has no such knob.
-  bool quota(int percent) const {
-    const std::string period = "100000", quota = std::to_string(percent * 1000);
-    if (koord::host::exists(folder_ + "/cpu.max"))
-      return koord::host::write_file(folder_ + "/cpu.max", quota + " " + period).has_value();
-    return koord::host::exists(folder_ + "/cpu.cfs_quota_us") &&
-           koord::host::write_file(folder_ + "/cpu.cfs_quota_us", quota).has_value();
-  }
-
- private:
-  std::string folder_;
-};
-
-struct Pipe {
-  int ends[2] = {-1, -1};
-  Pipe() {
-    if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  ~Pipe() {
-    close(ends[0]);
-    close(ends[1]);
-  }
-  void put(const void* data, std::size_t size) const {
-    if (write(ends[1], data, size) != static_cast<ssize_t>(size)) _exit(1);
-  }
-  void put() const { put("", 1); }
-  /// False at the end of the file.
-  bool get(void* data, std::size_t size) const {
-    return read(ends[0], data, size) == static_cast<ssize_t>(size);
-  }
-  void wait() const {
-    char byte = 0;
-    if (!get(&byte, 1)) _exit(1);
-  }
-};
-
-using Steady = std::chrono::steady_clock;
-
-void spin(std::chrono::microseconds length) {
-  const auto end = Steady::now() + length;
-  while (Steady::now() < end) {
-  }
-}
 
 /// Processes that begin together on the first CPU that this one may use, each in its group, and stay after
 /// their work until their books were read.
@@ -329,12 +243,15 @@ void print_run_times() {
 int measure_cost(CgroupVersion version) {
   const double without = round_ns();
   std::printf("a round of ping-pong on one CPU (2 wake-ups, 2 switches): %.0f ns\n", without);
-  for (const Tracepoints kind : {Tracepoints::typed, Tracepoints::raw}) {
-    const auto collector = koord::host::open_run_queue_latency(Root::host_mode(), version, kind);
+  for (int variant = 0; variant < 4; ++variant) {
+    const Tracepoints kind = variant % 2 == 0 ? Tracepoints::typed : Tracepoints::raw;
+    const bool blame = variant / 2 == 1;
+    const auto collector = koord::host::open_run_queue_latency(Root::host_mode(), version, kind, blame);
     if (!collector) fail(collector.error().message());
     const double with = round_ns();
-    std::printf("with the collector, %s tracepoints: %.0f ns, %.0f ns an event\n",
-                kind == Tracepoints::typed ? "typed" : "raw", with, (with - without) / 4);
+    std::printf("with the collector, %s tracepoints%s: %.0f ns, %.0f ns an event\n",
+                kind == Tracepoints::typed ? "typed" : "raw", blame ? ", with blame" : "", with,
+                (with - without) / 4);
     // Only while this is open the kernel measures, and adds to what it measures.
     const koord::Fd measuring(bpf_enable_stats(BPF_STATS_RUN_TIME));
     if (measuring) {
@@ -359,8 +276,8 @@ bool run_kind(const CgroupFs& cgroups, Tracepoints kind) {
 /// The kernel takes the tables of large machines, and one that counts with them is read.
 void check_sizes(const CgroupFs& cgroups) {
   for (const std::size_t cpus : {128, 8192}) {
-    const auto collector =
-        koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(), Tracepoints::typed, cpus);
+    const auto collector = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(),
+                                                               Tracepoints::typed, false, cpus);
     if (!collector) fail(std::to_string(cpus) + " CPUs: " + collector.error().message());
     for (int i = 0; i < 5; ++i) {  // each waits, from its birth on
       const pid_t child = fork();

@@ -11,6 +11,7 @@
 #include "koord/host/cgroup_knobs.hpp"
 #include "koord/host/latency_histogram.hpp"
 #include "koord/host/root.hpp"
+#include "koord/host/wait_blame.hpp"
 
 namespace koord::host {
 
@@ -40,7 +41,9 @@ class RunQueueLatency {
   /// Loads and attaches the programs. Never fatal for the caller: Code::unsupported says that this kernel
   /// cannot (no BTF below root.sys, too old, a program rejected), Code::forbidden that this process may not;
   /// the message is one line with the reason. Costs some 50 ms, and 12 MB until it returns.
-  static Result<std::unique_ptr<RunQueueLatency>> open(const Root& root, CgroupVersion version);
+  /// `with_blame`: with programs that also say who ran meanwhile, or not at all.
+  static Result<std::unique_ptr<RunQueueLatency>> open(const Root& root, CgroupVersion version,
+                                                       bool with_blame = false);
 
   RunQueueLatency() = default;
   RunQueueLatency(const RunQueueLatency&) = delete;
@@ -57,6 +60,8 @@ class RunQueueLatency {
   virtual Result<Losses> losses() = 0;
   /// Groups that the kernel's table holds at most.
   virtual std::size_t capacity() const = 0;
+  /// Who ran meanwhile; null where it was not asked for.
+  virtual WaitBlame* blame() { return nullptr; }
 };
 
 /// The number of a cgroup's folder: on v1 it has to be the folder in the cpu hierarchy, as

@@ -74,11 +74,12 @@ Result<BpfObject> BpfObject::open(const Root& root, const char* name, std::span<
   return BpfObject(object);
 }
 
-Result<> BpfObject::choose(std::initializer_list<const char*> programs) {
+Result<> BpfObject::choose(std::span<const Program> programs) {
   bpf_program* program = nullptr;
   while ((program = bpf_object__next_program(object_.get(), program)) != nullptr) {
     const std::string_view name = bpf_program__name(program);
-    const bool chosen = std::find(programs.begin(), programs.end(), name) != programs.end();
+    const bool chosen = std::any_of(programs.begin(), programs.end(),
+                                    [name](const Program& wanted) { return wanted.name == name; });
     if (const int status = bpf_program__set_autoload(program, chosen); status != 0)
       return Error(Code::internal, "an eBPF program is loaded already");
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,8 +20,12 @@ class BpfObject {
   /// Nothing is loaded yet. `elf` has to stay. Code::unsupported if the kernel gives no BTF below root.sys.
   static Result<BpfObject> open(const Root& root, const char* name, std::span<const char> elf);
 
+  struct Program {
+    const char* name;
+    const char* tracepoint;
+  };
   /// The programs that will be loaded; the others are left out, also where the kernel could not run them.
-  Result<> choose(std::initializer_list<const char*> programs);
+  Result<> choose(std::span<const Program> programs);
   Result<> resize(const char* map, std::uint32_t entries);
   /// Code::forbidden if the process lacks the right, otherwise Code::unsupported with libbpf's first
   /// complaint.

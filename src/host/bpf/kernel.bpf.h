@@ -16,7 +16,7 @@ typedef __u32 __wsum;
 
 /* The kernel's interface: values that do not change. */
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2 };
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -32,25 +32,36 @@ struct cgroup_root {
   unsigned int subsys_mask;
   int hierarchy_id;
 };
-struct cgroup {
-  struct kernfs_node* kn;
-  struct cgroup_root* root;
-};
+struct cgroup;
 struct cgroup_subsys_state {
   struct cgroup* cgroup;
+  struct cgroup_subsys_state* parent;
+};
+struct cgroup {
+  struct cgroup_subsys_state self;
+  struct kernfs_node* kn;
+  struct cgroup_root* root;
 };
 struct css_set {
   struct cgroup_subsys_state* subsys[16];
   struct cgroup* dfl_cgrp;
 };
+struct thread_info {
+  __u32 cpu;
+};
 struct task_struct {
+  struct thread_info thread_info;
   unsigned int __state;
   unsigned int flags;
+  int on_cpu, on_rq;
   int pid;
   struct css_set* cgroups;
 };
 struct task_struct___before_5_14 {
   long state;
+};
+struct task_struct___before_5_16 {
+  unsigned int cpu;
 };
 
 #pragma clang attribute pop

@@ -12,11 +12,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "blame_maps.hpp"
 #include "bpf_object.hpp"
 #include "run_queue_latency.h"
 #include "run_queue_latency.skel.h"
 #include "run_queue_latency_raw.skel.h"
 #include "run_queue_latency_variants.hpp"
+#include "wait_blame.skel.h"
+#include "wait_blame_raw.skel.h"
 
 namespace koord::host {
 namespace {
@@ -36,6 +39,7 @@ class Collector final : public RunQueueLatency {
  public:
   struct Descriptors {
     Fd groups, losses;
+    std::unique_ptr<BlameMaps> blame;  // null: not asked for
     std::vector<Fd> links;
   };
 
@@ -84,6 +88,7 @@ class Collector final : public RunQueueLatency {
   }
 
   std::size_t capacity() const override { return sizes_.groups; }
+  WaitBlame* blame() override { return held_.blame.get(); }
 
  private:
   static Error call_error(int errnum) { return errno_error(errnum, "run-queue latency map"); }
@@ -172,6 +177,26 @@ std::span<const char> bytes(const void* (*elf_bytes)(std::size_t*)) {
   return {static_cast<const char*>(data), size};
 }
 
+/// In the order in which they are attached.
+using Programs = std::vector<BpfObject::Program>;
+
+Programs programs_of(CgroupVersion version, bool with_blame) {
+  const bool v2 = version == CgroupVersion::v2;
+  const BpfObject::Program removed{v2 ? "rmdir_v2" : "rmdir_v1", "cgroup_rmdir"},
+      switched{v2 ? "switch_v2" : "switch_v1", "sched_switch"}, woken{"wakeup", "sched_wakeup"},
+      born{"wakeup_new", "sched_wakeup_new"};
+  // The switches last: a wait that began before is known then.
+  if (!with_blame) return {removed, woken, born, switched};
+  // The switches before all that begins a wait: none is without an end.
+  return {removed, {"migrate", "sched_migrate_task"}, switched, woken, born};
+}
+
+std::span<const char> programs_for(Tracepoints tracepoints, bool with_blame) {
+  if (tracepoints == Tracepoints::typed)
+    return bytes(with_blame ? wait_blame_bpf__elf_bytes : run_queue_latency_bpf__elf_bytes);
+  return bytes(with_blame ? wait_blame_raw_bpf__elf_bytes : run_queue_latency_raw_bpf__elf_bytes);
+}
+
 }  // namespace
 
 TableSizes table_sizes(std::size_t cpus) {
@@ -181,36 +206,33 @@ TableSizes table_sizes(std::size_t cpus) {
 }
 
 Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root, CgroupVersion version,
-                                                                Tracepoints tracepoints, std::size_t cpus) {
+                                                                Tracepoints tracepoints, bool with_blame,
+                                                                std::size_t cpus) {
   const bool typed = tracepoints == Tracepoints::typed;
-  if (cpus == 0) {
-    // Those that there may ever be: each has a number.
-    const int possible = libbpf_num_possible_cpus();
-    if (possible <= 0) return errno_error(-possible, "the number of CPUs");
-    cpus = static_cast<std::size_t>(possible);
-  }
-  const TableSizes sizes = table_sizes(cpus);
-  const bool v2 = version == CgroupVersion::v2;
-  const char* const switched = v2 ? "switch_v2" : "switch_v1";
-  const char* const removed = v2 ? "rmdir_v2" : "rmdir_v1";
+  // Those that there may ever be: each has a number.
+  const int counted = libbpf_num_possible_cpus();
+  if (counted <= 0) return errno_error(-counted, "the number of CPUs");
+  const auto possible = static_cast<std::size_t>(counted);
+  const TableSizes sizes = table_sizes(cpus != 0 ? cpus : possible);
+  const Programs programs = programs_of(version, with_blame);
 
-  KOORD_TRY(object, BpfObject::open(root, "run_queue_latency",
-                                    bytes(typed ? run_queue_latency_bpf__elf_bytes
-                                                : run_queue_latency_raw_bpf__elf_bytes)));
-  KOORD_CHECK(object.choose({"wakeup", "wakeup_new", switched, removed}));
+  KOORD_TRY(object, BpfObject::open(root, "run_queue_latency", programs_for(tracepoints, with_blame)));
+  KOORD_CHECK(object.choose(programs));
   KOORD_CHECK(object.resize("groups", static_cast<std::uint32_t>(sizes.groups * sizes.shards)));
-  KOORD_CHECK(object.resize("waiting", static_cast<std::uint32_t>(sizes.tasks)));
+  KOORD_CHECK(object.resize(with_blame ? "blamed" : "waiting", static_cast<std::uint32_t>(sizes.tasks)));
+  if (with_blame) {
+    KOORD_CHECK(object.resize("clocks", static_cast<std::uint32_t>(possible)));
+  }
   KOORD_CHECK(object.load());
   Collector::Descriptors held;
   KOORD_TRY(groups, object.map("groups"));
   held.groups = std::move(groups);
   KOORD_TRY(losses, object.map("losses"));
   held.losses = std::move(losses);
-  // The switches last: a wait that began before is known then.
-  const std::pair<const char*, const char*> programs[] = {{removed, "cgroup_rmdir"},
-                                                          {"wakeup", "sched_wakeup"},
-                                                          {"wakeup_new", "sched_wakeup_new"},
-                                                          {switched, "sched_switch"}};
+  if (with_blame) {
+    KOORD_TRY(blame, BlameMaps::take(object, possible));
+    held.blame = std::move(blame);
+  }
   for (const auto& [program, tracepoint] : programs) {
     KOORD_TRY(link, object.attach(program, typed ? nullptr : tracepoint));
     held.links.push_back(std::move(link));
@@ -218,11 +240,13 @@ Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root
   return std::make_unique<Collector>(std::move(held), sizes);
 }
 
-Result<std::unique_ptr<RunQueueLatency>> RunQueueLatency::open(const Root& root, CgroupVersion version) {
-  auto opened = open_run_queue_latency(root, version, Tracepoints::typed);
+Result<std::unique_ptr<RunQueueLatency>> RunQueueLatency::open(const Root& root, CgroupVersion version,
+                                                               bool with_blame) {
+  auto opened = open_run_queue_latency(root, version, Tracepoints::typed, with_blame);
   if (!opened && opened.error().code() != Code::forbidden) {
     // The first reason is the one to tell.
-    if (auto raw = open_run_queue_latency(root, version, Tracepoints::raw); raw) opened = std::move(raw);
+    if (auto raw = open_run_queue_latency(root, version, Tracepoints::raw, with_blame); raw)
+      opened = std::move(raw);
   }
   malloc_trim(0);  // the kernel's BTF was read: megabytes, once
   return opened;

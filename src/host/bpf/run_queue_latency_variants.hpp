@@ -23,6 +23,7 @@ TableSizes table_sizes(std::size_t cpus);
 /// RunQueueLatency::open tries typed, then raw. `cpus` is for tests: 0 asks the kernel.
 Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root, CgroupVersion version,
                                                                 Tracepoints tracepoints,
+                                                                bool with_blame = false,
                                                                 std::size_t cpus = 0);
 
 }  // namespace koord::host

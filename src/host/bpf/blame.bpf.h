@@ -1,0 +1,222 @@
+/* Who ran while a task waited for a CPU.
+ *
+ * Each CPU has a clock for each kind of runner. A wait is the difference of two looks at them: one when it begins, one
+ * when it ends; a task that is moved meanwhile takes along what it saw on the CPU that it leaves. So everybody is
+ * charged who ran in between, and the parts add up to the wait.
+ *
+ * A CPU's clock is set by its own switches. Wake-ups and switches hold the lock of the task's run queue, and moves that
+ * of the queue that it leaves; only the look at the clock of the CPU that it is moved to may find it half written.
+ * Parts that do not add up are counted as lost.
+ */
+#ifndef KOORD_BLAME_BPF_H
+#define KOORD_BLAME_BPF_H
+
+#include "tiers.bpf.h"
+
+/* As `waiting`, an entry lives as long as its task. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, koord_max_tasks);
+  __type(key, __u32);
+  __type(value, struct koord_blamed_wait);
+} blamed SEC(".maps");
+
+/* By CPU. The loader sets how many, and starts them. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct koord_clock);
+} clocks SEC(".maps");
+
+/* By the tier of who waited. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, koord_tiers);
+  __type(key, __u32);
+  __type(value, struct koord_blame);
+} blames SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, koord_max_groups);
+  __type(key, __u64);
+  __type(value, struct koord_group_blame);
+} group_blames SEC(".maps");
+
+/* Grows when the reader has named groups: what tasks know of their tier is looked up again. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, __u32);
+} generation SEC(".maps");
+
+static __always_inline void write_once(__u64* place, __u64 value) { *(volatile __u64*)place = value; }
+static __always_inline __u64 read_once(const __u64* place) { return *(const volatile __u64*)place; }
+
+/* What the clock says at `now`; the caller's lock keeps it from being written. */
+static __always_inline void look(const struct koord_clock* clock, __u64 now, __u64* into) {
+  __u64 since = clock->since_and_runner;
+#pragma unroll
+  for (int i = 0; i < koord_runners; ++i) into[i] = clock->ran[i];
+  into[since & 7] += now - (since >> 3);
+}
+
+struct koord_look {
+  __u64 since_and_runner;
+  __u64 ran[koord_runners];
+};
+
+/* The same of a CPU whose lock nobody holds. False if it was written meanwhile, again and again. */
+static __always_inline _Bool look_without_lock(const struct koord_clock* clock, struct koord_look* into) {
+#pragma unroll
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    into->since_and_runner = read_once(&clock->since_and_runner);
+#pragma unroll
+    for (int i = 0; i < koord_runners; ++i) into->ran[i] = read_once(&clock->ran[i]);
+    if ((into->since_and_runner & 7) != koord_busy &&
+        into->since_and_runner == read_once(&clock->since_and_runner))
+      return 1;
+  }
+  return 0;
+}
+
+static __always_inline struct koord_blamed_wait* wait_of(__u32 pid) {
+  struct koord_blamed_wait* wait = bpf_map_lookup_elem(&blamed, &pid);
+  if (wait) return wait;
+  struct koord_blamed_wait none = {};
+  bpf_map_update_elem(&blamed, &pid, &none, BPF_NOEXIST);
+  wait = bpf_map_lookup_elem(&blamed, &pid);
+  if (!wait) lose(koord_lost_tasks);
+  return wait;
+}
+
+/* A task that waits already goes on waiting: it was woken after it had been preempted on its way to sleep. */
+static __always_inline void begin_blamed(__u32 pid, __u32 cpu, const struct koord_clock* clock, __u64 now) {
+  struct koord_blamed_wait* wait = wait_of(pid);
+  if (!wait || wait->since) return;
+  wait->since = now;
+  wait->cpu = cpu;
+  look(clock, now, wait->base);
+}
+
+/* Before the task's CPU is changed. */
+static __always_inline int moved(__u64* arguments) {
+  struct task_struct* task = (void*)arguments[0];
+  __u32 to = (__u32)arguments[1];
+  if (!READ(task, on_rq)) return 0; /* it is on its way to be woken */
+  __u32 pid = READ(task, pid);
+  struct koord_blamed_wait* wait = bpf_map_lookup_elem(&blamed, &pid);
+  if (!wait || !wait->since) return 0;
+  __u32 from = cpu_of(task);
+  const struct koord_clock* left = bpf_map_lookup_elem(&clocks, &from);
+  const struct koord_clock* reached = bpf_map_lookup_elem(&clocks, &to);
+  struct koord_look seen;
+  if (!left || !reached || wait->cpu != from || !look_without_lock(reached, &seen)) {
+    wait->cpu = ~0U; /* it will not fit */
+    return 0;
+  }
+  __u64 now = bpf_ktime_get_ns();
+  __u64 since = left->since_and_runner;
+#pragma unroll
+  for (int i = 0; i < koord_runners; ++i) wait->base[i] += seen.ran[i] - left->ran[i];
+  wait->base[seen.since_and_runner & 7] += now - (seen.since_and_runner >> 3);
+  wait->base[since & 7] -= now - (since >> 3);
+  wait->cpu = to;
+  return 0;
+}
+
+/* The number of a bucket with four to an octave. */
+static __always_inline __u32 fine_bucket_of(__u64 ns) {
+  __u64 quarters = ns / 250; /* of a microsecond */
+  __u32 log = 0;
+  if (quarters >> 23) return koord_fine_buckets - 1;
+  if (quarters < 4) return 0;
+  __u64 rest = quarters >> 2;
+  if (rest >> 16) log += 16, rest >>= 16;
+  if (rest >> 8) log += 8, rest >>= 8;
+  if (rest >> 4) log += 4, rest >>= 4;
+  if (rest >> 2) log += 2, rest >>= 2;
+  if (rest >> 1) log += 1;
+  return 4 * log + (__u32)(quarters >> log) - 3;
+}
+
+static __always_inline void count(__u64* buckets, __u64 ns) {
+  __u32 bucket = fine_bucket_of(ns);
+  asm volatile("" : "+r"(bucket)); /* the verifier has to see one register compared and used */
+  if (bucket < koord_fine_buckets) ++buckets[bucket];
+}
+
+/* Who made it wait: for the pod that did. */
+static __always_inline void blame_group(struct task_struct* task, __u64 group, __u64 ns) {
+  struct koord_group_blame* blame = bpf_map_lookup_elem(&group_blames, &group);
+  if (!blame) {
+    if (READ(task, flags) & pf_exiting) return;
+    struct koord_group_blame none = {};
+    bpf_map_update_elem(&group_blames, &group, &none, BPF_NOEXIST);
+    blame = bpf_map_lookup_elem(&group_blames, &group);
+    if (!blame) {
+      lose(koord_lost_groups);
+      return;
+    }
+  }
+  __sync_fetch_and_add(&blame->ns, ns);
+  __sync_fetch_and_add(&blame->waits, 1);
+}
+
+/* The tier of a group, which the task keeps in mind. */
+static __always_inline __u32 known_tier(struct koord_blamed_wait* wait, struct cgroup* group, __u64 id) {
+  __u32 zero = 0;
+  const __u32* now = bpf_map_lookup_elem(&generation, &zero);
+  __u32 wanted = now ? *now : 0;
+  if (wait && wait->group == id && wait->known_tier >> 3 == wanted) return wait->known_tier & 7;
+  __u32 tier = tier_of(group);
+  if (wait) {
+    wait->group = id;
+    wait->known_tier = wanted << 3 | tier;
+  }
+  return tier;
+}
+
+/* Whoever ran until now has run until now. Returns who. */
+static __always_inline __u32 advance(struct koord_clock* clock, __u64 now) {
+  __u64 since = clock->since_and_runner;
+  write_once(&clock->since_and_runner, koord_busy);
+  write_once(&clock->ran[since & 7], clock->ran[since & 7] + (now - (since >> 3)));
+  write_once(&clock->since_and_runner, now << 3 | (since & 7));
+  return since & 7;
+}
+
+/* The wait of a task of that tier is over: `clock` has just been advanced. */
+static __always_inline void end_blamed(struct task_struct* task, struct koord_blamed_wait* wait, __u32 tier,
+                                       __u64 group, __u32 cpu, const struct koord_clock* clock, __u64 ns) {
+  __u64 parts[koord_runners], sum = 0;
+#pragma unroll
+  for (int i = 0; i < koord_runners; ++i) {
+    parts[i] = clock->ran[i] - wait->base[i];
+    sum += parts[i];
+  }
+  if (wait->cpu != cpu || sum != ns) {
+    lose(koord_lost_races);
+    return;
+  }
+  struct koord_blame* blame = bpf_map_lookup_elem(&blames, &tier);
+  if (!blame) return;
+#pragma unroll
+  for (int i = 0; i < koord_runners; ++i) blame->ran_ns[i] += parts[i];
+  ++blame->waits;
+  count(blame->whole, ns);
+  __u64 best_effort = parts[koord_tier_best_effort];
+  /* A look without a lock may give a part to who ran just before. */
+  if ((__s64)best_effort <= 0) return;
+  count(blame->best_effort, best_effort);
+  if (tier < koord_tier_best_effort) blame_group(task, group, best_effort);
+}
+
+static __always_inline void forget(__u64 group) {
+  bpf_map_delete_elem(&tiers, &group);
+  bpf_map_delete_elem(&group_blames, &group);
+}
+
+#endif

@@ -1,0 +1,592 @@
+// Who ran while others waited, on a real kernel: what the programs say of known loads agrees with the
+// kernel's own books: the CPU clocks of those who ran and /proc/TASK/schedstat of who waited. Exit status 77:
+// skipped.
+#include <bpf/bpf.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <new>
+#include <set>
+#include <vector>
+
+#include "bpf/run_queue_latency_variants.hpp"
+#include "loads.hpp"
+
+namespace {
+using koord::host::CgroupFs;
+using koord::host::CpuTier;
+using koord::host::FineHistogram;
+using koord::host::Root;
+using koord::host::RunQueueLatency;
+using koord::host::Tracepoints;
+using koord::host::WaitBlame;
+using namespace koord::node_test;
+
+constexpr int kSkipped = 77;
+constexpr double kTolerance = 0.05;
+constexpr double kSlackNs = 4e6;
+constexpr auto kWindow = std::chrono::milliseconds(1500);
+
+constexpr std::array<const char*, WaitBlame::kRunners> kNames = {"LSE",    "LSR",    "LS",     "BE",
+                                                                 "system", "nobody", "unknown"};
+
+std::uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// What a process has run: to the nanosecond while it does not, and for itself.
+double cpu_ns(pid_t pid) {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) fail("no CPU clock");
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+/// Those that this process may use.
+std::vector<int> usable_cpus() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
+  return cpus;
+}
+
+void pin(pid_t pid, int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  if (sched_setaffinity(pid, sizeof one, &one) != 0) fail("sched_setaffinity");
+}
+
+/// Memory that a test and its processes have in common.
+template <typename T>
+class Shared {
+ public:
+  Shared() {
+    void* memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) fail("mmap");
+    value_ = new (memory) T();
+  }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  ~Shared() { munmap(value_, sizeof(T)); }
+  T* operator->() const { return value_; }
+  T& operator*() const { return *value_; }
+
+ private:
+  T* value_;
+};
+
+/// A process in a group, ended with the object.
+class Process {
+ public:
+  /// `work` begins once the group was entered.
+  Process(const TestGroup& group, const std::function<void()>& work) {
+    const Pipe go;
+    pid_ = fork();
+    if (pid_ < 0) fail("fork");
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      go.wait();
+      work();
+      _exit(0);
+    }
+    group.enter(pid_);
+    go.put();
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() { end(); }
+  pid_t pid() const { return pid_; }
+  void end() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  void join() {
+    int status = 0;
+    if (waitpid(pid_, &status, 0) != pid_ || status != 0) fail("a process failed");
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+[[noreturn]] void spin_on() {
+  for (volatile std::uint64_t i = 0;; i = i + 1) {
+  }
+}
+
+bool schedule(int policy, int priority) {
+  const sched_param parameter{priority};
+  return sched_setscheduler(0, policy, &parameter) == 0;
+}
+
+void run_first(int priority) {
+  if (!schedule(SCHED_FIFO, priority)) _exit(1);
+}
+
+/// One group for each tier.
+class Groups {
+ public:
+  Groups(const CgroupFs& cgroups, WaitBlame& blame) : blame_(blame) {
+    const char* const names[] = {"lse", "lsr", "ls", "be", "none"};
+    std::vector<WaitBlame::Named> named;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      groups_[i] = std::make_unique<TestGroup>(
+          cgroups, "koord-test-" + std::to_string(getpid()) + "-blame-" + names[i]);
+      // Whatever nobody names is the system's.
+      if (i != static_cast<std::size_t>(CpuTier::system))
+        named.push_back({groups_[i]->id(), static_cast<CpuTier>(i)});
+    }
+    if (const auto set = blame_.name_groups(named); !set) fail(set.error().message());
+  }
+  const TestGroup& operator[](CpuTier tier) const { return *groups_[static_cast<std::size_t>(tier)]; }
+
+ private:
+  WaitBlame& blame_;
+  std::array<std::unique_ptr<TestGroup>, koord::host::kCpuTiers> groups_;
+};
+
+WaitBlame::State read(WaitBlame& blame) {
+  WaitBlame::State state;
+  if (const auto done = blame.read(state); !done) fail(done.error().message());
+  return state;
+}
+
+using Parts = std::array<double, WaitBlame::kRunners>;
+
+struct Figures {
+  Parts parts{};
+  double sum = 0, waits = 0;
+  FineHistogram whole, best_effort;
+};
+
+Figures between(const WaitBlame::State& before, const WaitBlame::State& after, CpuTier victim) {
+  const auto& earlier = before[static_cast<std::size_t>(victim)];
+  const auto& later = after[static_cast<std::size_t>(victim)];
+  Figures all;
+  for (std::size_t i = 0; i < WaitBlame::kRunners; ++i) {
+    all.parts[i] = static_cast<double>(later.ran_ns[i] - earlier.ran_ns[i]);
+    all.sum += all.parts[i];
+  }
+  all.waits = static_cast<double>(later.waits - earlier.waits);
+  all.whole = later.whole.since(earlier.whole);
+  all.best_effort = later.best_effort.since(earlier.best_effort);
+  if (all.whole.count() != later.waits - earlier.waits) fail("waits and their histogram differ");
+  return all;
+}
+
+void agree(const char* what, double counted, double expected) {
+  std::printf("    %-28s %10.3f ms, expected %10.3f ms (%+.2f%%)\n", what, counted / 1e6, expected / 1e6,
+              expected > 0 ? (counted / expected - 1) * 100 : 0);
+  if (std::abs(counted - expected) > std::max(kTolerance * expected, kSlackNs))
+    fail(std::string(what) + ": off by more than 5%");
+}
+
+void agree(const Figures& figures, const Parts& expected, double waited) {
+  for (std::size_t i = 0; i < WaitBlame::kRunners; ++i)
+    if (expected[i] > 0 || figures.parts[i] > 0) agree(kNames[i], figures.parts[i], expected[i]);
+  agree("sum (of schedstat)", figures.sum, waited);
+}
+
+constexpr std::size_t index(CpuTier tier) { return static_cast<std::size_t>(tier); }
+
+struct Bench {
+  const CgroupFs& cgroups;
+  RunQueueLatency& counters;
+  WaitBlame& blame;
+  std::vector<int> cpus;
+};
+
+/// What somebody who could always run sees in a moment in which he runs, so that nobody else on his CPU does:
+/// between two of them he waited whenever somebody else ran.
+struct Look {
+  double wall = 0, ran = 0, waited = 0;
+  Parts others{};
+  WaitBlame::State state;
+};
+
+Look look(const Bench& bench, const std::vector<std::pair<CpuTier, pid_t>>& others) {
+  Look now;
+  now.state = read(bench.blame);
+  now.wall = static_cast<double>(now_ns());
+  now.ran = cpu_ns(getpid());
+  now.waited = static_cast<double>(books_of(getpid()).wait_ns);
+  for (const auto& [tier, pid] : others) now.others[index(tier)] += cpu_ns(pid);
+  return now;
+}
+
+/// Runs `others` on one CPU beside an LS task that could always run, but is let run `rarely`.
+void beside(const Bench& bench, const char* what,
+            const std::vector<std::pair<CpuTier, std::function<void()>>>& others, bool rarely = false) {
+  std::printf("  %s\n", what);
+  const Groups groups(bench.cgroups, bench.blame);
+  for (std::size_t i = 0; rarely && i < koord::host::kCpuTiers; ++i)
+    groups[static_cast<CpuTier>(i)].weigh(i != index(CpuTier::ls));
+  const Shared<std::array<Look, 2>> looks;
+  const int cpu = bench.cpus[0];
+  std::vector<std::unique_ptr<Process>> running;
+  std::vector<std::pair<CpuTier, pid_t>> pids;
+  for (const auto& [tier, work] : others) {
+    running.push_back(std::make_unique<Process>(groups[tier], [&work = work, cpu] {
+      pin(0, cpu);
+      work();
+    }));
+    pids.emplace_back(tier, running.back()->pid());
+  }
+  Process waiter(groups[CpuTier::ls], [&] {
+    pin(0, cpu);
+    spin(std::chrono::milliseconds(50));
+    (*looks)[0] = look(bench, pids);
+    spin(kWindow);
+    (*looks)[1] = look(bench, pids);
+  });
+  const auto before = read(bench.blame);
+  waiter.join();
+  const auto& [from, to] = *looks;
+  Parts expected{};
+  // Whatever else ran on this CPU is in no group of ours.
+  double& rest = expected[index(CpuTier::system)];
+  rest = (to.wall - from.wall) - (to.ran - from.ran);
+  for (std::size_t i = 0; i < index(CpuTier::system); ++i) {
+    expected[i] = to.others[i] - from.others[i];
+    rest -= expected[i];
+  }
+  const Figures figures = between(from.state, to.state, CpuTier::ls);
+  std::printf("    %.0f waits\n", figures.waits);
+  agree(figures, expected, to.waited - from.waited);
+  const auto waits = bench.counters.read(groups[CpuTier::ls].id());
+  if (!waits) fail(waits.error().message());
+  agree("sum (of run-queue latency)", between(before, read(bench.blame), CpuTier::ls).sum,
+        static_cast<double>(waits->sum_ns));
+}
+
+/// One that runs before all others, in turns of the given length, each followed by as long a sleep.
+struct Turns {
+  static constexpr std::size_t kMost = 4096;
+  std::array<std::uint64_t, kMost> begin{}, end{};
+  volatile std::size_t count = 0;
+};
+
+void take_turns(Turns& turns, std::chrono::microseconds length, std::chrono::microseconds pause) {
+  run_first(10);
+  for (std::size_t i = 0; i < Turns::kMost; ++i) {
+    turns.begin[i] = now_ns();
+    spin(length);
+    turns.end[i] = now_ns();
+    turns.count = i + 1;
+    rest(pause);
+  }
+}
+
+/// A service that wakes at known times, on a CPU that best-effort work takes at known times.
+void known_times(const Bench& bench) {
+  std::printf("  woken at known times, best-effort work in known turns\n");
+  const Groups groups(bench.cgroups, bench.blame);
+  struct Waker {
+    std::array<std::uint64_t, 1024> due{}, awake{};
+    std::size_t count = 0;
+    double waited = 0;
+    WaitBlame::State before, after;
+  };
+  groups[CpuTier::best_effort].real_time(50);
+  groups[CpuTier::lsr].real_time(20);
+  const Shared<Turns> turns;
+  const Shared<Waker> waker;
+  const int cpu = bench.cpus[0];
+  const Process hog(groups[CpuTier::best_effort], [&] {
+    pin(0, cpu);
+    take_turns(*turns, std::chrono::milliseconds(8), std::chrono::milliseconds(12));
+  });
+  Process service(groups[CpuTier::lsr], [&] {
+    pin(0, cpu);
+    run_first(5);  // before all but the hog
+    waker->before = read(bench.blame);
+    const auto before_books = books_of(getpid());
+    std::uint64_t due = now_ns();
+    const std::uint64_t end = due + static_cast<std::uint64_t>(std::chrono::nanoseconds(kWindow).count());
+    for (std::size_t i = 0; due < end && i < waker->due.size(); ++i) {
+      due += 3'700'000;
+      const timespec when{static_cast<time_t>(due / 1'000'000'000), static_cast<long>(due % 1'000'000'000)};
+      while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) != 0) {
+      }
+      waker->awake[i] = now_ns();
+      waker->due[i] = due;
+      waker->count = i + 1;
+      due = std::max(due, waker->awake[i]);
+    }
+    waker->waited = static_cast<double>(books_of(getpid()).wait_ns - before_books.wait_ns);
+    waker->after = read(bench.blame);
+  });
+  service.join();
+  const Figures figures = between(waker->before, waker->after, CpuTier::lsr);
+  double best_effort = 0;
+  std::vector<double> parts;
+  for (std::size_t i = 0; i < waker->count; ++i) {
+    double part = 0;
+    for (std::size_t turn = 0; turn < turns->count; ++turn) {
+      const auto from = std::max(waker->due[i], turns->begin[turn]);
+      const auto to = std::min(waker->awake[i], turns->end[turn]);
+      if (to > from) part += static_cast<double>(to - from);
+    }
+    parts.push_back(part / 1000);
+    best_effort += part;
+  }
+  agree("BE", figures.parts[index(CpuTier::best_effort)], best_effort);
+  agree("sum (of schedstat)", figures.sum, waker->waited);
+  std::sort(parts.begin(), parts.end());
+  const double p90 = parts[parts.size() * 9 / 10];
+  const double counted =
+      figures.best_effort.upper_quantile_us(0.9, static_cast<std::uint64_t>(figures.waits));
+  std::printf("    p90 of the best-effort part: %.0f us, at most %.0f us says the histogram\n", p90, counted);
+  if (counted < p90 * 0.95 || counted > p90 * 1.30) fail("the histogram of best-effort parts is off");
+}
+
+/// Waits go on on another CPU, with another one to blame.
+void moving(const Bench& bench) {
+  std::printf("  a waiter that is moved every few milliseconds\n");
+  const Groups groups(bench.cgroups, bench.blame);
+  struct Result {
+    double waited = 0;
+    WaitBlame::State before, after;
+  };
+  const Shared<Result> result;
+  const Pipe begun;
+  const Shared<std::atomic<bool>> stop;
+  const Shared<std::array<std::atomic<double>, 2>> ran;  // by the hogs: they tell as they run
+  const auto lost_before = bench.blame.losses().value().races;
+  const CpuTier tiers[] = {CpuTier::best_effort, CpuTier::lsr};
+  std::vector<std::unique_ptr<Process>> hogs;
+  for (std::size_t i = 0; i < 2; ++i)
+    hogs.push_back(std::make_unique<Process>(groups[tiers[i]], [&, i] {
+      pin(0, bench.cpus[i]);
+      while (true) (*ran)[i].store(cpu_ns(getpid()), std::memory_order_relaxed);
+    }));
+  Process waiter(groups[CpuTier::lse], [&] {
+    nice(19);
+    result->before = read(bench.blame);
+    const auto waited = books_of(getpid()).wait_ns;
+    begun.put();
+    while (!stop->load(std::memory_order_relaxed)) {
+    }
+    result->waited = static_cast<double>(books_of(getpid()).wait_ns - waited);
+    result->after = read(bench.blame);
+  });
+  // What each ran while the waiter was on its CPU.
+  std::array<double, 2> hog{};
+  const std::uint64_t end = now_ns() + 3'000'000'000;
+  std::size_t at = 0;
+  begun.wait();
+  if (!schedule(SCHED_FIFO, 20)) setpriority(PRIO_PROCESS, 0, -20);
+  pin(waiter.pid(), bench.cpus[at]);
+  std::size_t moves = 0;
+  double began = (*ran)[at];
+  for (; now_ns() < end; ++moves) {
+    rest(std::chrono::milliseconds(at == 0 ? 6 : 2));
+    pin(waiter.pid(), bench.cpus[1 - at]);
+    hog[at] += (*ran)[at] - began;
+    at = 1 - at;
+    began = (*ran)[at];
+  }
+  stop->store(true);
+  schedule(SCHED_OTHER, 0);
+  setpriority(PRIO_PROCESS, 0, 0);
+  for (const auto& one : hogs) one->end();
+  waiter.join();
+  const Figures figures = between(result->before, result->after, CpuTier::lse);
+  const auto lost = bench.blame.losses().value().races - lost_before;
+  std::printf("    %zu moves, %.0f waits, %llu lost\n", moves, figures.waits,
+              static_cast<unsigned long long>(lost));
+  agree("BE", figures.parts[index(CpuTier::best_effort)], hog[0]);
+  agree("LSR", figures.parts[index(CpuTier::lsr)], hog[1]);
+  agree("sum (of schedstat)", figures.sum, result->waited);
+}
+
+/// Keys in a map of the programs.
+std::size_t entries(const std::string& name) {
+  std::size_t count = 0;
+  std::uint32_t id = 0;
+  while (bpf_map_get_next_id(id, &id) == 0) {
+    const koord::Fd map(bpf_map_get_fd_by_id(id));
+    bpf_map_info info{};
+    std::uint32_t size = sizeof info;
+    if (!map || bpf_obj_get_info_by_fd(map.get(), &info, &size) != 0 || info.name != name) continue;
+    std::vector<char> key(info.key_size), next(info.key_size);
+    bool more = bpf_map_get_next_key(map.get(), nullptr, next.data()) == 0;
+    for (; more; more = bpf_map_get_next_key(map.get(), key.data(), next.data()) == 0) {
+      ++count;
+      key.swap(next);
+    }
+  }
+  return count;
+}
+
+/// Room is never wanting. On a busy machine a wait in thousands moves while the other CPU switches.
+void check_losses(WaitBlame& blame, const WaitBlame::Losses& earlier, const WaitBlame::State& before) {
+  const auto now = blame.losses().value();
+  double waits = 0;
+  for (std::size_t tier = 0; tier < koord::host::kCpuTiers; ++tier)
+    waits += between(before, read(blame), static_cast<CpuTier>(tier)).waits;
+  const auto races = now.races - earlier.races;
+  std::printf("    lost: %llu of %.0f waits\n", static_cast<unsigned long long>(races), waits);
+  if (now.tasks != earlier.tasks || now.groups != earlier.groups) fail("a table was full");
+  if (static_cast<double>(races) > waits / 1000) fail("waits were lost");
+}
+
+/// Thousands of groups and tasks come and go, nested ones too, and leave nothing.
+void come_and_go(const Bench& bench) {
+  constexpr int kGroups = 1500;
+  std::printf("  %d groups with three tasks each\n", kGroups);
+  const std::size_t tasks_before = entries("blamed");
+  const auto before = read(bench.blame);
+  std::vector<WaitBlame::Named> named;
+  std::set<WaitBlame::GroupId> ids;
+  for (int i = 0; i < kGroups; ++i) {
+    const std::string name = "koord-test-" + std::to_string(getpid()) + "-churn";
+    TestGroup group(bench.cgroups, name), nested(bench.cgroups, name + "/nested");
+    named.assign({{group.id(), CpuTier::ls}});
+    ids.insert({group.id(), nested.id()});
+    if (const auto set = bench.blame.name_groups(named); !set) fail(set.error().message());
+    Process process(nested, [] {
+      for (int child = 0; child < 2; ++child)
+        if (const pid_t pid = fork(); pid == 0)
+          _exit(0);
+        else
+          waitpid(pid, nullptr, 0);
+    });
+    process.join();
+    nested.remove();
+  }
+  const Figures figures = between(before, read(bench.blame), CpuTier::ls);
+  std::printf("    %.0f waits, %.3f ms\n", figures.waits, figures.sum / 1e6);
+  if (figures.waits < kGroups) fail("nested groups do not count as the group above them");
+  std::vector<WaitBlame::Group> groups;
+  if (const auto taken = bench.blame.groups(groups); !taken) fail(taken.error().message());
+  for (const auto& group : groups)
+    if (ids.contains(group.id)) fail("a removed group keeps its place");
+  if (entries("tiers") > 1) fail("a removed group keeps its name");
+  if (entries("blamed") > tasks_before + 500) fail("tasks that have ended keep their places");
+}
+
+/// What the kernel says that a map takes.
+std::uint64_t bytes_of(const koord::Fd& map) {
+  const auto text = koord::read_file("/proc/self/fdinfo/" + std::to_string(map.get()));
+  const auto at = text ? text->find("memlock:") : std::string::npos;
+  return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at + 8, nullptr, 10);
+}
+
+/// Prints what the tables take on a machine of 128 CPUs: they do not grow with the number of groups.
+void print_memory(const CgroupFs& cgroups) {
+  constexpr std::size_t kCpus = 128;
+  const auto opened = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(),
+                                                          Tracepoints::typed, true, kCpus);
+  if (!opened) fail(opened.error().message());
+  const std::set<std::string> names = {"blamed", "clocks", "blames", "group_blames", "tiers", "groups"};
+  std::printf("wait_blame: memory for %zu CPUs, up to 8192 groups\n", kCpus);
+  std::uint64_t sum = 0;
+  std::uint32_t id = 0;
+  while (bpf_map_get_next_id(id, &id) == 0) {
+    const koord::Fd map(bpf_map_get_fd_by_id(id));
+    bpf_map_info info{};
+    std::uint32_t size = sizeof info;
+    if (!map || bpf_obj_get_info_by_fd(map.get(), &info, &size) != 0 || !names.contains(info.name)) continue;
+    // One value for each CPU of this machine is one for each of that one.
+    const bool per_cpu = info.type == BPF_MAP_TYPE_PERCPU_ARRAY;
+    const std::uint64_t taken = per_cpu ? kCpus * info.max_entries * info.value_size : bytes_of(map);
+    std::printf("    %-12s %7.2f MiB, %u entries of %u bytes\n", info.name,
+                static_cast<double>(taken) / (1 << 20), info.max_entries, info.value_size);
+    sum += taken;
+  }
+  std::printf("    in all       %7.2f MiB\n", static_cast<double>(sum) / (1 << 20));
+  if (sum > std::uint64_t{48} << 20) fail("the tables take more than 48 MiB");
+}
+
+/// False where the programs cannot be loaded.
+bool run_kind(const CgroupFs& cgroups, Tracepoints kind) {
+  std::printf("wait_blame: %s\n", kind == Tracepoints::typed ? "typed" : "raw");
+  const auto opened = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(), kind, true);
+  if (!opened) {
+    std::printf("wait_blame: skipped: %s\n", opened.error().message().c_str());
+    return false;
+  }
+  const Bench bench{cgroups, **opened, *(*opened)->blame(), usable_cpus()};
+  using std::chrono::microseconds;
+  const auto lost = bench.blame.losses().value();
+  const auto before = read(bench.blame);
+  beside(bench, "spinners of best effort and of the system, pinned to one CPU",
+         {{CpuTier::best_effort, spin_on}, {CpuTier::best_effort, spin_on}, {CpuTier::system, spin_on}});
+  // The last one to run is always LSR's.
+  const Pipe first, second, third;
+  const auto relay = [](const Pipe& mine, const Pipe& next, int length) {
+    while (true) {
+      mine.wait();
+      spin(microseconds(length));
+      next.put();
+    }
+  };
+  beside(bench, "three that take turns while one wait lasts",
+         {{CpuTier::best_effort, [&] { relay(first, second, 3000); }},
+          {CpuTier::system, [&] { relay(second, third, 1500); }},
+          {CpuTier::lsr,
+           [&] {
+             while (true) {
+               first.put();
+               third.wait();
+               spin(microseconds(500));
+               rest(microseconds(1000));
+             }
+           }}},
+         true);
+  known_times(bench);
+  if (bench.cpus.size() > 1) moving(bench);
+  come_and_go(bench);
+  check_losses(bench.blame, lost, before);
+  return true;
+}
+
+}  // namespace
+
+// --tries=N: a virtual machine stalls now and then.
+int main(int argc, char** argv) try {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::string option = argc > 1 ? argv[1] : "";
+  const auto cgroups = CgroupFs::open(Root::host_mode());
+  if (!cgroups) fail(cgroups.error().message());
+  if (option == "--memory") return print_memory(*cgroups), 0;
+  int tries = option.starts_with("--tries=") ? std::atoi(option.c_str() + 8) : 1;
+  for (const Tracepoints kind : {Tracepoints::typed, Tracepoints::raw}) {
+    while (true) {
+      try {
+        if (!run_kind(*cgroups, kind)) return kSkipped;
+        break;
+      } catch (const std::exception& error) {
+        if (--tries <= 0) throw;
+        std::printf("wait_blame: once more: %s\n", error.what());
+      }
+    }
+  }
+  print_memory(*cgroups);
+  std::printf("wait_blame: passed\n");
+  return 0;
+} catch (const std::exception& error) {
+  std::printf("wait_blame: FAILED: %s\n", error.what());
+  return 1;
+}
