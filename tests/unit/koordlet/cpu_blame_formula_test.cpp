@@ -110,6 +110,14 @@ TEST_CASE("What is taken is less than what best-effort work really used", "[koor
     small.times(2, 20'000);
     CHECK(small.steering.at_minimum());
   }
+  SECTION("lately, not an hour ago") {
+    Loop less;
+    less.times(3, 100);
+    less.wants_milli = 4000;
+    less.times(3, 100);
+    less.see(20'000);
+    CHECK(less.limit() == 2000);
+  }
   SECTION("where its use is not known, than what it may use") {
     Loop blind;
     blind.used = kNan;
@@ -244,6 +252,21 @@ TEST_CASE("Silence: what was held back is handed over step by step", "[koordlet]
     CHECK(loop.limit() == Approx(low + 1600));
     CHECK(loop.steering.state() == State::holding);
   }
+}
+
+TEST_CASE("Ticks that are far apart are no silence", "[koordlet][blame]") {
+  Steering steering;
+  const Terms terms{.target_us = kTarget, .machine_milli = 4000, .least_milli = 200, .most_milli = 4000};
+  MonoTime at{seconds(1000)};
+  for (std::uint64_t i = 1; i < 20; ++i) {
+    BlamedWaits blamed = waits(i < 10 ? 20'000 : 700);
+    blamed.reading = i;
+    at += seconds(10);
+    steering.step(
+        terms, {.at = at, .blamed = i % 2 ? &blamed : nullptr, .used_milli = 2000, .interval = seconds(10)});
+    if (i > 1) CHECK(steering.state() != State::waiting);
+  }
+  CHECK(steering.limit_milli());
 }
 
 TEST_CASE("What an agent before held back stays until there was time for a reading", "[koordlet][blame]") {

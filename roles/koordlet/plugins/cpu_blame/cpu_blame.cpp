@@ -91,10 +91,10 @@ class CpuBlame final : public Strategy {
       return;
     }
     const auto present = tier_.present_quota();
-    if (!began_) begin(view.at, present);
+    if (!steering_) begin(present);
     steer(view);
     // What an agent before this one held stays until there has been time for a reading.
-    if (steering_->state() == State::waiting && view.at - *began_ < kStale) plan.hold();
+    if (steering_->is_starting()) plan.hold();
     const auto limit = steering_->limit_milli();
     say(limit);
     if (steering_->state() != State::waiting || limit) want_weights(plan);
@@ -130,8 +130,7 @@ class CpuBlame final : public Strategy {
   void rest(std::string_view why) {
     status_.active = false;
     status_.summary = why;
-    if (!began_) return;
-    began_.reset();
+    if (!steering_) return;
     steering_.reset();
     most_milli_.reset();
     incomplete_ = 0;
@@ -142,8 +141,7 @@ class CpuBlame final : public Strategy {
   }
 
   /// Goes on from the quotas that it finds, if they are not what there was before koord came.
-  void begin(MonoTime at, std::optional<std::int64_t> present) {
-    began_ = at;
+  void begin(std::optional<std::int64_t> present) {
     steering_.emplace();
     counted_cuts_ = counted_returns_ = 0;
     if (!present || *present == host::kUnlimited) return;
@@ -167,7 +165,10 @@ class CpuBlame final : public Strategy {
                      .least_milli = std::max(machine * std::clamp<std::int64_t>(percent, 0, 100) / 100,
                                              groups * kMinQuotaUs / kUsPerMilli),
                      .most_milli = most(view)},
-                    {.at = view.at, .blamed = view.blamed, .used_milli = view.best_effort.usage_milli});
+                    {.at = view.at,
+                     .blamed = view.blamed,
+                     .used_milli = view.best_effort.usage_milli,
+                     .interval = view.interval});
   }
 
   /// What suppression leaves, by what is known of it; without it all.
@@ -265,8 +266,7 @@ class CpuBlame final : public Strategy {
   cpu_suppress::Settings suppression_;
   std::string wrong_, told_;  // what is wrong with the extension, and what was logged of it
 
-  std::optional<MonoTime> began_;
-  std::optional<Steering> steering_;
+  std::optional<Steering> steering_;  // while it is on
   std::uint64_t counted_cuts_ = 0, counted_returns_ = 0;
   std::optional<std::int64_t> most_milli_;
   int incomplete_ = 0;                  // ticks in a row

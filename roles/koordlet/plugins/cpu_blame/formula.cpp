@@ -92,8 +92,10 @@ void Steering::step(const Terms& terms, const Seen& seen) {
   stepped_ = seen.at;
   if (is_amount(seen.used_milli)) used_ = std::max(used_.value_or(0), seen.used_milli);
 
+  const nanoseconds patience = kStaleTicks * std::max<nanoseconds>(seen.interval, std::chrono::seconds(1));
   if (is_new(seen)) {
     fit_at_ = seen.at;
+    starting_ = false;
     if (state_ == State::waiting) {
       const bool rests = seen.at < rests_until_;
       state_ =
@@ -104,9 +106,13 @@ void Steering::step(const Terms& terms, const Seen& seen) {
       --skip_;
     } else {
       pool_.add(*seen.blamed);
-      if (const auto sample = pool_.take()) judge(*sample, seen.at);
+      if (const auto sample = pool_.take()) {
+        judge(*sample, seen.at);
+        used_before_ = std::exchange(used_, std::nullopt);
+      }
     }
-  } else if (seen.at - *fit_at_ >= kStale) {
+  } else if (seen.at - *fit_at_ >= patience) {
+    starting_ = false;
     hand_over(passed);
   }
   if (state_ == State::giving_back) {
@@ -170,7 +176,7 @@ void Steering::judge_giving_back(double caused, MonoTime at) {
 double Steering::present() const {
   auto most = static_cast<double>(std::min(terms_.machine_milli, terms_.most_milli));
   if (limit_) most = std::min(most, *limit_);
-  return used_ ? std::min(most, *used_) : most;
+  return used_ || used_before_ ? std::min(most, std::max(used_.value_or(0), used_before_.value_or(0))) : most;
 }
 
 bool Steering::is_least() const { return limit_ && *limit_ < static_cast<double>(terms_.least_milli) + 1; }
@@ -256,7 +262,9 @@ void Steering::grow(double part, nanoseconds passed) {
   if (!limit_) return;
   const auto machine = static_cast<double>(terms_.machine_milli);
   *limit_ = std::max(*limit_, static_cast<double>(terms_.least_milli)) + part * machine * seconds(passed);
-  if (*limit_ >= machine) limit_.reset();
+  if (*limit_ < machine) return;
+  limit_.reset();
+  episode_.reset();
 }
 
 void Steering::begin_give_back(MonoTime at) {

@@ -28,7 +28,8 @@ inline constexpr nanoseconds kPoolFor = std::chrono::seconds(10);
 /// Of the time that was waited for somebody who ran. Below the first nothing is taken from best-effort work,
 /// below the second it gets back what was.
 inline constexpr double kMuch = 0.10, kLittle = 0.05;
-inline constexpr nanoseconds kStale = std::chrono::seconds(3);  // without a fit reading there is no signal
+/// Without a fit reading for so many ticks, of a second at least, there is no signal.
+inline constexpr int kStaleTicks = 3;
 
 // Steps.
 inline constexpr double kLeastCut = 0.9, kMostCut = 0.5;
@@ -69,7 +70,8 @@ struct Terms {
 struct Seen {
   MonoTime at;
   const BlamedWaits* blamed = nullptr;
-  double used_milli = 0;  // by best-effort work; NaN: not known
+  double used_milli = 0;                           // by best-effort work; NaN: not known
+  nanoseconds interval = std::chrono::seconds(1);  // of ticks
 };
 
 /// Some seconds of waiting, enough of it to judge by.
@@ -105,6 +107,8 @@ class Steering {
   /// Nothing: it wants no limit beside the others'.
   std::optional<std::int64_t> limit_milli() const;
   State state() const { return state_; }
+  /// There has not been time for a reading yet.
+  bool is_starting() const { return starting_; }
   /// Why there is no signal (static text), in State::waiting.
   std::string_view why() const { return why_; }
   const Sample& sample() const { return sample_; }  // the last one
@@ -140,13 +144,15 @@ class Steering {
 
   Terms terms_;
   State state_ = State::waiting;
+  bool starting_ = true;
   std::string_view why_ = "no reading yet";
   std::optional<double> limit_;
 
   std::optional<MonoTime> fit_at_, stepped_, judged_;
   std::uint64_t reading_ = 0;
-  int skip_ = 1;                // readings that still tell of what was before
-  std::optional<double> used_;  // the most since the last cut
+  int skip_ = 1;  // readings that still tell of what was before
+  /// The most since the last sample, and in the time before it; nothing of what was before a cut.
+  std::optional<double> used_, used_before_;
   Pool pool_;
   Sample sample_;
   double last_passed_us_ = 0;  // where the sample before passed the target a little
