@@ -1,10 +1,19 @@
 """The arms of the protection benchmark: what is done about best-effort work, and with which NodeSLO."""
 import dataclasses
 
+TARGET_US = 250              # of waiting that best-effort work may cause, p99
+STEERED, BLAMED = 3.0, 10.0  # seconds in which a threshold's quota, and that of blame, has come to rest
+BLAME = ("--feature-gates=BECPUBlame=true,BECPUSuppress=false",)
+
 
 def threshold(percent):
     return {"resourceUsedThresholdWithBE": {"enable": True, "cpuSuppressPolicy": "cfsQuota",
                                             "cpuSuppressThresholdPercent": percent}}
+
+
+def blame(idle):
+    """CPU blame without suppression beside it: it is bounded by nothing but what it sees."""
+    return {"extensions": {"cpuBlame": {"enable": True, "targetMicroseconds": TARGET_US, "minPercent": 5, "idle": idle}}}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +28,11 @@ class Arm:
     original: bool = False     # the original's agent
     settle: float = 1.0        # seconds before anything is measured
 
+    @property
+    def blames(self):
+        return self.slo is not None and "extensions" in self.slo
 
-STEERED, BLAMED = 4.0, 10.0  # seconds in which a threshold's quota, and that of blame, has come to rest
+
 PLAIN = (
     Arm("alone", "no best-effort work", batch=False),
     Arm("unprotected", "the same weight for both", least_shares=False),
@@ -28,13 +40,16 @@ PLAIN = (
     Arm("idle", "and cpu.idle", idle=True),
     *(Arm(f"threshold {percent}", f"CPUSuppress, cfsQuota, {percent}%", slo=threshold(percent), settle=STEERED)
       for percent in (50, 65, 80)),
+    Arm("blame", "CPUBlame: a quota where it causes waiting", slo=blame(False), flags=BLAME, settle=BLAMED),
+    Arm("blame and idle", "CPUBlame, cpu.idle first", slo=blame(True), flags=BLAME, settle=BLAMED),
 )
 NODE = (
     Arm("alone", "no best-effort work", batch=False),
     Arm("kubelet", "no agent: the kubelet's weights"),
     Arm("threshold 65", "koord's CPUSuppress, 65%", slo=threshold(65), settle=STEERED),
     Arm("original 65", "the original's CPUSuppress, 65%", slo=threshold(65), original=True, settle=STEERED),
+    Arm("blame and idle", "CPUBlame, cpu.idle first", slo=blame(True), flags=BLAME, settle=BLAMED),
 )
 KINDS = ("spinners", "streamers", "forkers")
 # The second scenario: the service has more work than it may do. The best-effort work beside it is not at fault.
-OVERLOAD = ("alone", "weights", "idle", "threshold 65")
+OVERLOAD = ("alone", "weights", "idle", "threshold 65", "blame", "blame and idle")

@@ -109,9 +109,13 @@ def span(times):
     return f"{middle:.2f}" if math.isinf(high) else f"{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
+def named(point):
+    return point.arm + ("*" if point.busy else "")
+
+
 def row(point, cpus, scenario):
     half = "" if math.isinf(point.be_half) else f" +- {point.be_half:.2f}"
-    cells = [point.arm + ("*" if point.busy else ""), f"{point.p50:.2f}", f"{point.p99:.2f}", f"{point.p999:.2f}", span(point.times),
+    cells = [named(point), f"{point.p50:.2f}", f"{point.p99:.2f}", f"{point.p999:.2f}", span(point.times),
              f"{point.be:.2f}{half}", f"{point.machine / cpus:.0%}", f"{point.work:.0%}" if point.be > 0.001 else "",
              f"{point.request_cpu:.2f}", f"{point.others:.2f}, {point.steal:.2f}"]
     if scenario == "overload":
@@ -131,14 +135,14 @@ def aims(key, phase, points, cpus):
     threshold that is as good."""
     reach = [point for point in points if point.times[0] <= AIM_TIMES and point.machine >= AIM_MACHINE * cpus and point.arm != "alone"]
     yield f"p99 within {AIM_TIMES - 1:.0%} of alone, machine at {AIM_MACHINE:.0%} or more: " + (
-        ", ".join(f"{point.arm} ({point.times[0]:.2f} at {point.machine / cpus:.0%})" for point in reach) or "none")
+        ", ".join(f"{named(point)} ({point.times[0]:.2f} at {point.machine / cpus:.0%})" for point in reach) or "none")
     thresholds = [point for point in points if point.arm.startswith("threshold")]
     for point in points:
         if not thresholds or point in thresholds or point.arm in ("alone", "unprotected") or math.isnan(point.times[0]):
             continue
         as_good = [other for other in thresholds if other.times[0] <= point.times[0] * 1.02]
         best = max(as_good, key=lambda other: other.be, default=None)
-        yield f"{point.arm}: BE {point.be:.2f}, " + (
+        yield f"{named(point)}: BE {point.be:.2f}, " + (
             f"the best threshold that is as good ({best.arm.split()[1]}) {best.be:.2f}" if best else "no threshold is as good")
 
 

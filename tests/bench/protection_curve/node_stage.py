@@ -5,7 +5,7 @@ import shutil
 
 import arms
 import stage
-from agent import Agent, wait_for
+from agent import Agent
 from host_tree import Group
 from node_slo import SLO, make_objects
 from original import ORIGINAL, Original
@@ -65,11 +65,7 @@ class Node:
                                f"--var-run-root-dir={self.node.dir}/var-run", "--kubelet-sync-interval=2s", *arm.flags,
                                env={"NODE_NAME": self.node.name})
             self.agent.start_and_wait()
-        wait_for("a quota of best-effort work", lambda: self.be.quota_cpus() is not None, 90)
-
-    def notes(self):
-        """What is worth keeping of the arm before it is cleared away."""
-        return {"quota_cpus": self.be.quota_cpus()}
+        stage.wait_steered(self.agent, arm, self.be, 90)
 
     def clear(self):
         agent, self.agent = self.agent, None

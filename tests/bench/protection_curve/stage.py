@@ -52,6 +52,34 @@ def joiner(relative):
     return join
 
 
+def blame_of(agent):
+    """What the agent says of CPU blame: {"state": ..., "p99_us": what best-effort work causes, "cpus": its limit, ...}."""
+    told = {}
+    for line in agent.get("/metrics").splitlines():
+        name, _, value = line.rpartition(" ")
+        if name.startswith("koordlet_be_blame_state{") and float(value) == 1:
+            told["state"] = name.split('state="')[1].split('"')[0]
+        elif name.startswith("koordlet_be_blame_"):
+            told[name.removeprefix("koordlet_be_blame_").partition("{")[0]] = float(value)
+    return told
+
+
+def wait_steered(agent, arm, be, seconds):
+    """Until the agent has a signal to act on, or has acted."""
+    try:
+        if arm.blames:
+            wait_for("a fit signal of who waits for whom", lambda: blame_of(agent).get("state", "waiting") != "waiting", seconds)
+        else:
+            wait_for("a quota of best-effort work", lambda: be.quota_cpus() is not None, seconds)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{agent.log_tail()}") from None
+
+
+def notes_of(agent, arm, be):
+    """What is worth keeping of an arm before it is cleared away."""
+    return {"quota_cpus": be.quota_cpus(), **({"blame": blame_of(agent)} if arm.blames else {})}
+
+
 class Plain:
     """Two cgroups beside each other at the top, and koord as `--standalone-config` runs it."""
     name, arms, overload, kinds = "plain", arms.PLAIN, arms.OVERLOAD, arms.KINDS
@@ -84,11 +112,7 @@ class Plain:
                 {"name": "batch", "cgroupPath": self.be.relative, "qos": "BE", "priority": "koord-batch"}]}, file)
         self.agent = Agent(self.janitor, folder, free_port(), f"--standalone-config={config}", *arm.flags)
         self.agent.start_and_wait()
-        wait_for("a quota of best-effort work", lambda: self.be.quota_cpus() is not None, 20)
-
-    def notes(self):
-        """What is worth keeping of the arm before it is cleared away."""
-        return {"quota_cpus": self.be.quota_cpus()}
+        wait_steered(self.agent, arm, self.be, 20)
 
     def clear(self):
         if self.agent is not None:
