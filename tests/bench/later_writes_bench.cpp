@@ -33,7 +33,6 @@ using std::chrono::milliseconds;
 
 constexpr nanoseconds kTick = milliseconds(20);
 constexpr int kTicks = 100;
-constexpr int kRounds = 3;
 constexpr std::int64_t kLow = 8 << 20;
 
 /// A cgroup, and a file whose pages a process in it has read and written: both go at the end.
@@ -113,10 +112,11 @@ Lateness run(const host::CgroupFs& fs, KernelFiles& files, boost::asio::io_conte
 
 int main(int argc, char** argv) {
   const std::int64_t mib = argc > 1 ? std::atoll(argv[1]) : 512;
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 3;
   const auto version = host::detect_cgroup_version(host::Root::host_mode());
   const auto fs = host::CgroupFs::open(host::Root::host_mode());
-  if (!version || !fs || mib < 16) {
-    fmt::print(stderr, "usage: later_writes_bench [MIB]\n");
+  if (!version || !fs || mib < 16 || rounds < 1) {
+    fmt::print(stderr, "usage: later_writes_bench [MIB [ROUNDS]]\n");
     return 2;
   }
   const Knob knob = *version == host::CgroupVersion::v2 ? Knob::memory_high : Knob::memory_limit;
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   boost::asio::io_context loop;
   KernelFiles on_loop;
   ThreadedFiles off_loop(loop.get_executor());
-  for (int round = 0; round < kRounds; ++round)
+  for (int round = 0; round < rounds; ++round)
     for (KernelFiles* files : {&on_loop, static_cast<KernelFiles*>(&off_loop)}) {
       (void)host::write_file(*fs->write_path(knob, group.name()),
                              *version == host::CgroupVersion::v2 ? "max" : "-1");

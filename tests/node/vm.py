@@ -2,7 +2,7 @@
 
 QEMU in software emulation boots a Debian kernel with an initramfs that is written here: a static busybox, the files
 that a test names, and an init that runs the test's shell script. What the script prints comes back over the serial
-line; its exit status is the last line. No network, no disk, no privilege.
+line; its exit status is the last line. No network, no privilege, and a disk only where a test asks for one.
 
 usage by hand: vm.py SCRIPT [NAME=FILE...]     runs SCRIPT with each FILE at /NAME
 """
@@ -133,18 +133,32 @@ class Watchdog:
         self.thread.join()
 
 
-def run(script, files, seconds=120, echo=True):
+class Disk:
+    """An empty disk, /dev/nvme0n1, that takes and gives no more than so much a second."""
+
+    def __init__(self, mib, mib_a_second):
+        self.mib, self.mib_a_second = mib, mib_a_second
+
+    def options(self, folder):
+        path = os.path.join(folder, "disk")
+        with open(path, "wb") as file:
+            file.truncate(self.mib << 20)
+        return ["-drive", f"file={path},format=raw,if=none,id=disk,cache=unsafe,throttling.bps-total={self.mib_a_second << 20}",
+                "-device", "nvme,drive=disk,serial=koord"]
+
+
+def run(script, files, seconds=120, echo=True, disk=None):
     """Runs a shell script with files (name in the machine to path here), from the beginning again where the emulator
     stopped. Returns (exit status, output lines); the status is None if the machine did not come to an end in time."""
     for attempt in range(ATTEMPTS):
-        status, lines, stopped = run_once(script, files, seconds, echo)
+        status, lines, stopped = run_once(script, files, seconds, echo, disk)
         if status is not None or not stopped:
             break
         print(f"vm: the emulator has stopped, attempt {attempt + 1} of {ATTEMPTS}", flush=True)
     return status, lines
 
 
-def run_once(script, files, seconds, echo):
+def run_once(script, files, seconds, echo, disk):
     def content(name):
         with open(name, "rb") as file:
             return file.read()
@@ -160,6 +174,7 @@ def run_once(script, files, seconds, echo):
              "-smp", "8,sockets=2,cores=2,threads=2",
              "-object", f"memory-backend-ram,id=m0,size={half}M", "-numa", "node,nodeid=0,cpus=0-3,memdev=m0",
              "-object", f"memory-backend-ram,id=m1,size={half}M", "-numa", "node,nodeid=1,cpus=4-7,memdev=m1",
+             *(disk.options(folder) if disk else []),
              "-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-serial", "stdio",
              "-kernel", KERNEL, "-initrd", archive, "-append", f"console=ttyS0 quiet loglevel=1 panic=-1 psi=1 tsc_early_khz={tsc_khz()}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
