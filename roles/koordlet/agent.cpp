@@ -95,6 +95,12 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
       files_(context.executor),
       series_(series_limits(interval_)),
       schedule_(context.metrics, interval_),
+      blame_({.counters = parts_.counters ? parts_.counters->blame() : nullptr,
+              .reason = parts_.no_blame,
+              .cgroups = parts_.cgroups,
+              .run_queue = run_queue_,
+              .log = log_,
+              .registry = context.metrics}),
       run_queue_(std::move(parts_.counters), parts_.no_counters, parts_.cgroups, log_, context.metrics),
       tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {}
 
@@ -137,7 +143,7 @@ Result<> Agent::set_up() {
 
   exported_.emplace(context_.metrics, external_, context_.clock.now());
   hub_.listen([this](const std::shared_ptr<const Inventory>& now) { exported_->inventory(*now); });
-  observer_.emplace(Observer::Parts{context_.clock, hub_, run_queue_, qos_.get(),
+  observer_.emplace(Observer::Parts{context_.clock, hub_, run_queue_, blame_, qos_.get(),
                                     [this] { return sources(); }, context_.version,
                                     parts_.cgroups.version()});
   if (flags.get_bool("cleanup")) return {};
@@ -353,6 +359,8 @@ Task<Result<>> Agent::tick() {
     if (view.facts) parts_.facts = view.facts;
     run_queue_.tick(now, view.inventory);
     view.waits = run_queue_.waits();
+    blame_.tick(now, view.inventory);
+    view.blamed = blame_.waits();
     observer_->tick(view);
     if (predictor_) predictor_->tick(view);
     qos_->tick(view);

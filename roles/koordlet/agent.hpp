@@ -17,6 +17,7 @@
 #include "framework/report/reporter.hpp"
 #include "framework/report/topology_reporter.hpp"
 #include "framework/sampler/sampler.hpp"
+#include "framework/serve/blame.hpp"
 #include "framework/serve/exported.hpp"
 #include "framework/serve/observer.hpp"
 #include "framework/serve/run_queue.hpp"
@@ -42,6 +43,7 @@ class Agent final : public runtime::Role {
     KubeletClient::Credentials credentials;
     std::unique_ptr<host::RunQueueLatency> counters;  // null for `no_counters`
     std::string no_counters;
+    std::string no_blame;  // why the counters do not say who makes others wait; empty: nobody asked
   };
   /// Declares informers, routes and health checks; reads the standalone file; runs nothing.
   static Result<std::unique_ptr<Agent>> make(runtime::RoleContext& context, Parts parts);
@@ -90,6 +92,7 @@ class Agent final : public runtime::Role {
   std::unique_ptr<QosManager> qos_;
   TickSchedule schedule_;
   std::unique_ptr<Sampler> sampler_;
+  Blame blame_;  // takes from run_queue_'s counters, before that has them
   RunQueue run_queue_;
   std::optional<Observer> observer_;
   std::optional<Exported> exported_;

@@ -12,6 +12,7 @@
 #include "framework/sampler/read_faults.hpp"
 #include "framework/sampler/roster.hpp"
 #include "framework/sampler/sampler.hpp"
+#include "framework/serve/blame.hpp"
 #include "framework/serve/exported.hpp"
 #include "framework/serve/run_queue.hpp"
 #include "framework/states/kubelet.hpp"
@@ -26,9 +27,9 @@ std::vector<metrics::Table> collect() {
   std::vector<metrics::Table> all = {
       Actions::kMetrics,         Executor::kMetrics,         QosManager::kMetrics,
       KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
-      ForecastGauges::kExternal, RunQueue::kMetrics,         Exported::kInternal,
-      Exported::kExternal,       Sampler::kMetrics,          ReadFaults::kMetrics,
-      Roster::kMetrics,          TickSchedule::kMetrics};
+      ForecastGauges::kExternal, RunQueue::kMetrics,         Blame::kMetrics,
+      Exported::kInternal,       Exported::kExternal,        Sampler::kMetrics,
+      ReadFaults::kMetrics,      Roster::kMetrics,           TickSchedule::kMetrics};
   for (const CollectorEntry* collector : collector_table()) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;

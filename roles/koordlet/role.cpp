@@ -22,9 +22,19 @@ namespace {
 
 /// Needed by nothing else, so that a node without it has a reason in the log and no failure.
 void open_counters(const runtime::RoleContext& context, Agent::Parts& parts) {
+  const bool with_blame = context.gates.enabled("BECPUBlame");
   if (!context.flags.get_bool("run-queue-latency")) {
     parts.no_counters = "switched off by --run-queue-latency=false";
+    if (with_blame) parts.no_blame = parts.no_counters;
     return;
+  }
+  if (with_blame) {
+    auto both = host::RunQueueLatency::open(parts.place.root, parts.cgroups.version(), true);
+    if (both) {
+      parts.counters = std::move(*both);
+      return;
+    }
+    parts.no_blame = both.error().message();
   }
   auto opened = host::RunQueueLatency::open(parts.place.root, parts.cgroups.version());
   if (opened)

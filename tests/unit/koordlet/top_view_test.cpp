@@ -30,6 +30,7 @@ NodeView node() {
       {"CPUSuppress", "cpu.cfs_quota_us", "kubepods/besteffort", "80000", "LS uses 1.0", true, true}};
   view.sources = {{"kubelet", true, "", {}}, {"API server", false, "connection refused", {}}};
   view.collectors = {{"run_queue_latency", false, "no BTF"}};
+  view.blame = BlameView{1.0, 100, {{"LS", 0.002}, {"BE", 0.006}, {"nobody", 0}}, 340, false, "late"};
   return view;
 }
 
@@ -46,6 +47,7 @@ TEST_CASE("Node, tiers, what is held back and why, pods by their CPU") {
   big.qos = "LS";
   big.usage = {0.9, 1 << 30, {}, {}};
   big.limits = {2.0, std::int64_t{2} << 30};
+  big.best_effort_wait_seconds = 0.03;
   big.run_queue_latency = LatencyView{12, 300, 1500, 20, 1000};
   ContainerView one, two;
   one.name = "one";
@@ -54,11 +56,12 @@ TEST_CASE("Node, tiers, what is held back and why, pods by their CPU") {
   pods.pods = {small, big};
   const std::string text = render_top(node(), pods, 80, 0);
   CAPTURE(text);
-  for (const char* part :
-       {"kubelet ok", "API server FAILS", "API server: connection refused", "CPU 1.50 of 4.00 cores (38%)",
-        "memory 3.0Gi of 16Gi (19%)", "CPUSuppress (held for 12 s): cfsQuota: 0.80 of 4",
-        "run_queue_latency: no BTF", "kubepods/besteffort cpu.cfs_quota_us = 80000 (held): LS uses 1.0",
-        "12us/1.5ms", "25%", "  one"})
+  for (const char* part : {"kubelet ok", "API server FAILS", "API server: connection refused",
+                           "CPU 1.50 of 4.00 cores (38%)", "memory 3.0Gi of 16Gi (19%)",
+                           "CPUSuppress (held for 12 s): cfsQuota: 0.80 of 4", "run_queue_latency: no BTF",
+                           "LS waited 8.0ms in 1.0s, while there ran: BE 75%, LS 25%; p99 for BE 340us",
+                           "kubepods/besteffort cpu.cfs_quota_us = 80000 (held): LS uses 1.0", "12us/1.5ms",
+                           "waited 30.0ms while best-effort work ran", "25%", "  one"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(text.find("Off") == std::string::npos);
   CHECK(text.find("default/big") < text.find("default/small"));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/qos/manager.hpp"
+#include "framework/serve/blame.hpp"
 #include "framework/serve/run_queue.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
@@ -142,6 +143,23 @@ NodeView Observer::node() const {
     view.sources.push_back(std::move(one));
   }
   view.collectors.push_back({"run_queue_latency", parts_.run_queue.available(), parts_.run_queue.reason()});
+  if (parts_.blame.wanted())
+    view.collectors.push_back({"wait_blame", parts_.blame.available(), parts_.blame.reason()});
+  view.blame = blame();
+  return view;
+}
+
+api::Box<BlameView> Observer::blame() const {
+  const BlamedWaits* waits = parts_.blame.waits();
+  if (waits == nullptr || waits->reading == 0) return {};
+  BlameView view;
+  view.period_seconds = std::chrono::duration<double>(waits->period).count();
+  view.waits = static_cast<std::int64_t>(waits->waits);
+  for (std::size_t i = 0; i < kRunners; ++i)
+    view.runners.push_back({std::string(name_of(static_cast<Runner>(i))), waits->seconds[i]});
+  view.best_effort_p99_us = waits->best_effort_p99_us;
+  view.fit = waits->fit;
+  view.why_unfit = waits->why_unfit;
   return view;
 }
 
@@ -156,6 +174,8 @@ PodView Observer::pod(const PodInfo& info, const Usage& usage, std::span<const U
   view.cgroup = info.group;
   view.usage = view_of(usage);
   view.run_queue_latency = view_of(parts_.run_queue.pod(info.uid));
+  if (const double seconds = parts_.blame.of_pod(info.uid); seconds > 0)
+    view.best_effort_wait_seconds = seconds;
   view.suppressed = suppressed(info.group);
   bool all_cpu = !info.containers.empty(), all_memory = all_cpu;
   std::int64_t milli = 0, memory = 0;

@@ -15,6 +15,7 @@
 
 namespace koord::koordlet {
 
+class Blame;
 class QosManager;
 class RunQueue;
 
@@ -25,6 +26,7 @@ class Observer {
     Clock& clock;
     const InventoryHub& hub;
     const RunQueue& run_queue;
+    const Blame& blame;
     const QosManager* qos;  // null: no strategy runs
     std::function<std::vector<SourceStatus>()> sources;
     std::string version;
@@ -40,6 +42,7 @@ class Observer {
   PodListView pods() const;
 
  private:
+  api::Box<BlameView> blame() const;
   TierView tier(std::string_view name, bool best_effort) const;
   std::vector<SuppressionView> suppressed(std::string_view below) const;
   PodView pod(const PodInfo& info, const Usage& usage, std::span<const Usage> containers) const;

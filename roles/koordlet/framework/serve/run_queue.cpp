@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "framework/serve/available.hpp"
 #include "koord/host/file.hpp"
 
 namespace koord::koordlet {
@@ -22,11 +23,6 @@ constexpr metrics::Metric kLatency{
     .help = "How long tasks of the container waited for a CPU.",
     .labels = {"pod_namespace", "pod_name", "pod_uid", "container_name", "container_id"},
     .bounds = metrics::exponential_bounds(1e-6, 4, kBounds)};
-constexpr metrics::Metric kAvailable{.name = "koordlet_collector_available",
-                                     .type = metrics::Type::gauge,
-                                     .help = "Whether an optional collector works on this kernel.",
-                                     .labels = {"collector"}};
-
 constexpr metrics::Metric kLost{
     .name = "koordlet_run_queue_latency_lost_total",
     .type = metrics::Type::counter,
@@ -44,7 +40,7 @@ void export_to(const metrics::Histogram& histogram, const LatencyHistogram& delt
 
 }  // namespace
 
-const metrics::Table RunQueue::kMetrics = {&kLatency, &kAvailable, &kLost};
+const metrics::Table RunQueue::kMetrics = {&kLatency, &kCollectorAvailable, &kLost};
 
 RunQueue::RunQueue(std::unique_ptr<host::RunQueueLatency> counters, std::string reason,
                    const host::CgroupFs& cgroups, Logger& log, metrics::Registry& registry)
@@ -53,7 +49,7 @@ RunQueue::RunQueue(std::unique_ptr<host::RunQueueLatency> counters, std::string 
       cgroups_(cgroups),
       log_(log),
       family_(registry.histograms(kLatency)),
-      available_(registry.gauges(kAvailable).with({"run_queue_latency"})),
+      available_(registry.gauges(kCollectorAvailable).with({"run_queue_latency"})),
       lost_groups_(registry.counters(kLost).with({"groups"})),
       lost_tasks_(registry.counters(kLost).with({"tasks"})) {
   available_.set(counters_ ? 1 : 0);
@@ -183,6 +179,11 @@ void RunQueue::read_losses() {
 const LatencyHistogram* RunQueue::container(const std::string& id) const {
   const auto it = waits_.containers.find(id);
   return it != waits_.containers.end() ? &it->second : nullptr;
+}
+
+const std::string* RunQueue::pod_of(host::RunQueueLatency::GroupId id) const {
+  const auto it = owned_.find(id);
+  return it != owned_.end() ? &it->second->pod_uid : nullptr;
 }
 
 const LatencyHistogram* RunQueue::pod(const std::string& uid) const {

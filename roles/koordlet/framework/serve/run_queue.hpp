@@ -37,6 +37,8 @@ class RunQueue {
   /// is lost.
   const host::LatencyHistogram* container(const std::string& id) const;
   const host::LatencyHistogram* pod(const std::string& uid) const;
+  /// The uid of the pod that a cgroup belongs to; null: nobody's.
+  const std::string* pod_of(host::RunQueueLatency::GroupId id) const;
   /// The same, all of it; null where it is not available.
   const RunQueueWaits* waits() const { return counters_ ? &waits_ : nullptr; }
 

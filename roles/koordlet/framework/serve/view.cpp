@@ -23,15 +23,25 @@ KOORD_SCHEMA(SuppressionView, ROW(strategy), ROW(knob), ROW(cgroup), ROW(value).
 KOORD_SCHEMA(FailureView, ROW(knob), ROW(cgroup), ROW(error), ROW(attempts).always());
 KOORD_SCHEMA(SourceView, ROW(name), ROW(ok).always(), ROW(error), ROW(last_good));
 KOORD_SCHEMA(CollectorView, ROW(name), ROW(works).always(), ROW(reason).doc("Why not."));
+KOORD_SCHEMA(RunnerView, ROW(name).doc("LSE, LSR, LS, BE, system or nobody."), ROW(seconds).always());
+KOORD_SCHEMA(BlameView, ROW(period_seconds).always(), ROW(waits).always(),
+             ROW(runners).doc("Who ran while LSE, LSR and LS tasks waited."),
+             ROW(best_effort_p99_us)
+                 .wire("bestEffortP99Microseconds")
+                 .always()
+                 .doc("Of the part of each wait during which best-effort work ran."),
+             ROW(fit).always().doc("For somebody who acts on it."), ROW(why_unfit));
 KOORD_SCHEMA(NodeView, ROW(name), ROW(version), ROW(time), ROW(tick).always(), ROW(cgroup_version),
              ROW(cgroup_driver), ROW(capacity), ROW(allocatable),
              ROW(reserved_cpu_cores).wire("reservedCPUCores").always(), ROW(usage), ROW(tiers),
              ROW(complete).always().doc("Everything was read in the last tick."), ROW(slo_known).always(),
-             ROW(strategies), ROW(suppressed), ROW(failures), ROW(sources), ROW(collectors));
+             ROW(strategies), ROW(suppressed), ROW(failures), ROW(sources), ROW(collectors), ROW(blame));
 KOORD_SCHEMA(ContainerView, ROW(name), ROW(id), ROW(limits), ROW(usage), ROW(run_queue_latency));
 KOORD_SCHEMA(PodView, ROW(ns).wire("namespace"), ROW(name), ROW(uid),
              ROW(qos).doc("With the default where the pod has no label."), ROW(kube_qos).wire("kubeQOS"),
              ROW(priority_class), ROW(cgroup), ROW(usage), ROW(limits), ROW(run_queue_latency),
+             ROW(best_effort_wait_seconds)
+                 .doc("How long its tasks waited while best-effort work ran, over the last seconds."),
              ROW(suppressed), ROW(containers));
 KOORD_SCHEMA(PodListView, ROW(node), ROW(time), ROW(pods_known).always(), ROW(pods).always(),
              ROW(host_applications));

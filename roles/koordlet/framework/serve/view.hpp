@@ -79,6 +79,24 @@ struct CollectorView {
   KOORD_STRUCT(CollectorView);
 };
 
+/// Who had the CPU while somebody waited for it.
+struct RunnerView {
+  std::string name;  // LSE, LSR, LS, BE, system, nobody
+  double seconds = 0;
+  KOORD_STRUCT(RunnerView);
+};
+
+/// What LSE, LSR and LS tasks waited for a CPU, over the last tick.
+struct BlameView {
+  double period_seconds = 0;
+  std::int64_t waits = 0;
+  std::vector<RunnerView> runners;
+  double best_effort_p99_us = 0;  // of the part of each wait during which best-effort work ran
+  bool fit = false;               // for somebody who acts on it
+  std::string why_unfit;
+  KOORD_STRUCT(BlameView);
+};
+
 struct NodeView {
   std::string name, version;
   api::Time time;
@@ -95,6 +113,7 @@ struct NodeView {
   std::vector<FailureView> failures;
   std::vector<SourceView> sources;
   std::vector<CollectorView> collectors;
+  api::Box<BlameView> blame;
   KOORD_STRUCT(NodeView);
 };
 
@@ -112,6 +131,7 @@ struct PodView {
   UsageView usage;
   LimitsView limits;  // sums, where every container has one
   api::Box<LatencyView> run_queue_latency;
+  std::optional<double> best_effort_wait_seconds;  // over the last seconds, as run_queue_latency
   std::vector<SuppressionView> suppressed;
   std::vector<ContainerView> containers;
   KOORD_STRUCT(PodView);

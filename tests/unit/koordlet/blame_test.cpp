@@ -1,0 +1,299 @@
+// Who made latency-sensitive pods wait: what the kernel's counters become, whose each cgroup is, and when
+// nobody may act on it.
+#include "framework/serve/blame.hpp"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "fake_node.hpp"
+#include "framework/serve/run_queue.hpp"
+#include "koord/base/manual_clock.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::CgroupVersion;
+using host::CpuTier;
+using host::FineHistogram;
+using host::WaitBlame;
+using testing::FakeNode;
+using testing::inventory;
+using testing::pod;
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr auto kTick = std::chrono::seconds(1);
+
+/// What the kernel would have counted.
+class Counters final : public host::WaitBlame {
+ public:
+  Result<> name_groups(std::span<const Named> named) override {
+    if (full) return Error(Code::too_large, "too many");
+    tiers.clear();
+    for (const Named& one : named) tiers[one.id] = one.tier;
+    ++namings;
+    return {};
+  }
+  std::size_t capacity() const override { return 8192; }
+  Result<> read(State& into) override {
+    if (broken) return Error(Code::io, "no");
+    into = state;
+    return {};
+  }
+  Result<> groups(std::vector<Group>& into) override {
+    into.clear();
+    for (const auto& [id, group] : by_group) into.push_back(group);
+    return {};
+  }
+  Result<Losses> losses() override { return lost; }
+
+  /// A wait with a part for each that ran.
+  void wait(CpuTier victim, const std::map<Runner, std::uint64_t>& parts) {
+    Waits& waits = state[static_cast<std::size_t>(victim)];
+    std::uint64_t whole = 0;
+    for (const auto& [runner, ns] : parts) {
+      waits.ran_ns[static_cast<std::size_t>(runner)] += ns;
+      whole += ns;
+      if (runner == Runner::best_effort) ++waits.best_effort.counts[FineHistogram::bucket_of(ns)];
+    }
+    ++waits.waits;
+    ++waits.whole.counts[FineHistogram::bucket_of(whole)];
+  }
+
+  State state{};
+  Losses lost;
+  std::map<GroupId, CpuTier> tiers;
+  std::map<GroupId, Group> by_group;
+  int namings = 0;
+  bool full = false, broken = false;
+};
+
+struct Bench {
+  explicit Bench(CgroupVersion version = CgroupVersion::v1)
+      : node(version), fs(node.cgroups()), run_queue(nullptr, "not here", fs, log, metrics) {
+    blame.emplace(Blame::Parts{.counters = &counters,
+                               .reason = "",
+                               .cgroups = fs,
+                               .run_queue = run_queue,
+                               .log = log,
+                               .registry = metrics});
+  }
+  WaitBlame::GroupId group(const std::string& name) {
+    node.tree().write(node.path("cpu", name, ""), "");
+    return *host::cgroup_id(*fs.folder(host::Knob::cpu_quota, name));
+  }
+  const BlamedWaits& tick(const std::shared_ptr<Inventory>& now, nanoseconds after = kTick) {
+    clock.advance(after);
+    blame->tick(clock.mono(), now);
+    return *blame->waits();
+  }
+  double metric(const std::string& series) {
+    const std::string text = metrics.exposition();
+    const auto at = text.find(series + " ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size()));
+  }
+
+  FakeNode node;
+  ManualClock clock;
+  CapturedLog sink;
+  Logger log{sink, clock};
+  metrics::Registry metrics;
+  host::CgroupFs fs;
+  RunQueue run_queue;
+  Counters counters;
+  std::optional<Blame> blame;
+};
+
+std::shared_ptr<Inventory> known(std::vector<std::shared_ptr<const PodInfo>> pods) {
+  auto now = inventory(std::move(pods));
+  now->pods_known = true;
+  return now;
+}
+
+TEST_CASE("A period is the difference of two readings, of latency-sensitive tiers together") {
+  Bench bench;
+  const auto now = known({});
+  bench.counters.wait(CpuTier::ls, {{Runner::best_effort, 900 * kMillisecond}});  // before anybody looked
+  CHECK(!bench.tick(now).fit);
+  CHECK(bench.blame->waits()->reading == 0);
+
+  for (int i = 0; i < 97; ++i) bench.counters.wait(CpuTier::ls, {{Runner::ls, kMillisecond}});
+  bench.counters.wait(CpuTier::lse,
+                      {{Runner::best_effort, 3 * kMillisecond}, {Runner::system, kMillisecond}});
+  bench.counters.wait(CpuTier::lsr,
+                      {{Runner::best_effort, 5 * kMillisecond}, {Runner::nobody, kMillisecond}});
+  bench.counters.wait(CpuTier::lsr, {{Runner::lse, 2 * kMillisecond}});
+  bench.counters.wait(CpuTier::best_effort, {{Runner::best_effort, 500 * kMillisecond}});
+  bench.counters.wait(CpuTier::system, {{Runner::best_effort, 500 * kMillisecond}});
+  const BlamedWaits& waits = bench.tick(now, std::chrono::milliseconds(1100));
+  CHECK(waits.fit);
+  CHECK(waits.why_unfit.empty());
+  CHECK(waits.reading == 1);
+  CHECK(waits.period == std::chrono::milliseconds(1100));
+  CHECK(waits.waits == 100);
+  CHECK(waits.of(Runner::lse) == Approx(0.002));
+  CHECK(waits.of(Runner::lsr) == 0);
+  CHECK(waits.of(Runner::ls) == Approx(0.097));
+  CHECK(waits.of(Runner::best_effort) == Approx(0.008));
+  CHECK(waits.of(Runner::system) == Approx(0.001));
+  CHECK(waits.of(Runner::nobody) == Approx(0.001));
+  CHECK(waits.best_effort_p99_us == 3072);  // 1 in 100 is beyond it
+  CHECK(bench.metric("koordlet_cpu_wait_seconds_total{tier=\"LSR\",runner=\"BE\"}") == Approx(0.005));
+  CHECK(bench.metric("koordlet_cpu_wait_best_effort_seconds_count{tier=\"LS\"}") == 98);
+  CHECK(bench.metric("koordlet_cpu_wait_best_effort_seconds_bucket{tier=\"LS\",le=\"1e-06\"}") == 97);
+  CHECK(bench.metric("koordlet_cpu_wait_best_effort_seconds_sum{tier=\"LSE\"}") == Approx(0.003));
+
+  CHECK(bench.tick(now).waits == 0);
+  CHECK(bench.blame->waits()->fit);
+  CHECK(bench.blame->waits()->best_effort_p99_us == 0);
+}
+
+TEST_CASE("Whose a cgroup is: the pod's class, else Kubernetes'; an application's") {
+  Bench bench(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  struct Row {
+    Qos qos;
+    host::KubeQos kube;
+    CpuTier tier;
+  };
+  const Row rows[] = {{Qos::lse, host::KubeQos::guaranteed, CpuTier::lse},
+                      {Qos::lsr, host::KubeQos::guaranteed, CpuTier::lsr},
+                      {Qos::ls, host::KubeQos::burstable, CpuTier::ls},
+                      {Qos::be, host::KubeQos::burstable, CpuTier::best_effort},
+                      {Qos::system, host::KubeQos::guaranteed, CpuTier::system},
+                      {Qos::none, host::KubeQos::guaranteed, CpuTier::lsr},
+                      {Qos::none, host::KubeQos::burstable, CpuTier::ls},
+                      {Qos::none, host::KubeQos::besteffort, CpuTier::best_effort},
+                      {Qos::ls, host::KubeQos::besteffort, CpuTier::best_effort}};
+  std::vector<std::shared_ptr<const PodInfo>> pods;
+  std::map<WaitBlame::GroupId, CpuTier> expected;
+  for (const Row& row : rows) {
+    auto one = pod(fmt::format("p{}", pods.size()), row.qos, 0);
+    one->kube_qos = row.kube;
+    one->group = fmt::format("pods/{}", one->uid);
+    expected[bench.group(one->group)] = row.tier;
+    pods.push_back(one);
+  }
+  auto now = known(pods);
+  now->host_applications = {{"batch", Qos::be, PriorityClass::none, "host/batch"},
+                            {"nginx", Qos::ls, PriorityClass::none, "host/nginx"},
+                            {"other", Qos::none, PriorityClass::none, "host/other"}};
+  expected[bench.group("host/batch")] = CpuTier::best_effort;
+  expected[bench.group("host/nginx")] = CpuTier::ls;
+  expected[bench.group("host/other")] = CpuTier::system;
+  expected[bench.group("kubepods")] = CpuTier::lsr;
+  expected[bench.group("kubepods/burstable")] = CpuTier::ls;
+  expected[bench.group("kubepods/besteffort")] = CpuTier::best_effort;
+  bench.tick(now);
+  CHECK(bench.counters.tiers == expected);
+
+  // One that comes later is named when it is there, and nothing is named twice for nothing.
+  auto late = pod("late", Qos::ls, 0);
+  late->group = "pods/late";
+  pods.push_back(late);
+  auto next = known(pods);
+  next->generation = 2;
+  bench.tick(next);
+  const int namings = bench.counters.namings;
+  bench.tick(next);
+  CHECK(bench.counters.namings == namings);
+  const auto id = bench.group(late->group);
+  bench.tick(next);
+  CHECK(bench.counters.tiers.at(id) == CpuTier::ls);
+  CHECK(bench.counters.namings == namings + 1);
+}
+
+TEST_CASE("When nobody may act on it") {
+  Bench bench;
+  const auto now = known({});
+  bench.tick(now);
+  const auto waits = [&](int count) {
+    for (int i = 0; i < count; ++i) bench.counters.wait(CpuTier::ls, {{Runner::best_effort, kMillisecond}});
+  };
+  waits(1000);
+  REQUIRE(bench.tick(now).fit);
+
+  SECTION("tasks that found no place") {
+    bench.counters.lost.tasks = 1;
+    CHECK(bench.tick(now).why_unfit == "waits were lost: more tasks than the kernel's table has room for");
+    CHECK(bench.metric("koordlet_cpu_wait_lost_total{reason=\"tasks\"}") == 1);
+    CHECK(bench.tick(now).fit);
+  }
+  SECTION("one in a thousand does not add up, then two") {
+    bench.counters.lost.races = 1;
+    waits(1000);
+    CHECK(bench.tick(now).fit);
+    bench.counters.lost.races = 3;
+    waits(1000);
+    CHECK(bench.tick(now).why_unfit == "waits were lost: too many parts do not add up");
+    CHECK(bench.metric("koordlet_cpu_wait_lost_total{reason=\"moves\"}") == 3);
+  }
+  SECTION("a group without a place is missing among pods only") {
+    bench.counters.lost.groups = 7;
+    CHECK(bench.tick(now).fit);
+    CHECK(bench.metric("koordlet_cpu_wait_lost_total{reason=\"groups\"}") == 7);
+  }
+  SECTION("a late tick") {
+    CHECK(bench.tick(now, std::chrono::seconds(3)).why_unfit == "the last reading was late");
+    CHECK(bench.tick(now).fit);
+  }
+  SECTION("counters that cannot be read: what comes back is no period") {
+    bench.counters.broken = true;
+    CHECK(bench.tick(now).why_unfit == "the kernel's counters cannot be read");
+    CHECK(bench.tick(now).reading == 1);
+    bench.counters.broken = false;
+    waits(1000);
+    CHECK(!bench.tick(now).fit);
+    CHECK(bench.tick(now).fit);
+    CHECK(bench.blame->waits()->reading == 2);
+    CHECK(bench.sink.count(LogLevel::warn) == 1);
+  }
+  SECTION("pods that nobody knows, and then a whole period") {
+    auto unknown = inventory({});
+    unknown->generation = 5;
+    unknown->pods_known = false;
+    CHECK(bench.tick(unknown).why_unfit == "it is not known yet whose each cgroup is");
+    auto again = known({});
+    again->generation = 6;
+    CHECK(!bench.tick(again).fit);
+    CHECK(bench.tick(again).fit);
+  }
+  SECTION("more groups than fit") {
+    bench.counters.full = true;
+    auto more = known({});
+    more->generation = 5;
+    CHECK(!bench.tick(more).fit);
+    CHECK(!bench.tick(more).fit);
+    CHECK(bench.sink.count(LogLevel::warn) == 1);
+  }
+  SECTION("CPUs of which nobody knows who runs") {
+    bench.counters.state[static_cast<std::size_t>(CpuTier::ls)].ran_ns[WaitBlame::kUnknown] += kMillisecond;
+    waits(10);
+    CHECK(bench.tick(now).why_unfit == "it is not known yet who runs on each CPU");
+    waits(10);
+    CHECK(bench.tick(now).fit);
+  }
+}
+
+TEST_CASE("Where nobody asked there is nothing, where the kernel cannot there is a reason") {
+  Bench bench;
+  const auto make = [&](std::string reason) {
+    return Blame(Blame::Parts{.counters = nullptr,
+                              .reason = std::move(reason),
+                              .cgroups = bench.fs,
+                              .run_queue = bench.run_queue,
+                              .log = bench.log,
+                              .registry = bench.metrics});
+  };
+  Blame off = make("");
+  off.tick(bench.clock.mono(), known({}));
+  CHECK(off.waits() == nullptr);
+  CHECK(!off.wanted());
+  const Blame unable = make("no BTF");
+  CHECK(unable.waits() == nullptr);
+  CHECK(unable.wanted());
+  CHECK(bench.metric("koordlet_collector_available{collector=\"wait_blame\"}") == 0);
+}
+
+}  // namespace
+}  // namespace koord::koordlet
