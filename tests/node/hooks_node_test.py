@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The runtime hooks on a real node: what a best-effort pod asked for and the quotas of normalized CPUs are in force three
-seconds after a container has started, also after it started again, was resized, or the agent died; so is cpu.idle where
-the kernel has no group identity. --cleanup puts back what the kubelet wrote."""
+seconds after a container has started, also after it started again, three seconds after the kubelet has resized it in place,
+and when the agent died; so is cpu.idle where the kernel has no group identity. A resize that the kubelet refuses changes
+nothing. --cleanup puts back what the kubelet wrote."""
 import os
 import sys
 import time
@@ -85,6 +86,66 @@ def goes_idle(group):
     return os.path.exists(group.file("cpu", "cpu.idle")) and not os.path.exists(group.file("cpu", "cpu.bvt_warp_ns"))
 
 
+def burst(group):
+    """Microseconds of the kernel's burst; None: the kernel has none."""
+    try:
+        return int(group.read("cpu", "cpu.max.burst" if is_v2() else "cpu.cfs_burst_us"))
+    except OSError:
+        return None
+
+
+def resize(node, name, requests, limits):
+    node.patch(f"{PODS}/{name}/resize", {"spec": {"containers": [
+        {"name": "main", "resources": {"requests": requests, "limits": limits}}]}}, "application/strategic-merge-patch+json")
+
+
+def follows(what, container, before, wanted):
+    """How long after the kubelet's own write of a quota, which was `before`, the container has what it shall have."""
+    wait_for(f"{what}: the kubelet's write", lambda: held(container)[1] != before, 30)
+    began = time.monotonic()
+    wait_for(f"{what}: {wanted}", lambda: held(container) == wanted, 30)
+    took = time.monotonic() - began
+    print(f"{what}: in force {took:.2f} s after the kubelet's write", flush=True)
+    assert took <= IN_FORCE, f"{what}: that is too late"
+
+
+def prove_resizes(node, agent, group, container):
+    """In-place resizes of a pod on CPUs that are faster by a quarter, which may burst, too."""
+    mib = 1 << 20
+    node.api.connect().request("POST", f"{SLO}/nodeslos", {
+        "apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeSLO", "metadata": {"name": node.name},
+        "spec": {"cpuBurstStrategy": {"policy": "auto", "cpuBurstPercent": 100, "sharePoolThresholdPercent": 1000}}})
+    if burst(container) is not None:
+        wait_for("the kernel's burst, no more than the quota", lambda: burst(container) in (40000, 50000), 15)
+    resize(node, "ls", {"cpu": "300m", "memory": "64Mi"}, {"cpu": "1", "memory": "96Mi"})
+    follows("a resize to more", container, 40000, (weight(300), 80000, 96 * mib))
+    assert held(group)[::2] == (weight(300), 96 * mib), f"what is the kubelet's own is not any more: {held(group)}"
+    if burst(container) is not None:
+        wait_for("the burst grows, too", lambda: burst(container) in (80000, 100000), IN_FORCE)
+
+    resize(node, "ls", {"cpu": "100m", "memory": "64Mi"}, {"cpu": "250m", "memory": "96Mi"})
+    # The kernel takes no quota below the burst, which has to go first: the kubelet tries again.
+    wait_for("a resize to less is on its way", lambda: held(container)[1] != 80000, 30)
+    agent.kill()
+    agent.start_and_wait()
+
+    def resized():
+        return node.get(f"{PODS}/ls")["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"] == "250m"
+
+    began = time.monotonic()
+    wait_for("a resize to less is done", resized, 60)
+    print(f"a resize to less: done after {time.monotonic() - began:.2f} s", flush=True)
+    wait_for("the next agent follows", lambda: held(container) == (weight(100), 20000, 96 * mib), IN_FORCE)
+
+    # More than the node has: the kubelet refuses it, and what is in force stays.
+    resize(node, "ls", {"cpu": "900"}, {"cpu": "1000"})
+    wait_for("the kubelet refuses", lambda: any(c["type"] == "PodResizePending" for c in node.get(f"{PODS}/ls")["status"]["conditions"]), 30)
+    resize_seen = time.monotonic() + 11  # the kubelet is asked at the latest by then
+    while time.monotonic() < resize_seen:
+        assert held(container) == (weight(100), 20000, 96 * mib), f"a refused resize came to {held(container)}"
+        time.sleep(0.2)
+
+
 def main():
     reason = missing()
     if reason:
@@ -126,26 +187,27 @@ def prove(node, agent):
     annotate(node, {"node.koordinator.sh/cpu-normalization-ratio": "1.25"})
     wait_for("batch quotas are normalized", lambda: held(group)[1] == MILLI * 80, 15)
     ls = node.pod("ls", SLEEP, "LS", 200)
-    ls["spec"]["containers"][0]["resources"]["limits"] = {"cpu": "500m"}
+    ls["spec"]["containers"][0]["resources"]["limits"] = {"cpu": "500m", "memory": "64Mi"}
     node.apply(ls)
     uid = node.get(f"{PODS}/ls")["metadata"]["uid"]
     ls_group = Group(f"kubepods/burstable/pod{uid}")
-    one = in_force("a pod on faster CPUs", ls_group, (weight(200), 40000, -1))
+    one = in_force("a pod on faster CPUs", ls_group, (weight(200), 40000, 64 << 20))
     node.wait_running("ls")
 
     os.kill(containers(ls_group)[-1][1], 9)  # complaint 2047: with v1's rule it starts again, too
     wait_for("it starts again", lambda: [c for c, _ in containers(ls_group) if c.relative != one.relative], 60)
-    one = in_force("a pod on faster CPUs that started again", ls_group, (weight(200), 40000, -1))
+    one = in_force("a pod on faster CPUs that started again", ls_group, (weight(200), 40000, 64 << 20))
 
+    prove_resizes(node, agent, ls_group, one)
     agent.kill()
     agent.start_and_wait()
-    assert held(one)[1] == 40000 and held(group)[2] == MEMORY, "an agent that died let go"
+    assert held(one)[1] == 20000 and held(group)[2] == MEMORY, "an agent that died let go"
     if goes_idle(group):
         prove_idle(node, agent, group)
     agent.stop()
     agent.cleanup()
     assert not goes_idle(group) or group.read("cpu", "cpu.idle") == "0", "after --cleanup a best-effort pod is idle"
-    assert held(one)[1] == 50000, f"after --cleanup a container has {held(one)}"
+    assert held(one)[1] == 25000, f"after --cleanup a container has {held(one)}"
     assert held(group) == (weight(0), -1, -1), f"after --cleanup a best-effort pod has {held(group)}"
 
 
@@ -155,9 +217,7 @@ def prove_idle(node, agent, group):
     def is_idle():
         return group.read("cpu", "cpu.idle") == "1"
 
-    node.api.connect().request("POST", f"{SLO}/nodeslos", {
-        "apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeSLO", "metadata": {"name": node.name},
-        "spec": identity(True)})
+    patch(node, f"{SLO}/nodeslos/{node.name}", {"spec": identity(True)})
     wait_for("the best-effort pod is idle", is_idle, 15)
     folder = Group(os.path.dirname(group.relative))
     container = containers(group)[-1][0]

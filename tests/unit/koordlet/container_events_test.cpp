@@ -104,6 +104,28 @@ TEST_CASE("A pod or container that comes or goes is told at once") {
   }
 }
 
+TEST_CASE("What the kubelet writes down of resources and CPUs is told at once, nothing else of its folder") {
+  Watched watched(CgroupVersion::v2, "kubepods/podold");
+  watched.start(CgroupDriver::cgroupfs);
+  const std::string folder = watched.tree / "kubelet/";
+  CHECK(watched.events.watch_kubelet(folder).has_value());  // it is not there yet
+  watched.tree.write("kubelet/", "");
+  REQUIRE(watched.events.watch_kubelet(folder).has_value());
+  const auto renamed = [&](const std::string& name) {
+    const int before = watched.changes;
+    watched.tree.write("kubelet/.tmp", "{}");
+    std::filesystem::rename(folder + ".tmp", folder + name);
+    watched.loop.settle();
+    return watched.changes - before;
+  };
+  CHECK(renamed("actuated_pods_state") == 1);
+  CHECK(renamed("actuated_pods_state") == 1);
+  CHECK(renamed("cpu_manager_state") == 1);
+  CHECK(renamed("allocated_pods_state") == 1);
+  CHECK(renamed("memory_manager_state") == 0);
+  CHECK(watched.events.pod_folders() == 1);
+}
+
 TEST_CASE("Folders that the kubelet makes later are watched from then on") {
   Watched watched(CgroupVersion::v2, "other");
   watched.start(CgroupDriver::cgroupfs);

@@ -291,7 +291,7 @@ TEST_CASE("A container that has used up its tokens shrinks", "[koordlet][burst]"
 }
 
 TEST_CASE("Complaint 2988: init containers and sidecars burst as the others do", "[koordlet][burst]") {
-  Rig rig(CgroupVersion::v1);
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
   PodInfo& pod = rig.pod({{"main", 1000, 1, 0}, {"init", 1000, 1, 0.5}, {"side", 1000, 1, 0.5}});
   pod.containers[1].kind = ContainerKind::init;
   pod.containers[2].kind = ContainerKind::sidecar;
@@ -301,20 +301,47 @@ TEST_CASE("Complaint 2988: init containers and sidecars burst as the others do",
     CHECK(rig.quota_of(group) == 172'800);
     CHECK(rig.kernel.group(group).burst == 1'000'000);
   }
+  CHECK(rig.quota_of("kubepods/p") == 300'000 + 2 * 72'800);
+}
+
+TEST_CASE("Complaint 2988: an init container that runs alone grows with its pod, the next one begins anew",
+          "[koordlet][burst]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  // As large as the pod is: v1 takes no container's quota above its pod's.
+  PodInfo& alone = rig.pod({{"init", 2000, 2, 0.5}});
+  alone.containers[0].kind = ContainerKind::init;
+  rig.ticks(2);
+  CHECK(rig.quota_of("kubepods/p/init") == 288'000);
+  CHECK(rig.quota_of("kubepods/p") == 288'000);
+  rig.kernel.remove("kubepods/p/init");
+  rig.pod({{"main", 2000, 1, 0}}).cpu_limit_milli = 2000;
+  rig.kernel.group("kubepods/p").quota = 288'000;  // as it is left
+  rig.ticks(2);
+  CHECK(rig.quota_of("kubepods/p/main") == 200'000);
+  CHECK(rig.quota_of("kubepods/p") == 200'000);
+  CHECK(rig.kernel.refused.empty());
 }
 
 TEST_CASE("Complaint 2164: a container that has to shrink takes nothing from the others",
           "[koordlet][burst]") {
-  Rig rig(CgroupVersion::v1);
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
   rig.node("auto").cfs_quota_burst_period_seconds = 40;
   rig.pod({{"greedy", 2000, 4, 0.5}, {"modest", 2000, 1, 0.5}});  // 200% and 50% of their limits
   rig.ticks(15);
   CHECK(rig.quota_of("kubepods/p/greedy") == 600'000);
   CHECK(rig.quota_of("kubepods/p/modest") == 600'000);
+  rig.kernel.written.clear();
   rig.ticks(15);
   CHECK(rig.quota_of("kubepods/p/greedy") == 200'000);
   CHECK(rig.quota_of("kubepods/p/modest") == 600'000);
   CHECK(rig.quota_of("kubepods/p") == 800'000);
+  // Nothing of the other one was written meanwhile, and nobody's burst of the kernel's.
+  for (const std::string& write : rig.kernel.written) {
+    CHECK(write.find("modest") == std::string::npos);
+    CHECK(write.find("burst") == std::string::npos);
+  }
+  for (const char* group : {"kubepods/p/greedy", "kubepods/p/modest"})
+    CHECK(rig.kernel.group(group).burst == 2'000'000);
 }
 
 TEST_CASE("The pool: CPUs of LSE and LSR pods and what BE pods use are not in it", "[koordlet][burst]") {

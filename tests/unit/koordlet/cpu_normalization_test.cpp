@@ -171,6 +171,51 @@ TEST_CASE("Where the kernel takes no burst above the quota, it is lowered before
   CHECK(rig.kernel.refused.size() == refused);
 }
 
+// Nobody can tell from a burst that is no larger than the quota what the kernel takes.
+TEST_CASE("Where a burst has to be lowered for the quota is found out also where both are the limit at first",
+          "[koordlet][hooks]") {
+  const bool within = GENERATE(false, true);
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.kernel.burst_within_quota = within;
+  PodInfo& pod = rig.pod("p", Qos::ls, {{"c", 2000}});
+  auto slo = std::make_shared<api::NodeSloSpec>();
+  slo->cpu_burst_strategy.emplace().policy = "auto";
+  slo->cpu_burst_strategy->cpu_burst_percent = 100;
+  rig.inventory.slo = slo;
+  rig.ticks(2);
+  CHECK(rig.group(kPod + "/c").burst == 200'000);
+  rig.ratio(1.25);
+  rig.ticks(4);
+  CHECK(rig.group(kPod + "/c").quota == 160'000);
+  CHECK(rig.group(kPod + "/c").burst == (within ? 160'000 : 200'000));
+  // An agent that starts while a container shrinks.
+  pod.containers[0].cpu_limit_milli = pod.cpu_limit_milli = 500;
+  ++rig.inventory.generation;
+  rig.start();
+  rig.ticks(2);
+  const bool v1 = rig.kernel.version() == CgroupVersion::v1;
+  const std::string file = v1 ? "cpu/" + kPod + "/c/cpu.cfs_quota_us" : kPod + "/c/cpu.max";
+  CHECK(rig.kernel.write(rig.kernel.path(file), "50000").has_value());  // the kubelet's own
+  ++rig.inventory.generation;
+  rig.ticks(4);
+  CHECK(rig.group(kPod + "/c").quota == 40'000);
+  CHECK(rig.group(kPod + "/c").burst == (within ? 40'000 : 50'000));
+}
+
+TEST_CASE("What the kubelet writes over a quota is found when it tells of it", "[koordlet][hooks]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.pod("p", Qos::ls, {{"c", 1000}});
+  rig.ratio(1.25);
+  rig.ticks(3);
+  CHECK(rig.group(kPod + "/c").quota == 80'000);
+  rig.group(kPod + "/c").quota = 100'000;
+  rig.ticks(3);
+  CHECK(rig.group(kPod + "/c").quota == 100'000);
+  ++rig.inventory.generation;  // the pod's status is another one
+  rig.ticks(1);
+  CHECK(rig.group(kPod + "/c").quota == 80'000);
+}
+
 TEST_CASE("A resize is followed, also below the burst that the container has", "[koordlet][hooks]") {
   Rig rig(CgroupVersion::v2);
   rig.kernel.burst_within_quota = true;

@@ -198,6 +198,12 @@ class Executor::Impl {
     return list;
   }
 
+  void look_again(Knob knob) {
+    const MonoTime before = clock_.mono() - options_.force_refresh;
+    for (Target& target : targets_.all())
+      if (target.knob == knob) target.known_at = std::min(target.known_at, before);
+  }
+
   std::size_t pending() const { return pending_.size(); }
   bool is_others(KnobId id) const {
     const Target* const target = targets_.get(id);
@@ -516,6 +522,7 @@ bool Executor::is_absent(KnobId target) const { return impl_->is_absent(target);
 bool Executor::is_due(KnobId target, const KnobValue& value) { return impl_->is_due(target, value); }
 bool Executor::is_renewed(KnobId target) const { return impl_->is_renewed(target); }
 void Executor::retry_absent() { impl_->targets().retry_absent(); }
+void Executor::look_again(Knob knob) { impl_->look_again(knob); }
 Result<KnobValue> Executor::current(Knob knob, std::string_view group) {
   return impl_->targets().current(knob, group);
 }

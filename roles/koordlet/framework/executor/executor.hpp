@@ -108,6 +108,9 @@ class Executor {
   /// files come when its controllers are switched on.
   void retry_absent();
 
+  /// Somebody else may have written this knob, of any group: what was known of it is looked at again.
+  void look_again(host::Knob knob);
+
   /// Reading: of a group that was absent lately nothing is asked of the kernel, it is Code::not_found.
   ///
   /// What is in force: v2's cpuset.cpus.effective. Keeps the file open. A value that differs from the one

@@ -119,6 +119,7 @@ class Targets {
     return static_cast<std::uint32_t>(&target - all_.data());
   }
   const std::vector<Target>& all() const { return all_; }
+  std::vector<Target>& all() { return all_; }
 
   /// Rounds end with Executor::apply().
   std::uint64_t round() const { return round_; }

@@ -102,7 +102,10 @@ class QosManager::Impl final : public KnobReader {
     actions_.tick();
     tree_.start_tick(inventory.generation);
     const bool changed = std::exchange(generation_, inventory.generation) != inventory.generation;
-    if (changed) executor_.retry_absent();
+    if (changed) {
+      executor_.retry_absent();
+      executor_.look_again(Knob::cpu_quota);  // the kubelet may have resized a pod, which it tells afterwards
+    }
     if (changed || view.facts != facts_)
       for (Slot& slot : slots_) slot.stands = false;
     facts_ = view.facts;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "koord/host/file.hpp"
@@ -12,6 +13,11 @@ namespace koord::koordlet {
 namespace {
 
 constexpr std::uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR;
+/// The kubelet's files have their name once they are whole.
+constexpr std::uint32_t kKubeletMask = IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR;
+/// Which resources of containers it means to write, which are in force, which CPUs are given out.
+constexpr std::string_view kCheckpoints[] = {"allocated_pods_state", "actuated_pods_state",
+                                             "cpu_manager_state"};
 
 /// "pod<uid>", or "kubepods-besteffort-pod<uid>.slice", behind a root of the kubelet's as it may be.
 bool is_pod_folder(std::string_view name) {
@@ -28,21 +34,21 @@ ContainerEvents::ContainerEvents(boost::asio::any_io_executor executor, const ho
   if (auto opened = FileWatch::open(executor_)) files_.emplace(std::move(*opened));
 }
 
-Result<> ContainerEvents::add(const std::string& folder, bool pods_below) {
+Result<> ContainerEvents::add(const std::string& folder, Holds holds) {
   if (watches_.contains(folder)) return {};
-  auto watch = files_->add(folder, kMask);
+  auto watch = files_->add(folder, holds == Holds::checkpoints ? kKubeletMask : kMask);
   if (!watch && watch.error().code() == Code::not_found) return {};
   if (!watch) return std::move(watch).error();
   watches_[folder] = *watch;
-  folders_[*watch] = {folder, pods_below};
-  return pods_below ? add_pods(folder) : Result<>();
+  folders_[*watch] = {folder, holds};
+  return holds == Holds::pods ? add_pods(folder) : Result<>();
 }
 
 void ContainerEvents::look_again() {
   const auto before = std::exchange(folders_, {});
   watches_.clear();
   // A folder has its number still, another one of its name has a new one, what has gone has none.
-  for (const auto& [watch, folder] : before) (void)add(folder.path, folder.pods_below);
+  for (const auto& [watch, folder] : before) (void)add(folder.path, folder.holds);
   for (const auto& [watch, folder] : before)
     if (!folders_.contains(watch)) files_->remove(watch);
 }
@@ -51,7 +57,7 @@ Result<> ContainerEvents::add_pods(const std::string& folder) {
   const auto names = host::list_folders(folder);
   if (!names) return {};  // it has just gone
   for (const std::string& name : *names)
-    if (is_pod_folder(name)) KOORD_CHECK(add(fmt::format("{}/{}", folder, name), false));
+    if (is_pod_folder(name)) KOORD_CHECK(add(fmt::format("{}/{}", folder, name), Holds::containers));
   return {};
 }
 
@@ -61,14 +67,22 @@ Result<> ContainerEvents::watch(host::CgroupDriver driver, std::string_view kube
   for (const KubeQos qos : {KubeQos::guaranteed, KubeQos::burstable, KubeQos::besteffort}) {
     KOORD_TRY(folder,
               cgroups_.folder(host::Knob::cpu_quota, host::kubepods_folder(driver, qos, kubelet_root)));
-    KOORD_CHECK(add(folder, true));
+    KOORD_CHECK(add(folder, Holds::pods));
   }
   return {};
 }
 
+Result<> ContainerEvents::watch_kubelet(std::string_view folder) {
+  if (!files_) return {};
+  return add(std::string(folder), Holds::checkpoints);
+}
+
 int ContainerEvents::pod_folders() const {
   int classes = 0, pods = 0;
-  for (const auto& [watch, folder] : folders_) ++(folder.pods_below ? classes : pods);
+  for (const auto& [watch, folder] : folders_) {
+    classes += folder.holds == Holds::pods ? 1 : 0;
+    pods += folder.holds == Holds::containers ? 1 : 0;
+  }
   return classes > 0 ? pods : -1;
 }
 
@@ -88,11 +102,16 @@ void ContainerEvents::take(const std::vector<FileEvent>& events) {
       changed = true;
       continue;
     }
+    if (it->second.holds == Holds::checkpoints) {
+      changed = changed || std::ranges::find(kCheckpoints, event.name) != std::ranges::end(kCheckpoints);
+      continue;
+    }
     if ((event.mask & IN_ISDIR) == 0) continue;
     changed = true;
-    if (it->second.pods_below && (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0 && is_pod_folder(event.name)) {
+    if (it->second.holds == Holds::pods && (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0 &&
+        is_pod_folder(event.name)) {
       const std::string path = fmt::format("{}/{}", it->second.path, event.name);
-      (void)add(path, false);  // where it cannot be watched, its containers are found later
+      (void)add(path, Holds::containers);  // where it cannot be watched, its containers are found later
     }
   }
   if (changed) changed_();

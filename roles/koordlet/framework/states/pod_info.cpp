@@ -259,6 +259,49 @@ double normalization_ratio(const api::Node& node, std::vector<std::string>& comp
   return 1;
 }
 
+/// A resize that waits for room, or is refused.
+bool resize_waits(const api::PodStatus& status) {
+  return std::any_of(status.conditions.begin(), status.conditions.end(),
+                     [](const auto& one) { return one.type == "PodResizePending"; });
+}
+
+/// Calls back with what is asked and what is in force, where that is something else: of CPU and memory.
+template <class Containers, class F>
+void each_difference(Containers& containers, const api::List<api::ContainerStatus>& statuses, F each) {
+  for (auto& container : containers)
+    for (const api::ContainerStatus& status : statuses) {
+      if (!(status.name == container.name) || !status.resources) continue;
+      for (const std::string_view name : {"cpu", "memory"})
+        for (const auto side : {&api::ResourceRequirements::limits, &api::ResourceRequirements::requests}) {
+          auto* const asked = (container.resources.*side).find(name);
+          const api::Quantity* const has = (*status.resources.*side).find(name);
+          if (asked != nullptr && has != nullptr && !(*asked == *has))
+            each(*asked, *has, name == "cpu" && side == &api::ResourceRequirements::limits);
+        }
+    }
+}
+
+/// The pod as it runs: a resize in place may wait, be refused, or be on its way, and what follows from a
+/// larger limit is not written before the kubelet has written its own. A smaller limit of CPU counts at once:
+/// what the kernel measures against it, as burst, is in the kubelet's way.
+std::shared_ptr<const api::Pod> as_it_runs(const std::shared_ptr<const api::Pod>& pod) {
+  const api::PodStatus& status = pod->status;
+  bool differs = false;
+  const auto note = [&differs](const auto&, const auto&, bool) { differs = true; };
+  each_difference(pod->spec.containers, status.container_statuses, note);
+  each_difference(pod->spec.init_containers, status.init_container_statuses, note);
+  if (!differs) return pod;
+  const bool waits = resize_waits(status);
+  auto running = std::make_shared<api::Pod>(*pod);
+  const auto take = [waits](api::Quantity& asked, const api::Quantity& has, bool cpu_limit) {
+    if (waits || !cpu_limit || has < asked) asked = has;
+  };
+  each_difference(running->spec.containers, status.container_statuses, take);
+  each_difference(running->spec.init_containers, status.init_container_statuses, take);
+  running->status = {};  // it has had its say
+  return running;
+}
+
 /// A pod that starts, or starts again and again, has its CPUs all the while.
 void add_own_cpus(const PodInfo& pod, OwnCpus& own) {
   if (!pod.cpus) return;
@@ -287,11 +330,12 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
     if (auto cpus = cpus_of(*status, "cpuset", kResourceStatus, reading.complaints); !cpus.empty())
       info.cpus = std::move(cpus);
   }
-  info.requests = requests_of(*pod);
-  info.cpu_limit_milli = cpu_limit_of(*pod);
+  const std::shared_ptr<const api::Pod> running = as_it_runs(pod);
+  info.requests = requests_of(*running);
+  info.cpu_limit_milli = cpu_limit_of(*running);
   info.burst = burst_terms(meta, reading.complaints);
   info.memory = memory_terms(meta, reading.complaints);
-  info.memory_limit = memory_limit_of(*pod, info.qos);
+  info.memory_limit = memory_limit_of(*running, info.qos);
   info.hooks = hook_terms(*pod, reading.complaints);
   info.eviction = eviction_terms(*pod, reading.complaints);
   if (meta.deletion_timestamp) info.deleted_by = meta.deletion_timestamp->wall();
@@ -302,8 +346,8 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   if (!reading.ended) {
     using enum ContainerKind;
     const api::PodStatus& status = pod->status;
-    add_running(reading, status.container_statuses, pod->spec.containers, driver, main);
-    add_running(reading, status.init_container_statuses, pod->spec.init_containers, driver, init);
+    add_running(reading, status.container_statuses, running->spec.containers, driver, main);
+    add_running(reading, status.init_container_statuses, running->spec.init_containers, driver, init);
     add_running(reading, status.ephemeral_container_statuses, pod->spec.ephemeral_containers, driver,
                 ephemeral);
   }

@@ -272,6 +272,7 @@ Task<Result<>> States::sync_pods() {
     parts_.log.warn("container events come late, with the next look at the kubelet",
                     kv("error", watched.error()));
   }
+  (void)events_.watch_kubelet(settings_.kubelet.folder);  // where it cannot be, resizes are found later
   KOORD_CO_TRY(body, co_await kubelet_.get("/pods/"));
   co_return co_await take_pods(std::move(body));
 }

@@ -160,16 +160,20 @@ class CpuBurst final : public Strategy {
 
   void burst(const PodInfo& pod, const Settings& settings, double ratio, Plan& plan) {
     std::int64_t sum = 0;
+    bool open = false;  // until it is decided
     for (const ContainerInfo& container : pod.containers) {
       const auto it = states_.find(container.id);
       if (it == states_.end()) continue;
       const std::int64_t limit = *container.cpu_limit_milli;
       std::int64_t us = burst_us(settings, limit);
       // Upstream's kernel takes no more than the quota, and no quota below the burst; Anolis' takes all.
-      if (capped_) us = std::min(us, normalized_quota(base_quota(limit), ratio));
-      // Which of both this is the first container tells.
-      if (!decided_ && !probed_.empty() && probed_ != it->second.group) continue;
-      if (!decided_) probed_ = it->second.group;
+      // Which of both this is the first container tells whose burst would be larger than its quota is now.
+      const std::int64_t base = normalized_quota(base_quota(limit), ratio);
+      if (!decided_ && us > base) {
+        open = true;
+        if (probed_.empty() && exceeds_quota(container.group, us)) probed_ = container.group;
+      }
+      if (capped_ || (!decided_ && probed_ != container.group)) us = std::min(us, base);
       Intent& intent = plan.want(Knob::cpu_burst, container.group, us, kMayBurst);
       intent.audit_reason = kBurstReason;
       sum += us;
@@ -177,9 +181,15 @@ class CpuBurst final : public Strategy {
       state.marked_burst = state.shown_burst = true;
       bursts_.with({state.ns, state.pod, state.full_id, state.container}).set(static_cast<double>(us));
     }
-    if (!decided_ || sum == 0) return;
+    if (open || sum == 0) return;
     Intent& intent = plan.want(Knob::cpu_burst, pod.group, sum, kMayBurst);
     intent.audit_reason = kBurstReason;
+  }
+
+  bool exceeds_quota(std::string_view group, std::int64_t us) const {
+    const auto found = context_.knobs.current(Knob::cpu_quota, group);
+    const auto* const quota = found ? std::get_if<std::int64_t>(&*found) : nullptr;
+    return quota != nullptr && *quota > 0 && us > *quota;
   }
 
   /// In the tick after the one in which the first container was named.
