@@ -10,8 +10,8 @@ AIM_TIMES, AIM_MACHINE = 1.10, 0.60
 HOW_TO_READ = """How to read it: latency counts from the moment at which a request was due, whenever it was begun, so that no
 wait is left out. p50 and p99 are geometric means over the repeats, p99.9 is that of all requests together. "x alone" is
 p99 over p99 without best-effort work in the same repeat, with the interval that has it in 95 of 100 such benchmarks;
-where that interval has 1.0 in it no harm was found. BE is best-effort CPU-seconds a second, work its units beside those of the
-unprotected arm. Further down or left is better latency, further right a machine that is used."""
+where that interval has 1.0 in it no harm was found. BE is best-effort CPU-seconds a second, work its units beside those
+of the unprotected arm. Further down or left is better latency, further right a machine that is used."""
 
 
 def interval(values):
@@ -133,7 +133,8 @@ def title(key, phase):
 def aims(key, phase, points, cpus):
     """Lines about what was wished for: who leaves p99 within 10% with the machine used, and who does more work than the best
     threshold that is as good."""
-    reach = [point for point in points if point.times[0] <= AIM_TIMES and point.machine >= AIM_MACHINE * cpus and point.arm != "alone"]
+    reach = [point for point in points
+             if point.times[0] <= AIM_TIMES and point.machine >= AIM_MACHINE * cpus and point.arm != "alone"]
     yield f"p99 within {AIM_TIMES - 1:.0%} of alone, machine at {AIM_MACHINE:.0%} or more: " + (
         ", ".join(f"{named(point)} ({point.times[0]:.2f} at {point.machine / cpus:.0%})" for point in reach) or "none")
     thresholds = [point for point in points if point.arm.startswith("threshold")]
@@ -148,9 +149,11 @@ def aims(key, phase, points, cpus):
 
 def report(result):
     machine, service, cpus = result["machine"], result["service"], result["machine"]["cpus"]
-    print(f"{cpus} CPUs ({machine['model']}), kernel {machine['kernel']}, cgroup v{machine['cgroup']}. A request is {service['request_ms']:g} ms of "
-          f"CPU, the service uses {service['share']:.0%} of the machine, bursts are of {service['burst'].split(':')[0]} times the rate.")
-    for key, phases in sorted(panels(result).items(), key=lambda item: (item[0][0] != "plain", item[0][1] != "service", item[0][2])):
+    print(f"{cpus} CPUs ({machine['model']}), kernel {machine['kernel']}, cgroup v{machine['cgroup']}. A request is "
+          f"{service['request_ms']:g} ms of CPU, the service uses {service['share']:.0%} of the machine, bursts are of "
+          f"{service['burst'].split(':')[0]} times the rate.")
+    order = {key: (key[0] != "plain", key[1] != "service", key[2]) for key in panels(result)}
+    for key, phases in sorted(panels(result).items(), key=lambda item: order[item[0]]):
         for phase, points in phases.items():
             overload = key[1] == "overload"
             print(f"\n{title(key, phase)}, {max(point.repeats for point in points)} repeats:\n")

@@ -29,7 +29,8 @@ class Node:
         try:
             make_objects(self.node)
             os.makedirs(os.path.join(self.node.dir, "var-run"))
-            self.node.apply(self.node.pod(SERVICE, DOES_NOTHING, "LS", self.milli_cpu), self.node.pod(BATCH, DOES_NOTHING, "BE"))
+            self.node.apply(self.node.pod(SERVICE, DOES_NOTHING, "LS", self.milli_cpu),
+                            self.node.pod(BATCH, DOES_NOTHING, "BE"))
             pods = self.node.wait_running(SERVICE, BATCH)
             self.join_ls, self.join_be = (stage.joiner(self.container(tier, pods[name])) for tier, name in (
                 (self.ls, SERVICE), (self.be, BATCH)))

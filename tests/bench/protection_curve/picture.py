@@ -27,7 +27,8 @@ def shape(kind, x, y, colour, size=5.0):
 
 def text(x, y, content, size=12, anchor="start", colour=INK, **more):
     extra = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in more.items())
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="{colour}"{extra}>{html.escape(content)}</text>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="{colour}"{extra}>'
+            f"{html.escape(content)}</text>")
 
 
 class Panel:
@@ -56,7 +57,7 @@ class Panel:
             at = self.x(percent / 100 * self.cpus)
             yield f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{self.top}" y2="{bottom}" stroke="{FAINT}"/>'
             if last_row:
-                yield text(at, bottom + 16, f"{percent}%", 11, "middle")
+                yield text(at, bottom + 16, f"{percent}%", 11, {20: "start", 100: "end"}.get(percent, "middle"))
         yield f'<rect x="{self.left}" y="{self.top}" width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="{INK}"/>'
         yield text(self.left, self.top - 8, heading, 13, font_weight="600")
 
@@ -71,7 +72,8 @@ class Panel:
             colour, kind = MARKS.get(point.arm, (INK, "circle"))
             x = self.x(point.machine)
             if not math.isinf(high):
-                yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{self.y(low):.1f}" y2="{self.y(high):.1f}" stroke="{colour}" stroke-width="1.5"/>'
+                yield (f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{self.y(low):.1f}" y2="{self.y(high):.1f}" stroke="{colour}" '
+                       'stroke-width="1.5"/>')
             yield shape(kind, x, self.y(middle), colour)
             if middle > HIGHEST:
                 yield text(x - 9, self.top + 14, f"{middle:.0f} \u2191", 11, "end", colour)
@@ -85,9 +87,10 @@ def draw(result):
     rows = [phase for phase in ("steady", "bursts") if any(phase in phases for phases in panels.values())]
     width = LEFT + len(kinds) * (WIDTH + GAP_X)
     height = TOP + len(rows) * (HEIGHT + GAP_Y) + 6
+    heading = f"p99 of the service, times that of the service alone, against how much of {cpus} CPUs is used"
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
              'font-family="Helvetica, Arial, sans-serif">', f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
-             text(16, 26, f"p99 of the service, times that of the service alone, against how much of {cpus} CPUs is used", 15, font_weight="600")]
+             text(16, 26, heading, 15, font_weight="600")]
     names = []
     for line, phase in enumerate(rows):
         for column, kind in enumerate(kinds):
@@ -103,7 +106,7 @@ def draw(result):
         parts += [shape(MARKS[name][1], x, 52, MARKS[name][0]), text(x + 10, 56, name)]
         x += 26 + 7.2 * len(name)
     parts.append(f'<rect x="16" y="66" width="12" height="12" fill="{AIM}" stroke="{FAINT}"/>')
-    parts.append(text(34, 76, f"the aim: within {figures.AIM_TIMES - 1:.0%} of alone with {figures.AIM_MACHINE:.0%} of the machine in use. "
-                      "Bars: 95% intervals over the repeats.", 12))
+    parts.append(text(34, 76, f"the aim: within {figures.AIM_TIMES - 1:.0%} of alone with {figures.AIM_MACHINE:.0%} of the "
+                      "machine in use. Bars: 95% intervals over the repeats.", 12))
     parts.append(text(LEFT + (width - LEFT) / 2, height - 12, "the machine in use", 12, "middle"))
     return "\n".join([*parts, "</svg>", ""])

@@ -68,7 +68,8 @@ def wait_steered(agent, arm, be, seconds):
     """Until the agent has a signal to act on, or has acted."""
     try:
         if arm.blames:
-            wait_for("a fit signal of who waits for whom", lambda: blame_of(agent).get("state", "waiting") != "waiting", seconds)
+            wait_for("a fit signal of who waits for whom",
+                     lambda: blame_of(agent).get("state", "waiting") != "waiting", seconds)
         else:
             wait_for("a quota of best-effort work", lambda: be.quota_cpus() is not None, seconds)
     except AssertionError as error:
