@@ -19,7 +19,7 @@ constexpr int kSurely = 2, kPatience = 10;
 /// A cut that leaves more than this is too small for its effect to be seen.
 constexpr double kTooSmall = 0.8;
 /// One decision lets it grow for so long at most: by a tenth of the machine.
-constexpr nanoseconds kLongestGrowth = std::chrono::seconds(5);
+constexpr nanoseconds kLongestGrowth = std::chrono::seconds(2);
 /// Of the target: less is the same in a mean of logarithms.
 constexpr double kNothing = 1.0 / 16;
 
@@ -250,7 +250,10 @@ void Steering::keep(double caused, nanoseconds passed, MonoTime at) {
   if (caused >= terms_.target_us / 2) return;
   if (too_much_ && at < stay_until_ && *limit_ >= kBelowTooMuch * *too_much_) return;
   state_ = State::growing;
-  grow(kGrowth, passed);
+  const double fast = kMostGrowth - (kMostGrowth - kGrowth) * caused / (terms_.target_us / 2);
+  const double careful =
+      kOfItself * *limit_ / static_cast<double>(std::max<std::int64_t>(terms_.machine_milli, 1));
+  grow(std::min(fast, std::max(careful, kLeastGrowth)), passed);
   if (too_much_ && at < stay_until_ && limit_) limit_ = std::min(*limit_, kBelowTooMuch * *too_much_);
   if (limit_ && too_much_ && *limit_ < *too_much_ / kBelowTooMuch) return;
   too_much_.reset();

@@ -7,9 +7,9 @@
 //   resting <----- given back ----- useless
 //
 // It tightens by how far the target is passed, between a tenth and a half, at most every other reading; what
-// it takes less from is what best-effort work really used. It grows by 2% of the machine a second while the
-// p99 is below half of the target, and stops for a while below what was too much last; each time that turns
-// out to be too much again the while is twice as long.
+// it takes less from is what best-effort work really used. It grows by 2 to 5% of the machine a second, and
+// by no more than a tenth of itself, while the p99 is below half of the target, and stops for a while below
+// what was too much last; each time that turns out to be too much again the while is twice as long.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,11 @@ inline constexpr int kStaleTicks = 3;
 // Steps.
 inline constexpr double kLeastCut = 0.9, kMostCut = 0.5;
 inline constexpr double kPassed = 1.5;  // times the target: at once; less needs two samples in a row
-inline constexpr double kGrowth = 0.02, kReturn = 0.05, kHandOver = 0.10;  // of the machine, a second
+/// Of the machine, a second: at half of the target, and where nobody waits for best-effort work.
+inline constexpr double kGrowth = 0.02, kMostGrowth = 0.05;
+/// But no more than so much of what it is, or where that is next to nothing, of the machine.
+inline constexpr double kOfItself = 0.1, kLeastGrowth = 0.005;
+inline constexpr double kReturn = 0.05, kHandOver = 0.10;  // the same
 /// So many cuts, to half or less, after which the p99 has to be below so much of what it was before; less is
 /// asked of what the minimum does not let become half.
 inline constexpr int kTries = 4;
@@ -44,7 +48,7 @@ inline constexpr double kDoubt = 1.5;
 inline constexpr int kKept = 5;  // samples in a row within the target end it
 /// Below what was too much last, and how long it stays there.
 inline constexpr double kBelowTooMuch = 0.9;
-inline constexpr nanoseconds kFirstStay = std::chrono::seconds(30), kLastStay = std::chrono::minutes(5);
+inline constexpr nanoseconds kFirstStay = std::chrono::seconds(10), kLastStay = std::chrono::minutes(5);
 inline constexpr nanoseconds kFirstRest = std::chrono::minutes(1), kLastRest = std::chrono::minutes(32);
 
 enum class State : std::uint8_t {
