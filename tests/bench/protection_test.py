@@ -12,6 +12,7 @@ for folder in (os.path.join(HERE, "protection_curve"), os.path.join(HERE, "..", 
     sys.path.insert(0, folder)
 import figures  # noqa: E402
 import picture  # noqa: E402
+import stage  # noqa: E402
 
 
 def run(arm, kind, repeat, p99_ms, be, busy=False, attempt=0, scenario="service"):
@@ -72,6 +73,15 @@ class Figures(unittest.TestCase):
         self.assertIn("- idle: BE 1.20, the best threshold that is as good (50) 0.40", said.getvalue())
         self.assertIn("the service overloads itself, 5 repeats", said.getvalue())
         self.assertNotIn("*", said.getvalue())
+
+    def test_what_the_agent_says_of_blame(self):
+        class Agent:
+            def get(self, _):
+                return ('# TYPE koordlet_be_blame_state gauge\nkoordlet_be_blame_cpu_cores{node="n"} 1.5\n'
+                        'koordlet_be_blame_state{node="n",state="calm"} 0\nkoordlet_be_blame_state{node="n",state="giving back"} 1\n'
+                        'koordlet_be_blame_state{node="n",state="waiting"} 0\nother{node="n"} 1\n')
+
+        self.assertEqual(stage.blame_of(Agent()), {"cpu_cores": 1.5, "state": "giving back"})
 
     def test_picture(self):
         drawn = xml.etree.ElementTree.fromstring(picture.draw(SEEN))

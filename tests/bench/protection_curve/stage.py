@@ -53,14 +53,16 @@ def joiner(relative):
 
 
 def blame_of(agent):
-    """What the agent says of CPU blame: {"state": ..., "p99_us": what best-effort work causes, "cpus": its limit, ...}."""
+    """What the agent says of CPU blame: {"state": "calm", "caused_p99_seconds": ..., "cpu_cores": its limit, ...}."""
     told = {}
     for line in agent.get("/metrics").splitlines():
-        name, _, value = line.rpartition(" ")
-        if name.startswith("koordlet_be_blame_state{") and float(value) == 1:
+        if not line.startswith("koordlet_be_blame_"):
+            continue
+        name, value = line.removeprefix("koordlet_be_blame_").rsplit(" ", 1)
+        if not name.startswith("state{"):
+            told[name.partition("{")[0]] = float(value)
+        elif float(value) == 1:
             told["state"] = name.split('state="')[1].split('"')[0]
-        elif name.startswith("koordlet_be_blame_"):
-            told[name.removeprefix("koordlet_be_blame_").partition("{")[0]] = float(value)
     return told
 
 
