@@ -32,8 +32,8 @@ constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
 constexpr nanoseconds kShortestReport = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 // The names of files stay: other versions look for them.
-constexpr std::string_view kJournal = "throttled", kActions = "evicted", kSeries = "koord-series",
-                           kObjects = "koord-api-server.json";
+constexpr std::string_view kJournal = "throttled", kActions = "evicted", kScores = "scores",
+                           kSeries = "koord-series", kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// How long --cleanup waits for a kernel that reclaims, and how often it looks.
@@ -94,6 +94,7 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
       interval_(std::max(context.flags.get_duration("collect-res-used-interval"), kShortestInterval)),
       files_(context.executor),
       series_(series_limits(interval_)),
+      processes_(parts_.cgroups, parts_.place.root.proc),
       schedule_(context.metrics, interval_),
       blame_({.counters = parts_.counters ? parts_.counters->blame() : nullptr,
               .reason = parts_.no_blame,
@@ -124,6 +125,7 @@ Result<> Agent::set_up() {
   executor_ = std::make_unique<Executor>(parts_.cgroups, files_, context_.clock, log_, context_.metrics,
                                          writing, auditor_.get());
   set_up_actions();
+  set_up_scores();
   KOORD_CHECK(set_up_strategies());
   if (context_.gates.enabled("BECPUManager"))
     log_.warn(
@@ -186,6 +188,33 @@ void Agent::set_up_actions() {
                 kv("error", thawed.error()));
 }
 
+void Agent::set_up_scores() {
+  Scores::Options options;
+  if (!keep_.journal.folder.empty()) options.book.path = fmt::format("{}{}", keep_.journal.folder, kScores);
+  for (const std::string& other : keep_.journal.others)
+    options.book.older_paths.push_back(fmt::format("{}{}", other, kScores));
+  options.book.boot_id = parts_.boot_id;
+  options.again =
+      std::max(context_.flags.get_duration("runtime-hooks-reconcile-interval"), kShortestInterval);
+  auto later = [this](std::function<void()> work, std::function<void()> done) {
+    tasks_.spawn("scores", do_later(std::move(work), std::move(done)));
+  };
+  scores_.emplace(std::move(options), processes_, std::move(later), context_.clock, log_, context_.metrics,
+                  auditor_.get());
+  if (const auto loaded = scores_->load(); !loaded)
+    log_.warn("cannot read whose oom_score_adj an earlier agent has set", kv("error", loaded.error()));
+}
+
+Task<Result<>> Agent::do_later(std::function<void()> work, std::function<void()> done) {
+  std::function<Result<>()> all = [&work]() -> Result<> {
+    work();
+    return {};
+  };
+  KOORD_CO_CHECK(co_await offload(context_.workers, std::move(all)));
+  done();
+  co_return Result<>();
+}
+
 Result<> Agent::set_up_strategies() {
   const runtime::FlagValues& flags = context_.flags;
   QosManager::Options options;
@@ -209,7 +238,8 @@ Result<> Agent::set_up_strategies() {
                                   return {parts_.facts, &parts_.facts->topology};
                                 },
                                 *actions_,
-                                series_};
+                                series_,
+                                &*scores_};
   KOORD_TRY(qos, QosManager::make(strategy_table(), std::move(with), std::move(options)));
   qos_ = std::move(qos);
   return {};

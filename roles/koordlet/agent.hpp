@@ -56,6 +56,7 @@ class Agent final : public runtime::Role {
   Result<> set_up();
   Result<> lock();
   void set_up_actions();
+  void set_up_scores();
   Result<> set_up_strategies();
   Result<> set_up_kubernetes();
   void set_up_topology_report();
@@ -65,6 +66,7 @@ class Agent final : public runtime::Role {
   Task<Result<>> keep_checkpoint();
   Task<Result<>> save_checkpoint();
   Task<Result<>> clean_up();
+  Task<Result<>> do_later(std::function<void()> work, std::function<void()> done);
   void restore_checkpoint();
   void tell_service_manager(std::string_view state);
   Task<Result<>> feed_watchdog();
@@ -89,6 +91,8 @@ class Agent final : public runtime::Role {
   std::optional<kube::EventRecorder> recorder_;
   std::optional<PodRunner> runner_;
   std::optional<Actions> actions_;
+  KernelProcesses processes_;
+  std::optional<Scores> scores_;
   std::unique_ptr<QosManager> qos_;
   TickSchedule schedule_;
   std::unique_ptr<Sampler> sampler_;

@@ -170,7 +170,10 @@ constexpr std::array<Flag, 17> kHookFlags = {{
     later("runtime-hooks-plugin-failure-policy", FlagType::text, "Ignore"),
     later("runtime-hooks-host-endpoint", FlagType::text, "/var/run/koordlet/koordlet.sock"),
     later("runtime-hooks-disable-stages", FlagType::list, ""),
-    later("runtime-hooks-reconcile-interval", FlagType::duration, "10s"),
+    {"runtime-hooks-reconcile-interval", FlagType::duration, "10s",
+     "How often containers are looked through for new processes (OOMScoreAdj), each second at most. Other "
+     "values are set when pods, node or NodeSLO change.",
+     0, kQos},
     {"disable-unset-cpu-quota", FlagType::boolean, "false",
      "Leave the quotas of pods that have CPUs of their own as the kubelet sets them.", 0, kQos},
     later("enable-nri-runtime-hook", FlagType::boolean, "true"),

@@ -63,7 +63,7 @@ constexpr std::array kGates = {
     gate_off("TerwayQoS"),
     gate_off("TCNetworkQoS"),
     gate_off("Resctrl"),
-    gate_off("OOMScoreAdj"),
+    gate_off("OOMScoreAdj", "Set the oom_score_adj of containers' processes to what their pods say."),
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "collectors.hpp"
 #include "framework/action/actions.hpp"
+#include "framework/action/scores.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/report/forecast_gauges.hpp"
@@ -29,7 +30,8 @@ std::vector<metrics::Table> collect() {
       KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
       ForecastGauges::kExternal, RunQueue::kMetrics,         Blame::kMetrics,
       Exported::kInternal,       Exported::kExternal,        Sampler::kMetrics,
-      ReadFaults::kMetrics,      Roster::kMetrics,           TickSchedule::kMetrics};
+      ReadFaults::kMetrics,      Roster::kMetrics,           TickSchedule::kMetrics,
+      Scores::kMetrics};
   for (const CollectorEntry* collector : collector_table()) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;

@@ -13,12 +13,13 @@ extern const StrategyEntry kCpusetAllocator;
 extern const StrategyEntry kGroupIdentity;
 extern const StrategyEntry kMemoryEvict;
 extern const StrategyEntry kMemoryQos;
+extern const StrategyEntry kOomScoreAdj;
 extern const StrategyEntry kSystemConfig;
 
 StrategyTable strategy_table() {
   static constexpr const StrategyEntry* kTable[] = {
       &kCpuBlame,     &kCpuSuppress,   &kCpuBurst,        &kCpuEvict,         &kMemoryEvict,   &kMemoryQos,
-      &kSystemConfig, &kBatchResource, &kCpusetAllocator, &kCpuNormalization, &kGroupIdentity,
+      &kSystemConfig, &kBatchResource, &kCpusetAllocator, &kCpuNormalization, &kGroupIdentity, &kOomScoreAdj,
   };
   return kTable;
 }

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "framework/hooks/pod_terms.hpp"
 #include "framework/states/pod_info.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -33,6 +35,26 @@ void check_pod(std::string_view text) {
   check(text.size() <= kMaxAnnotation || !read->complaints.empty());
 }
 
+void check_scores(std::string_view annotation, std::string_view text) {
+  auto pod = std::make_shared<api::Pod>();
+  pod->metadata.uid = "u";
+  pod->metadata.annotations[Symbol(annotation)] = text;
+  const auto read = read_pod(pod, host::CgroupDriver::systemd);
+  check(read.has_value());
+  check(text.size() <= kMaxAnnotation || !read->info.hooks);
+  if (!read->info.hooks) return;
+  const HookTerms& terms = *read->info.hooks;
+  check(terms.oom_scores.size() <= 1024);
+  const auto fits = [](std::optional<std::int64_t> score) {
+    return !score || (*score >= -1000 && *score <= 1000);
+  };
+  check(fits(terms.oom_score));
+  for (const auto& [name, score] : terms.oom_scores) {
+    check(fits(score) && terms.oom_score_of(name) == score);
+    check(score || !read->complaints.empty());
+  }
+}
+
 void check_node(std::string_view annotation, std::string_view text) {
   api::Node node;
   node.metadata.annotations[Symbol(annotation)] = text;
@@ -54,6 +76,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'r': check_node("node.koordinator.sh/reservation", text); break;
     case 's': check_node("node.koordinator.sh/system-qos-resource", text); break;
     case 'a': check_node("node.koordinator.sh/raw-allocatable", text); break;
+    case 'o': check_scores("koordinator.sh/oom-score-adj", text); break;
+    case 'O': check_scores("koordinator.sh/oom-score-adj-spec", text); break;
     default: check_pod(text); break;
   }
   return 0;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The runtime hooks on a real node: what a best-effort pod asked for and the quotas of normalized CPUs are in force three
 seconds after a container has started, also after it started again, three seconds after the kubelet has resized it in place,
-and when the agent died; so is cpu.idle where the kernel has no group identity. A resize that the kubelet refuses changes
-nothing. --cleanup puts back what the kubelet wrote."""
+and when the agent died; so is cpu.idle where the kernel has no group identity, and the oom_score_adj that a pod says. A
+resize that the kubelet refuses changes nothing. --cleanup puts back what the kubelet wrote."""
 import os
 import sys
 import time
@@ -17,6 +17,7 @@ from real_node import PODS, RealNode, free_port, missing  # noqa: E402
 IN_FORCE = 3  # seconds
 SLEEP = "while :; do sleep 1; done"
 MILLI, MEMORY = 500, 64 << 20
+SCORE, BEST_EFFORT_SCORE = 300, 1000  # of the annotation, and the kubelet's
 
 
 def number(text):
@@ -30,6 +31,12 @@ def held(group):
             number(group.read("memory", "memory.max"))
     return int(group.read("cpu", "cpu.shares")), int(group.read("cpu", "cpu.cfs_quota_us")), \
         number(group.read("memory", "memory.limit_in_bytes"))
+
+
+def score(group):
+    """The oom_score_adj of the youngest container's first process."""
+    with open(f"/proc/{containers(group)[-1][1]}/oom_score_adj", encoding="utf-8") as file:
+        return int(file.read())
 
 
 def weight(milli):
@@ -156,7 +163,7 @@ def main():
         lent = {"kubernetes.io/batch-cpu": "4000", "kubernetes.io/batch-memory": "1Gi"}
         node.patch(f"/api/v1/nodes/{node.name}/status", {"status": {"capacity": lent, "allocatable": lent}})
         agent = Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
-                      f"--var-lib-kubelet-dir={node.kubelet_root}", "--feature-gates=CPUNormalization=true",
+                      f"--var-lib-kubelet-dir={node.kubelet_root}", "--feature-gates=CPUNormalization=true,OOMScoreAdj=true",
                       env={"NODE_NAME": node.name})
         agent.start_and_wait()
         try:
@@ -172,10 +179,12 @@ def prove(node, agent):
     be = node.pod("be", SLEEP, "BE", MILLI)
     for amounts in be["spec"]["containers"][0]["resources"].values():
         amounts["kubernetes.io/batch-memory"] = str(MEMORY)
+    be["metadata"].setdefault("annotations", {})["koordinator.sh/oom-score-adj"] = str(SCORE)
     node.apply(be)
     uid = node.get(f"{PODS}/be")["metadata"]["uid"]
     group, wanted = Group(f"kubepods/besteffort/pod{uid}"), (weight(MILLI), MILLI * 100, MEMORY)
     container = in_force("a best-effort pod", group, wanted)
+    wait_for("its oom_score_adj", lambda: score(group) == SCORE, IN_FORCE)
     wait_for("the pod, too", lambda: held(group) == wanted, IN_FORCE)
     before = container.relative
 
@@ -183,6 +192,7 @@ def prove(node, agent):
     os.kill(containers(group)[-1][1], 9)  # the kubelet starts it again
     wait_for("another container", lambda: [one for one, _ in containers(group) if one.relative != before], 60)
     in_force("a container that started again", group, wanted)
+    wait_for("its oom_score_adj", lambda: score(group) == SCORE, IN_FORCE)
 
     annotate(node, {"node.koordinator.sh/cpu-normalization-ratio": "1.25"})
     wait_for("batch quotas are normalized", lambda: held(group)[1] == MILLI * 80, 15)
@@ -201,12 +211,13 @@ def prove(node, agent):
     prove_resizes(node, agent, ls_group, one)
     agent.kill()
     agent.start_and_wait()
-    assert held(one)[1] == 20000 and held(group)[2] == MEMORY, "an agent that died let go"
+    assert held(one)[1] == 20000 and held(group)[2] == MEMORY and score(group) == SCORE, "an agent that died let go"
     if goes_idle(group):
         prove_idle(node, agent, group)
     agent.stop()
     agent.cleanup()
     assert not goes_idle(group) or group.read("cpu", "cpu.idle") == "0", "after --cleanup a best-effort pod is idle"
+    assert score(group) == BEST_EFFORT_SCORE, f"after --cleanup a best-effort process has the score {score(group)}"
     assert held(one)[1] == 25000, f"after --cleanup a container has {held(one)}"
     assert held(group) == (weight(0), -1, -1), f"after --cleanup a best-effort pod has {held(group)}"
 

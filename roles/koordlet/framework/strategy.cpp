@@ -48,6 +48,7 @@ void Plan::start(std::string_view strategy) {
   std::swap(intents_, before_);
   size_before_ = std::exchange(size_, 0);
   actions_.clear();
+  scores_.clear();
   held_ = false;
 }
 

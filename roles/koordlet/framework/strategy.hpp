@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -65,9 +66,13 @@ class Plan {
   void hold() { held_ = true; }
   /// Something to do beside cgroup values. The manager begins it, or not: see Actions.
   void act(std::shared_ptr<const PodInfo> pod, std::string message);
+  /// What processes shall be given, for as long as the plan stands; for a row that says so
+  /// (StrategyEntry::scores).
+  void score(ScoreWish wish) { scores_.push_back(std::move(wish)); }
 
   std::span<const Intent> intents() const { return {intents_.data(), size_}; }
   std::span<const Action> actions() const { return actions_; }
+  std::span<const ScoreWish> scores() const { return scores_; }
   bool held() const { return held_; }
   bool names(host::Knob knob, std::string_view group) const { return names(knob, group, size_); }
   std::string_view strategy() const { return strategy_; }
@@ -83,6 +88,7 @@ class Plan {
   std::string_view strategy_;
   std::vector<Intent> intents_, before_;  // before_: of the tick before
   std::vector<Action> actions_;
+  std::vector<ScoreWish> scores_;
   Intent dropped_;
   std::size_t size_ = 0, size_before_ = 0;
   bool held_ = false;

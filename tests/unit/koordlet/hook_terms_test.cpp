@@ -41,6 +41,53 @@ std::shared_ptr<const HookTerms> terms(std::string_view spec, std::vector<std::s
 }
 constexpr std::string_view kPlain = R"({"containers":[{"name":"c"}]})";
 
+TEST_CASE("OOM scores: what a pod says of its containers, as the original's rows have it",
+          "[koordlet][hooks]") {
+  constexpr std::string_view kAll = "koordinator.sh/oom-score-adj";
+  constexpr std::string_view kNamed = "koordinator.sh/oom-score-adj-spec";
+  struct Row {
+    const char* what;
+    std::string_view all, named;  // empty: not there
+    std::optional<std::int64_t> c1;
+    std::size_t complaints = 0;
+  };
+  const Row rows[] = {
+      {"nothing", "", "", {}},
+      {"of all", "-500", "", -500},
+      {"its own wins", "-500", R"({"c1": 100})", 100},
+      {"another's is named", "-500", R"({"c2": 100})", -500},
+      {"another's alone", "", R"({"c2": 100})", {}},
+      {"no JSON", "", "{invalid}", {}, 1},
+      {"no JSON: nothing is known of any", "-500", "{invalid}", {}, 1},
+      {"no number", "not-a-number", "", {}, 1},
+      {"no number, but its own", "not-a-number", R"({"c1": 1})", 1, 1},
+      {"too low", "-2000", "", {}, 1},
+      {"too high", "1001", "", {}, 1},
+      {"the ends", "-1000", R"({"c1": 1000})", 1000},
+      {"of its own too low: not the others'", "5", R"({"c1": -1001})", {}, 1},
+      {"with a sign", "+7", "", 7},
+      {"with two", "+-7", "", {}, 1},
+      {"with a blank", " 7", "", {}, 1},
+      {"no whole number", "5", R"({"c2": 1.5, "c1": 1})", {}, 1},
+      {"a text", "5", R"({"c1": "1"})", {}, 1},
+      {"a list", "5", R"([1])", {}, 1},
+      {"beyond all numbers", "99999999999999999999", "", {}, 1},
+      {"null", "5", "null", 5},
+  };
+  for (const Row& row : rows) {
+    INFO(row.what);
+    std::vector<std::string> annotations;
+    if (!row.all.empty()) annotations.insert(annotations.end(), {std::string(kAll), std::string(row.all)});
+    if (!row.named.empty())
+      annotations.insert(annotations.end(), {std::string(kNamed), std::string(row.named)});
+    const auto found = terms(kPlain, annotations, row.complaints);
+    CHECK((found ? found->oom_score_of("c1") : std::nullopt) == row.c1);
+  }
+  std::string many = "{";
+  for (int i = 0; i < 1025; ++i) many += fmt::format(R"({}"c{}":1)", i > 0 ? "," : "", i);
+  CHECK_FALSE(terms(kPlain, {std::string(kNamed), many + "}"}, 1));
+}
+
 TEST_CASE("What is lent: containers and sidecars added up, as much as an init container needs",
           "[koordlet][hooks]") {
   const auto plain = [](std::string_view name, std::string_view request, std::string_view limit,

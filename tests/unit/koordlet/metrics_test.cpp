@@ -41,7 +41,7 @@ constexpr Row kRows[] = {
     {"cpuset_be_share_pool_cpu_cores", ""},
     {"cpuset_share_pool_info", "cpu"},
     {"cpuset_be_share_pool_info", "cpu"},
-    {"container_oom_score_adj", "pod_name, pod_namespace, pod_uid, container_name", "the reconciler's hooks"},
+    {"container_oom_score_adj", "pod_name, pod_namespace, pod_uid, container_name"},
     {"runtime_hook_reconciler_invoked_duration_milliseconds", "level, resource_type, status",
      "the reconciler's hooks"},
     {"runtime_hook_invoked_duration_milliseconds", "hook, stage, status", "NRI and the CRI proxy"},

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "fake_processes.hpp"
 #include "framework/qos/manager.hpp"
 #include "gates.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
@@ -118,6 +119,7 @@ class QosRig {
   void start() {
     manager.reset();
     actions.reset();
+    scores.reset();
     executor.reset();
     runner.told.clear();
     fs = std::make_unique<host::CgroupFs>(kernel.fs());
@@ -131,6 +133,16 @@ class QosRig {
     auto loaded = actions->load();
     if (!loaded) throw std::runtime_error(loaded.error().message());
     unfinished = std::move(*loaded);
+    Scores::Options scoring;
+    scoring.book = {.path = journal_path.empty() ? "" : journal_path + "-scores", .boot_id = "boot"};
+    scores = std::make_unique<Scores>(
+        scoring, processes,
+        [](const std::function<void()>& work, const std::function<void()>& done) {
+          work();
+          done();
+        },
+        clock, Logger(log, clock, 1), *metrics, nullptr);
+    if (auto read = scores->load(); !read) throw std::runtime_error(read.error().message());
     auto made = QosManager::make(strategies,
                                  {.executor = *executor,
                                   .clock = clock,
@@ -139,7 +151,8 @@ class QosRig {
                                   .gates = gates,
                                   .topology = [this] { return topology; },
                                   .actions = *actions,
-                                  .series = series},
+                                  .series = series,
+                                  .scores = scores.get()},
                                  {.journal_path = journal_path,
                                   .boot_id = "boot",
                                   .seconds =
@@ -198,6 +211,8 @@ class QosRig {
   SeriesStore series{{}};
   FakeRunner runner;
   std::unique_ptr<Actions> actions;
+  FakeProcesses processes;
+  std::unique_ptr<Scores> scores;
   std::vector<std::string> unfinished;  // what the last start() found
   std::unique_ptr<QosManager> manager;
 };

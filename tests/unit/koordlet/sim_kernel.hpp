@@ -18,6 +18,7 @@
 
 #include "framework/executor/kernel_files.hpp"
 #include "koord/host/cgroup_fs.hpp"
+#include "koord/host/cpuset.hpp"
 #include "support/tree.hpp"
 
 namespace koord::koordlet::testing {

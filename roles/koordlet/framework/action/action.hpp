@@ -28,6 +28,15 @@ struct Action {
   std::string_view strategy;  // static text
 };
 
+/// What the kernel shall go by where memory is short: the oom_score_adj of a container's processes, of those
+/// too that it starts later. Unlike an action it goes back to what it was when nobody wants it any more.
+struct ScoreWish {
+  std::shared_ptr<const PodInfo> pod;
+  std::string container;  // its name
+  std::string group;
+  std::int64_t score = 0;  // -1000 to 1000
+};
+
 /// The groups of the pod's containers; without Kubernetes the pod's own.
 std::vector<std::string> groups_to_stop(const PodInfo& pod);
 

@@ -13,9 +13,9 @@
 #include <set>
 #include <vector>
 
+#include "framework/action/processes.hpp"
 #include "koord/base/file.hpp"
 #include "koord/host/file.hpp"
-#include "koord/host/text.hpp"
 
 namespace koord::koordlet {
 
@@ -24,8 +24,6 @@ namespace {
 using host::CgroupVersion;
 using host::Knob;
 
-constexpr int kMaxDepth = 32;
-constexpr std::size_t kMaxGroups = 4096;
 /// Without a freezer a process may fork while others are killed: so often it is looked again.
 constexpr int kRounds = 20;
 constexpr int kPauseMs = 5;
@@ -54,52 +52,10 @@ class Process {
   int errno_ = 0;
 };
 
-/// The folders of a group and of those below it.
-void add_folders(const std::string& folder, int depth, std::vector<std::string>& all) {
-  all.push_back(folder);
-  if (depth == kMaxDepth) return;
-  const auto below = host::list_folders(folder);
-  if (!below) return;
-  for (const std::string& name : *below) {
-    if (all.size() >= kMaxGroups) return;
-    add_folders(fmt::format("{}/{}", folder, name), depth + 1, all);
-  }
-}
-
-std::vector<pid_t> pids_below(const std::string& folder) {
-  std::vector<std::string> folders;
-  add_folders(folder, 0, folders);
-  std::vector<pid_t> pids;
-  for (const std::string& one : folders) {
-    host::ReadBuffer buffer;
-    host::HeldFile file(fmt::format("{}/cgroup.procs", one));
-    const auto text = file.read(buffer);
-    // A folder may have gone, and a threaded group of v2 has no processes of its own.
-    if (!text) continue;
-    std::string_view rest = *text;
-    std::string_view line;
-    pid_t pid = 0;
-    while (host::next_line(rest, line))
-      if (host::to_number(host::trimmed(line), pid) && pid > 0) pids.push_back(pid);
-  }
-  return pids;
-}
-
-/// Whether a process is in the group, or below it. Seen from a cgroup namespace of one's own the path begins
-/// elsewhere ("/../../kubepods/...").
+/// Whether a process is in the group, or below it.
 bool is_in(const std::string& proc, pid_t pid, std::string_view group) {
   const auto text = read_file(fmt::format("{}{}/cgroup", proc, pid));
-  if (!text) return false;
-  std::string_view rest = *text;
-  std::string_view line;
-  const std::string inside = fmt::format("/{}/", group);
-  while (host::next_line(rest, line)) {
-    const auto path = line.find(":/");
-    if (path != std::string_view::npos &&
-        fmt::format("{}/", line.substr(path + 1)).find(inside) != std::string::npos)
-      return true;
-  }
-  return false;
+  return text && is_in_group(*text, group);
 }
 
 Result<> without_the_agent(const std::string& folder, std::string_view group) {

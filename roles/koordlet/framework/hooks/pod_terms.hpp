@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace koord::koordlet {
@@ -32,6 +33,14 @@ struct HookTerms {
   /// The NUMA nodes whose CPUs the scheduler gave it, where it did not name the CPUs.
   std::vector<int> numa_nodes;
   std::optional<CpuQosTerms> cpu_qos;
+  /// The oom_score_adj of its containers, and of those that it names (koordinator.sh/oom-score-adj-spec):
+  /// nothing for one of which it says nonsense.
+  std::optional<std::int64_t> oom_score;
+  std::map<std::string, std::optional<std::int64_t>, std::less<>> oom_scores;
+  std::optional<std::int64_t> oom_score_of(std::string_view container) const {
+    const auto named = oom_scores.find(container);
+    return named == oom_scores.end() ? oom_score : named->second;
+  }
   /// Its containers run in a virtual machine of their own: their groups are not the kubelet's.
   bool virtual_machine = false;
 

@@ -58,6 +58,7 @@ class QosManager::Impl final : public KnobReader {
         limited_(with.metrics.gauge(kLimited)),
         conflicts_(with.metrics.counter(kConflicts)),
         actions_(with.actions),
+        scores_(with.scores),
         context_{with.executor.version(),
                  *this,
                  std::move(with.topology),
@@ -84,6 +85,7 @@ class QosManager::Impl final : public KnobReader {
       }
       slot.on_change = row->replan == Replan::on_change;
       slot.hold = row->hold;
+      slot.scores = row->scores && scores_ != nullptr;
       slot.dry = std::erase(options_.dry_run, row->name) > 0;
       slots_.push_back(std::move(slot));
     }
@@ -121,6 +123,7 @@ class QosManager::Impl final : public KnobReader {
       if (slot.off) {
         slot.held_since.reset();
         if (!slot.released) slot.strategy->release(inventory, slot.plan);
+        if (slot.scores) scores_->want({});
         continue;
       }
       slot.released = false;
@@ -132,7 +135,10 @@ class QosManager::Impl final : public KnobReader {
       keep_held(slot, view);
       slot.stands = slot.on_change && acting && !slot.held_since;
       for (const Action& action : slot.plan.actions()) actions_.begin(action, slot.dry);
+      if (slot.scores && !slot.held_since)
+        scores_->want(slot.dry ? std::span<const ScoreWish>() : slot.plan.scores());
     }
+    if (scores_ != nullptr) scores_->tick();
     const Executor::Outcome outcome = settle(Executor::Pace::limited);
     const MonoTime now = clock_.mono();
     for (Slot& slot : slots_)
@@ -155,6 +161,11 @@ class QosManager::Impl final : public KnobReader {
       slot.strategy->release(inventory, slot.plan);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::at_once);
+    std::size_t given_back = 0;
+    if (scores_ != nullptr) {
+      KOORD_TRY(processes, scores_->give_back());
+      given_back = processes;
+    }
     for (const Slot& slot : slots_)
       if (slot.plan.held())
         return Error(Code::unavailable, "not everything could be set free: the machine's CPUs are not known");
@@ -165,7 +176,7 @@ class QosManager::Impl final : public KnobReader {
       return Error(Code::io,
                    fmt::format("not everything could be set free: {}", journal_.entries().front().group));
     KOORD_CHECK(journal_.save());
-    return outcome.written;
+    return outcome.written + given_back;
   }
 
   Result<KnobValue> current(Knob knob, std::string_view group) override {
@@ -221,6 +232,7 @@ class QosManager::Impl final : public KnobReader {
     bool enabled = false;
     nanoseconds interval{};  // of its plans; 0: each tick
     bool on_change = false;  // it looks at nothing that changes with each tick
+    bool scores = false;     // it sets processes' scores
     nanoseconds hold{};      // how long it may keep what it wanted last
     MonoTime next{};         // when it is asked for one
     bool stands = false;     // nothing has changed since its last one
@@ -472,6 +484,7 @@ class QosManager::Impl final : public KnobReader {
   metrics::Gauge limited_;
   metrics::Counter conflicts_;
   Actions& actions_;
+  Scores* scores_;
   PluginContext context_;
   std::vector<Slot> slots_;
   std::uint64_t generation_ = 0;  // of the inventory of the last tick

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/action/scores.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/qos/plugin.hpp"
 
@@ -46,6 +47,7 @@ class QosManager {
     std::function<std::shared_ptr<const host::Topology>()> topology;
     Actions& actions;
     const SeriesStore& series;
+    Scores* scores = nullptr;  // null: processes' scores are left alone
   };
   /// Builds every strategy of the table, those too whose gate is off: they may have to set free what an agent
   /// with other gates left.

@@ -72,6 +72,7 @@ struct StrategyEntry {
   Replan replan = Replan::each_tick;
   /// How long what it wanted last is kept while it cannot tell; then its neutral() counts.
   nanoseconds hold = std::chrono::minutes(5);
+  bool scores = false;    // it sets processes' scores (Plan::score); one row does
   bool needs_slo = true;  // false: it plans without a NodeSLO, too, once pods are known
   metrics::Table metrics = {};
   Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context) = nullptr;

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "framework/states/annotations.hpp"
 #include "koord/api/rules/koord_classes.hpp"
+#include "koord/host/text.hpp"
 
 namespace koord::koordlet {
 
@@ -16,7 +18,10 @@ namespace {
 constexpr std::string_view kExtendedSpec = "node.koordinator.sh/extended-resource-spec";
 constexpr std::string_view kResourceStatus = "scheduling.koordinator.sh/resource-status";
 constexpr std::string_view kCpuQos = "koordinator.sh/cpuQOS";
+constexpr std::string_view kOomScore = "koordinator.sh/oom-score-adj";
+constexpr std::string_view kOomScores = "koordinator.sh/oom-score-adj-spec";
 constexpr std::string_view kKata = "kata";  // the class by which upstream knows them
+constexpr std::int64_t kLeastScore = -1000, kMostScore = 1000;
 constexpr std::int64_t kLeastIdentity = -1, kMostIdentity = 2;
 /// Of NUMA nodes and of containers in an annotation; more has no machine and no pod.
 constexpr std::size_t kMaxEntries = 1024;
@@ -171,6 +176,47 @@ void read_cpu_qos(const api::Pod& pod, HookTerms& terms, std::vector<std::string
   if (complaints.size() == before) terms.cpu_qos = qos;
 }
 
+bool is_score(std::int64_t score, std::string_view where, std::vector<std::string>& complaints) {
+  if (score >= kLeastScore && score <= kMostScore) return true;
+  complaints.push_back(fmt::format("{}: {} is not from {} to {}", where, score, kLeastScore, kMostScore));
+  return false;
+}
+
+/// A list that cannot be read as a whole says that nothing is known of any container, as upstream has it.
+void read_oom_scores(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& complaints) {
+  const std::size_t before = complaints.size();
+  const auto document = annotation(pod.metadata, kOomScores, complaints);
+  if (complaints.size() > before) return;
+  if (document && document->size() > kMaxEntries) {
+    complaints.push_back(fmt::format("{}: more than {} containers", kOomScores, kMaxEntries));
+    return;
+  }
+  std::span<const json::Member> members;
+  if (document) members = std::as_const(*document).members();
+  HookTerms found;
+  for (const json::Member& member : members) {
+    const auto score = member.value.to_int();
+    if (!score) {
+      complaints.push_back(
+          fmt::format("{}: /{}: expected a whole number", kOomScores, member.name.text().substr(0, 64)));
+      return;
+    }
+    const bool fits = is_score(*score, kOomScores, complaints);
+    found.oom_scores.insert_or_assign(std::string(member.name.text()),
+                                      fits ? std::optional(*score) : std::nullopt);
+  }
+  terms.oom_scores = std::move(found.oom_scores);
+  const Symbol* const text = pod.metadata.annotations.find(kOomScore);
+  if (text == nullptr || text->empty()) return;
+  std::string_view digits = *text;
+  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);  // as Go reads it
+  std::int64_t score = 0;
+  if (!host::to_number(digits, score))
+    complaints.push_back(fmt::format("{}: \"{}\" is no whole number", kOomScore, digits.substr(0, 64)));
+  else if (is_score(score, kOomScore, complaints))
+    terms.oom_score = score;
+}
+
 }  // namespace
 
 std::shared_ptr<const HookTerms> hook_terms(const api::Pod& pod, std::vector<std::string>& complaints) {
@@ -179,6 +225,7 @@ std::shared_ptr<const HookTerms> hook_terms(const api::Pod& pod, std::vector<std
   if (!terms.lent) lend_by_annotation(pod, terms, complaints);
   place(pod, terms);
   read_cpu_qos(pod, terms, complaints);
+  read_oom_scores(pod, terms, complaints);
   terms.virtual_machine = pod.spec.runtime_class_name == kKata;
   if (terms == HookTerms{}) return nullptr;
   return std::make_shared<const HookTerms>(std::move(terms));

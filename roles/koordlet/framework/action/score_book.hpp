@@ -1,0 +1,83 @@
+// ScoreBook: brings the oom_score_adj of processes to what is wanted, and back to what each had before:
+// remembered by a small file, so that the next agent gives back what one that died has set.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/action/action.hpp"
+#include "framework/action/processes.hpp"
+#include "koord/base/result.hpp"
+
+namespace koord::koordlet {
+
+inline constexpr std::int64_t kLeastScore = -1000, kMostScore = 1000;
+
+/// Used by one thread at a time; it blocks for as long as the files take.
+class ScoreBook {
+ public:
+  struct Options {
+    std::string path;  // of the file; empty: none (tests)
+    std::vector<std::string> older_paths = {};
+    std::string boot_id;  // of another boot no process lives
+  };
+  struct Outcome {
+    struct Container {
+      std::size_t set = 0;           // processes that have got it now,
+      std::size_t have = 0;          // and those that had it
+      std::optional<Error> refused;  // why not all of them have it
+    };
+    struct Returned {
+      std::string group;
+      std::size_t processes = 0;
+    };
+    std::vector<Container> containers;  // as they were named
+    std::vector<Returned> returned;     // processes that have again what they had
+    std::optional<Error> not_returned;  // tried again with the next pass
+    std::optional<Error> not_saved;
+  };
+
+  /// `files` outlives it.
+  ScoreBook(Options options, ProcessFiles& files) : options_(std::move(options)), files_(files) {}
+
+  /// What an earlier agent of this boot has set. Code::parse: nothing was taken over.
+  Result<> load();
+  /// Sets what is wanted of the processes that are in the groups now, and gives back what is not wanted any
+  /// more: where the same process lives and has what was set. What a process was forked with its parent's
+  /// score it gets back what its parent had. Each is written down before it is done.
+  Outcome pass(std::span<const ScoreWish> wishes);
+  bool empty() const { return rows_.empty(); }
+
+ private:
+  struct Row {
+    std::uint64_t start = 0;
+    std::int64_t before = 0;
+    std::int64_t set = 0, was = 0;  // it has one of these, if nobody else has written
+    std::string group;
+    friend bool operator==(const Row&, const Row&) = default;
+  };
+  using Rows = std::map<pid_t, Row>;
+  struct Change {
+    Process process;
+    std::size_t container;
+  };
+
+  Result<> read(const std::string& path, bool& found);
+  void save(Rows rows, Outcome& outcome);
+  const Row* find(const Process& process) const;
+  Row row_of(const Process& process, const ScoreWish& wish, const Row* sibling) const;
+  void look(const ScoreWish& wish, std::size_t index, Rows& next, std::vector<Change>& changes,
+            Outcome::Container& outcome) const;
+  void give_back(const std::vector<std::pair<Process, Row>>& whose, Rows& next, Outcome& outcome);
+
+  Options options_;
+  ProcessFiles& files_;
+  Rows rows_;  // by the process' number; what the file has
+  bool unsaved_ = false;
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,60 @@
+// The file of scores: taken over whole or not at all; what was taken over is given back to nobody but the
+// processes that it names, and is saved and read again.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/action/score_book.hpp"
+#include "scratch_folder.hpp"
+
+using namespace koord;
+using namespace koord::koordlet;
+
+namespace {
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+/// One process, that no input knows by its start.
+class OneProcess final : public ProcessFiles {
+ public:
+  Result<std::vector<Process>> processes(const std::string&) override { return std::vector{process}; }
+  std::optional<Process> find(pid_t pid) override {
+    return pid == process.pid ? std::optional(process) : std::nullopt;
+  }
+  Result<> set_score(const Process& whose, std::int64_t score) override {
+    check(whose.pid == process.pid && whose.start == process.start);
+    check(score >= kLeastScore && score <= kMostScore);
+    process.score = score;
+    return {};
+  }
+  Process process{.pid = 12, .start = 0xfeedfacecafe, .parent = 7, .score = -5};
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fuzz::ScratchFolder kFolder;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  // Most inputs are of this boot, so that the rows are reached.
+  const bool whole = size > 0 && data[0] == 'k';
+  kFolder.write("scores", whole ? std::string(text) : "koord-scores 1 boot\n" + std::string(text));
+  const ScoreBook::Options options{.path = kFolder / "scores", .boot_id = "boot"};
+  OneProcess processes;
+  ScoreBook book(options, processes);
+  const bool loaded = book.load().has_value();
+  check(loaded || book.empty());
+  const std::vector<ScoreWish> wishes = {
+      {.pod = std::make_shared<PodInfo>(), .container = "c", .group = "g", .score = 400}};
+  check(book.pass(wishes).containers.front().set == 1 && processes.process.score == 400);
+  ScoreBook next(options, processes);
+  check(next.load().has_value() && !next.empty());
+  check(next.pass({}).containers.empty() && next.empty());
+  return 0;
+}
