@@ -21,7 +21,8 @@ constexpr std::array<RuntimeRow, 4> kRuntimes = {
      {"pouch", "pouch-", ContainerRuntime::pouch},
      {"cri-o", "crio-", ContainerRuntime::crio}}};
 constexpr std::string_view kScopeSuffix = ".scope";
-constexpr std::size_t kMaxIdLength = 255;  // NAME_MAX
+constexpr std::string_view kCrioFolder = "crio-";  // which names its own so without systemd, too
+constexpr std::size_t kMaxIdLength = 255;          // NAME_MAX
 
 bool is_plain_name(std::string_view id, std::string_view also = "_-") {
   return !id.empty() && id.size() <= kMaxIdLength && std::all_of(id.begin(), id.end(), [&](unsigned char c) {
@@ -101,7 +102,9 @@ Result<ContainerId> parse_container_id(std::string_view text) {
 }
 
 std::string container_folder(CgroupDriver driver, const ContainerId& container) {
-  if (driver == CgroupDriver::cgroupfs) return container.id;
+  if (driver == CgroupDriver::cgroupfs)
+    return container.runtime == ContainerRuntime::crio ? fmt::format("{}{}", kCrioFolder, container.id)
+                                                       : container.id;
   for (const RuntimeRow& row : kRuntimes)
     if (row.runtime == container.runtime)
       return std::string(row.scope) + container.id + std::string(kScopeSuffix);
@@ -109,7 +112,10 @@ std::string container_folder(CgroupDriver driver, const ContainerId& container) 
 }
 
 std::string_view container_id_of_folder(CgroupDriver driver, std::string_view folder) {
-  if (driver == CgroupDriver::cgroupfs) return is_plain_name(folder) ? folder : std::string_view{};
+  if (driver == CgroupDriver::cgroupfs) {
+    if (!is_plain_name(folder)) return {};
+    return folder.starts_with(kCrioFolder) ? folder.substr(kCrioFolder.size()) : folder;
+  }
   if (!folder.ends_with(kScopeSuffix)) return {};
   folder.remove_suffix(kScopeSuffix.size());
   for (const RuntimeRow& row : kRuntimes)

@@ -59,17 +59,19 @@ TEST_CASE("containers' folders of the four runtimes, there and back") {
   struct Row {
     const char* text;
     const char* scope;
+    const char* folder;
   };
-  const Row rows[] = {{"docker://1a", "docker-1a.scope"},
-                      {"containerd://1a", "cri-containerd-1a.scope"},
-                      {"pouch://1a", "pouch-1a.scope"},
-                      {"cri-o://1a", "crio-1a.scope"}};
+  const Row rows[] = {{"docker://1a", "docker-1a.scope", "1a"},
+                      {"containerd://1a", "cri-containerd-1a.scope", "1a"},
+                      {"pouch://1a", "pouch-1a.scope", "1a"},
+                      {"cri-o://1a", "crio-1a.scope", "crio-1a"}};
   for (const Row& row : rows) {
     const auto id = parse_container_id(row.text);
     REQUIRE(id.has_value());
     CHECK(container_folder(CgroupDriver::systemd, *id) == row.scope);
-    CHECK(container_folder(CgroupDriver::cgroupfs, *id) == "1a");
+    CHECK(container_folder(CgroupDriver::cgroupfs, *id) == row.folder);
     CHECK(container_id_of_folder(CgroupDriver::systemd, row.scope) == "1a");
+    CHECK(container_id_of_folder(CgroupDriver::cgroupfs, row.folder) == "1a");
   }
   CHECK(container_id_of_folder(CgroupDriver::systemd, "kubepods-pod1.slice").empty());
   CHECK(container_id_of_folder(CgroupDriver::systemd, "other-1a.scope").empty());
