@@ -7,6 +7,7 @@
 #include "framework/action/actions.hpp"
 #include "framework/action/scores.hpp"
 #include "framework/executor/executor.hpp"
+#include "framework/hooks/reconciler.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/report/forecast_gauges.hpp"
 #include "framework/report/reporter.hpp"
@@ -31,7 +32,7 @@ std::vector<metrics::Table> collect() {
       ForecastGauges::kExternal, RunQueue::kMetrics,         Blame::kMetrics,
       Exported::kInternal,       Exported::kExternal,        Sampler::kMetrics,
       ReadFaults::kMetrics,      Roster::kMetrics,           TickSchedule::kMetrics,
-      Scores::kMetrics};
+      Scores::kMetrics,          kReconcilerMetrics};
   for (const CollectorEntry* collector : collector_table()) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;

@@ -191,6 +191,38 @@ TEST_CASE("Containers in a virtual machine of their own are left alone", "[koord
   CHECK(rig.group(kPod + "/c").quota == -1);
 }
 
+TEST_CASE("How often and for how long hooks were asked is told by level and kind of resource",
+          "[koordlet][hooks]") {
+  HooksRig rig(CgroupVersion::v2);
+  rig.only({"BatchResource"});
+  rig.pod("b", Qos::be, {{"c"}, {"d"}}, one(500, 500, kGiB));
+  const auto count = [&](std::string_view level, std::string_view resource, std::string_view status) {
+    const std::string series = fmt::format(
+        "koordlet_runtime_hook_reconciler_invoked_duration_milliseconds_count{{level=\"{}\",resource_type=\"{"
+        "}\","
+        "status=\"{}\"}} ",
+        level, resource, status);
+    const std::string text = rig.metrics->exposition();
+    const auto at = text.find(series);
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + series.size()));
+  };
+  rig.ticks(3);  // it is asked once, since nothing changes
+  for (const char* resource : {"cpu.shares", "cpu.cfs_quota_us", "memory.limit_in_bytes"}) {
+    CHECK(count("pod", resource, "succeeded") == 1);
+    CHECK(count("container", resource, "succeeded") == 1);  // of the one that borrows
+    CHECK(count("sandbox", resource, "succeeded") == 0);
+  }
+  rig.kernel.fault = [](std::string_view path, std::string_view) {
+    return path.ends_with("podb/cpu.weight") ? EIO : 0;
+  };
+  rig.pod("later", Qos::be, {{"c"}}, one(500, 500, kGiB));
+  rig.group("kubepods/besteffort/podb").shares = 3;
+  rig.ticks(75);  // files are read again after a minute
+  ++rig.inventory.generation;
+  rig.ticks(1);
+  CHECK(count("pod", "cpu.shares", "failed") == 1);
+}
+
 TEST_CASE("A dry run of batch limits writes nothing", "[koordlet][hooks]") {
   HooksRig rig(CgroupVersion::v1);
   rig.dry_run = {"BatchResource"};

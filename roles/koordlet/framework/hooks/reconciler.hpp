@@ -14,6 +14,9 @@ namespace koord::koordlet {
 inline constexpr nanoseconds kHookHold = nanoseconds::max();
 std::unique_ptr<Strategy> make_reconciler(const Hook& hook, const PluginContext& context);
 
+/// Of all of them.
+extern const metrics::Table kReconcilerMetrics;
+
 /// A row's `make` for a hook.
 template <const Hook& kHook>
 Result<std::unique_ptr<Strategy>> reconcile(const PluginContext& context) {
