@@ -324,6 +324,39 @@ struct Rig : QosRig {
   std::shared_ptr<PodInfo> info;
 };
 
+// Upstream's GetPodResourceQoSByQoSClass.
+TEST_CASE("By whose class a pod's memory is, as the original's rows have it", "[koordlet][memory]") {
+  struct Row {
+    Qos qos;
+    host::KubeQos kube;
+    std::int64_t percent;  // of that class
+  };
+  using enum host::KubeQos;
+  for (const Row& row : {Row{Qos::ls, burstable, 20},
+                         {Qos::none, burstable, 20},
+                         {Qos::none, besteffort, 30},
+                         {Qos::be, besteffort, 30},
+                         {Qos::system, burstable, 40},
+                         {Qos::lsr, guaranteed, 10},
+                         {Qos::lse, guaranteed, 10}}) {
+    Rig rig;
+    auto& classes = *rig.slo_spec->resource_qos_strategy;
+    const auto on = [](auto& one, std::int64_t percent) {
+      one->memory_qos->enable = true;
+      one->memory_qos->qos = qos(percent, 0, 0);
+    };
+    on(classes.lsr_class, 10);
+    on(classes.ls_class, 20);
+    on(classes.be_class, 30);
+    on(classes.system_class, 40);
+    rig.info->qos = row.qos;
+    rig.info->kube_qos = row.kube;
+    const auto& one = rig.container("c", kGiB);
+    rig.ticks(1);
+    CHECK(rig.file(one.group, "memory.min") == std::to_string(kGiB * row.percent / 100 / 4096 * 4096));
+  }
+}
+
 TEST_CASE("Memory QoS at the kubelet's folders, pods and containers", "[koordlet][memory]") {
   Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
   rig.enable(50, 0, 80);
