@@ -43,7 +43,7 @@ class Vectors(unittest.TestCase):
                     with open(path, encoding="utf-8") as file:
                         texts[path] = file.read()
                 wanted = f"def {test}(" if name.endswith(".py") else f'TEST_CASE("{test}"'
-                self.assertIn(wanted, texts[path].replace("\n          ", ""), original)
+                self.assertTrue(wanted in texts[path].replace("\n          ", ""), f"{original}: {name} has no {wanted}")
                 count += 1
         self.assertGreater(count, 50)
 
