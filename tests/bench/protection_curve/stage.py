@@ -86,7 +86,7 @@ def notes_of(agent, arm, be):
 class Plain:
     """Two cgroups beside each other at the top, and koord as `--standalone-config` runs it."""
     name, arms, overload, kinds = "plain", arms.PLAIN, arms.OVERLOAD, arms.KINDS
-    most_others = 0.06
+    most_others = 0.08  # of the machine; short-lived processes make work for the kernel's threads
 
     def __init__(self, janitor, scratch):
         self.janitor, self.scratch, self.agents, self.agent = janitor, scratch, 0, None
