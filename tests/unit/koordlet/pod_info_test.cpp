@@ -276,6 +276,19 @@ TEST_CASE("What a pod says of its memory, and what its containers ask for and ma
   CHECK(limit(be, fmt::format(R"({{"containers":[{},{}]}})", both, both)) == 8 * gib);
   CHECK(!limit(be, fmt::format(R"({{"containers":[{},{{"name":"b"}}]}})", both)));
   CHECK(!limit("", R"({"containers":[{"name":"b"}]})"));
+
+  // Of one container: what it asks for goes by the class, what it may use by what is named.
+  constexpr std::string_view lent =
+      R"({"name":"c","resources":{"requests":{"kubernetes.io/batch-memory":"2Gi"},"limits":{"kubernetes.io/batch-memory":"4Gi"}}})";
+  const auto one = [](std::string_view meta, std::string_view container) {
+    const PodInfo info = info_of(meta, fmt::format(R"({{"containers":[{}]}})", container));
+    return std::pair(info.containers.at(0).memory_request, info.containers.at(0).memory_limit.value_or(-1));
+  };
+  CHECK(one("", both) == std::pair(gib, 3 * gib));
+  CHECK(one(be, both) == std::pair(2 * gib, 3 * gib));
+  CHECK(one(be, lent) == std::pair(2 * gib, 4 * gib));
+  CHECK(one("", lent) == std::pair(std::int64_t{0}, 4 * gib));
+  CHECK(one("", R"({"name":"c"})") == std::pair(std::int64_t{0}, std::int64_t{-1}));
 }
 
 TEST_CASE("A pod that is asked to go has until its deletion's time") {
