@@ -103,6 +103,7 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
               .log = log_,
               .registry = context.metrics}),
       run_queue_(std::move(parts_.counters), parts_.no_counters, parts_.cgroups, log_, context.metrics),
+      stalls_(std::move(parts_.stalls), parts_.no_stalls, log_, context.metrics),
       tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {}
 
 Result<std::unique_ptr<Agent>> Agent::make(runtime::RoleContext& context, Parts parts) {
@@ -145,7 +146,7 @@ Result<> Agent::set_up() {
 
   exported_.emplace(context_.metrics, external_, context_.clock.now());
   hub_.listen([this](const std::shared_ptr<const Inventory>& now) { exported_->inventory(*now); });
-  observer_.emplace(Observer::Parts{context_.clock, hub_, run_queue_, blame_, qos_.get(),
+  observer_.emplace(Observer::Parts{context_.clock, hub_, run_queue_, blame_, stalls_, qos_.get(),
                                     [this] { return sources(); }, context_.version,
                                     parts_.cgroups.version()});
   if (flags.get_bool("cleanup")) return {};
@@ -391,6 +392,7 @@ Task<Result<>> Agent::tick() {
     view.waits = run_queue_.waits();
     blame_.tick(now, view.inventory);
     view.blamed = blame_.waits();
+    stalls_.tick(now);
     observer_->tick(view);
     if (predictor_) predictor_->tick(view);
     qos_->tick(view);

@@ -21,6 +21,7 @@
 #include "framework/serve/exported.hpp"
 #include "framework/serve/observer.hpp"
 #include "framework/serve/run_queue.hpp"
+#include "framework/serve/stall_metrics.hpp"
 #include "framework/standalone/standalone.hpp"
 #include "framework/states/states.hpp"
 #include "framework/tick_schedule.hpp"
@@ -43,6 +44,8 @@ class Agent final : public runtime::Role {
     KubeletClient::Credentials credentials;
     std::unique_ptr<host::RunQueueLatency> counters;  // null for `no_counters`
     std::string no_counters;
+    std::unique_ptr<host::Stalls> stalls;  // null for `no_stalls`; empty: nobody asked
+    std::string no_stalls;
     std::string no_blame;  // why the counters do not say who makes others wait; empty: nobody asked
   };
   /// Declares informers, routes and health checks; reads the standalone file; runs nothing.
@@ -98,6 +101,7 @@ class Agent final : public runtime::Role {
   std::unique_ptr<Sampler> sampler_;
   Blame blame_;  // takes from run_queue_'s counters, before that has them
   RunQueue run_queue_;
+  StallMetrics stalls_;
   std::optional<Observer> observer_;
   std::optional<Exported> exported_;
   std::optional<Standalone> standalone_;

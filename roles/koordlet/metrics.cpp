@@ -17,6 +17,7 @@
 #include "framework/serve/blame.hpp"
 #include "framework/serve/exported.hpp"
 #include "framework/serve/run_queue.hpp"
+#include "framework/serve/stall_metrics.hpp"
 #include "framework/states/kubelet.hpp"
 #include "framework/tick_schedule.hpp"
 #include "plugins.hpp"
@@ -30,9 +31,9 @@ std::vector<metrics::Table> collect() {
       Actions::kMetrics,         Executor::kMetrics,         QosManager::kMetrics,
       KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
       ForecastGauges::kExternal, RunQueue::kMetrics,         Blame::kMetrics,
-      Exported::kInternal,       Exported::kExternal,        Sampler::kMetrics,
-      ReadFaults::kMetrics,      Roster::kMetrics,           TickSchedule::kMetrics,
-      Scores::kMetrics,          kReconcilerMetrics};
+      StallMetrics::kMetrics,    Exported::kInternal,        Exported::kExternal,
+      Sampler::kMetrics,         ReadFaults::kMetrics,       Roster::kMetrics,
+      TickSchedule::kMetrics,    Scores::kMetrics,           kReconcilerMetrics};
   for (const CollectorEntry* collector : collector_table()) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;

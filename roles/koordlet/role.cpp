@@ -25,16 +25,21 @@ void open_counters(const runtime::RoleContext& context, Agent::Parts& parts) {
   const bool with_blame = context.gates.enabled("BECPUBlame");
   if (!context.flags.get_bool("run-queue-latency")) {
     parts.no_counters = "switched off by --run-queue-latency=false";
-    if (with_blame) parts.no_blame = parts.no_counters;
+    if (with_blame) parts.no_blame = parts.no_stalls = parts.no_counters;
     return;
   }
   if (with_blame) {
     auto both = host::RunQueueLatency::open(parts.place.root, parts.cgroups.version(), true);
     if (both) {
       parts.counters = std::move(*both);
+      auto stalls = parts.counters->blame()->open_stalls(parts.place.root, parts.cgroups.version());
+      if (stalls)
+        parts.stalls = std::move(*stalls);
+      else
+        parts.no_stalls = stalls.error().message();
       return;
     }
-    parts.no_blame = both.error().message();
+    parts.no_blame = parts.no_stalls = both.error().message();
   }
   auto opened = host::RunQueueLatency::open(parts.place.root, parts.cgroups.version());
   if (opened)

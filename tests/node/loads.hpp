@@ -24,8 +24,9 @@ namespace koord::node_test {
 [[noreturn]] inline void fail(const std::string& what) { throw std::runtime_error(what); }
 
 struct Books {  // of one or more tasks
-  std::uint64_t wait_ns = 0, slices = 0;
+  std::uint64_t run_ns = 0, wait_ns = 0, slices = 0;
   Books& operator+=(const Books& other) {
+    run_ns += other.run_ns;
     wait_ns += other.wait_ns;
     slices += other.slices;
     return *this;
@@ -36,7 +37,7 @@ inline Books books_of(pid_t pid) {
   const auto text = read_file("/proc/" + std::to_string(pid) + "/schedstat");
   unsigned long long run = 0, wait = 0, slices = 0;
   if (!text || std::sscanf(text->c_str(), "%llu %llu %llu", &run, &wait, &slices) != 3) fail("no schedstat");
-  return {wait, slices};
+  return {run, wait, slices};
 }
 
 /// The folder of a new group below the hierarchy that has the cpu controller, removed at the end.

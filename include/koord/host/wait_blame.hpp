@@ -4,11 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "koord/base/result.hpp"
+#include "koord/host/cgroup_knobs.hpp"
 #include "koord/host/fine_histogram.hpp"
+#include "koord/host/root.hpp"
+#include "koord/host/stalls.hpp"
 
 namespace koord::host {
 
@@ -69,6 +73,9 @@ class WaitBlame {
   /// In no order; the vector keeps its capacity.
   virtual Result<> groups(std::vector<Group>& into) = 0;
   virtual Result<Losses> losses() = 0;
+
+  /// What else the named groups stand still for. Never fatal, as RunQueueLatency::open().
+  virtual Result<std::unique_ptr<Stalls>> open_stalls(const Root& root, CgroupVersion version) = 0;
 };
 
 }  // namespace koord::host

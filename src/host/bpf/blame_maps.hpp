@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +23,7 @@ class BlameMaps final : public WaitBlame {
   Result<> read(State& into) override;
   Result<> groups(std::vector<Group>& into) override;
   Result<Losses> losses() override;
+  Result<std::unique_ptr<Stalls>> open_stalls(const Root& root, CgroupVersion version) override;
 
  private:
   struct Descriptors {

@@ -93,6 +93,13 @@ Result<> BpfObject::resize(const char* map, std::uint32_t entries) {
   return {};
 }
 
+Result<> BpfObject::share(const char* map, const Fd& with) {
+  bpf_map* found = bpf_object__find_map_by_name(object_.get(), map);
+  if (found == nullptr || bpf_map__reuse_fd(found, with.get()) != 0)
+    return Error(Code::internal, std::string("no eBPF map to share: ") + map);
+  return {};
+}
+
 Result<> BpfObject::load() {
   std::string reason;
   const Listening listening(reason);

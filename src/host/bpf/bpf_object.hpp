@@ -27,6 +27,8 @@ class BpfObject {
   /// The programs that will be loaded; the others are left out, also where the kernel could not run them.
   Result<> choose(std::span<const Program> programs);
   Result<> resize(const char* map, std::uint32_t entries);
+  /// Has a map of another object's instead of one of its own. Before load().
+  Result<> share(const char* map, const Fd& with);
   /// Code::forbidden if the process lacks the right, otherwise Code::unsupported with libbpf's first
   /// complaint.
   Result<> load();

@@ -9,6 +9,7 @@
 
 #include "fake_node.hpp"
 #include "framework/serve/run_queue.hpp"
+#include "framework/serve/stall_metrics.hpp"
 #include "koord/base/manual_clock.hpp"
 
 namespace koord::koordlet {
@@ -47,6 +48,9 @@ class Counters final : public host::WaitBlame {
     return {};
   }
   Result<Losses> losses() override { return lost; }
+  Result<std::unique_ptr<host::Stalls>> open_stalls(const host::Root&, CgroupVersion) override {
+    return Error(Code::unsupported, "not here");
+  }
 
   /// A wait with a part for each that ran.
   void wait(CpuTier victim, const std::map<Runner, std::uint64_t>& parts) {
@@ -90,8 +94,8 @@ struct Bench {
   }
   double metric(const std::string& series) {
     const std::string text = metrics.exposition();
-    const auto at = text.find(series + " ");
-    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size()));
+    const auto at = text.find(fmt::format("\n{} ", series));
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + 1 + series.size()));
   }
 
   FakeNode node;
@@ -293,6 +297,55 @@ TEST_CASE("Where nobody asked there is nothing, where the kernel cannot there is
   CHECK(unable.waits() == nullptr);
   CHECK(unable.wanted());
   CHECK(bench.metric("koordlet_collector_available{collector=\"wait_blame\"}") == 0);
+}
+
+/// What the kernel would have counted of stalls.
+class FakeStalls final : public host::Stalls {
+ public:
+  const std::string& missing(Kind kind) const override { return missing_[kind]; }
+  Result<> read(State& into) override {
+    into = state;
+    return {};
+  }
+  State state;
+  std::array<std::string, kKinds> missing_;
+};
+
+TEST_CASE("Stalls by tier; what a kernel lacks is told once and is not there") {
+  Bench bench;
+  auto made = std::make_unique<FakeStalls>();
+  FakeStalls& kernel = *made;
+  kernel.missing_[host::Stalls::block_io] = "no such tracepoint";
+  StallMetrics stalls(std::move(made), "", bench.log, bench.metrics);
+  REQUIRE(stalls.availability().size() == 3);
+  CHECK(!stalls.availability()[1].works);
+  CHECK(stalls.availability()[1].reason == "no such tracepoint");
+  CHECK(bench.metric("koordlet_collector_available{collector=\"block_io_latency\"}") == 0);
+  CHECK(bench.metric("koordlet_collector_available{collector=\"direct_reclaim\"}") == 1);
+
+  const auto tick = [&] {
+    bench.clock.advance(StallMetrics::kPeriod);
+    stalls.tick(bench.clock.mono());
+  };
+  host::Stalls::Stalled& ls = kernel.state.reclaim[static_cast<std::size_t>(CpuTier::ls)];
+  ls.ns = 3 * kMillisecond;
+  ls.histogram.counts[FineHistogram::bucket_of(3 * kMillisecond)] = 1;
+  kernel.state.oom_kills[static_cast<std::size_t>(CpuTier::best_effort)] = 2;
+  tick();
+  ls.ns += kMillisecond;
+  ls.histogram.counts[FineHistogram::bucket_of(kMillisecond)] = 1;
+  kernel.state.other_oom_kills = 1;
+  kernel.state.lost = 4;
+  tick();
+  CHECK(bench.metric("koordlet_direct_reclaim_stall_seconds_count{tier=\"LS\"}") == 2);
+  CHECK(bench.metric("koordlet_direct_reclaim_stall_seconds_sum{tier=\"LS\"}") == Approx(0.004));
+  CHECK(bench.metric("koordlet_direct_reclaim_stall_seconds_bucket{tier=\"LS\",le=\"0.001024\"}") == 1);
+  CHECK(bench.metric("koordlet_oom_kills_total{tier=\"BE\"}") == 2);
+  CHECK(bench.metric("koordlet_oom_kills_total{tier=\"unknown\"}") == 1);
+  CHECK(bench.metric("koordlet_stalls_lost_total") == 4);
+  CHECK(bench.metric("koordlet_block_io_latency_seconds_count{tier=\"LS\"}") == -1);
+  const StallMetrics off(nullptr, "", bench.log, bench.metrics);
+  CHECK(off.availability().empty());
 }
 
 }  // namespace

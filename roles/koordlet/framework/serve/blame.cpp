@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/serve/available.hpp"
+#include "framework/serve/octaves.hpp"
 #include "framework/serve/run_queue.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
@@ -16,8 +17,6 @@ using host::CpuTier;
 using host::FineHistogram;
 using host::WaitBlame;
 
-/// Every second octave: 1 us, 4 us, ... 1.05 s, in seconds.
-constexpr std::size_t kBounds = 11;
 /// Of waits whose parts do not add up: more than one in so many is too much.
 constexpr std::uint64_t kTolerated = 1000;
 
@@ -31,7 +30,7 @@ constexpr metrics::Metric kBestEffort{
     .type = metrics::Type::histogram,
     .help = "The part of each wait for a CPU during which best-effort work ran, 0 where it did not.",
     .labels = {"tier"},
-    .bounds = metrics::exponential_bounds(1e-6, 4, kBounds)};
+    .bounds = kOctaveBounds};
 constexpr metrics::Metric kLost{
     .name = "koordlet_cpu_wait_lost_total",
     .type = metrics::Type::counter,
@@ -183,11 +182,7 @@ void Blame::count(const WaitBlame::State& now) {
     if (is_sensitive(tier))
       unknown_ns_ += grown(one.ran_ns[WaitBlame::kUnknown], before.ran_ns[WaitBlame::kUnknown]);
     const FineHistogram parts = one.best_effort.since(before.best_effort);
-    std::array<std::uint64_t, kBounds + 1> counts{};
-    for (std::size_t i = 0; i < FineHistogram::kBuckets; ++i) {
-      const std::size_t octave = (i + 3) / 4;
-      counts[std::min((octave + 1) / 2, kBounds)] += parts.counts[i];
-    }
+    auto counts = by_octaves(parts);
     counts[0] += grown(waits, parts.count());
     constexpr auto kBe = static_cast<std::size_t>(CpuTier::best_effort);
     best_effort_[tier].add_counts(counts,

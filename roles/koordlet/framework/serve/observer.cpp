@@ -6,6 +6,7 @@
 #include "framework/qos/manager.hpp"
 #include "framework/serve/blame.hpp"
 #include "framework/serve/run_queue.hpp"
+#include "framework/serve/stall_metrics.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {
@@ -145,6 +146,8 @@ NodeView Observer::node() const {
   view.collectors.push_back({"run_queue_latency", parts_.run_queue.available(), parts_.run_queue.reason()});
   if (parts_.blame.wanted())
     view.collectors.push_back({"wait_blame", parts_.blame.available(), parts_.blame.reason()});
+  for (const StallMetrics::Availability& one : parts_.stalls.availability())
+    view.collectors.push_back({std::string(one.name), one.works, one.reason});
   view.blame = blame();
   return view;
 }

@@ -18,6 +18,7 @@ namespace koord::koordlet {
 class Blame;
 class QosManager;
 class RunQueue;
+class StallMetrics;
 
 /// The event loop's thread.
 class Observer {
@@ -27,6 +28,7 @@ class Observer {
     const InventoryHub& hub;
     const RunQueue& run_queue;
     const Blame& blame;
+    const StallMetrics& stalls;
     const QosManager* qos;  // null: no strategy runs
     std::function<std::vector<SourceStatus>()> sources;
     std::string version;

@@ -1,0 +1,211 @@
+// What the tests of wait blame and of stalls have in common: a group for each tier, processes in them,
+// figures.
+#pragma once
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <array>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "bpf/run_queue_latency_variants.hpp"
+#include "loads.hpp"
+
+namespace koord::node_test {
+
+using host::CgroupFs;
+using host::CpuTier;
+using host::FineHistogram;
+using host::RunQueueLatency;
+using host::WaitBlame;
+
+inline constexpr double kTolerance = 0.05;
+inline constexpr double kSlackNs = 4e6;
+
+inline constexpr std::array<const char*, WaitBlame::kRunners> kNames = {"LSE",    "LSR",    "LS",     "BE",
+                                                                        "system", "nobody", "unknown"};
+
+inline std::uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// What a process has run: to the nanosecond while it does not, and for itself.
+inline double cpu_ns(pid_t pid) {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) fail("no CPU clock");
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+/// Those that this process may use.
+inline std::vector<int> usable_cpus() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
+  return cpus;
+}
+
+inline void pin(pid_t pid, int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  if (sched_setaffinity(pid, sizeof one, &one) != 0) fail("sched_setaffinity");
+}
+
+/// Memory that a test and its processes have in common.
+template <typename T>
+class Shared {
+ public:
+  Shared() {
+    void* memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) fail("mmap");
+    value_ = new (memory) T();
+  }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  ~Shared() { munmap(value_, sizeof(T)); }
+  T* operator->() const { return value_; }
+  T& operator*() const { return *value_; }
+
+ private:
+  T* value_;
+};
+
+/// A process in a group, ended with the object.
+class Process {
+ public:
+  /// `work` begins once the group was entered.
+  Process(const TestGroup& group, const std::function<void()>& work) {
+    const Pipe go;
+    pid_ = fork();
+    if (pid_ < 0) fail("fork");
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      go.wait();
+      work();
+      _exit(0);
+    }
+    group.enter(pid_);
+    go.put();
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() { end(); }
+  pid_t pid() const { return pid_; }
+  void end() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  void join() {
+    int status = 0;
+    if (waitpid(pid_, &status, 0) != pid_ || status != 0) fail("a process failed");
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+[[noreturn]] inline void spin_on() {
+  for (volatile std::uint64_t i = 0;; i = i + 1) {
+  }
+}
+
+inline bool schedule(int policy, int priority) {
+  const sched_param parameter{priority};
+  return sched_setscheduler(0, policy, &parameter) == 0;
+}
+
+inline void run_first(int priority) {
+  if (!schedule(SCHED_FIFO, priority)) _exit(1);
+}
+
+/// One group for each tier.
+class Groups {
+ public:
+  Groups(const CgroupFs& cgroups, WaitBlame& blame) : blame_(blame) {
+    const char* const names[] = {"lse", "lsr", "ls", "be", "none"};
+    std::vector<WaitBlame::Named> named;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      groups_[i] = std::make_unique<TestGroup>(
+          cgroups, "koord-test-" + std::to_string(getpid()) + "-blame-" + names[i]);
+      // Whatever nobody names is the system's.
+      if (i != static_cast<std::size_t>(CpuTier::system))
+        named.push_back({groups_[i]->id(), static_cast<CpuTier>(i)});
+    }
+    if (const auto set = blame_.name_groups(named); !set) fail(set.error().message());
+  }
+  const TestGroup& operator[](CpuTier tier) const { return *groups_[static_cast<std::size_t>(tier)]; }
+
+ private:
+  WaitBlame& blame_;
+  std::array<std::unique_ptr<TestGroup>, host::kCpuTiers> groups_;
+};
+
+inline WaitBlame::State read(WaitBlame& blame) {
+  WaitBlame::State state;
+  if (const auto done = blame.read(state); !done) fail(done.error().message());
+  return state;
+}
+
+using Parts = std::array<double, WaitBlame::kRunners>;
+
+struct Figures {
+  Parts parts{};
+  double sum = 0, waits = 0;
+  FineHistogram whole, best_effort;
+};
+
+inline Figures between(const WaitBlame::State& before, const WaitBlame::State& after, CpuTier victim) {
+  const auto& earlier = before[static_cast<std::size_t>(victim)];
+  const auto& later = after[static_cast<std::size_t>(victim)];
+  Figures all;
+  for (std::size_t i = 0; i < WaitBlame::kRunners; ++i) {
+    all.parts[i] = static_cast<double>(later.ran_ns[i] - earlier.ran_ns[i]);
+    all.sum += all.parts[i];
+  }
+  all.waits = static_cast<double>(later.waits - earlier.waits);
+  all.whole = later.whole.since(earlier.whole);
+  all.best_effort = later.best_effort.since(earlier.best_effort);
+  if (all.whole.count() != later.waits - earlier.waits) fail("waits and their histogram differ");
+  return all;
+}
+
+inline void agree(const char* what, double counted, double expected) {
+  std::printf("    %-28s %10.3f ms, expected %10.3f ms (%+.2f%%)\n", what, counted / 1e6, expected / 1e6,
+              expected > 0 ? (counted / expected - 1) * 100 : 0);
+  if (std::abs(counted - expected) > std::max(kTolerance * expected, kSlackNs))
+    fail(std::string(what) + ": off by more than 5%");
+}
+
+inline void agree(const Figures& figures, const Parts& expected, double waited) {
+  for (std::size_t i = 0; i < WaitBlame::kRunners; ++i)
+    if (expected[i] > 0 || figures.parts[i] > 0) agree(kNames[i], figures.parts[i], expected[i]);
+  agree("sum (of schedstat)", figures.sum, waited);
+}
+
+constexpr std::size_t index(CpuTier tier) { return static_cast<std::size_t>(tier); }
+
+struct Bench {
+  const CgroupFs& cgroups;
+  RunQueueLatency& counters;
+  WaitBlame& blame;
+  std::vector<int> cpus;
+};
+
+}  // namespace koord::node_test
