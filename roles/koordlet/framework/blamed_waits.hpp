@@ -24,8 +24,11 @@ struct BlamedWaits {
   std::uint64_t waits = 0;
   /// Seconds of waiting by who ran meanwhile: their sum is that of all waiting.
   std::array<double, kRunners> seconds{};
-  /// The p99 of the part of each wait during which best-effort work ran; a wait without such a part counts
-  /// as 0. An upper bound of its bucket (four an octave); 0 where nobody waited.
+  /// Seconds of waiting that best-effort work caused: it ran on the waiter's CPU, or on another one that the
+  /// waiter may use as well. 0 of a wait in which its own quota, or that of a group above it, was used up.
+  double caused_seconds = 0;
+  /// The p99 of the caused part of each wait; a wait without such a part counts as 0. An upper bound of its
+  /// bucket (four an octave); 0 where nobody waited.
   double best_effort_p99_us = 0;
   /// Whether somebody may act on it; `why_unfit` says why not (static text): losses, a reading that is
   /// missing or late, tiers that are not known yet.

@@ -201,6 +201,7 @@ void Blame::publish(const WaitBlame::State& now, nanoseconds period) {
       waits_.seconds[runner] += static_cast<double>(grown(one.ran_ns[runner], before.ran_ns[runner])) / 1e9;
     parts += one.best_effort.since(before.best_effort);
   }
+  waits_.caused_seconds = waits_.of(Runner::best_effort);
   waits_.best_effort_p99_us = parts.upper_quantile_us(0.99, waits_.waits);
   waits_.why_unfit = why_unfit(period);
   waits_.fit = waits_.why_unfit.empty();
