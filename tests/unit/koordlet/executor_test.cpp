@@ -27,6 +27,7 @@ struct Bench {
     Knob knob;
     std::string group;
     KnobValue value;
+    bool frees = false;
   };
   Executor::Outcome apply(const std::vector<Want>& wants) {
     std::vector<Wish> wishes;
@@ -34,6 +35,7 @@ struct Bench {
       const auto id = executor.find(want.knob, want.group);
       REQUIRE(id.has_value());
       wishes.push_back({*id, &want.value, "a test"});
+      wishes.back().frees = want.frees;
     }
     return executor.apply(wishes);
   }
@@ -412,6 +414,26 @@ TEST_CASE("In v2 a group with processes of its own gets its parent's set back", 
   CHECK(group.cpus == cpus("0-7"));
   CHECK(bench.executor.failures().empty());
   CHECK(bench.executor.holds(bench.executor.known(Knob::cpuset_cpus, "above/batch"), CpuSet{}));
+}
+
+// Once a group with processes has a set, it keeps one: it would not grow with its parent any more.
+TEST_CASE("In v2 a group that is as wide as its parent is free already", "[koordlet][executor]") {
+  Bench bench(CgroupVersion::v2);
+  bench.kernel.group("above").cpus = cpus("0-7");
+  SimKernel::Group& group = bench.kernel.group("above/batch");
+  group.populated = true;
+  const auto set = [&](std::string_view wanted, bool frees) {
+    return bench.apply({{Knob::cpuset_cpus, "above/batch", cpus(wanted), frees}});
+  };
+  CHECK(set("0-7", true) == Executor::Outcome{});
+  CHECK(group.cpus.empty());
+  CHECK(bench.executor.holds(bench.executor.known(Knob::cpuset_cpus, "above/batch"), cpus("0-7")));
+  CHECK(set("0-6", true) == Executor::Outcome{.written = 1});  // some are somebody else's
+  CHECK(group.cpus == cpus("0-6"));
+  group.cpus = {};
+  bench.clock.advance(std::chrono::seconds(61));
+  CHECK(set("0-7", false) == Executor::Outcome{.written = 1});  // one who wants these stays with them
+  CHECK(group.cpus == cpus("0-7"));
 }
 
 TEST_CASE("What nobody names is forgotten", "[koordlet][executor]") {

@@ -234,6 +234,13 @@ class Executor::Impl {
     return fs_.version() == CgroupVersion::v2 && cpus && cpus->empty();
   }
 
+  /// A set that v2 takes from the parent, and that is wide enough, is not written down: with processes in the
+  /// group that could never be given up again.
+  bool is_in_force(const Target& target, const KnobValue& wanted) {
+    const auto found = targets_.read_in_force(target);
+    return found && same_value(target.knob, fs_.version(), *found, wanted);
+  }
+
   /// The first pass, for one file.
   void widen(Work& work, MonoTime now, Outcome& outcome) {
     Target& target = targets_.at(work.index);
@@ -252,6 +259,11 @@ class Executor::Impl {
     if (found && same_value(target.knob, fs_.version(), *found, wanted)) {
       work.done = true;
       accept(target, *found, now);
+      return;
+    }
+    if (found && work.wish->frees && is_parents_set(*found) && is_in_force(target, wanted)) {
+      work.done = true;
+      accept(target, wanted, now);
       return;
     }
     if (found && work.wish->yields && target.known &&

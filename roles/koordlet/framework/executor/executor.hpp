@@ -38,6 +38,7 @@ struct Wish {
   std::string_view reason;  // for the audit
   std::string_view audit_reason = kUpdateCgroups;
   bool yields = false;  // a value that somebody else writes there stays
+  bool frees = false;   // nothing is held back by it
 };
 
 /// Used on the event loop's thread. Nothing here waits: writes for which the kernel may reclaim memory are

@@ -181,6 +181,13 @@ Result<KnobValue> Targets::read_setting(Target& target) {
   return value;
 }
 
+Result<KnobValue> Targets::read_in_force(const Target& target) {
+  KOORD_TRY(path, fs_.read_path(target.knob, target.group));
+  host::HeldFile file(std::move(path));
+  KOORD_TRY(text, files_.read(file, buffer_));
+  return parse_knob(target.knob, fs_.version(), text, target.group);
+}
+
 bool Targets::is_idle(std::string_view group) {
   if (clock_.mono() < no_idle_until_) return false;
   auto path = fs_.read_path(Knob::cpu_idle, group);

@@ -132,6 +132,8 @@ class Targets {
   /// What was set, from the file that is written. Code::unavailable for the shares of an idle group: then
   /// the target rests.
   Result<KnobValue> read_setting(Target& target);
+  /// What the kernel makes of it: v2's cpuset.cpus.effective.
+  Result<KnobValue> read_in_force(const Target& target);
   /// What v2 group's parent has in force.
   Result<std::string> parents(const Target& target);
 

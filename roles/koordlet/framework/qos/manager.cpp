@@ -309,7 +309,8 @@ class QosManager::Impl final : public KnobReader {
     wishes_.clear();
     for (const Arbiter::Decision* decision : due_)
       wishes_.push_back({decision->target, decision->value, decision->intent->reason,
-                         decision->intent->audit_reason, decision->intent->yields});
+                         decision->intent->audit_reason, decision->intent->yields,
+                         decision->intent->undo == *decision->value});
     const Executor::Outcome outcome = executor_.apply(wishes_, pace);
     if (!journal_.entries().empty()) erase_settled(decisions, all);
     save();
