@@ -56,14 +56,15 @@ TEST_CASE("A running pod: its groups for both drivers, limits, requests, classes
 }
 
 TEST_CASE("While a resize is pending the limits that the kubelet has in force count") {
-  const auto read = [](std::string_view in_force, std::string_view of_init = "", bool waits = false) {
+  const auto read = [](std::string_view in_force, std::string_view of_init = "",
+                       std::string_view condition = "PodResizeInProgress", int seen = 2) {
     const std::string text = fmt::format(
-        R"({{"items":[{{"metadata":{{"name":"p","namespace":"default","uid":"u-1"}},
+        R"({{"items":[{{"metadata":{{"name":"p","namespace":"default","uid":"u-1","generation":2}},
           "spec":{{"nodeName":"n1","containers":[{{"name":"c","resources":{{"requests":{{"cpu":"1","memory":"1Gi"}},"limits":{{"cpu":"2","memory":"1Gi"}}}}}}],
             "initContainers":[{{"name":"i","restartPolicy":"Always","resources":{{"limits":{{"cpu":"1"}}}}}}]}},
-          "status":{{"phase":"Running","conditions":[{{"type":"{}","status":"True"}}],"containerStatuses":[{{"name":"c","containerID":"containerd://abc","state":{{"running":{{}}}}{}}}],
+          "status":{{"phase":"Running","observedGeneration":{},"conditions":[{{"type":"{}","status":"True"}}],"containerStatuses":[{{"name":"c","containerID":"containerd://abc","state":{{"running":{{}}}}{}}}],
             "initContainerStatuses":[{{"name":"i","containerID":"containerd://def","state":{{"running":{{}}}}{}}}]}}}}]}})",
-        waits ? "PodResizePending" : "PodResizeInProgress", in_force, of_init);
+        seen, condition, in_force, of_init);
     const auto list = read_pod_list(text, "n1", CgroupDriver::cgroupfs);
     REQUIRE(list.has_value());
     REQUIRE(list->pods.size() == 1);
@@ -73,12 +74,19 @@ TEST_CASE("While a resize is pending the limits that the kubelet has in force co
   CHECK(plain->containers[0].cpu_limit_milli == 2000);
   CHECK(plain->cpu_limit_milli == 3000);
   // It asks for more than before, or for less: what it has it has until the kubelet has written it.
-  const auto grows = read(
-      R"(,"resources":{"requests":{"cpu":"500m","memory":"512Mi"},"limits":{"cpu":"500m","memory":"512Mi"}})");
-  CHECK(grows->containers[0].cpu_limit_milli == 500);
-  CHECK(grows->containers[0].memory_limit == 512 << 20);
-  CHECK(grows->cpu_limit_milli == 1500);
-  CHECK(grows->requests.cpu == 500);
+  const std::string_view less =
+      R"(,"resources":{"requests":{"cpu":"500m","memory":"512Mi"},"limits":{"cpu":"500m","memory":"512Mi"}})";
+  for (const auto& grows : {read(less), read(less, "", "Ready", 1)}) {  // or the kubelet has not seen it yet
+    CHECK(grows->containers[0].cpu_limit_milli == 500);
+    CHECK(grows->containers[0].memory_limit == 512 << 20);
+    CHECK(grows->cpu_limit_milli == 1500);
+    CHECK(grows->requests.cpu == 500);
+  }
+  // Where nothing is resized a runtime tells what the kernel has, which is what koord wrote there.
+  for (const auto& still : {read(less, "", "Ready"), read(less, "", "Ready", 0)}) {
+    CHECK(still->containers[0].cpu_limit_milli == 2000);
+    CHECK(still->cpu_limit_milli == 3000);
+  }
   // Less CPU counts at once: what is measured against it would be in the kubelet's way.
   const std::string_view more = R"(,"resources":{"limits":{"cpu":"4","memory":"2Gi"}})";
   const std::string_view more_first = R"(,"resources":{"limits":{"cpu":"3"}})";
@@ -88,7 +96,7 @@ TEST_CASE("While a resize is pending the limits that the kubelet has in force co
   CHECK(shrinks->containers[1].cpu_limit_milli == 1000);
   CHECK(shrinks->cpu_limit_milli == 3000);
   // Where the kubelet has refused it, or has no room yet, nothing of it does.
-  const auto refused = read(more, more_first, true);
+  const auto refused = read(more, more_first, "PodResizePending");
   CHECK(refused->containers[0].cpu_limit_milli == 4000);
   CHECK(refused->containers[1].cpu_limit_milli == 3000);
   CHECK(refused->cpu_limit_milli == 7000);

@@ -129,14 +129,14 @@ std::optional<std::int64_t> cpu_limit_of(const api::Pod& pod) {
   if (!whole && !(std::all_of(containers.begin(), containers.end(), limited) &&
                   std::all_of(first.begin(), first.end(), limited)))
     return std::nullopt;
-  const std::int64_t limit = milli(api::pod_limits(pod), "cpu");
+  const std::int64_t limit = milli(api::pod_limits(pod, {.use_status = false}), "cpu");
   return limit > 0 ? std::optional(limit) : std::nullopt;
 }
 
 /// BE pods have one only if each of their containers has.
 std::optional<std::int64_t> memory_limit_of(const api::Pod& pod, Qos qos) {
   if (qos != Qos::be) {
-    const api::ResourceList limits = api::pod_limits(pod);
+    const api::ResourceList limits = api::pod_limits(pod, {.use_status = false});
     return limits.contains("memory") ? std::optional(plain(limits, "memory", kMaxBytes)) : std::nullopt;
   }
   std::int64_t sum = 0;
@@ -259,10 +259,18 @@ double normalization_ratio(const api::Node& node, std::vector<std::string>& comp
   return 1;
 }
 
-/// A resize that waits for room, or is refused.
-bool resize_waits(const api::PodStatus& status) {
+bool has_condition(const api::PodStatus& status, std::string_view type) {
   return std::any_of(status.conditions.begin(), status.conditions.end(),
-                     [](const auto& one) { return one.type == "PodResizePending"; });
+                     [type](const auto& one) { return one.type == type; });
+}
+/// A resize that waits for room, or is refused.
+bool resize_waits(const api::PodStatus& status) { return has_condition(status, "PodResizePending"); }
+/// Whether the spec may ask for something else than what is in force. Only then the status is believed: there
+/// are runtimes that tell what the kernel has, which may be ours.
+bool resizes(const api::Pod& pod) {
+  const std::int64_t seen = pod.status.observed_generation;
+  return (seen > 0 && seen < pod.metadata.generation) || resize_waits(pod.status) ||
+         has_condition(pod.status, "PodResizeInProgress");
 }
 
 /// Calls back with what is asked and what is in force, where that is something else: of CPU and memory.
@@ -285,6 +293,7 @@ void each_difference(Containers& containers, const api::List<api::ContainerStatu
 /// larger limit is not written before the kubelet has written its own. A smaller limit of CPU counts at once:
 /// what the kernel measures against it, as burst, is in the kubelet's way.
 std::shared_ptr<const api::Pod> as_it_runs(const std::shared_ptr<const api::Pod>& pod) {
+  if (!resizes(*pod)) return pod;
   const api::PodStatus& status = pod->status;
   bool differs = false;
   const auto note = [&differs](const auto&, const auto&, bool) { differs = true; };
