@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Without Kubernetes: the example file of packaging/, for two plain cgroups on this kernel."""
+"""Without Kubernetes: the example file of packaging/, for two plain cgroups on this kernel; and CPU blame on them."""
+import json
 import os
 import sys
 import tempfile
@@ -7,12 +8,53 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import host_tree  # noqa: E402
 import protection  # noqa: E402
-from agent import Agent, TREE, skip_without_role  # noqa: E402
+from agent import Agent, TREE, skip_without_role, wait_for  # noqa: E402
 from host_tree import Group, HostTree  # noqa: E402
 from janitor import Janitor, Unchanged, skip  # noqa: E402
 from real_node import free_port  # noqa: E402
 
+BLAME = """
+nodeSLO: {{extensions: {{cpuBlame: {{enable: true, targetMicroseconds: 50}}}}}}
+groups:
+- {{name: web, cgroupPath: {web}, qos: LS}}
+- {{name: batch, cgroupPath: {batch}, qos: BE}}
+"""
 EXAMPLE = os.path.join(TREE, "packaging", "standalone.example.yaml")
+
+
+def blame_status(agent):
+    """Whether the kernel tells who makes others wait, and what CPU blame says of itself."""
+    node = json.loads(agent.get("/apis/v1/node"))
+    known = [one.get("works", False) for one in node["collectors"] if one["name"] == "wait_blame"]
+    return known and known[0], next(one for one in node["strategies"] if one["name"] == "CPUBlame")
+
+
+def prove_blame(agent, be):
+    """CPU blame on its own: the group gives way, over a crash, until --cleanup; its quota is never below the minimum."""
+    def values():
+        return be.read("cpu", "cpu.weight" if host_tree.is_v2() else "cpu.shares"), be.read("cpu", "cpu.idle")
+
+    before = values()
+    agent.start_and_wait()
+    known, status = blame_status(agent)
+    if not known:
+        assert "CPU suppression alone" in status["summary"], status
+        print(f"CPU blame: {status['summary']}")
+        agent.kill()
+        return
+    wait_for("best-effort work gives way", lambda: values()[1] == "1", 15)
+    wait_for("it judges", lambda: "it causes a p99 of" in blame_status(agent)[1]["summary"], 15)
+    print(f"CPU blame: {blame_status(agent)[1]['summary']}", flush=True)
+    agent.kill()
+    assert values()[1] == "1", "a crash let BE loose"
+    agent.start_and_wait()
+    quotas = protection.Watch(be, None, 3).quotas
+    least = os.cpu_count() * 0.05 - 0.001
+    assert all(quota is None or quota >= least for quota in quotas), f"below the minimum: {quotas}"
+    assert values()[1] == "1", "the next agent let BE loose"
+    agent.kill()
+    agent.cleanup()
+    assert values() == before and be.quota_cpus() is None, f"--cleanup left {values()}, before {before}"
 
 
 def main():
@@ -46,6 +88,13 @@ def main():
 
         protection.prove(agent, be, ls.cpu_seconds, lambda: burners.extend(tree.burn(web, 1)), stop_ls)
         protection.prove_cleanup(agent, be)
+        stop_ls()
+        if os.path.exists(be.file("cpu", "cpu.idle")):
+            blame = os.path.join(folder, "blame.yaml")
+            with open(blame, "w", encoding="utf-8") as file:
+                file.write(BLAME.format(web=web, batch=batch))
+            prove_blame(Agent(janitor, os.path.join(folder, "blame"), free_port(), f"--standalone-config={blame}",
+                              "--feature-gates=BECPUBlame=true"), be)
     print("standalone: passed")
 
 
