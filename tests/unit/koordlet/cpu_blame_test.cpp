@@ -33,13 +33,13 @@ TEST_CASE("The extension, as it is and as the manager writes it", "[koordlet][bl
       {"none", "", false, 0, {}, true},
       {"others'", R"({"theirs":{"enable":true},"Object":{}})", false, 0, {}, true},
       {"null", R"({"cpuBlame":null})", false, 0, {}, true},
-      {"empty: nobody said that it shall", R"({"cpuBlame":{}})", false, 1000, {}, true},
-      {"as it is", R"({"cpuBlame":{"enable":true}})", true, 1000, {}, true},
-      {"as the manager writes it", R"({"Object":{"cpuBlame":{"enable":true}}})", true, 1000, {}, true},
+      {"empty: nobody said that it shall", R"({"cpuBlame":{}})", false, 250, {}, true},
+      {"as it is", R"({"cpuBlame":{"enable":true}})", true, 250, {}, true},
+      {"as the manager writes it", R"({"Object":{"cpuBlame":{"enable":true}}})", true, 250, {}, true},
       {"everything", R"({"cpuBlame":{"enable":true,"targetMicroseconds":50,"minPercent":0,"idle":false}})",
        true, 50, 0, false},
       {"both: the first",
-       R"({"Object":{"cpuBlame":{"enable":false}},"cpuBlame":{"enable":true,"minPercent":100}})", true, 1000,
+       R"({"Object":{"cpuBlame":{"enable":false}},"cpuBlame":{"enable":true,"minPercent":100}})", true, 250,
        100, true},
   }));
   CAPTURE(row.name);
@@ -78,7 +78,7 @@ struct BlameRig : QosRig {
       : QosRig(version, std::move(journal)) {
     if (gate && !gates.set("BECPUBlame=true")) throw std::runtime_error("no gate");
     start();
-    extension(R"({"cpuBlame":{"enable":true,"minPercent":10}})");
+    extension(R"({"cpuBlame":{"enable":true,"targetMicroseconds":1000,"minPercent":10}})");
     pods({{"be", Qos::be, 2}, {"ls", Qos::ls, 4}});
     be_tree("0-15", -1, {"podbe", "podbe/c"});
     kernel.group(kBeRoot).shares = version == CgroupVersion::v1 ? 2 : 1;
@@ -99,9 +99,12 @@ struct BlameRig : QosRig {
     extension(kept);
   }
   void say(double p99_us, double part = 0.5) {
-    waited = {.period = std::chrono::seconds(1), .waits = 1000, .best_effort_p99_us = p99_us, .fit = true};
-    waited.seconds[static_cast<std::size_t>(Runner::best_effort)] = part;
-    waited.seconds[static_cast<std::size_t>(Runner::ls)] = 1 - part;
+    waited = {.period = std::chrono::seconds(1),
+              .waits = 1000,
+              .caused_seconds = part,
+              .best_effort_p99_us = p99_us,
+              .fit = true};
+    waited.seconds[static_cast<std::size_t>(Runner::ls)] = 1;
   }
   double be_cpus() {
     const std::int64_t quota = kernel.quota(kBeRoot);
@@ -192,7 +195,7 @@ TEST_CASE("Weights first, then the quota, down to the minimum and back", "[koord
   CHECK_THAT(metrics, Catch::Contains("koordlet_be_blame_tightened_total 1\n"));
 
   rig.say(20'000);  // it helps
-  rig.ticks(20);
+  rig.ticks(10);
   CHECK(rig.kernel.quota(kBeRoot) == 160'000);  // a tenth of the node
   CHECK_THAT(rig.summary(), Catch::Contains(", the minimum;"));
   rig.say(100);
@@ -274,7 +277,7 @@ TEST_CASE("What does not help is given back", "[koordlet][blame]") {
   rig.say(20'000);
   rig.ticks(60);
   CHECK(rig.kernel.quota(kBeRoot) == -1);
-  CHECK_THAT(rig.summary(), Catch::StartsWith("resting: ") && Catch::Contains("less did not help"));
+  CHECK_THAT(rig.summary(), Catch::StartsWith("resting: ") && Catch::Contains("less did not help enough"));
   CHECK_THAT(rig.metrics->exposition(), Catch::Contains("koordlet_be_blame_given_back_total 1\n"));
 }
 
@@ -367,7 +370,8 @@ TEST_CASE("Several groups share its quota, and go idle themselves", "[koordlet][
 TEST_CASE("A kernel without idle groups: the weight alone", "[koordlet][blame]") {
   BlameRig rig(CgroupVersion::v1);
   rig.kernel.has_idle = GENERATE(false, true);
-  if (rig.kernel.has_idle) rig.extension(R"({"cpuBlame":{"enable":true,"idle":false}})");
+  if (rig.kernel.has_idle)
+    rig.extension(R"({"cpuBlame":{"enable":true,"targetMicroseconds":1000,"idle":false}})");
   rig.inventory.be_roots = {"batch.slice"};
   rig.kernel.group("batch.slice").cpus = rig.topology->online;
   rig.ticks(5);

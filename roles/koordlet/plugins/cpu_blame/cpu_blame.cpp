@@ -236,7 +236,7 @@ class CpuBlame final : public Strategy {
     if (sample.part < kMuch && sample.caused_us > static_cast<double>(settings_.target_microseconds))
       fmt::format_to(std::back_inserter(text), ", but only {:.0f}% of what is waited", sample.part * 100);
     if (state == State::giving_back || state == State::resting)
-      add("; less did not help: it tries again later");
+      add("; less did not help enough: it tries again later");
   }
 
   void show(std::optional<std::int64_t> limit) {

@@ -13,11 +13,10 @@ constexpr double kNonsenseUs = 3.6e9;  // nobody waits for an hour
 constexpr nanoseconds kShortest = std::chrono::milliseconds(100), kLongest = std::chrono::seconds(60);
 /// A step that comes late does not count for more.
 constexpr nanoseconds kLongestStep = std::chrono::seconds(2);
-/// Samples since the last cut until it is said that it did not help; more of them where the minimum has left
-/// no room for a large one.
+/// Samples since the last cut until it is said that it did not help; or that the minimum is not enough.
 constexpr int kSurely = 2, kPatience = 10;
-/// A cut that leaves more than this is too small for its effect to be seen.
-constexpr double kTooSmall = 0.8;
+/// Of a sample while it gives back, and how far it has come by the time that the mean shows it.
+constexpr double kSmoothing = 0.2, kBehind = 0.6;
 /// One decision lets it grow for so long at most: by a tenth of the machine.
 constexpr nanoseconds kLongestGrowth = std::chrono::seconds(2);
 /// Of the target: less is the same in a mean of logarithms.
@@ -48,6 +47,7 @@ std::string_view why_unfit(const BlamedWaits* blamed) {
   if (!blamed->fit) return blamed->why_unfit.empty() ? "the reading is not fit" : blamed->why_unfit;
   if (blamed->period < kShortest || blamed->period > kLongest) return "the reading's period is nonsense";
   if (!is_amount(blamed->best_effort_p99_us)) return "the reading's p99 is nonsense";
+  if (!is_amount(blamed->caused_seconds)) return "the reading's times are nonsense";
   for (const double waited : blamed->seconds)
     if (!is_amount(waited)) return "the reading's times are nonsense";
   return {};
@@ -59,7 +59,7 @@ void Pool::add(const BlamedWaits& blamed) {
   waits_ += std::min(blamed.waits, std::uint64_t{1} << 40);
   period_ += blamed.period;
   p99_us_ = std::max(p99_us_, std::min(blamed.best_effort_p99_us, kNonsenseUs));
-  best_effort_ += sane(blamed.of(Runner::best_effort));
+  caused_ += sane(blamed.caused_seconds);
   for (std::size_t i = 0; i < kRunners; ++i)
     if (i != static_cast<std::size_t>(Runner::nobody)) ran_ += sane(blamed.seconds[i]);
 }
@@ -71,8 +71,8 @@ std::optional<Sample> Pool::take() {
   if (enough)
     sample.caused_us = p99_us_;
   else if (waits_ >= kFewWaits)
-    sample.caused_us = best_effort_ * 1e6 / static_cast<double>(waits_);
-  sample.part = ran_ > 0 ? best_effort_ / ran_ : 0;
+    sample.caused_us = caused_ * 1e6 / static_cast<double>(waits_);
+  sample.part = ran_ > 0 ? std::min(caused_ / ran_, 1.0) : 0;
   clear();
   return sample;
 }
@@ -97,9 +97,7 @@ void Steering::step(const Terms& terms, const Seen& seen) {
     fit_at_ = seen.at;
     starting_ = false;
     if (state_ == State::waiting) {
-      const bool rests = seen.at < rests_until_;
-      state_ =
-          limit_ ? (rests ? State::giving_back : State::holding) : (rests ? State::resting : State::calm);
+      state_ = limit_ ? State::holding : seen.at < rests_until_ ? State::resting : State::calm;
       judged_ = seen.at;
     }
     if (skip_ > 0) {
@@ -116,7 +114,7 @@ void Steering::step(const Terms& terms, const Seen& seen) {
     hand_over(passed);
   }
   if (state_ == State::giving_back) {
-    grow(kReturn, passed);
+    grow(std::min(kReturn, careful_growth()), passed);
     if (!limit_) state_ = State::resting;
   }
 }
@@ -149,13 +147,12 @@ void Steering::judge(const Sample& sample, MonoTime at) {
   double caused = sample.caused_us;
   if (sample.part < kMuch) caused = std::min(caused, sample.part < kLittle ? 0 : terms_.target_us);
   if (state_ == State::giving_back) {
-    judge_giving_back(caused, at);
+    judge_giving_back(caused);
     return;
   }
   if (state_ == State::resting) {
     if (at < rests_until_) return;
     state_ = State::calm;
-    doubted_ = false;
   }
   if (caused > terms_.target_us)
     pass(caused, at);
@@ -163,14 +160,14 @@ void Steering::judge(const Sample& sample, MonoTime at) {
     keep(caused, passed, at);
 }
 
-void Steering::judge_giving_back(double caused, MonoTime at) {
-  level_us_ = smoothed(level_us_, std::max(caused, 1.0));
-  if (doubted_ || caused <= terms_.target_us || level_us_ < kDoubt * useless_us_) return;
-  doubted_ = true;
-  rests_until_ = {};
-  rest_ = std::max(rest_ / 2, kFirstRest);
-  episode_ = Episode{.before_us = level_us_, .before_milli = present()};
-  cut(kMostCut, at);
+void Steering::judge_giving_back(double caused) {
+  level_us_ = std::pow(level_us_, 1 - kSmoothing) * std::pow(std::max(caused, 1.0), kSmoothing);
+  if (caused <= terms_.target_us || level_us_ < kHelps * useless_us_) return;
+  // So far it did not help. The mean is some samples behind.
+  useless_us_ = level_us_;
+  limit_ = std::max(*limit_ * kBehind, static_cast<double>(terms_.least_milli));
+  ++tightened_;
+  state_ = State::holding;
 }
 
 double Steering::present() const {
@@ -185,8 +182,11 @@ void Steering::pass(double caused, MonoTime at) {
   const double factor = std::clamp(terms_.target_us / caused, kMostCut, kLeastCut);
   const double before = std::exchange(last_passed_us_, caused);
   if (!episode_) {
-    // A little may be chance.
-    if (caused < kPassed * terms_.target_us && before == 0) {
+    // A little may be chance, of what has no more than the least nothing can be taken, and less than this did
+    // not help before.
+    const bool futile = limit_ && at < rests_until_ && std::min(caused, before) < kPassed * useless_us_;
+    if ((caused < kPassed * terms_.target_us && before == 0) || futile ||
+        present() <= static_cast<double>(terms_.least_milli)) {
       state_ = limit_ ? State::holding : State::calm;
       return;
     }
@@ -200,14 +200,12 @@ void Steering::pass(double caused, MonoTime at) {
   Episode& episode = *episode_;
   episode.kept = 0;
   note(caused);
-  const double left = *limit_ / std::max(episode.before_milli, 1.0);
-  const bool tried = episode.cuts >= kTries && left <= kMostCut;
-  const double hoped = std::max(kHelped, 1 - (1 - left) / 2);
-  if ((tried || (is_least() && left <= kTooSmall)) && episode.level_us > hoped * episode.before_us) {
-    if (episode.samples >= (tried ? kSurely : kPatience))
-      begin_give_back(at);
-    else
-      state_ = State::tightened;
+  const bool tried = episode.cuts >= kTries && *limit_ <= episode.before_milli * kMostCut;
+  const bool helped = episode.level_us <= kHelped * episode.before_us;
+  if ((tried && !helped && episode.samples >= kSurely) || (is_least() && episode.samples >= kPatience)) {
+    begin_give_back(at);
+  } else if (tried && !helped) {
+    state_ = State::tightened;
   } else if (is_least() || (caused < kPassed * terms_.target_us && before == 0)) {
     state_ = State::holding;
   } else {
@@ -251,14 +249,17 @@ void Steering::keep(double caused, nanoseconds passed, MonoTime at) {
   if (too_much_ && at < stay_until_ && *limit_ >= kBelowTooMuch * *too_much_) return;
   state_ = State::growing;
   const double fast = kMostGrowth - (kMostGrowth - kGrowth) * caused / (terms_.target_us / 2);
-  const double careful =
-      kOfItself * *limit_ / static_cast<double>(std::max<std::int64_t>(terms_.machine_milli, 1));
-  grow(std::min(fast, std::max(careful, kLeastGrowth)), passed);
+  grow(std::min(fast, careful_growth()), passed);
   if (too_much_ && at < stay_until_ && limit_) limit_ = std::min(*limit_, kBelowTooMuch * *too_much_);
   if (limit_ && too_much_ && *limit_ < *too_much_ / kBelowTooMuch) return;
   too_much_.reset();
   stay_ = kFirstStay;
   if (!limit_) state_ = State::calm;
+}
+
+double Steering::careful_growth() const {
+  const auto machine = static_cast<double>(std::max<std::int64_t>(terms_.machine_milli, 1));
+  return std::max(kOfItself * limit_.value_or(0) / machine, kLeastGrowth);
 }
 
 void Steering::grow(double part, nanoseconds passed) {

@@ -2,9 +2,9 @@
 // Driver + state pair: step() is told what a tick saw, the rest is what follows from all that it was told.
 //
 //   calm ----- target passed ----> tightened <--> holding <--> growing ----> calm
-//     ^                                |
-//     |                   four times, and it did not help
-//   resting <----- given back ----- useless
+//     ^                                |             ^
+//     |              it did not help, or enough      | from here on it does
+//   resting <---- nothing is left ---- giving back --+
 //
 // It tightens by how far the target is passed, between a tenth and a half, at most every other reading; what
 // it takes less from is what best-effort work really used. It grows by 2 to 5% of the machine a second, and
@@ -39,12 +39,11 @@ inline constexpr double kGrowth = 0.02, kMostGrowth = 0.05;
 /// But no more than so much of what it is, or where that is next to nothing, of the machine.
 inline constexpr double kOfItself = 0.1, kLeastGrowth = 0.005;
 inline constexpr double kReturn = 0.05, kHandOver = 0.10;  // the same
-/// So many cuts, to half or less, after which the p99 has to be below so much of what it was before; less is
-/// asked of what the minimum does not let become half.
+/// So many cuts, to half or less, after which the p99 has to be below so much of what it was before.
 inline constexpr int kTries = 4;
 inline constexpr double kHelped = 0.75;
-/// While it is given back, a p99 of so many times what it was before says that tightening did help.
-inline constexpr double kDoubt = 1.5;
+/// While it gives back, a p99 of so many times what it was says that from here on less does help.
+inline constexpr double kHelps = 1.25;
 inline constexpr int kKept = 5;  // samples in a row within the target end it
 /// Below what was too much last, and how long it stays there.
 inline constexpr double kBelowTooMuch = 0.9;
@@ -99,7 +98,8 @@ class Pool {
  private:
   std::uint64_t waits_ = 0;
   nanoseconds period_{};
-  double p99_us_ = 0, best_effort_ = 0, ran_ = 0;  // seconds of waiting
+  double p99_us_ = 0;
+  double caused_ = 0, ran_ = 0;  // seconds of waiting: because of best-effort work, and for whoever ran
 };
 
 class Steering {
@@ -136,12 +136,13 @@ class Steering {
   bool is_new(const Seen& seen);
   void hand_over(nanoseconds passed);
   void judge(const Sample& sample, MonoTime at);
-  void judge_giving_back(double caused_us, MonoTime at);
+  void judge_giving_back(double caused_us);
   void pass(double caused_us, MonoTime at);
   void keep(double caused_us, nanoseconds passed, MonoTime at);
   void note(double caused_us);
   void cut(double factor, MonoTime at);
   void grow(double part, nanoseconds passed);
+  double careful_growth() const;
   void begin_give_back(MonoTime at);
   double present() const;
   bool is_least() const;
@@ -167,9 +168,8 @@ class Steering {
   nanoseconds stay_ = kFirstStay;
   MonoTime rests_until_{};
   nanoseconds rest_ = kFirstRest;
-  double useless_us_ = 0;  // what was waited when tightening was found not to help
+  double useless_us_ = 0;  // what was waited when less was found not to help, or not enough
   double level_us_ = 0;    // since then, smoothed
-  bool doubted_ = false;   // that finding was taken back, which happens once
   std::uint64_t tightened_ = 0, given_back_ = 0;
 };
 
