@@ -2,9 +2,9 @@
 """In the virtual machine, which has 1 GiB: a pod leaks until memory eviction ends it. A sandbox is the API server, a file
 that busybox serves is the kubelet's list of pods; the cgroups are real ones of v2.
 
-Who goes first is what the documents say, the latency-sensitive pod is never killed for want of memory, and nobody goes
-within the cool-down, also when the agent is killed in it. Without an agent the same leak has the kernel kill the
-latency-sensitive pod. On the way: CPU burst, memory QoS, pressure and settings of the whole machine are in the real files,
+Who goes first is what the documents say, by cgroup.kill; the latency-sensitive pod is never killed for want of memory, and
+nobody goes within the cool-down, also when the agent is killed in it. Without an agent the same leak has the kernel kill
+the latency-sensitive pod. On the way: CPU burst, memory QoS, pressure and settings of the whole machine are in the real files,
 and are as they were after --cleanup.
 """
 import datetime
@@ -15,7 +15,8 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import vm  # noqa: E402
-from agent import KOORD, skip_without_role  # noqa: E402
+import vm_node  # noqa: E402
+from agent import skip_without_role  # noqa: E402
 from janitor import skip  # noqa: E402
 
 COOL_SECONDS = 15
@@ -27,13 +28,14 @@ ORDER = ["large", "small", "leaker", "last"]  # by priority, then the largest; t
 MIB = 1 << 20
 MIN_FREE_FACTOR, WATERMARK, FEATURE = 150, 20, "GENTLE_FAIR_SLEEPERS"
 
+FLAGS = ("--psi-collector-interval=2s", f"--memory-evict-cool-time-seconds={COOL_SECONDS}",
+         "--feature-gates=BECPUSuppress=false,BEMemoryEvict=true,CgroupReconcile=true,SystemConfig=true,PSICollector=true,AuditEvents=true")
+
 SCRIPT = """
-cg=/sys/fs/cgroup web=kubepods/burstable/podweb/main-web last=kubepods/besteffort/podlast/main-last
+web=kubepods/burstable/podweb/main-web last=kubepods/besteffort/podlast/main-last
+large=kubepods/besteffort/podlarge/main-large
 features=/sys/kernel/debug/sched/features
 mount -t debugfs debugfs /sys/kernel/debug
-echo "+cpu +cpuset +memory" >$cg/cgroup.subtree_control || exit 1
-group() { mkdir -p $cg/$1; [ -z "$2" ] || echo "+cpu +cpuset +memory" >$cg/$1/cgroup.subtree_control; }
-inside() { path=$1; shift; sh -c 'echo $$ >'$cg/$path/cgroup.procs"; $*" & }
 # dd keeps what it has read while nobody takes it.
 hold() { inside $1 "dd if=/dev/zero bs=${2}M count=1 2>/dev/null | sleep 100000"; }
 leak() { inside $1 "for i in \\$(seq $2); do dd if=/dev/zero bs=8M count=1 2>/dev/null | sleep 100000 & usleep $3; done; sleep 100000"; }
@@ -43,36 +45,27 @@ knobs() {
     $cg/kubepods/burstable/memory.min $cg/kubepods/memory.low \\
     /proc/sys/vm/min_free_kbytes /proc/sys/vm/watermark_scale_factor $features; do echo "$1 $file $(cat $file)"; done
 }
-up() { cut -d' ' -f1 /proc/uptime; }
 used() { awk '/MemTotal/{t=$2} /MemAvailable/{a=$2} END{print int((t-a)*100/t)}' /proc/meminfo; }
 killed() { sed -n 's/^oom_kill //p' $1; }
-until_() { for i in $(seq $(($1 * 5))); do eval "$2" && return; usleep 200000; done; echo "see waited=$1 for=$2"; }
 empty() { [ -z "$(cat $cg/$1/cgroup.procs)" ]; }
-agent() {
-  NODE_NAME=vm agent_mode=hostMode /koord --role=koordlet --kubeconfig=/tmp/kubeconfig --addr=127.0.0.1:9316 \\
-    --kubelet-insecure-tls --tsdb-path=/tmp/metrics --audit-log-dir=/tmp/audit --psi-collector-interval=2s \\
-    --feature-gates=BECPUSuppress=false,BEMemoryEvict=true,CgroupReconcile=true,SystemConfig=true,PSICollector=true,AuditEvents=true \\
-    --memory-evict-cool-time-seconds=COOL_SECONDS "$@" >>/tmp/agent.log 2>&1
-}
-kill_agent() { for pid in $(pidof koord); do grep -q role=koordlet /proc/$pid/cmdline && kill -9 $pid; done; }
 MAKE_GROUPS
-memory=$(sed -n 's/MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo)
-sed "s/MEMORY/${memory}Ki/g" /objects.json >/tmp/objects.json
-httpd -p 127.0.0.1:10255 -h /www
-/koord sandbox --nodes=0 --roles= --load=/tmp/objects.json --kubeconfig=/tmp/kubeconfig >/tmp/sandbox.log 2>&1 &
-until_ 20 '[ -s /tmp/kubeconfig ]'
+kubelet
+sandbox
 HOLD_MEMORY
 inside $web 'while :; do :; done'
 inside $web 'while :; do :; done'
 until_ 20 '[ $(used) -ge 40 ]'
 echo "see memory=$memory used=$(used)"
+# Who reads which processes "large" has finds none: its end is cgroup.kill's, freezing and signals would not reach it.
+echo "see large=$(wc -l <$cg/$large/cgroup.procs)"
+mount -o bind /dev/null $cg/$large/cgroup.procs || exit 1
 knobs before
 agent &
 until_ 30 '[ "$(cat $cg/$web/cpu.max.burst)" = 100000 ] && [ "$(cut -d" " -f1 $cg/$web/cpu.max)" -gt 100000 ]'
 until_ 10 '[ "$(cat $cg/kubepods/memory.low)" != 0 ]'
-until_ 10 'wget -q -O - http://127.0.0.1:9316/metrics | grep -q "koordlet_pod_psi.*[1-9]$"'
+until_ 10 'metrics | grep -q "koordlet_pod_psi.*[1-9]$"'
 knobs with
-wget -q -O - http://127.0.0.1:9316/metrics | grep 'koordlet_pod_psi.*type="cpu".*precision="10"'
+metrics | grep 'koordlet_pod_psi.*type="cpu".*precision="10"'
 leak kubepods/besteffort/podleaker/main-leaker 60 50000
 until_ 40 'empty kubepods/besteffort/podleaker/main-leaker'
 kill_agent
@@ -81,6 +74,8 @@ agent &
 until_ 10 '[ $(used) -ge THRESHOLD ]'
 echo "see used=$(used) at=$(up)"
 until_ 40 'empty $last'
+umount $cg/$large/cgroup.procs
+echo "see large_left=$(wc -l <$cg/$large/cgroup.procs)"
 echo "see web=$(wc -l <$cg/$web/cgroup.procs) killed=$(killed /proc/vmstat)"
 sleep 1
 kill_agent
@@ -111,19 +106,14 @@ def pod(name):
                 {"name": "main", "containerID": f"containerd://main-{name}", "ready": True, "state": {"running": {}}}]}}
 
 
-def objects():
-    amounts = {"cpu": "8", "memory": "MEMORY", "pods": "110"}
-    return [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "vm"}, "status": {
-        "capacity": amounts, "allocatable": amounts, "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}},
-        {"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeSLO", "metadata": {"name": "vm"}, "spec": {
-            "resourceUsedThresholdWithBE": {"enable": True, "memoryEvictThresholdPercent": THRESHOLD,
-                                            "memoryEvictLowerPercent": LOWER},
-            "cpuBurstStrategy": {"policy": "auto", "cpuBurstPercent": 1000, "cfsQuotaBurstPercent": 300,
-                                 "sharePoolThresholdPercent": 90},
-            "resourceQOSStrategy": {"lsClass": {"memoryQOS": {
-                "enable": True, "minLimitPercent": 50, "lowLimitPercent": 60, "throttlingPercent": 80}}},
-            "systemStrategy": {"minFreeKbytesFactor": MIN_FREE_FACTOR, "watermarkScaleFactor": WATERMARK,
-                               "schedFeatures": {FEATURE: False}}}}]
+def slo():
+    return vm_node.node_slo(
+        resourceUsedThresholdWithBE={"enable": True, "memoryEvictThresholdPercent": THRESHOLD, "memoryEvictLowerPercent": LOWER},
+        cpuBurstStrategy={"policy": "auto", "cpuBurstPercent": 1000, "cfsQuotaBurstPercent": 300, "sharePoolThresholdPercent": 90},
+        resourceQOSStrategy={"lsClass": {"memoryQOS": {
+            "enable": True, "minLimitPercent": 50, "lowLimitPercent": 60, "throttlingPercent": 80}}},
+        systemStrategy={"minFreeKbytesFactor": MIN_FREE_FACTOR, "watermarkScaleFactor": WATERMARK,
+                        "schedFeatures": {FEATURE: False}})
 
 
 def script():
@@ -133,8 +123,8 @@ def script():
         groups += [f"group {group_of(name)} x", f"group {group_of(name)}/main-{name}"]
         holds.append(f"hold {group_of(name)}/main-{name} {mib}")
     groups.append("for group in $web ${web%/*}; do echo '100000 100000' >$cg/$group/cpu.max; done")
-    text = SCRIPT
-    for name, value in (("COOL_SECONDS", COOL_SECONDS), ("THRESHOLD", THRESHOLD), ("MAKE_GROUPS", "\n".join(groups)),
+    text = vm_node.setup(*FLAGS) + SCRIPT
+    for name, value in (("THRESHOLD", THRESHOLD), ("MAKE_GROUPS", "\n".join(groups)),
                         ("HOLD_MEMORY", "\n".join(holds))):
         text = text.replace(name, str(value))
     return text
@@ -174,18 +164,15 @@ def main():
         skip(reason)
     skip_without_role()
     with tempfile.TemporaryDirectory(prefix="koord-evict-vm.") as folder:
-        files = {"koord": KOORD}
-        for name, value in (("objects.json", {"apiVersion": "v1", "kind": "List", "items": objects()}),
-                            ("www/pods/index.html", {"apiVersion": "v1", "kind": "PodList", "items": list(map(pod, PODS))})):
-            files[name] = os.path.join(folder, os.path.basename(name))
-            with open(files[name], "w", encoding="utf-8") as file:
-                json.dump(value, file)
+        files = vm_node.write(folder, {"objects.json": vm_node.objects(vm_node.node(), slo()),
+                                       "www/pods/index.html": vm_node.pod_list(map(pod, PODS))})
         status, lines = vm.run(script(), files, seconds=150)
     assert status == 0, f"the machine's test ended with {status}"
-    said = dict(word.split("=", 1) for line in lines if line.startswith("see ") for word in line.split()[1:] if "=" in word)
+    said = vm_node.said(lines)
     assert "waited" not in said, f"what was waited for did not come: {said}"
     check_evictions(lines)
     assert (said["web"], said["killed"]) == ("5", "0"), "the kernel killed somebody for want of memory"
+    assert int(said["large"]) > 0 and said["large_left"] == "0", "cgroup.kill was not what ended a pod"
     assert int(said["control"]) > 0, "without an agent the latency-sensitive pod was not killed: the leak proves nothing"
     assert said["cleanup"] == "0"
     check_knobs(lines, said)

@@ -2,13 +2,13 @@
 """In the virtual machine, under the systemd of this host: packaging/koordlet.service as it is. The limits that the agent
 has set outlast a restart, a crash, an agent that hangs and one that ends by itself; systemctl stop sets free."""
 import os
-import re
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import vm  # noqa: E402
+import vm_node  # noqa: E402
 from agent import KOORD, TREE, skip_without_role  # noqa: E402
 from janitor import skip  # noqa: E402
 
@@ -71,13 +71,6 @@ cat /run/systemd.log
 """
 
 
-def closure(program):
-    """The files that a program is loaded with, at their paths."""
-    files = {program: program}
-    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-    return files | {path: path for path in re.findall(r"(/\S+) \(0x", listed)}
-
-
 def main():
     reason = vm.missing() or next((f"{path} is missing: run packaging/dev deps" for path in PROGRAMS if not os.path.exists(path)), None)
     if reason:
@@ -93,7 +86,7 @@ def main():
                  f"{units}/koordlet.service": os.path.join(TREE, "packaging", "koordlet.service"),
                  "/etc/koord/standalone.yaml": os.path.join(TREE, "packaging", "standalone.example.yaml")}
         for program in PROGRAMS:
-            files |= closure(program)
+            files |= vm_node.closure(program)
         status, lines = vm.run(SCRIPT, files, seconds=240)
     assert status == 0, f"the machine's script ended with {status}"
     seen = {row["what"]: row for row in (dict(word.split("=", 1) for word in line.split()[1:]) for line in lines if line.startswith("see "))}
