@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <initializer_list>
@@ -26,8 +25,9 @@ CpuSet::CpuSet(std::initializer_list<int> cpus) {
 Result<CpuSet> CpuSet::parse(std::string_view text) {
   CpuSet set;
   std::string_view rest = trimmed(text);
-  const Error malformed(Code::parse,
-                        fmt::format("not a list of CPUs such as 0-3,8: \"{}\"", rest.substr(0, 64)));
+  const auto malformed = [list = rest.substr(0, 64)] {
+    return Error(Code::parse, fmt::format("not a list of CPUs such as 0-3,8: \"{}\"", list));
+  };
   while (!rest.empty()) {
     const auto comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
@@ -35,15 +35,15 @@ Result<CpuSet> CpuSet::parse(std::string_view text) {
       rest = {};
     } else {
       rest = rest.substr(comma + 1);
-      if (rest.empty()) return malformed;  // "0,"
+      if (rest.empty()) return malformed();  // "0,"
     }
     const auto dash = item.find('-');
     int first = 0;
     int last = 0;
-    if (!parse_cpu(item.substr(0, dash), first)) return malformed;
+    if (!parse_cpu(item.substr(0, dash), first)) return malformed();
     last = first;
-    if (dash != std::string_view::npos && !parse_cpu(item.substr(dash + 1), last)) return malformed;
-    if (last < first) return malformed;
+    if (dash != std::string_view::npos && !parse_cpu(item.substr(dash + 1), last)) return malformed();
+    if (last < first) return malformed();
     for (int cpu = first; cpu <= last; ++cpu) set.add(cpu);
   }
   return set;
@@ -55,41 +55,47 @@ CpuSet CpuSet::range(int first, int last) {
   return set;
 }
 
+std::uint64_t CpuSet::word(std::size_t at) const {
+  if (at < near_.size()) return near_[at];
+  return at < words() ? far_[at - near_.size()] : 0;
+}
+
+std::uint64_t& CpuSet::room_for(std::size_t word) {
+  if (word < near_.size()) return near_[word];
+  if (word >= words()) far_.resize(word - near_.size() + 1);
+  return far_[word - near_.size()];
+}
+
 void CpuSet::add(int cpu) {
   assert(cpu >= 0 && cpu <= kMaxCpu);
-  const std::size_t word = static_cast<std::size_t>(cpu) / kBits;
-  if (words_.size() <= word) words_.resize(word + 1);
-  words_[word] |= std::uint64_t{1} << (static_cast<std::size_t>(cpu) % kBits);
+  const auto at = static_cast<std::size_t>(cpu);
+  room_for(at / kBits) |= std::uint64_t{1} << (at % kBits);
 }
 
 void CpuSet::remove(int cpu) {
-  if (contains(cpu))
-    words_[static_cast<std::size_t>(cpu) / kBits] &=
-        ~(std::uint64_t{1} << (static_cast<std::size_t>(cpu) % kBits));
+  const auto at = static_cast<std::size_t>(cpu);
+  if (contains(cpu)) room_for(at / kBits) &= ~(std::uint64_t{1} << (at % kBits));
 }
 
 bool CpuSet::contains(int cpu) const {
-  const std::size_t word = static_cast<std::size_t>(cpu) / kBits;
-  return cpu >= 0 && word < words_.size() &&
-         ((words_[word] >> (static_cast<std::size_t>(cpu) % kBits)) & 1U) != 0;
+  const auto at = static_cast<std::size_t>(cpu);
+  return cpu >= 0 && ((word(at / kBits) >> (at % kBits)) & 1U) != 0;
 }
 
-bool CpuSet::empty() const {
-  return std::all_of(words_.begin(), words_.end(), [](std::uint64_t word) { return word == 0; });
-}
+bool CpuSet::empty() const { return is_subset_of({}); }
 
 int CpuSet::size() const {
   int count = 0;
-  for (const std::uint64_t word : words_) count += std::popcount(word);
+  for (std::size_t i = 0; i < words(); ++i) count += std::popcount(word(i));
   return count;
 }
 
 std::vector<int> CpuSet::cpus() const {
   std::vector<int> cpus;
   cpus.reserve(static_cast<std::size_t>(size()));
-  for (std::size_t i = 0; i < words_.size(); ++i)
-    for (std::uint64_t word = words_[i]; word != 0; word &= word - 1)
-      cpus.push_back(static_cast<int>(i * kBits) + std::countr_zero(word));
+  for (std::size_t i = 0; i < words(); ++i)
+    for (std::uint64_t bits = word(i); bits != 0; bits &= bits - 1)
+      cpus.push_back(static_cast<int>(i * kBits) + std::countr_zero(bits));
   return cpus;
 }
 
@@ -108,28 +114,27 @@ std::string CpuSet::to_string() const {
 }
 
 bool CpuSet::is_subset_of(const CpuSet& other) const {
-  for (std::size_t i = 0; i < words_.size(); ++i)
-    if ((words_[i] & ~(i < other.words_.size() ? other.words_[i] : 0)) != 0) return false;
+  for (std::size_t i = 0; i < words(); ++i)
+    if ((word(i) & ~other.word(i)) != 0) return false;
   return true;
 }
 
 CpuSet operator|(const CpuSet& a, const CpuSet& b) {
-  CpuSet set = a.words_.size() >= b.words_.size() ? a : b;
-  const CpuSet& smaller = a.words_.size() >= b.words_.size() ? b : a;
-  for (std::size_t i = 0; i < smaller.words_.size(); ++i) set.words_[i] |= smaller.words_[i];
+  CpuSet set = a.words() >= b.words() ? a : b;
+  const CpuSet& smaller = a.words() >= b.words() ? b : a;
+  for (std::size_t i = 0; i < smaller.words(); ++i) set.room_for(i) |= smaller.word(i);
   return set;
 }
 
 CpuSet operator&(const CpuSet& a, const CpuSet& b) {
   CpuSet set = a;
-  set.words_.resize(std::min(a.words_.size(), b.words_.size()));
-  for (std::size_t i = 0; i < set.words_.size(); ++i) set.words_[i] &= b.words_[i];
+  for (std::size_t i = 0; i < set.words(); ++i) set.room_for(i) &= b.word(i);
   return set;
 }
 
 CpuSet operator-(const CpuSet& a, const CpuSet& b) {
   CpuSet set = a;
-  for (std::size_t i = 0; i < std::min(a.words_.size(), b.words_.size()); ++i) set.words_[i] &= ~b.words_[i];
+  for (std::size_t i = 0; i < set.words(); ++i) set.room_for(i) &= ~b.word(i);
   return set;
 }
 

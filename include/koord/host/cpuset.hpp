@@ -1,6 +1,8 @@
 // CpuSet: a set of logical CPUs, read and written as the kernel's lists ("0-3,8").
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -11,7 +13,7 @@
 
 namespace koord::host {
 
-/// CPU numbers are 0 to kMaxCpu. A value: cheap to copy for machines of today's size.
+/// CPU numbers are 0 to kMaxCpu. A value: nothing of it is on the heap on machines of up to 256 CPUs.
 class CpuSet {
  public:
   static constexpr int kMaxCpu = 8191;  // the kernel's largest CONFIG_NR_CPUS
@@ -41,7 +43,13 @@ class CpuSet {
   friend bool operator==(const CpuSet& a, const CpuSet& b);
 
  private:
-  std::vector<std::uint64_t> words_;  // may have trailing zeros
+  std::size_t words() const { return near_.size() + far_.size(); }
+  /// 0 beyond those that it has.
+  std::uint64_t word(std::size_t at) const;
+  std::uint64_t& room_for(std::size_t word);
+
+  std::array<std::uint64_t, 4> near_{};
+  std::vector<std::uint64_t> far_;  // of the CPUs from 256 on; may have trailing zeros
 };
 
 /// How many CPUs a kernel's list names, without building the set: ranges are taken as the kernel writes them,
