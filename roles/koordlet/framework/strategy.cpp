@@ -43,6 +43,16 @@ bool Plan::names(host::Knob knob, std::string_view group, std::size_t among_firs
                      [&](const Intent& intent) { return intent.knob == knob && intent.group == group; });
 }
 
+bool Plan::repeats() const {
+  if (held_ || size_ != size_before_) return false;
+  const auto same = [](const Intent& a, const Intent& b) {
+    return a.knob == b.knob && a.group == b.group && a.value == b.value && a.undo == b.undo &&
+           a.reach == b.reach && a.yields == b.yields;
+  };
+  return std::equal(intents_.begin(), intents_.begin() + static_cast<std::ptrdiff_t>(size_), before_.begin(),
+                    same);
+}
+
 void Plan::start(std::string_view strategy) {
   strategy_ = strategy;
   std::swap(intents_, before_);

@@ -74,6 +74,8 @@ class Plan {
   std::span<const Action> actions() const { return actions_; }
   std::span<const ScoreWish> scores() const { return scores_; }
   bool held() const { return held_; }
+  /// It wants the same of the same groups as the one before, in the same order: only reasons are others.
+  bool repeats() const;
   bool names(host::Knob knob, std::string_view group) const { return names(knob, group, size_); }
   std::string_view strategy() const { return strategy_; }
 
@@ -106,6 +108,9 @@ class Strategy {
   /// Called on the event loop's thread while a NodeSLO is known, or pods are (StrategyEntry::needs_slo), as
   /// often as the strategy's row says.
   virtual void plan(const TickView& view, Plan& plan) = 0;
+  /// Called as often as that while the plan of a strategy stands that is asked on changes only
+  /// (Replan::on_change): whether something else has changed, so that it has to be asked again at once.
+  virtual bool look(const TickView&) { return false; }
   /// What it wants where it has not been able to tell for so long that what it wanted last means nothing any
   /// more: something gentle that needs no measuring. The NodeSLO may be null, too. By default what release()
   /// says.

@@ -1,7 +1,12 @@
 // The arbiter: which of several wishes counts, and what the group above leaves of it.
 #include "framework/qos/arbiter.hpp"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <catch2/catch.hpp>
+#include <random>
+#include <set>
 
 #include "qos_rig.hpp"
 
@@ -22,6 +27,14 @@ Intent intent(Knob knob, std::string group, KnobValue value, Reach reach = {}) {
   made.value = std::move(value);
   made.reach = std::move(reach);
   return made;
+}
+
+std::vector<Arbiter::Decision> decide(Arbiter& arbiter, const std::vector<std::span<const Intent>>& plans,
+                                      const std::vector<News>& news = {}) {
+  std::vector<Arbiter::Decision> all;
+  for (const Arbiter::Ruling& ruling : arbiter.decide(plans, news))
+    all.insert(all.end(), ruling.decisions.begin(), ruling.decisions.end());
+  return all;
 }
 
 TEST_CASE("The arbiter's order", "[koordlet][arbiter]") {
@@ -115,7 +128,7 @@ TEST_CASE("The arbiter's order", "[koordlet][arbiter]") {
     Arbiter arbiter(*rig.executor, tree);
     const std::vector<std::span<const Intent>> plans{row.first, row.second};
     tree.start_tick(1);
-    const auto decisions = arbiter.decide(plans);
+    const auto decisions = decide(arbiter, plans);
     std::map<std::string, std::string> decided;
     for (const auto& decision : decisions) decided[std::string(decision.group)] = to_string(*decision.value);
     CHECK(decided["p"] == row.parent);
@@ -156,7 +169,7 @@ TEST_CASE("Of some knobs the smaller or the larger value counts, whose ever it i
       std::vector<std::span<const Intent>> plans{first, second};
       if (swapped) std::swap(plans[0], plans[1]);
       tree.start_tick(1);
-      const auto decisions = arbiter.decide(plans);
+      const auto decisions = decide(arbiter, plans);
       REQUIRE(decisions.size() == 1);
       CHECK(to_string(*decisions[0].value) == row.decided);
       CHECK(arbiter.conflicts() == 1);
@@ -182,12 +195,65 @@ TEST_CASE("Quotas are compared as shares of their period", "[koordlet][arbiter]"
   const std::vector<std::span<const Intent>> plans{plan};
   tree.start_tick(1);
   std::vector<Wish> wishes;
-  for (const auto& decision : arbiter.decide(plans)) {
+  for (const auto& decision : decide(arbiter, plans)) {
     if (decision.group == "p/c") CHECK(*decision.value == KnobValue(row.decided));
     wishes.push_back({decision.target, decision.value, "a test"});
   }
   CHECK(rig.executor->apply(wishes).failed == 0);
   CHECK(rig.kernel.refused.empty());
+}
+
+TEST_CASE("Deciding what has changed gives what deciding everything gives", "[koordlet][arbiter]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  QosRig rig(version);
+  const std::vector<std::string> groups{"p", "p/a", "p/b", "p/a/x"};
+  for (const std::string& group : groups) rig.kernel.group(group);
+  GroupTree tree(*rig.executor, rig.clock, std::chrono::seconds(10));
+  Arbiter arbiter(*rig.executor, tree);
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t limit) { return random() % limit; };
+  const auto some_intent = [&] {
+    const Knob knob = std::array{Knob::cpuset_cpus, Knob::cpu_quota, Knob::memory_limit}[below(3)];
+    KnobValue value = std::int64_t{1000} * static_cast<std::int64_t>(1 + below(4));
+    if (knob == Knob::cpuset_cpus) value = host::CpuSet::range(0, static_cast<int>(below(4)));
+    const Reach reach = below(3) == 0 ? Reach{0, Reach::kAll, {}} : Reach{};
+    return intent(knob, groups[below(groups.size())], std::move(value), reach);
+  };
+  const auto told = [](const std::vector<Arbiter::Decision>& decisions) {
+    std::set<std::string> lines;
+    for (const auto& one : decisions)
+      lines.insert(fmt::format("{} {} {} of {}, {} below", host::row(one.intent->knob).name, one.group,
+                               to_string(*one.value), one.plan, one.level));
+    return lines;
+  };
+  std::vector<std::vector<Intent>> plans(3);
+  std::uint64_t generation = 1;
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    rig.clock.advance(std::chrono::seconds(1));
+    std::vector<News> news(plans.size(), News::none);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      news[i] = static_cast<News>(below(3));
+      if (news[i] == News::none) continue;
+      std::vector<Intent> next = plans[i];  // elsewhere in memory
+      if (news[i] == News::changed) {
+        next.clear();
+        for (std::size_t count = below(5); count > 0; --count) next.push_back(some_intent());
+      }
+      plans[i] = std::move(next);
+    }
+    // Groups come and go; a list is looked at again when it is ten seconds old, or the inventory is new.
+    if (below(10) == 0) rig.kernel.group(fmt::format("p/b/{}", below(2)));
+    if (below(10) == 0) rig.kernel.remove(fmt::format("p/b/{}", below(2)));
+    if (below(4) == 0) ++generation;
+    tree.start_tick(generation);
+    const std::vector<std::span<const Intent>> spans(plans.begin(), plans.end());
+    const auto kept = told(decide(arbiter, spans, news));
+    Arbiter another(*rig.executor, tree);
+    CHECK(kept == told(decide(another, spans)));
+    CHECK(arbiter.conflicts() == another.conflicts());
+    CHECK(arbiter.shape() == another.shape());
+  }
 }
 
 }  // namespace

@@ -356,7 +356,7 @@ class Executor::Impl {
   Written write_later(Target& target, const Wish& wish, const KnobValue& value, const std::string& text,
                       Outcome& outcome) {
     const auto index = targets_.index_of(target);
-    target.known.reset();
+    targets_.lose(target);
     target.flight = Flight{.value = value,
                            .wanted = *wish.value,
                            .text = text,
@@ -427,15 +427,16 @@ class Executor::Impl {
       log_.info("a cgroup file can be written again", kv("file", target.path),
                 kv("failures", target.failures));
     set_fine(target);
+    if (target.known && *target.known != value) targets_.lose(target);
     target.known = value;
     target.known_at = now;
   }
 
   /// Shares of an idle group: they are written when it is idle no more.
-  static void rest(Target& target, MonoTime now, Outcome& outcome) {
+  void rest(Target& target, MonoTime now, Outcome& outcome) {
     set_fine(target);
     target.rests = true;
-    target.known.reset();
+    targets_.lose(target);
     target.known_at = now;
     ++outcome.waiting;
   }
@@ -444,7 +445,7 @@ class Executor::Impl {
   void forget_shares(const Target& idle) {
     Target* const shares = targets_.get(targets_.known(Knob::cpu_shares, idle.group));
     if (!shares) return;
-    shares->known.reset();
+    targets_.lose(*shares);
     shares->rests = false;
   }
 
@@ -454,7 +455,7 @@ class Executor::Impl {
       targets_.set_missing(target, error);
       return;
     }
-    target.known.reset();
+    targets_.lose(target);
     ++target.failures;
     ++outcome.failed;
     target.tried = targets_.round();
@@ -530,6 +531,7 @@ Executor::Outcome Executor::apply(std::span<const Wish> wishes, Pace pace) {
   return impl_->apply(wishes, pace);
 }
 bool Executor::holds(KnobId target, const KnobValue& value) const { return impl_->holds(target, value); }
+std::uint64_t Executor::losses() const { return impl_->targets().losses(); }
 bool Executor::is_absent(KnobId target) const { return impl_->is_absent(target); }
 bool Executor::is_due(KnobId target, const KnobValue& value) { return impl_->is_due(target, value); }
 bool Executor::is_renewed(KnobId target) const { return impl_->is_renewed(target); }

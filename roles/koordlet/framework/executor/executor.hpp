@@ -99,6 +99,8 @@ class Executor {
   Outcome apply(std::span<const Wish> wishes, Pace pace = Pace::limited);
   /// The value was seen in the file or written to it, and nothing has told otherwise since.
   bool holds(KnobId target, const KnobValue& value) const;
+  /// Grows when a value that a file held may not be there any more: until then all that it holds() it holds.
+  std::uint64_t losses() const;
   bool is_absent(KnobId target) const;
   /// Somebody else has changed what was written, or seen, for a wish that yields: nothing is written there
   /// any more until the file is made anew.

@@ -92,6 +92,7 @@ void Targets::forget_unused(nanoseconds age) {
     Target& target = all_[i];
     if (target.generation == 0 || target.flight || now - target.named_at < age) continue;
     index_.erase(index_.find(KeyView{target.knob, target.group}));
+    lose(target);
     target = Target{};
     free_.push_back(i);
   }
@@ -112,7 +113,7 @@ Result<KnobValue> Targets::current(Knob knob, std::string_view group) {
   KOORD_TRY(text, read_held(target));
   KOORD_TRY(value, in_context(parse_knob(knob, fs_.version(), text, group), target.held->path()));
   if (is_missing(target)) target.retry_at = {};  // it has come
-  if (target.known && !same_value(knob, fs_.version(), *target.known, value)) target.known.reset();
+  if (target.known && !same_value(knob, fs_.version(), *target.known, value)) lose(target);
   return value;
 }
 
@@ -150,7 +151,7 @@ void Targets::look(Target& target) {
   if (inode == target.inode) return;
   if (std::exchange(target.inode, inode) == 0) return;
   target.renewed = round_;
-  target.known.reset();
+  lose(target);
   target.held.reset();
   target.others = false;
   set_fine(target);  // nobody has refused this one
@@ -158,7 +159,7 @@ void Targets::look(Target& target) {
 
 void Targets::set_missing(Target& target, const Error& error) {
   if (std::exchange(target.tried, round_) == round_ && is_missing(target)) return;
-  target.known.reset();
+  lose(target);
   ++target.failures;
   const auto folder = fs_.folder(target.knob, target.group);
   const bool has_folder = folder && files_.inode(*folder) != 0;

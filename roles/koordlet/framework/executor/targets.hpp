@@ -121,6 +121,13 @@ class Targets {
   const std::vector<Target>& all() const { return all_; }
   std::vector<Target>& all() { return all_; }
 
+  /// It is not known any more what the file holds.
+  void lose(Target& target) {
+    target.known.reset();
+    ++losses_;
+  }
+  std::uint64_t losses() const { return losses_; }
+
   /// Rounds end with Executor::apply().
   std::uint64_t round() const { return round_; }
   void end_round() { ++round_; }
@@ -162,7 +169,7 @@ class Targets {
   std::vector<std::uint32_t> free_;
   std::unordered_map<Key, std::uint32_t, KeyHash, KeyEqual> index_;
   std::uint32_t last_generation_ = 0;
-  std::uint64_t round_ = 1;
+  std::uint64_t round_ = 1, losses_ = 0;
   MonoTime no_idle_until_{};  // this kernel has no cpu.idle
   host::ReadBuffer buffer_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace koord::koordlet {
@@ -68,46 +69,119 @@ std::optional<KnobValue> Arbiter::cut_to(const Decision& decision, const Decisio
   return KnobValue(limit * period / period_above);
 }
 
-std::span<const Arbiter::Decision> Arbiter::decide(std::span<const std::span<const Intent>> plans) {
-  for (const Decision& decision : decisions_) place_[decision.target.index] = 0;
-  decisions_.clear();
-  cut_.clear();
-  conflicts_ = 0;
-  // Only where a levelled knob has two intents can one be wider than another.
-  intents_.assign(host::knob_table().size(), 0);
+Arbiter::Arbiter(Executor& executor, GroupTree& tree)
+    : executor_(executor), tree_(tree), rulings_(host::knob_table().size()) {}
+
+void Arbiter::index(std::span<const Intent> plan, Index& index) {
+  index.resize(host::knob_table().size());
+  for (auto& of_knob : index) of_knob.clear();
+  for (std::uint32_t at = 0; at < plan.size(); ++at)
+    index[static_cast<std::size_t>(plan[at].knob)].push_back(at);
+}
+
+void Arbiter::outdate(const Index& index) {
+  for (std::size_t knob = 0; knob < index.size(); ++knob)
+    if (!index[knob].empty()) rulings_[knob].stale = true;
+}
+
+std::span<Arbiter::Ruling> Arbiter::decide(std::span<const std::span<const Intent>> plans,
+                                           std::span<const News> news) {
+  const auto news_of = [&](std::size_t plan) { return plan < news.size() ? news[plan] : News::changed; };
+  tree_.refresh([this](Knob knob) { rulings_[static_cast<std::size_t>(knob)].stale = true; });
+  if (std::exchange(tree_version_, tree_.version()) != tree_.version())
+    for (Ruling& ruling : rulings_) ruling.stale = true;
+  for (std::size_t plan = plans.size(); plan < indices_.size(); ++plan) outdate(indices_[plan]);
+  indices_.resize(plans.size());
+  for (std::size_t plan = 0; plan < plans.size(); ++plan) {
+    if (news_of(plan) != News::changed && !indices_[plan].empty()) continue;
+    outdate(indices_[plan]);
+    index(plans[plan], indices_[plan]);
+    outdate(indices_[plan]);
+  }
+  for (std::size_t knob = 0; knob < rulings_.size(); ++knob)
+    if (std::exchange(rulings_[knob].stale, false)) rule(static_cast<Knob>(knob), plans);
   for (std::uint32_t plan = 0; plan < plans.size(); ++plan)
-    for (const Intent& intent : plans[plan]) {
-      std::uint8_t& count = intents_[static_cast<std::size_t>(intent.knob)];
-      if (count < 2 && host::is_levelled(intent.knob)) ++count;
-      const auto& members = tree_.members(intent.knob, intent.group, intent.reach);
-      for (const GroupTree::Member& member : members) {
+    if (news_of(plan) == News::repeated) point(plan, plans[plan]);
+  return rulings_;
+}
+
+void Arbiter::rule(Knob knob, std::span<const std::span<const Intent>> plans) {
+  Ruling& ruling = rulings_[static_cast<std::size_t>(knob)];
+  for (const Decision& decision : ruling.decisions)
+    if (places_[decision.target.index].knob == knob) places_[decision.target.index] = {};
+  ruling.decisions.clear();
+  ruling.cut.clear();
+  ruling.conflicts = 0;
+  ruling.calm = false;
+  tree_.start(knob);
+  std::size_t intents = 0;
+  for (std::uint32_t plan = 0; plan < plans.size(); ++plan)
+    for (const std::uint32_t at : indices_[plan][static_cast<std::size_t>(knob)]) {
+      const Intent& intent = plans[plan][at];
+      ++intents;
+      for (const GroupTree::Member& member : tree_.members(knob, intent.group, intent.reach)) {
         if (!member.target) continue;
         // A list of the tree lives longer than this call; the answer for one group does not.
         const std::string_view group = member.level == 0 ? std::string_view(intent.group) : member.group;
-        add({member.target, &intent, &intent.value, group, plan, member.level});
+        add(ruling, {member.target, &intent, &intent.value, group, plan, member.level, at});
       }
     }
-  if (std::find(intents_.begin(), intents_.end(), 2) != intents_.end()) cut();
-  return decisions_;
+  // Only where a levelled knob has two intents can one be wider than another.
+  if (intents > 1 && host::is_levelled(knob)) cut(ruling);
+  ruling.shape = ruling.decisions.size();
+  for (const Decision& decision : ruling.decisions) {
+    const bool idle = knob == Knob::cpu_idle && *decision.value == KnobValue(std::int64_t{1});
+    const std::size_t one = (std::size_t{decision.target.generation} << 32) + decision.target.index +
+                            (std::size_t{decision.plan} << 24) + (idle ? 1U << 23 : 0);
+    ruling.shape = (ruling.shape ^ one) * 0x100000001b3;
+  }
+}
+
+/// The intents of a plan that was made anew are others, though they say the same.
+void Arbiter::point(std::uint32_t plan, std::span<const Intent> intents) {
+  for (std::size_t knob = 0; knob < rulings_.size(); ++knob) {
+    if (indices_[plan][knob].empty()) continue;
+    for (Decision& decision : rulings_[knob].decisions) {
+      if (decision.plan != plan) continue;
+      const Intent& intent = intents[decision.at];
+      if (decision.value == &decision.intent->value) decision.value = &intent.value;
+      if (decision.level == 0) decision.group = intent.group;
+      decision.intent = &intent;
+    }
+  }
+}
+
+std::size_t Arbiter::conflicts() const {
+  return std::accumulate(rulings_.begin(), rulings_.end(), std::size_t{0},
+                         [](std::size_t sum, const Ruling& ruling) { return sum + ruling.conflicts; });
+}
+
+std::size_t Arbiter::shape() const {
+  return std::accumulate(
+      rulings_.begin(), rulings_.end(), std::size_t{0},
+      [](std::size_t hash, const Ruling& ruling) { return (hash ^ ruling.shape) * 0x100000001b3; });
 }
 
 const Arbiter::Decision* Arbiter::find(KnobId target) const {
-  if (!target || target.index >= place_.size() || place_[target.index] == 0) return nullptr;
-  const Decision& decision = decisions_[place_[target.index] - 1];
-  return decision.target == target ? &decision : nullptr;
+  if (!target || target.index >= places_.size() || places_[target.index].number == 0) return nullptr;
+  const auto& [number, knob] = places_[target.index];
+  const auto& decisions = of(knob).decisions;
+  return number <= decisions.size() && decisions[number - 1].target == target ? &decisions[number - 1]
+                                                                              : nullptr;
 }
 
-void Arbiter::add(const Decision& decision) {
-  if (place_.size() <= decision.target.index) place_.resize(decision.target.index + 1, 0);
-  std::uint32_t& place = place_[decision.target.index];
-  if (place == 0) {
-    decisions_.push_back(decision);
-    place = static_cast<std::uint32_t>(decisions_.size());
+void Arbiter::add(Ruling& ruling, const Decision& decision) {
+  const auto* found = find(decision.target);
+  if (found == nullptr) {
+    if (places_.size() <= decision.target.index) places_.resize(decision.target.index + 1);
+    ruling.decisions.push_back(decision);
+    places_[decision.target.index] = {static_cast<std::uint32_t>(ruling.decisions.size()),
+                                      decision.intent->knob};
     return;
   }
-  Decision& present = decisions_[place - 1];
+  Decision& present = ruling.decisions[static_cast<std::size_t>(found - ruling.decisions.data())];
   if (present.plan != decision.plan) {
-    if (*present.value != *decision.value) ++conflicts_;
+    if (*present.value != *decision.value) ++ruling.conflicts;
     if (outdoes(decision, present)) present = decision;
   } else if (decision.level < present.level) {
     present = decision;
@@ -123,12 +197,11 @@ const Arbiter::Decision* Arbiter::nearest_above(const Decision& decision) const 
   return nullptr;
 }
 
-void Arbiter::cut() {
+void Arbiter::cut(Ruling& ruling) {
   // Groups above first: what they were cut to holds for those below.
   std::vector<Decision*> order;
-  order.reserve(decisions_.size());
-  for (Decision& decision : decisions_)
-    if (intents_[static_cast<std::size_t>(decision.intent->knob)] > 1) order.push_back(&decision);
+  order.reserve(ruling.decisions.size());
+  for (Decision& decision : ruling.decisions) order.push_back(&decision);
   const auto depth = [](const Decision* d) { return std::count(d->group.begin(), d->group.end(), '/'); };
   std::stable_sort(order.begin(), order.end(),
                    [&](const Decision* a, const Decision* b) { return depth(a) < depth(b); });
@@ -137,9 +210,9 @@ void Arbiter::cut() {
     if (!above || above->value == decision->value) continue;
     auto left = cut_to(*decision, *above);
     if (!left) continue;
-    cut_.push_back(std::move(*left));
-    decision->value = &cut_.back();
-    ++conflicts_;
+    ruling.cut.push_back(std::move(*left));
+    decision->value = &ruling.cut.back();
+    ++ruling.conflicts;
   }
 }
 

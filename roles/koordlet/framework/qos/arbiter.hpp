@@ -10,6 +10,8 @@
 // something is wanted too: its CPUs are cut to that one's (where nothing is left, they are that one's), and
 // in cgroup v1, which refuses it, a quota that is a larger share of its period is cut to that one's
 // share.
+//
+// What was decided of a knob stands until a plan that names it has changed, or the groups that it reaches.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,10 @@
 
 namespace koord::koordlet {
 
+/// What has become of a plan since the last call: it was not made anew, it says the same (Plan::repeats()),
+/// or something else.
+enum class News : std::uint8_t { none, repeated, changed };
+
 class Arbiter {
  public:
   struct Decision {
@@ -33,21 +39,48 @@ class Arbiter {
     std::string_view group;
     std::uint32_t plan = 0;  // its place in the call
     int level = 0;
+    std::uint32_t at = 0;  // the intent's place in its plan
+  };
+  /// What is decided of one knob.
+  struct Ruling {
+    std::vector<Decision> decisions;  // at most one a target
+    std::size_t conflicts = 0;
+    /// Differs where other files are decided on, for other plans, or other groups shall be idle.
+    std::size_t shape = 0;
+    /// The caller's, which finds it false after each new ruling: nothing has to be done for these files.
+    bool calm = false;
+
+   private:
+    friend class Arbiter;
+    std::deque<KnobValue> cut;
+    bool stale = false;
   };
 
-  Arbiter(Executor& executor, GroupTree& tree) : executor_(executor), tree_(tree) {}
+  Arbiter(Executor& executor, GroupTree& tree);
 
-  /// Plans in the order of their strength. The decisions, at most one a target, are valid until the next call
-  /// and as long as the intents are.
-  std::span<const Decision> decide(std::span<const std::span<const Intent>> plans);
-  /// Whether the last call decided something for this target.
+  /// Plans in the order of their strength; without news all of them have changed. Rulings are by knob, and
+  /// valid until the next call and as long as the intents are.
+  std::span<Ruling> decide(std::span<const std::span<const Intent>> plans, std::span<const News> news = {});
+  const Ruling& of(host::Knob knob) const { return rulings_[static_cast<std::size_t>(knob)]; }
+  /// What the last call decided for this target; null: nothing.
   const Decision* find(KnobId target) const;
-  /// How many targets two strategies wanted different values of, or were cut, in the last call.
-  std::size_t conflicts() const { return conflicts_; }
+  /// How many targets two strategies wanted different values of, or were cut, as it stands now.
+  std::size_t conflicts() const;
+  std::size_t shape() const;
 
  private:
-  void add(const Decision& decision);
-  void cut();
+  /// Which of a plan's intents are about a knob, by knob.
+  using Index = std::vector<std::vector<std::uint32_t>>;
+  struct Place {
+    std::uint32_t number = 0;  // one more than its place among the ruling's decisions; 0: none
+    host::Knob knob{};
+  };
+  static void index(std::span<const Intent> plan, Index& index);
+  void outdate(const Index& index);
+  void rule(host::Knob knob, std::span<const std::span<const Intent>> plans);
+  void point(std::uint32_t plan, std::span<const Intent> intents);
+  void add(Ruling& ruling, const Decision& decision);
+  void cut(Ruling& ruling);
   const Decision* nearest_above(const Decision& decision) const;
   /// What is left of a decision's value under one for a group above; nothing: it may stay.
   std::optional<KnobValue> cut_to(const Decision& decision, const Decision& above);
@@ -55,11 +88,10 @@ class Arbiter {
 
   Executor& executor_;
   GroupTree& tree_;
-  std::vector<Decision> decisions_;
-  std::vector<std::uint32_t> place_;  // by the target's index: one more than its place in decisions_
-  std::deque<KnobValue> cut_;
-  std::vector<std::uint8_t> intents_;  // by knob: 0, 1, or 2 for more
-  std::size_t conflicts_ = 0;
+  std::uint64_t tree_version_ = 0;
+  std::vector<Ruling> rulings_;  // by knob
+  std::vector<Index> indices_;   // by plan
+  std::vector<Place> places_;    // by the target's index
 };
 
 }  // namespace koord::koordlet

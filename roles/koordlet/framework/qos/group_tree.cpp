@@ -2,6 +2,7 @@
 #include "framework/qos/group_tree.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace koord::koordlet {
 
@@ -22,7 +23,8 @@ const std::vector<GroupTree::Member>& GroupTree::members(host::Knob knob, std::s
     listed_.push_back({.knob = knob, .group = std::string(group), .reach = reach});
     it = std::prev(listed_.end());
   }
-  if (it->tick != tick_ && (!it->complete || clock_.mono() - it->at >= relist_)) list(*it);
+  it->asked = true;
+  if (it->tick == 0) list(*it);
   return it->members;
 }
 
@@ -32,7 +34,27 @@ void GroupTree::start_tick(std::uint64_t inventory_generation) {
   generation_ = inventory_generation;
 }
 
-void GroupTree::forget() { listed_.clear(); }
+void GroupTree::start(host::Knob knob) {
+  for (Listed& listed : listed_) listed.asked = listed.asked && listed.knob != knob;
+}
+
+void GroupTree::refresh(const std::function<void(host::Knob)>& changed) {
+  for (Listed& listed : listed_) {
+    if (!listed.asked || listed.tick == tick_) continue;
+    if (listed.complete && clock_.mono() - listed.at < relist_) continue;
+    std::swap(before_, listed.members);
+    list(listed);
+    if (listed.members != before_)
+      changed(listed.knob);
+    else
+      std::swap(before_, listed.members);
+  }
+}
+
+void GroupTree::forget() {
+  listed_.clear();
+  ++version_;
+}
 
 void GroupTree::list(Listed& listed) {
   listed.members.clear();

@@ -114,9 +114,10 @@ class QosManager::Impl final : public KnobReader {
     for (Slot& slot : slots_) {
       const bool acting = slot.needs_slo ? inventory.slo != nullptr : inventory.pods_known;
       const bool waiting = !acting && !(slot.needs_slo && inventory.slo_known);
-      if (acting && slot.enabled && (slot.stands || view.at + view.interval / 2 < slot.next))
-        continue;  // its last plan counts
-      slot.next = acting ? view.at + slot.interval : MonoTime{};
+      slot.news = News::none;
+      if (acting && slot.enabled && !is_asked(slot, view)) continue;  // its last plan counts
+      slot.news = News::changed;
+      slot.next = slot.looks = acting ? view.at + slot.interval : MonoTime{};
       slot.look_at = {};
       slot.plan.start(slot.name);
       slot.off = !slot.enabled || !(acting || waiting);
@@ -124,6 +125,7 @@ class QosManager::Impl final : public KnobReader {
         slot.held_since.reset();
         if (!slot.released) slot.strategy->release(inventory, slot.plan);
         if (slot.scores) scores_->want({});
+        if (slot.plan.repeats()) slot.news = News::repeated;
         continue;
       }
       slot.released = false;
@@ -132,6 +134,7 @@ class QosManager::Impl final : public KnobReader {
         slot.strategy->plan(view, slot.plan);
       else
         slot.plan.hold();
+      if (slot.plan.repeats()) slot.news = News::repeated;
       keep_held(slot, view);
       slot.stands = slot.on_change && acting && !slot.held_since;
       for (const Action& action : slot.plan.actions()) actions_.begin(action, slot.dry);
@@ -158,6 +161,7 @@ class QosManager::Impl final : public KnobReader {
     tree_.forget();
     for (Slot& slot : slots_) {
       slot.plan.start(slot.name);
+      slot.news = News::changed;
       slot.strategy->release(inventory, slot.plan);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::at_once);
@@ -230,19 +234,20 @@ class QosManager::Impl final : public KnobReader {
     std::unique_ptr<Strategy> strategy;
     bool needs_slo = true;
     bool enabled = false;
-    nanoseconds interval{};  // of its plans; 0: each tick
-    bool on_change = false;  // it looks at nothing that changes with each tick
-    bool scores = false;     // it sets processes' scores
-    nanoseconds hold{};      // how long it may keep what it wanted last
-    MonoTime next{};         // when it is asked for one
-    bool stands = false;     // nothing has changed since its last one
-    MonoTime look_at{};      // when the files of one that stands are looked at again
-    bool dry = false;        // its plans are only shown
-    bool off = false;        // its gate is, or there is no NodeSLO
-    bool released = false;   // what it may have left has been set free
+    nanoseconds interval{};    // of its plans; 0: each tick
+    bool on_change = false;    // it looks at nothing that changes with each tick
+    bool scores = false;       // it sets processes' scores
+    nanoseconds hold{};        // how long it may keep what it wanted last
+    MonoTime next{}, looks{};  // when it is asked for one, and while one stands whether it needs one
+    bool stands = false;       // nothing has changed since its last one
+    MonoTime look_at{};        // when the files of one that stands are looked at again
+    bool dry = false;          // its plans are only shown
+    bool off = false;          // its gate is, or there is no NodeSLO
+    bool released = false;     // what it may have left has been set free
     std::optional<MonoTime> held_since;
     bool neutral = false;  // held for too long
     bool waiting = false;  // held because no NodeSLO is known, or no pods are
+    News news{};           // of its plan, in this tick
     Plan plan;
   };
 
@@ -252,6 +257,15 @@ class QosManager::Impl final : public KnobReader {
       status = {false, std::string(slot.needs_slo ? kWaiting : kWaitingForPods)};
     if (slot.dry) status.summary.insert(0, kDryRun);
     return status;
+  }
+
+  /// Whether it is its time to plan. What stands is looked at no more often than it would be made anew.
+  static bool is_asked(Slot& slot, const TickView& view) {
+    const MonoTime soon = view.at + view.interval / 2;
+    if (!slot.stands) return soon >= slot.next;
+    if (soon < slot.looks) return false;
+    slot.looks = view.at + slot.interval;
+    return slot.strategy->look(view);
   }
 
   /// What a strategy that cannot tell wanted last stays wanted, but not for ever.
@@ -289,21 +303,23 @@ class QosManager::Impl final : public KnobReader {
   /// From the slots' plans to the files.
   Executor::Outcome settle(Executor::Pace pace) {
     plans_.clear();
-    for (const Slot& slot : slots_)
+    news_.clear();
+    for (const Slot& slot : slots_) {
       plans_.push_back(slot.dry ? std::span<const Intent>() : slot.plan.intents());
-    auto decisions = arbiter_.decide(plans_);
+      news_.push_back(slot.news);
+    }
+    auto rulings = arbiter_.decide(plans_, news_);
     conflicts_.add(static_cast<double>(arbiter_.conflicts()));
     now_ = clock_.mono();
-    const bool all = is_another_shape(decisions) || !orphans_.empty() ||
+    const bool all = is_another_shape() || !orphans_.empty() ||
                      std::any_of(slots_.begin(), slots_.end(),
                                  [this](const Slot& slot) { return slot.stands && now_ >= slot.look_at; });
     if (all && collect_orphans()) {  // rare: then once more, with them as the weakest plan
       plans_.emplace_back(orphans_);
-      decisions = arbiter_.decide(plans_);
+      news_.assign(slots_.size(), News::none);
+      rulings = arbiter_.decide(plans_, news_);
     }
-    due_.clear();
-    for (const Arbiter::Decision& decision : decisions)
-      if (!is_quiet(decision)) due_.push_back(&decision);
+    collect_due(rulings, all);
     for (const Arbiter::Decision* decision : due_) note(*decision);
     save();  // before the first write
     wishes_.clear();
@@ -312,7 +328,7 @@ class QosManager::Impl final : public KnobReader {
                          decision->intent->audit_reason, decision->intent->yields,
                          decision->intent->undo == *decision->value});
     const Executor::Outcome outcome = executor_.apply(wishes_, pace);
-    if (!journal_.entries().empty()) erase_settled(decisions, all);
+    if (!journal_.entries().empty()) erase_settled(all);
     save();
     limited_.set(static_cast<double>(journal_.entries().size()));
     return outcome;
@@ -320,14 +336,27 @@ class QosManager::Impl final : public KnobReader {
 
   /// Whether other files are decided on than in the last tick, or for other plans, or a plan has begun or
   /// ceased to hold: without that no entry of the journal has become an orphan.
-  bool is_another_shape(std::span<const Arbiter::Decision> decisions) {
-    std::size_t shape = decisions.size();
-    const auto add = [&shape](std::size_t value) { shape = (shape ^ value) * 0x100000001b3; };
-    for (const Arbiter::Decision& decision : decisions)
-      add((std::size_t{decision.target.generation} << 32) + decision.target.index +
-          (std::size_t{decision.plan} << 24) + (makes_idle(decision) ? 1U << 23 : 0));
-    for (const Slot& slot : slots_) add(slot.plan.held() ? 2 : 1);
+  bool is_another_shape() {
+    std::size_t shape = arbiter_.shape();
+    for (const Slot& slot : slots_) shape = shape * 2 + (slot.plan.held() ? 1 : 0);
     return std::exchange(shape_, shape) != shape;
+  }
+
+  /// What the executor shall look at: of a knob that was calm nothing, until it loses something or it is
+  /// time.
+  void collect_due(std::span<Arbiter::Ruling> rulings, bool all) {
+    due_.clear();
+    const bool lost = std::exchange(losses_, executor_.losses()) != executor_.losses();
+    for (Arbiter::Ruling& ruling : rulings) {
+      if (ruling.calm && !all && !lost) continue;
+      const std::size_t before = due_.size();
+      for (const Arbiter::Decision& decision : ruling.decisions)
+        if (!is_quiet(decision)) due_.push_back(&decision);
+      ruling.calm = due_.size() == before;
+    }
+    // What comes of shares hangs on both.
+    Arbiter::Ruling& shares = rulings[static_cast<std::size_t>(Knob::cpu_shares)];
+    shares.calm = shares.calm && arbiter_.of(Knob::cpu_idle).calm;
   }
 
   /// Of a plan that stands, and in force: nothing is asked of the kernel for a while.
@@ -419,31 +448,30 @@ class QosManager::Impl final : public KnobReader {
   }
 
   /// Whether what an entry of the journal is about is free again, gone, or another program's.
-  bool is_settled(const Journal::Entry& entry, std::span<const Arbiter::Decision> decisions) const {
+  bool is_settled(const Journal::Entry& entry) const {
     const KnobId target = executor_.known(entry.knob, entry.group);
     if (executor_.is_others(target)) return true;  // there is nothing of ours to undo
     if (entry.knob == Knob::cpu_shares)
-      if (const auto* idle = journal_.find(Knob::cpu_idle, entry.group);
-          idle && !is_settled(*idle, decisions))
+      if (const auto* idle = journal_.find(Knob::cpu_idle, entry.group); idle && !is_settled(*idle))
         return false;  // they will be lost
     const auto* decision = arbiter_.find(target);
     if (!decision || !is_free(*decision, entry) || !is_done(*decision)) return false;
+    const auto& decisions = arbiter_.of(entry.knob).decisions;
     return entry.to == 0 || std::all_of(decisions.begin(), decisions.end(), [&](const auto& other) {
-             if (other.intent->knob != entry.knob || !host::is_within(other.group, entry.group)) return true;
-             return is_free(other, entry) && is_done(other);
+             return !host::is_within(other.group, entry.group) || (is_free(other, entry) && is_done(other));
            });
   }
 
   /// Takes out of the journal what is settled; of all entries, or of those whose files were looked at.
-  void erase_settled(std::span<const Arbiter::Decision> decisions, bool all) {
+  void erase_settled(bool all) {
     settled_.clear();
     if (all) {
       for (const Journal::Entry& entry : journal_.entries())
-        if (is_settled(entry, decisions)) settled_.emplace_back(entry.knob, entry.group);
+        if (is_settled(entry)) settled_.emplace_back(entry.knob, entry.group);
     } else {
       for (const Arbiter::Decision* decision : due_)
         if (const auto* entry = journal_.find(decision->intent->knob, decision->group);
-            entry && is_settled(*entry, decisions))
+            entry && is_settled(*entry))
           settled_.emplace_back(entry->knob, entry->group);
     }
     for (const auto& [knob, group] : settled_) journal_.erase(knob, group);
@@ -493,10 +521,12 @@ class QosManager::Impl final : public KnobReader {
 
   // Of one tick; kept for their memory and for limits().
   std::vector<std::span<const Intent>> plans_;
+  std::vector<News> news_;
   std::vector<Intent> orphans_;
   std::vector<const Arbiter::Decision*> due_;
   MonoTime now_{};
-  std::size_t shape_ = 0;
+  std::optional<std::size_t> shape_;  // of the last decisions; nothing: there were none yet
+  std::uint64_t losses_ = 0;          // of the executor, as of the last tick
   std::vector<Wish> wishes_;
   std::vector<std::pair<Knob, std::string>> settled_;
 };

@@ -59,8 +59,8 @@ struct PluginContext {
 /// When a strategy is asked for a plan; the last one stands in between.
 enum class Replan : std::uint8_t {
   each_tick,
-  /// When the inventory (pods, node, NodeSLO) or the machine's CPUs have changed: for plans that look at
-  /// nothing else of the view. While it holds it is asked each tick.
+  /// When the inventory (pods, node, NodeSLO) or the machine's CPUs have changed, or its look() says so: for
+  /// plans of which most follows from these. While it holds it is asked each tick.
   on_change,
 };
 

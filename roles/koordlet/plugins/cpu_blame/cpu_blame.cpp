@@ -83,7 +83,7 @@ class CpuBlame final : public Strategy {
       rest();
       return;
     }
-    if (tier_.follow(view.inventory)) look(inventory);
+    if (tier_.follow(view.inventory)) find_idle(inventory);
     tier_.measure(view);
     if (!inventory.pods_known || tier_.capacity_milli() <= 0) {
       status_.summary = "waiting: the node or its pods are not known yet";
@@ -187,7 +187,7 @@ class CpuBlame final : public Strategy {
 
   /// Pods of which the own groups can go idle: the kubelet writes shares to its own folder now and then,
   /// which an idle group does not take.
-  void look(const Inventory& inventory) {
+  void find_idle(const Inventory& inventory) {
     idle_.clear();
     for (const BeGroup& root : tier_.groups())
       if (!root.kubernetes) idle_.push_back(root.group);

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -73,28 +76,23 @@ class CpuBurst final : public Strategy {
 
   StrategyStatus status() const override { return status_; }
 
+  bool look(const TickView& view) override { return is_another(*view.inventory) || decide(view) || open_; }
+
   void plan(const TickView& view, Plan& plan) override {
     const Inventory& inventory = *view.inventory;
-    const api::CpuBurstStrategy* slo = inventory.slo->cpu_burst_strategy.get();
-    if (slo == nullptr) return release(inventory, plan);
-    if (std::exchange(generation_, inventory.generation) != inventory.generation) follow(inventory);
-    node_.reset();
+    if (inventory.slo->cpu_burst_strategy.get() == nullptr) return release(inventory, plan);
+    if (is_another(inventory)) follow(inventory);
     conclude();
-    std::size_t index = 0;
-    std::size_t scaled = 0;
+    decide(view);
+    open_ = false;
     std::size_t able = 0;
-    for (const auto& pod : inventory.pods) {
-      const std::size_t first = std::exchange(index, index + pod->containers.size());
-      if (!is_burstable(*pod)) continue;
-      const Settings settings = settings_of(*slo, pod->burst.get());
-      if (index > view.containers.size()) break;
-      const auto usage = view.containers.subspan(first, pod->containers.size());
-      able += settings.bursts() || settings.scales() ? 1 : 0;
-      const double ratio = shared_ratio(inventory, context_.gates, *pod);
-      if (settings.bursts() && has_burst_) burst(*pod, settings, ratio, plan);
-      if (settings.scales()) scaled += scale(view, *slo, *pod, settings, usage, ratio, plan);
+    std::size_t scaled = 0;
+    for (Pod& pod : pods_) {
+      able += pod.settings.bursts() || pod.settings.scales() ? 1 : 0;
+      burst(pod, plan);
+      scaled += scale(pod, plan);
+      for (Container& container : pod.containers) show(pod, container);
     }
-    forget_unmarked();
     status_ = {able > 0,
                able == 0 ? "off: no pod has a policy that bursts"
                          : fmt::format("{} pods may burst, {} containers have a larger quota", able, scaled)};
@@ -102,88 +100,116 @@ class CpuBurst final : public Strategy {
 
   void release(const Inventory&, Plan&) override {
     status_ = {false, "off: no NodeSLO, or its gate is off"};
-    forget_unmarked();
+    for (Pod& pod : pods_)
+      for (Container& container : pod.containers) hide(pod, container);
   }
 
  private:
-  struct State {
-    std::string ns, pod, container, full_id;
-    std::string group;
-    std::int64_t quota = 0;  // that it has, as far as is known; 0: not looked at
+  /// One with a limit.
+  struct Container {
+    const ContainerInfo* info = nullptr;  // the pod's
+    std::size_t at = 0;                   // its place in the view
+    std::int64_t quota = 0;               // that it has, as far as is known; 0: not looked at
     std::optional<Bucket> bucket;
-    std::int64_t wanted = 0;  // that it was given last; 0: none but its base
-    bool scaled = false, shown_quota = false, shown_burst = false;
-    bool marked_quota = false, marked_burst = false;  // of this tick
+    std::int64_t wanted = 0;            // the quota that it is given; 0: none but its base
+    std::optional<std::int64_t> burst;  // that it is given
+    std::optional<std::int64_t> shown_quota, shown_burst;
   };
+  struct Pod {
+    std::shared_ptr<const PodInfo> info;
+    Settings settings;  // its texts are the pod's and the NodeSLO's
+    double ratio = 1;
+    std::vector<Container> containers;
+  };
+
+  bool is_another(const Inventory& inventory) const {
+    return generation_ != inventory.generation || slo_ != inventory.slo;
+  }
 
   /// Containers that have gone take their state with them.
   void follow(const Inventory& inventory) {
+    generation_ = inventory.generation;
+    slo_ = inventory.slo;
     const std::string root =
         host::kubepods_folder(inventory.driver, host::KubeQos::guaranteed, inventory.kubelet_root);
     has_burst_ = context_.knobs.original(Knob::cpu_burst, root).has_value();
-    std::map<std::string, State, std::less<>> before = std::exchange(states_, {});
-    for (const auto& pod : inventory.pods) {
-      if (!is_burstable(*pod)) continue;
-      for (const ContainerInfo& container : pod->containers) {
-        if (!container.cpu_limit_milli || *container.cpu_limit_milli <= 0) continue;
-        const auto old = before.find(container.id);
-        if (old == before.end()) {
-          states_[container.id] = {.ns = pod->ns,
-                                   .pod = pod->name,
-                                   .container = container.name,
-                                   .full_id = container.full_id,
-                                   .group = container.group};
-          continue;
-        }
-        states_.insert(before.extract(old));
+    std::vector<Pod> before = std::exchange(pods_, {});
+    std::map<std::string_view, Container*> known;
+    for (Pod& pod : before)
+      for (Container& container : pod.containers) known.emplace(container.info->id, &container);
+    std::size_t at = 0;
+    for (const auto& info : inventory.pods) {
+      const std::size_t first = std::exchange(at, at + info->containers.size());
+      if (!is_burstable(*info)) continue;
+      Pod pod{.info = info,
+              .settings = settings_of(*slo_->cpu_burst_strategy, info->burst.get()),
+              .ratio = shared_ratio(inventory, context_.gates, *info)};
+      for (std::size_t i = 0; i < info->containers.size(); ++i) {
+        const ContainerInfo& one = info->containers[i];
+        if (!one.cpu_limit_milli || *one.cpu_limit_milli <= 0) continue;
+        Container container;
+        if (const auto old = known.extract(one.id)) container = std::exchange(*old.mapped(), {});
+        container.info = &one;
+        container.at = first + i;
+        pod.containers.push_back(std::move(container));
       }
+      pods_.push_back(std::move(pod));
     }
-    for (auto& [id, gone] : before) hide(gone);
+    for (Pod& pod : before)
+      for (Container& container : pod.containers)
+        if (container.info != nullptr) hide(pod, container);
   }
 
-  void hide(State& state) {
-    if (std::exchange(state.shown_quota, false))
-      quotas_.remove({state.ns, state.pod, state.full_id, state.container});
-    if (std::exchange(state.shown_burst, false))
-      bursts_.remove({state.ns, state.pod, state.full_id, state.container});
+  // --- what is shown
+
+  static void show_one(const metrics::Family<metrics::Gauge>& family, const Pod& pod,
+                       const Container& container, std::optional<std::int64_t> value,
+                       std::optional<std::int64_t>& shown) {
+    if (shown == value) return;
+    shown = value;
+    const std::initializer_list<std::string_view> labels = {pod.info->ns, pod.info->name,
+                                                            container.info->full_id, container.info->name};
+    if (value)
+      family.with(labels).set(static_cast<double>(*value));
+    else
+      family.remove(labels);
+  }
+  void show(const Pod& pod, Container& container) {
+    const auto quota = container.wanted != 0 ? std::optional(container.wanted) : std::nullopt;
+    show_one(quotas_, pod, container, quota, container.shown_quota);
+    show_one(bursts_, pod, container, container.burst, container.shown_burst);
+  }
+  void hide(const Pod& pod, Container& container) {
+    show_one(quotas_, pod, container, std::nullopt, container.shown_quota);
+    show_one(bursts_, pod, container, std::nullopt, container.shown_burst);
   }
 
-  /// Shows what this tick wants, and hides what it does not.
-  void forget_unmarked() {
-    for (auto& [id, state] : states_) {
-      if (!std::exchange(state.marked_quota, false) && std::exchange(state.shown_quota, false))
-        quotas_.remove({state.ns, state.pod, state.full_id, state.container});
-      if (!std::exchange(state.marked_burst, false) && std::exchange(state.shown_burst, false))
-        bursts_.remove({state.ns, state.pod, state.full_id, state.container});
-    }
-  }
+  // --- the kernel's burst
 
-  void burst(const PodInfo& pod, const Settings& settings, double ratio, Plan& plan) {
+  void burst(Pod& pod, Plan& plan) {
     std::int64_t sum = 0;
     bool open = false;  // until it is decided
-    for (const ContainerInfo& container : pod.containers) {
-      const auto it = states_.find(container.id);
-      if (it == states_.end()) continue;
-      const std::int64_t limit = *container.cpu_limit_milli;
-      std::int64_t us = burst_us(settings, limit);
+    for (Container& container : pod.containers) {
+      container.burst.reset();
+      if (!pod.settings.bursts() || !has_burst_) continue;
+      const std::int64_t limit = *container.info->cpu_limit_milli;
+      const std::string& group = container.info->group;
+      std::int64_t us = burst_us(pod.settings, limit);
       // Upstream's kernel takes no more than the quota, and no quota below the burst; Anolis' takes all.
       // Which of both this is the first container tells whose burst would be larger than its quota is now.
-      const std::int64_t base = normalized_quota(base_quota(limit), ratio);
+      const std::int64_t base = normalized_quota(base_quota(limit), pod.ratio);
       if (!decided_ && us > base) {
         open = true;
-        if (probed_.empty() && exceeds_quota(container.group, us)) probed_ = container.group;
+        if (probed_.empty() && exceeds_quota(group, us)) probed_ = group;
       }
-      if (capped_ || (!decided_ && probed_ != container.group)) us = std::min(us, base);
-      Intent& intent = plan.want(Knob::cpu_burst, container.group, us, kMayBurst);
-      intent.audit_reason = kBurstReason;
+      if (capped_ || (!decided_ && probed_ != group)) us = std::min(us, base);
+      plan.want(Knob::cpu_burst, group, us, kMayBurst).audit_reason = kBurstReason;
       sum += us;
-      State& state = it->second;
-      state.marked_burst = state.shown_burst = true;
-      bursts_.with({state.ns, state.pod, state.full_id, state.container}).set(static_cast<double>(us));
+      container.burst = us;
     }
+    open_ = open_ || open;
     if (open || sum == 0) return;
-    Intent& intent = plan.want(Knob::cpu_burst, pod.group, sum, kMayBurst);
-    intent.audit_reason = kBurstReason;
+    plan.want(Knob::cpu_burst, pod.info->group, sum, kMayBurst).audit_reason = kBurstReason;
   }
 
   bool exceeds_quota(std::string_view group, std::int64_t us) const {
@@ -195,15 +221,69 @@ class CpuBurst final : public Strategy {
   /// In the tick after the one in which the first container was named.
   void conclude() {
     if (decided_ || probed_.empty()) return;
-    const bool present = std::any_of(states_.begin(), states_.end(),
-                                     [&](const auto& one) { return one.second.group == probed_; });
+    const bool present = std::any_of(pods_.begin(), pods_.end(), [&](const Pod& pod) {
+      return std::any_of(pod.containers.begin(), pod.containers.end(),
+                         [&](const Container& one) { return one.info->group == probed_; });
+    });
     const auto error = context_.knobs.refused(Knob::cpu_burst, std::exchange(probed_, {}));
     if (!present) return;
     decided_ = true;
     capped_ = error && error->code() == Code::invalid;
   }
 
-  NodeState node_state_of(const TickView& view, const api::CpuBurstStrategy& slo) {
+  // --- quotas
+
+  /// Which quotas containers shall have now; whether one is another than before. Once a tick.
+  bool decide(const TickView& view) {
+    if (decided_at_ == view.at) return false;
+    decided_at_ = view.at;
+    node_.reset();
+    bool changed = false;
+    for (Pod& pod : pods_) {
+      const std::size_t behind = pod.containers.empty() ? 0 : pod.containers.back().at + 1;
+      if (behind > view.containers.size()) break;
+      for (Container& container : pod.containers) {
+        const std::int64_t next = pod.settings.scales() ? next_of(view, pod, container) : 0;
+        changed = std::exchange(container.wanted, next) != next || changed;
+      }
+    }
+    return changed;
+  }
+
+  /// The container's next quota; 0: its base, to which normalization or the journal sets it back. What grows
+  /// is the quota that CPU normalization leaves; what sets it free is the one of the spec.
+  std::int64_t next_of(const TickView& view, const Pod& pod, Container& container) {
+    const std::int64_t limit = *container.info->cpu_limit_milli;
+    const Operation wanted = wish_of(view, limit, pod.settings, container);
+    // The steady state of most: at its base, and it stays there.
+    if (container.quota != 0 && container.wanted == 0 && wanted != Operation::up) return 0;
+    const std::int64_t spec = base_quota(limit);
+    const std::int64_t base = normalized_quota(spec, pod.ratio);
+    const Operation operation = allowed(wanted, node_state_of(view));
+    if (container.quota != 0 && container.wanted == 0 && operation != Operation::up) return 0;
+    const auto found = context_.knobs.current(Knob::cpu_quota, container.info->group);
+    const auto* present = found ? std::get_if<std::int64_t>(&*found) : nullptr;
+    container.quota = present ? *present : 0;
+    if (!present || *present == host::kUnlimited) return 0;  // it has gone, or nobody holds it back
+    // The spec's is of the kubelet, not grown, while normalization has not had its turn.
+    const bool fresh = *present == spec && container.wanted != spec;
+    const std::int64_t next = next_quota(fresh ? base : *present, base, operation, pod.settings);
+    return next > base ? next : 0;
+  }
+
+  static Operation wish_of(const TickView& view, std::int64_t limit_milli, const Settings& settings,
+                           Container& container) {
+    const Usage& usage = view.containers[container.at];
+    if (settings.period_seconds >= 0) {
+      if (settings.quota_percent < 100) return Operation::down;
+      if (!container.bucket) container.bucket.emplace(settings, view.at);
+      const double used = known(usage.cpu) ? usage.cpu * 1000 / static_cast<double>(limit_milli) * 100 : 100;
+      if (!container.bucket->allow(settings, used, view.at)) return Operation::down;
+    }
+    return known(usage.throttled) && usage.throttled > 0 ? Operation::up : Operation::remain;
+  }
+
+  NodeState node_state_of(const TickView& view) {
     if (node_) return *node_;
     node_ = NodeState::unknown;
     const nanoseconds window =
@@ -223,79 +303,48 @@ class CpuBurst final : public Strategy {
     for (const auto& pod : view.inventory->pods)
       if (!is_burstable(*pod))
         if (const auto one = average(Metric::pod_cpu, pod->uid)) used -= one->avg;
-    node_ = node_state(used, shared, slo.share_pool_threshold_percent.value_or(kThreshold));
+    node_ =
+        node_state(used, shared, slo_->cpu_burst_strategy->share_pool_threshold_percent.value_or(kThreshold));
     return *node_;
   }
 
-  /// How many containers have a larger quota now. What grows is the quota that CPU normalization leaves; what
-  /// sets it free is the one of the spec.
-  std::size_t scale(const TickView& view, const api::CpuBurstStrategy& slo, const PodInfo& pod,
-                    const Settings& settings, std::span<const Usage> usage, double ratio, Plan& plan) {
+  /// How many containers have a larger quota now.
+  std::size_t scale(const Pod& pod, Plan& plan) const {
     std::size_t scaled = 0;
     std::int64_t more = 0;
-    for (std::size_t i = 0; i < pod.containers.size(); ++i) {
-      const ContainerInfo& container = pod.containers[i];
-      const auto it = states_.find(container.id);
-      if (it == states_.end()) continue;
-      State& state = it->second;
-      const std::int64_t spec = base_quota(*container.cpu_limit_milli);
-      const std::int64_t base = normalized_quota(spec, ratio);
-      const Operation operation = allowed(wanted(view, *container.cpu_limit_milli, settings, usage[i], state),
-                                          node_state_of(view, slo));
-      // The steady state of most: at its base, and it stays there.
-      if (state.quota != 0 && !state.scaled && operation != Operation::up) continue;
-      const auto found = context_.knobs.current(Knob::cpu_quota, container.group);
-      const auto* present = found ? std::get_if<std::int64_t>(&*found) : nullptr;
-      state.quota = present ? *present : 0;
-      state.scaled = false;
-      const std::int64_t before = std::exchange(state.wanted, 0);
-      if (!present || *present == host::kUnlimited) continue;  // it has gone, or nobody holds it back
-      // The spec's is of the kubelet, not grown, while normalization has not had its turn.
-      const bool fresh = *present == spec && before != spec;
-      const std::int64_t next = next_quota(fresh ? base : *present, base, operation, settings);
-      if (next <= base) continue;  // normalization or the journal sets it back
-      state.scaled = true;
-      state.wanted = next;
+    for (const Container& container : pod.containers) {
+      if (container.wanted == 0) continue;
+      const std::int64_t spec = base_quota(*container.info->cpu_limit_milli);
       ++scaled;
-      more += next - base;
-      Intent& intent = plan.want(Knob::cpu_quota, container.group, next, kThrottled);
+      more += container.wanted - normalized_quota(spec, pod.ratio);
+      Intent& intent = plan.want(Knob::cpu_quota, container.info->group, container.wanted, kThrottled);
       intent.undo = spec;
       intent.audit_reason = kQuotaReason;
-      state.marked_quota = state.shown_quota = true;
-      quotas_.with({state.ns, state.pod, state.full_id, state.container}).set(static_cast<double>(next));
     }
-    if (more == 0 || !pod.cpu_limit_milli) return scaled;
-    const std::int64_t spec = base_quota(*pod.cpu_limit_milli);
+    if (more == 0 || !pod.info->cpu_limit_milli) return scaled;
+    const std::int64_t spec = base_quota(*pod.info->cpu_limit_milli);
     // In cgroup v1 the pod keeps the whole of it: see CPU normalization.
     const bool whole = context_.cgroup_version == host::CgroupVersion::v1;
-    const std::int64_t base = whole ? spec : normalized_quota(spec, ratio);
-    Intent& intent = plan.want(Knob::cpu_quota, pod.group, base + more, kThrottled);
+    const std::int64_t base = whole ? spec : normalized_quota(spec, pod.ratio);
+    Intent& intent = plan.want(Knob::cpu_quota, pod.info->group, base + more, kThrottled);
     intent.undo = spec;
     intent.audit_reason = kQuotaReason;
     return scaled;
-  }
-
-  static Operation wanted(const TickView& view, std::int64_t limit_milli, const Settings& settings,
-                          const Usage& usage, State& state) {
-    if (settings.period_seconds >= 0) {
-      if (settings.quota_percent < 100) return Operation::down;
-      if (!state.bucket) state.bucket.emplace(settings, view.at);
-      const double used = known(usage.cpu) ? usage.cpu * 1000 / static_cast<double>(limit_milli) * 100 : 100;
-      if (!state.bucket->allow(settings, used, view.at)) return Operation::down;
-    }
-    return known(usage.throttled) && usage.throttled > 0 ? Operation::up : Operation::remain;
   }
 
   const PluginContext& context_;
   metrics::Family<metrics::Gauge> bursts_, quotas_;
   StrategyStatus status_;
   std::uint64_t generation_ = 0;
+  std::shared_ptr<const api::NodeSloSpec> slo_;
+  std::vector<Pod> pods_;   // that may burst, as the inventory has them
   bool has_burst_ = false;  // the kernel has cpu.cfs_burst_us
   /// Whether this kernel takes no burst above the quota; decided by how it takes the first one.
   bool decided_ = false, capped_ = false;
-  std::string probed_;                                // the group of that one
-  std::map<std::string, State, std::less<>> states_;  // by container's id
-  std::optional<NodeState> node_;                     // of this tick; nothing: not asked for yet
+  bool open_ = false;                   // it is not, and a container waits for it
+  std::string probed_;                  // the group of that one
+  std::optional<MonoTime> decided_at_;  // the tick of the quotas
+  std::optional<NodeState> node_;       // of that tick; nothing: not asked for yet
 };
 
 constexpr std::string_view kGates[] = {"CPUBurst"};
@@ -308,6 +357,7 @@ extern const StrategyEntry kCpuBurst{
     .name = "CPUBurst",
     .gates = cpu_burst::kGates,
     .interval = "reconcile-interval-seconds",
+    .replan = Replan::on_change,
     .metrics = cpu_burst::kMetrics,
     .make = &make<cpu_burst::CpuBurst>,
 };

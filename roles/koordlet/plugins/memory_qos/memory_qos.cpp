@@ -89,19 +89,22 @@ class MemoryQosStrategy final : public Strategy {
     status_ = {false, "off: no NodeSLO, or its gate is off"};
   }
 
+  bool look(const TickView& view) override { return is_another(*view.inventory) || relieve(view); }
+
   void plan(const TickView& view, Plan& plan) override {
     const Inventory& inventory = *view.inventory;
-    const api::ResourceQosStrategy* slo = inventory.slo->resource_qos_strategy.get();
     if (!inventory.pods_known) {
       status_ = {false, "waiting: the pods are not known"};
       return plan.hold();
     }
-    if (std::exchange(generation_, inventory.generation) != inventory.generation || slo_ != inventory.slo) {
+    if (is_another(inventory)) {
+      generation_ = inventory.generation;
       slo_ = inventory.slo;
-      follow(inventory, slo);
+      follow(inventory, slo_->resource_qos_strategy.get());
     }
+    relieve(view);
     for (const Wanted& wanted : wanted_) want(plan, wanted.knob, wanted.group, wanted.value, kSaid);
-    for (auto& [id, one] : held_back_) throttle(view, one, plan);
+    for (const auto& [id, one] : held_back_) throttle(one, plan);
   }
 
  private:
@@ -116,7 +119,12 @@ class MemoryQosStrategy final : public Strategy {
     std::int64_t base = 0, most = 0;
     Relief relief;
     std::string reason;
+    bool stepped = false;  // in the last tick
   };
+
+  bool is_another(const Inventory& inventory) const {
+    return generation_ != inventory.generation || slo_ != inventory.slo;
+  }
 
   static Intent& want(Plan& plan, Knob knob, const std::string& group, std::int64_t value,
                       std::string_view reason) {
@@ -224,24 +232,36 @@ class MemoryQosStrategy final : public Strategy {
     add(container.group, values);
   }
 
-  /// The container's memory.high, lifted where it stands still.
-  void throttle(const TickView& view, HeldBack& one, Plan& plan) {
-    const int before = one.relief.steps();
-    const std::int64_t present = one.relief.high(one.base, one.most);
-    if (one.most > one.base) look(view.at, present, one);
-    if (one.relief.steps() != before || one.reason.empty())
+  /// Whether a container's memory.high is lifted, or comes back. Once a tick.
+  bool relieve(const TickView& view) {
+    if (relieved_at_ == view.at) return false;
+    relieved_at_ = view.at;
+    bool stepped = false;
+    for (auto& [id, one] : held_back_) {
+      const int before = one.relief.steps();
+      if (one.most > one.base) see(view.at, one.relief.high(one.base, one.most), one);
+      const int steps = one.relief.steps();
+      one.stepped = steps != before;
+      stepped = stepped || one.stepped;
+      if (!one.stepped && !one.reason.empty()) continue;
       one.reason =
-          one.relief.steps() == 0
+          steps == 0
               ? std::string(kSaid)
               : fmt::format("lifted by {} of {} steps: all of it waited for memory {:.0f}% of the time",
-                            one.relief.steps(), Relief::kSteps, one.relief.stalled() * 100);
+                            steps, Relief::kSteps, one.relief.stalled() * 100);
+    }
+    return stepped;
+  }
+
+  /// The container's memory.high, lifted where it stands still.
+  static void throttle(const HeldBack& one, Plan& plan) {
     Intent& intent =
         want(plan, Knob::memory_high, one.group, one.relief.high(one.base, one.most), one.reason);
-    if (one.relief.steps() != 0 || before != 0) intent.audit_reason = kRelieved;
+    if (one.relief.steps() != 0 || one.stepped) intent.audit_reason = kRelieved;
   }
 
   /// A file that cannot be read leaves all as it is.
-  void look(MonoTime at, std::int64_t present, HeldBack& one) {
+  void see(MonoTime at, std::int64_t present, HeldBack& one) {
     const auto text = context_.knobs.reading(Knob::memory_pressure, one.group);
     if (!text) return;
     const auto pressure = host::parse_pressure(*text);
@@ -285,6 +305,7 @@ class MemoryQosStrategy final : public Strategy {
   const PluginContext& context_;
   StrategyStatus status_;
   std::uint64_t generation_ = 0;
+  std::optional<MonoTime> relieved_at_;  // the tick of the last look
   std::shared_ptr<const api::NodeSloSpec> slo_;
   bool has_[std::size(kKnobs)] = {};
   std::vector<Wanted> wanted_;                              // all but memory.high where it is one
@@ -300,6 +321,7 @@ extern const StrategyEntry kMemoryQos{
     .name = "CgroupReconcile",
     .gates = memory_qos::kGates,
     .interval = "reconcile-interval-seconds",
+    .replan = Replan::on_change,
     .make = &make<memory_qos::MemoryQosStrategy>,
 };
 
