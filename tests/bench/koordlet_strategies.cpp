@@ -191,6 +191,8 @@ Inventory node() {
   out.node.name = "bench";
   out.node.capacity_milli_cpu = out.node.allocatable_milli_cpu = kCpus * 1000;
   out.node.capacity_memory = out.node.allocatable_memory = std::int64_t{64} << 30;
+  out.node.extended = {{std::string(api::kBatchCpu), kPods * 1000},
+                       {std::string(api::kBatchMemory), std::int64_t{64} << 30}};
   for (int i = 0; i < kPods; ++i) {
     const bool best_effort = i % 2 == 1;
     const std::string uid = fmt::format("0f{:04}", i);

@@ -1,14 +1,24 @@
-// The steady state takes nothing from the heap: neither the sampler nor what comes behind the plans.
+// The steady state takes nothing from the heap: neither the sampler, nor any strategy, nor what comes behind
+// the plans.
 #include <fmt/format.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <new>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "framework/blamed_waits.hpp"
 #include "framework/qos/manager.hpp"
 #include "gates.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "plugins.hpp"
 #include "sampler_rig.hpp"
 
 namespace {
@@ -59,61 +69,248 @@ class Standing final : public Strategy {
 constexpr StrategyEntry kAsked{.name = "Asked", .make = &make<Standing>};
 constexpr StrategyEntry kStands{.name = "Stands", .replan = Replan::on_change, .make = &make<Standing>};
 
-TEST_CASE("Between two looks at all files a tick allocates nothing") {
-  const bool stands = GENERATE(false, true);
-  FakeNode fake(CgroupVersion::v1);
-  auto now = testing::inventory({testing::pod("a", Qos::ls, 2), testing::pod("b", Qos::ls, 2)});
-  now->generation = 1;
-  now->slo_known = true;
-  now->slo = std::make_shared<const api::NodeSloSpec>();
-  const std::string pressure = "some avg10=1.50 avg60=2.00 avg300=3.00 total=1\n";
-  const auto group = [&](const std::string& name) {
-    fake.cpu(name, 1'000'000'000);
-    fake.group_memory(name, 1 << 20, 1 << 20);
-    fake.tree().write(fake.path("cpu", name, "cpu.shares"), "1024\n");
-    fake.tree().write(fake.path("cpu", name, "cpu.cfs_burst_us"), "0\n");
-    for (const char* file : {"cpu.pressure", "memory.pressure", "io.pressure"})
-      fake.tree().write(fake.path("cpuacct", name, file), pressure);
-  };
-  for (const auto& pod : now->pods) {
-    group(pod->group);
-    for (const ContainerInfo& container : pod->containers) group(container.group);
+/// A fake machine, what is on it, and what measures and manages it.
+struct Steady {
+  explicit Steady(FakeNode& fake, std::shared_ptr<const Inventory> what)
+      : node(fake), inventory(std::move(what)), rig(fake, {.psi = true, .page_cache = true}) {
+    if (!gates.set("AllAlpha=true,AllBeta=true")) throw std::runtime_error("no such gates");
   }
-  testing::SamplerRig rig(fake, {.psi = true, .page_cache = true});
-  const Logger logger(rig.log, rig.clock);
-  FeatureGates gates{koordlet::gates()};
-  KernelFiles files;
-  Executor executor(rig.fs, files, rig.clock, logger, rig.registry, {}, nullptr);
-  NobodyGoes runner;
-  Actions actions({}, runner, rig.clock, logger, rig.registry);
-  const StrategyEntry* const table[] = {stands ? &kStands : &kAsked};
-  auto manager = QosManager::make(table,
-                                  {.executor = executor,
-                                   .clock = rig.clock,
-                                   .log = logger,
-                                   .metrics = rig.registry,
-                                   .gates = gates,
-                                   .topology = [] { return std::shared_ptr<const host::Topology>(); },
-                                   .actions = actions,
-                                   .series = rig.series},
-                                  {.journal_path = fake.tree() / "journal", .boot_id = "boot"});
-  REQUIRE(manager.has_value());
-  std::size_t sampled = 0, planned = 0;
-  // All files are read again after a minute.
-  for (int tick = 0; tick < 55; ++tick) {
-    if (tick == 12) sampled = planned = 0;
+
+  Result<std::unique_ptr<QosManager>> make(StrategyTable table) {
+    return QosManager::make(table,
+                            {.executor = executor,
+                             .clock = rig.clock,
+                             .log = logger,
+                             .metrics = rig.registry,
+                             .gates = gates,
+                             .topology = [this]() -> std::shared_ptr<const host::Topology> {
+                               if (!seen.facts) return nullptr;
+                               return {seen.facts, &seen.facts->topology};
+                             },
+                             .actions = actions,
+                             .series = rig.series},
+                            {.journal_path = node.tree() / "journal",
+                             .boot_id = "boot",
+                             .relist = std::chrono::hours(1),
+                             .seconds = [](std::string_view) { return seconds(1); },
+                             .is_set = [](std::string_view) { return false; }});
+  }
+
+  void tick(QosManager& manager) {
     rig.clock.advance(seconds(1));
     const std::size_t before = allocations.load();
-    const TickView& view = rig.sampler.tick(now, rig.clock.mono(), rig.clock.now());
+    seen = rig.sampler.tick(inventory, rig.clock.mono(), rig.clock.now());
     const std::size_t between = allocations.load();
-    (*manager)->tick(view);
+    seen.pods_listed = rig.clock.mono();
+    seen.blamed = &blamed;
+    manager.tick(seen);
     planned += allocations.load() - between;
     sampled += between - before;
   }
+
+  FakeNode& node;
+  std::shared_ptr<const Inventory> inventory;
+  testing::SamplerRig rig;
+  Logger logger{rig.log, rig.clock};
+  FeatureGates gates{koordlet::gates()};
+  KernelFiles files;
+  // All files are read again after that.
+  Executor executor{rig.fs, files, rig.clock, logger, rig.registry, {.force_refresh = std::chrono::hours(1)},
+                    nullptr};
+  NobodyGoes runner;
+  Actions actions{{}, runner, rig.clock, logger, rig.registry};
+  TickView seen;
+  BlamedWaits blamed;
+  std::size_t sampled = 0, planned = 0;  // allocations
+};
+
+/// The files of a group, as a kernel with everything has them.
+void write_group(FakeNode& fake, const std::string& name) {
+  const auto write = [&](const char* subsystem, const char* file, const char* text) {
+    fake.tree().write(fake.path(subsystem, name, file), text);
+  };
+  fake.cpu(name, 1'000'000'000);
+  fake.group_memory(name, 1 << 20, 1 << 20);
+  fake.quota(name, -1);
+  write("cpuset", "cpuset.cpus", "0-15\n");
+  if (!fake.v1())  // what is in force is what was set
+    std::filesystem::create_symlink("cpuset.cpus",
+                                    fake.tree() / fake.path("", name, "cpuset.cpus.effective"));
+  for (const char* file : {"cpu.pressure", "memory.pressure", "io.pressure"})
+    write("cpuacct", file,
+          "some avg10=1.50 avg60=2.00 avg300=3.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n");
+  write("cpu", fake.v1() ? "cpu.shares" : "cpu.weight", fake.v1() ? "1024\n" : "39\n");
+  write("cpu", fake.v1() ? "cpu.cfs_burst_us" : "cpu.max.burst", "0\n");
+  write("cpu", "cpu.idle", "0\n");
+  write("memory", fake.v1() ? "memory.limit_in_bytes" : "memory.max", "268435456\n");
+  if (fake.v1()) {
+    write("cpu", "cpu.bvt_warp_ns", "0\n");
+    return;
+  }
+  write("", "memory.current", "1048576\n");
+  write("", "memory.min", "0\n");
+  write("", "memory.low", "0\n");
+  write("", "memory.high", "max\n");
+}
+
+void write_groups(FakeNode& fake, const Inventory& inventory) {
+  for (const char* name : {"kubepods", "kubepods/burstable", "kubepods/besteffort"}) write_group(fake, name);
+  for (const auto& pod : inventory.pods) {
+    write_group(fake, pod->group);
+    for (const ContainerInfo& container : pod->containers) write_group(fake, container.group);
+  }
+}
+
+std::shared_ptr<Inventory> standing_inventory() {
+  auto now = testing::inventory({testing::pod("a", Qos::ls, 2), testing::pod("b", Qos::ls, 2)});
+  now->slo_known = true;
+  now->slo = std::make_shared<const api::NodeSloSpec>();
+  return now;
+}
+
+TEST_CASE("Between two looks at all files a tick allocates nothing") {
+  const bool stands = GENERATE(false, true);
+  FakeNode fake(CgroupVersion::v1, 16);
+  Steady steady(fake, standing_inventory());
+  write_groups(fake, *steady.inventory);
+  const StrategyEntry* const table[] = {stands ? &kStands : &kAsked};
+  auto manager = steady.make(table);
+  REQUIRE(manager.has_value());
+  for (int tick = 0; tick < 100; ++tick) {
+    if (tick == 12) steady.sampled = steady.planned = 0;
+    steady.tick(**manager);
+  }
   CHECK((*manager)->limits().size() == 12);
   for (const auto& limit : (*manager)->limits()) CHECK(limit.in_force);
-  CHECK(sampled == 0);
-  CHECK(planned == 0);
+  CHECK(steady.sampled == 0);
+  CHECK(steady.planned == 0);
+}
+
+/// Everything that a NodeSLO can ask for, and nothing that would ask a pod to go.
+std::shared_ptr<const api::NodeSloSpec> everything(bool by_quota) {
+  auto spec = std::make_shared<api::NodeSloSpec>();
+  auto& use = spec->resource_used_threshold_with_be.emplace();
+  use.enable = true;
+  use.cpu_suppress_policy = by_quota ? "cfsQuota" : "cpuset";
+  use.cpu_suppress_threshold_percent = 65;
+  use.memory_evict_threshold_percent = use.memory_allocatable_evict_threshold_percent = 95;
+  use.memory_evict_lower_percent = use.memory_allocatable_evict_lower_percent = 90;
+  use.cpu_evict_be_satisfaction_lower_percent = 10;
+  use.cpu_evict_be_satisfaction_upper_percent = 20;
+  use.cpu_evict_be_usage_threshold_percent = 90;
+  use.cpu_evict_threshold_percent = use.cpu_allocatable_evict_threshold_percent = 95;
+  use.cpu_evict_lower_percent = use.cpu_allocatable_evict_lower_percent = 90;
+  use.evict_enabled_priority_threshold = use.allocatable_evict_priority_threshold = 5999;
+  spec->cpu_burst_strategy.emplace().policy = "auto";
+  spec->extensions.text = R"({"cpuBlame":{"enable":true}})";
+  auto& system = spec->system_strategy.emplace();
+  system.min_free_kbytes_factor = 100;
+  system.watermark_scale_factor = 150;
+  auto& classes = spec->resource_qos_strategy.emplace();
+  for (auto* one : {&classes.lsr_class, &classes.ls_class, &classes.be_class}) {
+    api::ResourceQos& qos = one->emplace();
+    qos.cpu_qos.emplace().enable = true;
+    auto& memory = qos.memory_qos.emplace();
+    memory.enable = true;
+    memory.qos.min_limit_percent = 20;
+    memory.qos.low_limit_percent = 50;
+    memory.qos.throttling_percent = 80;
+  }
+  return spec;
+}
+
+std::shared_ptr<Inventory> busy_inventory(bool by_quota) {
+  std::vector<std::shared_ptr<const PodInfo>> pods;
+  for (const auto& [uid, qos] : {std::pair("a", Qos::ls), {"b", Qos::lsr}, {"c", Qos::be}, {"d", Qos::be}}) {
+    auto pod = testing::pod(uid, qos, 2);
+    pod->phase = PodPhase::running;
+    if (qos == Qos::be)
+      pod->requests = {.batch_cpu = 500, .batch_memory = std::int64_t{256} << 20};
+    else
+      pod->requests = {.cpu = 500, .memory = std::int64_t{256} << 20};
+    if (qos == Qos::lsr) pod->cpus = host::CpuSet{14, 15};
+    for (ContainerInfo& container : pod->containers) {
+      container.cpu_limit_milli = 1000;
+      container.memory_limit = std::int64_t{256} << 20;
+    }
+    pods.push_back(std::move(pod));
+  }
+  auto now = testing::inventory(std::move(pods));
+  now->all_pods = now->pods;
+  now->own_cpus.lsr = {14, 15};
+  now->slo_known = true;
+  now->slo = everything(by_quota);
+  now->node.capacity_milli_cpu = now->node.allocatable_milli_cpu = 16'000;
+  now->node.capacity_memory = now->node.allocatable_memory = std::int64_t{16} << 30;
+  now->node.extended = {{std::string(api::kBatchCpu), 8000}, {std::string(api::kBatchMemory), 8LL << 30}};
+  now->host_applications = {{.name = "app", .qos = Qos::ls, .group = "app"}};
+  return now;
+}
+
+/// Other loads with every tick, which change what strategies say but not what they want.
+void use(FakeNode& fake, const Inventory& inventory, int tick) {
+  const auto t = static_cast<std::uint64_t>(tick);
+  std::vector<std::uint64_t> ticks(16, t * 21);  // 3.36 CPUs
+  ticks[0] += t % 3;
+  fake.cpu_ticks(ticks);
+  const auto group = [&](const std::string& name, std::uint64_t milli) {
+    fake.cpu(name, t * milli * 1'000'000 + t % 5 * 1'000'000, t * 10);
+  };
+  group("app", 100);
+  group("kubepods/besteffort", 800);
+  for (const auto& pod : inventory.pods) {
+    group(pod->group, 400);
+    for (const ContainerInfo& container : pod->containers) group(container.group, 200);
+  }
+}
+
+/// Little is waited for best-effort work.
+BlamedWaits blamed(int tick) {
+  BlamedWaits waits;
+  waits.reading = static_cast<std::uint64_t>(tick) + 1;
+  waits.period = seconds(1);
+  waits.waits = 1000;
+  waits.seconds.fill(0.01);
+  waits.best_effort_p99_us = 100 + tick % 7;
+  waits.fit = true;
+  return waits;
+}
+
+TEST_CASE("No strategy allocates anything while what it wants stays the same") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  const bool by_quota = GENERATE(false, true);
+  const auto table = strategy_table();
+  // Each by itself, and all of them.
+  for (std::size_t i = 0; i <= table.size(); ++i) {
+    const StrategyTable some = i < table.size() ? table.subspan(i, 1) : table;
+    CAPTURE(version == CgroupVersion::v1, by_quota, i < table.size() ? table[i]->name : "all");
+    FakeNode fake(version, 16);
+    Steady steady(fake, busy_inventory(by_quota));
+    write_groups(fake, *steady.inventory);
+    write_group(fake, "app");
+    for (const char* file : {"min_free_kbytes", "watermark_scale_factor"})
+      fake.tree().write(fmt::format("proc/sys/vm/{}", file), "150\n");
+    auto manager = steady.make(some);
+    REQUIRE(manager.has_value());
+    std::set<std::string> said;
+    for (int tick = 0; tick < 80; ++tick) {
+      if (tick == 40) steady.sampled = steady.planned = 0;
+      use(fake, *steady.inventory, tick);
+      steady.blamed = blamed(tick);
+      steady.tick(**manager);
+      if (tick >= 40)
+        for (const auto& report : (*manager)->strategies()) said.insert(report.status.summary);
+    }
+    CHECK(steady.sampled == 0);
+    CHECK(steady.planned == 0);
+    // Their reasons change.
+    if (some.front()->name == "CPUSuppress" || some.front()->name == "CPUBlame") CHECK(said.size() > 2);
+    for (const auto& limit : (*manager)->limits())
+      if (some.size() == 1) {
+        CAPTURE(host::row(limit.knob).name, limit.group);
+        CHECK(limit.in_force);
+      }
+  }
 }
 
 }  // namespace

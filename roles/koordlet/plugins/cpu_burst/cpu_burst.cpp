@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -93,9 +94,13 @@ class CpuBurst final : public Strategy {
       scaled += scale(pod, plan);
       for (Container& container : pod.containers) show(pod, container);
     }
-    status_ = {able > 0,
-               able == 0 ? "off: no pod has a policy that bursts"
-                         : fmt::format("{} pods may burst, {} containers have a larger quota", able, scaled)};
+    status_.active = able > 0;
+    status_.summary.clear();
+    if (able > 0)
+      fmt::format_to(std::back_inserter(status_.summary),
+                     "{} pods may burst, {} containers have a larger quota", able, scaled);
+    else
+      status_.summary = "off: no pod has a policy that bursts";
   }
 
   void release(const Inventory&, Plan&) override {

@@ -33,21 +33,19 @@ constexpr std::string_view kEvictByAllocatable = "evictByAllocatable";
 constexpr std::int64_t kHighestLower = 60, kBelowUpper = 100;  // percent
 constexpr double kMilli = 1000;
 
-/// Code::invalid names the field.
-Result<Satisfaction> settings_of(const api::ResourceThresholdStrategy& slo) {
+/// Why what the NodeSLO says of satisfaction is not obeyed; empty: it is.
+std::string_view read(const api::ResourceThresholdStrategy& slo, Satisfaction& settings) {
   if (!slo.cpu_evict_be_satisfaction_lower_percent || !slo.cpu_evict_be_satisfaction_upper_percent)
-    return Error(Code::invalid,
-                 "no cpuEvictBESatisfactionLowerPercent or no cpuEvictBESatisfactionUpperPercent");
-  Satisfaction settings{.lower = *slo.cpu_evict_be_satisfaction_lower_percent,
-                        .upper = *slo.cpu_evict_be_satisfaction_upper_percent};
+    return "no cpuEvictBESatisfactionLowerPercent or no cpuEvictBESatisfactionUpperPercent";
+  settings.lower = *slo.cpu_evict_be_satisfaction_lower_percent;
+  settings.upper = *slo.cpu_evict_be_satisfaction_upper_percent;
   settings.usage_threshold = slo.cpu_evict_be_usage_threshold_percent.value_or(settings.usage_threshold);
   if (settings.lower <= 0 || settings.lower > kHighestLower)
-    return Error(Code::invalid, "a cpuEvictBESatisfactionLowerPercent that is not in (0, 60]");
+    return "a cpuEvictBESatisfactionLowerPercent that is not in (0, 60]";
   if (settings.upper <= 0 || settings.upper >= kBelowUpper)
-    return Error(Code::invalid, "a cpuEvictBESatisfactionUpperPercent that is not in (0, 100)");
-  if (settings.upper < settings.lower)
-    return Error(Code::invalid, "a cpuEvictBESatisfactionUpperPercent below the lower one");
-  return settings;
+    return "a cpuEvictBESatisfactionUpperPercent that is not in (0, 100)";
+  if (settings.upper < settings.lower) return "a cpuEvictBESatisfactionUpperPercent below the lower one";
+  return {};
 }
 
 /// Of all that is lent to batch work; below 0: not known. While nothing is lent it is next to nothing, so
@@ -78,17 +76,18 @@ class CpuEvict final : public Strategy {
     }
     // An agent that has just started knows little.
     if (context_.actions.is_cooling(kName, cool_) || view.at - started_ < cool_) {
-      status_ = {true, std::string(evict::kCooling)};
+      status_.active = true;
+      status_.summary = evict::kCooling;
       return;
     }
     std::vector<Task> tasks;
-    evict::Notes notes;
-    if (context_.gates.enabled(kBestEffort)) by_satisfaction(view, *slo, tasks, notes);
-    if (context_.gates.enabled(kByAllocatable)) by_allocatable(view, *slo, tasks, notes);
-    if (context_.gates.enabled(kByUse)) by_use(view, *slo, tasks, notes);
+    notes_.clear();
+    if (context_.gates.enabled(kBestEffort)) by_satisfaction(view, *slo, tasks);
+    if (context_.gates.enabled(kByAllocatable)) by_allocatable(view, *slo, tasks);
+    if (context_.gates.enabled(kByUse)) by_use(view, *slo, tasks);
     status_.active = !tasks.empty();
     const evict::Choice choice = evict::act(tasks, context_.actions, plan);
-    status_.summary = notes.summary(tasks, choice);
+    notes_.summary(tasks, choice, status_.summary);
   }
 
  private:
@@ -99,9 +98,10 @@ class CpuEvict final : public Strategy {
   }
 
   void by_satisfaction(const TickView& view, const api::ResourceThresholdStrategy& slo,
-                       std::vector<Task>& tasks, evict::Notes& notes) {
-    const auto settings = settings_of(slo);
-    if (!settings) return notes.invalid(kBestEffort, settings.error());
+                       std::vector<Task>& tasks) {
+    Satisfaction settings;
+    if (const auto nonsense = read(slo, settings); !nonsense.empty())
+      return notes_.invalid(kBestEffort, nonsense);
     const nanoseconds span = window(view, slo);
     const auto average = [&](Metric metric) { return context_.series.aggregate(metric, "", view.at, span); };
     const auto usage = average(Metric::be_cpu_usage);
@@ -110,21 +110,21 @@ class CpuEvict final : public Strategy {
     const BestEffortUse& now = view.best_effort;
     if (!usage || !request || !limit || !known(now.usage_milli) || !known(now.request_milli) ||
         !known(now.real_limit_milli))
-      return notes.blind(kBestEffort, "what best-effort work uses or may use");
+      return notes_.blind(kBestEffort, "what best-effort work uses or may use");
     const auto seconds = [](nanoseconds d) {
       return std::chrono::duration_cast<std::chrono::seconds>(d).count();
     };
     const auto samples = static_cast<std::int64_t>(std::min({usage->count, request->count, limit->count}));
     if (!is_filled(samples, seconds(view.interval), seconds(span)))
-      return notes.blind(kBestEffort, "what best-effort work used for long enough");
+      return notes_.blind(kBestEffort, "what best-effort work used for long enough");
     BestEffort past{usage->avg, request->avg, limit->avg};
     BestEffort present{now.usage_milli, now.request_milli, now.real_limit_milli};
     if (slo.cpu_evict_policy == kEvictByAllocatable)
       past.limit = present.limit = allocatable_batch(view.inventory->node);
-    notes.say(kBestEffort, fmt::format("{:.2f} of {:.2f} CPUs that best-effort work asks for may be used",
-                                       present.limit / kMilli, present.request / kMilli));
+    notes_.say(kBestEffort, "{:.2f} of {:.2f} CPUs that best-effort work asks for may be used",
+               present.limit / kMilli, present.request / kMilli);
     Task task{.feature = kBestEffort, .target = Target::request};
-    of(task.release, Resource::batch_cpu) = cpu_evict::release(*settings, past, present);
+    of(task.release, Resource::batch_cpu) = cpu_evict::release(settings, past, present);
     if (of(task.release, Resource::batch_cpu) <= 0) return;
     task.candidates =
         evict::best_effort(view, kBestEffort, &Usage::cpu, kMilli, [](const Candidate& candidate) {
@@ -139,21 +139,20 @@ class CpuEvict final : public Strategy {
     tasks.push_back(std::move(task));
   }
 
-  void by_use(const TickView& view, const api::ResourceThresholdStrategy& slo, std::vector<Task>& tasks,
-              evict::Notes& notes) {
-    const auto marks =
+  void by_use(const TickView& view, const api::ResourceThresholdStrategy& slo, std::vector<Task>& tasks) {
+    const evict::Marks marks =
         evict::marks(slo.cpu_evict_threshold_percent, slo.cpu_evict_lower_percent, evict::Lower::by_default);
-    if (!marks) return notes.invalid(kByUse, marks.error());
-    if (!slo.evict_enabled_priority_threshold) return notes.missing(kByUse, "evictEnabledPriorityThreshold");
+    if (!marks.nonsense.empty()) return notes_.invalid(kByUse, marks.nonsense);
+    if (!slo.evict_enabled_priority_threshold) return notes_.missing(kByUse, "evictEnabledPriorityThreshold");
     const std::int64_t capacity = view.inventory->node.capacity_milli_cpu;
     const auto used = context_.series.aggregate(Metric::node_cpu, "", view.at, window(view, slo));
-    if (!used || capacity <= 0) return notes.blind(kByUse, "the node's CPU");
+    if (!used || capacity <= 0) return notes_.blind(kByUse, "the node's CPU");
     auto task = evict::use_task(kByUse,
                                 {.what = "CPU",
                                  .resource = Resource::cpu,
                                  .amount = static_cast<std::int64_t>(used->avg * kMilli),
                                  .capacity = capacity},
-                                *marks, notes);
+                                marks, notes_);
     if (!task) return;
     task->candidates =
         evict::by_priority(view, kByUse, *slo.evict_enabled_priority_threshold, &Usage::cpu, kMilli,
@@ -162,10 +161,10 @@ class CpuEvict final : public Strategy {
   }
 
   void by_allocatable(const TickView& view, const api::ResourceThresholdStrategy& slo,
-                      std::vector<Task>& tasks, evict::Notes& notes) {
+                      std::vector<Task>& tasks) {
     auto task = evict::allocatable_task(
         view, kByAllocatable, true, slo.cpu_allocatable_evict_threshold_percent,
-        slo.cpu_allocatable_evict_lower_percent, slo.allocatable_evict_priority_threshold, notes);
+        slo.cpu_allocatable_evict_lower_percent, slo.allocatable_evict_priority_threshold, notes_);
     if (task) tasks.push_back(std::move(*task));
   }
 
@@ -173,6 +172,7 @@ class CpuEvict final : public Strategy {
   nanoseconds cool_;
   MonoTime started_;
   StrategyStatus status_;
+  evict::Notes notes_;  // of one tick; kept for its memory
 };
 
 }  // namespace

@@ -139,11 +139,11 @@ std::optional<std::int64_t> BestEffort::present_quota() {
 std::int64_t BestEffort::want_quota(std::int64_t us, std::string_view reason, std::string_view audit_reason,
                                     Plan& plan) {
   const bool same = us == sum_ && present_.size() == 1;
-  const std::vector<std::int64_t> shares = share_out(us, claims_);
+  share_out(us, claims_, shares_);
   const std::int64_t small = capacity_milli();  // 1% of the node's CPUs, in us per 100 ms
   std::int64_t total = 0;
   for (std::size_t i = 0; i < present_.size(); ++i) {
-    std::int64_t share = shares[i];
+    std::int64_t share = shares_.us[i];
     const std::int64_t had = present_[i].quota;
     if (same || (had != host::kUnlimited && had <= share && share - had < small && us >= sum_)) share = had;
     total += share;

@@ -81,9 +81,11 @@ class BestEffort {
   std::vector<BeGroup> groups_;
   std::vector<Consumer> pods_, applications_;  // who they are; what they use is load_'s
   Load load_;
+  // Of one tick; kept for their memory.
   std::int64_t sum_ = 0;
   std::vector<Present> present_;
   std::vector<Claim> claims_;
+  Shares shares_;
 };
 
 }  // namespace koord::koordlet::cpu_suppress

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "framework/qos/plugin.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
+#include "plugins/cpu_suppress/best_effort.hpp"
 #include "plugins/cpu_suppress/formula.hpp"
 
 namespace koord::koordlet {
@@ -28,20 +30,9 @@ constexpr std::string_view kRecover = "suppressBECPU";
 constexpr std::string_view kCpusetPolicy = "cpuset";
 constexpr std::string_view kQuotaPolicy = "cfsQuota";
 constexpr int kPods = 1, kContainers = 2;  // levels below the best-effort root
-/// How many ticks in a row may miss a reading before their sums count although they take from somebody: by
-/// then what cannot be read has gone.
-constexpr int kPatience = 3;
 constexpr nanoseconds kRecoverContainers = std::chrono::seconds(60);
-constexpr int kHungryPercent = 90;
 constexpr std::int64_t kLeastShares = 2;
 constexpr std::string_view kBlind = "what the node uses, or who uses it, has not been known for long";
-
-/// A group that holds best-effort work.
-struct BeGroup {
-  std::string_view group;
-  bool kubernetes = false;  // the kubelet's: nobody else limits it
-  double used_milli = kUnknown;
-};
 
 struct Pools {
   std::vector<host::CpuPlace> lsr, ls;  // CPUs of LSR pods, and those of nobody
@@ -50,29 +41,12 @@ struct Pools {
   CpuSet folders;
 };
 
-struct Settings {
-  bool enabled = false;
-  bool by_quota = false;
-  std::int64_t threshold_percent = -1;
-  std::optional<std::int64_t> min_percent;
-  std::string_view nonsense;  // why a NodeSLO that enables it is not obeyed
+/// The CPUs that best-effort work has, out of the pools.
+struct Chosen {
+  int count = 0;
+  CpuSet cpus;
+  std::string text;
 };
-
-Settings settings_of(const api::NodeSloSpec& slo) {
-  Settings settings;
-  if (!slo.resource_used_threshold_with_be) return settings;
-  const api::ResourceThresholdStrategy& strategy = *slo.resource_used_threshold_with_be;
-  settings.enabled = strategy.enable.value_or(false);
-  settings.by_quota = strategy.cpu_suppress_policy == kQuotaPolicy;
-  settings.threshold_percent = strategy.cpu_suppress_threshold_percent.value_or(settings.threshold_percent);
-  settings.min_percent = strategy.cpu_suppress_min_percent;
-  const auto is_percent = [](std::int64_t value) { return value >= 0 && value <= 100; };
-  if (!is_percent(settings.threshold_percent))
-    settings.nonsense = "cpuSuppressThresholdPercent is not between 0 and 100";
-  else if (settings.min_percent && !is_percent(*settings.min_percent))
-    settings.nonsense = "cpuSuppressMinPercent is not between 0 and 100";
-  return settings;
-}
 
 std::string_view parent_of(std::string_view group) {
   const auto slash = group.rfind('/');
@@ -94,6 +68,7 @@ class CpuSuppress final : public Strategy {
  public:
   explicit CpuSuppress(const PluginContext& context)
       : context_(context),
+        tier_(context),
         cores_(context.metrics.gauges(kCores)),
         ls_used_(context.metrics.gauge(kLsUsed)),
         be_used_(context.metrics.gauge(kBeUsed)),
@@ -103,13 +78,12 @@ class CpuSuppress final : public Strategy {
 
   void plan(const TickView& view, Plan& plan) override {
     const Inventory& inventory = *view.inventory;
-    topology_ = context_.topology();
-    groups_of(inventory, view.best_effort, view.host_applications);
-    pools_of(inventory);
+    if (tier_.follow(view.inventory)) pools_of(inventory);
+    tier_.measure(view);
     if (known(view.best_effort.usage_milli)) be_used_.set(view.best_effort.usage_milli / 1000);
 
     const Settings settings = settings_of(*inventory.slo);
-    if (!settings.enabled || !settings.nonsense.empty()) {
+    if (!settings.is_on()) {
       neutral_ = false;
       idle(settings.enabled ? settings.nonsense : "off: the NodeSLO does not enable it");
       free_quota(plan);
@@ -120,7 +94,8 @@ class CpuSuppress final : public Strategy {
   }
 
   void release(const Inventory& inventory, Plan& plan) override {
-    look_at(inventory);
+    tier_.look_at(inventory);
+    pools_of(inventory);
     idle("off: no NodeSLO, or its gate is off");
     recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
     free_quota(plan);
@@ -129,18 +104,19 @@ class CpuSuppress final : public Strategy {
 
   void neutral(const TickView& view, Plan& plan) override {
     const Inventory& inventory = *view.inventory;
-    look_at(inventory);
+    tier_.look_at(inventory);
+    pools_of(inventory);
     if (!std::exchange(neutral_, true))
       recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
     const Settings settings = inventory.slo ? settings_of(*inventory.slo) : Settings{};
-    const bool wanted = !inventory.slo || (settings.enabled && settings.nonsense.empty());
+    const bool wanted = !inventory.slo || settings.is_on();
     const std::int64_t percent = settings.min_percent.value_or(0);
-    if (wanted && percent > 0 && capacity_milli_ > 0) {
+    if (wanted && percent > 0 && tier_.capacity_milli() > 0) {
       const std::string reason = fmt::format("{}% of the node's CPUs, the minimum: {}", percent, kBlind);
       status_ = {true, fmt::format("neutral: {}", reason)};
       may_tighten_ = true;
       const bool too_few = pools_.lsr.size() + pools_.ls.size() < std::size_t{kMinCpus};
-      limit({.milli = capacity_milli_ * percent / 100}, settings.by_quota || too_few, inventory,
+      limit({.milli = tier_.capacity_milli() * percent / 100}, settings.by_quota || too_few, inventory,
             reason.c_str(), plan);
       return;
     }
@@ -148,7 +124,7 @@ class CpuSuppress final : public Strategy {
     free_quota(plan);
     free_cpus(inventory, plan);
     if (!wanted) return;
-    for (const BeGroup& group : groups_) {
+    for (const BeGroup& group : tier_.groups()) {
       Intent& intent = plan.want(Knob::cpu_shares, group.group, kLeastShares, status_.summary);
       if (group.kubernetes) intent.undo = kLeastShares;  // which is what the kubelet gives it
     }
@@ -164,7 +140,7 @@ class CpuSuppress final : public Strategy {
       return;
     }
     const Budget budget =
-        cpu_suppress::budget(load_of(view), settings.threshold_percent, settings.min_percent);
+        cpu_suppress::budget(tier_.weigh(view), settings.threshold_percent, settings.min_percent);
     neutral_ = false;
     ls_used_.set(budget.pods_used);
     incomplete_ = view.complete ? 0 : incomplete_ + 1;
@@ -175,21 +151,23 @@ class CpuSuppress final : public Strategy {
                   "%.2f CPUs for best-effort: %" PRId64
                   "%% of %.2f, less latency-sensitive %.2f, system %.2f",
                   static_cast<double>(budget.milli) / 1000, settings.threshold_percent,
-                  static_cast<double>(capacity_milli_) / 1000,
+                  static_cast<double>(tier_.capacity_milli()) / 1000,
                   budget.pods_used + budget.host_applications_used, budget.system_used);
     status_.active = true;
-    status_.summary = fmt::format("{}: {}", settings.by_quota ? kQuotaPolicy : kCpusetPolicy, reason);
+    status_.summary.clear();
+    fmt::format_to(std::back_inserter(status_.summary), "{}: {}",
+                   settings.by_quota ? kQuotaPolicy : kCpusetPolicy, reason);
     limit(budget, settings.by_quota, inventory, reason, plan);
   }
 
   void limit(const Budget& budget, bool by_quota, const Inventory& inventory, const char* reason,
              Plan& plan) {
     if (by_quota) {
-      cores_.remove({kCpusetPolicy});
+      hide_limit(kCpusetPolicy);
       limit_quota(budget, reason, plan);
       free_cpus(inventory, plan);
     } else {
-      cores_.remove({kQuotaPolicy});
+      hide_limit(kQuotaPolicy);
       limit_cpus(budget, inventory, reason, plan);
       free_quota(plan);
     }
@@ -199,78 +177,36 @@ class CpuSuppress final : public Strategy {
     status_.active = false;
     status_.summary = why;
     incomplete_ = 0;
-    cores_.remove({kCpusetPolicy});
-    cores_.remove({kQuotaPolicy});
+    hide_limit(shown_);
+  }
+
+  void show_limit(std::string_view policy, double cpus) {
+    if (std::exchange(shown_, policy) != policy) core_ = cores_.with({policy});
+    core_.set(cpus);
+  }
+  void hide_limit(std::string_view policy) {
+    if (policy.empty() || shown_ != policy) return;
+    cores_.remove({policy});
+    shown_ = {};
   }
 
   // --- what there is
 
-  /// Without what a tick has measured.
-  void look_at(const Inventory& inventory) {
-    topology_ = context_.topology();
-    groups_of(inventory, {}, {});
-    pools_of(inventory);
-  }
-
-  void groups_of(const Inventory& inventory, const BestEffortUse& best_effort,
-                 std::span<const Usage> applications) {
-    const std::string kubelets =
-        host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root);
-    groups_.clear();
-    for (const std::string& root : inventory.be_roots) {
-      BeGroup group{.group = root, .kubernetes = root == kubelets};
-      if (group.kubernetes || inventory.be_roots.size() == 1) group.used_milli = best_effort.usage_milli;
-      for (std::size_t i = 0; i < applications.size(); ++i)
-        if (inventory.host_applications[i].group == root) group.used_milli = applications[i].cpu * 1000;
-      groups_.push_back(group);
-    }
-  }
-
-  Load load_of(const TickView& view) const {
-    const Inventory& inventory = *view.inventory;
-    Load load;
-    load.node_cpu = view.node.cpu;
-    load.capacity_milli = capacity_milli_;
-    load.reserved_milli = std::max(inventory.node.capacity_milli_cpu - inventory.node.allocatable_milli_cpu,
-                                   inventory.node.reserved_milli_cpu);
-    // A best-effort pod that the kubelet has not named yet is in its root, and not the system's.
-    if (known(view.best_effort.usage_milli)) load.best_effort_cpu = view.best_effort.usage_milli / 1000;
-    // What cannot be read is part of what the system uses.
-    for (std::size_t i = 0; i < view.pods.size(); ++i) {
-      const PodInfo& pod = *inventory.pods[i];
-      if (known(view.pods[i].cpu))
-        load.pods.push_back({view.pods[i].cpu, pod.is_be(), inventory.in_best_effort(pod.group)});
-    }
-    for (std::size_t i = 0; i < view.host_applications.size(); ++i) {
-      const HostApplication& application = inventory.host_applications[i];
-      if (!known(view.host_applications[i].cpu)) continue;
-      const bool inside = inventory.in_best_effort(application.group);
-      load.host_applications.push_back(
-          {view.host_applications[i].cpu, inside && application.qos == Qos::be, inside});
-    }
-    return load;
-  }
-
+  /// They change with the inventory and the machine alone.
   void pools_of(const Inventory& inventory) {
     pools_ = {};
-    capacity_milli_ = inventory.node.capacity_milli_cpu;
-    if (!topology_) return;
-    // The kubelet counts the CPUs when it starts; some may be offline by now.
-    capacity_milli_ = std::min(capacity_milli_, std::int64_t{1000} * topology_->online.size());
+    chosen_.reset();
+    if (!topology()) return;
     const OwnCpus& own = inventory.own_cpus;
     pools_.folders =
-        topology_->online - own.lse - inventory.node.reserved_cpus - inventory.node.system_qos_cpus;
+        topology()->online - own.lse - inventory.node.reserved_cpus - inventory.node.system_qos_cpus;
     pools_.best_effort = pools_.folders - own.kubelet;
-    for (const host::CpuPlace& cpu : topology_->cpus)
+    for (const host::CpuPlace& cpu : topology()->cpus)
       if (pools_.best_effort.contains(cpu.cpu))
         (own.lsr.contains(cpu.cpu) ? pools_.lsr : pools_.ls).push_back(cpu);
   }
 
-  std::optional<std::int64_t> number(Knob knob, std::string_view group) const {
-    const auto value = context_.knobs.current(knob, group);
-    if (!value || !std::holds_alternative<std::int64_t>(*value)) return std::nullopt;
-    return std::get<std::int64_t>(*value);
-  }
+  const std::shared_ptr<const host::Topology>& topology() const { return tier_.topology(); }
   std::optional<CpuSet> cpus(std::string_view group) const {
     auto value = context_.knobs.current(Knob::cpuset_cpus, group);
     if (!value || !std::holds_alternative<CpuSet>(*value)) return std::nullopt;
@@ -280,71 +216,24 @@ class CpuSuppress final : public Strategy {
   // --- quota
 
   void limit_quota(const Budget& budget, const char* reason, Plan& plan) {
-    struct Present {
-      const BeGroup* group;
-      std::int64_t quota, period;
-    };
-    std::vector<Present> present;
-    std::vector<Claim> claims;
-    std::int64_t sum = 0;
-    for (const BeGroup& group : groups_) {
-      const auto quota = number(Knob::cpu_quota, group.group);
-      const auto period = number(Knob::cpu_period, group.group);
-      if (!quota) continue;  // there is no such group yet
-      Present p{&group, *quota, period && *period > 0 ? *period : host::kDefaultPeriodUs};
-      if (p.quota > 0) p.quota = p.quota * host::kDefaultPeriodUs / p.period;
-      if (p.quota == host::kUnlimited || sum == host::kUnlimited)
-        sum = host::kUnlimited;
-      else
-        sum += p.quota;
-      Claim claim;
-      claim.used_us = known(group.used_milli) ? static_cast<std::int64_t>(group.used_milli * 100) : 0;
-      claim.hungry = !known(group.used_milli) || p.quota == host::kUnlimited ||
-                     claim.used_us * 100 >= p.quota * kHungryPercent;
-      if (!group.kubernetes) claim.most_us = original_quota(group.group, p.period);
-      present.push_back(p);
-      claims.push_back(claim);
-    }
-    if (present.empty()) {
+    const auto present = tier_.present_quota();
+    if (!present) {
       status_.summary += "; no best-effort group exists";
       return;
     }
-    std::int64_t next = next_quota(budget.milli, sum, capacity_milli_,
-                                   kMinQuotaUs * static_cast<std::int64_t>(present.size()));
-    if (!may_tighten_ && (sum == host::kUnlimited || next < sum)) {
+    const std::int64_t next = next_quota(budget.milli, *present, tier_.capacity_milli(),
+                                         kMinQuotaUs * static_cast<std::int64_t>(tier_.present_groups()));
+    if (!may_tighten_ && (*present == host::kUnlimited || next < *present)) {
       status_.summary += "; held: not everything could be read";
       plan.hold();
       return;
     }
-    const bool same = next == sum && present.size() == 1;
-    const std::vector<std::int64_t> shares = share_out(next, claims);
-    const std::int64_t small = capacity_milli_;  // 1% of the node's CPUs, in us per 100 ms
-    std::int64_t total = 0;
-    for (std::size_t i = 0; i < present.size(); ++i) {
-      std::int64_t share = shares[i];
-      const std::int64_t had = present[i].quota;
-      if (same || (had != host::kUnlimited && had <= share && share - had < small && next >= sum))
-        share = had;
-      total += share;
-      const std::int64_t value =
-          std::max<std::int64_t>(share * present[i].period / host::kDefaultPeriodUs, 1000);
-      Intent& intent = plan.want(Knob::cpu_quota, present[i].group->group, value, reason);
-      intent.audit_reason = kAdjust;
-      if (present[i].group->kubernetes) intent.undo = host::kUnlimited;
-    }
-    cores_.with({kQuotaPolicy}).set(static_cast<double>(total) / static_cast<double>(host::kDefaultPeriodUs));
-  }
-
-  std::optional<std::int64_t> original_quota(std::string_view group, std::int64_t period) const {
-    const auto value = context_.knobs.original(Knob::cpu_quota, group);
-    if (!value || !std::holds_alternative<std::int64_t>(*value)) return std::nullopt;
-    const std::int64_t quota = std::get<std::int64_t>(*value);
-    if (quota <= 0) return std::nullopt;
-    return quota * host::kDefaultPeriodUs / period;
+    const std::int64_t total = tier_.want_quota(next, reason, kAdjust, plan);
+    show_limit(kQuotaPolicy, static_cast<double>(total) / static_cast<double>(host::kDefaultPeriodUs));
   }
 
   void free_quota(Plan& plan) const {
-    for (const BeGroup& group : groups_) {
+    for (const BeGroup& group : tier_.groups()) {
       if (!group.kubernetes) continue;  // not wanted any more: the manager's journal knows what was there
       Intent& intent = plan.want(Knob::cpu_quota, group.group, host::kUnlimited, "no quota is wanted");
       intent.audit_reason = kRecover;
@@ -361,14 +250,14 @@ class CpuSuppress final : public Strategy {
   }
 
   void limit_cpus(const Budget& budget, const Inventory& inventory, const char* reason, Plan& plan) {
-    if (!topology_) {
+    if (!topology()) {
       status_.summary += "; waiting: the machine's CPUs are not known yet";
       plan.hold();
       return;
     }
     CpuSet present;
     bool any = false;
-    for (const BeGroup& group : groups_)
+    for (const BeGroup& group : tier_.groups())
       if (const auto found = cpus(group.group)) {
         present = present | *found;
         any = true;
@@ -377,7 +266,7 @@ class CpuSuppress final : public Strategy {
       status_.summary += "; no best-effort group exists";
       return;
     }
-    const auto machine = static_cast<int>(topology_->cpus.size());
+    const auto machine = static_cast<int>(topology()->cpus.size());
     const auto lsr = static_cast<int>(pools_.lsr.size());
     const int available = lsr + static_cast<int>(pools_.ls.size());
     if (available < kMinCpus) {  // upstream divides by zero where none is left
@@ -391,15 +280,22 @@ class CpuSuppress final : public Strategy {
       plan.hold();
       return;
     }
-    const int of_lsr = count * lsr / available;
-    CpuSet target;
-    for (const int cpu : choose_cpus(of_lsr, pools_.lsr)) target.add(cpu);
-    for (const int cpu : choose_cpus(count - of_lsr, pools_.ls)) target.add(cpu);
-    for (const BeGroup& group : groups_)
-      want_cpus(group, target, inventory.node.static_cpu_policy, reason, plan);
+    const Chosen& chosen = choose(count, count * lsr / available);
+    for (const BeGroup& group : tier_.groups())
+      want_cpus(group, chosen.cpus, inventory.node.static_cpu_policy, reason, plan);
     recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
-    cores_.with({kCpusetPolicy}).set(target.size());
-    status_.summary += fmt::format("; CPUs {}", target.to_string());
+    show_limit(kCpusetPolicy, chosen.cpus.size());
+    status_.summary.append("; CPUs ").append(chosen.text);
+  }
+
+  /// The same as last time while as many are wanted of the same.
+  const Chosen& choose(int count, int of_lsr) {
+    if (chosen_ && chosen_->count == count) return *chosen_;
+    chosen_ = Chosen{.count = count};
+    for (const int cpu : choose_cpus(of_lsr, pools_.lsr)) chosen_->cpus.add(cpu);
+    for (const int cpu : choose_cpus(count - of_lsr, pools_.ls)) chosen_->cpus.add(cpu);
+    chosen_->text = chosen_->cpus.to_string();
+    return *chosen_;
   }
 
   void want_cpus(const BeGroup& group, const CpuSet& target, bool static_policy, const char* reason,
@@ -426,7 +322,7 @@ class CpuSuppress final : public Strategy {
   }
 
   void free_cpus(const Inventory& inventory, Plan& plan) const {
-    if (!topology_) {
+    if (!topology()) {
       plan.hold();
       return;
     }
@@ -442,7 +338,7 @@ class CpuSuppress final : public Strategy {
   }
 
   void want_all_cpus(const Reach& reach, Plan& plan) const {
-    for (const BeGroup& group : groups_) {
+    for (const BeGroup& group : tier_.groups()) {
       if (!group.kubernetes) continue;
       const CpuSet& all = reach.to < kContainers ? pools_.folders : pools_.best_effort;
       want_all_of(all, group.group, reach, "no limit of CPUs is wanted", plan);
@@ -468,6 +364,7 @@ class CpuSuppress final : public Strategy {
   }
 
   const PluginContext& context_;
+  BestEffort tier_;
   metrics::Family<metrics::Gauge> cores_;
   metrics::Gauge ls_used_, be_used_;
   MonoTime recover_containers_until_;
@@ -476,11 +373,12 @@ class CpuSuppress final : public Strategy {
   bool neutral_ = false;
   bool may_tighten_ = true;
 
-  // Of the present tick.
-  std::shared_ptr<const host::Topology> topology_;
-  std::vector<BeGroup> groups_;
+  std::string_view shown_;  // the policy whose limit is shown
+  metrics::Gauge core_;     // by it
+
+  // Of the present inventory and machine.
   Pools pools_;
-  std::int64_t capacity_milli_ = 0;
+  std::optional<Chosen> chosen_;
 };
 
 constexpr metrics::Table kMetrics = {&kCores, &kLsUsed, &kBeUsed};

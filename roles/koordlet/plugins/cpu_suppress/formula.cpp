@@ -107,22 +107,24 @@ std::vector<int> choose_cpus(int count, std::vector<host::CpuPlace> available) {
   return chosen;
 }
 
-std::vector<std::int64_t> share_out(std::int64_t total_us, std::span<const Claim> claims) {
-  std::vector<std::int64_t> shares(claims.size(), 0);
+void share_out(std::int64_t total_us, std::span<const Claim> claims, Shares& shares) {
+  std::vector<std::int64_t>& us = shares.us;
+  std::vector<std::size_t>& order = shares.order;
+  us.assign(claims.size(), 0);
+  order.resize(claims.size());
   std::int64_t left = total_us;
   const auto most = [&](std::size_t i) { return claims[i].most_us.value_or(total_us); };
   // Raises all that are below their limit together, the lowest limit first.
   const auto raise = [&](auto&& limit) {
-    std::vector<std::size_t> order(claims.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return limit(a) - shares[a] < limit(b) - shares[b];
-    });
+    const auto missing = [&](std::size_t i) { return std::pair(limit(i) - us[i], i); };
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return missing(a) < missing(b); });
     for (std::size_t k = 0; k < order.size() && left > 0; ++k) {
       const std::size_t i = order[k];
       const std::int64_t part = left / static_cast<std::int64_t>(order.size() - k);
-      const std::int64_t more = std::clamp<std::int64_t>(limit(i) - shares[i], 0, part);
-      shares[i] += more;
+      const std::int64_t more = std::clamp<std::int64_t>(limit(i) - us[i], 0, part);
+      us[i] += more;
       left -= more;
     }
   };
@@ -131,7 +133,6 @@ std::vector<std::int64_t> share_out(std::int64_t total_us, std::span<const Claim
     return claims[i].hungry ? most(i) : std::min(most(i), claims[i].used_us + claims[i].used_us / 4);
   });
   raise(most);
-  return shares;
 }
 
 }  // namespace koord::koordlet::cpu_suppress

@@ -2,6 +2,7 @@
 // is shared out. Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -61,9 +62,14 @@ struct Claim {
   bool hungry = false;                       // it used nearly all that it had, or that is not known
   std::optional<std::int64_t> most_us = {};  // what it was limited to before koord came
 };
-/// Shares a quota out: at least kMinQuotaUs each; then those that are not hungry get what they use and a
+/// A quota shared out: at least kMinQuotaUs each; then those that are not hungry get what they use and a
 /// quarter more, and the hungry ones the rest in equal parts (max-min fair); what is left then is shared
 /// equally. Nobody gets more than its `most_us`. A single group without one gets all.
-std::vector<std::int64_t> share_out(std::int64_t total_us, std::span<const Claim> claims);
+struct Shares {
+  std::vector<std::int64_t> us;  // of each claim
+  std::vector<std::size_t> order;
+};
+/// Into `shares`, whose memory is used again.
+void share_out(std::int64_t total_us, std::span<const Claim> claims, Shares& shares);
 
 }  // namespace koord::koordlet::cpu_suppress

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 namespace koord::koordlet::evict {
 
@@ -18,32 +19,30 @@ constexpr double kMilli = 1000;
 
 }  // namespace
 
-Result<Marks> marks(std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower, Lower kind) {
-  if (!threshold) return Error(Code::invalid, "no threshold");
-  if (*threshold < 0) return Error(Code::invalid, "a threshold below 0");
-  if (!lower && kind == Lower::required) return Error(Code::invalid, "no lower percentage");
+Marks marks(std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower, Lower kind) {
+  if (!threshold) return {.nonsense = "no threshold"};
+  if (*threshold < 0) return {.nonsense = "a threshold below 0"};
+  if (!lower && kind == Lower::required) return {.nonsense = "no lower percentage"};
   const Marks marks{*threshold, lower.value_or(*threshold - kBuffer)};
   if (marks.lower >= marks.threshold)
-    return Error(Code::invalid, "a lower percentage that is not below the threshold");
+    return {.nonsense = "a lower percentage that is not below the threshold"};
   return marks;
 }
 
 std::int64_t percent_of(std::int64_t amount, std::int64_t whole) { return amount * 100 / whole; }
 std::int64_t part_of(std::int64_t whole, std::int64_t percent) { return whole * percent / 100; }
 
-void Notes::invalid(std::string_view feature, const Error& error) {
-  say(feature, fmt::format("the NodeSLO has {}", error.message()));
-}
-void Notes::missing(std::string_view feature, std::string_view field) {
-  say(feature, fmt::format("the NodeSLO has no {}", field));
-}
-void Notes::blind(std::string_view feature, std::string_view what) {
-  say(feature, fmt::format("{} is not known now", what));
+std::string& Notes::next(std::string_view feature) {
+  if (said_ == notes_.size()) notes_.emplace_back();
+  Note& note = notes_[said_++];
+  note.feature = feature;
+  note.text.clear();
+  return note.text;
 }
 
-std::string Notes::summary(const std::vector<Task>& tasks, const Choice& choice) const {
-  std::string text;
-  for (const auto& [feature, note] : notes_) {
+void Notes::summary(const std::vector<Task>& tasks, const Choice& choice, std::string& text) const {
+  text.clear();
+  for (const auto& [feature, note] : std::span(notes_).first(said_)) {
     text.append(text.empty() ? "" : "; ").append(feature).append(": ").append(note);
     const auto task =
         std::find_if(tasks.begin(), tasks.end(), [&](const Task& t) { return t.feature == feature; });
@@ -53,12 +52,11 @@ std::string Notes::summary(const std::vector<Task>& tasks, const Choice& choice)
     const bool enough = choice.satisfied[static_cast<std::size_t>(task - tasks.begin())];
     text.append(fmt::format(", {} pods go{}", victims, enough ? "" : ", which is not enough"));
   }
-  return text;
 }
 
 std::optional<Task> use_task(std::string_view feature, const Used& used, const Marks& marks, Notes& notes) {
   const std::int64_t percent = percent_of(used.amount, used.capacity);
-  notes.say(feature, fmt::format("{}% of the {} is used, {}% may be", percent, used.what, marks.threshold));
+  notes.say(feature, "{}% of the {} is used, {}% may be", percent, used.what, marks.threshold);
   if (percent < marks.threshold) return std::nullopt;
   Task task{.feature = feature, .target = Target::used};
   of(task.release, used.resource) = part_of(used.capacity, percent - marks.lower);
@@ -73,9 +71,9 @@ std::optional<Task> use_task(std::string_view feature, const Used& used, const M
 std::optional<Task> allocatable_task(const TickView& view, std::string_view feature, bool cpu,
                                      std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower,
                                      std::optional<std::int32_t> priority, Notes& notes) {
-  const auto checked = marks(threshold, lower, Lower::required);
-  if (!checked) {
-    notes.invalid(feature, checked.error());
+  const Marks checked = marks(threshold, lower, Lower::required);
+  if (!checked.nonsense.empty()) {
+    notes.invalid(feature, checked.nonsense);
     return std::nullopt;
   }
   if (!priority) {
@@ -90,12 +88,12 @@ std::optional<Task> allocatable_task(const TickView& view, std::string_view feat
     notes.blind(feature, "who asks for how much");
     return std::nullopt;
   }
-  const Overcommit over = overcommit(*view.inventory, cpu, *priority, checked->threshold, checked->lower);
+  const Overcommit over = overcommit(*view.inventory, cpu, *priority, checked.threshold, checked.lower);
   if (!over.batch && !over.mid) {
     notes.say(feature, "no more is asked than may be");
     return std::nullopt;
   }
-  notes.say(feature, fmt::format("more {} is asked than may be", cpu ? "CPU" : "memory"));
+  notes.say(feature, "more {} is asked than may be", cpu ? "CPU" : "memory");
   Task task{.feature = feature, .target = Target::request, .release = over.release};
   const auto request = [cpu](const Candidate& candidate) {
     const PodRequests& requests = candidate.pod->requests;

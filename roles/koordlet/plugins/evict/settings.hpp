@@ -1,14 +1,17 @@
 // What a NodeSLO says of eviction, checked, and what a strategy says about itself.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "koord/base/result.hpp"
 #include "plugins/evict/victims.hpp"
 
 namespace koord::koordlet::evict {
@@ -19,30 +22,46 @@ inline constexpr std::string_view kCooling = "a pod was evicted lately: waiting 
 /// Percentages: at the threshold pods go until the lower mark is reached.
 struct Marks {
   std::int64_t threshold = 0, lower = 0;
+  std::string_view nonsense = {};  // why the NodeSLO is not obeyed, in upstream's words; empty: it is
 };
 enum class Lower : std::uint8_t {
   by_default,  // two percent below the threshold
   required,
 };
-/// Code::invalid, with upstream's reasons: no threshold, a negative one, a lower mark that is not lower.
-Result<Marks> marks(std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower, Lower kind);
+/// Nonsense: no threshold, a negative one, a lower mark that is not lower.
+Marks marks(std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower, Lower kind);
 
 /// Rounded down; of amounts up to 2^50 and percentages up to a million without overflow.
 std::int64_t percent_of(std::int64_t amount, std::int64_t whole);
 std::int64_t part_of(std::int64_t whole, std::int64_t percent);
 
-/// Why each feature does something, or does not.
+/// Why each feature does something, or does not. Its memory is used again.
 class Notes {
  public:
-  void say(std::string_view feature, std::string text) { notes_.emplace_back(feature, std::move(text)); }
-  void invalid(std::string_view feature, const Error& error);
-  void missing(std::string_view feature, std::string_view field);
-  void blind(std::string_view feature, std::string_view what);
-  /// "BEMemoryEvict: 82% of the memory is used, 70% may be, 2 pods go; ...".
-  std::string summary(const std::vector<Task>& tasks, const Choice& choice) const;
+  void clear() { said_ = 0; }
+  template <class... Args>
+  void say(std::string_view feature, fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(next(feature)), format, std::forward<Args>(args)...);
+  }
+  void invalid(std::string_view feature, std::string_view nonsense) {
+    say(feature, "the NodeSLO has {}", nonsense);
+  }
+  void missing(std::string_view feature, std::string_view field) {
+    say(feature, "the NodeSLO has no {}", field);
+  }
+  void blind(std::string_view feature, std::string_view what) { say(feature, "{} is not known now", what); }
+  /// "BEMemoryEvict: 82% of the memory is used, 70% may be, 2 pods go; ...", instead of what `text` was.
+  void summary(const std::vector<Task>& tasks, const Choice& choice, std::string& text) const;
 
  private:
-  std::vector<std::pair<std::string_view, std::string>> notes_;
+  struct Note {
+    std::string_view feature;
+    std::string text;
+  };
+  std::string& next(std::string_view feature);
+
+  std::vector<Note> notes_;
+  std::size_t said_ = 0;
 };
 
 /// What is used of a resource, and all that the node has of it; in the units of Amounts.

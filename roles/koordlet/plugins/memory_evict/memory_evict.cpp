@@ -42,37 +42,38 @@ class MemoryEvict final : public Strategy {
       return;
     }
     if (context_.actions.is_cooling(kName, cool_)) {
-      status_ = {true, std::string(evict::kCooling)};
+      status_.active = true;
+      status_.summary = evict::kCooling;
       return;
     }
     std::vector<Task> tasks;
-    evict::Notes notes;
-    if (context_.gates.enabled(kBestEffort)) by_use(view, *slo, false, tasks, notes);
-    if (context_.gates.enabled(kByAllocatable)) by_allocatable(view, *slo, tasks, notes);
-    if (context_.gates.enabled(kByUse)) by_use(view, *slo, true, tasks, notes);
+    notes_.clear();
+    if (context_.gates.enabled(kBestEffort)) by_use(view, *slo, false, tasks);
+    if (context_.gates.enabled(kByAllocatable)) by_allocatable(view, *slo, tasks);
+    if (context_.gates.enabled(kByUse)) by_use(view, *slo, true, tasks);
     status_.active = !tasks.empty();
     const evict::Choice choice = evict::act(tasks, context_.actions, plan);
-    status_.summary = notes.summary(tasks, choice);
+    notes_.summary(tasks, choice, status_.summary);
   }
 
  private:
   /// `all`: of pods that enabled it, up to a priority; otherwise of best-effort ones.
   void by_use(const TickView& view, const api::ResourceThresholdStrategy& slo, bool all,
-              std::vector<Task>& tasks, evict::Notes& notes) {
+              std::vector<Task>& tasks) {
     const std::string_view feature = all ? kByUse : kBestEffort;
-    const auto marks = evict::marks(slo.memory_evict_threshold_percent, slo.memory_evict_lower_percent,
-                                    evict::Lower::by_default);
-    if (!marks) return notes.invalid(feature, marks.error());
+    const evict::Marks marks = evict::marks(slo.memory_evict_threshold_percent,
+                                            slo.memory_evict_lower_percent, evict::Lower::by_default);
+    if (!marks.nonsense.empty()) return notes_.invalid(feature, marks.nonsense);
     if (all && !slo.evict_enabled_priority_threshold)
-      return notes.missing(feature, "evictEnabledPriorityThreshold");
+      return notes_.missing(feature, "evictEnabledPriorityThreshold");
     const std::int64_t capacity = view.inventory->node.capacity_memory;
-    if (!known(view.node.memory) || capacity <= 0) return notes.blind(feature, "the node's memory");
+    if (!known(view.node.memory) || capacity <= 0) return notes_.blind(feature, "the node's memory");
     auto task = evict::use_task(feature,
                                 {.what = "memory",
                                  .resource = Resource::memory,
                                  .amount = static_cast<std::int64_t>(view.node.memory),
                                  .capacity = capacity},
-                                *marks, notes);
+                                marks, notes_);
     if (!task) return;
     const auto used = [](const Candidate& candidate) { return static_cast<double>(candidate.used); };
     task->candidates = all ? evict::by_priority(view, feature, *slo.evict_enabled_priority_threshold,
@@ -82,16 +83,17 @@ class MemoryEvict final : public Strategy {
   }
 
   void by_allocatable(const TickView& view, const api::ResourceThresholdStrategy& slo,
-                      std::vector<Task>& tasks, evict::Notes& notes) {
+                      std::vector<Task>& tasks) {
     auto task = evict::allocatable_task(
         view, kByAllocatable, false, slo.memory_allocatable_evict_threshold_percent,
-        slo.memory_allocatable_evict_lower_percent, slo.allocatable_evict_priority_threshold, notes);
+        slo.memory_allocatable_evict_lower_percent, slo.allocatable_evict_priority_threshold, notes_);
     if (task) tasks.push_back(std::move(*task));
   }
 
   const PluginContext& context_;
   nanoseconds cool_;
   StrategyStatus status_;
+  evict::Notes notes_;  // of one tick; kept for its memory
 };
 
 }  // namespace

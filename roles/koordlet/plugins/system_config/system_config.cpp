@@ -1,6 +1,7 @@
 // System configuration: what the NodeSLO says of the machine's memory reclaim and scheduler, as kernel
 // settings of the whole node. What nobody says any more goes back to what was found.
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,8 +66,10 @@ class SystemConfig final : public Strategy {
         want(plan, Knob::sched_feature, name.view(), on ? 1 : 0, 0, 1);
     }
     status_.active = said_ > 0;
-    status_.summary = fmt::format("{} settings of the kernel", said_);
-    if (refused_ > 0) status_.summary.append(fmt::format(", {} out of range", refused_));
+    status_.summary.clear();
+    const auto summary = std::back_inserter(status_.summary);
+    fmt::format_to(summary, "{} settings of the kernel", said_);
+    if (refused_ > 0) fmt::format_to(summary, ", {} out of range", refused_);
   }
 
  private:
