@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "plugins/cpu_burst/formula.hpp"
 #include "qos_rig.hpp"
@@ -342,6 +343,31 @@ TEST_CASE("Complaint 2164: a container that has to shrink takes nothing from the
   }
   for (const char* group : {"kubepods/p/greedy", "kubepods/p/modest"})
     CHECK(rig.kernel.group(group).burst == 2'000'000);
+}
+
+TEST_CASE("An agent that starts before the pods are known lets nobody's quota go", "[koordlet][burst]") {
+  koord::testing::Tree tree;
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2), tree / "journal");
+  rig.pod({{"a", 2000, 2, 0.5}});
+  rig.ticks(8);
+  REQUIRE(rig.quota_of("kubepods/p/a") == 600'000);
+  const std::size_t written = rig.kernel.written.size();
+  const auto pods = std::exchange(rig.inventory.all_pods, {});
+  rig.inventory.pods.clear();
+  rig.inventory.pods_known = false;
+  ++rig.inventory.generation;
+  rig.start();
+  rig.ticks(3);
+  CHECK(rig.kernel.written.size() == written);
+  rig.inventory.pods = rig.inventory.all_pods = pods;
+  rig.inventory.pods_known = true;
+  ++rig.inventory.generation;
+  rig.ticks(1);
+  CHECK(rig.quota_of("kubepods/p/a") == 600'000);
+  rig.throttled(0, 0);
+  rig.node_cpu = 15;  // it shrinks as ever
+  rig.ticks(30);
+  CHECK(rig.quota_of("kubepods/p/a") == 200'000);
 }
 
 TEST_CASE("The pool: CPUs of LSE and LSR pods and what BE pods use are not in it", "[koordlet][burst]") {

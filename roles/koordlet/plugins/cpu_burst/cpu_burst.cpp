@@ -82,6 +82,10 @@ class CpuBurst final : public Strategy {
   void plan(const TickView& view, Plan& plan) override {
     const Inventory& inventory = *view.inventory;
     if (inventory.slo->cpu_burst_strategy.get() == nullptr) return release(inventory, plan);
+    if (!inventory.pods_known) {  // what an agent before this one gave them they keep
+      status_ = {false, "waiting: the pods are not known"};
+      return plan.hold();
+    }
     if (is_another(inventory)) follow(inventory);
     conclude();
     decide(view);
