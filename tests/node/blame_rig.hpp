@@ -168,7 +168,8 @@ using Parts = std::array<double, WaitBlame::kRunners>;
 struct Figures {
   Parts parts{};
   double sum = 0, waits = 0;
-  FineHistogram whole, best_effort;
+  double caused = 0;
+  FineHistogram whole, caused_parts;
 };
 
 inline Figures between(const WaitBlame::State& before, const WaitBlame::State& after, CpuTier victim) {
@@ -181,7 +182,8 @@ inline Figures between(const WaitBlame::State& before, const WaitBlame::State& a
   }
   all.waits = static_cast<double>(later.waits - earlier.waits);
   all.whole = later.whole.since(earlier.whole);
-  all.best_effort = later.best_effort.since(earlier.best_effort);
+  all.caused = static_cast<double>(later.caused_ns - earlier.caused_ns);
+  all.caused_parts = later.caused.since(earlier.caused);
   if (all.whole.count() != later.waits - earlier.waits) fail("waits and their histogram differ");
   return all;
 }

@@ -160,7 +160,7 @@ void known_times(const Bench& bench) {
   std::sort(parts.begin(), parts.end());
   const double p90 = parts[parts.size() * 9 / 10];
   const double counted =
-      figures.best_effort.upper_quantile_us(0.9, static_cast<std::uint64_t>(figures.waits));
+      figures.caused_parts.upper_quantile_us(0.9, static_cast<std::uint64_t>(figures.waits));
   std::printf("    p90 of the best-effort part: %.0f us, at most %.0f us says the histogram\n", p90, counted);
   if (counted < p90 * 0.95 || counted > p90 * 1.30) fail("the histogram of best-effort parts is off");
 }
@@ -205,7 +205,7 @@ void moving(const Bench& bench) {
   std::size_t moves = 0;
   double began = (*ran)[at];
   for (; now_ns() < end; ++moves) {
-    rest(std::chrono::milliseconds(at == 0 ? 6 : 2));
+    rest(std::chrono::milliseconds(at == 0 ? 7 : 4));
     pin(waiter.pid(), bench.cpus[1 - at]);
     hog[at] += (*ran)[at] - began;
     at = 1 - at;
@@ -223,6 +223,68 @@ void moving(const Bench& bench) {
   agree("BE", figures.parts[index(CpuTier::best_effort)], hog[0]);
   agree("LSR", figures.parts[index(CpuTier::lsr)], hog[1]);
   agree("sum (of schedstat)", figures.sum, result->waited);
+}
+
+/// Two that always want to run, beside best-effort work: what of their waiting it causes.
+Figures pair_beside(const Bench& bench, const Groups& groups, int best_effort_cpu, bool pinned,
+                    double* share = nullptr) {
+  const Process hog(groups[CpuTier::best_effort], [&] {
+    pin(0, best_effort_cpu);
+    spin_on();
+  });
+  std::vector<std::unique_ptr<Process>> services;
+  for (int i = 0; i < 2; ++i)
+    services.push_back(std::make_unique<Process>(groups[CpuTier::ls], [&] {
+      if (pinned) pin(0, bench.cpus[0]);
+      spin_on();
+    }));
+  rest(std::chrono::milliseconds(200));
+  const auto before = read(bench.blame);
+  const double began = static_cast<double>(now_ns()), ran = cpu_ns(hog.pid());
+  rest(kWindow);
+  if (share != nullptr) *share = (cpu_ns(hog.pid()) - ran) / (static_cast<double>(now_ns()) - began);
+  const Figures figures = between(before, read(bench.blame), CpuTier::ls);
+  std::printf("    waited %.1f ms, caused %.1f ms, nobody's %.1f ms, BE on its CPU %.1f ms\n",
+              figures.sum / 1e6, figures.caused / 1e6, figures.parts[WaitBlame::kIdle] / 1e6,
+              figures.parts[index(CpuTier::best_effort)] / 1e6);
+  return figures;
+}
+
+/// Best-effort work has one CPU, two of a service stand behind one another on the other.
+void displacing(const Bench& bench) {
+  std::printf("  best-effort work on another CPU that the service may use, then may not\n");
+  const Groups groups(bench.cgroups, bench.blame);
+  groups[CpuTier::best_effort].weigh(true);
+  double share = 0;
+  const Figures free = pair_beside(bench, groups, bench.cpus[1], false, &share);
+  // What else this machine does takes that CPU now and then; the two wait all the time.
+  std::printf("    best-effort work ran %.1f%% of the time\n", share * 100);
+  if (std::abs(free.caused / free.sum - share) > 0.1) fail("not all is caused that is");
+  const Figures pinned = pair_beside(bench, groups, bench.cpus[1], true);
+  if (pinned.sum < 1e8) fail("nobody waited");
+  agree("caused", pinned.caused, 0);
+}
+
+/// A service that has used its own quota up waits for nobody; while it has some left it goes before all
+/// others.
+void throttled(const Bench& bench) {
+  std::printf("  a service with a quota beside best-effort work, then without\n");
+  {
+    const Groups groups(bench.cgroups, bench.blame);
+    if (!groups[CpuTier::ls].quota(20)) {
+      std::printf("    no quotas here\n");
+      return;
+    }
+    groups[CpuTier::ls].weigh(true);
+    const Figures held = pair_beside(bench, groups, bench.cpus[0], true);
+    if (held.sum < 1e8) fail("nobody waited");
+    if (held.caused > 0.02 * held.sum) fail("best-effort work is blamed for a quota");
+    if (held.parts[WaitBlame::kIdle] < 0.5 * held.sum) fail("a quota is somebody's");
+  }
+  const Groups groups(bench.cgroups, bench.blame);
+  const Figures let = pair_beside(bench, groups, bench.cpus[0], true);
+  agree("caused", let.caused, let.parts[index(CpuTier::best_effort)]);
+  if (let.caused < 0.1 * let.sum) fail("best-effort work is not blamed");
 }
 
 /// Keys in a map of the programs.
@@ -306,7 +368,8 @@ void print_memory(const CgroupFs& cgroups) {
   const auto opened = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(),
                                                           Tracepoints::typed, true, kCpus);
   if (!opened) fail(opened.error().message());
-  const std::set<std::string> names = {"blamed", "clocks", "blames", "group_blames", "tiers", "groups"};
+  const std::set<std::string> names = {"blamed",       "clocks", "domains", "blames",
+                                       "group_blames", "tiers",  "groups"};
   std::printf("wait_blame: memory for %zu CPUs, up to 8192 groups\n", kCpus);
   std::uint64_t sum = 0;
   std::uint32_t id = 0;
@@ -365,7 +428,11 @@ bool run_kind(const CgroupFs& cgroups, Tracepoints kind) {
            }}},
          true);
   known_times(bench);
-  if (bench.cpus.size() > 1) moving(bench);
+  throttled(bench);
+  if (bench.cpus.size() > 1) {
+    moving(bench);
+    displacing(bench);
+  }
   come_and_go(bench);
   check_losses(bench.blame, lost, before);
   return true;

@@ -34,9 +34,12 @@ class WaitBlame {
   struct Waits {
     std::array<std::uint64_t, kRunners> ran_ns{};  // by who ran meanwhile; their sum is that of the waits
     std::uint64_t waits = 0;
+    /// What best-effort work caused: it ran on the waiter's CPU, or, if the waiter may use all CPUs, on any
+    /// of the same memory node. Of an LSE, LSR or LS task whose own quota, or one of a group above it, was
+    /// used up meanwhile, nothing: all of that wait is kIdle's.
+    std::uint64_t caused_ns = 0;
     FineHistogram whole;
-    /// Of the parts in which best-effort work ran, where there was one.
-    FineHistogram best_effort;
+    FineHistogram caused;  // of waits with such a part only
   };
   using State = std::array<Waits, kCpuTiers>;
 
@@ -48,7 +51,7 @@ class WaitBlame {
     bool operator==(const Losses&) const = default;
   };
 
-  /// What best-effort work made the tasks of one LSE, LSR or LS cgroup wait; children are not in it.
+  /// What best-effort work caused of the waits of one LSE, LSR or LS cgroup; children are not in it.
   struct Group {
     GroupId id = 0;
     std::uint64_t ns = 0, waits = 0;

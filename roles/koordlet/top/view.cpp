@@ -44,7 +44,7 @@ std::string strategy_line(const koordlet::StrategyView& strategy) {
                      strategy.summary.empty() ? (strategy.active ? "active" : "off") : strategy.summary);
 }
 
-/// "LS waits 12.3ms in 1.0 s: BE 80%, system 15%, nobody 5%; p99 of waiting for BE 340us"
+/// "LS waited 12.3ms in 1.0s, while there ran: LS 80%, BE 20%; BE caused 95%, p99 340us"
 std::string blame_line(const BlameView& blame) {
   double sum = 0;
   for (const RunnerView& runner : blame.runners) sum += runner.seconds;
@@ -57,7 +57,8 @@ std::string blame_line(const BlameView& blame) {
   for (std::size_t i = 0; i < order.size(); ++i)
     line += fmt::format("{} {} {:.0f}%", i == 0 ? ", while there ran:" : ",", order[i]->name,
                         order[i]->seconds / sum * 100);
-  line += fmt::format("; p99 for BE {}", micros(blame.best_effort_p99_us));
+  line += fmt::format("; BE caused {:.0f}%, p99 {}", sum > 0 ? blame.caused_seconds / sum * 100 : 0.0,
+                      micros(blame.best_effort_p99_us));
   if (!blame.fit) line += fmt::format(" ({})", blame.why_unfit);
   return line;
 }
@@ -141,7 +142,7 @@ std::string render_top(const NodeView& node, const PodListView& pods, std::size_
     const std::string name = pod->ns.empty() ? pod->name : fmt::format("{}/{}", pod->ns, pod->name);
     lines.push_back(row(name_width, name, pod->qos, pod->usage, pod->limits, pod->run_queue_latency));
     if (pod->best_effort_wait_seconds)
-      lines.push_back(fmt::format("  waited {} while best-effort work ran\n",
+      lines.push_back(fmt::format("  waited {} by best-effort work's doing\n",
                                   micros(*pod->best_effort_wait_seconds * 1e6)));
     if (pod->containers.size() > 1)
       for (const koordlet::ContainerView& container : pod->containers)

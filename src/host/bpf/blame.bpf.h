@@ -7,6 +7,11 @@
  * A CPU's clock is set by its own switches. Wake-ups and switches hold the lock of the task's run queue, and moves that
  * of the queue that it leaves; only the look at the clock of the CPU that it is moved to may find it half written.
  * Parts that do not add up are counted as lost.
+ *
+ * Best-effort work causes more than what it takes of the waiter's own CPU: while it has another one that the waiter
+ * may use, latency-sensitive tasks stand behind one another. So each domain of CPUs has a clock that goes while at
+ * least one of them runs best-effort work; what it went during the wait was caused, for a task that may use all CPUs.
+ * While a quota holds the task, or a group above it, nobody but itself is to blame.
  */
 #ifndef KOORD_BLAME_BPF_H
 #define KOORD_BLAME_BPF_H
@@ -44,13 +49,20 @@ struct {
   __type(value, struct koord_group_blame);
 } group_blames SEC(".maps");
 
-/* Grows when the reader has named groups: what tasks know of their tier is looked up again. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);
-  __type(value, __u32);
-} generation SEC(".maps");
+  __type(value, struct koord_settings);
+} settings SEC(".maps");
+
+/* By number. The loader sets how many. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct koord_domain);
+} domains SEC(".maps");
 
 static __always_inline void write_once(__u64* place, __u64 value) { *(volatile __u64*)place = value; }
 static __always_inline __u64 read_once(const __u64* place) { return *(const volatile __u64*)place; }
@@ -61,6 +73,49 @@ static __always_inline void look(const struct koord_clock* clock, __u64 now, __u
 #pragma unroll
   for (int i = 0; i < koord_runners; ++i) into[i] = clock->ran[i];
   into[since & 7] += now - (since >> 3);
+}
+
+static __always_inline __u64 domain_time(__u64 time) { return time & ((1ULL << koord_domain_time_bits) - 1); }
+
+/* What the clock of a CPU's domain says. */
+static __always_inline __u64 look_at_domain(const struct koord_clock* clock, __u64 now) {
+  __u32 number = clock->domain;
+  const struct koord_domain* domain = bpf_map_lookup_elem(&domains, &number);
+  if (!domain) return 0;
+  __u64 word = read_once(&domain->count_and_time);
+  return domain_time(word >> koord_domain_time_bits ? now - word : word);
+}
+
+/* This CPU runs best-effort work from now on, or not any more. What does not succeed is done at the next switch. */
+static __always_inline void count_best_effort(struct koord_clock* clock, __u64 now, __u32 runs) {
+  if (clock->counted == runs) return;
+  __u32 number = clock->domain;
+  struct koord_domain* domain = bpf_map_lookup_elem(&domains, &number);
+  if (!domain) return;
+  for (int attempt = 0; attempt < koord_domain_attempts; ++attempt) {
+    __u64 old = read_once(&domain->count_and_time);
+    __u64 count = old >> koord_domain_time_bits;
+    /* The first one starts the clock, the last one stops it: the same sum. */
+    __u64 time = domain_time(count == !runs ? now - old : old);
+    count += runs ? 1 : -1;
+    if (__sync_val_compare_and_swap(&domain->count_and_time, old, count << koord_domain_time_bits | time) == old) {
+      clock->counted = runs;
+      return;
+    }
+  }
+  lose(koord_lost_races);
+}
+
+/* What the task's groups have been held by their quotas so far: it grows when one is let go. */
+static __always_inline __u64 throttled_of(struct task_struct* task) {
+  __u64 sum = 0;
+  struct task_group* group = READ(task, sched_task_group);
+  if (!bpf_core_field_exists(group->cfs_bandwidth)) return 0;
+  for (int level = 0; level < koord_deepest_quota && group; ++level) {
+    sum += READ(group, cfs_bandwidth.throttled_time);
+    group = READ(group, parent);
+  }
+  return sum;
 }
 
 struct koord_look {
@@ -93,12 +148,16 @@ static __always_inline struct koord_blamed_wait* wait_of(__u32 pid) {
 }
 
 /* A task that waits already goes on waiting: it was woken after it had been preempted on its way to sleep. */
-static __always_inline void begin_blamed(__u32 pid, __u32 cpu, const struct koord_clock* clock, __u64 now) {
-  struct koord_blamed_wait* wait = wait_of(pid);
+static __always_inline void begin_blamed(struct task_struct* task, __u32 cpu, const struct koord_clock* clock,
+                                         __u64 now) {
+  struct koord_blamed_wait* wait = wait_of(READ(task, pid));
   if (!wait || wait->since) return;
   wait->since = now;
   wait->cpu = cpu;
   look(clock, now, wait->base);
+  wait->domain_base = look_at_domain(clock, now);
+  /* A task whose tier is not known yet has that of index 0. */
+  if ((wait->known_tier & 7) < koord_tier_best_effort) wait->throttled = throttled_of(task);
 }
 
 /* Before the task's CPU is changed. */
@@ -123,6 +182,8 @@ static __always_inline int moved(__u64* arguments) {
   for (int i = 0; i < koord_runners; ++i) wait->base[i] += seen.ran[i] - left->ran[i];
   wait->base[seen.since_and_runner & 7] += now - (seen.since_and_runner >> 3);
   wait->base[since & 7] -= now - (since >> 3);
+  if (left->domain != reached->domain)
+    wait->domain_base += look_at_domain(reached, now) - look_at_domain(left, now);
   wait->cpu = to;
   return 0;
 }
@@ -153,8 +214,8 @@ static __always_inline void blame_group(struct task_struct* task, __u64 group, _
 /* The tier of a group, which the task keeps in mind. */
 static __always_inline __u32 known_tier(struct koord_blamed_wait* wait, struct cgroup* group, __u64 id) {
   __u32 zero = 0;
-  const __u32* now = bpf_map_lookup_elem(&generation, &zero);
-  __u32 wanted = now ? *now : 0;
+  const struct koord_settings* now = bpf_map_lookup_elem(&settings, &zero);
+  __u32 wanted = now ? now->generation : 0;
   if (wait && wait->group == id && wait->known_tier >> 3 == wanted) return wait->known_tier & 7;
   __u32 tier = tier_of(group);
   if (wait) {
@@ -173,9 +234,26 @@ static __always_inline __u32 advance(struct koord_clock* clock, __u64 now) {
   return since & 7;
 }
 
+/* What best-effort work caused of a wait. */
+static __always_inline __u64 caused_of(struct task_struct* task, const struct koord_blamed_wait* wait,
+                                       const struct koord_clock* clock, __u64 own_cpu, __u64 now) {
+  __u64 ns = now - wait->since;
+  /* A look without a lock may give a part to who ran just before. */
+  if ((__s64)own_cpu < 0) own_cpu = 0;
+  __u32 zero = 0;
+  const struct koord_settings* machine = bpf_map_lookup_elem(&settings, &zero);
+  if (!machine || (__u32)READ(task, nr_cpus_allowed) < machine->cpus) return own_cpu;
+  __u64 domain = domain_time(look_at_domain(clock, now) - wait->domain_base);
+  /* Clocks of two CPUs may differ a little, and below 0 is far above all waits. */
+  if (domain >> (koord_domain_time_bits - 1)) domain = 0;
+  if (domain > ns) domain = ns;
+  return domain > own_cpu ? domain : own_cpu;
+}
+
 /* The wait of a task of that tier is over: `clock` has just been advanced. */
-static __always_inline void end_blamed(struct task_struct* task, struct koord_blamed_wait* wait, __u32 tier,
-                                       __u64 group, __u32 cpu, const struct koord_clock* clock, __u64 ns) {
+static __always_inline void end_blamed(struct task_struct* task, const struct koord_blamed_wait* wait, __u32 tier,
+                                       __u64 group, __u32 cpu, const struct koord_clock* clock, __u64 now) {
+  __u64 ns = now - wait->since;
   __u64 parts[koord_runners], sum = 0;
 #pragma unroll
   for (int i = 0; i < koord_runners; ++i) {
@@ -188,15 +266,19 @@ static __always_inline void end_blamed(struct task_struct* task, struct koord_bl
   }
   struct koord_blame* blame = bpf_map_lookup_elem(&blames, &tier);
   if (!blame) return;
-#pragma unroll
-  for (int i = 0; i < koord_runners; ++i) blame->ran_ns[i] += parts[i];
   ++blame->waits;
   count(blame->whole, ns);
-  __u64 best_effort = parts[koord_tier_best_effort];
-  /* A look without a lock may give a part to who ran just before. */
-  if ((__s64)best_effort <= 0) return;
-  count(blame->best_effort, best_effort);
-  if (tier < koord_tier_best_effort) blame_group(task, group, best_effort);
+  if (tier < koord_tier_best_effort && throttled_of(task) != wait->throttled) {
+    blame->ran_ns[koord_idle] += ns;
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < koord_runners; ++i) blame->ran_ns[i] += parts[i];
+  __u64 caused = caused_of(task, wait, clock, parts[koord_tier_best_effort], now);
+  if (!caused) return;
+  blame->caused_ns += caused;
+  count(blame->caused, caused);
+  if (tier < koord_tier_best_effort) blame_group(task, group, caused);
 }
 
 static __always_inline void forget(__u64 group) {

@@ -4,11 +4,14 @@
 #include <bpf/bpf.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <map>
 #include <utility>
 
+#include "koord/host/topology.hpp"
 #include "run_queue_latency.h"
 
 namespace koord::host {
@@ -29,21 +32,39 @@ Result<> put(const Fd& map, const void* key, const void* value) {
 
 }  // namespace
 
-Result<std::unique_ptr<BlameMaps>> BlameMaps::take(const BpfObject& object, std::size_t cpus) {
+CpuDomains cpu_domains(const Root& root, std::size_t possible) {
+  CpuDomains domains;
+  domains.of_cpu.resize(possible);
+  domains.online = static_cast<std::uint32_t>(possible);
+  const auto topology = read_topology(root);
+  if (!topology) return domains;
+  domains.online = static_cast<std::uint32_t>(topology->cpus.size());
+  std::map<int, std::uint32_t> numbers;
+  for (const CpuPlace& place : topology->cpus) {
+    const auto number = static_cast<std::uint32_t>(numbers.size());
+    const std::uint32_t domain = numbers.try_emplace(place.node, number).first->second;
+    if (static_cast<std::size_t>(place.cpu) < possible)
+      domains.of_cpu[static_cast<std::size_t>(place.cpu)] = domain;
+  }
+  domains.count = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(numbers.size()));
+  return domains;
+}
+
+Result<std::unique_ptr<BlameMaps>> BlameMaps::take(const BpfObject& object, const CpuDomains& domains) {
   Descriptors held;
-  const std::pair<const char*, Fd*> maps[] = {
-      {"tiers", &held.tiers},         {"clocks", &held.clocks},         {"blames", &held.blames},
-      {"group_blames", &held.groups}, {"generation", &held.generation}, {"losses", &held.losses}};
+  const std::pair<const char*, Fd*> maps[] = {{"tiers", &held.tiers},       {"clocks", &held.clocks},
+                                              {"blames", &held.blames},     {"group_blames", &held.groups},
+                                              {"settings", &held.settings}, {"losses", &held.losses}};
   for (const auto& [name, place] : maps) {
     KOORD_TRY(map, object.map(name));
     *place = std::move(map);
   }
-  std::unique_ptr<BlameMaps> made(new BlameMaps(std::move(held), cpus));
-  KOORD_CHECK(made->start_clocks());
+  std::unique_ptr<BlameMaps> made(new BlameMaps(std::move(held), domains.of_cpu.size()));
+  KOORD_CHECK(made->start_clocks(domains));
   return made;
 }
 
-Result<> BlameMaps::start_clocks() {
+Result<> BlameMaps::start_clocks(const CpuDomains& domains) {
   for (std::uint32_t cpu = 0; cpu < scratch_.size(); ++cpu) {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -52,9 +73,12 @@ Result<> BlameMaps::start_clocks() {
         (static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec)) *
             8 +
         koord_unknown;
+    clock.domain = domains.of_cpu[cpu];
     KOORD_CHECK(put(held_.clocks, &cpu, &clock));
   }
-  return {};
+  settings_.cpus = domains.online;
+  const std::uint32_t zero = 0;
+  return put(held_.settings, &zero, &settings_);
 }
 
 Result<> BlameMaps::name_groups(std::span<const Named> groups) {
@@ -72,8 +96,8 @@ Result<> BlameMaps::name_groups(std::span<const Named> groups) {
   }
   named_ = std::move(wanted);
   const std::uint32_t zero = 0;
-  generation_ = (generation_ + 1) & 0x1fffffff;  // what the programs keep of it
-  return put(held_.generation, &zero, &generation_);
+  settings_.generation = (settings_.generation + 1) & 0x1fffffff;  // what the programs keep of it
+  return put(held_.settings, &zero, &settings_);
 }
 
 Result<> BlameMaps::read(State& into) {
@@ -83,9 +107,10 @@ Result<> BlameMaps::read(State& into) {
     for (const koord_blame& one : scratch_) {
       for (std::size_t i = 0; i < kRunners; ++i) sum.ran_ns[i] += one.ran_ns[i];
       sum.waits += one.waits;
+      sum.caused_ns += one.caused_ns;
       for (std::size_t i = 0; i < FineHistogram::kBuckets; ++i) {
         sum.whole.counts[i] += one.whole[i];
-        sum.best_effort.counts[i] += one.best_effort[i];
+        sum.caused.counts[i] += one.caused[i];
       }
     }
   }

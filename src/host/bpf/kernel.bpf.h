@@ -49,11 +49,20 @@ struct css_set {
 struct thread_info {
   __u32 cpu;
 };
+struct cfs_bandwidth {
+  __u64 throttled_time;
+};
+struct task_group {
+  struct task_group* parent;
+  struct cfs_bandwidth cfs_bandwidth;
+};
 struct task_struct {
   struct thread_info thread_info;
   unsigned int __state;
   unsigned int flags;
   int on_cpu, on_rq;
+  struct task_group* sched_task_group;
+  int nr_cpus_allowed;
   int pid;
   struct css_set* cgroups;
 };

@@ -53,7 +53,7 @@ static __always_inline int woken(__u64* arguments) {
   if (READ(task, on_cpu)) return 0; /* it was about to sleep, and runs on */
   __u32 cpu = cpu_of(task);
   struct koord_clock* clock = bpf_map_lookup_elem(&clocks, &cpu);
-  if (clock) begin_blamed(READ(task, pid), cpu, clock, bpf_ktime_get_ns());
+  if (clock) begin_blamed(task, cpu, clock, bpf_ktime_get_ns());
   return 0;
 }
 
@@ -70,7 +70,7 @@ static __always_inline int switched(__u64* arguments, _Bool v2) {
   if (pid) {
     __u32 state = state_of(left);
     if (preempted || state == task_running)
-      begin_blamed(pid, cpu, clock, now);
+      begin_blamed(left, cpu, clock, now);
     else if (state & task_dead)
       bpf_map_delete_elem(&blamed, &pid);
   }
@@ -82,15 +82,15 @@ static __always_inline int switched(__u64* arguments, _Bool v2) {
     __u64 id = id_of(group);
     runs = known_tier(wait, group, id);
     if (wait && wait->since) {
-      __u64 ns = now - wait->since;
-      wait->since = 0;
-      if ((__s64)ns >= 0) {
-        charge(next, id, ns);
-        end_blamed(next, wait, runs, id, cpu, clock, ns);
+      if (now >= wait->since) { /* clocks of two CPUs may differ a little */
+        charge(next, id, now - wait->since);
+        end_blamed(next, wait, runs, id, cpu, clock, now);
       }
+      wait->since = 0;
     }
   }
   if (runs != ran) write_once(&clock->since_and_runner, now << 3 | runs);
+  count_best_effort(clock, now, runs == koord_tier_best_effort);
   return 0;
 }
 

@@ -18,6 +18,9 @@
 #include "run_queue_latency.skel.h"
 #include "run_queue_latency_raw.skel.h"
 #include "run_queue_latency_variants.hpp"
+
+// Embedded as literals, which the standard lets be 64 KiB and compilers much more.
+#pragma GCC diagnostic ignored "-Woverlength-strings"
 #include "wait_blame.skel.h"
 #include "wait_blame_raw.skel.h"
 
@@ -220,8 +223,11 @@ Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root
   KOORD_CHECK(object.choose(programs));
   KOORD_CHECK(object.resize("groups", static_cast<std::uint32_t>(sizes.groups * sizes.shards)));
   KOORD_CHECK(object.resize(with_blame ? "blamed" : "waiting", static_cast<std::uint32_t>(sizes.tasks)));
+  CpuDomains domains;
   if (with_blame) {
+    domains = cpu_domains(root, possible);
     KOORD_CHECK(object.resize("clocks", static_cast<std::uint32_t>(possible)));
+    KOORD_CHECK(object.resize("domains", domains.count));
   }
   KOORD_CHECK(object.load());
   Collector::Descriptors held;
@@ -230,7 +236,7 @@ Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root
   KOORD_TRY(losses, object.map("losses"));
   held.losses = std::move(losses);
   if (with_blame) {
-    KOORD_TRY(blame, BlameMaps::take(object, possible));
+    KOORD_TRY(blame, BlameMaps::take(object, domains));
     held.blame = std::move(blame);
   }
   for (const auto& [program, tracepoint] : programs) {

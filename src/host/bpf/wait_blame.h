@@ -19,12 +19,30 @@ enum {
   koord_fine_buckets = 86
 };
 
+enum { koord_deepest_quota = 8 };
+
 /// Who ran on a CPU, in ns: the sum and what has passed since the last switch together are the time since the
 /// start. Eight places, so that an index of three bits needs no check; apart from other CPUs'.
 struct koord_clock {
   unsigned long long since_and_runner; /* ns * 8 + runner; ends in koord_busy while it is written */
   unsigned long long ran[8];
-  unsigned long long apart[7];
+  unsigned int domain;
+  unsigned int counted; /* among the domain's CPUs that run best-effort work; only this CPU writes it */
+  unsigned long long apart[6];
+};
+
+/// How long at least one CPU of a domain has run best-effort work: a count of such CPUs in the upper 16 bits,
+/// in the lower 48 that time while there is none, else the moment at which it would have been 0. One word, so
+/// that nobody sees half of a change.
+struct koord_domain {
+  unsigned long long count_and_time;
+  unsigned long long apart[15];
+};
+enum { koord_domain_time_bits = 48, koord_domain_attempts = 32 };
+
+struct koord_settings {
+  unsigned int generation; /* grows when the reader has named groups */
+  unsigned int cpus;       /* of the machine: a task that may use as many may use all */
 };
 
 /// Of a task: since when it waits (0: it does not) and where, what the CPU's clock said then (less what ran
@@ -32,6 +50,8 @@ struct koord_clock {
 struct koord_blamed_wait {
   unsigned long long since;
   unsigned long long base[8];
+  unsigned long long domain_base; /* the same of the domain's clock */
+  unsigned long long throttled;   /* what its groups had been held by quotas then, in ns */
   unsigned long long group;
   unsigned int known_tier; /* generation * 8 + tier: of that group, in that generation of named groups */
   unsigned int cpu;
@@ -41,8 +61,9 @@ struct koord_blamed_wait {
 struct koord_blame {
   unsigned long long ran_ns[8]; /* by who ran meanwhile */
   unsigned long long waits;
+  unsigned long long caused_ns; /* by best-effort work */
   unsigned long long whole[koord_fine_buckets];
-  unsigned long long best_effort[koord_fine_buckets]; /* of waits with such a part only */
+  unsigned long long caused[koord_fine_buckets]; /* of waits with such a part only */
 };
 
 /// What best-effort work made one group wait.

@@ -59,7 +59,9 @@ class Counters final : public host::WaitBlame {
     for (const auto& [runner, ns] : parts) {
       waits.ran_ns[static_cast<std::size_t>(runner)] += ns;
       whole += ns;
-      if (runner == Runner::best_effort) ++waits.best_effort.counts[FineHistogram::bucket_of(ns)];
+      if (runner != Runner::best_effort) continue;
+      ++waits.caused.counts[FineHistogram::bucket_of(ns)];
+      waits.caused_ns += ns;
     }
     ++waits.waits;
     ++waits.whole.counts[FineHistogram::bucket_of(whole)];
@@ -142,11 +144,12 @@ TEST_CASE("A period is the difference of two readings, of latency-sensitive tier
   CHECK(waits.of(Runner::best_effort) == Approx(0.008));
   CHECK(waits.of(Runner::system) == Approx(0.001));
   CHECK(waits.of(Runner::nobody) == Approx(0.001));
+  CHECK(waits.caused_seconds == Approx(0.008));
   CHECK(waits.best_effort_p99_us == 3072);  // 1 in 100 is beyond it
   CHECK(bench.metric("koordlet_cpu_wait_seconds_total{tier=\"LSR\",runner=\"BE\"}") == Approx(0.005));
-  CHECK(bench.metric("koordlet_cpu_wait_best_effort_seconds_count{tier=\"LS\"}") == 98);
-  CHECK(bench.metric("koordlet_cpu_wait_best_effort_seconds_bucket{tier=\"LS\",le=\"1e-06\"}") == 97);
-  CHECK(bench.metric("koordlet_cpu_wait_best_effort_seconds_sum{tier=\"LSE\"}") == Approx(0.003));
+  CHECK(bench.metric("koordlet_cpu_wait_caused_seconds_count{tier=\"LS\"}") == 98);
+  CHECK(bench.metric("koordlet_cpu_wait_caused_seconds_bucket{tier=\"LS\",le=\"1e-06\"}") == 97);
+  CHECK(bench.metric("koordlet_cpu_wait_caused_seconds_sum{tier=\"LSE\"}") == Approx(0.003));
 
   CHECK(bench.tick(now).waits == 0);
   CHECK(bench.blame->waits()->fit);

@@ -30,7 +30,7 @@ NodeView node() {
       {"CPUSuppress", "cpu.cfs_quota_us", "kubepods/besteffort", "80000", "LS uses 1.0", true, true}};
   view.sources = {{"kubelet", true, "", {}}, {"API server", false, "connection refused", {}}};
   view.collectors = {{"run_queue_latency", false, "no BTF"}};
-  view.blame = BlameView{1.0, 100, {{"LS", 0.002}, {"BE", 0.006}, {"nobody", 0}}, 340, false, "late"};
+  view.blame = BlameView{1.0, 100, {{"LS", 0.002}, {"BE", 0.006}, {"nobody", 0}}, 0.004, 340, false, "late"};
   return view;
 }
 
@@ -59,9 +59,9 @@ TEST_CASE("Node, tiers, what is held back and why, pods by their CPU") {
   for (const char* part : {"kubelet ok", "API server FAILS", "API server: connection refused",
                            "CPU 1.50 of 4.00 cores (38%)", "memory 3.0Gi of 16Gi (19%)",
                            "CPUSuppress (held for 12 s): cfsQuota: 0.80 of 4", "run_queue_latency: no BTF",
-                           "LS waited 8.0ms in 1.0s, while there ran: BE 75%, LS 25%; p99 for BE 340us",
+                           "LS waited 8.0ms in 1.0s, while there ran: BE 75%, LS 25%; BE caused 50%, p99 34",
                            "kubepods/besteffort cpu.cfs_quota_us = 80000 (held): LS uses 1.0", "12us/1.5ms",
-                           "waited 30.0ms while best-effort work ran", "25%", "  one"})
+                           "waited 30.0ms by best-effort work's doing", "25%", "  one"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(text.find("Off") == std::string::npos);
   CHECK(text.find("default/big") < text.find("default/small"));

@@ -25,10 +25,12 @@ constexpr metrics::Metric kSeconds{
     .type = metrics::Type::counter,
     .help = "How long tasks of the tier waited for a CPU, by who ran meanwhile.",
     .labels = {"tier", "runner"}};
-constexpr metrics::Metric kBestEffort{
-    .name = "koordlet_cpu_wait_best_effort_seconds",
+constexpr metrics::Metric kCaused{
+    .name = "koordlet_cpu_wait_caused_seconds",
     .type = metrics::Type::histogram,
-    .help = "The part of each wait for a CPU during which best-effort work ran, 0 where it did not.",
+    .help =
+        "What best-effort work caused of each wait for a CPU: it ran there, or on another CPU that the "
+        "waiter may use as well.",
     .labels = {"tier"},
     .bounds = kOctaveBounds};
 constexpr metrics::Metric kLost{
@@ -72,11 +74,11 @@ std::uint64_t grown(std::uint64_t now, std::uint64_t before) { return now > befo
 
 }  // namespace
 
-const metrics::Table Blame::kMetrics = {&kSeconds, &kBestEffort, &kLost};
+const metrics::Table Blame::kMetrics = {&kSeconds, &kCaused, &kLost};
 
 Blame::Blame(Parts parts) : parts_(std::move(parts)) {
   const auto seconds = parts_.registry.counters(kSeconds);
-  const auto best_effort = parts_.registry.histograms(kBestEffort);
+  const auto caused = parts_.registry.histograms(kCaused);
   const auto lost = parts_.registry.counters(kLost);
   if (!wanted()) return;
   parts_.registry.gauges(kCollectorAvailable).with({"wait_blame"}).set(available() ? 1 : 0);
@@ -85,7 +87,7 @@ Blame::Blame(Parts parts) : parts_(std::move(parts)) {
     return;
   }
   for (std::size_t tier = 0; tier < host::kCpuTiers; ++tier) {
-    best_effort_[tier] = best_effort.with({name_of_runner(tier)});
+    caused_[tier] = caused.with({name_of_runner(tier)});
     for (std::size_t runner = 0; runner < WaitBlame::kRunners; ++runner)
       seconds_[tier][runner] = seconds.with({name_of_runner(tier), name_of_runner(runner)});
   }
@@ -181,12 +183,10 @@ void Blame::count(const WaitBlame::State& now) {
       seconds_[tier][runner].add(static_cast<double>(grown(one.ran_ns[runner], before.ran_ns[runner])) / 1e9);
     if (is_sensitive(tier))
       unknown_ns_ += grown(one.ran_ns[WaitBlame::kUnknown], before.ran_ns[WaitBlame::kUnknown]);
-    const FineHistogram parts = one.best_effort.since(before.best_effort);
+    const FineHistogram parts = one.caused.since(before.caused);
     auto counts = by_octaves(parts);
     counts[0] += grown(waits, parts.count());
-    constexpr auto kBe = static_cast<std::size_t>(CpuTier::best_effort);
-    best_effort_[tier].add_counts(counts,
-                                  static_cast<double>(grown(one.ran_ns[kBe], before.ran_ns[kBe])) / 1e9);
+    caused_[tier].add_counts(counts, static_cast<double>(grown(one.caused_ns, before.caused_ns)) / 1e9);
   }
 }
 
@@ -199,9 +199,9 @@ void Blame::publish(const WaitBlame::State& now, nanoseconds period) {
     waits_.waits += grown(one.waits, before.waits);
     for (std::size_t runner = 0; runner < kRunners; ++runner)
       waits_.seconds[runner] += static_cast<double>(grown(one.ran_ns[runner], before.ran_ns[runner])) / 1e9;
-    parts += one.best_effort.since(before.best_effort);
+    waits_.caused_seconds += static_cast<double>(grown(one.caused_ns, before.caused_ns)) / 1e9;
+    parts += one.caused.since(before.caused);
   }
-  waits_.caused_seconds = waits_.of(Runner::best_effort);
   waits_.best_effort_p99_us = parts.upper_quantile_us(0.99, waits_.waits);
   waits_.why_unfit = why_unfit(period);
   waits_.fit = waits_.why_unfit.empty();

@@ -48,7 +48,7 @@ class Blame {
 
   /// Of the time since the tick before; null where it is not available.
   const BlamedWaits* waits() const { return available() ? &waits_ : nullptr; }
-  /// Seconds that the pod's tasks, if it is LSE, LSR or LS, waited while best-effort work ran, within the
+  /// Seconds of waiting of the pod's tasks, if it is LSE, LSR or LS, that best-effort work caused within the
   /// last kPodsPeriod. 0 if there was none, or nobody knows.
   double of_pod(const std::string& uid) const;
 
@@ -65,7 +65,7 @@ class Blame {
 
   Parts parts_;
   std::array<std::array<metrics::Counter, host::WaitBlame::kRunners>, host::kCpuTiers> seconds_;
-  std::array<metrics::Histogram, host::kCpuTiers> best_effort_;
+  std::array<metrics::Histogram, host::kCpuTiers> caused_;
   metrics::Counter lost_groups_, lost_tasks_, lost_races_;
 
   BlamedWaits waits_;

@@ -26,10 +26,13 @@ KOORD_SCHEMA(CollectorView, ROW(name), ROW(works).always(), ROW(reason).doc("Why
 KOORD_SCHEMA(RunnerView, ROW(name).doc("LSE, LSR, LS, BE, system or nobody."), ROW(seconds).always());
 KOORD_SCHEMA(BlameView, ROW(period_seconds).always(), ROW(waits).always(),
              ROW(runners).doc("Who ran while LSE, LSR and LS tasks waited."),
+             ROW(caused_seconds)
+                 .always()
+                 .doc("By best-effort work, there or on another CPU that the waiter may use as well."),
              ROW(best_effort_p99_us)
                  .wire("bestEffortP99Microseconds")
                  .always()
-                 .doc("Of the part of each wait during which best-effort work ran."),
+                 .doc("Of what best-effort work caused of each wait."),
              ROW(fit).always().doc("For somebody who acts on it."), ROW(why_unfit));
 KOORD_SCHEMA(NodeView, ROW(name), ROW(version), ROW(time), ROW(tick).always(), ROW(cgroup_version),
              ROW(cgroup_driver), ROW(capacity), ROW(allocatable),
@@ -41,7 +44,7 @@ KOORD_SCHEMA(PodView, ROW(ns).wire("namespace"), ROW(name), ROW(uid),
              ROW(qos).doc("With the default where the pod has no label."), ROW(kube_qos).wire("kubeQOS"),
              ROW(priority_class), ROW(cgroup), ROW(usage), ROW(limits), ROW(run_queue_latency),
              ROW(best_effort_wait_seconds)
-                 .doc("How long its tasks waited while best-effort work ran, over the last seconds."),
+                 .doc("How long its tasks waited by best-effort work's doing, over the last seconds."),
              ROW(suppressed), ROW(containers));
 KOORD_SCHEMA(PodListView, ROW(node), ROW(time), ROW(pods_known).always(), ROW(pods).always(),
              ROW(host_applications));

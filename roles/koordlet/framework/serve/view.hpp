@@ -91,7 +91,8 @@ struct BlameView {
   double period_seconds = 0;
   std::int64_t waits = 0;
   std::vector<RunnerView> runners;
-  double best_effort_p99_us = 0;  // of the part of each wait during which best-effort work ran
+  double caused_seconds = 0;      // by best-effort work, there or on another CPU that the waiter may use
+  double best_effort_p99_us = 0;  // of what it caused of each wait
   bool fit = false;               // for somebody who acts on it
   std::string why_unfit;
   KOORD_STRUCT(BlameView);
@@ -131,7 +132,7 @@ struct PodView {
   UsageView usage;
   LimitsView limits;  // sums, where every container has one
   api::Box<LatencyView> run_queue_latency;
-  std::optional<double> best_effort_wait_seconds;  // over the last seconds, as run_queue_latency
+  std::optional<double> best_effort_wait_seconds;  // that it caused, over the last seconds
   std::vector<SuppressionView> suppressed;
   std::vector<ContainerView> containers;
   KOORD_STRUCT(PodView);
