@@ -15,7 +15,6 @@
 namespace koord::koordlet {
 namespace {
 
-using cpu_blame::Sample;
 using cpu_blame::State;
 using cpu_blame::Steering;
 using cpu_blame::Terms;
