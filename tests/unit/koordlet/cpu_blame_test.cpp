@@ -174,7 +174,7 @@ TEST_CASE("Weights first, then the quota, down to the minimum and back", "[koord
              Catch::StartsWith("calm: no limit beside the others'; it causes a p99 of 100 us"));
 
   rig.say(50'000);
-  rig.ticks(1);
+  rig.ticks(2);
   CHECK(rig.kernel.quota(kBeRoot) == 5 * kCpu);  // of the 10 that it used
   CHECK_THAT(rig.summary(),
              Catch::StartsWith("tightened: 5.00 of 16.00 CPUs for best-effort work; it causes a "
@@ -216,7 +216,7 @@ TEST_CASE("CPU suppression's budget stays the upper bound", "[koordlet][blame]")
   const std::size_t cpus = policy == "cpuset" ? 7 : 16;
   CHECK(rig.kernel.group(kBeRoot).cpus.size() == static_cast<int>(cpus));
   rig.say(50'000);
-  rig.ticks(1);
+  rig.ticks(2);
   CHECK(rig.kernel.quota(kBeRoot) <= 320'000);
   CHECK(rig.kernel.group(kBeRoot).cpus.size() == static_cast<int>(cpus));
   rig.say(700);
@@ -235,7 +235,7 @@ TEST_CASE("Without a fit signal it hands over to CPU suppression without a jump"
   if (policy != "off") rig.suppress(policy.c_str(), 65);
   rig.ticks(3);
   rig.say(20'000);
-  rig.ticks(1);
+  rig.ticks(2);
   rig.say(700);
   rig.ticks(3);
   std::int64_t before = rig.kernel.quota(kBeRoot);
@@ -357,7 +357,7 @@ TEST_CASE("Several groups share its quota, and go idle themselves", "[koordlet][
   CHECK(rig.idle("batch.slice"));
   CHECK(rig.idle("night.slice"));
   rig.say(50'000);
-  rig.tick(14, true, 10);
+  for (int i = 0; i < 2; ++i) rig.tick(14, true, 10);
   CHECK(rig.kernel.quota("night.slice") <= 150'000);
   CHECK(rig.kernel.quota("batch.slice") + rig.kernel.quota("night.slice") == 5 * kCpu);
   rig.extension("");

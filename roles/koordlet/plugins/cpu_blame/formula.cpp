@@ -114,7 +114,7 @@ void Steering::step(const Terms& terms, const Seen& seen) {
     hand_over(passed);
   }
   if (state_ == State::giving_back) {
-    grow(std::min(kReturn, careful_growth()), passed);
+    grow(helped_ ? std::min(kReturn, careful_growth()) : kReturn, passed);
     if (!limit_) state_ = State::resting;
   }
 }
@@ -154,6 +154,9 @@ void Steering::judge(const Sample& sample, MonoTime at) {
     if (at < rests_until_) return;
     state_ = State::calm;
   }
+  if (episode_) note(caused);
+  recent_us_ = smoothed(recent_us_, std::max(caused, kNothing * terms_.target_us));
+  caused = recent_us_;
   if (caused > terms_.target_us)
     pass(caused, at);
   else
@@ -182,7 +185,7 @@ void Steering::pass(double caused, MonoTime at) {
   const double factor = std::clamp(terms_.target_us / caused, kMostCut, kLeastCut);
   const double before = std::exchange(last_passed_us_, caused);
   if (!episode_) {
-    // A little may be chance, of what has no more than the least nothing can be taken, and less than this did
+    // Once may be chance, of what has no more than the least nothing can be taken, and less than this did
     // not help before.
     const bool futile = limit_ && at < rests_until_ && std::min(caused, before) < kPassed * useless_us_;
     if ((caused < kPassed * terms_.target_us && before == 0) || futile ||
@@ -199,11 +202,10 @@ void Steering::pass(double caused, MonoTime at) {
   }
   Episode& episode = *episode_;
   episode.kept = 0;
-  note(caused);
   const bool tried = episode.cuts >= kTries && *limit_ <= episode.before_milli * kMostCut;
   const bool helped = episode.level_us <= kHelped * episode.before_us;
   if ((tried && !helped && episode.samples >= kSurely) || (is_least() && episode.samples >= kPatience)) {
-    begin_give_back(at);
+    begin_give_back(helped || !tried, at);
   } else if (tried && !helped) {
     state_ = State::tightened;
   } else if (is_least() || (caused < kPassed * terms_.target_us && before == 0)) {
@@ -228,6 +230,7 @@ void Steering::cut(double factor, MonoTime at) {
   ++tightened_;
   state_ = State::tightened;
   last_passed_us_ = 0;
+  recent_us_ = terms_.target_us;  // neither
   used_.reset();
   pool_.clear();
   skip_ = 1;
@@ -235,7 +238,6 @@ void Steering::cut(double factor, MonoTime at) {
 
 void Steering::keep(double caused, nanoseconds passed, MonoTime at) {
   last_passed_us_ = 0;
-  if (episode_) note(caused);
   if (episode_ && ++episode_->kept >= kKept) {
     rest_ = kFirstRest;
     episode_.reset();
@@ -271,7 +273,8 @@ void Steering::grow(double part, nanoseconds passed) {
   episode_.reset();
 }
 
-void Steering::begin_give_back(MonoTime at) {
+void Steering::begin_give_back(bool helped, MonoTime at) {
+  helped_ = helped;
   state_ = State::giving_back;
   useless_us_ = level_us_ = episode_->level_us;
   rests_until_ = at + rest_;

@@ -33,12 +33,13 @@ inline constexpr int kStaleTicks = 3;
 
 // Steps.
 inline constexpr double kLeastCut = 0.9, kMostCut = 0.5;
-inline constexpr double kPassed = 1.5;  // times the target: at once; less needs two samples in a row
+/// So many times the target are passed at once, less if it is seen twice in a row; of a mean of two samples.
+inline constexpr double kPassed = 1.5;
 /// Of the machine, a second: at half of the target, and where nobody waits for best-effort work.
 inline constexpr double kGrowth = 0.02, kMostGrowth = 0.05;
 /// But no more than so much of what it is, or where that is next to nothing, of the machine.
 inline constexpr double kOfItself = 0.1, kLeastGrowth = 0.005;
-inline constexpr double kReturn = 0.05, kHandOver = 0.10;  // the same
+inline constexpr double kReturn = 0.10, kHandOver = 0.10;  // the same
 /// So many cuts, to half or less, after which the p99 has to be below so much of what it was before.
 inline constexpr int kTries = 4;
 inline constexpr double kHelped = 0.75;
@@ -143,7 +144,7 @@ class Steering {
   void cut(double factor, MonoTime at);
   void grow(double part, nanoseconds passed);
   double careful_growth() const;
-  void begin_give_back(MonoTime at);
+  void begin_give_back(bool helped, MonoTime at);
   double present() const;
   bool is_least() const;
 
@@ -160,7 +161,8 @@ class Steering {
   std::optional<double> used_, used_before_;
   Pool pool_;
   Sample sample_;
-  double last_passed_us_ = 0;  // where the sample before passed the target a little
+  double recent_us_ = 0;       // smoothed: what one second tells may be chance
+  double last_passed_us_ = 0;  // that, where the sample before passed the target
 
   std::optional<Episode> episode_;
   std::optional<double> too_much_;  // what best-effort work had when the target was passed last
@@ -170,6 +172,7 @@ class Steering {
   nanoseconds rest_ = kFirstRest;
   double useless_us_ = 0;  // what was waited when less was found not to help, or not enough
   double level_us_ = 0;    // since then, smoothed
+  bool helped_ = false;    // some, but not enough
   std::uint64_t tightened_ = 0, given_back_ = 0;
 };
 
