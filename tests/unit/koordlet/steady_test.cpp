@@ -276,12 +276,15 @@ BlamedWaits blamed(int tick) {
   return waits;
 }
 
+constexpr int kTicks = 48, kWarm = 36;
+
 TEST_CASE("No strategy allocates anything while what it wants stays the same") {
   const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
   const bool by_quota = GENERATE(false, true);
   const auto table = strategy_table();
-  // Each by itself, and all of them.
-  for (std::size_t i = 0; i <= table.size(); ++i) {
+  // All of them, and each by itself, so that one that allocates is named; that once is enough.
+  const bool one_by_one = version == CgroupVersion::v1 && by_quota;
+  for (std::size_t i = one_by_one ? 0 : table.size(); i <= table.size(); ++i) {
     const StrategyTable some = i < table.size() ? table.subspan(i, 1) : table;
     CAPTURE(version == CgroupVersion::v1, by_quota, i < table.size() ? table[i]->name : "all");
     FakeNode fake(version, 16);
@@ -293,12 +296,12 @@ TEST_CASE("No strategy allocates anything while what it wants stays the same") {
     auto manager = steady.make(some);
     REQUIRE(manager.has_value());
     std::set<std::string> said;
-    for (int tick = 0; tick < 80; ++tick) {
-      if (tick == 40) steady.sampled = steady.planned = 0;
+    for (int tick = 0; tick < kTicks; ++tick) {
+      if (tick == kWarm) steady.sampled = steady.planned = 0;
       use(fake, *steady.inventory, tick);
       steady.blamed = blamed(tick);
       steady.tick(**manager);
-      if (tick >= 40)
+      if (tick >= kWarm)
         for (const auto& report : (*manager)->strategies()) said.insert(report.status.summary);
     }
     CHECK(steady.sampled == 0);
