@@ -337,6 +337,22 @@ TEST_CASE("A p99 that does not react: it stops, gives back, and tries again ever
   CHECK(limited / 7200 < 0.05);
 }
 
+TEST_CASE("A p99 that is all or nothing from second to second, whatever the quota", "[koordlet][blame]") {
+  // As seen on a real kernel, where work that comes back from being throttled begins anew.
+  const double share = GENERATE(0.3, 0.6, 0.9);
+  Loop loop;
+  std::mt19937_64 dice(9);
+  std::bernoulli_distribution bad(share);
+  double given = 0;
+  for (int i = 0; i < 7200; ++i) {
+    loop.see(bad(dice) ? 10'000 : 80);
+    given += loop.limit() / 16'000;
+  }
+  CAPTURE(share, loop.steering.tightened(), loop.steering.given_back());
+  // Where most seconds are good it takes the bad ones for something that it did: a weakness.
+  CHECK(given / 7200 > (share < 0.5 ? 0.25 : 0.85));
+}
+
 TEST_CASE("More load while it tightens looks like no effect, and is found out", "[koordlet][blame]") {
   Loop loop;
   loop.times(3, 100);

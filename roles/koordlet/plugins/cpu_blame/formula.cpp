@@ -165,7 +165,7 @@ void Steering::judge(const Sample& sample, MonoTime at) {
 
 void Steering::judge_giving_back(double caused) {
   level_us_ = std::pow(level_us_, 1 - kSmoothing) * std::pow(std::max(caused, 1.0), kSmoothing);
-  if (caused <= terms_.target_us || level_us_ < kHelps * useless_us_) return;
+  if (caused <= terms_.target_us || level_us_ < (helped_ ? kHelps : kWorse) * useless_us_) return;
   // So far it did not help. The mean is some samples behind.
   useless_us_ = level_us_;
   limit_ = std::max(*limit_ * kBehind, static_cast<double>(terms_.least_milli));
@@ -276,7 +276,8 @@ void Steering::grow(double part, nanoseconds passed) {
 void Steering::begin_give_back(bool helped, MonoTime at) {
   helped_ = helped;
   state_ = State::giving_back;
-  useless_us_ = level_us_ = episode_->level_us;
+  // What did not help at all has to become worse than it ever was.
+  useless_us_ = level_us_ = helped ? episode_->level_us : std::max(episode_->level_us, episode_->before_us);
   rests_until_ = at + rest_;
   rest_ = std::min(rest_ * 2, kLastRest);
   ++given_back_;

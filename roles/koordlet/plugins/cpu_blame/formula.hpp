@@ -45,7 +45,8 @@ inline constexpr int kTries = 4;
 inline constexpr double kHelped = 0.75;
 /// While it gives back, a p99 of so many times what it was says that from here on less does help.
 inline constexpr double kHelps = 1.25;
-inline constexpr int kKept = 5;  // samples in a row within the target end it
+inline constexpr double kWorse = 2;  // the same, where it did not seem to help at all
+inline constexpr int kKept = 5;      // samples in a row within the target end it
 /// Below what was too much last, and how long it stays there.
 inline constexpr double kBelowTooMuch = 0.9;
 inline constexpr nanoseconds kFirstStay = std::chrono::seconds(10), kLastStay = std::chrono::minutes(5);
