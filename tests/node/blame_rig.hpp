@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -208,6 +209,8 @@ struct Bench {
   RunQueueLatency& counters;
   WaitBlame& blame;
   std::vector<int> cpus;
+  int groups = 0;                      // that come and go
+  std::set<std::uint32_t> other_maps;  // of whoever else counts here
 };
 
 }  // namespace koord::node_test

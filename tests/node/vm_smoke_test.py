@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The virtual machine of the node tier itself: its topology, cgroup v2, PSI, BTF; and the eBPF collector in it, whose
+"""The virtual machine of the node tier itself: its topology, cgroup v2, PSI, BTF; and the eBPF collectors in it, whose
 groups are those of cgroup v2 there."""
 import os
 import sys
@@ -24,7 +24,7 @@ mkdir /sys/fs/cgroup/probe
 say probe "$(ls /sys/fs/cgroup/probe | grep -E '^(cpu.max|cpuset.cpus|memory.current|cpu.pressure)$' | tr '\\n' ' ')"
 rmdir /sys/fs/cgroup/probe
 say koord "$(/koord --version)"
-/run_queue_latency_test --tries=4
+/run_queue_latency_test --tries=4 && /wait_blame_test --brief
 """
 EXPECTED = {"cpus": "8", "sockets": "2", "cores": "0-1 2-3 4-5 6-7 ", "nodes": "0-1", "node1": "4-7", "btf": "yes",
             "pressure": "cpu io memory ", "probe": "cpu.max cpu.pressure cpuset.cpus memory.current "}
@@ -36,7 +36,8 @@ def main():
         skip(reason)
     began = time.monotonic()
     status, lines = vm.run(SCRIPT, {"koord": os.environ["KOORD"],
-                                    "run_queue_latency_test": os.environ["RUN_QUEUE_LATENCY_TEST"]})
+                                    "run_queue_latency_test": os.environ["RUN_QUEUE_LATENCY_TEST"],
+                                    "wait_blame_test": os.environ["WAIT_BLAME_TEST"]})
     said = dict(line.split("=", 1) for line in lines if "=" in line)
     for name, value in EXPECTED.items():
         assert said.get(name) == value, f"{name}: {said.get(name)!r}, expected {value!r}"

@@ -232,12 +232,11 @@ Figures pair_beside(const Bench& bench, const Groups& groups, int best_effort_cp
     pin(0, best_effort_cpu);
     spin_on();
   });
-  std::vector<std::unique_ptr<Process>> services;
-  for (int i = 0; i < 2; ++i)
-    services.push_back(std::make_unique<Process>(groups[CpuTier::ls], [&] {
-      if (pinned) pin(0, bench.cpus[0]);
-      spin_on();
-    }));
+  const auto serve = [&] {
+    if (pinned) pin(0, bench.cpus[0]);
+    spin_on();
+  };
+  const Process one(groups[CpuTier::ls], serve), other(groups[CpuTier::ls], serve);
   rest(std::chrono::milliseconds(200));
   const auto before = read(bench.blame);
   const double began = static_cast<double>(now_ns()), ran = cpu_ns(hog.pid());
@@ -287,15 +286,24 @@ void throttled(const Bench& bench) {
   if (let.caused < 0.1 * let.sum) fail("best-effort work is not blamed");
 }
 
+/// The maps that there are already: another agent may run.
+std::set<std::uint32_t> maps_now() {
+  std::set<std::uint32_t> ids;
+  for (std::uint32_t id = 0; bpf_map_get_next_id(id, &id) == 0;) ids.insert(id);
+  return ids;
+}
+
 /// Keys in a map of the programs.
-std::size_t entries(const std::string& name) {
+std::size_t entries(const std::set<std::uint32_t>& others, const std::string& name) {
   std::size_t count = 0;
   std::uint32_t id = 0;
   while (bpf_map_get_next_id(id, &id) == 0) {
     const koord::Fd map(bpf_map_get_fd_by_id(id));
     bpf_map_info info{};
     std::uint32_t size = sizeof info;
-    if (!map || bpf_obj_get_info_by_fd(map.get(), &info, &size) != 0 || info.name != name) continue;
+    if (!map || others.contains(id) || bpf_obj_get_info_by_fd(map.get(), &info, &size) != 0 ||
+        info.name != name)
+      continue;
     std::vector<char> key(info.key_size), next(info.key_size);
     bool more = bpf_map_get_next_key(map.get(), nullptr, next.data()) == 0;
     for (; more; more = bpf_map_get_next_key(map.get(), key.data(), next.data()) == 0) {
@@ -320,13 +328,12 @@ void check_losses(WaitBlame& blame, const WaitBlame::Losses& earlier, const Wait
 
 /// Thousands of groups and tasks come and go, nested ones too, and leave nothing.
 void come_and_go(const Bench& bench) {
-  constexpr int kGroups = 1500;
-  std::printf("  %d groups with three tasks each\n", kGroups);
-  const std::size_t tasks_before = entries("blamed");
+  std::printf("  %d groups with three tasks each\n", bench.groups);
+  const std::size_t tasks_before = entries(bench.other_maps, "blamed");
   const auto before = read(bench.blame);
   std::vector<WaitBlame::Named> named;
   std::set<WaitBlame::GroupId> ids;
-  for (int i = 0; i < kGroups; ++i) {
+  for (int i = 0; i < bench.groups; ++i) {
     const std::string name = "koord-test-" + std::to_string(getpid()) + "-churn";
     TestGroup group(bench.cgroups, name), nested(bench.cgroups, name + "/nested");
     named.assign({{group.id(), CpuTier::ls}});
@@ -344,13 +351,14 @@ void come_and_go(const Bench& bench) {
   }
   const Figures figures = between(before, read(bench.blame), CpuTier::ls);
   std::printf("    %.0f waits, %.3f ms\n", figures.waits, figures.sum / 1e6);
-  if (figures.waits < kGroups) fail("nested groups do not count as the group above them");
+  if (figures.waits < bench.groups) fail("nested groups do not count as the group above them");
   std::vector<WaitBlame::Group> groups;
   if (const auto taken = bench.blame.groups(groups); !taken) fail(taken.error().message());
   for (const auto& group : groups)
     if (ids.contains(group.id)) fail("a removed group keeps its place");
-  if (entries("tiers") > 1) fail("a removed group keeps its name");
-  if (entries("blamed") > tasks_before + 500) fail("tasks that have ended keep their places");
+  if (entries(bench.other_maps, "tiers") > 1) fail("a removed group keeps its name");
+  if (entries(bench.other_maps, "blamed") > tasks_before + 500)
+    fail("tasks that have ended keep their places");
 }
 
 /// What the kernel says that a map takes.
@@ -363,8 +371,7 @@ std::uint64_t bytes_of(const koord::Fd& map) {
 /// Prints what the tables take on a machine of 128 CPUs: they do not grow with the number of groups.
 void print_memory(const CgroupFs& cgroups) {
   constexpr std::size_t kCpus = 128;
-  std::set<std::uint32_t> others;  // another agent may run
-  for (std::uint32_t other = 0; bpf_map_get_next_id(other, &other) == 0;) others.insert(other);
+  const std::set<std::uint32_t> others = maps_now();
   const auto opened = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(),
                                                           Tracepoints::typed, true, kCpus);
   if (!opened) fail(opened.error().message());
@@ -391,20 +398,8 @@ void print_memory(const CgroupFs& cgroups) {
   if (sum > std::uint64_t{48} << 20) fail("the tables take more than 48 MiB");
 }
 
-/// False where the programs cannot be loaded.
-bool run_kind(const CgroupFs& cgroups, Tracepoints kind) {
-  std::printf("wait_blame: %s\n", kind == Tracepoints::typed ? "typed" : "raw");
-  const auto opened = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(), kind, true);
-  if (!opened) {
-    std::printf("wait_blame: skipped: %s\n", opened.error().message().c_str());
-    return false;
-  }
-  const Bench bench{cgroups, **opened, *(*opened)->blame(), usable_cpus()};
+void take_turns_within_a_wait(const Bench& bench) {
   using std::chrono::microseconds;
-  const auto lost = bench.blame.losses().value();
-  const auto before = read(bench.blame);
-  beside(bench, "spinners of best effort and of the system, pinned to one CPU",
-         {{CpuTier::best_effort, spin_on}, {CpuTier::best_effort, spin_on}, {CpuTier::system, spin_on}});
   // The last one to run is always LSR's.
   const Pipe first, second, third;
   const auto relay = [](const Pipe& mine, const Pipe& next, int length) {
@@ -427,9 +422,26 @@ bool run_kind(const CgroupFs& cgroups, Tracepoints kind) {
              }
            }}},
          true);
-  known_times(bench);
+}
+
+/// False where the programs cannot be loaded.
+bool run_kind(const CgroupFs& cgroups, Tracepoints kind, bool brief) {
+  std::printf("wait_blame: %s\n", kind == Tracepoints::typed ? "typed" : "raw");
+  const std::set<std::uint32_t> others = maps_now();
+  const auto opened = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(), kind, true);
+  if (!opened) {
+    std::printf("wait_blame: skipped: %s\n", opened.error().message().c_str());
+    return false;
+  }
+  const Bench bench{cgroups, **opened, *(*opened)->blame(), usable_cpus(), brief ? 50 : 1500, others};
+  const auto lost = bench.blame.losses().value();
+  const auto before = read(bench.blame);
+  beside(bench, "spinners of best effort and of the system, pinned to one CPU",
+         {{CpuTier::best_effort, spin_on}, {CpuTier::best_effort, spin_on}, {CpuTier::system, spin_on}});
+  if (!brief) take_turns_within_a_wait(bench);
+  if (!brief) known_times(bench);
   throttled(bench);
-  if (bench.cpus.size() > 1) {
+  if (!brief && bench.cpus.size() > 1) {
     moving(bench);
     displacing(bench);
   }
@@ -440,18 +452,20 @@ bool run_kind(const CgroupFs& cgroups, Tracepoints kind) {
 
 }  // namespace
 
-// --tries=N: a virtual machine stalls now and then.
+// --tries=N: a virtual machine stalls now and then. --brief: that the programs load and count, on a machine
+// that is too slow for loads of microseconds.
 int main(int argc, char** argv) try {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string option = argc > 1 ? argv[1] : "";
+  const bool brief = option == "--brief";
   const auto cgroups = CgroupFs::open(Root::host_mode());
   if (!cgroups) fail(cgroups.error().message());
   if (option == "--memory") return print_memory(*cgroups), 0;
-  int tries = option.starts_with("--tries=") ? std::atoi(option.c_str() + 8) : 1;
+  int tries = option.starts_with("--tries=") ? std::atoi(option.c_str() + 8) : (brief ? 4 : 1);
   for (const Tracepoints kind : {Tracepoints::typed, Tracepoints::raw}) {
     while (true) {
       try {
-        if (!run_kind(*cgroups, kind)) return kSkipped;
+        if (!run_kind(*cgroups, kind, brief)) return kSkipped;
         break;
       } catch (const std::exception& error) {
         if (--tries <= 0) throw;

@@ -120,6 +120,8 @@ Result<Fd> BpfObject::attach(const char* program, const char* tracepoint) const 
   const bpf_program* found = bpf_object__find_program_by_name(object_.get(), program);
   if (found == nullptr) return Error(Code::internal, std::string("no eBPF program ") + program);
   const int link = bpf_raw_tracepoint_open(tracepoint, bpf_program__fd(found));
+  if (link == -ENOENT && tracepoint != nullptr)
+    return Error(Code::unsupported, std::string("this kernel has no tracepoint ") + tracepoint);
   if (link < 0) return bpf_error(-link, std::string("attaching eBPF program ") + program, {});
   return Fd(link);
 }
