@@ -125,8 +125,7 @@ struct koord_look {
 
 /* The same of a CPU whose lock nobody holds. False if it was written meanwhile, again and again. */
 static __always_inline _Bool look_without_lock(const struct koord_clock* clock, struct koord_look* into) {
-#pragma unroll
-  for (int attempt = 0; attempt < 4; ++attempt) {
+  for (int attempt = 0; attempt < koord_look_attempts; ++attempt) {
     into->since_and_runner = read_once(&clock->since_and_runner);
 #pragma unroll
     for (int i = 0; i < koord_runners; ++i) into->ran[i] = read_once(&clock->ran[i]);

@@ -38,7 +38,7 @@ struct koord_domain {
   unsigned long long count_and_time;
   unsigned long long apart[15];
 };
-enum { koord_domain_time_bits = 48, koord_domain_attempts = 32 };
+enum { koord_domain_time_bits = 48, koord_domain_attempts = 32, koord_look_attempts = 32 };
 
 struct koord_settings {
   unsigned int generation; /* grows when the reader has named groups */
