@@ -81,15 +81,15 @@ void Arbiter::index(std::span<const Intent> plan, Index& index) {
 
 void Arbiter::outdate(const Index& index) {
   for (std::size_t knob = 0; knob < index.size(); ++knob)
-    if (!index[knob].empty()) rulings_[knob].stale = true;
+    if (!index[knob].empty()) rulings_[knob].stale_ = true;
 }
 
 std::span<Arbiter::Ruling> Arbiter::decide(std::span<const std::span<const Intent>> plans,
                                            std::span<const News> news) {
   const auto news_of = [&](std::size_t plan) { return plan < news.size() ? news[plan] : News::changed; };
-  tree_.refresh([this](Knob knob) { rulings_[static_cast<std::size_t>(knob)].stale = true; });
+  tree_.refresh([this](Knob knob) { rulings_[static_cast<std::size_t>(knob)].stale_ = true; });
   if (std::exchange(tree_version_, tree_.version()) != tree_.version())
-    for (Ruling& ruling : rulings_) ruling.stale = true;
+    for (Ruling& ruling : rulings_) ruling.stale_ = true;
   for (std::size_t plan = plans.size(); plan < indices_.size(); ++plan) outdate(indices_[plan]);
   indices_.resize(plans.size());
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
@@ -99,7 +99,7 @@ std::span<Arbiter::Ruling> Arbiter::decide(std::span<const std::span<const Inten
     outdate(indices_[plan]);
   }
   for (std::size_t knob = 0; knob < rulings_.size(); ++knob)
-    if (std::exchange(rulings_[knob].stale, false)) rule(static_cast<Knob>(knob), plans);
+    if (std::exchange(rulings_[knob].stale_, false)) rule(static_cast<Knob>(knob), plans);
   for (std::uint32_t plan = 0; plan < plans.size(); ++plan)
     if (news_of(plan) == News::repeated) point(plan, plans[plan]);
   return rulings_;
@@ -110,7 +110,7 @@ void Arbiter::rule(Knob knob, std::span<const std::span<const Intent>> plans) {
   for (const Decision& decision : ruling.decisions)
     if (places_[decision.target.index].knob == knob) places_[decision.target.index] = {};
   ruling.decisions.clear();
-  ruling.cut.clear();
+  ruling.cut_.clear();
   ruling.conflicts = 0;
   ruling.calm = false;
   tree_.start(knob);
@@ -210,8 +210,8 @@ void Arbiter::cut(Ruling& ruling) {
     if (!above || above->value == decision->value) continue;
     auto left = cut_to(*decision, *above);
     if (!left) continue;
-    ruling.cut.push_back(std::move(*left));
-    decision->value = &ruling.cut.back();
+    ruling.cut_.push_back(std::move(*left));
+    decision->value = &ruling.cut_.back();
     ++ruling.conflicts;
   }
 }

@@ -52,8 +52,8 @@ class Arbiter {
 
    private:
     friend class Arbiter;
-    std::deque<KnobValue> cut;
-    bool stale = false;
+    std::deque<KnobValue> cut_;
+    bool stale_ = false;
   };
 
   Arbiter(Executor& executor, GroupTree& tree);
