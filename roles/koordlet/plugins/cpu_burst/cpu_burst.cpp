@@ -160,7 +160,7 @@ class CpuBurst final : public Strategy {
         if (const auto old = known.extract(one.id)) container = std::exchange(*old.mapped(), {});
         container.info = &one;
         container.at = first + i;
-        pod.containers.push_back(std::move(container));
+        pod.containers.push_back(container);
       }
       pods_.push_back(std::move(pod));
     }
