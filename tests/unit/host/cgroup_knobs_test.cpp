@@ -39,6 +39,7 @@ TEST_CASE("shares and weights") {
                       {50'000, 1908}, {262'144, 10'000}, {0, 1},     {300'000, 10'000}};
   for (const Row& row : rows) CHECK(shares_to_weight(row.shares) == row.weight);
   CHECK(weight_to_shares(1) == 2);
+  CHECK(weight_to_shares(39) == 998);
   CHECK(weight_to_shares(10'000) == 262'144);
   CHECK(weight_to_shares(100) == 2597);
   CHECK(milli_cpu_to_shares(1000) == 1024);

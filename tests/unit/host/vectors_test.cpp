@@ -60,6 +60,9 @@ TEST_CASE("vectors: cpu.stat") {
        true,
        {90'000'000, 1, 2, 3000}},
       {kV2, "usage_usec 1000000", true, {1'000'000'000, 0, 0, 0}},
+      // The original wants the cpu controller's lines, too, which a group without it does not have.
+      {kV2, "usage_usec 90000\nuser_usec 20000\nsystem_usec 30000", true, {90'000'000, 0, 0, 0}},
+      {kV2, "user_usec 20000\nsystem_usec 30000\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0", false, {}},
       {kV2, "usage_usec not_a_number\nnr_periods 10\nnr_throttled 2\nthrottled_usec 5", false, {}},
       {kV2, "invalid_field 1000000\nnr_periods 10\nnr_throttled 2\nthrottled_usec 5", false, {}},
       {kV2, "usage_usec 1\nnr_periods not_a_number\nnr_throttled 2\nthrottled_usec 5", false, {}},
@@ -67,6 +70,7 @@ TEST_CASE("vectors: cpu.stat") {
       {kV1, "nr_periods 100\nnr_throttled 20\nthrottled_time 5000", true, {0, 100, 20, 5000}},
       {kV1, "nr_periods 200\nnr_throttled abc", false, {}},
       {kV1, "", true, {}},  // nobody was ever throttled
+      {kV1, "throttled_time 3", true, {0, 0, 0, 3}},
       {kV1, "nr_periods 1\nnr_throttled 2\nthrottled_time 3\nnr_burst 4\nburst_time 5", true, {0, 1, 2, 3}},
   };
   for (const Row& row : rows) {
@@ -80,6 +84,8 @@ TEST_CASE("vectors: cpu.stat") {
     CHECK(stat->throttled_ns == row.stat.throttled_ns);
   }
   CHECK(*parse_counter("9000000000000000\n") == 9'000'000'000'000'000);
+  for (const std::uint64_t bytes : {2'451'485'323UL, 5'558'576UL, 1UL, 9'223'372'036'854'771'712UL})
+    CHECK(*parse_counter(std::to_string(bytes)) == bytes);
 }
 
 TEST_CASE("vectors: memory.stat") {
@@ -192,11 +198,16 @@ TEST_CASE("vectors: pressure") {
   struct Row {
     const char* text;
     bool good, full;
+    double some_avg10 = 0, full_avg10 = 0;
   };
   const Row rows[] = {
       {"some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0", true,
        true},
       {"some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", true, false},
+      {"some avg10=0.00 avg60=0.00 avg300=0.00 total=169260", true, false},
+      {"some avg10=5.00 avg60=5.00 avg300=5.00 total=20", true, false, 5},
+      {"some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=5.00 avg60=0.00 avg300=0.00 total=0", true,
+       true, 0, 5},
       {"some avg10=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0", false, false},
       {"some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull 0.00 avg300=0.00 total=0", false, false},
       {"wrong avg10=0.00 total=0\nfull 0.00 avg300=0.00 total=0", false, false},
@@ -206,7 +217,10 @@ TEST_CASE("vectors: pressure") {
     CAPTURE(row.text);
     const auto pressure = parse_pressure(row.text);
     REQUIRE(pressure.has_value() == row.good);
-    if (pressure) CHECK(pressure->has_full == row.full);
+    if (!pressure) continue;
+    CHECK(pressure->has_full == row.full);
+    CHECK(pressure->some.avg10 == row.some_avg10);
+    if (row.full) CHECK(pressure->full.avg10 == row.full_avg10);
   }
 }
 

@@ -69,6 +69,43 @@ TEST_CASE("What several features count of one pod counts once, and for all of th
   CHECK(names(evict::choose({&wants, 1}, marked, 10)) == Names{"use other"});
 }
 
+TEST_CASE("A task goes on until nothing is missing of any of its resources", "[koordlet][evict]") {
+  struct Case {
+    std::int64_t cpu, memory;              // to be freed
+    std::int64_t frees_cpu, frees_memory;  // by each of four pods
+    std::size_t victims;
+    bool satisfied;
+  };
+  // The original's rows of what is left after something was freed.
+  const Case cases[] = {
+      {500, 1024, 500, 1024, 1, true}, {500, 1024, 400, 512, 2, true},   {500, 1024, 400, 0, 2, false},
+      {400, 1024, 500, 0, 1, false},   {-400, 1024, 0, 1024, 1, true},   {0, 1024, 400, 1024, 1, true},
+      {800, 1024, 500, 1024, 2, true}, {0, 2048, 500, 1024, 2, true},    {0, 0, 500, 1024, 0, true},
+      {100, 1024, 0, 0, 0, false},     {5000, 100, 500, 1024, 4, false},
+  };
+  for (const Case& one : cases) {
+    Task task{.feature = "use", .target = Target::used, .release = {}, .candidates = {}, .frees = {}};
+    of(task.release, Resource::cpu) = one.cpu;
+    of(task.release, Resource::memory) = one.memory;
+    for (const char* name : {"a", "b", "c", "d"}) {
+      auto info = std::make_shared<PodInfo>();
+      info->uid = info->name = name;
+      task.candidates.push_back({info, 0});
+    }
+    task.frees = [&](const evict::Candidate&) {
+      evict::Amounts amounts{};
+      of(amounts, Resource::cpu) = one.frees_cpu;
+      of(amounts, Resource::memory) = one.frees_memory;
+      return amounts;
+    };
+    const auto choice = evict::choose(
+        {&task, 1}, [](const PodInfo&) { return Standing::free; }, 10);
+    CAPTURE(one.cpu, one.memory, one.frees_cpu, one.frees_memory);
+    CHECK(choice.victims.size() == one.victims);
+    CHECK(choice.satisfied == std::vector<bool>{one.satisfied});
+  }
+}
+
 TEST_CASE("Percentages that are missing, negative or in the wrong order", "[koordlet][evict]") {
   struct Case {
     std::optional<std::int64_t> threshold, lower;
@@ -99,6 +136,7 @@ TEST_CASE("What is asked beyond the node's batch and mid resources", "[koordlet]
     std::vector<EvictRow> pods;
     std::int32_t priority;
     std::int64_t batch, mid;
+    std::int64_t threshold = 80, lower = 70;
   };
   const auto batch = [](std::string name, std::int64_t asked, std::int32_t priority = 5000) {
     return EvictRow{std::move(name), Qos::be, priority, 1, 1, {.batch_cpu = asked, .batch_memory = asked}};
@@ -122,6 +160,7 @@ TEST_CASE("What is asked beyond the node's batch and mid resources", "[koordlet]
       // Amounts that divide evenly are not beyond the threshold; what is lent twice over is.
       {{{"batch", 50'000}}, {batch("1", 40'000)}, 5999, 0, 0},
       {{{"batch", 50'000}}, {batch("1", 100'000)}, 5999, 65'000, 0},
+      {{{"batch", 100'000}}, {batch("1", 50'000)}, 5999, 50'000, 0, 0, 0},
       // Plain CPU is nothing that eviction by requests could set right.
       {{}, {{"free", Qos::ls, 3500, 1, 1, {.cpu = 900'000}}}, 7999, 0, 0},
   };
@@ -132,7 +171,7 @@ TEST_CASE("What is asked beyond the node's batch and mid resources", "[koordlet]
     for (const auto& [name, value] : one.has)
       rig.inventory.node.extended.push_back(
           {fmt::format("kubernetes.io/{}-{}", name, cpu ? "cpu" : "memory"), value});
-    const auto over = evict::overcommit(rig.inventory, cpu, one.priority, 80, 70);
+    const auto over = evict::overcommit(rig.inventory, cpu, one.priority, one.threshold, one.lower);
     CHECK(of(over.release, cpu ? Resource::batch_cpu : Resource::batch_memory) == one.batch);
     CHECK(of(over.release, cpu ? Resource::mid_cpu : Resource::mid_memory) == one.mid);
     CHECK(over.batch == one.batch > 0);
@@ -166,6 +205,11 @@ TEST_CASE("Pods go until no more is asked than may be, by CPU and by memory", "[
           std::nullopt;
     if (missing == 3) slo.allocatable_evict_priority_threshold = 8000;  // koord-prod
     expected.clear();
+  }
+  SECTION("where there is none of it, all that asks for it goes") {
+    rig.inventory.node.extended.clear();
+    slo.allocatable_evict_priority_threshold = 5000;
+    expected = {"large", "small"};
   }
   SECTION("a threshold beyond 100% is one, too") {
     slo.cpu_allocatable_evict_threshold_percent = slo.memory_allocatable_evict_threshold_percent = 120;

@@ -113,12 +113,18 @@ TEST_CASE("Knob texts of both versions", "[koordlet][executor]") {
   };
   const Row row = GENERATE(values<Row>({
       {Knob::cpu_quota, CgroupVersion::v1, "-1\n", KnobValue(std::int64_t{-1})},
+      {Knob::cpu_quota, CgroupVersion::v1, "200000", KnobValue(std::int64_t{200000})},
+      {Knob::cpu_quota, CgroupVersion::v1, "unknown", {}},
       {Knob::cpu_quota, CgroupVersion::v1, "", {}},
       {Knob::cpu_quota, CgroupVersion::v1, "max", {}},
       {Knob::cpu_quota, CgroupVersion::v2, "max 100000\n", KnobValue(std::int64_t{-1})},
       {Knob::cpu_quota, CgroupVersion::v2, "50000 200000\n", KnobValue(std::int64_t{50000})},
       {Knob::cpu_period, CgroupVersion::v2, "50000 200000\n", KnobValue(std::int64_t{200000})},
+      {Knob::cpu_period, CgroupVersion::v2, "max 200000", KnobValue(std::int64_t{200000})},
+      {Knob::cpu_period, CgroupVersion::v1, "100000", KnobValue(std::int64_t{100000})},
       {Knob::cpu_quota, CgroupVersion::v2, "invalid content", {}},
+      {Knob::cpu_shares, CgroupVersion::v1, "2048", KnobValue(std::int64_t{2048})},
+      // Of the shares that become this weight the most; the original reads 998, which become another one.
       {Knob::cpu_shares, CgroupVersion::v2, "39\n", KnobValue(std::int64_t{999})},
       {Knob::cpu_shares, CgroupVersion::v2, "1\n", KnobValue(std::int64_t{2})},
       {Knob::cpu_shares, CgroupVersion::v2, "10000\n", KnobValue(std::int64_t{262144})},

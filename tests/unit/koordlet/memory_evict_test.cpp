@@ -67,6 +67,7 @@ TEST_CASE("Nothing goes where the NodeSLO or the gates do not say so", "[koordle
   SECTION("no period") { rig.seconds["memory-evict-interval-seconds"] = {}, rig.restart(); }
   SECTION("no memory") { rig.inventory.node.capacity_memory = 0; }
   SECTION("no NodeSLO") { rig.inventory.slo = nullptr; }
+  SECTION("a NodeSLO that says nothing of it") { rig.inventory.slo = std::make_shared<api::NodeSloSpec>(); }
   CHECK(rig.tick_for(3).empty());
 }
 
@@ -127,8 +128,11 @@ TEST_CASE("Pods that enabled it go by eviction-priority, priority, the label, th
     other.policies = {"CPUEvict", "BEMemoryEvict"};
     EvictionTerms this_one = enabled();
     this_one.policies = {"MemoryEvict"};
+    EvictionTerms alike = enabled();
+    alike.policies = {"Memory", "MemoryEvictHigh"};
     rig.pods({{"other", Qos::be, 100, 10, kUnknown, {}, other},
-              {"this", Qos::be, 100, 10, kUnknown, {}, this_one}});
+              {"this", Qos::be, 100, 10, kUnknown, {}, this_one},
+              {"alike", Qos::be, 100, 10, kUnknown, {}, alike}});
     CHECK(rig.tick_for() == Names{"this"});
   }
   SECTION("what each frees is counted in bytes") {

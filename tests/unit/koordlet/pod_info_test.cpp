@@ -145,6 +145,11 @@ TEST_CASE("What a pod asks for: containers and sidecars, of each kind of resourc
                                      .batch_memory = std::int64_t{2} << 30,
                                      .mid_cpu = 300,
                                      .mid_memory = 4096});
+  // Less than nothing is nothing, and takes nothing away from what the others ask for.
+  const PodInfo less = info_of("", R"({"containers":[
+      {"name":"a","resources":{"requests":{"cpu":"-1","memory":"-1Gi","kubernetes.io/batch-cpu":"-100"}}},
+      {"name":"b","resources":{"requests":{"kubernetes.io/batch-cpu":"300","kubernetes.io/mid-memory":"-4"}}}]})");
+  CHECK(less.requests == PodRequests{.batch_cpu = 300});
 }
 
 TEST_CASE("Containers are main ones, sidecars, initial or ephemeral ones") {
@@ -192,8 +197,11 @@ TEST_CASE("What a pod says of its eviction") {
   CHECK(policies("null", 0) == Policies(std::vector<std::string>()));
   CHECK(policies("MemoryEvict", 1) == Policies(std::vector<std::string>()));
   CHECK(policies("[1]", 1) == Policies(std::vector<std::string>()));
+  CHECK(policies(R"(\"MemoryEvict\")", 1) == Policies(std::vector<std::string>()));
   CHECK(policies("", 1) == Policies(std::vector<std::string>()));
 
+  CHECK(info_of(R"(,"labels":{"koordinator.sh/priority":"1200"})").eviction.within == 1200);
+  CHECK(!info_of(R"(,"labels":{"koordinator.sh/priority":"xxx"})").eviction.within);
   CHECK(info_of(R"(,"annotations":{"koordinator.sh/eviction-priority":"1e3"})", R"({"containers":[]})", 1)
             .eviction.priority == 0);
   CHECK(!info_of(R"(,"annotations":{"kubernetes.io/config.source":"file"})").eviction.never.empty());
