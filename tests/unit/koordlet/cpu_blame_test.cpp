@@ -229,6 +229,39 @@ TEST_CASE("CPU suppression's budget stays the upper bound", "[koordlet][blame]")
   CHECK(rig.kernel.refused.empty());
 }
 
+TEST_CASE("With minPercent 100 there are the weights alone, whatever it causes", "[koordlet][blame]") {
+  const std::string policy = GENERATE("cfsQuota", "cpuset", "off");
+  Tree tree;
+  BlameRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2), tree / "journal");
+  if (policy != "off") rig.suppress(policy.c_str(), 65);
+  const auto none = [&] {
+    const auto limits = rig.manager->limits();
+    return std::none_of(limits.begin(), limits.end(), [](const auto& limit) {
+      return limit.knob == host::Knob::cpu_quota && limit.strategy == "CPUBlame";
+    });
+  };
+  const std::int64_t quota = policy == "cfsQuota" ? 640'000 : -1;  // suppression's: 65% less 4 CPUs
+  // An agent before this one, or another NodeSLO, may have taken a quota.
+  const bool found = GENERATE(false, true);
+  rig.say(50'000);
+  if (found) {
+    rig.ticks(6);
+    REQUIRE_FALSE(none());
+    if (GENERATE(false, true)) rig.start();
+  }
+  rig.extension(R"({"cpuBlame":{"enable":true,"targetMicroseconds":1000,"minPercent":100}})");
+  rig.ticks(5);
+  for (int i = 0; i < 60; ++i) {
+    rig.ticks(1);
+    CAPTURE(policy, found, i, rig.summary());
+    REQUIRE(none());
+    REQUIRE(rig.kernel.quota(kBeRoot) == quota);
+    REQUIRE(rig.idle(kPod));
+  }
+  CHECK_THAT(rig.summary(), Catch::Contains(": no limit beside the others'"));
+  CHECK(rig.kernel.refused.empty());
+}
+
 TEST_CASE("Without a fit signal it hands over to CPU suppression without a jump", "[koordlet][blame]") {
   const std::string policy = GENERATE("cfsQuota", "cpuset", "off");
   BlameRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));

@@ -12,6 +12,10 @@ using host::CgroupVersion;
 using host::CpuSet;
 using testing::HooksRig;
 
+using Names = std::vector<std::string>;
+using testing::kBeRoot;
+const std::string kBePod = fmt::format("{}/podb", kBeRoot);
+
 /// Sixteen CPUs on two NUMA nodes.
 std::shared_ptr<const host::Topology> two_nodes() { return testing::machine(16, 2); }
 
@@ -148,6 +152,55 @@ TEST_CASE("Who shares makes room for a pod that gets CPUs, and gets them back", 
   ++rig.inventory.generation;
   rig.ticks(1);
   CHECK(rig.kernel.cpus(ls.containers[0].group) == "0-15");
+}
+
+TEST_CASE("Sets of CPUs grow from the roots down and shrink from the leaves up", "[koordlet][hooks]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  HooksRig rig(version);
+  rig.slo(true, "cpuset", 100);
+  rig.only({"CPUSetAllocator", "CPUSuppress"});
+  // Applications of the host, one in the other, and the best-effort tree: of all of them less is left.
+  const Names outer{"apps", "apps/inner", "apps/inner/most"}, batch{kBeRoot, kBePod, kBePod + "/c"};
+  for (const std::string& name : outer) {
+    rig.group(name).cpus = rig.topology->online;
+    rig.inventory.host_applications.push_back({.name = name, .qos = Qos::ls, .group = name});
+  }
+  rig.application_usage.resize(3);
+  rig.pod("b", Qos::be, {{"c"}});
+  PodInfo& lse = rig.pod("lse", Qos::lse, {{"c", 4000}});
+  const auto order = [&](const Names& names) {
+    Names written;
+    for (const std::string& one : rig.kernel.written)
+      for (const std::string& name : names)
+        if (one.starts_with(name + "/cpuset.cpus ")) written.push_back(name);
+    return written;
+  };
+  const auto give = [&](const char* cpus) {
+    const auto set = cpus == nullptr ? std::optional<CpuSet>() : *CpuSet::parse(cpus);
+    lse.cpus = set;
+    rig.inventory.own_cpus.lse = set.value_or(CpuSet());
+    ++rig.inventory.generation;
+    rig.kernel.written.clear();
+    rig.ticks(1);
+    CHECK(rig.kernel.refused.empty());
+  };
+  const auto reversed = [](Names names) {
+    std::reverse(names.begin(), names.end());
+    return names;
+  };
+  give("4-7");
+  CHECK(order(outer) == reversed(outer));
+  CHECK(order(batch) == reversed(batch));
+  CHECK(rig.kernel.cpus("apps/inner/most") == "0-3,8-15");
+  // Others: what is wide enough for both comes first, then what is no wider than it shall be.
+  give("8-11");
+  const Names once = order(outer);
+  CHECK(Names(once.begin(), once.begin() + 3) == outer);
+  CHECK(rig.kernel.cpus("apps/inner/most") == "0-7,12-15");
+  CHECK(rig.kernel.cpus(lse.containers[0].group) == "8-11");
+  give(nullptr);
+  CHECK(order(outer) == outer);
+  CHECK(rig.kernel.cpus("apps/inner/most") == "0-15");
 }
 
 TEST_CASE("CPUs that come later are shared, too; before any are known nothing is said", "[koordlet][hooks]") {

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "framework/action/score_book.hpp"
+#include "framework/audit/auditor.hpp"
 #include "hooks_rig.hpp"
 #include "koord/host/file.hpp"
 
@@ -166,6 +167,41 @@ TEST_CASE("What is not wanted any more goes back to each process that still has 
   CHECK(processes.scores() ==
         Scores{{12, -3}, {13, 985}, {14, 300}, {15, 7}, {16, 300}, {20, 985}, {21, 300}});
   CHECK(read_file(tree / "journal-scores").value() == "koord-scores 1 boot\n");
+}
+
+TEST_CASE("Who was given what, and has it back, is in the audit", "[koordlet][oom]") {
+  Tree tree;
+  ManualClock clock;
+  CapturedLog log;
+  metrics::Registry metrics;
+  FakeProcesses processes;
+  Auditor auditor({.log_dir = tree / "audit"}, clock, Logger(log, clock));
+  koordlet::Scores scores(
+      {.book = {.boot_id = "b"}}, processes,
+      [](const std::function<void()>& work, const std::function<void()>& done) { work(), done(); }, clock,
+      Logger(log, clock), metrics, &auditor);
+  const auto audit = [&] { return auditor.answer("", "", false).body; };
+  auto pod = std::make_shared<PodInfo>();
+  pod->ns = "ns";
+  pod->name = "p";
+  const ScoreWish wish{.pod = pod, .container = "c", .group = "pod/c", .score = 300};
+  for (const pid_t pid : {12, 13}) processes.born(pid, "pod/c", 0);
+  const auto pass = [&](std::span<const ScoreWish> wishes) {
+    scores.want(wishes);
+    scores.tick();
+    clock.advance(std::chrono::seconds(10));
+  };
+  pass({&wish, 1});
+  const std::string set = audit();
+  CHECK_THAT(set, Catch::Contains(R"("namespace":"ns","name":"p","container":"c","reason":"OOMScoreAdj")") &&
+                      Catch::Contains("oom_score_adj of 2 processes set to 300"));
+  pass({&wish, 1});  // they have it: nothing is done, and nothing told
+  CHECK(audit() == set);
+  processes.born(14, "pod/c", 0).least = 1000;
+  pass({&wish, 1});  // refused: nothing was set
+  CHECK(audit() == set);
+  pass({});
+  CHECK_THAT(audit(), Catch::Contains("pod/c") && Catch::Contains("2 processes have back what they had"));
 }
 
 TEST_CASE("Pods that nothing may end keep their own scores", "[koordlet][oom]") {
