@@ -170,7 +170,7 @@ using Parts = std::array<double, WaitBlame::kRunners>;
 struct Figures {
   Parts parts{};
   double sum = 0, waits = 0;
-  double caused = 0;
+  double caused = 0, own_quota = 0;
   FineHistogram whole, caused_parts;
 };
 
@@ -185,6 +185,7 @@ inline Figures between(const WaitBlame::State& before, const WaitBlame::State& a
   all.waits = static_cast<double>(later.waits - earlier.waits);
   all.whole = later.whole.since(earlier.whole);
   all.caused = static_cast<double>(later.caused_ns - earlier.caused_ns);
+  all.own_quota = static_cast<double>(later.own_quota_ns - earlier.own_quota_ns);
   all.caused_parts = later.caused.since(earlier.caused);
   if (all.whole.count() != later.waits - earlier.waits) fail("waits and their histogram differ");
   return all;

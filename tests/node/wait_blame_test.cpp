@@ -281,6 +281,18 @@ void throttled(const Bench& bench) {
     if (held.caused > 0.02 * held.sum) fail("best-effort work is blamed for a quota");
     if (held.parts[WaitBlame::kIdle] < 0.5 * held.sum) fail("a quota is somebody's");
   }
+  if (bench.cpus.size() > 1) {
+    std::printf("  a service that wants more than its quota, and stands behind itself while it has some left\n");
+    const Groups groups(bench.cgroups, bench.blame);
+    groups[CpuTier::ls].quota(30);
+    groups[CpuTier::ls].weigh(true);
+    const Process third(groups[CpuTier::ls], spin_on), fourth(groups[CpuTier::ls], spin_on);
+    const Figures held = pair_beside(bench, groups, bench.cpus[1], false);
+    if (held.sum < 1e8) fail("nobody waited");
+    std::printf("    by its own quota while somebody ran %.1f ms\n", held.own_quota / 1e6);
+    if (held.own_quota < 0.9 * (held.sum - held.parts[WaitBlame::kIdle])) fail("it is not its own quota's");
+    if (held.caused > 0.02 * held.sum) fail("best-effort work is blamed for a service that overloads itself");
+  }
   const Groups groups(bench.cgroups, bench.blame);
   const Figures let = pair_beside(bench, groups, bench.cpus[0], true);
   agree("caused", let.caused, let.parts[index(CpuTier::best_effort)]);

@@ -35,9 +35,12 @@ class WaitBlame {
     std::array<std::uint64_t, kRunners> ran_ns{};  // by who ran meanwhile; their sum is that of the waits
     std::uint64_t waits = 0;
     /// What best-effort work caused: it ran on the waiter's CPU, or, if the waiter may use all CPUs, on any
-    /// of the same memory node. Of an LSE, LSR or LS task whose own quota, or one of a group above it, was
-    /// used up meanwhile, nothing: all of that wait is kIdle's.
+    /// of the same memory node. Nothing of waits by their own quota.
     std::uint64_t caused_ns = 0;
+    /// Of LSE, LSR and LS tasks that waited for themselves: their own quota, or one of a group above them,
+    /// was used up meanwhile (then all of the wait is kIdle's) or within a quarter of a second before.
+    std::uint64_t own_quota_waits = 0;
+    std::uint64_t own_quota_ns = 0;  // of those, while somebody ran
     FineHistogram whole;
     FineHistogram caused;  // of waits with such a part only
   };

@@ -21,12 +21,15 @@ std::string_view name_of(Runner runner);  // "LSE", "BE", "system", "nobody"
 struct BlamedWaits {
   std::uint64_t reading = 0;  // grows with each period that was read
   nanoseconds period{};       // how long it was, about a second
-  std::uint64_t waits = 0;
+  std::uint64_t waits = 0;    // those by the waiters' own quotas are not among them
   /// Seconds of waiting by who ran meanwhile: their sum is that of all waiting.
   std::array<double, kRunners> seconds{};
   /// Seconds of waiting that best-effort work caused: it ran on the waiter's CPU, or on another one that the
-  /// waiter may use as well. 0 of a wait in which its own quota, or that of a group above it, was used up.
+  /// waiter may use as well. 0 of a wait in which its own quota, or that of a group above it, was used up, or
+  /// had been a quarter of a second before.
   double caused_seconds = 0;
+  /// Of `seconds`, while somebody ran: what tasks waited whose own quota was used up like that.
+  double own_quota_seconds = 0;
   /// The p99 of the caused part of each wait; a wait without such a part counts as 0. An upper bound of its
   /// bucket (four an octave); 0 where nobody waited.
   double best_effort_p99_us = 0;

@@ -44,7 +44,8 @@ std::string strategy_line(const koordlet::StrategyView& strategy) {
                      strategy.summary.empty() ? (strategy.active ? "active" : "off") : strategy.summary);
 }
 
-/// "LS waited 12.3ms in 1.0s, while there ran: LS 80%, BE 20%; BE caused 95%, p99 340us"
+/// "LS waited 12.3ms in 1.0s, while there ran: LS 80%, BE 20%; BE caused 95%, p99 340us; for
+/// quotas of their own 1.0ms"
 std::string blame_line(const BlameView& blame) {
   double sum = 0;
   for (const RunnerView& runner : blame.runners) sum += runner.seconds;
@@ -59,6 +60,8 @@ std::string blame_line(const BlameView& blame) {
                         order[i]->seconds / sum * 100);
   line += fmt::format("; BE caused {:.0f}%, p99 {}", sum > 0 ? blame.caused_seconds / sum * 100 : 0.0,
                       micros(blame.best_effort_p99_us));
+  if (blame.own_quota_seconds > 0)
+    line += fmt::format("; for quotas of their own {}", micros(blame.own_quota_seconds * 1e6));
   if (!blame.fit) line += fmt::format(" ({})", blame.why_unfit);
   return line;
 }

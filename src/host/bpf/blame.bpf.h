@@ -11,7 +11,8 @@
  * Best-effort work causes more than what it takes of the waiter's own CPU: while it has another one that the waiter
  * may use, latency-sensitive tasks stand behind one another. So each domain of CPUs has a clock that goes while at
  * least one of them runs best-effort work; what it went during the wait was caused, for a task that may use all CPUs.
- * While a quota holds the task, or a group above it, nobody but itself is to blame.
+ * While a quota holds the task, or a group above it, nobody but itself is to blame, and for a while afterwards nobody
+ * caused what it waits: whoever uses all of his quota would only have used it up sooner.
  */
 #ifndef KOORD_BLAME_BPF_H
 #define KOORD_BLAME_BPF_H
@@ -118,6 +119,13 @@ static __always_inline __u64 throttled_of(struct task_struct* task) {
   return sum;
 }
 
+/* Notes when a quota let the task's groups go. */
+static __always_inline void look_at_quotas(struct koord_blamed_wait* wait, struct task_struct* task, __u64 now) {
+  __u64 throttled = throttled_of(task) + 1;
+  if (wait->throttled && wait->throttled != throttled) wait->let_go = now;
+  wait->throttled = throttled;
+}
+
 struct koord_look {
   __u64 since_and_runner;
   __u64 ran[koord_runners];
@@ -156,7 +164,7 @@ static __always_inline void begin_blamed(struct task_struct* task, __u32 cpu, co
   look(clock, now, wait->base);
   wait->domain_base = look_at_domain(clock, now);
   /* A task whose tier is not known yet has that of index 0. */
-  if ((wait->known_tier & 7) < koord_tier_best_effort) wait->throttled = throttled_of(task);
+  if ((wait->known_tier & 7) < koord_tier_best_effort) look_at_quotas(wait, task, now);
 }
 
 /* Before the task's CPU is changed. */
@@ -250,7 +258,7 @@ static __always_inline __u64 caused_of(struct task_struct* task, const struct ko
 }
 
 /* The wait of a task of that tier is over: `clock` has just been advanced. */
-static __always_inline void end_blamed(struct task_struct* task, const struct koord_blamed_wait* wait, __u32 tier,
+static __always_inline void end_blamed(struct task_struct* task, struct koord_blamed_wait* wait, __u32 tier,
                                        __u64 group, __u32 cpu, const struct koord_clock* clock, __u64 now) {
   __u64 ns = now - wait->since;
   __u64 parts[koord_runners], sum = 0;
@@ -267,12 +275,19 @@ static __always_inline void end_blamed(struct task_struct* task, const struct ko
   if (!blame) return;
   ++blame->waits;
   count(blame->whole, ns);
-  if (tier < koord_tier_best_effort && throttled_of(task) != wait->throttled) {
+  if (tier < koord_tier_best_effort) look_at_quotas(wait, task, now);
+  _Bool held = now - wait->let_go < koord_quota_memory_ns;
+  if (held) ++blame->held;
+  if (wait->let_go == now) {
     blame->ran_ns[koord_idle] += ns;
     return;
   }
 #pragma unroll
   for (int i = 0; i < koord_runners; ++i) blame->ran_ns[i] += parts[i];
+  if (held) {
+    blame->held_ns += ns - parts[koord_idle];
+    return;
+  }
   __u64 caused = caused_of(task, wait, clock, parts[koord_tier_best_effort], now);
   if (!caused) return;
   blame->caused_ns += caused;

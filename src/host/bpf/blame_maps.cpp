@@ -108,6 +108,8 @@ Result<> BlameMaps::read(State& into) {
       for (std::size_t i = 0; i < kRunners; ++i) sum.ran_ns[i] += one.ran_ns[i];
       sum.waits += one.waits;
       sum.caused_ns += one.caused_ns;
+      sum.own_quota_waits += one.held;
+      sum.own_quota_ns += one.held_ns;
       for (std::size_t i = 0; i < FineHistogram::kBuckets; ++i) {
         sum.whole.counts[i] += one.whole[i];
         sum.caused.counts[i] += one.caused[i];

@@ -19,7 +19,11 @@ enum {
   koord_fine_buckets = 86
 };
 
-enum { koord_deepest_quota = 8 };
+enum {
+  koord_deepest_quota = 8,
+  /* Two periods of a quota and a half: a group that uses all of its quota is let go once in each. */
+  koord_quota_memory_ns = 250000000
+};
 
 /// Who ran on a CPU, in ns: the sum and what has passed since the last switch together are the time since the
 /// start. Eight places, so that an index of three bits needs no check; apart from other CPUs'.
@@ -51,7 +55,8 @@ struct koord_blamed_wait {
   unsigned long long since;
   unsigned long long base[8];
   unsigned long long domain_base; /* the same of the domain's clock */
-  unsigned long long throttled;   /* what its groups had been held by quotas then, in ns */
+  unsigned long long throttled;   /* what its groups had been held by quotas, in ns, and 1; 0: not looked at */
+  unsigned long long let_go;      /* when that was seen to have grown */
   unsigned long long group;
   unsigned int known_tier; /* generation * 8 + tier: of that group, in that generation of named groups */
   unsigned int cpu;
@@ -62,6 +67,8 @@ struct koord_blame {
   unsigned long long ran_ns[8]; /* by who ran meanwhile */
   unsigned long long waits;
   unsigned long long caused_ns; /* by best-effort work */
+  unsigned long long held;      /* waits of tasks that a quota of their own held lately */
+  unsigned long long held_ns;   /* of those, while somebody ran */
   unsigned long long whole[koord_fine_buckets];
   unsigned long long caused[koord_fine_buckets]; /* of waits with such a part only */
 };

@@ -117,6 +117,25 @@ std::shared_ptr<Inventory> known(std::vector<std::shared_ptr<const PodInfo>> pod
   return now;
 }
 
+TEST_CASE("Waits by quotas of the waiters' own neither count nor hide what others wait") {
+  Bench bench;
+  const auto now = known({});
+  bench.tick(now);
+  for (int i = 0; i < 10; ++i) bench.counters.wait(CpuTier::ls, {{Runner::best_effort, 4 * kMillisecond}});
+  WaitBlame::Waits& waits = bench.counters.state[static_cast<std::size_t>(CpuTier::ls)];
+  // A pod that overloads itself waits a hundred times as often.
+  waits.waits += 1000;
+  waits.own_quota_waits = 1000;
+  waits.ran_ns[static_cast<std::size_t>(Runner::ls)] = 2000 * kMillisecond;
+  waits.own_quota_ns = 1500 * kMillisecond;
+  const BlamedWaits& blamed = bench.tick(now);
+  CHECK(blamed.fit);
+  CHECK(blamed.waits == 10);
+  CHECK(blamed.best_effort_p99_us > 4000);
+  CHECK(blamed.own_quota_seconds == Approx(1.5));
+  CHECK(blamed.of(Runner::ls) == Approx(2));
+}
+
 TEST_CASE("A period is the difference of two readings, of latency-sensitive tiers together") {
   Bench bench;
   const auto now = known({});

@@ -213,6 +213,23 @@ TEST_CASE("Who waits for their own kind costs best-effort work nothing", "[koord
   }
 }
 
+TEST_CASE("Waits by own quotas are not those that best-effort work's part is of", "[koordlet][blame]") {
+  BlamedWaits blamed{.period = std::chrono::seconds(1), .waits = 1000, .caused_seconds = 0.3, .fit = true};
+  blamed.seconds[static_cast<std::size_t>(Runner::ls)] = 10;
+  const auto part = [&] {
+    cpu_blame::Pool pool;
+    pool.add(blamed);
+    return pool.take()->part;
+  };
+  CHECK(part() == Approx(0.03));
+  blamed.own_quota_seconds = 9;
+  CHECK(part() == Approx(0.3));
+  blamed.own_quota_seconds = 11;  // more than there is
+  CHECK(part() == 0);
+  blamed.own_quota_seconds = kNan;
+  CHECK_FALSE(cpu_blame::why_unfit(&blamed).empty());
+}
+
 TEST_CASE("A few waits are no p99", "[koordlet][blame]") {
   Loop loop;
   loop.times(5, 100);

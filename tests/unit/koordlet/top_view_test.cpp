@@ -30,7 +30,14 @@ NodeView node() {
       {"CPUSuppress", "cpu.cfs_quota_us", "kubepods/besteffort", "80000", "LS uses 1.0", true, true}};
   view.sources = {{"kubelet", true, "", {}}, {"API server", false, "connection refused", {}}};
   view.collectors = {{"run_queue_latency", false, "no BTF"}};
-  view.blame = BlameView{1.0, 100, {{"LS", 0.002}, {"BE", 0.006}, {"nobody", 0}}, 0.004, 340, false, "late"};
+  view.blame = BlameView{.period_seconds = 1,
+                         .waits = 100,
+                         .runners = {{"LS", 0.002}, {"BE", 0.006}, {"nobody", 0}},
+                         .own_quota_seconds = 0.001,
+                         .caused_seconds = 0.004,
+                         .best_effort_p99_us = 340,
+                         .fit = false,
+                         .why_unfit = "late"};
   return view;
 }
 

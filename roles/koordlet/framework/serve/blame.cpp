@@ -196,7 +196,8 @@ void Blame::publish(const WaitBlame::State& now, nanoseconds period) {
   for (std::size_t tier = 0; tier < host::kCpuTiers; ++tier) {
     if (!is_sensitive(tier)) continue;
     const WaitBlame::Waits &one = now[tier], &before = total_[tier];
-    waits_.waits += grown(one.waits, before.waits);
+    waits_.waits += grown(one.waits - one.own_quota_waits, before.waits - before.own_quota_waits);
+    waits_.own_quota_seconds += static_cast<double>(grown(one.own_quota_ns, before.own_quota_ns)) / 1e9;
     for (std::size_t runner = 0; runner < kRunners; ++runner)
       waits_.seconds[runner] += static_cast<double>(grown(one.ran_ns[runner], before.ran_ns[runner])) / 1e9;
     waits_.caused_seconds += static_cast<double>(grown(one.caused_ns, before.caused_ns)) / 1e9;

@@ -161,6 +161,7 @@ api::Box<BlameView> Observer::blame() const {
   for (std::size_t i = 0; i < kRunners; ++i)
     view.runners.push_back({std::string(name_of(static_cast<Runner>(i))), waits->seconds[i]});
   view.caused_seconds = waits->caused_seconds;
+  view.own_quota_seconds = waits->own_quota_seconds;
   view.best_effort_p99_us = waits->best_effort_p99_us;
   view.fit = waits->fit;
   view.why_unfit = waits->why_unfit;

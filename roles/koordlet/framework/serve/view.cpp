@@ -24,11 +24,16 @@ KOORD_SCHEMA(FailureView, ROW(knob), ROW(cgroup), ROW(error), ROW(attempts).alwa
 KOORD_SCHEMA(SourceView, ROW(name), ROW(ok).always(), ROW(error), ROW(last_good));
 KOORD_SCHEMA(CollectorView, ROW(name), ROW(works).always(), ROW(reason).doc("Why not."));
 KOORD_SCHEMA(RunnerView, ROW(name).doc("LSE, LSR, LS, BE, system or nobody."), ROW(seconds).always());
-KOORD_SCHEMA(BlameView, ROW(period_seconds).always(), ROW(waits).always(),
+KOORD_SCHEMA(BlameView, ROW(period_seconds).always(),
+             ROW(waits).always().doc("How many, without those by the waiters' own quotas."),
              ROW(runners).doc("Who ran while LSE, LSR and LS tasks waited."),
              ROW(caused_seconds)
                  .always()
                  .doc("By best-effort work, there or on another CPU that the waiter may use as well."),
+             ROW(own_quota_seconds)
+                 .always()
+                 .doc("While somebody ran, of tasks whose own quota was used up within the last quarter of a "
+                      "second: nobody caused that."),
              ROW(best_effort_p99_us)
                  .wire("bestEffortP99Microseconds")
                  .always()

@@ -91,6 +91,7 @@ struct BlameView {
   double period_seconds = 0;
   std::int64_t waits = 0;
   std::vector<RunnerView> runners;
+  double own_quota_seconds = 0;   // waited while somebody ran, by tasks whose own quota was used up lately
   double caused_seconds = 0;      // by best-effort work, there or on another CPU that the waiter may use
   double best_effort_p99_us = 0;  // of what it caused of each wait
   bool fit = false;               // for somebody who acts on it

@@ -47,7 +47,8 @@ std::string_view why_unfit(const BlamedWaits* blamed) {
   if (!blamed->fit) return blamed->why_unfit.empty() ? "the reading is not fit" : blamed->why_unfit;
   if (blamed->period < kShortest || blamed->period > kLongest) return "the reading's period is nonsense";
   if (!is_amount(blamed->best_effort_p99_us)) return "the reading's p99 is nonsense";
-  if (!is_amount(blamed->caused_seconds)) return "the reading's times are nonsense";
+  if (!is_amount(blamed->caused_seconds) || !is_amount(blamed->own_quota_seconds))
+    return "the reading's times are nonsense";
   for (const double waited : blamed->seconds)
     if (!is_amount(waited)) return "the reading's times are nonsense";
   return {};
@@ -60,8 +61,10 @@ void Pool::add(const BlamedWaits& blamed) {
   period_ += blamed.period;
   p99_us_ = std::max(p99_us_, std::min(blamed.best_effort_p99_us, kNonsenseUs));
   caused_ += sane(blamed.caused_seconds);
+  double ran = -sane(blamed.own_quota_seconds);
   for (std::size_t i = 0; i < kRunners; ++i)
-    if (i != static_cast<std::size_t>(Runner::nobody)) ran_ += sane(blamed.seconds[i]);
+    if (i != static_cast<std::size_t>(Runner::nobody)) ran += sane(blamed.seconds[i]);
+  ran_ += std::max(ran, 0.0);
 }
 
 std::optional<Sample> Pool::take() {
