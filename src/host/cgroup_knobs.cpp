@@ -15,7 +15,6 @@ constexpr std::int64_t kMaxShares = 262'144;
 constexpr std::int64_t kMinWeight = 1;
 constexpr std::int64_t kMaxWeight = 10'000;
 constexpr std::int64_t kMinQuotaUs = 1'000;
-constexpr std::int64_t kMostBurstUs = 100'000'000;
 constexpr std::int64_t kMostMilliCpu = std::numeric_limits<std::int64_t>::max() / kDefaultPeriodUs;
 // memory.limit_in_bytes without a limit: the largest multiple of the page size in a signed 64-bit number.
 constexpr std::uint64_t kV1NoLimit = 0x7FFF'FFFF'FFFF'F000;
@@ -83,9 +82,7 @@ constexpr KnobRow kKnobs[] = {
     make_row(Knob::cpu_period, KnobKind::setting, "cpu", "cpu.cfs_period_us", "cpu.max", 1'000, 1'000'000),
     make_row(Knob::cpu_shares, KnobKind::setting, "cpu", "cpu.shares", "cpu.weight", kMinShares, kMaxShares),
     make_row(Knob::cpu_idle, KnobKind::setting, "cpu", "cpu.idle", "cpu.idle", 0, 1),
-    resting(make_row(Knob::cpu_burst, KnobKind::setting, "cpu", "cpu.cfs_burst_us", "cpu.max.burst", 0,
-                     kMostBurstUs),
-            0),
+    resting(make_row(Knob::cpu_burst, KnobKind::setting, "cpu", "cpu.cfs_burst_us", "cpu.max.burst", 0), 0),
     make_row(Knob::cpu_bvt, KnobKind::setting, "cpu", "cpu.bvt_warp_ns", "cpu.bvt_warp_ns", -1, 2),
     statistic(Knob::cpu_stat, "cpu", "cpu.stat", "cpu.stat"),
     statistic(Knob::cpu_usage, "cpuacct", "cpuacct.usage", "cpu.stat"),

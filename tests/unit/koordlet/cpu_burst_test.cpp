@@ -26,6 +26,7 @@ TEST_CASE("A container's burst follows from its limit", "[koordlet][burst]") {
   CHECK(cpu_burst::burst_us({.policy = "auto", .burst_percent = 500}, 1500) == 750'000);
   CHECK(cpu_burst::burst_us(kAuto, 0) == 0);
   CHECK(cpu_burst::base_quota(2000) == 200'000);
+  CHECK(cpu_burst::base_quota(5) == 1000);  // the kernel's least, as the kubelet has it
   struct Row {
     std::string_view policy;
     bool bursts, scales;
@@ -273,6 +274,77 @@ TEST_CASE("A kernel that takes no burst above the quota gets the quota, after on
   CHECK(rig.kernel.group("kubepods/p/a").burst == 200'000);
   CHECK(rig.kernel.group("kubepods/p/b").burst == 100'000);
   CHECK(rig.kernel.group("kubepods/p").burst == 300'000);
+}
+
+TEST_CASE("Which kernel it is no container tells that has gone, or whose quota grows", "[koordlet][burst]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  const bool within = GENERATE(true, false);
+  rig.kernel.burst_within_quota = within;
+  rig.node("auto").cpu_burst_percent = 110;  // what the grown quota has room for
+  rig.pod({{"a", 2000, 2, 0.5}, {"b", 1000, 1, 0}});
+  SECTION("it grows") {}
+  SECTION("it goes between the plan and the write") {
+    rig.throttled(0, 0);
+    rig.kernel.fault = [n = 0](std::string_view path, std::string_view) mutable {
+      return path.ends_with("burst_us") || path.ends_with("max.burst") ? (n++ == 0 ? ENODEV : 0) : 0;
+    };
+  }
+  SECTION("the kernel does not answer as it should") {
+    rig.throttled(0, 0);
+    rig.kernel.fault = [n = 0](std::string_view path, std::string_view) mutable {
+      return path.ends_with("burst_us") || path.ends_with("max.burst") ? (n++ == 0 ? EIO : 0) : 0;
+    };
+  }
+  rig.ticks(70);
+  CHECK(rig.kernel.refused.size() == (within ? 1 : 0));
+  CHECK(rig.kernel.group("kubepods/p/a").burst == (within ? 200'000 : 220'000));
+  CHECK(rig.kernel.group("kubepods/p/b").burst == (within ? 100'000 : 110'000));
+  CHECK(rig.manager->failures().empty());
+}
+
+TEST_CASE("Limits below the kernel's least quota, and beyond what the original takes", "[koordlet][burst]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  koord::testing::Tree tree;
+  Rig rig(version, tree / "journal");
+  PodInfo& pod = rig.pod({{"a", 5, 0.01, 0.5}, {"b", 5, 0.01, 0}});
+  for (const char* group : {"kubepods/p/a", "kubepods/p/b", "kubepods/p"})
+    rig.kernel.group(group).quota = 1000;  // as the kubelet has it
+  REQUIRE(pod.cpu_limit_milli == 10);
+  SECTION("a burst within the quota") { rig.kernel.burst_within_quota = true; }
+  SECTION("a burst of its own") {}
+  rig.ticks(70);
+  CHECK(rig.quota_of("kubepods/p/a") == 3000);
+  CHECK(rig.quota_of("kubepods/p") == 3000);
+  CHECK(rig.kernel.refused.size() == (rig.kernel.burst_within_quota ? 1 : 0));
+  CHECK(rig.manager->failures().empty());
+  REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+  for (const char* group : {"kubepods/p/a", "kubepods/p/b", "kubepods/p"}) {
+    CHECK(rig.quota_of(group) == 1000);
+    CHECK(rig.kernel.group(group).burst == 0);
+  }
+}
+
+TEST_CASE("A container of many CPUs bursts as others do, and hinders none of them", "[koordlet][burst]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.node("cpuBurstOnly");
+  rig.pod({{"a", 128'000}, {"b", 1000}});
+  rig.ticks(3);
+  CHECK(rig.kernel.group("kubepods/p/a").burst == 128'000'000);
+  CHECK(rig.kernel.group("kubepods/p/b").burst == 1'000'000);
+  CHECK(rig.kernel.group("kubepods/p").burst == 129'000'000);
+}
+
+TEST_CASE("A pod that says nonsense of its burst has none", "[koordlet][burst]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  PodInfo& pod = rig.pod({{"a", 2000, 2, 0.5}});
+  pod.burst = std::make_shared<BurstTerms>(BurstTerms{.policy = "auto",
+                                                      .cpu_burst_percent = -100,
+                                                      .cfs_quota_burst_percent = -300,
+                                                      .cfs_quota_burst_period_seconds = INT64_MAX});
+  rig.ticks(3);
+  CHECK(rig.kernel.group("kubepods/p/a").burst == 0);
+  CHECK(rig.quota_of("kubepods/p/a") == 200'000);
+  CHECK(rig.manager->failures().empty());
 }
 
 TEST_CASE("A container that has used up its tokens shrinks", "[koordlet][burst]") {

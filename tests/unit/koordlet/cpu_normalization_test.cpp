@@ -202,6 +202,21 @@ TEST_CASE("Where a burst has to be lowered for the quota is found out also where
   CHECK(rig.group(kPod + "/c").burst == (within ? 40'000 : 50'000));
 }
 
+TEST_CASE("A pod's burst fits its quota where its containers' are rounded up", "[koordlet][hooks]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.kernel.burst_within_quota = true;
+  rig.pod("p", Qos::ls, {{"a", 1000}, {"b", 1000}});
+  rig.burst("cpuBurstOnly");
+  rig.ratio(1.3);
+  rig.ticks(70);
+  CHECK(rig.group(kPod + "/a").quota == 76'924);
+  CHECK(rig.group(kPod + "/a").burst == 76'924);
+  const bool whole = rig.kernel.version() == CgroupVersion::v1;
+  CHECK(rig.group(kPod).quota == (whole ? 200'000 : 153'847));
+  CHECK(rig.group(kPod).burst == (whole ? 153'848 : 153'847));
+  CHECK(rig.manager->failures().empty());
+}
+
 TEST_CASE("What the kubelet writes over a quota is found when it tells of it", "[koordlet][hooks]") {
   Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
   rig.pod("p", Qos::ls, {{"c", 1000}});

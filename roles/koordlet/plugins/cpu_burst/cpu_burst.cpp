@@ -56,7 +56,7 @@ bool is_burstable(const PodInfo& pod) {
 Settings settings_of(const api::CpuBurstStrategy& node, const BurstTerms* pod) {
   Settings settings;
   const auto take = [](std::int64_t& to, std::optional<std::int64_t> from) {
-    if (from) to = std::min(*from, kMostPercent);
+    if (from) to = std::clamp<std::int64_t>(*from, 0, kMostPercent);
   };
   settings.policy = node.policy.view();
   take(settings.burst_percent, node.cpu_burst_percent);
@@ -205,11 +205,15 @@ class CpuBurst final : public Strategy {
       const std::string& group = container.info->group;
       std::int64_t us = burst_us(pod.settings, limit);
       // Upstream's kernel takes no more than the quota, and no quota below the burst; Anolis' takes all.
-      // Which of both this is the first container tells whose burst would be larger than its quota is now.
+      // Which of both this is the first container tells whose burst would be larger than its quota is, and
+      // will be with the next writes.
       const std::int64_t base = normalized_quota(base_quota(limit), pod.ratio);
       if (!decided_ && us > base) {
         open = true;
-        if (probed_.empty() && exceeds_quota(group, us)) probed_ = group;
+        if (probed_.empty() && us > container.wanted && exceeds_quota(group, us)) {
+          probed_ = group;
+          probed_us_ = us;
+        }
       }
       if (capped_ || (!decided_ && probed_ != group)) us = std::min(us, base);
       plan.want(Knob::cpu_burst, group, us, kMayBurst).audit_reason = kBurstReason;
@@ -217,6 +221,8 @@ class CpuBurst final : public Strategy {
       container.burst = us;
     }
     open_ = open_ || open;
+    // Its containers' quotas may be more than its own: each is rounded up.
+    if ((capped_ || !decided_) && pod.info->cpu_limit_milli) sum = std::min(sum, quota_of(pod));
     if (open || sum == 0) return;
     plan.want(Knob::cpu_burst, pod.info->group, sum, kMayBurst).audit_reason = kBurstReason;
   }
@@ -227,17 +233,15 @@ class CpuBurst final : public Strategy {
     return quota != nullptr && *quota > 0 && us > *quota;
   }
 
-  /// In the tick after the one in which the first container was named.
+  /// In the tick after the one in which the first container was named. A write that has not been made, or
+  /// whose container has gone, decides nothing.
   void conclude() {
     if (decided_ || probed_.empty()) return;
-    const bool present = std::any_of(pods_.begin(), pods_.end(), [&](const Pod& pod) {
-      return std::any_of(pod.containers.begin(), pod.containers.end(),
-                         [&](const Container& one) { return one.info->group == probed_; });
-    });
-    const auto error = context_.knobs.refused(Knob::cpu_burst, std::exchange(probed_, {}));
-    if (!present) return;
-    decided_ = true;
+    const std::string group = std::exchange(probed_, {});
+    const auto error = context_.knobs.refused(Knob::cpu_burst, group);
+    const auto found = context_.knobs.current(Knob::cpu_burst, group);
     capped_ = error && error->code() == Code::invalid;
+    decided_ = capped_ || (found && *found == KnobValue(probed_us_));
   }
 
   // --- quotas
@@ -331,14 +335,17 @@ class CpuBurst final : public Strategy {
       intent.audit_reason = kQuotaReason;
     }
     if (more == 0 || !pod.info->cpu_limit_milli) return scaled;
-    const std::int64_t spec = base_quota(*pod.info->cpu_limit_milli);
-    // In cgroup v1 the pod keeps the whole of it: see CPU normalization.
-    const bool whole = context_.cgroup_version == host::CgroupVersion::v1;
-    const std::int64_t base = whole ? spec : normalized_quota(spec, pod.ratio);
-    Intent& intent = plan.want(Knob::cpu_quota, pod.info->group, base + more, kThrottled);
-    intent.undo = spec;
+    Intent& intent = plan.want(Knob::cpu_quota, pod.info->group, quota_of(pod) + more, kThrottled);
+    intent.undo = base_quota(*pod.info->cpu_limit_milli);
     intent.audit_reason = kQuotaReason;
     return scaled;
+  }
+
+  /// That of a pod that has one, while no container of it grows. In cgroup v1 it keeps the whole of it: see
+  /// CPU normalization.
+  std::int64_t quota_of(const Pod& pod) const {
+    const std::int64_t spec = base_quota(*pod.info->cpu_limit_milli);
+    return context_.cgroup_version == host::CgroupVersion::v1 ? spec : normalized_quota(spec, pod.ratio);
   }
 
   const PluginContext& context_;
@@ -350,8 +357,9 @@ class CpuBurst final : public Strategy {
   bool has_burst_ = false;  // the kernel has cpu.cfs_burst_us
   /// Whether this kernel takes no burst above the quota; decided by how it takes the first one.
   bool decided_ = false, capped_ = false;
-  bool open_ = false;                   // it is not, and a container waits for it
-  std::string probed_;                  // the group of that one
+  bool open_ = false;   // it is not, and a container waits for it
+  std::string probed_;  // the group of the one that tells, and what it is given
+  std::int64_t probed_us_ = 0;
   std::optional<MonoTime> decided_at_;  // the tick of the quotas
   std::optional<NodeState> node_;       // of that tick; nothing: not asked for yet
 };

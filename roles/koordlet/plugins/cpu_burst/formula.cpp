@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "koord/host/cgroup_knobs.hpp"
+
 namespace koord::koordlet::cpu_burst {
 
 namespace {
 
-constexpr std::int64_t kPeriodUs = 100'000;
 constexpr double kUp = 1.2, kDown = 0.8;
 constexpr double kCooling = 0.9;  // of the threshold
 constexpr double kPays = 100, kSaves = 60;
@@ -24,10 +25,10 @@ std::int64_t burst_us(const Settings& settings, std::int64_t limit_milli) {
   if (limit_milli <= 0) return 0;
   const double cpus =
       static_cast<double>(limit_milli) / 1000 * (static_cast<double>(settings.burst_percent) / 100);
-  return static_cast<std::int64_t>(cpus * static_cast<double>(kPeriodUs));
+  return static_cast<std::int64_t>(cpus * static_cast<double>(host::kDefaultPeriodUs));
 }
 
-std::int64_t base_quota(std::int64_t limit_milli) { return limit_milli * kPeriodUs / 1000; }
+std::int64_t base_quota(std::int64_t limit_milli) { return host::milli_cpu_to_quota(limit_milli); }
 
 NodeState node_state(double used_cpus, double shared_cpus, std::int64_t threshold_percent) {
   const double threshold = static_cast<double>(threshold_percent) / 100;

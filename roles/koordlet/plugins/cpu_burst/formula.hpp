@@ -23,7 +23,7 @@ struct Settings {
 
 /// cpu.cfs_burst_us of a container with this limit; 0 without one.
 std::int64_t burst_us(const Settings& settings, std::int64_t limit_milli);
-/// The quota that the limit gives, per 100 ms.
+/// The quota that the kubelet gives for the limit, per 100 ms.
 std::int64_t base_quota(std::int64_t limit_milli);
 
 /// How much of the CPUs that LS pods share is in use.
