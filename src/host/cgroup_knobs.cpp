@@ -16,8 +16,9 @@ constexpr std::int64_t kMinWeight = 1;
 constexpr std::int64_t kMaxWeight = 10'000;
 constexpr std::int64_t kMinQuotaUs = 1'000;
 constexpr std::int64_t kMostMilliCpu = std::numeric_limits<std::int64_t>::max() / kDefaultPeriodUs;
-// memory.limit_in_bytes without a limit: the largest multiple of the page size in a signed 64-bit number.
-constexpr std::uint64_t kV1NoLimit = 0x7FFF'FFFF'FFFF'F000;
+// memory.limit_in_bytes without a limit: the largest multiple of the page size in a signed 64-bit number, of
+// which pages of 64 KiB make the smallest.
+constexpr std::uint64_t kV1NoLimit = 0x7FFF'FFFF'FFFF'0000;
 
 constexpr KnobRow make_row(Knob knob, KnobKind kind, std::string_view subsystem, std::string_view v1_file,
                            std::string_view v2_file, std::optional<std::int64_t> minimum = {},

@@ -69,6 +69,7 @@ TEST_CASE("cpu.max") {
 TEST_CASE("memory limits") {
   CHECK(*parse_memory_limit("max\n") == kUnlimited);
   CHECK(*parse_memory_limit("9223372036854771712\n") == kUnlimited);
+  CHECK(*parse_memory_limit("9223372036854710272\n") == kUnlimited);  // with pages of 64 KiB
   CHECK(*parse_memory_limit("1048576\n") == 1'048'576);
   CHECK(parse_memory_limit("1M").has_error());
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "koord/host/page.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
@@ -16,8 +17,6 @@ using host::CpuSet;
 using host::Knob;
 
 constexpr std::int64_t kMaxWeight = 10'000;
-constexpr std::int64_t kPage = 4096;
-constexpr std::int64_t kMaxPages = std::numeric_limits<std::int64_t>::max() / kPage * kPage;
 
 bool is_cpus(Knob knob) { return knob == Knob::cpuset_cpus || knob == Knob::cpuset_mems; }
 
@@ -27,8 +26,9 @@ std::int64_t height(std::int64_t value) {
 }
 
 std::int64_t kernel_limit(std::int64_t bytes) {
-  if (bytes == host::kUnlimited || bytes >= kMaxPages) return host::kUnlimited;
-  return bytes / kPage * kPage;
+  const std::int64_t page = host::page_size();
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() / page * page;
+  return bytes == host::kUnlimited || bytes >= most ? host::kUnlimited : bytes / page * page;
 }
 
 /// Written again they give the same weight: a weight that is put back is the one that was there.
@@ -109,7 +109,7 @@ bool same_value(Knob knob, CgroupVersion version, const KnobValue& found, const 
   if (const auto* cpus = std::get_if<CpuSet>(&found)) return *cpus == std::get<CpuSet>(wanted);
   const auto a = std::get<std::int64_t>(found);
   const auto b = std::get<std::int64_t>(wanted);
-  if (host::is_memory_bound(knob)) return kernel_limit(a) == kernel_limit(b);
+  if (host::is_memory_bound(knob) || knob == Knob::page_cache_size) return kernel_limit(a) == kernel_limit(b);
   if (knob == Knob::cpu_shares && version == CgroupVersion::v2)
     return host::shares_to_weight(a) == host::shares_to_weight(b);
   return a == b;

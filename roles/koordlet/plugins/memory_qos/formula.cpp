@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "koord/host/page.hpp"
+
 namespace koord::koordlet::memory_qos {
 
 namespace {
@@ -11,7 +13,6 @@ namespace {
 using api::MemoryQos;
 using host::Knob;
 
-constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kMostPercent = 10'000;
 
 /// What is written as it is said.
@@ -52,7 +53,7 @@ std::optional<std::int64_t> high(const MemoryQos& qos, const Demand& container, 
   const std::int64_t limit = container.limit && *container.limit > 0 ? *container.limit : node_memory;
   if (limit <= 0) return std::nullopt;  // not known yet
   const std::int64_t bytes = container.request + share(limit - container.request, *qos.throttling_percent);
-  return std::max<std::int64_t>(bytes, 0) / kPage * kPage;
+  return std::max<std::int64_t>(bytes, 0) / host::page_size() * host::page_size();
 }
 
 void add_page_cache(Values& values, const MemoryQos& qos, const std::optional<std::int64_t>& limit) {

@@ -6,11 +6,12 @@
 #include <cmath>
 #include <utility>
 
+#include "koord/host/page.hpp"
+
 namespace koord::koordlet::memory_qos {
 
 namespace {
 
-constexpr std::int64_t kPage = 4096;
 constexpr double kSmoothing = 5;  // seconds
 constexpr double kStalls = 0.1, kCalm = 0.01;
 constexpr nanoseconds kUpAfter = std::chrono::seconds(5), kDownAfter = std::chrono::minutes(1);
@@ -43,7 +44,8 @@ void Relief::see(MonoTime at, std::uint64_t stalled_us, bool at_high) {
 
 std::int64_t Relief::high(std::int64_t base, std::int64_t most) const {
   if (most <= base) return base;
-  return (base + (most - base) / kSteps * steps_ + (most - base) % kSteps * steps_ / kSteps) / kPage * kPage;
+  return (base + (most - base) / kSteps * steps_ + (most - base) % kSteps * steps_ / kSteps) /
+         host::page_size() * host::page_size();
 }
 
 }  // namespace koord::koordlet::memory_qos
