@@ -159,6 +159,15 @@ Result<> Agent::set_up() {
   return {};
 }
 
+/// Of the files that only this boot's agents can use.
+BootFile::Place Agent::boot_file(std::string_view name) const {
+  BootFile::Place place{.path = {}, .boot_id = parts_.boot_id};
+  if (!keep_.journal.folder.empty()) place.path = fmt::format("{}{}", keep_.journal.folder, name);
+  for (const std::string& other : keep_.journal.others)
+    place.older.push_back(fmt::format("{}{}", other, name));
+  return place;
+}
+
 void Agent::set_up_actions() {
   const runtime::FlagValues& flags = context_.flags;
   const Place& place = parts_.place;
@@ -168,10 +177,7 @@ void Agent::set_up_actions() {
                                    place.root.proc, auditor_.get(), parts_.client,
                                    recorder_ ? &*recorder_ : nullptr});
   Actions::Options options;
-  if (!keep_.journal.folder.empty()) options.path = fmt::format("{}{}", keep_.journal.folder, kActions);
-  for (const std::string& other : keep_.journal.others)
-    options.older_paths.push_back(fmt::format("{}{}", other, kActions));
-  options.boot_id = parts_.boot_id;
+  options.file = boot_file(kActions);
   options.only_by_api = flags.get_bool("only-evict-by-api");
   options.per_hour = flags.get_int("evictions-per-hour");
   if (place.in_pod)
@@ -191,10 +197,7 @@ void Agent::set_up_actions() {
 
 void Agent::set_up_scores() {
   Scores::Options options;
-  if (!keep_.journal.folder.empty()) options.book.path = fmt::format("{}{}", keep_.journal.folder, kScores);
-  for (const std::string& other : keep_.journal.others)
-    options.book.older_paths.push_back(fmt::format("{}{}", other, kScores));
-  options.book.boot_id = parts_.boot_id;
+  options.book = boot_file(kScores);
   options.again =
       std::max(context_.flags.get_duration("runtime-hooks-reconcile-interval"), kShortestInterval);
   auto later = [this](std::function<void()> work, std::function<void()> done) {
@@ -219,11 +222,7 @@ Task<Result<>> Agent::do_later(std::function<void()> work, std::function<void()>
 Result<> Agent::set_up_strategies() {
   const runtime::FlagValues& flags = context_.flags;
   QosManager::Options options;
-  if (!keep_.journal.folder.empty())
-    options.journal_path = fmt::format("{}{}", keep_.journal.folder, kJournal);
-  for (const std::string& other : keep_.journal.others)
-    options.older_journals.push_back(fmt::format("{}{}", other, kJournal));
-  options.boot_id = parts_.boot_id;
+  options.journal = boot_file(kJournal);
   options.dry_run = flags.get_list("dry-run-strategies");
   options.seconds = [&flags](std::string_view flag) -> nanoseconds {
     return std::chrono::seconds(std::clamp<std::int64_t>(flags.get_int(flag), 0, kLongestInterval));

@@ -58,6 +58,7 @@ class Agent final : public runtime::Role {
   Agent(runtime::RoleContext& context, Parts parts);
   Result<> set_up();
   Result<> lock();
+  BootFile::Place boot_file(std::string_view name) const;
   void set_up_actions();
   void set_up_scores();
   Result<> set_up_strategies();

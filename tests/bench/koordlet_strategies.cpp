@@ -246,19 +246,17 @@ Cost measure(const host::Root& root, const std::string& journal, const Inventory
     if (!view || !view->facts) return nullptr;
     return {view->facts, &view->facts->topology};
   };
-  auto manager =
-      QosManager::make(strategies,
-                       {.executor = executor,
-                        .clock = clock,
-                        .log = logger,
-                        .metrics = registry,
-                        .gates = gates,
-                        .topology = topology,
-                        .actions = actions,
-                        .series = series},
-                       {.journal_path = journal, .boot_id = "boot", .seconds = [](std::string_view) {
-                          return std::chrono::seconds(1);
-                        }});
+  auto manager = QosManager::make(strategies,
+                                  {.executor = executor,
+                                   .clock = clock,
+                                   .log = logger,
+                                   .metrics = registry,
+                                   .gates = gates,
+                                   .topology = topology,
+                                   .actions = actions,
+                                   .series = series},
+                                  {.journal = {.path = journal, .boot_id = "boot"},
+                                   .seconds = [](std::string_view) { return std::chrono::seconds(1); }});
   if (!manager) std::abort();
   const auto inventory = std::make_shared<const Inventory>(now);
   Cost cost;

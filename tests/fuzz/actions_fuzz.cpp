@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CapturedLog log;
   metrics::Registry metrics;
   NoRunner runner;
-  const Actions::Options options{.path = kFolder / "evicted", .boot_id = "boot"};
+  const Actions::Options options{.file = {.path = kFolder / "evicted", .boot_id = "boot"}};
   Actions actions(options, runner, clock, Logger(log, clock), metrics);
   const auto unfinished = actions.load();
   if (unfinished)

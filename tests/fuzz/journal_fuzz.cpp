@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Most inputs are of this boot, so that the entries are reached.
   const bool whole = size > 0 && data[0] == 'k';
   kFolder.write("throttled", whole ? std::string(text) : "koord-journal 1 boot\n" + std::string(text));
-  Journal journal(kFolder / "throttled", "boot");
+  Journal journal({.path = kFolder / "throttled", .boot_id = "boot"});
   const auto loaded = journal.load();
   if (!loaded) check(journal.entries().empty());
   for (const Journal::Entry& entry : journal.entries()) {
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 .free = std::int64_t{-1},
                 .strategy = "s"});
   check(journal.save().has_value());
-  Journal copy(kFolder / "throttled", "boot");
+  Journal copy({.path = kFolder / "throttled", .boot_id = "boot"});
   check(copy.load().has_value() && copy.entries() == journal.entries());
   return 0;
 }

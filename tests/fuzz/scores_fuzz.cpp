@@ -45,15 +45,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Most inputs are of this boot, so that the rows are reached.
   const bool whole = size > 0 && data[0] == 'k';
   kFolder.write("scores", whole ? std::string(text) : "koord-scores 1 boot\n" + std::string(text));
-  const ScoreBook::Options options{.path = kFolder / "scores", .boot_id = "boot"};
+  const BootFile::Place place{.path = kFolder / "scores", .boot_id = "boot"};
   OneProcess processes;
-  ScoreBook book(options, processes);
+  ScoreBook book(place, processes);
   const bool loaded = book.load().has_value();
   check(loaded || book.empty());
   const std::vector<ScoreWish> wishes = {
       {.pod = std::make_shared<PodInfo>(), .container = "c", .group = "g", .score = 400}};
   check(book.pass(wishes).containers.front().set == 1 && processes.process.score == 400);
-  ScoreBook next(options, processes);
+  ScoreBook next(place, processes);
   check(next.load().has_value() && !next.empty());
   check(next.pass({}).containers.empty() && next.empty());
   return 0;

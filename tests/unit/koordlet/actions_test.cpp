@@ -36,7 +36,8 @@ TEST_CASE("The file of actions: what is garbled is named, another boot's is of n
   NoRunner runner;
   const auto load = [&](const std::string& text) {
     tree.write("evicted", text);
-    Actions actions({.path = tree / "evicted", .boot_id = "b"}, runner, clock, Logger(log, clock), metrics);
+    Actions actions({.file = {.path = tree / "evicted", .boot_id = "b"}}, runner, clock, Logger(log, clock),
+                    metrics);
     return actions.load();
   };
   CHECK(load("koord-actions 1 b\n").has_value());
@@ -58,7 +59,7 @@ TEST_CASE("A file of actions from an older place moves", "[koordlet][actions]") 
   metrics::Registry metrics;
   NoRunner runner;
   tree.write("old", "koord-actions 1 b\nS\tevict\tdone\t0\tv\n");
-  Actions actions({.path = tree / "new", .older_paths = {tree / "old"}, .boot_id = "b"}, runner, clock,
+  Actions actions({.file = {.path = tree / "new", .older = {tree / "old"}, .boot_id = "b"}}, runner, clock,
                   Logger(log, clock), metrics);
   REQUIRE(actions.load().has_value());
   CHECK(actions.is_cooling("S", std::chrono::seconds(5)));

@@ -98,7 +98,7 @@ TEST_CASE("A journal in an older place is taken over, and goes", "[koordlet][kee
   Tree tree{{"old/throttled", text}, {"new/", ""}};
   const std::vector<std::string> older{tree / "none/throttled", tree / "old/throttled"};
   {
-    Journal journal(tree / "new/throttled", "b", older);
+    Journal journal({.path = tree / "new/throttled", .older = older, .boot_id = "b"});
     REQUIRE(journal.load().has_value());
     CHECK(journal.entries().size() == 1);
     REQUIRE(journal.save().has_value());
@@ -111,13 +111,13 @@ TEST_CASE("A journal in an older place is taken over, and goes", "[koordlet][kee
   // One that stays (a folder that is read-only) is outdated by an empty one; a folder cannot be unlinked
   // either.
   tree.write("old/throttled/file", "");
-  Journal journal(tree / "new/throttled", "b", older);
+  Journal journal({.path = tree / "new/throttled", .older = older, .boot_id = "b"});
   journal.note({host::Knob::cpu_quota, "h", 0, 0, std::int64_t{-1}, "x"});
   REQUIRE(journal.save().has_value());
   journal.erase(host::Knob::cpu_quota, "h");
   REQUIRE(journal.save().has_value());
   CHECK(read_file(tree / "new/throttled").value() == "koord-journal 1 b\n");
-  Journal next(tree / "new/throttled", "b", older);
+  Journal next({.path = tree / "new/throttled", .older = older, .boot_id = "b"});
   REQUIRE(next.load().has_value());
   CHECK(next.entries().empty());
 }

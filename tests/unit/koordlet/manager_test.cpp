@@ -28,16 +28,16 @@ TEST_CASE("A journal is read back as it was written", "[koordlet][journal]") {
       {Knob::cpu_quota, "kubepods/besteffort", 0, 0, std::int64_t{-1}, "CPUSuppress"},
       {Knob::cpuset_cpus, "kubepods/besteffort", 0, 64, cpus("0-3,8"), "CPUSuppress"},
   };
-  Journal journal(path, "boot 1");
+  Journal journal({.path = path, .boot_id = "boot 1"});
   REQUIRE(journal.load().has_value());
   for (const auto& entry : entries) journal.note(entry);
   REQUIRE(journal.save().has_value());
   CHECK_FALSE(host::exists(path + ".new"));
 
-  Journal same(path, "boot 1");
+  Journal same({.path = path, .boot_id = "boot 1"});
   REQUIRE(same.load().has_value());
   CHECK(same.entries() == entries);
-  Journal later(path, "boot 2");
+  Journal later({.path = path, .boot_id = "boot 2"});
   REQUIRE(later.load().has_value());
   CHECK(later.entries().empty());
 
@@ -57,7 +57,7 @@ TEST_CASE("A garbled journal is an error that names the line, and nothing is tak
                     good + "cpuset.cpus\tx\t0\t0\t\tg\n", good + "cpu.cfs_quota_us\tx\t2\t1\t-1\tg\n",
                     good + "cpu.cfs_quota_us\tx\t-1\t1\t-1\tg\n", std::string("\0\0\0\n", 4));
   Tree tree{{"journal", text}};
-  Journal journal(tree / "journal", "b");
+  Journal journal({.path = tree / "journal", .boot_id = "b"});
   const auto loaded = journal.load();
   CAPTURE(text);
   REQUIRE_FALSE(loaded.has_value());
@@ -417,19 +417,17 @@ TEST_CASE("A whole round on files of both cgroup versions", "[koordlet][manager]
   QosRig rig(version);  // for its inventory
   KernelFiles files;
   Executor executor(*fs, files, rig.clock, Logger(rig.log, rig.clock), *rig.metrics, {}, nullptr);
-  auto manager =
-      QosManager::make(strategy_table(),
-                       {.executor = executor,
-                        .clock = rig.clock,
-                        .log = Logger(rig.log, rig.clock),
-                        .metrics = *rig.metrics,
-                        .gates = rig.gates,
-                        .topology = [&] { return rig.topology; },
-                        .actions = *rig.actions,
-                        .series = rig.series},
-                       {.journal_path = tree / "journal", .boot_id = "boot", .seconds = [](std::string_view) {
-                          return std::chrono::seconds(1);
-                        }});
+  auto manager = QosManager::make(strategy_table(),
+                                  {.executor = executor,
+                                   .clock = rig.clock,
+                                   .log = Logger(rig.log, rig.clock),
+                                   .metrics = *rig.metrics,
+                                   .gates = rig.gates,
+                                   .topology = [&] { return rig.topology; },
+                                   .actions = *rig.actions,
+                                   .series = rig.series},
+                                  {.journal = {.path = tree / "journal", .boot_id = "boot"},
+                                   .seconds = [](std::string_view) { return std::chrono::seconds(1); }});
   REQUIRE(manager.has_value());
   rig.manager = std::move(*manager);
   rig.pods({{"be", Qos::be, 2}, {"ls", Qos::ls, 8}});

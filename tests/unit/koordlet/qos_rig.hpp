@@ -127,8 +127,7 @@ class QosRig {
     executor = std::make_unique<Executor>(*fs, kernel, clock, Logger(log, clock, 1), *metrics,
                                           Executor::Options{}, nullptr);
     Actions::Options acting = action_options;
-    acting.path = journal_path.empty() ? "" : journal_path + "-evicted";
-    acting.boot_id = "boot";
+    acting.file = {.path = journal_path.empty() ? "" : journal_path + "-evicted", .boot_id = "boot"};
     actions = std::make_unique<Actions>(acting, runner, clock, Logger(log, clock, 1), *metrics);
     auto loaded = actions->load();
     if (!loaded) throw std::runtime_error(loaded.error().message());
@@ -153,8 +152,7 @@ class QosRig {
                                   .actions = *actions,
                                   .series = series,
                                   .scores = scores.get()},
-                                 {.journal_path = journal_path,
-                                  .boot_id = "boot",
+                                 {.journal = {.path = journal_path, .boot_id = "boot"},
                                   .seconds =
                                       [this](std::string_view flag) {
                                         const auto it = seconds.find(flag);

@@ -89,8 +89,7 @@ struct Steady {
                              },
                              .actions = actions,
                              .series = rig.series},
-                            {.journal_path = node.tree() / "journal",
-                             .boot_id = "boot",
+                            {.journal = {.path = node.tree() / "journal", .boot_id = "boot"},
                              .relist = std::chrono::hours(1),
                              .seconds = [](std::string_view) { return seconds(1); },
                              .is_set = [](std::string_view) { return false; }});

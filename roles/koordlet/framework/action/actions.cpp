@@ -1,25 +1,26 @@
-// Actions: see actions.hpp. The file: a header with the boot's id, then a line an action:
+// Actions: see actions.hpp. The rows of its file, an action each:
 //   STRATEGY<tab>KIND<tab>STATE<tab>NANOSECONDS<tab>UID[<tab>GROUP]...
 #include "framework/action/actions.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <iterator>
 #include <utility>
 
-#include "koord/base/file.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
 
 namespace {
 
-constexpr std::string_view kHeader = "koord-actions 1 ";
+constexpr BootFile::Kind kKind{.header = "koord-actions 1 ",
+                               .what = "a file of actions",
+                               .row = "action",
+                               .max_size = std::size_t{4} << 20,
+                               .max_rows = 10'000};
 constexpr std::string_view kReason = "evicted";  // upstream's, of all evictions
-constexpr std::size_t kMaxFile = std::size_t{4} << 20, kMaxRows = 10'000, kMaxGroups = 256;
+constexpr std::size_t kMaxGroups = 256;
 constexpr nanoseconds kHour = std::chrono::hours(1);
 /// How long a group that was stopped takes to give its memory back.
 constexpr nanoseconds kSettles = std::chrono::seconds(10);
@@ -36,13 +37,6 @@ constexpr metrics::Metric kDetails{.name = "koordlet_pod_eviction_detail",
                                    .labels = {"pod_namespace", "pod_name", "reason"}};
 
 constexpr std::string_view kRunning = "begun", kDone = "done";
-
-std::string_view next_field(std::string_view& line) {
-  const auto tab = line.find('\t');
-  const std::string_view field = line.substr(0, tab);
-  line = tab == std::string_view::npos ? std::string_view{} : line.substr(tab + 1);
-  return field;
-}
 
 bool fits_a_field(std::string_view text) {
   return !text.empty() && text.find_first_of("\t\n") == std::string_view::npos;
@@ -68,6 +62,7 @@ std::vector<std::string> groups_to_stop(const PodInfo& pod) {
 
 Actions::Actions(Options options, ActionRunner& runner, Clock& clock, Logger log, metrics::Registry& metrics)
     : options_(std::move(options)),
+      file_(kKind, options_.file),
       runner_(runner),
       clock_(clock),
       log_(std::move(log)),
@@ -76,13 +71,16 @@ Actions::Actions(Options options, ActionRunner& runner, Clock& clock, Logger log
 
 Result<std::vector<std::string>> Actions::load() {
   rows_.clear();
+  std::vector<Row> rows;
+  KOORD_CHECK(file_.load([&](std::string_view line) {
+    auto row = parse(line);
+    if (row) rows.push_back(std::move(*row));
+    return row.has_value();
+  }));
+  rows_ = std::move(rows);
   std::vector<std::string> groups;
-  if (options_.path.empty()) return groups;
-  bool found = false;
-  KOORD_CHECK(read(options_.path, found));
-  for (const std::string& path : options_.older_paths)
-    if (!found) KOORD_CHECK(read(path, found));
   for (Row& row : rows_) {
+    row.id = ++last_id_;
     if (row.state != State::running) continue;
     row.state = State::done;  // nobody can tell: then it counts
     groups.insert(groups.end(), row.groups.begin(), row.groups.end());
@@ -90,42 +88,27 @@ Result<std::vector<std::string>> Actions::load() {
   return groups;
 }
 
-Result<> Actions::read(const std::string& path, bool& found) {
-  const auto text = read_file(path, kMaxFile, Source::own);
-  if (!text) return text.error().code() == Code::not_found ? Result<>() : Result<>(text.error());
-  found = true;
-  std::string_view rest = *text;
-  std::string_view line;
-  if (!rest.ends_with('\n') || !host::next_line(rest, line) || !line.starts_with(kHeader))
-    return Error(Code::parse, fmt::format("{}: not a file of actions", path));
-  if (line.substr(kHeader.size()) != options_.boot_id) return {};
-  std::vector<Row> rows;
-  for (std::size_t number = 2; host::next_line(rest, line); ++number) {
-    Row row;
-    row.strategy = next_field(line);
-    const std::string_view kind = next_field(line);
-    const std::string_view state = next_field(line);
-    std::int64_t begun = 0;
-    const bool timed = host::to_number(next_field(line), begun);
-    row.uid = next_field(line);
-    row.kind = kind == to_string(ActionKind::evict_pod) ? ActionKind::evict_pod : ActionKind::stop_pod;
-    row.state = state == kRunning ? State::running : State::done;
-    while (!line.empty() && row.groups.size() < kMaxGroups) row.groups.emplace_back(next_field(line));
-    if (!timed || row.uid.empty() || kind != to_string(row.kind) || !line.empty() ||
-        (state != kRunning && state != kDone) || named_nothing(row.groups) || rows.size() == kMaxRows)
-      return Error(Code::parse, fmt::format("{}:{}: cannot read this action", path, number));
-    // The clock only goes forward in one boot.
-    row.begun = std::min(MonoTime(nanoseconds(begun)), clock_.mono());
-    row.id = ++last_id_;
-    rows.push_back(std::move(row));
-  }
-  rows_ = std::move(rows);
-  return {};
+std::optional<Actions::Row> Actions::parse(std::string_view line) const {
+  Row row;
+  row.strategy = take_field(line);
+  const std::string_view kind = take_field(line);
+  const std::string_view state = take_field(line);
+  std::int64_t begun = 0;
+  const bool timed = host::to_number(take_field(line), begun);
+  row.uid = take_field(line);
+  row.kind = kind == to_string(ActionKind::evict_pod) ? ActionKind::evict_pod : ActionKind::stop_pod;
+  row.state = state == kRunning ? State::running : State::done;
+  while (!line.empty() && row.groups.size() < kMaxGroups) row.groups.emplace_back(take_field(line));
+  if (!timed || row.uid.empty() || kind != to_string(row.kind) || !line.empty() ||
+      (state != kRunning && state != kDone) || named_nothing(row.groups))
+    return std::nullopt;
+  // The clock only goes forward in one boot.
+  row.begun = std::min(MonoTime(nanoseconds(begun)), clock_.mono());
+  return row;
 }
 
 void Actions::save() {
-  if (options_.path.empty()) return;
-  std::string text = fmt::format("{}{}\n", kHeader, options_.boot_id);
+  std::string text;
   for (const Row& row : rows_) {
     if (row.state != State::running && row.state != State::done) continue;
     fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\t{}", row.strategy, to_string(row.kind),
@@ -135,12 +118,9 @@ void Actions::save() {
       for (const std::string& group : row.groups) text.append("\t").append(group);
     text += '\n';
   }
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(options_.path).parent_path(), failed);
-  const auto saved = replace_file(options_.path, text, {.sync = false});
+  const auto saved = file_.save(text);
   if (saved) {
     save_failed_.reset();
-    for (const std::string& path : std::exchange(options_.older_paths, {})) (void)::unlink(path.c_str());
     return;
   }
   // Protecting goes before remembering.
@@ -197,7 +177,7 @@ bool Actions::is_cooling(std::string_view strategy, nanoseconds cool) const {
 }
 
 std::int64_t Actions::room() const {
-  const auto free = static_cast<std::int64_t>(kMaxRows - rows_.size());
+  const auto free = static_cast<std::int64_t>(kKind.max_rows - rows_.size());
   if (options_.per_hour <= 0) return free;
   const auto lately = std::count_if(rows_.begin(), rows_.end(), [&](const Row& row) {
     return state_of(row) != State::failed && clock_.mono() - row.begun < kHour;

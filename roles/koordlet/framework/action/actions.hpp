@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/action/action.hpp"
+#include "framework/keep/boot_file.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
@@ -29,9 +30,7 @@ class Actions {
  public:
   static const metrics::Table kMetrics;
   struct Options {
-    std::string path;  // of the file; empty: none (tests)
-    std::vector<std::string> older_paths = {};
-    std::string boot_id;  // a file of another boot tells of times that mean nothing here
+    BootFile::Place file;
     /// --only-evict-by-api: pods are evicted; otherwise their containers are stopped.
     bool only_by_api = false;
     /// --evictions-per-hour: so many actions in any hour, of all strategies; 0: no such bound.
@@ -48,7 +47,7 @@ class Actions {
   Actions& operator=(const Actions&) = delete;
 
   /// What an earlier agent of this boot did. The groups whose tasks it was about to stop and has not said
-  /// whether it did: they may be frozen. Code::parse: nothing was taken over.
+  /// whether it did: they may be frozen. After an error nothing was taken over.
   Result<std::vector<std::string>> load();
 
   // What strategies ask.
@@ -75,7 +74,7 @@ class Actions {
     std::vector<std::string> groups;  // whose tasks are or were stopped
     std::string ns, name;             // of the pod
   };
-  Result<> read(const std::string& path, bool& found);
+  std::optional<Row> parse(std::string_view line) const;
   void save();
   void finish(std::uint64_t id, const Result<>& outcome);
   const Row* find(std::string_view uid) const;
@@ -83,6 +82,7 @@ class Actions {
   bool goes_on(const Row& row, const PodInfo& pod) const;
 
   Options options_;
+  BootFile file_;
   ActionRunner& runner_;
   Clock& clock_;
   Logger log_;

@@ -1,74 +1,47 @@
-// ScoreBook: see score_book.hpp. The file: a header with the boot's id, then a line a process:
+// ScoreBook: see score_book.hpp. The rows of its file, a process each:
 //   PID<tab>START<tab>BEFORE<tab>SET<tab>WAS<tab>GROUP
 #include "framework/action/score_book.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-#include "koord/base/file.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
 
 namespace {
 
-constexpr std::string_view kHeader = "koord-scores 1 ";
-constexpr std::size_t kMaxFile = std::size_t{32} << 20, kMaxRows = 50'000;
-
-std::string_view next_field(std::string_view& line) {
-  const auto tab = line.find('\t');
-  const std::string_view field = line.substr(0, tab);
-  line = tab == std::string_view::npos ? std::string_view{} : line.substr(tab + 1);
-  return field;
-}
+constexpr BootFile::Kind kKind{.header = "koord-scores 1 ",
+                               .what = "a file of scores",
+                               .row = "process",
+                               .max_size = std::size_t{32} << 20,
+                               .max_rows = 50'000};
 
 bool take_score(std::string_view& line, std::int64_t& score) {
-  return host::to_number(next_field(line), score) && score >= kLeastScore && score <= kMostScore;
+  return host::to_number(take_field(line), score) && score >= kLeastScore && score <= kMostScore;
 }
 
 }  // namespace
 
+ScoreBook::ScoreBook(BootFile::Place place, ProcessFiles& files)
+    : file_(kKind, std::move(place)), files_(files) {}
+
 Result<> ScoreBook::load() {
   rows_.clear();
-  unsaved_ = false;
-  if (options_.path.empty()) return {};
-  bool found = false;
-  KOORD_CHECK(read(options_.path, found));
-  for (const std::string& path : options_.older_paths) {
-    if (found) break;
-    KOORD_CHECK(read(path, found));
-    unsaved_ = found;  // it moves
-  }
-  return {};
-}
-
-Result<> ScoreBook::read(const std::string& path, bool& found) {
-  const auto text = read_file(path, kMaxFile, Source::own);
-  if (!text) return text.error().code() == Code::not_found ? Result<>() : Result<>(text.error());
-  found = true;
-  std::string_view rest = *text;
-  std::string_view line;
-  if (!rest.ends_with('\n') || !host::next_line(rest, line) || !line.starts_with(kHeader))
-    return Error(Code::parse, fmt::format("{}: not a file of scores", path));
-  if (line.substr(kHeader.size()) != options_.boot_id) return {};
   Rows rows;
-  for (std::size_t number = 2; host::next_line(rest, line); ++number) {
+  KOORD_CHECK(file_.load([&rows](std::string_view line) {
     Row row;
     pid_t pid = 0;
-    const bool whole = host::to_number(next_field(line), pid) && pid > 1 &&
-                       host::to_number(next_field(line), row.start) && take_score(line, row.before) &&
+    const bool whole = host::to_number(take_field(line), pid) && pid > 1 &&
+                       host::to_number(take_field(line), row.start) && take_score(line, row.before) &&
                        take_score(line, row.set) && take_score(line, row.was) && !line.empty();
     row.group = line;
-    if (!whole || rows.size() == kMaxRows || !rows.emplace(pid, std::move(row)).second)
-      return Error(Code::parse, fmt::format("{}:{}: cannot read this process", path, number));
-  }
+    return whole && rows.emplace(pid, std::move(row)).second;
+  }));
   rows_ = std::move(rows);
   return {};
 }
@@ -76,20 +49,12 @@ Result<> ScoreBook::read(const std::string& path, bool& found) {
 void ScoreBook::save(Rows rows, Outcome& outcome) {
   const bool same = rows == rows_;
   rows_ = std::move(rows);
-  if ((same && !unsaved_) || options_.path.empty()) return;
-  std::string text = fmt::format("{}{}\n", kHeader, options_.boot_id);
+  if (same && !file_.is_stale()) return;
+  std::string text;
   for (const auto& [pid, row] : rows_)
     fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\t{}\t{}\n", pid, row.start, row.before, row.set,
                    row.was, row.group);
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(options_.path).parent_path(), failed);
-  // Not synced: what it tells of ends with the kernel that runs.
-  const auto saved = replace_file(options_.path, text, {.sync = false});
-  unsaved_ = !saved;
-  if (!saved)
-    outcome.not_saved = saved.error();
-  else
-    for (const std::string& path : std::exchange(options_.older_paths, {})) (void)::unlink(path.c_str());
+  if (const auto saved = file_.save(text); !saved) outcome.not_saved = saved.error();
 }
 
 const ScoreBook::Row* ScoreBook::find(const Process& process) const {
@@ -131,8 +96,8 @@ void ScoreBook::look(const ScoreWish& wish, std::size_t index, Rows& next, std::
                                   [&](const auto& one) { return one.second.group == wish.group; });
   const Row* const sibling = known == rows_.end() ? nullptr : &known->second;
   for (const Process& process : *found) {
-    if (next.size() >= kMaxRows) {
-      outcome.refused = Error(Code::too_large, fmt::format("more than {} processes", kMaxRows));
+    if (next.size() >= kKind.max_rows) {
+      outcome.refused = Error(Code::too_large, fmt::format("more than {} processes", kKind.max_rows));
       return;
     }
     if (!next.emplace(process.pid, row_of(process, wish, sibling)).second) continue;  // of another group, too

@@ -11,6 +11,7 @@
 
 #include "framework/action/action.hpp"
 #include "framework/action/processes.hpp"
+#include "framework/keep/boot_file.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::koordlet {
@@ -20,11 +21,6 @@ inline constexpr std::int64_t kLeastScore = -1000, kMostScore = 1000;
 /// Used by one thread at a time; it blocks for as long as the files take.
 class ScoreBook {
  public:
-  struct Options {
-    std::string path;  // of the file; empty: none (tests)
-    std::vector<std::string> older_paths = {};
-    std::string boot_id;  // of another boot no process lives
-  };
   struct Outcome {
     struct Container {
       std::size_t set = 0;           // processes that have got it now,
@@ -42,9 +38,9 @@ class ScoreBook {
   };
 
   /// `files` outlives it.
-  ScoreBook(Options options, ProcessFiles& files) : options_(std::move(options)), files_(files) {}
+  ScoreBook(BootFile::Place place, ProcessFiles& files);
 
-  /// What an earlier agent of this boot has set. Code::parse: nothing was taken over.
+  /// What an earlier agent of this boot has set. After an error nothing was taken over.
   Result<> load();
   /// Sets what is wanted of the processes that are in the groups now, and gives back what is not wanted any
   /// more: where the same process lives and has what was set. What a process was forked with its parent's
@@ -66,7 +62,6 @@ class ScoreBook {
     std::size_t container;
   };
 
-  Result<> read(const std::string& path, bool& found);
   void save(Rows rows, Outcome& outcome);
   const Row* find(const Process& process) const;
   Row row_of(const Process& process, const ScoreWish& wish, const Row* sibling) const;
@@ -74,10 +69,9 @@ class ScoreBook {
             Outcome::Container& outcome) const;
   void give_back(const std::vector<std::pair<Process, Row>>& whose, Rows& next, Outcome& outcome);
 
-  Options options_;
+  BootFile file_;
   ProcessFiles& files_;
   Rows rows_;  // by the process' number; what the file has
-  bool unsaved_ = false;
 };
 
 }  // namespace koord::koordlet

@@ -27,7 +27,7 @@ class Scores {
   /// Runs `work` elsewhere, then `done` on the event loop's thread; not at all if the agent ends before.
   using Later = std::function<void(std::function<void()> work, std::function<void()> done)>;
   struct Options {
-    ScoreBook::Options book;
+    BootFile::Place book;
     nanoseconds again = std::chrono::seconds(10);  // between two passes where nothing else is wanted
   };
   /// All outlive it; `auditor` may be null.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/keep/boot_file.hpp"
 #include "framework/strategy.hpp"
 #include "koord/base/result.hpp"
 
@@ -24,15 +25,12 @@ class Journal {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
-  /// Nothing is read or written without a path. `older`: other places in which an agent may have kept it.
-  Journal(std::string path, std::string boot_id, std::vector<std::string> older = {})
-      : path_(std::move(path)), boot_id_(std::move(boot_id)), older_(std::move(older)) {}
+  explicit Journal(BootFile::Place place);
 
-  /// What an earlier agent of this boot left, in the first of the places that has a file. Code::parse:
-  /// nothing was taken over, the next save() overwrites the file.
+  /// What an earlier agent of this boot left. After an error nothing was taken over; after Code::parse the
+  /// next save() overwrites the file.
   Result<> load();
-  /// With rename: the file is whole, always. Nothing to do if nothing changed since it was saved. No entry:
-  /// no file. Files in older places are removed; while one cannot be, an empty journal outdates it.
+  /// Nothing to do if nothing changed since it was saved. No entry: no file.
   Result<> save();
 
   /// The entry for a knob of a group, or null.
@@ -43,11 +41,7 @@ class Journal {
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  Result<> read(const std::string& path, bool& found);
-  bool forget_older();
-
-  std::string path_, boot_id_;
-  std::vector<std::string> older_;
+  BootFile file_;
   std::vector<Entry> entries_;  // ascending by group and knob
   bool changed_ = false;
 };

@@ -53,7 +53,7 @@ class QosManager::Impl final : public KnobReader {
         options_(std::move(options)),
         tree_(with.executor, with.clock, options_.relist),
         arbiter_(with.executor, tree_),
-        journal_(options_.journal_path, options_.boot_id, options_.older_journals),
+        journal_(options_.journal),
         forgot_(with.clock.mono()),
         limited_(with.metrics.gauge(kLimited)),
         conflicts_(with.metrics.counter(kConflicts)),

@@ -21,13 +21,8 @@ class QosManager {
  public:
   static const metrics::Table kMetrics;
   struct Options {
-    /// The file that says what is throttled; survives this process, need not survive the machine. Its folder
-    /// is made. Empty: none (tests).
-    std::string journal_path;
-    /// Where an earlier agent may have kept it.
-    std::vector<std::string> older_journals = {};
-    /// /proc/sys/kernel/random/boot_id: a journal of another boot is of no use.
-    std::string boot_id;
+    /// The file that says what is throttled.
+    BootFile::Place journal;
     /// How often the folders below a group are listed again although no pod came or went.
     nanoseconds relist = std::chrono::seconds(10);
     /// A duration by the name of its flag. What a row's flag says of how often its strategy plans: 0 or less:
