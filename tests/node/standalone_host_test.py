@@ -14,7 +14,7 @@ from janitor import Janitor, Unchanged, skip  # noqa: E402
 from real_node import free_port  # noqa: E402
 
 BLAME = """
-nodeSLO: {{extensions: {{cpuBlame: {{enable: true, targetMicroseconds: 50}}}}}}
+nodeSLO: {{extensions: {{cpuBlame: {{enable: true, targetMicroseconds: 50, quota: true}}}}}}
 groups:
 - {{name: web, cgroupPath: {web}, qos: LS}}
 - {{name: batch, cgroupPath: {batch}, qos: BE}}

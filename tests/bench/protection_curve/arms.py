@@ -13,9 +13,10 @@ def threshold(percent):
                                             "cpuSuppressThresholdPercent": percent}}
 
 
-def blame(idle):
+def blame(idle, quota=True):
     """CPU blame without suppression beside it: it is bounded by nothing but what it sees."""
-    return {"extensions": {"cpuBlame": {"enable": True, "targetMicroseconds": TARGET_US, "minPercent": 5, "idle": idle}}}
+    return {"extensions": {"cpuBlame": {"enable": True, "targetMicroseconds": TARGET_US, "minPercent": 5, "idle": idle,
+                                        "quota": quota}}}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,7 @@ PLAIN = (
 NODE = (
     Arm("alone", "no best-effort work", batch=False),
     Arm("kubelet", "no agent: the kubelet's weights"),
+    Arm("idle", "koord's CPUBlame as it is by itself: cpu.idle", slo=blame(True, quota=False), flags=BLAME, settle=STEERED),
     Arm("threshold 65", "koord's CPUSuppress, 65%", slo=threshold(65), settle=STEERED),
     Arm("original 65", "the original's CPUSuppress, 65%", slo=threshold(65), original=True, settle=STEERED),
     Arm("blame and idle", "CPUBlame, cpu.idle first", slo=blame(True), flags=BLAME, settle=BLAMED),

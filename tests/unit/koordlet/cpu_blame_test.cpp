@@ -1,5 +1,7 @@
 // CPU blame from the tick to the files: the extension that switches it on, what it writes beside CPU
 // suppression, and that it leaves nothing behind.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "framework/blamed_waits.hpp"
@@ -28,6 +30,7 @@ TEST_CASE("The extension, as it is and as the manager writes it", "[koordlet][bl
     std::int64_t target;
     std::optional<std::int64_t> min;
     bool idle;
+    std::optional<bool> quota = {};
   };
   const Row row = GENERATE(values<Row>({
       {"none", "", false, 0, {}, true},
@@ -36,8 +39,9 @@ TEST_CASE("The extension, as it is and as the manager writes it", "[koordlet][bl
       {"empty: nobody said that it shall", R"({"cpuBlame":{}})", false, 250, {}, true},
       {"as it is", R"({"cpuBlame":{"enable":true}})", true, 250, {}, true},
       {"as the manager writes it", R"({"Object":{"cpuBlame":{"enable":true}}})", true, 250, {}, true},
-      {"everything", R"({"cpuBlame":{"enable":true,"targetMicroseconds":50,"minPercent":0,"idle":false}})",
-       true, 50, 0, false},
+      {"everything",
+       R"({"cpuBlame":{"enable":true,"targetMicroseconds":50,"minPercent":0,"idle":false,"quota":true}})",
+       true, 50, 0, false, true},
       {"both: the first",
        R"({"Object":{"cpuBlame":{"enable":false}},"cpuBlame":{"enable":true,"minPercent":100}})", true, 250,
        100, true},
@@ -49,6 +53,7 @@ TEST_CASE("The extension, as it is and as the manager writes it", "[koordlet][bl
   CHECK(settings->target_microseconds == row.target);
   CHECK(settings->min_percent == row.min);
   CHECK(settings->idle == row.idle);
+  CHECK(settings->quota == row.quota);
 }
 
 TEST_CASE("What is wrong with the extension is named by its path", "[koordlet][blame]") {
@@ -78,7 +83,7 @@ struct BlameRig : QosRig {
       : QosRig(version, std::move(journal)) {
     if (gate && !gates.set("BECPUBlame=true")) throw std::runtime_error("no gate");
     start();
-    extension(R"({"cpuBlame":{"enable":true,"targetMicroseconds":1000,"minPercent":10}})");
+    extension(R"({"cpuBlame":{"enable":true,"targetMicroseconds":1000,"minPercent":10,"quota":true}})");
     pods({{"be", Qos::be, 2}, {"ls", Qos::ls, 4}});
     be_tree("0-15", -1, {"podbe", "podbe/c"});
     kernel.group(kBeRoot).shares = version == CgroupVersion::v1 ? 2 : 1;
@@ -249,7 +254,7 @@ TEST_CASE("With minPercent 100 there are the weights alone, whatever it causes",
     REQUIRE_FALSE(none());
     if (GENERATE(false, true)) rig.start();
   }
-  rig.extension(R"({"cpuBlame":{"enable":true,"targetMicroseconds":1000,"minPercent":100}})");
+  rig.extension(R"({"cpuBlame":{"enable":true,"targetMicroseconds":1000,"minPercent":100,"quota":true}})");
   rig.ticks(5);
   for (int i = 0; i < 60; ++i) {
     rig.ticks(1);
@@ -398,6 +403,39 @@ TEST_CASE("Several groups share its quota, and go idle themselves", "[koordlet][
   CHECK(rig.kernel.quota("batch.slice") == -1);
   CHECK(rig.kernel.quota("night.slice") == 150'000);
   CHECK_FALSE(rig.idle("batch.slice"));
+}
+
+TEST_CASE("Beside cpu.idle there is a quota only where it is asked for", "[koordlet][blame]") {
+  struct Row {
+    const char* name;
+    const char* more;  // in the extension
+    bool has_idle, idle, quota;
+  };
+  const Row row = GENERATE(values<Row>({
+      {"by itself", "", true, true, false},
+      {"asked for", R"(,"quota":true)", true, true, true},
+      {"refused", R"(,"quota":false)", true, true, false},
+      {"a kernel without idle groups", "", false, false, true},
+      {"refused there, too", R"(,"quota":false)", false, false, false},
+      {"shares shall stay", R"(,"idle":false)", true, false, true},
+  }));
+  CAPTURE(row.name);
+  BlameRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.kernel.has_idle = row.has_idle;
+  rig.extension(fmt::format(R"({{"cpuBlame":{{"enable":true{}}}}})", row.more));
+  rig.say(50'000);
+  rig.ticks(6);
+  CHECK(rig.idle(kPod) == row.idle);
+  CHECK((rig.kernel.quota(kBeRoot) != -1) == row.quota);
+  CHECK(rig.kernel.refused.empty());
+  if (!row.quota)
+    CHECK_THAT(rig.summary(), Catch::Contains(": no limit beside the others', no quota") &&
+                                  Catch::Contains("causes a p99 of 50000 us, 250 are allowed"));
+  SECTION("a quota that is there is given up") {
+    rig.extension(R"({"cpuBlame":{"enable":true,"quota":false}})");
+    rig.ticks(3);
+    CHECK(rig.kernel.quota(kBeRoot) == -1);
+  }
 }
 
 TEST_CASE("A kernel without idle groups: the weight alone", "[koordlet][blame]") {

@@ -159,7 +159,9 @@ class CpuBlame final : public Strategy {
     const std::int64_t machine = tier_.capacity_milli();
     const auto groups = static_cast<std::int64_t>(std::max<std::size_t>(tier_.present_groups(), 1));
     const std::int64_t percent =
-        settings_.min_percent.value_or(suppression_.min_percent.value_or(kDefaultMinPercent));
+        takes_quota() ? settings_.min_percent.value_or(suppression_.min_percent.value_or(kDefaultMinPercent))
+                      : 100;
+    // At or below its minimum nothing is taken.
     steering_->step({.target_us = static_cast<double>(settings_.target_microseconds),
                      .machine_milli = machine,
                      .least_milli = std::max(machine * std::clamp<std::int64_t>(percent, 0, 100) / 100,
@@ -170,6 +172,8 @@ class CpuBlame final : public Strategy {
                      .used_milli = view.best_effort.usage_milli,
                      .interval = view.interval});
   }
+
+  bool takes_quota() const { return settings_.quota.value_or(!settings_.idle || !has_idle_); }
 
   /// What suppression leaves, by what is known of it; without it all.
   std::int64_t most(const TickView& view) {
@@ -196,6 +200,9 @@ class CpuBlame final : public Strategy {
       for (const BeGroup& root : tier_.groups())
         if (root.kubernetes && host::is_below(pod->group, root.group)) idle_.push_back(pod->group);
     }
+    has_idle_ = std::any_of(tier_.groups().begin(), tier_.groups().end(), [this](const BeGroup& root) {
+      return context_.knobs.current(Knob::cpu_idle, root.group).has_value();
+    });
   }
 
   void want_weights(Plan& plan) const {
@@ -225,6 +232,7 @@ class CpuBlame final : public Strategy {
                      static_cast<double>(*limit) / 1000, static_cast<double>(tier_.capacity_milli()) / 1000);
     else
       add(": no limit beside the others'");
+    if (!takes_quota()) add(", no quota");
     if (steering_->at_minimum()) add(", the minimum");
     if (state == State::waiting) {
       text.append("; CPU suppression alone: ").append(steering_->why());
@@ -271,6 +279,7 @@ class CpuBlame final : public Strategy {
   std::optional<std::int64_t> most_milli_;
   int incomplete_ = 0;                  // ticks in a row
   std::vector<std::string_view> idle_;  // of the inventory that tier_ follows
+  bool has_idle_ = false;               // the kernel
 };
 
 constexpr metrics::Table kMetrics = {&kTarget, &kCaused, &kCores, &kState, &kTightened, &kGivenBack};

@@ -28,7 +28,10 @@ KOORD_SCHEMA(
         .doc("Of the node's CPUs, what best-effort work keeps at least; default "
              "cpuSuppressMinPercent, or 5."),
     ROW(idle).default_json("true").doc(
-        "Whether best-effort groups get cpu.idle, where the kernel has it; default true."));
+        "Whether best-effort groups get cpu.idle, where the kernel has it; default true."),
+    ROW(quota).doc(
+        "Whether best-effort work gets a quota where the target is still passed; default: only where "
+        "its groups do not get cpu.idle, beside which a quota was not seen to help."));
 
 Result<Settings> read_settings(std::string_view extensions) {
   if (extensions.empty()) return Settings{};

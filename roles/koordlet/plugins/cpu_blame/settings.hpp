@@ -15,6 +15,7 @@ struct Settings {
   std::int64_t target_microseconds = 0;
   std::optional<std::int64_t> min_percent;
   bool idle = true;
+  std::optional<bool> quota;  // unless it is there: where groups cannot be idle
   KOORD_STRUCT(Settings);
 };
 
