@@ -163,12 +163,45 @@ TEST_CASE("What is saved is whole, small weights left out, and loads again") {
   CHECK(saved.weights == std::vector<SavedHistogram::Weight>{{0, 2'857}, {1, 10'000}});
 }
 
+TEST_CASE("What a clock that was ahead made it learn is forgotten when the clock goes back") {
+  const WallTime now{1h * 400'000};
+  for (const auto ahead : {2h, 50h, 90h, 101h, 100'000h}) {
+    DecayingHistogram histogram(kFew, 1h);
+    for (int i = 0; i < 10; ++i) histogram.add(in(1), now - 1h);
+    for (int i = 0; i < 10; ++i) histogram.add(in(4), now + ahead);
+    histogram.add(in(2), now);
+    CHECK(histogram.percentile(0.0) == end_of(2));
+    CHECK(histogram.percentile(1.0) == end_of(2));
+    SavedHistogram saved;
+    histogram.save(saved);
+    DecayingHistogram next(kFew, 1h);
+    CHECK(next.load(saved, now).has_value());
+  }
+  SECTION("a step back within a half-life changes nothing") {
+    DecayingHistogram histogram(kFew, 1h);
+    for (int i = 0; i < 10; ++i) histogram.add(in(1), now);
+    histogram.add(in(2), now - 59min);
+    CHECK(histogram.percentile(0.5) == end_of(1));
+  }
+  SECTION("also after a restart") {
+    DecayingHistogram histogram(kFew, 1h);
+    REQUIRE(histogram.load({now, {{1, 1}}, 1e12, now + 30min}, now).has_value());
+    histogram.add(in(2), now - 31min);
+    CHECK(histogram.percentile(0.0) == end_of(2));
+  }
+}
+
 TEST_CASE("What makes no sense is not loaded, and changes nothing") {
   const WallTime now{1h * 400'000};
   const double nan = std::nan("");
   const SavedHistogram bad[] = {
-      {now, {{99, 1}}, 1},  {now, {{1, 1}, {1, 2}}, 1}, {now, {}, -1},
-      {now, {{1, 1}}, nan}, {now, {{1, 1}}, 1e300},     {now + 2h, {{1, 1}}, 1},
+      {now, {{99, 1}}, 1},
+      {now, {{1, 1}, {1, 2}}, 1},
+      {now, {}, -1},
+      {now, {{1, 1}}, nan},
+      {now, {{1, 1}}, 1e300},
+      {now + 2h, {{1, 1}}, 1},
+      {now, {{1, 1}}, 1e12, now + 40h},
   };
   for (const SavedHistogram& saved : bad) {
     DecayingHistogram histogram(kFew, 1h);

@@ -200,6 +200,7 @@ TEST_CASE("Files of the original's: restored, refused, cleared away, passed over
       {pod, with(R"("totalWeight":3)", R"("totalWeight":1e300)"), false, false},
       {pod, with("2023-11-15T08:00", "2024-11-15T08:00"), false, false},
       {pod, with("2023-11-15T08:00:00+08:00", "yesterday"), false, false},
+      {pod, with(R"("LastUpdated":"2023)", R"("LastUpdated":"2024)"), false, false},
       {pod, std::string(100'000, ' ') + good, false, false},
       // What a crash left, of either program.
       {pod + ".tmp", good, false, false},

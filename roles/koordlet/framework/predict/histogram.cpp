@@ -49,6 +49,9 @@ DecayingHistogram::DecayingHistogram(const Buckets& buckets, nanoseconds half_li
       min_(buckets.size() - 1) {}
 
 void DecayingHistogram::add(double value, WallTime at, double weight) {
+  // While the clock was ahead it learned what would outweigh every sample until that time comes.
+  if (latest_ && *latest_ > at + half_life_) forget();
+  latest_ = std::max(latest_.value_or(at), at);
   weight *= decay_factor(at);
   const std::size_t bucket = buckets_->find(value);
   weights_[bucket] += weight;
@@ -96,8 +99,18 @@ void DecayingHistogram::trim() {
   while (weights_[max_] < buckets_->epsilon() && max_ > 0) --max_;
 }
 
+void DecayingHistogram::forget() {
+  std::fill_n(weights_.get(), buckets_->size(), 0.0);
+  total_ = 0;
+  min_ = buckets_->size() - 1;
+  max_ = 0;
+  reference_.reset();
+  latest_.reset();
+}
+
 void DecayingHistogram::save(SavedHistogram& out) const {
   out.reference = reference_;
+  out.written.reset();
   out.weights.clear();
   out.total = total_;
   double largest = 0;
@@ -112,9 +125,9 @@ void DecayingHistogram::save(SavedHistogram& out) const {
 Result<> DecayingHistogram::load(const SavedHistogram& saved, WallTime now) {
   if (!(saved.total >= 0 && saved.total <= kMaxTotal))
     return Error(Code::invalid, "a total weight that no samples add up to");
-  // What was written while the clock was wrong would outweigh every sample until that time comes.
-  if (saved.reference && *saved.reference > now + half_life_)
-    return Error(Code::invalid, "written in the future");
+  // The same as in add().
+  for (const auto& time : {saved.reference, saved.written})
+    if (time && *time > now + half_life_) return Error(Code::invalid, "written in the future");
   double sum = 0;
   std::vector<bool> seen(buckets_->size());
   for (const auto& [bucket, weight] : saved.weights) {
@@ -133,6 +146,7 @@ Result<> DecayingHistogram::load(const SavedHistogram& saved, WallTime now) {
   trim();  // or it would count as empty for as long as the first bucket does
   total_ += saved.total;
   reference_ = saved.reference;
+  latest_ = saved.written ? saved.written : saved.reference;
   return {};
 }
 

@@ -40,12 +40,14 @@ struct SavedHistogram {
   std::optional<WallTime> reference;
   std::vector<Weight> weights;
   double total = 0;
+  std::optional<WallTime> written = {};  // nothing: not told
 };
 
 /// Has one number for each bucket and never allocates after it was made. One thread at a time.
 class DecayingHistogram {
  public:
   /// `buckets` outlives it. A sample's weight halves every `half_life`, which is between a minute and a year.
+  /// Where the clock goes back by more than that, it begins anew.
   DecayingHistogram(const Buckets& buckets, nanoseconds half_life);
 
   void add(double value, WallTime at, double weight = 1);
@@ -59,7 +61,7 @@ class DecayingHistogram {
   /// `out` is filled anew; buckets that are next to nothing beside the largest are left out.
   void save(SavedHistogram& out) const;
   /// Into one that is as good as new. Code::invalid, and nothing changed: a bucket that is not there or is
-  /// named twice, a weight that no samples add up to, a reference that `now` has not come near.
+  /// named twice, a weight that no samples add up to, a time that `now` has not come near.
   Result<> load(const SavedHistogram& saved, WallTime now);
 
  private:
@@ -67,11 +69,13 @@ class DecayingHistogram {
   void shift(WallTime reference);
   void scale(double factor);
   void trim();
+  void forget();
 
   const Buckets* buckets_;
   nanoseconds half_life_;
   /// A multiple of the half-life since the year 1; a sample of this time weighs 1. Nothing: no sample yet.
   std::optional<WallTime> reference_;
+  std::optional<WallTime> latest_;  // of all samples
   std::unique_ptr<double[]> weights_;
   double total_ = 0;
   /// The first and the last bucket that is not empty; the last and the first one while all are.

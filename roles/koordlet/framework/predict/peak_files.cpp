@@ -103,6 +103,8 @@ Result<SavedModel> read_peaks(std::string_view text) {
   KOORD_TRY(document, json::parse(text));
   KOORD_TRY(cpu, read(document, "CPU"));
   KOORD_TRY(memory, read(document, "Memory"));
+  if (const auto updated = api::Time::parse(json::text_at(document, "LastUpdated")))
+    cpu.written = memory.written = updated->wall();
   return SavedModel{std::move(cpu), std::move(memory)};
 }
 
