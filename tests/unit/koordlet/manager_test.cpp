@@ -52,7 +52,7 @@ TEST_CASE("A garbled journal is an error that names the line, and nothing is tak
   const std::string text =
       GENERATE_COPY(std::string(""), std::string("\n"), std::string("something else\n"), good + "half a li",
                     good + "\n", good + "cpu.cfs_quota_us\tx\t0\t0\t-1\t\n",
-                    good + "cpu.unknown\tx\t0\t0\t-1\tg\n", good + "cgroup.procs\tx\t0\t0\t1\tg\n",
+                    good + "cpu.unknown\tx\t0\t0\t-1\t\n", good + "CPU?\tx\t0\t0\t1\tg\n",
                     good + "cpu.cfs_quota_us\tx\t0\t0\t0-3\tg\n", good + "cpuset.cpus\tx\t0\t0\t-1\tg\n",
                     good + "cpuset.cpus\tx\t0\t0\t\tg\n", good + "cpu.cfs_quota_us\tx\t2\t1\t-1\tg\n",
                     good + "cpu.cfs_quota_us\tx\t-1\t1\t-1\tg\n", std::string("\0\0\0\n", 4));
@@ -66,6 +66,27 @@ TEST_CASE("A garbled journal is an error that names the line, and nothing is tak
   journal.note({Knob::cpu_quota, "g", 0, 0, std::int64_t{-1}, "x"});
   CHECK(journal.save().has_value());
   CHECK(journal.load().has_value());
+}
+
+TEST_CASE("What another version noted of knobs that this one does not know stays, and hinders nothing",
+          "[koordlet][journal]") {
+  const std::string strange = "cpu.unknown\tx\t0\t0\tany value\tg/h\ncgroup.procs\tx\t0\t0\t1\tg\n";
+  Tree tree{{"journal", "koord-journal 1 boot\ncpu.cfs_quota_us\tx\t0\t0\t-1\tg\n" + strange}};
+  {
+    Journal journal({.path = tree / "journal", .boot_id = "boot"});
+    REQUIRE(journal.load().has_value());
+    CHECK(journal.entries().size() == 1);
+    CHECK(journal.strangers() == 2);
+  }
+  QosRig rig(CgroupVersion::v2, tree / "journal");
+  rig.kernel.group("g").quota = 50'000;
+  rig.tick(1);
+  CHECK(rig.kernel.quota("g") == -1);
+  CHECK(read_file(tree / "journal").value() == "koord-journal 1 boot\n" + strange);
+  CHECK(rig.log.count(LogLevel::warn) == 1);
+  const auto cleaned = rig.manager->cleanup(rig.inventory);
+  REQUIRE_FALSE(cleaned.has_value());
+  CHECK(cleaned.error().code() == Code::unsupported);
 }
 
 // --- what an agent leaves, and what the next one finds

@@ -27,6 +27,17 @@ std::optional<host::Knob> knob_named(std::string_view name) {
 
 bool is_cpus(host::Knob knob) { return knob == host::Knob::cpuset_cpus || knob == host::Knob::cpuset_mems; }
 
+/// Whether it may be a row of a knob that another version of the agent knows.
+bool is_strangers(std::string_view row) {
+  const std::string_view name = take_field(row);
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+  });
+  if (!plain || knob_named(name)) return false;
+  for (int field = 0; field < 4; ++field) (void)take_field(row);
+  return !row.empty();
+}
+
 std::optional<Journal::Entry> parse_entry(std::string_view line) {
   Journal::Entry entry;
   const auto knob = knob_named(take_field(line));
@@ -63,13 +74,18 @@ Journal::Journal(BootFile::Place place) : file_(kKind, std::move(place)) {}
 
 Result<> Journal::load() {
   entries_.clear();
+  strangers_.clear();
   changed_ = false;
   std::vector<Entry> entries;
-  KOORD_CHECK(file_.load([&entries](std::string_view row) {
+  std::vector<std::string> strangers;
+  KOORD_CHECK(file_.load([&](std::string_view row) {
     auto entry = parse_entry(row);
     if (entry) entries.push_back(std::move(*entry));
-    return entry.has_value();
+    if (entry || !is_strangers(row)) return entry.has_value();
+    strangers.emplace_back(row);
+    return true;
   }));
+  strangers_ = std::move(strangers);
   for (Entry& entry : entries) note(std::move(entry));
   changed_ = false;
   return {};
@@ -77,7 +93,7 @@ Result<> Journal::load() {
 
 Result<> Journal::save() {
   if (!changed_ && !file_.is_stale()) return {};
-  if (entries_.empty()) {
+  if (entries_.empty() && strangers_.empty()) {
     KOORD_CHECK(file_.remove());
     changed_ = false;
     return {};
@@ -90,6 +106,7 @@ Result<> Journal::save() {
     rows.append(value.empty() ? kNoCpus : std::string_view(value)).append("\t");
     rows.append(entry.group).append("\n");
   }
+  for (const std::string& row : strangers_) rows.append(row).append("\n");
   KOORD_CHECK(file_.save(rows));
   changed_ = false;
   return {};

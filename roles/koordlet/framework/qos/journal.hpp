@@ -28,8 +28,10 @@ class Journal {
   explicit Journal(BootFile::Place place);
 
   /// What an earlier agent of this boot left. After an error nothing was taken over; after Code::parse the
-  /// next save() overwrites the file.
+  /// next save() overwrites the file. Rows of knobs that this agent does not know, another version's, are no
+  /// error: they stay in the file.
   Result<> load();
+  std::size_t strangers() const { return strangers_.size(); }
   /// Nothing to do if nothing changed since it was saved. No entry: no file.
   Result<> save();
 
@@ -43,6 +45,7 @@ class Journal {
  private:
   BootFile file_;
   std::vector<Entry> entries_;  // ascending by group and knob
+  std::vector<std::string> strangers_;
   bool changed_ = false;
 };
 
