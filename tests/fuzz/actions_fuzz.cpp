@@ -44,11 +44,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto pod = std::make_shared<PodInfo>();
   pod->uid = "a uid that no input has";
   pod->containers.push_back({.name = "c", .id = "c", .group = "g"});
-  if (actions.room() == 0) return 0;
+  if (actions.room("s") == 0) return 0;
   check(actions.begin({.pod = pod, .message = "m", .strategy = "s"}, false));
   Actions next(options, runner, clock, Logger(log, clock), metrics);
   const auto again = next.load();
   check(again.has_value() && !again->empty() && again->back() == "g");
-  check(next.is_cooling("s", std::chrono::seconds(1)) && next.standing(*pod) == Standing::pending);
+  check(next.is_cooling("s", std::chrono::seconds(1)) && next.standing(*pod, "s") == Standing::pending);
   return 0;
 }

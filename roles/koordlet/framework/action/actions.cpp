@@ -22,7 +22,8 @@ constexpr BootFile::Kind kKind{.header = "koord-actions 1 ",
 constexpr std::string_view kReason = "evicted";  // upstream's, of all evictions
 constexpr std::size_t kMaxGroups = 256;
 constexpr nanoseconds kHour = std::chrono::hours(1);
-/// How long a group that was stopped takes to give its memory back.
+/// How long a group that was stopped takes to give its memory back, and how long it takes at most until the
+/// kubelet tells of a pod that it goes.
 constexpr nanoseconds kSettles = std::chrono::seconds(10);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr nanoseconds kFirstRetry = std::chrono::seconds(5), kLastRetry = std::chrono::seconds(60);
@@ -82,7 +83,8 @@ Result<std::vector<std::string>> Actions::load() {
   for (Row& row : rows_) {
     row.id = ++last_id_;
     if (row.state != State::running) continue;
-    row.state = State::done;  // nobody can tell: then it counts
+    row.state = State::unsure;
+    row.shows_at = row.retry_at = row.begun + kSettles;
     groups.insert(groups.end(), row.groups.begin(), row.groups.end());
   }
   return groups;
@@ -102,19 +104,19 @@ std::optional<Actions::Row> Actions::parse(std::string_view line) const {
   if (!timed || row.uid.empty() || kind != to_string(row.kind) || !line.empty() ||
       (state != kRunning && state != kDone) || named_nothing(row.groups))
     return std::nullopt;
-  // The clock only goes forward in one boot.
-  row.begun = std::min(MonoTime(nanoseconds(begun)), clock_.mono());
+  // The clock begins and only goes forward in one boot.
+  row.begun = std::clamp(MonoTime(nanoseconds(begun)), MonoTime(), clock_.mono());
   return row;
 }
 
 void Actions::save() {
   std::string text;
   for (const Row& row : rows_) {
-    if (row.state != State::running && row.state != State::done) continue;
+    if (row.state == State::failed || row.state == State::dry) continue;
     fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\t{}", row.strategy, to_string(row.kind),
-                   row.state == State::running ? kRunning : kDone, row.begun.time_since_epoch().count(),
+                   row.state == State::done ? kDone : kRunning, row.begun.time_since_epoch().count(),
                    row.uid);
-    if (clock_.mono() - row.begun < options_.going)
+    if (row.state == State::running || clock_.mono() - row.begun < options_.going)
       for (const std::string& group : row.groups) text.append("\t").append(group);
     text += '\n';
   }
@@ -130,9 +132,8 @@ void Actions::save() {
             kv("error", saved.error()));
 }
 
-Actions::State Actions::state_of(const Row& row) const {
-  const bool overdue = row.state == State::running && clock_.mono() - row.begun > options_.patience;
-  return overdue ? State::failed : row.state;
+bool Actions::is_overdue(const Row& row) const {
+  return row.state == State::running && clock_.mono() - row.begun > options_.patience;
 }
 
 /// A container that was stopped and started again is another one; of a plain group that cannot be told.
@@ -147,21 +148,28 @@ bool Actions::goes_on(const Row& row, const PodInfo& pod) const {
          });
 }
 
-const Actions::Row* Actions::find(std::string_view uid) const {
-  const auto it = std::find_if(rows_.rbegin(), rows_.rend(), [&](const Row& row) { return row.uid == uid; });
+const Actions::Row* Actions::find(std::string_view uid, std::string_view strategy) const {
+  const auto it = std::find_if(rows_.rbegin(), rows_.rend(), [&](const Row& row) {
+    return row.uid == uid && (row.state != State::dry || row.strategy == strategy);
+  });
   return it == rows_.rend() ? nullptr : &*it;
 }
 
-Standing Actions::standing(const PodInfo& pod) const {
-  if (!pod.eviction.never.empty() || (!options_.own_pod.empty() && pod.uid == options_.own_pod))
-    return Standing::spared;
-  const Row* row = find(pod.uid);
+bool Actions::is_spared(const PodInfo& pod) const {
+  return !pod.eviction.never.empty() || (!options_.own_pod.empty() && pod.uid == options_.own_pod);
+}
+
+Standing Actions::standing(const PodInfo& pod, std::string_view strategy) const {
+  if (is_spared(pod)) return Standing::spared;
+  const Row* row = find(pod.uid, strategy);
   const MonoTime now = clock_.mono();
   if (row) {
-    const State state = state_of(*row);
-    if (state == State::running) return Standing::pending;
-    if (state == State::failed && now < row->retry_at) return Standing::refused;
-    if (state != State::failed && goes_on(*row, pod)) return Standing::pending;
+    const bool done = row->state == State::done || row->state == State::dry;
+    // Nothing is begun twice, however long it takes.
+    if (row->state == State::running) return is_overdue(*row) ? Standing::refused : Standing::pending;
+    if (row->state == State::unsure && now < row->shows_at) return Standing::pending;
+    if (!done && now < row->retry_at) return Standing::refused;
+    if (done && goes_on(*row, pod)) return Standing::pending;
   }
   // Somebody else asked it to go; killing its containers helps all the same, asking again does not.
   if (options_.only_by_api && pod.deleted_by && clock_.now() < *pod.deleted_by) return Standing::pending;
@@ -170,24 +178,23 @@ Standing Actions::standing(const PodInfo& pod) const {
 
 bool Actions::is_cooling(std::string_view strategy, nanoseconds cool) const {
   return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) {
-    if (row.strategy != strategy) return false;
-    const State state = state_of(row);
-    return state == State::running || (state != State::failed && clock_.mono() - row.begun < cool);
+    if (row.strategy != strategy || row.state == State::failed) return false;
+    return row.state == State::running ? !is_overdue(row) : clock_.mono() - row.begun < cool;
   });
 }
 
-std::int64_t Actions::room() const {
+std::int64_t Actions::room(std::string_view strategy) const {
   const auto free = static_cast<std::int64_t>(kKind.max_rows - rows_.size());
   if (options_.per_hour <= 0) return free;
   const auto lately = std::count_if(rows_.begin(), rows_.end(), [&](const Row& row) {
-    return state_of(row) != State::failed && clock_.mono() - row.begun < kHour;
+    return row.state != State::failed && (row.state != State::dry || row.strategy == strategy) &&
+           clock_.mono() - row.begun < kHour;
   });
   return std::clamp<std::int64_t>(options_.per_hour - lately, 0, free);
 }
 
 bool Actions::begin(Action action, bool dry) {
-  if (standing(*action.pod) != Standing::free || room() <= 0) return false;
-  const Row* before = find(action.pod->uid);
+  if (standing(*action.pod, action.strategy) != Standing::free || room(action.strategy) <= 0) return false;
   action.kind = options_.only_by_api ? ActionKind::evict_pod : ActionKind::stop_pod;
   Row row;
   row.strategy = action.strategy;
@@ -196,7 +203,12 @@ bool Actions::begin(Action action, bool dry) {
   row.state = dry ? State::dry : State::running;
   row.begun = clock_.mono();
   row.id = ++last_id_;
-  row.failures = before && before->state == State::failed ? before->failures : 0;
+  if (const Row* before = find(row.uid, row.strategy)) {
+    if (before->state == State::failed || before->state == State::unsure) row.failures = before->failures;
+    // What failed, or was only told, says no more than this one will: a pod that is refused for ever has one.
+    if (before->state == State::failed || before->state == State::dry)
+      rows_.erase(rows_.begin() + (before - rows_.data()));
+  }
   row.ns = action.pod->ns;
   row.name = action.pod->name;
   if (action.kind == ActionKind::stop_pod)
@@ -219,20 +231,33 @@ void Actions::finish(std::uint64_t id, const Result<>& outcome) {
   const auto it = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.id == id; });
   if (it == rows_.end()) return;
   Row& row = *it;
-  if (outcome) {
+  const bool gone = !outcome && outcome.error().code() == Code::not_found;  // by itself: nobody evicted it
+  if (outcome || gone) {
     row.state = State::done;
     row.failures = 0;
+  } else {
+    row.state = outcome.error().code() == Code::timeout ? State::unsure : State::failed;
+    nanoseconds wait = kFirstRetry;
+    for (std::uint32_t i = 0; i < row.failures && wait < kLastRetry; ++i) wait *= 2;
+    if (const auto asked = outcome.error().retry_after()) wait = std::max<nanoseconds>(wait, *asked);
+    ++row.failures;
+    row.shows_at = clock_.mono() + kSettles;
+    row.retry_at = (row.state == State::unsure ? row.shows_at : clock_.mono()) + std::min(wait, kLastRetry);
+  }
+  if (outcome) {
     evictions_.with({kReason}).inc();
     details_.with({row.ns, row.name, kReason}).inc();
     shown_[{row.ns, row.name}] = clock_.mono();
-  } else {
-    row.state = State::failed;
-    nanoseconds wait = kFirstRetry;
-    for (std::uint32_t i = 0; i < row.failures && wait < kLastRetry; ++i) wait *= 2;
-    ++row.failures;
-    row.retry_at = clock_.mono() + std::min(wait, kLastRetry);
   }
   save();
+}
+
+/// What the hour and the cool-downs, which may be longer, are counted by.
+bool Actions::is_needed(const Row& row) const {
+  if (row.state == State::running || clock_.mono() - row.begun <= kHour + options_.going) return true;
+  return row.state != State::failed && std::none_of(rows_.begin(), rows_.end(), [&](const Row& other) {
+           return other.id > row.id && other.strategy == row.strategy && other.state != State::failed;
+         });
 }
 
 void Actions::tick() {
@@ -242,9 +267,16 @@ void Actions::tick() {
     details_.remove({shown.first.first, shown.first.second, kReason});
     return true;
   });
-  const auto old =
-      std::erase_if(rows_, [&](const Row& row) { return now - row.begun > kHour + options_.going; });
-  if (old > 0) save();
+  bool changed = file_.is_stale();  // what could not be written is tried again
+  for (auto it = rows_.begin(); it != rows_.end();) {
+    if (is_needed(*it)) {
+      ++it;
+      continue;
+    }
+    changed = changed || (it->state != State::failed && it->state != State::dry);
+    it = rows_.erase(it);
+  }
+  if (changed) save();
 }
 
 std::string own_pod_uid(std::string_view mountinfo) {

@@ -21,7 +21,7 @@ namespace koord::koordlet {
 enum class Standing : std::uint8_t {
   free,     // it may be
   pending,  // it is under way, or was done lately: what it frees counts already
-  refused,  // it failed lately: others first
+  refused,  // it failed lately, or does not end: others first
   spared,   // never: the agent's own pod, a static or a critical one
 };
 
@@ -36,7 +36,7 @@ class Actions {
     /// --evictions-per-hour: so many actions in any hour, of all strategies; 0: no such bound.
     std::int64_t per_hour = 0;
     std::string own_pod;  // the uid of the pod that the agent runs in; empty: in none
-    /// How long one may be under way before it counts as failed.
+    /// How long others wait for one that is under way.
     nanoseconds patience = std::chrono::seconds(30);
     /// How long a pod that was acted on and is still there, with the same containers, counts as going.
     nanoseconds going = std::chrono::minutes(2);
@@ -50,12 +50,13 @@ class Actions {
   /// whether it did: they may be frozen. After an error nothing was taken over.
   Result<std::vector<std::string>> load();
 
-  // What strategies ask.
-  Standing standing(const PodInfo& pod) const;
-  /// Whether an action of the strategy is under way, or one that succeeded began less than `cool` ago.
+  // What strategies ask. What one of them did on trial only that one sees.
+  Standing standing(const PodInfo& pod, std::string_view strategy) const;
+  bool is_spared(const PodInfo& pod) const;
+  /// Whether an action of the strategy is under way, or one that did not fail began less than `cool` ago.
   bool is_cooling(std::string_view strategy, nanoseconds cool) const;
   /// How many more may begin now.
-  std::int64_t room() const;
+  std::int64_t room(std::string_view strategy) const;
 
   /// Begins it, written down beforehand; false: it may not. `dry`: it counts as done, and is only told.
   bool begin(Action action, bool dry);
@@ -63,23 +64,32 @@ class Actions {
   void tick();
 
  private:
-  enum class State : std::uint8_t { running, done, failed, dry };
+  enum class State : std::uint8_t {
+    running,
+    done,
+    failed,
+    unsure,  // nobody can tell: the agent died meanwhile, or the API server did not answer
+    dry,
+  };
   struct Row {
     std::string strategy, uid;
     ActionKind kind{};
     State state{};
-    MonoTime begun{}, retry_at{};
+    MonoTime begun{};
+    MonoTime shows_at{};  // of an unsure one: by then it shows whether it was done
+    MonoTime retry_at{};  // of a failed or unsure one
     std::uint64_t id = 0;
-    std::uint32_t failures = 0;       // in a row
+    std::uint32_t failures = 0;       // in a row, of a pod
     std::vector<std::string> groups;  // whose tasks are or were stopped
     std::string ns, name;             // of the pod
   };
   std::optional<Row> parse(std::string_view line) const;
   void save();
   void finish(std::uint64_t id, const Result<>& outcome);
-  const Row* find(std::string_view uid) const;
-  State state_of(const Row& row) const;
+  const Row* find(std::string_view uid, std::string_view strategy) const;
+  bool is_overdue(const Row& row) const;
   bool goes_on(const Row& row, const PodInfo& pod) const;
+  bool is_needed(const Row& row) const;
 
   Options options_;
   BootFile file_;
@@ -90,7 +100,7 @@ class Actions {
   std::map<std::pair<std::string, std::string>, MonoTime> shown_;  // details that are shown, by pod
   std::vector<Row> rows_;                                          // ascending by the time of their beginning
   std::uint64_t last_id_ = 0;
-  std::optional<MonoTime> save_failed_;
+  std::optional<MonoTime> save_failed_;  // when the log was told
 };
 
 /// The uid of the pod in whose mounts (/proc/self/mountinfo) a process lives; empty: it lives in none.

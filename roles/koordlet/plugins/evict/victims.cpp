@@ -171,8 +171,9 @@ std::vector<Candidate> by_priority(const TickView& view, std::string_view featur
 }
 
 Choice act(std::span<const Task> tasks, const Actions& actions, Plan& plan) {
+  const std::string_view strategy = plan.strategy();
   Choice choice = choose(
-      tasks, [&](const PodInfo& pod) { return actions.standing(pod); }, actions.room());
+      tasks, [&](const PodInfo& pod) { return actions.standing(pod, strategy); }, actions.room(strategy));
   for (const Victim& victim : choice.victims)
     plan.act(victim.pod,
              fmt::format("trigger by koordlet feature {}, kill pod: {}", victim.feature, victim.pod->name));

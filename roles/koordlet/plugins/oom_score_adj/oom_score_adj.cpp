@@ -25,7 +25,7 @@ class OomScoreAdj final : public Strategy {
     for (const auto& pod : inventory.all_pods) {
       const HookTerms& terms = terms_of(*pod);
       if ((!terms.oom_score && terms.oom_scores.empty()) || terms.virtual_machine) continue;
-      if (context_.actions.standing(*pod) == Standing::spared) {
+      if (context_.actions.is_spared(*pod)) {
         ++spared;
         continue;
       }
