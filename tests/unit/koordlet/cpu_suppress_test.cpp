@@ -353,6 +353,33 @@ TEST_CASE("CPUs of pods that are bound but do not run, and those that the kubele
   CHECK(rig.kernel.refused.empty());
 }
 
+TEST_CASE("CPUs that are reserved by their number are those that NodeResourceTopology names",
+          "[koordlet][suppress]") {
+  QosRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.topology = machine(8);
+  rig.capacity(8);
+  rig.slo(true, "cpuset", 100);
+  rig.pods({{"ls", Qos::ls, 4}});
+  rig.be_tree("0-7", -1, {"pod1", "pod1/c"});
+  SECTION("suppressed or free") {
+    rig.inventory.node.reserved_milli_cpu = 1500;
+    rig.tick(4);
+    CHECK(be_files(rig) == std::vector<std::string>(3, "2,4-5"));
+    rig.slo(false, "cpuset");
+    rig.tick(4);
+    CHECK(be_files(rig) == std::vector<std::string>(3, "2-7"));
+  }
+  SECTION("but not if fewer than two are left (koord's row)") {
+    rig.inventory.node.reserved_milli_cpu = 7000;
+    rig.tick(4);
+    CHECK(be_files(rig) == std::vector<std::string>(3, "0-1"));
+    rig.slo(false, "cpuset");
+    rig.tick(4);
+    CHECK(be_files(rig) == std::vector<std::string>(3, "0-7"));
+  }
+  CHECK(rig.kernel.refused.empty());
+}
+
 TEST_CASE("The budget follows the CPUs that are online", "[koordlet][suppress]") {
   QosRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
   rig.slo(true, "cfsQuota");

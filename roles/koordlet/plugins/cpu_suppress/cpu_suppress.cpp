@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/qos/plugin.hpp"
+#include "framework/shared_pools.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "plugins/cpu_suppress/best_effort.hpp"
@@ -198,8 +199,11 @@ class CpuSuppress final : public Strategy {
     chosen_.reset();
     if (!topology()) return;
     const OwnCpus& own = inventory.own_cpus;
-    pools_.folders =
-        topology()->online - own.lse - inventory.node.reserved_cpus - inventory.node.system_qos_cpus;
+    const CpuSet all = topology()->online - own.lse - inventory.node.system_qos_cpus;
+    pools_.folders = all - reserved_cpus(*topology(), inventory.node);
+    // A number of CPUs that names none gives way, where nothing would be left.
+    if (inventory.node.reserved_cpus.empty() && (pools_.folders - own.kubelet).size() < kMinCpus)
+      pools_.folders = all;
     pools_.best_effort = pools_.folders - own.kubelet;
     for (const host::CpuPlace& cpu : topology()->cpus)
       if (pools_.best_effort.contains(cpu.cpu))
