@@ -308,6 +308,37 @@ TEST_CASE(
   CHECK(rig.kernel.refused.empty());
 }
 
+TEST_CASE("Without the kubelet's folders the groups themselves tell what the kernel has",
+          "[koordlet][hooks]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.kernel.has_bvt = GENERATE(true, false);
+  const bool pods = GENERATE(true, false);
+  for (const char* name : {"kubepods", "kubepods/burstable", "kubepods/besteffort"}) rig.kernel.remove(name);
+  for (const char* name : {"batch.slice", "web.slice"}) rig.group(name);
+  if (pods) {
+    for (const auto& [name, qos] : {std::pair("batch.slice", Qos::be), std::pair("web.slice", Qos::ls)}) {
+      auto pod = std::make_shared<PodInfo>();
+      pod->uid = pod->name = pod->group = name;
+      pod->qos = qos;
+      rig.inventory.pods.push_back(pod);
+      rig.inventory.all_pods.push_back(pod);
+      rig.pod_usage.emplace_back();
+    }
+  } else {
+    rig.inventory.host_applications = {{.name = "a", .qos = Qos::be, .group = "batch.slice"},
+                                       {.name = "b", .qos = Qos::ls, .group = "web.slice"}};
+    rig.application_usage.resize(2);
+  }
+  rig.ticks(2);
+  CHECK(rig.bvt("batch.slice") == (rig.kernel.has_bvt ? -1 : 0));
+  CHECK(rig.bvt("web.slice") == (rig.kernel.has_bvt ? 2 : 0));
+  CHECK(rig.group("batch.slice").idle == !rig.kernel.has_bvt);
+  CHECK_FALSE(rig.group("web.slice").idle);
+  REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+  CHECK(rig.bvt("web.slice") == 0);
+  CHECK_FALSE(rig.group("batch.slice").idle);
+}
+
 TEST_CASE("A kernel with neither group identity nor cpu.idle is left alone and asked little",
           "[koordlet][hooks]") {
   Rig rig(CgroupVersion::v2);

@@ -94,6 +94,15 @@ class Reconciler final : public Strategy {
     return !found || *found != KnobValue(host::kUnlimited);
   }
 
+  /// In the folder of all pods or, without Kubernetes, in a group of its own.
+  bool is_there(Knob knob, std::string_view folder, const Inventory& inventory) const {
+    const auto in = [&](std::string_view group) { return context_.knobs.original(knob, group).has_value(); };
+    const auto& pods = inventory.all_pods;
+    const auto& applications = inventory.host_applications;
+    return in(folder) || (!pods.empty() && in(pods.front()->group)) ||
+           (!applications.empty() && in(applications.front().group));
+  }
+
   void follow(const Inventory& inventory) {
     const auto folder = [&](KubeQos qos) {
       return host::kubepods_folder(inventory.driver, qos, inventory.kubelet_root);
@@ -107,8 +116,7 @@ class Reconciler final : public Strategy {
         .cgroup_version = context_.cgroup_version,
         .topology = topology.get(),
         .pools = pools ? &*pools : nullptr,
-        .has =
-            [&](Knob knob) { return context_.knobs.original(knob, folder(KubeQos::guaranteed)).has_value(); },
+        .has = [&](Knob knob) { return is_there(knob, folder(KubeQos::guaranteed), inventory); },
         .setting = [&](Knob knob, std::string_view name) -> std::optional<std::int64_t> {
           const auto found = context_.knobs.current(knob, name);
           const auto* number = found ? std::get_if<std::int64_t>(&*found) : nullptr;
