@@ -87,9 +87,12 @@ def main():
                 process.wait()
 
         protection.prove(agent, be, ls.cpu_seconds, lambda: burners.extend(tree.burn(web, 1)), stop_ls)
+        has_idle = os.path.exists(be.file("cpu", "cpu.idle"))
+        assert not has_idle or be.read("cpu", "cpu.idle") == "1", "BE does not give way"
         protection.prove_cleanup(agent, be)
+        assert not has_idle or be.read("cpu", "cpu.idle") == "0", "--cleanup left BE idle"
         stop_ls()
-        if os.path.exists(be.file("cpu", "cpu.idle")):
+        if has_idle:
             blame = os.path.join(folder, "blame.yaml")
             with open(blame, "w", encoding="utf-8") as file:
                 file.write(BLAME.format(web=web, batch=batch))

@@ -55,6 +55,8 @@ class Reconciler final : public Strategy {
   StrategyStatus status() const override { return status_; }
   void release(const Inventory&, Plan&) override { status_ = {false, "off: its gate is"}; }
 
+  bool look(const TickView& view) override { return asked_in_vain_ && !a_group(*view.inventory).empty(); }
+
   void plan(const TickView& view, Plan& plan) override {
     if (!view.inventory->pods_known) {
       status_ = {false, std::string(kWaitingForPods)};
@@ -94,35 +96,47 @@ class Reconciler final : public Strategy {
     return !found || *found != KnobValue(host::kUnlimited);
   }
 
-  /// In the folder of all pods or, without Kubernetes, in a group of its own.
-  bool is_there(Knob knob, std::string_view folder, const Inventory& inventory) const {
-    const auto in = [&](std::string_view group) { return context_.knobs.original(knob, group).has_value(); };
-    const auto& pods = inventory.all_pods;
-    const auto& applications = inventory.host_applications;
-    return in(folder) || (!pods.empty() && in(pods.front()->group)) ||
-           (!applications.empty() && in(applications.front().group));
+  /// A group by which the kernel's knobs are known: that of all pods or, without Kubernetes, one of those
+  /// that there are. Empty: there is none yet.
+  std::string_view a_group(const Inventory& inventory) const {
+    const std::string_view folder = all_pods_;
+    const auto is_there = [&](std::string_view group) {
+      return context_.knobs.original(Knob::cpu_quota, group).has_value();
+    };
+    if (is_there(folder)) return folder;
+    for (const auto& pod : inventory.all_pods)
+      if (is_there(pod->group)) return pod->group;
+    for (const HostApplication& application : inventory.host_applications)
+      if (is_there(application.group)) return application.group;
+    return {};
   }
 
   void follow(const Inventory& inventory) {
     const auto folder = [&](KubeQos qos) {
       return host::kubepods_folder(inventory.driver, qos, inventory.kubelet_root);
     };
+    all_pods_ = folder(KubeQos::guaranteed);
+    asked_in_vain_ = false;
+    const std::string_view group = a_group(inventory);
     const auto topology = context_.topology();
     std::optional<SharedPools> pools;
     if (topology) pools = shared_pools(*topology, inventory);
-    const HookFacts facts{
-        .inventory = inventory,
-        .gates = context_.gates,
-        .cgroup_version = context_.cgroup_version,
-        .topology = topology.get(),
-        .pools = pools ? &*pools : nullptr,
-        .has = [&](Knob knob) { return is_there(knob, folder(KubeQos::guaranteed), inventory); },
-        .setting = [&](Knob knob, std::string_view name) -> std::optional<std::int64_t> {
-          const auto found = context_.knobs.current(knob, name);
-          const auto* number = found ? std::get_if<std::int64_t>(&*found) : nullptr;
-          return number ? std::optional(*number) : std::nullopt;
-        },
-        .is_set = context_.is_set};
+    const HookFacts facts{.inventory = inventory,
+                          .gates = context_.gates,
+                          .cgroup_version = context_.cgroup_version,
+                          .topology = topology.get(),
+                          .pools = pools ? &*pools : nullptr,
+                          .has =
+                              [&](Knob knob) {
+                                asked_in_vain_ = asked_in_vain_ || group.empty();
+                                return !group.empty() && context_.knobs.original(knob, group).has_value();
+                              },
+                          .setting = [&](Knob knob, std::string_view name) -> std::optional<std::int64_t> {
+                            const auto found = context_.knobs.current(knob, name);
+                            const auto* number = found ? std::get_if<std::int64_t>(&*found) : nullptr;
+                            return number ? std::optional(*number) : std::nullopt;
+                          },
+                          .is_set = context_.is_set};
     first_.clear();
     wanted_.clear();
     ask(facts, {.level = HookLevel::machine}, first_);
@@ -180,6 +194,8 @@ class Reconciler final : public Strategy {
   const Hook& hook_;
   const PluginContext& context_;
   metrics::Family<metrics::Histogram> invoked_;
+  std::string all_pods_;        // the group that the kubelet keeps them in
+  bool asked_in_vain_ = false;  // what the kernel has, while there was no group
   std::vector<Wanted> first_, wanted_;
   std::vector<HookValue> values_;  // of one target
   std::string_view stands_back_;
