@@ -118,6 +118,51 @@ TEST_CASE("What is lent: containers and sidecars added up, as much as an init co
   CHECK(terms(kPlain) == nullptr);
 }
 
+TEST_CASE("What is lent beside the node's own: each container's limit has room in its pod's",
+          "[koordlet][hooks]") {
+  struct Row {
+    const char* what;
+    std::string other;  // beside "a" with 500m and 1 GiB of mid resources
+    LentResources pod;
+    std::optional<LentResources> itself;
+  };
+  const Row rows[] = {
+      {"nothing of its own", R"({"name":"b"})", {500, 1000, kGiB}, {}},
+      {"a limit of its own",
+       R"({"name":"b","resources":{"requests":{"cpu":"100m"},"limits":{"cpu":"2","memory":"1Gi"}}})",
+       {600, 3000, 2 * kGiB},
+       {}},
+      {"a limit of memory alone",
+       R"({"name":"b","resources":{"limits":{"memory":"1Gi"}}})",
+       {500, 1000, 2 * kGiB},
+       {}},
+      {"CPU that is lent, memory that is not",
+       R"({"name":"b","resources":{"requests":{"kubernetes.io/mid-cpu":"200"},"limits":{"kubernetes.io/mid-cpu":"300","memory":"1Gi"}}})",
+       {700, 1300, 2 * kGiB},
+       LentResources{200, 300, kGiB}},
+      {"memory that is lent, CPU that is not",
+       R"({"name":"b","resources":{"requests":{"cpu":"200m"},"limits":{"kubernetes.io/mid-memory":"1Gi"}}})",
+       {700, {}, 2 * kGiB},
+       LentResources{200, {}, kGiB}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.what);
+    const auto found = terms(fmt::format(
+        R"({{"containers":[{{"name":"a","resources":{{"requests":{{"kubernetes.io/mid-cpu":"500"}},"limits":{{"kubernetes.io/mid-cpu":"1000","kubernetes.io/mid-memory":"1Gi"}}}}}},{}]}})",
+        row.other));
+    REQUIRE(found);
+    CHECK(found->lent == row.pod);
+    const auto itself = found->lent_to.find("b");
+    CHECK((itself == found->lent_to.end()) == !row.itself);
+    if (row.itself) CHECK(itself->second == *row.itself);
+  }
+  const auto first = terms(
+      R"({"containers":[{"name":"a","resources":{"limits":{"kubernetes.io/batch-cpu":"1000","kubernetes.io/batch-memory":"1Gi"}}}],
+          "initContainers":[{"name":"first","resources":{"limits":{"cpu":"3","memory":"512Mi"}}}]})");
+  REQUIRE(first);
+  CHECK(first->lent == LentResources{0, 3000, kGiB});
+}
+
 TEST_CASE("What the webhook wrote down counts where the spec says nothing", "[koordlet][hooks]") {
   const std::string name = "node.koordinator.sh/extended-resource-spec";
   const std::string spec =

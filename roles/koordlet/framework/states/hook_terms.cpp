@@ -32,26 +32,29 @@ void take(std::optional<std::int64_t>& to, std::int64_t amount) {
   if (amount > 0) to = amount;
 }
 
-/// Nothing if the container names no lent resource.
+/// Nothing if the container names no lent resource. Where it lends only one of CPU and memory, the other one
+/// is the node's own, as the kubelet sees it.
 std::optional<LentResources> lent_to(const api::Container& container) {
   const api::ResourceList& requests = container.resources.requests;
   const api::ResourceList& limits = container.resources.limits;
-  const auto names = [&](std::string_view cpu, std::string_view memory) {
-    return requests.contains(cpu) || limits.contains(cpu) || requests.contains(memory) ||
-           limits.contains(memory);
-  };
-  std::string_view cpu = api::kBatchCpu;
-  std::string_view memory = api::kBatchMemory;
-  if (!names(cpu, memory)) {
-    cpu = api::kMidCpu;
-    memory = api::kMidMemory;
-    if (!names(cpu, memory)) return std::nullopt;
-  }
+  const auto names = [&](std::string_view name) { return requests.contains(name) || limits.contains(name); };
+  const bool batch = names(api::kBatchCpu) || names(api::kBatchMemory);
+  const std::string_view cpu = batch ? api::kBatchCpu : api::kMidCpu;
+  const std::string_view memory = batch ? api::kBatchMemory : api::kMidMemory;
+  if (!names(cpu) && !names(memory)) return std::nullopt;
   LentResources lent;
-  lent.cpu_request = plain(requests, cpu, kMaxMilli);
-  take(lent.cpu_limit, plain(limits, cpu, kMaxMilli));
-  take(lent.memory_limit, plain(limits, memory, kMaxBytes));
+  lent.cpu_request = names(cpu) ? plain(requests, cpu, kMaxMilli) : milli(requests, "cpu");
+  take(lent.cpu_limit, names(cpu) ? plain(limits, cpu, kMaxMilli) : milli(limits, "cpu"));
+  take(lent.memory_limit, plain(limits, names(memory) ? memory : "memory", kMaxBytes));
   return lent;
+}
+
+/// What a container that names none counts in its pod: a limit of its own has room there.
+LentResources own(const api::Container& container) {
+  const api::ResourceList& limits = container.resources.limits;
+  return {.cpu_request = milli(container.resources.requests, "cpu"),
+          .cpu_limit = milli(limits, "cpu"),
+          .memory_limit = plain(limits, "memory", kMaxBytes)};
 }
 
 void add(std::optional<std::int64_t>& sum, std::optional<std::int64_t> one) {
@@ -69,33 +72,32 @@ void widen(std::optional<std::int64_t>& limit, std::optional<std::int64_t> one) 
   if (limit && one) limit = std::max(*limit, *one);
 }
 
-/// Containers and sidecars added up: who names no lent resource counts as upstream has it, not at all. Init
-/// containers run before them, and may need more.
+/// Containers and sidecars added up: who names no limit at all beside those that do counts as upstream has
+/// it, not at all. Init containers run before them, and may need more.
 void lend(const api::Pod& pod, HookTerms& terms) {
   LentResources whole{.cpu_limit = 0, .memory_limit = 0};
   LentResources sidecars{.cpu_limit = 0, .memory_limit = 0};
   std::vector<LentResources> alone;
   bool any = false;
-  for (const api::Container& container : pod.spec.init_containers) {
+  const auto count = [&terms](const api::Container& container, bool& names_some) {
     const auto lent = lent_to(container);
-    if (!lent) continue;
+    if (!lent) return own(container);
     terms.lent_to.emplace(container.name.view(), *lent);
+    names_some = true;
+    return *lent;
+  };
+  for (const api::Container& container : pod.spec.init_containers) {
     if (container.restart_policy == "Always") {
-      add(sidecars, *lent);
-      add(whole, *lent);
-      any = true;
+      const LentResources one = count(container, any);
+      add(sidecars, one);
+      add(whole, one);
     } else {
+      bool some = false;
       alone.push_back(sidecars);
-      add(alone.back(), *lent);
+      add(alone.back(), count(container, some));
     }
   }
-  for (const api::Container& container : pod.spec.containers) {
-    const auto lent = lent_to(container);
-    if (!lent) continue;
-    terms.lent_to.emplace(container.name.view(), *lent);
-    add(whole, *lent);
-    any = true;
-  }
+  for (const api::Container& container : pod.spec.containers) add(whole, count(container, any));
   if (!any) {
     terms.lent_to.clear();
     return;

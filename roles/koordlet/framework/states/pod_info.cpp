@@ -345,7 +345,7 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.burst = burst_terms(meta, reading.complaints);
   info.memory = memory_terms(meta, reading.complaints);
   info.memory_limit = memory_limit_of(*running, info.qos);
-  info.hooks = hook_terms(*pod, reading.complaints);
+  info.hooks = hook_terms(*running, reading.complaints);
   info.eviction = eviction_terms(*pod, reading.complaints);
   if (meta.deletion_timestamp) info.deleted_by = meta.deletion_timestamp->wall();
   const std::string_view phase = pod->status.phase.view();
