@@ -4,15 +4,14 @@ without and with best-effort work beside it. /apis/v1/node and metrics against t
 import json
 import os
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import host_tree  # noqa: E402
-from agent import Agent, skip_without_role, wait_for  # noqa: E402
-from host_tree import Group, HostTree  # noqa: E402
-from janitor import Janitor, Unchanged, skip  # noqa: E402
-from real_node import free_port  # noqa: E402
+from agent import wait_for  # noqa: E402
+from host_stage import stage  # noqa: E402
+from host_tree import Group  # noqa: E402
+from janitor import skip  # noqa: E402
 
 CONFIG = """nodeSLO: {{}}
 groups:
@@ -52,20 +51,9 @@ def window(agent, web):
 
 
 def main():
-    reason = host_tree.missing()
-    if reason:
-        skip(reason)
-    skip_without_role()
-    web, batch = (f"koord-test-{os.getpid()}-{name}.slice" for name in ("web", "batch"))
-    with Unchanged(), Janitor() as janitor:
-        folder = tempfile.mkdtemp(prefix="koord-blame.")
-        janitor.folder(folder)
-        tree = HostTree(janitor, web, batch, f"{batch}/nested")
-        config = os.path.join(folder, "standalone.yaml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(CONFIG.format(web=web, batch=batch))
-        agent = Agent(janitor, os.path.join(folder, "agent"), free_port(), f"--standalone-config={config}",
-                      "--feature-gates=BECPUBlame=true")
+    with stage("web", "batch", "batch/nested") as host:
+        web, batch, nested = host.groups
+        agent = host.agent("agent", CONFIG.format(web=web, batch=batch), "--feature-gates=BECPUBlame=true")
         agent.start_and_wait()
         collectors = {one["name"]: one for one in json.loads(agent.get("/apis/v1/node"))["collectors"]}
         if not collectors["wait_blame"]["works"]:
@@ -74,7 +62,7 @@ def main():
             state = collectors[name]
             print(f"{name}: {'measured' if state['works'] else state['reason']}", flush=True)
         cpu = min(os.sched_getaffinity(0))
-        service = tree.burn(web, 2)
+        service = host.tree.burn(web, 2)
         for process in service:
             os.sched_setaffinity(process.pid, {cpu})
 
@@ -91,7 +79,7 @@ def main():
         assert 0.8 * used < own["LS"] < 1.2 * used, "while one of the service's two ran the other one waited"
 
         # In a cgroup below the group that has the class.
-        spinner, = tree.burn(f"{batch}/nested", 1)
+        spinner, = host.tree.burn(nested, 1)
         os.sched_setaffinity(spinner.pid, {cpu})
         Group(batch).write("cpu", "cpu.weight" if host_tree.is_v2() else "cpu.shares", 100 if host_tree.is_v2() else 1024)
         time.sleep(2)

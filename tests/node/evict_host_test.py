@@ -4,15 +4,14 @@ rest of the machine are not touched; an agent that is killed meanwhile does not 
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import host_tree  # noqa: E402
-from agent import Agent, skip_without_role, wait_for  # noqa: E402
-from host_tree import Group, HostTree  # noqa: E402
-from janitor import CGROUPS, Janitor, Unchanged, skip  # noqa: E402
-from real_node import free_port  # noqa: E402
+from agent import wait_for  # noqa: E402
+from host_stage import stage  # noqa: E402
+from host_tree import Group  # noqa: E402
+from janitor import CGROUPS  # noqa: E402
 
 # Holds 32 MiB and forks all the time: whoever kills one by one without looking again misses some.
 HOLD = "import os,time\nheld = bytearray(b'x') * (32 << 20)\nwhile True:\n" \
@@ -21,6 +20,12 @@ HOLD = "import os,time\nheld = bytearray(b'x') * (32 << 20)\nwhile True:\n" \
        "        except ChildProcessError: break\n"
 
 
+CONFIG = """nodeSLO:
+  resourceUsedThresholdWithBE: {{enable: true, memoryEvictThresholdPercent: {threshold}}}
+groups:
+- {{name: batch, cgroupPath: {be}, qos: BE}}
+- {{name: web, cgroupPath: {ls}, qos: LS}}
+"""
 # Of all memory: so much has to be in use that a threshold of whole percents lies well below it.
 USED_PERCENT = 8
 
@@ -53,34 +58,19 @@ def hold(janitor, name):
 
 
 def main():
-    reason = host_tree.missing()
-    if reason:
-        skip(reason)
-    skip_without_role()
-    be, ls = (f"koord-test-{os.getpid()}-{name}.slice" for name in ("batch", "web"))
-    with Unchanged(), Janitor() as janitor:
-        folder = tempfile.mkdtemp(prefix="koord-evict.")
-        janitor.folder(folder)
-        HostTree(janitor, be, ls)
+    with stage("batch", "web") as host:
+        be, ls = host.groups
         freezer = os.path.join(CGROUPS, "freezer")
         if os.path.isdir(freezer) and not host_tree.is_v2():
             os.makedirs(os.path.join(freezer, be))
         total, used = memory()
         missing = total * USED_PERCENT // 100 - used
-        ballast = hold_memory(janitor, missing) if missing > 0 else None
+        ballast = hold_memory(host.janitor, missing) if missing > 0 else None
         total, used = memory()
         threshold = used * 50 // total
-        victims, spared = [hold(janitor, be), hold(janitor, be)], hold(janitor, ls)
-        config = os.path.join(folder, "standalone.yaml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(f"""nodeSLO:
-  resourceUsedThresholdWithBE: {{enable: true, memoryEvictThresholdPercent: {threshold}}}
-groups:
-- {{name: batch, cgroupPath: {be}, qos: BE}}
-- {{name: web, cgroupPath: {ls}, qos: LS}}
-""")
-        agent = Agent(janitor, os.path.join(folder, "agent"), free_port(), f"--standalone-config={config}",
-                      "--feature-gates=BECPUSuppress=false,BEMemoryEvict=true", "--memory-evict-cool-time-seconds=60")
+        victims, spared = [hold(host.janitor, be), hold(host.janitor, be)], hold(host.janitor, ls)
+        agent = host.agent("agent", CONFIG.format(threshold=threshold, be=be, ls=ls),
+                           "--feature-gates=BECPUSuppress=false,BEMemoryEvict=true", "--memory-evict-cool-time-seconds=60")
         agent.start_and_wait()
         for process in victims:
             assert process.wait(timeout=20) == -9, "killed, not ended by itself"
@@ -90,7 +80,7 @@ groups:
                  lambda: 'koordlet_pod_eviction{node="' in agent.get("/metrics"), 10)
         assert "trigger by koordlet feature BEMemoryEvict, kill pod: batch" in agent.log_tail(100)
         # The cool-down goes on, also for the agent that comes after a crash.
-        again = hold(janitor, be)
+        again = hold(host.janitor, be)
         agent.kill()
         agent.start_and_wait()
         time.sleep(6)

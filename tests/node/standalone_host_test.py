@@ -3,15 +3,13 @@
 import json
 import os
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import host_tree  # noqa: E402
 import protection  # noqa: E402
-from agent import Agent, TREE, skip_without_role, wait_for  # noqa: E402
-from host_tree import Group, HostTree  # noqa: E402
-from janitor import Janitor, Unchanged, skip  # noqa: E402
-from real_node import free_port  # noqa: E402
+from agent import TREE, wait_for  # noqa: E402
+from host_stage import stage  # noqa: E402
+from host_tree import Group  # noqa: E402
 
 BLAME = """
 nodeSLO: {{extensions: {{cpuBlame: {{enable: true, targetMicroseconds: 50, quota: true}}}}}}
@@ -58,27 +56,17 @@ def prove_blame(agent, be):
 
 
 def main():
-    reason = host_tree.missing()
-    if reason:
-        skip(reason)
-    skip_without_role()
-    web, batch = (f"koord-test-{os.getpid()}-{name}.slice" for name in ("web", "batch"))
     with open(EXAMPLE, encoding="utf-8") as file:
         text = file.read()
     assert "web.slice" in text and "batch.slice" in text
-    with Unchanged(), Janitor() as janitor:
-        folder = tempfile.mkdtemp(prefix="koord-standalone.")
-        janitor.folder(folder)
-        tree = HostTree(janitor, web, batch)
+    with stage("web", "batch") as host:
+        web, batch = host.groups
         be, ls = Group(batch), Group(web)
         protection.wait_quiet([be, ls])
-        tree.burn(batch, os.cpu_count())
-        config = os.path.join(folder, "standalone.yaml")
+        host.tree.burn(batch, os.cpu_count())
         # The example's groups by names of our own: a machine may have its own web.slice.
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(text.replace("cgroupPath: web.slice", f"cgroupPath: {web}")
-                       .replace("cgroupPath: batch.slice", f"cgroupPath: {batch}"))
-        agent = Agent(janitor, os.path.join(folder, "agent"), free_port(), f"--standalone-config={config}")
+        agent = host.agent("agent", text.replace("cgroupPath: web.slice", f"cgroupPath: {web}")
+                           .replace("cgroupPath: batch.slice", f"cgroupPath: {batch}"))
         burners = []
 
         def stop_ls():
@@ -86,18 +74,14 @@ def main():
                 process.kill()
                 process.wait()
 
-        protection.prove(agent, be, ls.cpu_seconds, lambda: burners.extend(tree.burn(web, 1)), stop_ls)
+        protection.prove(agent, be, ls.cpu_seconds, lambda: burners.extend(host.tree.burn(web, 1)), stop_ls)
         has_idle = os.path.exists(be.file("cpu", "cpu.idle"))
         assert not has_idle or be.read("cpu", "cpu.idle") == "1", "BE does not give way"
         protection.prove_cleanup(agent, be)
         assert not has_idle or be.read("cpu", "cpu.idle") == "0", "--cleanup left BE idle"
         stop_ls()
         if has_idle:
-            blame = os.path.join(folder, "blame.yaml")
-            with open(blame, "w", encoding="utf-8") as file:
-                file.write(BLAME.format(web=web, batch=batch))
-            prove_blame(Agent(janitor, os.path.join(folder, "blame"), free_port(), f"--standalone-config={blame}",
-                              "--feature-gates=BECPUBlame=true"), be)
+            prove_blame(host.agent("blame", BLAME.format(web=web, batch=batch), "--feature-gates=BECPUBlame=true"), be)
     print("standalone: passed")
 
 
