@@ -10,11 +10,11 @@
 #include "framework/qos/manager.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "gates.hpp"
-#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/base/file.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "koordlet_bench.hpp"
 #include "plugins.hpp"
+#include "support/whole_slo.hpp"
 
 namespace koord::koordlet::bench {
 
@@ -140,53 +140,12 @@ constexpr StrategyEntry kStanding{
     .name = "(one that stands)", .replan = Replan::on_change, .make = &make<Standing>};
 constexpr const StrategyEntry* kStandingTable[] = {&kStanding};
 
-api::MemoryQosConfig memory_qos() {
-  api::MemoryQosConfig config;
-  config.enable = true;
-  config.qos.min_limit_percent = 20;
-  config.qos.low_limit_percent = 50;
-  config.qos.throttling_percent = 80;
-  return config;
-}
-
-/// Everything that may be asked for.
-std::shared_ptr<const api::NodeSloSpec> slo() {
-  auto spec = std::make_shared<api::NodeSloSpec>();
-  auto& use = spec->resource_used_threshold_with_be.emplace();
-  use.enable = true;
-  use.cpu_suppress_policy = "cpuset";
-  use.cpu_suppress_threshold_percent = 65;
-  use.memory_evict_threshold_percent = use.memory_allocatable_evict_threshold_percent = 95;
-  use.memory_evict_lower_percent = use.memory_allocatable_evict_lower_percent = 90;
-  use.cpu_evict_be_satisfaction_lower_percent = 10;
-  use.cpu_evict_be_satisfaction_upper_percent = 20;
-  use.cpu_evict_be_usage_threshold_percent = 90;
-  use.cpu_evict_threshold_percent = use.cpu_allocatable_evict_threshold_percent = 95;
-  use.cpu_evict_lower_percent = use.cpu_allocatable_evict_lower_percent = 90;
-  use.evict_enabled_priority_threshold = use.allocatable_evict_priority_threshold = 5999;
-  auto& burst = spec->cpu_burst_strategy.emplace();
-  burst.policy = "auto";
-  burst.cpu_burst_percent = 1000;
-  burst.cfs_quota_burst_percent = 300;
-  burst.cfs_quota_burst_period_seconds = -1;
-  auto& system = spec->system_strategy.emplace();
-  system.min_free_kbytes_factor = 100;
-  system.watermark_scale_factor = 150;
-  auto& classes = spec->resource_qos_strategy.emplace();
-  for (auto* one : {&classes.lsr_class, &classes.ls_class, &classes.be_class}) {
-    api::ResourceQos& qos = one->emplace();
-    qos.cpu_qos.emplace().enable = true;
-    qos.memory_qos.emplace() = memory_qos();
-  }
-  return spec;
-}
-
 /// Half of the pods are best-effort.
 Inventory node() {
   Inventory out;
   out.generation = 1;
   out.pods_known = out.slo_known = true;
-  out.slo = slo();
+  out.slo = testing::whole_slo("cpuset");
   out.be_roots = {"kubepods/besteffort"};
   out.node.name = "bench";
   out.node.capacity_milli_cpu = out.node.allocatable_milli_cpu = kCpus * 1000;

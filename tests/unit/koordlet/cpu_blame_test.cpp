@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "framework/blamed_waits.hpp"
+#include "kill_between_writes.hpp"
 #include "koord/host/file.hpp"
 #include "plugins/cpu_blame/settings.hpp"
 #include "qos_rig.hpp"
@@ -343,47 +344,42 @@ TEST_CASE("Whoever ends it, nothing is left", "[koordlet][blame][crash]") {
   const bool plain = GENERATE(false, true);
   const std::string end = GENERATE("cleanup", "gate", "extension", "slo");
   CAPTURE(plain, end);
-  for (std::size_t writes = 0;; ++writes) {
-    CAPTURE(writes);
-    REQUIRE(writes < 60);
-    Tree tree;
-    BlameRig rig(version, tree / "journal");
-    if (plain) {
-      rig.inventory.be_roots = {"batch.slice", "night.slice"};
-      for (const char* name : {"batch.slice", "night.slice", "batch.slice/job"}) {
-        rig.kernel.group(name).cpus = rig.topology->online;
-        rig.kernel.group(name).shares = 300;
-      }
-      rig.kernel.group("night.slice").quota = 150'000;  // an operator's
-    }
-    const std::string before = rig.held();
-    rig.kernel.die_after = writes;
-    bool killed = false;
-    try {
-      rig.ticks(3);
-      rig.say(50'000);
-      rig.ticks(4);
-      rig.say(100);
-      rig.ticks(12);
-    } catch (const testing::Killed&) {
-      killed = true;
-    }
-    rig.kernel.die_after.reset();
-    if (end == "gate") REQUIRE(rig.gates.set("BECPUBlame=false").has_value());
-    if (end == "extension") rig.extension("");
-    if (end == "slo") rig.inventory.slo.reset();
-    rig.start();
-    if (end == "cleanup")
-      CHECK(rig.manager->cleanup(rig.inventory).has_value());
-    else
-      for (int i = 0; i < 4; ++i) rig.tick(5);
-    CHECK(rig.held() == before);
-    CHECK(rig.kernel.refused.empty());
-    CHECK_FALSE(host::exists(tree / "journal"));
-    if (killed) continue;
-    CHECK(writes >= 6);
-    break;
-  }
+  std::string before;
+  const std::size_t writes = testing::kill_between_writes(
+      [&](const std::string& journal) {
+        auto rig = std::make_unique<BlameRig>(version, journal);
+        if (plain) {
+          rig->inventory.be_roots = {"batch.slice", "night.slice"};
+          for (const char* name : {"batch.slice", "night.slice", "batch.slice/job"}) {
+            rig->kernel.group(name).cpus = rig->topology->online;
+            rig->kernel.group(name).shares = 300;
+          }
+          rig->kernel.group("night.slice").quota = 150'000;  // an operator's
+        }
+        before = rig->held();
+        return rig;
+      },
+      [](BlameRig& rig) {
+        rig.ticks(3);
+        rig.say(50'000);
+        rig.ticks(4);
+        rig.say(100);
+        rig.ticks(12);
+      },
+      [&](BlameRig& rig, const std::string& journal, std::size_t) {
+        if (end == "gate") REQUIRE(rig.gates.set("BECPUBlame=false").has_value());
+        if (end == "extension") rig.extension("");
+        if (end == "slo") rig.inventory.slo.reset();
+        rig.start();
+        if (end == "cleanup")
+          CHECK(rig.manager->cleanup(rig.inventory).has_value());
+        else
+          for (int i = 0; i < 4; ++i) rig.tick(5);
+        CHECK(rig.held() == before);
+        CHECK(rig.kernel.refused.empty());
+        CHECK_FALSE(host::exists(journal));
+      });
+  CHECK(writes >= 6);
 }
 
 TEST_CASE("Several groups share its quota, and go idle themselves", "[koordlet][blame]") {

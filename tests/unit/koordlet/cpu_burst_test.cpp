@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
+#include "kill_between_writes.hpp"
 #include "plugins/cpu_burst/formula.hpp"
 #include "qos_rig.hpp"
 #include "support/tree.hpp"
@@ -477,24 +478,24 @@ TEST_CASE("The pool: CPUs of LSE and LSR pods and what BE pods use are not in it
 TEST_CASE("An agent that is killed between any two writes leaves what the next one sets right",
           "[koordlet][burst][crash]") {
   const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
-  for (std::size_t writes = 0; writes < 12; ++writes) {
-    koord::testing::Tree tree;
-    Rig rig(version, tree / "journal");
-    rig.pod({{"a", 2000, 2, 0.5}, {"b", 1000, 1, 0.5}});
-    rig.kernel.die_after = writes;
-    try {
-      rig.ticks(3);
-    } catch (const testing::Killed&) {
-    }
-    rig.kernel.die_after.reset();
-    rig.start();
-    REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
-    CHECK(rig.quota_of("kubepods/p/a") == 200'000);
-    CHECK(rig.quota_of("kubepods/p/b") == 100'000);
-    CHECK(rig.quota_of("kubepods/p") == 300'000);
-    for (const char* group : {"kubepods/p", "kubepods/p/a", "kubepods/p/b"})
-      CHECK(rig.kernel.group(group).burst == 0);
-  }
+  const std::size_t writes = testing::kill_between_writes(
+      [&](const std::string& journal) {
+        auto rig = std::make_unique<Rig>(version, journal);
+        rig->pod({{"a", 2000, 2, 0.5}, {"b", 1000, 1, 0.5}});
+        return rig;
+      },
+      [](Rig& rig) { rig.ticks(3); },
+      [](Rig& rig, const std::string&, std::size_t) {
+        rig.start();
+        REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+        CHECK(rig.quota_of("kubepods/p/a") == 200'000);
+        CHECK(rig.quota_of("kubepods/p/b") == 100'000);
+        CHECK(rig.quota_of("kubepods/p") == 300'000);
+        for (const char* group : {"kubepods/p", "kubepods/p/a", "kubepods/p/b"})
+          CHECK(rig.kernel.group(group).burst == 0);
+        CHECK(rig.kernel.refused.empty());
+      });
+  CHECK(writes >= 6);
 }
 
 }  // namespace

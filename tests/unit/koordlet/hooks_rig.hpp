@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "framework/hooks/pod_terms.hpp"
+#include "kill_between_writes.hpp"
 #include "qos_rig.hpp"
-#include "support/tree.hpp"
 
 namespace koord::koordlet::testing {
 
@@ -115,27 +115,22 @@ class HooksRig : public QosRig {
   /// there was. `make` fills a rig, `ticks` is how long an agent lives.
   template <class Rig = HooksRig, class Make>
   static void kill_between_writes(host::CgroupVersion version, Make make, int ticks = 3) {
-    bool finished = false;
-    for (std::size_t writes = 0; !finished; ++writes) {
-      koord::testing::Tree tree;
-      Rig rig(version, tree / "journal");
-      make(rig);
-      const auto before = rig.held();
-      rig.kernel.die_after = writes;
-      finished = true;
-      try {
-        rig.ticks(ticks);
-      } catch (const Killed&) {
-        finished = false;
-      }
-      rig.kernel.die_after.reset();
-      rig.start();
-      if (writes % 2 == 0) rig.ticks(1);  // the next agent may begin, or clean up at once
-      CHECK(rig.manager->cleanup(rig.inventory).has_value());
-      CHECK(rig.held() == before);
-      CHECK(rig.kernel.refused.empty());
-      REQUIRE(writes < 200);
-    }
+    std::string before;
+    testing::kill_between_writes(
+        [&](const std::string& journal) {
+          auto rig = std::make_unique<Rig>(version, journal);
+          make(*rig);
+          before = rig->held();
+          return rig;
+        },
+        [&](Rig& rig) { rig.ticks(ticks); },
+        [&](Rig& rig, const std::string&, std::size_t k) {
+          rig.start();
+          if (k % 2 == 0) rig.ticks(1);  // the next agent may begin, or clean up at once
+          CHECK(rig.manager->cleanup(rig.inventory).has_value());
+          CHECK(rig.held() == before);
+          CHECK(rig.kernel.refused.empty());
+        });
   }
 
   std::vector<Usage> container_usage;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kill_between_writes.hpp"
 #include "koord/host/file.hpp"
 #include "qos_rig.hpp"
 #include "support/tree.hpp"
@@ -206,40 +207,36 @@ TEST_CASE("Idle groups and their shares go back over a kill between any two writ
   const bool cleanup = GENERATE(false, true);
   static const Values kWantedShares = {5000, 5000, 7000, 7000, {}, 5000, {}};
   static const Values kWantedIdle = {{}, 1, 1, {}, 1, 0, 1};
-  for (std::size_t k = 0;; ++k) {
-    CAPTURE(k);
-    Tree tree;
-    Rig rig(version, table, tree / "journal");
-    const std::string before = rig.held();
-    rig.kernel.die_after = k;
-    bool killed = false;
-    try {
-      for (std::size_t step = 0; step < kWantedIdle.size(); ++step) {
-        Shares::value = kWantedShares[step];
-        Idle::value = kWantedIdle[step];
+  std::string before;
+  const std::size_t writes = testing::kill_between_writes(
+      [&](const std::string& journal) {
+        auto rig = std::make_unique<Rig>(version, table, journal);
+        before = rig->held();
+        return rig;
+      },
+      [](Rig& rig) {
+        for (std::size_t step = 0; step < kWantedIdle.size(); ++step) {
+          Shares::value = kWantedShares[step];
+          Idle::value = kWantedIdle[step];
+          ++rig.inventory.generation;
+          rig.ticks(2);
+        }
+      },
+      [&](Rig& rig, const std::string& journal, std::size_t k) {
+        rig.start();
+        if (k % 2 == 0) rig.ticks(1);  // the next agent may go on for a while
+        Shares::value.reset();
+        Idle::value.reset();
         ++rig.inventory.generation;
-        rig.ticks(2);
-      }
-    } catch (const testing::Killed&) {
-      killed = true;
-    }
-    rig.kernel.die_after.reset();
-    rig.start();
-    if (k % 2 == 0) rig.ticks(1);  // the next agent may go on for a while
-    Shares::value.reset();
-    Idle::value.reset();
-    ++rig.inventory.generation;
-    if (cleanup)
-      REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
-    else
-      rig.ticks(2);
-    REQUIRE(rig.held() == before);
-    REQUIRE(rig.kernel.refused.empty());
-    REQUIRE_FALSE(host::exists(tree / "journal"));
-    if (killed) continue;
-    CHECK(k >= 12);
-    break;
-  }
+        if (cleanup)
+          REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+        else
+          rig.ticks(2);
+        REQUIRE(rig.held() == before);
+        REQUIRE(rig.kernel.refused.empty());
+        REQUIRE_FALSE(host::exists(journal));
+      });
+  CHECK(writes >= 12);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "framework/qos/journal.hpp"
+#include "kill_between_writes.hpp"
 #include "koord/host/file.hpp"
 #include "qos_rig.hpp"
 #include "support/tree.hpp"
@@ -133,53 +134,42 @@ TEST_CASE("Killed between any two writes", "[koordlet][manager][crash]") {
   const bool in_kubernetes = GENERATE(true, false);
   enum class End { disabled, removed, cleanup };
   const End end = GENERATE(End::disabled, End::removed, End::cleanup);
-  for (std::size_t k = 0;; ++k) {
-    CAPTURE(k);
-    Tree tree;
-    QosRig rig(version, tree / "journal");
-    (in_kubernetes ? kubernetes : standalone)(rig, policy);
-    REQUIRE(is_free(rig));
-    rig.kernel.die_after = k;
-    bool killed = false;
-    try {
-      settle(rig, 12);  // throttles
-      if (in_kubernetes)
-        rig.pod_usage[1].cpu = 3;
-      else
-        rig.application_usage[2].cpu = 3;
-      settle(rig, 7);  // grows
-      if (in_kubernetes)
-        rig.pod_usage[1].cpu = 9;
-      else
-        rig.application_usage[2].cpu = 9;
-      settle(rig, 13);
-      rig.slo(false, policy);
-      settle(rig, 13);  // sets free
-    } catch (const testing::Killed&) {
-      killed = true;
-    }
-    rig.kernel.die_after.reset();
-    rig.start();
-    if (end == End::disabled) {
-      rig.slo(false, policy);
-      settle(rig, 13);
-    } else if (end == End::removed) {
-      if (in_kubernetes)
-        rig.inventory.slo.reset();  // deleted
-      else
-        rig.inventory.be_roots.clear();
-      settle(rig, 13);
-    } else {
-      REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
-    }
-    REQUIRE(is_free(rig));
-    REQUIRE(rig.kernel.refused.empty());
-    REQUIRE_FALSE(host::exists(tree / "journal"));
-    if (!killed) {
-      CHECK(k >= 3);
-      break;
-    }
-  }
+  const std::size_t writes = testing::kill_between_writes(
+      [&](const std::string& journal) {
+        auto rig = std::make_unique<QosRig>(version, journal);
+        (in_kubernetes ? kubernetes : standalone)(*rig, policy);
+        REQUIRE(is_free(*rig));
+        return rig;
+      },
+      [&](QosRig& rig) {
+        double& others = in_kubernetes ? rig.pod_usage[1].cpu : rig.application_usage[2].cpu;
+        settle(rig, 12);  // throttles
+        others = 3;
+        settle(rig, 7);  // grows
+        others = 9;
+        settle(rig, 13);
+        rig.slo(false, policy);
+        settle(rig, 13);  // sets free
+      },
+      [&](QosRig& rig, const std::string& journal, std::size_t) {
+        rig.start();
+        if (end == End::disabled) {
+          rig.slo(false, policy);
+          settle(rig, 13);
+        } else if (end == End::removed) {
+          if (in_kubernetes)
+            rig.inventory.slo.reset();  // deleted
+          else
+            rig.inventory.be_roots.clear();
+          settle(rig, 13);
+        } else {
+          REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+        }
+        REQUIRE(is_free(rig));
+        REQUIRE(rig.kernel.refused.empty());
+        REQUIRE_FALSE(host::exists(journal));
+      });
+  CHECK(writes >= 3);
 }
 
 TEST_CASE("Suppression holds over a kill and a restart", "[koordlet][manager][crash]") {

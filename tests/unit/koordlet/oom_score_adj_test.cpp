@@ -231,38 +231,35 @@ TEST_CASE("A group that cannot be read lets nobody go", "[koordlet][oom]") {
 
 TEST_CASE("Scores go back over a kill between any two writes", "[koordlet][oom][crash]") {
   const bool cleanup = GENERATE(false, true);
-  for (std::size_t k = 0;; ++k) {
-    CAPTURE(k);
-    Tree tree;
-    Rig rig(tree / "journal");
-    PodInfo& pod = rig.pod("p", Qos::ls, {{"c"}, {"d"}}, Rig::terms(300));
-    for (const pid_t pid : {12, 13, 14}) rig.processes.born(pid, pod.group + "/c", pid);
-    rig.processes.born(15, pod.group + "/d", -5);
-    const Scores before = rig.processes.scores();
-    rig.processes.die_after = k;
-    bool killed = false;
-    try {
-      for (const std::optional<std::int64_t> score : {std::optional<std::int64_t>(300),
-                                                      std::optional<std::int64_t>(-200),
-                                                      {},
-                                                      std::optional<std::int64_t>(400)}) {
-        rig.says(pod, score);
-        rig.ticks(2);
-      }
-    } catch (const testing::Killed&) {
-      killed = true;
-    }
-    rig.processes.die_after.reset();
-    rig.gate(false);
-    if (cleanup)
-      REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
-    else
-      rig.ticks(1);
-    REQUIRE(rig.processes.scores() == before);
-    if (killed) continue;
-    CHECK(k == 16);
-    break;
-  }
+  PodInfo* pod = nullptr;
+  Scores before;
+  const std::size_t writes = testing::kill_between_writes(
+      [&](const std::string& journal) {
+        auto rig = std::make_unique<Rig>(journal);
+        pod = &rig->pod("p", Qos::ls, {{"c"}, {"d"}}, Rig::terms(300));
+        for (const pid_t pid : {12, 13, 14}) rig->processes.born(pid, pod->group + "/c", pid);
+        rig->processes.born(15, pod->group + "/d", -5);
+        before = rig->processes.scores();
+        return rig;
+      },
+      [&](Rig& rig) {
+        for (const std::optional<std::int64_t> score : {std::optional<std::int64_t>(300),
+                                                        std::optional<std::int64_t>(-200),
+                                                        {},
+                                                        std::optional<std::int64_t>(400)}) {
+          rig.says(*pod, score);
+          rig.ticks(2);
+        }
+      },
+      [&](Rig& rig, const std::string&, std::size_t) {
+        rig.gate(false);
+        if (cleanup)
+          REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+        else
+          rig.ticks(1);
+        REQUIRE(rig.processes.scores() == before);
+      });
+  CHECK(writes == 16);
 }
 
 TEST_CASE("The file of scores: what is garbled is named, another boot's is of no use", "[koordlet][oom]") {

@@ -17,9 +17,9 @@
 #include "framework/blamed_waits.hpp"
 #include "framework/qos/manager.hpp"
 #include "gates.hpp"
-#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "plugins.hpp"
 #include "sampler_rig.hpp"
+#include "support/whole_slo.hpp"
 
 namespace {
 std::atomic<std::size_t> allocations{0};
@@ -185,39 +185,6 @@ TEST_CASE("Between two looks at all files a tick allocates nothing") {
   CHECK(steady.planned == 0);
 }
 
-/// Everything that a NodeSLO can ask for, and nothing that would ask a pod to go.
-std::shared_ptr<const api::NodeSloSpec> everything(bool by_quota) {
-  auto spec = std::make_shared<api::NodeSloSpec>();
-  auto& use = spec->resource_used_threshold_with_be.emplace();
-  use.enable = true;
-  use.cpu_suppress_policy = by_quota ? "cfsQuota" : "cpuset";
-  use.cpu_suppress_threshold_percent = 65;
-  use.memory_evict_threshold_percent = use.memory_allocatable_evict_threshold_percent = 95;
-  use.memory_evict_lower_percent = use.memory_allocatable_evict_lower_percent = 90;
-  use.cpu_evict_be_satisfaction_lower_percent = 10;
-  use.cpu_evict_be_satisfaction_upper_percent = 20;
-  use.cpu_evict_be_usage_threshold_percent = 90;
-  use.cpu_evict_threshold_percent = use.cpu_allocatable_evict_threshold_percent = 95;
-  use.cpu_evict_lower_percent = use.cpu_allocatable_evict_lower_percent = 90;
-  use.evict_enabled_priority_threshold = use.allocatable_evict_priority_threshold = 5999;
-  spec->cpu_burst_strategy.emplace().policy = "auto";
-  spec->extensions.text = R"({"cpuBlame":{"enable":true}})";
-  auto& system = spec->system_strategy.emplace();
-  system.min_free_kbytes_factor = 100;
-  system.watermark_scale_factor = 150;
-  auto& classes = spec->resource_qos_strategy.emplace();
-  for (auto* one : {&classes.lsr_class, &classes.ls_class, &classes.be_class}) {
-    api::ResourceQos& qos = one->emplace();
-    qos.cpu_qos.emplace().enable = true;
-    auto& memory = qos.memory_qos.emplace();
-    memory.enable = true;
-    memory.qos.min_limit_percent = 20;
-    memory.qos.low_limit_percent = 50;
-    memory.qos.throttling_percent = 80;
-  }
-  return spec;
-}
-
 std::shared_ptr<Inventory> busy_inventory(bool by_quota) {
   std::vector<std::shared_ptr<const PodInfo>> pods;
   for (const auto& [uid, qos] : {std::pair("a", Qos::ls), {"b", Qos::lsr}, {"c", Qos::be}, {"d", Qos::be}}) {
@@ -238,7 +205,9 @@ std::shared_ptr<Inventory> busy_inventory(bool by_quota) {
   now->all_pods = now->pods;
   now->own_cpus.lsr = {14, 15};
   now->slo_known = true;
-  now->slo = everything(by_quota);
+  auto slo = koord::testing::whole_slo(by_quota ? "cfsQuota" : "cpuset");
+  slo->extensions.text = R"({"cpuBlame":{"enable":true}})";
+  now->slo = std::move(slo);
   now->node.capacity_milli_cpu = now->node.allocatable_milli_cpu = 16'000;
   now->node.capacity_memory = now->node.allocatable_memory = std::int64_t{16} << 30;
   now->node.extended = {{std::string(api::kBatchCpu), 8000}, {std::string(api::kBatchMemory), 8LL << 30}};

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kill_between_writes.hpp"
 #include "koord/host/file.hpp"
 #include "qos_rig.hpp"
-#include "support/tree.hpp"
 
 namespace koord::koordlet {
 namespace {
@@ -16,7 +16,6 @@ namespace {
 using host::CgroupVersion;
 using host::CpuSet;
 using host::Knob;
-using koord::testing::Tree;
 using testing::QosRig;
 using testing::SimKernel;
 
@@ -144,39 +143,35 @@ TEST_CASE("Every knob that can be undone goes back over a kill between any two w
     if (!one) continue;
     CAPTURE(std::string(row.name), one->had);
     Wanting::one = &*one;
-    for (std::size_t k = 0;; ++k) {
-      CAPTURE(k);
-      Tree tree;
-      QosRig rig(version, tree / "journal");
-      Wanting::step.reset();
-      set_up(rig, *one);
-      const std::string before = state_of(rig.kernel);
-      rig.kernel.die_after = k;
-      bool killed = false;
-      try {
-        for (std::size_t step = 0; step < one->above.size(); ++step) {
-          Wanting::step = step;
+    std::string before;
+    const std::size_t writes = testing::kill_between_writes(
+        [&](const std::string& journal) {
+          auto rig = std::make_unique<QosRig>(version, journal);
+          Wanting::step.reset();
+          set_up(*rig, *one);
+          before = state_of(rig->kernel);
+          return rig;
+        },
+        [&](QosRig& rig) {
+          for (std::size_t step = 0; step < one->above.size(); ++step) {
+            Wanting::step = step;
+            ticks(rig);
+          }
+          Wanting::step.reset();
           ticks(rig);
-        }
-        Wanting::step.reset();
-        ticks(rig);
-      } catch (const testing::Killed&) {
-        killed = true;
-      }
-      rig.kernel.die_after.reset();
-      Wanting::step.reset();
-      rig.start();
-      if (cleanup)
-        REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
-      else
-        ticks(rig);
-      REQUIRE(state_of(rig.kernel) == before);
-      REQUIRE(rig.kernel.refused.empty());
-      REQUIRE_FALSE(host::exists(tree / "journal"));
-      if (killed) continue;
-      CHECK(k >= 4);
-      break;
-    }
+        },
+        [&](QosRig& rig, const std::string& journal, std::size_t) {
+          Wanting::step.reset();
+          rig.start();
+          if (cleanup)
+            REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+          else
+            ticks(rig);
+          REQUIRE(state_of(rig.kernel) == before);
+          REQUIRE(rig.kernel.refused.empty());
+          REQUIRE_FALSE(host::exists(journal));
+        });
+    CHECK(writes >= 4);
     ++tried;
   }
   CHECK(tried >= 10);
