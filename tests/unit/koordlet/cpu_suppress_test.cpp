@@ -23,7 +23,7 @@ constexpr std::int64_t kCpu = 100'000;  // us of quota
 TEST_CASE("The budget of best-effort work", "[koordlet][suppress][upstream]") {
   struct Row {
     const char* name;
-    int capacity;
+    std::int64_t capacity;
     double node;
     std::vector<Consumer> pods, applications;
     std::int64_t threshold;

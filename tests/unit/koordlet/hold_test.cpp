@@ -9,7 +9,6 @@ namespace koord::koordlet {
 namespace {
 
 using host::CgroupVersion;
-using host::CpuSet;
 using host::Knob;
 using koord::testing::Tree;
 using testing::kBeRoot;
