@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/action/processes.hpp"
 #include "framework/action/stop_group.hpp"
 #include "koord/base/file.hpp"
 #include "koord/base/manual_clock.hpp"
@@ -118,9 +119,9 @@ TEST_CASE("v2: a group is killed by one write", "[koordlet][actions]") {
   tree.write("kubepods/podu/c/cgroup.kill", "");
   const auto fs = host::CgroupFs::open({.cgroup = tree.path() + "/"}, host::CgroupVersion::v2);
   REQUIRE(fs.has_value());
-  CHECK(stop_group(*fs, "/proc/", "kubepods/podu/c").has_value());
+  CHECK(stop_group(*fs, "/proc/", "kubepods/podu/c").value());
   CHECK(read_file(tree / "kubepods/podu/c/cgroup.kill").value() == "1");
-  CHECK(stop_group(*fs, "/proc/", "kubepods/gone").has_value());
+  CHECK_FALSE(stop_group(*fs, "/proc/", "kubepods/gone").value());
   CHECK(stop_group(*fs, "/proc/", "").error().code() == Code::invalid);
   CHECK(stop_group(*fs, "/proc/", "kubepods/../..").error().code() == Code::invalid);
   tree.write("kubepods/agent/x/cgroup.procs", fmt::format("{}\n", ::getpid()));
@@ -156,11 +157,29 @@ TEST_CASE("Without cgroup.kill each process is looked at again, and killed; othe
   says(moved, "/kubepods/podu/cc");              // by now it is somewhere else
   const auto fs = host::CgroupFs::open({.cgroup = tree / "cg/"}, version);
   REQUIRE(fs.has_value());
-  CHECK(stop_group(*fs, tree / "proc/", group).has_value());
+  CHECK(stop_group(*fs, tree / "proc/", group).value());
   CHECK(inside.was_killed());
   CHECK(below.was_killed());
   CHECK(moved.runs());
   if (freezer) CHECK(read_file(tree / state).value() == (v1 ? "THAWED" : "0"));
+}
+
+TEST_CASE("Processes that cannot be seen from here are not said to be killed", "[koordlet][actions]") {
+  Tree tree;
+  Sleeper seen;
+  const std::string group = "kubepods/podu/c";
+  // What a process of a PID namespace that is not below the reader's looks like.
+  tree.write(group + "/cgroup.procs", fmt::format("0\n{}\n0\n", seen.pid()));
+  tree.write(fmt::format("proc/{}/cgroup", seen.pid()), fmt::format("0::/{}\n", group));
+  const auto fs = host::CgroupFs::open({.cgroup = tree.path() + "/"}, host::CgroupVersion::v2);
+  REQUIRE(fs.has_value());
+  const auto stopped = stop_group(*fs, tree / "proc/", group);
+  CHECK(stopped.error().code() == Code::unsupported);
+  CHECK_THAT(stopped.error().message(), Catch::Contains("hostPID"));
+  CHECK(seen.was_killed());
+  KernelProcesses processes(*fs, tree / "proc/");
+  tree.write(group + "/cgroup.procs", "0\n0\n");
+  CHECK(processes.processes(group).error().code() == Code::unsupported);
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ class ActionRunner {
  public:
   using Done = std::function<void(Result<> outcome)>;
   virtual ~ActionRunner() = default;
-  /// Calls `done` once, later, on the event loop's thread; not at all if the agent ends before.
+  /// Calls `done` once, later, on the event loop's thread; not at all if the agent ends before. Code::
+  /// not_found: the pod had gone by itself. Code::timeout: nobody can tell whether it was done.
   virtual void run(const Action& action, Done done) = 0;
 };
 

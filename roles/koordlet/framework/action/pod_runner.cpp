@@ -15,7 +15,9 @@ namespace koord::koordlet {
 namespace {
 
 constexpr nanoseconds kPatience = std::chrono::seconds(10);  // with the API server
-constexpr std::string_view kReason = "evicted";              // upstream's, as are the events' reasons
+/// A worker that is free no sooner finds a node on which others have gone.
+constexpr nanoseconds kBegin = std::chrono::seconds(10);
+constexpr std::string_view kReason = "evicted";  // upstream's, as are the events' reasons
 constexpr std::string_view kSuccess = "evictPodSuccess", kFail = "evictPodFail";
 
 }  // namespace
@@ -38,12 +40,14 @@ Task<Result<>> PodRunner::perform(Action action, Done done) {
   const Result<> outcome =
       action.kind == ActionKind::evict_pod ? co_await evict(action) : co_await stop(action);
   if (!outcome && outcome.error().code() == Code::cancelled) co_return outcome;
+  const std::string name = fmt::format("{}/{}", pod.ns, pod.name);
+  const std::string_view how = to_string(action.kind);
   if (outcome)
-    parts_.log.info("a pod was evicted", kv("pod", fmt::format("{}/{}", pod.ns, pod.name)),
-                    kv("how", to_string(action.kind)), kv("why", action.message));
+    parts_.log.info("a pod was evicted", kv("pod", name), kv("how", how), kv("why", action.message));
+  else if (outcome.error().code() == Code::not_found)
+    parts_.log.info("a pod had gone before it was evicted", kv("pod", name), kv("why", action.message));
   else
-    parts_.log.warn("a pod cannot be evicted", kv("pod", fmt::format("{}/{}", pod.ns, pod.name)),
-                    kv("how", to_string(action.kind)), kv("why", action.message),
+    parts_.log.warn("a pod cannot be evicted", kv("pod", name), kv("how", how), kv("why", action.message),
                     kv("error", outcome.error()));
   done(outcome);
   co_return Result<>();
@@ -58,7 +62,7 @@ Task<Result<>> PodRunner::evict(const Action& action) {
   Task<Result<>> request = parts_.client->evict({pod.ns, pod.name}, std::move(options));
   Result<> outcome = co_await with_timeout(parts_.clock, kPatience, std::move(request));
   if (!outcome && outcome.error().code() == Code::cancelled) co_return outcome;
-  if (!outcome && outcome.error().code() == Code::not_found) outcome = Result<>();  // it has gone by itself
+  if (!outcome && outcome.error().code() == Code::not_found) co_return outcome;
   if (parts_.recorder && pod.object) {
     std::string note =
         fmt::format("evict Pod:{}/{}, reason: {}, message: {}", pod.ns, pod.name, kReason, action.message);
@@ -75,13 +79,20 @@ Task<Result<>> PodRunner::evict(const Action& action) {
 }
 
 Task<Result<>> PodRunner::stop(const Action& action) {
+  const MonoTime late = parts_.clock.mono() + kBegin;
   std::function<Result<>()> work = [groups = groups_to_stop(*action.pod), &cgroups = parts_.cgroups,
-                                    proc = parts_.proc]() -> Result<> {
+                                    proc = parts_.proc, &clock = parts_.clock, late]() -> Result<> {
+    if (clock.mono() > late) return Error(Code::unavailable, "no worker was free in time");
     Result<> outcome;
+    bool any = false;
     // One that cannot be stopped keeps nobody else alive.
-    for (const std::string& group : groups)
-      if (auto stopped = stop_group(cgroups, proc, group); !stopped && outcome) outcome = std::move(stopped);
-    return outcome;
+    for (const std::string& group : groups) {
+      auto stopped = stop_group(cgroups, proc, group);
+      any = any || !stopped || *stopped;
+      if (!stopped && outcome) outcome = std::move(stopped).error();
+    }
+    if (any) return outcome;
+    return Error(Code::unavailable, "none of its containers is there: the kubelet's list is out of date");
   };
   co_return co_await offload(parts_.workers, std::move(work));
 }

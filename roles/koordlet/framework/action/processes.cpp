@@ -88,7 +88,7 @@ std::vector<pid_t> pids_below(const std::string& folder) {
     std::string_view line;
     pid_t pid = 0;
     while (host::next_line(rest, line))
-      if (host::to_number(host::trimmed(line), pid) && pid > 0) pids.push_back(pid);
+      if (host::to_number(host::trimmed(line), pid) && pid >= kForeignPid) pids.push_back(pid);
   }
   return pids;
 }
@@ -129,14 +129,17 @@ Result<std::vector<Process>> KernelProcesses::processes(const std::string& group
   KOORD_TRY(folder, fs_.folder(host::Knob::procs, group));
   if (!host::exists(folder)) return Error(Code::not_found, fmt::format("{}: it does not exist", folder));
   std::vector<Process> all;
+  bool foreign = false;
   for (const pid_t pid : pids_below(folder)) {
-    if (pid == 1 || pid == ::getpid()) continue;
+    foreign = foreign || pid == kForeignPid;
+    if (pid == kForeignPid || pid == 1 || pid == ::getpid()) continue;
     const Folder one(proc_, pid);
     const auto cgroup = one.read("cgroup");
     // From here on this is the one that it was: if it is in the group now, it is one of those.
     if (!cgroup || !is_in_group(*cgroup, group)) continue;
     if (const auto process = one.process()) all.push_back(*process);
   }
+  if (foreign && all.empty()) return Error(Code::unsupported, fmt::format("{}: {}", group, kForeign));
   return all;
 }
 

@@ -14,6 +14,11 @@
 
 namespace koord::koordlet {
 
+/// What stands for a process of a PID namespace that is not below the reader's.
+inline constexpr pid_t kForeignPid = 0;
+inline constexpr std::string_view kForeign =
+    "it has processes of another PID namespace: the agent needs the host's (hostPID)";
+
 /// Of a group's folder and of those below it. A folder may go meanwhile, and a threaded one of cgroup v2 has
 /// none of its own.
 std::vector<pid_t> pids_below(const std::string& folder);
@@ -39,7 +44,7 @@ class ProcessFiles {
  public:
   virtual ~ProcessFiles() = default;
   /// Those of a group and of the groups below it, but for this agent's own and the first of all. Code::
-  /// not_found: there is no such group.
+  /// not_found: there is no such group. Code::unsupported: it has only such that cannot be seen from here.
   virtual Result<std::vector<Process>> processes(const std::string& group) = 0;
   /// Nothing: there is none of that number.
   virtual std::optional<Process> find(pid_t pid) = 0;

@@ -64,24 +64,41 @@ Result<> without_the_agent(const std::string& folder, std::string_view group) {
   return Error(Code::invalid, fmt::format("{}: the agent itself runs in it", group));
 }
 
-/// Those that are still in the group; how many got the signal for the first time.
-Result<std::size_t> kill_all(const std::string& proc, const std::string& folder, std::string_view group,
-                             bool frozen, std::set<pid_t>& told) {
-  KOORD_CHECK(without_the_agent(folder, group));
-  std::size_t fresh = 0;
-  for (const pid_t pid : pids_below(folder)) {
-    if (told.contains(pid)) continue;
-    const Process process(pid);
-    if (process.error() == ESRCH) continue;
-    // From here on this is the one that it was: if it is in the group now, it is one of ours.
-    if (!is_in(proc, pid, group)) continue;
-    if (const int error = process.kill(frozen); error != 0 && error != ESRCH)
-      return errno_error(error, fmt::format("killing {} of {}", pid, group));
-    told.insert(pid);
-    ++fresh;
+/// Kills what is in a group now, again and again.
+class Killer {
+ public:
+  Killer(const std::string& proc, std::string_view group) : proc_(proc), group_(group) {}
+
+  /// How many got the signal for the first time. Code::invalid: the agent is among them. One that cannot be
+  /// killed keeps nobody else alive.
+  Result<std::size_t> round(const std::string& folder, bool frozen) {
+    KOORD_CHECK(without_the_agent(folder, group_));
+    std::size_t fresh = 0;
+    for (const pid_t pid : pids_below(folder)) {
+      if (pid == kForeignPid && refused_)
+        refused_ = Error(Code::unsupported, fmt::format("{}: {}", group_, kForeign));
+      if (pid == kForeignPid || told_.contains(pid)) continue;
+      const Process process(pid);
+      if (process.error() == ESRCH) continue;
+      // From here on this is the one that it was: if it is in the group now, it is one of ours.
+      if (!is_in(proc_, pid, group_)) continue;
+      told_.insert(pid);
+      const int error = process.kill(frozen);
+      if (error == 0) ++fresh;
+      if (error != 0 && error != ESRCH && refused_)
+        refused_ = errno_error(error, fmt::format("killing {} of {}", pid, group_));
+    }
+    return fresh;
   }
-  return fresh;
-}
+  /// Why some of them were not killed.
+  const Result<>& refused() const { return refused_; }
+
+ private:
+  const std::string& proc_;
+  std::string_view group_;
+  std::set<pid_t> told_;
+  Result<> refused_;
+};
 
 bool says_frozen(const host::CgroupFs& fs, std::string_view group) {
   const auto path = fs.read_path(Knob::freeze, group);
@@ -99,45 +116,52 @@ class Frozen {
     const auto path = fs.write_path(Knob::freeze, group);
     if (!path || !host::exists(*path)) return;
     const bool v2 = fs.version() == CgroupVersion::v2;
-    frozen_ = host::write_file(*path, v2 ? "1" : "FROZEN").has_value();
+    asked_ = host::write_file(*path, v2 ? "1" : "FROZEN").has_value();
     // A task that waits in the kernel may take its time: then it is killed while it does.
-    for (int i = 0; frozen_ && i < kFreezePauses && !says_frozen(fs, group); ++i) wait_a_little();
+    for (int i = 0; asked_ && !(still_ = says_frozen(fs, group)) && i < kFreezePauses; ++i) wait_a_little();
   }
   ~Frozen() {
-    if (frozen_) (void)thaw_group(fs_, group_);
+    if (asked_) (void)thaw_group(fs_, group_);
   }
   Frozen(const Frozen&) = delete;
   Frozen& operator=(const Frozen&) = delete;
-  explicit operator bool() const { return frozen_; }
+  explicit operator bool() const { return still_; }
 
  private:
   const host::CgroupFs& fs_;
   std::string group_;
-  bool frozen_ = false;
+  bool asked_ = false, still_ = false;
 };
 
 }  // namespace
 
-Result<> stop_group(const host::CgroupFs& fs, const std::string& proc, std::string_view group) {
+Result<bool> stop_group(const host::CgroupFs& fs, const std::string& proc, std::string_view group) {
   if (group.empty()) return Error(Code::invalid, "the root of a hierarchy is nothing to stop");
   KOORD_TRY(folder, fs.folder(Knob::procs, group));
-  if (!host::exists(folder)) return {};
+  if (!host::exists(folder)) return false;
   KOORD_CHECK(without_the_agent(folder, group));
-  if (const auto kill = fs.write_path(Knob::kill, group); kill && host::exists(*kill))
-    return host::write_file(*kill, "1");
+  if (const auto kill = fs.write_path(Knob::kill, group); kill && host::exists(*kill)) {
+    auto written = host::write_file(*kill, "1");
+    if (written) return true;
+    if (written.error().code() == Code::not_found) return false;  // it goes at this moment
+    return std::move(written).error();
+  }
   const auto freezer = fs.folder(Knob::freeze, group);
   if (freezer) KOORD_CHECK(without_the_agent(*freezer, group));  // which would stand still for ever
   const Frozen frozen(fs, group);
   const bool still = static_cast<bool>(frozen);
-  std::set<pid_t> told;
+  Killer killer(proc, group);
   // A group that somebody made by hand may be in no freezer, or have no processes there.
-  if (still) KOORD_CHECK(kill_all(proc, *freezer, group, still, told));
-  for (int round = 0; round < kRounds; ++round) {
-    KOORD_TRY(fresh, kill_all(proc, folder, group, still, told));
-    if (fresh == 0) break;
-    if (!still) wait_a_little();
+  if (still) KOORD_CHECK(killer.round(*freezer, still));
+  std::size_t fresh = 1;
+  for (int round = 0; round < kRounds && fresh > 0; ++round) {
+    KOORD_TRY(killed, killer.round(folder, still));
+    fresh = killed;
+    if (fresh > 0 && !still) wait_a_little();
   }
-  return {};
+  KOORD_CHECK(killer.refused());
+  if (fresh == 0) return true;
+  return Error(Code::unavailable, fmt::format("{}: its processes come faster than they are killed", group));
 }
 
 Result<> thaw_group(const host::CgroupFs& fs, std::string_view group) {

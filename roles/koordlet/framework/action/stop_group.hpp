@@ -11,10 +11,10 @@ namespace koord::koordlet {
 
 /// Kills all processes of a group and of those below it: by cgroup.kill where the kernel has it; else the
 /// group is frozen, so that nothing forks away, each process gets SIGKILL through a pidfd after its group was
-/// looked at again, and the group is thawed. A group that is not there is no error. `proc` is the folder of
-/// /proc. Code::invalid: the group is a hierarchy's root, or this process is in it. Blocks for a second at
-/// most: for the worker pool.
-Result<> stop_group(const host::CgroupFs& fs, const std::string& proc, std::string_view group);
+/// looked at again, and the group is thawed. False: there is no such group. `proc` is the folder of /proc.
+/// Code::invalid: the group is a hierarchy's root, or this process is in it. Another error: something in it
+/// goes on running. Blocks for a second at most: for the worker pool.
+Result<bool> stop_group(const host::CgroupFs& fs, const std::string& proc, std::string_view group);
 
 /// What an agent that died inside stop_group() may have left frozen goes on, and dies.
 Result<> thaw_group(const host::CgroupFs& fs, std::string_view group);
