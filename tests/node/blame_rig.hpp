@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
@@ -125,6 +126,42 @@ class Process {
 
 [[noreturn]] inline void spin_on() {
   for (volatile std::uint64_t i = 0;; i = i + 1) {
+  }
+}
+
+/// When somebody who could always run did not: his clock jumped, and the kernel's books say that he waited.
+struct Pauses {
+  static constexpr std::size_t kMost = 1 << 16;
+  std::array<std::uint64_t, kMost> begin{}, end{};
+  volatile std::size_t count = 0;
+
+  /// Of that while, what he was kept from running.
+  double within(std::uint64_t from, std::uint64_t to) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (const auto a = std::max(from, begin[i]), b = std::min(to, end[i]); b > a)
+        sum += static_cast<double>(b - a);
+    return sum;
+  }
+};
+
+[[noreturn]] inline void spin_noting(Pauses& pauses) {
+  constexpr std::uint64_t kJump = 15'000;
+  std::uint64_t waited = books_of(getpid()).wait_ns, last = now_ns();
+  while (true) {
+    const std::uint64_t now = now_ns();
+    if (now - last < kJump) {
+      last = now;
+      continue;
+    }
+    const std::uint64_t all = books_of(getpid()).wait_ns;
+    if (2 * (all - waited) > now - last && pauses.count < Pauses::kMost) {
+      pauses.begin[pauses.count] = last;
+      pauses.end[pauses.count] = now;
+      pauses.count = pauses.count + 1;
+    }
+    waited = all;
+    last = now_ns();
   }
 }
 

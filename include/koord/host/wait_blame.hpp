@@ -22,6 +22,7 @@ inline constexpr std::size_t kCpuTiers = 5;
 
 /// A part of RunQueueLatency, which see for what a wait is; it lives as long as that. All figures are
 /// cumulative. A CPU is charged to whose task is on it, interrupts and what a hypervisor takes included.
+/// Known loads are told within 5%, what is caused from another CPU, too.
 class WaitBlame {
  public:
   using GroupId = std::uint64_t;
@@ -50,7 +51,7 @@ class WaitBlame {
   struct Losses {
     std::uint64_t groups = 0;  // of groups that found no place: only missing in groups()
     std::uint64_t tasks = 0;   // not begun because too many tasks are alive
-    std::uint64_t races = 0;   // whose parts did not add up: the task moved while the other CPU switched
+    std::uint64_t unseen = 0;  // the kernel did not tell of a move, or of the end
     bool operator==(const Losses&) const = default;
   };
 

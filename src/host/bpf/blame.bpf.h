@@ -5,8 +5,12 @@
  * charged who ran in between, and the parts add up to the wait.
  *
  * A CPU's clock is set by its own switches. Wake-ups and switches hold the lock of the task's run queue, and moves that
- * of the queue that it leaves; only the look at the clock of the CPU that it is moved to may find it half written.
- * Parts that do not add up are counted as lost.
+ * of the queue that it leaves; only the look at the clock of the CPU that it is moved to may find it half written. All
+ * that has run on a CPU adds up to the moment of its last switch, so even then the parts add up.
+ *
+ * Nobody promises that a program is told of everything. A CPU that leaves another task than the last one that it was
+ * seen to reach has reached it unseen: when, the kernel's own books of the task tell. They tell, too, of a wait that has
+ * ended long ago; that, and one that was moved unseen, is counted as lost.
  *
  * Best-effort work causes more than what it takes of the waiter's own CPU: while it has another one that the waiter
  * may use, latency-sensitive tasks stand behind one another. So each domain of CPUs has a clock that goes while at
@@ -27,7 +31,7 @@ struct {
   __type(value, struct koord_blamed_wait);
 } blamed SEC(".maps");
 
-/* By CPU. The loader sets how many, and starts them. */
+/* By CPU. The loader sets how many, and that nobody is known to run there yet. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
@@ -57,10 +61,10 @@ struct {
   __type(value, struct koord_settings);
 } settings SEC(".maps");
 
-/* By number. The loader sets how many. */
+/* By memory node. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, 1);
+  __uint(max_entries, koord_max_domains);
   __type(key, __u32);
   __type(value, struct koord_domain);
 } domains SEC(".maps");
@@ -104,7 +108,7 @@ static __always_inline void count_best_effort(struct koord_clock* clock, __u64 n
       return;
     }
   }
-  lose(koord_lost_races);
+  lose(koord_lost_unseen);
 }
 
 /* What the task's groups have been held by their quotas so far: it grows when one is let go. */
@@ -126,22 +130,28 @@ static __always_inline void look_at_quotas(struct koord_blamed_wait* wait, struc
   wait->throttled = throttled;
 }
 
-struct koord_look {
-  __u64 since_and_runner;
-  __u64 ran[koord_runners];
-};
-
-/* The same of a CPU whose lock nobody holds. False if it was written meanwhile, again and again. */
-static __always_inline _Bool look_without_lock(const struct koord_clock* clock, struct koord_look* into) {
+/* The same of a CPU whose lock nobody holds. What is half written differs from what was, or will be, by how long one
+ * runner ran: the sum tells which it is. Should the CPU switch again and again, a look may give a part to who ran just
+ * before or after. */
+static __always_inline void look_without_lock(const struct koord_clock* clock, __u64 now, __u64* into) {
+  __u64 since = 0, sum = 0;
   for (int attempt = 0; attempt < koord_look_attempts; ++attempt) {
-    into->since_and_runner = read_once(&clock->since_and_runner);
+    since = read_once(&clock->since_and_runner);
+    sum = 0;
 #pragma unroll
-    for (int i = 0; i < koord_runners; ++i) into->ran[i] = read_once(&clock->ran[i]);
-    if ((into->since_and_runner & 7) != koord_busy &&
-        into->since_and_runner == read_once(&clock->since_and_runner))
-      return 1;
+    for (int i = 0; i < koord_runners; ++i) sum += into[i] = read_once(&clock->ran[i]);
+    if (since == read_once(&clock->since_and_runner)) break;
   }
-  return 0;
+  into[since & 7] += now - sum;
+}
+
+/* How often it has got a CPU, and how long it has waited for one: while it waits these stay what they are. A kernel
+ * that keeps no such books is trusted to tell of everything. */
+static __always_inline __u64 runs_of(struct task_struct* task) {
+  return bpf_core_field_exists(task->sched_info.pcount) ? READ(task, sched_info.pcount) : 0;
+}
+static __always_inline __u64 delay_of(struct task_struct* task) {
+  return bpf_core_field_exists(task->sched_info.run_delay) ? READ(task, sched_info.run_delay) : 0;
 }
 
 static __always_inline struct koord_blamed_wait* wait_of(__u32 pid) {
@@ -158,8 +168,15 @@ static __always_inline struct koord_blamed_wait* wait_of(__u32 pid) {
 static __always_inline void begin_blamed(struct task_struct* task, __u32 cpu, const struct koord_clock* clock,
                                          __u64 now) {
   struct koord_blamed_wait* wait = wait_of(READ(task, pid));
-  if (!wait || wait->since) return;
+  if (!wait) return;
+  __u64 runs = runs_of(task);
+  if (wait->since) {
+    if (wait->runs == runs) return;
+    lose(koord_lost_unseen);
+  }
   wait->since = now;
+  wait->runs = runs;
+  wait->delay = delay_of(task);
   wait->cpu = cpu;
   look(clock, now, wait->base);
   wait->domain_base = look_at_domain(clock, now);
@@ -178,17 +195,16 @@ static __always_inline int moved(__u64* arguments) {
   __u32 from = cpu_of(task);
   const struct koord_clock* left = bpf_map_lookup_elem(&clocks, &from);
   const struct koord_clock* reached = bpf_map_lookup_elem(&clocks, &to);
-  struct koord_look seen;
-  if (!left || !reached || wait->cpu != from || !look_without_lock(reached, &seen)) {
+  if (!left || !reached || wait->cpu != from) {
     wait->cpu = ~0U; /* it will not fit */
     return 0;
   }
   __u64 now = bpf_ktime_get_ns();
-  __u64 since = left->since_and_runner;
+  __u64 seen[8] = {}, before[8] = {};
+  look_without_lock(reached, now, seen);
+  look(left, now, before);
 #pragma unroll
-  for (int i = 0; i < koord_runners; ++i) wait->base[i] += seen.ran[i] - left->ran[i];
-  wait->base[seen.since_and_runner & 7] += now - (seen.since_and_runner >> 3);
-  wait->base[since & 7] -= now - (since >> 3);
+  for (int i = 0; i < koord_runners; ++i) wait->base[i] += seen[i] - before[i];
   if (left->domain != reached->domain)
     wait->domain_base += look_at_domain(reached, now) - look_at_domain(left, now);
   wait->cpu = to;
@@ -235,7 +251,6 @@ static __always_inline __u32 known_tier(struct koord_blamed_wait* wait, struct c
 /* Whoever ran until now has run until now. Returns who. */
 static __always_inline __u32 advance(struct koord_clock* clock, __u64 now) {
   __u64 since = clock->since_and_runner;
-  write_once(&clock->since_and_runner, koord_busy);
   write_once(&clock->ran[since & 7], clock->ran[since & 7] + (now - (since >> 3)));
   write_once(&clock->since_and_runner, now << 3 | (since & 7));
   return since & 7;
@@ -261,14 +276,11 @@ static __always_inline __u64 caused_of(struct task_struct* task, const struct ko
 static __always_inline void end_blamed(struct task_struct* task, struct koord_blamed_wait* wait, __u32 tier,
                                        __u64 group, __u32 cpu, const struct koord_clock* clock, __u64 now) {
   __u64 ns = now - wait->since;
-  __u64 parts[koord_runners], sum = 0;
+  __u64 parts[koord_runners];
 #pragma unroll
-  for (int i = 0; i < koord_runners; ++i) {
-    parts[i] = clock->ran[i] - wait->base[i];
-    sum += parts[i];
-  }
-  if (wait->cpu != cpu || sum != ns) {
-    lose(koord_lost_races);
+  for (int i = 0; i < koord_runners; ++i) parts[i] = clock->ran[i] - wait->base[i];
+  if (wait->cpu != cpu) {
+    lose(koord_lost_unseen);
     return;
   }
   struct koord_blame* blame = bpf_map_lookup_elem(&blames, &tier);
@@ -293,6 +305,12 @@ static __always_inline void end_blamed(struct task_struct* task, struct koord_bl
   blame->caused_ns += caused;
   count(blame->caused, caused);
   if (tier < koord_tier_best_effort) blame_group(task, group, caused);
+}
+
+/* From now on. */
+static __always_inline void run(struct koord_clock* clock, __u32 ran, __u32 runs, __u64 now) {
+  if (runs != ran) write_once(&clock->since_and_runner, now << 3 | runs);
+  count_best_effort(clock, now, runs == koord_tier_best_effort);
 }
 
 static __always_inline void forget(__u64 group) {

@@ -4,14 +4,11 @@
 #include <bpf/bpf.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <ctime>
-#include <map>
 #include <utility>
 
-#include "koord/host/topology.hpp"
+#include "koord/host/cpuset.hpp"
+#include "koord/host/file.hpp"
 #include "run_queue_latency.h"
 
 namespace koord::host {
@@ -32,25 +29,8 @@ Result<> put(const Fd& map, const void* key, const void* value) {
 
 }  // namespace
 
-CpuDomains cpu_domains(const Root& root, std::size_t possible) {
-  CpuDomains domains;
-  domains.of_cpu.resize(possible);
-  domains.online = static_cast<std::uint32_t>(possible);
-  const auto topology = read_topology(root);
-  if (!topology) return domains;
-  domains.online = static_cast<std::uint32_t>(topology->cpus.size());
-  std::map<int, std::uint32_t> numbers;
-  for (const CpuPlace& place : topology->cpus) {
-    const auto number = static_cast<std::uint32_t>(numbers.size());
-    const std::uint32_t domain = numbers.try_emplace(place.node, number).first->second;
-    if (static_cast<std::size_t>(place.cpu) < possible)
-      domains.of_cpu[static_cast<std::size_t>(place.cpu)] = domain;
-  }
-  domains.count = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(numbers.size()));
-  return domains;
-}
-
-Result<std::unique_ptr<BlameMaps>> BlameMaps::take(const BpfObject& object, const CpuDomains& domains) {
+Result<std::unique_ptr<BlameMaps>> BlameMaps::take(const BpfObject& object, const Root& root,
+                                                   std::size_t possible) {
   Descriptors held;
   const std::pair<const char*, Fd*> maps[] = {{"tiers", &held.tiers},       {"clocks", &held.clocks},
                                               {"blames", &held.blames},     {"group_blames", &held.groups},
@@ -59,24 +39,23 @@ Result<std::unique_ptr<BlameMaps>> BlameMaps::take(const BpfObject& object, cons
     KOORD_TRY(map, object.map(name));
     *place = std::move(map);
   }
-  std::unique_ptr<BlameMaps> made(new BlameMaps(std::move(held), domains.of_cpu.size()));
-  KOORD_CHECK(made->start_clocks(domains));
+  std::unique_ptr<BlameMaps> made(new BlameMaps(std::move(held), root, possible));
+  const koord_clock clock{.since_and_runner = koord_unknown};
+  for (std::uint32_t cpu = 0; cpu < possible; ++cpu) KOORD_CHECK(put(made->held_.clocks, &cpu, &clock));
+  KOORD_CHECK(made->count_cpus());
   return made;
 }
 
-Result<> BlameMaps::start_clocks(const CpuDomains& domains) {
-  for (std::uint32_t cpu = 0; cpu < scratch_.size(); ++cpu) {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    koord_clock clock{};
-    clock.since_and_runner =
-        (static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec)) *
-            8 +
-        koord_unknown;
-    clock.domain = domains.of_cpu[cpu];
-    KOORD_CHECK(put(held_.clocks, &cpu, &clock));
-  }
-  settings_.cpus = domains.online;
+Result<> BlameMaps::count_cpus() {
+  const auto online = online_.read(buffer_);
+  const auto counted = online ? host::count_cpus(*online) : Result<int>(online.error());
+  const auto cpus = static_cast<std::uint32_t>(counted ? *counted : scratch_.size());
+  if (cpus == settings_.cpus) return {};
+  settings_.cpus = cpus;
+  return put_settings();
+}
+
+Result<> BlameMaps::put_settings() {
   const std::uint32_t zero = 0;
   return put(held_.settings, &zero, &settings_);
 }
@@ -95,12 +74,12 @@ Result<> BlameMaps::name_groups(std::span<const Named> groups) {
     if (known == named_.end() || known->second != tier) KOORD_CHECK(put(held_.tiers, &id, &tier));
   }
   named_ = std::move(wanted);
-  const std::uint32_t zero = 0;
   settings_.generation = (settings_.generation + 1) & 0x1fffffff;  // what the programs keep of it
-  return put(held_.settings, &zero, &settings_);
+  return put_settings();
 }
 
 Result<> BlameMaps::read(State& into) {
+  KOORD_CHECK(count_cpus());
   for (std::uint32_t tier = 0; tier < kCpuTiers; ++tier) {
     Waits& sum = into[tier] = {};
     if (bpf_map_lookup_elem(held_.blames.get(), &tier, scratch_.data()) != 0) return call_error(errno);
@@ -137,7 +116,7 @@ Result<> BlameMaps::groups(std::vector<Group>& into) {
 Result<WaitBlame::Losses> BlameMaps::losses() {
   Losses lost;
   const std::pair<std::uint32_t, std::uint64_t*> kinds[] = {
-      {koord_lost_groups, &lost.groups}, {koord_lost_tasks, &lost.tasks}, {koord_lost_races, &lost.races}};
+      {koord_lost_groups, &lost.groups}, {koord_lost_tasks, &lost.tasks}, {koord_lost_unseen, &lost.unseen}};
   for (const auto& [kind, place] : kinds)
     if (bpf_map_lookup_elem(held_.losses.get(), &kind, place) != 0) return call_error(errno);
   return lost;

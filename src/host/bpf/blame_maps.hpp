@@ -8,25 +8,18 @@
 
 #include "bpf_object.hpp"
 #include "koord/base/file.hpp"
+#include "koord/host/file.hpp"
 #include "koord/host/wait_blame.hpp"
 #include "wait_blame.h"
 
 namespace koord::host {
 
-/// The CPUs that there may ever be, and to which part of the machine each belongs: on one, a task that may
-/// run everywhere is expected to find a place anywhere.
-struct CpuDomains {
-  std::vector<std::uint32_t> of_cpu;
-  std::uint32_t count = 1;
-  std::uint32_t online = 1;  // CPUs
-};
-/// By memory node; all in one where that cannot be read.
-CpuDomains cpu_domains(const Root& root, std::size_t possible);
-
 class BlameMaps final : public WaitBlame {
  public:
-  /// After the object was loaded and before its programs are attached: starts the clocks of the CPUs.
-  static Result<std::unique_ptr<BlameMaps>> take(const BpfObject& object, const CpuDomains& domains);
+  /// After the object was loaded and before its programs are attached. `possible`: how many CPUs there may
+  /// ever be.
+  static Result<std::unique_ptr<BlameMaps>> take(const BpfObject& object, const Root& root,
+                                                 std::size_t possible);
 
   Result<> name_groups(std::span<const Named> groups) override;
   std::size_t capacity() const override { return koord_max_tiered; }
@@ -39,10 +32,15 @@ class BlameMaps final : public WaitBlame {
   struct Descriptors {
     Fd tiers, clocks, blames, groups, settings, losses;
   };
-  BlameMaps(Descriptors held, std::size_t cpus) : held_(std::move(held)), scratch_(cpus) {}
-  Result<> start_clocks(const CpuDomains& domains);
+  BlameMaps(Descriptors held, const Root& root, std::size_t possible)
+      : held_(std::move(held)), online_(root.sys + "devices/system/cpu/online"), scratch_(possible) {}
+  /// CPUs come and go. Where it cannot be read, a task may use all if it may use all that may ever be.
+  Result<> count_cpus();
+  Result<> put_settings();
 
   Descriptors held_;
+  HeldFile online_;
+  ReadBuffer buffer_;
   koord_settings settings_{};
   std::unordered_map<GroupId, std::uint32_t> named_;
   std::vector<koord_blame> scratch_;  // one for each CPU that there may be

@@ -56,6 +56,10 @@ struct task_group {
   struct task_group* parent;
   struct cfs_bandwidth cfs_bandwidth;
 };
+struct sched_info {
+  unsigned long pcount;
+  unsigned long long run_delay;
+};
 struct task_struct {
   struct thread_info thread_info;
   unsigned int __state;
@@ -64,6 +68,7 @@ struct task_struct {
   struct task_group* sched_task_group;
   int nr_cpus_allowed;
   int pid;
+  struct sched_info sched_info;
   struct css_set* cgroups;
 };
 struct task_struct___before_5_14 {

@@ -57,6 +57,33 @@ static __always_inline int woken(__u64* arguments) {
   return 0;
 }
 
+/* The task gets the CPU, which has just been advanced: `ran` had it until now. */
+static __always_inline void reach(struct task_struct* task, struct koord_blamed_wait* wait, __u32 cpu,
+                                  struct koord_clock* clock, __u32 ran, __u64 now, _Bool v2) {
+  struct cgroup* group = group_of(task, v2);
+  __u64 id = id_of(group);
+  __u32 tier = known_tier(wait, group, id);
+  if (wait && wait->since) {
+    if (now >= wait->since) { /* clocks of two CPUs may differ a little */
+      charge(task, id, now - wait->since);
+      end_blamed(task, wait, tier, id, cpu, clock, now);
+    }
+    wait->since = 0;
+  }
+  run(clock, ran, tier, now);
+}
+
+/* The CPU leaves a task that it was not seen to reach. */
+static __always_inline void catch_up(struct task_struct* task, __u32 cpu, struct koord_clock* clock, __u64 now,
+                                     _Bool v2) {
+  __u32 pid = READ(task, pid);
+  struct koord_blamed_wait* wait = bpf_map_lookup_elem(&blamed, &pid);
+  if (!wait || !wait->since || wait->runs + 1 != runs_of(task)) return;
+  __u64 then = wait->since + delay_of(task) - wait->delay;
+  if (then < clock->since_and_runner >> 3 || then > now) return;
+  reach(task, wait, cpu, clock, advance(clock, then), then, v2);
+}
+
 static __always_inline int switched(__u64* arguments, _Bool v2) {
   _Bool preempted = arguments[0];
   struct task_struct* left = (void*)arguments[1];
@@ -65,8 +92,10 @@ static __always_inline int switched(__u64* arguments, _Bool v2) {
   __u32 cpu = bpf_get_smp_processor_id();
   struct koord_clock* clock = bpf_map_lookup_elem(&clocks, &cpu);
   if (!clock) return 0;
-  __u32 ran = advance(clock, now);
   __u32 pid = READ(left, pid);
+  if ((clock->since_and_runner & 7) == koord_unknown) clock->domain = bpf_get_numa_node_id(); /* the first one here */
+  if (__builtin_expect(pid != clock->pid, 0)) catch_up(left, cpu, clock, now, v2);
+  __u32 ran = advance(clock, now);
   if (pid) {
     __u32 state = state_of(left);
     if (preempted || state == task_running)
@@ -74,23 +103,18 @@ static __always_inline int switched(__u64* arguments, _Bool v2) {
     else if (state & task_dead)
       bpf_map_delete_elem(&blamed, &pid);
   }
-  __u32 runs = koord_idle;
   pid = READ(next, pid);
-  if (pid) {
-    struct koord_blamed_wait* wait = bpf_map_lookup_elem(&blamed, &pid);
-    struct cgroup* group = group_of(next, v2);
-    __u64 id = id_of(group);
-    runs = known_tier(wait, group, id);
-    if (wait && wait->since) {
-      if (now >= wait->since) { /* clocks of two CPUs may differ a little */
-        charge(next, id, now - wait->since);
-        end_blamed(next, wait, runs, id, cpu, clock, now);
-      }
-      wait->since = 0;
-    }
+  clock->pid = pid;
+  if (!pid) {
+    run(clock, ran, koord_idle, now);
+    return 0;
   }
-  if (runs != ran) write_once(&clock->since_and_runner, now << 3 | runs);
-  count_best_effort(clock, now, runs == koord_tier_best_effort);
+  struct koord_blamed_wait* wait = bpf_map_lookup_elem(&blamed, &pid);
+  if (wait && wait->since && wait->runs != runs_of(next)) {
+    lose(koord_lost_unseen);
+    wait->since = 0;
+  }
+  reach(next, wait, cpu, clock, ran, now, v2);
   return 0;
 }
 

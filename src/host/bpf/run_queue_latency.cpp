@@ -223,12 +223,7 @@ Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root
   KOORD_CHECK(object.choose(programs));
   KOORD_CHECK(object.resize("groups", static_cast<std::uint32_t>(sizes.groups * sizes.shards)));
   KOORD_CHECK(object.resize(with_blame ? "blamed" : "waiting", static_cast<std::uint32_t>(sizes.tasks)));
-  CpuDomains domains;
-  if (with_blame) {
-    domains = cpu_domains(root, possible);
-    KOORD_CHECK(object.resize("clocks", static_cast<std::uint32_t>(possible)));
-    KOORD_CHECK(object.resize("domains", domains.count));
-  }
+  if (with_blame) KOORD_CHECK(object.resize("clocks", static_cast<std::uint32_t>(possible)));
   KOORD_CHECK(object.load());
   Collector::Descriptors held;
   KOORD_TRY(groups, object.map("groups"));
@@ -236,7 +231,7 @@ Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root
   KOORD_TRY(losses, object.map("losses"));
   held.losses = std::move(losses);
   if (with_blame) {
-    KOORD_TRY(blame, BlameMaps::take(object, domains));
+    KOORD_TRY(blame, BlameMaps::take(object, root, possible));
     held.blame = std::move(blame);
   }
   for (const auto& [program, tracepoint] : programs) {

@@ -23,4 +23,4 @@ struct koord_group_waits {
 };
 
 /// Indices into the map of losses.
-enum { koord_lost_groups = 0, koord_lost_tasks = 1, koord_lost_races = 2, koord_loss_kinds = 3 };
+enum { koord_lost_groups = 0, koord_lost_tasks = 1, koord_lost_unseen = 2, koord_loss_kinds = 3 };

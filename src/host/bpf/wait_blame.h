@@ -8,8 +8,7 @@ enum {
   koord_tiers = 5,
   koord_idle = 5,
   koord_unknown = 6, /* until the first switch of a CPU */
-  koord_runners = 7,
-  koord_busy = 7 /* a CPU's clock is being set */
+  koord_runners = 7
 };
 
 enum {
@@ -25,14 +24,16 @@ enum {
   koord_quota_memory_ns = 250000000
 };
 
-/// Who ran on a CPU, in ns: the sum and what has passed since the last switch together are the time since the
-/// start. Eight places, so that an index of three bits needs no check; apart from other CPUs'.
+/// Who ran on a CPU, in ns: the sum is the moment of the last switch. Eight places, so that an index of three
+/// bits needs no check; apart from other CPUs'.
 struct koord_clock {
-  unsigned long long since_and_runner; /* ns * 8 + runner; ends in koord_busy while it is written */
+  unsigned long long since_and_runner; /* ns * 8 + runner */
   unsigned long long ran[8];
-  unsigned int domain;
+  unsigned int domain;  /* the CPU's memory node */
   unsigned int counted; /* among the domain's CPUs that run best-effort work; only this CPU writes it */
-  unsigned long long apart[6];
+  unsigned int pid;     /* of the task that it was seen to reach last */
+  unsigned int zero;
+  unsigned long long apart[5];
 };
 
 /// How long at least one CPU of a domain has run best-effort work: a count of such CPUs in the upper 16 bits,
@@ -42,21 +43,27 @@ struct koord_domain {
   unsigned long long count_and_time;
   unsigned long long apart[15];
 };
-enum { koord_domain_time_bits = 48, koord_domain_attempts = 32, koord_look_attempts = 32 };
+enum {
+  koord_max_domains = 1024, /* the most memory nodes that Linux can be built for */
+  koord_domain_time_bits = 48,
+  koord_domain_attempts = 32,
+  koord_look_attempts = 4
+};
 
 struct koord_settings {
   unsigned int generation; /* grows when the reader has named groups */
-  unsigned int cpus;       /* of the machine: a task that may use as many may use all */
+  unsigned int cpus;       /* that are online: a task that may use as many may use all */
 };
 
 /// Of a task: since when it waits (0: it does not) and where, what the CPU's clock said then (less what ran
 /// on the CPUs where it waited before), and which tier it is.
 struct koord_blamed_wait {
   unsigned long long since;
+  unsigned long long runs, delay; /* what the kernel's books of it said then: how often it ran, waited ns */
   unsigned long long base[8];
   unsigned long long domain_base; /* the same of the domain's clock */
-  unsigned long long throttled;   /* what its groups had been held by quotas, in ns, and 1; 0: not looked at */
-  unsigned long long let_go;      /* when that was seen to have grown */
+  unsigned long long throttled; /* what its groups had been held by quotas, in ns, and 1; 0: not looked at */
+  unsigned long long let_go;    /* when that was seen to have grown */
   unsigned long long group;
   unsigned int known_tier; /* generation * 8 + tier: of that group, in that generation of named groups */
   unsigned int cpu;

@@ -245,14 +245,14 @@ TEST_CASE("When nobody may act on it") {
     CHECK(bench.metric("koordlet_cpu_wait_lost_total{reason=\"tasks\"}") == 1);
     CHECK(bench.tick(now).fit);
   }
-  SECTION("one in a thousand does not add up, then two") {
-    bench.counters.lost.races = 1;
+  SECTION("the end of one in a thousand is not seen, then of two") {
+    bench.counters.lost.unseen = 1;
     waits(1000);
     CHECK(bench.tick(now).fit);
-    bench.counters.lost.races = 3;
+    bench.counters.lost.unseen = 3;
     waits(1000);
-    CHECK(bench.tick(now).why_unfit == "waits were lost: too many parts do not add up");
-    CHECK(bench.metric("koordlet_cpu_wait_lost_total{reason=\"moves\"}") == 3);
+    CHECK(bench.tick(now).why_unfit == "waits were lost: too many moves or ends were not seen");
+    CHECK(bench.metric("koordlet_cpu_wait_lost_total{reason=\"unseen\"}") == 3);
   }
   SECTION("a group without a place is missing among pods only") {
     bench.counters.lost.groups = 7;

@@ -17,7 +17,7 @@ using host::CpuTier;
 using host::FineHistogram;
 using host::WaitBlame;
 
-/// Of waits whose parts do not add up: more than one in so many is too much.
+/// Of waits whose moves or ends were not seen: more than one in so many is too much.
 constexpr std::uint64_t kTolerated = 1000;
 
 constexpr metrics::Metric kSeconds{
@@ -37,8 +37,8 @@ constexpr metrics::Metric kLost{
     .name = "koordlet_cpu_wait_lost_total",
     .type = metrics::Type::counter,
     .help =
-        "Waits that nobody is blamed for: a table of groups or of tasks was full, or a task was moved while "
-        "the other CPU switched.",
+        "Waits that nobody is blamed for: a table of groups or of tasks was full, or the kernel did not tell "
+        "of a move or of the end.",
     .labels = {"reason"}};
 
 static_assert(static_cast<std::size_t>(Runner::best_effort) ==
@@ -93,7 +93,7 @@ Blame::Blame(Parts parts) : parts_(std::move(parts)) {
   }
   lost_groups_ = lost.with({"groups"});
   lost_tasks_ = lost.with({"tasks"});
-  lost_races_ = lost.with({"moves"});
+  lost_unseen_ = lost.with({"unseen"});
 }
 
 void Blame::tick(MonoTime now, const std::shared_ptr<const Inventory>& inventory) {
@@ -166,11 +166,11 @@ void Blame::count_losses() {
   const auto lost = parts_.counters->losses();
   if (!lost) return;
   new_losses_ = {grown(lost->groups, lost_.groups), grown(lost->tasks, lost_.tasks),
-                 grown(lost->races, lost_.races)};
+                 grown(lost->unseen, lost_.unseen)};
   lost_ = *lost;
   lost_groups_.add(static_cast<double>(new_losses_.groups));
   lost_tasks_.add(static_cast<double>(new_losses_.tasks));
-  lost_races_.add(static_cast<double>(new_losses_.races));
+  lost_unseen_.add(static_cast<double>(new_losses_.unseen));
 }
 
 void Blame::count(const WaitBlame::State& now) {
@@ -212,7 +212,8 @@ std::string_view Blame::why_unfit(nanoseconds period) const {
   if (!tiers_known_ || !named_) return "it is not known yet whose each cgroup is";
   if (period > kLate) return "the last reading was late";
   if (new_losses_.tasks > 0) return "waits were lost: more tasks than the kernel's table has room for";
-  if (new_losses_.races * kTolerated > new_waits_) return "waits were lost: too many parts do not add up";
+  if (new_losses_.unseen * kTolerated > new_waits_)
+    return "waits were lost: too many moves or ends were not seen";
   double sum = 0;
   for (const double part : waits_.seconds) sum += part;
   if (static_cast<double>(unknown_ns_) / 1e9 > sum / 100) return "it is not known yet who runs on each CPU";

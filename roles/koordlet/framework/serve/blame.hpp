@@ -66,7 +66,7 @@ class Blame {
   Parts parts_;
   std::array<std::array<metrics::Counter, host::WaitBlame::kRunners>, host::kCpuTiers> seconds_;
   std::array<metrics::Histogram, host::kCpuTiers> caused_;
-  metrics::Counter lost_groups_, lost_tasks_, lost_races_;
+  metrics::Counter lost_groups_, lost_tasks_, lost_unseen_;
 
   BlamedWaits waits_;
   bool naming_fails_ = false, reading_fails_ = false;
