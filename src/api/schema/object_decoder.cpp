@@ -9,6 +9,9 @@
 namespace koord::api {
 namespace {
 
+/// For one value: about 3,000 keys in the opposite order.
+constexpr size_t kMostMoves = size_t{1} << 22;
+
 std::string_view wanted(TypeKind kind) {
   switch (kind) {
     case TypeKind::boolean: return "true or false";
@@ -40,6 +43,7 @@ void ObjectDecoder::start(const Type& type, void* target, bool object, std::stri
   prefix_ = std::move(prefix);
   live_ = 0;
   seen_.clear();
+  moves_ = 0;
   depth_ = 0;
   skip_until_ = -1;
   raw_ = nullptr;
@@ -176,10 +180,7 @@ bool ObjectDecoder::on_key(std::string_view key) {
     return true;
   }
   Frame& frame = frames_[live_ - 1];
-  if (!frame.schema) {
-    frame.key.assign(key);
-    return true;
-  }
+  if (!frame.schema) return on_map_key(frame, key);
   frame.field = frame.schema->find(key);
   if (mode_ == Mode::tolerant) {
     if (frame.field) return true;
@@ -199,6 +200,18 @@ bool ObjectDecoder::on_key(std::string_view key) {
   const size_t bit = frame.index + static_cast<size_t>(frame.field - frame.schema->fields().data());
   if (seen_[bit]) return fail("duplicate field", Code::invalid);
   seen_[bit] = true;
+  return true;
+}
+
+// Maps are kept sorted, and everybody who prints JSON sorts them: of a text that does not each key may cost
+// as much as there are others, which somebody might make use of.
+bool ObjectDecoder::on_map_key(Frame& frame, std::string_view key) {
+  frame.key.assign(key);
+  if (frame.index == 0 || key > frame.greatest)
+    frame.greatest.assign(key);
+  else if ((moves_ += frame.index) > kMostMoves)
+    return fail("too many keys that are not in order", Code::too_large);
+  ++frame.index;
   return true;
 }
 

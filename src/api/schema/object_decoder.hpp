@@ -48,7 +48,9 @@ class ObjectDecoder final : public json::Events {
     const Schema* schema = nullptr;  // of a structure
     const Field* field = nullptr;    // of a structure: the member being read; else: the row of the container
     std::string key;                 // of a map, and of undescribed members
-    size_t index = 0;  // of a list: the element after the one being read; else: of the first seen bit
+    std::string greatest;            // of a map: of its keys so far
+    size_t index = 0;  // of a list: the element after the one being read; of a map: so many members; else: of
+                       // the first seen bit
   };
   struct Slot {
     const Type* type;  // never optional
@@ -58,6 +60,7 @@ class ObjectDecoder final : public json::Events {
 
   // Where the value that begins goes, optionals resolved. False if nobody wants it.
   bool slot(Slot& out, bool null);
+  bool on_map_key(Frame& frame, std::string_view key);
   bool scalar(Token token, std::string_view text);
   bool begin(bool object);
   bool end();
@@ -77,6 +80,7 @@ class ObjectDecoder final : public json::Events {
   std::vector<Frame> frames_;  // the first live_ of them; the others keep their strings' memory
   size_t live_ = 0;
   std::vector<bool> seen_;      // strict: a bit per row of each open structure
+  size_t moves_ = 0;            // members of maps that made room for one that came out of order
   int depth_ = 0;               // open containers of the value
   int skip_until_ = -1;         // skipping until depth_ is back at this
   std::string* raw_ = nullptr;  // the raw value that is being captured

@@ -1,8 +1,9 @@
 // The codec on whole objects: round trips, tolerance, errors with paths, strict decoding.
 #include "koord/api/schema/codec.hpp"
 
-#include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
 
@@ -228,6 +229,28 @@ TEST_CASE("strict decoding fills in defaults") {
   CHECK(config->profiles[0].plugins[1].mode.view() == "Hard");
   CHECK(decode_strict<Config>("{}")->profiles[0].name == "default");
   CHECK(encode(config->profiles[0].plugins[1]) == R"({"name":"b","weight":100,"mode":"Hard"})");
+}
+
+TEST_CASE("A map of very many keys has to be in order, more or less") {
+  const auto pod = [](int keys, auto key_of) {
+    std::string text = R"({"metadata":{"labels":{)";
+    for (int i = 0; i < keys; ++i) text += fmt::format(R"({}"k{:06}":"v")", i > 0 ? "," : "", key_of(i));
+    return text + "}}}";
+  };
+  const auto decoded = [](const std::string& text) { return decode<Pod>(text); };
+  const auto as_printed = [](int i) { return i; };
+  const auto backwards = [](int i) { return 999'999 - i; };
+  const auto few_before_many = [](int i) { return i < 20'000 ? 500'000 + i : i; };
+  CHECK(decoded(pod(20'000, as_printed))->metadata.labels.size() == 20'000);
+  CHECK(decoded(pod(2'500, backwards))->metadata.labels.at_index(0).key.view() == "k997500");
+  CHECK(decoded(pod(20'100, few_before_many))->metadata.labels.size() == 20'100);
+  for (const std::string& text : {pod(20'000, backwards), pod(30'000, few_before_many)}) {
+    const auto refused = decoded(text);
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code() == Code::too_large);
+    CHECK_THAT(refused.error().message(), Catch::StartsWith(".metadata.labels[k") &&
+                                              Catch::EndsWith("]: too many keys that are not in order"));
+  }
 }
 
 TEST_CASE("strict decoding names what is wrong") {
