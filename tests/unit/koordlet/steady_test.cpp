@@ -206,7 +206,7 @@ std::shared_ptr<Inventory> busy_inventory(bool by_quota) {
   now->own_cpus.lsr = {14, 15};
   now->slo_known = true;
   auto slo = koord::testing::whole_slo(by_quota ? "cfsQuota" : "cpuset");
-  slo->extensions.text = R"({"cpuBlame":{"enable":true}})";
+  slo->extensions.text = R"({"cpuBlame":{"enable":true,"quota":true}})";
   now->slo = std::move(slo);
   now->node.capacity_milli_cpu = now->node.allocatable_milli_cpu = 16'000;
   now->node.capacity_memory = now->node.allocatable_memory = std::int64_t{16} << 30;
