@@ -1,4 +1,6 @@
 // What CPU and memory eviction share: choosing victims, and what is asked beyond batch and mid resources.
+#include <limits>
+
 #include "evict_rig.hpp"
 #include "plugins/evict/settings.hpp"
 
@@ -112,13 +114,16 @@ TEST_CASE("Percentages that are missing, negative or in the wrong order", "[koor
     bool by_default, required;  // good where the lower one has a default; where it has to be said
     std::int64_t lower_mark;
   };
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max(),
+                 kLeast = std::numeric_limits<std::int64_t>::min();
   // The original's rows, of CPU and memory, by use and by requests.
   const Case cases[] = {
-      {{}, {}, false, false, 0},   {-1, {}, false, false, 0}, {-1, -5, false, false, 0},
-      {20, {}, true, false, 18},   {20, 30, false, false, 0}, {20, 10, true, true, 10},
-      {80, {}, true, false, 78},   {80, 90, false, false, 0}, {80, 80, false, false, 0},
-      {80, 70, true, true, 70},    {85, 75, true, true, 75},  {90, 0, true, true, 0},
-      {120, 100, true, true, 100},
+      {{}, {}, false, false, 0},      {-1, {}, false, false, 0},       {-1, -5, false, false, 0},
+      {20, {}, true, false, 18},      {20, 30, false, false, 0},       {20, 10, true, true, 10},
+      {80, {}, true, false, 78},      {80, 90, false, false, 0},       {80, 80, false, false, 0},
+      {80, 70, true, true, 70},       {85, 75, true, true, 75},        {90, 0, true, true, 0},
+      {120, 100, true, true, 100},    {kMost, kMost, false, false, 0}, {kMost, {}, true, false, kMost - 2},
+      {80, kLeast, true, true, -100}, {0, {}, true, false, -2},
   };
   for (const Case& one : cases) {
     const auto used = evict::marks(one.threshold, one.lower, evict::Lower::by_default);
@@ -127,6 +132,36 @@ TEST_CASE("Percentages that are missing, negative or in the wrong order", "[koor
     CHECK(requested.nonsense.empty() == one.required);
     for (const auto* marks : {&used, &requested})
       if (marks->nonsense.empty()) CHECK(marks->lower == one.lower_mark);
+  }
+  CHECK(evict::percent_of(kMost, 1) == kMost);
+  CHECK(evict::percent_of(kMost, kMost) == 100);
+  CHECK(evict::part_of(kMost, 200) == kMost);
+  CHECK(evict::part_of(kMost, kLeast) == kLeast);
+  CHECK(evict::part_of(120'000'000'000, 13) == 15'600'000'000);
+}
+
+TEST_CASE("Absurd percentages evict those who would free something, or nobody", "[koordlet][evict]") {
+  struct Case {
+    std::int64_t threshold, lower;
+    Names victims;
+  };
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max(),
+                 kLeast = std::numeric_limits<std::int64_t>::min();
+  const Case cases[] = {{80, kLeast, {"large", "small"}}, {kMost, kLeast, {}}, {kMost, 0, {}}};
+  const bool by_use = GENERATE(true, false);
+  for (const Case& one : cases) {
+    EvictRig rig(by_use ? "BEMemoryEvict=true" : "MemoryAllocatableEvict=true");
+    auto& slo = rig.slo();
+    slo.memory_evict_threshold_percent = slo.memory_allocatable_evict_threshold_percent = one.threshold;
+    slo.memory_evict_lower_percent = slo.memory_allocatable_evict_lower_percent = one.lower;
+    slo.allocatable_evict_priority_threshold = 5999;
+    rig.inventory.node.extended = {{"kubernetes.io/batch-memory", 1'000'000}};
+    const auto pod = [](std::string name, std::int64_t asked, double used) {
+      return EvictRow{std::move(name), Qos::be, 5000, used, 1, {.batch_memory = asked}, enabled()};
+    };
+    rig.pods({pod("small", 1'000'000, 1), pod("large", std::int64_t{1} << 50, 2), pod("idle", 0, kUnknown)});
+    rig.node_memory = 115;
+    CHECK(rig.tick_for() == one.victims);
   }
 }
 

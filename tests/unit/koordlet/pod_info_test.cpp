@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "framework/memory_terms.hpp"
 #include "framework/states/complaints.hpp"
@@ -202,8 +203,15 @@ TEST_CASE("What a pod says of its eviction") {
 
   CHECK(info_of(R"(,"labels":{"koordinator.sh/priority":"1200"})").eviction.within == 1200);
   CHECK(!info_of(R"(,"labels":{"koordinator.sh/priority":"xxx"})").eviction.within);
-  CHECK(info_of(R"(,"annotations":{"koordinator.sh/eviction-priority":"1e3"})", R"({"containers":[]})", 1)
-            .eviction.priority == 0);
+  const auto priority = [](std::string_view value, std::size_t complaints) {
+    return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/eviction-priority":"{}"}})", value),
+                   R"({"containers":[]})", complaints)
+        .eviction.priority;
+  };
+  CHECK(priority("+100", 0) == 100);
+  CHECK(priority("-2147483648", 0) == std::numeric_limits<std::int32_t>::min());
+  for (const char* none : {"1e3", "", "+", "+-1", "++1", "2147483648", " 1", "0x1"})
+    CHECK(priority(none, 1) == 0);
   CHECK(!info_of(R"(,"annotations":{"kubernetes.io/config.source":"file"})").eviction.never.empty());
   CHECK(!info_of("", R"({"containers":[],"priority":2000000000})").eviction.never.empty());
   CHECK(info_of("", R"({"containers":[],"priority":1999999999})").eviction.never.empty());

@@ -222,6 +222,12 @@ std::optional<std::vector<std::string>> eviction_policies(const api::ObjectMeta&
   return policies;
 }
 
+/// Upstream's parser takes "+5", too.
+std::string_view without_plus(std::string_view number) {
+  const bool plus = number.starts_with('+') && !number.starts_with("+-");
+  return plus ? number.substr(1) : number;
+}
+
 EvictionTerms eviction_terms(const api::Pod& pod, std::vector<std::string>& complaints) {
   const api::ObjectMeta& meta = pod.metadata;
   EvictionTerms terms;
@@ -231,7 +237,7 @@ EvictionTerms eviction_terms(const api::Pod& pod, std::vector<std::string>& comp
   terms.enabled = is(meta.labels.find(kEvictionEnabled), "true");
   terms.policies = eviction_policies(meta, complaints);
   if (const Symbol* text = meta.annotations.find(kEvictionPriority);
-      text != nullptr && !host::to_number(text->view(), terms.priority)) {
+      text != nullptr && !host::to_number(without_plus(text->view()), terms.priority)) {
     terms.priority = 0;
     complaints.push_back(
         fmt::format("{}: \"{}\" is no 32-bit number", kEvictionPriority, text->view().substr(0, 64)));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 namespace koord::koordlet::evict {
@@ -16,6 +17,12 @@ constexpr std::int32_t kHighestPriority = 7999;
 /// How old the list of pods may be by which requests are summed. Use is measured, whatever the kubelet says.
 constexpr nanoseconds kFreshPods = std::chrono::minutes(1);
 constexpr double kMilli = 1000;
+constexpr std::int64_t kLeastLower = -100;  // percent
+
+std::int64_t saturated(__int128 amount) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  return static_cast<std::int64_t>(std::clamp<__int128>(amount, Limits::min(), Limits::max()));
+}
 
 }  // namespace
 
@@ -23,14 +30,18 @@ Marks marks(std::optional<std::int64_t> threshold, std::optional<std::int64_t> l
   if (!threshold) return {.nonsense = "no threshold"};
   if (*threshold < 0) return {.nonsense = "a threshold below 0"};
   if (!lower && kind == Lower::required) return {.nonsense = "no lower percentage"};
-  const Marks marks{*threshold, lower.value_or(*threshold - kBuffer)};
+  const Marks marks{*threshold, std::max(lower.value_or(*threshold - kBuffer), kLeastLower)};
   if (marks.lower >= marks.threshold)
     return {.nonsense = "a lower percentage that is not below the threshold"};
   return marks;
 }
 
-std::int64_t percent_of(std::int64_t amount, std::int64_t whole) { return amount * 100 / whole; }
-std::int64_t part_of(std::int64_t whole, std::int64_t percent) { return whole * percent / 100; }
+std::int64_t percent_of(std::int64_t amount, std::int64_t whole) {
+  return saturated(static_cast<__int128>(amount) * 100 / whole);
+}
+std::int64_t part_of(std::int64_t whole, std::int64_t percent) {
+  return saturated(static_cast<__int128>(whole) * percent / 100);
+}
 
 std::string& Notes::next(std::string_view feature) {
   if (said_ == notes_.size()) notes_.emplace_back();

@@ -28,10 +28,11 @@ enum class Lower : std::uint8_t {
   by_default,  // two percent below the threshold
   required,
 };
-/// Nonsense: no threshold, a negative one, a lower mark that is not lower.
+/// Nonsense: no threshold, a negative one, a lower mark that is not lower. A lower mark below -100 is that:
+/// beyond it there is nothing more to free.
 Marks marks(std::optional<std::int64_t> threshold, std::optional<std::int64_t> lower, Lower kind);
 
-/// Rounded down; of amounts up to 2^50 and percentages up to a million without overflow.
+/// Rounded towards 0; what 64 bits do not hold is the most, or the least, that they do.
 std::int64_t percent_of(std::int64_t amount, std::int64_t whole);
 std::int64_t part_of(std::int64_t whole, std::int64_t percent);
 
