@@ -169,6 +169,22 @@ TEST_CASE("What is not wanted any more goes back to each process that still has 
   CHECK(read_file(tree / "journal-scores").value() == "koord-scores 1 boot\n");
 }
 
+TEST_CASE("What the kernel refused, however often, is nobody else's score", "[koordlet][oom]") {
+  FakeProcesses processes;
+  ScoreBook book({}, processes);
+  const auto wish = [&](std::int64_t score) {
+    const ScoreWish wishes[] = {{.pod = nullptr, .container = "c", .group = "g", .score = score}};
+    return book.pass(wishes).containers[0];
+  };
+  processes.born(12, "g", 0);
+  CHECK(wish(300).set == 1);
+  processes.all.at(12).least = 300;
+  for (const std::int64_t lower : {200, 100, 50}) CHECK(wish(lower).refused.has_value());
+  processes.all.at(12).least = -1000;
+  (void)book.pass({});
+  CHECK(processes.scores() == Scores{{12, 0}});
+}
+
 TEST_CASE("Who was given what, and has it back, is in the audit", "[koordlet][oom]") {
   Tree tree;
   ManualClock clock;

@@ -75,10 +75,12 @@ ScoreBook::Row ScoreBook::row_of(const Process& process, const ScoreWish& wish, 
     if (like && (process.score == like->set || process.score == like->was)) row.before = like->before;
   }
   row.group = wish.group;
-  if (process.score == wish.score)
+  if (process.score == wish.score) {
     row.set = row.was = wish.score;
-  else if (row.set != wish.score)
-    row.was = std::exchange(row.set, wish.score);
+  } else if (row.set != wish.score) {
+    if (process.score != row.was) row.was = row.set;  // otherwise the last one was refused
+    row.set = wish.score;
+  }
   return row;
 }
 
