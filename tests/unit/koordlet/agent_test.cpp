@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "fake_node.hpp"
+#include "koord/base/file.hpp"
 #include "prediction.hpp"
 #include "role.hpp"
 #include "support/metric_names.hpp"
@@ -37,6 +38,28 @@ TEST_CASE("the metrics of an agent are those that its descriptor lists") {
   names.insert(names.end(), external.begin(), external.end());
   std::ranges::sort(names);
   CHECK(names == test::metric_names(koordlet::role().metrics));
+}
+
+TEST_CASE("A group that an agent was stopping when it died stands still no longer than until the next one") {
+  const bool cleanup = GENERATE(false, true);
+  Process process({"--tsdb-path=", fmt::format("--cleanup={}", cleanup)});
+  const std::string group = "kubepods/besteffort/podu/c";
+  const auto parts = process.parts();
+  testing::FakeNode& node = process.node;
+  node.tree().write(node.path("", group, "cgroup.freeze"), "1");
+  node.tree().write(node.path("", "others", "cgroup.freeze"), "1");
+  const std::string file = fmt::format("{}koord/evicted", parts.place.root.var_run);
+  std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+  koord::testing::Tree::write_to(file, fmt::format("koord-actions 1 {}\nMemoryEvict\tstop\tbegun\t1\tu\t{}\n"
+                                                   "MemoryEvict\tstop\tdone\t1\tv\tothers\n",
+                                                   parts.boot_id, group));
+  const auto agent = Agent::make(process.context, process.parts());
+  if (!agent) FAIL(agent.error().message());
+  const auto freezes = [&](const std::string& name) {
+    return read_file(node.tree() / node.path("", name, "cgroup.freeze")).value();
+  };
+  CHECK(freezes(group) == "0");
+  CHECK(freezes("others") == "1");  // somebody else's
 }
 
 TEST_CASE("The flags of prediction are checked, and are the original's where nobody sets them") {
