@@ -273,6 +273,21 @@ TEST_CASE("What the kernel refuses is counted, backed off from and logged once i
   CHECK(bench.log.contains("can be written again"));
 }
 
+TEST_CASE("What nobody wants any more is no failure", "[koordlet][executor]") {
+  Bench bench(CgroupVersion::v1);
+  bench.kernel.group("p").quota = 50000;
+  bench.kernel.group("p/c").quota = 40000;
+  const std::vector<Bench::Want> refused{{Knob::cpu_quota, "p", std::int64_t{20000}}};
+  CHECK(bench.apply(refused).failed == 1);
+  CHECK(bench.executor.failures().size() == 1);
+  bench.clock.advance(std::chrono::milliseconds(100));
+  CHECK(bench.apply(refused).waiting == 1);
+  CHECK(bench.executor.failures().size() == 1);  // it waits for the next attempt
+  bench.clock.advance(std::chrono::seconds(1));
+  bench.apply({});
+  CHECK(bench.executor.failures().empty());
+}
+
 TEST_CASE("A value that changes with every tick is not refused with every tick", "[koordlet][executor]") {
   Bench bench(CgroupVersion::v1);
   bench.kernel.group("p").quota = 50000;

@@ -116,7 +116,7 @@ class Executor::Impl {
 
   void apply_round(std::span<const Wish> wishes, Pace pace, Outcome& outcome) {
     pace_ = pace;
-    const MonoTime now = clock_.mono();
+    const MonoTime now = applied_ = clock_.mono();
     work_.clear();
     for (const Wish& wish : wishes) {
       Target* const target = targets_.get(wish.target);
@@ -190,7 +190,7 @@ class Executor::Impl {
   std::vector<Failure> failures() const {
     std::vector<Failure> list;
     for (const Target& target : targets_.all())
-      if (target.generation != 0 && target.state == State::refused)
+      if (target.generation != 0 && target.state == State::refused && target.named_at >= applied_)
         list.push_back({target.knob, target.group, target.error, target.failures});
     for (const std::uint32_t index : pending_)
       if (const Target& target = targets_.at(index); is_late(target))
@@ -504,6 +504,7 @@ class Executor::Impl {
 
   double tokens_;
   MonoTime refilled_;
+  MonoTime applied_{};  // the last call of apply()
 
   Pace pace_ = Pace::limited;
   std::vector<Work> work_;

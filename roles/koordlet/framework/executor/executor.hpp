@@ -128,7 +128,7 @@ class Executor {
 
   /// Why the kernel refuses what was wanted of a file last; nothing: it does not.
   std::optional<Error> refused(host::Knob knob, std::string_view group) const;
-  /// What the kernel refuses at present.
+  /// What the kernel refuses at present, of what was named in the last call of apply() or since.
   std::vector<Failure> failures() const;
   /// Drops what no call has named for `age`.
   void forget_unused(nanoseconds age);
