@@ -443,6 +443,26 @@ TEST_CASE("An agent that starts before the pods are known lets nobody's quota go
   CHECK(rig.quota_of("kubepods/p/a") == 200'000);
 }
 
+TEST_CASE("A container that is resized while no agent runs gets the quota of its new spec",
+          "[koordlet][burst]") {
+  koord::testing::Tree tree;
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2), tree / "journal");
+  PodInfo& pod = rig.pod({{"a", 2000, 2, 0.5}});
+  rig.ticks(8);
+  REQUIRE(rig.quota_of("kubepods/p/a") == 600'000);
+  rig.start();
+  const std::int64_t limit = GENERATE(4000, 1000);
+  pod.containers[0].cpu_limit_milli = pod.cpu_limit_milli = limit;
+  rig.kernel.group("kubepods/p/a").quota = rig.kernel.group("kubepods/p").quota = limit * 100;
+  rig.node("none");
+  ++rig.inventory.generation;
+  rig.ticks(3);
+  CHECK(rig.quota_of("kubepods/p/a") == limit * 100);
+  CHECK(rig.quota_of("kubepods/p") == limit * 100);
+  REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+  CHECK(rig.quota_of("kubepods/p/a") == limit * 100);
+}
+
 TEST_CASE("The pool: CPUs of LSE and LSR pods and what BE pods use are not in it", "[koordlet][burst]") {
   Rig rig(CgroupVersion::v1);
   rig.topology = testing::machine(16, 2);

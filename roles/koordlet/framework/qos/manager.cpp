@@ -105,6 +105,7 @@ class QosManager::Impl final : public KnobReader {
 
   void tick(const TickView& view) {
     const Inventory& inventory = *view.inventory;
+    inventory_ = &inventory;
     actions_.tick();
     tree_.start_tick(inventory.generation);
     const bool changed = std::exchange(generation_, inventory.generation) != inventory.generation;
@@ -161,6 +162,7 @@ class QosManager::Impl final : public KnobReader {
   }
 
   Result<std::size_t> cleanup(const Inventory& inventory) {
+    inventory_ = &inventory;
     tree_.start_tick(inventory.generation);
     tree_.forget();
     for (Slot& slot : slots_) {
@@ -387,6 +389,22 @@ class QosManager::Impl final : public KnobReader {
     return arbiter_.find(executor_.known(Knob::cpu_idle, group));
   }
 
+  /// What sets an entry's group free now. A quota that was found there was the kubelet's: it may have resized
+  /// the container meanwhile, while no agent ran.
+  KnobValue freed(const Journal::Entry& entry) const {
+    const auto* quota = std::get_if<std::int64_t>(&entry.free);
+    if (entry.knob != Knob::cpu_quota || quota == nullptr || *quota <= 0) return entry.free;
+    const auto of = [&](std::optional<std::int64_t> limit_milli) {
+      return limit_milli && *limit_milli > 0 ? KnobValue(host::milli_cpu_to_quota(*limit_milli)) : entry.free;
+    };
+    for (const auto& pod : inventory_->all_pods) {
+      if (pod->group == entry.group) return of(pod->cpu_limit_milli);
+      for (const ContainerInfo& container : pod->containers)
+        if (container.group == entry.group) return of(container.cpu_limit_milli);
+    }
+    return entry.free;
+  }
+
   /// Entries of the journal of which no plan wants anything: they become a plan of their own.
   bool collect_orphans() {
     orphans_.clear();
@@ -400,8 +418,8 @@ class QosManager::Impl final : public KnobReader {
       Intent intent;
       intent.knob = entry.knob;
       intent.group = entry.group;
-      intent.value = entry.free;
-      intent.undo = entry.free;
+      intent.value = freed(entry);
+      intent.undo = intent.value;
       intent.strategy = owner != slots_.end() ? owner->name : std::string_view("journal");
       intent.reason = kSetFree;
       intent.reach = {entry.from, entry.to, {}};
@@ -525,7 +543,8 @@ class QosManager::Impl final : public KnobReader {
   Scores* scores_;
   PluginContext context_;
   std::vector<Slot> slots_;
-  std::uint64_t generation_ = 0;  // of the inventory of the last tick
+  const Inventory* inventory_ = nullptr;  // of the tick that runs
+  std::uint64_t generation_ = 0;          // of the last one
   std::shared_ptr<const NodeFacts> facts_;
 
   // Of one tick; kept for their memory and for limits().
