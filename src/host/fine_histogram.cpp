@@ -1,17 +1,16 @@
 #include "koord/host/fine_histogram.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
+
+#include "bpf/buckets.h"
 
 namespace koord::host {
 
 std::size_t FineHistogram::bucket_of(std::uint64_t ns) {
-  const std::uint64_t quarters = ns / 250;  // of a microsecond
-  if (quarters < 4) return 0;
-  const auto octave = static_cast<std::size_t>(std::bit_width(quarters)) - 3;
-  return std::min<std::size_t>(4 * octave + (quarters >> octave) - 3, kBuckets - 1);
+  static_assert(kBuckets == koord_fine_buckets);
+  return koord_fine_bucket(ns);
 }
 
 double FineHistogram::upper_us(std::size_t bucket) {

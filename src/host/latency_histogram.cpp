@@ -1,13 +1,15 @@
 #include "koord/host/latency_histogram.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
+
+#include "bpf/buckets.h"
 
 namespace koord::host {
 
 std::size_t LatencyHistogram::bucket_of(std::uint64_t ns) {
-  return std::min<std::size_t>(std::bit_width(ns / 1000), kBuckets - 1);
+  static_assert(kBuckets == koord_latency_buckets);
+  return koord_latency_bucket(ns);
 }
 
 std::uint64_t LatencyHistogram::upper_us(std::size_t bucket) { return std::uint64_t{1} << bucket; }

@@ -15,7 +15,6 @@
 #include <functional>
 #include <memory>
 #include <new>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +31,7 @@ using host::WaitBlame;
 
 inline constexpr double kTolerance = 0.05;
 inline constexpr double kSlackNs = 4e6;
+inline constexpr auto kWindow = std::chrono::milliseconds(1500);
 
 inline constexpr std::array<const char*, WaitBlame::kRunners> kNames = {"LSE",    "LSR",    "LS",     "BE",
                                                                         "system", "nobody", "unknown"};
@@ -60,12 +60,13 @@ inline std::vector<int> usable_cpus() {
   return cpus;
 }
 
-inline void pin(pid_t pid, int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  if (sched_setaffinity(pid, sizeof one, &one) != 0) fail("sched_setaffinity");
+inline void pin(pid_t pid, const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(cpu, &set);
+  if (sched_setaffinity(pid, sizeof set, &set) != 0) fail("sched_setaffinity");
 }
+inline void pin(pid_t pid, int cpu) { pin(pid, std::vector<int>{cpu}); }
 
 /// Memory that a test and its processes have in common.
 template <typename T>
@@ -248,8 +249,59 @@ struct Bench {
   RunQueueLatency& counters;
   WaitBlame& blame;
   std::vector<int> cpus;
-  int groups = 0;                      // that come and go
-  std::set<std::uint32_t> other_maps;  // of whoever else counts here
 };
+
+/// Room is never wanting, and hardly a move or an end is missed.
+inline void check_losses(WaitBlame& blame, const WaitBlame::Losses& earlier, const WaitBlame::State& before) {
+  const auto now = blame.losses().value();
+  const auto after = read(blame);
+  double waits = 0;
+  for (std::size_t tier = 0; tier < koord::host::kCpuTiers; ++tier)
+    waits += between(before, after, static_cast<CpuTier>(tier)).waits;
+  const auto unseen = now.unseen - earlier.unseen;
+  std::printf("    lost: %llu of %.0f waits\n", static_cast<unsigned long long>(unseen), waits);
+  if (now.tasks != earlier.tasks || now.groups != earlier.groups) fail("a table was full");
+  if (static_cast<double>(unseen) > waits / 1000) fail("waits were lost");
+}
+
+struct Beside {
+  Figures figures;
+  double waited = 0, caused = 0;  // as the three say themselves
+};
+
+/// Two on `cpus` that always want to run, beside best-effort work: what of their waiting it causes.
+inline Beside pair_beside(const Bench& bench, const Groups& groups, int best_effort_cpu,
+                          const std::vector<int>& cpus) {
+  const Shared<Pauses> hogs;
+  const Shared<std::array<Pauses, 2>> pairs;
+  Process hog(groups[CpuTier::best_effort], [&] {
+    pin(0, best_effort_cpu);
+    spin_noting(*hogs);
+  });
+  const auto serve = [&](std::size_t i) {
+    pin(0, cpus);
+    spin_noting((*pairs)[i]);
+  };
+  Process one(groups[CpuTier::ls], [&] { serve(0); }), other(groups[CpuTier::ls], [&] { serve(1); });
+  rest(std::chrono::milliseconds(200));
+  const auto before = read(bench.blame);
+  const std::uint64_t from = now_ns();
+  rest(kWindow);
+  Beside all{.figures = between(before, read(bench.blame), CpuTier::ls)};
+  const std::uint64_t to = now_ns();
+  for (Process* process : {&hog, &one, &other}) process->end();
+  for (const Pauses& waits : *pairs)
+    for (std::size_t i = 0; i < waits.count; ++i) {
+      const std::uint64_t begin = waits.begin[i], end = waits.end[i];
+      if (end < from || end >= to) continue;
+      all.waited += static_cast<double>(end - begin);
+      all.caused += static_cast<double>(end - begin) - hogs->within(begin, end);
+    }
+  const Figures& figures = all.figures;
+  std::printf("    waited %.1f ms, caused %.1f ms, nobody's %.1f ms, BE on its CPU %.1f ms\n",
+              figures.sum / 1e6, figures.caused / 1e6, figures.parts[WaitBlame::kIdle] / 1e6,
+              figures.parts[index(CpuTier::best_effort)] / 1e6);
+  return all;
+}
 
 }  // namespace koord::node_test

@@ -277,8 +277,8 @@ bool run_kind(const CgroupFs& cgroups, Tracepoints kind) {
 /// The kernel takes the tables of large machines, and one that counts with them is read.
 void check_sizes(const CgroupFs& cgroups) {
   for (const std::size_t cpus : {128, 8192}) {
-    const auto collector = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(),
-                                                               Tracepoints::typed, false, cpus);
+    const auto collector = koord::host::open_run_queue_latency(
+        Root::host_mode(), cgroups.version(), Tracepoints::typed, false, koord::host::table_sizes(cpus));
     if (!collector) fail(std::to_string(cpus) + " CPUs: " + collector.error().message());
     for (int i = 0; i < 5; ++i) {  // each waits, from its birth on
       const pid_t child = fork();

@@ -24,7 +24,7 @@ mkdir /sys/fs/cgroup/probe
 say probe "$(ls /sys/fs/cgroup/probe | grep -E '^(cpu.max|cpuset.cpus|memory.current|cpu.pressure)$' | tr '\\n' ' ')"
 rmdir /sys/fs/cgroup/probe
 say koord "$(/koord --version)"
-/run_queue_latency_test --tries=4 && /wait_blame_test --brief
+/run_queue_latency_test --tries=4 && /wait_blame_test --brief && /blame_changes_test --unplug
 """
 EXPECTED = {"cpus": "8", "sockets": "2", "cores": "0-1 2-3 4-5 6-7 ", "nodes": "0-1", "node1": "4-7", "btf": "yes",
             "pressure": "cpu io memory ", "probe": "cpu.max cpu.pressure cpuset.cpus memory.current "}
@@ -37,7 +37,8 @@ def main():
     began = time.monotonic()
     status, lines = vm.run(SCRIPT, {"koord": os.environ["KOORD"],
                                     "run_queue_latency_test": os.environ["RUN_QUEUE_LATENCY_TEST"],
-                                    "wait_blame_test": os.environ["WAIT_BLAME_TEST"]})
+                                    "wait_blame_test": os.environ["WAIT_BLAME_TEST"],
+                                    "blame_changes_test": os.environ["BLAME_CHANGES_TEST"]})
     said = dict(line.split("=", 1) for line in lines if "=" in line)
     for name, value in EXPECTED.items():
         assert said.get(name) == value, f"{name}: {said.get(name)!r}, expected {value!r}"

@@ -1,14 +1,12 @@
 // Who ran while others waited, on a real kernel: what the programs say of known loads agrees with the
 // kernel's own books: the CPU clocks of those who ran and /proc/TASK/schedstat of who waited. Exit status 77:
 // skipped.
-#include <bpf/bpf.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
-#include <set>
 #include <vector>
 
 #include "blame_rig.hpp"
@@ -19,7 +17,6 @@ using koord::host::Tracepoints;
 using namespace koord::node_test;
 
 constexpr int kSkipped = 77;
-constexpr auto kWindow = std::chrono::milliseconds(1500);
 
 /// What somebody who could always run sees in a moment in which he runs, so that nobody else on his CPU does:
 /// between two of them he waited whenever somebody else ran.
@@ -225,19 +222,6 @@ void moving(const Bench& bench) {
   agree("sum (of schedstat)", figures.sum, result->waited);
 }
 
-/// Room is never wanting, and hardly a move or an end is missed.
-void check_losses(WaitBlame& blame, const WaitBlame::Losses& earlier, const WaitBlame::State& before) {
-  const auto now = blame.losses().value();
-  const auto after = read(blame);
-  double waits = 0;
-  for (std::size_t tier = 0; tier < koord::host::kCpuTiers; ++tier)
-    waits += between(before, after, static_cast<CpuTier>(tier)).waits;
-  const auto unseen = now.unseen - earlier.unseen;
-  std::printf("    lost: %llu of %.0f waits\n", static_cast<unsigned long long>(unseen), waits);
-  if (now.tasks != earlier.tasks || now.groups != earlier.groups) fail("a table was full");
-  if (static_cast<double>(unseen) > waits / 1000) fail("waits were lost");
-}
-
 /// Many short waits that end on another CPU than they began on.
 void migrating(const Bench& bench) {
   std::printf("  short sleepers, forkers and ping-pong wherever there is room\n");
@@ -278,45 +262,6 @@ void migrating(const Bench& bench) {
   check_losses(bench.blame, lost, before);
 }
 
-struct Beside {
-  Figures figures;
-  double waited = 0, caused = 0;  // as the three say themselves
-};
-
-/// Two that always want to run, beside best-effort work: what of their waiting it causes.
-Beside pair_beside(const Bench& bench, const Groups& groups, int best_effort_cpu, bool pinned) {
-  const Shared<Pauses> hogs;
-  const Shared<std::array<Pauses, 2>> pairs;
-  Process hog(groups[CpuTier::best_effort], [&] {
-    pin(0, best_effort_cpu);
-    spin_noting(*hogs);
-  });
-  const auto serve = [&](std::size_t i) {
-    if (pinned) pin(0, bench.cpus[0]);
-    spin_noting((*pairs)[i]);
-  };
-  Process one(groups[CpuTier::ls], [&] { serve(0); }), other(groups[CpuTier::ls], [&] { serve(1); });
-  rest(std::chrono::milliseconds(200));
-  const auto before = read(bench.blame);
-  const std::uint64_t from = now_ns();
-  rest(kWindow);
-  Beside all{.figures = between(before, read(bench.blame), CpuTier::ls)};
-  const std::uint64_t to = now_ns();
-  for (Process* process : {&hog, &one, &other}) process->end();
-  for (const Pauses& waits : *pairs)
-    for (std::size_t i = 0; i < waits.count; ++i) {
-      const std::uint64_t begin = waits.begin[i], end = waits.end[i];
-      if (end < from || end >= to) continue;
-      all.waited += static_cast<double>(end - begin);
-      all.caused += static_cast<double>(end - begin) - hogs->within(begin, end);
-    }
-  const Figures& figures = all.figures;
-  std::printf("    waited %.1f ms, caused %.1f ms, nobody's %.1f ms, BE on its CPU %.1f ms\n",
-              figures.sum / 1e6, figures.caused / 1e6, figures.parts[WaitBlame::kIdle] / 1e6,
-              figures.parts[index(CpuTier::best_effort)] / 1e6);
-  return all;
-}
-
 /// Best-effort work has one CPU, two of a service stand behind one another on the other; then all are equal,
 /// and one of the service goes to and fro.
 void displacing(const Bench& bench) {
@@ -324,13 +269,13 @@ void displacing(const Bench& bench) {
   for (const bool most : {true, false}) {
     const Groups groups(bench.cgroups, bench.blame);
     if (most) groups[CpuTier::best_effort].weigh(true);
-    const Beside free = pair_beside(bench, groups, bench.cpus[1], false);
+    const Beside free = pair_beside(bench, groups, bench.cpus[1], bench.cpus);
     agree("caused", free.figures.caused, free.caused);
     agree("sum", free.figures.sum, free.waited);
   }
   const Groups groups(bench.cgroups, bench.blame);
   groups[CpuTier::best_effort].weigh(true);
-  const Figures pinned = pair_beside(bench, groups, bench.cpus[1], true).figures;
+  const Figures pinned = pair_beside(bench, groups, bench.cpus[1], {bench.cpus[0]}).figures;
   if (pinned.sum < 1e8) fail("nobody waited");
   agree("caused", pinned.caused, 0);
 }
@@ -346,7 +291,7 @@ void throttled(const Bench& bench) {
       return;
     }
     groups[CpuTier::ls].weigh(true);
-    const Figures held = pair_beside(bench, groups, bench.cpus[0], true).figures;
+    const Figures held = pair_beside(bench, groups, bench.cpus[0], {bench.cpus[0]}).figures;
     if (held.sum < 1e8) fail("nobody waited");
     if (held.caused > 0.02 * held.sum) fail("best-effort work is blamed for a quota");
     if (held.parts[WaitBlame::kIdle] < 0.5 * held.sum) fail("a quota is somebody's");
@@ -358,116 +303,16 @@ void throttled(const Bench& bench) {
     groups[CpuTier::ls].quota(30);
     groups[CpuTier::ls].weigh(true);
     const Process third(groups[CpuTier::ls], spin_on), fourth(groups[CpuTier::ls], spin_on);
-    const Figures held = pair_beside(bench, groups, bench.cpus[1], false).figures;
+    const Figures held = pair_beside(bench, groups, bench.cpus[1], bench.cpus).figures;
     if (held.sum < 1e8) fail("nobody waited");
     std::printf("    by its own quota while somebody ran %.1f ms\n", held.own_quota / 1e6);
     if (held.own_quota < 0.9 * (held.sum - held.parts[WaitBlame::kIdle])) fail("it is not its own quota's");
     if (held.caused > 0.02 * held.sum) fail("best-effort work is blamed for a service that overloads itself");
   }
   const Groups groups(bench.cgroups, bench.blame);
-  const Figures let = pair_beside(bench, groups, bench.cpus[0], true).figures;
+  const Figures let = pair_beside(bench, groups, bench.cpus[0], {bench.cpus[0]}).figures;
   agree("caused", let.caused, let.parts[index(CpuTier::best_effort)]);
   if (let.caused < 0.1 * let.sum) fail("best-effort work is not blamed");
-}
-
-/// The maps that there are already: another agent may run.
-std::set<std::uint32_t> maps_now() {
-  std::set<std::uint32_t> ids;
-  for (std::uint32_t id = 0; bpf_map_get_next_id(id, &id) == 0;) ids.insert(id);
-  return ids;
-}
-
-/// Keys in a map of the programs.
-std::size_t entries(const std::set<std::uint32_t>& others, const std::string& name) {
-  std::size_t count = 0;
-  std::uint32_t id = 0;
-  while (bpf_map_get_next_id(id, &id) == 0) {
-    const koord::Fd map(bpf_map_get_fd_by_id(id));
-    bpf_map_info info{};
-    std::uint32_t size = sizeof info;
-    if (!map || others.contains(id) || bpf_obj_get_info_by_fd(map.get(), &info, &size) != 0 ||
-        info.name != name)
-      continue;
-    std::vector<char> key(info.key_size), next(info.key_size);
-    bool more = bpf_map_get_next_key(map.get(), nullptr, next.data()) == 0;
-    for (; more; more = bpf_map_get_next_key(map.get(), key.data(), next.data()) == 0) {
-      ++count;
-      key.swap(next);
-    }
-  }
-  return count;
-}
-
-/// Thousands of groups and tasks come and go, nested ones too, and leave nothing.
-void come_and_go(const Bench& bench) {
-  std::printf("  %d groups with three tasks each\n", bench.groups);
-  const std::size_t tasks_before = entries(bench.other_maps, "blamed");
-  const auto before = read(bench.blame);
-  std::vector<WaitBlame::Named> named;
-  std::set<WaitBlame::GroupId> ids;
-  for (int i = 0; i < bench.groups; ++i) {
-    const std::string name = "koord-test-" + std::to_string(getpid()) + "-churn";
-    TestGroup group(bench.cgroups, name), nested(bench.cgroups, name + "/nested");
-    named.assign({{group.id(), CpuTier::ls}});
-    ids.insert({group.id(), nested.id()});
-    if (const auto set = bench.blame.name_groups(named); !set) fail(set.error().message());
-    Process process(nested, [] {
-      for (int child = 0; child < 2; ++child)
-        if (const pid_t pid = fork(); pid == 0)
-          _exit(0);
-        else
-          waitpid(pid, nullptr, 0);
-    });
-    process.join();
-    nested.remove();
-  }
-  const Figures figures = between(before, read(bench.blame), CpuTier::ls);
-  std::printf("    %.0f waits, %.3f ms\n", figures.waits, figures.sum / 1e6);
-  if (figures.waits < bench.groups) fail("nested groups do not count as the group above them");
-  std::vector<WaitBlame::Group> groups;
-  if (const auto taken = bench.blame.groups(groups); !taken) fail(taken.error().message());
-  for (const auto& group : groups)
-    if (ids.contains(group.id)) fail("a removed group keeps its place");
-  if (entries(bench.other_maps, "tiers") > 1) fail("a removed group keeps its name");
-  if (entries(bench.other_maps, "blamed") > tasks_before + 500)
-    fail("tasks that have ended keep their places");
-}
-
-/// What the kernel says that a map takes.
-std::uint64_t bytes_of(const koord::Fd& map) {
-  const auto text = koord::read_file("/proc/self/fdinfo/" + std::to_string(map.get()));
-  const auto at = text ? text->find("memlock:") : std::string::npos;
-  return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at + 8, nullptr, 10);
-}
-
-/// Prints what the tables take on a machine of 128 CPUs: they do not grow with the number of groups.
-void print_memory(const CgroupFs& cgroups) {
-  constexpr std::size_t kCpus = 128;
-  const std::set<std::uint32_t> others = maps_now();
-  const auto opened = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(),
-                                                          Tracepoints::typed, true, kCpus);
-  if (!opened) fail(opened.error().message());
-  const std::set<std::string> names = {"blamed",       "clocks", "domains", "blames",
-                                       "group_blames", "tiers",  "groups"};
-  std::printf("wait_blame: memory for %zu CPUs, up to 8192 groups\n", kCpus);
-  std::uint64_t sum = 0;
-  std::uint32_t id = 0;
-  while (bpf_map_get_next_id(id, &id) == 0) {
-    const koord::Fd map(bpf_map_get_fd_by_id(id));
-    bpf_map_info info{};
-    std::uint32_t size = sizeof info;
-    if (!map || others.contains(id) || bpf_obj_get_info_by_fd(map.get(), &info, &size) != 0 ||
-        !names.contains(info.name))
-      continue;
-    // One value for each CPU of this machine is one for each of that one.
-    const bool per_cpu = info.type == BPF_MAP_TYPE_PERCPU_ARRAY;
-    const std::uint64_t taken = per_cpu ? kCpus * info.max_entries * info.value_size : bytes_of(map);
-    std::printf("    %-12s %7.2f MiB, %u entries of %u bytes\n", info.name,
-                static_cast<double>(taken) / (1 << 20), info.max_entries, info.value_size);
-    sum += taken;
-  }
-  std::printf("    in all       %7.2f MiB\n", static_cast<double>(sum) / (1 << 20));
-  if (sum > std::uint64_t{48} << 20) fail("the tables take more than 48 MiB");
 }
 
 void take_turns_within_a_wait(const Bench& bench) {
@@ -499,13 +344,12 @@ void take_turns_within_a_wait(const Bench& bench) {
 /// False where the programs cannot be loaded.
 bool run_kind(const CgroupFs& cgroups, Tracepoints kind, bool brief) {
   std::printf("wait_blame: %s\n", kind == Tracepoints::typed ? "typed" : "raw");
-  const std::set<std::uint32_t> others = maps_now();
   const auto opened = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(), kind, true);
   if (!opened) {
     std::printf("wait_blame: skipped: %s\n", opened.error().message().c_str());
     return false;
   }
-  const Bench bench{cgroups, **opened, *(*opened)->blame(), usable_cpus(), brief ? 50 : 1500, others};
+  const Bench bench{cgroups, **opened, *(*opened)->blame(), usable_cpus()};
   const auto lost = bench.blame.losses().value();
   const auto before = read(bench.blame);
   beside(bench, "spinners of best effort and of the system, pinned to one CPU",
@@ -518,7 +362,6 @@ bool run_kind(const CgroupFs& cgroups, Tracepoints kind, bool brief) {
     migrating(bench);
     displacing(bench);
   }
-  come_and_go(bench);
   check_losses(bench.blame, lost, before);
   return true;
 }
@@ -533,7 +376,6 @@ int main(int argc, char** argv) try {
   const bool brief = option == "--brief";
   const auto cgroups = CgroupFs::open(Root::host_mode());
   if (!cgroups) fail(cgroups.error().message());
-  if (option == "--memory") return print_memory(*cgroups), 0;
   int tries = option.starts_with("--tries=") ? std::atoi(option.c_str() + 8) : (brief ? 4 : 1);
   for (const Tracepoints kind : {Tracepoints::typed, Tracepoints::raw}) {
     while (true) {
@@ -546,7 +388,6 @@ int main(int argc, char** argv) try {
       }
     }
   }
-  print_memory(*cgroups);
   std::printf("wait_blame: passed\n");
   return 0;
 } catch (const std::exception& error) {

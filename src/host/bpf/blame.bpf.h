@@ -212,7 +212,7 @@ static __always_inline int moved(__u64* arguments) {
 }
 
 static __always_inline void count(__u64* buckets, __u64 ns) {
-  __u32 bucket = fine_bucket_of(ns);
+  __u32 bucket = koord_fine_bucket(ns);
   asm volatile("" : "+r"(bucket)); /* the verifier has to see one register compared and used */
   if (bucket < koord_fine_buckets) ++buckets[bucket];
 }

@@ -18,7 +18,6 @@ static_assert(koord_tiers == kCpuTiers && koord_runners == WaitBlame::kRunners &
               koord_idle == WaitBlame::kIdle && koord_unknown == WaitBlame::kUnknown);
 static_assert(koord_tier_best_effort == static_cast<int>(CpuTier::best_effort) &&
               koord_tier_system == static_cast<int>(CpuTier::system));
-static_assert(koord_fine_buckets == FineHistogram::kBuckets);
 
 Error call_error(int errnum) { return errno_error(errnum, "wait blame map"); }
 

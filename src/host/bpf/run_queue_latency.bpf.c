@@ -13,18 +13,6 @@ struct {
   __type(value, struct koord_group_waits);
 } groups SEC(".maps");
 
-static __always_inline __u64 bucket_of(__u64 ns) {
-  __u64 us = ns / 1000;
-  __u64 bucket = 0;
-  if (us >> 21) return koord_latency_buckets - 1;
-  if (us >> 16) bucket += 16, us >>= 16;
-  if (us >> 8) bucket += 8, us >>= 8;
-  if (us >> 4) bucket += 4, us >>= 4;
-  if (us >> 2) bucket += 2, us >>= 2;
-  if (us >> 1) bucket += 1, us >>= 1;
-  return bucket + us; /* bits in us: 0 for 0 */
-}
-
 static __always_inline void charge(struct task_struct* task, __u64 group, __u64 ns) {
   struct koord_group_key key = {.id = group, .shard = bpf_get_smp_processor_id() % koord_shards};
   struct koord_group_waits* waits = bpf_map_lookup_elem(&groups, &key);
@@ -39,7 +27,7 @@ static __always_inline void charge(struct task_struct* task, __u64 group, __u64 
       return;
     }
   }
-  __u64 bucket = bucket_of(ns);
+  __u32 bucket = koord_latency_bucket(ns);
   asm volatile("" : "+r"(bucket)); /* the verifier has to see one register compared and used */
   if (bucket < koord_latency_buckets) __sync_fetch_and_add(&waits->counts[bucket], 1);
   __sync_fetch_and_add(&waits->sum_ns, ns);

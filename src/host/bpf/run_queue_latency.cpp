@@ -27,8 +27,6 @@
 namespace koord::host {
 namespace {
 
-static_assert(LatencyHistogram::kBuckets == koord_latency_buckets);
-
 constexpr std::size_t kBatch = 1024;       // entries of one call of a snapshot: some 200 KiB
 constexpr std::size_t kTasksOfCpu = 1024;  // as the kernel's own default of pid_max has it
 constexpr std::size_t kMostTasks = std::size_t{4} * koord_max_tasks;
@@ -210,13 +208,13 @@ TableSizes table_sizes(std::size_t cpus) {
 
 Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root, CgroupVersion version,
                                                                 Tracepoints tracepoints, bool with_blame,
-                                                                std::size_t cpus) {
+                                                                std::optional<TableSizes> wanted) {
   const bool typed = tracepoints == Tracepoints::typed;
   // Those that there may ever be: each has a number.
   const int counted = libbpf_num_possible_cpus();
   if (counted <= 0) return errno_error(-counted, "the number of CPUs");
   const auto possible = static_cast<std::size_t>(counted);
-  const TableSizes sizes = table_sizes(cpus != 0 ? cpus : possible);
+  const TableSizes sizes = wanted ? *wanted : table_sizes(possible);
   const Programs programs = programs_of(version, with_blame);
 
   KOORD_TRY(object, BpfObject::open(root, "run_queue_latency", programs_for(tracepoints, with_blame)));

@@ -1,8 +1,9 @@
 // What the run-queue latency programs and their reader agree on: the maps' keys, values and bounds.
 #pragma once
 
+#include "buckets.h"
+
 enum {
-  koord_latency_buckets = 23,
   koord_max_groups = 8192,
   koord_max_tasks = 65536, /* the loader raises it where there are many CPUs */
   /* A group's waits are counted in so many places, each shared by the CPUs of one number modulo it: one place for each

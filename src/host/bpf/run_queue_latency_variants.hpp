@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "koord/host/run_queue_latency.hpp"
 
@@ -20,10 +21,10 @@ struct TableSizes {
 };
 TableSizes table_sizes(std::size_t cpus);
 
-/// RunQueueLatency::open tries typed, then raw. `cpus` is for tests: 0 asks the kernel.
+/// RunQueueLatency::open tries typed, then raw. `sizes` is for tests: those of this machine otherwise.
 Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root, CgroupVersion version,
                                                                 Tracepoints tracepoints,
                                                                 bool with_blame = false,
-                                                                std::size_t cpus = 0);
+                                                                std::optional<TableSizes> sizes = {});
 
 }  // namespace koord::host

@@ -48,7 +48,7 @@ static __always_inline void stalled(__u32 kind, __u32 tier, __u64 ns) {
   struct koord_stalls* sum = bpf_map_lookup_elem(&stalls, &place);
   if (!sum || (__s64)ns < 0) return;
   __sync_fetch_and_add(&sum->ns, ns);
-  __u32 bucket = fine_bucket_of(ns);
+  __u32 bucket = koord_fine_bucket(ns);
   asm volatile("" : "+r"(bucket)); /* the verifier has to see one register compared and used */
   if (bucket < koord_fine_buckets) __sync_fetch_and_add(&sum->counts[bucket], 1);
 }

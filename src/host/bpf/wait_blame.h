@@ -1,6 +1,8 @@
 // What the programs that say who ran while others waited and their reader agree on.
 #pragma once
 
+#include "buckets.h"
+
 /// Who runs on a CPU. The first five are tiers, of those who wait, too.
 enum {
   koord_tier_best_effort = 3,
@@ -13,9 +15,7 @@ enum {
 
 enum {
   koord_max_tiered = 8192, /* groups that are named */
-  koord_deepest_group = 32,
-  /* Below 1 us, four an octave up to 2^21 us, one for the rest. */
-  koord_fine_buckets = 86
+  koord_deepest_group = 32
 };
 
 enum {

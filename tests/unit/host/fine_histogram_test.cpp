@@ -29,8 +29,13 @@ TEST_CASE("four buckets an octave, from one microsecond on") {
     CHECK(FineHistogram::bucket_of(row.ns) == row.bucket);
     CHECK(FineHistogram::upper_us(row.bucket) == row.upper_us);
   }
-  for (std::size_t i = 1; i < FineHistogram::kBuckets; ++i)
-    CHECK(FineHistogram::upper_us(i) > FineHistogram::upper_us(i - 1));
+  for (std::size_t i = 0; i + 1 < FineHistogram::kBuckets; ++i) {
+    CAPTURE(i);
+    CHECK(FineHistogram::upper_us(i + 1) > FineHistogram::upper_us(i));
+    const auto edge = static_cast<std::uint64_t>(FineHistogram::upper_us(i) * 1000);
+    CHECK(FineHistogram::bucket_of(edge - 1) == i);
+    CHECK(FineHistogram::bucket_of(edge) == i + 1);
+  }
 }
 
 TEST_CASE("a quantile counts what is not in the histogram as nothing") {

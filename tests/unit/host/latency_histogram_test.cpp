@@ -19,6 +19,11 @@ TEST_CASE("a wait's bucket is the power of two of its microseconds") {
   }
   CHECK(LatencyHistogram::upper_us(0) == 1);
   CHECK(LatencyHistogram::upper_us(10) == 1024);
+  for (std::size_t i = 0; i + 1 < LatencyHistogram::kBuckets; ++i) {
+    INFO(i);
+    CHECK(LatencyHistogram::bucket_of(LatencyHistogram::upper_us(i) * 1000 - 1) == i);
+    CHECK(LatencyHistogram::bucket_of(LatencyHistogram::upper_us(i) * 1000) == i + 1);
+  }
 }
 
 TEST_CASE("quantiles are linear within a bucket") {
