@@ -22,7 +22,8 @@ bool makes_idle(const Arbiter::Decision& decision) {
   return decision.intent->knob == Knob::cpu_idle && *decision.value == KnobValue(std::int64_t{1});
 }
 
-/// How often the files of a plan that stands, and is in force, are looked at.
+/// How often the files of what is in force are looked at: of a plan that stands, and of others what is below
+/// the groups that they name, or sets them free.
 constexpr nanoseconds kLookAgain = std::chrono::seconds(10);
 constexpr nanoseconds kForgetAfter = std::chrono::minutes(5);
 constexpr nanoseconds kForgetEvery = std::chrono::minutes(1);
@@ -114,7 +115,10 @@ class QosManager::Impl final : public KnobReader {
       executor_.look_again(Knob::cpu_quota);  // the kubelet may have resized a pod, which it tells afterwards
     }
     if (changed || view.facts != facts_)
-      for (Slot& slot : slots_) slot.stands = false;
+      for (Slot& slot : slots_) {
+        slot.stands = false;
+        slot.look_at = {};
+      }
     facts_ = view.facts;
     for (Slot& slot : slots_) {
       const bool acting = slot.needs_slo ? inventory.slo != nullptr : inventory.pods_known;
@@ -123,7 +127,7 @@ class QosManager::Impl final : public KnobReader {
       if (acting && slot.enabled && !is_asked(slot, view)) continue;  // its last plan counts
       slot.news = News::changed;
       slot.next = slot.looks = acting ? view.at + slot.interval : MonoTime{};
-      slot.look_at = {};
+      if (slot.on_change) slot.look_at = {};
       slot.plan.start(slot.name);
       slot.off = !slot.enabled || !(acting || waiting);
       if (slot.off) {
@@ -150,7 +154,7 @@ class QosManager::Impl final : public KnobReader {
     const Executor::Outcome outcome = settle(Executor::Pace::limited);
     const MonoTime now = clock_.mono();
     for (Slot& slot : slots_)
-      if (slot.stands && now >= slot.look_at) slot.look_at = now + kLookAgain;
+      if (now >= slot.look_at) slot.look_at = now + kLookAgain;
     if (!inventory.be_roots.empty())
       for (std::uint32_t i = 0; i < slots_.size(); ++i)
         if (slots_[i].off && is_settled(i)) slots_[i].released = true;
@@ -251,7 +255,7 @@ class QosManager::Impl final : public KnobReader {
     nanoseconds hold{};        // how long it may keep what it wanted last
     MonoTime next{}, looks{};  // when it is asked for one, and while one stands whether it needs one
     bool stands = false;       // nothing has changed since its last one
-    MonoTime look_at{};        // when the files of one that stands are looked at again
+    MonoTime look_at{};        // when the files of what is in force are looked at again
     bool dry = false;          // its plans are only shown
     bool off = false;          // its gate is, or there is no NodeSLO
     bool released = false;     // what it may have left has been set free
@@ -324,7 +328,7 @@ class QosManager::Impl final : public KnobReader {
     now_ = clock_.mono();
     const bool all = is_another_shape() || !orphans_.empty() ||
                      std::any_of(slots_.begin(), slots_.end(),
-                                 [this](const Slot& slot) { return slot.stands && now_ >= slot.look_at; });
+                                 [this](const Slot& slot) { return now_ >= slot.look_at; });
     if (all && collect_orphans()) {  // rare: then once more, with them as the weakest plan
       plans_.emplace_back(orphans_);
       news_.assign(slots_.size(), News::none);
@@ -370,11 +374,13 @@ class QosManager::Impl final : public KnobReader {
     shares.calm = shares.calm && arbiter_.of(Knob::cpu_idle).calm;
   }
 
-  /// Of a plan that stands, and in force: nothing is asked of the kernel for a while.
+  /// In force: nothing is asked of the kernel for a while. Whether a group that is limited is still the same
+  /// one is asked with every tick, for who makes it anew, as systemd does with a service's, sets it free.
   bool is_quiet(const Arbiter::Decision& decision) const {
     if (decision.plan >= slots_.size()) return false;
     const Slot& slot = slots_[decision.plan];
-    if (!slot.stands || now_ >= slot.look_at) return false;
+    const bool limits = decision.level == 0 && decision.intent->undo != *decision.value;
+    if (now_ >= slot.look_at || (limits && !slot.stands)) return false;
     if (decision.intent->knob == Knob::cpu_shares)
       if (const auto* idle = idle_of(decision.group)) {
         const bool in_force = executor_.holds(idle->target, *idle->value);
