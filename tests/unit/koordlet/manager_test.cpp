@@ -403,7 +403,7 @@ TEST_CASE("The steady state reads only what strategies look at, lists rarely and
   CAPTURE(policy);
   CHECK(rig.kernel.written.empty());
   CHECK(rig.kernel.reads <= 40U * 4);
-  CHECK(rig.kernel.looks <= 40U + 5U * 202);  // whether they are the same files: the limit's, and all in a while
+  CHECK(rig.kernel.looks <= 40U + 5U * 202);  // are they the same files: the limit's, all once in a while
   CHECK(rig.kernel.listings <= 5U * 201);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "fake_node.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -101,6 +102,11 @@ TEST_CASE("The sandbox is the container that no status names") {
       CHECK(list->pods[0]->sandbox_group ==
             (row.sandbox.empty() ? "" : fmt::format("{}/{}", group, row.sandbox)));
       CHECK(list->all[0] == list->pods[0]);
+      // What is known is not looked for again.
+      const auto found = list->pods[0];
+      std::filesystem::remove_all(node.tree() / node.path("cpu", group, ""));
+      find_sandboxes(*list, node.cgroups(), row.driver);
+      CHECK(list->pods[0] == found);
     }
 }
 

@@ -326,9 +326,9 @@ class QosManager::Impl final : public KnobReader {
     auto rulings = arbiter_.decide(plans_, news_);
     conflicts_.add(static_cast<double>(arbiter_.conflicts()));
     now_ = clock_.mono();
-    const bool all = is_another_shape() || !orphans_.empty() ||
-                     std::any_of(slots_.begin(), slots_.end(),
-                                 [this](const Slot& slot) { return now_ >= slot.look_at; });
+    const bool all =
+        is_another_shape() || !orphans_.empty() ||
+        std::any_of(slots_.begin(), slots_.end(), [this](const Slot& slot) { return now_ >= slot.look_at; });
     if (all && collect_orphans()) {  // rare: then once more, with them as the weakest plan
       plans_.emplace_back(orphans_);
       news_.assign(slots_.size(), News::none);

@@ -415,6 +415,20 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
   return list;
 }
 
+void keep_unchanged(PodList& list, std::span<const std::shared_ptr<const PodInfo>> before) {
+  auto old = before.begin();
+  auto running = list.pods.begin();
+  for (auto& pod : list.all) {
+    while (old != before.end() && (*old)->uid < pod->uid) ++old;
+    while (running != list.pods.end() && (*running)->uid < pod->uid) ++running;
+    if (old == before.end() || (*old)->uid != pod->uid) continue;
+    // Another driver or root has other groups of the same pod.
+    if ((*old)->group != pod->group || *(*old)->object != *pod->object) continue;
+    if (running != list.pods.end() && *running == pod) *running = *old;
+    pod = *old;
+  }
+}
+
 NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) {
   NodeInfo info;
   info.name = node.metadata.name;

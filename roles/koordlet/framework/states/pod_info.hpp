@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,9 @@ struct PodList {
 /// kMaxObjects, which are read no further. An undecodable pod costs that pod. On any thread.
 Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver,
                               std::string_view kubelet_root = {});
+/// Those of `before`, ascending by uid, that are as they were take the place of their like: whatever else is
+/// known of them stays known. The kubelet lists the same pods in another order each time. On any thread.
+void keep_unchanged(PodList& list, std::span<const std::shared_ptr<const PodInfo>> before);
 
 /// The node's name, capacity and what is reserved on it; `complaints` as above.
 NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints);

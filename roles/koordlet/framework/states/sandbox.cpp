@@ -65,8 +65,9 @@ std::string sandbox_group(const PodInfo& pod, const host::CgroupFs& cgroups, hos
 void find_sandboxes(PodList& list, const host::CgroupFs& cgroups, host::CgroupDriver driver) {
   std::map<const PodInfo*, std::shared_ptr<const PodInfo>> changed;
   for (auto& pod : list.all) {
+    if (!pod->sandbox_group.empty()) continue;
     std::string group = sandbox_group(*pod, cgroups, driver);
-    if (group == pod->sandbox_group) continue;
+    if (group.empty()) continue;
     auto with = std::make_shared<PodInfo>(*pod);
     with->sandbox_group = std::move(group);
     changed.emplace(pod.get(), with);

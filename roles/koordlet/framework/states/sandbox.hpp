@@ -12,7 +12,7 @@ namespace koord::koordlet {
 /// none, or more than one that has processes: a container whose status is to come is not named either. Lists
 /// a folder; on any thread.
 std::string sandbox_group(const PodInfo& pod, const host::CgroupFs& cgroups, host::CgroupDriver driver);
-/// Of all pods of a list.
+/// Of all pods of a list of which it is not known yet.
 void find_sandboxes(PodList& list, const host::CgroupFs& cgroups, host::CgroupDriver driver);
 
 }  // namespace koord::koordlet
