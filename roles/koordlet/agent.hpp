@@ -93,6 +93,7 @@ class Agent final : public runtime::Role {
   std::unique_ptr<Executor> executor_;
   SeriesStore series_;
   std::optional<kube::EventRecorder> recorder_;
+  WorkerPool stoppers_{1};  // of pods: whose workers wait for a disk keep nobody alive
   std::optional<PodRunner> runner_;
   std::optional<Actions> actions_;
   KernelProcesses processes_;
