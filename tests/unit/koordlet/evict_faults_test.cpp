@@ -40,6 +40,26 @@ TEST_CASE("A strategy on trial keeps no other one from anything", "[koordlet][ev
   CHECK(rig.runner.told[0].action.strategy == "CPUEvict");
 }
 
+TEST_CASE("Two strategies that want the same pod in one tick evict it once, for both", "[koordlet][evict]") {
+  EvictRig rig("BEMemoryEvict=true,CPUEvict=true");
+  be_short(rig);
+  auto& slo = rig.slo();
+  slo.memory_evict_threshold_percent = 82;
+  slo.cpu_evict_threshold_percent = 80;
+  slo.evict_enabled_priority_threshold = 5999;
+  rig.pods({{"a", Qos::be, 100, 20, 4, {}, enabled()}, {"b", Qos::be, 100, 19, 4, {}, enabled()}});
+  rig.node_cpu = 81;
+  rig.node_memory = 1;
+  CHECK(rig.tick_for(18).empty());
+  rig.node_memory = 115;
+  CHECK(rig.tick_for(1) == Names{"a"});  // for its memory
+  rig.runner.finish();
+  CHECK(rig.tick_for(60).empty());
+  rig.pods({{"b", Qos::be, 100, 19, 4, {}, enabled()}});
+  CHECK(rig.tick_for(1) == Names{"b"});
+  CHECK(rig.runner.told.size() == 1);
+}
+
 TEST_CASE("Who does not go although it was told to makes way, and is not told twice", "[koordlet][evict]") {
   EvictRig rig("BEMemoryEvict=true");
   be_short(rig);

@@ -69,6 +69,9 @@ TEST_CASE("What several features count of one pod counts once, and for all of th
   CHECK(names(evict::choose({&wants, 1}, marked, 10)).empty());
   wants.candidates = {pod("marked", 5500, {}, 1024 * kMi), pod("other", 5500, {}, 2048 * kMi)};
   CHECK(names(evict::choose({&wants, 1}, marked, 10)) == Names{"use other"});
+  // Who is going counts, whoever's turn it is.
+  wants.candidates = {pod("other", 5500, {}, 2048 * kMi), pod("marked", 5500, {}, 2048 * kMi)};
+  CHECK(names(evict::choose({&wants, 1}, marked, 10)).empty());
 }
 
 TEST_CASE("A task goes on until nothing is missing of any of its resources", "[koordlet][evict]") {

@@ -79,14 +79,15 @@ Choice choose(std::span<const Task> tasks, const std::function<Standing(const Po
     for (std::size_t target = 0; target < freed.size(); ++target)
       for (std::size_t i = 0; i < kResources; ++i) freed[target][i] += most[target][i];
   };
+  for (const Task& task : tasks)
+    for (const Candidate& candidate : task.candidates)
+      if (!counted.contains(candidate.pod->uid) && standing(*candidate.pod) == Standing::pending)
+        count(candidate);
   for (const Task& task : tasks) {
     for (const Candidate& candidate : task.candidates) {
       if (!is_missing(task.release, total(task))) break;
-      if (counted.contains(candidate.pod->uid)) continue;
-      const Standing now = standing(*candidate.pod);
-      if (now == Standing::pending) count(candidate);
-      if (now != Standing::free || room <= 0 || !helps(task.release, total(task), task.frees(candidate)))
-        continue;
+      if (counted.contains(candidate.pod->uid) || standing(*candidate.pod) != Standing::free) continue;
+      if (room <= 0 || !helps(task.release, total(task), task.frees(candidate))) continue;
       --room;
       choice.victims.push_back({task.feature, candidate.pod});
       count(candidate);

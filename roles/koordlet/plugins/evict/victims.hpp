@@ -54,7 +54,8 @@ struct Choice {
 };
 /// Pods that go, task by task, until each task has what it wants. What a victim of one task frees counts for
 /// the others of the same target, what several count of one pod counts once; pods that are going already
-/// count, refused and spared ones do not, and nobody goes for nothing. At most `room` victims.
+/// count before anybody is chosen, refused and spared ones do not, and nobody goes for nothing. At most
+/// `room` victims.
 Choice choose(std::span<const Task> tasks, const std::function<Standing(const PodInfo&)>& standing,
               std::int64_t room);
 
