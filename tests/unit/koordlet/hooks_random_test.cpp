@@ -1,5 +1,6 @@
 // Hooks, CPU burst, memory QoS and CPU suppression together, while pods come, start again, are resized and
-// go, the NodeSLO changes, the kernel fails and agents are killed: in the end --cleanup puts everything back.
+// go, the NodeSLO changes, the kernel fails and agents are killed: in the end all is as if nothing of it had
+// happened, and --cleanup puts everything back.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -53,11 +54,13 @@ class Node : public testing::HooksRig {
     } catch (const testing::Killed&) {
       kernel.die_after.reset();
       start();
+      if (chance(2)) know_little();
     }
   }
   void calm() {
     kernel.fault = nullptr;
     kernel.die_after.reset();
+    while (inventory.slo == nullptr) slo();
     node_cpu = 2;
     inventory.node.reserved_milli_cpu = 0;  // what is reserved is not given back to best-effort work
     ++inventory.generation;
@@ -71,6 +74,20 @@ class Node : public testing::HooksRig {
         all += fmt::format("{}: {} instead of {}\n", name, text(group), made_.at(name));
     return all;
   }
+  /// What everything holds but for the quota of best-effort work, which follows its use in steps.
+  std::string held() {
+    std::string all;
+    for (const auto& [name, group] : kernel.groups())
+      all += fmt::format("{}: {}\n", name, name == testing::kBeRoot ? group.cpus.to_string() : text(group));
+    return all;
+  }
+  /// As if nobody had been there yet.
+  void begin_anew(std::string journal) {
+    for (const auto& [name, group] : std::map(kernel.groups())) make(name, std::stoll(made_.at(name)));
+    journal_path = std::move(journal);
+    start();
+  }
+  void busy() { node_cpu = 15; }
   std::string problems() const {
     std::string all;
     for (const auto& failure : manager->failures())
@@ -255,6 +272,28 @@ class Node : public testing::HooksRig {
     note(container.group, of_container.quota = own);
     publish();
   }
+  /// The next agent has neither heard of the NodeSLO nor of the pods.
+  void know_little() {
+    const Inventory known = std::exchange(inventory, Inventory(inventory));
+    const auto usage = std::exchange(pod_usage, {});
+    const auto containers = std::exchange(container_usage, {});
+    inventory.pods.clear();
+    inventory.all_pods.clear();
+    inventory.pods_known = inventory.slo_known = false;
+    inventory.slo = nullptr;
+    ++inventory.generation;
+    for (int i = below(3); i >= 0; --i) tick(node_cpu);
+    if (chance(2)) {
+      inventory.slo_known = true;
+      inventory.slo = known.slo;
+      ++inventory.generation;
+      tick(node_cpu);
+    }
+    inventory = known;
+    inventory.generation += 3;
+    pod_usage = usage;
+    container_usage = containers;
+  }
   void fail() {
     const int failure = one_of({EIO, EBUSY, EINVAL, EACCES});
     kernel.fault = [this, failure, left = 1 + below(6)](std::string_view, std::string_view) mutable {
@@ -274,10 +313,12 @@ class Node : public testing::HooksRig {
   std::map<std::string, std::string> made_;
 };
 
-TEST_CASE("Whatever happens to pods, kernel and agents, everything is put back",
-          "[koordlet][hooks][property]") {
+TEST_CASE(
+    "Whatever happened to pods, kernel and agents, what is in force is what is wanted, and everything is put "
+    "back",
+    "[koordlet][hooks][property]") {
   const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
-  for (const unsigned seed : {2U, 28U, 57U}) {  // of 60 that passed, those that told something
+  for (const unsigned seed : {2U, 28U, 57U}) {  // of 60 that passed, those that told something once
     CAPTURE(seed);
     koord::testing::Tree tree;
     Node node(version, tree / "journal", seed);
@@ -286,10 +327,16 @@ TEST_CASE("Whatever happens to pods, kernel and agents, everything is put back",
       node.live();
     }
     node.calm();
-    for (int i = 0; i < 130; ++i) node.live();  // what was refused has been tried again
+    for (int i = 0; i < 70; ++i) node.live();  // what was refused has been tried again
     CHECK(node.problems() == "");
+    node.busy();  // no quota stays grown
+    for (int i = 0; i < 70; ++i) node.live();
+    const std::string held = node.held();
     REQUIRE(node.manager->cleanup(node.inventory).has_value());
     CHECK(node.differences() == "");
+    node.begin_anew(tree / "other");
+    for (int i = 0; i < 70; ++i) node.live();
+    CHECK(node.held() == held);
   }
 }
 
