@@ -402,9 +402,9 @@ TEST_CASE("The steady state reads only what strategies look at, lists rarely and
   for (int i = 0; i < 40; ++i) rig.tick(12);
   CAPTURE(policy);
   CHECK(rig.kernel.written.empty());
-  CHECK(rig.kernel.reads <= 40U * 4);
-  CHECK(rig.kernel.looks <= 40U + 5U * 202);  // are they the same files: the limit's, all once in a while
-  CHECK(rig.kernel.listings <= 5U * 201);
+  CHECK(rig.kernel.reads <= std::size_t{40} * 4);
+  CHECK(rig.kernel.looks <= 40 + std::size_t{5} * 202);  // are they the same files: the limit's, all once in a while
+  CHECK(rig.kernel.listings <= std::size_t{5} * 201);
 }
 
 TEST_CASE("A whole round on files of both cgroup versions", "[koordlet][manager]") {
