@@ -379,7 +379,7 @@ TEST_CASE("Groups that are absent or refused cost next to nothing", "[koordlet][
   rig.kernel.listings = rig.kernel.reads = rig.kernel.looks = 0;
   for (int i = 0; i < 120; ++i) rig.tick(12);
   CAPTURE(policy);
-  CHECK(rig.kernel.reads < 120U * 5);     // what the strategy itself looks at
+  CHECK(rig.kernel.reads < std::size_t{120} * 5);  // what the strategy itself looks at
   CHECK(rig.kernel.looks < 120U * 7);     // whether the six files that are in order are the same ones
   CHECK(rig.kernel.listings < 12U * 12);  // the tree, every ten seconds
 }
@@ -403,7 +403,8 @@ TEST_CASE("The steady state reads only what strategies look at, lists rarely and
   CAPTURE(policy);
   CHECK(rig.kernel.written.empty());
   CHECK(rig.kernel.reads <= std::size_t{40} * 4);
-  CHECK(rig.kernel.looks <= 40 + std::size_t{5} * 202);  // are they the same files: the limit's, all once in a while
+  CHECK(rig.kernel.looks <=
+        40 + std::size_t{5} * 202);  // are they the same files: the limit's, all once in a while
   CHECK(rig.kernel.listings <= std::size_t{5} * 201);
 }
 
