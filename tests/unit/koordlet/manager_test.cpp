@@ -379,9 +379,9 @@ TEST_CASE("Groups that are absent or refused cost next to nothing", "[koordlet][
   rig.kernel.listings = rig.kernel.reads = rig.kernel.looks = 0;
   for (int i = 0; i < 120; ++i) rig.tick(12);
   CAPTURE(policy);
-  CHECK(rig.kernel.reads < std::size_t{120} * 5);  // what the strategy itself looks at
-  CHECK(rig.kernel.looks < 120U * 7);     // whether the six files that are in order are the same ones
-  CHECK(rig.kernel.listings < 12U * 12);  // the tree, every ten seconds
+  CHECK(rig.kernel.reads < 120ULL * 5);    // what the strategy itself looks at
+  CHECK(rig.kernel.looks < 120UL * 7);     // whether the six files that are in order are the same ones
+  CHECK(rig.kernel.listings < 12UL * 12);  // the tree, every ten seconds
 }
 
 TEST_CASE("The steady state reads only what strategies look at, lists rarely and writes nothing",
@@ -402,10 +402,9 @@ TEST_CASE("The steady state reads only what strategies look at, lists rarely and
   for (int i = 0; i < 40; ++i) rig.tick(12);
   CAPTURE(policy);
   CHECK(rig.kernel.written.empty());
-  CHECK(rig.kernel.reads <= std::size_t{40} * 4);
-  CHECK(rig.kernel.looks <=
-        40 + std::size_t{5} * 202);  // are they the same files: the limit's, all once in a while
-  CHECK(rig.kernel.listings <= std::size_t{5} * 201);
+  CHECK(rig.kernel.reads <= 40UL * 4);
+  CHECK(rig.kernel.looks <= 40UL + 5UL * 202);  // are they the same files: the limit's, all once in a while
+  CHECK(rig.kernel.listings <= 5UL * 201);
 }
 
 TEST_CASE("A whole round on files of both cgroup versions", "[koordlet][manager]") {
