@@ -379,7 +379,7 @@ TEST_CASE("Groups that are absent or refused cost next to nothing", "[koordlet][
   rig.kernel.listings = rig.kernel.reads = rig.kernel.looks = 0;
   for (int i = 0; i < 120; ++i) rig.tick(12);
   CAPTURE(policy);
-  CHECK(rig.kernel.reads < 120ULL * 5);    // what the strategy itself looks at
+  CHECK(rig.kernel.reads < 120UL * 5);     // what the strategy itself looks at
   CHECK(rig.kernel.looks < 120UL * 7);     // whether the six files that are in order are the same ones
   CHECK(rig.kernel.listings < 12UL * 12);  // the tree, every ten seconds
 }
