@@ -101,8 +101,12 @@ class AKubelet(WithWorld):
         self.assertEqual(agent.get("/healthz")[0], 200)
         self.assertEqual(agent.get("/readyz")[0], 500)
         world.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "late"}})
+        wait_for("it says so", lambda: "the kubelet cannot be asked" in agent.output())
+        for value in "abc":  # a Node is written all the time
+            world.request("PATCH", "/api/v1/nodes/late", {"metadata": {"labels": {"written": value}}})
         world.request("PATCH", "/api/v1/nodes/late/status", {"status": {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}})
         wait_for("the pods, once there is a node", lambda: "early-pod" in agent.pods())
+        self.assertEqual(agent.output().count("the kubelet cannot be asked"), 1, "said again and again")
         self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
 
     def test_is_asked_at_once_when_a_container_comes(self):
@@ -225,6 +229,8 @@ class WhatIsReported(WithWorld):
         self.assertIn("the kubelet has not told the node's pods yet", silent.output())
         self.assertEqual(silent.get("/healthz")[0], 200)
         self.assertNotIn("status", world.request("GET", f"{SLO}/nodemetrics/silent"))
+        seen = silent.node()["tick"]
+        wait_for("it looks again", lambda: silent.node()["tick"] >= seen + 3)
         self.check_complaint_2804(agent.output() + silent.output())
 
     def check_complaint_2804(self, output):

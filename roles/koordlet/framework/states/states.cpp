@@ -162,16 +162,24 @@ void States::on_node(const std::shared_ptr<const api::Node>& node) {
   NodeInfo info = read_node(*node, complaints);
   info.static_cpu_policy = node_.static_cpu_policy;
   node_known_ = true;
-  for (const std::string& complaint : complaints)
-    if (node_told_.insert(complaint).second)
+  // Once while they are true: a Node is written every few seconds.
+  std::set<std::string> told;
+  for (std::string& complaint : complaints) {
+    if (!node_told_.contains(complaint))
       parts_.log.warn("a malformed annotation of the node is left out", kv("annotation", complaint));
+    told.insert(std::move(complaint));
+  }
   const auto address = kubelet_address(*node, settings_.kubelet);
   if (address) {
     kubelet_.set_address(*address);
     addressed_.set();
   } else {
-    parts_.log.warn("the kubelet cannot be asked", kv("error", address.error()));
+    std::string complaint(address.error().message());
+    if (!node_told_.contains(complaint))
+      parts_.log.warn("the kubelet cannot be asked", kv("error", address.error()));
+    told.insert(std::move(complaint));
   }
+  node_told_ = std::move(told);
   node_ = std::move(info);
 }
 
