@@ -18,7 +18,7 @@ import protection  # noqa: E402
 from agent import KOORD, Agent, skip_without_role, wait_for  # noqa: E402
 from host_tree import Group, is_v2  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
-from node_slo import batch_cpus  # noqa: E402
+from node_slo import lent_cpus  # noqa: E402
 from real_node import PODS, RealNode, free_port, missing  # noqa: E402
 
 import kube_api  # noqa: E402 (node_slo has put support/ on the path)
@@ -27,16 +27,21 @@ from installed import Installed  # noqa: E402
 BURN = "while :; do :; done"
 ONE = 150 * os.cpu_count()  # milli-CPUs that a best-effort pod asks for
 BE_PODS = 8                 # more than the machine has
+MID, MID_MEMORY = 200, 64   # milli-CPUs and MiB that a mid pod asks for
+MID_REQUESTS = {"kubernetes.io/mid-cpu": str(MID), "kubernetes.io/mid-memory": f"{MID_MEMORY}Mi"}
 SEEN_LATE = 5               # seconds: a scheduler's view of the node, and the record's of a binding, are so old at most
 KILL_SECONDS = 25
 COLOCATION = ('{"enable": true, "metricAggregateDurationSeconds": 60, "metricReportIntervalSeconds": 2, '
-              '"cpuReclaimThresholdPercent": 100, "metricAggregatePolicy": {"durations": ["1m"]}}')
+              '"cpuReclaimThresholdPercent": 100, "metricAggregatePolicy": {"durations": ["1m"]}, '
+              '"midReclaimMode": "static", "midStaticCPUReservedPercent": 20, "midStaticMemoryReservedPercent": 20}')
 THRESHOLD = ('{"clusterStrategy": {"enable": true, "cpuSuppressPolicy": "cfsQuota", "cpuSuppressThresholdPercent": 60}}')
 
 PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
-PROFILE = {"apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile", "metadata": {"name": "be"},
-           "spec": {"selector": {"matchLabels": {"tier": "be"}}, "qosClass": "BE", "priorityClassName": "koord-batch",
-                    "schedulerName": "koord-scheduler"}}
+
+def profile(tier, qos, priority):
+    return {"apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile", "metadata": {"name": tier},
+            "spec": {"selector": {"matchLabels": {"tier": tier}}, "qosClass": qos, "priorityClassName": priority,
+                     "schedulerName": "koord-scheduler"}}
 
 
 class Process:
@@ -74,7 +79,7 @@ class Record(threading.Thread):
             bound = {pod["metadata"]["uid"] for pod in self.node.get(PODS)["items"]
                      if pod["spec"].get("nodeName") and pod["metadata"]["name"].startswith("be-")
                      and pod["status"]["phase"] not in ("Succeeded", "Failed")}
-            self.points.append((time.monotonic(), batch_cpus(self.node) or 0.0, bound, self.be.quota_cpus()))
+            self.points.append((time.monotonic(), lent_cpus(self.node) or 0.0, bound, self.be.quota_cpus()))
 
     def stop(self):
         self.ended.set()
@@ -110,9 +115,9 @@ def create(node, pod):
     wait_for(f"the pod {pod['metadata']['name']} is admitted", done, 30)
 
 
-def plain(node, name):
+def plain(node, name, tier="be", command=BURN, milli_cpu=ONE):
     """A pod whose owner knows nothing of Koordinator but the label that the profile asks for."""
-    pod = node.pod(name, BURN, "LS", ONE, labels={"tier": "be"})
+    pod = node.pod(name, command, "LS", milli_cpu, labels={"tier": tier})
     del pod["spec"]["nodeName"], pod["metadata"]["labels"]["koordinator.sh/qosClass"]
     return pod
 
@@ -133,7 +138,8 @@ def start_roles(node):
     ]
     for role in roles:
         role.start()
-    node.api.connect().request("POST", PROFILES, PROFILE)
+    for one in (profile("be", "BE", "koord-batch"), profile("mid", "LS", "koord-mid")):
+        node.api.connect().request("POST", PROFILES, one)
     wait_for("a manager that answers the API server", lambda: configured(installed), 30)
     return roles
 
@@ -155,19 +161,34 @@ def held(group):
     return int(group.read("cpu", "cpu.shares")), group.quota_cpus()
 
 
-def prove_limits(node, names):
-    """Each has the weight that it asked for; no quota of its own, since the tier has one as a whole."""
-    asked = max(2, ONE * 1024 // 1000)
+def prove_limits(node, names, milli_cpu, requests):
+    """Each asks for `requests`, and has the weight for it; no quota of its own, since the tier has one as a whole."""
+    asked = max(2, milli_cpu * 1024 // 1000)
     for name in names:
         pod = node.get(f"{PODS}/{name}")
         resources = pod["spec"]["containers"][0]["resources"]
-        assert resources["requests"] == {"kubernetes.io/batch-cpu": str(ONE)}, f"{name} asks for {resources}"
+        assert resources["requests"] == requests, f"{name} asks for {resources}"
         group = Group(f"kubepods/besteffort/pod{pod['metadata']['uid']}")
         container = Group(os.path.join(group.relative, pod["status"]["containerStatuses"][0]["containerID"].split("//")[1]))
         for one in (group, container):
             shares, quota = wait_for(f"{name}: what it asked for",
                                      lambda one=one: (lambda now: abs(now[0] - asked) < 30 and now)(held(one)), 10)
             assert quota is None, f"{name} has {shares} shares and {quota} CPUs"
+            if "kubernetes.io/mid-memory" in requests:
+                limit = one.read("memory", "memory.max" if is_v2() else "memory.limit_in_bytes")
+                assert limit == str(MID_MEMORY << 20), f"{name} may use {limit} bytes of memory"
+
+
+def prove_mid(node):
+    """A fixed share of the node is lent to mid pods; one lives in it, with what it asked for as its limits."""
+    wait_for("the node lends mid CPUs", lambda: (lent_cpus(node, "mid") or 0) >= MID / 1000, 30)
+    pod = plain(node, "mid", "mid", "sleep 1000", MID)
+    resources = pod["spec"]["containers"][0]["resources"]
+    resources["requests"]["memory"] = f"{MID_MEMORY}Mi"
+    resources["limits"] = resources["requests"]
+    create(node, pod)
+    node.wait_running("mid")
+    prove_limits(node, ["mid"], MID, MID_REQUESTS)
 
 
 def bound(node):
@@ -210,13 +231,14 @@ def main():
         be = Group("kubepods/besteffort")
         record = Record(node, be)
         try:
-            wait_for("the node lends CPUs", lambda: (batch_cpus(node) or 0) >= 0.8, 60)
-            free = batch_cpus(node)
+            wait_for("the node lends CPUs", lambda: (lent_cpus(node) or 0) >= 0.8, 60)
+            free = lent_cpus(node)
             for i in range(BE_PODS):
                 create(node, plain(node, f"be-{i}"))
             names = wait_for("pods are placed on what is lent", lambda: len(bound(node)) >= 2 and bound(node), 30)
             node.wait_running(*names)
-            prove_limits(node, names)
+            prove_limits(node, names, ONE, {"kubernetes.io/batch-cpu": str(ONE)})
+            prove_mid(node)
             wait_for("best-effort work is limited", lambda: be.quota_cpus() is not None, 30)
             time.sleep(3)
             idle = protection.Watch(be, None, 4)
@@ -225,14 +247,15 @@ def main():
             assert idle.be > 0.5 * idle.quota, "best-effort work does not use what it is given"
 
             kills = kill_at_random(node, roles, random.Random(seed))
-            wait_for("it lends less", lambda: (batch_cpus(node) or 0) <= free - 0.4, 60)
+            wait_for("it lends less", lambda: (lent_cpus(node) or 0) <= free - 0.4, 60)
             wait_for("best-effort work may use less", lambda: be.quota_cpus() <= max(protection.SMALLEST_QUOTA, idle.quota - 0.5) + 0.001, 30)
-            low, busy = batch_cpus(node) or 0, protection.Watch(be, None, 4)
+            low, busy = lent_cpus(node) or 0, protection.Watch(be, None, 4)
             print(f"with LS load and after {kills} deaths {low:.2f} are lent: {busy}", flush=True)
             assert busy.be < 0.75 * idle.be, "best-effort work was not slowed"
             node.delete("ls")
-            wait_for("it lends more again", lambda: (batch_cpus(node) or 0) >= low + 0.3, 90)
+            wait_for("it lends more again", lambda: (lent_cpus(node) or 0) >= low + 0.3, 90)
             wait_for("best-effort work gets its CPUs back", lambda: be.quota_cpus() >= idle.quota - 0.4, 60)
+            prove_limits(node, ["mid"], MID, MID_REQUESTS)
             record.judge()
             assert "forbidden" not in told(), "a role was refused something"
             for role in roles:

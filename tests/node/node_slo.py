@@ -75,9 +75,9 @@ def start_manager(node):
     return process
 
 
-def batch_cpus(node):
+def lent_cpus(node, kind="batch"):
     """What the node lends, in CPUs; None while it lends nothing."""
-    lent = node.get(f"/api/v1/nodes/{node.name}")["status"]["allocatable"].get("kubernetes.io/batch-cpu")
+    lent = node.get(f"/api/v1/nodes/{node.name}")["status"]["allocatable"].get(f"kubernetes.io/{kind}-cpu")
     if lent is None:
         return None
     return (float(lent[:-1]) * 1000 if lent.endswith("k") else float(lent)) / 1000

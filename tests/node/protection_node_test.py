@@ -12,7 +12,7 @@ import protection  # noqa: E402
 from agent import Agent, skip_without_role, wait_for  # noqa: E402
 from host_tree import Group  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
-from node_slo import AGGREGATE_SECONDS, batch_cpus, cpus, node_metric, start_manager  # noqa: E402
+from node_slo import AGGREGATE_SECONDS, lent_cpus, cpus, node_metric, start_manager  # noqa: E402
 from real_node import RealNode, free_port, missing  # noqa: E402
 
 BURN_ALL = "for i in $(seq $(grep -c ^processor /proc/cpuinfo)); do (while :; do :; done) & done; wait"
@@ -60,13 +60,13 @@ def prove_report(node, record, be_pods):
 
 def prove_slack(node):
     """What the agent measures the manager lends: less when LS burns more than it has asked for, more when it has gone."""
-    free = wait_for("the node lends CPUs", lambda: batch_cpus(node), 60)
+    free = wait_for("the node lends CPUs", lambda: lent_cpus(node), 60)
     node.apply(node.pod("ls", BURN_ONE, "LS", 100))
     node.wait_running("ls")
-    low = wait_for("it lends less", lambda: (batch_cpus(node) or 0) <= free - 0.5 and (batch_cpus(node) or 0) + 0.001, 90)
+    low = wait_for("it lends less", lambda: (lent_cpus(node) or 0) <= free - 0.5 and (lent_cpus(node) or 0) + 0.001, 90)
     node.delete("ls")
-    wait_for("it lends more again", lambda: (batch_cpus(node) or 0) >= low + 0.4, 90)
-    print(f"lent: {free:.2f} CPUs, with LS load {low:.2f}, afterwards {batch_cpus(node):.2f}", flush=True)
+    wait_for("it lends more again", lambda: (lent_cpus(node) or 0) >= low + 0.4, 90)
+    print(f"lent: {free:.2f} CPUs, with LS load {low:.2f}, afterwards {lent_cpus(node):.2f}", flush=True)
 
 
 def prove_faults(node, agent, be):
