@@ -241,14 +241,17 @@ void migrating(const Bench& bench) {
         rest(microseconds(20 + 37 * i));
       }
     });
+  const Shared<std::atomic<bool>> stop;
+  std::vector<std::unique_ptr<Process>> forkers;
+  forkers.reserve(2);
   for (const CpuTier tier : {CpuTier::ls, CpuTier::best_effort})
-    add(tier, [] {
-      while (true)
+    forkers.push_back(std::make_unique<Process>(groups[tier], [&] {
+      while (!stop->load(std::memory_order_relaxed))
         if (const pid_t child = fork(); child == 0)
           _exit(0);
         else
           waitpid(child, nullptr, 0);
-    });
+    }));
   const auto play = [](const Pipe& mine, const Pipe& theirs) {
     while (true) {
       theirs.put();
@@ -258,6 +261,8 @@ void migrating(const Bench& bench) {
   add(CpuTier::ls, [&] { play(ping, pong); });
   add(CpuTier::ls, [&] { play(pong, ping); });
   rest(kWindow);
+  stop->store(true);
+  for (const auto& forker : forkers) forker->join();  // no child is left in its group
   running.clear();
   check_losses(bench.blame, lost, before);
 }

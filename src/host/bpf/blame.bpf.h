@@ -154,11 +154,12 @@ static __always_inline __u64 delay_of(struct task_struct* task) {
   return bpf_core_field_exists(task->sched_info.run_delay) ? READ(task, sched_info.run_delay) : 0;
 }
 
+static const struct koord_blamed_wait no_wait; /* the stack has little room */
+
 static __always_inline struct koord_blamed_wait* wait_of(__u32 pid) {
   struct koord_blamed_wait* wait = bpf_map_lookup_elem(&blamed, &pid);
   if (wait) return wait;
-  struct koord_blamed_wait none = {};
-  bpf_map_update_elem(&blamed, &pid, &none, BPF_NOEXIST);
+  bpf_map_update_elem(&blamed, &pid, &no_wait, BPF_NOEXIST);
   wait = bpf_map_lookup_elem(&blamed, &pid);
   if (!wait) lose(koord_lost_tasks);
   return wait;

@@ -39,7 +39,7 @@ Result<std::unique_ptr<BlameMaps>> BlameMaps::take(const BpfObject& object, cons
     *place = std::move(map);
   }
   std::unique_ptr<BlameMaps> made(new BlameMaps(std::move(held), root, possible));
-  const koord_clock clock{.since_and_runner = koord_unknown};
+  const koord_clock clock{.since_and_runner = koord_unknown, .pid = ~0U};  // nobody's
   for (std::uint32_t cpu = 0; cpu < possible; ++cpu) KOORD_CHECK(put(made->held_.clocks, &cpu, &clock));
   KOORD_CHECK(made->count_cpus());
   return made;

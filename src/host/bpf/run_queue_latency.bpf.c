@@ -13,14 +13,15 @@ struct {
   __type(value, struct koord_group_waits);
 } groups SEC(".maps");
 
+static const struct koord_group_waits no_waits; /* the stack has little room */
+
 static __always_inline void charge(struct task_struct* task, __u64 group, __u64 ns) {
   struct koord_group_key key = {.id = group, .shard = bpf_get_smp_processor_id() % koord_shards};
   struct koord_group_waits* waits = bpf_map_lookup_elem(&groups, &key);
   if (!waits) {
     /* The group of a task that is dying may be gone already, and nobody would free its place. */
     if (READ(task, flags) & pf_exiting) return;
-    struct koord_group_waits none = {};
-    bpf_map_update_elem(&groups, &key, &none, BPF_NOEXIST);
+    bpf_map_update_elem(&groups, &key, &no_waits, BPF_NOEXIST);
     waits = bpf_map_lookup_elem(&groups, &key);
     if (!waits) {
       lose(koord_lost_groups);
@@ -61,9 +62,10 @@ static __always_inline void reach(struct task_struct* task, struct koord_blamed_
   run(clock, ran, tier, now);
 }
 
-/* The CPU leaves a task that it was not seen to reach. */
-static __always_inline void catch_up(struct task_struct* task, __u32 cpu, struct koord_clock* clock, __u64 now,
-                                     _Bool v2) {
+/* The CPU leaves a task that it was not seen to reach: the first one, for example. Rare, so it is kept apart. */
+static __attribute__((noinline)) void catch_up(struct task_struct* task, __u32 cpu, struct koord_clock* clock, __u64 now,
+                                               _Bool v2) {
+  if ((clock->since_and_runner & 7) == koord_unknown) clock->domain = bpf_get_numa_node_id();
   __u32 pid = READ(task, pid);
   struct koord_blamed_wait* wait = bpf_map_lookup_elem(&blamed, &pid);
   if (!wait || !wait->since || wait->runs + 1 != runs_of(task)) return;
@@ -81,7 +83,6 @@ static __always_inline int switched(__u64* arguments, _Bool v2) {
   struct koord_clock* clock = bpf_map_lookup_elem(&clocks, &cpu);
   if (!clock) return 0;
   __u32 pid = READ(left, pid);
-  if ((clock->since_and_runner & 7) == koord_unknown) clock->domain = bpf_get_numa_node_id(); /* the first one here */
   if (__builtin_expect(pid != clock->pid, 0)) catch_up(left, cpu, clock, now, v2);
   __u32 ran = advance(clock, now);
   if (pid) {
