@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/base/text.hpp"
@@ -176,6 +177,7 @@ std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, hos
                                                std::vector<std::string>& complaints,
                                                std::string_view kubelet_root) {
   std::vector<HostApplication> all;
+  std::set<std::string_view> names;  // the spec's
   for (const api::HostApplicationSpec& given : spec.host_applications) {
     HostApplication app;
     app.name = given.name;
@@ -192,19 +194,19 @@ std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, hos
       if (app.qos == Qos::be) app.group = "host-best-effort";
       inside = append_path(app.group, given.name);
     }
-    const bool known = std::any_of(all.begin(), all.end(),
-                                   [&](const HostApplication& other) { return other.name == app.name; });
     std::string_view wrong;
-    if (known)
+    if (names.contains(given.name))
       wrong = "named twice";
     else if (!inside || app.group.empty() || app.name.empty())
       wrong = "its cgroup path is empty or leaves the hierarchy";
     else if (contains_pods(app.group, kubelet_root))
       wrong = "its cgroup contains the pods";
-    if (wrong.empty())
+    if (wrong.empty()) {
+      names.insert(given.name);
       all.push_back(std::move(app));
-    else
+    } else {
       complaints.push_back(fmt::format("host application \"{}\": {}", utf8_prefix(app.name, 256), wrong));
+    }
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return all;
