@@ -203,6 +203,28 @@ TEST_CASE("Sets of CPUs grow from the roots down and shrink from the leaves up",
   CHECK(rig.kernel.cpus("apps/inner/most") == "0-15");
 }
 
+TEST_CASE("What was found is put back as far as its CPUs are still there", "[koordlet][hooks]") {
+  koord::testing::Tree tree;
+  testing::HooksRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2), tree / "journal");
+  const std::string group = rig.pod("p", Qos::ls, {{"c"}}).group + "/c";
+  rig.pod("lsr", Qos::lsr, {{"c"}}).cpus = *host::CpuSet::parse("0-1");
+  rig.ticks(1);
+  REQUIRE(rig.group(group).cpus == host::CpuSet::range(2, 15));
+  // Half of the machine goes: v1 takes the CPUs out of all groups, for good.
+  rig.topology = testing::machine(8, 2);
+  if (rig.kernel.version() == CgroupVersion::v1) {
+    rig.kernel.online = rig.topology->online;
+    for (const auto& [name, of] : std::map(rig.kernel.groups()))
+      rig.group(name).cpus = of.cpus & rig.topology->online;
+  }
+  rig.shape = [](TickView& view) { view.facts = std::make_shared<const NodeFacts>(); };
+  rig.ticks(2);
+  REQUIRE(rig.group(group).cpus == host::CpuSet::range(2, 7));
+  REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+  CHECK(rig.group(group).cpus == host::CpuSet::range(0, rig.kernel.version() == CgroupVersion::v1 ? 7 : 15));
+  CHECK(rig.kernel.refused.empty());
+}
+
 TEST_CASE("CPUs that come later are shared, too; before any are known nothing is said", "[koordlet][hooks]") {
   HooksRig rig(CgroupVersion::v1);
   const auto all = rig.topology;

@@ -89,10 +89,11 @@ class SimKernel final : public KernelFiles {
     waiting.erase(waiting.begin());
     first.done(first.verdict);
   }
-  bool has_burst = true;            // the kernel knows cpu.cfs_burst_us,
-  bool has_bvt = false;             // cpu.bvt_warp_ns: an Anolis
-  bool has_idle = true;             // cpu.idle
-  bool burst_within_quota = false;  // and takes none above the quota
+  std::optional<host::CpuSet> online;  // v1 takes no other CPUs
+  bool has_burst = true;               // the kernel knows cpu.cfs_burst_us,
+  bool has_bvt = false;                // cpu.bvt_warp_ns: an Anolis
+  bool has_idle = true;                // cpu.idle
+  bool burst_within_quota = false;     // and takes none above the quota
 
   Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
     ++reads;
@@ -258,6 +259,7 @@ class SimKernel final : public KernelFiles {
       if (v2 && g.populated && cpus->empty() && !g.cpus.empty()) return ENOSPC;
       if (!v2) {
         if (cpus->empty()) return ENOSPC;
+        if (online && !cpus->is_subset_of(*online)) return EINVAL;
         const auto slash = name.rfind('/');
         if (slash != std::string_view::npos) {
           const auto above = groups_.find(name.substr(0, slash));

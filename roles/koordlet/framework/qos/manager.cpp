@@ -396,8 +396,15 @@ class QosManager::Impl final : public KnobReader {
   }
 
   /// What sets an entry's group free now. A quota that was found there was the kubelet's: it may have resized
-  /// the container meanwhile, while no agent ran.
+  /// the container meanwhile, while no agent ran. CPUs may have gone offline, which cgroup v1 takes no more.
   KnobValue freed(const Journal::Entry& entry) const {
+    if (const auto* cpus = std::get_if<host::CpuSet>(&entry.free)) {
+      const auto topology = context_.topology();
+      if (entry.knob != Knob::cpuset_cpus || executor_.version() == host::CgroupVersion::v2 || !topology)
+        return entry.free;
+      host::CpuSet left = *cpus & topology->online;
+      return KnobValue(left.empty() ? topology->online : std::move(left));
+    }
     const auto* quota = std::get_if<std::int64_t>(&entry.free);
     if (entry.knob != Knob::cpu_quota || quota == nullptr || *quota <= 0) return entry.free;
     const auto of = [&](std::optional<std::int64_t> limit_milli) {
