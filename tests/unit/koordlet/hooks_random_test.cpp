@@ -28,7 +28,7 @@ class Node : public testing::HooksRig {
     inventory.node.allocatable_memory = std::int64_t{1} << 34;
     shape = [this](TickView& view) {
       view.containers = container_usage;
-      series.append(*series.open(Metric::node_cpu, ""), view.at, node_cpu);
+      series.append(*series.open(Metric::node_cpu, ""), view.at, node_cpu_);
     };
     slo();
   }
@@ -50,7 +50,7 @@ class Node : public testing::HooksRig {
   /// One tick of an agent that may be killed in it.
   void live() {
     try {
-      tick(node_cpu);
+      tick(node_cpu_);
     } catch (const testing::Killed&) {
       kernel.die_after.reset();
       start();
@@ -61,7 +61,7 @@ class Node : public testing::HooksRig {
     kernel.fault = nullptr;
     kernel.die_after.reset();
     while (inventory.slo == nullptr) slo();
-    node_cpu = 2;
+    node_cpu_ = 2;
     inventory.node.reserved_milli_cpu = 0;  // what is reserved is not given back to best-effort work
     ++inventory.generation;
     for (Usage& usage : container_usage) usage.throttled = 0;
@@ -87,7 +87,7 @@ class Node : public testing::HooksRig {
     journal_path = std::move(journal);
     start();
   }
-  void busy() { node_cpu = 15; }
+  void busy() { node_cpu_ = 15; }
   std::string problems() const {
     std::string all;
     for (const auto& failure : manager->failures())
@@ -196,7 +196,7 @@ class Node : public testing::HooksRig {
       pod->containers.emplace_back();
       ContainerInfo& container = pod->containers.back();
       container.name = fmt::format("c{}", i);
-      container.memory_request = 1000 * below(1'000'000);
+      container.memory_request = std::int64_t{1000} * below(1'000'000);
       container.memory_limit = container.memory_request * 2;
       pod->requests.memory += container.memory_request;
       pod->requests.batch_memory += container.memory_request;
@@ -282,12 +282,12 @@ class Node : public testing::HooksRig {
     inventory.pods_known = inventory.slo_known = false;
     inventory.slo = nullptr;
     ++inventory.generation;
-    for (int i = below(3); i >= 0; --i) tick(node_cpu);
+    for (int i = below(3); i >= 0; --i) tick(node_cpu_);
     if (chance(2)) {
       inventory.slo_known = true;
       inventory.slo = known.slo;
       ++inventory.generation;
-      tick(node_cpu);
+      tick(node_cpu_);
     }
     inventory = known;
     inventory.generation += 3;
@@ -302,12 +302,12 @@ class Node : public testing::HooksRig {
   }
   void die() { kernel.die_after = kernel.written.size() + static_cast<std::size_t>(below(6)); }
   void use() {
-    node_cpu = one_of({1.0, 5.0, 9.0, 15.0});
+    node_cpu_ = one_of({1.0, 5.0, 9.0, 15.0});
     for (Usage& usage : container_usage) usage.throttled = chance(2) ? 0.5 : 0;
   }
 
   std::mt19937 random_;
-  double node_cpu = 2;
+  double node_cpu_ = 2;
   int last_ = 0;
   std::vector<std::shared_ptr<const PodInfo>> pods_;
   std::map<std::string, std::string> made_;
@@ -328,12 +328,12 @@ TEST_CASE(
     }
     node.calm();
     for (int i = 0; i < 70; ++i) node.live();  // what was refused has been tried again
-    CHECK(node.problems() == "");
+    CHECK_THAT(node.problems(), Catch::Matchers::Equals(""));
     node.busy();  // no quota stays grown
     for (int i = 0; i < 70; ++i) node.live();
     const std::string held = node.held();
     REQUIRE(node.manager->cleanup(node.inventory).has_value());
-    CHECK(node.differences() == "");
+    CHECK_THAT(node.differences(), Catch::Matchers::Equals(""));
     node.begin_anew(tree / "other");
     for (int i = 0; i < 70; ++i) node.live();
     CHECK(node.held() == held);
