@@ -96,14 +96,6 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
       series_(series_limits(interval_)),
       processes_(parts_.cgroups, parts_.place.root.proc),
       schedule_(context.metrics, interval_),
-      blame_({.counters = parts_.counters ? parts_.counters->blame() : nullptr,
-              .reason = parts_.no_blame,
-              .cgroups = parts_.cgroups,
-              .run_queue = run_queue_,
-              .log = log_,
-              .registry = context.metrics}),
-      run_queue_(std::move(parts_.counters), parts_.no_counters, parts_.cgroups, log_, context.metrics),
-      stalls_(std::move(parts_.stalls), parts_.no_stalls, log_, context.metrics),
       tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {}
 
 Result<std::unique_ptr<Agent>> Agent::make(runtime::RoleContext& context, Parts parts) {
@@ -139,16 +131,15 @@ Result<> Agent::set_up() {
   sampling.system_outdated = flags.get_duration("collect-sys-metric-outdated-interval");
   sampling.node_info_interval = flags.get_duration("collect-node-cpu-info-interval");
   sampling.psi_interval = flags.get_duration("psi-collector-interval");
-  sampling.psi = context_.gates.enabled("PSICollector");
+  sampling.is_on = [&gates = context_.gates](std::string_view gate) { return gates.enabled(gate); };
   sampling.page_cache = flags.get_bool("enable-pagecache-collector");
   sampler_ = std::make_unique<Sampler>(sampling, collector_table(), parts_.cgroups, parts_.place.root,
-                                       series_, context_.metrics, log_);
+                                       series_, context_.metrics, log_, std::move(parts_.counters));
 
   exported_.emplace(context_.metrics, external_, context_.clock.now());
   hub_.listen([this](const std::shared_ptr<const Inventory>& now) { exported_->inventory(*now); });
-  observer_.emplace(Observer::Parts{context_.clock, hub_, run_queue_, blame_, stalls_, qos_.get(),
-                                    [this] { return sources(); }, context_.version,
-                                    parts_.cgroups.version()});
+  observer_.emplace(Observer::Parts{context_.clock, hub_, *sampler_, qos_.get(), [this] { return sources(); },
+                                    context_.version, parts_.cgroups.version()});
   if (flags.get_bool("cleanup")) return {};
   if (const std::string& file = flags.get("standalone-config"); !file.empty()) {
     KOORD_CHECK(set_up_standalone(file));
@@ -386,12 +377,6 @@ Task<Result<>> Agent::tick() {
     TickView view = sampler_->tick(hub_.current(), now, context_.clock.now());
     view.pods_listed = states_ ? states_->pods_listed() : std::optional(now);  // a file is what it is
     if (view.facts) parts_.facts = view.facts;
-    run_queue_.tick(now, view.inventory);
-    view.waits = run_queue_.waits();
-    blame_.tick(now, view.inventory);
-    view.blamed = blame_.waits();
-    stalls_.tick(now);
-    observer_->tick(view);
     if (predictor_) predictor_->tick(view);
     qos_->tick(view);
     KOORD_CO_CHECK(co_await sleep_until(context_.clock, next));

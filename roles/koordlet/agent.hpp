@@ -17,11 +17,8 @@
 #include "framework/report/reporter.hpp"
 #include "framework/report/topology_reporter.hpp"
 #include "framework/sampler/sampler.hpp"
-#include "framework/serve/blame.hpp"
 #include "framework/serve/exported.hpp"
 #include "framework/serve/observer.hpp"
-#include "framework/serve/run_queue.hpp"
-#include "framework/serve/stall_metrics.hpp"
 #include "framework/standalone/standalone.hpp"
 #include "framework/states/states.hpp"
 #include "framework/tick_schedule.hpp"
@@ -42,11 +39,7 @@ class Agent final : public runtime::Role {
     std::string boot_id;
     kube::Client* client = nullptr;  // without it
     KubeletClient::Credentials credentials;
-    std::unique_ptr<host::RunQueueLatency> counters;  // null for `no_counters`
-    std::string no_counters;
-    std::unique_ptr<host::Stalls> stalls;  // null for `no_stalls`; empty: nobody asked
-    std::string no_stalls;
-    std::string no_blame;  // why the counters do not say who makes others wait; empty: nobody asked
+    KernelCounters counters;
   };
   /// Declares informers, routes and health checks; reads the standalone file; runs nothing.
   static Result<std::unique_ptr<Agent>> make(runtime::RoleContext& context, Parts parts);
@@ -101,9 +94,6 @@ class Agent final : public runtime::Role {
   std::unique_ptr<QosManager> qos_;
   TickSchedule schedule_;
   std::unique_ptr<Sampler> sampler_;
-  Blame blame_;  // takes from run_queue_'s counters, before that has them
-  RunQueue run_queue_;
-  StallMetrics stalls_;
   std::optional<Observer> observer_;
   std::optional<Exported> exported_;
   std::optional<Standalone> standalone_;

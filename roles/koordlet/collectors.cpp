@@ -1,12 +1,21 @@
-// The table of collectors.
+// The table of collectors, in the order in which they sample: each sees what those above it have read.
 #include "collectors.hpp"
 
 namespace koord::koordlet {
 
+extern const CollectorEntry kBestEffort;
+extern const CollectorEntry kGroups;
+extern const CollectorEntry kNode;
 extern const CollectorEntry kPressure;
+extern const CollectorEntry kRunQueue;
+extern const CollectorEntry kStalls;
+extern const CollectorEntry kSystem;
+extern const CollectorEntry kWaitBlame;
 
 CollectorTable collector_table() {
-  static constexpr const CollectorEntry* kTable[] = {&kPressure};
+  static constexpr const CollectorEntry* kTable[] = {
+      &kNode, &kGroups, &kBestEffort, &kSystem, &kPressure, &kRunQueue, &kWaitBlame, &kStalls,
+  };
   return kTable;
 }
 

@@ -5,6 +5,7 @@
 
 #include <iterator>
 
+#include "collectors.hpp"
 #include "framework/serve/view.hpp"
 #include "framework/standalone/config.hpp"
 #include "koord/api/schema/table.hpp"
@@ -30,6 +31,12 @@ void add_fields(std::string& out, const api::Schema& schema, const std::string& 
   }
 }
 
+std::string how_often(const CollectorEntry& row) {
+  if (!row.interval.empty()) return fmt::format("`--{}`", row.interval);
+  if (row.period == nanoseconds(0)) return "each tick";
+  return fmt::format("{}s", std::chrono::duration_cast<std::chrono::seconds>(row.period).count());
+}
+
 }  // namespace
 
 std::string docs() {
@@ -46,6 +53,9 @@ std::string docs() {
   for (const StrategyEntry* row : strategy_table())
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, fmt::join(row->gates, ", "),
                    row->interval.empty() ? "each tick" : fmt::format("`--{}`", row->interval));
+  out += "\n### Collectors\n\n| collector | feature gate | how often |\n|---|---|---|\n";
+  for (const CollectorEntry* row : collector_table())
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, row->gate, how_often(*row));
   return out;
 }
 

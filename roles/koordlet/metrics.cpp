@@ -12,12 +12,8 @@
 #include "framework/report/forecast_gauges.hpp"
 #include "framework/report/reporter.hpp"
 #include "framework/sampler/read_faults.hpp"
-#include "framework/sampler/roster.hpp"
 #include "framework/sampler/sampler.hpp"
-#include "framework/serve/blame.hpp"
 #include "framework/serve/exported.hpp"
-#include "framework/serve/run_queue.hpp"
-#include "framework/serve/stall_metrics.hpp"
 #include "framework/states/kubelet.hpp"
 #include "framework/tick_schedule.hpp"
 #include "plugins.hpp"
@@ -30,10 +26,9 @@ std::vector<metrics::Table> collect() {
   std::vector<metrics::Table> all = {
       Actions::kMetrics,         Executor::kMetrics,         QosManager::kMetrics,
       KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
-      ForecastGauges::kExternal, RunQueue::kMetrics,         Blame::kMetrics,
-      StallMetrics::kMetrics,    Exported::kInternal,        Exported::kExternal,
-      Sampler::kMetrics,         ReadFaults::kMetrics,       Roster::kMetrics,
-      TickSchedule::kMetrics,    Scores::kMetrics,           kReconcilerMetrics};
+      ForecastGauges::kExternal, Exported::kInternal,        Exported::kExternal,
+      Sampler::kMetrics,         ReadFaults::kMetrics,       TickSchedule::kMetrics,
+      Scores::kMetrics,          kReconcilerMetrics};
   for (const CollectorEntry* collector : collector_table()) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;

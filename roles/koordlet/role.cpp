@@ -21,31 +21,35 @@ namespace koord::koordlet {
 namespace {
 
 /// Needed by nothing else, so that a node without it has a reason in the log and no failure.
-void open_counters(const runtime::RoleContext& context, Agent::Parts& parts) {
-  const bool with_blame = context.gates.enabled("BECPUBlame");
+KernelCounters open_counters(const runtime::RoleContext& context, const Agent::Parts& parts) {
+  KernelCounters counters;
   if (!context.flags.get_bool("run-queue-latency")) {
-    parts.no_counters = "switched off by --run-queue-latency=false";
-    if (with_blame) parts.no_blame = parts.no_stalls = parts.no_counters;
-    return;
+    counters.no_run_queue = counters.no_blame = counters.no_stalls =
+        "switched off by --run-queue-latency=false";
+    return counters;
   }
-  if (with_blame) {
-    auto both = host::RunQueueLatency::open(parts.place.root, parts.cgroups.version(), true);
+  const host::Root& root = parts.place.root;
+  const host::CgroupVersion version = parts.cgroups.version();
+  if (context.gates.enabled("BECPUBlame")) {
+    auto both = host::RunQueueLatency::open(root, version, true);
     if (both) {
-      parts.counters = std::move(*both);
-      auto stalls = parts.counters->blame()->open_stalls(parts.place.root, parts.cgroups.version());
+      counters.run_queue = std::move(*both);
+      counters.blame = counters.run_queue->blame();
+      auto stalls = counters.blame->open_stalls(root, version);
       if (stalls)
-        parts.stalls = std::move(*stalls);
+        counters.stalls = std::move(*stalls);
       else
-        parts.no_stalls = stalls.error().message();
-      return;
+        counters.no_stalls = stalls.error().message();
+      return counters;
     }
-    parts.no_blame = parts.no_stalls = both.error().message();
+    counters.no_blame = counters.no_stalls = both.error().message();
   }
-  auto opened = host::RunQueueLatency::open(parts.place.root, parts.cgroups.version());
+  auto opened = host::RunQueueLatency::open(root, version);
   if (opened)
-    parts.counters = std::move(*opened);
+    counters.run_queue = std::move(*opened);
   else
-    parts.no_counters = opened.error().message();
+    counters.no_run_queue = opened.error().message();
+  return counters;
 }
 
 Result<runtime::ClientSettings> client_settings(const runtime::FlagValues& flags) {
@@ -87,9 +91,9 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   if (const auto id = read_file(fmt::format("{}sys/kernel/random/boot_id", parts.place.root.proc)))
     parts.boot_id = host::trimmed(*id);
   if (cleanup) {
-    parts.no_counters = "cleaning up";
+    parts.counters.no_run_queue = parts.counters.no_blame = parts.counters.no_stalls = "cleaning up";
   } else {
-    open_counters(context, parts);
+    parts.counters = open_counters(context, parts);
   }
   if (!standalone && !cleanup) {
     KOORD_TRY(settings, client_settings(context.flags));

@@ -275,7 +275,7 @@ void with_everything_on() {
   const auto row = [](std::string_view name, double us, double allocated, std::string_view more) {
     fmt::print("| {} | {:.0f} | {:.2f} | {:.1f} | {} |\n", name, us, us / kContainers, allocated, more);
   };
-  const SamplerConfig everything{.psi = true, .page_cache = true};
+  const SamplerConfig everything{.is_on = [](std::string_view) { return true; }, .page_cache = true};
   fmt::print(
       "\nEverything on, fake root, cgroup v1, {} pods (half of them best-effort), {} containers; of each "
       "strategy what "

@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "koord/base/clock.hpp"
 
@@ -37,6 +39,9 @@ struct BlamedWaits {
   /// missing or late, tiers that are not known yet.
   bool fit = false;
   std::string_view why_unfit;
+  /// Seconds that tasks of an LSE, LSR or LS pod waited by best-effort work's doing, by the pod's uid, within
+  /// the last five seconds. Who did not is not in it.
+  std::unordered_map<std::string, double> pods = {};
 
   double of(Runner runner) const { return seconds[static_cast<std::size_t>(runner)]; }
 };

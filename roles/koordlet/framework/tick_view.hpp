@@ -1,5 +1,5 @@
-// TickView: what one tick of the sampler saw. Strategies, the collectors of metrics and `koord top` read the
-// same one, so that their sums agree.
+// TickView: what one tick of the sampler saw. Collectors (collectors/) show what they have read in it;
+// strategies and `koord top` read the same one, so that their sums agree.
 #pragma once
 
 #include <cmath>
@@ -28,6 +28,12 @@ struct Usage {
   double throttled = kUnknown;
 };
 
+struct NumaUsage {
+  int id = 0;
+  double cpu = kUnknown;
+  double memory = kUnknown;
+};
+
 /// Of one resource: the share of the last ten seconds, in percent, and the time in all since the group was
 /// made, in microseconds, that some of its tasks, or all of them, stood still for want of it.
 struct Stall {
@@ -47,6 +53,7 @@ struct BestEffortUse {
 };
 
 struct BlamedWaits;
+struct ClaimedUse;
 struct RunQueueWaits;
 
 /// Valid during the call that hands it out; copy what is to be kept.
@@ -57,6 +64,8 @@ struct TickView {
   nanoseconds interval{};  // the configured distance of ticks
   std::shared_ptr<const Inventory> inventory;
   Usage node;
+  std::span<const NumaUsage> numa;  // the NUMA nodes that have memory of their own, ascending by number
+  int online_cpus = 0;              // 0: not known yet
   /// node - pods - host applications, at least 0, where the CPU of those in the best-effort roots is the
   /// roots'; unknown if any input is older than the configured age (--collect-sys-metric-outdated-interval).
   Usage system;
@@ -65,12 +74,14 @@ struct TickView {
   /// One for each container of inventory->pods, pod by pod in the order of PodInfo::containers.
   std::span<const Usage> containers;
   std::span<const Usage> host_applications;  // one for each of inventory->host_applications
+  /// What all of these use together (framework/sampler/claimed_use.hpp).
+  const ClaimedUse* claimed = nullptr;
   /// As it was read last, every --psi-collector-interval while the gate PSICollector is on; else, and where
   /// the kernel does not tell, all of it is unknown. One for each pod and container, as above.
   Pressure node_pressure;
   std::span<const Pressure> pod_pressure, container_pressure;
-  /// How long tasks waited for a CPU, of the last period that was read (framework/serve/run_queue_waits.hpp);
-  /// null where the kernel does not tell.
+  /// How long tasks waited for a CPU, of the last period that was read (framework/run_queue_waits.hpp); null
+  /// where the kernel does not tell.
   const RunQueueWaits* waits = nullptr;
   /// Who ran while latency-sensitive tasks waited for a CPU (framework/blamed_waits.hpp), of the last second;
   /// null where nobody asks for it or the kernel does not tell.

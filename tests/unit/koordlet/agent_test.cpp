@@ -23,7 +23,7 @@ struct Process : test::RoleRig {
     return {.place = {.node_name = "n", .root = node.root()},
             .cgroups = node.cgroups(),
             .client = &api,
-            .no_counters = "not here"};
+            .counters = {.no_run_queue = "not here"}};
   }
 
   testing::FakeNode node{host::CgroupVersion::v2};

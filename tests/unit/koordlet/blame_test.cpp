@@ -1,16 +1,13 @@
 // Who made latency-sensitive pods wait: what the kernel's counters become, whose each cgroup is, and when
-// nobody may act on it.
-#include "framework/serve/blame.hpp"
-
+// nobody may act on it; and what the tiers stand still for.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "fake_node.hpp"
-#include "framework/serve/run_queue.hpp"
-#include "framework/serve/stall_metrics.hpp"
-#include "koord/base/manual_clock.hpp"
+#include "fake_run_queue.hpp"
+#include "framework/blamed_waits.hpp"
+#include "sampler_rig.hpp"
 
 namespace koord::koordlet {
 namespace {
@@ -76,39 +73,26 @@ class Counters final : public host::WaitBlame {
 };
 
 struct Bench {
-  explicit Bench(CgroupVersion version = CgroupVersion::v1)
-      : node(version), fs(node.cgroups()), run_queue(nullptr, "not here", fs, log, metrics) {
-    blame.emplace(Blame::Parts{.counters = &counters,
-                               .reason = "",
-                               .cgroups = fs,
-                               .run_queue = run_queue,
-                               .log = log,
-                               .registry = metrics});
+  explicit Bench(CgroupVersion version = CgroupVersion::v1) : node(version) {
+    KernelCounters all;
+    auto made = std::make_unique<testing::FakeRunQueue>();
+    waiting = made.get();
+    all.run_queue = std::move(made);
+    all.blame = &counters;
+    rig.emplace(node, SamplerConfig{.is_on = &testing::every_gate}, std::move(all));
   }
-  WaitBlame::GroupId group(const std::string& name) {
-    node.tree().write(node.path("cpu", name, ""), "");
-    return *host::cgroup_id(*fs.folder(host::Knob::cpu_quota, name));
-  }
+  WaitBlame::GroupId group(const std::string& name) { return testing::make_group(node, rig->fs, name); }
   const BlamedWaits& tick(const std::shared_ptr<Inventory>& now, nanoseconds after = kTick) {
-    clock.advance(after);
-    blame->tick(clock.mono(), now);
-    return *blame->waits();
+    rig->clock.advance(after);
+    return *rig->sampler.tick(now, rig->clock.mono(), rig->clock.now()).blamed;
   }
-  double metric(const std::string& series) {
-    const std::string text = metrics.exposition();
-    const auto at = text.find(fmt::format("\n{} ", series));
-    return at == std::string::npos ? -1 : std::stod(text.substr(at + 1 + series.size()));
-  }
+  const BlamedWaits& waits() const { return *rig->sampler.view().blamed; }
+  double metric(const std::string& series) { return testing::metric_of(rig->registry, series); }
 
   FakeNode node;
-  ManualClock clock;
-  CapturedLog sink;
-  Logger log{sink, clock};
-  metrics::Registry metrics;
-  host::CgroupFs fs;
-  RunQueue run_queue;
   Counters counters;
-  std::optional<Blame> blame;
+  testing::FakeRunQueue* waiting = nullptr;
+  std::optional<testing::SamplerRig> rig;
 };
 
 std::shared_ptr<Inventory> known(std::vector<std::shared_ptr<const PodInfo>> pods) {
@@ -141,7 +125,7 @@ TEST_CASE("A period is the difference of two readings, of latency-sensitive tier
   const auto now = known({});
   bench.counters.wait(CpuTier::ls, {{Runner::best_effort, 900 * kMillisecond}});  // before anybody looked
   CHECK(!bench.tick(now).fit);
-  CHECK(bench.blame->waits()->reading == 0);
+  CHECK(bench.waits().reading == 0);
 
   for (int i = 0; i < 97; ++i) bench.counters.wait(CpuTier::ls, {{Runner::ls, kMillisecond}});
   bench.counters.wait(CpuTier::lse,
@@ -171,8 +155,8 @@ TEST_CASE("A period is the difference of two readings, of latency-sensitive tier
   CHECK(bench.metric("koordlet_cpu_wait_caused_seconds_sum{tier=\"LSE\"}") == Approx(0.003));
 
   CHECK(bench.tick(now).waits == 0);
-  CHECK(bench.blame->waits()->fit);
-  CHECK(bench.blame->waits()->best_effort_p99_us == 0);
+  CHECK(bench.waits().fit);
+  CHECK(bench.waits().best_effort_p99_us == 0);
 }
 
 TEST_CASE("Whose a cgroup is: the pod's class, else Kubernetes'; an application's") {
@@ -271,8 +255,8 @@ TEST_CASE("When nobody may act on it") {
     waits(1000);
     CHECK(!bench.tick(now).fit);
     CHECK(bench.tick(now).fit);
-    CHECK(bench.blame->waits()->reading == 2);
-    CHECK(bench.sink.count(LogLevel::warn) == 1);
+    CHECK(bench.waits().reading == 2);
+    CHECK(bench.rig->log.count(LogLevel::warn) == 1);
   }
   SECTION("pods that nobody knows, and then a whole period") {
     auto unknown = inventory({});
@@ -290,7 +274,7 @@ TEST_CASE("When nobody may act on it") {
     more->generation = 5;
     CHECK(!bench.tick(more).fit);
     CHECK(!bench.tick(more).fit);
-    CHECK(bench.sink.count(LogLevel::warn) == 1);
+    CHECK(bench.rig->log.count(LogLevel::warn) == 1);
   }
   SECTION("CPUs of which nobody knows who runs") {
     bench.counters.state[static_cast<std::size_t>(CpuTier::ls)].ran_ns[WaitBlame::kUnknown] += kMillisecond;
@@ -301,24 +285,56 @@ TEST_CASE("When nobody may act on it") {
   }
 }
 
-TEST_CASE("Where nobody asked there is nothing, where the kernel cannot there is a reason") {
-  Bench bench;
-  const auto make = [&](std::string reason) {
-    return Blame(Blame::Parts{.counters = nullptr,
-                              .reason = std::move(reason),
-                              .cgroups = bench.fs,
-                              .run_queue = bench.run_queue,
-                              .log = bench.log,
-                              .registry = bench.metrics});
+TEST_CASE("Of which pods tasks waited by best-effort work's doing") {
+  Bench bench(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  const auto a = pod("a", Qos::ls, 1), b = pod("b", Qos::ls, 0);
+  const auto now = known({a, b});
+  const auto own = bench.group(a->group), container = bench.group(a->containers[0].group);
+  const auto nested = bench.group(a->containers[0].group + "/nested"), other = bench.group(b->group);
+  const auto nobodys = bench.group("user.slice");
+  const auto wait = [&](WaitBlame::GroupId id, std::uint64_t ms) {
+    bench.counters.by_group[id].id = id;
+    bench.counters.by_group[id].ns += ms * kMillisecond;
   };
-  Blame off = make("");
-  off.tick(bench.clock.mono(), known({}));
-  CHECK(off.waits() == nullptr);
-  CHECK(!off.wanted());
-  const Blame unable = make("no BTF");
-  CHECK(unable.waits() == nullptr);
-  CHECK(unable.wanted());
-  CHECK(bench.metric("koordlet_collector_available{collector=\"wait_blame\"}") == 0);
+  for (const auto id : {own, container, nested, other, nobodys}) wait(id, 1000);
+  CHECK(bench.tick(now).pods.empty());  // from before anybody looked
+  wait(own, 1);
+  wait(container, 20);
+  wait(nested, 300);
+  wait(nobodys, 500);
+  for (int i = 0; i < 4; ++i) CHECK(bench.tick(now).pods.empty());
+  const std::unordered_map<std::string, double>& pods = bench.tick(now).pods;
+  REQUIRE(pods.size() == 1);
+  CHECK(pods.at("a") == Approx(0.321));
+  wait(other, 7);
+  for (int i = 0; i < 4; ++i) CHECK(bench.tick(now).pods.size() == 1);  // as it was read last
+  REQUIRE(bench.tick(now).pods.size() == 1);
+  CHECK(bench.waits().pods.at("b") == Approx(0.007));
+}
+
+TEST_CASE("Where nobody asked there is nothing, where the kernel cannot there is a reason") {
+  FakeNode node(CgroupVersion::v2);
+  testing::SamplerRig off(node, {}, {.no_run_queue = "off", .no_blame = "off", .no_stalls = "off"});
+  CHECK(off.tick(known({}), {}).blamed == nullptr);
+  REQUIRE(off.sampler.availability().size() == 1);
+  CHECK(off.sampler.availability()[0].name == "run_queue_latency");
+  CHECK(testing::metric_of(off.registry, "koordlet_collector_available{collector=\"wait_blame\"}") == -1);
+
+  testing::SamplerRig unable(node, {.is_on = &testing::every_gate},
+                             {.no_run_queue = "old", .no_blame = "no BTF", .no_stalls = "neither"});
+  CHECK(unable.tick(known({}), {}).blamed == nullptr);
+  CHECK(unable.tick(known({}), {}).waits == nullptr);
+  std::string all;
+  for (const Availability& one : unable.sampler.availability()) {
+    CHECK(!one.works);
+    all += fmt::format("{}: {}\n", one.name, one.reason);
+    CHECK(testing::metric_of(unable.registry,
+                             fmt::format("koordlet_collector_available{{collector=\"{}\"}}", one.name)) == 0);
+  }
+  CHECK(all ==
+        "run_queue_latency: old\nwait_blame: no BTF\ndirect_reclaim: neither\nblock_io_latency: neither\n"
+        "oom_kills: neither\n");
+  CHECK(unable.log.count(LogLevel::info) == 5);
 }
 
 /// What the kernel would have counted of stalls.
@@ -334,20 +350,24 @@ class FakeStalls final : public host::Stalls {
 };
 
 TEST_CASE("Stalls by tier; what a kernel lacks is told once and is not there") {
-  Bench bench;
+  FakeNode node(CgroupVersion::v2);
+  KernelCounters all;
   auto made = std::make_unique<FakeStalls>();
   FakeStalls& kernel = *made;
   kernel.missing_[host::Stalls::block_io] = "no such tracepoint";
-  StallMetrics stalls(std::move(made), "", bench.log, bench.metrics);
-  REQUIRE(stalls.availability().size() == 3);
-  CHECK(!stalls.availability()[1].works);
-  CHECK(stalls.availability()[1].reason == "no such tracepoint");
-  CHECK(bench.metric("koordlet_collector_available{collector=\"block_io_latency\"}") == 0);
-  CHECK(bench.metric("koordlet_collector_available{collector=\"direct_reclaim\"}") == 1);
+  all.stalls = std::move(made);
+  testing::SamplerRig rig(node, {.is_on = &testing::every_gate}, std::move(all));
+  const auto metric = [&](const std::string& series) { return testing::metric_of(rig.registry, series); };
+  const auto available = rig.sampler.availability().last(3);
+  CHECK(!available[1].works);
+  CHECK(available[1].reason == "no such tracepoint");
+  CHECK(metric("koordlet_collector_available{collector=\"block_io_latency\"}") == 0);
+  CHECK(metric("koordlet_collector_available{collector=\"direct_reclaim\"}") == 1);
 
+  const auto now = known({});
   const auto tick = [&] {
-    bench.clock.advance(StallMetrics::kPeriod);
-    stalls.tick(bench.clock.mono());
+    rig.clock.advance(std::chrono::seconds(5));
+    rig.sampler.tick(now, rig.clock.mono(), rig.clock.now());
   };
   host::Stalls::Stalled& ls = kernel.state.reclaim[static_cast<std::size_t>(CpuTier::ls)];
   ls.ns = 3 * kMillisecond;
@@ -359,15 +379,18 @@ TEST_CASE("Stalls by tier; what a kernel lacks is told once and is not there") {
   kernel.state.other_oom_kills = 1;
   kernel.state.lost = 4;
   tick();
-  CHECK(bench.metric("koordlet_direct_reclaim_stall_seconds_count{tier=\"LS\"}") == 2);
-  CHECK(bench.metric("koordlet_direct_reclaim_stall_seconds_sum{tier=\"LS\"}") == Approx(0.004));
-  CHECK(bench.metric("koordlet_direct_reclaim_stall_seconds_bucket{tier=\"LS\",le=\"0.001024\"}") == 1);
-  CHECK(bench.metric("koordlet_oom_kills_total{tier=\"BE\"}") == 2);
-  CHECK(bench.metric("koordlet_oom_kills_total{tier=\"unknown\"}") == 1);
-  CHECK(bench.metric("koordlet_stalls_lost_total") == 4);
-  CHECK(bench.metric("koordlet_block_io_latency_seconds_count{tier=\"LS\"}") == -1);
-  const StallMetrics off(nullptr, "", bench.log, bench.metrics);
-  CHECK(off.availability().empty());
+  CHECK(metric("koordlet_direct_reclaim_stall_seconds_count{tier=\"LS\"}") == 2);
+  CHECK(metric("koordlet_direct_reclaim_stall_seconds_sum{tier=\"LS\"}") == Approx(0.004));
+  CHECK(metric("koordlet_direct_reclaim_stall_seconds_bucket{tier=\"LS\",le=\"0.001024\"}") == 1);
+  CHECK(metric("koordlet_oom_kills_total{tier=\"BE\"}") == 2);
+  CHECK(metric("koordlet_oom_kills_total{tier=\"unknown\"}") == 1);
+  CHECK(metric("koordlet_stalls_lost_total") == 4);
+  CHECK(metric("koordlet_block_io_latency_seconds_count{tier=\"LS\"}") == -1);
+  // Read once in five seconds.
+  kernel.state.lost = 5;
+  rig.clock.advance(std::chrono::seconds(4));
+  rig.sampler.tick(now, rig.clock.mono(), rig.clock.now());
+  CHECK(metric("koordlet_stalls_lost_total") == 4);
 }
 
 }  // namespace

@@ -146,6 +146,7 @@ TEST_CASE("Who shares makes room for a pod that gets CPUs, and gets them back", 
   CHECK(shown.find("koordlet_cpuset_be_share_pool_cpu_cores 16") != std::string::npos);
   CHECK(shown.find("koordlet_cpuset_share_pool_info{cpu=\"3\"} 1") != std::string::npos);
   CHECK(shown.find("koordlet_cpuset_share_pool_info{cpu=\"4\"}") == std::string::npos);
+  CHECK(shown.find("koordlet_cpuset_be_share_pool_info{cpu=\"4\"} 1") != std::string::npos);
   rig.inventory.pods.pop_back();
   rig.inventory.all_pods.pop_back();
   rig.pod_usage.pop_back();

@@ -18,7 +18,7 @@ using Bench = testing::SamplerRig;
 
 TEST_CASE("Pressure of the node, of pods and of containers") {
   FakeNode fake(CgroupVersion::v2);
-  Bench bench(fake, {.psi = true});
+  Bench bench(fake, {.is_on = &testing::every_gate});
   const auto a = pod("a", Qos::ls, 1);
   const std::string container = a->containers[0].group;
   const std::string both =
@@ -103,7 +103,7 @@ TEST_CASE("Complaint 1046: with pressure on, 200 pods take a small part of what 
     for (const ContainerInfo& container : one->containers) group(container.group);
   }
   const std::size_t before = heap();
-  Bench bench(fake, {.psi = true, .page_cache = true});
+  Bench bench(fake, {.is_on = &testing::every_gate, .page_cache = true});
   auto now = std::make_shared<Inventory>();
   now->pods_known = true;
   now->generation = 1;

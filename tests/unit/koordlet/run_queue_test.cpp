@@ -1,78 +1,53 @@
 // Run-queue latency by pod and container: whose a cgroup is, and what of its waits is shown when.
-#include "framework/serve/run_queue.hpp"
-
 #include <catch2/catch.hpp>
 
-#include "fake_node.hpp"
-#include "koord/base/manual_clock.hpp"
+#include "fake_run_queue.hpp"
+#include "framework/run_queue_waits.hpp"
+#include "sampler_rig.hpp"
 
 namespace koord::koordlet {
 namespace {
 
 using host::CgroupVersion;
-using host::LatencyHistogram;
 using testing::FakeNode;
 using testing::inventory;
 using testing::pod;
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
-/// What the kernel would have counted.
-class Counters final : public host::RunQueueLatency {
- public:
-  Result<LatencyHistogram> read(GroupId id) override { return groups[id]; }
-  Result<> snapshot(std::vector<Group>& into) override {
-    into.clear();
-    for (const auto& [id, histogram] : groups) into.push_back({id, histogram});
-    return {};
-  }
-  Result<> remove(GroupId) override { return {}; }
-  Result<Losses> losses() override { return lost; }
-  std::size_t capacity() const override { return 8192; }
-
-  std::map<GroupId, LatencyHistogram> groups;
-  Losses lost;
-};
-
 struct Bench {
-  explicit Bench(CgroupVersion version) : node(version), fs(node.cgroups()) {
-    auto made = std::make_unique<Counters>();
+  explicit Bench(CgroupVersion version) : node(version) {
+    KernelCounters all;
+    auto made = std::make_unique<testing::FakeRunQueue>();
     counters = made.get();
-    run_queue.emplace(std::move(made), "", fs, log, metrics);
+    all.run_queue = std::move(made);
+    rig.emplace(node, SamplerConfig{}, std::move(all));
   }
-  /// Makes a cgroup.
   host::RunQueueLatency::GroupId group(const std::string& name) {
-    node.tree().write(node.path("cpu", name, ""), "");
-    return *host::cgroup_id(*fs.folder(host::Knob::cpu_quota, name));
+    return testing::make_group(node, rig->fs, name);
   }
   void wait(host::RunQueueLatency::GroupId id, int times) {
     for (int i = 0; i < times; ++i) counters->groups[id].add(kMillisecond);
   }
   void period(const std::shared_ptr<Inventory>& now) {
-    clock.advance(RunQueue::kPeriod);
-    run_queue->tick(clock.mono(), now);
+    rig->clock.advance(std::chrono::seconds(5));
+    rig->sampler.tick(now, rig->clock.mono(), rig->clock.now());
   }
+  const RunQueueWaits& waits() const { return *rig->sampler.view().waits; }
   std::uint64_t of_pod(const std::string& uid) const {
-    const auto* histogram = run_queue->pod(uid);
-    return histogram != nullptr ? histogram->count() : 0;
+    return waits().pods.contains(uid) ? waits().pods.at(uid).count() : 0;
   }
   std::uint64_t of_container(const std::string& id) const {
-    const auto* histogram = run_queue->container(id);
-    return histogram != nullptr ? histogram->count() : 0;
+    return waits().containers.contains(id) ? waits().containers.at(id).count() : 0;
   }
   bool exports(const std::string& container, int count) {
-    return metrics.exposition().find(fmt::format("container_id=\"{}\"}} {}\n", container, count)) !=
+    return rig->registry.exposition().find(fmt::format("container_id=\"{}\"}} {}\n", container, count)) !=
            std::string::npos;
   }
 
   FakeNode node;
-  ManualClock clock;
-  CapturedLog sink;
-  Logger log{sink, clock};
-  metrics::Registry metrics;
-  host::CgroupFs fs;
-  Counters* counters = nullptr;
-  std::optional<RunQueue> run_queue;
+  testing::FakeRunQueue* counters = nullptr;
+  std::optional<testing::SamplerRig> rig;
 };
 
 TEST_CASE("A slice waits with its services, a container with what is nested in it") {
@@ -99,11 +74,10 @@ TEST_CASE("A slice waits with its services, a container with what is nested in i
   CHECK(bench.of_pod("a") == 5);
   CHECK(bench.of_pod("slice") == 1);
   CHECK(bench.exports("a-c0", 303));
-  const RunQueueWaits* waits = bench.run_queue->waits();
-  REQUIRE(waits != nullptr);
-  CHECK(waits->reading == 2);
-  CHECK(waits->pods.at("a").count() == 5);
-  CHECK(waits->containers.at("a-c0").count() == 3);
+  CHECK(bench.waits().reading == 2);
+  CHECK(*bench.waits().owners.at(deep) == "a");
+  CHECK(*bench.waits().owners.at(service) == "slice");
+  CHECK_FALSE(bench.waits().owners.contains(beside));
 
   // A service that has come since: all that it waited was in this period.
   const auto late = bench.group("web.slice/php.service");
@@ -127,8 +101,8 @@ TEST_CASE("A slice waits with its services, a container with what is nested in i
   const auto later = inventory({slice});
   later->generation = 2;
   bench.period(later);
-  CHECK(bench.metrics.exposition().find("a-c0") == std::string::npos);
-  CHECK(bench.run_queue->container("a-c0") == nullptr);
+  CHECK(bench.rig->registry.exposition().find("a-c0") == std::string::npos);
+  CHECK_FALSE(bench.waits().containers.contains("a-c0"));
 }
 
 TEST_CASE("What waited before the kubelet named it is the container's, but of no later period") {
@@ -153,7 +127,7 @@ TEST_CASE("Waits that the kernel had no room for are counted") {
   bench.period(inventory({}));
   bench.counters->lost = {.groups = 3, .tasks = 9};
   bench.period(inventory({}));
-  const std::string text = bench.metrics.exposition();
+  const std::string text = bench.rig->registry.exposition();
   CHECK(text.find("koordlet_run_queue_latency_lost_total{table=\"groups\"} 3\n") != std::string::npos);
   CHECK(text.find("koordlet_run_queue_latency_lost_total{table=\"tasks\"} 9\n") != std::string::npos);
 }

@@ -8,11 +8,14 @@
 
 namespace koord::koordlet::testing {
 
+inline bool every_gate(std::string_view) { return true; }
+
 struct SamplerRig {
-  explicit SamplerRig(FakeNode& fake, SamplerConfig config = {})
+  explicit SamplerRig(FakeNode& fake, SamplerConfig config = {}, KernelCounters counters = {})
       : node(fake),
         fs(fake.cgroups()),
-        sampler(config, collector_table(), fs, fake.root(), series, registry, Logger(log, clock)) {}
+        sampler(std::move(config), collector_table(), fs, fake.root(), series, registry, Logger(log, clock),
+                std::move(counters)) {}
   const TickView& tick(const std::shared_ptr<const Inventory>& what, nanoseconds time) {
     return sampler.tick(what, MonoTime(std::chrono::minutes(10) + time), WallTime(time));
   }

@@ -26,7 +26,7 @@ const CgroupVersion kVersions[] = {CgroupVersion::v1, CgroupVersion::v2};
 // The agent's own inventory is made anew whenever the kubelet's answer has another letter.
 TEST_CASE("Complaint 1981: the same pods for hours take no more memory") {
   FakeNode fake(CgroupVersion::v2);
-  Bench bench(fake, {.psi = true, .page_cache = true});
+  Bench bench(fake, {.is_on = &testing::every_gate, .page_cache = true});
   const auto heap = [] {
     const auto info = mallinfo2();  // nothing but zeros under a sanitizer
     return info.uordblks + info.hblkhd;
@@ -102,10 +102,10 @@ TEST_CASE("A tick shows what was used since the one before") {
     CHECK(bench.last(Metric::container_throttled, "a-c1", seconds(2)) == 0);
     CHECK(bench.last(Metric::container_memory, "a-c0", seconds(2)) == 2 * kGiB);
     CHECK_FALSE(bench.series.find(Metric::pod_memory_with_page_cache, "a"));
-    const std::string text = bench.registry.exposition();
-    CHECK(text.find("koordlet_node_used_cpu_cores 0.75") != std::string::npos);
-    CHECK(text.find("koordlet_node_used_memory_bytes 8.589934592e+09") != std::string::npos);
-    CHECK(text.find("koordlet_collect_node_cpu_info_status{status=\"succeeded\"} 1") != std::string::npos);
+    for (const char* line : {"node_used_cpu_cores 0.75", "node_used_memory_bytes 8.589934592e+09",
+                             "collect_node_cpu_info_status{status=\"succeeded\"} 1",
+                             "collect_node_numa_info_status{status=\"succeeded\"} 1"})
+      CHECK(bench.registry.exposition().find(fmt::format("koordlet_{}\n", line)) != std::string::npos);
     CHECK(bench.sampler.stats().faults == 0);
   }
 }
@@ -582,7 +582,7 @@ TEST_CASE("Restored series are taken over, and closed where nobody comes back") 
   CapturedLog log;
   metrics::Registry registry;
   const host::CgroupFs fs = fake.cgroups();
-  Sampler sampler({}, {}, fs, fake.root(), series, registry, Logger(log, clock));
+  Sampler sampler({}, collector_table(), fs, fake.root(), series, registry, Logger(log, clock));
   auto unknown = inventory({});
   unknown->pods_known = false;
   MonoTime now(minutes(11));

@@ -72,7 +72,9 @@ constexpr StrategyEntry kStands{.name = "Stands", .replan = Replan::on_change, .
 /// A fake machine, what is on it, and what measures and manages it.
 struct Steady {
   explicit Steady(FakeNode& fake, std::shared_ptr<const Inventory> what)
-      : node(fake), inventory(std::move(what)), rig(fake, {.psi = true, .page_cache = true}) {
+      : node(fake),
+        inventory(std::move(what)),
+        rig(fake, {.is_on = &testing::every_gate, .page_cache = true}) {
     if (!gates.set("AllAlpha=true,AllBeta=true")) throw std::runtime_error("no such gates");
   }
 

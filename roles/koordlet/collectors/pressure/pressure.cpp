@@ -144,9 +144,9 @@ void PressureCollector::follow(const Inventory& inventory) {
   container_pressure_ = std::move(containers);
 }
 
-void PressureCollector::sample(std::uint64_t tick, MonoTime) {
-  if (tick % every_ == 0) read_node();
-  for (std::size_t i = (every_ - tick % every_) % every_; i < targets_.size(); i += every_)
+void PressureCollector::sample(const TickView& view) {
+  if (view.tick % every_ == 0) read_node();
+  for (std::size_t i = (every_ - view.tick % every_) % every_; i < targets_.size(); i += every_)
     read(*targets_[i]);
 }
 
@@ -193,18 +193,14 @@ void PressureCollector::read(Target& target) {
 }
 
 namespace {
-
 constexpr metrics::Table kShown = {&kPodPressure, &kContainerPressure};
-
-bool is_wanted(const SamplerConfig& config) { return config.psi; }
-std::unique_ptr<Collector> make_pressure(const CollectorContext& context) {
-  return std::make_unique<PressureCollector>(context);
-}
-
 }  // namespace
 
 extern const CollectorEntry kPressure;
-const CollectorEntry kPressure{
-    .name = "pressure", .wanted = &is_wanted, .metrics = kShown, .make = &make_pressure};
+const CollectorEntry kPressure{.name = "pressure",
+                               .gate = "PSICollector",
+                               .interval = "psi-collector-interval",
+                               .metrics = kShown,
+                               .make = &make_collector<PressureCollector>};
 
 }  // namespace koord::koordlet

@@ -39,7 +39,7 @@ class PressureCollector final : public Collector {
   ~PressureCollector() override;
 
   void follow(const Inventory& inventory) override;
-  void sample(std::uint64_t tick, MonoTime at) override;
+  void sample(const TickView& view) override;
   /// As read last; what could not be read is unknown.
   void show(TickView& view) const override;
 

@@ -36,6 +36,7 @@ class KernelReader {
   /// Called for each descriptor that goes with its owner.
   void released(const Fd& fd) { held_ -= fd ? 1 : 0; }
   std::size_t held() const { return held_; }
+  std::size_t max_held() const { return max_held_; }
   const ReadStats& stats() const { return stats_; }
   /// The errno of the last failed read; 0 if the file was too long.
   int last_errno() const { return errno_; }

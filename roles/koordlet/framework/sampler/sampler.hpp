@@ -1,9 +1,12 @@
-// Sampler: once a tick it reads what the node, its pods, containers, host applications and the best-effort
-// tier use, keeps it in the series and shows it as a TickView.
+// Sampler: once a tick it has the collectors of the table read what the node and what is on it use, and shows
+// it as a TickView.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "framework/sampler/collector.hpp"
 #include "framework/series.hpp"
@@ -21,10 +24,14 @@ struct SamplerConfig {
   nanoseconds node_info_interval = std::chrono::seconds(60);  // --collect-node-cpu-info-interval
   nanoseconds psi_interval = std::chrono::seconds(10);        // --psi-collector-interval
   nanoseconds numa_interval = std::chrono::seconds(10);       // of each pod's memory.numa_stat
-  bool psi = false;                                           // gate PSICollector
-  bool page_cache = false;                                    // --enable-pagecache-collector
+  /// Whether a feature gate is on; null: none is.
+  std::function<bool(std::string_view gate)> is_on = nullptr;
+  bool page_cache = false;  // --enable-pagecache-collector
   /// Descriptors that may be held; 0: what the process may open, raised at the start, less some for others.
   std::size_t max_descriptors = 0;
+
+  /// Of the counter that a rate starts from: the original's.
+  nanoseconds max_age() const { return 20 * interval; }
 };
 
 struct SamplerStats {
@@ -42,7 +49,8 @@ class Sampler {
   /// All outlive it; logs and counts what it cannot read and never fails. Of `series` it opens and closes
   /// what belongs to the inventory.
   Sampler(SamplerConfig config, CollectorTable collectors, const host::CgroupFs& cgroups,
-          const host::Root& root, SeriesStore& series, metrics::Registry& registry, Logger log);
+          const host::Root& root, SeriesStore& series, metrics::Registry& registry, Logger log,
+          KernelCounters counters = {});
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
@@ -53,6 +61,10 @@ class Sampler {
   /// view is valid until the next call. Allocates only when the inventory, the machine or a fault is new.
   const TickView& tick(const std::shared_ptr<const Inventory>& inventory, MonoTime at, WallTime wall);
 
+  /// What the last call of tick() gave; before the first one there is no inventory in it.
+  const TickView& view() const;
+  /// Of what not every kernel allows, whether it is measured; what nobody asked for is not among it.
+  std::span<const Availability> availability() const;
   SamplerStats stats() const;
 
  private:

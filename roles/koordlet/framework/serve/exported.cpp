@@ -1,6 +1,7 @@
 // Exported: see exported.hpp.
 #include "framework/serve/exported.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "koord/api/types/core_v1/pod.hpp"
@@ -69,9 +70,14 @@ void Exported::inventory(const Inventory& now) {
     }
   }
   allocatable_.clear();
-  for (const ExtendedResource& resource : now.node.extended)
-    allocatable_.with({resource.name, resource.name.ends_with("cpu") ? "integer" : "byte"})
-        .set(static_cast<double>(resource.value));
+  if (now.node.allocatable_milli_cpu == 0 && now.node.allocatable_memory == 0) return;  // not known yet
+  // What the node does not have it has nothing of: as in the original.
+  for (const std::string_view name : kExtended) {
+    const auto& all = now.node.extended;
+    const auto it = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+    allocatable_.with({name, name.ends_with("cpu") ? "integer" : "byte"})
+        .set(it != all.end() ? static_cast<double>(it->value) : 0);
+  }
 }
 
 }  // namespace koord::koordlet

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "framework/blamed_waits.hpp"
 #include "framework/qos/manager.hpp"
-#include "framework/serve/blame.hpp"
-#include "framework/serve/run_queue.hpp"
-#include "framework/serve/stall_metrics.hpp"
+#include "framework/run_queue_waits.hpp"
+#include "framework/sampler/sampler.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {
@@ -32,6 +32,17 @@ api::Box<LatencyView> view_of(const host::LatencyHistogram* histogram) {
                      histogram->mean_us(), static_cast<std::int64_t>(histogram->count())};
 }
 
+/// Null: it is not there.
+template <class Value>
+const Value* find(const std::unordered_map<std::string, Value>& all, const std::string& key) {
+  const auto it = all.find(key);
+  return it != all.end() ? &it->second : nullptr;
+}
+
+const host::LatencyHistogram* waits_of_pod(const TickView& seen, const std::string& uid) {
+  return seen.waits != nullptr ? find(seen.waits->pods, uid) : nullptr;
+}
+
 std::optional<double> cores(const std::optional<std::int64_t>& milli) {
   if (!milli) return std::nullopt;
   return static_cast<double>(*milli) / 1000;
@@ -48,17 +59,9 @@ void raise(double& part, double whole) {
 
 }  // namespace
 
-void Observer::tick(const TickView& view) {
-  last_tick_ = view.at;
-  ticks_ = view.tick;
-  inventory_ = view.inventory;
-  node_ = view.node;
-  system_ = view.system;
-  best_effort_ = view.best_effort;
-  pods_.assign(view.pods.begin(), view.pods.end());
-  containers_.assign(view.containers.begin(), view.containers.end());
-  applications_.assign(view.host_applications.begin(), view.host_applications.end());
-  complete_ = view.complete;
+std::optional<MonoTime> Observer::last_tick() const {
+  const TickView& seen = parts_.sampler.view();
+  return seen.tick > 0 ? std::optional(seen.at) : std::nullopt;
 }
 
 TierView Observer::tier(std::string_view name, bool best_effort) const {
@@ -67,27 +70,27 @@ TierView Observer::tier(std::string_view name, bool best_effort) const {
   Usage sum;
   host::LatencyHistogram waits;
   Usage inside;  // of the best-effort roots
-  for (std::size_t i = 0; inventory_ && i < inventory_->pods.size(); ++i) {
-    const PodInfo& pod = *inventory_->pods[i];
+  const TickView& seen = parts_.sampler.view();
+  for (std::size_t i = 0; seen.inventory && i < seen.inventory->pods.size(); ++i) {
+    const PodInfo& pod = *seen.inventory->pods[i];
     if (pod.is_be() != best_effort) continue;
     ++tier.pods;
-    if (const auto* waited = parts_.run_queue.pod(pod.uid)) waits += *waited;
-    if (i >= pods_.size()) continue;
-    Usage& part = inventory_->in_best_effort(pod.group) ? inside : sum;
-    add(part.cpu, pods_[i].cpu);
-    add(part.memory, pods_[i].memory);
-    add(sum.memory_with_page_cache, pods_[i].memory_with_page_cache);
+    if (const auto* waited = waits_of_pod(seen, pod.uid)) waits += *waited;
+    Usage& part = seen.inventory->in_best_effort(pod.group) ? inside : sum;
+    add(part.cpu, seen.pods[i].cpu);
+    add(part.memory, seen.pods[i].memory);
+    add(sum.memory_with_page_cache, seen.pods[i].memory_with_page_cache);
   }
   // The roots have those too whom nobody has named yet.
   if (best_effort) {
-    raise(inside.cpu, best_effort_.usage_milli / 1000);
-    raise(inside.memory, best_effort_.memory);
+    raise(inside.cpu, seen.best_effort.usage_milli / 1000);
+    raise(inside.memory, seen.best_effort.memory);
   }
   add(sum.cpu, inside.cpu);
   add(sum.memory, inside.memory);
   tier.usage = view_of(sum);
-  if (best_effort && known(best_effort_.real_limit_milli))
-    tier.limits.cpu_cores = best_effort_.real_limit_milli / 1000;
+  if (best_effort && known(seen.best_effort.real_limit_milli))
+    tier.limits.cpu_cores = seen.best_effort.real_limit_milli / 1000;
   tier.run_queue_latency = view_of(&waits);
   return tier;
 }
@@ -105,25 +108,26 @@ std::vector<SuppressionView> Observer::suppressed(std::string_view below) const 
 
 NodeView Observer::node() const {
   NodeView view;
+  const TickView& seen = parts_.sampler.view();
   const Inventory& now = *parts_.hub.current();
   view.name = now.node.name;
   view.version = parts_.version;
   view.time = api::Time(parts_.clock.now());
-  view.tick = static_cast<std::int64_t>(ticks_);
+  view.tick = static_cast<std::int64_t>(seen.tick);
   view.cgroup_version = parts_.cgroup_version == host::CgroupVersion::v2 ? "v2" : "v1";
   view.cgroup_driver = now.driver == host::CgroupDriver::systemd ? "systemd" : "cgroupfs";
   view.capacity = {static_cast<double>(now.node.capacity_milli_cpu) / 1000, now.node.capacity_memory};
   view.allocatable = {static_cast<double>(now.node.allocatable_milli_cpu) / 1000,
                       now.node.allocatable_memory};
   view.reserved_cpu_cores = static_cast<double>(now.node.reserved_milli_cpu) / 1000;
-  view.usage = view_of(node_);
+  view.usage = view_of(seen.node);
   view.tiers.push_back(tier("LS", false));
   view.tiers.push_back(tier("BE", true));
   TierView system;
   system.name = "system";
-  system.usage = view_of(system_);
+  system.usage = view_of(seen.system);
   view.tiers.push_back(std::move(system));
-  view.complete = complete_;
+  view.complete = seen.complete;
   view.slo_known = now.slo != nullptr;
   if (parts_.qos != nullptr) {
     for (const QosManager::StrategyReport& report : parts_.qos->strategies()) {
@@ -143,17 +147,14 @@ NodeView Observer::node() const {
     if (source.last_good) one.last_good = api::Time(*source.last_good);
     view.sources.push_back(std::move(one));
   }
-  view.collectors.push_back({"run_queue_latency", parts_.run_queue.available(), parts_.run_queue.reason()});
-  if (parts_.blame.wanted())
-    view.collectors.push_back({"wait_blame", parts_.blame.available(), parts_.blame.reason()});
-  for (const StallMetrics::Availability& one : parts_.stalls.availability())
+  for (const Availability& one : parts_.sampler.availability())
     view.collectors.push_back({std::string(one.name), one.works, one.reason});
   view.blame = blame();
   return view;
 }
 
 api::Box<BlameView> Observer::blame() const {
-  const BlamedWaits* waits = parts_.blame.waits();
+  const BlamedWaits* waits = parts_.sampler.view().blamed;
   if (waits == nullptr || waits->reading == 0) return {};
   BlameView view;
   view.period_seconds = std::chrono::duration<double>(waits->period).count();
@@ -178,9 +179,10 @@ PodView Observer::pod(const PodInfo& info, const Usage& usage, std::span<const U
   view.priority_class = to_string(info.priority_class);
   view.cgroup = info.group;
   view.usage = view_of(usage);
-  view.run_queue_latency = view_of(parts_.run_queue.pod(info.uid));
-  if (const double seconds = parts_.blame.of_pod(info.uid); seconds > 0)
-    view.best_effort_wait_seconds = seconds;
+  const TickView& seen = parts_.sampler.view();
+  view.run_queue_latency = view_of(waits_of_pod(seen, info.uid));
+  if (const double* seconds = seen.blamed ? find(seen.blamed->pods, info.uid) : nullptr)
+    view.best_effort_wait_seconds = *seconds;
   view.suppressed = suppressed(info.group);
   bool all_cpu = !info.containers.empty(), all_memory = all_cpu;
   std::int64_t milli = 0, memory = 0;
@@ -191,7 +193,7 @@ PodView Observer::pod(const PodInfo& info, const Usage& usage, std::span<const U
     one.id = container.id;
     one.limits = {cores(container.cpu_limit_milli), container.memory_limit};
     if (i < containers.size()) one.usage = view_of(containers[i]);
-    one.run_queue_latency = view_of(parts_.run_queue.container(container.id));
+    one.run_queue_latency = view_of(seen.waits ? find(seen.waits->containers, container.id) : nullptr);
     all_cpu = all_cpu && container.cpu_limit_milli;
     all_memory = all_memory && container.memory_limit;
     milli += container.cpu_limit_milli.value_or(0);
@@ -206,7 +208,8 @@ PodView Observer::pod(const PodInfo& info, const Usage& usage, std::span<const U
 PodListView Observer::pods() const {
   PodListView view;
   // Figures and pods of one tick belong together; before the first one there are pods without figures.
-  const Inventory& now = inventory_ ? *inventory_ : *parts_.hub.current();
+  const TickView& seen = parts_.sampler.view();
+  const Inventory& now = seen.inventory ? *seen.inventory : *parts_.hub.current();
   view.node = now.node.name;
   view.time = api::Time(parts_.clock.now());
   view.pods_known = now.pods_known;
@@ -215,9 +218,9 @@ PodListView Observer::pods() const {
     const PodInfo& info = *now.pods[i];
     const std::size_t count = info.containers.size();
     std::span<const Usage> containers;
-    if (at + count <= containers_.size()) containers = std::span(containers_).subspan(at, count);
+    if (at + count <= seen.containers.size()) containers = seen.containers.subspan(at, count);
     at += count;
-    view.pods.push_back(pod(info, i < pods_.size() ? pods_[i] : Usage(), containers));
+    view.pods.push_back(pod(info, i < seen.pods.size() ? seen.pods[i] : Usage(), containers));
   }
   std::sort(view.pods.begin(), view.pods.end(), [](const PodView& a, const PodView& b) {
     return std::tie(a.ns, a.name) < std::tie(b.ns, b.name);
@@ -229,7 +232,7 @@ PodListView Observer::pods() const {
     one.qos = to_string(application.qos);
     one.priority_class = to_string(application.priority_class);
     one.cgroup = application.group;
-    if (i < applications_.size()) one.usage = view_of(applications_[i]);
+    if (i < seen.host_applications.size()) one.usage = view_of(seen.host_applications[i]);
     view.host_applications.push_back(std::move(one));
   }
   return view;

@@ -1,4 +1,4 @@
-// Observer: keeps what the last tick saw, and shows it together with what the strategies do.
+// Observer: shows what the last tick saw together with what the strategies do.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,8 @@
 
 namespace koord::koordlet {
 
-class Blame;
 class QosManager;
-class RunQueue;
-class StallMetrics;
+class Sampler;
 
 /// The event loop's thread.
 class Observer {
@@ -26,9 +24,7 @@ class Observer {
   struct Parts {
     Clock& clock;
     const InventoryHub& hub;
-    const RunQueue& run_queue;
-    const Blame& blame;
-    const StallMetrics& stalls;
+    const Sampler& sampler;
     const QosManager* qos;  // null: no strategy runs
     std::function<std::vector<SourceStatus>()> sources;
     std::string version;
@@ -36,9 +32,8 @@ class Observer {
   };
   explicit Observer(Parts parts) : parts_(std::move(parts)) {}
 
-  /// Copies; allocates nothing once it has seen as many pods.
-  void tick(const TickView& view);
-  std::optional<MonoTime> last_tick() const { return last_tick_; }
+  /// Nothing: there was none yet.
+  std::optional<MonoTime> last_tick() const;
 
   NodeView node() const;
   PodListView pods() const;
@@ -50,13 +45,6 @@ class Observer {
   PodView pod(const PodInfo& info, const Usage& usage, std::span<const Usage> containers) const;
 
   Parts parts_;
-  std::optional<MonoTime> last_tick_;
-  std::uint64_t ticks_ = 0;
-  std::shared_ptr<const Inventory> inventory_;  // of that tick
-  Usage node_, system_;
-  BestEffortUse best_effort_;
-  std::vector<Usage> pods_, containers_, applications_;
-  bool complete_ = false;
 };
 
 }  // namespace koord::koordlet

@@ -9,10 +9,14 @@
 
 namespace koord::koordlet {
 
-/// Of one period of RunQueue::kPeriod, each with all cgroups below it. Who did not wait is not in it.
 struct RunQueueWaits {
   std::uint64_t reading = 0;  // grows with each period that was read
+  /// Of one period, each with all cgroups below it: a pod's figures include its containers', a slice's those
+  /// of its services. Who did not wait is not in it; nor is what waited in a cgroup that was removed within
+  /// the period.
   std::unordered_map<std::string, host::LatencyHistogram> pods, containers;  // by uid, by id
+  /// The uid of the pod that each cgroup at or below a pod's belongs to.
+  std::unordered_map<host::RunQueueLatency::GroupId, const std::string*> owners;
 };
 
 }  // namespace koord::koordlet

@@ -1,11 +1,15 @@
-// RunQueue: see run_queue.hpp.
-#include "framework/serve/run_queue.hpp"
-
+// The collector of run-queue latency: how long the tasks of each pod and container wait for a CPU, where the
+// kernel lets us count it.
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "framework/serve/available.hpp"
+#include "framework/run_queue_waits.hpp"
+#include "framework/sampler/collector.hpp"
 #include "koord/host/file.hpp"
 
 namespace koord::koordlet {
@@ -38,25 +42,63 @@ void export_to(const metrics::Histogram& histogram, const LatencyHistogram& delt
   histogram.add_counts(counts, static_cast<double>(delta.sum_ns) / 1e9);
 }
 
-}  // namespace
+constexpr metrics::Table kShown = {&kLatency, &kLost};
 
-const metrics::Table RunQueue::kMetrics = {&kLatency, &kCollectorAvailable, &kLost};
+/// Costs nothing where it is not available.
+class RunQueueCollector final : public Collector {
+ public:
+  explicit RunQueueCollector(const CollectorContext& context);
 
-RunQueue::RunQueue(std::unique_ptr<host::RunQueueLatency> counters, std::string reason,
-                   const host::CgroupFs& cgroups, Logger& log, metrics::Registry& registry)
-    : counters_(std::move(counters)),
-      reason_(std::move(reason)),
-      cgroups_(cgroups),
-      log_(log),
-      family_(registry.histograms(kLatency)),
-      available_(registry.gauges(kCollectorAvailable).with({"run_queue_latency"})),
-      lost_groups_(registry.counters(kLost).with({"groups"})),
-      lost_tasks_(registry.counters(kLost).with({"tasks"})) {
-  available_.set(counters_ ? 1 : 0);
-  if (!counters_) log_.info("run-queue latency is not measured", kv("reason", reason_));
-}
+  void follow(const Inventory& inventory) override;
+  void sample(const TickView& view) override;
+  void show(TickView& view) const override { view.waits = counters_ != nullptr ? &waits_ : nullptr; }
+  void tell(std::vector<Availability>& all) const override {
+    all.push_back({"run_queue_latency", counters_ != nullptr, context_.counters.no_run_queue});
+  }
 
-void RunQueue::add_owner(const PodInfo& pod, const ContainerInfo* container) {
+ private:
+  /// A pod or container that tasks wait in.
+  struct Owner {
+    std::string pod_uid, container_id;  // no container: the pod itself
+    std::vector<std::string> labels;    // of a container's series
+    metrics::Histogram exported;
+    bool known = false;  // to the present inventory
+  };
+  /// A cgroup that the kernel counts. The kernel counts each alone; whose it is its folder's place says.
+  struct Group {
+    std::shared_ptr<Owner> owner;  // the closest; null: nobody's
+    LatencyHistogram total;
+    std::uint64_t reading = 0;  // the last one that had it
+  };
+
+  void add_owner(const PodInfo& pod, const ContainerInfo* container);
+  void find_groups();
+  void walk(std::string& group, std::shared_ptr<Owner> owner, int level);
+  void add(const host::RunQueueLatency::Group& one);
+  void read_losses();
+
+  const CollectorContext& context_;
+  host::RunQueueLatency* counters_;  // null: not available
+  metrics::Family<metrics::Histogram> family_;
+  metrics::Counter lost_groups_, lost_tasks_;
+  host::RunQueueLatency::Losses lost_;
+  bool failing_ = false;
+  std::uint64_t reading_ = 0;
+  RunQueueWaits waits_;
+  std::vector<host::RunQueueLatency::Group> scratch_;
+  std::unordered_map<std::string, std::shared_ptr<Owner>> owners_;  // by group
+  std::unordered_map<host::RunQueueLatency::GroupId, std::shared_ptr<Owner>> owned_;
+  std::unordered_map<host::RunQueueLatency::GroupId, Group> groups_;
+};
+
+RunQueueCollector::RunQueueCollector(const CollectorContext& context)
+    : context_(context),
+      counters_(context.counters.run_queue.get()),
+      family_(context.metrics.histograms(kLatency)),
+      lost_groups_(context.metrics.counters(kLost).with({"groups"})),
+      lost_tasks_(context.metrics.counters(kLost).with({"tasks"})) {}
+
+void RunQueueCollector::add_owner(const PodInfo& pod, const ContainerInfo* container) {
   std::shared_ptr<Owner>& owner = owners_[container != nullptr ? container->group : pod.group];
   const std::string_view container_id = container != nullptr ? std::string_view(container->id) : "";
   if (!owner || owner->pod_uid != pod.uid || owner->container_id != container_id) {
@@ -72,7 +114,8 @@ void RunQueue::add_owner(const PodInfo& pod, const ContainerInfo* container) {
   owner->known = true;
 }
 
-void RunQueue::follow(const Inventory& inventory) {
+void RunQueueCollector::follow(const Inventory& inventory) {
+  if (counters_ == nullptr) return;
   for (auto& [group, owner] : owners_) owner->known = false;
   for (const auto& pod : inventory.pods) {
     add_owner(*pod, nullptr);
@@ -88,13 +131,15 @@ void RunQueue::follow(const Inventory& inventory) {
 }
 
 /// Whose cgroup is whose: all folders at and below those of pods and containers.
-void RunQueue::find_groups() {
+void RunQueueCollector::find_groups() {
   owned_.clear();
   for (const auto& [group, owner] : owners_) {
     if (!owner->container_id.empty()) continue;  // it is below its pod's
     std::string path = group;
     walk(path, owner, 0);
   }
+  waits_.owners.clear();
+  for (const auto& [id, owner] : owned_) waits_.owners.emplace(id, &owner->pod_uid);
   for (auto& [id, group] : groups_) {
     const auto it = owned_.find(id);
     const std::shared_ptr<Owner> owner = it != owned_.end() ? it->second : nullptr;
@@ -105,8 +150,8 @@ void RunQueue::find_groups() {
   }
 }
 
-void RunQueue::walk(std::string& group, std::shared_ptr<Owner> owner, int level) {
-  const auto folder = cgroups_.folder(host::Knob::cpu_quota, group);
+void RunQueueCollector::walk(std::string& group, std::shared_ptr<Owner> owner, int level) {
+  const auto folder = context_.cgroups.folder(host::Knob::cpu_quota, group);
   if (!folder) return;
   const auto id = host::cgroup_id(*folder);
   if (!id) return;  // it has gone, or has not come yet
@@ -123,22 +168,12 @@ void RunQueue::walk(std::string& group, std::shared_ptr<Owner> owner, int level)
   }
 }
 
-void RunQueue::tick(MonoTime now, const std::shared_ptr<const Inventory>& inventory) {
-  if (!counters_) return;
-  if (inventory->generation != generation_) {
-    generation_ = inventory->generation;
-    follow(*inventory);
-  }
-  if (reading_ > 0 && now < due_) return;
-  due_ = now + kPeriod;
-  read();
+void RunQueueCollector::sample(const TickView&) {
+  if (counters_ == nullptr) return;
   read_losses();
-}
-
-void RunQueue::read() {
   const auto taken = counters_->snapshot(scratch_);
   if (!taken && !failing_)
-    log_.warn("the counters of run-queue latency cannot be read", kv("error", taken.error()));
+    context_.log.warn("the counters of run-queue latency cannot be read", kv("error", taken.error()));
   failing_ = !taken;
   waits_.pods.clear();
   waits_.containers.clear();
@@ -153,7 +188,7 @@ void RunQueue::read() {
   std::erase_if(groups_, [&](const auto& entry) { return entry.second.reading != reading_; });
 }
 
-void RunQueue::add(const host::RunQueueLatency::Group& one) {
+void RunQueueCollector::add(const host::RunQueueLatency::Group& one) {
   Group& group = groups_[one.id];
   if (group.reading == 0)
     if (const auto it = owned_.find(one.id); it != owned_.end()) group.owner = it->second;
@@ -168,7 +203,7 @@ void RunQueue::add(const host::RunQueueLatency::Group& one) {
   waits_.pods[owner->pod_uid] += delta;
 }
 
-void RunQueue::read_losses() {
+void RunQueueCollector::read_losses() {
   const auto lost = counters_->losses();
   if (!lost) return;
   lost_groups_.add(static_cast<double>(lost->groups - lost_.groups));
@@ -176,19 +211,12 @@ void RunQueue::read_losses() {
   lost_ = *lost;
 }
 
-const LatencyHistogram* RunQueue::container(const std::string& id) const {
-  const auto it = waits_.containers.find(id);
-  return it != waits_.containers.end() ? &it->second : nullptr;
-}
+}  // namespace
 
-const std::string* RunQueue::pod_of(host::RunQueueLatency::GroupId id) const {
-  const auto it = owned_.find(id);
-  return it != owned_.end() ? &it->second->pod_uid : nullptr;
-}
-
-const LatencyHistogram* RunQueue::pod(const std::string& uid) const {
-  const auto it = waits_.pods.find(uid);
-  return it != waits_.pods.end() ? &it->second : nullptr;
-}
+extern const CollectorEntry kRunQueue;
+const CollectorEntry kRunQueue{.name = "run_queue",
+                               .period = std::chrono::seconds(5),
+                               .metrics = kShown,
+                               .make = &make_collector<RunQueueCollector>};
 
 }  // namespace koord::koordlet

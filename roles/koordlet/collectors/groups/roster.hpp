@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/sampler/group_sampler.hpp"
+#include "collectors/groups/group_sampler.hpp"
 #include "koord/base/metrics.hpp"
 
 namespace koord::koordlet {
@@ -35,7 +35,8 @@ struct SampledApplication {
 class Roster {
  public:
   static const metrics::Table kMetrics;
-  Roster(const host::CgroupFs& fs, GroupSampler& sampler, metrics::Registry& registry, ReadFaults& faults);
+  /// Both outlive it.
+  Roster(const CollectorContext& context, GroupSampler& sampler);
   ~Roster();
 
   /// A group outside of the hierarchy is never read.
@@ -54,9 +55,8 @@ class Roster {
   void follow_applications(const Inventory& inventory);
   bool stays_inside(std::string_view group);
 
-  const host::CgroupFs& fs_;
+  const CollectorContext& context_;
   GroupSampler& sampler_;
-  ReadFaults& faults_;
   metrics::Family<metrics::Gauge> application_usage_;
   std::size_t groups_ = 0;
 };

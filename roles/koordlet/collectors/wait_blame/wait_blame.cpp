@@ -1,12 +1,17 @@
-// Blame: see blame.hpp.
-#include "framework/serve/blame.hpp"
-
+// The collector of blame: who ran while others waited for a CPU, as the kernel's programs count it, made into
+// BlamedWaits and metrics.
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "framework/serve/available.hpp"
-#include "framework/serve/octaves.hpp"
-#include "framework/serve/run_queue.hpp"
+#include "framework/blamed_waits.hpp"
+#include "framework/run_queue_waits.hpp"
+#include "framework/sampler/collector.hpp"
+#include "framework/sampler/octaves.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {
@@ -19,6 +24,10 @@ using host::WaitBlame;
 
 /// Of waits whose moves or ends were not seen: more than one in so many is too much.
 constexpr std::uint64_t kTolerated = 1000;
+/// How old the reading before may be, for one that somebody acts on.
+constexpr nanoseconds kLate = std::chrono::milliseconds(2500);
+/// How often it is read which pods best-effort work made wait.
+constexpr nanoseconds kPodsPeriod = std::chrono::seconds(5);
 
 constexpr metrics::Metric kSeconds{
     .name = "koordlet_cpu_wait_seconds_total",
@@ -72,20 +81,61 @@ bool is_sensitive(std::size_t tier) { return tier < static_cast<std::size_t>(Cpu
 
 std::uint64_t grown(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
-}  // namespace
+constexpr metrics::Table kShown = {&kSeconds, &kCaused, &kLost};
 
-const metrics::Table Blame::kMetrics = {&kSeconds, &kCaused, &kLost};
+class WaitBlameCollector final : public Collector {
+ public:
+  explicit WaitBlameCollector(const CollectorContext& context);
 
-Blame::Blame(Parts parts) : parts_(std::move(parts)) {
-  const auto seconds = parts_.registry.counters(kSeconds);
-  const auto caused = parts_.registry.histograms(kCaused);
-  const auto lost = parts_.registry.counters(kLost);
-  if (!wanted()) return;
-  parts_.registry.gauges(kCollectorAvailable).with({"wait_blame"}).set(available() ? 1 : 0);
-  if (!available()) {
-    parts_.log.info("nobody can tell who makes others wait for a CPU", kv("reason", parts_.reason));
-    return;
+  void sample(const TickView& view) override;
+  /// Of the time since the tick before.
+  void show(TickView& view) const override { view.blamed = counters_ != nullptr ? &waits_ : nullptr; }
+  void tell(std::vector<Availability>& all) const override {
+    all.push_back({"wait_blame", counters_ != nullptr, context_.counters.no_blame});
   }
+
+ private:
+  void name_groups(const Inventory& inventory);
+  void name(const std::string& group, CpuTier tier);
+  Result<WaitBlame::GroupId> id_of(const std::string& group) const;
+  void read(MonoTime now);
+  void publish(const WaitBlame::State& now, nanoseconds period);
+  void count(const WaitBlame::State& now);
+  void count_losses();
+  void read_pods(const TickView& view);
+  std::string_view why_unfit(nanoseconds period) const;
+
+  const CollectorContext& context_;
+  WaitBlame* counters_;  // null: not available
+  std::array<std::array<metrics::Counter, WaitBlame::kRunners>, host::kCpuTiers> seconds_;
+  std::array<metrics::Histogram, host::kCpuTiers> caused_;
+  metrics::Counter lost_groups_, lost_tasks_, lost_unseen_;
+
+  BlamedWaits waits_;
+  bool naming_fails_ = false, reading_fails_ = false;
+  std::optional<MonoTime> last_;  // reading; nothing: none yet, or it failed
+  WaitBlame::State total_{};
+  WaitBlame::Losses lost_, new_losses_;
+  std::uint64_t new_waits_ = 0;   // of all tiers, in the last period
+  std::uint64_t unknown_ns_ = 0;  // of who waits in vain for an answer, in the last period
+  std::uint64_t generation_ = 0;  // of the inventory, as it was named
+  bool named_ = false;            // all groups that there are, pods' included
+  bool tiers_known_ = false;      // the same, for the whole of the last period
+  std::vector<WaitBlame::Named> names_;
+  std::vector<std::string> missing_;  // groups that have no cgroup
+
+  MonoTime pods_due_{};
+  bool pods_read_ = false;
+  std::vector<WaitBlame::Group> groups_;
+  std::unordered_map<WaitBlame::GroupId, std::uint64_t> group_ns_;
+};
+
+WaitBlameCollector::WaitBlameCollector(const CollectorContext& context)
+    : context_(context), counters_(context.counters.blame) {
+  const auto seconds = context.metrics.counters(kSeconds);
+  const auto caused = context.metrics.histograms(kCaused);
+  const auto lost = context.metrics.counters(kLost);
+  if (counters_ == nullptr) return;
   for (std::size_t tier = 0; tier < host::kCpuTiers; ++tier) {
     caused_[tier] = caused.with({name_of_runner(tier)});
     for (std::size_t runner = 0; runner < WaitBlame::kRunners; ++runner)
@@ -96,18 +146,18 @@ Blame::Blame(Parts parts) : parts_(std::move(parts)) {
   lost_unseen_ = lost.with({"unseen"});
 }
 
-void Blame::tick(MonoTime now, const std::shared_ptr<const Inventory>& inventory) {
-  if (!available()) return;
+void WaitBlameCollector::sample(const TickView& view) {
+  if (counters_ == nullptr) return;
   tiers_known_ = named_;
   const bool came = std::any_of(missing_.begin(), missing_.end(),
                                 [this](const std::string& group) { return id_of(group).has_value(); });
-  if (came || !named_ || inventory->generation != generation_) name_groups(*inventory);
-  read(now);
-  if (now >= pods_due_) read_pods(now);
+  if (came || !named_ || view.inventory->generation != generation_) name_groups(*view.inventory);
+  read(view.at);
+  if (view.at >= pods_due_) read_pods(view);
 }
 
 /// All that somebody has a class for. What is below the roots of a class and not known yet is of that class.
-void Blame::name_groups(const Inventory& inventory) {
+void WaitBlameCollector::name_groups(const Inventory& inventory) {
   names_.clear();
   missing_.clear();
   const auto root = [&](host::KubeQos qos) {
@@ -120,20 +170,20 @@ void Blame::name_groups(const Inventory& inventory) {
   for (const HostApplication& one : inventory.host_applications) name(one.group, tier_of(one.qos));
   for (const auto& pod : inventory.all_pods) name(pod->group, tier_of(*pod));
   for (const auto& pod : inventory.pods) name(pod->group, tier_of(*pod));
-  const auto set = parts_.counters->name_groups(names_);
+  const auto set = counters_->name_groups(names_);
   if (!set && !naming_fails_)
-    parts_.log.warn("the kernel cannot be told whose each cgroup is", kv("error", set.error()));
+    context_.log.warn("the kernel cannot be told whose each cgroup is", kv("error", set.error()));
   naming_fails_ = !set;
   named_ = inventory.pods_known && set;
   generation_ = inventory.generation;
 }
 
-Result<WaitBlame::GroupId> Blame::id_of(const std::string& group) const {
-  KOORD_TRY(folder, parts_.cgroups.folder(host::Knob::cpu_quota, group));
+Result<WaitBlame::GroupId> WaitBlameCollector::id_of(const std::string& group) const {
+  KOORD_TRY(folder, context_.cgroups.folder(host::Knob::cpu_quota, group));
   return host::cgroup_id(folder);
 }
 
-void Blame::name(const std::string& group, CpuTier tier) {
+void WaitBlameCollector::name(const std::string& group, CpuTier tier) {
   if (group.empty()) return;  // it would be the whole machine
   if (const auto id = id_of(group))
     names_.push_back({*id, tier});
@@ -141,12 +191,12 @@ void Blame::name(const std::string& group, CpuTier tier) {
     missing_.push_back(group);  // nobody is in it; it may come
 }
 
-void Blame::read(MonoTime now) {
+void WaitBlameCollector::read(MonoTime now) {
   WaitBlame::State state;
-  const auto taken = parts_.counters->read(state);
+  const auto taken = counters_->read(state);
   if (!taken) {
     if (!reading_fails_)
-      parts_.log.warn("it cannot be read who makes others wait for a CPU", kv("error", taken.error()));
+      context_.log.warn("it cannot be read who makes others wait for a CPU", kv("error", taken.error()));
     reading_fails_ = true;
     last_.reset();
     waits_.fit = false;
@@ -162,8 +212,8 @@ void Blame::read(MonoTime now) {
   total_ = state;
 }
 
-void Blame::count_losses() {
-  const auto lost = parts_.counters->losses();
+void WaitBlameCollector::count_losses() {
+  const auto lost = counters_->losses();
   if (!lost) return;
   new_losses_ = {grown(lost->groups, lost_.groups), grown(lost->tasks, lost_.tasks),
                  grown(lost->unseen, lost_.unseen)};
@@ -173,7 +223,7 @@ void Blame::count_losses() {
   lost_unseen_.add(static_cast<double>(new_losses_.unseen));
 }
 
-void Blame::count(const WaitBlame::State& now) {
+void WaitBlameCollector::count(const WaitBlame::State& now) {
   new_waits_ = unknown_ns_ = 0;
   for (std::size_t tier = 0; tier < host::kCpuTiers; ++tier) {
     const WaitBlame::Waits &one = now[tier], &before = total_[tier];
@@ -190,8 +240,8 @@ void Blame::count(const WaitBlame::State& now) {
   }
 }
 
-void Blame::publish(const WaitBlame::State& now, nanoseconds period) {
-  waits_ = {.reading = waits_.reading + 1, .period = period};
+void WaitBlameCollector::publish(const WaitBlame::State& now, nanoseconds period) {
+  waits_ = {.reading = waits_.reading + 1, .period = period, .pods = std::move(waits_.pods)};
   FineHistogram parts;
   for (std::size_t tier = 0; tier < host::kCpuTiers; ++tier) {
     if (!is_sensitive(tier)) continue;
@@ -208,7 +258,7 @@ void Blame::publish(const WaitBlame::State& now, nanoseconds period) {
   waits_.fit = waits_.why_unfit.empty();
 }
 
-std::string_view Blame::why_unfit(nanoseconds period) const {
+std::string_view WaitBlameCollector::why_unfit(nanoseconds period) const {
   if (!tiers_known_ || !named_) return "it is not known yet whose each cgroup is";
   if (period > kLate) return "the last reading was late";
   if (new_losses_.tasks > 0) return "waits were lost: more tasks than the kernel's table has room for";
@@ -220,16 +270,17 @@ std::string_view Blame::why_unfit(nanoseconds period) const {
   return {};
 }
 
-void Blame::read_pods(MonoTime now) {
-  pods_due_ = now + kPodsPeriod;
-  pods_.clear();
-  if (!parts_.counters->groups(groups_)) return;
+void WaitBlameCollector::read_pods(const TickView& view) {
+  pods_due_ = view.at + kPodsPeriod;
+  waits_.pods.clear();
+  if (view.waits == nullptr || !counters_->groups(groups_)) return;
   const bool first = !std::exchange(pods_read_, true);
   for (const WaitBlame::Group& one : groups_) {
     const auto [known, is_new] = group_ns_.try_emplace(one.id, first ? one.ns : 0);
     const std::uint64_t ns = grown(one.ns, std::exchange(known->second, one.ns));
-    const std::string* uid = parts_.run_queue.pod_of(one.id);
-    if (ns > 0 && uid != nullptr) pods_[*uid] += static_cast<double>(ns) / 1e9;
+    if (ns == 0) continue;
+    const auto owner = view.waits->owners.find(one.id);
+    if (owner != view.waits->owners.end()) waits_.pods[*owner->second] += static_cast<double>(ns) / 1e9;
   }
   if (group_ns_.size() <= 2 * groups_.size() + 64) return;
   // Groups that have gone.
@@ -237,9 +288,12 @@ void Blame::read_pods(MonoTime now) {
   for (const WaitBlame::Group& one : groups_) group_ns_.emplace(one.id, one.ns);
 }
 
-double Blame::of_pod(const std::string& uid) const {
-  const auto found = pods_.find(uid);
-  return found != pods_.end() ? found->second : 0;
-}
+}  // namespace
+
+extern const CollectorEntry kWaitBlame;
+const CollectorEntry kWaitBlame{.name = "wait_blame",
+                                .gate = "BECPUBlame",
+                                .metrics = kShown,
+                                .make = &make_collector<WaitBlameCollector>};
 
 }  // namespace koord::koordlet

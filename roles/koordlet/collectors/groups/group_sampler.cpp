@@ -1,31 +1,26 @@
 // Reading a cgroup's statistics, tick by tick.
-#include "framework/sampler/group_sampler.hpp"
+#include "collectors/groups/group_sampler.hpp"
 
 #include <algorithm>
 
+#include "framework/sampler/sampler.hpp"
+
 namespace koord::koordlet {
 
-GroupSampler::GroupSampler(Config config, host::CgroupVersion version, KernelReader& reader,
-                           SeriesStore& series, ReadFaults& faults)
-    : config_(config), version_(version), reader_(reader), series_(series), faults_(faults) {}
-
-SeriesId GroupSampler::series(Metric metric, std::string_view entity) {
-  const auto id = series_.open(metric, entity);
-  if (id) return *id;
-  faults_.garbled("series", entity, id.error());
-  return {};
-}
+GroupSampler::GroupSampler(const CollectorContext& context)
+    : context_(context), version_(context.cgroups.version()), series_(context.series) {}
 
 void GroupSampler::open(GroupState& state, const GroupMetrics& metrics, std::string_view entity) {
-  state.cpu_series = series(metrics.cpu, entity);
-  state.memory_series = series(metrics.memory, entity);
-  if (config_.page_cache) state.page_cache_series = series(metrics.memory_with_page_cache, entity);
-  if (metrics.throttled) state.throttled_series = series(*metrics.throttled, entity);
+  state.cpu_series = context_.open(metrics.cpu, entity);
+  state.memory_series = context_.open(metrics.memory, entity);
+  if (context_.config.page_cache)
+    state.page_cache_series = context_.open(metrics.memory_with_page_cache, entity);
+  if (metrics.throttled) state.throttled_series = context_.open(*metrics.throttled, entity);
 }
 
 void GroupSampler::moved(GroupState& state) {
   for (Fd* fd : {&state.cpu_usage, &state.cpu_stat, &state.memory_stat}) {
-    reader_.released(*fd);
+    context_.reader.released(*fd);
     fd->reset();
   }
   forget(state);
@@ -72,41 +67,34 @@ void GroupSampler::sample(GroupState& state, std::string_view group, MonoTime at
   }
 }
 
-bool GroupSampler::read(Fd& fd, host::Knob knob, std::string_view group, std::string_view& text) {
-  switch (reader_.read(fd, knob, group, text)) {
-    case Outcome::good: return true;
-    case Outcome::absent: return false;
-    case Outcome::failed: faults_.failed(host::row(knob).name, group, reader_.last_errno()); return false;
-  }
-  return false;
-}
-
 void GroupSampler::sample_cpu(GroupState& state, std::string_view group, MonoTime at) {
   std::string_view text;
   Rate::Change used;
-  if (version_ == host::CgroupVersion::v1 && read(state.cpu_usage, host::Knob::cpu_usage, group, text)) {
+  if (version_ == host::CgroupVersion::v1 &&
+      context_.read(state.cpu_usage, host::Knob::cpu_usage, group, text)) {
     state.present = true;
     if (const auto usage = host::parse_counter(text))
-      used = state.used.next(*usage, at, config_.max_age);
+      used = state.used.next(*usage, at, context_.config.max_age());
     else
-      faults_.garbled(host::row(host::Knob::cpu_usage).name, group, usage.error());
+      context_.garbled(host::Knob::cpu_usage, group, usage.error());
   }
   // On v2 this file has both.
-  if (read(state.cpu_stat, host::Knob::cpu_stat, group, text)) {
+  if (context_.read(state.cpu_stat, host::Knob::cpu_stat, group, text)) {
     state.present = true;
     if (const auto stat = host::parse_cpu_stat(text, version_)) {
-      if (version_ == host::CgroupVersion::v2) used = state.used.next(stat->usage_ns, at, config_.max_age);
+      if (version_ == host::CgroupVersion::v2)
+        used = state.used.next(stat->usage_ns, at, context_.config.max_age());
       sample_throttling(state, *stat, at);
     } else {
-      faults_.garbled(host::row(host::Knob::cpu_stat).name, group, stat.error());
+      context_.garbled(host::Knob::cpu_stat, group, stat.error());
     }
   }
   if (used) state.now.cpu = used.amount / static_cast<double>(used.over.count());
 }
 
 void GroupSampler::sample_throttling(GroupState& state, const host::CpuStat& stat, MonoTime at) {
-  const auto periods = state.periods.next(stat.periods, at, config_.max_age);
-  const auto throttled = state.throttled_periods.next(stat.throttled_periods, at, config_.max_age);
+  const auto periods = state.periods.next(stat.periods, at, context_.config.max_age());
+  const auto throttled = state.throttled_periods.next(stat.throttled_periods, at, context_.config.max_age());
   if (!periods || !throttled) return;
   if (periods.amount > 0) state.now.throttled = std::min(1.0, throttled.amount / periods.amount);
   // Without a period, which is without a quota, nothing was throttled: the original keeps a 0.
@@ -115,11 +103,11 @@ void GroupSampler::sample_throttling(GroupState& state, const host::CpuStat& sta
 
 void GroupSampler::sample_memory(GroupState& state, std::string_view group) {
   std::string_view text;
-  if (!read(state.memory_stat, host::Knob::memory_stat, group, text)) return;
+  if (!context_.read(state.memory_stat, host::Knob::memory_stat, group, text)) return;
   state.present = true;
   const auto stat = host::parse_memory_stat(text, version_);
   if (!stat) {
-    faults_.garbled(host::row(host::Knob::memory_stat).name, group, stat.error());
+    context_.garbled(host::Knob::memory_stat, group, stat.error());
     return;
   }
   state.now.memory = static_cast<double>(stat->used());

@@ -5,11 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "framework/sampler/kernel_reader.hpp"
+#include "framework/sampler/collector.hpp"
 #include "framework/sampler/rate.hpp"
-#include "framework/sampler/read_faults.hpp"
-#include "framework/series.hpp"
-#include "framework/tick_view.hpp"
 #include "koord/host/cgroup_stats.hpp"
 
 namespace koord::koordlet {
@@ -46,13 +43,7 @@ struct GroupState {
 
 class GroupSampler {
  public:
-  struct Config {
-    nanoseconds max_age = std::chrono::seconds(20);  // of the counter that a rate starts from
-    bool page_cache = false;                         // whether its series are kept
-  };
-  /// All outlive it.
-  GroupSampler(Config config, host::CgroupVersion version, KernelReader& reader, SeriesStore& series,
-               ReadFaults& faults);
+  explicit GroupSampler(const CollectorContext& context);
 
   void open(GroupState& state, const GroupMetrics& metrics, std::string_view entity);
   void sample(GroupState& state, std::string_view group, MonoTime at);
@@ -65,14 +56,10 @@ class GroupSampler {
   void sample_cpu(GroupState& state, std::string_view group, MonoTime at);
   void sample_throttling(GroupState& state, const host::CpuStat& stat, MonoTime at);
   void sample_memory(GroupState& state, std::string_view group);
-  bool read(Fd& fd, host::Knob knob, std::string_view group, std::string_view& text);
-  SeriesId series(Metric metric, std::string_view entity);
 
-  Config config_;
+  const CollectorContext& context_;
   host::CgroupVersion version_;
-  KernelReader& reader_;
   SeriesStore& series_;
-  ReadFaults& faults_;
 };
 
 }  // namespace koord::koordlet

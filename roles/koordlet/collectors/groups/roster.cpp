@@ -1,5 +1,5 @@
 // Following the inventory.
-#include "framework/sampler/roster.hpp"
+#include "collectors/groups/roster.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -18,9 +18,8 @@ constexpr metrics::Metric kApplicationUsage{
 
 const metrics::Table Roster::kMetrics = {&kApplicationUsage};
 
-Roster::Roster(const host::CgroupFs& fs, GroupSampler& sampler, metrics::Registry& registry,
-               ReadFaults& faults)
-    : fs_(fs), sampler_(sampler), faults_(faults), application_usage_(registry.gauges(kApplicationUsage)) {}
+Roster::Roster(const CollectorContext& context, GroupSampler& sampler)
+    : context_(context), sampler_(sampler), application_usage_(context.metrics.gauges(kApplicationUsage)) {}
 
 Roster::~Roster() {
   for (auto& pod : pods) close(*pod);
@@ -28,9 +27,9 @@ Roster::~Roster() {
 }
 
 bool Roster::stays_inside(std::string_view group) {
-  const auto folder = fs_.folder(host::Knob::cpu_stat, group);
+  const auto folder = context_.cgroups.folder(host::Knob::cpu_stat, group);
   if (folder || folder.error().code() != Code::invalid) return true;
-  faults_.garbled("cgroup", group, folder.error());
+  context_.faults.garbled("cgroup", group, folder.error());
   return false;
 }
 

@@ -1,0 +1,151 @@
+// The collector of groups: what each pod, container and host application uses, pods by NUMA node, too, and
+// what all of them use together.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "collectors/groups/group_sampler.hpp"
+#include "collectors/groups/roster.hpp"
+#include "framework/sampler/claimed_use.hpp"
+#include "framework/sampler/collector.hpp"
+#include "framework/sampler/sampler.hpp"
+#include "koord/host/cgroup_stats.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::size_t kFilesOfGroup = 3;
+constexpr double kPage = 4096;
+
+class GroupsCollector final : public Collector {
+ public:
+  explicit GroupsCollector(const CollectorContext& context)
+      : context_(context),
+        numa_every_(ticks_of(context.config.numa_interval, context.config.interval)),
+        groups_(context),
+        roster_(context, groups_) {}
+
+  void follow(const Inventory& inventory) override;
+  void sample(const TickView& view) override;
+  void show(TickView& view) const override;
+
+ private:
+  void collect();
+  void read_numa(SampledPod& pod);
+  void claim(const Inventory& inventory, MonoTime at);
+  bool add(const GroupState& state, MonoTime at, double& cpu, double& memory) const;
+
+  const CollectorContext& context_;
+  std::uint32_t numa_every_;
+  GroupSampler groups_;
+  Roster roster_;
+  bool told_descriptors_ = false, complete_ = false;
+  std::vector<Usage> pods_, containers_, applications_;
+  std::vector<std::uint64_t> pages_;
+  ClaimedUse claimed_;
+};
+
+void GroupsCollector::follow(const Inventory& inventory) {
+  roster_.follow(inventory);
+  complete_ = false;  // who came has not been read
+  collect();
+  const std::size_t wanted = roster_.groups() * kFilesOfGroup;
+  if (wanted <= context_.reader.max_held() || told_descriptors_) return;
+  context_.log.warn("not all files can be held open; the rest is opened for each read, which costs more",
+                    kv("wanted", wanted), kv("allowed", context_.reader.max_held()));
+  told_descriptors_ = true;
+}
+
+void GroupsCollector::sample(const TickView& view) {
+  complete_ = view.inventory->pods_known;
+  for (std::size_t i = 0; i < roster_.pods.size(); ++i) {
+    SampledPod& pod = *roster_.pods[i];
+    groups_.sample(pod.state, pod.info->group, view.at);
+    complete_ = complete_ && pod.state.complete;
+    for (SampledContainer& container : pod.containers)
+      groups_.sample(container.state, container.group, view.at);
+    if (pod.numa_pages.empty() || (view.tick + i) % numa_every_ == 0) read_numa(pod);
+  }
+  for (SampledApplication& application : roster_.applications) {
+    groups_.sample(application.state, application.info.group, view.at);
+    complete_ = complete_ && application.state.complete;
+    const Usage& now = application.state.now;
+    if (known(now.cpu)) application.cpu.set(now.cpu);
+    if (known(now.memory)) application.memory.set(now.memory);
+  }
+  collect();
+  claim(*view.inventory, view.at);
+}
+
+void GroupsCollector::show(TickView& view) const {
+  view.pods = pods_;
+  view.containers = containers_;
+  view.host_applications = applications_;
+  view.complete = complete_;
+  view.claimed = &claimed_;
+}
+
+void GroupsCollector::collect() {
+  pods_.clear();
+  containers_.clear();
+  applications_.clear();
+  for (const auto& pod : roster_.pods) {
+    pods_.push_back(pod->state.now);
+    for (const SampledContainer& container : pod->containers) containers_.push_back(container.state.now);
+  }
+  for (const SampledApplication& application : roster_.applications)
+    applications_.push_back(application.state.now);
+}
+
+void GroupsCollector::read_numa(SampledPod& pod) {
+  if (!pod.state.present) {
+    pod.numa_pages.clear();
+    return;
+  }
+  std::string_view text;
+  if (!context_.read_once(host::Knob::memory_numa_stat, pod.info->group, text)) return;
+  if (const auto parsed = host::parse_numa_stat(text, context_.cgroups.version(), pages_); parsed)
+    pod.numa_pages.assign(pages_.begin(), pages_.end());
+  else
+    context_.garbled(host::Knob::memory_numa_stat, pod.info->group, parsed.error());
+}
+
+/// Adds an entity's last good values; false if one is too old.
+bool GroupsCollector::add(const GroupState& state, MonoTime at, double& cpu, double& memory) const {
+  if (known(state.last_cpu)) {
+    if (at - state.last_cpu_at > context_.config.system_outdated) return false;
+    cpu += state.last_cpu;
+  }
+  if (known(state.last_memory)) {
+    if (at - state.last_memory_at > context_.config.system_outdated) return false;
+    memory += state.last_memory;
+  }
+  return true;
+}
+
+void GroupsCollector::claim(const Inventory& inventory, MonoTime at) {
+  ClaimedUse& all = claimed_;
+  all.fresh = false;
+  if (!inventory.pods_known) return;
+  all.cpu = all.best_effort_cpu = all.memory = 0;
+  std::fill(all.numa_bytes.begin(), all.numa_bytes.end(), 0);
+  for (const auto& pod : roster_.pods) {
+    if (!add(pod->state, at, pod->in_best_effort ? all.best_effort_cpu : all.cpu, all.memory)) return;
+    if (all.numa_bytes.size() < pod->numa_pages.size()) all.numa_bytes.resize(pod->numa_pages.size());
+    for (std::size_t i = 0; i < pod->numa_pages.size(); ++i)
+      all.numa_bytes[i] += static_cast<double>(pod->numa_pages[i]) * kPage;
+  }
+  for (const SampledApplication& application : roster_.applications)
+    if (!add(application.state, at, application.in_best_effort ? all.best_effort_cpu : all.cpu, all.memory))
+      return;
+  all.fresh = true;
+}
+
+}  // namespace
+
+extern const CollectorEntry kGroups;
+const CollectorEntry kGroups{
+    .name = "groups", .metrics = Roster::kMetrics, .make = &make_collector<GroupsCollector>};
+
+}  // namespace koord::koordlet
