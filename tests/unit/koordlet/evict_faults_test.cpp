@@ -89,16 +89,28 @@ TEST_CASE("What an agent that died had begun counts as done for as long as that 
 TEST_CASE("An API server that does not answer may have evicted the pod", "[koordlet][evict]") {
   EvictRig rig("BEMemoryEvict=true");
   rig.action_options.only_by_api = true;
-  rig.action_options.per_hour = 2;
+  rig.action_options.per_hour = 1;
   rig.restart();
   be_short(rig);
   REQUIRE(rig.tick_for() == Names{"a"});
   rig.tick_for(9);
   rig.runner.finish(Error(Code::timeout, "10s are over"));
-  CHECK(rig.tick_for(9).empty());  // the kubelet would say so by now
-  CHECK(rig.tick_for(1) == Names{"b"});
-  rig.runner.finish(Error(Code::timeout, "10s are over"));
-  CHECK(rig.tick_for(600).empty());  // both count
+  CHECK(rig.tick_for(8).empty());
+  SECTION("it has not: the kubelet says nothing of it") { CHECK(rig.tick_for(2) == Names{"b"}); }
+  SECTION("the kubelet does not answer either: it counts") {
+    rig.fresh_pods = false;
+    CHECK(rig.tick_for(30).empty());
+  }
+  SECTION("it has") {
+    auto going = std::make_shared<PodInfo>(*rig.inventory.pods[0]);
+    going->deleted_by = rig.clock.now() + 1h;
+    rig.inventory.pods[0] = rig.inventory.all_pods[0] = going;
+    CHECK(rig.tick_for(600).empty());
+  }
+  SECTION("it has, and the pod is no more") {
+    rig.pods({{"b", Qos::be, 100, 19}, {"c", Qos::be, 100, 18}});
+    CHECK(rig.tick_for(600).empty());
+  }
 }
 
 TEST_CASE("The cap of an hour outlasts the agent, whatever became of those that it counts",

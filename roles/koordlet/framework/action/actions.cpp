@@ -260,7 +260,18 @@ bool Actions::is_needed(const Row& row) const {
          });
 }
 
-void Actions::tick() {
+/// Who was asked to go is told so by the kubelet, or is no more; false: nothing is to be said of the row.
+bool Actions::settle(Row& row, const Inventory& inventory, std::optional<MonoTime> listed) const {
+  if (row.state != State::unsure || row.kind != ActionKind::evict_pod) return false;
+  if (!listed || *listed < row.shows_at) return false;
+  const auto& pods = inventory.all_pods;
+  const auto pod =
+      std::find_if(pods.begin(), pods.end(), [&](const auto& one) { return one->uid == row.uid; });
+  row.state = pod == pods.end() || (*pod)->deleted_by ? State::done : State::failed;
+  return true;
+}
+
+void Actions::tick(const Inventory& inventory, std::optional<MonoTime> listed) {
   const MonoTime now = clock_.mono();
   std::erase_if(shown_, [&](const auto& shown) {
     if (now - shown.second < kDetailShown) return false;
@@ -269,6 +280,7 @@ void Actions::tick() {
   });
   bool changed = file_.is_stale();  // what could not be written is tried again
   for (auto it = rows_.begin(); it != rows_.end();) {
+    changed = settle(*it, inventory, listed) || changed;
     if (is_needed(*it)) {
       ++it;
       continue;

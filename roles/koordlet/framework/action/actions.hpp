@@ -60,8 +60,9 @@ class Actions {
 
   /// Begins it, written down beforehand; false: it may not. `dry`: it counts as done, and is only told.
   bool begin(Action action, bool dry);
-  /// Once a tick: forgets what is too old.
-  void tick();
+  /// Once a tick: forgets what is too old, and settles whether evictions happened that nobody answered for:
+  /// by the node's pods, which were listed at `listed`.
+  void tick(const Inventory& inventory, std::optional<MonoTime> listed);
 
  private:
   enum class State : std::uint8_t {
@@ -90,6 +91,7 @@ class Actions {
   bool is_overdue(const Row& row) const;
   bool goes_on(const Row& row, const PodInfo& pod) const;
   bool is_needed(const Row& row) const;
+  bool settle(Row& row, const Inventory& inventory, std::optional<MonoTime> listed) const;
 
   Options options_;
   BootFile file_;

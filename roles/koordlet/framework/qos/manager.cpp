@@ -107,7 +107,7 @@ class QosManager::Impl final : public KnobReader {
   void tick(const TickView& view) {
     const Inventory& inventory = *view.inventory;
     inventory_ = &inventory;
-    actions_.tick();
+    actions_.tick(inventory, view.pods_listed);
     tree_.start_tick(inventory.generation);
     const bool changed = std::exchange(generation_, inventory.generation) != inventory.generation;
     if (changed) {
