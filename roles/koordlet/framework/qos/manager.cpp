@@ -403,7 +403,8 @@ class QosManager::Impl final : public KnobReader {
       if (entry.knob != Knob::cpuset_cpus || executor_.version() == host::CgroupVersion::v2 || !topology)
         return entry.free;
       host::CpuSet left = *cpus & topology->online;
-      return KnobValue(left.empty() ? topology->online : std::move(left));
+      if (left.empty()) left = topology->online;
+      return KnobValue(std::move(left));
     }
     const auto* quota = std::get_if<std::int64_t>(&entry.free);
     if (entry.knob != Knob::cpu_quota || quota == nullptr || *quota <= 0) return entry.free;
