@@ -9,8 +9,9 @@
  * that has run on a CPU adds up to the moment of its last switch, so even then the parts add up.
  *
  * Nobody promises that a program is told of everything. A CPU that leaves another task than the last one that it was
- * seen to reach has reached it unseen: when, the kernel's own books of the task tell. They tell, too, of a wait that has
- * ended long ago; that, and one that was moved unseen, is counted as lost.
+ * seen to reach has reached it unseen: when, the kernel's own books of the task tell. (What ended on other CPUs before
+ * that was found out does not know of it.) They tell, too, of a wait that has ended long ago; that, and one that was
+ * moved unseen, is counted as lost.
  *
  * Best-effort work causes more than what it takes of the waiter's own CPU: while it has another one that the waiter
  * may use, latency-sensitive tasks stand behind one another. So each domain of CPUs has a clock that goes while at
