@@ -9,7 +9,6 @@ namespace {
 
 using testing::enabled;
 using testing::EvictRig;
-using testing::EvictRow;
 using testing::Names;
 using namespace std::chrono_literals;
 
