@@ -237,6 +237,9 @@ TEST_CASE("When nobody may act on it") {
     waits(1000);
     CHECK(bench.tick(now).why_unfit == "waits were lost: too many moves or ends were not seen");
     CHECK(bench.metric("koordlet_cpu_wait_lost_total{reason=\"unseen\"}") == 3);
+    bench.counters.lost.unseen = 4;  // a single one, of few
+    waits(100);
+    CHECK(bench.tick(now).fit);
   }
   SECTION("a group without a place is missing among pods only") {
     bench.counters.lost.groups = 7;

@@ -22,7 +22,8 @@ using host::CpuTier;
 using host::FineHistogram;
 using host::WaitBlame;
 
-/// Of waits whose moves or ends were not seen: more than one in so many is too much.
+/// Of waits whose moves or ends were not seen: more than one in so many is too much. A single one moves a p99
+/// by no more than one rank.
 constexpr std::uint64_t kTolerated = 1000;
 /// How old the reading before may be, for one that somebody acts on.
 constexpr nanoseconds kLate = std::chrono::milliseconds(2500);
@@ -262,7 +263,7 @@ std::string_view WaitBlameCollector::why_unfit(nanoseconds period) const {
   if (!tiers_known_ || !named_) return "it is not known yet whose each cgroup is";
   if (period > kLate) return "the last reading was late";
   if (new_losses_.tasks > 0) return "waits were lost: more tasks than the kernel's table has room for";
-  if (new_losses_.unseen * kTolerated > new_waits_)
+  if (new_losses_.unseen > 1 && new_losses_.unseen * kTolerated > new_waits_)
     return "waits were lost: too many moves or ends were not seen";
   double sum = 0;
   for (const double part : waits_.seconds) sum += part;
