@@ -25,24 +25,29 @@ std::set<std::uint32_t> maps_now() {
   return ids;
 }
 
-/// Keys in a map of the programs.
-std::size_t entries(const std::set<std::uint32_t>& others, const std::string& name) {
-  std::size_t count = 0;
-  std::uint32_t id = 0;
-  while (bpf_map_get_next_id(id, &id) == 0) {
+/// Those that have come since.
+template <typename Do>
+void each_map(const std::set<std::uint32_t>& others, const Do& visit) {
+  for (std::uint32_t id = 0; bpf_map_get_next_id(id, &id) == 0;) {
     const koord::Fd map(bpf_map_get_fd_by_id(id));
     bpf_map_info info{};
     std::uint32_t size = sizeof info;
-    if (!map || others.contains(id) || bpf_obj_get_info_by_fd(map.get(), &info, &size) != 0 ||
-        info.name != name)
-      continue;
+    if (map && !others.contains(id) && bpf_obj_get_info_by_fd(map.get(), &info, &size) == 0) visit(map, info);
+  }
+}
+
+/// Keys in a map of the programs.
+std::size_t entries(const std::set<std::uint32_t>& others, const std::string& name) {
+  std::size_t count = 0;
+  each_map(others, [&](const koord::Fd& map, const bpf_map_info& info) {
+    if (info.name != name) return;
     std::vector<char> key(info.key_size), next(info.key_size);
     bool more = bpf_map_get_next_key(map.get(), nullptr, next.data()) == 0;
     for (; more; more = bpf_map_get_next_key(map.get(), key.data(), next.data()) == 0) {
       ++count;
       key.swap(next);
     }
-  }
+  });
   return count;
 }
 
@@ -173,21 +178,15 @@ void print_memory(const CgroupFs& cgroups) {
                                        "group_blames", "tiers",  "groups"};
   std::printf("blame_changes: memory for %zu CPUs, up to 8192 groups\n", kCpus);
   std::uint64_t sum = 0;
-  std::uint32_t id = 0;
-  while (bpf_map_get_next_id(id, &id) == 0) {
-    const koord::Fd map(bpf_map_get_fd_by_id(id));
-    bpf_map_info info{};
-    std::uint32_t size = sizeof info;
-    if (!map || others.contains(id) || bpf_obj_get_info_by_fd(map.get(), &info, &size) != 0 ||
-        !names.contains(info.name))
-      continue;
+  each_map(others, [&](const koord::Fd& map, const bpf_map_info& info) {
+    if (!names.contains(info.name)) return;
     // One value for each CPU of this machine is one for each of that one.
     const bool per_cpu = info.type == BPF_MAP_TYPE_PERCPU_ARRAY;
     const std::uint64_t taken = per_cpu ? kCpus * info.max_entries * info.value_size : bytes_of(map);
     std::printf("    %-12s %7.2f MiB, %u entries of %u bytes\n", info.name,
                 static_cast<double>(taken) / (1 << 20), info.max_entries, info.value_size);
     sum += taken;
-  }
+  });
   std::printf("    in all       %7.2f MiB\n", static_cast<double>(sum) / (1 << 20));
   if (sum > std::uint64_t{48} << 20) fail("the tables take more than 48 MiB");
 }

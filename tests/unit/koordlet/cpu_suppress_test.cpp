@@ -319,15 +319,21 @@ TEST_CASE("A best-effort pod that nobody has named yet costs the others nothing"
   CHECK(rig.kernel.quota(kBeRoot) == 295'000);
 }
 
+/// All of a small machine may be used, and a latency-sensitive pod uses half of it.
+struct EightCpus : QosRig {
+  explicit EightCpus(CgroupVersion version) : QosRig(version) {
+    topology = machine(8);
+    capacity(8);
+    slo(true, "cpuset", 100);
+    pods({{"ls", Qos::ls, 4}});
+    be_tree("0-7", -1, {"pod1", "pod1/c"});
+  }
+};
+
 TEST_CASE("CPUs of pods that are bound but do not run, and those that the kubelet gave out",
           "[koordlet][suppress]") {
-  QosRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
-  rig.topology = machine(8);
-  rig.capacity(8);
-  rig.slo(true, "cpuset", 100);
-  rig.pods({{"ls", Qos::ls, 4}});
+  EightCpus rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
   rig.inventory.own_cpus.lse = *host::CpuSet::parse("0-1");
-  rig.be_tree("0-7", -1, {"pod1", "pod1/c"});
 
   SECTION("LSE: never, suppressed or free") {
     rig.tick(4);
@@ -355,12 +361,7 @@ TEST_CASE("CPUs of pods that are bound but do not run, and those that the kubele
 
 TEST_CASE("CPUs that are reserved by their number are those that NodeResourceTopology names",
           "[koordlet][suppress]") {
-  QosRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
-  rig.topology = machine(8);
-  rig.capacity(8);
-  rig.slo(true, "cpuset", 100);
-  rig.pods({{"ls", Qos::ls, 4}});
-  rig.be_tree("0-7", -1, {"pod1", "pod1/c"});
+  EightCpus rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
   SECTION("suppressed or free") {
     rig.inventory.node.reserved_milli_cpu = 1500;
     rig.tick(4);

@@ -31,7 +31,7 @@ KOORD_SCHEMA(
         "Whether best-effort groups get cpu.idle, where the kernel has it; default true."),
     ROW(quota).doc(
         "Whether best-effort work gets a quota where the target is still passed; default: only where "
-        "its groups do not get cpu.idle, beside which a quota was not seen to help."));
+        "its groups do not get cpu.idle, beside which a quota costs more than it was seen to help."));
 
 Result<Settings> read_settings(std::string_view extensions) {
   if (extensions.empty()) return Settings{};
