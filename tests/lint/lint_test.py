@@ -119,6 +119,27 @@ class TreeRules(unittest.TestCase):
             with self.subTest(path=path, most=most):
                 self.assertEqual(len(list(tree_rules.too_many_joins({path: two}, most))), expected)
 
+    def test_rows_name_tests_that_exist(self):
+        table = "| difference | reason | test |\n|---|---|---|\n"
+        row = "| What one two three four five six seven eight | a | tests/unit/a_test.cpp |\n"
+        cases = [
+            (table + row, []),
+            (table + row + "\n## Two\n\n" + table + row.replace("What one", "What else"), []),
+            (table + row + row.replace("eight", "nine"), ["begins as line 3"]),
+            (table + row + "\n## Two\n\n" + table + row, ["begins as line 3"]),
+            (table + row.replace("a_test", "b_test"), ["'tests/unit/b_test.cpp' does not exist"]),
+            (table + row.replace("tests/unit/a_test.cpp", "as above"), ["names no test"]),
+        ]
+        for text, expected in cases:
+            with self.subTest(text=text):
+                found = [reason for _, _, reason in
+                         tree_rules.untrue_rows({"packaging/COMPATIBILITY.md": text}, {"tests/unit/a_test.cpp"})]
+                self.assertEqual(len(found), len(expected), found)
+                for reason, part in zip(found, expected):
+                    self.assertIn(part, reason)
+        faults = {"tests/FAULTS.md": table + row.replace("tests/unit", "unit")}
+        self.assertEqual(list(tree_rules.untrue_rows(faults, {"tests/unit/a_test.cpp"})), [])
+
     def test_repeated_passages(self):
         passage = "".join(f"int n{i} = f({i});\n// so\n\n" for i in range(tree_rules.PASSAGE))
         longer, shorter = passage + passage.replace("n", "m"), passage.split("// so", 1)[1]

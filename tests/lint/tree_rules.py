@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Rules of the tree that no compiler knows: its top level, lengths of files, words that must not occur, a test for each
-plugin, how many texts are joined with `+`, passages that stand in two modules.
+plugin, how many texts are joined with `+`, passages that stand in two modules, tables whose rows name tests.
 
 usage: tree_rules.py ROOT [FILE...]; without files, all that git tracks. Prints one line a violation, exits 1.
 """
@@ -31,6 +31,11 @@ PLUGIN = re.compile(r"^roles/([^/]+)/(?:plugins|strategies)/([^/]+)/")
 JOIN = re.compile(r'" \+ |\+ "')
 PRODUCTION = ("include/", "src/", "roles/")
 MOST_JOINS = 100
+# Tables of which each row names the tests that hold it, and the folder that a path in it begins at.
+TABLES = {"packaging/COMPATIBILITY.md": "", "tests/FAULTS.md": "tests/"}
+# A row is the other's double when so many of its first words are.
+BEGINNING = 8
+TEST_FILE = re.compile(r"[\w./-]+\.(?:cpp|py)\b")
 # No passage of so many lines stands in two modules, to the letter. Comments, includes and lone punctuation do not count.
 PASSAGE = 5
 THIN = re.compile(r"^\s*($|//|#|[\W_]+$|(inline )?namespace\b|using namespace\b)")
@@ -51,6 +56,31 @@ def too_many_joins(texts, most):
     if len(joins) > most:
         path, number = joins[-1]
         yield path, number, f"{len(joins)} lines join texts with '+', the ceiling is {most}: use fmt::format"
+
+
+def untrue_rows(texts, known):
+    """Yields (path, line, reason) for each row of TABLES that begins as an earlier one, names no test, or one that is not in
+    `known` (the tree's paths)."""
+    for path, base in TABLES.items():
+        first, header = {}, True  # how a row begins: its line; the row above `|---|` has names of columns
+        for number, line in enumerate(texts.get(path, "").splitlines(), 1):
+            if not line.startswith("|"):
+                header = True
+                continue
+            if header or line.startswith("|---"):
+                header = False
+                continue
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            beginning = " ".join(cells[0].split()[:BEGINNING])
+            if beginning in first:
+                yield path, number, f"begins as line {first[beginning]} does: say each difference once"
+            first.setdefault(beginning, number)
+            tests = TEST_FILE.findall(cells[-1])
+            if not tests:
+                yield path, number, "names no test"
+            for test in tests:
+                if base + test not in known:
+                    yield path, number, f"'{base + test}' does not exist"
 
 
 def module_of(path):
@@ -126,6 +156,7 @@ def main():
     violations += untested_plugins(known)
     production = {path: read(root, path) for path in known if path.startswith(PRODUCTION)}
     violations += too_many_joins(production, MOST_JOINS)
+    violations += untrue_rows({path: read(root, path) for path in TABLES}, set(known))
     violations += repeated_passages(production)
     for path, line, reason in violations:
         print(f"{path}:{line}: {reason}")
