@@ -36,7 +36,7 @@ struct Parts {
   kube::Informer<api::NodeMetric> node_metrics;
   kube::Informer<api::NodeSlo> node_slos;
   kube::Informer<api::Pod> pods;
-  // Their definitions may be missing: nothing waits for these.
+  // Nothing waits for these; their definitions may be missing.
   kube::Informer<api::NodeResourceTopology> topologies;
   kube::Informer<api::Device> devices;
   kube::Informer<api::ClusterColocationProfile> profiles;
@@ -213,7 +213,7 @@ Task<Result<>> Manager::feed_optional() {
 }
 
 Task<Result<>> Manager::look_again_after(kube::AnyInformer informer) {
-  KOORD_CO_CHECK(co_await informer.wait_synced());
+  KOORD_CO_CHECK(co_await informer.wait_listed());
   node_resources_.workers().add_all(parts_.nodes);
   co_return Result<>();
 }

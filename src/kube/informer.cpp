@@ -42,6 +42,11 @@ class InformerView {
     co_return co_await self->informer_->synced().wait();
   }
 
+  static Task<Result<>> wait_listed(std::shared_ptr<InformerView> self) {
+    KOORD_CO_CHECK(co_await self->bound_.wait());
+    co_return co_await self->informer_->listed().wait();
+  }
+
   bool shows(const Object& object) const { return filter_.everything() || filter_.matches(object.get()); }
   const ScopeFilter& filter() const { return filter_; }
   SharedInformer* informer() const { return informer_.get(); }
@@ -99,7 +104,11 @@ const api::Kind* AnyInformer::undefined() const {
   return view_->informer() != nullptr && view_->informer()->undefined() ? &api::kind_of(view_->type.schema())
                                                                         : nullptr;
 }
+bool AnyInformer::listed() const {
+  return view_->informer() != nullptr && view_->informer()->listed().is_set();
+}
 Task<Result<>> AnyInformer::wait_synced() { return InformerView::wait_synced(view_); }
+Task<Result<>> AnyInformer::wait_listed() { return InformerView::wait_listed(view_); }
 void AnyInformer::deliver_to(DeliveryQueue& queue) { view_->deliver_to(queue); }
 InformerStatus AnyInformer::status() const {
   return view_->informer() == nullptr ? InformerStatus() : view_->informer()->status();

@@ -47,27 +47,23 @@ ReflectorState::Effect ReflectorState::on_page(std::string_view resource_version
   // All pages of a list show the version of the first; the server repeats it.
   list_version_ = resource_version;
   continue_token_ = continue_token;
+  undefined_since_.reset();
   if (!continue_token_.empty()) return Effect::none;
   version_ = not_older_than_ = list_version_;
   whole_list_ = false;
-  synced_ = true;
-  unreadable_ = 0;
-  phase_ = Phase::watch;
-  return Effect::complete;
+  return whole();
 }
 
 ReflectorState::Effect ReflectorState::on_event(WatchEventType type, std::string_view resource_version,
                                                 bool initial_end, MonoTime now) {
   last_event_ = now;
   eventful_ = true;
+  undefined_since_.reset();
   if (phase_ == Phase::initial_events) {
     if (type != WatchEventType::bookmark) return Effect::apply;
     if (!initial_end) return Effect::none;
     version_ = not_older_than_ = resource_version;
-    synced_ = true;
-    unreadable_ = 0;
-    phase_ = Phase::watch;
-    return Effect::complete;
+    return whole();
   }
   // Versions of one stream only grow, so an older one repeats what the store has seen.
   if (older(resource_version, version_)) return Effect::none;
@@ -76,7 +72,20 @@ ReflectorState::Effect ReflectorState::on_event(WatchEventType type, std::string
   return type == WatchEventType::bookmark ? Effect::none : Effect::apply;
 }
 
-void ReflectorState::on_error(const Error& error, MonoTime now) {
+ReflectorState::Effect ReflectorState::whole() {
+  synced_ = true;
+  empty_told_ = false;
+  unreadable_ = 0;
+  phase_ = Phase::watch;
+  return Effect::complete;
+}
+
+ReflectorState::Effect ReflectorState::on_error(const Error& error, MonoTime now) {
+  if (options_.may_be_undefined && error.code() == Code::not_found) {
+    fail(error, now);
+    return on_undefined(now);
+  }
+  undefined_since_.reset();
   if (phase_ == Phase::initial_events) {
     switch (error.code()) {
       case Code::bad_request:
@@ -85,7 +94,7 @@ void ReflectorState::on_error(const Error& error, MonoTime now) {
         // The server does not know watch-lists, or has them switched off: this costs it one request.
         watch_list_ = false;
         restart_replace();
-        return;
+        return Effect::none;
       case Code::timeout:  // "Too large resource version": the server was restored from a backup
         not_older_than_.clear();
         break;
@@ -93,6 +102,17 @@ void ReflectorState::on_error(const Error& error, MonoTime now) {
     }
   }
   fail(error, now);
+  return Effect::none;
+}
+
+ReflectorState::Effect ReflectorState::on_undefined(MonoTime now) {
+  // A definition that comes again has other objects, whatever their versions.
+  restart_replace();
+  if (!undefined_since_) undefined_since_ = now;
+  if (empty_told_ || (synced_ && now - *undefined_since_ < options_.undefined_patience)) return Effect::none;
+  empty_told_ = synced_ = true;
+  version_.clear();
+  return Effect::empty;
 }
 
 void ReflectorState::fail(const Error& error, MonoTime now) {

@@ -28,6 +28,11 @@ struct ReflectorOptions {
   /// A watch that the server has not ended this long after it was due is dead.
   nanoseconds watch_grace = std::chrono::seconds(30);
   bool watch_list = true;
+  /// The server may not serve the kind: its definition is not installed, or not yet. 404 then says that there
+  /// is nothing, and not that the way is wrong.
+  bool may_be_undefined = false;
+  /// What the store has shown is gone after 404s of so long: a proxy may say so for a moment.
+  nanoseconds undefined_patience = std::chrono::seconds(30);
   std::uint64_t seed = 1;
 };
 
@@ -59,6 +64,7 @@ class ReflectorState {
     none,      // nothing: a bookmark or a duplicate
     apply,     // the object is put into the store or taken out
     complete,  // the replacement is whole: what it did not name is gone (Store::end_replace)
+    empty,     // the server does not serve the kind: all is gone, as if an empty replacement were whole
   };
 
   explicit ReflectorState(ReflectorOptions options);
@@ -69,8 +75,8 @@ class ReflectorState {
   Effect on_page(std::string_view resource_version, std::string_view continue_token, MonoTime now);
   /// An event of the running watch. `initial_end`: a bookmark with the annotation k8s.io/initial-events-end.
   Effect on_event(WatchEventType type, std::string_view resource_version, bool initial_end, MonoTime now);
-  /// A list or watch failed, or the watch sent an ERROR event. The action is over.
-  void on_error(const Error& error, MonoTime now);
+  /// A list or watch failed, or the watch sent an ERROR event. The action is over. Effect: none or empty.
+  Effect on_error(const Error& error, MonoTime now);
   /// The server ended the watch in order, as it does when timeoutSeconds have passed.
   void on_watch_end(MonoTime now);
   /// When the running watch has to be given up if nothing more comes; then call on_deadline.
@@ -79,14 +85,18 @@ class ReflectorState {
 
   /// The version up to which the store is known to be whole; empty before the first list.
   const std::string& resource_version() const { return version_; }
-  /// True once the store has been whole; stays true through later replacements.
+  /// True once the store has been whole (or empty as the kind is not served); stays true.
   bool synced() const { return synced_; }
   bool uses_watch_list() const { return watch_list_; }
 
  private:
   enum class Phase { replace, list, initial_events, watch };
 
+  /// The replacement ends; an ordinary watch is next.
+  Effect whole();
   void fail(const Error& error, MonoTime now);
+  /// The server said 404.
+  Effect on_undefined(MonoTime now);
   void restart_replace();
   static bool older(std::string_view a, std::string_view b);
 
@@ -105,6 +115,8 @@ class ReflectorState {
   nanoseconds watch_length_{};
   bool eventful_ = false;
   int unreadable_ = 0;  // failed to decode, at this version
+  std::optional<MonoTime> undefined_since_;
+  bool empty_told_ = false;
 };
 
 }  // namespace koord::kube

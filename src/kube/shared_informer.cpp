@@ -26,6 +26,14 @@ WatchEventType event_type(api::WatchType type) {
   }
 }
 
+/// Every server has the core group; whether it has others depends on its version and on what is installed.
+bool may_be_undefined(const api::Kind& kind) { return !kind.group.empty(); }
+
+ReflectorOptions optional(ReflectorOptions options, const ObjectType& type) {
+  options.may_be_undefined = may_be_undefined(api::kind_of(type.schema()));
+  return options;
+}
+
 std::string describe(const ObjectType& type, const Scope& scope) {
   std::string name(api::kind_of(type.schema()).plural);
   if (!scope.ns.empty()) name += fmt::format(" in {}", scope.ns);
@@ -64,7 +72,7 @@ SharedInformer::SharedInformer(const ObjectType& type, Client& client, Clock& cl
       client_(client),
       clock_(clock),
       scope_(std::move(scope)),
-      state_(options),
+      state_(optional(options, type)),
       store_(type, [this](const Object& before, const Object& after) { tell(before, after); }) {
   status_.name = describe(type_, scope_);
   if (log) log_ = log->with({kv("informer", status_.name)});
@@ -212,8 +220,15 @@ bool SharedInformer::take_line(std::string_view line) {
 }
 
 void SharedInformer::apply_effect(ReflectorState::Effect effect) {
-  if (effect != ReflectorState::Effect::complete) return;
-  status_.last_error.clear();
+  if (effect == ReflectorState::Effect::complete) {
+    status_.last_error.clear();
+    undefined_ = false;
+    listed_.set();
+  } else if (effect == ReflectorState::Effect::empty) {
+    store_.begin_replace();  // what an unfinished one had is forgotten
+  } else {
+    return;
+  }
   store_.end_replace();
   if (log_) log_->v(2, "complete", kv("objects", store_.size()));
   synced_.set();
@@ -228,8 +243,9 @@ void SharedInformer::failed(const Error& error) {
   std::string what = fmt::format("{}: {}", to_string(error.code()), error.message());
   if (undefined_) {
     const api::Kind& kind = api::kind_of(type_.schema());
-    what = fmt::format("the API server has no {} in {}: is its definition installed? ({})", kind.kind,
-                       kind.api_version(), error.message());
+    what = fmt::format("the API server has no {} in {}{}: is its definition installed? ({})", kind.kind,
+                       kind.api_version(), may_be_undefined(kind) ? ", which counts as none" : "",
+                       error.message());
   }
   // A server that is away for hours is told of once in a while, not with every try.
   const bool told = what == status_.last_error && now - told_ < kTellAgain;
@@ -241,7 +257,7 @@ void SharedInformer::failed(const Error& error) {
     log_->warn("not followed for now", kv("error", status_.last_error));
     told_ = now;
   }
-  state_.on_error(error, now);
+  apply_effect(state_.on_error(error, now));
 }
 
 void SharedInformer::attach(DeliveryQueue& queue, DeliveryQueue::SourceId source, ScopeFilter filter) {

@@ -26,8 +26,9 @@ class SharedInformer {
   Client& client() const { return client_; }
   Store& store() { return store_; }
   koord::Event& synced() { return synced_; }
-  /// The server has not served this kind so far, and said so last.
-  bool undefined() const { return undefined_ && !synced_.is_set(); }
+  koord::Event& listed() { return listed_; }
+  /// The server does not serve this kind, and said so last.
+  bool undefined() const { return undefined_; }
   InformerStatus status() const;
 
   void attach(DeliveryQueue& queue, DeliveryQueue::SourceId source, ScopeFilter filter);
@@ -57,7 +58,7 @@ class SharedInformer {
   std::optional<Logger> log_;
   ReflectorState state_;
   Store store_;
-  koord::Event synced_;
+  koord::Event synced_, listed_;
   std::list<Listener> listeners_;
   std::string partial_;  // a line whose end has not come yet
   InformerStatus status_;

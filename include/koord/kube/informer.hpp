@@ -48,13 +48,19 @@ class AnyInformer {
   std::vector<Object> by_index(std::string_view index, std::string_view value) const;
   std::size_t size() const;
 
-  /// True once everything that existed at the start is here; stays true.
+  /// True once everything that existed at the start is here; stays true. A kind that the server does not
+  /// serve (404) counts as empty and is asked for again until it does; one of the core group is an error.
   bool synced() const;
-  /// The kind, while the server does not serve it (404): its definition is not installed, or not yet. Else
-  /// null; once synced() always.
+  /// True once the server has said what there is, which it never does while it does not serve the kind; stays
+  /// true.
+  bool listed() const;
+  /// The kind, while the server does not serve it: its definition is not installed, not yet, or not any more.
+  /// Else, and while nothing is known, null.
   const api::Kind* undefined() const;
   /// Waits until synced(); Error(Code::cancelled) if cancelled.
   Task<Result<>> wait_synced();
+  /// The same until listed(): of a kind whose definition comes later, until it has come.
+  Task<Result<>> wait_listed();
   /// From now on `queue` is told of every change; of what is here already it is told at once, as added.
   void deliver_to(DeliveryQueue& queue);
   InformerStatus status() const;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -65,6 +66,9 @@ class NodeWorkers {
   kube::WorkQueue<std::string> queue_;
 };
 
+/// While the API server does not serve the kind, it is seen so often whether it does.
+constexpr nanoseconds kUndefinedPause = std::chrono::seconds(30);
+
 /// Belongs to the event loop's thread.
 template <class T>
 class NodeObjects {
@@ -98,6 +102,10 @@ class NodeObjects {
  private:
   Task<Result<>> reconcile(std::string name) {
     if (!parts_.available()) co_return Result<>();  // everything is looked at when it is
+    if (parts_.objects.undefined() != nullptr) {
+      workers_.add_after(name, kUndefinedPause);
+      co_return Result<>();
+    }
     const auto node = parts_.nodes.get("", name);
     const auto object = parts_.objects.get("", name);
     if (!node && !object) co_return Result<>();

@@ -190,8 +190,8 @@ Task<Result<>> NodeResources::reconcile(std::string name) {
                         .metric = metric.get(),
                         .topology = topology.get(),
                         .device = device.get(),
-                        .topologies_known = parts_.topologies.synced(),
-                        .devices_known = parts_.devices.synced(),
+                        .topologies_known = parts_.topologies.listed(),
+                        .devices_known = parts_.devices.listed(),
                         .now = now,
                         .standing = state->second.standing};
   const NodePlan plan = plan_node(facts, parts_.config, strategy, parts_.plugins);

@@ -21,7 +21,7 @@ class NodeResources {
     kube::Informer<api::Node> nodes;
     kube::Informer<api::NodeMetric> metrics;
     kube::Informer<api::Pod> pods;  // indexed by "node"
-    /// Their definitions may be missing: these may never sync.
+    /// Their definitions may be missing: what is not listed() is not known to be absent.
     kube::Informer<api::NodeResourceTopology> topologies;
     kube::Informer<api::Device> devices;
     metrics::Registry& registry;

@@ -35,7 +35,6 @@ class PodProfiles {
     Clock& clock;
     Logger log;
     kube::Client& client;
-    /// The definition may be missing: this may never sync.
     kube::Informer<api::ClusterColocationProfile> profiles;
     kube::Informer<api::Pod> pods;  // indexed by "waits", those without a node
     kube::Informer<api::Namespace> namespaces;

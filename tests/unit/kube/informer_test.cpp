@@ -7,6 +7,7 @@
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
@@ -434,6 +435,45 @@ TEST_CASE("a kind that the server does not serve is told from one that is not he
   w.feed(bookmark(10, true));
   CHECK(pods.synced());
   CHECK(pods.undefined() == nullptr);
+}
+
+TEST_CASE("a kind without a definition counts as empty, and is followed when its definition comes") {
+  World w;
+  auto metrics = w.set.informer<api::NodeMetric>(w.client);
+  metrics.deliver_to(w.queue);
+  const auto usual = w.server.answer;
+  w.server.answer = [](const net::Request&) { return net::Response::text(404, "404 page not found\n"); };
+  w.set.start();
+  w.loop.settle();
+  CHECK(metrics.synced());
+  CHECK_FALSE(metrics.listed());
+  REQUIRE(metrics.undefined() != nullptr);
+  const auto first = w.queue.try_next();
+  REQUIRE(first);
+  CHECK(first->synced);
+  CHECK(first->changes.empty());
+  CHECK(
+      w.log.contains("the API server has no NodeMetric in slo.koordinator.sh/v1alpha1, which counts as none: "
+                     "is its definition installed?"));
+  w.pass(120s);
+  CHECK(w.log.count(LogLevel::warn) == 1);
+
+  w.server.answer = usual;
+  w.reconnect();
+  const std::string object =
+      R"({"kind":"NodeMetric","apiVersion":"slo.koordinator.sh/v1alpha1","metadata":{"name":"n1","resourceVersion":"5"}})";
+  w.feed(line("ADDED", object) + bookmark(10, true, "NodeMetric"));
+  CHECK(metrics.listed());
+  CHECK(metrics.undefined() == nullptr);
+  CHECK(w.changes() == "+n1 ");
+  // The definition goes: what was there is gone, too, once that is sure.
+  w.server.answer = [](const net::Request&) { return net::Response::text(404, "404 page not found\n"); };
+  w.body().end();
+  w.pass(20s);
+  CHECK(metrics.undefined() != nullptr);
+  CHECK(metrics.get("", "n1"));
+  w.pass(60s);
+  CHECK(w.changes() == "-n1 ");
 }
 
 TEST_CASE("failures are logged, with the informer's name") {

@@ -275,3 +275,51 @@ TEST_CASE("a watch that ends at once is no busy loop, a dead one is given up") {
   s.state.on_deadline(s.now);
   CHECK(s.watch().resource_version == "11");
 }
+
+TEST_CASE("a kind that may be undefined counts as empty at the first 404, and is asked for until it comes") {
+  ReflectorOptions options;
+  options.may_be_undefined = true;
+  Script s(options);
+  REQUIRE(s.watch().initial_events);
+  CHECK(s.state.on_error(Error(Code::not_found, "test"), s.now) == Effect::empty);
+  CHECK(s.state.synced());
+  for (int tries = 0; tries < 5; ++tries) {
+    REQUIRE(s.watch().initial_events);
+    CHECK(s.state.on_error(Error(Code::not_found, "test"), s.now) == Effect::none);  // said once
+  }
+  CHECK(s.waited > 1s);
+  REQUIRE(s.watch().initial_events);
+  CHECK(s.event(WatchEventType::added, "7") == Effect::apply);
+  CHECK(s.event(WatchEventType::bookmark, "10", true) == Effect::complete);
+  CHECK(s.watch().resource_version == "10");
+}
+
+TEST_CASE("what was whole is gone after half a minute of 404s, not after one") {
+  ReflectorOptions options;
+  options.may_be_undefined = true;
+  Script s(options);
+  s.sync();
+  // A proxy that has lost its way for a moment.
+  REQUIRE_FALSE(s.watch().initial_events);
+  CHECK(s.state.on_error(Error(Code::not_found, "test"), s.now) == Effect::none);
+  s.now += 20s;
+  REQUIRE(s.watch().initial_events);
+  s.fail(Code::unavailable);
+  s.now += 20s;
+  REQUIRE(s.watch().initial_events);
+  CHECK(s.state.on_error(Error(Code::not_found, "test"), s.now) == Effect::none);
+  // It lasts.
+  s.now += 31s;
+  REQUIRE(s.watch().initial_events);
+  CHECK(s.state.on_error(Error(Code::not_found, "test"), s.now) == Effect::empty);
+  CHECK(s.state.resource_version().empty());
+  // A definition that comes again begins from nothing.
+  CHECK(s.watch().resource_version.empty());
+}
+
+TEST_CASE("a kind that every server has is never undefined") {
+  Script s;
+  REQUIRE(s.watch().initial_events);
+  CHECK(s.state.on_error(Error(Code::not_found, "test"), s.now) == Effect::none);
+  CHECK_FALSE(s.state.synced());
+}

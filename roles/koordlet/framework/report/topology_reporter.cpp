@@ -55,6 +55,7 @@ bool TopologyReporter::ready(const Seen& now) const {
 }
 
 Task<Result<>> TopologyReporter::look() {
+  if (topologies_.undefined() != nullptr) co_return Result<>();
   Seen now{parts_.hub.current(), parts_.facts(), nodes_.get("", settings_.node),
            topologies_.get("", settings_.node)};
   if (!ready(now) || now == right_) co_return Result<>();
