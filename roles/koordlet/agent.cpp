@@ -164,8 +164,8 @@ void Agent::set_up_actions() {
   const Place& place = parts_.place;
   if (parts_.client)
     recorder_.emplace(context_.executor, *parts_.client, context_.clock, recorder_config(place.node_name));
-  runner_.emplace(PodRunner::Parts{tasks_, context_.clock, log_, stoppers_, parts_.cgroups, place.root.proc,
-                                   auditor_.get(), parts_.client, recorder_ ? &*recorder_ : nullptr});
+  runner_.emplace(PodRunner::Parts{tasks_, context_.clock, log_, stoppers_, parts_.cgroups, auditor_.get(),
+                                   parts_.client, recorder_ ? &*recorder_ : nullptr});
   Actions::Options options;
   options.file = boot_file(kActions);
   options.only_by_api = flags.get_bool("only-evict-by-api");

@@ -115,22 +115,26 @@ class Sleeper {
 
 TEST_CASE("v2: a group is killed by one write", "[koordlet][actions]") {
   Tree tree;
-  tree.write("kubepods/podu/c/cgroup.procs", "");
+  tree.write("kubepods/podu/c/cgroup.procs", "2\n");
   tree.write("kubepods/podu/c/cgroup.kill", "");
+  tree.write("kubepods/empty/cgroup.procs", "");
+  tree.write("kubepods/empty/cgroup.kill", "");
   const auto fs = host::CgroupFs::open({.cgroup = tree.path() + "/"}, host::CgroupVersion::v2);
   REQUIRE(fs.has_value());
-  CHECK(stop_group(*fs, "/proc/", "kubepods/podu/c").value());
+  CHECK(stop_group(*fs, "kubepods/podu/c").value());
   CHECK(read_file(tree / "kubepods/podu/c/cgroup.kill").value() == "1");
-  CHECK_FALSE(stop_group(*fs, "/proc/", "kubepods/gone").value());
-  CHECK(stop_group(*fs, "/proc/", "").error().code() == Code::invalid);
-  CHECK(stop_group(*fs, "/proc/", "kubepods/../..").error().code() == Code::invalid);
+  CHECK_FALSE(stop_group(*fs, "kubepods/gone").value());
+  CHECK_FALSE(stop_group(*fs, "kubepods/empty").value());
+  CHECK(read_file(tree / "kubepods/empty/cgroup.kill").value().empty());
+  CHECK(stop_group(*fs, "").error().code() == Code::invalid);
+  CHECK(stop_group(*fs, "kubepods/../..").error().code() == Code::invalid);
   tree.write("kubepods/agent/x/cgroup.procs", fmt::format("{}\n", ::getpid()));
   tree.write("kubepods/agent/cgroup.kill", "");
-  CHECK(stop_group(*fs, "/proc/", "kubepods/agent").error().code() == Code::invalid);
+  CHECK(stop_group(*fs, "kubepods/agent").error().code() == Code::invalid);
   CHECK(read_file(tree / "kubepods/agent/cgroup.kill").value().empty());
 }
 
-TEST_CASE("Without cgroup.kill each process is looked at again, and killed; others never are",
+TEST_CASE("Without cgroup.kill each process is looked for again, and killed; others never are",
           "[koordlet][actions]") {
   const auto version = GENERATE(host::CgroupVersion::v1, host::CgroupVersion::v2);
   const bool v1 = version == host::CgroupVersion::v1;
@@ -139,29 +143,90 @@ TEST_CASE("Without cgroup.kill each process is looked at again, and killed; othe
   Sleeper inside, below, moved;
   const std::string cpu = v1 ? "cg/cpu/" : "cg/";
   const std::string group = "kubepods/podu/c";
-  const std::string text = fmt::format("{}\n{}\n", inside.pid(), moved.pid());
-  tree.write(cpu + group + "/cgroup.procs", text);
+  const auto lists = [&](const std::string& text) {
+    tree.write(cpu + group + "/cgroup.procs", text);
+    if (freezer && v1) tree.write("cg/freezer/" + group + "/cgroup.procs", text);
+  };
+  lists(fmt::format("{}\n{}\n", moved.pid(), inside.pid()));
   tree.write(cpu + group + "/nested/cgroup.procs", fmt::format("{}\n", below.pid()));
   const std::string state = v1 ? "cg/freezer/" + group + "/freezer.state" : "cg/" + group + "/cgroup.freeze";
   if (freezer) {
-    if (v1) tree.write("cg/freezer/" + group + "/cgroup.procs", text);
     tree.write(state, v1 ? "THAWED" : "0");
     if (!v1) tree.write("cg/" + group + "/cgroup.events", "populated 1\nfrozen 1\n");
   }
-  const auto says = [&](const Sleeper& sleeper, const std::string& path) {
-    tree.write(fmt::format("proc/{}/cgroup", sleeper.pid()),
-               fmt::format("{}:{}\n", v1 ? "3:cpu" : "0:", path));
-  };
-  says(inside, "/kubepods/podu/c");
-  says(below, "/../../kubepods/podu/c/nested");  // seen from a namespace of its own
-  says(moved, "/kubepods/podu/cc");              // by now it is somewhere else
   const auto fs = host::CgroupFs::open({.cgroup = tree / "cg/"}, version);
   REQUIRE(fs.has_value());
-  CHECK(stop_group(*fs, tree / "proc/", group).value());
+  // Whose number was read from the list is somebody else by the time when it is opened.
+  const OpenProcess open = [&](pid_t pid) {
+    if (pid == moved.pid()) lists(fmt::format("{}\n", inside.pid()));
+    return open_process(pid);
+  };
+  CHECK(stop_group(*fs, group, open).value());
   CHECK(inside.was_killed());
   CHECK(below.was_killed());
   CHECK(moved.runs());
   if (freezer) CHECK(read_file(tree / state).value() == (v1 ? "THAWED" : "0"));
+}
+
+TEST_CASE("Who is in a group is what cgroup.procs says, in whatever cgroup namespace the agent is",
+          "[koordlet][actions]") {
+  Tree tree;
+  Sleeper victim;
+  // Of an agent in kubepods/podagent/x, with a cgroup namespace of its own that begins in kubepods/podagent.
+  tree.write(fmt::format("proc/{}/cgroup", victim.pid()), "0::/../podu/c\n");
+  tree.write(fmt::format("proc/{}/stat", victim.pid()),
+             fmt::format("{} (c) S 7 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 4711 0\n", victim.pid()));
+  tree.write(fmt::format("proc/{}/oom_score_adj", victim.pid()), "5\n");
+  tree.write("kubepods/podu/c/cgroup.procs", fmt::format("{}\n", victim.pid()));
+  const auto fs = host::CgroupFs::open({.cgroup = tree.path() + "/"}, host::CgroupVersion::v2);
+  REQUIRE(fs.has_value());
+  KernelProcesses processes(*fs, tree / "proc/");
+  const auto found = processes.processes("kubepods/podu/c");
+  REQUIRE(found.has_value());
+  REQUIRE(found->size() == 1);
+  CHECK(found->front().score == 5);
+  CHECK(stop_group(*fs, "kubepods/podu/c").value());
+  CHECK(victim.was_killed());
+}
+
+TEST_CASE("Whom the kernel lists and nobody finds is not said to be killed", "[koordlet][actions]") {
+  Tree tree;
+  Sleeper ended;
+  ::kill(ended.pid(), SIGKILL);
+  REQUIRE(ended.was_killed());
+  tree.write("kubepods/podu/c/cgroup.procs", fmt::format("{}\n", ended.pid()));
+  const auto fs = host::CgroupFs::open({.cgroup = tree.path() + "/"}, host::CgroupVersion::v2);
+  REQUIRE(fs.has_value());
+  const auto stopped = stop_group(*fs, "kubepods/podu/c");
+  REQUIRE_FALSE(stopped.has_value());
+  CHECK(stopped.error().code() == Code::unavailable);
+  CHECK_THAT(stopped.error().message(), Catch::Contains(fmt::format("process {}", ended.pid())));
+  KernelProcesses processes(*fs, tree / "proc/");
+  CHECK(processes.processes("kubepods/podu/c").error().code() == Code::unavailable);
+}
+
+TEST_CASE("Of more processes than are held at once each is used once, if it is still there",
+          "[koordlet][actions]") {
+  Tree tree;
+  std::string text;
+  std::vector<pid_t> pids, used;
+  for (pid_t pid = 1; pid <= 300; ++pid) {
+    text.append(fmt::format("{}\n", pid));
+    pids.push_back(pid);
+  }
+  tree.write("group/cgroup.procs", text);
+  each_member(
+      tree / "group", pids,
+      [&](pid_t pid) {
+        if (pid == 200) tree.write("group/cgroup.procs", "130\n131\n300\n");
+        return pid;
+      },
+      [&](pid_t pid, pid_t held) {
+        CHECK(pid == held);
+        used.push_back(pid);
+      });
+  REQUIRE(used.size() == kHeldAtOnce + 3);
+  CHECK(std::vector(used.end() - 3, used.end()) == std::vector<pid_t>{130, 131, 300});
 }
 
 TEST_CASE("Processes that cannot be seen from here are not said to be killed", "[koordlet][actions]") {
@@ -170,10 +235,9 @@ TEST_CASE("Processes that cannot be seen from here are not said to be killed", "
   const std::string group = "kubepods/podu/c";
   // What a process of a PID namespace that is not below the reader's looks like.
   tree.write(group + "/cgroup.procs", fmt::format("0\n{}\n0\n", seen.pid()));
-  tree.write(fmt::format("proc/{}/cgroup", seen.pid()), fmt::format("0::/{}\n", group));
   const auto fs = host::CgroupFs::open({.cgroup = tree.path() + "/"}, host::CgroupVersion::v2);
   REQUIRE(fs.has_value());
-  const auto stopped = stop_group(*fs, tree / "proc/", group);
+  const auto stopped = stop_group(*fs, group);
   CHECK(stopped.error().code() == Code::unsupported);
   CHECK_THAT(stopped.error().message(), Catch::Contains("hostPID"));
   CHECK(seen.was_killed());

@@ -45,7 +45,7 @@ struct Scene {
   }
   void make_groups(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
-      tree.write(fmt::format("kubepods/podu/{}/cgroup.procs", name), "");
+      tree.write(fmt::format("kubepods/podu/{}/cgroup.procs", name), "2\n");
       tree.write(fmt::format("kubepods/podu/{}/cgroup.kill", name), "");
     }
   }
@@ -73,7 +73,7 @@ struct Scene {
   host::CgroupFs fs = host::CgroupFs::open({.cgroup = tree.path() + "/"}, host::CgroupVersion::v2).value();
   TaskGroup tasks{loop.executor(), log_failures(log)};
   Auditor auditor{{.log_dir = tree / "audit"}, loop.clock, log};
-  PodRunner runner{{tasks, loop.clock, log, workers, fs, "/proc/", &auditor, &client, &recorder}};
+  PodRunner runner{{tasks, loop.clock, log, workers, fs, &auditor, &client, &recorder}};
   Result<net::Response> answer = test::json_response(201, "{}");
   Action action;
   std::optional<Result<>> outcome;
@@ -150,9 +150,17 @@ TEST_CASE("A pod is stopped if something of it was there to be stopped", "[koord
     CHECK(scene.wait().error().code() == Code::unavailable);
     CHECK(scene.captured.contains("a pod cannot be evicted"));
   }
+  SECTION("nobody is in its groups any more") {
+    scene.make_groups({"c1", "c2"});
+    for (const char* name : {"c1", "c2"})
+      scene.tree.write(fmt::format("kubepods/podu/{}/cgroup.procs", name), "");
+    scene.run(ActionKind::stop_pod);
+    CHECK(scene.wait().error().code() == Code::unavailable);
+    CHECK_FALSE(scene.captured.contains("a pod was evicted"));
+  }
   SECTION("one that cannot be stopped keeps no other one alive") {
     scene.make_groups({"c2"});
-    scene.tree.write("kubepods/podu/c1/cgroup.procs", "");
+    scene.tree.write("kubepods/podu/c1/cgroup.procs", "2\n");
     scene.tree.write("kubepods/podu/c1/cgroup.kill/", "");  // a folder takes no write
     scene.run(ActionKind::stop_pod);
     CHECK_FALSE(scene.wait().has_value());

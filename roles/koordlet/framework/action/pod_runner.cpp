@@ -81,18 +81,20 @@ Task<Result<>> PodRunner::evict(const Action& action) {
 Task<Result<>> PodRunner::stop(const Action& action) {
   const MonoTime late = parts_.clock.mono() + kBegin;
   std::function<Result<>()> work = [groups = groups_to_stop(*action.pod), &cgroups = parts_.cgroups,
-                                    proc = parts_.proc, &clock = parts_.clock, late]() -> Result<> {
+                                    &clock = parts_.clock, late]() -> Result<> {
     if (clock.mono() > late) return Error(Code::unavailable, "no worker was free in time");
     Result<> outcome;
     bool any = false;
     // One that cannot be stopped keeps nobody else alive.
     for (const std::string& group : groups) {
-      auto stopped = stop_group(cgroups, proc, group);
+      auto stopped = stop_group(cgroups, group);
       any = any || !stopped || *stopped;
       if (!stopped && outcome) outcome = std::move(stopped).error();
     }
     if (any) return outcome;
-    return Error(Code::unavailable, "none of its containers is there: the kubelet's list is out of date");
+    return Error(
+        Code::unavailable,
+        "nobody is in its containers' groups: they have ended, or the kubelet's list is out of date");
   };
   co_return co_await offload(parts_.workers, std::move(work));
 }

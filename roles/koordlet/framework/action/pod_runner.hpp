@@ -22,7 +22,6 @@ class PodRunner final : public ActionRunner {
     Logger& log;
     WorkerPool& workers;
     const host::CgroupFs& cgroups;
-    std::string proc;                // the folder
     Auditor* auditor = nullptr;      // null: nothing is audited
     kube::Client* client = nullptr;  // null, both: without Kubernetes, nothing is evicted
     kube::EventRecorder* recorder = nullptr;

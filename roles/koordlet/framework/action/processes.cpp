@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -90,19 +91,8 @@ std::vector<pid_t> pids_below(const std::string& folder) {
     while (host::next_line(rest, line))
       if (host::to_number(host::trimmed(line), pid) && pid >= kForeignPid) pids.push_back(pid);
   }
+  std::sort(pids.begin(), pids.end());
   return pids;
-}
-
-bool is_in_group(std::string_view cgroup_file, std::string_view group) {
-  std::string_view line;
-  const std::string inside = fmt::format("/{}/", group);
-  while (host::next_line(cgroup_file, line)) {
-    const auto path = line.find(":/");
-    if (path != std::string_view::npos &&
-        fmt::format("{}/", line.substr(path + 1)).find(inside) != std::string::npos)
-      return true;
-  }
-  return false;
 }
 
 Result<Process> parse_stat(std::string_view text) {
@@ -128,18 +118,26 @@ Result<std::vector<Process>> KernelProcesses::processes(const std::string& group
   if (group.empty()) return Error(Code::invalid, "the root of a hierarchy is nobody's");
   KOORD_TRY(folder, fs_.folder(host::Knob::procs, group));
   if (!host::exists(folder)) return Error(Code::not_found, fmt::format("{}: it does not exist", folder));
+  std::vector<pid_t> pids = pids_below(folder);
+  const bool foreign = !pids.empty() && pids.front() == kForeignPid;
+  std::erase_if(pids, [](pid_t pid) { return pid == kForeignPid || pid == 1 || pid == ::getpid(); });
   std::vector<Process> all;
-  bool foreign = false;
-  for (const pid_t pid : pids_below(folder)) {
-    foreign = foreign || pid == kForeignPid;
-    if (pid == kForeignPid || pid == 1 || pid == ::getpid()) continue;
-    const Folder one(proc_, pid);
-    const auto cgroup = one.read("cgroup");
-    // From here on this is the one that it was: if it is in the group now, it is one of those.
-    if (!cgroup || !is_in_group(*cgroup, group)) continue;
-    if (const auto process = one.process()) all.push_back(*process);
-  }
-  if (foreign && all.empty()) return Error(Code::unsupported, fmt::format("{}: {}", group, kForeign));
+  std::optional<Error> unreadable;
+  each_member(
+      folder, pids, [this](pid_t pid) { return Folder(proc_, pid); },
+      [&](pid_t, const Folder& one) {
+        auto process = one.process();
+        if (process)
+          all.push_back(*process);
+        else
+          unreadable = std::move(process).error();
+      });
+  if (!all.empty()) return all;
+  if (foreign) return Error(Code::unsupported, fmt::format("{}: {}", group, kForeign));
+  // One that ended at this moment is gone when the next pass looks.
+  if (unreadable)
+    return Error(Code::unavailable,
+                 fmt::format("{}: none of its processes can be read: {}", group, unreadable->message()));
   return all;
 }
 

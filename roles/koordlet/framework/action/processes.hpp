@@ -3,10 +3,13 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "koord/base/result.hpp"
@@ -19,13 +22,29 @@ inline constexpr pid_t kForeignPid = 0;
 inline constexpr std::string_view kForeign =
     "it has processes of another PID namespace: the agent needs the host's (hostPID)";
 
-/// Of a group's folder and of those below it. A folder may go meanwhile, and a threaded one of cgroup v2 has
-/// none of its own.
+/// Of a group's folder and of those below it, in order. A folder may go meanwhile, and a threaded one of
+/// cgroup v2 has none of its own.
 std::vector<pid_t> pids_below(const std::string& folder);
 
-/// Whether the text of /proc/PID/cgroup says that the process is in the group, or below it. Seen from a
-/// cgroup namespace of one's own the path begins elsewhere ("/../../kubepods/...").
-bool is_in_group(std::string_view cgroup_file, std::string_view group);
+/// So many processes are held at once: each takes a descriptor.
+inline constexpr std::size_t kHeldAtOnce = 128;
+
+/// Calls use(pid, held) for those of `pids` that are in the group's folder, or below it, while they are held
+/// by what hold(pid) opens (a pidfd, a folder of /proc): numbers are used again, so that the list from before
+/// says nothing of who has them now. What the kernel lists is asked, not /proc/PID/cgroup: whose path begins
+/// in the reader's cgroup namespace, and need not have the group's name in it ("/../podX/...").
+template <class Hold, class Use>
+void each_member(const std::string& folder, std::span<const pid_t> pids, const Hold& hold, const Use& use) {
+  for (; !pids.empty(); pids = pids.subspan(std::min(pids.size(), kHeldAtOnce))) {
+    const auto now = pids.first(std::min(pids.size(), kHeldAtOnce));
+    std::vector<decltype(hold(pid_t()))> held;
+    held.reserve(now.size());
+    for (const pid_t pid : now) held.push_back(hold(pid));
+    const std::vector<pid_t> members = pids_below(folder);
+    for (std::size_t i = 0; i < now.size(); ++i)
+      if (std::binary_search(members.begin(), members.end(), now[i])) use(now[i], held[i]);
+  }
+}
 
 /// One that no other one is: numbers are used again, the time of its start (in the kernel's ticks since boot)
 /// is not.
@@ -45,6 +64,7 @@ class ProcessFiles {
   virtual ~ProcessFiles() = default;
   /// Those of a group and of the groups below it, but for this agent's own and the first of all. Code::
   /// not_found: there is no such group. Code::unsupported: it has only such that cannot be seen from here.
+  /// Another error: it has processes, of which none can be read.
   virtual Result<std::vector<Process>> processes(const std::string& group) = 0;
   /// Nothing: there is none of that number.
   virtual std::optional<Process> find(pid_t pid) = 0;

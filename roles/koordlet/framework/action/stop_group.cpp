@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "framework/action/processes.hpp"
@@ -32,14 +33,12 @@ constexpr int kFreezePauses = 100;
 /// On a worker's thread, which may wait.
 void wait_a_little() { (void)::poll(nullptr, 0, kPauseMs); }
 
-/// A process by a name that no other one ever has. Kernels before 5.3 have only its number, which is as good
-/// while it is frozen: it cannot end, and so nobody else can get its number.
+/// Kernels before 5.3 have only its number, which is as good while it is frozen: it cannot end, and so nobody
+/// else can get its number.
 class Process {
  public:
-  explicit Process(pid_t pid) : pid_(pid), fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
-    errno_ = fd_ ? 0 : errno;
-  }
-  int error() const { return errno_; }
+  Process(pid_t pid, const OpenProcess& open) : pid_(pid), fd_(open(pid)) { errno_ = fd_ ? 0 : errno; }
+  /// 0, or why it does not end.
   int kill(bool frozen) const {
     if (fd_) return ::syscall(SYS_pidfd_send_signal, fd_.get(), SIGKILL, nullptr, 0) == 0 ? 0 : errno;
     if (errno_ != ENOSYS || !frozen) return errno_;
@@ -52,12 +51,6 @@ class Process {
   int errno_ = 0;
 };
 
-/// Whether a process is in the group, or below it.
-bool is_in(const std::string& proc, pid_t pid, std::string_view group) {
-  const auto text = read_file(fmt::format("{}{}/cgroup", proc, pid));
-  return text && is_in_group(*text, group);
-}
-
 Result<> without_the_agent(const std::string& folder, std::string_view group) {
   const std::vector<pid_t> pids = pids_below(folder);
   if (std::find(pids.begin(), pids.end(), ::getpid()) == pids.end()) return {};
@@ -67,36 +60,45 @@ Result<> without_the_agent(const std::string& folder, std::string_view group) {
 /// Kills what is in a group now, again and again.
 class Killer {
  public:
-  Killer(const std::string& proc, std::string_view group) : proc_(proc), group_(group) {}
+  Killer(std::string_view group, const OpenProcess& open) : group_(group), open_(open) {}
 
   /// How many got the signal for the first time. Code::invalid: the agent is among them. One that cannot be
   /// killed keeps nobody else alive.
   Result<std::size_t> round(const std::string& folder, bool frozen) {
     KOORD_CHECK(without_the_agent(folder, group_));
     std::size_t fresh = 0;
-    for (const pid_t pid : pids_below(folder)) {
-      if (pid == kForeignPid && refused_)
-        refused_ = Error(Code::unsupported, fmt::format("{}: {}", group_, kForeign));
-      if (pid == kForeignPid || told_.contains(pid)) continue;
-      const Process process(pid);
-      if (process.error() == ESRCH) continue;
-      // From here on this is the one that it was: if it is in the group now, it is one of ours.
-      if (!is_in(proc_, pid, group_)) continue;
-      told_.insert(pid);
-      const int error = process.kill(frozen);
-      if (error == 0) ++fresh;
-      if (error != 0 && error != ESRCH && refused_)
-        refused_ = errno_error(error, fmt::format("killing {} of {}", pid, group_));
-    }
+    std::vector<pid_t> pids = pids_below(folder);
+    if (!pids.empty() && pids.front() == kForeignPid && refused_)
+      refused_ = Error(Code::unsupported, fmt::format("{}: {}", group_, kForeign));
+    std::erase_if(pids, [this](pid_t pid) { return pid == kForeignPid || told_.contains(pid); });
+    each_member(
+        folder, pids, [this](pid_t pid) { return Process(pid, open_); },
+        [&](pid_t pid, const Process& process) {
+          const int error = process.kill(frozen);
+          if (error == ESRCH) return;  // whoever has the number by now is met in the next round
+          told_.insert(pid);
+          if (error == 0) ++fresh, ++killed_;
+          if (error != 0 && refused_)
+            refused_ = errno_error(error, fmt::format("killing {} of {}", pid, group_));
+        });
     return fresh;
+  }
+  /// Of all rounds.
+  std::size_t killed() const { return killed_; }
+  /// Somebody who is in the folder and was never sent a signal; 0: nobody is.
+  pid_t left_in(const std::string& folder) const {
+    for (const pid_t pid : pids_below(folder))
+      if (pid != kForeignPid && !told_.contains(pid)) return pid;
+    return 0;
   }
   /// Why some of them were not killed.
   const Result<>& refused() const { return refused_; }
 
  private:
-  const std::string& proc_;
   std::string_view group_;
+  const OpenProcess& open_;
   std::set<pid_t> told_;
+  std::size_t killed_ = 0;
   Result<> refused_;
 };
 
@@ -135,11 +137,15 @@ class Frozen {
 
 }  // namespace
 
-Result<bool> stop_group(const host::CgroupFs& fs, const std::string& proc, std::string_view group) {
+Fd open_process(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+Result<bool> stop_group(const host::CgroupFs& fs, std::string_view group, const OpenProcess& open) {
   if (group.empty()) return Error(Code::invalid, "the root of a hierarchy is nothing to stop");
   KOORD_TRY(folder, fs.folder(Knob::procs, group));
   if (!host::exists(folder)) return false;
   KOORD_CHECK(without_the_agent(folder, group));
+  // Of whom nobody is there nobody can be said to have been killed.
+  if (pids_below(folder).empty()) return false;
   if (const auto kill = fs.write_path(Knob::kill, group); kill && host::exists(*kill)) {
     auto written = host::write_file(*kill, "1");
     if (written) return true;
@@ -150,7 +156,7 @@ Result<bool> stop_group(const host::CgroupFs& fs, const std::string& proc, std::
   if (freezer) KOORD_CHECK(without_the_agent(*freezer, group));  // which would stand still for ever
   const Frozen frozen(fs, group);
   const bool still = static_cast<bool>(frozen);
-  Killer killer(proc, group);
+  Killer killer(group, open);
   // A group that somebody made by hand may be in no freezer, or have no processes there.
   if (still) KOORD_CHECK(killer.round(*freezer, still));
   std::size_t fresh = 1;
@@ -160,8 +166,11 @@ Result<bool> stop_group(const host::CgroupFs& fs, const std::string& proc, std::
     if (fresh > 0 && !still) wait_a_little();
   }
   KOORD_CHECK(killer.refused());
-  if (fresh == 0) return true;
-  return Error(Code::unavailable, fmt::format("{}: its processes come faster than they are killed", group));
+  if (fresh > 0)
+    return Error(Code::unavailable, fmt::format("{}: its processes come faster than they are killed", group));
+  if (const pid_t left = killer.left_in(folder); left != 0)
+    return Error(Code::unavailable, fmt::format("{}: process {} was not found, and goes on", group, left));
+  return killer.killed() > 0;
 }
 
 Result<> thaw_group(const host::CgroupFs& fs, std::string_view group) {
