@@ -11,6 +11,7 @@
 #include "framework/action/stop_group.hpp"
 #include "framework/series/checkpoint.hpp"
 #include "framework/serve/routes.hpp"
+#include "gates.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -120,10 +121,7 @@ Result<> Agent::set_up() {
   set_up_actions();
   set_up_scores();
   KOORD_CHECK(set_up_strategies());
-  if (context_.gates.enabled("BECPUManager"))
-    log_.warn(
-        "the gate BECPUManager has no effect: no part of this version gives best-effort pods CPUs of "
-        "their own, CPU suppression stays responsible for them");
+  if (!flags.get_bool("cleanup")) tell_of_gates(context_.gates, log_, context_.metrics);
   if (!flags.get_bool("cleanup")) restore_checkpoint();  // into series that nobody has opened yet
 
   SamplerConfig sampling;

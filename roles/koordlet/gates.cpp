@@ -1,7 +1,12 @@
 // The agent's feature gates: see gates.hpp.
 #include "gates.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <array>
+#include <string_view>
+#include <vector>
 
 namespace koord::koordlet {
 
@@ -66,8 +71,30 @@ constexpr std::array kGates = {
     gate_off("OOMScoreAdj", "Set the oom_score_adj of containers' processes to what their pods say."),
 };
 
+constexpr metrics::Metric kAvailable{
+    .name = "koordlet_feature_gate_available",
+    .type = metrics::Type::gauge,
+    .help = "Of feature gates that are on: whether this version has the part that they switch on.",
+    .labels = {"gate"}};
+
 }  // namespace
 
+const metrics::Table kGateMetrics = {&kAvailable};
+
 std::span<const FeatureGate> gates() { return kGates; }
+
+void tell_of_gates(const FeatureGates& set, Logger log, metrics::Registry& metrics) {
+  const auto available = metrics.gauges(kAvailable);
+  std::vector<std::string_view> vain;
+  for (const FeatureGate& gate : kGates) {
+    if (!set.enabled(gate.name)) continue;
+    const bool has_part = gate.help != kNoEffectYet;
+    available.with({gate.name}).set(has_part ? 1 : 0);
+    if (!has_part) vain.push_back(gate.name);
+  }
+  if (!vain.empty())
+    log.warn("feature gates are on that have no effect: this version does not have their parts",
+             kv("gates", fmt::format("{}", fmt::join(vain, " "))));
+}
 
 }  // namespace koord::koordlet

@@ -16,6 +16,7 @@
 #include "framework/serve/exported.hpp"
 #include "framework/states/kubelet.hpp"
 #include "framework/tick_schedule.hpp"
+#include "gates.hpp"
 #include "plugins.hpp"
 
 namespace koord::koordlet {
@@ -28,7 +29,7 @@ std::vector<metrics::Table> collect() {
       KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
       ForecastGauges::kExternal, Exported::kInternal,        Exported::kExternal,
       Sampler::kMetrics,         ReadFaults::kMetrics,       TickSchedule::kMetrics,
-      Scores::kMetrics,          kReconcilerMetrics};
+      Scores::kMetrics,          kReconcilerMetrics,         kGateMetrics};
   for (const CollectorEntry* collector : collector_table()) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
   return all;

@@ -273,7 +273,10 @@ class AllAlpha(Alone):
     def test_switches_nothing_off(self):
         agent = self.agent("-feature-gates=AllAlpha=true,AllBeta=true")
         wait_for("the quota", lambda: self.quota() != "-1")
-        self.assertIn("the gate BECPUManager has no effect", agent.output())
+        said = next(line for line in agent.output().splitlines() if "feature gates are on that have no effect" in line)
+        for gate in ("BECPUManager", "CoreSched", "BlkIOReconcile", "Accelerators", "RdtResctrl"):
+            self.assertIn(gate, said)
+            self.assertRegex(agent.get("/metrics")[1], f'koordlet_feature_gate_available{{.*gate="{gate}"}} 0')
         self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
 
 

@@ -40,6 +40,28 @@ TEST_CASE("the metrics of an agent are those that its descriptor lists") {
   CHECK(names == test::metric_names(koordlet::role().metrics));
 }
 
+TEST_CASE("Gates that are on and have no part are named once, and shown") {
+  Process process({"--tsdb-path="});
+  const bool all = GENERATE(true, false);
+  if (!all) process.gates = FeatureGates(koordlet::role().gates);
+  const auto agent = Agent::make(process.context, process.parts());
+  if (!agent) FAIL(agent.error().message());
+  const std::string text = process.metrics.exposition();
+  const auto shows = [&](std::string_view gate, int value) {
+    return text.find(fmt::format("koordlet_feature_gate_available{{node=\"n\",gate=\"{}\"}} {}\n", gate,
+                                 value)) != std::string::npos;
+  };
+  CHECK(process.captured.contains("feature gates are on that have no effect"));
+  for (const FeatureGate& gate : koordlet::role().gates) {
+    INFO(gate.name);
+    const bool on = process.gates.enabled(gate.name), has_part = gate.help != kNoEffectYet;
+    CHECK(shows(gate.name, 1) == (on && has_part));
+    CHECK(shows(gate.name, 0) == (on && !has_part));
+    if (on && !has_part) CHECK(process.captured.contains(gate.name));
+  }
+  CHECK_FALSE(process.captured.contains("CPUBurst"));
+}
+
 TEST_CASE("A group that an agent was stopping when it died stands still no longer than until the next one") {
   const bool cleanup = GENERATE(false, true);
   Process process({"--tsdb-path=", fmt::format("--cleanup={}", cleanup)});
