@@ -30,9 +30,15 @@ constexpr std::string_view kOfBarrier = "accepted, without effect yet: it comes 
                                "accepted, without effect yet: it comes with the controllers of Reservation, "
                                "Coscheduling and ElasticQuota";
 
-constexpr std::array<Flag, 8> kMiscFlags = {{
+constexpr std::array<Flag, 9> kMiscFlags = {{
     {"config", FlagType::text, "",
-     "A KubeSchedulerConfiguration. Without it koord serves the names of --scheduler-names.", 0, kMisc},
+     "A KubeSchedulerConfiguration. Without it koord serves the names of --scheduler-names with the profile "
+     "of Koordinator's own manifests.",
+     0, kMisc},
+    {"koordinator-semantics", FlagType::boolean, "true",
+     "Nodes and pods are what Koordinator's annotations and labels make of them, DefaultPreBind writes and "
+     "pods are checked before their binding, whatever --config names; false: as kube-scheduler.",
+     0, kMisc},
     {"scheduler-names", FlagType::list, "koord-scheduler",
      "Pods of these schedulerNames are koord's, a profile each. Ignored with --config.", 0, kMisc},
     {"write-config-to", FlagType::text, "",
@@ -260,7 +266,6 @@ bool gate_has_effect(const FeatureGate& gate) {
 }
 
 Result<> finish(Configuration& c, PluginTable table) {
-  c.koordinators = !c.from_file || names_koordinators(c.config);
   KOORD_CHECK(complete(c.config, table));
   ignore_managed(c.config);
   if (c.koordinators) append_koordinators_defaults(c.config);
@@ -271,6 +276,7 @@ Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
   const std::string& path = flags.get("config");
   Configuration c;
   c.from_file = !path.empty();
+  c.koordinators = flags.get_bool("koordinator-semantics");
   json::LineMap lines;
   if (c.from_file) {
     auto read = runtime::load_config<KubeSchedulerConfiguration>(path, &lines);

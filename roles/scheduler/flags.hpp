@@ -21,9 +21,9 @@ bool gate_has_effect(const FeatureGate& gate);
 struct Configuration {
   KubeSchedulerConfiguration config;
   bool from_file = false;
-  /// Pods and nodes are what Koordinator makes of them: without a file, and with one that names any of its
-  /// plugins. Else the file is kube-scheduler's, and koord does as that one does.
-  bool koordinators = false;
+  /// --koordinator-semantics: pods and nodes are what Koordinator makes of them, and DefaultPreBind is there.
+  /// Else koord does as kube-scheduler.
+  bool koordinators = true;
 };
 /// Completes one that was read: kube-scheduler's defaults, and Koordinator's where it is Koordinator's.
 Result<> finish(Configuration& configuration, PluginTable table);

@@ -86,7 +86,13 @@ class Compare(unittest.TestCase):
         # Batching gives like pods what the first one's scores say, without a line in the log.
         cls.processes = [schedulers.kube_scheduler("--leader-elect=false", "--vmodule=schedule_one=10",
                                                    "--feature-gates=OpportunisticBatching=false"),
-                         schedulers.koord("--leader-elect=false")]
+                         cls.as_kube_scheduler()]
+
+    @classmethod
+    def as_kube_scheduler(cls):
+        process, file = schedulers.koord_as_kube_scheduler()
+        cls.addClassCleanup(file.close)
+        return process
 
     @classmethod
     def tearDownClass(cls):

@@ -53,9 +53,9 @@ class CompareVolumes(unittest.TestCase):
         cls.addClassCleanup(cls.upstream.end)
         if os.environ.get("KOORD_KUBE_BOTH"):
             cls.ours, file = schedulers.unthrottled_kube_scheduler(OURS)
-            cls.addClassCleanup(file.close)
         else:
-            cls.ours = schedulers.koord("--leader-elect=false")
+            cls.ours, file = schedulers.koord_as_kube_scheduler()
+        cls.addClassCleanup(file.close)
         cls.addClassCleanup(cls.ours.end)
 
     def setUp(self):

@@ -107,9 +107,9 @@ class Crowd(unittest.TestCase):
         self.assertEqual(len({pod["metadata"]["name"] for pod in pods}), PODS)
         if name == UPSTREAM:
             process, file = schedulers.unthrottled_kube_scheduler()
-            self.addCleanup(file.close)
         else:
-            process = schedulers.koord("--leader-elect=false")
+            process, file = schedulers.koord_as_kube_scheduler(name=name)
+        self.addCleanup(file.close)
         self.addCleanup(process.end)
         began = time.monotonic()
         self.api.load(pods[:2])

@@ -101,7 +101,8 @@ class Extenders(unittest.TestCase):
             self.addCleanup(file.close)
             json.dump(config, file)
             file.flush()
-            process = start(f"--config={file.name}")
+            semantics = ["--koordinator-semantics=false"] if name == OURS else []
+            process = start(f"--config={file.name}", *semantics)
             self.addCleanup(process.end)
             started.append(process)
         return started

@@ -67,7 +67,7 @@ class Newcomer(unittest.TestCase):
 
     def test_4_describe_explains_a_pod_that_fits_nowhere(self):
         self.kubectl.run("apply", "-f", "-", stdin=manifest(pod("huge", cpu="100000")))
-        message = (f"0/{NODES} nodes are available: {NODES} Insufficient cpu. no new claims to deallocate, preemption: "
+        message = (f"0/{NODES} nodes are available: {NODES} Insufficient cpu. preemption: "
                    f"0/{NODES} nodes are available: {NODES} Preemption is not helpful for scheduling.")
 
         def explained():

@@ -78,7 +78,8 @@ int main(int argc, char** argv) {
     const KubeSchedulerConfiguration config =
         argc == 3 ? configuration(argv[2]) : KubeSchedulerConfiguration();
     test::World world(config);
-    if (names_koordinators(config)) world.engine.set_transforms(Transforms());
+    // Without a file it is asked beside kube-scheduler, with one beside Koordinator's.
+    if (argc == 3) world.engine.set_transforms(Transforms());
     // Reports have an age.
     world.clock.jump_wall(std::chrono::system_clock::now() - world.clock.now());
     while (std::getline(file, line) && line != "---") put(world.engine, line);

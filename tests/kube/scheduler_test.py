@@ -77,8 +77,8 @@ class SchedulerTest(unittest.TestCase):
         self.create(schedulers.node("red", labels={"colour": "red"}),
                     schedulers.pod("picky", OURS, NAMESPACE, nodeSelector={"colour": "green"}))
         self.start("--leader-elect=false")
-        message = ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. no new claims to "
-                   "deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
+        message = ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "
+                   "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
         self.assertEqual(self.watch.verdict("picky"), ("Unschedulable", message))
         pod = self.watch.pods["picky"]
         condition = schedulers.condition_of(pod)

@@ -135,6 +135,16 @@ def koord(*flags):
     return Scheduler("koord", [KOORD, "--role=scheduler", f"--kubeconfig={KUBECONFIG}", "--v=2", *ports, *flags])
 
 
+def koord_as_kube_scheduler(*flags, name=OURS):
+    """koord with kube-scheduler's profile and semantics, and no limit; and the file of its configuration, to be closed."""
+    file = tempfile.NamedTemporaryFile("w", suffix=".yaml")
+    file.write("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+               f"leaderElection: {{leaderElect: false}}\nprofiles: [{{schedulerName: {name}}}]\n"
+               f"clientConnection: {{kubeconfig: {KUBECONFIG}, qps: 100000, burst: 100000}}\n")
+    file.flush()
+    return koord(f"--config={file.name}", "--koordinator-semantics=false", *flags), file
+
+
 def kube_scheduler(*flags, port=0):
     """Metrics on the port need its own user's rights to review who asks."""
     reviews = [f"--{what}-kubeconfig={KUBECONFIG}" for what in ("authentication", "authorization") if port]

@@ -51,6 +51,7 @@ constexpr std::array kFlags = {
     Flag{"config", FlagType::text, "",
          "The scheduler's KubeSchedulerConfiguration; empty: the default profile, for koord-scheduler and "
          "default-scheduler."},
+    Flag{"koordinator-semantics", FlagType::boolean, "true", "As the scheduler's flag of this name."},
     Flag{"scheduler", FlagType::text, "",
          "A running scheduler's secure port (https://HOST:10259): the attempts that it remembers are told, "
          "too. "
@@ -73,8 +74,9 @@ constexpr std::string_view kHelp =
     "  koord explain --filename=pod.yaml      a pod that there is not yet\n\n";
 
 /// Under both names where there is no file: it is the same profile.
-Result<Configuration> configuration(const std::string& path) {
+Result<Configuration> configuration(const std::string& path, bool koordinators) {
   Configuration read_so;
+  read_so.koordinators = koordinators;
   KubeSchedulerConfiguration& config = read_so.config;
   if (path.empty()) {
     config = own_defaults();
@@ -108,7 +110,7 @@ class Command {
 
  private:
   Result<> prepare() {
-    KOORD_TRY(configured, configuration(flags_.get("config")));
+    KOORD_TRY(configured, configuration(flags_.get("config"), flags_.get_bool("koordinator-semantics")));
     extended_ = !configured.config.extenders.empty();
     EngineOptions options;
     options.nominate_expected = false;

@@ -99,8 +99,6 @@ std::span<const UpstreamPlugin> upstream_plugins();
 /// The names of koord-scheduler's own plugins: a config may name them, too.
 std::span<const std::string_view> koordinator_plugins();
 bool is_koordinators(std::string_view plugin);
-/// A profile enables, disables or configures one of them.
-bool names_koordinators(const KubeSchedulerConfiguration& config);
 /// What koord-scheduler adds to each profile of a completed configuration: DefaultPreBind at the end of
 /// preBind, unless it is there or is disabled.
 void append_koordinators_defaults(KubeSchedulerConfiguration& config);
@@ -111,7 +109,7 @@ Result<> complete(KubeSchedulerConfiguration& config, PluginTable table);
 /// Every mistake in one message, as kube-scheduler words them.
 Result<> validate(const KubeSchedulerConfiguration& config, PluginTable table);
 
-/// What koord runs without --config: the profile koord-scheduler, and its own lease.
+/// What koord runs without --config: the profile of Koordinator's own manifests, and its lease.
 KubeSchedulerConfiguration own_defaults();
 
 /// The profiles of a completed configuration, ready to run; their plugins are made with `context` and an

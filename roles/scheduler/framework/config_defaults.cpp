@@ -81,11 +81,6 @@ std::set<std::string> enabled_plugins(const Plugins& plugins) {
   return names;
 }
 
-bool any_koordinators(const std::vector<PluginRef>& plugins) {
-  return std::any_of(plugins.begin(), plugins.end(),
-                     [](const PluginRef& p) { return is_koordinators(p.name); });
-}
-
 Result<> complete_profile(ProfileConfig& profile, const std::string& path, PluginTable table) {
   Plugins defaults;
   for (const UpstreamPlugin& p : kUpstream) {
@@ -139,22 +134,6 @@ bool is_koordinators(std::string_view plugin) {
   return std::find(std::begin(kKoordinator), std::end(kKoordinator), plugin) != std::end(kKoordinator);
 }
 
-bool names_koordinators(const KubeSchedulerConfiguration& config) {
-  const auto in = [](const PluginSet& set) {
-    return any_koordinators(set.enabled) || any_koordinators(set.disabled);
-  };
-  return std::any_of(config.profiles.begin(), config.profiles.end(), [&](const ProfileConfig& p) {
-    if (std::any_of(p.plugin_config.begin(), p.plugin_config.end(),
-                    [](const PluginConfig& c) { return is_koordinators(c.name); }))
-      return true;
-    if (!p.plugins) return false;
-    const std::span<const ExtensionPoint> points = extension_points();
-    return in(p.plugins->multi_point) ||
-           std::any_of(points.begin(), points.end(),
-                       [&](const ExtensionPoint& point) { return in((*p.plugins).*point.configured); });
-  });
-}
-
 void append_koordinators_defaults(KubeSchedulerConfiguration& config) {
   constexpr std::string_view kName = "DefaultPreBind";
   for (ProfileConfig& profile : config.profiles) {
@@ -189,8 +168,77 @@ Result<> complete(KubeSchedulerConfiguration& c, PluginTable table) {
 }
 
 KubeSchedulerConfiguration own_defaults() {
+  // What is not said here is kube-scheduler's default, or the plugin's.
+  struct Point {
+    PluginSet Plugins::*set;
+    bool alone;  // without kube-scheduler's own
+    std::vector<PluginRef> enabled;
+  };
+  const Point points[] = {
+      {&Plugins::pre_enqueue, false, {{"Coscheduling", {}}}},
+      {&Plugins::queue_sort, true, {{"PrioritySort", {}}}},
+      {&Plugins::pre_filter,
+       false,
+       {{"SchedulingHint", {}},
+        {"Reservation", {}},
+        {"NodeNUMAResource", {}},
+        {"DeviceShare", {}},
+        {"Coscheduling", {}},
+        {"ElasticQuota", {}}}},
+      {&Plugins::filter,
+       false,
+       {{"LoadAwareScheduling", {}}, {"NodeNUMAResource", {}}, {"DeviceShare", {}}, {"Reservation", {}}}},
+      {&Plugins::post_filter,
+       true,
+       {{"Reservation", {}}, {"Coscheduling", {}}, {"ElasticQuota", {}}, {"DefaultPreemption", {}}}},
+      {&Plugins::pre_score, false, {{"Reservation", {}}, {"Coscheduling", {}}}},
+      {&Plugins::score,
+       false,
+       {{"LoadAwareScheduling", 1},
+        {"NodeNUMAResource", 1},
+        {"DeviceShare", 1},
+        {"Reservation", 5000},
+        {"Coscheduling", 1}}},
+      {&Plugins::reserve,
+       false,
+       {{"LoadAwareScheduling", {}},
+        {"NodeNUMAResource", {}},
+        {"DeviceShare", {}},
+        {"Reservation", {}},
+        {"Coscheduling", {}},
+        {"ElasticQuota", {}}}},
+      {&Plugins::permit, false, {{"Coscheduling", {}}}},
+      {&Plugins::pre_bind,
+       false,
+       {{"NodeNUMAResource", {}},
+        {"DeviceShare", {}},
+        {"Reservation", {}},
+        {"Coscheduling", {}},
+        {"DefaultPreBind", {}}}},
+      {&Plugins::bind, true, {{"Reservation", {}}, {"DefaultBinder", {}}}},
+      {&Plugins::post_bind, false, {{"Coscheduling", {}}}},
+  };
   KubeSchedulerConfiguration c;
-  c.profiles.emplace_back().scheduler_name = "koord-scheduler";
+  ProfileConfig& profile = c.profiles.emplace_back();
+  profile.scheduler_name = "koord-scheduler";
+  Plugins& plugins = profile.plugins.ensure();
+  for (const Point& point : points) {
+    PluginSet& set = plugins.*point.set;
+    set.enabled = point.enabled;
+    if (point.alone) set.disabled.push_back({"*", {}});
+  }
+  const auto configure = [&](std::string name, std::string args) {
+    profile.plugin_config.push_back({std::move(name), api::RawJson{std::move(args)}, nullptr});
+  };
+  configure("NodeResourcesFit",
+            R"({"scoringStrategy":{"type":"LeastAllocated","resources":[{"name":"cpu","weight":1},)"
+            R"({"name":"memory","weight":1},{"name":"kubernetes.io/batch-cpu","weight":1},)"
+            R"({"name":"kubernetes.io/batch-memory","weight":1}]}})");
+  configure("LoadAwareScheduling",
+            R"({"filterExpiredNodeMetrics":false,"nodeMetricExpirationSeconds":300,)"
+            R"("resourceWeights":{"cpu":1,"memory":1},"usageThresholds":{"cpu":0,"memory":0},)"
+            R"("estimatedScalingFactors":{"cpu":85,"memory":70}})");
+  configure("ElasticQuota", R"({"quotaGroupNamespace":"koordinator-system"})");
   c.leader_election.resource_name = "koord-scheduler";
   c.leader_election.resource_namespace = "koordinator-system";
   return c;

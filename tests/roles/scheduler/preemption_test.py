@@ -77,7 +77,7 @@ class PreemptionTest(unittest.TestCase):
         self.create(pod("one", "mid"), pod("two", "mid"))
         self.wait_running("one", "two")
         self.create(pod("equal", "mid"), pod("patient", "patient"), pod("huge", "high", "5"))
-        full = "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: "
+        full = "0/2 nodes are available: 2 Insufficient cpu. preemption: "
         expected = {
             "equal": full + "0/2 nodes are available: 2 No preemption victims found for incoming pod.",
             "patient": full + "not eligible due to preemptionPolicy=Never.",

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include "framework/extension_point.hpp"
 
 #include "flags.hpp"
@@ -41,6 +42,47 @@ TEST_CASE("an empty file is kube-scheduler") {
   CHECK(c->client_connection.burst == 100);
   CHECK(*c->pod_max_backoff_seconds == 10);
   CHECK(*c->parallelism == 16);
+}
+
+TEST_CASE("without a file koord runs the profile of Koordinator's manifests") {
+  Configuration own;
+  own.config = own_defaults();
+  REQUIRE(finish(own, plugin_table()).has_value());
+  const std::vector<std::string> arguments{"--config=" + koord::test::golden("scheduler/manifest-v1.8.yaml")};
+  const std::vector<runtime::FlagOwner> owners{{"scheduler", flags()}};
+  auto line = runtime::parse_flags(arguments, {"", {}}, owners);
+  REQUIRE(line.has_value());
+  auto shipped = read_configuration(line->roles.find("scheduler")->second);
+  REQUIRE(shipped.has_value());
+  CHECK(api::encode(own.config.profiles[0]) == api::encode(shipped->config.profiles[0]));
+}
+
+TEST_CASE("Koordinator's semantics are on with any file, unless a flag says otherwise") {
+  char folder[] = "/tmp/koord-plain-config-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const std::string plain = std::string(folder) + "/config";
+  std::ofstream(plain) << kHead;
+  const auto read_with = [&](std::vector<std::string> arguments) {
+    arguments.push_back("--config=" + plain);
+    const std::vector<runtime::FlagOwner> owners{{"scheduler", flags()}};
+    auto line = runtime::parse_flags(arguments, {"", {}}, owners);
+    REQUIRE(line.has_value());
+    auto configuration = read_configuration(line->roles.find("scheduler")->second);
+    REQUIRE(configuration.has_value());
+    return std::move(*configuration);
+  };
+  const auto pre_binds = [](const Configuration& c) {
+    std::string all;
+    for (const PluginRef& p : c.config.profiles[0].plugins->pre_bind.enabled) all += p.name;
+    return all;
+  };
+  const Configuration usual = read_with({});
+  CHECK(usual.koordinators);
+  CHECK(pre_binds(usual) == "DefaultPreBind");
+  const Configuration kube = read_with({"--koordinator-semantics=false"});
+  CHECK_FALSE(kube.koordinators);
+  CHECK(pre_binds(kube).empty());
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("without a file koord is itself alone") {
@@ -334,6 +376,8 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     if (!profiles) FAIL(profiles.error().message());
     const Profile* profile = &profiles->front();
     CHECK(joined(profile->missing) == shipped.missing);
+    // The chart's has none but Koordinator's own there.
+    CHECK(names(*profile, profile->post_filters) == "DefaultPreemption");
     CHECK(names(*profile, profile->filters) ==
           "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
           "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
@@ -355,7 +399,7 @@ TEST_CASE("the configuration that is written is read as it was") {
   REQUIRE(mkdtemp(folder) != nullptr);
   const std::string file = std::string(folder) + "/config";
   REQUIRE(write_config(*config, file).has_value());
-  const std::vector<std::string> arguments{"--config=" + file};
+  const std::vector<std::string> arguments{"--config=" + file, "--koordinator-semantics=false"};
   const auto line =
       runtime::parse_flags(arguments, {"", {}}, std::vector<runtime::FlagOwner>{{"scheduler", flags()}});
   REQUIRE(line.has_value());

@@ -97,28 +97,6 @@ TEST_CASE("a configuration shows the defaults of the plugins that it enables, an
   }
 }
 
-TEST_CASE("a configuration is Koordinator's if it names one of its plugins") {
-  const auto named = [](auto edit) {
-    KubeSchedulerConfiguration config;
-    config.profiles.emplace_back();
-    edit(config.profiles.emplace_back());
-    return names_koordinators(config);
-  };
-  CHECK_FALSE(named([](ProfileConfig&) {}));
-  CHECK_FALSE(named([](ProfileConfig& p) {
-    p.plugins.ensure().filter.enabled.push_back({"NodeName", {}});
-    p.plugin_config.push_back({"NodeResourcesFit", {}, nullptr});
-  }));
-  CHECK(named([](ProfileConfig& p) { p.plugins.ensure().filter.enabled.push_back({"Reservation", {}}); }));
-  CHECK(named([](ProfileConfig& p) {
-    p.plugins.ensure().multi_point.enabled.push_back({"SchedulingHint", {}});
-  }));
-  CHECK(named([](ProfileConfig& p) {
-    p.plugins.ensure().pre_bind.disabled.push_back({"DefaultPreBind", {}});
-  }));
-  CHECK(named([](ProfileConfig& p) { p.plugin_config.push_back({"LoadAwareScheduling", {}, nullptr}); }));
-}
-
 TEST_CASE("Koordinator's plugins stand at their extension points alone") {
   const auto refused = [](const char* plugin, const char* point, const char* why) {
     const Made made(plugin, point, "");
