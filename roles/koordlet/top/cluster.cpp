@@ -135,12 +135,13 @@ std::string ClusterFigures::state(const Node& node, api::Time now) {
 
 void ClusterFigures::add_head(std::string& out, std::string_view server, api::Time now,
                               std::size_t width) const {
-  std::size_t ready = 0, reporting = 0;
-  Amount capacity, used, lent, asked, batch_used;
+  std::size_t ready = 0, reporting = 0, silent = 0;
+  Amount capacity, unknown, used, lent, asked, batch_used;
   for (const Node& node : nodes_) {
     ready += node.ready;
     reporting += node.reported && now.at - node.reported->at <= kOld;
-    capacity += node.capacity;
+    silent += !node.reported;
+    (node.reported ? capacity : unknown) += node.capacity;
     used += node.used;
     lent += node.lent;
     asked += node.asked;
@@ -152,6 +153,10 @@ void ClusterFigures::add_head(std::string& out, std::string_view server, api::Ti
   line(fmt::format("CPU {} of {} cores used ({}), memory {} of {} ({})", one_decimal(used.cpu),
                    one_decimal(capacity.cpu), of(used.cpu, capacity.cpu), size(used.memory),
                    size(capacity.memory), of(used.memory, capacity.memory)));
+  if (silent > 0)
+    line(fmt::format("not counted, because {} never reported: {} cores, memory {}",
+                     silent == 1 ? "1 node" : fmt::format("{} nodes", silent), one_decimal(unknown.cpu),
+                     size(unknown.memory)));
   line(
       fmt::format("lent to batch work: CPU {} cores, {} asked for, {} used; memory {}, {} asked for, {} used",
                   one_decimal(lent.cpu), one_decimal(asked.cpu), one_decimal(batch_used.cpu),
@@ -162,7 +167,8 @@ void ClusterFigures::add_tiers(std::string& out, std::size_t width) const {
   static constexpr std::array<std::string_view, kTiers> kTierNames = {
       "koord-prod", "koord-mid", "koord-batch", "koord-free", "no class", "system"};
   Amount capacity;
-  for (const Node& node : nodes_) capacity += node.capacity;
+  for (const Node& node : nodes_)
+    if (node.reported) capacity += node.capacity;
   out += fmt::format("\n{:<12} {:>7} {:>9} {:>5} {:>8} {:>5}\n", "TIER", "PODS", "CPU", "", "MEM", "");
   for (std::size_t i = 0; i < kTiers; ++i) {
     Amount sum;

@@ -37,6 +37,7 @@ class ClusterFigures {
   /// A best-effort pod that has a node counts with what it asked for; a pod without one waits.
   void add(const api::Pod& pod);
 
+  /// Shares are of the nodes that have reported: of others nobody knows what they use.
   /// Lines of at most `width` columns (at least 80), each ended; what does not fit into `height` lines is
   /// counted (0: everything is shown).
   std::string render(std::string_view server, api::Time now, const ClusterPage& page, std::size_t width,

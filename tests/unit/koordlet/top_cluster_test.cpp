@@ -91,9 +91,10 @@ TEST_CASE("A cluster: what is used by tier, what is lent and asked for, who wait
   CAPTURE(text);
   for (const char* part :
        {"https://there:6443  2026-01-01T00:10:00Z  5 nodes: 4 ready, 2 report; 5 pods wait",
-        "CPU 12.0 of 50.0 cores used (24%), memory 120Gi of 500Gi (24%)",
+        "CPU 12.0 of 30.0 cores used (40%), memory 120Gi of 300Gi (40%)\n",
+        "not counted, because 2 nodes never reported: 20.0 cores, memory 200Gi\n",
         "CPU 4.0 cores, 1.5 asked for, 1.5 used; memory 100Gi, 3.0Gi asked for, 18Gi used",
-        "koord-prod         3       9.0   18%     90Gi   18%", "koord-batch        3       1.5    3%",
+        "koord-prod         3       9.0   30%     90Gi   30%", "koord-batch        3       1.5    5%",
         "system             -       1.5", "     4   10m  0/5 nodes are available: 5 Insufficient\n",
         "d/p1, d/p2, d/p3, ...\n", "     1   10m  Unschedulable\n"})
     CHECK(holds(text, part));
