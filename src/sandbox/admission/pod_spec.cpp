@@ -76,6 +76,14 @@ std::string quantity_text(const json::Value& value) {
   return value.is_string() ? std::string(value.text()) : json::to_text(value);
 }
 
+/// Whether a request may be below its limit: of all that Kubernetes takes for its own, which is whatever has
+/// no domain or one with "kubernetes.io/" in it, so kubernetes.io/batch-cpu too; huge pages apart.
+bool may_be_overcommitted(std::string_view resource) {
+  const bool native = resource.find('/') == std::string_view::npos ||
+                      resource.find("kubernetes.io/") != std::string_view::npos;
+  return native && !resource.starts_with("hugepages-");
+}
+
 void validate_resources(const json::Value& resources, const std::string& path, StatusCauses& errors) {
   static const json::Value kNone;
   const json::Value* all_limits = find(resources, "limits");
@@ -102,8 +110,7 @@ void validate_resources(const json::Value& resources, const std::string& path, S
       const std::string limit_text = quantity_text(*limit);
       auto most = api::Quantity::parse(limit_text);
       if (!most) continue;
-      bool may_burst = name == "cpu" || name == "memory" || name == "ephemeral-storage";
-      if (!may_burst && *amount != *most)
+      if (!may_be_overcommitted(name) && *amount != *most)
         errors.invalid(at, text, fmt::format("must be equal to {} limit of {}", name, limit_text));
       else if (*amount > *most)
         errors.invalid(at, text,

@@ -146,3 +146,30 @@ TEST_CASE("very many pods: a namespace ends, nodes come late, a budget is asked,
   cluster.clock.advance(std::chrono::seconds{60});
   CHECK(cluster.call("GET", "/api/v1/namespaces/team").status == 404);
 }
+
+TEST_CASE("requests may be below limits of what Kubernetes takes for its own, and of nothing else") {
+  struct Row {
+    const char *resource, *request, *limit, *wrong;
+  };
+  TestCluster cluster;
+  for (const Row& row :
+       {Row{"cpu", "1", "2", ""},
+        {"kubernetes.io/batch-cpu", "500", "1000", ""},
+        {"kubernetes.io/batch-memory", "1Gi", "2Gi", ""},
+        {"node.kubernetes.io/x", "1", "2", ""},
+        {"kubernetes.io/batch-cpu", "2k", "1k",
+         "must be less than or equal to kubernetes.io/batch-cpu limit of 1k"},
+        {"koordinator.sh/gpu-core", "50", "100", "must be equal to koordinator.sh/gpu-core limit of 100"},
+        {"hugepages-2Mi", "2Mi", "4Mi", "must be equal to hugepages-2Mi limit of 4Mi"}}) {
+    CAPTURE(row.resource, row.request);
+    const auto answer = cluster.call(
+        "POST", kPods,
+        fmt::format(
+            R"({{"metadata":{{"name":"p"}},"spec":{{"containers":[{{"name":"c","image":"i","resources":{{)"
+            R"("requests":{{"{0}":"{1}"}},"limits":{{"{0}":"{2}"}}}}}}]}}}})",
+            row.resource, row.request, row.limit));
+    CHECK(answer.status == (*row.wrong ? 422 : 201));
+    CHECK(answer.text("message").find(row.wrong) != std::string::npos);
+    if (answer.status == 201) cluster.call("DELETE", kPods + "/p");
+  }
+}
