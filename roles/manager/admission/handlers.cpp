@@ -158,6 +158,13 @@ constexpr WebhookEntry kPodValidatingEntries[] = {{.name = "vpod.koordinator.sh"
                                                    .version = "v1",
                                                    .resource = "pods",
                                                    .operations = kCreateUpdate,
+                                                   .namespace_selector = kOutsideControlPlane},
+                                                  {.name = "vpod-resize.koordinator.sh",
+                                                   .group = "",
+                                                   .version = "v1",
+                                                   .resource = "pods/resize",
+                                                   .operations = kUpdate,
+                                                   .fail = false,
                                                    .namespace_selector = kOutsideControlPlane}};
 constexpr WebhookEntry kBindingEntries[] = {{.name = "vpodbinding.koordinator.sh",
                                              .group = "",
@@ -183,6 +190,7 @@ constexpr WebhookEntry kConfigEntries[] = {
      .version = "v1",
      .resource = "configmaps",
      .operations = kCreateUpdateRemove,
+     .fail = false,
      .object_selector = "koordinator.sh/configmap-type=slo-controller-config"}};
 constexpr WebhookEntry kReservationEntries[] = {{.name = "mreservation-create.koordinator.sh",
                                                  .group = "scheduling.koordinator.sh",

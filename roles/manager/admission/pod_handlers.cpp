@@ -50,15 +50,19 @@ Verdict PodMutating::apply(const AdmissionRequest& request, json::Document& obje
   if (!applied) return Verdict::not_yet(applied.error().message());  // a namespace or a class
   for (const ProfileOutcome::Failure& failure : applied->failures)
     failures_.tell(parts_.log, *failure.profile, failure.why);
-  if (applied->matched && !applied->keeps_resources && !parts_.options.keep_resources)
+  if (applied->matched && !applied->keeps_resources && !parts_.options.keep_resources) {
+    if (is_lent_to(object))
+      if (std::string wrong = check_pod_level_resources(object, true); !wrong.empty())
+        return refuse(std::move(wrong));
     translate_resources(object, object.arena());
+  }
   return Verdict::allow();
 }
 
 Verdict PodValidating::handle(const AdmissionRequest& request, const PluginTimes& times) {
   const bool update = request.operation == Operation::update;
-  if (!is_about(request, "pods") || (!update && request.operation != Operation::create))
-    return Verdict::allow();
+  if (!is_about(request, "pods") && !(update && is_about(request, "pods", "resize"))) return Verdict::allow();
+  if (!update && request.operation != Operation::create) return Verdict::allow();
   if (const auto right = check_pod(request.object); !right)
     return Verdict::error(400, right.error().message());
   static const json::Value kNone;
@@ -69,8 +73,14 @@ Verdict PodValidating::handle(const AdmissionRequest& request, const PluginTimes
                               [&] { return refuse(check_reserved_annotations(request.object)); });
   if (verdict.allowed)
     verdict = times.run(request.operation, "ClusterColocationProfile", [&] {
-      return refuse(
-          check_classes(request.object, before, {.priority_may_change = parts_.options.priority_may_change}));
+      std::string wrong =
+          check_classes(request.object, before, {.priority_may_change = parts_.options.priority_may_change});
+      // A pod that is there already must not be held up for what it says.
+      const json::Value* const now = json::find(request.object, "spec", "resources");
+      const json::Value* const then = json::find(before, "spec", "resources");
+      if (wrong.empty() && now != nullptr && (then == nullptr || !(*now == *then)))
+        wrong = check_pod_level_resources(request.object, false);
+      return refuse(std::move(wrong));
     });
   // ElasticQuota and EvaluateQuota stand here: they come with the quota plugin.
   if (verdict.allowed && parts_.options.devices)

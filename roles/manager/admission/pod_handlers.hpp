@@ -43,7 +43,7 @@ class PodMutating final : public MutatingHandler {
   ProfileFailures failures_;
 };
 
-/// /validate-pod: what pods may say when they are made, and what they may change.
+/// /validate-pod: what pods may say when they are made, and what they may change, by a resize too.
 class PodValidating final : public ValidatingHandler {
  public:
   struct Options {

@@ -192,6 +192,8 @@ api::KoordPriority priority_with_default(const Value& pod) {
       said, qos != api::KoordQos::none ? qos : api::with_default(qos, api::kube_qos(outline(pod))));
 }
 
+bool is_lent_to(const Value& pod) { return !names_of(priority_with_default(pod)).cpu.empty(); }
+
 void translate_resources(Value& pod, Arena& arena) {
   const ClassNames names = names_of(priority_with_default(pod));
   if (names.cpu.empty()) return;
@@ -210,14 +212,17 @@ void translate_resources(Value& pod, Arena& arena) {
 
 Result<> set_extended_resource_spec(Value& pod, Arena& arena) {
   std::map<std::string_view, std::string> asked;
-  for (const Value& container : containers(std::as_const(pod))) {
+  const auto tell = [&asked](const Value& container) {
     const Value* const resources = json::find(container, "resources");
-    if (resources == nullptr) continue;
+    if (resources == nullptr) return;
     const std::string limits = batch_amounts(json::find(*resources, "limits"));
     const std::string requests = batch_amounts(json::find(*resources, "requests"));
     if (!limits.empty() || !requests.empty())
       asked[json::text_at(container, "name")] = print_container(limits, requests);
-  }
+  };
+  for (const Value& container : containers(std::as_const(pod), "initContainers"))
+    if (json::text_at(container, "restartPolicy") == "Always") tell(container);  // it runs beside the others
+  for (const Value& container : containers(std::as_const(pod))) tell(container);
   const std::string wanted = print_spec(asked);
   std::string said = "{}";
   if (const auto before = annotation(pod, kExtendedResourceSpec)) {

@@ -88,6 +88,19 @@ void check_gpu_share(FieldErrors& errors, const Value& requests, const api::Quan
                    "the requested gpuMemoryRatio must multiple of shared");
 }
 
+/// Of any of its containers.
+bool names_lent_resources(const Value& pod) {
+  for (const std::string_view list : {"initContainers", "containers"})
+    for (const Value& container : containers(pod, list))
+      for (const std::string_view part : {"requests", "limits"}) {
+        const Value* const amounts = json::find(container, "resources", part);
+        if (amounts == nullptr) continue;
+        for (const std::string_view name : {api::kBatchCpu, api::kBatchMemory, api::kMidCpu, api::kMidMemory})
+          if (json::find(*amounts, name) != nullptr) return true;
+      }
+  return false;
+}
+
 }  // namespace
 
 std::string check_reserved_annotations(const Value& pod) {
@@ -123,6 +136,21 @@ std::string check_classes(const Value& pod, const Value& before, const ClassRule
                          api::to_string(qos), api::to_string(priority)));
   }
   if (qos == KoordQos::lsr || qos == KoordQos::lse) check_cpus(errors, requested(requests, "cpu"));
+  return text_of(errors);
+}
+
+std::string check_pod_level_resources(const Value& pod, bool lent) {
+  FieldErrors errors;
+  for (const std::string_view part : {"requests", "limits"}) {
+    const Value* const amounts = json::find(pod, "spec", "resources", part);
+    if (amounts == nullptr || !amounts->is_object() || amounts->empty()) continue;
+    if (!lent && !names_lent_resources(pod)) break;
+    forbid(
+        errors, fmt::format("pod.spec.resources.{}", part),
+        fmt::format("{} cannot be lent to a pod as a whole: a pod with batch or mid resources names them in "
+                    "its containers",
+                    utf8_prefix(amounts->members().begin()->key(), 300)));
+  }
   return text_of(errors);
 }
 

@@ -21,6 +21,10 @@ struct ClassRules {
 /// them go together, and what they must ask for.
 std::string check_classes(const json::Value& pod, const json::Value& before, const ClassRules& rules);
 
+/// cpu, memory and huge pages of the pod as a whole (spec.resources): no class of theirs is lent there, so
+/// that a pod whose containers ask for batch or mid resources (or will: `lent`) must not name them.
+std::string check_pod_level_resources(const json::Value& pod, bool lent);
+
 /// GPUs and shares of them, container by container.
 std::string check_device_resources(const json::Value& pod);
 

@@ -171,6 +171,15 @@ TEST_CASE("What the webhook wrote down counts where the spec says nothing", "[ko
   REQUIRE(found);
   CHECK(found->lent == LentResources{500, 1000, kGiB});
   CHECK(found->lent_to.at("c") == *found->lent);
+  // A sidecar runs beside the containers: it has its own, and counts in the pod.
+  const auto sidecar = terms(
+      R"({"containers":[{"name":"c"}],"initContainers":[{"name":"mesh","restartPolicy":"Always"}]})",
+      {name,
+       R"({"containers":{"c":{"requests":{"kubernetes.io/batch-cpu":"500"},"limits":{"kubernetes.io/batch-cpu":"1000"}},)"
+       R"("mesh":{"requests":{"kubernetes.io/batch-cpu":"100"},"limits":{"kubernetes.io/batch-cpu":"200"}}}})"});
+  REQUIRE(sidecar);
+  CHECK(sidecar->lent == LentResources{600, 1200, {}});
+  CHECK(sidecar->lent_to.at("mesh") == LentResources{100, 200, {}});
   const auto both =
       terms(R"({"containers":[{"name":"c","resources":{"requests":{"kubernetes.io/batch-cpu":"250"}}}]})",
             {name, spec});

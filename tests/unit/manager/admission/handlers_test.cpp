@@ -57,7 +57,7 @@ TEST_CASE("Every handler is made, with all gates too; gates of what is not there
     return std::pair(count, rig.captured.contains("the gate MultiQuotaTree has no effect") &&
                                 rig.captured.contains("the gate EnableQuotaAdmission has no effect"));
   };
-  CHECK(served("") == std::pair(3L, false));
+  CHECK(served("") == std::pair(4L, false));
   CHECK(served("AllAlpha=true") == std::pair(7L, true));
 }
 
@@ -99,6 +99,69 @@ TEST_CASE("Pods that are made are changed, whatever else is asked is let through
       {.object = R"({"metadata":{"annotations":{"node.koordinator.sh/extended-resource-spec":"{"}}})"});
   CHECK(bad.verdict.code == 500);
   CHECK(bad.verdict.message.starts_with("failed to get current extended resource spec, err: "));
+}
+
+TEST_CASE("A resize is checked as an update is: CPUs of LSR pods stay whole") {
+  HandlerRig rig;
+  PodValidating handler({.log = rig.log(), .config = {}});
+  const auto pod = [](std::string_view cpu) {
+    return fmt::format(
+        R"({{"metadata":{{"labels":{{"koordinator.sh/qosClass":"LSR"}}}},"spec":{{"priority":9000,"containers":[)"
+        R"({{"name":"a","resources":{{"requests":{{"cpu":"{}"}}}}}}]}}}})",
+        cpu);
+  };
+  const std::string two = pod("2"), fraction = pod("1500m"), three = pod("3");
+  const auto resize = [&](std::string_view to, std::string_view subresource = "resize") {
+    return rig.ask(handler,
+                   {.operation = update, .subresource = subresource, .object = to, .old_object = two});
+  };
+  CHECK(resize(three).allowed);
+  const Verdict refused = resize(fraction);
+  CHECK_FALSE(refused.allowed);
+  CHECK(refused.code == 400);
+  CHECK_THAT(refused.message, Catch::Contains("the requested CPUs of LSR Pod must be integer"));
+  CHECK(resize(fraction, "status").allowed);
+  const auto& entries =
+      std::ranges::find(handlers(), std::string_view("/validate-pod"), &HandlerRow::path)->entries;
+  CHECK(std::ranges::count(entries, std::string_view("pods/resize"), &WebhookEntry::resource) == 1);
+}
+
+TEST_CASE("What a batch pod asks for as a whole is refused by name: nothing of that can be lent") {
+  HandlerRig rig;
+  PodMutating::Parts parts = pod_parts(rig);
+  const auto profile = testing::read<api::ClusterColocationProfile>(
+      R"({"metadata":{"name":"p"},"spec":{"selector":{"matchLabels":{"tier":"batch"}},"qosClass":"BE"}})");
+  parts.profiles = [&] { return ProfileSet::Sources{profile}; };
+  PodMutating mutating(std::move(parts));
+  PodValidating validating({.log = rig.log(), .config = {}});
+  const auto pod = [](std::string_view tier, std::string_view whole, std::string_view requests) {
+    return fmt::format(
+        R"({{"metadata":{{"labels":{{"tier":"{}","koordinator.sh/qosClass":"BE"}}}},"spec":{{"priority":5000,)"
+        R"("resources":{{{}}},"containers":[{{"name":"a","resources":{{"requests":{{{}}}}}}}]}}}})",
+        tier, whole, requests);
+  };
+  for (const std::string_view name : {"cpu", "memory", "hugepages-2Mi"})
+    for (const std::string_view part : {"requests", "limits"}) {
+      CAPTURE(name, part);
+      const std::string whole = fmt::format(R"("{}":{{"{}":"2"}})", part, name);
+      const std::string wrong =
+          fmt::format("pod.spec.resources.{}: Forbidden: {} cannot be lent", part, name);
+      const std::string made = pod("batch", whole, R"("cpu":"1")");
+      const Answer answer = rig.ask(mutating, {.object = made});
+      CHECK(answer.verdict.code == 400);
+      CHECK_THAT(answer.verdict.message, Catch::StartsWith(wrong));
+      CHECK(rig.ask(mutating, {.object = pod("other", whole, "")}).verdict.allowed);
+      const std::string lent = pod("other", whole, R"("kubernetes.io/batch-cpu":"1k")");
+      CHECK_THAT(rig.ask(validating, {.object = lent}).message, Catch::StartsWith(wrong));
+      CHECK(rig.ask(validating, {.object = pod("other", whole, R"("cpu":"1")")}).allowed);
+      // One that is there already is not held up, unless it is given more.
+      CHECK(rig.ask(validating, {.operation = update, .object = lent, .old_object = lent}).allowed);
+      const std::string before = pod("other", "", R"("kubernetes.io/batch-cpu":"1k")");
+      CHECK_FALSE(
+          rig.ask(validating,
+                  {.operation = update, .subresource = "resize", .object = lent, .old_object = before})
+              .allowed);
+    }
 }
 
 TEST_CASE("What is no pod is refused with 400 and the place") {

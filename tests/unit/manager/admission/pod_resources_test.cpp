@@ -115,6 +115,22 @@ TEST_CASE("Batch resources of containers are told in an annotation") {
   }
 }
 
+TEST_CASE("Sidecars are told in the annotation as containers are, what runs before them is not") {
+  json::Document it = json::parse(R"({"spec":{"priority":5000,"initContainers":[
+          {"name":"first","resources":{"requests":{"cpu":"3"}}},
+          {"name":"mesh","restartPolicy":"Always","resources":{"limits":{"cpu":"200m","memory":"64Mi"}}}],
+        "containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}})")
+                          .value();
+  translate_resources(it, it.arena());
+  REQUIRE(set_extended_resource_spec(it, it.arena()).has_value());
+  const std::string_view lent = R"({"kubernetes.io/batch-cpu":"200","kubernetes.io/batch-memory":"64Mi"})";
+  CHECK(same_document(
+      json::text_at(it, "metadata", "annotations", kName),
+      fmt::format(R"({{"containers":{{"main":{{"requests":{{"kubernetes.io/batch-cpu":"1k"}}}},)"
+                  R"("mesh":{{"limits":{0},"requests":{0}}}}}}})",
+                  lent)));
+}
+
 TEST_CASE("GPUs become shares of them") {
   struct Row {
     std::string_view before, after;
