@@ -30,7 +30,7 @@ constexpr std::string_view kOfBarrier = "accepted, without effect yet: it comes 
                                "accepted, without effect yet: it comes with the controllers of Reservation, "
                                "Coscheduling and ElasticQuota";
 
-constexpr std::array<Flag, 9> kMiscFlags = {{
+constexpr std::array<Flag, 10> kMiscFlags = {{
     {"config", FlagType::text, "",
      "A KubeSchedulerConfiguration. Without it koord serves the names of --scheduler-names with the profile "
      "of Koordinator's own manifests.",
@@ -38,6 +38,10 @@ constexpr std::array<Flag, 9> kMiscFlags = {{
     {"koordinator-semantics", FlagType::boolean, "true",
      "Nodes and pods are what Koordinator's annotations and labels make of them, DefaultPreBind writes and "
      "pods are checked before their binding, whatever --config names; false: as kube-scheduler.",
+     0, kMisc},
+    {"bind-unserved-pods", FlagType::boolean, "false",
+     "Bind pods that ask for what a plugin serves that their profile names and koord does not have; they are "
+     "told, and wait otherwise.",
      0, kMisc},
     {"scheduler-names", FlagType::list, "koord-scheduler",
      "Pods of these schedulerNames are koord's, a profile each. Ignored with --config.", 0, kMisc},

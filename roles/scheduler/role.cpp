@@ -16,6 +16,7 @@
 #include "framework/extender_calls.hpp"
 #include "framework/services.hpp"
 #include "framework/telemetry.hpp"
+#include "framework/unserved.hpp"
 #include "framework/writer.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
@@ -67,6 +68,7 @@ class Scheduler final : public runtime::LeadingRole {
                               .client = parts.client,
                               .host_name = parts.host_name}),
         parts_(std::move(parts)),
+        profiles_(&parts_.engine->profiles()),
         telemetry_(context.metrics, parts_.engine->profiles()),
         attempts_(
             static_cast<std::size_t>(std::max<std::int64_t>(0, context.flags.get_int("remembered-pods")))),
@@ -109,9 +111,11 @@ class Scheduler final : public runtime::LeadingRole {
     if (synced_) return {};
     return Error(Code::unavailable, "the informers have not synced");
   }
+  std::string not_served(std::string_view profile, const api::Pod& pod) const;
   kube::EventRecorder& recorder(std::string_view profile) { return *recorders_.find(profile)->second; }
 
   Parts parts_;
+  const std::vector<Profile>* profiles_;  // the engine's; their plugins are its thread's alone
   Telemetry telemetry_;
   AttemptLog attempts_;
   Services services_;
@@ -177,7 +181,10 @@ void Scheduler::start() {
             changes.push_back({EngineChange::Kind::answered, nullptr, std::move(pod), {}, std::move(answer)});
             engine_->post(std::move(changes));
           },
-          parts_.checks_pods});
+          parts_.checks_pods,
+          parts_.configuration.koordinators
+              ? [this](std::string_view profile, const api::Pod& pod) { return not_served(profile, pod); }
+              : std::function<std::string(std::string_view, const api::Pod&)>()});
   engine_.emplace(context().executor, context().clock, std::move(parts_.engine),
                   [this](EngineReport report) { on_report(std::move(report)); });
   parts_.nodes.deliver_to(queue_);
@@ -188,6 +195,12 @@ void Scheduler::start() {
   const nanoseconds period = context().flags.get_duration("scheduler-monitor-period");
   if (period > nanoseconds::zero())
     tasks().spawn("monitor", monitor(period, context().flags.get_duration("scheduling-timeout")));
+}
+
+std::string Scheduler::not_served(std::string_view name, const api::Pod& pod) const {
+  for (const Profile& profile : *profiles_)
+    if (profile.scheduler_name == name) return unserved(profile, pod);
+  return {};
 }
 
 Task<Result<>> Scheduler::monitor(nanoseconds period, nanoseconds timeout) {
@@ -310,6 +323,8 @@ Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtim
       context.log.info("plugins that koord does not have yet are left out",
                        kv("profile", profile.scheduler_name),
                        kv("plugins", fmt::format("{}", fmt::join(profile.missing, " "))));
+  if (c.koordinators && !context.flags.get_bool("bind-unserved-pods"))
+    for (Profile& profile : *profiles) refuse_unserved(profile);
   engine->set_profiles(std::move(*profiles));
   if (c.koordinators) engine->set_transforms(transforms(context));
   return engine;

@@ -16,6 +16,7 @@
 #include "explain/pod_file.hpp"
 #include "flags.hpp"
 #include "framework/pod_info.hpp"
+#include "framework/unserved.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -52,6 +53,7 @@ constexpr std::array kFlags = {
          "The scheduler's KubeSchedulerConfiguration; empty: the default profile, for koord-scheduler and "
          "default-scheduler."},
     Flag{"koordinator-semantics", FlagType::boolean, "true", "As the scheduler's flag of this name."},
+    Flag{"bind-unserved-pods", FlagType::boolean, "false", "As the scheduler's flag of this name."},
     Flag{"scheduler", FlagType::text, "",
          "A running scheduler's secure port (https://HOST:10259): the attempts that it remembers are told, "
          "too. "
@@ -116,6 +118,8 @@ class Command {
     options.nominate_expected = false;
     engine_ = std::make_unique<Engine>(clock_, options);
     KOORD_TRY(profiles, build_profiles(configured.config, plugin_table(), engine_->context()));
+    if (configured.koordinators && !flags_.get_bool("bind-unserved-pods"))
+      for (Profile& profile : profiles) refuse_unserved(profile);
     engine_->set_profiles(std::move(profiles));
     transforms_ = configured.koordinators;
     if (transforms_) engine_->set_transforms(Transforms());

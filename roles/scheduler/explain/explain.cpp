@@ -12,6 +12,7 @@
 #include "explain/pod_changes.hpp"
 #include "explain/what_if.hpp"
 #include "framework/pod_info.hpp"
+#include "framework/unserved.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
@@ -362,6 +363,7 @@ class Explaining {
       v_.notes.push_back(
           fmt::format("no profile of this configuration is named \"{}\": the nodes were judged with {}'s",
                       v_.scheduler_name, v_.profile));
+    if (const std::string what = unserved(*profile_, *pod_); !what.empty()) v_.notes.push_back(what);
     if (!profile_->missing.empty())
       v_.notes.push_back(fmt::format("plugins that koord does not have yet were not asked: {}",
                                      fmt::join(profile_->missing, ", ")));

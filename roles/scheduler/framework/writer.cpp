@@ -184,6 +184,10 @@ Task<> Writer::bind(Decision d) {
     const std::string note =
         fmt::format("Successfully assigned {}/{} to {}", meta.namespace_.view(), meta.name, d.node.view());
     record(d, kube::EventType::normal, "Scheduled", "Binding", note);
+    if (services_.unserved)
+      if (const std::string what = services_.unserved(d.profile, *d.pod); !what.empty())
+        record(d, kube::EventType::warning, "NotServed", "Binding",
+               fmt::format("bound without it: {}", what));
     if (d.tells_end) services_.binding_ended(d.pod, true);
     if (permitted) services_.done();
     co_return;

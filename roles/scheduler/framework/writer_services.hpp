@@ -49,6 +49,9 @@ struct WriterServices {
   /// Before a binding the pod is looked at once more, as Koordinator does: it must be there, stay, and be
   /// meant for the profile still.
   bool checks_pods = false;
+  /// What a pod that is bound has asked for and its profile does not serve, as unserved() says it; empty:
+  /// nothing.
+  std::function<std::string(std::string_view profile, const api::Pod&)> unserved = {};
 };
 
 }  // namespace koord::scheduler

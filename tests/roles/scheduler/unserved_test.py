@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""What pods ask for and koord does not have: a gang waits and is told why, an LSR pod is bound and told, explain says both, and
+--bind-unserved-pods ends the waiting."""
+import os
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "support"))
+
+import kube_api  # noqa: E402
+import sandbox  # noqa: E402
+from sandbox import KOORD, wait_for  # noqa: E402
+
+PODS = "/api/v1/namespaces/default/pods"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+GANG = ("the pod asks to be placed with its gang, which is the plugin Coscheduling's: koord does not have it yet")
+OWN_CPUS = ("the pod asks for CPUs of its own (LSE or LSR), which is the plugin NodeNUMAResource's: koord does not have it yet")
+
+
+class Unserved(unittest.TestCase):
+    def start(self, *flags):
+        world = sandbox.Sandbox("--roles=scheduler", "--nodes=1", "--node-capacity=cpu=4,memory=8Gi", *flags)
+        world.__enter__()
+        self.addCleanup(world.__exit__)
+        self.kubeconfig = world.kubeconfig
+        self.connection = kube_api.Api(world.kubeconfig).connect()
+
+    def create(self, name, labels):
+        self.connection.request("POST", PODS, {
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"schedulerName": "koord-scheduler",
+                     "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}]}})
+
+    def is_bound(self, name):
+        return self.connection.request("GET", f"{PODS}/{name}")["spec"].get("nodeName")
+
+    def notes(self, name, reason):
+        return [event["note"] for event in self.connection.request("GET", EVENTS)["items"]
+                if event["regarding"]["name"] == name and event["reason"] == reason]
+
+    def explained(self, name):
+        return subprocess.run([KOORD, "explain", "pod", f"default/{name}", f"--kubeconfig={self.kubeconfig}", "--quiet"],
+                              capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def test_a_gang_waits_and_an_lsr_pod_is_told(self):
+        self.start()
+        self.create("gang", {"pod-group.scheduling.sigs.k8s.io": "ten"})
+        wait_for("an event", lambda: self.notes("gang", "FailedScheduling"))
+        self.assertIn(GANG, self.notes("gang", "FailedScheduling")[0])
+        self.assertFalse(self.is_bound("gang"))
+        self.assertIn(f"Note: {GANG}\n", self.explained("gang"))
+        self.create("own", {"koordinator.sh/qosClass": "LSR"})
+        wait_for("a node", lambda: self.is_bound("own"))
+        wait_for("an event", lambda: self.notes("own", "NotServed"))
+        self.assertEqual(self.notes("own", "NotServed"), [f"bound without it: {OWN_CPUS}"])
+        self.assertIn(f"Note: {OWN_CPUS}\n", self.explained("own"))
+        self.create("plain", {})
+        wait_for("a node", lambda: self.is_bound("plain"))
+        wait_for("its event", lambda: self.notes("plain", "Scheduled"))
+        self.assertEqual(self.notes("plain", "NotServed"), [])
+
+    def test_nobody_waits_where_that_is_asked_for(self):
+        self.start("--bind-unserved-pods")
+        self.create("gang", {"pod-group.scheduling.sigs.k8s.io": "ten"})
+        wait_for("a node", lambda: self.is_bound("gang"))
+        wait_for("an event", lambda: self.notes("gang", "NotServed"))
+        self.assertEqual(self.notes("gang", "NotServed"), [f"bound without it: {GANG}"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
