@@ -6,6 +6,7 @@
 #include <random>
 
 #include "admission/handlers.hpp"
+#include "clean_up.hpp"
 #include "controllers/changes.hpp"
 #include "controllers/node_objects.hpp"
 #include "controllers/node_resources.hpp"
@@ -307,6 +308,11 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   settings.burst = static_cast<int>(flags.get_int("rest-config-burst"));
   if (settings.qps < 0) return Error(Code::invalid, "--rest-config-qps: below 0");
   KOORD_TRY(client, context.clients.client(settings));
+  if (flags.get_bool("cleanup")) {
+    KOORD_TRY(webhook, webhook_settings(flags.get("webhook-port"), environment));
+    return cleaning_role(context, *client,
+                         {std::move(webhook), election.resource_namespace, election.resource_name});
+  }
   std::vector<std::string_view> missing;
   for (const std::string_view name : kMissingControllers)
     if (is_enabled(flags.get_list("controllers"), name)) missing.push_back(name);
@@ -344,8 +350,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
 }
 
 constexpr std::array<runtime::PortFlag, 2> kPorts = {{
-    {"metrics-addr", "", false},
-    {"health-probe-addr", "", false},
+    {"metrics-addr", "", false, "cleanup"},
+    {"health-probe-addr", "", false, "cleanup"},
 }};
 
 }  // namespace

@@ -35,6 +35,7 @@ std::int64_t healthy(const api::Device* device, std::string_view type) {
 
 std::span<const std::string_view> gpu_resource_names() { return kGpuNames; }
 std::span<const std::string_view> rdma_resource_names() { return kRdmaNames; }
+std::span<const std::string_view> gpu_label_names() { return kGpuLabels; }
 
 api::ResourceList gpu_resources(const api::Device* device, bool share) {
   const std::int64_t gpus = healthy(device, "gpu");

@@ -12,6 +12,8 @@ namespace koord::manager {
 /// The resources of a node that follow from its devices of a type.
 std::span<const std::string_view> gpu_resource_names();
 std::span<const std::string_view> rdma_resource_names();
+/// The labels of a node that say what its GPUs are.
+std::span<const std::string_view> gpu_label_names();
 
 /// What the healthy devices of that type have together; empty if there is none. `device` may be null. Of GPUs
 /// that are NVIDIA's (or nobody's) koordinator.sh/gpu is the sum of gpu-core, and with `share` gpu.shared is
