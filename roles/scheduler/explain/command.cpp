@@ -209,6 +209,7 @@ class Command {
     KOORD_CO_CHECK(co_await lists.read());
     question.best = static_cast<std::size_t>(std::clamp<std::int64_t>(flags_.get_int("nodes"), 1, 1000));
     question.now = clock_.now();
+    question.defaults = flags_.get("config").empty();
     question.progress = [this](std::string_view what) { progress(what); };
     for (const auto& other : lists.waiting()) question.ahead += comes_before(*other, *question.pod);
     ExplanationView view = explain(*engine_, question);

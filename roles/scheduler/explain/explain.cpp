@@ -359,6 +359,10 @@ class Explaining {
   }
 
   void notes() {
+    if (question_.defaults)
+      v_.notes.push_back(
+          "the configuration that the scheduler runs with is not known: the nodes were judged with koord's "
+          "defaults; --config names another one");
     if (!known_)
       v_.notes.push_back(
           fmt::format("no profile of this configuration is named \"{}\": the nodes were judged with {}'s",

@@ -14,6 +14,7 @@ namespace koord::scheduler::explain {
 struct Question {
   std::shared_ptr<const api::Pod> pod;
   bool exists = true;     // the cluster has it
+  bool defaults = false;  // nobody said which configuration the scheduler has
   std::size_t ahead = 0;  // pods that wait and come before it in the queue
   std::size_t best = 5;   // so many of the nodes that would do are shown
   WallTime now;

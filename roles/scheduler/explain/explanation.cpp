@@ -41,8 +41,9 @@ std::string nodes_text(const std::vector<std::string>& examples, std::int64_t no
 
 void refusals(std::string& out, const std::vector<RefusalView>& all) {
   for (const RefusalView& r : all)
-    out += fmt::format("  {}: {} ({}): {}\n", count(r.nodes, "node"), fmt::join(r.reasons, ", "), r.plugin,
-                       nodes_text(r.examples, r.nodes));
+    out +=
+        fmt::format("  {}: {}{}: {}\n", count(r.nodes, "node"), fmt::join(r.reasons, ", "),
+                    r.plugin.empty() ? "" : fmt::format(" ({})", r.plugin), nodes_text(r.examples, r.nodes));
 }
 
 void scores(std::string& out, const ExplanationView& v) {

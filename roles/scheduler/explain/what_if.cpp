@@ -79,6 +79,13 @@ void WhatIf::search() {
   {
     std::map<VerdictId, std::vector<Row>> by_verdict;
     const ClassState& state = engine_.evaluate(profile_, changes_.with(all));
+    const Diagnosis diagnosis = state.diagnose();
+    // Said before the nodes were looked at: it is what all of them say.
+    if (const std::string& said = diagnosis.error.empty() ? diagnosis.prefilter_message : diagnosis.error;
+        !said.empty()) {
+      hopeless_.push_back(as_a_whole(diagnosis, said));
+      return;
+    }
     for (Row row = 0; row < engine_.nodes().rows(); ++row)
       if (engine_.nodes().node(row) && !std::binary_search(reachable.begin(), reachable.end(), row))
         by_verdict[state.verdict(row)].push_back(row);
@@ -126,6 +133,19 @@ void WhatIf::look_deeper(const std::vector<Row>& rows, Changes needed) {
     left = without(left, fit);
     add(set, std::move(fit));
   }
+}
+
+Hopeless WhatIf::as_a_whole(const Diagnosis& diagnosis, const std::string& said) const {
+  Hopeless all{.verdict = {.plugin = std::has_single_bit(diagnosis.rejectors)
+                                         ? static_cast<PluginIndex>(std::countr_zero(diagnosis.rejectors))
+                                         : kNoPlugin,
+                           .unresolvable = diagnosis.code != StatusCode::unschedulable,
+                           .reasons = {said},
+                           .error = !diagnosis.error.empty()},
+               .rows = {}};
+  for (Row row = 0; row < engine_.nodes().rows(); ++row)
+    if (engine_.nodes().node(row)) all.rows.push_back(row);
+  return all;
 }
 
 /// A set that the row needs whole, as one of those that there are.

@@ -59,6 +59,7 @@ class WhatIf {
   std::vector<Row> feasible(Changes changes, const PodChanges::Amounts& amounts = {});
   bool fits(Row row, Changes changes, const PodChanges::Amounts& amounts);
   void look_deeper(const std::vector<Row>& rows, Changes needed);
+  Hopeless as_a_whole(const Diagnosis& diagnosis, const std::string& said) const;
   Changes shrink(Row row);
   void add(Changes changes, std::vector<Row> rows);
   void settle();

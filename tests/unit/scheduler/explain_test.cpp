@@ -343,6 +343,32 @@ TEST_CASE("the first sentences") {
   }
 }
 
+TEST_CASE("what is said before the nodes are looked at is what all of them say") {
+  World world;
+  world.engine.put_node(make_node("a"));
+  world.engine.put_node(make_node("b"));
+  const auto pod =
+      make_pod("p", "1", "", [](auto& p) { p.spec.resource_claims.emplace_back().name = "gpu"; });
+  world.engine.put_pod(pod);
+  const ExplanationView view = ask(world, pod);
+  CHECK(explain::render(view).find("\nNo change of the pod would make it fit:\n  2 nodes: pod has resource "
+                                   "claims, which koord does not schedule yet (DynamicResources): a, b\n") !=
+        std::string::npos);
+  REQUIRE(view.hopeless.size() == 1);
+  CHECK_FALSE(view.hopeless[0].preemption_may_help);
+}
+
+TEST_CASE("a configuration that is not known is told of") {
+  World world;
+  world.engine.put_node(make_node("a"));
+  explain::Question question;
+  question.pod = make_pod("p");
+  question.defaults = GENERATE(true, false);
+  const std::string text = explain::render(explain::explain(world.engine, question));
+  CHECK((text.find("Note: the configuration that the scheduler runs with is not known") !=
+         std::string::npos) == question.defaults);
+}
+
 TEST_CASE("a pod that nobody serves says so") {
   World world;
   world.engine.put_node(make_node("a"));
