@@ -369,7 +369,7 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
   std::unique_ptr<ExtenderCalls> extenders;
   if (!configuration.config.extenders.empty()) {
     KOORD_TRY(made, ExtenderCalls::make(context.executor, context.clock, context.log, *client,
-                                        configuration.config.extenders));
+                                        context.workers, configuration.config.extenders));
     extenders = std::move(made);
   }
   context.routes.set_configz("componentconfig", api::encode(configuration.config));

@@ -92,6 +92,7 @@ Decision Engine::attempt(QueuedPod& pod) {
     if (const Row row = choose(pod, d); row != kNoRow) {
       assume(pod, row, d);
       if (pod.attempt) follow_up(pod, d);
+      if (pod.row != kNoRow) nominate(pod, {});
     }
     watch_.end();
   }
@@ -135,18 +136,24 @@ Row Engine::choose(QueuedPod& pod, Decision& d) {
   return row;
 }
 
-Row Engine::pick(const QueuedPod& pod, ClassState& state) {
+/// Those that are tried before all others, in this order: its nominated node, then what a plugin prefers.
+std::vector<Row> Engine::first_rows(const QueuedPod& pod) const {
+  std::vector<Row> rows;
+  const auto add = [&](std::string_view name) {
+    const Row row = nodes_.find(name);
+    if (row != kNoRow && nodes_.node(row)) rows.push_back(row);
+  };
   Symbol nominated = nominator_.size() != 0 ? nominator_.node_of(pod.info) : Symbol();
   if (nominated.empty()) nominated = pod.info.pod->status.nominated_node_name;
-  if (!nominated.empty()) {
-    const Row row = nodes_.find(nominated);
-    if (row != kNoRow && state.verdict(row) == kPass) return row;
-  }
+  if (!nominated.empty()) add(nominated);
   if (pod.profile->prefer_nodes != nullptr)
-    for (const std::string& name : pod.profile->prefer_nodes->prefer_nodes(pod.info)) {
-      const Row row = nodes_.find(name);
-      if (row != kNoRow && state.verdict(row) == kPass) return row;
-    }
+    for (const std::string& name : pod.profile->prefer_nodes->prefer_nodes(pod.info)) add(name);
+  return rows;
+}
+
+Row Engine::pick(const QueuedPod& pod, ClassState& state) {
+  for (const Row row : first_rows(pod))
+    if (state.verdict(row) == kPass) return row;
   const auto percentage = static_cast<std::uint32_t>(pod.profile->percentage_of_nodes.value_or(100));
   if (percentage >= 100 || nodes_.nodes() < kMinFeasible) return state.pick(random_);
   const auto wanted = static_cast<std::uint32_t>(std::uint64_t{nodes_.nodes()} * percentage / 100);
@@ -206,7 +213,6 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime no
 
 void Engine::assume(QueuedPod& pod, Row row, Decision& d) {
   d.node = nodes_.name(row);
-  nominator_.nominate(pod.info, {});
   pod.row = row;
   pod.place = Place::assumed;
   ++assumed_;
@@ -288,7 +294,7 @@ void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view 
 
 /// After an attempt that failed, with d.nominate as it is to be.
 void Engine::requeue(QueuedPod& pod, Decision& d) {
-  nominator_.nominate(pod.info, d.nominate ? *d.nominate : pod.info.pod->status.nominated_node_name);
+  nominate(pod, d.nominate ? *d.nominate : pod.info.pod->status.nominated_node_name);
   // While it asked nobody told it of events.
   const bool missed = pod.questions != 0 && pod.asked_after != events_;
   const bool again = std::exchange(pod.activated, false) || missed;
@@ -365,6 +371,10 @@ void Engine::activate(const api::Pod& object) {
   }
 }
 
+void Engine::back_off(const api::Pod& object) {
+  if (QueuedPod* pod = find(object)) queue_->back_off(*pod, clock_.mono());
+}
+
 // What becomes of a decision
 
 QueuedPod* Engine::find(const api::Pod& pod) {
@@ -380,9 +390,20 @@ bool Engine::binding_failed(const api::Pod& object) {
   }
   QueuedPod* pod = find(object);
   if (pod == nullptr) return false;
+  if (pod->place == Place::bound && pod->attempt && pod->attempt->row != kNoRow) {
+    // The watch knows better: only the answer was lost.
+    binding_succeeded(object);
+    return false;
+  }
   unreserve(*pod);
   if (pod->place == Place::assumed) forget(*pod);
   if (pod->place != Place::nowhere) return false;
+  if (pod->profile != profile_of(*pod->info.pod)) {
+    std::shared_ptr<const api::Pod> known = pod->info.pod;
+    erase(pods_.find(pod->key));
+    add_pod(std::move(known));
+    return false;
+  }
   if (pod->outdated) read_anew(*pod);
   pod->rejectors = 0;
   nominator_.nominate(pod->info, {});

@@ -35,11 +35,9 @@ Row Engine::choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state
   std::vector<std::int64_t> more;
   auto question = std::make_shared<ExtenderQuestion>();
   const Row all = nodes_.rows(), from = percentage < 100 ? start_ % all : 0;
-  Row n = 0;
-  for (; n < all && (answer != nullptr || question->nodes.size() < wanted); ++n) {
-    const Row row = (from + n) % all;
-    if (!nodes_.node(row) || state.verdict(row) != kPass) continue;
-    if (answer != nullptr && answer->refused.contains(nodes_.name(row))) continue;
+  const auto look_at = [&](Row row) {
+    if (!nodes_.node(row) || state.verdict(row) != kPass) return;
+    if (answer != nullptr && answer->refused.contains(nodes_.name(row))) return;
     const auto passed =
         answer != nullptr ? answer->passed.find(nodes_.name(row)) : decltype(answer->passed.end()){};
     if (answer == nullptr || passed == answer->passed.end()) {
@@ -48,6 +46,16 @@ Row Engine::choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state
       rows.push_back(row);
       more.push_back(passed->second);
     }
+  };
+  // They are asked about those that the pod would go to before all others, however few are asked about.
+  std::vector<Row> firsts;
+  for (const Row row : first_rows(pod))
+    if (std::find(firsts.begin(), firsts.end(), row) == firsts.end()) firsts.push_back(row);
+  for (const Row row : firsts) look_at(row);
+  Row n = 0;
+  for (; n < all && (answer != nullptr || question->nodes.size() < wanted); ++n) {
+    const Row row = (from + n) % all;
+    if (std::find(firsts.begin(), firsts.end(), row) == firsts.end()) look_at(row);
   }
   if (rows.empty()) {
     if (question->nodes.empty() || pod.questions >= kMostQuestions) return kNoRow;
@@ -57,11 +65,7 @@ Row Engine::choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state
     return kNoRow;
   }
   d.feasible_nodes = static_cast<std::uint32_t>(rows.size());
-  Symbol nominated = nominator_.size() != 0 ? nominator_.node_of(pod.info) : Symbol();
-  if (nominated.empty()) nominated = pod.info.pod->status.nominated_node_name;
-  if (!nominated.empty())
-    if (const auto it = std::find(rows.begin(), rows.end(), nodes_.find(nominated)); it != rows.end())
-      return *it;
+  if (std::find(firsts.begin(), firsts.end(), rows.front()) != firsts.end()) return rows.front();
   if (from != 0) {
     // Plugins are asked about rows that ascend.
     std::vector<std::pair<Row, std::int64_t>> both;

@@ -191,6 +191,9 @@ class CycleControl {
   /// The pod is tried as soon as possible, backoff or not, if its PreEnqueue plugins let it. What is being
   /// tried or waits for a permit is tried again as soon as it fails.
   virtual void activate(const api::Pod& pod) = 0;
+  /// An unschedulable pod is tried again without an event, but not before the backoff of its last attempt is
+  /// over, however little else there is to do.
+  virtual void back_off(const api::Pod& pod) = 0;
 };
 
 }  // namespace koord::scheduler

@@ -180,8 +180,9 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
     it = pods_.end();
   }
   if (it != pods_.end() && pod->spec.node_name.empty() && it->second->place != Place::bound &&
-      it->second->profile != profile_of(*pod)) {
-    // A label of the pod has given it to another scheduler, or to another profile.
+      it->second->place != Place::assumed && it->second->profile != profile_of(*pod)) {
+    // A label of the pod has given it to another scheduler, or to another profile. A binding that is on its
+    // way ends first: there are never two.
     erase(it);
     it = pods_.end();
   }
@@ -190,27 +191,7 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
     if (it != pods_.end()) erase(it);
     return;
   }
-  if (it == pods_.end()) {
-    const Profile* profile = profile_of(*pod);
-    if (profile == nullptr && pod->spec.node_name.empty()) return;
-    auto entry = std::make_unique<QueuedPod>();
-    entry->key = key;
-    entry->profile = profile;
-    entry->order = ++arrivals_;
-    entry->info.pod = pod;
-    it = pods_.emplace(std::move(key), std::move(entry)).first;
-    QueuedPod& added = *it->second;
-    if (!pod->spec.node_name.empty()) {
-      handling.is("AssignedPodAdd");
-      return settle(added, std::move(pod));
-    }
-    added.priority = pod->spec.priority.value_or(0);
-    added.timestamp = clock_.mono();
-    read_anew(added);
-    if (queue_->add(added, clock_.mono(), kPodAdd))
-      nominator_.nominate(added.info, added.info.pod->status.nominated_node_name);
-    return;
-  }
+  if (it == pods_.end()) return handling.is(add_pod(std::move(pod)));
   QueuedPod& known = *it->second;
   if (!pod->spec.node_name.empty()) {
     handling.is(known.place == Place::bound ? "AssignedPodUpdate" : "AssignedPodAdd");
@@ -220,10 +201,34 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
   update_queued(known, std::move(pod));
 }
 
+/// One that is not known. What that is called.
+std::string_view Engine::add_pod(std::shared_ptr<const api::Pod> pod) {
+  const Profile* profile = profile_of(*pod);
+  if (profile == nullptr && pod->spec.node_name.empty()) return kPodAdd;
+  auto entry = std::make_unique<QueuedPod>();
+  entry->key = pod_key(*pod);
+  entry->profile = profile;
+  entry->order = ++arrivals_;
+  entry->info.pod = pod;
+  QueuedPod& added = *entry;
+  pods_.emplace(added.key, std::move(entry));
+  if (!pod->spec.node_name.empty()) {
+    settle(added, std::move(pod));
+    return "AssignedPodAdd";
+  }
+  added.priority = pod->spec.priority.value_or(0);
+  added.timestamp = clock_.mono();
+  read_anew(added);
+  if (queue_->add(added, clock_.mono(), kPodAdd))
+    nominator_.nominate(added.info, added.info.pod->status.nominated_node_name);
+  return kPodAdd;
+}
+
 /// The API server says on which node the pod is.
 void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   queue_->remove(pod);
   stop_asking(pod);
+  const Symbol nominated = nominator_.node_of(pod.info);
   nominator_.nominate(pod.info, {});
   if (pod.place == Place::assumed || pod.place == Place::waiting) --assumed_;
   if (pod.place == Place::waiting) {
@@ -256,6 +261,7 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
     pod.cls = nullptr;
   }
   const std::shared_ptr<const api::Pod> after = pod.info.pod;
+  if (!nominated.empty() && nominated != nodes_.name(pod.row)) left(after, nominated, pod.priority);
   const auto happened = [&](EventKind kind) {
     move({.kind = kind, .old_pod = before.get(), .new_pod = after.get()}, before, after);
   };
@@ -315,6 +321,14 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
   if (shrunk) own(EventKind::own_pod_scale_down);
   if (tolerates) own(EventKind::own_pod_toleration);
   if (!relabelled && !shrunk && !tolerates) own(EventKind::own_pod_update);
+}
+
+/// Those whom its nomination alone kept off a node that it does not take now hear of it.
+void Engine::nominate(QueuedPod& pod, const Symbol& node) {
+  const Symbol was = nominator_.node_of(pod.info);
+  nominator_.nominate(pod.info, node);
+  if (was.empty() || was == node || (pod.row != kNoRow && was == nodes_.name(pod.row))) return;
+  left(pod.info.pod, was, pod.priority);
 }
 
 /// An update without a nomination does not take back one that is not written down yet.

@@ -81,7 +81,8 @@ class Engine final : public CycleControl {
   /// To a decision that asks the extenders.
   void answered(const api::Pod& pod, std::shared_ptr<const ExtenderAnswer> answer);
   /// The binding of an assumed pod failed: what it took is free again, and it is tried again after a
-  /// backoff, unless it is bound or gone by now. True: it was put back.
+  /// backoff, unless it is bound, gone or another scheduler's by now. If it is on the node that was chosen
+  /// for it, the binding is there after all. True: it was put back.
   bool binding_failed(const api::Pod& pod);
   /// It is bound; of decisions that ask for it (Decision::tells_end).
   void binding_succeeded(const api::Pod& pod);
@@ -96,6 +97,7 @@ class Engine final : public CycleControl {
   }
   void each_waiting(const std::function<void(const PodAttempt&)>& visit) const override;
   void activate(const api::Pod& pod) override;
+  void back_off(const api::Pod& pod) override;
 
   /// Tries up to `max` pods, or ends waits that are over, and appends a decision for each; fewer: there is
   /// nothing to do now.
@@ -142,6 +144,7 @@ class Engine final : public CycleControl {
   Decision attempt(QueuedPod& pod);
   Row choose(QueuedPod& pod, Decision& d);
   Row pick(const QueuedPod& pod, ClassState& state);
+  std::vector<Row> first_rows(const QueuedPod& pod) const;
   // The extenders' part of it (cycle_extenders.cpp)
   Row choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state);
   bool talks(const QueuedPod& pod) const;
@@ -162,12 +165,14 @@ class Engine final : public CycleControl {
   PluginIndex gate_of(const QueuedPod& pod) const;
   void kept_out(QueuedPod& pod, PluginIndex by);
   bool tell_kept_out(std::vector<Decision>& out);
+  std::string_view add_pod(std::shared_ptr<const api::Pod> pod);
   void update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
   void settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
   void leave_node(QueuedPod& pod);
   void forget(QueuedPod& pod);
   void erase(Pods::iterator it);
   QueuedPod* find(const api::Pod& pod);
+  void nominate(QueuedPod& pod, const Symbol& node);
   void nominate_again(QueuedPod& pod, const std::shared_ptr<const api::Pod>& before);
   void left(const std::shared_ptr<const api::Pod>& pod, const Symbol& node,
             std::int32_t most = std::numeric_limits<std::int32_t>::max());

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/async/event.hpp"
+#include "koord/async/offload.hpp"
 #include "koord/base/base64.hpp"
 #include "koord/base/file.hpp"
 #include "koord/json/value.hpp"
@@ -100,6 +103,47 @@ struct ExtenderCalls::Server {
   Extender config;
   std::unique_ptr<kube::Transport> transport;
   std::string prefix;  // the path of the URL is the transport's
+  // Of questions that have the size of the cluster.
+  std::size_t on_the_way = 0;  // bytes
+  bool writing = false;        // one of them
+  Event room = {};
+};
+
+/// A question's share of what is on its way to an extender, for as long as it lives.
+class ExtenderCalls::OnTheWay {
+ public:
+  explicit OnTheWay(Server& server) : server_(server) {}
+  OnTheWay(const OnTheWay&) = delete;
+  OnTheWay& operator=(const OnTheWay&) = delete;
+  ~OnTheWay() {
+    end_writing();
+    server_.on_the_way -= bytes_;
+    server_.room.set();
+  }
+  /// Returns when it may be written.
+  Task<Result<>> begin() {
+    while (server_.writing || server_.on_the_way >= kMostOnTheWay) {
+      server_.room.reset();
+      KOORD_CO_CHECK(co_await server_.room.wait());
+    }
+    server_.writing = writing_ = true;
+    co_return Result<>();
+  }
+  void written(std::size_t bytes) {
+    server_.on_the_way += bytes_ = bytes;
+    end_writing();
+  }
+
+ private:
+  void end_writing() {
+    if (!std::exchange(writing_, false)) return;
+    server_.writing = false;
+    server_.room.set();
+  }
+
+  Server& server_;
+  std::size_t bytes_ = 0;
+  bool writing_ = false;
 };
 
 /// One question on its way through the extenders.
@@ -126,15 +170,45 @@ struct ExtenderCalls::Asking {
     json.end_object();
     return body;
   }
+  /// The candidates and victims that are left.
+  std::string candidates(bool by_uid) const {
+    std::string body;
+    json::Writer json(body);
+    const auto& asked = question->victims;
+    json.begin_object().key("Pod").raw(pod_json);
+    if (by_uid) json.key("NodeNameToVictims").null();
+    json.key(by_uid ? "NodeNameToMetaVictims" : "NodeNameToVictims").begin_object();
+    for (const auto& [node, victims] : *answer.victims) {
+      json.key(node).begin_object().key("Pods").begin_array();
+      for (const std::string& uid : victims.pods) {
+        if (by_uid) {
+          json.begin_object().member("UID", uid).end_object();
+          continue;
+        }
+        // Of the question's pods: an extender before may have named others, which kube-scheduler looks up.
+        const auto candidate = asked.find(node);
+        if (candidate == asked.end()) continue;
+        for (const auto& pod : candidate->second.pods)
+          if (pod->metadata.uid == uid) json.raw(api::encode(*pod));
+      }
+      json.end_array().member("NumPDBViolations", victims.violations).end_object();
+    }
+    json.end_object();
+    if (!by_uid) json.key("NodeNameToMetaVictims").null();
+    json.end_object();
+    return body;
+  }
 };
 
-ExtenderCalls::ExtenderCalls(Logger log, kube::Client& client) : log_(std::move(log)), client_(client) {}
+ExtenderCalls::ExtenderCalls(Logger log, kube::Client& client, WorkerPool& workers)
+    : log_(std::move(log)), client_(client), workers_(workers) {}
 ExtenderCalls::~ExtenderCalls() = default;
 
 Result<std::unique_ptr<ExtenderCalls>> ExtenderCalls::make(asio::any_io_executor executor, Clock& clock,
                                                            Logger log, kube::Client& client,
+                                                           WorkerPool& workers,
                                                            const std::vector<Extender>& extenders) {
-  return make(std::move(log), client, extenders,
+  return make(std::move(log), client, workers, extenders,
               [&](const Extender& e) -> Result<std::unique_ptr<kube::Transport>> {
                 KOORD_TRY(config, client_config(e));
                 net::PoolOptions options;
@@ -145,9 +219,10 @@ Result<std::unique_ptr<ExtenderCalls>> ExtenderCalls::make(asio::any_io_executor
 }
 
 Result<std::unique_ptr<ExtenderCalls>> ExtenderCalls::make(Logger log, kube::Client& client,
+                                                           WorkerPool& workers,
                                                            const std::vector<Extender>& extenders,
                                                            const MakeTransport& transport) {
-  std::unique_ptr<ExtenderCalls> made(new ExtenderCalls(std::move(log), client));
+  std::unique_ptr<ExtenderCalls> made(new ExtenderCalls(std::move(log), client, workers));
   for (const bool ignorable : {false, true})
     for (const Extender& e : extenders) {
       if (e.ignorable != ignorable) continue;
@@ -155,13 +230,17 @@ Result<std::unique_ptr<ExtenderCalls>> ExtenderCalls::make(Logger log, kube::Cli
       if (!reached) return std::move(reached).error().context(fmt::format("extender {}", e.url_prefix));
       std::string prefix = e.url_prefix;
       while (prefix.ends_with('/')) prefix.pop_back();
-      made->servers_.push_back(std::make_unique<Server>(Server{e, std::move(*reached), std::move(prefix)}));
+      auto server = std::make_unique<Server>();
+      server->config = e;
+      server->transport = std::move(*reached);
+      server->prefix = std::move(prefix);
+      made->servers_.push_back(std::move(server));
     }
   return made;
 }
 
-Task<Result<json::Document>> ExtenderCalls::send(const Server& server, std::string verb, std::string body,
-                                                 std::function<bool()> may_go) {
+Task<Result<net::Response>> ExtenderCalls::send(const Server& server, std::string verb, std::string body,
+                                                std::function<bool()> may_go) {
   net::Request request;
   request.method = "POST";
   request.target = fmt::format("/{}", verb);
@@ -184,7 +263,22 @@ Task<Result<json::Document>> ExtenderCalls::send(const Server& server, std::stri
   if (answer->status != 200)
     co_return Error(Code::server_error,
                     fmt::format("failed {} with extender at URL {}, code {}", verb, url, answer->status));
-  co_return json::parse(answer->body);
+  co_return answer;
+}
+
+/// What has the size of the cluster. `write` runs on a worker.
+Task<Result<json::Document>> ExtenderCalls::ask(Server& server, std::string verb,
+                                                std::function<std::string()> write) {
+  OnTheWay question(server);
+  Task<Result<>> begun = question.begin();
+  KOORD_CO_CHECK(co_await std::move(begun));
+  Task<Result<std::string>> written = offload(workers_, std::move(write));
+  KOORD_CO_TRY(body, co_await std::move(written));
+  question.written(body.size());
+  Task<Result<net::Response>> sent = send(server, std::move(verb), std::move(body));
+  KOORD_CO_TRY(answer, co_await std::move(sent));
+  Task<Result<json::Document>> read = offload(workers_, [&answer] { return json::parse(answer.body); });
+  co_return co_await std::move(read);
 }
 
 void ExtenderCalls::skipped(const Server& server, const Error& error) const {
@@ -194,8 +288,9 @@ void ExtenderCalls::skipped(const Server& server, const Error& error) const {
 
 /// Leaves the nodes that it lets pass.
 Task<Result<>> ExtenderCalls::filter(Server& server, Asking& asking) {
-  KOORD_CO_TRY(said, co_await send(server, server.config.filter_verb,
-                                   asking.arguments(server.config.node_cache_capable)));
+  Task<Result<json::Document>> asked = ask(
+      server, server.config.filter_verb, [&] { return asking.arguments(server.config.node_cache_capable); });
+  KOORD_CO_TRY(said, co_await std::move(asked));
   if (!said.is_object()) co_return wrong("no object");
   if (const std::string_view error = text_of(said, "Error"); !error.empty())
     co_return Error(Code::server_error, std::string(error));
@@ -229,8 +324,10 @@ Task<Result<>> ExtenderCalls::filter(Server& server, Asking& asking) {
 }
 
 Task<Result<>> ExtenderCalls::prioritize(Server& server, Asking& asking) {
-  KOORD_CO_TRY(said, co_await send(server, server.config.prioritize_verb,
-                                   asking.arguments(server.config.node_cache_capable)));
+  Task<Result<json::Document>> asked = ask(server, server.config.prioritize_verb, [&] {
+    return asking.arguments(server.config.node_cache_capable);
+  });
+  KOORD_CO_TRY(said, co_await std::move(asked));
   for (const json::Value& host : said.elements()) {
     const auto node = asking.answer.passed.find(Symbol(text_of(host, "Host")));
     const json::Value* score = member(host, "Score");
@@ -272,32 +369,10 @@ Task<> ExtenderCalls::ask_about_nodes(Asking& asking) {
 
 /// Leaves the candidates and victims that it names.
 Task<Result<>> ExtenderCalls::preempt(Server& server, Asking& asking) {
-  std::string body;
-  json::Writer json(body);
-  const auto& asked = asking.question->victims;
-  const bool by_uid = server.config.node_cache_capable;
-  json.begin_object().key("Pod").raw(asking.pod_json);
-  if (by_uid) json.key("NodeNameToVictims").null();
-  json.key(by_uid ? "NodeNameToMetaVictims" : "NodeNameToVictims").begin_object();
-  for (const auto& [node, victims] : *asking.answer.victims) {
-    json.key(node).begin_object().key("Pods").begin_array();
-    for (const std::string& uid : victims.pods) {
-      if (by_uid) {
-        json.begin_object().member("UID", uid).end_object();
-        continue;
-      }
-      // Of the question's pods: an extender before may have named others, which kube-scheduler looks up.
-      const auto candidate = asked.find(node);
-      if (candidate == asked.end()) continue;
-      for (const auto& pod : candidate->second.pods)
-        if (pod->metadata.uid == uid) json.raw(api::encode(*pod));
-    }
-    json.end_array().member("NumPDBViolations", victims.violations).end_object();
-  }
-  json.end_object();
-  if (!by_uid) json.key("NodeNameToMetaVictims").null();
-  json.end_object();
-  KOORD_CO_TRY(said, co_await send(server, server.config.preempt_verb, std::move(body)));
+  Task<Result<json::Document>> sent = ask(server, server.config.preempt_verb, [&] {
+    return asking.candidates(server.config.node_cache_capable);
+  });
+  KOORD_CO_TRY(said, co_await std::move(sent));
   if (!said.is_object()) co_return wrong("no object");
   std::map<std::string, ExtenderAnswer::Victims> left;
   if (const json::Value* nodes = filled(said, "NodeNameToMetaVictims")) {
@@ -373,11 +448,12 @@ Task<std::optional<Result<>>> ExtenderCalls::bind(std::shared_ptr<const api::Pod
     json::Writer json(body);
     json.begin_object().member("PodName", meta.name).member("PodNamespace", meta.namespace_.view());
     json.member("PodUID", meta.uid).member("Node", node.view()).end_object();
-    Task<Result<json::Document>> sent = send(*server, server->config.bind_verb, std::move(body), may_go);
-    Result<json::Document> said = co_await std::move(sent);
+    Task<Result<net::Response>> sent = send(*server, server->config.bind_verb, std::move(body), may_go);
+    const Result<net::Response> answer = co_await std::move(sent);
+    const Result<json::Document> said = answer ? json::parse(answer->body) : answer.error();
     Result<> bound;
     if (!said) {
-      bound = std::move(said).error();
+      bound = said.error();
     } else if (const std::string_view error = text_of(*said, "Error"); !error.empty()) {
       bound = Error(Code::server_error, std::string(error));
     }

@@ -13,6 +13,7 @@
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
+#include "koord/net/message.hpp"
 
 namespace koord::json {
 class Document;
@@ -22,22 +23,28 @@ namespace koord::kube {
 class Client;
 class Transport;
 }  // namespace koord::kube
+namespace koord {
+class WorkerPool;
+}
 
 namespace koord::scheduler {
 
 /// Belongs to the event loop's thread; outlives its tasks. Those that may be ignored are asked last. What one
 /// says is bounded and believed only about what it was asked; a slow one holds up nobody but the pods that it
-/// is asked about.
+/// is asked about. Questions and answers have the size of the cluster: workers write and read them, one
+/// question at a time for each extender, and none is begun while those on their way to it have kMostOnTheWay
+/// bytes.
 class ExtenderCalls {
  public:
   /// How an extender is reached.
   using MakeTransport = std::function<Result<std::unique_ptr<kube::Transport>>(const Extender&)>;
+  static constexpr std::size_t kMostOnTheWay = std::size_t{64} << 20;
   /// Those of the configuration, over HTTP or TLS. Errors name what is wrong with the TLS files.
   static Result<std::unique_ptr<ExtenderCalls>> make(asio::any_io_executor executor, Clock& clock, Logger log,
-                                                     kube::Client& client,
+                                                     kube::Client& client, WorkerPool& workers,
                                                      const std::vector<Extender>& extenders);
   /// `client`: where pods are read whole, as they go to the extenders.
-  static Result<std::unique_ptr<ExtenderCalls>> make(Logger log, kube::Client& client,
+  static Result<std::unique_ptr<ExtenderCalls>> make(Logger log, kube::Client& client, WorkerPool& workers,
                                                      const std::vector<Extender>& extenders,
                                                      const MakeTransport& transport);
   ~ExtenderCalls();
@@ -52,10 +59,12 @@ class ExtenderCalls {
  private:
   struct Server;
   struct Asking;
+  class OnTheWay;
 
-  ExtenderCalls(Logger log, kube::Client& client);
-  Task<Result<json::Document>> send(const Server& server, std::string verb, std::string body,
-                                    std::function<bool()> may_go = {});
+  ExtenderCalls(Logger log, kube::Client& client, WorkerPool& workers);
+  Task<Result<net::Response>> send(const Server& server, std::string verb, std::string body,
+                                   std::function<bool()> may_go = {});
+  Task<Result<json::Document>> ask(Server& server, std::string verb, std::function<std::string()> write);
   Task<Result<>> filter(Server& server, Asking& asking);
   Task<Result<>> prioritize(Server& server, Asking& asking);
   Task<Result<>> preempt(Server& server, Asking& asking);
@@ -65,6 +74,7 @@ class ExtenderCalls {
 
   Logger log_;
   kube::Client& client_;
+  WorkerPool& workers_;
   std::vector<std::unique_ptr<Server>> servers_;
 };
 

@@ -120,6 +120,15 @@ bool Queue::retry(QueuedPod& pod, MonoTime now, std::string_view event, Hint hin
   return false;
 }
 
+void Queue::back_off(QueuedPod& pod, MonoTime now) {
+  if (pod.place != Place::unschedulable && pod.place != Place::gated) return;
+  take_out(pod);
+  if (gate(pod, kAttemptFailed)) return;
+  if (over(pod, now)) return add_active(pod, now, kAttemptFailed);
+  enter(pod, Place::error_backoff, "backoff", kAttemptFailed);
+  error_backoff_.push(&pod);
+}
+
 void Queue::activate(QueuedPod& pod, MonoTime now) {
   constexpr std::string_view kForced = "ForceActivate";
   if (pod.place != Place::backoff && pod.place != Place::error_backoff) {

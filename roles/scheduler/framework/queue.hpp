@@ -51,6 +51,8 @@ class Queue {
   bool retry(QueuedPod& pod, MonoTime now, std::string_view event, Hint hint = Hint::queue);
   /// The same of any pod that is not active yet, whatever its backoff.
   void activate(QueuedPod& pod, MonoTime now);
+  /// An unschedulable or gated pod is tried again when its backoff is over, and no sooner.
+  void back_off(QueuedPod& pod, MonoTime now);
   /// All unschedulable pods that the event makes worth it, asked for group by group.
   void retry_worth(const ClusterEvent& event, MonoTime now, const WaitingGroups::Worth& worth);
   void set_class(QueuedPod& pod, PodClass& cls);

@@ -172,6 +172,9 @@ Task<> Writer::bind(Decision d) {
     }
   }
   if (!by_extender) sent = co_await send_binding(d);
+  // What the watch has told by now counts for more than an answer that was lost.
+  if (!sent && sent.error().code() != Code::cancelled)
+    if (const auto known = services_.latest(*d.pod); known && known->spec.node_name == d.node) sent = {};
   const MonoTime now = services_.clock.mono();
   services_.telemetry.bind_call(d, sent ? "Success" : "Error", now - began);
   const api::ObjectMeta& meta = d.pod->metadata;

@@ -93,7 +93,9 @@ class DefaultPreemption final : public Plugin,
     if (it == waiting_.end()) return;
     const bool wanted = it->second;
     waiting_.erase(it);
-    if (wanted || !all) cycle_.activate(pod);
+    // The same victim may be refused again and again.
+    if (!all) return cycle_.back_off(pod);
+    if (wanted) cycle_.activate(pod);
   }
 
   // It rejects nobody whom the others do not reject.

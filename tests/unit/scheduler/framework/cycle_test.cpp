@@ -3,49 +3,13 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "scripted_plugin.hpp"
-#include "world.hpp"
+#include "cycle_rig.hpp"
 
 namespace koord::scheduler::test {
 namespace {
 
 using namespace std::chrono_literals;
 using Kind = Decision::Kind;
-
-PluginTable table() {
-  static const std::vector<const PluginEntry*> kTable = [] {
-    std::vector<const PluginEntry*> all(plugin_table().begin(), plugin_table().end());
-    all.push_back(&kScriptedA);
-    all.push_back(&kScriptedB);
-    return all;
-  }();
-  return kTable;
-}
-
-KubeSchedulerConfiguration config() {
-  KubeSchedulerConfiguration c;
-  Plugins& plugins = c.profiles.emplace_back().plugins.emplace();
-  plugins.multi_point.enabled = {{"A", {}}, {"B", {}}};
-  plugins.post_filter.disabled = {{"DefaultPreemption", {}}, {"DynamicResources", {}}};
-  return c;
-}
-
-/// One node with room for four CPUs.
-struct Cycle : Script, World {
-  explicit Cycle(EngineOptions options = {}, EventMask mask = 0)
-      : Script(), World((events = mask, config()), options, table()) {
-    engine.put_node(make_node("n"));
-  }
-  Decision put(std::string name, std::string_view cpu = "1") {
-    engine.put_pod(make_pod(std::move(name), cpu));
-    return one();
-  }
-  /// The next decision; others may follow at once.
-  Decision first() { return run(1).at(0); }
-  void bound(const Decision& d) {
-    engine.put_pod(changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node; }));
-  }
-};
 
 TEST_CASE("a pod that is bound is reserved, permitted, and told of when it is bound") {
   Cycle c;
@@ -410,106 +374,6 @@ TEST_CASE("plugins are told what became of the victims, also of a pod that is go
   c.engine.remove_pod(*d.pod);
   c.engine.preempted(*d.pod, false);
   CHECK(c.asked_text() == "A.preempted(p, false) B.preempted(p, false)");
-}
-
-std::shared_ptr<const api::Pod> nominated(std::string name, std::string_view cpu, const char* node,
-                                          int priority = 0) {
-  return make_pod(std::move(name), cpu, "1Gi", [&](api::Pod& p) {
-    p.status.nominated_node_name = node;
-    p.spec.priority = priority;
-  });
-}
-
-TEST_CASE("a nominated pod's room is kept from pods of no higher priority") {
-  struct Case {
-    const char* name;
-    int priority;  // of the pod that comes; that of the nominated one is 5
-    bool bound;
-  };
-  for (const Case& k : {Case{"lower", 4, false}, Case{"equal", 5, false}, Case{"higher", 6, true}}) {
-    INFO(k.name);
-    Cycle c;
-    // Nominated, but it does not fit anywhere yet.
-    c.engine.put_pod(make_pod("there", "2", "1Gi", [](api::Pod& p) { p.spec.node_name = "n"; }));
-    c.post_filters["A"] = {{StatusCode::success, {}}, Symbol("n"), {}};
-    c.engine.put_pod(nominated("first", "3", "", 5));
-    CHECK(c.one().nominate == Symbol("n"));
-    c.engine.put_pod(make_pod("p", "1", "1Gi", [&](api::Pod& p) { p.spec.priority = k.priority; }));
-    CHECK((c.one().kind == Kind::bind) == k.bound);
-  }
-}
-
-TEST_CASE("nominations follow the pods' status, the nodes and the queue") {
-  Cycle c;
-  const Nominator& n = c.engine.nominator();
-  const auto p = nominated("p", "100", "n");
-  c.engine.put_pod(p);
-  REQUIRE(n.rows().size() == 1);
-  CHECK(n.on(n.rows()[0]).size() == 1);
-  SECTION("the node goes and comes back") {
-    c.engine.remove_node("n");
-    CHECK(n.rows().empty());
-    CHECK(n.size() == 1);
-    c.engine.put_node(make_node("n"));
-    CHECK(n.rows().size() == 1);
-  }
-  SECTION("the node that it names does not exist yet") {
-    c.engine.put_pod(changed(p, [](api::Pod& q) { q.status.nominated_node_name = "m"; }));
-    CHECK(n.rows().empty());
-    c.engine.put_node(make_node("m"));
-    CHECK(n.rows().size() == 1);
-  }
-  SECTION("the pod goes") {
-    c.engine.remove_pod(*p);
-    CHECK(n.size() == 0);
-  }
-  SECTION("it is bound") {
-    c.engine.put_pod(changed(p, [](api::Pod& q) { q.spec.node_name = "n"; }));
-    CHECK(n.size() == 0);
-  }
-  SECTION("an attempt leaves it as it is if nobody says otherwise") {
-    CHECK(c.one().kind == Kind::unschedulable);
-    CHECK(n.size() == 1);
-  }
-  SECTION("an attempt takes it back") {
-    c.post_filters["A"] = {{StatusCode::unresolvable, {}}, Symbol(), {}};
-    CHECK(c.one().nominate == Symbol());
-    CHECK(n.size() == 0);
-    // An update that does not know of it yet does not bring it back, one that says so does.
-    c.engine.put_pod(changed(p, [](api::Pod& q) { q.metadata.labels["a"] = "b"; }));
-    CHECK(n.size() == 1);
-  }
-  SECTION("an update that does not know of a nomination yet leaves it") {
-    c.engine.put_pod(changed(p, [](api::Pod& q) { q.status.nominated_node_name = {}; }));
-    CHECK(n.size() == 0);
-    c.post_filters["A"] = {{StatusCode::success, {}}, Symbol("n"), {}};
-    CHECK(c.one().nominate == Symbol("n"));
-    c.engine.put_pod(changed(p, [](api::Pod& q) {
-      q.status.nominated_node_name = {};
-      q.metadata.labels["a"] = "b";
-    }));
-    CHECK(n.size() == 1);
-  }
-}
-
-TEST_CASE("when a nomination is taken back, pods of no higher priority are tried again") {
-  const int priority = GENERATE(0, 1, 2);
-  Cycle c;
-  c.engine.put_pod(make_pod("there", "2", "1Gi", [](api::Pod& p) { p.spec.node_name = "n"; }));
-  const auto first = nominated("first", "3", "n", 1);
-  c.engine.put_pod(first);
-  CHECK(c.one().kind == Kind::unschedulable);
-  c.engine.put_pod(
-      make_pod("p", priority == 2 ? "3" : "1", "1Gi", [&](api::Pod& p) { p.spec.priority = priority; }));
-  CHECK(c.one().kind == Kind::unschedulable);
-  c.clock.advance(20s);
-  const bool gone = GENERATE(true, false);
-  if (gone) c.engine.remove_pod(*first);
-  if (!gone) c.engine.put_pod(changed(first, [](api::Pod& p) { p.status.nominated_node_name = {}; }));
-  const std::vector<Decision> out = c.run();
-  const auto tried =
-      std::count_if(out.begin(), out.end(), [](const Decision& d) { return d.pod->metadata.name == "p"; });
-  CHECK(tried == (priority == 2 ? 0 : 1));
 }
 
 // PreBind

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "koord/async/offload.hpp"
+#include "koord/async/task_group.hpp"
 #include "koord/json/value.hpp"
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
@@ -28,14 +30,16 @@ Extender extender(std::string url = "http://x:1/base/") {
 
 /// Extenders by their URL, each with answers by verb, and an API server that has every pod.
 struct Scene {
-  explicit Scene(std::vector<Extender> extenders) {
+  explicit Scene(std::vector<Extender> extenders, nanoseconds delay = {}) {
     api.answer = [](const net::Request&) {
       return json_response(200, R"({"metadata":{"name":"p"},"spec":{"unknown":"stays"}})");
     };
     auto made =
-        ExtenderCalls::make(Logger(captured, loop.clock), client, extenders,
-                            [this](const Extender& e) -> Result<std::unique_ptr<kube::Transport>> {
+        ExtenderCalls::make(Logger(captured, loop.clock), client, workers, extenders,
+                            [this, delay](const Extender& e) -> Result<std::unique_ptr<kube::Transport>> {
                               auto transport = std::make_unique<koord::test::FakeTransport>(loop.clock);
+                              transport->delay = delay;
+                              last = transport.get();
                               transport->answer = [this, url = e.url_prefix](const net::Request& request) {
                                 asked.push_back(url);
                                 requests.push_back(request);
@@ -49,13 +53,13 @@ struct Scene {
   ExtenderAnswer ask(const std::vector<std::string>& nodes = {"a", "b", "c"}) {
     auto question = std::make_shared<ExtenderQuestion>();
     for (const std::string& name : nodes) question->nodes.push_back(make_node(name));
-    return koord::test::run_task(loop, calls->ask(make_pod("p"), question));
+    return koord::test::run_task(loop, calls->ask(make_pod("p"), question), true);
   }
   ExtenderAnswer ask_victims() {
     auto question = std::make_shared<ExtenderQuestion>();
     question->victims["a"] = {{make_pod("v"), make_pod("w")}, 1};
     question->victims["b"] = {{make_pod("u")}, 0};
-    return koord::test::run_task(loop, calls->ask(make_pod("p"), question));
+    return koord::test::run_task(loop, calls->ask(make_pod("p"), question), true);
   }
   json::Document body(std::size_t i) { return *json::parse(requests.at(i).body); }
   static std::string names(const ExtenderAnswer& answer) {
@@ -74,6 +78,8 @@ struct Scene {
   std::map<std::string, Answers> answers;  // by URL and path
   std::vector<std::string> asked;
   std::vector<net::Request> requests;
+  koord::test::FakeTransport* last = nullptr;  // extender's
+  WorkerPool workers{1};
   std::unique_ptr<ExtenderCalls> calls;
 };
 
@@ -212,6 +218,33 @@ TEST_CASE("victims: names or whole pods, and what is left of them") {
   CHECK(s.ask_victims().victims_error == "expected at least one victim pod on node \"a\"");
 }
 
+TEST_CASE("questions as large as the cluster: no more than fit are on their way, and a worker writes them") {
+  Extender e = extender();
+  e.node_cache_capable = false;
+  Scene s({e}, 1h);
+  const auto large = make_node("large", "1", "1Gi", [](api::Node& n) {
+    n.metadata.annotations["a"] = Symbol(std::string(ExtenderCalls::kMostOnTheWay / 3, 'x'));
+  });
+  auto question = std::make_shared<ExtenderQuestion>();
+  question->nodes = {large};
+  TaskGroup tasks(s.loop.executor(), log_failures(Logger(s.captured, s.loop.clock)));
+  const auto ask = [&]() -> Task<> {
+    Task<ExtenderAnswer> asked = s.calls->ask(make_pod("p"), question);
+    (void)co_await std::move(asked);
+  };
+  for (int i = 0; i < 8; ++i) tasks.spawn("ask", ask());
+  // The event loop by itself sends nothing.
+  s.loop.settle();
+  CHECK(s.last->in_flight == 0);
+  while (s.last->in_flight < 3) {
+    s.loop.context.restart();
+    s.loop.context.run_one();
+  }
+  s.loop.settle();
+  CHECK(s.last->in_flight == 3);
+  koord::test::run_task(s.loop, tasks.stop(s.loop.clock, 0s));
+}
+
 TEST_CASE("a pod that cannot be read is not asked about") {
   Scene s({extender()});
   s.api.answer = [](const net::Request&) { return koord::test::status_response(404, "NotFound", "gone"); };
@@ -227,7 +260,7 @@ TEST_CASE("an extender binds, and what it says about that counts") {
   CHECK(s.calls->binds(*make_pod("p")));
   const auto bind = [&](Result<net::Response> said) {
     s.answers[kUrl].insert_or_assign("/bind", std::move(said));
-    return koord::test::run_task(s.loop, s.calls->bind(make_pod("p"), Symbol("a"), {}));
+    return koord::test::run_task(s.loop, s.calls->bind(make_pod("p"), Symbol("a"), {}), true);
   };
   auto bound = bind(json_response(200, "{}"));
   REQUIRE(bound);

@@ -187,8 +187,36 @@ TEST_CASE("its nominated node is taken if the extenders let it pass") {
   Extended world;
   world.engine.put_pod(
       make_pod("p", "100m", "128Mi", [](api::Pod& p) { p.status.nominated_node_name = "b"; }));
-  world.answer(world.question("a b c"), {{"a", 900}, {"b", 0}});
+  world.answer(world.question("b a c"), {{"a", 900}, {"b", 0}});
   CHECK(world.one().node == "b");
+}
+
+TEST_CASE("nodes that a hint prefers are gone to first, as far as the extenders let them") {
+  KubeSchedulerConfiguration base;
+  base.profiles.emplace_back().plugins.ensure().multi_point.enabled.push_back({"SchedulingHint", {}});
+  base.percentage_of_nodes_to_score = 1;
+  Extended world(extender(), base);
+  // Many more than are asked about.
+  for (int i = 0; i < 200; ++i) world.engine.put_node(make_node(fmt::format("n{}", i)));
+  world.engine.put_pod(make_pod("p", "100m", "128Mi", [](api::Pod& p) {
+    p.metadata.annotations["internal.scheduling.koordinator.sh/scheduling-hint"] =
+        R"({"preferredNodeNames":["gone","n199","n198"]})";
+  }));
+  const Decision d = world.one();
+  REQUIRE(d.question != nullptr);
+  CHECK(d.question->nodes.size() == 100);
+  SECTION("the first") {
+    world.answer(d, {{"a", 900}, {"n198", 0}, {"n199", 0}});
+    CHECK(world.one().node == "n199");
+  }
+  SECTION("the next one, where they refuse it") {
+    world.answer(d, {{"a", 900}, {"n198", 0}});
+    CHECK(world.one().node == "n198");
+  }
+  SECTION("another, where they refuse all of them") {
+    world.answer(d, {{"a", 900}, {"b", 0}});
+    CHECK(world.one().node == "a");
+  }
 }
 
 TEST_CASE("a flood of pods is asked about a few at a time, and all of them in the end") {

@@ -124,15 +124,25 @@ TEST_CASE("a pod takes the place of one of a lower priority") {
   CHECK(bound.node == "n");
 }
 
-TEST_CASE("when its victims could not be asked the pod is tried again at once; else it waits for them") {
+TEST_CASE(
+    "when its victims could not be asked the pod is tried again after its backoff; else it waits for them") {
   World world{with_preemption()};
   const auto victim = pod("victim", 300, 0, "n"), preemptor = pod("p", 300, 1000);
   world.engine.put_node(small_node("n"));
   world.engine.put_pod(victim);
   world.engine.put_pod(preemptor);
   CHECK(outcome(world.one()) == "n: victim");
-  world.engine.preempted(*preemptor, false);
-  CHECK(outcome(world.one()) == "n: victim");
+  // However often that is, and although nothing else is to do: 1 s, 2, 4, 8, 10, and windows of a second.
+  int asked = 0;
+  for (int second = 0; second < 60; ++second) {
+    world.engine.preempted(*preemptor, false);
+    for (const Decision& d : world.run()) asked += outcome(d) == "n: victim";
+    world.clock.advance(std::chrono::seconds(1));
+  }
+  CHECK(asked > 5);
+  CHECK(asked < 10);
+  world.clock.advance(std::chrono::seconds(20));
+  world.run();
   world.engine.preempted(*preemptor, true);
   world.clock.advance(std::chrono::seconds(20));
   CHECK(world.run().empty());
