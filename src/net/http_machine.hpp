@@ -183,8 +183,8 @@ class HttpMachine : public http::basic_parser<kRequest> {
   }
   void on_header_impl(BeastError&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, BeastError&) override {
-    // A lying Content-Length must not make us allocate what never comes.
-    if (length)
+    // A lying Content-Length must not make us allocate what never comes; a server takes nobody's word at all.
+    if (length && !kRequest)
       sink->reserve(sink->size() + static_cast<std::size_t>(std::min<std::uint64_t>(*length, 1 << 20)));
   }
   std::size_t on_body_impl(BeastView bytes, BeastError&) override {

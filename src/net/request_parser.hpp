@@ -40,8 +40,10 @@ class RequestParser {
   bool has_body() const;
   /// No more body than this: a length that is said to be larger fails now, chunks fail later.
   void limit_body(std::size_t bytes);
-  /// Bytes of the body that are kept now.
+  /// Bytes that the body's memory takes now.
   std::size_t buffered() const;
+  /// Bytes of the body that have come.
+  std::size_t received() const;
   /// The client waits for "100 Continue" before it sends the body.
   bool expects_continue() const;
   /// HTTP/1.0 without keep-alive closes.

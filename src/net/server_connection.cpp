@@ -11,6 +11,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdio>
+#include <utility>
 
 namespace koord::net {
 namespace {
@@ -20,6 +21,7 @@ constexpr std::size_t kReadSize = std::size_t{16} * 1024;
 constexpr std::size_t kBatch =
     std::size_t{256} * 1024;  // encrypted or answered at a time before the socket is asked
 constexpr std::size_t kMaxGather = 64;
+constexpr auto kPatience = std::chrono::milliseconds{100};  // with who owes something, before it may go
 
 bool would_block(const boost::system::error_code& ec) {
   return ec == asio::error::would_block || ec == asio::error::try_again;
@@ -186,6 +188,7 @@ ServerConnection::Step ServerConnection::process() {
       return Step::read;
     }
     in_request_ = admitted_ = false;
+    body_began_ = MonoTime::max();
     request_ = parser_.take();
     if (!server_.handlers.fast) return Step::call;
     std::optional<Response> response = server_.handlers.fast(request_);
@@ -215,7 +218,9 @@ void ServerConnection::admitted(Admission admission) {
   if (!admission.refusal) {
     admitted_ = serving_ = true;
     parser_.limit_body(admission.max_body);
-    if (!parser_.done()) deadline(server_.options.request_timeout);
+    if (parser_.done()) return;
+    body_began_ = server_.clock.mono();
+    deadline(server_.options.request_timeout);
     return;
   }
   if (parser_.done()) {
@@ -229,16 +234,39 @@ void ServerConnection::admitted(Admission admission) {
 }
 
 void ServerConnection::keep(std::size_t bytes) {
-  const bool affordable = server_.keep(kept_, bytes);
-  kept_ = bytes;
-  if (affordable) return;
+  const std::size_t before = std::exchange(kept_, bytes);
+  if (server_.keep(*this, before, bytes)) return;
   server_.drop("bodies", address());
   fail(503, "too many requests have a body");
 }
 
-bool ServerConnection::expendable() const {
-  static constexpr auto kPatience = std::chrono::seconds{5};
-  return !serving_ || (stalled_ != MonoTime::max() && server_.clock.mono() - stalled_ >= kPatience);
+ServerConnection::Claim ServerConnection::claim() const {
+  const MonoTime now = server_.clock.mono();
+  const auto owing = [](nanoseconds since, Claim::Kind otherwise) {
+    return Claim{since >= kPatience ? Claim::owing : otherwise, since};
+  };
+  if (stalled_ != MonoTime::max()) return owing(now - stalled_, Claim::served);
+  if (body_began_ != MonoTime::max()) {
+    const std::chrono::duration<double> paid(static_cast<double>(parser_.received()) /
+                                             static_cast<double>(server_.options.min_body_rate));
+    return owing(now - body_began_ - std::chrono::duration_cast<nanoseconds>(paid), Claim::served);
+  }
+  if (serving_) return {};
+  if (!known_) return owing(now - came_, Claim::newcomer);
+  return {Claim::idle, now - since_};
+}
+
+double ServerConnection::body_cost() const {
+  if (body_began_ == MonoTime::max()) return 0;
+  const std::chrono::duration<double> age = server_.clock.mono() - body_began_;
+  return static_cast<double>(kept_) * (age.count() + 1e-6);
+}
+
+void ServerConnection::drop_body() {
+  body_began_ = MonoTime::max();
+  parser_.reset();
+  keep(0);
+  break_off();
 }
 
 void ServerConnection::fail(unsigned status, const std::string& message) {
@@ -247,11 +275,16 @@ void ServerConnection::fail(unsigned status, const std::string& message) {
   linger_ = true;
   head_only_ = false;
   respond(Response::text(status, fmt::format("{}\n", message)));
+  body_began_ = MonoTime::max();
   parser_.reset();
   keep(0);
 }
 
 void ServerConnection::respond(Response response) {
+  if (!proven_ && response.status < 400) {
+    server_.proved(*this);
+    proven_ = true;
+  }
   std::size_t size = response.body.size();
   for (const Bytes& part : response.parts) size += part->size();
   if (response.stream && request_1_0_) keep_alive_ = false;

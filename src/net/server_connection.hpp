@@ -25,10 +25,26 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void break_off();
 
   const std::string& address() const { return peer_->address; }
-  /// May go when the server is full: nobody's request is being served, or the peer reads no answer.
-  bool expendable() const;
-  /// When it came, or became idle.
-  MonoTime since() const { return since_; }
+  /// Who has to go when the server is full: never by address, which API servers may share with anybody.
+  struct Claim {
+    enum Kind : std::uint8_t {
+      served,    // on time: stays
+      newcomer,  // came a moment ago
+      idle,      // between two requests: a peer that asks again connects again
+      owing,     // no request's header yet, a body below the minimum rate, an answer that it does not read
+    };
+    Kind kind = served;  // the highest goes first
+    nanoseconds age{};   // for how long: the oldest goes first
+    auto operator<=>(const Claim&) const = default;
+  };
+  Claim claim() const;
+  /// A request of it was answered without an error: it keeps its seat from those who have only come.
+  bool proven() const { return proven_; }
+
+  /// What its unfinished body costs others: bytes times seconds; 0 if it has none.
+  double body_cost() const;
+  /// Gives its body's memory back at once, and goes.
+  void drop_body();
 
  private:
   // What process() found to do next.
@@ -74,13 +90,15 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool raw_stream_ = false;  // HTTP/1.0: no chunk framing
   bool head_only_ = false, request_1_0_ = false, keep_alive_ = true;
 
-  bool known_ = false;                  // the first request's header has come
-  bool admitted_ = false;               // the request whose header has come
-  bool serving_ = false;                // from then until its answer is written
-  std::size_t kept_ = 0;                // bytes of a body
-  MonoTime came_, since_;               // of the connection; of its being idle
-  MonoTime stalled_ = MonoTime::max();  // since when the peer takes nothing of what is written
-  asio::cancellation_signal asking_;    // ends ask()
+  bool known_ = false;                     // the first request's header has come
+  bool admitted_ = false;                  // the request whose header has come
+  bool serving_ = false;                   // from then until its answer is written
+  bool proven_ = false;                    // a request was answered without an error
+  std::size_t kept_ = 0;                   // bytes of a body
+  MonoTime came_, since_;                  // of the connection; of its being idle
+  MonoTime body_began_ = MonoTime::max();  // while one is still to come, admitted
+  MonoTime stalled_ = MonoTime::max();     // since when the peer takes nothing of what is written
+  asio::cancellation_signal asking_;       // ends ask()
 
   bool closing_ = false;  // after what is in output_
   bool broken_ = false;   // the socket is useless

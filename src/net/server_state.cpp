@@ -20,27 +20,29 @@ ServerState::ServerState(asio::any_io_executor executor, Clock& time, ServerOpti
 
 void ServerState::enter(ServerConnection& connection) {
   connections_.insert(&connection);
-  ++by_address_[connection.address()];
+  ++strangers_;
 }
 
+void ServerState::proved(ServerConnection& connection) { strangers_ -= connections_.count(&connection); }
+
 void ServerState::leave(ServerConnection& connection) {
-  if (connections_.erase(&connection) == 0) return;
-  const auto siblings = by_address_.find(connection.address());
-  if (--siblings->second == 0) by_address_.erase(siblings);
+  if (connections_.erase(&connection) > 0 && !connection.proven()) --strangers_;
 }
 
 bool ServerState::make_room() {
-  if (connections_.size() < options.max_connections) return true;
+  const bool too_many_strangers = strangers_ >= options.max_connections - options.max_connections / 4;
+  if (connections_.size() < options.max_connections && !too_many_strangers) return true;
   ServerConnection* first = nullptr;
-  std::size_t most = 0;
+  ServerConnection::Claim weakest;
   for (ServerConnection* connection : connections_) {
-    if (!connection->expendable()) continue;
-    const std::size_t siblings = by_address_.find(connection->address())->second;
-    if (first && (siblings < most || (siblings == most && connection->since() >= first->since()))) continue;
+    if (too_many_strangers && connection->proven()) continue;
+    const ServerConnection::Claim claim = connection->claim();
+    if (claim.kind == ServerConnection::Claim::served || claim <= weakest) continue;
     first = connection;
-    most = siblings;
+    weakest = claim;
   }
   if (first == nullptr) {
+    if (connections_.size() < options.max_connections) return true;
     drop("refused", "");
     return false;
   }
@@ -59,9 +61,17 @@ void ServerState::drop(std::string_view reason, const std::string& address) {
   untold_ = 0;
 }
 
-bool ServerState::keep(std::size_t before, std::size_t now) {
+bool ServerState::keep(const ServerConnection& connection, std::size_t before, std::size_t now) {
   body_bytes_ += now - before;
-  return now <= before || body_bytes_ <= options.body_budget;
+  while (now > before && body_bytes_ > options.body_budget) {
+    ServerConnection* dearest = nullptr;
+    for (ServerConnection* each : connections_)
+      if (each->body_cost() > (dearest ? dearest->body_cost() : connection.body_cost())) dearest = each;
+    if (dearest == nullptr) return false;
+    drop("bodies", dearest->address());
+    dearest->drop_body();
+  }
+  return true;
 }
 
 std::string_view ServerState::date_now() {

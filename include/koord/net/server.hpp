@@ -21,18 +21,23 @@ namespace koord::net {
 struct ServerOptions {
   std::size_t max_header_bytes = std::size_t{64} * 1024;      // more: 431, and the connection is closed
   std::size_t max_body_bytes = std::size_t{3} * 1024 * 1024;  // more: 413, and the connection is closed
-  /// Bytes of all bodies that are kept at a time; one more is 503, and its connection is closed.
+  /// Bytes of all bodies that are kept at a time. For one more the unfinished body goes that has held most
+  /// for longest (bytes times time); where that is the one itself it is answered with 503.
   std::size_t body_budget = std::size_t{256} * 1024 * 1024;
   std::chrono::seconds first_request_timeout{10};  // from the connection to the first request's header
   std::chrono::seconds request_timeout{30};        // from a request's first byte to its last
   std::chrono::seconds idle_timeout{180};          // between two requests
   std::chrono::seconds write_timeout{60};          // a peer that reads nothing for so long is dropped
-  /// One more: the idle or unknown peer that came first goes, of the address that holds most.
+  /// Bytes a second of a body below which its peer owes time; one that owes, or does not read its answer,
+  /// loses its seat to a newcomer when the server is full.
+  std::size_t min_body_rate = std::size_t{256} * 1024;
+  /// One more: somebody goes (ServerConnection::Claim). A quarter of the seats is for who has been answered
+  /// once.
   std::size_t max_connections = 10'000;
   std::optional<Logger>
       log;  // told of handlers that throw, and once a minute of connections that were dropped
   /// By the label `reason`: evicted (to make room), refused (no room could be made), silent (no request in
-  /// time), bodies (over the budget). Without it nobody counts.
+  /// time), bodies (over their budget). Without it nobody counts.
   std::optional<metrics::Family<metrics::Counter>> dropped = {};
 };
 

@@ -57,7 +57,7 @@ std::string NodeValidating::conflict(const json::Value& node) {
   }
   api::SymbolMap labels;
   if (const json::Value* all = labels_in(node))
-    for (const json::Member& member : all->members()) labels[member.key()] = Symbol(member.value.text());
+    for (const json::Member* member : by_name(*all)) labels[member->key()] = Symbol(member->value.text());
   for (const CheckedKey& key : keys_)
     if (std::string wrong = key.check_node(labels, json::text_at(node, "metadata", "name")); !wrong.empty())
       return wrong;

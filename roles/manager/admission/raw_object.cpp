@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "koord/base/text.hpp"
 #include "koord/json/writer.hpp"
 
@@ -112,8 +114,8 @@ std::optional<std::string_view> text_in(const Value& object, std::string_view ma
 
 void copy_list(const Value* list, api::ResourceList& out) {
   if (list == nullptr) return;
-  for (const Member& member : list->members())
-    if (auto quantity = to_quantity(member.value)) out[member.key()] = std::move(*quantity);
+  for (const Member* member : by_name(*list))
+    if (auto quantity = to_quantity(member->value)) out[member->key()] = std::move(*quantity);
 }
 
 void copy_resources(const Value* from, api::ResourceRequirements& out) {
@@ -154,6 +156,14 @@ Result<> check_node(const Value& node) {
 
 bool is_about(const AdmissionRequest& request, std::string_view resource, std::string_view subresource) {
   return request.resource == resource && request.subresource == subresource;
+}
+
+std::vector<const Member*> by_name(const Value& object) {
+  std::vector<const Member*> sorted;
+  sorted.reserve(object.size());
+  for (const Member& member : object.members()) sorted.push_back(&member);
+  std::ranges::stable_sort(sorted, {}, &Member::key);
+  return sorted;
 }
 
 std::optional<std::string_view> label(const Value& object, std::string_view key) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "koord/api/rules/koord_classes.hpp"
 #include "koord/api/rules/selector.hpp"
@@ -25,6 +26,10 @@ Result<> check_node(const json::Value& node);
 
 /// Whether a request is about objects of a resource, or about that part of them.
 bool is_about(const AdmissionRequest& request, std::string_view resource, std::string_view subresource = {});
+
+/// An object's members in the order in which sorted maps take them without moving what they have, those of
+/// one name as they came: whoever sends them chooses their order. Valid while the object does not change.
+std::vector<const json::Member*> by_name(const json::Value& object);
 
 /// Empty if absent.
 std::optional<std::string_view> label(const json::Value& object, std::string_view key);

@@ -1,6 +1,11 @@
 // Requests and limits of a pod, by the formulas of k8s.io/component-helpers/resource (1.35).
 #include "koord/api/rules/pod_requests.hpp"
 
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
 namespace koord::api {
 
 namespace {
@@ -8,25 +13,41 @@ namespace {
 constexpr std::int64_t kDefaultMilliCpu = 100;
 constexpr std::int64_t kDefaultMemory = 200LL << 20;
 
-void add(ResourceList& list, const ResourceList& more) {
+/// `combine(mine, theirs)` for what both name. Linear in both: names that are added one by one would each
+/// move what comes after them, and whoever writes the pod chooses them.
+template <class Combine>
+void merge(ResourceList& list, const ResourceList& more, Combine&& combine) {
+  bool all_there = true;
   for (const auto& [name, quantity] : more) {
-    if (Quantity* found = list.find(name.view())) {
-      *found += quantity;
-    } else {
-      list[name] = quantity;
-    }
+    Quantity* const found = list.find(name.view());
+    if (found != nullptr)
+      combine(*found, quantity);
+    else
+      all_there = false;
   }
+  if (all_there) return;
+  ResourceList both;
+  const auto* mine = list.begin();
+  const auto take_mine = [&] {
+    both[mine->key] = mine->value;
+    ++mine;
+  };
+  for (const auto& [name, quantity] : more) {
+    while (mine != list.end() && mine->key.view() < name.view()) take_mine();
+    if (mine == list.end() || mine->key != name) both[name] = quantity;
+  }
+  while (mine != list.end()) take_mine();
+  list = std::move(both);
+}
+
+void add(ResourceList& list, const ResourceList& more) {
+  merge(list, more, [](Quantity& mine, const Quantity& theirs) { mine += theirs; });
 }
 
 void raise(ResourceList& list, const ResourceList& other) {
-  for (const auto& [name, quantity] : other) {
-    Quantity* found = list.find(name.view());
-    if (found == nullptr) {
-      list[name] = quantity;
-    } else if (quantity > *found) {
-      *found = quantity;
-    }
-  }
+  merge(list, other, [](Quantity& mine, const Quantity& theirs) {
+    if (theirs > mine) mine = theirs;
+  });
 }
 
 bool resize_infeasible(const PodStatus& status) {
@@ -68,31 +89,63 @@ ResourceList container_resources(const Pod& pod, const Container& container, boo
       out = effective(pod, container.resources, *status->resources, status->allocated_resources, side);
   }
   if (side == Side::requests && options.non_missing != nullptr) {
-    for (const auto& [name, quantity] : *options.non_missing)
-      if (!out.contains(name.view())) out[name] = quantity;
+    merge(out, *options.non_missing, [](Quantity&, const Quantity&) {});
   }
   return out;
 }
 
-ResourceList aggregate(const Pod& pod, Side side, const PodRequestsOptions& options) {
-  ResourceList total;
-  for (const Container& container : pod.spec.containers)
-    add(total, container_resources(pod, container, true, side, options));
-  ResourceList sidecars;  // those that run by the time the init container at hand starts
-  ResourceList largest;
-  for (const Container& container : pod.spec.init_containers) {
-    ResourceList own = container_resources(pod, container, is_sidecar(container), side, options);
-    if (is_sidecar(container)) {
-      add(total, own);
-      add(sidecars, own);
-      raise(largest, sidecars);
-    } else {
-      add(own, sidecars);
+/// One amount of one container, in the order of the pod's containers and then its init containers.
+struct Share {
+  enum Of : std::uint8_t { container, sidecar, init };
+  Symbol name;
+  Quantity amount;
+  std::uint32_t order;
+  Of of;
+};
+
+void raise(std::optional<Quantity>& amount, const Quantity& other) {
+  if (!amount || other > *amount) amount = other;
+}
+
+/// Of one resource: what runs at once, at most. A sidecar goes on while what starts after it runs.
+Quantity most_at_once(std::span<const Share> shares) {
+  std::optional<Quantity> total, largest;
+  Quantity sidecars;
+  for (const Share& share : shares) {
+    Quantity own = share.amount;
+    if (share.of == Share::init) {
+      own += sidecars;
       raise(largest, own);
+      continue;
     }
+    total = total ? * total += own : own;
+    if (share.of == Share::container) continue;
+    sidecars += share.amount;
+    raise(largest, sidecars);
   }
-  raise(total, largest);
-  return total;
+  if (largest) raise(total, *largest);
+  return std::move(*total);
+}
+
+// Sorted once for all containers: a stranger's pod may have as many names as fit into a request.
+ResourceList aggregate(const Pod& pod, Side side, const PodRequestsOptions& options) {
+  std::vector<Share> shares;
+  const auto collect = [&](const Container& container, bool may_resize, Share::Of of) {
+    for (const auto& [name, amount] : container_resources(pod, container, may_resize, side, options))
+      shares.push_back({name, amount, static_cast<std::uint32_t>(shares.size()), of});
+  };
+  for (const Container& container : pod.spec.containers) collect(container, true, Share::container);
+  for (const Container& container : pod.spec.init_containers)
+    collect(container, is_sidecar(container), is_sidecar(container) ? Share::sidecar : Share::init);
+  std::sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) {
+    return a.name == b.name ? a.order < b.order : a.name.view() < b.name.view();
+  });
+  ResourceList sums;
+  for (std::size_t i = 0, end = 0; i < shares.size(); i = end) {
+    while (end < shares.size() && shares[end].name == shares[i].name) ++end;
+    sums[shares[i].name] = most_at_once(std::span(shares).subspan(i, end - i));
+  }
+  return sums;
 }
 
 bool has_pod_level(const ResourceList& list) {
@@ -107,11 +160,13 @@ void apply_pod_level(const Pod& pod, Side side, const PodRequestsOptions& option
   ResourceList amounts = side_of(spec, side);
   if (options.use_status && options.use_pod_level_status && pod.status.resources)
     amounts = effective(pod, spec, *pod.status.resources, pod.status.allocated_resources, side);
+  ResourceList replaced;
   for (const auto& [name, quantity] : side_of(spec, side)) {
     if (!is_pod_level_resource(name.view())) continue;
     const Quantity* amount = amounts.find(name.view());
-    total[name] = amount != nullptr ? *amount : Quantity();
+    replaced[name] = amount != nullptr ? *amount : Quantity();
   }
+  merge(total, replaced, [](Quantity& mine, const Quantity& theirs) { mine = theirs; });
 }
 
 struct QosSums {

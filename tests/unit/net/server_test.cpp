@@ -64,8 +64,8 @@ struct Bench {
   std::uint16_t port = 0;
   asio::io_context client_context;
 
-  Bench()
-      : server(loop.executor(), loop.clock, options(),
+  explicit Bench(std::size_t seats = 3)
+      : server(loop.executor(), loop.clock, options(seats),
                {.handle = [this](Request r) { return slow(std::move(r)); },
                 .fast = [this](Request& r) { return fast(r); },
                 .admit = [this](const Request& r) { return admit(r); }}) {
@@ -82,11 +82,11 @@ struct Bench {
     test::run_task(loop, std::move(stopped));
   }
 
-  static ServerOptions options() {
+  static ServerOptions options(std::size_t seats) {
     registry.reset();
     ServerOptions options;
     options.max_body_bytes = 100'000;
-    options.max_connections = 3;
+    options.max_connections = seats;
     options.body_budget = 150'000;
     options.dropped = registry.counters(kDropped);
     return options;
@@ -364,14 +364,19 @@ TEST_CASE("a peer that reads nothing is dropped") {
   CHECK(bench.feed.alive == 0);
 }
 
-TEST_CASE("a full server lets the idle one go that came first, of the address that holds most") {
+TEST_CASE(
+    "a full server lets the silent one go that came first, whatever its address, and keeps who was "
+    "answered") {
   Bench bench;
-  auto other = bench.connect("127.0.0.2");  // the oldest, but alone
-  auto first = bench.connect(), second = bench.connect();
-  bench.loop.advance(std::chrono::seconds{1});
-  bench.send(first, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n");  // idle for less long from here on
+  auto first = bench.connect();
+  bench.send(first, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK(body_of(bench.receive(first)) == "GET /1 ");
-  auto probe = bench.connect("127.0.0.3");
+  bench.loop.advance(std::chrono::seconds{1});
+  auto silent = bench.connect("127.0.0.2");
+  bench.loop.advance(std::chrono::seconds{1});
+  auto later = bench.connect();
+  bench.loop.advance(std::chrono::seconds{1});
+  auto probe = bench.connect();
   bench.send(probe, "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n");
   CHECK(body_of(bench.receive(probe)) == "GET /healthz ");
   const auto closed = [&](tcp::socket& socket) {
@@ -379,11 +384,56 @@ TEST_CASE("a full server lets the idle one go that came first, of the address th
     bench.receive(socket, &is);
     return is;
   };
-  CHECK(closed(second));
+  CHECK(closed(silent));
   CHECK_FALSE(closed(first));
-  CHECK_FALSE(closed(other));
+  CHECK_FALSE(closed(later));
   CHECK(bench.server.connections() == 3);
   CHECK(bench.dropped("evicted") == 1);
+}
+
+TEST_CASE("a body that comes slowly loses its seat to a newcomer, one that comes does not") {
+  Bench bench;
+  const std::string head = "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 45000\r\n\r\n";
+  auto quick = bench.connect(), slow = bench.connect(), slower = bench.connect();
+  for (auto* each : {&quick, &slow, &slower}) bench.send(*each, head + "x");
+  bench.send(quick, std::string(40'000, 'x'));
+  bool closed = false;
+  auto early = bench.connect();  // nobody owes anything yet
+  bench.receive(early, &closed);
+  CHECK(closed);
+  CHECK(bench.dropped("refused") == 1);
+  bench.loop.advance(std::chrono::milliseconds{200});
+  bench.send(slow, std::string(10'000, 'x'));
+  auto newcomer = bench.connect();
+  bench.send(newcomer, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+  CHECK(body_of(bench.receive(newcomer)) == "GET /x ");
+  closed = false;
+  bench.receive(slower, &closed);
+  CHECK(closed);
+  CHECK(bench.dropped("evicted") == 1);
+  bench.send(quick, std::string(4'999, 'x'));
+  CHECK(bench.receive(quick).starts_with("HTTP/1.1 200 "));
+}
+
+TEST_CASE("a quarter of the seats stays with who was answered, however many come") {
+  Bench bench(8);
+  auto known = bench.connect(), also = bench.connect();
+  for (auto* each : {&known, &also}) {
+    bench.send(*each, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n");
+    bench.receive(*each);
+  }
+  bench.loop.advance(std::chrono::seconds{100});  // idle for longer than anybody else is here
+  std::vector<tcp::socket> flood;
+  for (int i = 0; i < 40; ++i) {
+    flood.push_back(bench.connect());
+    bench.send(flood.back(), "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx");
+    bench.loop.advance(std::chrono::milliseconds{150});
+  }
+  CHECK(bench.server.connections() == 8);
+  for (auto* each : {&known, &also}) {
+    bench.send(*each, "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n");
+    CHECK(body_of(bench.receive(*each)) == "GET /2 ");
+  }
 }
 
 TEST_CASE("many silent connections keep nobody out") {
@@ -457,19 +507,33 @@ TEST_CASE("a body is neither asked for nor read before its sender is let in") {
   CHECK(body_of(bench.receive(socket)) == "POST /ask ok");
 }
 
-TEST_CASE("bodies have a budget together") {
+TEST_CASE("bodies have a budget together; the unfinished one goes that has held most for longest") {
   Bench bench;
   const std::string head = "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
-  auto first = bench.connect(), second = bench.connect();
-  bench.send(first, head + "x");
-  bench.send(second, head + "x");
-  CHECK(bench.receive(second).starts_with("HTTP/1.1 503 "));
-  CHECK(bench.dropped("bodies") == 1);
-  bench.send(first, std::string(99'999, 'x'));
-  CHECK(bench.receive(first).starts_with("HTTP/1.1 200 "));
-  auto third = bench.connect();
+  auto first = bench.connect(), second = bench.connect(), third = bench.connect();
+  bench.send(first, head + std::string(90'000, 'x'));
+  bench.send(second, head + "x");  // what is only promised costs nobody anything
+  bench.loop.advance(std::chrono::milliseconds{50});
   bench.send(third, head + std::string(100'000, 'x'));
   CHECK(bench.receive(third).starts_with("HTTP/1.1 200 "));
+  bool closed = false;
+  bench.receive(first, &closed);
+  CHECK(closed);
+  CHECK(bench.dropped("bodies") == 1);
+  bench.send(second, std::string(99'999, 'x'));
+  CHECK(bench.receive(second).starts_with("HTTP/1.1 200 "));
+}
+
+TEST_CASE("a body for which nobody else can go is refused") {
+  Bench bench;
+  auto served = bench.connect(), other = bench.connect();
+  const std::string head = "POST /slow?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
+  bench.send(served, head + std::string(100'000, 'x'));  // whole, and being answered
+  bench.send(other, head + std::string(90'000, 'x'));
+  CHECK(bench.receive(other).starts_with("HTTP/1.1 503 "));
+  CHECK(bench.dropped("bodies") == 1);
+  bench.release.set();
+  CHECK(bench.receive(served).starts_with("HTTP/1.1 200 "));
 }
 
 TEST_CASE("an answer is UTF-8, whatever the path was") {

@@ -3,6 +3,7 @@
 #include "koord/api/rules/pod_requests.hpp"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 
 #include "support/tsv.hpp"
 
@@ -101,4 +102,26 @@ TEST_CASE("options leave out overhead and pod-level resources") {
   CHECK(show(pod_requests(pod, options)) == "cpu=5250m");
   pod.status.qos_class = "Guaranteed";
   CHECK(kube_qos(pod) == KubeQos::guaranteed);
+}
+
+TEST_CASE("names in the worst order cost no more than others") {
+  // Each name of the second container comes before all of the first's: added one by one, each would move
+  // them.
+  constexpr int kNames = 10'000;
+  const auto fill = [](ResourceList& list, char first) {
+    for (int i = 0; i < kNames; ++i) {
+      std::string digits = std::to_string(100'000 + i);
+      list[first + digits] = Quantity::from_int(i);
+    }
+  };
+  Pod pod;
+  for (const char first : {'z', 'y', 'x'}) fill(pod.spec.containers.emplace_back().resources.requests, first);
+  fill(pod.spec.init_containers.emplace_back().resources.requests, 'w');
+  fill(pod.spec.overhead, 'v');
+  const auto began = std::chrono::steady_clock::now();
+  const ResourceList all = pod_requests(pod);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  CHECK(all.size() == 5 * kNames);
+  CHECK(all.find("v100007")->value() == 7);
+  CHECK(took.count() < 10);  // here and now one; added one by one, each time as many moves
 }
