@@ -1,5 +1,6 @@
 """What the attacks stand on: koord's programs on loopback, raw connections to their ports, a well-behaved client that
 asks meanwhile, and what became of memory."""
+import json
 import os
 import re
 import shutil
@@ -14,11 +15,13 @@ import time
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TREE, "tests", "support"))
 
+import fake_node  # noqa: E402
 import kube_api  # noqa: E402
 import sandbox  # noqa: E402
 
 PROBE_EVERY = 0.05  # seconds
-CEILING = 10.0  # nobody else may wait longer
+AIM = 1.0  # seconds that somebody else should wait at most; beyond CEILING it is a failure
+CEILING = 10.0
 START_SECONDS = 30
 
 
@@ -41,8 +44,16 @@ def rss_mib(pid):
 class Port:
     """One listening port of a process under attack."""
 
-    def __init__(self, name, number, context=None, token="", probe="/healthz"):
-        self.name, self.number, self.context, self.token, self.probe = name, number, context, token, probe
+    def __init__(self, name, number, context=None, token="", probe="/healthz", post=None):
+        self.name, self.number, self.context, self.token, self.probe, self.post = name, number, context, token, probe, post
+
+    def well(self, timeout=CEILING):
+        """Whether a well-behaved client gets what it came for: `post` (path, body) is sent and must be allowed, else the
+        probe answers."""
+        if self.post is None:
+            return self.request("GET", self.probe, timeout=timeout)[0] == 200
+        status, body = self.request("POST", *self.post, timeout=timeout, Content_Type="application/json")
+        return status == 200 and b'"allowed":true' in body
 
     def connect(self, timeout=CEILING, tls=True):
         raw = socket.create_connection(("127.0.0.1", self.number), timeout=timeout)
@@ -109,7 +120,7 @@ class Program:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end and self.child.poll() is None:
             try:
-                if port.request("GET", port.probe, timeout=2)[0] == 200:
+                if port.well(timeout=2):
                     return
             except OSError:
                 pass
@@ -141,7 +152,7 @@ class Prober(threading.Thread):
         began = time.monotonic()
         while True:
             try:
-                if port.request("GET", port.probe)[0] == 200:
+                if port.well():
                     break
             except OSError:
                 pass
@@ -166,12 +177,57 @@ class Prober(threading.Thread):
             self.ask(port)
 
 
+def listening(pid):
+    """The TCP ports and the paths of unix sockets at which a process listens."""
+    inodes = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found = re.match(r"socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{name}"))
+        except OSError:
+            continue
+        if found:
+            inodes.add(found.group(1))
+    there = set()
+    for table in ("tcp", "tcp6"):
+        with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
+            for row in (line.split() for line in list(file)[1:]):
+                if row[3] == "0A" and row[9] in inodes:
+                    there.add(int(row[1].rpartition(":")[2], 16))
+    with open(f"/proc/{pid}/net/unix", encoding="utf-8", errors="replace") as file:
+        for row in (line.split() for line in list(file)[1:]):
+            if int(row[3], 16) & 0x10000 and row[6] in inodes:
+                there.add(row[7] if len(row) > 7 else "")
+    return there
+
+
+def port_flags():
+    """{role: its flags that open ports}, as the roles' tables say it: what is new there is missing here until it is attacked."""
+    flags = {}
+    for name in sorted(os.listdir(os.path.join(TREE, "roles"))):
+        path = os.path.join(TREE, "roles", name, "role.cpp")
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                table = re.search(r"runtime::PortFlag, \d+> kPorts = \{\{(.*?)\n?\}\}", file.read(), re.S)
+            flags[name] = re.findall(r'\{\{?"([\w-]+)"|^"([\w-]+)"', table.group(1), re.M) if table else []
+            flags[name] = [one or other for one, other in flags[name]]
+    return flags
+
+
+REVIEW = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
+    "uid": "1", "operation": "CREATE", "namespace": "default", "name": "a", "resource": {"group": "", "version": "v1", "resource": "pods"},
+    "object": {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}
+
+
 class Ground:
-    """A sandbox and a scheduler beside it, with their ports."""
+    """A sandbox and every role beside it, with all their ports."""
 
     def __init__(self):
-        self.sandbox = sandbox.Sandbox("--nodes=5", "--roles=", "--summary=none")
+        self.folder = tempfile.TemporaryDirectory(prefix="koord-attack.", ignore_cleanup_errors=True)
+        crds = os.path.join(TREE, "packaging", "crds")
+        self.sandbox = sandbox.Sandbox("--nodes=5", "--roles=", "--summary=none", "--load",
+                                       *(os.path.join(crds, name) for name in sorted(os.listdir(crds))))
         self.sandbox.__enter__()
+        self.roles = {}
         try:
             self.api = kube_api.Api(self.sandbox.kubeconfig)
             self.api_port = Port("sandbox", self.api.port, self.api.context, self.api.token, "/readyz")
@@ -179,30 +235,56 @@ class Ground:
             stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
             self.secure = Port("role-secure", free_port(), stranger)
             self.plain = Port("role-plain", free_port())
-            self.role = Program("--role=scheduler", f"--kubeconfig={self.sandbox.kubeconfig}", "--leader-elect=false",
-                                f"--secure-port={self.secure.number}", "--bind-address=127.0.0.1",
-                                f"--port={self.plain.number}", "--address=127.0.0.1")
-            self.ports = [self.api_port, self.secure, self.plain]
-            self.role.wait_port(self.secure)
-            self.role.wait_port(self.plain)
+            self.webhook = Port("webhook", free_port(), stranger,
+                                post=("/validate-pod?timeout=10s", json.dumps(REVIEW).encode()))
+            metrics, health = Port("manager-metrics", free_port(), probe="/metrics"), Port("manager-health", free_port())
+            agent = Port("koordlet", free_port())
+            kubeconfig = f"--kubeconfig={self.sandbox.kubeconfig}"
+            self.start("scheduler", [self.secure, self.plain], kubeconfig, "--leader-elect=false",
+                       f"--secure-port={self.secure.number}", "--bind-address=127.0.0.1",
+                       f"--port={self.plain.number}", "--address=127.0.0.1")
+            self.start("manager", [self.webhook, metrics, health], kubeconfig, f"--metrics-addr=127.0.0.1:{metrics.number}",
+                       f"--health-probe-addr=127.0.0.1:{health.number}", f"--webhook-port={self.webhook.number}",
+                       WEBHOOK_HOST="127.0.0.1", WEBHOOK_CERT_DIR=os.path.join(self.folder.name, "certificates"))
+            self.start("koordlet", [agent], kubeconfig, f"--addr=127.0.0.1:{agent.number}", "--run-queue-latency=false",
+                       *fake_node.FakeRoot(os.path.join(self.folder.name, "root")).flags(),
+                       NODE_NAME="node-0000", agent_mode="hostMode")
+            self.role = self.roles["scheduler"][0]
+            self.ports = [self.api_port, *(port for _, ports in self.roles.values() for port in ports)]
         except BaseException:
             self.close()
             raise
 
+    def start(self, role, ports, *words, **environment):
+        program = Program(f"--role={role}", *words, **environment)
+        self.roles[role] = program, ports
+        given = {word.partition("=")[0].lstrip("-") for word in words}
+        for flag in port_flags()[role]:
+            expect(flag in given, f"--{flag} of {role} opens a port that nobody attacks: add it to Ground")
+        for port in ports:
+            program.wait_port(port)
+
+    def unknown(self):
+        """Ports that are open and that no attack knows."""
+        known = {port.number for port in self.ports}
+        missing = [f"the role {role}" for role in port_flags() if role not in self.roles]
+        return missing + [f"{name}: {place}" for name, pid in self.pids().items() for place in listening(pid) - known]
+
     def pids(self):
-        return {"sandbox": self.sandbox.child.pid, "role": self.role.child.pid}
+        return {"sandbox": self.sandbox.child.pid, **{role: program.child.pid for role, (program, _) in self.roles.items()}}
 
     def alive(self):
-        return [name for name, child in (("sandbox", self.sandbox.child), ("role", self.role.child)) if child.poll() is not None]
+        children = {"sandbox": self.sandbox.child, **{role: program.child for role, (program, _) in self.roles.items()}}
+        return [name for name, child in children.items() if child.poll() is not None]
 
     def close(self):
-        if hasattr(self, "role"):
-            self.role.end()
+        for program, _ in self.roles.values():
+            program.end()
         self.sandbox.__exit__()
+        self.folder.cleanup()
 
     def call(self, method, path, body=None, content_type="application/json"):
         """(status, body) at the sandbox, as its administrator."""
-        import json
         data = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode() if body is not None else b""
         more = {"Content_Type": content_type} if data else {}
         return self.api_port.request(method, path, data, timeout=3 * CEILING, **more)

@@ -123,5 +123,5 @@ TEST_CASE("names in the worst order cost no more than others") {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   CHECK(all.size() == 5 * kNames);
   CHECK(all.find("v100007")->value() == 7);
-  CHECK(took.count() < 10);  // here and now one; added one by one, each time as many moves
+  CHECK(took.count() < 10);  // added one by one, each moves all
 }
