@@ -222,12 +222,13 @@ class Ground:
     """A sandbox and every role beside it, with all their ports."""
 
     def __init__(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="koord-attack.", ignore_cleanup_errors=True)
+        self.folder = tempfile.TemporaryDirectory(prefix="koord-attack.")
         crds = os.path.join(TREE, "packaging", "crds")
         self.sandbox = sandbox.Sandbox("--nodes=5", "--roles=", "--summary=none", "--load",
                                        *(os.path.join(crds, name) for name in sorted(os.listdir(crds))))
         self.sandbox.__enter__()
         self.roles = {}
+        self.host = fake_node.FakeRoot(os.path.join(self.folder.name, "root"))
         try:
             self.api = kube_api.Api(self.sandbox.kubeconfig)
             self.api_port = Port("sandbox", self.api.port, self.api.context, self.api.token, "/readyz")
@@ -247,7 +248,7 @@ class Ground:
                        f"--health-probe-addr=127.0.0.1:{health.number}", f"--webhook-port={self.webhook.number}",
                        WEBHOOK_HOST="127.0.0.1", WEBHOOK_CERT_DIR=os.path.join(self.folder.name, "certificates"))
             self.start("koordlet", [agent], kubeconfig, f"--addr=127.0.0.1:{agent.number}", "--run-queue-latency=false",
-                       *fake_node.FakeRoot(os.path.join(self.folder.name, "root")).flags(),
+                       *self.host.flags(),
                        NODE_NAME="node-0000", agent_mode="hostMode")
             self.role = self.roles["scheduler"][0]
             self.ports = [self.api_port, *(port for _, ports in self.roles.values() for port in ports)]
@@ -280,6 +281,7 @@ class Ground:
     def close(self):
         for program, _ in self.roles.values():
             program.end()
+        self.host.close()
         self.sandbox.__exit__()
         self.folder.cleanup()
 
