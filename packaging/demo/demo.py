@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Co-location as a loop that closes, on two simulated clusters side by side: the same nodes, services and batch work, once
-with koord's manager and its profile for batch work, once without.
+"""Co-location as a loop that closes, on simulated clusters side by side: the same nodes, services and batch work, once with
+koord's manager and its profile for batch work, once without; and the same again where services ask for less of the nodes.
 
-usage: demo.py [--once] [--day=SECONDS]
+usage: demo.py [--once] [--day=SECONDS] [--asked=PERCENT,...]
 
 Nothing runs on the nodes: what services use is a day of a real trace, played fast; the API server, the scheduler and the
 manager are the real ones. --once plays that day, prints the table and fails where the loop did not close. A day takes a
-minute, or as long as --day says.
+minute, or as long as --day says. --asked says which parts of the nodes' CPUs services ask for, a pair of clusters each; the
+first is the one that is shown while it runs.
 """
 import argparse
 import json
@@ -33,6 +34,10 @@ DAY = 86_400
 LOOKS = 30  # a day
 BATCH_CPU = "kubernetes.io/batch-cpu"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/demo/deployments"
+# What services ask for: parts of all CPUs, in percent, as near as whole replicas of the first service come.
+ASKED = (87, 75, 60)
+WEB_CPUS, CACHE_CPUS, BATCH_PODS = 2, 48, 48  # of a pod, of all pods (services.yaml), batch.json
+LEAST_ASKED, MOST_ASKED = 30, 95
 START_SECONDS = 60
 ROW = "{:>6}  {:>8} {:>8} {:>6}  {:>14} {:>8} {:>8} {:>8}   {:>8} {:>8}"
 HEAD = ROW.format("trace", "services", "batch", "speed", "batch CPU lent", "running", "waiting", "evicted", "without:", "running")
@@ -51,7 +56,7 @@ class Cluster:
 
     started = []  # all of them, to be ended whatever happens
 
-    def __init__(self, folder, name, day, roles, load=(), flags=(), environment=None):
+    def __init__(self, folder, name, day, services, roles, load=(), flags=(), environment=None):
         self.started.append(self)
         self.child = None
         self.kubeconfig = os.path.join(folder, f"{name}.kubeconfig")
@@ -61,7 +66,7 @@ class Cluster:
                 [KOORD, "sandbox", "--port=0", f"--kubeconfig={self.kubeconfig}", f"--roles={roles}", f"--nodes={NODES}",
                  f"--node-capacity=cpu={CPUS},memory={MEMORY}", "--summary=json", f"--trace={TRACE}",
                  f"--trace-speed={DAY / day:g}", f"--agent-report-interval={day * 1000 // 60}ms",
-                 *flags, "--load", CLASSES, *load, os.path.join(HERE, "services.yaml")],
+                 *flags, "--load", CLASSES, *load, services],
                 env={**os.environ, **(environment or {})}, stdout=out, stderr=log,
                 start_new_session=True)  # Ctrl-C ends the demonstration, which ends it
 
@@ -118,17 +123,29 @@ class Cluster:
         return json.loads(lines[-1]) if lines and lines[-1].startswith("{") else None
 
 
-class Demonstration:
-    def __init__(self, folder, day):
+class Pair:
+    """Two clusters whose services ask for `asked` percent of the CPUs, one with co-location and one without."""
+
+    def __init__(self, folder, day, asked):
         self.speed = DAY / day
         self.began = time.monotonic()
         self.samples = []
         self.batch_at = self.batch_seconds = 0.0  # when batch work began, and for how long it went on
-        self.alone = Cluster(folder, "without", day, "scheduler")
+        services = os.path.join(folder, f"services-{asked}.yaml")
+        with open(os.path.join(HERE, "services.yaml"), encoding="utf-8") as file:
+            text = file.read()
+        replicas = round((asked / 100 * NODES * CPUS - CACHE_CPUS) / WEB_CPUS)
+        with open(services, "w", encoding="utf-8") as file:
+            file.write(text.replace("replicas: 60\n", f"replicas: {replicas}\n"))
+        self.alone = Cluster(folder, f"without-{asked}", day, services, "scheduler")
+        # The manager has its defaults, the client's rate too.
         self.together = Cluster(
-            folder, "with", day, "scheduler,manager", [WEBHOOKS, os.path.join(HERE, "profile.yaml")],
-            ["--manager.rest-config-qps=0", f"--manager.webhook-port={sandbox.free_port()}"],
-            {"WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_CERT_DIR": os.path.join(folder, "certificates")})
+            folder, f"with-{asked}", day, services, "scheduler,manager", [WEBHOOKS, os.path.join(HERE, "profile.yaml")],
+            [f"--manager.webhook-port={sandbox.free_port()}"],
+            {"WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_CERT_DIR": os.path.join(folder, f"certificates-{asked}")})
+
+    def begin(self):
+        """Batch work is asked for when all services run."""
         self.alone.wait_ready()
         self.together.wait_ready()
         with open(os.path.join(HERE, "batch.json"), encoding="utf-8") as file:
@@ -196,10 +213,8 @@ class Demonstration:
             wrong.append("batch work did not come back to its speed")
         return wrong
 
-    def table(self, alone, together):
-        def row(what, without, with_it, more=""):
-            print(f"  {what:<44}{without:>12}{with_it:>20}   {more}".rstrip())
-
+    def columns(self, alone, together):
+        """What the table says of this pair: rows of two texts, and the CPU hours of batch work in both."""
         def share(part):
             return [f"{each:.1%}" for each in part]
 
@@ -210,62 +225,86 @@ class Demonstration:
         services = [(usage["latencySensitive"] - part) / usage["capacity"] for usage, part in zip(usages, mixed)]
         system = [usage["system"] / usage["capacity"] for usage in usages]
         batch = [usage["busy"] / (NODES * CPUS * self.batch_seconds) for usage in usages]
-        print(f"\n{NODES} nodes of {CPUS} CPUs, {self.batch_seconds * self.speed / DAY:.1f} days of the trace\n")
-        row("", "without", "with co-location")
-        row("CPU that services asked for", *2 * [f"{self.services / (NODES * CPUS):.1%}"])
-        row("CPU that services used", *share(services))
-        row("CPU that batch work used", *share(batch))
-        row("CPU used in all", *share([sum(parts) for parts in zip(services, batch, system)]))
+        kept = [(usage["busy"] - usage["lost"]) / (NODES * CPUS * self.batch_seconds) for usage in usages]
         means = [sum(sample[name] for sample in self.samples) / max(len(self.samples), 1) for name in ("without", "running")]
-        row("batch pods that ran at once, mean", *(f"{mean:.1f}" for mean in means))
-        done = [part * NODES * CPUS * 24 for part in batch]
-        row("batch work done a day, CPU hours", *(f"{each:.0f}" for each in done), f"{done[1] / max(done[0], 1e-9):.1f} times as much")
-        row("batch pods evicted to protect services", *(usage["evictions"] for usage in usages))
-        print("""
+        done = [part * NODES * CPUS * 24 for part in kept]
+        rows = [2 * [f"{self.services / (NODES * CPUS):.1%}"], share(services), share(batch),
+                share([sum(parts) for parts in zip(services, batch, system)]), [f"{mean:.1f}" for mean in means],
+                [str(usage["evictions"]) for usage in usages], [f"{each:.0f}" for each in done],
+                ["", f"{done[1] / max(done[0], 1e-9):.2f} x"]]
+        return rows, done
+
+
+LABELS = ("CPU that services asked for", "CPU that services used", "CPU that batch work used", "CPU used in all",
+          "batch pods that ran at once, mean", "batch pods evicted to protect services",
+          "batch work done a day, CPU hours", "as much as without")
+
+
+def print_table(pairs, all_columns):
+    """The pairs beside one another, from the one that asks for least."""
+    order = sorted(range(len(pairs)), key=lambda i: pairs[i].services)
+    days = pairs[0].batch_seconds * pairs[0].speed / DAY
+    print(f"\n{NODES} nodes of {CPUS} CPUs, {days:.1f} days of the trace; batch work is {BATCH_PODS} pods of {pairs[0].asked:.0f} CPUs\n")
+    print("  " + " " * 40 + "".join(f"{'without':>11}{'with':>9}" for _ in order) + "   co-location")
+    for i, label in enumerate(LABELS):
+        print(f"  {label:<40}" + "".join(f"{all_columns[at][i][0]:>11}{all_columns[at][i][1]:>9}" for at in order))
+    print("""
 What this rests on: services use the share of what they asked for that machines of Alibaba's trace used of their CPUs; some of
 that was batch work already. Batch pods use all that they may. Without co-location they ask for CPU and memory as services do
-and find what those have not asked for; with it a profile lets them ask for what services do not use, up to 65% of a node.
-Services get what they want first, at once: how much neighbours disturb each other is not simulated.""")
-        return done
+and find what those have not asked for; with it a profile lets them ask for what services do not use, by the manager's
+defaults: up to 60% of a node's CPUs. What an evicted pod had done is lost, and not counted as done. Services get what they
+want first, at once: how much neighbours disturb each other is not simulated.""")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--once", action="store_true")
     parser.add_argument("--day", type=int, default=60, metavar="SECONDS")
+    parser.add_argument("--asked", default=",".join(map(str, ASKED)), metavar="PERCENT,...")
     flags = parser.parse_args()
     if not 10 <= flags.day <= DAY:
         parser.error("--day: from 10 seconds to a day")
+    asked = [int(each) if each.isdigit() else 0 for each in flags.asked.split(",")]
+    if not all(LEAST_ASKED <= each <= MOST_ASKED for each in asked) or len(set(asked)) != len(asked):
+        parser.error(f"--asked: different percentages from {LEAST_ASKED} to {MOST_ASKED}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="koord-demo.") as folder:
-        demonstration = None
+        pairs = []
         try:
-            demonstration = Demonstration(folder, flags.day)
+            for each in asked:
+                pairs.append(Pair(folder, flags.day, each))
+            for pair in pairs:
+                pair.begin()
+            shown = pairs[0]
             if not flags.once:
-                print(f"To look around, in another terminal:\n  export KUBECONFIG={demonstration.together.kubeconfig}\n"
+                print(f"To look around, in another terminal:\n  export KUBECONFIG={shown.together.kubeconfig}\n"
                       "  build/koord top --cluster          # and: kubectl get nodes, kubectl -n demo get pods -o wide\n"
                       "Ctrl-C ends it, with the table.\n")
-            print(f"Usage of all nodes' CPUs. The day begins at midnight and takes {flags.day} seconds.\n")
-            lines, begin = 0, demonstration.wait_up()
-            while not flags.once or demonstration.seconds() < begin + flags.day:
+            print(f"Usage of all nodes' CPUs, of which services ask for {shown.services / (NODES * CPUS):.0%}. The day begins at "
+                  f"midnight and takes {flags.day} seconds.\n")
+            lines, begin = 0, shown.wait_up()
+            while not flags.once or shown.seconds() < begin + flags.day:
                 if lines % 20 == 0:
                     print(HEAD)
-                demonstration.show()
+                shown.show()
+                for pair in pairs[1:]:
+                    pair.look()
                 lines += 1
                 time.sleep(flags.day / LOOKS)
         except KeyboardInterrupt:
-            if demonstration is None or flags.once:
+            if not pairs or not pairs[0].samples or flags.once:
                 return 130
         finally:
-            if demonstration:
-                demonstration.batch_seconds = demonstration.seconds() - demonstration.batch_at
-            summaries = [cluster.end() for cluster in Cluster.started]  # without, with
-        if not all(summaries):
+            for pair in pairs:
+                pair.batch_seconds = pair.seconds() - pair.batch_at
+            summaries = [cluster.end() for cluster in Cluster.started]
+        if len(summaries) != 2 * len(asked) or not all(summaries):
             print("demo: a sandbox ended without its summary", file=sys.stderr)
             return 1
-        without, with_it = demonstration.table(*summaries)
-        wrong = demonstration.not_closed()
-        if with_it <= without:
+        columns, done = zip(*(pair.columns(*summaries[2 * i:2 * i + 2]) for i, pair in enumerate(pairs)))
+        print_table(pairs, columns)
+        wrong = shown.not_closed()
+        if done[0][1] <= done[0][0]:
             wrong.append("no more batch work was done than without co-location")
         if flags.once and wrong:
             print("\n".join(f"demo: the loop did not close: {each}" for each in wrong), file=sys.stderr)

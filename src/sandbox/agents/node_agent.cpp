@@ -48,6 +48,7 @@ AgentTotals& AgentTotals::operator+=(const AgentTotals& other) {
   best_effort += other.best_effort;
   system += other.system;
   busy += other.busy;
+  lost += other.lost;
   suppressed += other.suppressed;
   evictions += other.evictions;
   return *this;
@@ -81,7 +82,7 @@ void NodeAgent::set_policy(const api::NodeMetricSpec& spec) {
 
 void NodeAgent::add_pod(SimulatedPod pod) {
   std::string key = Object::make_key(pod.ns, pod.name);
-  pods_.insert_or_assign(std::move(key), Pod{std::move(pod), {}, {}, false});
+  pods_.insert_or_assign(std::move(key), Pod{.is = std::move(pod)});
 }
 
 bool NodeAgent::has_pod(std::string_view ns, std::string_view name, std::string_view uid) const {
@@ -128,7 +129,11 @@ NodeAgent::Due NodeAgent::tick(MonoTime now) {
   std::size_t i = 0;
   for (auto& [key, pod] : pods_) {
     const Usage& used = moment_.pods[i++];
-    if (pod.is.busy) totals_.busy += used.cpu * seconds;
+    if (pod.is.busy) {
+      totals_.busy += used.cpu * seconds;
+      pod.busy += used.cpu * seconds;
+      if (pod.evicted) totals_.lost += used.cpu * seconds;
+    }
     const double speed = pod.is.best_effort ? moment_.speed() : 1;
     pod.worked += std::chrono::duration_cast<nanoseconds>(Seconds(seconds * speed));
     pod.used.push_back({static_cast<float>(used.cpu), static_cast<float>(used.memory)});
@@ -150,7 +155,10 @@ NodeAgent::Due NodeAgent::tick(MonoTime now) {
 void NodeAgent::evicted(std::string_view ns, std::string_view name) {
   evicted_at_ = trace_time(last_);
   ++totals_.evictions;
-  if (const auto pod = pods_.find(Object::make_key(ns, name)); pod != pods_.end()) pod->second.evicted = true;
+  const auto pod = pods_.find(Object::make_key(ns, name));
+  if (pod == pods_.end() || pod->second.evicted) return;
+  pod->second.evicted = true;
+  totals_.lost += pod->second.busy;
 }
 
 void NodeAgent::forget(double at) {

@@ -30,6 +30,7 @@ struct AgentTotals {
   double capacity = 0;  // CPU seconds
   double latency_sensitive = 0, best_effort = 0, system = 0;
   double busy = 0;        // of pods that use all that they may, best-effort or not
+  double lost = 0;        // part of busy: work of pods that were evicted, up to their end
   double suppressed = 0;  // seconds of a node in which best-effort work was held back
   std::uint64_t evictions = 0;
   AgentTotals& operator+=(const AgentTotals& other);
@@ -83,6 +84,7 @@ class NodeAgent {
     SimulatedPod is;
     std::deque<SmallUsage> used;  // one for each of the last samples, within aggregate_
     nanoseconds worked{0};
+    double busy = 0;  // CPU seconds, of one that uses all that it may
     bool evicted = false;
   };
   struct Sample {

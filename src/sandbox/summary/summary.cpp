@@ -253,6 +253,7 @@ std::string Summary::json(const std::optional<AgentTotals>& usage) const {
     decimal("latencySensitive", usage->latency_sensitive, 1);
     decimal("bestEffort", usage->best_effort, 1);
     decimal("busy", usage->busy, 1);
+    decimal("lost", usage->lost, 1);
     decimal("system", usage->system, 1);
     decimal("suppressed", usage->suppressed, 1);
     json.member("evictions", usage->evictions).end_object();

@@ -305,6 +305,9 @@ TEST_CASE("an eviction that was taken is waited for, one that was refused is ask
   CHECK(victims(70) == 0);  // the cool time
   CHECK(victims(82) == 1);
   CHECK(agent.totals().evictions == 2);
+  // What those two did until they had gone; c's work is not lost.
+  CHECK(agent.totals().busy == Approx(60 + 61 + 21));
+  CHECK(agent.totals().lost == Approx(60 + 61));
 }
 
 TEST_CASE("what is not measured yet is not said, and a policy has bounds") {
