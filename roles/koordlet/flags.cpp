@@ -1,6 +1,8 @@
 // The agent's flags: see flags.hpp.
 #include "flags.hpp"
 
+#include <unistd.h>
+
 #include <array>
 
 namespace koord::koordlet {
@@ -62,7 +64,8 @@ constexpr std::array<Flag, 11> kLogFlags = {{
 
 constexpr std::array<Flag, 15> kRootFlags = {{
     {"cgroup-root-dir", FlagType::text, "",
-     "Empty: /host-cgroup/ in a DaemonSet's pod, /sys/fs/cgroup/ with agent_mode=hostMode.", 0, kRoots},
+     "Empty: /host-cgroup/ in a DaemonSet's pod, /sys/fs/cgroup/ on the host (agent_mode=hostMode says so).",
+     0, kRoots},
     {"sys-root-dir", FlagType::text, "", "Empty: /host-sys/, or /sys/ in host mode.", 0, kRoots},
     {"sys-fs-root-dir", FlagType::text, "", "Empty: /host-sys-fs/, or /sys/fs/ in host mode.", 0, kRoots},
     {"proc-root-dir", FlagType::text, "", "Empty: /proc/.", 0, kRoots},
@@ -264,10 +267,14 @@ Result<Place> read_place(const runtime::FlagValues& flags, const GetEnv& env) {
   Place place;
   place.node_name = flags.get("node-name");
   if (place.node_name.empty()) place.node_name = env("NODE_NAME").value_or("");
-  const bool host_mode = env("agent_mode") == "hostMode";
+  // What is no pod of a cluster and has none of the host's folders mounted as a DaemonSet's has runs on the
+  // host.
+  const auto mode = env("agent_mode").value_or("");
+  const bool outside = mode.empty() && !env("KUBERNETES_SERVICE_HOST") &&
+                       ::access(host::Root::daemon_set_mode().cgroup.c_str(), F_OK) != 0;
   // Without Kubernetes there is no pod that the host's folders could be mounted into.
   const bool standalone = !flags.get("standalone-config").empty();
-  place.in_pod = !host_mode && !standalone;
+  place.in_pod = mode != "hostMode" && !outside && !standalone;
   place.root = place.in_pod ? host::Root::daemon_set_mode() : host::Root::host_mode();
   replace(flags, "cgroup-root-dir", place.root.cgroup);
   replace(flags, "sys-root-dir", place.root.sys);

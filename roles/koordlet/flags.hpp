@@ -26,7 +26,8 @@ struct Place {
   std::optional<host::CgroupVersion> cgroup_version;  // forced by --cgroup-version
   std::string kubelet_root;                           // --kubelet-cgroup-root; empty: not told
 };
-/// Code::invalid names the flag.
+/// In a pod unless `agent_mode` is hostMode, or is not set where neither KUBERNETES_SERVICE_HOST nor the
+/// mounts of a DaemonSet (/host-cgroup/) say otherwise. Code::invalid names the flag.
 Result<Place> read_place(const runtime::FlagValues& flags, const GetEnv& env);
 
 }  // namespace koord::koordlet

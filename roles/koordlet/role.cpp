@@ -78,10 +78,11 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   if (!cgroups) {
     const std::string why = fmt::format("cgroups: {}", cgroups.error().message());
     if (place.root.cgroup != host::Root::daemon_set_mode().cgroup) return Error(cgroups.error().code(), why);
-    return Error(cgroups.error().code(),
-                 why +
-                     " (where a DaemonSet's pod has the host's; on the host itself set "
-                     "agent_mode=hostMode in the environment, or --cgroup-root-dir)");
+    return Error(
+        cgroups.error().code(),
+        why +
+            " (where a DaemonSet's pod has the host's: mount it, as packaging/manifests does, or set "
+            "--cgroup-root-dir)");
   }
   Agent::Parts parts{.place = std::move(place), .cgroups = std::move(*cgroups)};
   if (auto facts = read_node_facts(parts.place.root))

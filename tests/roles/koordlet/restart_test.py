@@ -243,12 +243,22 @@ class TheFoldersOfADaemonSet(Alone):
         fake_node.write(os.path.join(self.root.proc, "self/mountinfo"), "".join(
             f"{number} 1 0:{number} {root} {point} rw - {kind} {kind} rw\n" for number, (root, point, kind) in enumerate(mounts)))
 
+    def test_are_not_asked_for_on_a_host(self):
+        """Outside a pod and without a DaemonSet's mounts it is on the host, whatever agent_mode does not say."""
+        agent = self.without_mode(os.path.join(self.folder.name, "prediction-checkpoints"))
+        self.measured(agent, 2)
+        self.assertNotIn("the agent's pod", agent.output())
+
     def daemon_set(self, checkpoints):
+        return self.without_mode(checkpoints, KUBERNETES_SERVICE_HOST="127.0.0.1")
+
+    def without_mode(self, checkpoints, **variables):
         """It finds no kubelet and no API server, and measures its node all the same."""
         kubeconfig = os.path.join(self.folder.name, "kubeconfig")
         fake_node.write(kubeconfig, "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
                                     "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n")
-        agent = agents.Agent(self.root, f"--kubeconfig={kubeconfig}", f"--prediction-checkpoint-filepath={checkpoints}", mode="")
+        agent = agents.Agent(self.root, f"--kubeconfig={kubeconfig}", f"--prediction-checkpoint-filepath={checkpoints}", mode="",
+                             **variables)
         self.addCleanup(agent.close)
         return agent
 
