@@ -33,6 +33,7 @@ NODES, CPUS, MEMORY = 12, 16, "64Gi"
 DAY = 86_400
 LOOKS = 30  # a day
 BATCH_CPU = "kubernetes.io/batch-cpu"
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/koordinator-mutating-webhook-configuration"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/demo/deployments"
 # What services ask for: parts of all CPUs, in percent, as near as whole replicas of the first service come.
 ASKED = (87, 75, 60)
@@ -84,6 +85,10 @@ class Cluster:
 
     def running(self):
         return sum(pod["status"].get("phase") == "Running" for pod in self.api.list("/api/v1/namespaces/demo/pods"))
+
+    def asks(self):
+        """Whether the API server asks the manager about pods: it fills in what is asked once it answers."""
+        return bool(self.api.connect().request("GET", MUTATING).get("webhooks"))
 
     def pods(self):
         """The batch pods that run, and those that wait."""
@@ -156,10 +161,12 @@ class Pair:
             containers = item["spec"]["template"]["spec"]["containers"]
             replicas += item["spec"]["replicas"]
             self.services += item["spec"]["replicas"] * sum(amount(one["resources"]["requests"]["cpu"]) for one in containers)
-        # Services are there first: their pods wait until the manager can be asked about them.
+        # Services are there first; batch pods wait until the manager is asked about them.
         for cluster in (self.alone, self.together):
             while self.seconds() < START_SECONDS and cluster.running() < replicas:
                 time.sleep(0.2)
+        while self.seconds() < START_SECONDS and not self.together.asks():
+            time.sleep(0.2)
         self.alone.api.connect().request("POST", DEPLOYMENTS, batch)
         self.together.api.connect().request("POST", DEPLOYMENTS, batch)
         self.batch_at = self.seconds()

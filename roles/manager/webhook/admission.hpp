@@ -123,7 +123,6 @@ struct WebhookEntry {
   std::string_view name;                      // "mpod-create.koordinator.sh"
   std::string_view group, version, resource;  // "", "v1", "pods/binding"
   std::span<const Operation> operations;
-  bool fail = true;                       // failurePolicy Fail, else Ignore
   std::string_view object_selector = {};  // a label selector as the API takes it; empty: all
   std::string_view namespace_selector = {};
 };

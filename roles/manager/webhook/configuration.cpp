@@ -14,6 +14,7 @@ namespace koord::manager {
 namespace {
 
 constexpr std::string_view kTemplate = "template";
+constexpr std::int64_t kFirstTimeout = 10;
 
 /// The path of "https://host:port/path?query".
 std::string_view path_of_url(std::string_view url) {
@@ -76,11 +77,40 @@ std::optional<json::Document> read_template(std::string_view text) {
   return std::move(*read);
 }
 
+/// As koord's first manifests had them: with failurePolicy Fail and ten seconds, and, unlike everybody
+/// else's, none of pods of koord's namespace by its name.
+bool is_of_first_manifests(const json::Value& entries) {
+  bool spares_us = false;
+  for (const json::Value& entry : entries.elements()) {
+    if (!json::text_at(entry, "name").ends_with(".koordinator.sh") ||
+        json::int_at(entry, "timeoutSeconds") != kFirstTimeout)
+      return false;
+    const json::Value* const rules = json::find(entry, "namespaceSelector", "matchExpressions");
+    if (rules == nullptr || !rules->is_array()) continue;
+    for (const json::Value& rule : rules->elements())
+      spares_us = spares_us || (json::text_at(rule, "key") == "kubernetes.io/metadata.name" &&
+                                json::text_at(rule, "operator") == "NotIn");
+  }
+  return spares_us;
+}
+
+/// Whether `live` says all that `wanted` says: API servers add their defaults.
+bool says_all(const json::Value& live, const json::Value& wanted) {
+  if (wanted.is_object())
+    return live.is_object() && std::ranges::all_of(wanted.members(), [&](const json::Member& member) {
+             const json::Value* const there = json::find(live, member.key());
+             return there != nullptr && says_all(*there, member.value);
+           });
+  if (!wanted.is_array()) return live == wanted;
+  return live.is_array() && std::ranges::equal(live.elements(), wanted.elements(), says_all);
+}
+
 }  // namespace
 
 KeptConfiguration keep_configuration(json::Document& configuration, const WebhookSettings& settings,
                                      std::string_view ca_pem, bool overlap,
-                                     const std::function<bool(std::string_view path)>& served) {
+                                     const std::function<bool(std::string_view path)>& served,
+                                     const json::Value& own) {
   KeptConfiguration kept;
   json::Arena& arena = configuration.arena();
   json::Value& annotations =
@@ -89,7 +119,15 @@ KeptConfiguration keep_configuration(json::Document& configuration, const Webhoo
       json::array_at(configuration, "webhooks", arena);  // the last: what is added moves the others
   const std::string_view text = json::text_at(annotations, kTemplate);
   std::optional<json::Document> entries = read_template(text);
-  if (!entries) {
+  bool ours = json::text_at(annotations, kEntriesAnnotation) == kOwnEntries;
+  if (!ours && is_of_first_manifests(entries ? *entries : live)) {
+    json::set_text(annotations, kEntriesAnnotation, kOwnEntries, arena);
+    kept.migrated = kept.changed = ours = true;
+  }
+  if (ours) {
+    kept.changed = json::remove(annotations, kTemplate) || kept.changed;
+    entries = json::clone(own);
+  } else if (!entries) {
     kept.template_lost = !text.empty();
     kept.changed = true;
     entries = json::clone(live);
@@ -105,7 +143,7 @@ KeptConfiguration keep_configuration(json::Document& configuration, const Webhoo
     }
     point_to_server(wanted.push_back(json::clone(entry, arena), arena), settings, bundle, arena);
   }
-  if (!(wanted == live)) {
+  if (!(ours ? says_all(live, wanted) : wanted == live)) {
     kept.changed = true;
     live = std::move(wanted);
   }

@@ -18,9 +18,12 @@ namespace koord::manager {
 namespace {
 
 /// After passes that wrote, unless it was quiet for longer than the last rest: two versions that do not agree
-/// must not keep the API server busy.
+/// must not keep the API server busy. The first few in a row are soon followed by the next, so that what
+/// somebody replaces is right again within a second.
+constexpr nanoseconds kQuickRest = std::chrono::milliseconds{200};
+constexpr int kQuickRests = 5;
 constexpr BackoffPolicy kPace{
-    .initial = std::chrono::milliseconds{200}, .factor = 2, .cap = std::chrono::seconds{60}};
+    .initial = std::chrono::seconds{1}, .factor = 4, .cap = std::chrono::seconds{60}};
 constexpr BackoffPolicy kRetry{
     .initial = std::chrono::milliseconds{200}, .factor = 2, .cap = std::chrono::seconds{30}, .jitter = 0.5};
 
@@ -53,6 +56,7 @@ Task<Result<>> WebhookKeeper::run() {
   Backoff pace(kPace), retry(kRetry);
   const nanoseconds period = config_.settings.in_secret ? kPeriod : kFolderPeriod;
   nanoseconds rest{0};
+  int quick = 0;
   MonoTime rested = config_.clock.mono();
   for (;;) {
     wrote_ = false;
@@ -69,8 +73,12 @@ Task<Result<>> WebhookKeeper::run() {
       wait = retry.next();
     }
     if (wrote_) {
-      if (config_.clock.mono() - rested > 2 * rest + std::chrono::seconds{1}) pace.reset();
-      rest = pace.next();
+      if (config_.clock.mono() - rested > 2 * rest + std::chrono::seconds{1}) {
+        pace.reset();
+        quick = 0;
+      }
+      rest = quick < kQuickRests ? kQuickRest : pace.next();
+      ++quick;
       KOORD_CO_CHECK(co_await sleep(config_.clock, rest));
       rested = config_.clock.mono();
     }
@@ -109,10 +117,10 @@ Task<Result<bool>> WebhookKeeper::pass() {
 }
 
 Task<Result<bool>> WebhookKeeper::keep_all(const net::KeyPair& ca) {
-  KOORD_CO_TRY(first,
-               co_await keep(api::kind<api::MutatingWebhookConfiguration>(), config_.settings.mutating, ca));
+  KOORD_CO_TRY(first, co_await keep(api::kind<api::MutatingWebhookConfiguration>(), config_.settings.mutating,
+                                    ca, config_.mutating_entries));
   KOORD_CO_TRY(second, co_await keep(api::kind<api::ValidatingWebhookConfiguration>(),
-                                     config_.settings.validating, ca));
+                                     config_.settings.validating, ca, config_.validating_entries));
   co_return first || second;
 }
 
@@ -196,8 +204,8 @@ Task<> WebhookKeeper::write_folder() {
   folder_failed_ = !written;
 }
 
-Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string& name,
-                                       const net::KeyPair& ca) {
+Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string& name, const net::KeyPair& ca,
+                                       const json::Value& own) {
   const auto say_once = [this](const std::string& what) {
     if (std::ranges::find(told_, what) != told_.end()) return false;
     told_.push_back(what);
@@ -216,11 +224,14 @@ Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string&
   json::Document document;
   KOORD_CO_CHECK(document.read(*text));
   const KeptConfiguration kept = keep_configuration(document, config_.settings, ca.certificate_pem,
-                                                    is_new_ca(ca, config_.clock.now()), config_.served);
+                                                    is_new_ca(ca, config_.clock.now()), config_.served, own);
   for (const std::string& entry : kept.left_out)
     if (say_once(fmt::format("{}/{}", name, entry)))
       config_.log.info("nobody serves an entry of the webhook configuration: it is taken out",
                        kv("configuration", name), kv("entry", entry));
+  if (kept.migrated)
+    config_.log.info("the entries of koord's first manifests, with failurePolicy Fail, are replaced",
+                     kv("configuration", name), kv("failurePolicy", config_.settings.pods_policy));
   if (kept.template_lost)
     config_.log.warn("the annotation \"template\" cannot be read: the entries that are there take its place",
                      kv("configuration", name));

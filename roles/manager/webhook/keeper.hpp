@@ -12,6 +12,7 @@
 #include "koord/async/backoff.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/base/log.hpp"
+#include "koord/json/value.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "webhook/certificates.hpp"
@@ -34,6 +35,8 @@ class WebhookKeeper {
     /// What tells when to look: the Secret and the configurations.
     std::vector<kube::AnyInformer> watched;
     std::function<bool(std::string_view path)> served;
+    /// The entries of configurations that are the manager's (see webhook_entries()).
+    json::Document mutating_entries, validating_entries;
     /// From now on with these certificates; its error ends the keeper (the port is taken).
     std::function<Result<>(const Certificates&)> serve;
   };
@@ -55,7 +58,8 @@ class WebhookKeeper {
   Task<> write_folder();
   /// Both configurations with this CA; true if one was written.
   Task<Result<bool>> keep_all(const net::KeyPair& ca);
-  Task<Result<bool>> keep(const api::Kind& kind, const std::string& name, const net::KeyPair& ca);
+  Task<Result<bool>> keep(const api::Kind& kind, const std::string& name, const net::KeyPair& ca,
+                          const json::Value& own);
   void tell(const Error& failure);
 
   Config config_;

@@ -30,6 +30,11 @@ Result<WebhookSettings> webhook_settings(
   settings.service = get("SERVICE_NAME", "koordinator-webhook-service");
   settings.mutating = get("MUTATING_WEBHOOK_NAME", "koordinator-mutating-webhook-configuration");
   settings.validating = get("VALIDATING_WEBHOOK_NAME", "koordinator-validating-webhook-configuration");
+  settings.pods_policy = get("WEBHOOK_CONFIGURATION_FAILURE_POLICY_PODS", "Ignore");
+  if (settings.pods_policy != "Ignore" && settings.pods_policy != "Fail")
+    return Error(Code::invalid, fmt::format("WEBHOOK_CONFIGURATION_FAILURE_POLICY_PODS: \"{}\" is neither "
+                                            "\"Ignore\" nor \"Fail\"",
+                                            settings.pods_policy));
   const std::string writer = get("WEBHOOK_CERT_WRITER", settings.host.empty() ? "secret" : "fs");
   if (writer != "secret" && writer != "fs")
     return Error(Code::invalid,

@@ -20,6 +20,9 @@ struct WebhookSettings {
   std::string secret;     // SECRET_NAME
   std::string service;    // SERVICE_NAME
   std::string mutating, validating;  // {MUTATING,VALIDATING}_WEBHOOK_NAME
+  /// WEBHOOK_CONFIGURATION_FAILURE_POLICY_PODS: what becomes of pods while nobody answers, in configurations
+  /// whose entries are the manager's: Ignore (they are created) or Fail (they are not).
+  std::string pods_policy = "Ignore";
 
   /// What the certificate is for.
   std::string server_name() const;

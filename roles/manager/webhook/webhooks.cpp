@@ -7,6 +7,7 @@
 #include "koord/api/types/core_v1/secret.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/system.hpp"
+#include "webhook/entries.hpp"
 
 namespace koord::manager {
 
@@ -37,14 +38,14 @@ Result<std::unique_ptr<Webhooks>> Webhooks::make(runtime::RoleContext& context, 
   KOORD_TRY(settings, webhook_settings(context.flags.get("webhook-port"), environment));
   if (settings.port == 0) return std::unique_ptr<Webhooks>();
   KOORD_TRY(server, WebhookServer::make(context, client, rows));
-  std::unique_ptr<Webhooks> made(new Webhooks(context, client, std::move(settings), std::move(server)));
+  std::unique_ptr<Webhooks> made(new Webhooks(context, client, std::move(settings), std::move(server), rows));
   context.health.add(
       "webhook-ready", [keeper = &made->keeper_] { return keeper->ready(); }, runtime::HealthChecks::readyz);
   return made;
 }
 
 Webhooks::Webhooks(runtime::RoleContext& context, kube::Client& client, WebhookSettings settings,
-                   std::unique_ptr<WebhookServer> server)
+                   std::unique_ptr<WebhookServer> server, std::span<const HandlerRow> rows)
     : log_(context.log),
       settings_(std::move(settings)),
       server_(std::move(server)),
@@ -55,6 +56,8 @@ Webhooks::Webhooks(runtime::RoleContext& context, kube::Client& client, WebhookS
                .settings = settings_,
                .watched = watched(context.informers, client, settings_),
                .served = [this](std::string_view path) { return server_->serves(path); },
+               .mutating_entries = webhook_entries(rows, WebhookType::mutate, settings_),
+               .validating_entries = webhook_entries(rows, WebhookType::validate, settings_),
                .serve = [this](const Certificates& certificates) { return serve(certificates); }}) {}
 
 void Webhooks::start(TaskGroup& tasks) { tasks.spawn("webhooks", keeper_.run()); }

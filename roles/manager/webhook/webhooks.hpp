@@ -24,7 +24,7 @@ class Webhooks {
 
  private:
   Webhooks(runtime::RoleContext& context, kube::Client& client, WebhookSettings settings,
-           std::unique_ptr<WebhookServer> server);
+           std::unique_ptr<WebhookServer> server, std::span<const HandlerRow> rows);
   Result<> serve(const Certificates& certificates);
 
   const Logger log_;

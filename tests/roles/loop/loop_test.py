@@ -19,6 +19,7 @@ import sandbox  # noqa: E402
 from sandbox import KOORD, free_port, wait_for  # noqa: E402
 
 METRICS = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/koordinator-mutating-webhook-configuration"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 PODS = "/api/v1/namespaces/default/pods"
 BATCH_CPU, BATCH_MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
@@ -95,6 +96,7 @@ class TheLoop(unittest.TestCase):
             self.assertIn("nothing is measured", node["metadata"]["annotations"]["sandbox.koordinator.sh/simulated-usage"])
 
         with self.subTest("batch pods are admitted by a profile, placed into what is lent, and run at full speed"):
+            wait_for("the webhooks are asked", lambda: self.request("GET", MUTATING).get("webhooks"))
             self.request("POST", DEPLOYMENTS, deployment("crunch", 4, {"colocation": "batch"}, {"cpu": "2", "memory": "2Gi"}))
             wait_for("placed", lambda: self.batch() == ["Running"] * 4)
             pod = next(pod for pod in self.api.list(PODS) if pod["metadata"]["labels"]["app"] == "crunch")

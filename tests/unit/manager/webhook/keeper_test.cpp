@@ -89,6 +89,8 @@ struct World {
                                .validating = "v"},
                   .watched = {},
                   .served = [](std::string_view path) { return path == "/mutate-pod"; },
+                  .mutating_entries = *json::parse("[]"),
+                  .validating_entries = *json::parse("[]"),
                   .serve =
                       [this](const Certificates& certificates) {
                         served.push_back(certificates);
