@@ -13,6 +13,9 @@ constexpr std::string_view kSlo = "slo.koordinator.sh", kAdmission = "admissionr
 
 constexpr std::array kMine = {
     Right{"", "configmaps", "list watch", "slo-controller-config", runtime::kOwnNamespace},
+    // What it said when it could be read last. (Who creates cannot be held to a name.)
+    Right{"", "configmaps", "create", "", runtime::kOwnNamespace},
+    Right{"", "configmaps", "get patch", "slo-controller-config-last-good", runtime::kOwnNamespace},
     Right{"", "nodes", "list watch patch"},
     Right{"", "nodes/status", "patch"},
     Right{"", "pods", "list watch get patch"},

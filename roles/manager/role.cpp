@@ -8,6 +8,7 @@
 #include "admission/handlers.hpp"
 #include "clean_up.hpp"
 #include "controllers/changes.hpp"
+#include "controllers/last_good.hpp"
 #include "controllers/node_objects.hpp"
 #include "controllers/node_resources.hpp"
 #include "controllers/pod_profiles.hpp"
@@ -51,6 +52,12 @@ class Manager final : public runtime::LeadingRole {
       : LeadingRole(context, {.election = parts.election, .client = parts.client, .host_name = host_name()}),
         parts_(std::move(parts)),
         recorder_(context.executor, *parts_.client, context.clock, events(context)),
+        last_good_({.clock = context.clock,
+                    .log = context.log,
+                    .client = *parts_.client,
+                    .key = {context.flags.get("config-namespace"),
+                            fmt::format("{}-last-good", context.flags.get("slo-config-name"))},
+                    .may_write = [this] { return leading(); }}),
         node_metrics_(
             {.name = "nodemetric",
              .kind_name = "NodeMetric",
@@ -157,6 +164,19 @@ class Manager final : public runtime::LeadingRole {
   }
   Task<Result<>> lead() override {
     KOORD_CO_CHECK(co_await synced_event_.wait());
+    KOORD_CO_TRY(last_good, co_await last_good_.read());
+    if (last_good) {
+      config_ = SloConfig();
+      config_.restore(*last_good);
+    }
+    const auto now = parts_.config_maps.get(context().flags.get("config-namespace"),
+                                            context().flags.get("slo-config-name"));
+    take_config(now.get());
+    if (!now && last_good && !last_good->data.empty())
+      warn(*last_good, "SLOCfgMissing",
+           fmt::format("there is no ConfigMap {}; what it said last stays in effect",
+                       context().flags.get("slo-config-name")));
+    tasks().spawn("last good configuration", last_good_.keep());
     for (NodeWorkers* workers : running_) workers->start(tasks());
     if (is_enabled(context().flags.get_list("controllers"), "colocationprofile"))
       pod_profiles_.start(tasks());
@@ -180,6 +200,7 @@ class Manager final : public runtime::LeadingRole {
 
   Parts parts_;
   kube::EventRecorder recorder_;
+  LastGood last_good_;
   SloConfig config_;
   NodeObjects<api::NodeMetric> node_metrics_;
   NodeObjects<api::NodeSlo> node_slos_;
@@ -289,13 +310,20 @@ void Manager::take(const kube::Change& change) {
 void Manager::take_config(const api::ConfigMap* map) {
   const SloConfig::Update update = map ? config_.set(*map) : config_.set_absent();
   if (map == nullptr)
-    log().warn("there is no ConfigMap with the strategies; the defaults are in effect",
+    log().warn(config_.good().empty()
+                   ? "there is no ConfigMap with the strategies; the defaults are in effect"
+                   : "there is no ConfigMap with the strategies; what it said last stays in effect",
                kv("configmap", context().flags.get("slo-config-name")));
   for (const ConfigProblem& problem : update.problems) {
+    std::string message = problem.message;
+    if (!problem.unread_key.empty())
+      message += config_.good().contains(problem.unread_key) ? "; what it said last stays in effect"
+                                                             : "; the defaults stay in effect";
     log().warn("a part of the configuration is not taken", kv("reason", problem.reason),
-               kv("error", problem.message));
-    if (map != nullptr && leading()) warn(*map, problem.reason, problem.message);
+               kv("error", message));
+    if (map != nullptr && leading()) warn(*map, problem.reason, message);
   }
+  if (map != nullptr && leading()) last_good_.want(config_.good());
   if (!update.changed) return;
   for (NodeWorkers* workers : running_) workers->add_all(parts_.nodes);
 }

@@ -40,6 +40,7 @@ ORIGINALS = {
 MORE = {
     ("koord-manager", "events.k8s.io", "events"): "its events stand beside what they are about; upstream may write them in "
                                                   "its own namespace alone",
+    ("koord-manager", "", "configmaps"): "what slo-controller-config said last, by its name",
     ("koord-manager", "", "pods"): "the controller colocationprofile, which upstream has without the right that it needs",
     ("koordlet", "events.k8s.io", "events"): "the group that events are written in today",
     ("koordlet", "", "nodes/configz"): "what nodes/proxy is narrowed to",

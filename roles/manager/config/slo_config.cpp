@@ -62,19 +62,27 @@ void report_left(const KeyLayout& layout, const std::vector<std::string>& left, 
     update.problems.push_back({kSelectorReason, fmt::format("{}: {}: left out", layout.key, line)});
 }
 
+void keep_text(api::StringMap& good, const KeyLayout& layout, const std::string* text) {
+  if (text != nullptr)
+    good[layout.key] = *text;
+  else
+    good.erase(layout.key);
+}
+
 /// `what` is upstream's name of the key in its events.
 template <class T>
 void set_key(Layered<T>& value, const api::ConfigMap& map, const KeyLayout& layout, std::string_view reason,
-             std::string_view what, SloConfig::Update& update) {
+             std::string_view what, api::StringMap& good, SloConfig::Update& update) {
   const std::string* const text = map.data.find(layout.key);
   std::vector<std::string> left;
   Result<Layered<T>> read = text ? Layered<T>::read(*text, layout, left) : Layered<T>::defaults(layout);
   report_left(layout, left, update);
   if (!read) {
     update.problems.push_back(
-        {reason, fmt::format("failed to unmarshal {}, err: {}", what, read.error().message())});
+        {reason, fmt::format("failed to unmarshal {}, err: {}", what, read.error().message()), layout.key});
     return;
   }
+  keep_text(good, layout, text);
   update.changed |= !(value == *read);
   value = std::move(*read);
 }
@@ -110,14 +118,15 @@ SloConfig::Update SloConfig::set(const api::ConfigMap& map) {
   Update update;
   update.changed = !available_;
   set_colocation(map, update);
-  set_key(threshold_, map, kThreshold, kSloReason, "ThresholdCfg", update);
-  set_key(qos_, map, kQos, kSloReason, "ResourceQOSCfg", update);
-  set_key(burst_, map, kBurst, kSloReason, "CPUBurstCfg", update);
-  set_key(system_, map, kSystem, kSloReason, "SystemCfg", update);
-  set_key(host_applications_, map, kHostApplications, kSloReason, "HostApplicationCfg", update);
-  set_key(extensions_, map, kExtensions, kSloReason, "ExtensionCfg", update);
-  set_key(normalization_, map, kNormalization, kNormalizationReason, "CPUNormalizationCfg", update);
-  set_key(amplification_, map, kAmplification, kAmplificationReason, "ResourceAmplificationCfg", update);
+  set_key(threshold_, map, kThreshold, kSloReason, "ThresholdCfg", good_, update);
+  set_key(qos_, map, kQos, kSloReason, "ResourceQOSCfg", good_, update);
+  set_key(burst_, map, kBurst, kSloReason, "CPUBurstCfg", good_, update);
+  set_key(system_, map, kSystem, kSloReason, "SystemCfg", good_, update);
+  set_key(host_applications_, map, kHostApplications, kSloReason, "HostApplicationCfg", good_, update);
+  set_key(extensions_, map, kExtensions, kSloReason, "ExtensionCfg", good_, update);
+  set_key(normalization_, map, kNormalization, kNormalizationReason, "CPUNormalizationCfg", good_, update);
+  set_key(amplification_, map, kAmplification, kAmplificationReason, "ResourceAmplificationCfg", good_,
+          update);
   available_ = true;
   return update;
 }
@@ -132,9 +141,11 @@ void SloConfig::set_colocation(const api::ConfigMap& map, Update& update) {
   std::optional<ConfigProblem> problem;
   if (!read)
     problem = {kColocationReason,
-               fmt::format("failed to unmarshal colocation config, err: {}", read.error().message())};
+               fmt::format("failed to unmarshal colocation config, err: {}", read.error().message()),
+               kColocation.key};
   else if (const auto wrong = invalid(read->cluster))
-    problem = {kInvalidReason, fmt::format("the colocation config is not taken: {}", *wrong)};
+    problem = {kInvalidReason, fmt::format("the colocation config is not taken: {}", *wrong),
+               kColocation.key};
   const bool was_in_error = colocation_in_error_;
   colocation_in_error_ = problem.has_value();
   if (problem) {
@@ -149,9 +160,16 @@ void SloConfig::set_colocation(const api::ConfigMap& map, Update& update) {
          fmt::format("nodeConfigs \"{}\" gets the cluster's strategy: {}", group.name, *wrong)});
     group.strategy = read->cluster;
   }
+  keep_text(good_, kColocation, text);
   update.changed |= was_in_error || !colocation_available_ || !(colocation_ == *read);
   colocation_ = std::move(*read);
   colocation_available_ = true;
+}
+
+void SloConfig::restore(const api::ConfigMap& last_good) {
+  set(last_good);
+  available_ = colocation_in_error_ = false;
+  colocation_available_ = good_.contains(kColocation.key);
 }
 
 SloConfig::Update SloConfig::set_absent() {

@@ -17,6 +17,8 @@ namespace koord::manager {
 struct ConfigProblem {
   std::string_view reason;  // static text
   std::string message;
+  /// The key as a whole: what it said before is in effect. Empty: a part of it is left out.
+  std::string_view unread_key = {};
 };
 
 class SloConfig {
@@ -32,6 +34,11 @@ class SloConfig {
   /// the defaults are in effect. Of colocation-config the empty text is the defaults too, and a group of
   /// nodes that makes no sense gets the cluster's strategy.
   Update set(const api::ConfigMap& map);
+  /// What good() was of an earlier process, before the first set(): it is in effect where set() cannot read a
+  /// key, or set_absent() finds none. What cannot be read of it is not taken.
+  void restore(const api::ConfigMap& last_good);
+  /// The texts of the keys as they are in effect; of a key that is not there its defaults are.
+  const api::StringMap& good() const { return good_; }
   /// There is no ConfigMap. At the start that means the defaults; later, what it said last stays in effect.
   Update set_absent();
 
@@ -65,6 +72,7 @@ class SloConfig {
   Layered<NodeSloExtensions> extensions_;
   Layered<CpuNormalizationStrategy> normalization_;
   Layered<ResourceAmplificationStrategy> amplification_;
+  api::StringMap good_;
   bool available_ = false, colocation_available_ = false, colocation_in_error_ = false;
 };
 

@@ -212,6 +212,26 @@ class TheManager(unittest.TestCase):
         self.assertEqual([name for name in versions if versions[name] != now[name]], ["node-0000"])
         self.assertEqual(third.terminate(), 0)
 
+    def test_a_bad_key_and_a_restart_leave_protection_on(self):
+        good = {"clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": 45}}
+        self.configure(resource_threshold_config=good, colocation_config={"enable": True})
+        first = self.manager("--enable-leader-election=false")
+        wait_for("the strategy", lambda: len(self.suppressed(45)) == NODES)
+        kept = f"{CONFIG}/slo-controller-config-last-good"
+        wait_for("what is kept", lambda: (self.get(kept) or {"data": {}})["data"].get("resource-threshold-config") == json.dumps(good))
+        first.kill()
+        self.configure(resource_threshold_config='{"clusterStrategy": {"enable": true,}}')
+        second = self.manager("--enable-leader-election=false")
+        wait_for("its warning", lambda: "what it said last stays in effect" in self.warned("SLOCfgUnmarshalFailed").get("slo-controller-config", ""))
+        self.request("PATCH", "/api/v1/nodes/node-0000", {"metadata": {"annotations": {"node.koordinator.sh/network-bandwidth": "1G"}}})
+        wait_for("it works", lambda: self.slos()["node-0000"]["systemStrategy"]["totalNetworkBandwidth"] == "1G")
+        self.assertEqual(len(self.suppressed(45)), NODES)
+        self.assertEqual({spec["resourceUsedThresholdWithBE"]["enable"] for spec in self.slos().values()}, {True})
+        self.configure(resource_threshold_config={"clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": 35}})
+        wait_for("a good one", lambda: len(self.suppressed(35)) == NODES and "35" in self.request("GET", kept)["data"]["resource-threshold-config"])
+        self.assertEqual(second.terminate(), 0, second.output()[-2000:])
+        self.request("DELETE", kept)
+
     def test_of_two_managers_one_writes_and_the_other_goes_on(self):
         written = r'slo_controller_nodeslo_reconcile_count\{status="succeeded"'
         first = self.manager()

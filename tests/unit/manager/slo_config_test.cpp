@@ -126,6 +126,36 @@ TEST_CASE("A key that cannot be read keeps what it said; one that goes is the de
   CHECK(config.threshold().cluster.cpu_suppress_threshold_percent == 40);
 }
 
+TEST_CASE("What another process could read last is in effect where a key cannot be read now") {
+  const std::string good = R"({"clusterStrategy":{"enable":true,"cpuSuppressThresholdPercent":40}})";
+  const std::string burst = R"({"clusterStrategy":{"policy":"auto"}})";
+  SloConfig first;
+  first.set(config_map({{"resource-threshold-config", good}, {"cpu-burst-config", burst}, {"other", "x"}}));
+  first.set(config_map({{"resource-threshold-config", "{"}, {"cpu-burst-config", burst}}));
+  api::ConfigMap kept;
+  kept.data = first.good();
+  CHECK(kept.data == api::StringMap{{"resource-threshold-config", good}, {"cpu-burst-config", burst}});
+
+  SloConfig second;
+  second.restore(kept);
+  CHECK_FALSE(second.available());
+  CHECK_FALSE(second.colocation_available());  // nobody knows what it said: what is lent stays as it is
+  const auto update =
+      second.set(config_map({{"resource-threshold-config", "{"}, {"colocation-config", "{"}}));
+  CHECK(update.problems.size() == 2);
+  CHECK(update.problems[1].unread_key == "resource-threshold-config");
+  CHECK(second.threshold().cluster.enable == true);
+  CHECK(second.threshold().cluster.cpu_suppress_threshold_percent == 40);
+  CHECK(second.burst().cluster.policy.value_or("") == "none");  // its key has gone
+  CHECK_FALSE(second.colocation_available());
+  CHECK(second.good() == api::StringMap{{"resource-threshold-config", good}});
+
+  SloConfig third;
+  third.restore(kept);
+  CHECK(third.set_absent().changed);
+  CHECK(third.threshold().cluster.cpu_suppress_threshold_percent == 40);
+}
+
 TEST_CASE(
     "Groups of nodes are merged over the cluster's strategy, and the first that selects a node is its") {
   SloConfig config;
