@@ -146,7 +146,7 @@ TEST_CASE("What another process could read last is in effect where a key cannot 
   CHECK(update.problems[1].unread_key == "resource-threshold-config");
   CHECK(second.threshold().cluster.enable == true);
   CHECK(second.threshold().cluster.cpu_suppress_threshold_percent == 40);
-  CHECK(second.burst().cluster.policy.value_or("") == "none");  // its key has gone
+  CHECK(second.burst().cluster.policy == "none");  // its key has gone
   CHECK_FALSE(second.colocation_available());
   CHECK(second.good() == api::StringMap{{"resource-threshold-config", good}});
 
