@@ -224,7 +224,7 @@ constexpr std::array<Flag, 6> kAuditFlags = {{
      "A value that was written so long ago is looked at again; 0: each tick.", 0, kAudit},
 }};
 
-constexpr std::array<Flag, 10> kOwnFlags = {{
+constexpr std::array<Flag, 11> kOwnFlags = {{
     {"dry-run-strategies", FlagType::list, "",
      "Strategies that only show what they would do (koord top, the log), by name: CPUSuppress, CPUEvict, ...",
      0, kKoord},
@@ -246,6 +246,10 @@ constexpr std::array<Flag, 10> kOwnFlags = {{
      kKoord},
     {"standalone-config", FlagType::text, "",
      "Without Kubernetes: a file with the strategies and the groups to watch and protect.", 0, kKoord},
+    {"disable-cpu-idle", FlagType::boolean, "false",
+     "Leave cpu.idle alone where the kernel has no group identity: best-effort work gives way by its weight "
+     "only.",
+     0, kKoord},
     {"run-queue-latency", FlagType::boolean, "true",
      "Measure with eBPF how long tasks wait for a CPU, where the kernel allows it.", 0, kKoord},
 }};

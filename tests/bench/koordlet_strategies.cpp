@@ -215,7 +215,8 @@ Cost measure(const host::Root& root, const std::string& journal, const Inventory
                                    .actions = actions,
                                    .series = series},
                                   {.journal = {.path = journal, .boot_id = "boot"},
-                                   .seconds = [](std::string_view) { return std::chrono::seconds(1); }});
+                                   .seconds = [](std::string_view) { return std::chrono::seconds(1); },
+                                   .is_set = [](std::string_view) { return false; }});
   if (!manager) std::abort();
   const auto inventory = std::make_shared<const Inventory>(now);
   Cost cost;

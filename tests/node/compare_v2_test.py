@@ -121,8 +121,8 @@ LISTED = {
         lambda phase, pod, who, file, ours: who == "proxy" and file.startswith("memory."),
     "CPU burst where the kernel takes none above the quota, and of sidecars":
         lambda phase, pod, who, file, ours: file == "cpu.max.burst" and phase in ("first", "less", "resized"),
-    "best-effort pods are idle where the kernel has no group identity":
-        lambda phase, pod, who, file, ours: pod in IDLE and who == "" and phase != "off" and (
+    "containers of best-effort pods are idle where the kernel has no group identity":
+        lambda phase, pod, who, file, ours: pod in IDLE and who != "" and phase != "off" and (
             (file, ours) in (("cpu.idle", "1"), ("cpu.weight", "0"))),
     "a CPU normalization ratio that is none counts as absent":
         lambda phase, pod, who, file, ours: phase in ("slower", "off") and pod in NORMALIZED and file == "cpu.max",

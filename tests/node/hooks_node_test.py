@@ -216,7 +216,7 @@ def prove(node, agent):
         prove_idle(node, agent, group)
     agent.stop()
     agent.cleanup()
-    assert not goes_idle(group) or group.read("cpu", "cpu.idle") == "0", "after --cleanup a best-effort pod is idle"
+    assert not goes_idle(group) or containers(group)[-1][0].read("cpu", "cpu.idle") == "0", "after --cleanup a container is idle"
     assert score(group) == BEST_EFFORT_SCORE, f"after --cleanup a best-effort process has the score {score(group)}"
     assert held(one)[1] == 25000, f"after --cleanup a container has {held(one)}"
     assert held(group) == (weight(0), -1, -1), f"after --cleanup a best-effort pod has {held(group)}"
@@ -226,25 +226,23 @@ def prove_idle(node, agent, group):
     asked = held(group)
 
     def is_idle():
-        return group.read("cpu", "cpu.idle") == "1"
+        return containers(group)[-1][0].read("cpu", "cpu.idle") == "1"
 
     patch(node, f"{SLO}/nodeslos/{node.name}", {"spec": identity(True)})
-    wait_for("the best-effort pod is idle", is_idle, 15)
-    folder = Group(os.path.dirname(group.relative))
-    container = containers(group)[-1][0]
-    for other in (folder, container):
+    wait_for("the best-effort pod's container is idle", is_idle, 15)
+    for other in (Group(os.path.dirname(group.relative)), group):
         assert other.read("cpu", "cpu.idle") == "0", f"{other.relative} is idle"
-    assert held(container)[0] == weight(MILLI), "among its siblings a container has its weight"
-    before = container.relative
+    assert held(group) == asked, "beside other pods the pod has its weight"
+    before = containers(group)[-1][0].relative
     os.kill(containers(group)[-1][1], 9)
-    wait_for("another container of the idle pod", lambda: [c for c, _ in containers(group) if c.relative != before], 60)
-    wait_for("it has its weight", lambda: held(containers(group)[-1][0])[0] == weight(MILLI), IN_FORCE)
-    assert is_idle(), "a container that started again ended it"
+    wait_for("another container", lambda: [c for c, _ in containers(group) if c.relative != before], 60)
+    wait_for("it is idle, too", is_idle, IN_FORCE)
     agent.kill()
     agent.start_and_wait()
     assert is_idle(), "an agent that died let go"
+    container = containers(group)[-1][0]
     patch(node, f"{SLO}/nodeslos/{node.name}", {"spec": identity(False)})
-    wait_for("it has its weight back", lambda: not is_idle() and held(group) == asked, 15)
+    wait_for("it has its weight back", lambda: not is_idle() and held(container)[0] == weight(MILLI), 15)
     patch(node, f"{SLO}/nodeslos/{node.name}", {"spec": identity(True)})
     wait_for("it is idle again", is_idle, 15)
 

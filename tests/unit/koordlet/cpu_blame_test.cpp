@@ -21,7 +21,7 @@ using testing::kBeRoot;
 using testing::QosRig;
 
 constexpr std::int64_t kCpu = 100'000;  // us of quota
-const std::string kPod = std::string(kBeRoot) + "/podbe";
+const std::string kPod = std::string(kBeRoot) + "/podbe", kContainer = kPod + "/c";
 
 TEST_CASE("The extension, as it is and as the manager writes it", "[koordlet][blame]") {
   struct Row {
@@ -86,6 +86,9 @@ struct BlameRig : QosRig {
     start();
     extension(R"({"cpuBlame":{"enable":true,"targetMicroseconds":1000,"minPercent":10,"quota":true}})");
     pods({{"be", Qos::be, 2}, {"ls", Qos::ls, 4}});
+    auto be = std::make_shared<PodInfo>(*inventory.pods[0]);
+    be->containers.push_back({.name = "c", .id = "c", .group = kContainer});
+    inventory.pods[0] = be;
     be_tree("0-15", -1, {"podbe", "podbe/c"});
     kernel.group(kBeRoot).shares = version == CgroupVersion::v1 ? 2 : 1;
     shape = [this](TickView& view) {
@@ -146,7 +149,7 @@ TEST_CASE("The gate alone does not switch it on, nor all alpha gates", "[koordle
   rig.ticks(6);
   const bool on = asked && !gate.empty();
   CHECK((rig.kernel.quota(kBeRoot) != -1) == on);
-  CHECK(rig.idle(kPod) == on);
+  CHECK(rig.idle(kContainer) == on);
   CHECK(rig.report("CPUBlame").enabled == !gate.empty());
   CHECK(rig.report("CPUBlame").status.active == on);
 }
@@ -161,7 +164,7 @@ TEST_CASE("A bad extension is told once, and CPU suppression is alone", "[koordl
     rig.ticks(2);
   }
   CHECK(rig.kernel.quota(kBeRoot) == -1);
-  CHECK_FALSE(rig.idle(kPod));
+  CHECK_FALSE(rig.idle(kContainer));
   CHECK_THAT(rig.summary(), Catch::StartsWith("off: extensions.cpuBlame.minPercent: "));
   std::size_t told = 0;
   for (const std::string& line : rig.log.lines())
@@ -172,9 +175,9 @@ TEST_CASE("A bad extension is told once, and CPU suppression is alone", "[koordl
 TEST_CASE("Weights first, then the quota, down to the minimum and back", "[koordlet][blame]") {
   BlameRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
   rig.ticks(3);
-  CHECK(rig.idle(kPod));
+  CHECK(rig.idle(kContainer));
   CHECK_FALSE(rig.idle(kBeRoot));  // the kubelet's
-  CHECK_FALSE(rig.idle(kPod + "/c"));
+  CHECK_FALSE(rig.idle(kPod));     // which keeps its weight beside other pods
   CHECK(rig.kernel.quota(kBeRoot) == -1);
   CHECK_THAT(rig.summary(),
              Catch::StartsWith("calm: no limit beside the others'; it causes a p99 of 100 us"));
@@ -209,7 +212,7 @@ TEST_CASE("Weights first, then the quota, down to the minimum and back", "[koord
   CHECK(rig.kernel.quota(kBeRoot) > 160'000);
   rig.ticks(120);
   CHECK(rig.kernel.quota(kBeRoot) == -1);
-  CHECK(rig.idle(kPod));
+  CHECK(rig.idle(kContainer));
   CHECK(rig.kernel.refused.empty());
 }
 
@@ -262,7 +265,7 @@ TEST_CASE("With minPercent 100 there are the weights alone, whatever it causes",
     CAPTURE(policy, found, i, rig.summary());
     REQUIRE(none());
     REQUIRE(rig.kernel.quota(kBeRoot) == quota);
-    REQUIRE(rig.idle(kPod));
+    REQUIRE(rig.idle(kContainer));
   }
   CHECK_THAT(rig.summary(), Catch::Contains(": no limit beside the others'"));
   CHECK(rig.kernel.refused.empty());
@@ -293,13 +296,13 @@ TEST_CASE("Without a fit signal it hands over to CPU suppression without a jump"
     before = now;
   }
   CHECK(before == (policy == "cfsQuota" ? 640'000 : -1));
-  CHECK_FALSE(rig.idle(kPod));
+  CHECK_FALSE(rig.idle(kContainer));
   CHECK_FALSE(rig.report("CPUBlame").status.active);
   CHECK_THAT(rig.summary(), Catch::Contains("CPU suppression alone: "));
   rig.signal = true;
   rig.say(700);
   rig.ticks(3);
-  CHECK(rig.idle(kPod));
+  CHECK(rig.idle(kContainer));
 }
 
 TEST_CASE("A service that overloads itself costs best-effort work nothing", "[koordlet][blame]") {
@@ -336,7 +339,7 @@ TEST_CASE("An agent that starts goes on from what it finds", "[koordlet][blame]"
   rig.say(700);
   rig.ticks(5);
   CHECK(rig.kernel.quota(kBeRoot) == found);
-  CHECK(rig.idle(kPod));
+  CHECK(rig.idle(kContainer));
 }
 
 TEST_CASE("Whoever ends it, nothing is left", "[koordlet][blame][crash]") {
@@ -414,14 +417,16 @@ TEST_CASE("Beside cpu.idle there is a quota only where it is asked for", "[koord
       {"a kernel without idle groups", "", false, false, true},
       {"refused there, too", R"(,"quota":false)", false, false, false},
       {"shares shall stay", R"(,"idle":false)", true, false, true},
+      {"its flag", "", true, false, true},
   }));
   CAPTURE(row.name);
   BlameRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  if (row.name == std::string_view("its flag")) rig.set.insert("disable-cpu-idle");
   rig.kernel.has_idle = row.has_idle;
   rig.extension(fmt::format(R"({{"cpuBlame":{{"enable":true{}}}}})", row.more));
   rig.say(50'000);
   rig.ticks(6);
-  CHECK(rig.idle(kPod) == row.idle);
+  CHECK(rig.idle(kContainer) == row.idle);
   CHECK((rig.kernel.quota(kBeRoot) != -1) == row.quota);
   CHECK(rig.kernel.refused.empty());
   if (!row.quota)

@@ -218,26 +218,34 @@ TEST_CASE("The kernel's switch and core scheduling's, as the original's rows hav
   }
 }
 
-TEST_CASE("On a kernel without it best-effort pods go idle where the NodeSLO asks for an identity below 0",
+TEST_CASE("On a kernel without it containers of best-effort pods go idle where the NodeSLO asks for it",
           "[koordlet][hooks]") {
   struct Row {
     const char* what;
     Class be;
     std::optional<std::string_view> policy;
-    bool idle;
+    bool off;     // by its flag
+    bool pinned;  // the kubelet updates containers by itself
+    bool idle, applications;
   };
-  const Row rows[] = {{"asked for", {true, -1}, "groupIdentity", true},
-                      {"no policy is this one", {true, -1}, {}, true},
-                      {"another policy", {true, -1}, "coreSched", false},
-                      {"nothing is asked of BE", {false, -1}, "groupIdentity", false},
-                      {"no less than others", {true, 0}, "groupIdentity", false}};
+  const Row rows[] = {{"asked for", {true, -1}, "groupIdentity", false, false, true, true},
+                      {"no policy is this one", {true, -1}, {}, false, false, true, true},
+                      {"another policy", {true, -1}, "coreSched", false, false, false, false},
+                      {"nothing is asked of BE", {false, -1}, "groupIdentity", false, false, false, false},
+                      {"no less than others", {true, 0}, "groupIdentity", false, false, false, false},
+                      {"its flag", {true, -1}, "groupIdentity", true, false, false, false},
+                      {"the static CPU policy", {true, -1}, "groupIdentity", false, true, false, true}};
   const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
   for (const Row& row : rows) {
     INFO(row.what);
     Rig rig(version);
     rig.kernel.has_bvt = false;
     rig.slo({true, 2}, {true, 2}, row.be, row.policy);
-    rig.pod("be", Qos::be, {{"c"}});
+    if (row.off) rig.set.insert("disable-cpu-idle");
+    rig.inventory.node.static_cpu_policy = row.pinned;
+    rig.pod("be", Qos::be, {{"c"}, {"d"}});
+    // One that may be resized in place: the runtime writes shares to its containers.
+    rig.pod("resizable", Qos::be, {{"c"}}).kube_qos = host::KubeQos::burstable;
     HookTerms own;
     own.cpu_qos = CpuQosTerms{true, -1};
     rig.pod("ls", Qos::ls, {{"c"}}, own);
@@ -250,14 +258,15 @@ TEST_CASE("On a kernel without it best-effort pods go idle where the NodeSLO ask
     rig.ticks(1);
     for (const auto& [name, group] : rig.kernel.groups()) {
       INFO(name);
-      CHECK(group.idle == (row.idle && (name == "kubepods/besteffort/podbe" || name == "host/a")));
+      const bool of_pod = name == "kubepods/besteffort/podbe/c" || name == "kubepods/besteffort/podbe/d";
+      CHECK(group.idle == ((row.idle && of_pod) || (row.applications && name == "host/a")));
     }
     CHECK(rig.kernel.refused.empty());
   }
 }
 
 TEST_CASE(
-    "Pods are idle for as long as they are best-effort and it is wanted; then they have their shares back",
+    "Containers are idle while their pod is best-effort and it is wanted; the pod has its shares all along",
     "[koordlet][hooks]") {
   const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
   koord::testing::Tree tree;
@@ -266,12 +275,13 @@ TEST_CASE(
   HookTerms terms;
   terms.lent = terms.lent_to["c"] = {.cpu_request = 2000};
   PodInfo& pod = rig.pod("p", Qos::be, {{"c"}}, terms);
-  const std::string group = pod.group;
+  const std::string group = pod.group, container = group + "/c";
   const std::int64_t asked = version == CgroupVersion::v1 ? 2048 : host::shares_to_weight(2048);
   rig.ticks(1);
-  CHECK(rig.group(group).idle);
-  CHECK(rig.group(group + "/c").shares == asked);  // among its siblings it has its weight
-  const std::string late = rig.pod("late", Qos::be, {{"c"}}).group;
+  CHECK(rig.group(container).idle);
+  CHECK_FALSE(rig.group(group).idle);
+  CHECK(rig.group(group).shares == asked);  // beside other pods it has its weight
+  const std::string late = rig.pod("late", Qos::be, {{"c"}}).group + "/c";
   rig.ticks(1);
   CHECK(rig.group(late).idle);
   // Another agent, which hears of the NodeSLO first: nobody is let go before the pods are known.
@@ -284,11 +294,11 @@ TEST_CASE(
   rig.inventory.pods_known = true;
   ++rig.inventory.generation;
   rig.ticks(3);
-  CHECK(rig.group(group).idle);
+  CHECK(rig.group(container).idle);
   CHECK(rig.kernel.written.size() == written);
-  rig.remake(group);  // its only container started again, and the kubelet made all of it anew
+  rig.remake(container);  // it started again under its name
   rig.ticks(12);
-  CHECK(rig.group(group).idle);
+  CHECK(rig.group(container).idle);
 
   SECTION("the pod changes its class") {
     pod.qos = Qos::ls;
@@ -303,7 +313,8 @@ TEST_CASE(
     rig.start();
   }
   rig.ticks(1);
-  CHECK_FALSE(rig.group(group).idle);
+  CHECK_FALSE(rig.group(container).idle);
+  CHECK(rig.group(container).shares == asked);
   CHECK(rig.group(group).shares == asked);
   CHECK(rig.kernel.refused.empty());
 }
@@ -314,6 +325,7 @@ TEST_CASE("Without the kubelet's folders the groups themselves tell what the ker
   rig.kernel.has_bvt = GENERATE(true, false);
   const bool pods = GENERATE(true, false);
   for (const char* name : {"kubepods", "kubepods/burstable", "kubepods/besteffort"}) rig.kernel.remove(name);
+  rig.inventory.be_roots = {"batch.slice"};
   const std::string first = GENERATE("", "batch.slice", "web.slice");  // where they do not come together
   if (first.empty())
     for (const char* name : {"batch.slice", "web.slice"}) rig.group(name);

@@ -441,7 +441,8 @@ TEST_CASE("A whole round on files of both cgroup versions", "[koordlet][manager]
                                    .actions = *rig.actions,
                                    .series = rig.series},
                                   {.journal = {.path = tree / "journal", .boot_id = "boot"},
-                                   .seconds = [](std::string_view) { return std::chrono::seconds(1); }});
+                                   .seconds = [](std::string_view) { return std::chrono::seconds(1); },
+                                   .is_set = [](std::string_view) { return false; }});
   REQUIRE(manager.has_value());
   rig.manager = std::move(*manager);
   rig.pods({{"be", Qos::be, 2}, {"ls", Qos::ls, 8}});

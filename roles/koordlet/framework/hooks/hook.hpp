@@ -18,7 +18,15 @@
 namespace koord::koordlet {
 
 /// What a hook's values are about. Those of the machine are in force before any other is written.
-enum class HookLevel : std::uint8_t { machine, qos_folder, pod, sandbox, container, host_application };
+enum class HookLevel : std::uint8_t {
+  machine,
+  qos_folder,
+  best_effort_root,  // one that is no folder of the kubelet's: without Kubernetes
+  pod,
+  sandbox,
+  container,
+  host_application
+};
 
 struct HookTarget {
   HookLevel level{};

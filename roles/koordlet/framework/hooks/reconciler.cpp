@@ -40,6 +40,7 @@ std::string_view name_of(HookLevel level) {
     case HookLevel::sandbox: return "sandbox";
     case HookLevel::container: return "container";
     case HookLevel::machine:
+    case HookLevel::best_effort_root:
     case HookLevel::host_application: break;
   }
   return {};
@@ -144,6 +145,9 @@ class Reconciler final : public Strategy {
       const std::string group = folder(qos);
       ask(facts, {.level = HookLevel::qos_folder, .group = group, .folder = qos}, wanted_);
     }
+    for (const std::string& root : inventory.be_roots)
+      if (root != folder(KubeQos::besteffort))
+        ask(facts, {.level = HookLevel::best_effort_root, .group = root}, wanted_);
     std::size_t pods = 0;
     for (const auto& pod : inventory.all_pods) {
       const std::size_t before = wanted_.size();

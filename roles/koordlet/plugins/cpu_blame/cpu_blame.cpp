@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/blamed_waits.hpp"
+#include "framework/idle.hpp"
 #include "framework/qos/plugin.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "plugins/cpu_blame/formula.hpp"
@@ -189,17 +190,22 @@ class CpuBlame final : public Strategy {
     return most_milli_.value_or(tier_.capacity_milli());
   }
 
-  /// Pods of which the own groups can go idle: the kubelet writes shares to its own folder now and then,
-  /// which an idle group does not take.
+  /// The containers of pods, which keep their weights: the kubelet writes shares to its own folder now and
+  /// then, which an idle group does not take.
   void find_idle(const Inventory& inventory) {
     idle_.clear();
+    has_idle_ = false;
+    if (context_.is_set("disable-cpu-idle")) return;
     for (const BeGroup& root : tier_.groups())
       if (!root.kubernetes) idle_.push_back(root.group);
     for (const auto& pod : inventory.pods) {
-      if (!pod->is_be()) continue;
-      for (const BeGroup& root : tier_.groups())
-        if (root.kubernetes && host::is_below(pod->group, root.group)) idle_.push_back(pod->group);
+      if (!pod->is_be() || !containers_may_idle(inventory, *pod)) continue;
+      for (const ContainerInfo& container : pod->containers)
+        for (const BeGroup& root : tier_.groups())
+          if (root.kubernetes && host::is_below(container.group, root.group))
+            idle_.push_back(container.group);
     }
+    if (inventory.node.static_cpu_policy) return;
     has_idle_ = std::any_of(tier_.groups().begin(), tier_.groups().end(), [this](const BeGroup& root) {
       return context_.knobs.current(Knob::cpu_idle, root.group).has_value();
     });

@@ -91,6 +91,7 @@ void values(const HookFacts& facts, const HookTarget& target, std::vector<HookVa
       return;
     }
     case HookLevel::machine:
+    case HookLevel::best_effort_root:
     case HookLevel::qos_folder: return;
   }
 }

@@ -1,9 +1,10 @@
 // Group identity: on kernels that have it, who is latency-sensitive runs before best-effort work on a CPU,
-// and does not share a core with it. On the others best-effort pods go idle: what wakes up takes a CPU on
-// which nothing else runs for a free one.
+// and does not share a core with it. On the others the containers of best-effort pods go idle: what wakes up
+// takes a CPU on which nothing else runs for a free one.
 #include <algorithm>
 
 #include "framework/hooks/reconciler.hpp"
+#include "framework/idle.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
@@ -18,6 +19,7 @@ using host::KubeQos;
 constexpr std::string_view kOfItsClass = "the identity of its class";
 constexpr std::string_view kItsOwn = "the identity that the pod asks for";
 constexpr std::string_view kIdle = "the kernel has no group identity: best-effort work is idle instead";
+constexpr std::string_view kIdleOff = "disable-cpu-idle";  // a flag
 constexpr std::string_view kNeeded = "group identity needs it";
 constexpr std::string_view kPolicy = "groupIdentity";
 constexpr std::string_view kSwitch = "kernel/sched_group_identity_enabled", kCoreSched = "kernel/sched_core";
@@ -82,14 +84,26 @@ bool is_kubelets(const Inventory& inventory, std::string_view group) {
   });
 }
 
-/// Each for itself: an idle group has next to no weight among its siblings, so that a folder of the
-/// kubelet's, or a container beside others of its pod, would starve.
+/// The containers, so that pods keep their weights beside each other; without Kubernetes a best-effort group,
+/// to whose shares nobody writes. Not a folder of the kubelet's, to which it writes each minute.
 void idle(const HookFacts& facts, const Identities& all, const HookTarget& target,
           std::vector<HookValue>& values) {
-  const bool is_be = (target.level == HookLevel::pod && target.pod->qos == Qos::be) ||
-                     (target.level == HookLevel::host_application && target.application->qos == Qos::be &&
-                      !is_kubelets(facts.inventory, target.group));
-  if (is_be && all.be < 0 && facts.has(Knob::cpu_idle))
+  if (facts.is_set(kIdleOff)) return;
+  const auto is_be = [&] {
+    switch (target.level) {
+      case HookLevel::container:
+        return target.pod->qos == Qos::be && containers_may_idle(facts.inventory, *target.pod);
+      case HookLevel::best_effort_root: return !is_kubelets(facts.inventory, target.group);
+      case HookLevel::host_application:
+        return target.application->qos == Qos::be && !is_kubelets(facts.inventory, target.group);
+      case HookLevel::machine:
+      case HookLevel::qos_folder:
+      case HookLevel::pod:
+      case HookLevel::sandbox: break;
+    }
+    return false;
+  };
+  if (all.be < 0 && is_be() && facts.has(Knob::cpu_idle))
     values.push_back({Knob::cpu_idle, std::int64_t{1}, kIdle});
 }
 
@@ -126,6 +140,10 @@ void values(const HookFacts& facts, const HookTarget& target, std::vector<HookVa
       values.push_back({Knob::cpu_bvt, none ? 0 : all.of(qos, KubeQos::burstable), kOfItsClass});
       return;
     }
+    case HookLevel::best_effort_root:
+      values.push_back(
+          {.knob = Knob::cpu_bvt, .value = all.be, .reason = kOfItsClass, .reach = {0, kBelowFolder, {}}});
+      return;
     case HookLevel::sandbox:  // the pod's reach
     case HookLevel::container:
     case HookLevel::machine: return;
