@@ -261,7 +261,7 @@ Result<> Agent::lock() {
 
 Result<> Agent::set_up_standalone(const std::string& file) {
   standalone_.emplace(context_.executor, context_.clock, log_, hub_, file, parts_.place.node_name,
-                      parts_.place.root);
+                      parts_.place.root, parts_.cgroups);
   return standalone_->load();
 }
 
@@ -305,6 +305,9 @@ void Agent::serve() {
   context_.health.add("tick", [this] { return tick_check(); });
   context_.health.add(
       "inventory", [this] { return known_check(); }, runtime::HealthChecks::readyz);
+  if (standalone_)
+    context_.health.add(
+        "controllers", [this] { return standalone_->controllers(); }, runtime::HealthChecks::readyz);
 }
 
 std::vector<SourceStatus> Agent::sources() const {

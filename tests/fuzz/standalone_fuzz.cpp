@@ -1,9 +1,13 @@
 // The file of --standalone-config: it is refused with its name and a line, or its groups are inside of the
 // hierarchy, apart from each other, and each is a pod of the inventory.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "framework/standalone/config.hpp"
 
@@ -36,9 +40,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(config.error().message().starts_with("f.yaml"));
     return 0;
   }
-  const Inventory inventory = standalone_inventory(*config, {4000, 1 << 30});
-  check(inventory.pods.size() == config->groups.size() && inventory.slo &&
-        inventory.node.reserved_milli_cpu >= 0);
+  // A tree in which each group has two children, three levels deep.
+  const auto list = [](const std::string& group) -> std::optional<std::vector<std::string>> {
+    if (std::count(group.begin(), group.end(), '/') > 2) return std::nullopt;
+    return std::vector<std::string>{"a.slice", "b.service"};
+  };
+  const auto found =
+      find_groups(*config, list, [](const std::string& group) { return group.ends_with("b.service"); });
+  const Inventory inventory = standalone_inventory(*config, {4000, 1 << 30}, found);
+  check(found.size() == config->groups.size() && inventory.slo && inventory.node.reserved_milli_cpu >= 0);
   for (std::size_t i = 0; i < inventory.pods.size(); ++i) {
     check(is_inside(inventory.pods[i]->group));
     check(i == 0 || inventory.pods[i - 1]->uid < inventory.pods[i]->uid);

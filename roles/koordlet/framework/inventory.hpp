@@ -95,6 +95,8 @@ struct PodInfo {
   /// The CPUs that the scheduler gave the pod (scheduling.koordinator.sh/resource-status).
   std::optional<host::CpuSet> cpus;
   PodRequests requests;
+  /// Nothing is known of what it asks for: what protects it stays as it was found.
+  bool requests_unknown = false;
   /// The kubelet's limit of the whole pod; nothing: a container has none.
   std::optional<std::int64_t> cpu_limit_milli;
   PodPhase phase = PodPhase::unknown;

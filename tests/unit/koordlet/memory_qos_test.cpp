@@ -398,6 +398,22 @@ TEST_CASE("Memory QoS at the kubelet's folders, pods and containers", "[koordlet
         (rig.kernel.version() == CgroupVersion::v2 ? "max" : "9223372036854771712"));
 }
 
+TEST_CASE("Of a group that does not say what it asks for, what protects it stays as it is",
+          "[koordlet][memory]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.enable(50, 60, 80);
+  rig.ls().qos.oom_kill_group = 1;
+  rig.info->requests_unknown = GENERATE(true, false);
+  rig.kernel.group(rig.info->group).files["memory.min"] = std::to_string(4 * kGiB);
+  rig.kernel.group(rig.info->group).files["memory.low"] = std::to_string(5 * kGiB);
+  rig.kernel.group(rig.info->group).files["memory.oom.group"] = "0";
+  rig.ticks(2);
+  const bool unknown = rig.info->requests_unknown;
+  CHECK(rig.file(rig.info->group, "memory.min") == (unknown ? std::to_string(4 * kGiB) : "0"));
+  CHECK(rig.file(rig.info->group, "memory.low") == (unknown ? std::to_string(5 * kGiB) : "0"));
+  if (rig.kernel.version() == CgroupVersion::v2) CHECK(rig.file(rig.info->group, "memory.oom.group") == "1");
+}
+
 TEST_CASE("Knobs that only some kernels have; a folder of many pods is never killed as one",
           "[koordlet][memory]") {
   Rig rig;

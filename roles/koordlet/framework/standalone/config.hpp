@@ -1,6 +1,7 @@
 // The file of --standalone-config: what a machine without Kubernetes wants of the agent.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,12 +13,27 @@
 
 namespace koord::koordlet {
 
+/// What a group asks for, each where it is said.
+struct StandaloneRequests {
+  std::optional<api::Quantity> cpu, memory;
+  KOORD_STRUCT(StandaloneRequests);
+};
+/// What it may use; said here it is known, and enforced by nobody.
+struct StandaloneLimits {
+  std::optional<api::Quantity> memory;
+  KOORD_STRUCT(StandaloneLimits);
+};
+
 /// A cgroup that is treated as a pod is: measured, and protected or held back.
 struct StandaloneGroup {
   std::string name;
-  std::string cgroup_path;  // "batch.slice", below every hierarchy's root
-  Symbol qos;               // LSE, LSR, LS, BE, SYSTEM
-  Symbol priority;          // koord-prod, ...; optional
+  /// "batch.slice", below every hierarchy's root. "*" stands for any part of a name: each cgroup that
+  /// matches is a group, "NAME/CGROUP". So is each child of a best-effort slice that has any.
+  std::string cgroup_path;
+  Symbol qos;       // LSE, LSR, LS, BE, SYSTEM
+  Symbol priority;  // koord-prod, ...; optional
+  api::Box<StandaloneRequests> requests;
+  api::Box<StandaloneLimits> limits;
   KOORD_STRUCT(StandaloneGroup);
 };
 
@@ -42,7 +58,26 @@ struct Machine {
   std::int64_t memory = 0;  // bytes
   friend bool operator==(const Machine&, const Machine&) = default;
 };
-/// The groups appear as running pods of no namespace, whose uid is their name.
-Inventory standalone_inventory(const StandaloneConfig& config, const Machine& machine);
+
+/// The cgroups that a group of the configuration stands for.
+struct FoundGroups {
+  /// Relative to the hierarchy's root, ascending; none is inside of another one.
+  std::vector<std::string> members;
+  /// The one above them that is best-effort as a whole, where there is one: it is limited in their place.
+  std::string whole;
+  friend bool operator==(const FoundGroups&, const FoundGroups&) = default;
+};
+/// The names of the groups below a group; nothing: there is no such group.
+using ListGroups = std::function<std::optional<std::vector<std::string>>(const std::string& group)>;
+/// Whether a group has processes of its own.
+using HasProcesses = std::function<bool(const std::string& group)>;
+/// By place in config.groups; the first that matches a cgroup has it. A group that is written without "*" is
+/// its own member whether it exists or not.
+std::vector<FoundGroups> find_groups(const StandaloneConfig& config, const ListGroups& list,
+                                     const HasProcesses& has_processes);
+
+/// The members appear as running pods of no namespace, whose uid is their name.
+Inventory standalone_inventory(const StandaloneConfig& config, const Machine& machine,
+                               const std::vector<FoundGroups>& found);
 
 }  // namespace koord::koordlet

@@ -2,7 +2,11 @@
 #include "framework/standalone/standalone.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "framework/standalone/controllers.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/host/file.hpp"
 #include "koord/host/procfs.hpp"
@@ -13,7 +17,9 @@ namespace {
 
 constexpr std::size_t kMaxFile = 1 << 20;
 /// Where the kernel tells nothing (network file systems), the file is looked at this often.
-constexpr nanoseconds kLookPeriod = std::chrono::seconds(10);
+constexpr nanoseconds kReadPeriod = std::chrono::seconds(10);
+/// Transient units come and go: cgroups are looked for this often.
+constexpr nanoseconds kFindPeriod = std::chrono::seconds(1);
 
 std::string folder_of(const std::string& file) {
   const auto slash = file.rfind('/');
@@ -37,14 +43,16 @@ Result<Machine> read_machine(const host::Root& root) {
 }
 
 Standalone::Standalone(boost::asio::any_io_executor executor, Clock& clock, Logger& log, InventoryHub& hub,
-                       std::string file, std::string node_name, host::Root root)
+                       std::string file, std::string node_name, host::Root root,
+                       const host::CgroupFs& cgroups)
     : executor_(std::move(executor)),
       clock_(clock),
       log_(log),
       hub_(hub),
       file_(std::move(file)),
       node_name_(std::move(node_name)),
-      root_(std::move(root)) {
+      root_(std::move(root)),
+      cgroups_(cgroups) {
   status_.name = file_;
 }
 
@@ -56,11 +64,101 @@ Result<> Standalone::load() {
   KOORD_TRY(config, read_standalone(text_, file_));
   if (config.node_name.empty()) config.node_name = node_name_;
   machine_ = machine;
-  hub_.publish(standalone_inventory(config, machine_));
+  config_ = std::move(config);
+  found_ = find();
+  publish();
   status_.ok = true;
   status_.error.clear();
   status_.last_good = clock_.now();
   return {};
+}
+
+std::vector<FoundGroups> Standalone::find() const {
+  const auto folder = [this](const std::string& group) {
+    return cgroups_.folder(host::Knob::cpu_shares, group);
+  };
+  return find_groups(
+      config_,
+      [&](const std::string& group) -> std::optional<std::vector<std::string>> {
+        const auto path = folder(group);
+        auto names = path ? host::list_folders(*path) : Result<std::vector<std::string>>(path.error());
+        return names ? std::optional(std::move(*names)) : std::nullopt;
+      },
+      [&](const std::string& group) {
+        const auto path = folder(group);
+        const auto text =
+            path ? read_file(fmt::format("{}/cgroup.procs", *path)) : Result<std::string>(path.error());
+        return text && !text->empty();
+      });
+}
+
+void Standalone::publish() {
+  hub_.publish(standalone_inventory(config_, machine_, found_));
+  tell_absent();
+}
+
+void Standalone::look() {
+  auto found = find();
+  const bool same = found == found_;
+  found_ = std::move(found);
+  if (same)
+    tell_absent();
+  else
+    publish();
+  control();
+}
+
+/// Once each time that one goes: systemd makes a slice when the first of its units starts.
+void Standalone::tell_absent() {
+  std::vector<std::string> absent;
+  for (std::size_t i = 0; i < config_.groups.size(); ++i) {
+    const StandaloneGroup& group = config_.groups[i];
+    const bool there =
+        std::any_of(found_[i].members.begin(), found_[i].members.end(), [this](const auto& member) {
+          const auto path = cgroups_.folder(host::Knob::cpu_shares, member);
+          return path && host::exists(*path);
+        });
+    if (there) continue;
+    absent.push_back(fmt::format("{} ({})", group.name, group.cgroup_path));
+    if (std::find(absent_.begin(), absent_.end(), absent.back()) == absent_.end())
+      log_.warn("there is no such cgroup: nothing is measured, protected or held back until it comes",
+                kv("group", group.name), kv("cgroup_path", group.cgroup_path));
+  }
+  absent_ = std::move(absent);
+}
+
+std::vector<SourceStatus> Standalone::sources() const {
+  std::vector<SourceStatus> all = {status_};
+  if (!absent_.empty())
+    all.push_back({"cgroups", false, fmt::format("no cgroup yet: {}", fmt::join(absent_, ", ")), {}});
+  for (const auto& [group, problem] : uncontrolled_)
+    all.push_back({"controllers of " + group, false, problem, {}});
+  return all;
+}
+
+Result<> Standalone::controllers() const {
+  if (uncontrolled_.empty()) return {};
+  return Error(Code::unavailable, uncontrolled_.begin()->second);
+}
+
+void Standalone::control() {
+  if (cgroups_.version() != host::CgroupVersion::v2) return;
+  std::map<std::string, std::string> problems;
+  const ControllerFiles files{.cgroups = root_.cgroup,
+                              .systemd = host::exists(fmt::format("{}systemd/system", root_.run))};
+  for (std::size_t i = 0; i < config_.groups.size(); ++i) {
+    const auto names =
+        needed_controllers(*hub_.current()->slo, api::parse_koord_qos(config_.groups[i].qos.view()));
+    std::vector<std::string> groups = found_[i].members;
+    if (!found_[i].whole.empty()) groups.insert(groups.begin(), found_[i].whole);
+    for (const std::string& group : groups)
+      if (auto enabled = enable_controllers(files, group, names); !enabled)
+        problems.emplace(group, enabled.error().message());
+  }
+  for (const auto& [group, problem] : problems)
+    if (const auto told = uncontrolled_.find(group); told == uncontrolled_.end() || told->second != problem)
+      log_.error("a group has not the controllers that it needs", kv("group", group), kv("error", problem));
+  uncontrolled_ = std::move(problems);
 }
 
 void Standalone::reload() {
@@ -85,16 +183,23 @@ Task<Result<>> Standalone::follow() {
   if (auto opened = FileWatch::open(executor_))
     if (opened->add(folder_of(file_), IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE))
       watch.emplace(std::move(*opened));
-  for (;;) {
+  look();
+  for (MonoTime read = clock_.mono();;) {
+    bool changed = false;
     if (watch) {
       Task<Result<std::vector<FileEvent>>> next = watch->next();
-      const auto events = co_await with_timeout(clock_, kLookPeriod, std::move(next));
+      const auto events = co_await with_timeout(clock_, kFindPeriod, std::move(next));
       if (!events && events.error().code() == Code::cancelled) co_return events.error();
       if (!events && events.error().code() != Code::timeout) watch.reset();
+      changed = events.has_value();
     } else {
-      KOORD_CO_CHECK(co_await sleep(clock_, kLookPeriod));
+      KOORD_CO_CHECK(co_await sleep(clock_, kFindPeriod));
     }
-    reload();
+    if (changed || clock_.mono() - read >= kReadPeriod) {
+      read = clock_.mono();
+      reload();
+    }
+    look();
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "framework/states/source_status.hpp"
 #include "koord/async/file_watch.hpp"
 #include "koord/base/log.hpp"
+#include "koord/host/cgroup_fs.hpp"
 #include "koord/host/root.hpp"
 
 namespace koord::koordlet {
@@ -21,16 +23,26 @@ Result<Machine> read_machine(const host::Root& root);
 class Standalone {
  public:
   Standalone(boost::asio::any_io_executor executor, Clock& clock, Logger& log, InventoryHub& hub,
-             std::string file, std::string node_name, host::Root root);
+             std::string file, std::string node_name, host::Root root, const host::CgroupFs& cgroups);
 
   /// Reads and publishes; an error is the machine's or the file's.
   Result<> load();
   /// Follows the file until it is cancelled. A bad new file is named in the log, the old one stays in effect.
   Task<Result<>> follow();
-  std::vector<SourceStatus> sources() const { return {status_}; }
+  std::vector<SourceStatus> sources() const;
+  /// Code::unavailable while a group's controllers are missing (cgroup v2): the strategies have no effect
+  /// there.
+  Result<> controllers() const;
 
  private:
   void reload();
+  /// Which cgroups the groups stand for now; what is new is published.
+  void look();
+  void publish();
+  void tell_absent();
+  std::vector<FoundGroups> find() const;
+  /// Sees to the controllers of all groups.
+  void control();
 
   boost::asio::any_io_executor executor_;
   Clock& clock_;
@@ -41,6 +53,11 @@ class Standalone {
   Machine machine_;
   std::string text_;  // what was read last, good or bad
   SourceStatus status_;
+  const host::CgroupFs& cgroups_;
+  StandaloneConfig config_;  // in effect
+  std::vector<FoundGroups> found_;
+  std::vector<std::string> absent_;                  // names of groups
+  std::map<std::string, std::string> uncontrolled_;  // what is wrong, by group
 };
 
 }  // namespace koord::koordlet

@@ -70,6 +70,9 @@ bool lasts(const ContainerInfo& container) {
   return container.kind == ContainerKind::main || container.kind == ContainerKind::sidecar;
 }
 
+/// Of a share of nothing known nothing follows.
+bool protects(Knob knob) { return knob == Knob::memory_min || knob == Knob::memory_low; }
+
 class MemoryQosStrategy final : public Strategy {
  public:
   explicit MemoryQosStrategy(const PluginContext& context) : context_(context) {}
@@ -171,7 +174,7 @@ class MemoryQosStrategy final : public Strategy {
           effective(of_class(*slo, qos), usual ? usual->qos : api::MemoryQos{}, pod->memory.get());
       if (!terms) continue;
       asked.emplace(pod.get(), *terms);
-      folders[pod->kube_qos].add(*terms, request_of(*pod));
+      if (!pod->requests_unknown) folders[pod->kube_qos].add(*terms, request_of(*pod));
     }
     Protection& top = folders[KubeQos::guaranteed];
     for (const KubeQos below : {KubeQos::burstable, KubeQos::besteffort}) top.add(folders[below]);
@@ -182,7 +185,10 @@ class MemoryQosStrategy final : public Strategy {
       const auto terms = asked.find(pod.get());
       if (terms == asked.end()) continue;
       ++pods;
-      add(pod->group, pod_values(terms->second, {request_of(*pod), pod->memory_limit}));
+      Values values = pod_values(terms->second, {request_of(*pod), pod->memory_limit});
+      if (pod->requests_unknown)
+        std::erase_if(values, [](const Value& value) { return protects(value.knob); });
+      add(pod->group, values);
       for (const ContainerInfo& container : pod->containers)
         if (lasts(container)) add_container(inventory, *pod, container, terms->second, before);
     }
