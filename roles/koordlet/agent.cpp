@@ -32,6 +32,7 @@ constexpr nanoseconds kGrace = std::chrono::seconds(5);
 constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
 constexpr nanoseconds kShortestReport = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
+constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kActions = "evicted", kScores = "scores",
                            kSeries = "koord-series", kObjects = "koord-api-server.json";
@@ -40,6 +41,10 @@ constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// How long --cleanup waits for a kernel that reclaims, and how often it looks.
 constexpr nanoseconds kCleanupPatience = std::chrono::seconds(20),
                       kCleanupLook = std::chrono::milliseconds(20);
+/// How long it waits for what the kubelet says of the node's pods.
+constexpr nanoseconds kAskPatience = std::chrono::seconds(10);
+/// An agent whose list of pods is older is not ready.
+constexpr nanoseconds kOldList = std::chrono::minutes(5);
 /// The agent is not well when so many ticks are missing.
 constexpr int kMissedTicks = 30;
 
@@ -138,7 +143,10 @@ Result<> Agent::set_up() {
   hub_.listen([this](const std::shared_ptr<const Inventory>& now) { exported_->inventory(*now); });
   observer_.emplace(Observer::Parts{context_.clock, hub_, *sampler_, qos_.get(), [this] { return sources(); },
                                     context_.version, parts_.cgroups.version()});
-  if (flags.get_bool("cleanup")) return {};
+  if (flags.get_bool("cleanup")) {
+    if (parts_.client != nullptr) set_up_states();
+    return {};
+  }
   if (const std::string& file = flags.get("standalone-config"); !file.empty()) {
     KOORD_CHECK(set_up_standalone(file));
   } else {
@@ -265,13 +273,17 @@ Result<> Agent::set_up_standalone(const std::string& file) {
   return standalone_->load();
 }
 
-Result<> Agent::set_up_kubernetes() {
+void Agent::set_up_states() {
   StatesSettings settings = states_settings(context_.flags, parts_.place);
   if (!keep_.state.folder.empty()) settings.kept_file = fmt::format("{}{}", keep_.state.folder, kObjects);
   states_.emplace(
       States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups, *parts_.client,
                     context_.informers, context_.workers, parts_.credentials, hub_, *recorder_},
       settings);
+}
+
+Result<> Agent::set_up_kubernetes() {
+  set_up_states();
   set_up_topology_report();
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
@@ -282,7 +294,7 @@ Result<> Agent::set_up_kubernetes() {
       Reporter::Parts{context_.clock, log_, context_.metrics, external_, *parts_.client, context_.informers,
                       hub_, series_, *predictor_, [this] { return observer_->last_tick(); },
                       [this] { return states_->pods_listed(); }},
-      settings.node_name, context_.gates.enabled("NodeMetricPromMetrics"));
+      parts_.place.node_name, context_.gates.enabled("NodeMetricPromMetrics"));
   return {};
 }
 
@@ -304,7 +316,7 @@ void Agent::serve() {
              {context_.metrics, external_, *observer_, events, context_.flags.get("api-access") == "all"});
   context_.health.add("tick", [this] { return tick_check(); });
   context_.health.add(
-      "inventory", [this] { return known_check(); }, runtime::HealthChecks::readyz);
+      states_ ? "kubelet" : "inventory", [this] { return known_check(); }, runtime::HealthChecks::readyz);
   if (standalone_)
     context_.health.add(
         "controllers", [this] { return standalone_->controllers(); }, runtime::HealthChecks::readyz);
@@ -323,8 +335,14 @@ Result<> Agent::tick_check() const {
 }
 
 Result<> Agent::known_check() const {
-  if (hub_.current()->pods_known) return {};
-  return Error(Code::unavailable, "the pods of the node are not known yet");
+  std::string why;
+  for (const SourceStatus& source : sources())
+    if (!source.ok && !source.error.empty()) why += fmt::format(": {}: {}", source.name, source.error);
+  if (!hub_.current()->pods_known)
+    return Error(Code::unavailable, "the pods of the node are not known yet" + why);
+  if (states_ && states_->pods_listed() && context_.clock.mono() - *states_->pods_listed() > kOldList)
+    return Error(Code::unavailable, "the pods of the node have not been listed for long" + why);
+  return {};
 }
 
 Task<Result<>> Agent::run() {
@@ -430,6 +448,34 @@ Task<Result<>> Agent::keep_checkpoint() {
   }
 }
 
+/// Who has which CPUs for himself, as far as somebody says so within a while.
+Task<Result<>> Agent::ask_kubelet(Inventory& inventory) {
+  TaskGroup asking(context_.executor, [this](std::string_view task, const Error& error) {
+    log_.warn("the node's pods cannot be asked for", kv("task", task), kv("error", error));
+  });
+  asking.spawn("node", states_->follow_node());
+  asking.spawn("pods", states_->follow_pods());
+  const MonoTime deadline = context_.clock.mono() + kAskPatience;
+  const auto is_known = [this] {
+    const Inventory& now = *hub_.current();
+    return now.pods_known && !now.own_cpus.stale;
+  };
+  Result<> waited;
+  while (waited && !is_known() && context_.clock.mono() < deadline)
+    waited = co_await sleep(context_.clock, kCleanupLook);
+  if (!waited) co_await begin_cleanup();
+  co_await asking.stop(context_.clock, kGrace);
+  if (recorder_) co_await recorder_->stop();
+  KOORD_CO_CHECK(std::move(waited));
+  if (!hub_.current()->be_roots.empty()) inventory = *hub_.current();
+  inventory.slo.reset();
+  if (!is_known())
+    for (const SourceStatus& source : sources())
+      log_.warn("which CPUs are exclusively somebody's is not known", kv("source", source.name),
+                kv("error", source.error.empty() ? "it did not answer" : source.error));
+  co_return Result<>();
+}
+
 Task<Result<>> Agent::clean_up() {
   Inventory inventory;
   if (const std::string& file = context_.flags.get("standalone-config"); !file.empty()) {
@@ -441,6 +487,11 @@ Task<Result<>> Agent::clean_up() {
         parts_.cgroups.detect_driver(inventory.kubelet_root).value_or(host::CgroupDriver::systemd);
     inventory.be_roots = {
         host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root)};
+    if (states_) KOORD_CO_CHECK(co_await ask_kubelet(inventory));
+    if (context_.flags.get("cleanup") == kForce) {
+      inventory.pods_known = true;
+      inventory.own_cpus.stale = false;
+    }
   }
   Result<std::size_t> freed = qos_->cleanup(inventory);
   // What the kernel reclaims for is written off the loop; then what had to wait for it is.

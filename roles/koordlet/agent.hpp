@@ -55,6 +55,7 @@ class Agent final : public runtime::Role {
   void set_up_actions();
   void set_up_scores();
   Result<> set_up_strategies();
+  void set_up_states();
   Result<> set_up_kubernetes();
   void set_up_topology_report();
   Result<> set_up_standalone(const std::string& file);
@@ -63,6 +64,7 @@ class Agent final : public runtime::Role {
   Task<Result<>> keep_checkpoint();
   Task<Result<>> save_checkpoint();
   Task<Result<>> clean_up();
+  Task<Result<>> ask_kubelet(Inventory& inventory);
   Task<Result<>> do_later(std::function<void()> work, std::function<void()> done);
   void restore_checkpoint();
   void tell_service_manager(std::string_view state);

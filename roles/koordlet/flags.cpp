@@ -242,8 +242,11 @@ constexpr std::array<Flag, 11> kOwnFlags = {{
      kKoord},
     {"api-access", FlagType::text, "loopback",
      "Who may read /apis/ on --addr: loopback, or all who can reach the port.", 0, kKoord},
-    {"cleanup", FlagType::boolean, "false", "Set right what a dead agent has left throttled, and end.", 0,
-     kKoord},
+    {"cleanup", FlagType::text, "false",
+     "true: set right what a dead agent has left throttled, and end; where the kubelet does not say which "
+     "CPUs are exclusively somebody's, sets of CPUs stay, and the exit status is not 0. force: widen them, "
+     "too.",
+     0, kKoord},
     {"standalone-config", FlagType::text, "",
      "Without Kubernetes: a file with the strategies and the groups to watch and protect.", 0, kKoord},
     {"disable-cpu-idle", FlagType::boolean, "false",
@@ -298,6 +301,9 @@ Result<Place> read_place(const runtime::FlagValues& flags, const GetEnv& env) {
   auto kubelet_root = host::kubelet_root(flags.get("kubelet-cgroup-root"));
   if (!kubelet_root) return std::move(kubelet_root).error().context("--kubelet-cgroup-root");
   place.kubelet_root = std::move(*kubelet_root);
+  if (const std::string& cleanup = flags.get("cleanup");
+      cleanup != "false" && cleanup != "true" && cleanup != "force")
+    return Error(Code::invalid, "--cleanup: \"" + cleanup + "\" is not true, false or force");
   const std::string& access = flags.get("api-access");
   if (access != "loopback" && access != "all")
     return Error(Code::invalid, "--api-access: \"" + access + "\" is not loopback or all");

@@ -96,11 +96,16 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   } else {
     parts.counters = open_counters(context, parts);
   }
-  if (!standalone && !cleanup) {
+  if (!standalone) {
     KOORD_TRY(settings, client_settings(context.flags));
-    KOORD_TRY(client, context.clients.client(settings));
-    parts.client = client;
-    parts.credentials = [&clients = context.clients, settings] { return clients.config(settings); };
+    auto client = context.clients.client(settings);
+    if (!client && !cleanup) return std::move(client).error();
+    if (client) {
+      parts.client = *client;
+      parts.credentials = [&clients = context.clients, settings] { return clients.config(settings); };
+    } else {
+      context.log.warn("the node's pods cannot be asked for", kv("error", client.error()));
+    }
   }
   KOORD_TRY(agent, Agent::make(context, std::move(parts)));
   return std::unique_ptr<runtime::Role>(std::move(agent));

@@ -36,7 +36,9 @@ std::string default_text(const Flag& flag) {
 std::string left_column(const Flag& flag) {
   std::string out = flag.shorthand != 0 ? fmt::format("  -{}, --", flag.shorthand) : "      --";
   out += flag.name;
-  if (flag.type != FlagType::boolean) out += fmt::format(" {}", type_name(flag.type));
+  const bool alone = flag.type == FlagType::text && flag.default_value == "false";  // as pflag shows one
+  if (flag.type != FlagType::boolean)
+    out += fmt::format(" {}{}", type_name(flag.type), alone ? "[=\"true\"]" : "");
   return out;
 }
 

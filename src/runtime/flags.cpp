@@ -33,6 +33,11 @@ const Flag* find_shorthand(std::span<const Flag> flags, char letter) {
   return found == flags.end() ? nullptr : &*found;
 }
 
+/// Written without a value it is "true": a switch, also one that takes other words.
+bool is_switch(const Flag& flag) {
+  return flag.type == FlagType::boolean || (flag.type == FlagType::text && flag.default_value == "false");
+}
+
 /// "a, b and c"; at least two.
 std::string join(std::span<const std::string> parts, std::string_view last) {
   return fmt::format("{} {} {}", fmt::join(parts.first(parts.size() - 1), ", "), last, parts.back());
@@ -152,7 +157,7 @@ class FlagParser {
       return Error(Code::invalid, fmt::format("bad flag syntax: --{}", text));
     KOORD_TRY(target, lookup(name));
     if (equals != std::string_view::npos) return set(target, text.substr(equals + 1));
-    if (target.flag->type == FlagType::boolean) return set(target, "true");
+    if (is_switch(*target.flag)) return set(target, "true");
     if (!next) return Error(Code::invalid, fmt::format("flag --{} needs a value", name));
     used_next = true;
     return set(target, *next);
@@ -177,7 +182,7 @@ class FlagParser {
                      fmt::format("flag -{} is ambiguous: write {}", letter, join(owners, "or")));
       const std::string_view rest = letters.substr(i + 1);
       if (rest.starts_with('=')) return set(target, rest.substr(1));
-      if (target.flag->type == FlagType::boolean) {
+      if (is_switch(*target.flag)) {
         KOORD_CHECK(set(target, "true"));
         continue;
       }
@@ -249,7 +254,12 @@ const FlagValues::Value& FlagValues::find(std::string_view name, FlagType type) 
   return found->second;
 }
 
-bool FlagValues::get_bool(std::string_view name) const { return find(name, FlagType::boolean).truth; }
+bool FlagValues::get_bool(std::string_view name) const {
+  const auto found = values_.find(name);
+  if (found != values_.end() && found->second.flag->type == FlagType::text && is_switch(*found->second.flag))
+    return found->second.text != "false";
+  return find(name, FlagType::boolean).truth;
+}
 std::int64_t FlagValues::get_int(std::string_view name) const {
   return find(name, FlagType::integer).integer;
 }

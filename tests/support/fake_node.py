@@ -42,7 +42,8 @@ def pod(name, node, qos="Burstable", namespace="default", labels=None, annotatio
 
 
 class Kubelet:
-    """GET /pods/ and /configz. `mode` is how it lies: "", empty, wrong-node, 500, slow, garbage, truncated, flood."""
+    """GET /pods/ and /configz. `mode` is how it lies: "", empty, wrong-node, 500, 403, slow, garbage, truncated,
+    flood."""
 
     def __init__(self, node, tls=None):
         self.node, self.mode, self.pods, self.requests = node, "", [], []
@@ -79,6 +80,8 @@ class Kubelet:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, path):
+        if self.mode == "403":  # to every question
+            return 403, b"Forbidden"
         if path == "/configz":
             return 200, json.dumps({"kubeletconfig": self.config}).encode()
         if path != "/pods/":

@@ -144,8 +144,13 @@ struct OwnCpus {
   host::CpuSet lse, lsr;
   /// What the kubelet's static CPU manager policy gave out.
   host::CpuSet kubelet;
+  /// What that policy leaves to containers without CPUs of their own (its defaultCpuSet): neither what it
+  /// gave out nor what it keeps strictly for the system. Nothing: another policy.
+  std::optional<host::CpuSet> kubelet_shared;
   /// The same by pod, ascending by uid; none where the kubelet's configuration is not asked for.
   std::vector<KubeletGrant> grants;
+  /// The kubelet or its checkpoint does not say any more: this is what they said last.
+  bool stale = false;
   friend bool operator==(const OwnCpus&, const OwnCpus&) = default;
 };
 

@@ -11,6 +11,8 @@ namespace koord::koordlet {
 
 namespace {
 
+constexpr int kFewestCpus = 2;  // CPU suppression's least
+
 std::vector<SharedPool> by_node(const host::Topology& topology, const host::CpuSet& cpus,
                                 const host::CpuSet& kept) {
   std::vector<SharedPool> pools;
@@ -55,6 +57,23 @@ SharedPools shared_pools(const host::Topology& topology, const Inventory& invent
   }
   const host::CpuSet kept = reserved_cpus(topology, inventory.node) | inventory.node.system_qos_cpus;
   return {by_node(topology, ls, kept), by_node(topology, be, kept)};
+}
+
+BestEffortCpus best_effort_cpus(const host::Topology& topology, const Inventory& inventory) {
+  const OwnCpus& own = inventory.own_cpus;
+  const auto without_kubelets = [&own](const host::CpuSet& cpus) {
+    const host::CpuSet left = cpus - own.kubelet;
+    return own.kubelet_shared ? left & *own.kubelet_shared : left;
+  };
+  BestEffortCpus may;
+  may.known = inventory.pods_known && !own.stale;
+  const host::CpuSet all = topology.online - own.lse - inventory.node.system_qos_cpus;
+  may.folders = all - reserved_cpus(topology, inventory.node);
+  // A number of CPUs that names none gives way, where nothing would be left.
+  if (inventory.node.reserved_cpus.empty() && without_kubelets(may.folders).size() < kFewestCpus)
+    may.folders = all;
+  may.cpus = without_kubelets(may.folders);
+  return may;
 }
 
 }  // namespace koord::koordlet

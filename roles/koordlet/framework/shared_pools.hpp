@@ -38,4 +38,17 @@ std::vector<KubeletAllocation> kubelet_allocations(const Inventory& inventory);
 /// counts.
 host::CpuSet reserved_cpus(const host::Topology& topology, const NodeInfo& node);
 
+/// Which CPUs best-effort work may ever have. Whatever widens one of its sets goes by this.
+struct BestEffortCpus {
+  /// All that are online, less LSE pods', those that the kubelet's static policy gave out or keeps strictly,
+  /// what is reserved on the node, and SYSTEM pods' own. LSR pods' are among them.
+  host::CpuSet cpus;
+  /// The same and the kubelet's: for folders whose containers the kubelet keeps off those itself.
+  host::CpuSet folders;
+  /// False: pods were never listed, or not for a while. Sets may be narrowed by this, none is to be widened.
+  bool known = false;
+};
+/// Pure; any thread.
+BestEffortCpus best_effort_cpus(const host::Topology& topology, const Inventory& inventory);
+
 }  // namespace koord::koordlet

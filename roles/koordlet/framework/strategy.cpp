@@ -44,7 +44,7 @@ bool Plan::names(host::Knob knob, std::string_view group, std::size_t among_firs
 }
 
 bool Plan::repeats() const {
-  if (held_ || size_ != size_before_) return false;
+  if (!is_whole() || size_ != size_before_) return false;
   const auto same = [](const Intent& a, const Intent& b) {
     return a.knob == b.knob && a.group == b.group && a.value == b.value && a.undo == b.undo &&
            a.reach == b.reach && a.yields == b.yields;
@@ -60,14 +60,15 @@ void Plan::start(std::string_view strategy) {
   actions_.clear();
   scores_.clear();
   held_ = false;
+  kept_.reset();
 }
 
 void Plan::keep_held() {
-  if (!held_) return;
+  if (is_whole()) return;
   const std::size_t named = size_;
   for (std::size_t i = 0; i < size_before_; ++i) {
     Intent& before = before_[i];
-    if (names(before.knob, before.group, named)) continue;
+    if (!keeps(before.knob) || names(before.knob, before.group, named)) continue;
     before.held = true;
     std::swap(next(), before);
   }

@@ -64,6 +64,9 @@ class Plan {
   /// groups that it does not name now is still wanted. For as long as its row says (StrategyEntry::hold): see
   /// Strategy::neutral().
   void hold() { held_ = true; }
+  /// It may not tell what it wants of one knob: what it wanted of that is still wanted, and what is in the
+  /// files stays, for however long. All else that it names counts.
+  void keep(host::Knob knob) { kept_ = knob; }
   /// Something to do beside cgroup values. The manager begins it, or not: see Actions.
   void act(std::shared_ptr<const PodInfo> pod, std::string message);
   /// What processes shall be given, for as long as the plan stands; for a row that says so
@@ -74,6 +77,9 @@ class Plan {
   std::span<const Action> actions() const { return actions_; }
   std::span<const ScoreWish> scores() const { return scores_; }
   bool held() const { return held_; }
+  /// Whether what it does not name of a knob stays as it is.
+  bool keeps(host::Knob knob) const { return held_ || kept_ == knob; }
+  bool is_whole() const { return !held_ && !kept_; }
   /// It wants the same of the same groups as the one before, in the same order: only reasons are others.
   bool repeats() const;
   bool names(host::Knob knob, std::string_view group) const { return names(knob, group, size_); }
@@ -81,7 +87,7 @@ class Plan {
 
   // The manager's.
   void start(std::string_view strategy);  // empties it, for the strategy that fills it next
-  void keep_held();                       // adds what is held to what the strategy has named
+  void keep_held();                       // adds what is held or kept to what the strategy has named
 
  private:
   Intent& next();
@@ -94,6 +100,7 @@ class Plan {
   Intent dropped_;
   std::size_t size_ = 0, size_before_ = 0;
   bool held_ = false;
+  std::optional<host::Knob> kept_;
 };
 
 /// What a strategy has to say about itself: for /apis/v1/node and `koord top`.

@@ -21,6 +21,7 @@ constexpr std::array kScheduler = {
     Flag{"debug-scores", FlagType::integer, "0", "Scores.", 's'},
     Flag{"debug-filters", FlagType::boolean, "false", "Filters.", 'f'},
     Flag{"old", FlagType::text, "", "Old.", 0, {}, true, "it does nothing"},
+    Flag{"cleanup", FlagType::text, "false", "Set free."},
 };
 constexpr std::array kManager = {
     Flag{"secure-port", FlagType::integer, "9443", "The port."},
@@ -35,6 +36,21 @@ using Args = std::vector<std::string>;
 Result<CommandLine> one(const Args& args) {
   return parse_flags(args, kProcessOwner, std::array{kSchedulerOwner});
 }
+/// A text with the default "false" is a switch that takes other words, too.
+TEST_CASE("A switch that takes words") {
+  const auto said = [](const Args& args) {
+    const auto line = parse_flags(args, kProcessOwner, std::array{kSchedulerOwner});
+    REQUIRE(line.has_value());
+    const FlagValues& values = line->roles.at("scheduler");
+    return std::pair(values.get_bool("cleanup"), values.get("cleanup"));
+  };
+  CHECK(said({}) == std::pair(false, std::string("false")));
+  CHECK(said({"--cleanup"}) == std::pair(true, std::string("true")));
+  CHECK(said({"--cleanup", "--v=2"}) == std::pair(true, std::string("true")));
+  CHECK(said({"--cleanup=false"}) == std::pair(false, std::string("false")));
+  CHECK(said({"--cleanup=force"}) == std::pair(true, std::string("force")));
+}
+
 Result<CommandLine> both(const Args& args) {
   return parse_flags(args, kProcessOwner, std::array{kSchedulerOwner, kManagerOwner});
 }

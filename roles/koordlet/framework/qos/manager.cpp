@@ -11,6 +11,7 @@
 #include "framework/qos/arbiter.hpp"
 #include "framework/qos/group_tree.hpp"
 #include "framework/qos/journal.hpp"
+#include "framework/qos/undo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {
@@ -120,9 +121,13 @@ class QosManager::Impl final : public KnobReader {
         slot.look_at = {};
       }
     facts_ = view.facts;
+    // Which CPUs are exclusively somebody's holds for what was set free, too.
+    if (std::exchange(own_cpus_, inventory.own_cpus) != inventory.own_cpus)
+      for (Slot& slot : slots_) slot.released = false;
     for (Slot& slot : slots_) {
       const bool acting = slot.needs_slo ? inventory.slo != nullptr : inventory.pods_known;
-      const bool waiting = !acting && !(slot.needs_slo && inventory.slo_known);
+      const bool told_nothing = slot.needs_slo && inventory.slo_known;
+      const bool waiting = !acting && !(told_nothing && inventory.pods_known);
       slot.news = News::none;
       if (acting && slot.enabled && !is_asked(slot, view)) continue;  // its last plan counts
       slot.news = News::changed;
@@ -138,7 +143,9 @@ class QosManager::Impl final : public KnobReader {
         continue;
       }
       slot.released = false;
-      slot.waiting = waiting;
+      slot.waiting_for = !waiting                          ? std::string_view()
+                         : slot.needs_slo && !told_nothing ? kWaiting
+                                                           : kWaitingForPods;
       if (acting)
         slot.strategy->plan(view, slot.plan);
       else
@@ -180,9 +187,8 @@ class QosManager::Impl final : public KnobReader {
       KOORD_TRY(processes, scores_->give_back());
       given_back = processes;
     }
-    for (const Slot& slot : slots_)
-      if (slot.plan.held())
-        return Error(Code::unavailable, "not everything could be set free: the machine's CPUs are not known");
+    if (std::ranges::any_of(slots_, [](const Slot& slot) { return slot.plan.keeps(Knob::cpuset_cpus); }))
+      KOORD_CHECK(settle_kept());
     if (const auto failures = executor_.failures(); !failures.empty())
       return failures.front().error.context(
           fmt::format("not everything could be set free ({} files)", failures.size()));
@@ -260,16 +266,16 @@ class QosManager::Impl final : public KnobReader {
     bool off = false;          // its gate is, or there is no NodeSLO
     bool released = false;     // what it may have left has been set free
     std::optional<MonoTime> held_since;
-    bool neutral = false;  // held for too long
-    bool waiting = false;  // held because no NodeSLO is known, or no pods are
-    News news{};           // of its plan, in this tick
+    bool neutral = false;          // held for too long
+    std::string_view waiting_for;  // the text of what it lacks; empty: nothing
+    News news{};                   // of its plan, in this tick
     Plan plan;
   };
 
   static StrategyStatus status_of(const Slot& slot) {
     StrategyStatus status = slot.strategy->status();
-    if (slot.held_since && slot.waiting && !slot.neutral)
-      status = {false, std::string(slot.needs_slo ? kWaiting : kWaitingForPods)};
+    if (slot.held_since && !slot.waiting_for.empty() && !slot.neutral)
+      status = {false, std::string(slot.waiting_for)};
     if (slot.dry) status.summary.insert(0, kDryRun);
     return status;
   }
@@ -283,15 +289,19 @@ class QosManager::Impl final : public KnobReader {
     return slot.strategy->look(view);
   }
 
-  /// What a strategy that cannot tell wanted last stays wanted, but not for ever.
+  /// What a strategy that cannot tell wanted last stays wanted, but not for ever once pods were known:
+  /// before, nobody knows whom it protects.
   void keep_held(Slot& slot, const TickView& view) {
     if (!slot.plan.held()) {
       slot.held_since.reset();
       slot.neutral = false;
+      if (slot.plan.is_whole()) return;
+      slot.plan.keep_held();
+      adopt(slot);
       return;
     }
     if (!slot.held_since) slot.held_since = clock_.mono();
-    if (clock_.mono() - *slot.held_since < slot.hold) {
+    if (clock_.mono() - *slot.held_since < slot.hold || !view.inventory->pods_known) {
       slot.plan.keep_held();
       adopt(slot);
       return;
@@ -308,11 +318,27 @@ class QosManager::Impl final : public KnobReader {
   /// wanted further down the tree only the files know; the journal keeps that from being set free.
   void adopt(Slot& slot) {
     for (const Journal::Entry& entry : journal_.entries()) {
-      if (entry.strategy != slot.name || entry.from > 0 || slot.plan.names(entry.knob, entry.group)) continue;
+      if (entry.strategy != slot.name || entry.from > 0 || !slot.plan.keeps(entry.knob)) continue;
+      if (slot.plan.names(entry.knob, entry.group)) continue;
       auto found = executor_.setting(entry.knob, entry.group);
       if (!found || same_value(entry.knob, executor_.version(), *found, entry.free)) continue;
       slot.plan.want(entry.knob, entry.group, std::move(*found), kAdopted).held = true;
     }
+  }
+
+  /// Of a cleanup that may not widen sets of CPUs: an error that names those that are not wide, none where
+  /// there is nothing to widen.
+  Result<> settle_kept() {
+    const auto topology = context_.topology();
+    if (!topology)
+      return Error(Code::unavailable, "not everything could be set free: the machine's CPUs are not known");
+    KOORD_CHECK(check_all_wide(*inventory_, *topology, tree_, executor_));
+    settled_.clear();
+    for (const Journal::Entry& entry : journal_.entries())
+      if (entry.knob == Knob::cpuset_cpus && is_kubelets_best_effort(*inventory_, entry.group))
+        settled_.emplace_back(entry.knob, entry.group);
+    for (const auto& [knob, group] : settled_) journal_.erase(knob, group);
+    return {};
   }
 
   /// From the slots' plans to the files.
@@ -395,30 +421,6 @@ class QosManager::Impl final : public KnobReader {
     return arbiter_.find(executor_.known(Knob::cpu_idle, group));
   }
 
-  /// What sets an entry's group free now. A quota that was found there was the kubelet's: it may have resized
-  /// the container meanwhile, while no agent ran. CPUs may have gone offline, which cgroup v1 takes no more.
-  KnobValue freed(const Journal::Entry& entry) const {
-    if (const auto* cpus = std::get_if<host::CpuSet>(&entry.free)) {
-      const auto topology = context_.topology();
-      if (entry.knob != Knob::cpuset_cpus || executor_.version() == host::CgroupVersion::v2 || !topology)
-        return entry.free;
-      host::CpuSet left = *cpus & topology->online;
-      if (left.empty()) left = topology->online;
-      return KnobValue(std::move(left));
-    }
-    const auto* quota = std::get_if<std::int64_t>(&entry.free);
-    if (entry.knob != Knob::cpu_quota || quota == nullptr || *quota <= 0) return entry.free;
-    const auto of = [&](std::optional<std::int64_t> limit_milli) {
-      return limit_milli && *limit_milli > 0 ? KnobValue(host::milli_cpu_to_quota(*limit_milli)) : entry.free;
-    };
-    for (const auto& pod : inventory_->all_pods) {
-      if (pod->group == entry.group) return of(pod->cpu_limit_milli);
-      for (const ContainerInfo& container : pod->containers)
-        if (container.group == entry.group) return of(container.cpu_limit_milli);
-    }
-    return entry.free;
-  }
-
   /// Entries of the journal of which no plan wants anything: they become a plan of their own.
   bool collect_orphans() {
     orphans_.clear();
@@ -428,11 +430,13 @@ class QosManager::Impl final : public KnobReader {
         if (const auto* idle = idle_of(entry.group); idle && makes_idle(*idle)) continue;
       const auto owner = std::find_if(slots_.begin(), slots_.end(),
                                       [&](const Slot& slot) { return slot.name == entry.strategy; });
-      if (owner != slots_.end() && owner->plan.held() && !owner->dry) continue;
+      if (owner != slots_.end() && owner->plan.keeps(entry.knob) && !owner->dry) continue;
+      auto value = freed(entry, *inventory_, context_.topology().get(), executor_.version());
+      if (!value) continue;
       Intent intent;
       intent.knob = entry.knob;
       intent.group = entry.group;
-      intent.value = freed(entry);
+      intent.value = std::move(*value);
       intent.undo = intent.value;
       intent.strategy = owner != slots_.end() ? owner->name : std::string_view("journal");
       intent.reason = kSetFree;
@@ -520,7 +524,7 @@ class QosManager::Impl final : public KnobReader {
 
   /// Whether what a slot's plan wants is in force everywhere.
   bool is_settled(std::uint32_t slot) const {
-    if (slots_[slot].plan.held()) return false;
+    if (!slots_[slot].plan.is_whole()) return false;
     for (const Intent& intent : slots_[slot].plan.intents()) {
       const auto* decision = arbiter_.find(executor_.known(intent.knob, intent.group));
       if (decision && decision->plan == slot && !is_done(*decision)) return false;
@@ -559,6 +563,7 @@ class QosManager::Impl final : public KnobReader {
   std::vector<Slot> slots_;
   const Inventory* inventory_ = nullptr;  // of the tick that runs
   std::uint64_t generation_ = 0;          // of the last one
+  OwnCpus own_cpus_;                      // the same
   std::shared_ptr<const NodeFacts> facts_;
 
   // Of one tick; kept for their memory and for limits().

@@ -25,6 +25,11 @@ Result<CpuManagerState> read_cpu_manager_state(std::string_view json) {
   if (policy.empty()) return Error(Code::parse, "cpu_manager_state: it names no policy");
   CpuManagerState state;
   state.static_policy = policy == "static";
+  if (const json::Value* shared = json::find(document, "defaultCpuSet"); shared && state.static_policy) {
+    host::CpuSet cpus;
+    KOORD_CHECK(add_cpus(*shared, cpus));
+    if (!cpus.empty()) state.shared = std::move(cpus);
+  }
   const json::Value* const entries = json::find(document, "entries");
   if (entries == nullptr) return state;
   for (const json::Member& entry : entries->members()) {

@@ -1,6 +1,7 @@
 // What the kubelet's CPU manager gave out: its checkpoint, cpu_manager_state.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,9 @@ struct CpuManagerState {
   bool static_policy = false;
   /// All CPUs that containers have for themselves.
   host::CpuSet given;
+  /// Those of containers without any of their own (defaultCpuSet). Nothing: not the static policy, or not
+  /// said.
+  std::optional<host::CpuSet> shared;
   std::vector<KubeletGrant> grants;  // ascending by uid
 };
 /// Code::parse if it is no such checkpoint; then nothing that it says counts.

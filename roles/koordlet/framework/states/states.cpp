@@ -35,6 +35,10 @@ constexpr int kFollowUps = 3;
 /// The kubelet's configuration changes with its restart only, which may be too short to be seen.
 constexpr nanoseconds kConfigPeriod = std::chrono::minutes(1), kConfigRetry = std::chrono::seconds(30);
 
+/// The kubelet's last list is not what there is any more, so long after it, or after so many polls.
+constexpr nanoseconds kStaleAfter = std::chrono::minutes(1);
+constexpr int kStalePolls = 3;
+
 kube::Scope own(const std::string& node) {
   kube::Scope scope;
   scope.fields = fmt::format("metadata.name={}", node);
@@ -205,7 +209,13 @@ void States::on_slo(const std::shared_ptr<const api::NodeSlo>& slo) {
   parts_.log.info("a NodeSLO is in effect", kv("generation", slo->metadata.generation));
 }
 
+bool States::is_stale() const {
+  const nanoseconds patience = std::max(kStaleAfter, kStalePolls * settings_.sync_interval);
+  return checkpoint_unread_ || !pods_listed_ || parts_.clock.mono() - *pods_listed_ > patience;
+}
+
 void States::publish() {
+  own_cpus_.stale = is_stale();
   Inventory next;
   next.driver = driver_;
   next.kubelet_root = kubelet_root_;
@@ -259,6 +269,7 @@ Task<Result<>> States::follow_pods() {
     if (!done && done.error().code() == Code::cancelled) co_return done;
     if (done) pods_listed_ = parts_.clock.mono();
     note(kubelet_status_, done);
+    if (!done) tell_of_kubelet(done.error());
     publish();
     nanoseconds pause = settings_.sync_interval;
     if (follow_ups_ > 0) {
@@ -269,6 +280,25 @@ Task<Result<>> States::follow_pods() {
     const Result<> waited = co_await with_timeout(parts_.clock, pause, std::move(woken));
     if (!waited && waited.error().code() != Code::timeout) co_return waited;
   }
+}
+
+/// What needs somebody's hands at once, all else when it lasts. The recorder makes one event of many.
+void States::tell_of_kubelet(const Error& error) {
+  const bool refused = error.code() == Code::forbidden || error.code() == Code::unauthorized;
+  if (!asked_since_) asked_since_ = parts_.clock.mono();
+  const MonoTime good = pods_listed_.value_or(*asked_since_);
+  if (!node_object_ || (!refused && parts_.clock.mono() - good < kStaleAfter)) return;
+  const std::string text = fmt::format(
+      "The node agent does not know the node's pods, so that limits of best-effort work stay as "
+      "they are: {}",
+      error.message());
+  kube::EventRecord event;
+  event.regarding = kube::event_object(*node_object_);
+  event.type = kube::EventType::warning;
+  event.reason = "KubeletDoesNotAnswer";
+  event.action = "Reading";
+  event.note = text;
+  parts_.recorder.record(event);
 }
 
 Task<Result<>> States::sync_pods() {
@@ -315,6 +345,7 @@ Task<Result<>> States::take_pods(std::string body) {
   pods_ = std::move(list.pods);
   all_pods_ = std::move(list.all);
   list.own_cpus.kubelet = std::move(own_cpus_.kubelet);
+  list.own_cpus.kubelet_shared = std::move(own_cpus_.kubelet_shared);
   list.own_cpus.grants = std::move(own_cpus_.grants);
   own_cpus_ = std::move(list.own_cpus);
   pods_known_ = true;
@@ -354,6 +385,7 @@ void States::look_at_cpu_manager() {
   const std::string path = fmt::format("{}cpu_manager_state", settings_.kubelet.folder);
   const auto text = read_file(path, kMaxCpuManagerState);
   auto state = text ? read_cpu_manager_state(*text) : Result<CpuManagerState>(text.error());
+  checkpoint_unread_ = !state && (state.error().code() != Code::not_found || node_.static_cpu_policy);
   if (!state && state.error().code() != Code::not_found) {
     if (!std::exchange(cpu_manager_refused_, true))
       parts_.log.warn("which CPUs the kubelet gave to containers is not known, what was known last stays",
@@ -361,6 +393,7 @@ void States::look_at_cpu_manager() {
     return;
   }
   cpu_manager_refused_ = false;
+  own_cpus_.kubelet_shared = state ? std::move(state->shared) : std::nullopt;
   own_cpus_.kubelet = state ? std::move(state->given) : host::CpuSet{};
   own_cpus_.grants.clear();
   if (!state) return;

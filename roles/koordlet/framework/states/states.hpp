@@ -83,6 +83,8 @@ class States {
   /// Where the kubelet has its groups.
   void settle_in(host::CgroupDriver driver, const std::string& root);
   void tell(const PodList& list);
+  void tell_of_kubelet(const Error& error);
+  bool is_stale() const;
   void note(SourceStatus& source, const Result<>& result);
 
   Parts parts_;
@@ -112,13 +114,13 @@ class States {
   std::shared_ptr<const KubeletConfig> config_;  // null: it is not known
   bool pods_known_ = false, node_known_ = false, api_synced_ = false;
   std::size_t pods_hash_ = 0;
-  std::optional<MonoTime> pods_listed_;
+  std::optional<MonoTime> pods_listed_, asked_since_;  // asked_since_: when it first did not answer
   Complaints complaints_;
   bool untold_ = false;              // there are more than the log knows of
   std::set<std::string> node_told_;  // complaints that were logged already
   MonoTime config_due_{};
   int follow_ups_ = 0;  // early looks that are still to come after a container event
-  bool events_refused_ = false, cpu_manager_refused_ = false;
+  bool events_refused_ = false, cpu_manager_refused_ = false, checkpoint_unread_ = false;
   SourceStatus api_{.name = "API server"}, kubelet_status_{.name = "kubelet"};
   Event wake_, addressed_, known_;
 };

@@ -37,9 +37,7 @@ constexpr std::string_view kBlind = "what the node uses, or who uses it, has not
 
 struct Pools {
   std::vector<host::CpuPlace> lsr, ls;  // CPUs of LSR pods, and those of nobody
-  CpuSet best_effort;                   // all that best-effort work may ever have
-  /// The same and what the kubelet gave out: for folders whose containers the kubelet keeps off those itself.
-  CpuSet folders;
+  BestEffortCpus best_effort;           // all that best-effort work may ever have
 };
 
 /// The CPUs that best-effort work has, out of the pools.
@@ -84,7 +82,10 @@ class CpuSuppress final : public Strategy {
     if (known(view.best_effort.usage_milli)) be_used_.set(view.best_effort.usage_milli / 1000);
 
     const Settings settings = settings_of(*inventory.slo);
-    if (!settings.is_on()) {
+    if (!inventory.pods_known) {
+      status_.summary = "waiting: the node's pods were never known: what is held back stays so";
+      plan.hold();
+    } else if (!settings.is_on()) {
       neutral_ = false;
       idle(settings.enabled ? settings.nonsense : "off: the NodeSLO does not enable it");
       free_quota(plan);
@@ -116,7 +117,7 @@ class CpuSuppress final : public Strategy {
       const std::string reason = fmt::format("{}% of the node's CPUs, the minimum: {}", percent, kBlind);
       status_ = {true, fmt::format("neutral: {}", reason)};
       may_tighten_ = true;
-      const bool too_few = pools_.lsr.size() + pools_.ls.size() < std::size_t{kMinCpus};
+      const bool too_few = pools_.lsr.empty() && pools_.ls.empty();
       limit({.milli = tier_.capacity_milli() * percent / 100}, settings.by_quota || too_few, inventory,
             reason.c_str(), plan);
       return;
@@ -198,15 +199,10 @@ class CpuSuppress final : public Strategy {
     pools_ = {};
     chosen_.reset();
     if (!topology()) return;
+    pools_.best_effort = best_effort_cpus(*topology(), inventory);
     const OwnCpus& own = inventory.own_cpus;
-    const CpuSet all = topology()->online - own.lse - inventory.node.system_qos_cpus;
-    pools_.folders = all - reserved_cpus(*topology(), inventory.node);
-    // A number of CPUs that names none gives way, where nothing would be left.
-    if (inventory.node.reserved_cpus.empty() && (pools_.folders - own.kubelet).size() < kMinCpus)
-      pools_.folders = all;
-    pools_.best_effort = pools_.folders - own.kubelet;
     for (const host::CpuPlace& cpu : topology()->cpus)
-      if (pools_.best_effort.contains(cpu.cpu))
+      if (pools_.best_effort.cpus.contains(cpu.cpu))
         (own.lsr.contains(cpu.cpu) ? pools_.lsr : pools_.ls).push_back(cpu);
   }
 
@@ -271,10 +267,11 @@ class CpuSuppress final : public Strategy {
       return;
     }
     const auto machine = static_cast<int>(topology()->cpus.size());
+    if (!pools_.best_effort.known) give_only(present);
     const auto lsr = static_cast<int>(pools_.lsr.size());
     const int available = lsr + static_cast<int>(pools_.ls.size());
-    if (available < kMinCpus) {  // upstream divides by zero where none is left
-      status_.summary += "; held: fewer than two CPUs are left beside LSE pods and reservations";
+    if (available == 0) {  // upstream divides by zero
+      status_.summary += "; held: no CPU is left beside LSE pods and reservations";
       plan.hold();
       return;
     }
@@ -290,6 +287,13 @@ class CpuSuppress final : public Strategy {
     recover_containers_until_ = context_.clock.mono() + kRecoverContainers;
     show_limit(kCpusetPolicy, chosen.cpus.size());
     status_.summary.append("; CPUs ").append(chosen.text);
+  }
+
+  /// Who has which CPUs is not sure any more: some of what best-effort work has may be taken from it, none
+  /// added.
+  void give_only(const CpuSet& present) {
+    const auto others = [&present](const host::CpuPlace& cpu) { return !present.contains(cpu.cpu); };
+    if (std::erase_if(pools_.lsr, others) + std::erase_if(pools_.ls, others) > 0) chosen_.reset();
   }
 
   /// The same as last time while as many are wanted of the same.
@@ -317,23 +321,25 @@ class CpuSuppress final : public Strategy {
     const CpuSet some = below_parent(group.group, target);
     // The kubelet's static policy sets the containers' CPUs by itself and looks at its own folders' sets.
     const int from = static_policy ? kContainers : 0;
-    if (static_policy)
-      want_all_of(pools_.folders, group.group, {0, kPods, {}}, "the kubelet's static CPU policy", plan);
+    if (static_policy && pools_.best_effort.known)
+      want_all_of(pools_.best_effort.folders, group.group, {0, kPods, {}}, "the kubelet's static CPU policy",
+                  plan);
     Intent& intent = plan.want(Knob::cpuset_cpus, group.group, some, reason);
     intent.audit_reason = kAdjust;
     intent.reach = {from, deepest(), {}};
-    intent.undo = below_parent(group.group, pools_.best_effort);
+    if (CpuSet all = below_parent(group.group, pools_.best_effort.cpus); !all.empty())
+      intent.undo = std::move(all);
   }
 
   void free_cpus(const Inventory& inventory, Plan& plan) const {
-    if (!topology()) {
-      plan.hold();
+    if (!topology() || !(pools_.best_effort.known || is_plain())) {
+      plan.keep(Knob::cpuset_cpus);
       return;
     }
     // With the static policy the containers are the kubelet's, once what a cpuset policy left there has gone.
     const bool containers =
         !inventory.node.static_cpu_policy || context_.clock.mono() < recover_containers_until_;
-    if (pools_.folders == pools_.best_effort) {
+    if (pools_.best_effort.folders == pools_.best_effort.cpus) {
       want_all_cpus({0, containers ? deepest() : kPods, {}}, plan);
     } else {
       want_all_cpus({0, kPods, {}}, plan);
@@ -344,7 +350,7 @@ class CpuSuppress final : public Strategy {
   void want_all_cpus(const Reach& reach, Plan& plan) const {
     for (const BeGroup& group : tier_.groups()) {
       if (!group.kubernetes) continue;
-      const CpuSet& all = reach.to < kContainers ? pools_.folders : pools_.best_effort;
+      const CpuSet& all = reach.to < kContainers ? pools_.best_effort.folders : pools_.best_effort.cpus;
       want_all_of(all, group.group, reach, "no limit of CPUs is wanted", plan);
     }
   }
@@ -358,13 +364,18 @@ class CpuSuppress final : public Strategy {
     intent.undo = all;
   }
 
-  /// A group cannot have CPUs that its parent lacks; where they share none, the parent's.
+  /// Without a kubelet nobody has CPUs that are exclusively his.
+  bool is_plain() const {
+    return std::ranges::none_of(tier_.groups(), [](const BeGroup& group) { return group.kubernetes; });
+  }
+
+  /// A group cannot have CPUs that its parent lacks; where they share none, it keeps what it has: none are
+  /// wanted.
   CpuSet below_parent(std::string_view group, const CpuSet& wanted) const {
     const std::string_view parent = parent_of(group);
     const auto limit = cpus(parent);
     if (!limit || limit->empty() || wanted.is_subset_of(*limit)) return wanted;
-    CpuSet left = wanted & *limit;
-    return left.empty() ? *limit : left;
+    return wanted & *limit;
   }
 
   const PluginContext& context_;

@@ -1,0 +1,86 @@
+// What sets groups free: see undo.hpp.
+#include "framework/qos/undo.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/shared_pools.hpp"
+#include "koord/host/cgroup_paths.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+using host::CpuSet;
+using host::Knob;
+
+/// Levels of a best-effort root: pods and containers.
+constexpr int kContainers = 2;
+/// So many groups are named where more are narrow.
+constexpr std::size_t kMostNamed = 8;
+
+}  // namespace
+
+bool is_kubelets_best_effort(const Inventory& inventory, std::string_view group) {
+  return host::is_within(
+      group, host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root));
+}
+
+std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inventory,
+                               const host::Topology* topology, host::CgroupVersion version) {
+  if (const auto* cpus = std::get_if<CpuSet>(&entry.free)) {
+    if (entry.knob == Knob::cpuset_cpus && is_kubelets_best_effort(inventory, entry.group)) {
+      if (topology == nullptr) return std::nullopt;
+      const BestEffortCpus may = best_effort_cpus(*topology, inventory);
+      if (!may.known || may.cpus.empty()) return std::nullopt;
+      CpuSet left = *cpus & may.cpus;
+      return KnobValue(left.empty() ? may.cpus : std::move(left));
+    }
+    if (entry.knob != Knob::cpuset_cpus || version == host::CgroupVersion::v2 || topology == nullptr)
+      return entry.free;
+    CpuSet left = *cpus & topology->online;
+    if (left.empty()) left = topology->online;
+    return KnobValue(std::move(left));
+  }
+  const auto* quota = std::get_if<std::int64_t>(&entry.free);
+  if (entry.knob != Knob::cpu_quota || quota == nullptr || *quota <= 0) return entry.free;
+  const auto of = [&](std::optional<std::int64_t> limit_milli) {
+    return limit_milli && *limit_milli > 0 ? KnobValue(host::milli_cpu_to_quota(*limit_milli)) : entry.free;
+  };
+  for (const auto& pod : inventory.all_pods) {
+    if (pod->group == entry.group) return of(pod->cpu_limit_milli);
+    for (const ContainerInfo& container : pod->containers)
+      if (container.group == entry.group) return of(container.cpu_limit_milli);
+  }
+  return entry.free;
+}
+
+Result<> check_all_wide(const Inventory& inventory, const host::Topology& topology, GroupTree& tree,
+                        Executor& executor) {
+  std::vector<std::string> groups, named;
+  for (const std::string& root : inventory.be_roots)
+    for (const GroupTree::Member& member : tree.members(Knob::cpuset_cpus, root, {0, kContainers, {}}))
+      groups.push_back(member.group);
+  std::size_t more = 0;
+  for (const std::string& group : groups) {
+    const auto found = executor.current(Knob::cpuset_cpus, group);
+    if (!found || topology.online.is_subset_of(std::get<CpuSet>(*found))) continue;
+    if (named.size() < kMostNamed)
+      named.push_back(fmt::format("{} ({})", group, to_string(*found)));
+    else
+      ++more;
+  }
+  if (named.empty()) return {};
+  return Error(
+      Code::unavailable,
+      fmt::format("sets of CPUs of best-effort groups stay as they are, since it is not known which CPUs "
+                  "are exclusively somebody's: {}{}; all else is set free; --cleanup=force widens them, "
+                  "too",
+                  fmt::join(named, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+}
+
+}  // namespace koord::koordlet
