@@ -21,7 +21,7 @@ import agents  # noqa: E402
 import fake_node  # noqa: E402
 import kube_api  # noqa: E402
 import manager_test  # noqa: E402
-from installed import NS, Installed  # noqa: E402
+from installed import NS, PACKAGING, Installed  # noqa: E402
 from sandbox import free_port  # noqa: E402
 
 CLUSTER = os.path.join(schedulers.HERE, "cluster")
@@ -246,6 +246,12 @@ class Manifests(unittest.TestCase):
             for method, path in [row[1:] for row in FORBIDDEN if row[0] == account]:
                 with self.subTest(account=account, method=method, path=path):
                     self.assertEqual(self.refused(method, path, {} if method in ("PATCH", "POST", "PUT") else None, api), 403)
+
+    def test_a_kubelet_before_1_33_has_a_file_of_its_own(self):
+        self.assertFalse(self.allowed("koordlet", "get", "nodes", "proxy"))
+        for verb in ("apply", "delete"):
+            self.installed.kubectl.run(verb, "-f", os.path.join(PACKAGING, "manifests-before-1.33"))
+            wait_for(f"{verb}: the right", lambda: self.allowed("koordlet", "get", "nodes", "proxy") == (verb == "apply"))
 
     def test_asks_for_no_more_than_the_originals(self):
         more = set()
