@@ -26,9 +26,9 @@ enum class FlagType : std::uint8_t {
   integer,   // int64, also 0x..
   real,      // double
   duration,  // Go's: 1h30m, 1.5s, 100ms
-  text,
-  list,   // comma-separated, and again: --x=a,b --x=c
-  pairs,  // k=v,k2=v2, and again; a later key wins
+  text,      // with the default "false" a switch: --x is --x=true, get_bool() is true for any other word
+  list,      // comma-separated, and again: --x=a,b --x=c
+  pairs,     // k=v,k2=v2, and again; a later key wins
 };
 
 /// One row. Everything is static text.
