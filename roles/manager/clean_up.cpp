@@ -12,6 +12,7 @@
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"
+#include "koord/api/types/core_v1/config_map.hpp"
 #include "koord/api/types/core_v1/secret.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
@@ -164,6 +165,7 @@ Task<Result<>> clean_up(kube::Client& client, Clock& clock, Logger log, CleanUpP
   co_await cleaner.remove_all<api::NodeSlo>();
   co_await cleaner.remove_all<api::NodeMetric>();
   co_await cleaner.remove<api::Secret>(webhooks.ns, webhooks.secret);
+  co_await cleaner.remove<api::ConfigMap>(place.config_namespace, place.last_good);
   co_await cleaner.remove<api::Lease>(place.lease_namespace, place.lease);
   KOORD_CO_CHECK(cleaner.outcome());
   log.info("nothing of the manager's is left in the cluster", kv("written", cleaner.done()));

@@ -20,12 +20,14 @@ api::Node without_loans(const api::Node& node);
 struct CleanUpPlace {
   WebhookSettings webhooks;
   std::string lease_namespace, lease;
+  std::string config_namespace, last_good;  // the ConfigMap of what each key said last
 };
 
 /// Takes away, in this order: the webhook configurations, what nodes and the zones of their topologies lend,
-/// all NodeSLOs and NodeMetrics, the webhooks' Secret and the lease. What is not there is no error, nor are
-/// kinds that are not defined; other failures leave nothing else undone, and the first of them is the result.
-/// Code::already_exists: a manager leads, who would write all of it anew; nothing was done.
+/// all NodeSLOs and NodeMetrics, the webhooks' Secret, the kept configuration and the lease. What is not
+/// there is no error, nor are kinds that are not defined; other failures leave nothing else undone, and the
+/// first of them is the result. Code::already_exists: a manager leads, who would write all of it anew;
+/// nothing was done.
 Task<Result<>> clean_up(kube::Client& client, Clock& clock, Logger log, CleanUpPlace place);
 
 /// The role that does it once, and ends the process.

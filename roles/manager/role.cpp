@@ -46,6 +46,11 @@ struct Parts {
   std::unique_ptr<Webhooks> webhooks;  // null: switched off
 };
 
+/// Of the ConfigMap in which the last good value of each key is kept.
+std::string last_good_name(const runtime::FlagValues& flags) {
+  return fmt::format("{}-last-good", flags.get("slo-config-name"));
+}
+
 class Manager final : public runtime::LeadingRole {
  public:
   Manager(runtime::RoleContext& context, Parts parts)
@@ -55,8 +60,7 @@ class Manager final : public runtime::LeadingRole {
         last_good_({.clock = context.clock,
                     .log = context.log,
                     .client = *parts_.client,
-                    .key = {context.flags.get("config-namespace"),
-                            fmt::format("{}-last-good", context.flags.get("slo-config-name"))},
+                    .key = {context.flags.get("config-namespace"), last_good_name(context.flags)},
                     .may_write = [this] { return leading(); }}),
         node_metrics_(
             {.name = "nodemetric",
@@ -339,7 +343,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   if (flags.get_bool("cleanup")) {
     KOORD_TRY(webhook, webhook_settings(flags.get("webhook-port"), environment));
     return cleaning_role(context, *client,
-                         {std::move(webhook), election.resource_namespace, election.resource_name});
+                         {std::move(webhook), election.resource_namespace, election.resource_name,
+                          flags.get("config-namespace"), last_good_name(flags)});
   }
   std::vector<std::string_view> missing;
   for (const std::string_view name : kMissingControllers)

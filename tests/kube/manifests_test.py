@@ -199,6 +199,11 @@ class Manifests(unittest.TestCase):
         self.request("DELETE", "/api/v1/nodes/brief")
         wait_for("they go with it", lambda: self.refused("GET", f"{SLO}/nodeslos/brief") == 404
                  and self.refused("GET", f"{SLO}/nodemetrics/brief") == 404)
+        # The webhook refuses it; without its label a ConfigMap is not asked about.
+        with self.assertRaisesRegex(kube_api.ApiError, "ParseConfigFail"):
+            self.configure({"enable": True, "metricReportIntervalSeconds": 2}, '{"clusterStrategy": {"enable": true,}}')
+        self.request("PATCH", f"/api/v1/namespaces/{NS}/configmaps/slo-controller-config",
+                     {"metadata": {"labels": {"koordinator.sh/configmap-type": None}}})
         self.configure({"enable": True, "metricReportIntervalSeconds": 2}, '{"clusterStrategy": {"enable": true,}}')
         wait_for("an event about the configuration", lambda: "SLOCfgUnmarshalFailed" in {
             event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
