@@ -99,6 +99,7 @@ void WhatIf::search() {
   std::map<Changes, std::vector<Row>> by_set;
   for (const Row row : reachable) by_set[needed[row]].push_back(row);
   std::vector<Changes> sets;
+  sets.reserve(by_set.size());
   for (const auto& [set, rows] : by_set) sets.push_back(set);
   std::stable_sort(sets.begin(), sets.end(), smaller);
   if (sets.size() > kMostSets) sets.resize(kMostSets);
@@ -275,6 +276,7 @@ std::vector<NodeKind> WhatIf::node_kinds() {
     if (kind.nodes++ == 0) kind.like = row;
   }
   std::vector<NodeKind> kinds;
+  kinds.reserve(by_kind.size());
   for (const auto& [key, kind] : by_kind) kinds.push_back(kind);
   std::sort(kinds.begin(), kinds.end(), [](const NodeKind& a, const NodeKind& b) {
     return a.nodes != b.nodes ? a.nodes > b.nodes : a.like < b.like;
