@@ -126,6 +126,13 @@ TEST_CASE("v2: a group is killed by one write", "[koordlet][actions]") {
   CHECK_FALSE(stop_group(*fs, "kubepods/gone").value());
   CHECK_FALSE(stop_group(*fs, "kubepods/empty").value());
   CHECK(read_file(tree / "kubepods/empty/cgroup.kill").value().empty());
+  // Whom the kernel counts is there, listed or not (a threaded group's are not), and nobody else.
+  for (const auto& [count, is_there] : {std::pair{"1", true}, std::pair{"0", false}}) {
+    tree.write("kubepods/empty/cgroup.events", fmt::format("populated {}\nfrozen 0\n", count));
+    tree.write("kubepods/empty/cgroup.kill", "");
+    CHECK(stop_group(*fs, "kubepods/empty").value() == is_there);
+    CHECK(read_file(tree / "kubepods/empty/cgroup.kill").value() == (is_there ? "1" : ""));
+  }
   CHECK(stop_group(*fs, "").error().code() == Code::invalid);
   CHECK(stop_group(*fs, "kubepods/../..").error().code() == Code::invalid);
   tree.write("kubepods/agent/x/cgroup.procs", fmt::format("{}\n", ::getpid()));

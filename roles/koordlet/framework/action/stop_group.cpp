@@ -102,6 +102,16 @@ class Killer {
   Result<> refused_;
 };
 
+/// Whether somebody is in the group or below it. Where the kernel counts them (v2), as it counts: the threads
+/// of a threaded group are listed in no cgroup.procs that can be read.
+bool is_populated(const host::CgroupFs& fs, const std::string& folder) {
+  if (fs.version() == CgroupVersion::v2)
+    if (const auto events = read_file(fmt::format("{}/cgroup.events", folder));
+        events && events->find("populated ") != std::string::npos)
+      return events->find("populated 1") != std::string::npos;
+  return !pids_below(folder).empty();
+}
+
 bool says_frozen(const host::CgroupFs& fs, std::string_view group) {
   const auto path = fs.read_path(Knob::freeze, group);
   if (!path) return false;
@@ -145,7 +155,7 @@ Result<bool> stop_group(const host::CgroupFs& fs, std::string_view group, const 
   if (!host::exists(folder)) return false;
   KOORD_CHECK(without_the_agent(folder, group));
   // Of whom nobody is there nobody can be said to have been killed.
-  if (pids_below(folder).empty()) return false;
+  if (!is_populated(fs, folder)) return false;
   if (const auto kill = fs.write_path(Knob::kill, group); kill && host::exists(*kill)) {
     auto written = host::write_file(*kill, "1");
     if (written) return true;
