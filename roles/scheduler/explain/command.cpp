@@ -175,7 +175,7 @@ class Command {
     progress("asking the scheduler");
     net::Request request;
     request.target = fmt::format("/apis/v1/attempts/{}", view.pod);
-    const Result<net::Response> response = co_await scheduler_->send(std::move(request));
+    const Result<net::Response> response = co_await scheduler_->send(request);
     if (!response) {
       view.notes.push_back(fmt::format("the scheduler could not be asked: {}", response.error().message()));
       co_return;

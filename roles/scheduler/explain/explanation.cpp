@@ -81,6 +81,7 @@ void attempt(std::string& out, const AttemptRecord& a) {
                        nodes_text(r.examples, r.nodes));
   if (a.scores.empty()) return;
   std::vector<std::string> scores;
+  scores.reserve(a.scores.size());
   for (const ScoreRecord& s : a.scores)
     scores.push_back(fmt::format("{} {}*{}", s.plugin, s.score, s.weight));
   out += fmt::format("    scores: {}\n", fmt::join(scores, ", "));
@@ -124,6 +125,7 @@ std::string render(const ExplanationView& v) {
       continue;
     }
     std::vector<std::string> victims;
+    victims.reserve(p.victims.size());
     for (const VictimView& victim : p.victims)
       victims.push_back(fmt::format("{} (priority {})", victim.pod, victim.priority));
     out += fmt::format("\nPreemption: its priority is {}; it would have {} removed from {}: {}\n", v.priority,

@@ -26,7 +26,7 @@ class PodRunner final : public ActionRunner {
     kube::Client* client = nullptr;  // null, both: without Kubernetes, nothing is evicted
     kube::EventRecorder* recorder = nullptr;
   };
-  explicit PodRunner(Parts parts) : parts_(std::move(parts)) {}
+  explicit PodRunner(const Parts& parts) : parts_(parts) {}
   void run(const Action& action, Done done) override;
 
  private:

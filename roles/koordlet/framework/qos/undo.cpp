@@ -38,7 +38,8 @@ std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inv
       const BestEffortCpus may = best_effort_cpus(*topology, inventory);
       if (!may.known || may.cpus.empty()) return std::nullopt;
       CpuSet left = *cpus & may.cpus;
-      return KnobValue(left.empty() ? may.cpus : std::move(left));
+      if (left.empty()) left = may.cpus;
+      return KnobValue(std::move(left));
     }
     if (entry.knob != Knob::cpuset_cpus || version == host::CgroupVersion::v2 || topology == nullptr)
       return entry.free;

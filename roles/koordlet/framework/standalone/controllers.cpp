@@ -58,6 +58,7 @@ std::string_view setting(std::string_view controller) {
 Error is_systemds(const std::string& group, const std::vector<std::string>& lacking) {
   const std::string unit = group.substr(group.rfind('/') + 1);
   std::vector<std::string_view> settings;
+  settings.reserve(lacking.size());
   for (const std::string& name : lacking) settings.push_back(setting(name));
   return Error(
       Code::forbidden,
