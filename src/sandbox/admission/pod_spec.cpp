@@ -76,49 +76,6 @@ std::string quantity_text(const json::Value& value) {
   return value.is_string() ? std::string(value.text()) : json::to_text(value);
 }
 
-/// Whether a request may be below its limit: of all that Kubernetes takes for its own, which is whatever has
-/// no domain or one with "kubernetes.io/" in it, so kubernetes.io/batch-cpu too; huge pages apart.
-bool may_be_overcommitted(std::string_view resource) {
-  const bool native = resource.find('/') == std::string_view::npos ||
-                      resource.find("kubernetes.io/") != std::string_view::npos;
-  return native && !resource.starts_with("hugepages-");
-}
-
-void validate_resources(const json::Value& resources, const std::string& path, StatusCauses& errors) {
-  static const json::Value kNone;
-  const json::Value* all_limits = find(resources, "limits");
-  const json::Members limits(all_limits ? *all_limits : kNone);
-  for (const char* part : {"limits", "requests"}) {
-    const json::Value* list = find(resources, part);
-    if (!list || !list->is_object()) continue;
-    const std::string at = fmt::format("{}.{}", path, part);
-    for (const auto& entry : list->members()) {
-      const std::string_view name = entry.key();
-      const std::string text = quantity_text(entry.value);
-      auto amount = api::Quantity::parse(text);
-      if (!amount) {
-        errors.invalid(fmt::format("{}[{}]", at, name), text, amount.error().message());
-        continue;
-      }
-      if (amount->sign() < 0)
-        errors.invalid(fmt::format("{}[{}]", at, name), text, "must be greater than or equal to 0");
-      if (name.find('/') == std::string_view::npos && name != "cpu" && name != "memory" &&
-          name != "ephemeral-storage" && !name.starts_with("hugepages-"))
-        errors.invalid(at, name, "must be a standard resource type or fully qualified");
-      const json::Value* limit = part[0] == 'r' ? limits.find(name) : nullptr;
-      if (!limit) continue;
-      const std::string limit_text = quantity_text(*limit);
-      auto most = api::Quantity::parse(limit_text);
-      if (!most) continue;
-      if (!may_be_overcommitted(name) && *amount != *most)
-        errors.invalid(at, text, fmt::format("must be equal to {} limit of {}", name, limit_text));
-      else if (*amount > *most)
-        errors.invalid(at, text,
-                       fmt::format("must be less than or equal to {} limit of {}", name, limit_text));
-    }
-  }
-}
-
 void validate_container(const json::Value& container, const FieldPath& path,
                         std::set<std::string_view>& names, StatusCauses& errors) {
   const auto at = [&](std::string_view field) { return path.field(field).text(); };
@@ -129,7 +86,7 @@ void validate_container(const json::Value& container, const FieldPath& path,
     errors.duplicate(at("name"), name);
   if (text_at(container, "image").empty()) errors.required(at("image"));
   if (const json::Value* resources = find(container, "resources"))
-    validate_resources(*resources, at("resources"), errors);
+    validate_resources(*resources, path.field("resources"), false, errors);
   std::string_view pull = text_at(container, "imagePullPolicy");
   if (!pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never")
     errors.unsupported(at("imagePullPolicy"), pull, {"Always", "IfNotPresent", "Never"});
@@ -199,7 +156,7 @@ void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCau
       validate_container((*containers)[i], list_at.at(i), names, errors);
   }
   if (const json::Value* resources = find(spec, "resources"))
-    validate_resources(*resources, at("resources"), errors);
+    validate_resources(*resources, path.field("resources"), true, errors);
   std::string_view restart = text_at(spec, "restartPolicy");
   if (restart != "Always" && restart != "OnFailure" && restart != "Never")
     errors.unsupported(at("restartPolicy"), restart, {"Always", "OnFailure", "Never"});

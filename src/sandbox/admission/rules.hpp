@@ -30,6 +30,9 @@ KindRules webhook_rules(bool mutating);
 void default_pod_spec(json::Value& spec, json::Arena& arena);
 /// Required fields and values of a pod's spec. `path` is "spec" or "spec.template.spec".
 void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCauses& errors);
+/// Names and amounts of a container's resources, or of a whole pod's.
+void validate_resources(const json::Value& resources, const FieldPath& path, bool of_pod,
+                        StatusCauses& errors);
 /// Required fields and values of a claim's spec (null: absent), also inside of a template.
 void validate_claim_spec(const json::Value* spec, const FieldPath& path, StatusCauses& errors);
 /// The newest of the classes that say that they are the default, of several as old the first by name; empty

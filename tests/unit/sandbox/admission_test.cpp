@@ -147,29 +147,49 @@ TEST_CASE("very many pods: a namespace ends, nodes come late, a budget is asked,
   CHECK(cluster.call("GET", "/api/v1/namespaces/team").status == 404);
 }
 
-TEST_CASE("requests may be below limits of what Kubernetes takes for its own, and of nothing else") {
+TEST_CASE("what a container may ask for, and in which words it may not") {
   struct Row {
-    const char *resource, *request, *limit, *wrong;
+    const char *requests, *limits, *wrong;
   };
   TestCluster cluster;
-  for (const Row& row :
-       {Row{"cpu", "1", "2", ""},
-        {"kubernetes.io/batch-cpu", "500", "1000", ""},
-        {"kubernetes.io/batch-memory", "1Gi", "2Gi", ""},
-        {"node.kubernetes.io/x", "1", "2", ""},
-        {"kubernetes.io/batch-cpu", "2k", "1k",
-         "must be less than or equal to kubernetes.io/batch-cpu limit of 1k"},
-        {"koordinator.sh/gpu-core", "50", "100", "must be equal to koordinator.sh/gpu-core limit of 100"},
-        {"hugepages-2Mi", "2Mi", "4Mi", "must be equal to hugepages-2Mi limit of 4Mi"}}) {
-    CAPTURE(row.resource, row.request);
+  const char* const pages = R"("cpu":"1","hugepages-2Mi":"2Mi")";
+  for (const Row& row : {
+           // A request may be below its limit of what Kubernetes takes for its own, and of nothing else.
+           Row{R"("cpu":"1")", R"("cpu":"2")", ""},
+           {R"("kubernetes.io/batch-cpu":"500")", R"("kubernetes.io/batch-cpu":"1000")", ""},
+           {R"("kubernetes.io/batch-memory":"1Gi")", R"("kubernetes.io/batch-memory":"2Gi")", ""},
+           {R"("node.kubernetes.io/x":"1")", R"("node.kubernetes.io/x":"2")", ""},
+           {R"("kubernetes.io/batch-cpu":"2k")", R"("kubernetes.io/batch-cpu":"1k")",
+            "must be less than or equal to kubernetes.io/batch-cpu limit of 1k"},
+           {R"("koordinator.sh/gpu-core":"50")", R"("koordinator.sh/gpu-core":"100")",
+            "must be equal to koordinator.sh/gpu-core limit of 100"},
+           {pages, R"("cpu":"1","hugepages-2Mi":"4Mi")", "must be equal to hugepages-2Mi limit of 4Mi"},
+           // Nor may there be none.
+           {R"("kubernetes.io/batch-cpu":"500")", "", ""},
+           {R"("koordinator.sh/gpu-core":"50")", "",
+            "spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable "
+            "resources"},
+           {pages, "", "Limit must be set for non overcommitable resources"},
+           {"", R"("koordinator.sh/gpu-core":"50")", ""},
+           // Huge pages come with memory or CPUs, and whole.
+           {"", pages, ""},
+           {"", R"("hugepages-2Mi":"2Mi")",
+            "spec.containers[0].resources: Forbidden: HugePages require cpu or memory"},
+           {"", R"("memory":"1Gi","hugepages-2Mi":"3Mi")",
+            "spec.containers[0].resources.limits[hugepages-2Mi]: Invalid value: \"3Mi\": 3Mi is not positive "
+            "integer multiple of hugepages-2Mi"},
+           {"", R"("koordinator.sh/gpu-core":"500m")", R"(Invalid value: "500m": must be an integer)"},
+           {"", R"("gpus":"1")", "limits[gpus]: Invalid value: \"gpus\": must be a standard resource type"},
+           {"", R"("pods":"1")", "Invalid value: \"pods\": must be a standard resource for containers"},
+       }) {
+    CAPTURE(row.requests, row.limits);
     const auto answer = cluster.call(
         "POST", kPods,
-        fmt::format(
-            R"({{"metadata":{{"name":"p"}},"spec":{{"containers":[{{"name":"c","image":"i","resources":{{)"
-            R"("requests":{{"{0}":"{1}"}},"limits":{{"{0}":"{2}"}}}}}}]}}}})",
-            row.resource, row.request, row.limit));
+        fmt::format(R"({{"metadata":{{"name":"p"}},"spec":{{"containers":[{{"name":"c","image":"i",)"
+                    R"("resources":{{"requests":{{{}}},"limits":{{{}}}}}}}]}}}})",
+                    row.requests, row.limits));
     CHECK(answer.status == (*row.wrong ? 422 : 201));
-    CHECK(answer.text("message").find(row.wrong) != std::string::npos);
+    CHECK_THAT(std::string(answer.text("message")), Catch::Contains(row.wrong));
     if (answer.status == 201) cluster.call("DELETE", kPods + "/p");
   }
 }
