@@ -51,7 +51,7 @@ def wake_reader(connection):
 class ApiError(Exception):
     def __init__(self, status, body):
         super().__init__(f"{status}: {body[:300]}")
-        self.status = status
+        self.status, self.body = status, body
 
 
 def scalar(text, key):

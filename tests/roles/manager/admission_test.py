@@ -29,6 +29,7 @@ RESERVATIONS = "/apis/scheduling.koordinator.sh/v1alpha1/reservations"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 CONFIG = f"/api/v1/namespaces/{SYSTEM}/configmaps"
 SLO = "/apis/slo.koordinator.sh/v1alpha1"
+PRIORITIES = {"koord-prod": 9000, "koord-batch": 5000}
 GATES = ("NodeMutatingWebhook", "NodeValidatingWebhook", "ConfigMapValidatingWebhook", "ReservationMutatingWebhook",
          "BindingAdmissionWebhook", "EnablePodEnhancedValidator")
 
@@ -48,6 +49,7 @@ MUTATING = [
 ]
 VALIDATING = [
     entry("vpod.koordinator.sh", "/validate-pod", "pods", ["CREATE", "UPDATE"]),
+    entry("vpod-resize.koordinator.sh", "/validate-pod", "pods/resize", ["UPDATE"]),
     entry("vpodbinding.koordinator.sh", "/validate-pod-binding", "pods/binding", ["CREATE"]),
     entry("vnode.koordinator.sh", "/validate-node", "nodes", ["CREATE", "UPDATE"], selector="objectSelector"),
     entry("vconfigmap.koordinator.sh", "/validate-configmap", "configmaps", ["CREATE", "UPDATE", "DELETE"],
@@ -88,7 +90,8 @@ class Admission(unittest.TestCase):
         cls.clear()
         for name, labels in ((SYSTEM, {}), (COLO, {MARK: "true", "colocation": "true"}), (PLAIN, {MARK: "true"})):
             cls.try_request("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-        cls.try_request("POST", CLASSES, {"metadata": {"name": "koord-batch"}, "value": 5000})
+        for name, value in PRIORITIES.items():
+            cls.try_request("POST", CLASSES, {"metadata": {"name": name}, "value": value})
         for kind, entries in (("mutating", MUTATING), ("validating", VALIDATING)):
             cls.try_request("POST", f"{CONFIGURATIONS}/{kind}webhookconfigurations",
                             {"metadata": {"name": f"koordinator-{kind}-webhook-configuration"}, "webhooks": entries})
@@ -147,7 +150,7 @@ class Admission(unittest.TestCase):
             cls.try_request("DELETE", f"{CONFIGURATIONS}/{kind}webhookconfigurations/koordinator-{kind}-webhook-configuration")
         for path in (f"{PROFILES}/admission-batch", f"{PROFILES}/admission-bad", f"{RESERVATIONS}/admission-r",
                      f"{CONFIG}/slo-controller-config", f"{CONFIG}/pod-enhanced-validator-config",
-                     "/api/v1/nodes/admission-node", f"{CLASSES}/koord-batch",
+                     "/api/v1/nodes/admission-node", *[f"{CLASSES}/{name}" for name in PRIORITIES],
                      "/apis/coordination.k8s.io/v1/namespaces/koordinator-system/leases/koordinator-manager"):
             cls.try_request("DELETE", path)
         for ns in (COLO, PLAIN):
@@ -197,7 +200,7 @@ class Admission(unittest.TestCase):
             self.request(method, path, body)
         self.assertEqual(caught.exception.status, code, caught.exception)
         for word in words:
-            self.assertIn(word, str(caught.exception))
+            self.assertIn(word, caught.exception.body)
 
     def pods(self, ns):
         return f"/api/v1/namespaces/{ns}/pods"
@@ -260,6 +263,48 @@ class Admission(unittest.TestCase):
         made = self.request("POST", self.pods(COLO), pod("other", {"tier": "batch"}))
         self.assertEqual((made["metadata"]["labels"]["by"], made["metadata"]["labels"].get("bad")), ("profile", None))
         self.request("DELETE", f"{PROFILES}/admission-bad")
+
+    def test_a_resize_is_checked_as_an_update(self):
+        def sized(cpu):
+            return {"containers": [{"name": "main", "resources": {part: {"cpu": cpu, "memory": "64Mi"} for part in ("requests", "limits")}}]}
+
+        def resize(cpu):
+            return self.connection.request("PATCH", f"{self.pods(PLAIN)}/lsr/resize", {"spec": sized(cpu)},
+                                           "application/strategic-merge-patch+json")["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+
+        made = pod("lsr", {"koordinator.sh/qosClass": "LSR"}, priorityClassName="koord-prod")
+        made["spec"]["containers"][0]["resources"] = sized("2")["containers"][0]["resources"]
+        self.request("POST", self.pods(PLAIN), made)
+        with self.assertRaises(kube_api.ApiError) as caught:
+            resize("2500m")
+        self.assertEqual(caught.exception.status, 400, caught.exception)
+        for word in ("vpod-resize.koordinator.sh", "2500m", "the requested CPUs of LSR Pod must be integer"):
+            self.assertIn(word, str(caught.exception))
+        self.assertEqual(resize("3"), "3")
+        self.assertEqual(self.request("GET", f"{self.pods(PLAIN)}/lsr")["spec"]["containers"][0]["resources"]["limits"]["cpu"], "3")
+
+    def test_what_a_batch_pod_asks_for_as_a_whole_is_refused_by_name(self):
+        for part, name, amount in (("requests", "cpu", "2"), ("limits", "memory", "1Gi"), ("requests", "memory", "1Gi")):
+            made = pod("whole", {"tier": "batch"}, {"cpu": "1", "memory": "64Mi"}, resources={part: {name: amount}})
+            self.refused("POST", self.pods(COLO), made, 400, f"pod.spec.resources.{part}: Forbidden: {name} cannot be lent")
+        # Past the profiles: of its own will.
+        self.refused("POST", self.pods(PLAIN), pod("whole", {"koordinator.sh/qosClass": "BE"}, {"kubernetes.io/batch-cpu": "1k"},
+                                                   priorityClassName="koord-batch", resources={"requests": {"cpu": "2"}}),
+                     400, "pod.spec.resources.requests: Forbidden: cpu cannot be lent")
+        self.assertEqual(self.request("POST", self.pods(PLAIN), pod("whole", {"tier": "batch"}, resources={"requests": {"cpu": "2"}}))
+                         ["spec"]["resources"]["requests"], {"cpu": "2"})
+
+    def test_sidecars_are_told_in_the_annotation(self):
+        amounts = {"limits": {"cpu": "200m", "memory": "64Mi"}}
+        made = pod("mesh", {"tier": "batch"}, {"cpu": "1", "memory": "1Gi"}, initContainers=[
+            {"name": "first", "image": "busybox", "resources": amounts},
+            {"name": "mesh", "image": "busybox", "restartPolicy": "Always", "resources": amounts}])
+        made = self.request("POST", self.pods(COLO), made)
+        lent = {"kubernetes.io/batch-cpu": "200", "kubernetes.io/batch-memory": "64Mi"}
+        self.assertEqual([each["resources"]["limits"] for each in made["spec"]["initContainers"]], [lent, lent])
+        told = json.loads(made["metadata"]["annotations"]["node.koordinator.sh/extended-resource-spec"])["containers"]
+        self.assertEqual(told, {"main": {"requests": {"kubernetes.io/batch-cpu": "1k", "kubernetes.io/batch-memory": "1Gi"}},
+                                "mesh": {"limits": lent, "requests": lent}})
 
     def test_only_the_scheduler_binds(self):
         self.request("POST", self.pods(PLAIN), pod("bound"))
