@@ -42,7 +42,7 @@ def pod(name, node, qos="Burstable", namespace="default", labels=None, annotatio
 
 
 class Kubelet:
-    """GET /pods/ and /configz. `mode` is how it lies: "", empty, wrong-node, 500, 403, slow, garbage, truncated,
+    """GET /pods/ and /configz. `mode` is how it lies: "", empty, wrong-node, 500, 403, slow, silent, garbage, truncated,
     flood."""
 
     def __init__(self, node, tls=None):
@@ -82,6 +82,8 @@ class Kubelet:
     def answer(self, path):
         if self.mode == "403":  # to every question
             return 403, b"Forbidden"
+        if self.mode == "silent":  # to every question, until it is released
+            self.released.wait()
         if path == "/configz":
             return 200, json.dumps({"kubeletconfig": self.config}).encode()
         if path != "/pods/":

@@ -9,6 +9,7 @@
 #include "role.hpp"
 #include "support/metric_names.hpp"
 #include "support/role_rig.hpp"
+#include "support/stub_server.hpp"
 #include "support/tree.hpp"
 
 namespace koord::koordlet {
@@ -82,6 +83,91 @@ TEST_CASE("A group that an agent was stopping when it died stands still no longe
   };
   CHECK(freezes(group) == "0");
   CHECK(freezes("others") == "1");  // somebody else's
+}
+
+/// An API server that knows one node and takes events.
+Result<net::Response> api_server(const net::Request& request) {
+  const auto has = [&](std::string_view text) { return request.target.find(text) != std::string::npos; };
+  const auto list = [](std::string_view version, std::string_view kind, std::string_view item) {
+    return test::json_response(200, fmt::format(R"({{"kind":"{}List","apiVersion":"{}",)"
+                                                R"("metadata":{{"resourceVersion":"7"}},"items":[{}]}})",
+                                                kind, version, item));
+  };
+  if (request.method == "POST") return test::json_response(201, request.body);
+  if (request.method == "PATCH") return test::json_response(200, "{}");
+  if (has("sendInitialEvents")) return test::status_response(422, "Invalid");
+  if (has("watch=")) return test::json_response(200, "");
+  if (has("/nodes"))
+    return list("v1", "Node",
+                R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n","uid":"u","resourceVersion":"7"},)"
+                R"("status":{"addresses":[{"type":"InternalIP","address":"127.0.0.1"}]}})");
+  if (has("/nodeslos")) return list("slo.koordinator.sh/v1alpha1", "NodeSLO", "");
+  return test::status_response(404, "NotFound");
+}
+
+constexpr std::string_view kPods =
+    R"({"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"p","namespace":"d","uid":"u"},)"
+    R"("spec":{"nodeName":"n","containers":[]},"status":{"phase":"Running"}}]})";
+
+TEST_CASE("A kubelet that refuses, or is silent for a minute, is told to its node, which is not ready") {
+  struct Row {
+    const char* what;
+    unsigned status;  // 0: it takes the question and never answers
+    int told_after;   // seconds
+  };
+  const Row row = GENERATE(Row{"it refuses", 403, 0}, Row{"who asks is nobody", 401, 0},
+                           Row{"it is not well", 500, 60}, Row{"it never answers", 0, 60});
+  INFO(row.what);
+  bool well = false;
+  boost::asio::io_context port;
+  test::StubServer kubelet(port, [&](const std::string&) -> test::StubServer::Reply {
+    if (well) return {test::StubServer::ok(std::string(kPods))};
+    if (row.status == 0) return {"", test::StubServer::Then::hold};
+    return {test::StubServer::ok("no", "", static_cast<int>(row.status))};
+  });
+  Process process(
+      {"--tsdb-path=", "--kubelet-insecure-tls", "--kubelet-sync-interval=1s",
+       "--disable-query-kubelet-config", "--enable-node-metric-report=false",
+       fmt::format("--kubelet-read-only-port={}", kubelet.url().substr(kubelet.url().rfind(':') + 1))});
+  process.gates = FeatureGates(koordlet::role().gates);
+  process.server.answer = api_server;
+  process.start(Agent::make(process.context, process.parts()));
+  const auto pass = [&](int seconds) {
+    for (int i = 0; i < 4 * seconds; ++i) {
+      process.loop.advance(std::chrono::milliseconds(250));
+      port.restart();
+      port.poll();
+    }
+  };
+  const auto told = [&] {
+    std::vector<std::string> events;
+    for (const net::Request& request : process.server.requests)
+      if (request.method == "POST" && request.target.find("/events") != std::string::npos)
+        events.push_back(request.body);
+    return events;
+  };
+  const auto ready = [&] { return process.probe(runtime::HealthChecks::readyz) == 200; };
+  pass(row.told_after > 0 ? row.told_after - 5 : 5);
+  CHECK_FALSE(ready());
+  CHECK(told().empty() == (row.told_after > 0));
+  pass(15);
+  REQUIRE(told().size() == 1);
+  CHECK_THAT(told()[0], Catch::Contains(R"("reason":"KubeletDoesNotAnswer")") &&
+                            Catch::Contains(R"("kind":"Node","name":"n")") &&
+                            Catch::Contains("limits of best-effort work stay as they are"));
+  if (row.status != 0) CHECK_THAT(told()[0], Catch::Contains(std::to_string(row.status)));
+  CHECK_FALSE(ready());
+  CHECK(process.probe(runtime::HealthChecks::livez) == 200);  // started again it would know no more
+  well = true;
+  for (int i = 0; i < 100 && !ready(); ++i) pass(1);  // a worker reads the list
+  CHECK(ready());
+  CHECK(process.captured.contains("it answers again"));
+  // What it said last is true for a while.
+  well = false;
+  pass(4 * 60);
+  CHECK(ready());
+  pass(2 * 60);
+  CHECK_FALSE(ready());
 }
 
 TEST_CASE("The flags of prediction are checked, and are the original's where nobody sets them") {
