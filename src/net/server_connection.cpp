@@ -281,9 +281,9 @@ void ServerConnection::fail(unsigned status, const std::string& message) {
 }
 
 void ServerConnection::respond(Response response) {
-  if (!proven_ && response.status < 400) {
+  if (!peer_->known && response.status < 400 && response.proves) {
     server_.proved(*this);
-    proven_ = true;
+    peer_->known = true;
   }
   std::size_t size = response.body.size();
   for (const Bytes& part : response.parts) size += part->size();

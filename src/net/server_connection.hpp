@@ -39,7 +39,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   };
   Claim claim() const;
   /// A request of it was answered without an error: it keeps its seat from those who have only come.
-  bool proven() const { return proven_; }
+  bool proven() const { return peer_->known; }
 
   /// What its unfinished body costs others: bytes times seconds; 0 if it has none.
   double body_cost() const;
@@ -93,7 +93,6 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool known_ = false;                     // the first request's header has come
   bool admitted_ = false;                  // the request whose header has come
   bool serving_ = false;                   // from then until its answer is written
-  bool proven_ = false;                    // a request was answered without an error
   std::size_t kept_ = 0;                   // bytes of a body
   MonoTime came_, since_;                  // of the connection; of its being idle
   MonoTime body_began_ = MonoTime::max();  // while one is still to come, admitted

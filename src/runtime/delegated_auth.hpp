@@ -61,6 +61,8 @@ class DelegatedAuth {
   DelegatedAuth(asio::any_io_executor executor, Reviewer& reviewer, Clock& clock, AuthSettings settings);
   /// Nothing if the request may go on, else the refusal. `debug`: never anonymous, never always allowed.
   Task<std::optional<net::Response>> refuse(const net::Request& request, bool debug);
+  /// --authorization-always-allow-paths: anybody gets these.
+  bool always_allowed(std::string_view path) const;
   /// Replaces what was set before; without it proxies' headers mean nothing.
   void set_request_headers(RequestHeaders headers) { request_headers_ = std::move(headers); }
   /// Before the end, where a question may be under way.
@@ -69,7 +71,6 @@ class DelegatedAuth {
   std::size_t remembered_bytes() const { return tokens_.bytes() + accesses_.bytes(); }
 
  private:
-  bool always_allowed(std::string_view path) const;
   std::optional<api::UserInfo> behind_proxy(const net::Request& request) const;
   Task<Result<std::optional<api::UserInfo>>> who(const net::Request& request);
 

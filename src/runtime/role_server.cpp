@@ -101,7 +101,7 @@ Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
 RoleServer::RoleServer(RoleContext& context)
     : context_(context),
       secure_(context.executor, context.clock, server_options(context),
-              {.handle = [this](net::Request request) { return answer(std::move(request)); },
+              {.handle = [this](net::Request request) { return answer_secure(std::move(request)); },
                .admit = [this](const net::Request& request) { return admit(request); }}),
       plain_(context.executor, context.clock, server_options(context),
              {.handle = [this](net::Request request) { return answer(std::move(request)); },
@@ -311,6 +311,14 @@ Task<net::Response> RoleServer::answer(net::Request request) {
     if (std::optional<net::Response> response = own(request)) co_return std::move(*response);
   if (!route) co_return net::Response::text(404, "404 page not found\n");
   co_return co_await route->handler(std::move(request));
+}
+
+/// A secure port is there for more than what anybody gets.
+Task<net::Response> RoleServer::answer_secure(net::Request request) {
+  const bool anybody = auth_->always_allowed(request.path);
+  net::Response response = co_await answer(std::move(request));
+  response.proves = !anybody;
+  co_return response;
 }
 
 Task<net::Admission> RoleServer::admit(const net::Request& request) {

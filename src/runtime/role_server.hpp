@@ -38,6 +38,7 @@ class RoleServer {
   Task<net::Response> answer(net::Request request);
 
  private:
+  Task<net::Response> answer_secure(net::Request request);
   Task<net::Admission> admit(const net::Request& request);
   net::Admission admit_plain(const net::Request& request) const;
   std::optional<net::Response> own(const net::Request& request) const;

@@ -44,6 +44,8 @@ struct Peer {
   std::string address;  // "127.0.0.1" or "::1"
   std::uint16_t port = 0;
   bool tls = false;
+  /// A request of it was answered without an error before (Response::proves).
+  bool known = false;
   bool certificate_given = false;
   /// Set if a client certificate was presented and signed by the server's client CA.
   bool certificate_verified = false;
@@ -105,6 +107,9 @@ struct Response {
   // A server's, besides.
   std::vector<Bytes> parts;            // sent after body without being copied; counted in Content-Length
   std::shared_ptr<BodySource> stream;  // if set: chunked, after body and parts
+  /// Whoever is answered so, with a status below 400, is known from then on and keeps a seat among strangers.
+  /// False for what a port says to anybody: its health where it serves something else.
+  bool proves = true;
 
   static Response text(unsigned status, std::string body);
   static Response json(unsigned status, std::string body);

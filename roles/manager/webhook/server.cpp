@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "koord/api/schema/kind.hpp"
+#include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/log.hpp"
@@ -30,10 +31,12 @@ constexpr metrics::Metric kRequests{.name = "controller_runtime_webhook_requests
                                     .labels = {"webhook", "code"}};
 constexpr metrics::Metric kInFlight{.name = "controller_runtime_webhook_requests_in_flight",
                                     .type = metrics::Type::gauge,
-                                    .help = "Reviews that wait for informers.",
+                                    .help = "Reviews that wait, for informers or because they are large.",
                                     .labels = kPath};
 
 constexpr std::string_view kHealthz = "/healthz";
+
+bool is_large(const net::Request& request) { return request.body.size() > kLightReview; }
 
 net::ServerOptions server_options(runtime::RoleContext& context) {
   net::ServerOptions options;
@@ -94,8 +97,15 @@ struct WebhookServer::Served {
   }
 };
 
+/// A review that was read, and what a mutating handler changes.
+struct WebhookServer::Draft {
+  Review review;
+  json::Document changed;
+};
+
 WebhookServer::WebhookServer(runtime::RoleContext& context)
     : context_(context),
+      room_(context.clock, kHeldReviews),
       server_(context.executor, context.clock, server_options(context),
               {.handle = [this](net::Request request) { return answer(std::move(request)); },
                .fast = [this](net::Request& request) { return answer_now(request); },
@@ -164,33 +174,46 @@ net::Admission WebhookServer::admit(const net::Request& request) const {
 
 std::optional<net::Response> WebhookServer::answer_now(net::Request& request) {
   Served* const served = find(request.path);
-  if (served == nullptr)
-    return request.path == kHealthz ? net::Response::text(200, "") : refusal(404, "not found");
-  if (!served->ready() && served->undefined().empty()) return std::nullopt;
+  if (served == nullptr) {
+    net::Response response =
+        request.path == kHealthz ? net::Response::text(200, "") : refusal(404, "not found");
+    response.proves = false;  // a seat is kept for who brings reviews
+    return response;
+  }
+  if (is_large(request) || (!served->ready() && served->undefined().empty())) return std::nullopt;
   return review(*served, request, false);
 }
 
 Task<net::Response> WebhookServer::answer(net::Request request) {
   Served& served = *find(request.path);
-  const MonoTime began = context_.clock.mono();
-  if (waiting_ >= kMaxReviews)
-    co_return count(served, refusal(503, "too many reviews wait for informers"), began);
-  struct Waiting {
-    std::size_t& count;
-    const metrics::Gauge& shown;
-    Waiting(std::size_t& all, const metrics::Gauge& gauge) : count(++all), shown(gauge) { shown.add(1); }
-    ~Waiting() {
-      --count;
-      shown.add(-1);
-    }
-  } const waiting(waiting_, served.in_flight);
-  const Result<> done =
-      co_await with_timeout(context_.clock, patience(request), all_synced(served.informers));
-  const MonoTime until = context_.clock.mono() + std::min<nanoseconds>(kAgainTime, patience(request));
+  Clock& clock = context_.clock;
+  const MonoTime began = clock.mono(), end = began + patience(request);
+  const bool known = request.peer->known, large = is_large(request);
+  const auto place = room_.enter(request.body.size(), known);
+  if (!place) co_return count(served, refusal(503, "too many reviews wait"), began);
+  struct Shown {
+    const metrics::Gauge& gauge;
+    explicit Shown(const metrics::Gauge& of) : gauge(of) { gauge.add(1); }
+    ~Shown() { gauge.add(-1); }
+  } const shown(served.in_flight);
+  if (!served.ready()) (void)co_await with_timeout(clock, end - began, all_synced(served.informers));
+  const MonoTime until = std::min(clock.mono() + kAgainTime, end);
   while (served.ready() || !served.undefined().empty()) {
-    const bool last = context_.clock.mono() >= until;
-    if (auto response = review(served, request, last)) co_return std::move(*response);
-    if (!co_await sleep(context_.clock, kAgainPause)) co_return *review(served, request, true);
+    const bool last = clock.mono() >= until;
+    ReviewRoom::Turn turn;
+    if (large) {
+      auto given = co_await with_timeout(clock, end - clock.mono(), room_.turn(known));
+      if (!given) co_return count(served, refusal(503, "other large reviews take too long"), began);
+      turn = std::move(*given);
+    }
+    const MonoTime read = clock.mono();
+    std::optional<net::Response> response =
+        large ? co_await review_large(served, request, last, turn) : review(served, request, last);
+    if (response) co_return std::move(*response);
+    const MonoTime again = clock.mono() + kAgainPause + room_.rest(clock.mono() - read);
+    turn = {};
+    if (!co_await sleep_until(clock, std::min(again, until)))
+      co_return count(served, refusal(503, "the manager ends"), began);
   }
   std::string missing;
   for (const kube::AnyInformer& informer : served.informers)
@@ -212,40 +235,51 @@ net::Response WebhookServer::count(Served& served, net::Response response, MonoT
 
 std::optional<net::Response> WebhookServer::review(Served& served, const net::Request& request, bool last) {
   const MonoTime began = context_.clock.mono();
-  const std::string_view type = request.headers.get("Content-Type");
-  if (request.body.empty())
-    return count(served, net::Response::json(200, write_refusal(400, "request body is empty")), began);
-  if (type.substr(0, type.find(';')) != "application/json")
-    return count(
-        served,
-        net::Response::json(
-            200, write_refusal(400, fmt::format("contentType={:.64}, expected application/json", type))),
-        began);
-  std::optional<net::Response> decided = decide(served, request.body, last);
-  if (!decided) return decided;
-  return count(served, std::move(*decided), began);
+  Result<Draft> draft = read(request, served.row.type);
+  if (!draft) return count(served, no_review(served, draft.error()), began);
+  const std::optional<Verdict> verdict = decide(served, *draft, last);
+  if (!verdict) return std::nullopt;
+  return count(served, write(*draft, *verdict, served.row.type), began);
 }
 
-std::optional<net::Response> WebhookServer::decide(Served& served, std::string_view body, bool last) const {
-  const Result<Review> read = read_review(body);
-  if (!read) {
-    context_.log.warn("what came is no review", kv("path", served.row.path), kv("error", read.error()));
-    return net::Response::json(200, write_refusal(400, read.error().message()));
-  }
-  const AdmissionRequest& request = read->request;
+Task<std::optional<net::Response>> WebhookServer::review_large(Served& served, const net::Request& request,
+                                                               bool last, ReviewRoom::Turn& turn) {
+  const MonoTime began = context_.clock.mono();
+  const WebhookType type = served.row.type;
+  Result<Draft> draft = co_await offload(context_.workers, [&] { return read(request, type); });
+  if (!draft && draft.error().code() == Code::cancelled) co_return refusal(503, "the manager ends");
+  if (!draft) co_return count(served, no_review(served, draft.error()), began);
+  const MonoTime loop = context_.clock.mono();
+  const std::optional<Verdict> verdict = decide(served, *draft, last);
+  turn.held(context_.clock.mono() - loop);
+  if (!verdict) co_return std::nullopt;
+  Result<net::Response> written =
+      co_await offload(context_.workers, [&] { return write(*draft, *verdict, type); });
+  co_return count(served, written ? std::move(*written) : refusal(503, "the manager ends"), began);
+}
+
+Result<WebhookServer::Draft> WebhookServer::read(const net::Request& request, WebhookType type) {
+  const std::string_view content = request.headers.get("Content-Type");
+  if (request.body.empty()) return Error(Code::bad_request, "request body is empty");
+  if (content.substr(0, content.find(';')) != "application/json")
+    return Error(Code::bad_request, fmt::format("contentType={:.64}, expected application/json", content));
+  KOORD_TRY(review, read_review(request.body));
+  Draft draft{std::move(review), {}};
+  if (type == WebhookType::mutate) draft.changed = json::draft(draft.review.request.object);
+  return draft;
+}
+
+std::optional<Verdict> WebhookServer::decide(Served& served, Draft& draft, bool last) const {
+  const AdmissionRequest& request = draft.review.request;
   Verdict verdict;
-  std::string patch;
   try {
-    if (!served.ready()) {
+    if (!served.ready())
       verdict = Verdict::error(500, served.undefined());
-    } else if (auto* const validating = std::get_if<std::unique_ptr<ValidatingHandler>>(&served.handler)) {
+    else if (auto* const validating = std::get_if<std::unique_ptr<ValidatingHandler>>(&served.handler))
       verdict = (*validating)->handle(request, served.times);
-    } else {
-      json::Document changed = json::draft(request.object);
-      verdict =
-          std::get<std::unique_ptr<MutatingHandler>>(served.handler)->handle(request, changed, served.times);
-      if (verdict.allowed) patch = json::json_diff(request.object, changed);
-    }
+    else
+      verdict = std::get<std::unique_ptr<MutatingHandler>>(served.handler)
+                    ->handle(request, draft.changed, served.times);
   } catch (const std::exception& thrown) {  // a defect of ours: the review is answered all the same
     context_.log.error("a webhook's handler threw", kv("path", served.row.path), kv("error", thrown.what()));
     verdict = Verdict::error(500, fmt::format("panic: {} [recovered]", thrown.what()));
@@ -254,7 +288,21 @@ std::optional<net::Response> WebhookServer::decide(Served& served, std::string_v
   if (!verdict.allowed)
     context_.log.info("a review was refused", kv("path", served.row.path), kv("namespace", request.ns),
                       kv("name", request.name), kv("code", verdict.code), kv("message", verdict.message));
-  return net::Response::json(200, write_answer(*read, verdict, patch));
+  return verdict;
+}
+
+net::Response WebhookServer::write(const Draft& draft, const Verdict& verdict, WebhookType type) {
+  std::string patch;
+  if (verdict.allowed && type == WebhookType::mutate)
+    patch = json::json_diff(draft.review.request.object, draft.changed);
+  return net::Response::json(200, write_answer(draft.review, verdict, patch));
+}
+
+net::Response WebhookServer::no_review(const Served& served, const Error& error) const {
+  context_.log.warn("what came is no review", kv("path", served.row.path), kv("error", error));
+  net::Response response = net::Response::json(200, write_refusal(400, error.message()));
+  response.proves = false;
+  return response;
 }
 
 }  // namespace koord::manager

@@ -15,23 +15,28 @@
 #include "webhook/admission.hpp"
 #include "webhook/certificates.hpp"
 #include "webhook/review.hpp"
+#include "webhook/review_room.hpp"
 
 namespace koord::manager {
 
-/// A review that waits for informers is answered after so long, or when the API server would give up (its
-/// `timeout`) less a tenth.
+/// A review that waits for informers or for other large ones is answered after so long, or when the API
+/// server would give up (its `timeout`) less a tenth.
 inline constexpr std::chrono::seconds kReviewTime{10};
-/// So long, in such steps, a review is decided again whose verdict is that something is not there yet.
+/// So long, in such steps, a review is decided again whose verdict is that something is not there yet. Where
+/// many wait so the steps are longer: together they take a quarter of the event loop's time at most.
 inline constexpr std::chrono::milliseconds kAgainTime{1000}, kAgainPause{20};
-/// So many may wait at once.
-inline constexpr std::size_t kMaxReviews = 1000;
+/// Whole reviews that are not answered at once, because they wait or are large: so many, and so many bytes of
+/// them; half of it for who is not known.
+inline constexpr ReviewRoom::Limits kHeldReviews{256, std::size_t{32} << 20};
+/// A larger body is read, and its answer written, by a worker, one at a time.
+inline constexpr std::size_t kLightReview = std::size_t{64} << 10;
 /// An object and its predecessor, each as large as an API server takes it: controller-runtime's limit.
 inline constexpr std::size_t kMaxReviewBytes = std::size_t{7} << 20;
 
 /// What cannot be answered with a verdict is answered with an HTTP error, so that the failurePolicy decides:
-/// informers that have not synced (504), too many that wait (503). What needs a kind that the API server does
-/// not serve is refused at once, as upstream refuses it. What is no review gets an AdmissionReview
-/// that refuses, without a uid, as upstream's does.
+/// informers that have not synced (504), too many that wait or are large (503). What needs a kind that the
+/// API server does not serve is refused at once, as upstream refuses it. What is no review gets an
+/// AdmissionReview that refuses, without a uid, as upstream's does.
 class WebhookServer {
  public:
   /// Makes the handlers of the rows whose gate is on. An error names the flag that is to blame.
@@ -53,18 +58,26 @@ class WebhookServer {
 
  private:
   struct Served;
+  struct Draft;
   WebhookServer(runtime::RoleContext& context);
   Served* find(std::string_view path) const;
   /// Nothing if it is to be decided again; `last`: what it says now is the answer.
   std::optional<net::Response> review(Served& served, const net::Request& request, bool last);
-  std::optional<net::Response> decide(Served& served, std::string_view body, bool last) const;
+  /// The same of a large one, with its turn.
+  Task<std::optional<net::Response>> review_large(Served& served, const net::Request& request, bool last,
+                                                  ReviewRoom::Turn& turn);
+  // The steps of both: the first and the last need nothing of the server's, any thread may take them.
+  static Result<Draft> read(const net::Request& request, WebhookType type);
+  std::optional<Verdict> decide(Served& served, Draft& draft, bool last) const;
+  static net::Response write(const Draft& draft, const Verdict& verdict, WebhookType type);
+  net::Response no_review(const Served& served, const Error& error) const;
   net::Response count(Served& served, net::Response response, MonoTime since) const;
 
   runtime::RoleContext& context_;
   std::vector<std::unique_ptr<Served>> served_;
+  ReviewRoom room_;
   net::Server server_;
   std::uint16_t port_ = 0;
-  std::size_t waiting_ = 0;
 };
 
 }  // namespace koord::manager

@@ -126,9 +126,14 @@ std::optional<Reply> Api::fixed_path(const net::Request& request, View view) {
   if (path == "/healthz" || path == "/livez" || path == "/readyz") {
     Reply reply;
     reply.http = net::Response::text(200, "ok");
+    reply.http.proves = false;
     return reply;
   }
-  if (path == "/version" || path == "/version/") return json_reply(200, version_json());
+  if (path == "/version" || path == "/version/") {
+    Reply reply = json_reply(200, version_json());
+    reply.http.proves = false;
+    return reply;
+  }
   bool api = path == "/api" || path == "/api/", apis = path == "/apis" || path == "/apis/";
   if (api || apis) {
     if (view == View::aggregated) {

@@ -119,6 +119,11 @@ struct Bench {
                         std::make_shared<const std::string>("b")};
       return response;
     }
+    if (request.path == "/health") {
+      Response response = Response::text(200, request.peer->known ? "1" : "0");
+      response.proves = false;
+      return response;
+    }
     if (request.path == "/inject") {
       Response response = Response::text(200, "");
       response.headers.add("X-Echo", "a\r\nX-Evil: 1");
@@ -434,6 +439,24 @@ TEST_CASE("a quarter of the seats stays with who was answered, however many come
     bench.send(*each, "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n");
     CHECK(body_of(bench.receive(*each)) == "GET /2 ");
   }
+}
+
+TEST_CASE("who was told what anybody is told keeps no seat") {
+  Bench bench(8);
+  auto known = bench.connect();
+  bench.send(known, "GET /health HTTP/1.1\r\nHost: h\r\n\r\n");
+  CHECK(body_of(bench.receive(known)) == "0");
+  bench.send(known, "GET /health HTTP/1.1\r\nHost: h\r\n\r\n");
+  CHECK(body_of(bench.receive(known)) == "0");
+  bench.loop.advance(std::chrono::seconds{100});
+  std::vector<tcp::socket> flood;
+  for (int i = 0; i < 8; ++i) {
+    flood.push_back(bench.connect());
+    bench.send(flood.back(), "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx");
+  }
+  bool closed = false;
+  bench.receive(known, &closed);
+  CHECK(closed);
 }
 
 TEST_CASE("many silent connections keep nobody out") {

@@ -97,6 +97,7 @@ struct Rig : test::RoleRig {
     net::Request request;
     request.method = "POST";
     request.path = path;
+    request.peer = peer(false);
     request.headers.add("Content-Type", "application/json");
     if (!body.empty())
       request.body = fmt::format(
@@ -104,6 +105,11 @@ struct Rig : test::RoleRig {
           R"("namespace":"ns","object":{}}}}})",
           operation, body);
     return request;
+  }
+  static std::shared_ptr<const net::Peer> peer(bool known) {
+    auto made = std::make_shared<net::Peer>();
+    made->known = known;
+    return made;
   }
   /// Status and body; "waits" if it cannot be answered yet.
   std::string answer(net::Request request) {
@@ -176,6 +182,12 @@ TEST_CASE("who sends no review is told so") {
   net::Request health;
   health.path = "/healthz";
   CHECK(rig.answer(health) == "200 ");
+  // Nobody is known by that: a seat is kept for who brings reviews.
+  typed.body = "{";
+  CHECK_FALSE((*rig.made)->answer_now(health)->proves);
+  CHECK_FALSE((*rig.made)->answer_now(typed)->proves);
+  typed = rig.request("/mutate", "{}");
+  CHECK((*rig.made)->answer_now(typed)->proves);
 }
 
 /// An API server that has the namespace "ns" and nothing else.
@@ -205,22 +217,76 @@ TEST_CASE("a review waits for informers, for as long as its API server does, and
   CHECK(rig.loop.clock.mono() - began == std::chrono::milliseconds(2700));
 
   std::vector<net::Response> answers;
-  const auto ask = [&]() -> Task<> {
-    answers.push_back(co_await (*rig.made)->answer(rig.request("/validate", "{}")));
+  const auto ask = [&](bool known, std::string object) -> Task<> {
+    net::Request request = rig.request("/validate", std::move(object));
+    request.peer = Rig::peer(known);
+    answers.push_back(co_await (*rig.made)->answer(std::move(request)));
   };
-  for (std::size_t i = 0; i < kMaxReviews + 1; ++i) rig.tasks.spawn("review", ask());
-  rig.loop.settle();
-  REQUIRE(answers.size() == 1);
-  CHECK(answers[0].status == 503);
+  const auto ask_many = [&](std::size_t count, bool known, const std::string& object) {
+    for (std::size_t i = 0; i < count; ++i) rig.tasks.spawn("review", ask(known, object));
+    rig.loop.settle();
+  };
+  // Of strangers half as many as there is room; the others are answered at once, by an error.
+  ask_many(kHeldReviews.count / 2 + 3, false, "{}");
+  REQUIRE(answers.size() == 3);
+  CHECK(answers[2].status == 503);
+  CHECK(answers[2].body == "too many reviews wait\n");
+  ask_many(kHeldReviews.count / 2, true, "{}");
+  CHECK(answers.size() == 3);
+  ask_many(1, true, "{}");
+  CHECK(answers.size() == 4);
   CHECK_THAT(
       rig.metrics.exposition(),
-      Catch::Contains(R"(controller_runtime_webhook_requests_in_flight{webhook="/validate"} 1000)") &&
-          Catch::Contains(R"(controller_runtime_webhook_requests_total{webhook="/validate",code="503"} 1)"));
+      Catch::Contains(R"(controller_runtime_webhook_requests_in_flight{webhook="/validate"} 256)") &&
+          Catch::Contains(R"(controller_runtime_webhook_requests_total{webhook="/validate",code="503"} 4)"));
   CHECK(test::run_task(rig.loop, rig.tasks.join()).has_value());
-  REQUIRE(answers.size() == kMaxReviews + 1);
+  REQUIRE(answers.size() == kHeldReviews.count + 4);
   CHECK(answers.back().status == 200);
   CHECK(answers.back().body.find(R"("allowed":true)") != std::string::npos);
   CHECK(rig.answer(rig.request("/validate", "{}")).find(R"("allowed":true)") != std::string::npos);
+}
+
+TEST_CASE("bodies that wait are bounded together, and a known peer's has room beside those of strangers") {
+  Rig rig;
+  rig.server.delay = std::chrono::seconds(1);
+  rig.server.answer = &one_namespace;
+  rig.informers.start();
+  const std::string large = fmt::format(R"({{"x":"{}"}})", std::string(5 << 20, 'y'));
+  std::vector<unsigned> answers;
+  const auto ask = [&](bool known) -> Task<> {
+    net::Request request = rig.request("/validate", large);
+    request.peer = Rig::peer(known);
+    answers.push_back((co_await (*rig.made)->answer(std::move(request))).status);
+  };
+  for (int i = 0; i < 5; ++i) rig.tasks.spawn("review", ask(false));
+  rig.loop.settle();
+  CHECK(answers == std::vector<unsigned>{503, 503});  // 16 MiB for strangers
+  for (int i = 0; i < 4; ++i) rig.tasks.spawn("review", ask(true));
+  rig.loop.settle();
+  CHECK(answers == std::vector<unsigned>{503, 503, 503});  // 32 MiB for all
+  for (int i = 0; i < 5; ++i) rig.loop.advance(std::chrono::seconds(1));
+  CHECK(test::run_task(rig.loop, rig.tasks.join(), true).has_value());
+  CHECK(answers == std::vector<unsigned>{503, 503, 503, 200, 200, 200, 200, 200, 200});
+}
+
+TEST_CASE("a large review is not decided where others wait for it, and says what a small one says") {
+  Rig rig;
+  const auto object = [](std::string_view name, std::size_t bytes) {
+    return fmt::format(R"({{"metadata":{{"name":"{}"}},"x":"{}"}})", name, std::string(bytes, 'y'));
+  };
+  for (const std::string_view name : {"new", "same", "bad"}) {
+    const std::string small = rig.answer(rig.request("/mutate", object(name, 1)));
+    net::Request large = rig.request("/mutate", object(name, kLightReview));
+    REQUIRE(rig.answer(large) == "waits");
+    const net::Response response = test::run_task(rig.loop, (*rig.made)->answer(std::move(large)), true);
+    CHECK(fmt::format("{} {}", response.status, response.body) == small);
+    CHECK(response.proves);
+  }
+  net::Request garbage = rig.request("/mutate", std::string(kLightReview, '['));
+  const net::Response refused = test::run_task(rig.loop, (*rig.made)->answer(std::move(garbage)), true);
+  CHECK(refused.status == 200);
+  CHECK_THAT(refused.body, Catch::StartsWith("{\"response\":{\"uid\":\"\",\"allowed\":false"));
+  CHECK_FALSE(refused.proves);
 }
 
 TEST_CASE("a review that needs a kind without a definition is refused at once, by name, until there is one") {
