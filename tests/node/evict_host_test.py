@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Memory eviction without Kubernetes: the best-effort group of this test is emptied, its latency-sensitive one and the
-rest of the machine are not touched; an agent that is killed meanwhile does not evict again."""
+rest of the machine are not touched; an agent that is killed meanwhile does not evict again. Then the same by an agent in a cgroup
+namespace of its own, where /proc does not name the others' groups."""
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import host_tree  # noqa: E402
 from agent import wait_for  # noqa: E402
 from host_stage import stage  # noqa: E402
 from host_tree import Group  # noqa: E402
-from janitor import CGROUPS  # noqa: E402
+from janitor import CGROUPS, hierarchies  # noqa: E402
 
 # Holds 32 MiB and forks all the time: whoever kills one by one without looking again misses some.
 HOLD = "import os,time\nheld = bytearray(b'x') * (32 << 20)\nwhile True:\n" \
@@ -57,38 +58,63 @@ def hold(janitor, name):
     return process
 
 
+def in_namespace(agent, group):
+    """The agent is a member of the group, which is the root of its cgroup namespace, as in a container."""
+    files = [os.path.join(hierarchy, group, "cgroup.procs") for hierarchy in hierarchies()
+             if os.path.isdir(os.path.join(hierarchy, group))]
+    enter = "; ".join(f"echo $$ >{file}" for file in files)
+    agent.command = ["sh", "-c", f'{enter}; exec unshare -C "$@"', "sh", *agent.command]
+
+
+def seen_from(agent, pid):
+    """What the agent reads about another process."""
+    return subprocess.run(["nsenter", "-C", "-t", str(agent.process.pid), "cat", f"/proc/{pid}/cgroup"],
+                          check=True, capture_output=True, text=True).stdout
+
+
+def prove(host, name, private):
+    top, be, ls, own = host.groups
+    total, used = memory()
+    missing = total * USED_PERCENT // 100 - used
+    ballast = hold_memory(host.janitor, missing) if missing > 0 else None
+    total, used = memory()
+    threshold = used * 50 // total
+    victims, spared = [hold(host.janitor, be), hold(host.janitor, be)], hold(host.janitor, ls)
+    agent = host.agent(name, CONFIG.format(threshold=threshold, be=be, ls=ls),
+                       "--feature-gates=BECPUSuppress=false,BEMemoryEvict=true", "--memory-evict-cool-time-seconds=60")
+    if private:
+        in_namespace(agent, own)
+    agent.start_and_wait()
+    if private:
+        assert top not in seen_from(agent, spared.pid), "the agent's namespace shows the groups' names"
+    for process in victims:
+        assert process.wait(timeout=20) == -9, "killed, not ended by itself"
+    assert not Group(be).read("cpu", "cgroup.procs"), "nobody forked away"
+    assert spared.poll() is None
+    wait_for("the eviction is counted",
+             lambda: 'koordlet_pod_eviction{node="' in agent.get("/metrics"), 10)
+    assert "trigger by koordlet feature BEMemoryEvict, kill pod: batch" in agent.log_tail(100)
+    # The cool-down goes on, also for the agent that comes after a crash.
+    again = hold(host.janitor, be)
+    agent.kill()
+    agent.start_and_wait()
+    time.sleep(6)
+    assert again.poll() is None and spared.poll() is None, agent.log_tail()
+    agent.kill()
+    for process in filter(None, (again, spared, ballast)):
+        process.kill()
+        process.wait()
+    print(f"evict, {name}: passed", flush=True)
+
+
 def main():
-    with stage("batch", "web") as host:
-        be, ls = host.groups
+    with stage("pods", "pods/batch", "pods/web", "pods/agent") as host:
         freezer = os.path.join(CGROUPS, "freezer")
         if os.path.isdir(freezer) and not host_tree.is_v2():
-            os.makedirs(os.path.join(freezer, be))
-        total, used = memory()
-        missing = total * USED_PERCENT // 100 - used
-        ballast = hold_memory(host.janitor, missing) if missing > 0 else None
-        total, used = memory()
-        threshold = used * 50 // total
-        victims, spared = [hold(host.janitor, be), hold(host.janitor, be)], hold(host.janitor, ls)
-        agent = host.agent("agent", CONFIG.format(threshold=threshold, be=be, ls=ls),
-                           "--feature-gates=BECPUSuppress=false,BEMemoryEvict=true", "--memory-evict-cool-time-seconds=60")
-        agent.start_and_wait()
-        for process in victims:
-            assert process.wait(timeout=20) == -9, "killed, not ended by itself"
-        assert not Group(be).read("cpu", "cgroup.procs"), "nobody forked away"
-        assert spared.poll() is None
-        wait_for("the eviction is counted",
-                 lambda: 'koordlet_pod_eviction{node="' in agent.get("/metrics"), 10)
-        assert "trigger by koordlet feature BEMemoryEvict, kill pod: batch" in agent.log_tail(100)
-        # The cool-down goes on, also for the agent that comes after a crash.
-        again = hold(host.janitor, be)
-        agent.kill()
-        agent.start_and_wait()
-        time.sleep(6)
-        assert again.poll() is None and spared.poll() is None, agent.log_tail()
-        agent.kill()
-        for process in filter(None, (again, spared, ballast)):
-            process.kill()
-            process.wait()
+            for group in host.groups:
+                os.makedirs(os.path.join(freezer, group))
+        for name, private in (("agent", False), ("private", True)):
+            prove(host, name, private)
     print("evict: passed")
 
 

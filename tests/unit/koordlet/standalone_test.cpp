@@ -2,8 +2,11 @@
 #include "framework/standalone/standalone.hpp"
 
 #include <fmt/format.h>
+#include <sys/xattr.h>
 
 #include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
@@ -276,43 +279,155 @@ TEST_CASE(
   struct Row {
     const char* what;
     bool systemd;
+    std::string delegated;   // a group that has the attribute
     std::string own, above;  // controllers of the group; subtree_control of its parent
     std::string error, written;
+    std::string kernel = "cpu cpuset memory", given = "cpu memory";  // of the root; of the parent
+    std::string group = "top/batch.slice";
   };
+  const std::string none = " nothing is held back or protected by it there. Write /etc/systemd/system/";
+  const std::string reload = ", then run systemctl daemon-reload";
   const Row rows[] = {
-      {"it has them", true, "cpuset cpu memory", "cpu", "", "cpu"},
-      {"they are systemd's", true, "io", "cpu",
-       "the cgroup top/batch.slice has no controller cpu, memory: nothing is held back or protected by it "
-       "there. "
-       "Write /etc/systemd/system/batch.slice.d/koord.conf with [Slice] CPUWeight=100 MemoryAccounting=yes, "
-       "then run systemctl daemon-reload",
+      {"it has them", true, "", "cpuset cpu memory", "cpu", "", "cpu"},
+      {"they are systemd's", true, "", "io", "cpu",
+       "the cgroup top/batch.slice has no controller cpu, memory:" + none +
+           "batch.slice.d/koord.conf with [Slice] CPUWeight=100 MemoryAccounting=yes" + reload,
        "cpu"},
-      {"nobody else's", false, "", "cpu", "", "+memory"},
+      {"nobody else's", false, "", "", "cpu", "", "+memory"},
+      {"its parent is delegated", true, "top", "", "cpu", "", "+memory"},
+      {"the root is", true, ".", "", "cpu", "", "+memory"},
+      {"itself is, which says nothing of what is above it", true, "top/batch.slice", "cpu", "cpu",
+       "the cgroup top/batch.slice has no controller memory:" + none +
+           "batch.slice.d/koord.conf with [Slice] MemoryAccounting=yes" + reload,
+       "cpu"},
+      {"its parent is delegated, and was not given it", true, "top", "", "cpu",
+       "the cgroup top has no controller memory:" + none +
+           "top.d/koord.conf with [Slice] MemoryAccounting=yes" + reload,
+       "cpu", "cpu cpuset memory", "cpu"},
+      {"the kernel has none", true, "", "", "cpu",
+       "the kernel has no controller memory in cgroup v2, which top/batch.slice needs: see cgroup_disable= "
+       "on its "
+       "command line, and whether cgroup v1 has it",
+       "cpu", "cpu cpuset"},
+      {"a transient unit: the next one has another name", true, "", "", "cpu",
+       "the cgroup top/run-*.scope has no controller cpu, memory:" + none +
+           "run-.scope.d/koord.conf with [Scope] CPUWeight=100 MemoryAccounting=yes" + reload,
+       "cpu", "cpu cpuset memory", "cpu memory", "top/run-r1.scope"},
+      {"one that has a file", true, "", "", "cpu",
+       "the cgroup top/run-r2.service has no controller cpu, memory:" + none +
+           "run-r2.service.d/koord.conf with [Service] CPUWeight=100 MemoryAccounting=yes" + reload,
+       "cpu", "cpu cpuset memory", "cpu memory", "top/run-r2.service"},
   };
   for (const Row& row : rows) {
-    INFO(row.what);
-    koord::testing::Tree tree({{"cgroup.subtree_control", "cpu memory"},
-                               {"top/cgroup.subtree_control", row.above},
-                               {"top/batch.slice/cgroup.controllers", row.own}});
-    const auto done = enable_controllers({.cgroups = tree.path() + "/", .systemd = row.systemd},
-                                         "top/batch.slice", {"cpu", "memory"});
-    CHECK((done ? "" : std::string(done.error().message())) == row.error);
-    CHECK(*read_file(tree / "top/cgroup.subtree_control") == row.written);
-    CHECK(enable_controllers({.cgroups = tree.path() + "/", .systemd = true}, "gone", {"cpu"}).has_value());
+    for (const char* attribute : {"trusted.delegate", "user.delegate"}) {
+      INFO(row.what << ", " << attribute);
+      koord::testing::Tree tree({{"cgroup.controllers", row.kernel},
+                                 {"cgroup.subtree_control", "cpu memory"},
+                                 {"top/cgroup.controllers", row.given},
+                                 {"top/cgroup.subtree_control", row.above},
+                                 {row.group + "/cgroup.controllers", row.own},
+                                 {"transient/run-r1.scope", ""}});
+      if (!row.delegated.empty() && setxattr((tree / row.delegated).c_str(), attribute, "1", 1, 0) != 0) {
+        WARN(attribute << " cannot be set here: " << std::strerror(errno));
+        continue;
+      }
+      const ControllerFiles files{
+          .cgroups = tree.path() + "/", .systemd = row.systemd, .transient = tree / "transient/"};
+      const auto done = enable_controllers(files, row.group, {"cpu", "memory"});
+      CHECK((done ? "" : std::string(done.error().message())) == row.error);
+      CHECK(*read_file(tree / "top/cgroup.subtree_control") == row.written);
+      if (done) CHECK(*done == (row.written != row.above));
+      const auto gone = enable_controllers(files, "gone", {"cpu"});
+      CHECK((gone.has_value() && !*gone));
+    }
   }
+  koord::testing::Tree tree({{"cgroup.controllers", "cpuset"},
+                             {"cgroup.subtree_control", ""},
+                             {"cgroup.procs", "1\n"},
+                             {"cpuset.cpus.effective", "0-7\n"},
+                             {"b.scope/cgroup.controllers", ""}});
+  const auto sets = enable_controllers({.cgroups = tree.path() + "/", .systemd = true, .transient = ""},
+                                       "b.scope", {"cpuset"});
+  REQUIRE(sets.has_error());
+  CHECK_THAT(sets.error().message(), Catch::Contains("b.scope.d/koord.conf with [Scope] AllowedCPUs=0-7,"));
   using Names = std::vector<std::string>;
-  const auto needs = [](std::string_view slo, Qos qos) {
+  const auto needs = [](std::string_view slo, Qos qos, bool unit = false) {
     const auto config = read_standalone(fmt::format("nodeSLO: {}\n", slo), "f.yaml");
     REQUIRE(config.has_value());
-    return needed_controllers(*standalone_inventory(*config, {4000, 1 << 30}, {}).slo, qos);
+    return needed_controllers(*standalone_inventory(*config, {4000, 1 << 30}, {}).slo, qos, unit);
   };
   CHECK(needs("{}", Qos::be).empty());
   CHECK(needs("{resourceUsedThresholdWithBE: {enable: true, cpuSuppressPolicy: cpuset}}", Qos::be) ==
         Names{"cpu", "cpuset", "memory"});
+  // What limits is the slice's; who is evicted is told by what each unit uses.
+  CHECK(needs("{resourceUsedThresholdWithBE: {enable: true, cpuSuppressPolicy: cpuset}}", Qos::be, true) ==
+        Names{"memory"});
   CHECK(needs("{resourceUsedThresholdWithBE: {enable: true}}", Qos::ls).empty());
   CHECK(needs("{resourceQOSStrategy: {lsClass: {memoryQOS: {enable: true}}}}", Qos::ls) == Names{"memory"});
   CHECK(needs("{resourceQOSStrategy: {beClass: {cpuQOS: {enable: true, groupIdentity: -1}}}}", Qos::be) ==
         Names{"cpu"});
+}
+
+TEST_CASE("While groups have not the controllers that they need it is not ready, and says it once") {
+  test::Loop loop;
+  CapturedLog captured;
+  Logger log(captured, loop.clock);
+  koord::testing::Tree tree(
+      {{"a.yaml",
+        "nodeSLO: {resourceUsedThresholdWithBE: {enable: true, cpuSuppressPolicy: cfsQuota}}\n"
+        "groups:\n- {name: b, cgroupPath: batch.slice, qos: BE}\n"},
+       {"proc/stat", "cpu  9 0 0 9 0 0 0 0 0 0\ncpu0 9 0 0 9 0 0 0 0 0 0\n"},
+       {"proc/meminfo", "MemTotal: 4 kB\nMemFree: 1 kB\n"},
+       {"run/systemd/system/", ""},
+       {"sys/fs/cgroup/cgroup.controllers", "cpu memory"},
+       {"sys/fs/cgroup/cgroup.subtree_control", "memory"},
+       {"sys/fs/cgroup/batch.slice/cgroup.controllers", "memory"},
+       {"sys/fs/cgroup/batch.slice/cgroup.subtree_control", "memory"},
+       {"sys/fs/cgroup/batch.slice/cgroup.procs", ""}});
+  const auto unit = [&](const std::string& name, const std::string& controllers, bool transient) {
+    const std::string group = "sys/fs/cgroup/batch.slice/" + name;
+    tree.write(group + "/cgroup.controllers", controllers);
+    tree.write(group + "/cgroup.procs", "7\n");
+    if (transient) tree.write("run/systemd/transient/" + name.substr(name.rfind('/') + 1), "");
+  };
+  unit("a.service", "memory", false);
+  const auto root = host::Root::below(tree.path());
+  const auto cgroups = *host::CgroupFs::open(root, host::CgroupVersion::v2);
+  InventoryHub hub;
+  Standalone standalone(loop.executor(), loop.clock, log, hub, tree / "a.yaml", "host", root, cgroups);
+  REQUIRE(standalone.load().has_value());
+  TaskGroup tasks(loop.executor());
+  tasks.spawn("follow", standalone.follow());
+  const auto look = [&] { loop.advance(std::chrono::seconds(1)); };
+  loop.settle();
+  REQUIRE(standalone.controllers().has_error());
+  CHECK_THAT(standalone.controllers().error().message(),
+             Catch::StartsWith("the cgroup batch.slice has no controller cpu:"));
+  CHECK(standalone.sources().back().name == "controllers");
+  look();
+  CHECK(captured.count(LogLevel::error) == 1);
+  // As after a daemon-reload with the drop-in: files come that were absent.
+  const auto generation = hub.current()->generation;
+  tree.write("sys/fs/cgroup/batch.slice/cgroup.controllers", "cpu memory");
+  look();
+  CHECK(standalone.controllers().has_value());  // a unit needs no cpu: its slice is limited
+  CHECK(hub.current()->generation > generation);
+  // Transient units come and go, and are one matter.
+  tree.write("sys/fs/cgroup/batch.slice/batch-night.slice/cgroup.controllers", "memory");
+  tree.write("sys/fs/cgroup/batch.slice/batch-night.slice/cgroup.subtree_control", "");
+  tree.write("sys/fs/cgroup/batch.slice/batch-night.slice/cgroup.procs", "");
+  unit("batch-night.slice/run-r1.scope", "", true);
+  look();
+  CHECK_THAT(standalone.controllers().error().message(),
+             Catch::Contains("batch.slice/batch-night.slice/run-*.scope has no controller memory:"));
+  unit("batch-night.slice/run-r2.scope", "", true);
+  tree.remove("sys/fs/cgroup/batch.slice/batch-night.slice/run-r1.scope");
+  look();
+  CHECK(captured.count(LogLevel::error) == 2);
+  tree.remove("sys/fs/cgroup/batch.slice/batch-night.slice/run-r2.scope");
+  look();
+  CHECK(standalone.controllers().has_value());
+  test::run_task(loop, tasks.stop(loop.clock, std::chrono::seconds(1)));
 }
 
 TEST_CASE("The file is followed; a bad one leaves the old one in effect and is named") {

@@ -131,34 +131,41 @@ std::vector<SourceStatus> Standalone::sources() const {
   std::vector<SourceStatus> all = {status_};
   if (!absent_.empty())
     all.push_back({"cgroups", false, fmt::format("no cgroup yet: {}", fmt::join(absent_, ", ")), {}});
-  for (const auto& [group, problem] : uncontrolled_)
-    all.push_back({"controllers of " + group, false, problem, {}});
+  for (const std::string& problem : uncontrolled_) all.push_back({"controllers", false, problem, {}});
   return all;
 }
 
 Result<> Standalone::controllers() const {
   if (uncontrolled_.empty()) return {};
-  return Error(Code::unavailable, uncontrolled_.begin()->second);
+  return Error(Code::unavailable, *uncontrolled_.begin());
 }
 
 void Standalone::control() {
   if (cgroups_.version() != host::CgroupVersion::v2) return;
-  std::map<std::string, std::string> problems;
+  std::set<std::string> problems;
+  bool come = false;
   const ControllerFiles files{.cgroups = root_.cgroup,
-                              .systemd = host::exists(fmt::format("{}systemd/system", root_.run))};
+                              .systemd = host::exists(fmt::format("{}systemd/system", root_.run)),
+                              .transient = fmt::format("{}systemd/transient/", root_.run)};
   for (std::size_t i = 0; i < config_.groups.size(); ++i) {
-    const auto names =
-        needed_controllers(*hub_.current()->slo, api::parse_koord_qos(config_.groups[i].qos.view()));
-    std::vector<std::string> groups = found_[i].members;
-    if (!found_[i].whole.empty()) groups.insert(groups.begin(), found_[i].whole);
-    for (const std::string& group : groups)
-      if (auto enabled = enable_controllers(files, group, names); !enabled)
-        problems.emplace(group, enabled.error().message());
+    const Qos qos = api::parse_koord_qos(config_.groups[i].qos.view());
+    const auto need = [&](const std::string& group, bool unit) {
+      const auto names = needed_controllers(*hub_.current()->slo, qos, unit);
+      const auto enabled = enable_controllers(files, group, names);
+      if (!enabled) problems.emplace(enabled.error().message());
+      come = come || (enabled && *enabled);
+    };
+    const std::string& whole = found_[i].whole;
+    if (!whole.empty()) need(whole, false);
+    for (const std::string& group : found_[i].members)
+      if (group != whole) need(group, !whole.empty());
   }
-  for (const auto& [group, problem] : problems)
-    if (const auto told = uncontrolled_.find(group); told == uncontrolled_.end() || told->second != problem)
-      log_.error("a group has not the controllers that it needs", kv("group", group), kv("error", problem));
+  for (const std::string& problem : problems)
+    if (!uncontrolled_.contains(problem))
+      log_.error("a group has not the controllers that it needs", kv("error", problem));
+  for (const std::string& problem : uncontrolled_) come = come || !problems.contains(problem);
   uncontrolled_ = std::move(problems);
+  if (come) publish();  // files that were absent are there now, and nobody looks for them within a minute
 }
 
 void Standalone::reload() {

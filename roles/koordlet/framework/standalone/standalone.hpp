@@ -2,8 +2,8 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,8 +56,8 @@ class Standalone {
   const host::CgroupFs& cgroups_;
   StandaloneConfig config_;  // in effect
   std::vector<FoundGroups> found_;
-  std::vector<std::string> absent_;                  // names of groups
-  std::map<std::string, std::string> uncontrolled_;  // what is wrong, by group
+  std::vector<std::string> absent_;     // names of groups
+  std::set<std::string> uncontrolled_;  // what is wrong with groups' controllers
 };
 
 }  // namespace koord::koordlet
