@@ -19,6 +19,7 @@
 #include "koord/host/file.hpp"
 #include "plugins.hpp"
 #include "prediction.hpp"
+#include "stand_by.hpp"
 
 namespace koord::koordlet {
 
@@ -32,17 +33,13 @@ constexpr nanoseconds kGrace = std::chrono::seconds(5);
 constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
 constexpr nanoseconds kShortestReport = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
-constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kActions = "evicted", kScores = "scores",
                            kSeries = "koord-series", kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
-/// How long --cleanup waits for a kernel that reclaims, and how often it looks.
-constexpr nanoseconds kCleanupPatience = std::chrono::seconds(20),
-                      kCleanupLook = std::chrono::milliseconds(20);
-/// How long it waits for what the kubelet says of the node's pods.
-constexpr nanoseconds kAskPatience = std::chrono::seconds(10);
+/// How long one that --cleanup asks to end may take.
+constexpr nanoseconds kEndPatience = std::chrono::seconds(15);
 /// An agent whose list of pods is older is not ready.
 constexpr nanoseconds kOldList = std::chrono::minutes(5);
 /// The agent is not well when so many ticks are missing.
@@ -176,9 +173,7 @@ void Agent::set_up_actions() {
   options.file = boot_file(kActions);
   options.only_by_api = flags.get_bool("only-evict-by-api");
   options.per_hour = flags.get_int("evictions-per-hour");
-  if (place.in_pod)
-    if (const auto mounts = read_file(fmt::format("{}self/mountinfo", place.root.proc)))
-      options.own_pod = own_pod_uid(*mounts);
+  options.own_pod = keep_.pod;
   actions_.emplace(std::move(options), *runner_, context_.clock, log_, context_.metrics);
   const auto unfinished = actions_->load();
   if (!unfinished) {
@@ -243,20 +238,30 @@ Result<> Agent::set_up_strategies() {
 
 /// Says which folders there are, and makes sure that no other agent uses them.
 Result<> Agent::lock() {
+  const bool cleanup = context_.flags.get_bool("cleanup");
+  const std::string& node = parts_.place.node_name;
   std::optional<Error> refused;
   for (const std::string& path : keep_.locks) {
-    auto taken = HostLock::take(path, fmt::format("node {}", parts_.place.node_name), kLockPatience);
+    auto taken =
+        cleanup ? take_from_agent(path, {node, keep_.pod, parts_.boot_id, kEndPatience}, context_.clock, log_)
+                : HostLock::take(path, lock_holder(node, keep_.pod), kLockPatience);
     if (taken) {
       lock_.emplace(std::move(*taken));
+      locked_ = path;
       break;
     }
-    if (taken.error().code() == Code::already_exists) return taken.error();
+    const Code code = taken.error().code();
+    if (code == Code::already_exists || code == Code::timeout) return taken.error();
     refused = std::move(taken).error();
   }
   if (!lock_)
     log_.warn("nothing keeps a second agent from this host",
               kv("error", refused ? refused->message() : "no folder can be written"));
-  if (context_.flags.get_bool("cleanup")) return {};
+  if (cleanup) return {};
+  // Not this agent was asked to end, or it would not have come here.
+  if (lock_)
+    if (const auto removed = remove_stand_down(stand_down_path(locked_)); removed && *removed)
+      log_.info("an earlier agent was asked to end by --cleanup; this is another one, and runs");
   log_.info("what the next agent needs is kept", kv("journal", keep_.journal.folder),
             kv("state", keep_.state.folder));
   if (!keep_.journal.lasts || !keep_.state.lasts)
@@ -370,6 +375,7 @@ Task<Result<>> Agent::run() {
   else
     log_.warn("nothing is collected and no strategy runs: --collect-res-used-interval is below 1s");
   if (!checkpoint_.empty()) tasks_.spawn("checkpoint", keep_checkpoint());
+  if (lock_) tasks_.spawn("cleanup", end_for_cleanup());
   tell_service_manager("READY=1");
   if (service_.watchdog()) tasks_.spawn("watchdog", feed_watchdog());
   const Result<> ended = co_await ended_.wait();
@@ -380,6 +386,13 @@ Task<Result<>> Agent::run() {
   if (!checkpoint_.empty()) (void)co_await save_checkpoint();  // which has logged what is wrong
   if (failure_) co_return *failure_;
   co_return ended;
+}
+
+Task<Result<>> Agent::end_for_cleanup() {
+  KOORD_CO_TRY(by, co_await asked_to_end(context_.clock, locked_, parts_.boot_id, keep_.pod));
+  log_.info("the agent ends, so that the host can be cleaned up", kv("asked_by", by));
+  context_.finish();
+  co_return Result<>();
 }
 
 void Agent::fail(std::string_view what, const Error& error) {
@@ -446,63 +459,6 @@ Task<Result<>> Agent::keep_checkpoint() {
     KOORD_CO_CHECK(co_await sleep(context_.clock, kCheckpointPeriod));
     KOORD_CO_CHECK(co_await save_checkpoint());
   }
-}
-
-/// Who has which CPUs for himself, as far as somebody says so within a while.
-Task<Result<>> Agent::ask_kubelet(Inventory& inventory) {
-  TaskGroup asking(context_.executor, [this](std::string_view task, const Error& error) {
-    log_.warn("the node's pods cannot be asked for", kv("task", task), kv("error", error));
-  });
-  asking.spawn("node", states_->follow_node());
-  asking.spawn("pods", states_->follow_pods());
-  const MonoTime deadline = context_.clock.mono() + kAskPatience;
-  const auto is_known = [this] {
-    const Inventory& now = *hub_.current();
-    return now.pods_known && !now.own_cpus.stale;
-  };
-  Result<> waited;
-  while (waited && !is_known() && context_.clock.mono() < deadline)
-    waited = co_await sleep(context_.clock, kCleanupLook);
-  if (!waited) co_await begin_cleanup();
-  co_await asking.stop(context_.clock, kGrace);
-  if (recorder_) co_await recorder_->stop();
-  KOORD_CO_CHECK(std::move(waited));
-  if (!hub_.current()->be_roots.empty()) inventory = *hub_.current();
-  inventory.slo.reset();
-  if (!is_known())
-    for (const SourceStatus& source : sources())
-      log_.warn("which CPUs are exclusively somebody's is not known", kv("source", source.name),
-                kv("error", source.error.empty() ? "it did not answer" : source.error));
-  co_return Result<>();
-}
-
-Task<Result<>> Agent::clean_up() {
-  Inventory inventory;
-  if (const std::string& file = context_.flags.get("standalone-config"); !file.empty()) {
-    KOORD_CO_CHECK(set_up_standalone(file));
-    inventory = *hub_.current();
-  } else {
-    inventory.kubelet_root = parts_.place.kubelet_root;
-    inventory.driver =
-        parts_.cgroups.detect_driver(inventory.kubelet_root).value_or(host::CgroupDriver::systemd);
-    inventory.be_roots = {
-        host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root)};
-    if (states_) KOORD_CO_CHECK(co_await ask_kubelet(inventory));
-    if (context_.flags.get("cleanup") == kForce) {
-      inventory.pods_known = true;
-      inventory.own_cpus.stale = false;
-    }
-  }
-  Result<std::size_t> freed = qos_->cleanup(inventory);
-  // What the kernel reclaims for is written off the loop; then what had to wait for it is.
-  const MonoTime deadline = context_.clock.mono() + kCleanupPatience;
-  while (executor_->pending() > 0 && context_.clock.mono() < deadline) {
-    KOORD_CO_CHECK(co_await sleep(context_.clock, kCleanupLook));
-    if (executor_->pending() == 0) freed = qos_->cleanup(inventory);
-  }
-  KOORD_CO_TRY(written, std::move(freed));
-  log_.info("nothing of this agent's is throttled any more", kv("files_written", written));
-  co_return Result<>();
 }
 
 }  // namespace koord::koordlet

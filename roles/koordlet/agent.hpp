@@ -63,6 +63,7 @@ class Agent final : public runtime::Role {
   Task<Result<>> tick();
   Task<Result<>> keep_checkpoint();
   Task<Result<>> save_checkpoint();
+  Task<Result<>> end_for_cleanup();
   Task<Result<>> clean_up();
   Task<Result<>> ask_kubelet(Inventory& inventory);
   Task<Result<>> do_later(std::function<void()> work, std::function<void()> done);
@@ -79,6 +80,7 @@ class Agent final : public runtime::Role {
   Parts parts_;
   Keep keep_;
   std::optional<HostLock> lock_;
+  std::string locked_;  // its file
   ServiceManager service_;
   nanoseconds interval_;
   metrics::Registry external_;

@@ -243,9 +243,14 @@ constexpr std::array<Flag, 11> kOwnFlags = {{
     {"api-access", FlagType::text, "loopback",
      "Who may read /apis/ on --addr: loopback, or all who can reach the port.", 0, kKoord},
     {"cleanup", FlagType::text, "false",
-     "true: set right what a dead agent has left throttled, and end; where the kubelet does not say which "
-     "CPUs are exclusively somebody's, sets of CPUs stay, and the exit status is not 0. force: widen them, "
-     "too.",
+     "true: ask the agent of this host to end, set free what agents have left throttled, and end. An agent "
+     "that was asked stands by when it is started again: its pod's until undo, a new pod or the next boot, "
+     "one "
+     "of the host's own until undo or the next boot. Where the kubelet does not say which CPUs are "
+     "exclusively "
+     "somebody's, sets of CPUs stay, and the exit status is not 0. force: widen them, too. undo: let the "
+     "agent "
+     "that stands by start again, and nothing else.",
      0, kKoord},
     {"standalone-config", FlagType::text, "",
      "Without Kubernetes: a file with the strategies and the groups to watch and protect.", 0, kKoord},
@@ -302,8 +307,8 @@ Result<Place> read_place(const runtime::FlagValues& flags, const GetEnv& env) {
   if (!kubelet_root) return std::move(kubelet_root).error().context("--kubelet-cgroup-root");
   place.kubelet_root = std::move(*kubelet_root);
   if (const std::string& cleanup = flags.get("cleanup");
-      cleanup != "false" && cleanup != "true" && cleanup != "force")
-    return Error(Code::invalid, "--cleanup: \"" + cleanup + "\" is not true, false or force");
+      cleanup != "false" && cleanup != "true" && cleanup != "force" && cleanup != "undo")
+    return Error(Code::invalid, "--cleanup: \"" + cleanup + "\" is not true, false, force or undo");
   const std::string& access = flags.get("api-access");
   if (access != "loopback" && access != "all")
     return Error(Code::invalid, "--api-access: \"" + access + "\" is not loopback or all");

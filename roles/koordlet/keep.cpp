@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/action/actions.hpp"
 #include "koord/host/file.hpp"
 
 namespace koord::koordlet {
@@ -32,6 +33,7 @@ Keep find_keep(const runtime::FlagValues& flags, const Place& place) {
     journal = {below(checkpoints, "koord"), below(kRunOfPods, "koord")};
     state.insert(state.end(), journal.begin(), journal.end());
     if (auto text = read_file(below(place.root.proc, "self/mountinfo"))) mounts = std::move(*text);
+    keep.pod = own_pod_uid(mounts);
     keep.locks.push_back(below(kRunOfPods, "koord.lock"));
   } else {
     keep.locks.push_back(below(place.root.var_run, "koordlet/koord.lock"));

@@ -15,6 +15,7 @@ struct Keep {
   /// Files that tell other agents on the host that this one runs, best first. The first one is the same for
   /// an agent of a DaemonSet and one of the host's own.
   std::vector<std::string> locks;
+  std::string pod;  // the UID of the pod that it runs in; empty: none, or not to be known
 };
 
 /// In a DaemonSet's pod upstream's mounts, on the host itself below --var-run-root-dir; a folder that is

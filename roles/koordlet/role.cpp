@@ -14,6 +14,7 @@
 #include "koord/kube/config.hpp"
 #include "metrics.hpp"
 #include "rights.hpp"
+#include "stand_by.hpp"
 #include "top/command.hpp"
 
 namespace koord::koordlet {
@@ -74,6 +75,18 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   if (place.node_name.empty())
     return Error(Code::invalid,
                  "the node's name is not known: set NODE_NAME in the environment, or --node-name");
+  std::string boot_id;
+  if (const auto id = read_file(fmt::format("{}sys/kernel/random/boot_id", place.root.proc)))
+    boot_id = host::trimmed(*id);
+  if (context.flags.get("cleanup") == "undo") return undo_role(context, find_keep(context.flags, place));
+  if (!cleanup)
+    if (auto standing = must_stand_by(find_keep(context.flags, place), boot_id, context.log)) {
+      kube::Client* client = nullptr;  // without it no event says so
+      if (!standalone)
+        if (const auto settings = client_settings(context.flags))
+          if (const auto made = context.clients.client(*settings)) client = *made;
+      return stand_by_role(context, client, std::move(*standing), std::move(boot_id), place.node_name);
+    }
   auto cgroups = host::CgroupFs::open(place.root, place.cgroup_version);
   if (!cgroups) {
     const std::string why = fmt::format("cgroups: {}", cgroups.error().message());
@@ -89,8 +102,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
     parts.facts = std::make_shared<const NodeFacts>(std::move(*facts));
   else
     context.log.warn("the machine's topology cannot be read yet", kv("error", facts.error()));
-  if (const auto id = read_file(fmt::format("{}sys/kernel/random/boot_id", parts.place.root.proc)))
-    parts.boot_id = host::trimmed(*id);
+  parts.boot_id = std::move(boot_id);
   if (cleanup) {
     parts.counters.no_run_queue = parts.counters.no_blame = parts.counters.no_stalls = "cleaning up";
   } else {

@@ -26,7 +26,7 @@ class AfterAStop(unittest.TestCase):
         command, = unit()["ExecStopPost"]
         with tempfile.TemporaryDirectory(prefix="koord-unit.") as folder:
             told = os.path.join(folder, "told")
-            self.program(folder, "koord", f'echo "$@" > {told}')
+            self.program(folder, "koord", f'echo "$@" >> {told}')
             if jobs is not None:
                 self.program(folder, "systemctl", f'test "$*" = "list-jobs --plain --no-legend koordlet.service" && printf "{jobs}"')
             self.program(folder, "grep", 'exec /bin/grep "$@"')
@@ -37,7 +37,7 @@ class AfterAStop(unittest.TestCase):
             if not os.path.exists(told):
                 return False
             with open(told, encoding="utf-8") as file:
-                self.assertEqual(file.read().split()[-1], "--cleanup")
+                self.assertEqual([line.split()[-1] for line in file.readlines()], ["--cleanup", "--cleanup=undo"])
             return True
 
     def program(self, folder, name, script):

@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kPid = "pid ";
 
 /// Another program's text, for a log.
-std::string holder(int fd) {
+std::string text_of(int fd) {
   std::array<char, 200> text{};
   const ssize_t size = ::pread(fd, text.data(), text.size(), 0);
   std::string who(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
@@ -52,7 +52,7 @@ Result<HostLock> HostLock::take(const std::string& path, std::string_view who, n
   if (!fd) return errno_error(errno, path);
   if (!lock(fd.get())) {
     if (errno != EWOULDBLOCK) return errno_error(errno, path);
-    const std::string other = holder(fd.get());
+    const std::string other = text_of(fd.get());
     wait_for_end(other, patience);
     if (!lock(fd.get()))
       return Error(Code::already_exists,
@@ -62,6 +62,11 @@ Result<HostLock> HostLock::take(const std::string& path, std::string_view who, n
   // For people: on a full disk the lock holds without it.
   if (::ftruncate(fd.get(), 0) == 0) (void)!::pwrite(fd.get(), line.data(), line.size(), 0);
   return HostLock(std::move(fd));
+}
+
+std::string HostLock::holder(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return text_of(fd.get());
 }
 
 }  // namespace koord::koordlet

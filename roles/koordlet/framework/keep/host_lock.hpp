@@ -17,6 +17,8 @@ class HostLock {
   /// that was killed holds it until the kernel has put it away: `patience` is how long to wait for that,
   /// blocking.
   static Result<HostLock> take(const std::string& path, std::string_view who, nanoseconds patience);
+  /// What its holder, or the last one, has written into it: another program's text, for a log.
+  static std::string holder(const std::string& path);
 
  private:
   explicit HostLock(Fd fd) : fd_(std::move(fd)) {}

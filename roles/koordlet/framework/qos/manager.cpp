@@ -204,6 +204,11 @@ class QosManager::Impl final : public KnobReader {
     return outcome.written + given_back;
   }
 
+  std::string narrow_groups(const Inventory& inventory) {
+    tree_.start_tick(inventory.generation);
+    return koordlet::narrow_groups(inventory, context_.topology().get(), tree_, executor_);
+  }
+
   Result<KnobValue> current(Knob knob, std::string_view group) override {
     return executor_.current(knob, group);
   }
@@ -211,7 +216,6 @@ class QosManager::Impl final : public KnobReader {
     if (const auto* entry = journal_.find(knob, group)) return entry->free;
     return executor_.setting(knob, group);
   }
-
   std::optional<Error> refused(Knob knob, std::string_view group) override {
     return executor_.refused(knob, group);
   }
@@ -588,6 +592,7 @@ QosManager::QosManager(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 QosManager::~QosManager() = default;
 void QosManager::tick(const TickView& view) { impl_->tick(view); }
 Result<std::size_t> QosManager::cleanup(const Inventory& inventory) { return impl_->cleanup(inventory); }
+std::string QosManager::narrow_groups(const Inventory& inventory) { return impl_->narrow_groups(inventory); }
 std::vector<QosManager::StrategyReport> QosManager::strategies() const { return impl_->strategies(); }
 std::vector<QosManager::Limit> QosManager::limits() const { return impl_->limits(); }
 std::vector<Executor::Failure> QosManager::failures() const { return impl_->failures(); }

@@ -59,6 +59,10 @@ class QosManager {
   /// if they are known); nothing may tick beside it.
   Result<std::size_t> cleanup(const Inventory& inventory);
 
+  /// Before cleanup(): the best-effort groups whose sets of CPUs it widens once `inventory` says whose CPUs
+  /// are exclusively somebody's, rightly or not; for a message, empty if there are none.
+  std::string narrow_groups(const Inventory& inventory);
+
   struct StrategyReport {
     std::string_view name;
     bool enabled = false;  // by its gate and interval

@@ -60,8 +60,9 @@ std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inv
   return entry.free;
 }
 
-Result<> check_all_wide(const Inventory& inventory, const host::Topology& topology, GroupTree& tree,
-                        Executor& executor) {
+std::string narrow_groups(const Inventory& inventory, const host::Topology* topology, GroupTree& tree,
+                          Executor& executor) {
+  if (topology == nullptr) return {};
   std::vector<std::string> groups, named;
   for (const std::string& root : inventory.be_roots)
     for (const GroupTree::Member& member : tree.members(Knob::cpuset_cpus, root, {0, kContainers, {}}))
@@ -69,19 +70,25 @@ Result<> check_all_wide(const Inventory& inventory, const host::Topology& topolo
   std::size_t more = 0;
   for (const std::string& group : groups) {
     const auto found = executor.current(Knob::cpuset_cpus, group);
-    if (!found || topology.online.is_subset_of(std::get<CpuSet>(*found))) continue;
+    if (!found || topology->online.is_subset_of(std::get<CpuSet>(*found))) continue;
     if (named.size() < kMostNamed)
       named.push_back(fmt::format("{} ({})", group, to_string(*found)));
     else
       ++more;
   }
-  if (named.empty()) return {};
+  return fmt::format("{}{}", fmt::join(named, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+Result<> check_all_wide(const Inventory& inventory, const host::Topology& topology, GroupTree& tree,
+                        Executor& executor) {
+  const std::string narrow = narrow_groups(inventory, &topology, tree, executor);
+  if (narrow.empty()) return {};
   return Error(
       Code::unavailable,
       fmt::format("sets of CPUs of best-effort groups stay as they are, since it is not known which CPUs "
-                  "are exclusively somebody's: {}{}; all else is set free; --cleanup=force widens them, "
+                  "are exclusively somebody's: {}; all else is set free; --cleanup=force widens them, "
                   "too",
-                  fmt::join(named, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+                  narrow));
 }
 
 }  // namespace koord::koordlet

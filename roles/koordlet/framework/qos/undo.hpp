@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "framework/inventory.hpp"
@@ -21,6 +22,10 @@ bool is_kubelets_best_effort(const Inventory& inventory, std::string_view group)
 std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inventory,
                                const host::Topology* topology, host::CgroupVersion version);
 
+/// Which best-effort groups have fewer CPUs than are online, with what they have: the first eight and how
+/// many more, for a message; empty: none, or there is no topology.
+std::string narrow_groups(const Inventory& inventory, const host::Topology* topology, GroupTree& tree,
+                          Executor& executor);
 /// Code::unavailable if best-effort groups have fewer CPUs than are online: it names them, and the way out.
 Result<> check_all_wide(const Inventory& inventory, const host::Topology& topology, GroupTree& tree,
                         Executor& executor);
