@@ -28,6 +28,18 @@ def asked_of(text):
     return found
 
 
+# By a name that is given to them: a strategy's list, a collector's row, and the table itself.
+PASSED_ON = [("agent.cpp", "gate"), ("framework/qos/manager.cpp", "gate"), ("gates.cpp", "gate.name")]
+CALL = re.compile(r"\benabled\(((?:[^()]|\([^()]*\))*)\)")
+
+
+def unread_of(text):
+    """What is asked for by no name that stands in the same source."""
+    constants = dict(CONSTANT.findall(text))
+    return [words for words in CALL.findall(text)
+            if not re.search(r'"\w+"', words) and not set(re.findall(r"\bk\w+", words)) & set(constants)]
+
+
 def differences(table, asked):
     """What is wrong between a table's text and the gates that somebody asks for."""
     rows = ROW.findall(table)
@@ -56,6 +68,15 @@ class Gates(unittest.TestCase):
         asked = asked_of('if (gates.enabled("Unheard")) {}\nkMine = "Other";\nkGates[] = {kMine};\n.gate = "CoreSched",')
         self.assertEqual(asked, {"Unheard", "Other", "CoreSched"})
         self.assertEqual(differences(self.table, self.asked | asked), (["Other", "Unheard"], [], ["CoreSched"]))
+
+    def test_a_form_that_names_no_gate_fails(self):
+        """Somebody asks by a name that nobody here can read: the gates that it stands for would count as without a user."""
+        paths = glob.glob(os.path.join(AGENT, "**", "*.?pp"), recursive=True)
+        unread = sorted((os.path.relpath(path, AGENT), words) for path in paths for words in unread_of(text_of(path)))
+        self.assertEqual(unread, PASSED_ON)
+        self.assertEqual(unread_of('if (gates.enabled(name_of(row))) {}'), ["name_of(row)"])
+        self.assertEqual(unread_of('gates.enabled(kFar) || enabled("Near")'), ["kFar"])
+        self.assertEqual(unread_of('constexpr auto kNear = "Near"; enabled(kNear)'), [])
 
 
 if __name__ == "__main__":
