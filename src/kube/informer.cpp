@@ -172,7 +172,7 @@ class InformerSet::Impl {
     ReflectorOptions options;
     options.seed = std::random_device{}();
     auto informer =
-        std::make_shared<SharedInformer>(view.type, view.client, clock_, view.scope, options, log_);
+        std::make_shared<SharedInformer>(view.type, view.client, clock_, lines_, view.scope, options, log_);
     informers_.push_back(informer);
     group_.spawn(fmt::format("informer of {}", informer->status().name), informer->run());
     view.bind(informer, *ScopeFilter::between(view.type, view.scope, view.scope));
@@ -180,6 +180,7 @@ class InformerSet::Impl {
 
   Clock& clock_;
   std::optional<Logger> log_;
+  LongLines lines_;
   std::vector<std::shared_ptr<InformerView>> views_;
   std::vector<std::shared_ptr<SharedInformer>> informers_;
   bool started_ = false;

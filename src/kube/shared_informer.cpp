@@ -12,8 +12,10 @@ namespace koord::kube {
 namespace {
 
 // An object is at most a few MiB on the wire; a line beyond this is no watch event. A scheduler has eight
-// informers, which may all be told such a line at once.
-constexpr std::size_t kLongestLine = std::size_t{16} << 20;
+// informers, which may all be told such a line at once: beyond the second number the one fails that goes on
+// with more than the third.
+constexpr std::size_t kLongestLine = std::size_t{16} << 20, kLinesBudget = std::size_t{32} << 20,
+                      kUsualLine = std::size_t{1} << 20;
 /// The same failure of the same informer is logged again after so long.
 constexpr nanoseconds kTellAgain = std::chrono::minutes(5);
 
@@ -66,11 +68,12 @@ class SharedInformer::PageSink final : public api::ItemSink {
   std::shared_ptr<void> item_;
 };
 
-SharedInformer::SharedInformer(const ObjectType& type, Client& client, Clock& clock, Scope scope,
-                               ReflectorOptions options, const std::optional<Logger>& log)
+SharedInformer::SharedInformer(const ObjectType& type, Client& client, Clock& clock, LongLines& lines,
+                               Scope scope, ReflectorOptions options, const std::optional<Logger>& log)
     : type_(type),
       client_(client),
       clock_(clock),
+      lines_(lines),
       scope_(std::move(scope)),
       state_(optional(options, type)),
       store_(type, [this](const Object& before, const Object& after) { tell(before, after); }) {
@@ -141,7 +144,7 @@ Task<bool> SharedInformer::watch(ReflectorState::Watch watch) {
     failed(stream.error());
     co_return true;
   }
-  partial_.clear();
+  drop_partial();
   for (;;) {
     const nanoseconds left = *state_.deadline() - clock_.mono();
     if (left <= nanoseconds::zero()) {
@@ -173,9 +176,9 @@ bool SharedInformer::take_lines(std::string_view bytes) {
   for (;;) {
     const std::size_t end = bytes.find('\n');
     if (end == std::string_view::npos) {
-      partial_ += bytes;
-      if (partial_.size() <= kLongestLine) return true;
-      failed(Error(Code::parse, "a watch line of more than 16 MiB"));
+      if (keep_partial(bytes)) return true;
+      drop_partial();
+      failed(Error(Code::parse, "a watch line of more than 16 MiB, or several that are nearly so long"));
       return false;
     }
     std::string_view line = bytes.substr(0, end);
@@ -184,12 +187,26 @@ bool SharedInformer::take_lines(std::string_view bytes) {
     if (partial_.empty()) {
       go_on = take_line(line);
     } else {
-      partial_ += line;
+      (void)keep_partial(line);
       go_on = take_line(partial_);
-      partial_.clear();
+      drop_partial();
     }
     if (!go_on) return false;
   }
+}
+
+bool SharedInformer::keep_partial(std::string_view bytes) {
+  partial_ += bytes;
+  lines_.bytes += bytes.size();
+  return partial_.size() <= kLongestLine && (lines_.bytes <= kLinesBudget || partial_.size() <= kUsualLine);
+}
+
+void SharedInformer::drop_partial() {
+  lines_.bytes -= partial_.size();
+  if (partial_.capacity() > kUsualLine)
+    partial_ = {};
+  else
+    partial_.clear();
 }
 
 bool SharedInformer::take_line(std::string_view line) {

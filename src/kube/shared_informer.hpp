@@ -9,11 +9,18 @@
 
 namespace koord::kube {
 
+/// What the informers of a set keep of lines whose end has not come: a server may tell all of them one
+/// without an end.
+struct LongLines {
+  std::size_t bytes = 0;
+};
+
 /// Drives a ReflectorState: does what it says with a Client, and keeps the Store.
 class SharedInformer {
  public:
-  SharedInformer(const ObjectType& type, Client& client, Clock& clock, Scope scope, ReflectorOptions options,
-                 const std::optional<Logger>& log);
+  /// `lines` outlives it.
+  SharedInformer(const ObjectType& type, Client& client, Clock& clock, LongLines& lines, Scope scope,
+                 ReflectorOptions options, const std::optional<Logger>& log);
   SharedInformer(const SharedInformer&) = delete;
   SharedInformer& operator=(const SharedInformer&) = delete;
   ~SharedInformer();
@@ -47,6 +54,9 @@ class SharedInformer {
   // False: the watch is over, and the state knows why.
   bool take_line(std::string_view line);
   bool take_lines(std::string_view bytes);
+  // False: the line is too long.
+  bool keep_partial(std::string_view bytes);
+  void drop_partial();
   void apply_effect(ReflectorState::Effect effect);
   void failed(const Error& error);
   void tell(const Object& before, const Object& after);
@@ -54,6 +64,7 @@ class SharedInformer {
   const ObjectType& type_;
   Client& client_;
   Clock& clock_;
+  LongLines& lines_;
   Scope scope_;
   std::optional<Logger> log_;
   ReflectorState state_;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <charconv>
 #include <list>
 
@@ -138,6 +140,26 @@ class Pool::Impl {
   void forget(Lease& lease) { waiting_.remove(&lease); }
 
  private:
+  /// What an answer under way takes, counted among all.
+  class Kept {
+   public:
+    explicit Kept(Impl& pool) : pool_(pool) {}
+    ~Kept() { pool_.answer_bytes_ -= bytes_; }
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+    /// Beyond the budget of all an answer fails that takes more than a sixteenth of it.
+    Result<> hold(std::size_t bytes) {
+      pool_.answer_bytes_ += bytes - std::exchange(bytes_, bytes);
+      const std::size_t budget = pool_.options_.answer_budget;
+      if (pool_.answer_bytes_ <= budget || bytes <= budget / 16) return {};
+      return Error(Code::too_large, fmt::format("the responses under way are larger than {} bytes", budget));
+    }
+
+   private:
+    Impl& pool_;
+    std::size_t bytes_ = 0;
+  };
+
   void write(std::string& out, const Request& request, std::string_view authorization, bool stream) const {
     out.clear();
     write_request(out, request,
@@ -234,6 +256,7 @@ class Pool::Impl {
         request.max_answer == 0 ? options_.max_body : std::min(request.max_answer, options_.max_body);
     ResponseParser parser(request.method);
     std::string body;
+    Kept kept(*this);
     while (!parser.done()) {
       Result<std::string_view> came = co_await connection.read();
       if (!came) co_return written ? std::move(came).error() : written.error();
@@ -247,6 +270,7 @@ class Pool::Impl {
       if (body.size() > limit || parser.remaining() > limit - body.size())
         co_return Error(Code::too_large, fmt::format("the response to {} {} is larger than {} bytes",
                                                      request.method, request.target, limit));
+      KOORD_CO_CHECK(kept.hold(body.size()));
       if (headless && parser.remaining() > 0)
         body.reserve(body.size() + static_cast<std::size_t>(parser.remaining()));
       if (parser.done() && used != came->size())
@@ -255,8 +279,14 @@ class Pool::Impl {
     lease.reusable = parser.keep_alive();
     Response response = std::move(parser.head());
     if (parser.gzip() && !body.empty()) {
-      KOORD_CO_TRY(unpacked, gunzip(body, limit));
-      body = std::move(unpacked);
+      Gunzip unpacking(body, limit);
+      for (bool whole = false; !whole;) {
+        KOORD_CO_TRY(last, unpacking.step());
+        whole = last;
+        KOORD_CO_CHECK(kept.hold(body.size() + unpacking.text().size()));
+        if (!whole) co_await asio::post(executor_, asio::use_awaitable);
+      }
+      body = std::move(unpacking.text());
     }
     response.body = std::move(body);
     co_return std::move(response);
@@ -273,6 +303,7 @@ class Pool::Impl {
   unsigned in_use_ = 0;   // leases held, with a connection or about to have one
   unsigned opening_ = 0;  // of them, those that connect
   bool unreachable_ = false;
+  std::size_t answer_bytes_ = 0;
   std::string spare_;  // a request's buffer, used again
 };
 

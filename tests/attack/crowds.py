@@ -6,7 +6,7 @@ import os
 import socket
 import time
 
-from ground import expect, read_all
+from ground import Port, expect, read_all
 
 MORE_THAN_A_PORT_TAKES = 400
 
@@ -44,7 +44,7 @@ def silent(ground, short):
 
 def idle(ground, short):
     """Connections that have shaken hands, asked once, and stay."""
-    for port in (ground.secure, ground.plain):
+    for port in ground.ports:
         ask = f"GET {port.probe} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
         held = open_many(port, MORE_THAN_A_PORT_TAKES, tls=True, first=ask)
         time.sleep(1 if short else 5)
@@ -91,10 +91,15 @@ def slow_bodies(ground, short):
     close_all(held)
 
 
+def stranger(port):
+    """The port, for somebody without a token."""
+    return Port(port.name, port.number, port.context, probe=port.probe)
+
+
 def large_bodies_of_strangers(ground, short):
-    """A role's port reads no body before it knows who sends it."""
+    """A port reads no body before it knows who sends it, and what for."""
     data = b"x" * (1 << 19)
-    for port in (ground.secure, ground.plain):
+    for port in map(stranger, ground.ports):
         def send(_, port=port):
             try:
                 return port.request("POST", "/configz", data, timeout=5)[0]
@@ -107,36 +112,41 @@ def large_bodies_of_strangers(ground, short):
 
 def strangers(ground, short):
     """Tokens and paths that nobody knows, each for the first time: nothing of them is kept."""
-    def ask(number):
-        random = base64.urlsafe_b64encode(os.urandom(3000)).decode()
-        try:
-            connection = ground.secure.connect()
-        except OSError:
-            return
-        with connection:
-            for turn in range(20):
-                request = (f"GET /{random[:1000]}{number}-{turn} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {turn}{random}\r\n\r\n")
-                connection.sendall(request.encode())
-                data = connection.recv(65536)
-                if not data:
-                    return
-                expect(data.startswith((b"HTTP/1.1 401", b"HTTP/1.1 403", b"HTTP/1.1 429", b"HTTP/1.1 503")),
-                       f"a stranger was answered {data[:20]!r}")
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        list(pool.map(ask, range(20 if short else 400)))
+    refused = tuple(f"HTTP/1.1 {status}".encode() for status in (401, 403, 404, 429, 503))
+    for port in ground.ports:
+        def ask(number, port=port):
+            random = base64.urlsafe_b64encode(os.urandom(3000)).decode()
+            try:
+                connection = port.connect()
+            except OSError:
+                return
+            with connection:
+                for turn in range(20):
+                    request = f"GET /{random[:1000]}{number}-{turn} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {turn}{random}\r\n\r\n"
+                    try:
+                        connection.sendall(request.encode())
+                        data = connection.recv(65536)
+                    except OSError:
+                        return
+                    if not data:
+                        return
+                    expect(data.startswith(refused), f"{port.name}: a stranger was answered {data[:20]!r}")
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, range(20 if short else 200)))
 
 
 def anonymous_paths(ground, short):
-    """Whoever has no token gets to health alone, and to debugging never."""
-    for path in ("/metrics", "/configz", "/debug/pprof/", "/debug/flags/v", "//metrics", "/healthz/../metrics", "/%6detrics",
-                 "/readyz/..%2fmetrics"):
-        status, _ = ground.secure.request("GET", path)
-        expect(status in (400, 401, 403, 404), f"{path}: {status} for nobody")
-    for method in ("POST", "PUT", "DELETE", "PATCH"):
-        status, _ = ground.plain.request(method, "/metrics")
-        expect(status >= 400, f"plain port: {method} /metrics: {status}")
-    status, _ = ground.plain.request("GET", "/debug/pprof/")
-    expect(status >= 400, f"plain port: a debug path: {status}")
+    """Whoever has no token gets to health alone, and to debugging never; a plain port is for reading."""
+    tricks = ("//metrics", "/healthz/../metrics", "/%6detrics", "/readyz/..%2fmetrics")
+    debugging = ("/debug/pprof/", "/debug/flags/v", "/debug/pprof/../../debug/flags/v")
+    for port in map(stranger, ground.ports):
+        inner = ("/metrics", "/configz", *tricks) if port.context else ()
+        for path in (*inner, *debugging):
+            status, _ = port.request("GET", path)
+            expect(status in (400, 401, 403, 404, 405), f"{port.name}: {path}: {status} for nobody")
+        for method in ("POST", "PUT", "DELETE", "PATCH"):
+            status, _ = port.request(method, "/metrics")
+            expect(status >= 400, f"{port.name}: {method} /metrics: {status}")
 
 
 def watchers_that_never_read(ground, short):

@@ -47,6 +47,8 @@ struct PoolOptions {
   nanoseconds idle_timeout = std::chrono::seconds{90};
   /// Largest body of an answer, as it comes and unpacked; a bigger one is Code::too_large.
   std::size_t max_body = std::size_t{256} << 20;
+  /// The same of all answers under way together; one of less than a sixteenth of it always has room.
+  std::size_t answer_budget = std::size_t{256} << 20;
   /// Ask for gzip where the answer may be big (GET); decoding costs less than the network, not on loopback.
   bool gzip = true;
   /// Of every request.

@@ -187,6 +187,42 @@ TEST_CASE("an object of megabytes comes through a list and a watch") {
   CHECK(pods.status().skipped == 0);
 }
 
+TEST_CASE("a line without an end is given up, its memory given back, and others' lines are not") {
+  Synced w;
+  const std::string piece(1 << 20, 'x');
+  for (int i = 0; i < 17; ++i) w.body().feed(piece);
+  w.loop.settle();
+  CHECK_THAT(w.pods.status().last_error, Catch::Contains("a watch line of more than 16 MiB"));
+  w.reconnect();
+  w.feed(line("ADDED", pod_json("e", 13)));
+  CHECK(w.changes() == "+e ");
+}
+
+TEST_CASE("lines without an end are bounded together; who reads usual ones does not notice") {
+  World w;
+  std::vector<Informer<Pod>> all;
+  for (const char* ns : {"a", "b", "c", "d"}) {
+    Scope scope;
+    scope.ns = ns;
+    all.push_back(w.set.informer<Pod>(w.client, scope));
+  }
+  w.set.start();
+  w.loop.settle();
+  REQUIRE(w.server.bodies.size() == 4);
+  const std::string piece(1 << 20, 'x');
+  for (int i = 0; i < 15; ++i) {
+    for (std::size_t of = 0; of < 3; ++of) w.server.bodies[of]->feed(piece);
+    w.loop.settle();
+  }
+  w.server.bodies[3]->feed(piece.substr(1));
+  w.loop.settle();
+  std::string failed;
+  for (const auto& each : all)
+    failed += each.status().last_error.find("a watch line") != std::string::npos ? '!' : '.';
+  CHECK(std::ranges::count(failed, '!') == 1);
+  CHECK(failed[3] == '.');
+}
+
 TEST_CASE("an object of 400,000 brackets is skipped, and what is around it is here") {
   const std::string deep =
       R"({"metadata":{"name":"d","namespace":"ns","resourceVersion":"12"},"spec":{"affinity":)" +

@@ -250,6 +250,26 @@ TEST_CASE("no more connections than allowed; cancelled requests free theirs") {
   CHECK(f.server.connections == 4);
 }
 
+TEST_CASE("answers under way are bounded together; a small one beside them has room") {
+  net::PoolOptions options;
+  options.answer_budget = 150'000;
+  Fixture f(
+      [](const std::string& asked) {
+        if (asked.starts_with("GET /small")) return StubServer::Reply{StubServer::ok("{}")};
+        return StubServer::Reply{"HTTP/1.1 200 X\r\nContent-Length: 99999\r\n\r\n" + std::string(60'000, 'x'),
+                                 StubServer::Then::hold};
+      },
+      options);
+  std::vector<Result<net::Response>> out;
+  TaskGroup group(f.loop.executor());
+  for (int i = 0; i < 3; ++i) group.spawn("large", send_into(*f.transport, request_for("GET"), out));
+  while (out.empty()) f.loop.context.run_one();
+  CHECK(out[0].error().code() == Code::too_large);
+  CHECK(f.send(request_for("GET", "/small")).has_value());
+  CHECK(out.size() == 1);
+  test::run_task(f.loop, group.stop(f.loop.clock, 1s), true);
+}
+
 TEST_CASE("a request whose sender loses his leave while it waits for a connection is not sent") {
   net::PoolOptions options;
   options.max_connections = 1;

@@ -139,4 +139,7 @@ TEST_CASE("gzip bodies are unpacked within bounds") {
   CHECK(gunzip(hello.substr(0, 20), 100).error().code() == Code::parse);
   CHECK(gunzip("not gzip", 100).error().code() == Code::parse);
   CHECK(gunzip("", 100).error().code() == Code::parse);
+  Gunzip steps(hello, 100);
+  CHECK(steps.step().value());
+  CHECK(steps.text() == "hello");
 }
