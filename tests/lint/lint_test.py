@@ -119,6 +119,18 @@ class TreeRules(unittest.TestCase):
             with self.subTest(path=path, most=most):
                 self.assertEqual(len(list(tree_rules.too_many_joins({path: two}, most))), expected)
 
+    def test_insertion_in_order(self):
+        cases = [
+            ("const auto at = std::lower_bound(list.begin(), list.end(), one);\nlist.insert(at, one);\n", 1),
+            ("list.insert(std::upper_bound(list.begin(), list.end(), one), one);\n", 1),
+            ("const auto place = [&](auto& k) {\n  return std::ranges::lower_bound(pools, k); };\npools.insert(place(k), p);\n", 1),
+            ("const auto at = std::lower_bound(list.begin(), list.end(), one);\nset.insert(one);\n", 0),
+            ("const auto at = names.find(one);\nlist.insert(at, one);\n", 0),
+        ]
+        for text, expected in cases:
+            with self.subTest(text=text):
+                self.assertEqual(len(list(tree_rules.inserted_in_order(text))), expected)
+
     def test_rows_name_tests_that_exist(self):
         table = "| difference | reason | test |\n|---|---|---|\n"
         row = "| What one two three four five six seven eight | a | tests/unit/a_test.cpp |\n"

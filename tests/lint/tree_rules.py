@@ -36,6 +36,9 @@ TABLES = {"packaging/COMPATIBILITY.md": "", "tests/FAULTS.md": "tests/"}
 # A row is the other's double when so many of its first words are.
 BEGINNING = 8
 TEST_FILE = re.compile(r"[\w./-]+\.(?:cpp|py)\b")
+# A sorted vector into which others' data goes one by one takes n * n: a set, or build and sort once.
+PLACED = re.compile(r"\b(\w+)\s*=\s*[^;=]*\b(?:lower|upper)_bound\(")
+INSERTED = re.compile(r"\.(?:insert|emplace)\(\s*(\w+)")
 # No passage of so many lines stands in two modules, to the letter. Comments, includes and lone punctuation do not count.
 PASSAGE = 5
 THIN = re.compile(r"^\s*($|//|#|[\W_]+$|(inline )?namespace\b|using namespace\b)")
@@ -105,6 +108,15 @@ def repeated_passages(texts):
             end = at + PASSAGE
 
 
+def inserted_in_order(text):
+    """Yields the lines on which something goes into a vector at a place that a search found."""
+    places = set(PLACED.findall(text)) | {"lower_bound", "upper_bound"}
+    for number, line in enumerate(text.splitlines(), 1):
+        for name in INSERTED.findall(line.replace("std::", "").replace("ranges::", "")):
+            if name in places:
+                yield number
+
+
 def judge(path, text):
     """Yields (line, reason)."""
     top = path.split("/")[0]
@@ -117,6 +129,9 @@ def judge(path, text):
     lines = text.splitlines()
     if path.endswith(CODE) and len(lines) > LONGEST:
         yield LONGEST + 1, f"{len(lines)} lines, the ceiling is {LONGEST}"
+    if path.startswith(PRODUCTION) and path.endswith(CXX):
+        for number in inserted_in_order(text):
+            yield number, "insertion in order, n * n for n of them: a set, or build and sort once"
     lint_itself = path.startswith("tests/lint/")
     for number, line in enumerate(lines, 1):
         if path.endswith(CXX):

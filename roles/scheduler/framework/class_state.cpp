@@ -241,13 +241,13 @@ std::vector<ClassState::Refused> ClassState::refused(std::size_t examples) const
   std::vector<Refused> all;
   if (done_) return all;
   std::size_t last = 0;
+  std::unordered_map<VerdictId, std::size_t> places;
   const auto add = [&](Row row, VerdictId verdict, std::uint32_t rows) {
     if (verdict == kPass || verdict == kAbsent) return;
     if (last >= all.size() || all[last].verdict != verdict) {
-      const auto it =
-          std::find_if(all.begin(), all.end(), [&](const Refused& r) { return r.verdict == verdict; });
-      last = static_cast<std::size_t>(it - all.begin());
-      if (it == all.end()) all.push_back({verdict});
+      const auto [place, added] = places.try_emplace(verdict, all.size());
+      last = place->second;
+      if (added) all.push_back({verdict});
     }
     all[last].rows += rows;
     if (row != kNoRow && all[last].examples.size() < examples) all[last].examples.push_back(row);

@@ -145,7 +145,7 @@ void LocalState::update() {
     if (sweeping_) {
       index_.clear(nodes.rows(), slot_of(kAbsent));
       feasible_ = 0;
-      histogram_.clear();
+      forget_verdicts();
       for (Score& s : scores_) {
         s.raw.clear();
         s.counts.clear();
@@ -307,15 +307,18 @@ void LocalState::put(Row row, std::int32_t slot) {
 }
 
 void LocalState::count(VerdictId verdict, bool in) {
-  auto it = std::find_if(histogram_.begin(), histogram_.end(), [&](auto& e) { return e.first == verdict; });
-  if (it == histogram_.end()) it = histogram_.insert(it, {verdict, 0});
+  if (last_ == nullptr || last_->first != verdict) last_ = &*histogram_.try_emplace(verdict, 0).first;
   if (in) {
-    ++it->second;
-  } else if (--it->second == 0) {
-    *it = histogram_.back();
-    return histogram_.pop_back();
+    ++last_->second;  // the next row's is mostly the same
+  } else if (--last_->second == 0) {
+    histogram_.erase(verdict);
+    last_ = nullptr;
   }
-  std::swap(*it, histogram_.front());  // the next row's is mostly the same
+}
+
+void LocalState::forget_verdicts() {
+  histogram_.clear();
+  last_ = nullptr;
 }
 
 /// The few nodes that a plugin named; no state of the others is made.
@@ -323,7 +326,7 @@ void LocalState::judge_named() {
   const NodeTable& nodes = shared_.nodes;
   RowScratch& scratch = shared_.scratch;
   named_.clear();
-  histogram_.clear();
+  forget_verdicts();
   scratch.live.clear();
   for (const std::string& name : *only_nodes_) {
     const Row row = nodes.find(name);
@@ -331,7 +334,7 @@ void LocalState::judge_named() {
   }
   scratch.looked_at += scratch.live.size();
   const auto others = nodes.nodes() - static_cast<std::uint32_t>(scratch.live.size());
-  if (others > 0) histogram_.emplace_back(not_among_, others);
+  if (others > 0) histogram_.emplace(not_among_, others);
   filter(scratch.live, false, [&](Row row, VerdictId verdict) {
     count(verdict, true);
     named_.emplace_back(row, slot_of(verdict));
@@ -360,15 +363,19 @@ void LocalState::sums_alone(std::span<const Row> rows) const {
 
 VerdictId LocalState::verdict(Row row) const {
   if (!only_nodes_) return row < index_.size() ? verdict_of(index_.score(row)) : kAbsent;
-  for (const auto& [named, slot] : named_)
-    if (named == row) return verdict_of(slot);
+  if (const std::int32_t* slot = named(row)) return verdict_of(*slot);
   return row < shared_.nodes.rows() && shared_.nodes.node(row) ? not_among_ : kAbsent;
 }
 
 std::int32_t LocalState::score(Row row) const {
   if (!only_nodes_) return index_.score(row);
-  const auto it = std::find_if(named_.begin(), named_.end(), [&](auto& e) { return e.first == row; });
-  return it == named_.end() ? slot_of(not_among_) : it->second;
+  const std::int32_t* slot = named(row);
+  return slot == nullptr ? slot_of(not_among_) : *slot;
+}
+
+const std::int32_t* LocalState::named(Row row) const {
+  const auto it = std::ranges::lower_bound(named_, row, {}, &Slots::value_type::first);
+  return it != named_.end() && it->first == row ? &it->second : nullptr;
 }
 
 Row LocalState::pick(Random& random) const {
@@ -400,10 +407,7 @@ void LocalState::sums_among(std::span<const Row> rows) const {
   }
 }
 
-bool LocalState::may_go(Row row) const {
-  if (!only_nodes_) return true;
-  return std::any_of(named_.begin(), named_.end(), [&](const auto& named) { return named.first == row; });
-}
+bool LocalState::may_go(Row row) const { return !only_nodes_ || named(row) != nullptr; }
 
 VerdictId LocalState::judge(const NodeView& view, std::size_t from, std::size_t to) const {
   for (const Filter& f : filters_) {

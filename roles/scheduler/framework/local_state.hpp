@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -135,6 +136,9 @@ class LocalState {
   void take_out(Row row);
   void put(Row row, std::int32_t slot);
   void count(VerdictId verdict, bool in);
+  void forget_verdicts();
+  /// The slot of one of only_nodes_; nullptr: it is none.
+  const std::int32_t* named(Row row) const;
   void settle_bests(std::span<const Row> pending);
 
   const Profile& profile_;
@@ -154,7 +158,9 @@ class LocalState {
   bool sweeping_ = false;  // all rows are looked at: the index is made at the end
   ScoreIndex index_;       // of the slots; unused with only_nodes_
   std::uint32_t feasible_ = 0;
-  std::vector<std::pair<VerdictId, std::uint32_t>> histogram_;  // of the rows that hold a node
+  using Histogram = std::unordered_map<VerdictId, std::uint32_t>;
+  Histogram histogram_;                    // of the rows that hold a node
+  Histogram::value_type* last_ = nullptr;  // that was counted
 };
 
 }  // namespace koord::scheduler

@@ -2,6 +2,7 @@
 #include "plugins/default_preemption/budgets.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "koord/api/types/core_v1/pod.hpp"
@@ -34,7 +35,7 @@ void Budgets::change(const api::PodDisruptionBudget* before, const api::PodDisru
 Budgets::Answer Budgets::ask(std::span<const PodInfo* const> pods) const {
   Answer answer{std::vector<bool>(pods.size(), false)};
   if (by_namespace_.empty()) return answer;
-  std::vector<std::pair<const Budget*, std::int64_t>> left;  // of those that were met
+  std::unordered_map<const Budget*, std::int64_t> left;  // of those that were met
   for (std::size_t i = 0; i < pods.size(); ++i) {
     const api::Pod& pod = *pods[i]->pod;
     const auto space = by_namespace_.find(pod.metadata.namespace_);
@@ -43,10 +44,7 @@ Budgets::Answer Budgets::ask(std::span<const PodInfo* const> pods) const {
       if (!budget.selector.matches(pod.metadata.labels)) continue;
       answer.asked = true;
       if (budget.disrupted.contains(pod.metadata.name)) continue;
-      auto it = std::find_if(left.begin(), left.end(),
-                             [&budget = budget](const auto& entry) { return entry.first == &budget; });
-      if (it == left.end()) it = left.insert(it, {&budget, budget.allowed});
-      if (--it->second < 0) answer.broken[i] = true;
+      if (--left.try_emplace(&budget, budget.allowed).first->second < 0) answer.broken[i] = true;
     }
   }
   return answer;

@@ -30,8 +30,25 @@ class Census final : public ClusterObserver {
  public:
   struct Image {
     std::int64_t size = 0;      // as the first node said of those that have it
-    std::vector<Row> rows;      // ascending
+    std::size_t rows = 0;       // that have it
     std::uint64_t changed = 0;  // another number whenever the others change
+
+    /// Which of the 64 rows from 64 * block on have it, a bit each.
+    std::uint64_t rows_of(Row block) const {
+      const auto it = blocks.find(block);
+      return it == blocks.end() ? 0 : it->second;
+    }
+    bool has(Row row) const { return (rows_of(row / 64) >> (row % 64) & 1) != 0; }
+    /// It had it not, or had it.
+    void put(Row row, bool now) {
+      std::uint64_t& block = blocks[row / 64];
+      block ^= std::uint64_t{1} << (row % 64);
+      rows = now ? rows + 1 : rows - 1;
+      if (block == 0) blocks.erase(row / 64);
+    }
+
+   private:
+    std::unordered_map<Row, std::uint64_t> blocks;
   };
 
   /// nullptr: no node has it.
@@ -63,20 +80,18 @@ class Census final : public ClusterObserver {
   }
   void put(const Symbol& name, Row row, std::int64_t size) {
     Image& image = images_[name];
-    const auto at = std::lower_bound(image.rows.begin(), image.rows.end(), row);
-    const bool there = at != image.rows.end() && *at == row;
-    const bool alone = image.rows.size() == (there ? 1 : 0);
+    const bool there = image.has(row);
+    const bool alone = image.rows == (there ? 1 : 0);
     if (there && (!alone || image.size == size)) return;
     if (alone) image.size = size;
-    if (!there) image.rows.insert(at, row);
+    if (!there) image.put(row, true);
     image.changed = ++changes_;
   }
   void take_out(const Symbol& name, Row row) {
     const auto it = images_.find(name);
-    std::vector<Row>& rows = it->second.rows;
-    rows.erase(std::lower_bound(rows.begin(), rows.end(), row));
+    it->second.put(row, false);
     it->second.changed = ++changes_;
-    if (rows.empty()) images_.erase(it);
+    if (it->second.rows == 0) images_.erase(it);
   }
 
   std::unordered_map<Symbol, Image> images_;
@@ -127,21 +142,16 @@ class ImageLocality final : public Plugin, public ScorePlugin {
     const std::vector<Symbol>& images = static_cast<State*>(state)->images;
     sums_.assign(rows.size(), 0);
     const std::int64_t most = kMostEach * static_cast<std::int64_t>(images.size());
-    const bool ascending = std::is_sorted(rows.begin(), rows.end());
     for (const Symbol& name : images) {
       const Census::Image* image = census_.find(name);
       if (image == nullptr || rows.empty()) continue;
-      const double share = static_cast<double>(image->rows.size()) / static_cast<double>(census_.nodes());
+      const double share = static_cast<double>(image->rows) / static_cast<double>(census_.nodes());
       const auto part = std::min(static_cast<std::int64_t>(static_cast<double>(image->size) * share), most);
-      const auto end = image->rows.end();
-      auto at = std::lower_bound(image->rows.begin(), end, rows[0]);
+      Row block = kNoRow;
+      std::uint64_t there = 0;
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (ascending) {
-          while (at != end && *at < rows[i]) ++at;
-        } else {
-          at = std::lower_bound(image->rows.begin(), end, rows[i]);
-        }
-        if (at != end && *at == rows[i]) sums_[i] += part;
+        if (rows[i] / 64 != block) there = image->rows_of(block = rows[i] / 64);
+        if ((there >> (rows[i] % 64) & 1) != 0) sums_[i] += part;
       }
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <tuple>
 
 #include "koord/api/types/core_v1/pod.hpp"
 #include "plugins/volumes/pod_claims.hpp"
@@ -42,14 +43,11 @@ Symbol unbound_name(const Symbol& driver, const api::ObjectMeta& claim) {
 }
 
 /// What is both the driver's own and once a plugin's counts everywhere, and once.
-void count(PodVolumes& out, CountedVolume volume) {
-  const auto same = [&](const CountedVolume& v) { return v.name == volume.name; };
-  const auto known = std::find_if(out.counted.begin(), out.counted.end(), same);
-  if (known == out.counted.end()) {
-    out.counted.push_back(std::move(volume));
-  } else if (volume.was == nullptr) {
-    known->was = nullptr;
-  }
+void count_each_once(std::vector<CountedVolume>& all) {
+  const auto order = [](const CountedVolume& v) { return std::tuple(v.name.view(), v.was != nullptr); };
+  std::ranges::sort(all, {}, order);
+  const auto again = std::ranges::unique(all, {}, &CountedVolume::name);
+  all.erase(again.begin(), again.end());
 }
 
 /// What counts of a PersistentVolume is the same.
@@ -146,7 +144,7 @@ PodVolumes AttachedVolumes::find(const api::Pod& pod, std::vector<Symbol>* read)
     if (!in_tree) continue;
     const Symbol driver(in_tree->plugin->driver);
     if (in_tree->handle) {
-      count(out, {driver, bound_name(driver, *in_tree->handle), in_tree->plugin});
+      out.counted.push_back({driver, bound_name(driver, *in_tree->handle), in_tree->plugin});
     } else if (out.broken == nullptr) {
       out.broken = in_tree->plugin;
       out.broken_error = fmt::format("converting volume({}) from inline to csi: {}", v.name.view(),
@@ -168,6 +166,7 @@ PodVolumes AttachedVolumes::find(const api::Pod& pod, std::vector<Symbol>* read)
       count_claim(*claim, read, out);
     }
   }
+  count_each_once(out.counted);
   return out;
 }
 
@@ -181,13 +180,13 @@ void AttachedVolumes::count_claim(const api::PersistentVolumeClaim& claim, std::
   if (!volume) return count_unbound(claim, out);
   if (const auto& csi = volume->spec.csi) {
     if (!csi->driver.empty() && !csi->volume_handle.empty())
-      count(out, {csi->driver, bound_name(csi->driver, csi->volume_handle)});
+      out.counted.push_back({csi->driver, bound_name(csi->driver, csi->volume_handle)});
     return;
   }
   const auto in_tree = volumes::in_tree_volume(*volume);
   if (!in_tree || !in_tree->handle || in_tree->handle->empty()) return;
   const Symbol driver(in_tree->plugin->driver);
-  count(out, {driver, bound_name(driver, *in_tree->handle), in_tree->plugin});
+  out.counted.push_back({driver, bound_name(driver, *in_tree->handle), in_tree->plugin});
 }
 
 /// As a volume of its own, of whoever would make it.
@@ -197,7 +196,7 @@ void AttachedVolumes::count_unbound(const api::PersistentVolumeClaim& claim, Pod
   if (!storage_class || storage_class->provisioner.empty()) return;
   const volumes::InTreePlugin* was = volumes::in_tree_plugin(storage_class->provisioner);
   const Symbol driver = was != nullptr ? Symbol(was->driver) : storage_class->provisioner;
-  count(out, {driver, unbound_name(driver, claim.metadata), was});
+  out.counted.push_back({driver, unbound_name(driver, claim.metadata), was});
 }
 
 // What counts on a node
@@ -230,7 +229,7 @@ void AttachedVolumes::read_pods(NodeVolumes& node, Row row) {
   }
   std::vector<Symbol> read;
   if (const auto there = attachments_.find(nodes_.name(row)); there != attachments_.end())
-    for (const Attachment& a : there->second) read.push_back(a.volume);
+    for (const auto& [name, a] : there->second) read.push_back(a.volume);
   reads(row, node.read, std::move(read));
 }
 
@@ -251,7 +250,7 @@ void AttachedVolumes::reckon(NodeVolumes& node, Row row) const {
   const auto there = attachments_.find(nodes_.name(row));
   if (there == attachments_.end()) return;
   std::vector<std::pair<Symbol, std::size_t>> others;
-  for (const Attachment& a : there->second) {
+  for (const auto& [attachment, a] : there->second) {
     const std::size_t at = place(a.attacher);
     const auto volume = at < node.drivers.size() ? volumes_.find({}, a.volume) : nullptr;
     if (!volume || !volume->spec.csi) continue;
@@ -280,7 +279,7 @@ void AttachedVolumes::pod_added(Row row, const PodInfo& pod) {
   if (row >= rows_.size()) rows_.resize(nodes_.rows());
   rows_[row].pods.push_back({.pod = &pod});
   for (const volumes::PodClaim& c : volumes::claims_of(*pod.pod))
-    claim_rows_[claim_key(pod.pod->metadata.namespace_, c.name)].push_back(row);
+    claim_rows_[claim_key(pod.pod->metadata.namespace_, c.name)].insert(row);
   changed(row);
 }
 
@@ -292,7 +291,7 @@ void AttachedVolumes::pod_removed(Row row, const PodInfo& pod) {
   pods.erase(there);
   for (const volumes::PodClaim& c : volumes::claims_of(*pod.pod)) {
     const auto it = claim_rows_.find(claim_key(pod.pod->metadata.namespace_, c.name));
-    it->second.erase(std::find(it->second.begin(), it->second.end(), row));
+    it->second.erase(it->second.find(row));
     if (it->second.empty()) claim_rows_.erase(it);
   }
   changed(row);
@@ -305,13 +304,13 @@ void AttachedVolumes::node_changed(Row row, const api::Node* before, const api::
 void AttachedVolumes::attach(const api::VolumeAttachment* attachment, bool gone) {
   if (!tells(attachment)) return;
   const Symbol& node = attachment->spec.node_name;
-  std::vector<Attachment>& there = attachments_[node];
-  if (gone) {
-    std::erase_if(there, [&](const Attachment& a) { return a.name == attachment->metadata.name; });
-  } else {
-    there.push_back({attachment->metadata.name, attachment->spec.attacher,
-                     *attachment->spec.source.persistent_volume_name});
-  }
+  auto& there = attachments_[node];
+  if (gone)
+    there.erase(attachment->metadata.name);
+  else
+    there.insert_or_assign(
+        attachment->metadata.name,
+        Attachment{attachment->spec.attacher, *attachment->spec.source.persistent_volume_name});
   if (there.empty()) attachments_.erase(node);
   changed(nodes_.find(node));
 }
@@ -340,10 +339,10 @@ void AttachedVolumes::volume_changed(const Symbol& name) {
 }
 
 void AttachedVolumes::reads(Row row, std::vector<Symbol>& before, std::vector<Symbol> now) {
-  for (const Symbol& name : now) volume_rows_[name].push_back(row);
+  for (const Symbol& name : now) volume_rows_[name].insert(row);
   for (const Symbol& name : before) {
     const auto it = volume_rows_.find(name);
-    it->second.erase(std::find(it->second.begin(), it->second.end(), row));
+    it->second.erase(it->second.find(row));
     if (it->second.empty()) volume_rows_.erase(it);
   }
   before = std::move(now);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -96,7 +97,6 @@ class AttachedVolumes final : public ClusterObserver {
 
  private:
   struct Attachment {
-    std::string name;
     Symbol attacher, volume;
   };
 
@@ -122,10 +122,10 @@ class AttachedVolumes final : public ClusterObserver {
 
   std::vector<NodeVolumes> rows_;
   /// Where pods name a claim: a row for each of their volumes. By namespace/name.
-  std::unordered_map<std::string, std::vector<Row>> claim_rows_;
+  std::unordered_map<std::string, std::multiset<Row>> claim_rows_;
   /// What was read for which rows.
-  std::unordered_map<Symbol, std::vector<Row>> volume_rows_;
-  std::unordered_map<Symbol, std::vector<Attachment>> attachments_;  // by node
+  std::unordered_map<Symbol, std::multiset<Row>> volume_rows_;
+  std::unordered_map<Symbol, std::unordered_map<std::string, Attachment>> attachments_;  // by node, by name
 
   std::vector<Row> stale_;
   bool compared_ = false;  // eased_ is of the last change

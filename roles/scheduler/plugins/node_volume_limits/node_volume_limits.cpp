@@ -94,7 +94,7 @@ class NodeVolumeLimits final : public Plugin,
     state->broken = own.broken;
     if (own.broken != nullptr)
       state->broken_verdict = state->hold({index_, false, {std::move(own.broken_error)}, true});
-    for (CountedVolume& v : own.counted) group_of(*state, v.driver).volumes.push_back(std::move(v));
+    group(std::move(own.counted), *state);
     said.skip = state->drivers.empty() && state->everywhere == kPass && state->broken == nullptr;
     if (said.skip) return nullptr;
     return state;
@@ -123,15 +123,20 @@ class NodeVolumeLimits final : public Plugin,
   }
 
  private:
-  State::OfDriver& group_of(State& state, const Symbol& driver) const {
-    const auto it = std::lower_bound(state.drivers.begin(), state.drivers.end(), driver,
-                                     [](const State::OfDriver& d, const Symbol& s) { return d.driver < s; });
-    if (it != state.drivers.end() && it->driver == driver) return *it;
-    State::OfDriver& made = *state.drivers.insert(it, {driver, {}});
-    if (csi_drivers_ != nullptr && csi_drivers_->find({}, driver))
-      made.not_installed = state.hold(
-          {index_, false, {fmt::format("{} CSI driver is not installed on the node", driver.view())}});
-    return made;
+  void group(std::vector<CountedVolume> counted, State& state) const {
+    std::ranges::stable_sort(counted, {}, &CountedVolume::driver);
+    for (CountedVolume& volume : counted) {
+      if (state.drivers.empty() || state.drivers.back().driver != volume.driver) {
+        State::OfDriver& made = state.drivers.emplace_back();
+        made.driver = volume.driver;
+        if (csi_drivers_ != nullptr && csi_drivers_->find({}, made.driver))
+          made.not_installed =
+              state.hold({index_,
+                          false,
+                          {fmt::format("{} CSI driver is not installed on the node", made.driver.view())}});
+      }
+      state.drivers.back().volumes.push_back(std::move(volume));
+    }
   }
 
   VerdictId judge(const State& s, const NodeVolumes& node) const {

@@ -11,10 +11,6 @@ namespace koord::scheduler::volume_binding {
 
 namespace {
 
-bool before(const FreeVolumes::Entry& entry, const KnownVolume* volume) {
-  return smaller(*entry.volume, *volume);
-}
-
 /// All that a claim asks of a volume but its class; each text with its length, so that none runs into
 /// another.
 std::string shape_text(const KnownVolume& volume) {
@@ -78,11 +74,10 @@ void FreeVolumes::Values::domain_changed(const TopologyKey& key, Row, DomainId f
 template <class Use>
 void FreeVolumes::each_list(const KnownVolume& volume, Use&& use) {
   if (volume.found_by == nullptr) return use(rest_);
-  auto values = std::find_if(values_.begin(), values_.end(),
-                             [&](const Values& v) { return v.key() == volume.found_by->key; });
-  if (values == values_.end()) values = values_.emplace(values, volume.found_by->key);
-  values->each_list(volume, use);
-  if (values->empty()) values_.erase(values);
+  const TopologyRef& key = volume.found_by->key;
+  const auto values = values_.try_emplace(key.get(), key).first;
+  values->second.each_list(volume, use);
+  if (values->second.empty()) values_.erase(values);
 }
 
 void FreeVolumes::insert(KnownVolume& volume) {
@@ -91,26 +86,20 @@ void FreeVolumes::insert(KnownVolume& volume) {
   volume.shape = shape_of(volume);
   const Entry entry{&volume, volume.shape,
                     everywhere || (volume.found_by != nullptr && volume.where.only_narrowed())};
-  each_list(volume, [&](List& list) {
-    const auto at = std::lower_bound(list.begin(), list.end(), &volume, before);
-    if (at == list.end() || at->volume != &volume) list.insert(at, entry);  // a value may be there twice
-  });
+  each_list(volume, [&](List& list) { list.insert(entry); });  // which may be one list twice
   ++size_;
 }
 
 void FreeVolumes::erase(KnownVolume& volume) {
-  each_list(volume, [&](List& list) {
-    const auto at = std::lower_bound(list.begin(), list.end(), &volume, before);
-    if (at != list.end() && at->volume == &volume) list.erase(at);
-  });
+  each_list(volume, [&](List& list) { list.erase(Entry{&volume}); });
   release(volume.shape);
   --size_;
 }
 
 void FreeVolumes::of_row(Row row, std::vector<const List*>& lists) const {
   if (!rest_.empty()) lists.push_back(&rest_);
-  for (const Values& v : values_)
-    if (const List* list = v.of(row)) lists.push_back(list);
+  for (const auto& [key, values] : values_)
+    if (const List* list = values.of(row)) lists.push_back(list);
 }
 
 // Shapes

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -44,7 +44,11 @@ class FreeVolumes {
     ShapeId shape = 0;
     bool sure = false;  // can be used on all rows that it is found by
   };
-  using List = std::vector<Entry>;  // in the order of smaller()
+  struct Smaller {
+    bool operator()(const Entry& a, const Entry& b) const { return smaller(*a.volume, *b.volume); }
+  };
+  /// Volumes come and go in an order that others choose, so none moves for another.
+  using List = std::set<Entry, Smaller>;
 
   /// The volume stays as it is until it is taken out.
   void insert(KnownVolume& volume);
@@ -64,7 +68,6 @@ class FreeVolumes {
     ~Values() override { key_->forget(*this); }
     Values(const Values&) = delete;
     Values& operator=(const Values&) = delete;
-    const TopologyRef& key() const { return key_; }
     bool empty() const { return lists_.empty(); }
     template <class Use>
     void each_list(const KnownVolume& volume, Use&& use);
@@ -87,7 +90,7 @@ class FreeVolumes {
   ShapeId shape_of(const KnownVolume& volume);
   void release(ShapeId shape);
 
-  std::list<Values> values_;  // of the labels that volumes are found by: one or two
+  std::unordered_map<const TopologyKey*, Values> values_;  // of the labels that volumes are found by
   List rest_;
   std::size_t size_ = 0;
   std::vector<Shape> shapes_;

@@ -49,6 +49,7 @@ PodVolumes::Made PodVolumes::read(const api::Pod& pod, std::string& why) {
   const std::vector<volumes::PodClaim> named = volumes::claims_of(pod);
   if (named.empty()) return Made::no_claims;
   std::vector<std::shared_ptr<const api::PersistentVolumeClaim>> claims;
+  std::set<const void*> met;
   for (const volumes::PodClaim& c : named) {
     auto claim = sources_.storage.claims.stored(pod.metadata.namespace_, c.name);
     if (!claim) {
@@ -67,7 +68,7 @@ PodVolumes::Made PodVolumes::read(const api::Pod& pod, std::string& why) {
     }
     if (!why.empty()) return Made::rejected;
     claim = sources_.storage.claims.find(pod.metadata.namespace_, c.name);
-    if (std::find(claims.begin(), claims.end(), claim) == claims.end()) claims.push_back(std::move(claim));
+    if (met.insert(claim.get()).second) claims.push_back(std::move(claim));
   }
   bool immediate = false;
   for (auto& claim : claims) {
@@ -193,7 +194,7 @@ bool PodVolumes::suits(Claim& claim, const FreeVolumes::Entry& entry) const {
 }
 
 /// A list that many rows share is gone through once, not once a row.
-const FreeVolumes::List& PodVolumes::suiting(Claim& claim, const FreeVolumes::List& all) const {
+const std::vector<FreeVolumes::Entry>& PodVolumes::suiting(Claim& claim, const FreeVolumes::List& all) const {
   const auto [at, added] = claim.suiting.try_emplace(&all);
   if (added)
     std::copy_if(all.begin(), all.end(), std::back_inserter(at->second),
@@ -209,15 +210,21 @@ const KnownVolume* PodVolumes::match(Claim& claim, Row row) {
   lists_.clear();
   claim.available->of_row(row, lists_);
   const KnownVolume* found = nullptr;
-  for (const FreeVolumes::List* list : lists_)
-    for (const FreeVolumes::Entry& e : list->size() <= kShort ? *list : suiting(claim, *list)) {
-      if (found != nullptr && !smaller(*e.volume, *found)) break;
+  const auto look = [&](const auto& list) {
+    for (const FreeVolumes::Entry& e : list) {
+      if (found != nullptr && !smaller(*e.volume, *found)) return;
       if (!suits(claim, e) || !(e.sure || e.volume->where.holds(sources_.nodes, row)) ||
-          std::find(chosen_.begin(), chosen_.end(), e.volume) != chosen_.end())
+          chosen_.contains(e.volume))
         continue;
       found = e.volume;
-      break;
+      return;
     }
+  };
+  for (const FreeVolumes::List* list : lists_)
+    if (list->size() <= kShort)
+      look(*list);
+    else
+      look(suiting(claim, *list));
   return found;
 }
 
@@ -231,7 +238,7 @@ unsigned PodVolumes::claim_conflicts(Row row, Placement* placement) {
       unmatched_.push_back(&claim);
       continue;
     }
-    chosen_.push_back(volume);
+    chosen_.insert(volume);
     if (placement != nullptr) placement->bindings.push_back({volume->object, claim.object});
   }
   for (Claim* claim : unmatched_)
@@ -260,7 +267,7 @@ void PodVolumes::prepare_provision(Claim& claim) {
   const auto driver = sources_.drivers.find({}, provisioner);
   claim.counted = driver && driver->spec.storage_capacity.value_or(false);
   if (!claim.counted) return;
-  for (const StoragePool& pool : sources_.storage.pools.of_class(class_name)) {
+  for (const auto& [name, pool] : sources_.storage.pools.of_class(class_name)) {
     const api::Quantity* limit = volume_limit(*pool.object);
     if (limit == nullptr || limit->value() < claim.size.value()) continue;
     claim.pools.push_back(&pool);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -86,7 +87,7 @@ class PodVolumes {
     api::Selector selector;
     std::vector<std::int8_t> suits;  // by shape, where it was looked at: 1 or -1
     /// What suits of the long ones of its lists.
-    std::unordered_map<const FreeVolumes::List*, FreeVolumes::List> suiting;
+    std::unordered_map<const FreeVolumes::List*, std::vector<FreeVolumes::Entry>> suiting;
     // A volume that will be made, as soon as it is asked for.
     bool prepared = false, possible = false, counted = false;
     std::string error;
@@ -104,7 +105,7 @@ class PodVolumes {
   unsigned provision(Claim& claim, Row row, Placement* placement);
   const KnownVolume* match(Claim& claim, Row row);
   bool suits(Claim& claim, const FreeVolumes::Entry& volume) const;
-  const FreeVolumes::List& suiting(Claim& claim, const FreeVolumes::List& all) const;
+  const std::vector<FreeVolumes::Entry>& suiting(Claim& claim, const FreeVolumes::List& all) const;
 
   const Sources& sources_;
   std::vector<Bound> bound_;
@@ -112,7 +113,7 @@ class PodVolumes {
   bool selected_apart_ = false;  // two claims are being provisioned for different nodes
   Row selected_ = kNoRow;
   bool any_selected_ = false;
-  std::vector<const KnownVolume*> chosen_;       // of one row
+  std::set<const KnownVolume*> chosen_;          // of one row
   std::vector<Claim*> unmatched_;                // of one row
   std::vector<const FreeVolumes::List*> lists_;  // of one row and claim
   std::string error_;

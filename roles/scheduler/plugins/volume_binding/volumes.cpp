@@ -19,10 +19,6 @@ bool free(const api::PersistentVolume& volume) {
 std::string claim_key(std::string_view ns, std::string_view name) { return fmt::format("{}/{}", ns, name); }
 std::string claim_key(const api::ObjectReference& claim) { return claim_key(claim.namespace_, claim.name); }
 
-bool by_name(const KnownVolume* a, const KnownVolume* b) {
-  return a->object->metadata.name < b->object->metadata.name;
-}
-
 volumes::NodeCondition condition(const api::Box<api::NodeSelector>& required, TopologyTable& topology) {
   return required ? volumes::NodeCondition(*required, topology) : volumes::NodeCondition();
 }
@@ -41,8 +37,7 @@ void KnownVolumes::put_in(KnownVolume& volume) {
   const api::PersistentVolume& object = *volume.object;
   if (free(object)) available_[std::string(volumes::class_of(object))].insert(volume);
   if (!object.spec.claim_ref) return;
-  List& list = naming_[claim_key(*object.spec.claim_ref)];
-  list.insert(std::upper_bound(list.begin(), list.end(), &volume, by_name), &volume);
+  naming_[claim_key(*object.spec.claim_ref)].insert(&volume);
 }
 
 void KnownVolumes::take_out(KnownVolume& volume) {
@@ -55,7 +50,7 @@ void KnownVolumes::take_out(KnownVolume& volume) {
   if (!object.spec.claim_ref) return;
   const auto of_claim = naming_.find(claim_key(*object.spec.claim_ref));
   List& list = of_claim->second;
-  list.erase(std::lower_bound(list.begin(), list.end(), &volume, by_name));
+  list.erase(&volume);
   if (list.empty()) naming_.erase(of_claim);
 }
 
@@ -96,10 +91,10 @@ const FreeVolumes* KnownVolumes::available(std::string_view storage_class) const
   return it != available_.end() ? &it->second : nullptr;
 }
 
-std::span<const KnownVolume* const> KnownVolumes::naming(std::string_view ns, std::string_view claim) const {
+const KnownVolumes::List& KnownVolumes::naming(std::string_view ns, std::string_view claim) const {
+  static const List kNone;
   const auto it = naming_.find(claim_key(ns, claim));
-  return it != naming_.end() ? std::span<const KnownVolume* const>(it->second)
-                             : std::span<const KnownVolume* const>();
+  return it != naming_.end() ? it->second : kNone;
 }
 
 // Pools
@@ -117,30 +112,26 @@ StoragePools::StoragePools(ObjectStore<api::CsiStorageCapacity>& capacities, Top
 }
 
 void StoragePools::change(const api::CsiStorageCapacity* before, const api::CsiStorageCapacity* now) {
-  const auto key = [](const StoragePool& pool) {
-    return std::tie(pool.object->metadata.namespace_, pool.object->metadata.name);
-  };
-  const auto place = [&](std::vector<StoragePool>& pools, const api::ObjectMeta& meta) {
-    return std::lower_bound(pools.begin(), pools.end(), std::tie(meta.namespace_, meta.name),
-                            [&](const StoragePool& pool, const auto& k) { return key(pool) < k; });
+  const auto key = [](const api::CsiStorageCapacity& pool) {
+    return std::pair(pool.metadata.namespace_.str(), pool.metadata.name);
   };
   if (before != nullptr) {
     const auto it = by_class_.find(before->storage_class_name.str());
-    it->second.erase(place(it->second, before->metadata));
+    it->second.erase(key(*before));
     if (it->second.empty()) by_class_.erase(it);
   }
   if (now == nullptr) return;
-  std::vector<StoragePool>& pools = by_class_[now->storage_class_name.str()];
   StoragePool pool{capacities_.find(now->metadata.namespace_, now->metadata.name), {}};
   // Without a topology it can be used from nowhere.
   pool.where = now->node_topology ? volumes::NodeCondition(*now->node_topology, topology_)
                                   : volumes::NodeCondition(api::NodeSelector(), topology_);
-  pools.insert(place(pools, now->metadata), std::move(pool));
+  by_class_[now->storage_class_name.str()].insert_or_assign(key(*now), std::move(pool));
 }
 
-std::span<const StoragePool> StoragePools::of_class(std::string_view storage_class) const {
+const StoragePools::Pools& StoragePools::of_class(std::string_view storage_class) const {
+  static const Pools kNone;
   const auto it = by_class_.find(std::string(storage_class));
-  return it != by_class_.end() ? std::span<const StoragePool>(it->second) : std::span<const StoragePool>();
+  return it != by_class_.end() ? it->second : kNone;
 }
 
 // Nodes

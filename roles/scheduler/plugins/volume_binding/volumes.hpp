@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
-#include <span>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "framework/assumed_objects.hpp"
@@ -32,10 +34,15 @@ class KnownVolumes {
   /// Available ones of a class without a claim; nullptr: there are none.
   const FreeVolumes* available(std::string_view storage_class) const;
   /// Those that name the claim, whoever wrote that; by name.
-  std::span<const KnownVolume* const> naming(std::string_view ns, std::string_view claim) const;
+  struct ByName {
+    bool operator()(const KnownVolume* a, const KnownVolume* b) const {
+      return a->object->metadata.name < b->object->metadata.name;
+    }
+  };
+  using List = std::set<const KnownVolume*, ByName>;
+  const List& naming(std::string_view ns, std::string_view claim) const;
 
  private:
-  using List = std::vector<const KnownVolume*>;
   void change(const api::PersistentVolume* before, const api::PersistentVolume* now);
   void take_out(KnownVolume& volume);
   void put_in(KnownVolume& volume);
@@ -62,14 +69,15 @@ class StoragePools {
   StoragePools(ObjectStore<api::CsiStorageCapacity>& capacities, TopologyTable& topology);
   StoragePools(const StoragePools&) = delete;
   StoragePools& operator=(const StoragePools&) = delete;
-  std::span<const StoragePool> of_class(std::string_view storage_class) const;
+  using Pools = std::map<std::pair<std::string, std::string>, StoragePool>;  // by namespace and name
+  const Pools& of_class(std::string_view storage_class) const;
 
  private:
   void change(const api::CsiStorageCapacity* before, const api::CsiStorageCapacity* now);
 
   ObjectStore<api::CsiStorageCapacity>& capacities_;
   TopologyTable& topology_;
-  std::unordered_map<std::string, std::vector<StoragePool>> by_class_;
+  std::unordered_map<std::string, Pools> by_class_;
 };
 
 /// Which nodes reckon with CSI drivers in the place of plugins of old, as their CSINodes say.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "framework/args.hpp"
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
@@ -131,6 +132,7 @@ class VolumeRestrictions final : public Plugin,
   /// What rejects the pod at once: a claim that is not there.
   std::string find_claims(const api::Pod& pod, State& state) const {
     state.ns = pod.metadata.namespace_;
+    std::set<std::string_view> met;
     for (const api::Volume& v : pod.spec.volumes) {
       if (!v.persistent_volume_claim) continue;
       const std::string& name = v.persistent_volume_claim->claim_name;
@@ -138,8 +140,7 @@ class VolumeRestrictions final : public Plugin,
       if (!claim) return fmt::format("persistentvolumeclaim \"{}\" not found", name);
       const auto& modes = claim->spec.access_modes;
       if (std::find(modes.begin(), modes.end(), "ReadWriteOncePod") == modes.end()) continue;
-      if (std::find(state.claims.begin(), state.claims.end(), name) == state.claims.end())
-        state.claims.push_back(name);
+      if (met.insert(name).second) state.claims.push_back(name);
     }
     for (const std::string& name : state.claims)
       for (const VolumeUsers::User& user : users_.of_claim(state.ns, name))

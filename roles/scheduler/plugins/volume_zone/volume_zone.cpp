@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <tuple>
 
 #include "framework/args.hpp"
 #include "koord/api/types/core_v1/node.hpp"
@@ -58,10 +59,14 @@ void ask(const api::PersistentVolume& volume, std::vector<Asked>& out) {
     if (label == nullptr) continue;
     auto values = values_of(label->view());
     if (!values) continue;
-    Asked asked{i, std::move(*values)};
-    // Claims of one zone ask the same.
-    if (std::find(out.begin(), out.end(), asked) == out.end()) out.push_back(std::move(asked));
+    out.push_back({i, std::move(*values)});
   }
+}
+/// Claims of one zone ask the same.
+void keep_each_once(std::vector<Asked>& all) {
+  std::ranges::sort(all, {}, [](const Asked& a) { return std::tie(a.label, a.values); });
+  const auto again = std::ranges::unique(all);
+  all.erase(again.begin(), again.end());
 }
 std::vector<Asked> asked_by(const api::PersistentVolume& volume) {
   std::vector<Asked> asked;
@@ -102,6 +107,7 @@ class VolumeZone final : public Plugin,
       said.rejected = ask_claim(pod.pod->metadata.namespace_, v.persistent_volume_claim->claim_name, asked);
       if (!said.rejected.empty()) return nullptr;
     }
+    keep_each_once(asked);
     said.skip = asked.empty();
     if (asked.empty()) return nullptr;
     auto state = std::make_unique<State>();

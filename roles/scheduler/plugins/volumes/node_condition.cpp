@@ -50,7 +50,10 @@ void NodeCondition::add(const api::NodeSelectorTerm& term, TopologyTable& topolo
   other.match_fields = term.match_fields;
   for (const api::NodeSelectorRequirement& r : term.match_expressions) {
     if (r.operator_ == "In") {
-      made.in.push_back({topology.key(r.key), {r.values.begin(), r.values.end()}});
+      NodeCondition::In& in = made.in.emplace_back();
+      in.key = topology.key(r.key);
+      in.values.assign(r.values.begin(), r.values.end());
+      std::ranges::sort(in.values);
     } else {
       other.match_expressions.push_back(r);
     }
@@ -63,7 +66,7 @@ void NodeCondition::add(const api::NodeSelectorTerm& term, TopologyTable& topolo
 bool NodeCondition::In::holds(Row row) const {
   const DomainId domain = key->domain(row);
   if (domain == kNoDomain) return false;
-  return std::find(values.begin(), values.end(), key->value(domain)) != values.end();
+  return std::ranges::binary_search(values, key->value(domain));
 }
 
 bool NodeCondition::holds(const NodeTable& nodes, Row row) const {

@@ -32,7 +32,7 @@ class NodeCondition {
   /// One of a label's values.
   struct In {
     TopologyRef key;
-    std::vector<Symbol> values;
+    std::vector<Symbol> values;  // sorted
     bool holds(Row row) const;
   };
   /// Where there is one alternative: what it holds on has one of these values. nullptr: nothing so simple can

@@ -1,5 +1,6 @@
 // NodeVolumeLimits: what counts of pods' volumes, and what makes room.
 #include "koord/api/types/storage_v1/csi_driver.hpp"
+#include "support/growth.hpp"
 #include "volume_world.hpp"
 
 namespace koord::scheduler::test {
@@ -407,6 +408,20 @@ TEST_CASE("VolumeLimitScaling: a driver that the cluster knows has to be at the 
         e.put_object(make_csi_node("n", {{kEbs, -1}, {kGce, -1}}));
       }));
   }
+}
+
+TEST_CASE("claims and drivers in the worst order cost a pod no more than others") {
+  CHECK(koord::test::growth(200, [&](std::size_t count) {
+          LimitsWorld world;
+          std::vector<VolumeEdit> own;
+          for (std::size_t i = 0; i < count; ++i) {
+            const std::string driver = fmt::format("d-{:06}", count - i);
+            world.bound(driver, csi_volume("pv-" + driver, driver.c_str(), driver));
+            own.push_back(claim(driver));
+            own.push_back(claim(driver));  // again
+          }
+          REQUIRE(world.judge(std::move(own)).empty());
+        }) < koord::test::kMostGrowth);
 }
 
 }  // namespace

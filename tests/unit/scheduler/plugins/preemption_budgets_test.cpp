@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "preemption_pods.hpp"
+#include "support/growth.hpp"
 
 namespace koord::scheduler::default_preemption {
 namespace {
@@ -40,6 +41,18 @@ TEST_CASE("pods whose going breaks a budget, one after the other") {
     for (const bool each : budgets.ask(pointers(pods)).broken) broken += each ? '!' : '.';
     CHECK(broken == row.broken);
   }
+}
+
+TEST_CASE("ten times as many budgets of one pod cost ten times as much") {
+  const auto pods = pods_of("a app=x; b app=x");
+  CHECK(koord::test::growth(300, [&](std::size_t count) {
+          Budgets budgets;
+          for (std::size_t i = 0; i < count; ++i) {
+            const auto budget = budget_of("app=x 1", fmt::format("b{}", i));
+            budgets.change(nullptr, &budget);
+          }
+          REQUIRE(budgets.ask(pointers(pods)).broken == std::vector<bool>{false, true});
+        }) < koord::test::kMostGrowth);
 }
 
 TEST_CASE("budgets change, and go") {

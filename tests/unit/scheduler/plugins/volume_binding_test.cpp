@@ -1,5 +1,6 @@
 // VolumeBinding on upstream's tables: which nodes will do for a pod's claims.
 #include "plugins/volume_binding_world.hpp"
+#include "support/growth.hpp"
 
 namespace koord::scheduler::test {
 namespace {
@@ -323,6 +324,18 @@ TEST_CASE("volumes of plugins that moved to CSI drivers are where the drivers sa
     }));
     CHECK(scene.verdicts(make_pod("x", "", "", claims({"p"}))) == Texts{c.said});
   }
+}
+
+TEST_CASE("volumes and pools that come in the worst order cost no more than others") {
+  CHECK(koord::test::growth(300, [&](std::size_t count) {
+          Scene scene;
+          for (std::size_t i = count; i > 0; --i) {
+            const std::string name = fmt::format("{:06}", i);
+            scene.put(pool(name.c_str(), "wait", "a", "1Gi"));
+            scene.put(volume(name, "wait", std::to_string(i).c_str(), at("a")));
+            scene.put(volume("for-" + name, "wait", "5Gi", for_claim("one", "uid-one")));
+          }
+        }) < koord::test::kMostGrowth);
 }
 
 }  // namespace
