@@ -4,7 +4,7 @@ import subprocess
 import sys
 import urllib.request
 
-from janitor import skip
+from janitor import hierarchies, skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
@@ -25,6 +25,17 @@ class Agent:
                         f"--var-run-root-dir={folder}/run/", *flags]
         self.env = {**os.environ, "agent_mode": "hostMode", **(env or {})}
         self.process = None
+
+    def in_namespace(self, group):
+        """From its next start on it is a member of the group, the root of a cgroup namespace of its own, as in a container."""
+        enter = "; ".join(f"echo $$ >{os.path.join(hierarchy, group)}/cgroup.procs" for hierarchy in hierarchies()
+                          if os.path.isdir(os.path.join(hierarchy, group)))
+        self.command = ["sh", "-c", f'{enter}; exec unshare -C "$@"', "sh", *self.command]
+
+    def sees(self, pid):
+        """What /proc tells it of the groups of another process."""
+        return subprocess.run(["nsenter", "-C", "-t", str(self.process.pid), "cat", f"/proc/{pid}/cgroup"], check=True,
+                              capture_output=True, text=True).stdout
 
     def start(self):
         with open(self.log, "ab") as log:

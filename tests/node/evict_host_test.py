@@ -12,7 +12,7 @@ import host_tree  # noqa: E402
 from agent import wait_for  # noqa: E402
 from host_stage import stage  # noqa: E402
 from host_tree import Group  # noqa: E402
-from janitor import CGROUPS, hierarchies  # noqa: E402
+from janitor import CGROUPS  # noqa: E402
 
 # Holds 32 MiB and forks all the time: whoever kills one by one without looking again misses some.
 HOLD = "import os,time\nheld = bytearray(b'x') * (32 << 20)\nwhile True:\n" \
@@ -58,20 +58,6 @@ def hold(janitor, name):
     return process
 
 
-def in_namespace(agent, group):
-    """The agent is a member of the group, which is the root of its cgroup namespace, as in a container."""
-    files = [os.path.join(hierarchy, group, "cgroup.procs") for hierarchy in hierarchies()
-             if os.path.isdir(os.path.join(hierarchy, group))]
-    enter = "; ".join(f"echo $$ >{file}" for file in files)
-    agent.command = ["sh", "-c", f'{enter}; exec unshare -C "$@"', "sh", *agent.command]
-
-
-def seen_from(agent, pid):
-    """What the agent reads about another process."""
-    return subprocess.run(["nsenter", "-C", "-t", str(agent.process.pid), "cat", f"/proc/{pid}/cgroup"],
-                          check=True, capture_output=True, text=True).stdout
-
-
 def prove(host, name, private):
     top, be, ls, own = host.groups
     total, used = memory()
@@ -83,13 +69,13 @@ def prove(host, name, private):
     agent = host.agent(name, CONFIG.format(threshold=threshold, be=be, ls=ls),
                        "--feature-gates=BECPUSuppress=false,BEMemoryEvict=true", "--memory-evict-cool-time-seconds=60")
     if private:
-        in_namespace(agent, own)
+        agent.in_namespace(own)
     agent.start_and_wait()
     if private:
-        assert top not in seen_from(agent, spared.pid), "the agent's namespace shows the groups' names"
+        assert top not in agent.sees(spared.pid), "the agent's namespace shows the groups' names"
     for process in victims:
         assert process.wait(timeout=20) == -9, "killed, not ended by itself"
-    assert not Group(be).read("cpu", "cgroup.procs"), "nobody forked away"
+    wait_for("whoever was forked meanwhile is gone", lambda: not Group(be).read("cpu", "cgroup.procs"), 5)
     assert spared.poll() is None
     wait_for("the eviction is counted",
              lambda: 'koordlet_pod_eviction{node="' in agent.get("/metrics"), 10)
