@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "admission/handlers.hpp"
 #include "admission/raw_object.hpp"
 #include "koord/api/rules/koord_classes.hpp"
 #include "koord/api/schema/kind.hpp"
@@ -17,18 +18,28 @@
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/async/event.hpp"
+#include "koord/json/writer.hpp"
 #include "noderesource/devices.hpp"
 #include "noderesource/node_update.hpp"
 #include "noderesource/normalization.hpp"
 #include "noderesource/standing.hpp"
 #include "noderesource/zones.hpp"
+#include "webhook/configuration.hpp"
+#include "webhook/entries.hpp"
 
 namespace koord::manager {
 namespace {
 
 constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatable";
-constexpr std::array kAnnotations = {kOriginExtended, kNormalizationRatio, kAmplificationRatio,
-                                     kStandingAnnotation, kRawAllocatable};
+constexpr std::array kAnnotations = {kOriginExtended, kStandingAnnotation, kRawAllocatable};
+/// Users may say these themselves.
+constexpr std::array kRatios = {kNormalizationRatio, kAmplificationRatio};
+/// What is not of this domain has a device plugin of its own, on some nodes.
+constexpr std::string_view kOurDomain = "koordinator.sh/";
+/// As an API server names who wrote: the user agent up to its slash.
+constexpr std::string_view kFieldManager = "koord-manager";
+/// How often something that others wrote meanwhile is read again.
+constexpr int kAttempts = 5;
 constexpr std::array kLent = {api::kMidCpu, api::kMidMemory, api::kBatchCpu, api::kBatchMemory};
 
 void restore_amplified(api::Node& node) {
@@ -52,6 +63,35 @@ class Cleaner {
     note(std::move(what), co_await client_.remove<T>({std::move(ns), std::move(name)}));
   }
 
+  /// Of the configuration only what is koord's.
+  template <class T>
+  Task<> remove_entries(std::string name, json::Document own) {
+    const std::string what = fmt::format("{} {}", api::kind<T>().kind, name);
+    for (int attempt = 1;; ++attempt) {
+      auto text = co_await client_.get_raw(api::kind<T>(), {"", name});
+      auto read = text ? json::parse(*text) : Result<json::Document>(text.error());
+      Result<> done;
+      if (!read) {
+        done = read.error();
+      } else if (const auto cleaned = clean_configuration(*read, own);
+                 cleaned == CleanedConfiguration::others) {
+        log_.warn("is not the manager's and stays: whatever installed it removes it", kv("what", what));
+        co_return;
+      } else if (cleaned == CleanedConfiguration::emptied) {
+        done = co_await client_.remove<T>(
+            {"", name},
+            {.resource_version = std::string(json::text_at(*read, "metadata", "resourceVersion"))});
+      } else {
+        log_.info("others have entries in it, which stay", kv("what", what));
+        auto written = co_await client_.update_raw(api::kind<T>(), {"", name}, json::to_text(*read));
+        if (!written) done = written.error();
+      }
+      if (!done && done.error().code() == Code::conflict && attempt < kAttempts) continue;
+      note(what, done);
+      co_return;
+    }
+  }
+
   template <class T>
   Task<> remove_all() {
     auto all = co_await client_.list_pages<T>({});
@@ -69,11 +109,25 @@ class Cleaner {
       co_return;
     }
     for (const auto& node : all->items) {
-      const api::Node after = without_loans(*node);
+      std::string what = fmt::format("Node {}", node->metadata.name);
+      if (without_loans(*node, [](auto, auto) { return true; }).node == *node)
+        continue;  // nothing of koord's
+      auto text = co_await client_.get_raw(api::kind<api::Node>(), {"", node->metadata.name});
+      const auto raw = text ? json::parse(*text) : Result<json::Document>(text.error());
+      if (!raw) {
+        note(what, raw.error());
+        continue;
+      }
+      const auto [after, left] =
+          without_loans(*node, [&raw](std::string_view section, std::string_view name) {
+            return is_managers_alone(*raw, section, name);
+          });
+      if (!left.empty())
+        log_.warn("others wrote this, too, or nobody can tell: it stays", kv("node", node->metadata.name),
+                  kv("left", fmt::format("{}", fmt::join(left, ", "))));
       api::Node status = *node, meta = *node;
       status.status = after.status;
       meta.metadata = after.metadata;
-      std::string what = fmt::format("Node {}", node->metadata.name);
       if (status != *node) note(what, co_await client_.patch(*node, status, "status"));
       if (meta != *node) note(what, co_await client_.patch(*node, meta));
     }
@@ -86,16 +140,32 @@ class Cleaner {
       note("NodeResourceTopology", std::move(all).error());
       co_return;
     }
-    for (const auto& topology : all->items)
-      if (const auto after = with_zone_loans(*topology, {}, 1, 0))
-        note(fmt::format("NodeResourceTopology {}", topology->metadata.name),
-             co_await client_.patch(*topology, *after));
+    for (const auto& topology : all->items) co_await zones(*topology);
   }
 
   std::size_t done() const { return done_; }
   Result<> outcome() const { return first_ ? Result<>(*first_) : Result<>(); }
 
  private:
+  Task<> zones(api::NodeResourceTopology topology) {
+    const std::string name = topology.metadata.name, what = fmt::format("NodeResourceTopology {}", name);
+    for (int attempt = 1;; ++attempt) {
+      const auto after = without_zone_loans(topology);
+      if (!after) co_return;
+      const Result<> done = co_await client_.patch(topology, *after);  // with its resourceVersion
+      if (done || done.error().code() != Code::conflict || attempt == kAttempts) {
+        note(what, done);
+        co_return;
+      }
+      auto now = co_await client_.get<api::NodeResourceTopology>({"", name});
+      if (!now) {
+        note(what, now.error());
+        co_return;
+      }
+      topology = std::move(*now);
+    }
+  }
+
   void note(std::string what, const Result<>& written) {
     if (written) {
       ++done_;
@@ -131,16 +201,46 @@ class CleaningRole final : public runtime::Role {
 
 }  // namespace
 
-api::Node without_loans(const api::Node& node) {
-  api::Node after = node;
+bool is_managers_alone(const json::Value& node, std::string_view section, std::string_view name) {
+  const std::string_view part = section == "allocatable" ? "f:status" : "f:metadata";
+  const std::string list = fmt::format("f:{}", section), field = fmt::format("f:{}", name);
+  const json::Value* const managed = json::find(node, "metadata", "managedFields");
+  if (managed == nullptr || !managed->is_array()) return false;
+  bool ours = false;
+  for (const json::Value& entry : managed->elements()) {
+    if (json::find(entry, "fieldsV1", part, list, field) == nullptr) continue;
+    if (json::text_at(entry, "manager") != kFieldManager) return false;
+    ours = true;
+  }
+  return ours;
+}
+
+WithoutLoans without_loans(const api::Node& node, const WroteIt& managers_alone) {
+  WithoutLoans without{node, {}};
+  api::Node& after = without.node;
+  const auto goes = [&](std::string_view section, std::string_view what, std::string_view name, bool there) {
+    if (!there || managers_alone(section, name)) return there;
+    without.left.push_back(fmt::format("{} {}", what, name));
+    return false;
+  };
   for (const std::string_view name : kLent)
     for (api::ResourceList* list : {&after.status.capacity, &after.status.allocatable}) list->erase(name);
-  set_devices(after, gpu_resource_names(), {});
-  set_devices(after, rdma_resource_names(), {});
+  for (const auto names : {gpu_resource_names(), rdma_resource_names()})
+    for (const std::string_view name : names) {
+      const bool there =
+          after.status.allocatable.find(name) != nullptr || after.status.capacity.find(name) != nullptr;
+      if (name.starts_with(kOurDomain) || goes("allocatable", "resource", name, there))
+        for (api::ResourceList* list : {&after.status.capacity, &after.status.allocatable}) list->erase(name);
+    }
   restore_amplified(after);
   for (const std::string_view name : kAnnotations) after.metadata.annotations.erase(name);
-  for (const std::string_view name : gpu_label_names()) after.metadata.labels.erase(name);
-  return after;
+  for (const std::string_view name : kRatios)
+    if (goes("annotations", "annotation", name, after.metadata.annotations.contains(name)))
+      after.metadata.annotations.erase(name);
+  for (const std::string_view name : gpu_label_names())
+    if (goes("labels", "label", name, after.metadata.labels.contains(name)))
+      after.metadata.labels.erase(name);
+  return without;
 }
 
 Task<Result<>> clean_up(kube::Client& client, Clock& clock, Logger log, CleanUpPlace place) {
@@ -158,8 +258,10 @@ Task<Result<>> clean_up(kube::Client& client, Clock& clock, Logger log, CleanUpP
   }
   Cleaner cleaner(client, log);
   const WebhookSettings& webhooks = place.webhooks;
-  co_await cleaner.remove<api::MutatingWebhookConfiguration>({}, webhooks.mutating);
-  co_await cleaner.remove<api::ValidatingWebhookConfiguration>({}, webhooks.validating);
+  co_await cleaner.remove_entries<api::MutatingWebhookConfiguration>(
+      webhooks.mutating, webhook_entries(handlers(), WebhookType::mutate, webhooks));
+  co_await cleaner.remove_entries<api::ValidatingWebhookConfiguration>(
+      webhooks.validating, webhook_entries(handlers(), WebhookType::validate, webhooks));
   co_await cleaner.nodes();
   co_await cleaner.topologies();
   co_await cleaner.remove_all<api::NodeSlo>();

@@ -21,11 +21,15 @@ import manager_test  # noqa: E402
 from installed import NS, Installed  # noqa: E402
 from sandbox import KOORD, KUBECTL, free_port  # noqa: E402
 
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+ZONES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
 CLUSTER = os.path.join(schedulers.HERE, "cluster")
 PAGE = os.path.join(manager_test.TREE, "packaging", "manifests", "cleanup", "README.md")
 NODE = "users-own"
 BATCH = manager_test.BATCH_CPU
-GPU = "koordinator.sh/gpu-core"
+MID = "kubernetes.io/mid-cpu"
+GPU, RDMA = "koordinator.sh/gpu-core", "koordinator.sh/rdma"
+OURS, THEIRS = "koordinator-mutating-webhook-configuration", "entry.theirs.example.com"
 CONTROLLERS = ",".join(f"{name}-controller" for name in (
     "namespace", "serviceaccount", "deployment", "replicaset", "daemonset", "job", "garbage-collector"))
 # Made and unmade by Kubernetes itself, at any time.
@@ -75,7 +79,7 @@ class Uninstall(unittest.TestCase):
     def make_users_objects(self):
         amounts = {"cpu": "8", "memory": "16Gi", "pods": "110", "example.com/widgets": "3"}
         self.request("POST", "/api/v1/nodes", {"metadata": {
-            "name": NODE, "labels": {"zone": "a"}, "annotations": {"node.koordinator.sh/reservation": '{"resources": {"cpu": "1"}}'}}})
+            "name": NODE, "labels": {"zone": "a", "node.koordinator.sh/gpu-vendor": "nvidia"}, "annotations": {"node.koordinator.sh/reservation": '{"resources": {"cpu": "1"}}'}}})
         self.request("PATCH", f"/api/v1/nodes/{NODE}/status", {"status": {
             "capacity": amounts, "allocatable": amounts, "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}})
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": "theirs"}})
@@ -111,15 +115,33 @@ class Uninstall(unittest.TestCase):
         wait_for("the node's NodeMetric", lambda: any(item["metadata"]["name"] == NODE for item in self.api.list(f"{manager_test.SLO}/nodemetrics")))
         self.request("PATCH", f"{metric}/status", {"status": {
             "updateTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "nodeMetric": {name: {"resources": {"cpu": "1", "memory": "1Gi"}} for name in ("nodeUsage", "systemUsage")}}})
+            "nodeMetric": {name: {"resources": {"cpu": "1", "memory": "1Gi"}} for name in ("nodeUsage", "systemUsage")},
+            "prodReclaimableMetric": {"resource": {"resources": {"cpu": "1", "memory": "1Gi"}}}}})
         self.request("POST", manager_test.DEVICES, {
             "apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "Device",
             "metadata": {"name": NODE, "labels": {"node.koordinator.sh/gpu-model": "A100"}},
-            "spec": {"devices": [{"type": "gpu", "minor": 0, "id": "g", "health": True, "resources": {GPU: "100"}}]}})
-        wait_for("what the node lends", lambda: {BATCH, GPU} <= self.node()["allocatable"].keys() and len(self.node()["annotations"]) > 2
+            "spec": {"devices": [{"type": "gpu", "minor": 0, "id": "g", "health": True, "resources": {GPU: "100"}},
+                                 {"type": "rdma", "minor": 0, "id": "r", "health": True, "resources": {RDMA: "100"}}]}})
+        amounts = [{"name": name, "capacity": most, "allocatable": most, "available": most} for name, most in (("cpu", "8"), ("memory", "16Gi"))]
+        self.request("POST", ZONES, {"apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology",
+                                     "metadata": {"name": NODE}, "topologyPolicies": ["None"],
+                                     "zones": [{"name": "node-0", "type": "Node", "resources": amounts}]})
+        wait_for("what the node lends", lambda: {BATCH, GPU, RDMA, MID} <= self.node()["allocatable"].keys() and len(self.node()["annotations"]) > 2
                  and "node.koordinator.sh/gpu-model" in self.node()["labels"], 60)
+        wait_for("what its zone lends", lambda: BATCH in self.zone(), 60)
+        entries = wait_for("koord's entries", lambda: self.request("GET", f"{MUTATING}/{OURS}").get("webhooks"))
         self.refuses_beside(manager)
         manager.kill()
+        self.request("PATCH", f"{MUTATING}/{OURS}", {"webhooks": [
+            *entries,
+            {"name": THEIRS, "clientConfig": {"url": "https://127.0.0.1:1/"}, "failurePolicy": "Ignore", "sideEffects": "None",
+             "admissionReviewVersions": ["v1"],
+             "rules": [{"apiGroups": ["example.com"], "apiVersions": ["*"], "resources": ["*"], "operations": ["CREATE"]}]}]})
+
+    def zone(self):
+        """The resources of the node's zone, by name."""
+        zone, = self.request("GET", f"{ZONES}/{NODE}")["zones"]
+        return {one["name"] for one in zone["resources"]}
 
     def clean(self, account, *flags):
         """`koord --role=manager --cleanup` as the Job's pod runs it."""
@@ -142,6 +164,7 @@ class Uninstall(unittest.TestCase):
                 continue  # no kubelet is here; what it runs is tried by the agent's own tests
             if "wait" in words:
                 wait_for("the cleanup that succeeds, once the lease has run out", lambda: self.clean("koord-cleanup").returncode == 0, 60)
+                self.assertEqual(self.zone(), {"cpu", "memory"})
                 continue
             done = subprocess.run([KUBECTL, f"--kubeconfig={self.kubeconfig}", *words], cwd=manager_test.TREE,
                                   capture_output=True, text=True, timeout=120, check=False)
@@ -155,7 +178,10 @@ class Uninstall(unittest.TestCase):
         self.work()
         self.run_steps()
         wait_for("the namespace that goes", lambda: ("/api/v1", "namespaces", "", NS) not in self.objects(), 60)
-        self.assertEqual(self.objects() ^ before, set())
+        self.assertEqual(self.objects() ^ before, {(*MUTATING.rsplit("/", 1), "", OURS)})
+        left = self.request("GET", f"{MUTATING}/{OURS}")
+        self.assertEqual([entry["name"] for entry in left["webhooks"]], [THEIRS])
+        self.assertNotIn("koordinator.sh/webhook-entries", left["metadata"].get("annotations", {}))
         self.assertEqual(self.node(), node)
         again = schedulers.pod("afterwards", "default-scheduler", cpu="1")
         self.request("POST", "/api/v1/namespaces/default/pods", again)

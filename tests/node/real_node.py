@@ -61,13 +61,15 @@ def free_port():
         return held.getsockname()[1]
 
 
-def image_archive(path, name, entrypoint):
-    """An image of one layer that holds a static busybox, as `docker save` writes one."""
+def image_archive(path, name, entrypoint, programs):
+    """An image of one layer that holds a static busybox, as `docker save` writes one, and `programs`: files by their names."""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
         program = tarfile.TarInfo("bin/busybox")
         program.size, program.mode = len(busybox.content()), 0o755
         tar.addfile(program, io.BytesIO(busybox.content()))
+        for where, source in programs.items():
+            tar.add(source, where)
         for applet in ("sh", "sleep", "cat", "yes", "dd"):
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
@@ -221,10 +223,13 @@ class RealNode:
         self.spawn("containerd", "containerd", "--config", config)
         wait_for("containerd answers", lambda: self.ctr("version").returncode == 0, 60)
         for name, entrypoint in ((PAUSE, ["/bin/busybox", "sleep", "2147483647"]), (IMAGE, ["/bin/busybox", "sh", "-c"])):
-            archive = os.path.join(self.dir, "image.tar")
-            image_archive(archive, name, entrypoint)
-            done = self.ctr("images", "import", archive)
-            assert done.returncode == 0, f"import of {name}: {done.stderr}"
+            self.add_image(name, entrypoint, {})
+
+    def add_image(self, name, entrypoint, programs):
+        archive = os.path.join(self.dir, "image.tar")
+        image_archive(archive, name, entrypoint, programs)
+        done = self.ctr("images", "import", archive)
+        assert done.returncode == 0, f"import of {name}: {done.stderr}"
 
     def ctr(self, *words):
         return subprocess.run(["nsenter", "-t", str(self.processes["namespace"].pid), "-m", "ctr", "-a", self.socket,

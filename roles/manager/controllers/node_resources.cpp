@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "koord/api/rules/koord_classes.hpp"
-#include "koord/json/writer.hpp"
 
 namespace koord::manager {
 namespace {
@@ -129,14 +128,9 @@ Task<Result<>> NodeResources::write_zones(const api::NodeResourceTopology& topol
     after = with_zone_loans(topology, plan.zones, plan.ratio, 0);
     if (!after || gathers(name, state.has_written_zones, state.zones_written, strategy)) co_return Result<>();
   }
-  const auto change = api::diff(topology, *after);
-  if (!change) co_return Result<>();
-  // The zones are written as one: not over what the node agent wrote meanwhile.
-  std::string body = R"({"metadata":{"resourceVersion":)";
-  json::append_string(body, topology.metadata.resource_version);
-  fmt::format_to(std::back_inserter(body), "}},{}", std::string_view(change->body).substr(1));
-  const auto done = co_await parts_.client.patch_raw(api::kind<api::NodeResourceTopology>(), {"", name},
-                                                     std::move(body), {});
+  if (!api::diff(topology, *after)) co_return Result<>();
+  // The zones are written as one: not over what the node agent wrote meanwhile, as the patch says.
+  const auto done = co_await parts_.client.patch(topology, *after);
   ran_.with({"BatchResource", done ? "succeeded" : "failed", "NodePreUpdate"}).inc();
   told(done.has_value(), kTopologyReason);
   if (!done) co_return done.error();

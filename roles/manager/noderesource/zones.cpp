@@ -128,4 +128,15 @@ std::optional<api::NodeResourceTopology> with_zone_loans(const api::NodeResource
   return after;
 }
 
+std::optional<api::NodeResourceTopology> without_zone_loans(const api::NodeResourceTopology& topology) {
+  api::NodeResourceTopology after = topology;
+  std::size_t gone = 0;
+  for (api::TopologyZone& zone : after.zones)
+    gone += std::erase_if(zone.resources, [](const api::TopologyResource& entry) {
+      return entry.name.view() == api::kBatchCpu || entry.name.view() == api::kBatchMemory;
+    });
+  if (gone == 0) return std::nullopt;
+  return after;
+}
+
 }  // namespace koord::manager

@@ -28,4 +28,7 @@ ZoneLoans zone_loans(const NodeView& view, const api::NodeResourceTopology& topo
 std::optional<api::NodeResourceTopology> with_zone_loans(const api::NodeResourceTopology& topology,
                                                          const ZoneLoans& loans, double ratio, double share);
 
+/// `topology` without what zones lend. Nothing, if they lend nothing.
+std::optional<api::NodeResourceTopology> without_zone_loans(const api::NodeResourceTopology& topology);
+
 }  // namespace koord::manager

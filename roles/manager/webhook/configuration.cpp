@@ -150,4 +150,20 @@ KeptConfiguration keep_configuration(json::Document& configuration, const Webhoo
   return kept;
 }
 
+CleanedConfiguration clean_configuration(json::Document& configuration, const json::Value& own) {
+  json::Arena& arena = configuration.arena();
+  json::Value& annotations =
+      json::object_at(json::object_at(configuration, "metadata", arena), "annotations", arena);
+  json::Value& live = json::array_at(configuration, "webhooks", arena);
+  if (json::text_at(annotations, kEntriesAnnotation) != kOwnEntries && !is_of_first_manifests(live))
+    return CleanedConfiguration::others;
+  live.erase_if([&own](const json::Value& entry) {
+    return std::ranges::any_of(own.elements(), [name = json::text_at(entry, "name")](const json::Value& one) {
+      return json::text_at(one, "name") == name;
+    });
+  });
+  json::remove(annotations, kEntriesAnnotation);
+  return live.elements().empty() ? CleanedConfiguration::emptied : CleanedConfiguration::changed;
+}
+
 }  // namespace koord::manager

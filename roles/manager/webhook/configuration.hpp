@@ -2,6 +2,7 @@
 // handler.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -35,5 +36,12 @@ KeptConfiguration keep_configuration(json::Document& configuration, const Webhoo
                                      std::string_view ca_pem, bool overlap,
                                      const std::function<bool(std::string_view path)>& served,
                                      const json::Value& own);
+
+/// What --cleanup makes of a configuration.
+enum class CleanedConfiguration : std::uint8_t { others, emptied, changed };
+/// Takes koord's entries, those of these names, out of a configuration whose entries are the manager's, with
+/// the annotation that says so. CleanedConfiguration::emptied: nothing else is in it. A configuration of
+/// others, such as the chart's, stays as it is: what installed it removes it.
+CleanedConfiguration clean_configuration(json::Document& configuration, const json::Value& own);
 
 }  // namespace koord::manager
