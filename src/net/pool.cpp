@@ -270,7 +270,8 @@ class Pool::Impl {
       if (body.size() > limit || parser.remaining() > limit - body.size())
         co_return Error(Code::too_large, fmt::format("the response to {} {} is larger than {} bytes",
                                                      request.method, request.target, limit));
-      KOORD_CO_CHECK(kept.hold(body.size()));
+      KOORD_CO_CHECK(
+          kept.hold(std::min(body.capacity(), 2 * body.size())));  // what a promise reserved is not there
       if (headless && parser.remaining() > 0)
         body.reserve(body.size() + static_cast<std::size_t>(parser.remaining()));
       if (parser.done() && used != came->size())
@@ -283,7 +284,7 @@ class Pool::Impl {
       for (bool whole = false; !whole;) {
         KOORD_CO_TRY(last, unpacking.step());
         whole = last;
-        KOORD_CO_CHECK(kept.hold(body.size() + unpacking.text().size()));
+        KOORD_CO_CHECK(kept.hold(body.size() + unpacking.text().capacity()));
         if (!whole) co_await asio::post(executor_, asio::use_awaitable);
       }
       body = std::move(unpacking.text());

@@ -44,6 +44,7 @@ class Port:
 
     def __init__(self, name, number, context=None, token="", probe="/healthz", post=None):
         self.name, self.number, self.context, self.token, self.probe, self.post = name, number, context, token, probe, post
+        self.pid = 0  # of who listens
 
     def well(self, timeout=CEILING):
         """Whether a well-behaved client gets what it came for: `post` (path, body) is sent and must be allowed, else the
@@ -145,7 +146,7 @@ class Prober:
         self.child = subprocess.Popen([sys.executable, os.path.join(TREE, "tests", "attack", "prober.py")], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, text=True)
         self.say(json.dumps([{"name": port.name, "number": port.number, "tls": bool(port.context), "token": port.token,
-                              "probe": port.probe, "post": port.post and (port.post[0], port.post[1].decode())} for port in ports]))
+                              "probe": port.probe, "pid": port.pid, "post": port.post and (port.post[0], port.post[1].decode())} for port in ports]))
 
     def say(self, line):
         self.child.stdin.write(line + "\n")
@@ -214,6 +215,7 @@ class Ground:
         try:
             self.api = kube_api.Api(self.sandbox.kubeconfig)
             self.api_port = Port("sandbox", self.api.port, self.api.context, self.api.token, "/readyz")
+            self.api_port.pid = self.sandbox.child.pid
             stranger = ssl.create_default_context()
             stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
             self.secure = Port("role-secure", free_port(), stranger)
@@ -245,6 +247,7 @@ class Ground:
         for flag in port_flags()[role]:
             expect(flag in given, f"--{flag} of {role} opens a port that nobody attacks: add it to Ground")
         for port in ports:
+            port.pid = program.child.pid
             program.wait_port(port)
 
     def unknown(self):

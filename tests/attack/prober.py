@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The well-behaved client: a process of its own asks every port in turn, over a new connection each time. Beside it, and all the
-time, it asks a bystander, a process that does nothing but answer: when that one is late, the machine is, and of a port's wait
-only what the bystander did not wait at the same moment counts. A port that is held up cannot hide there: the bystander is no
-part of koord, and has a CPU whenever one process alone is to blame.
+time, it asks a bystander, a process that does nothing but answer: when that one is late, the machine is. And the kernel says for
+how long the asked process' event loop wanted a CPU and had none (/proc/PID/schedstat). Of a port's wait only what is beyond both
+counts. A loop that is held up cannot hide there: while it computes it has a CPU, while it sleeps it wants none.
 
 usage: prober.py, with the ports on stdin, a line of JSON; a second line ends it. Prints what it found, a line of JSON.
 """
@@ -47,14 +47,23 @@ class Lateness:
         self.child.wait()
 
 
+def starved(pid):
+    """Seconds that a process' first thread, which runs the event loop, was ready to run and did not."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 1e-9
+    except (OSError, IndexError):
+        return 0.0
+
+
 class Prober:
     def __init__(self, ports, ceiling, late):
         self.ports, self.ceiling, self.late = ports, ceiling, late
-        self.waits, self.unanswered = [], []  # (name, began, ended)
+        self.waits, self.unanswered = [], []  # (name, began, ended, without a CPU)
         self.done = threading.Event()
 
     def ask(self, port):
-        began = time.monotonic()
+        began, before = time.monotonic(), starved(port.pid)
         while True:
             try:
                 if port.well():
@@ -65,7 +74,7 @@ class Prober:
                 self.unanswered.append(port.name)
                 break
             time.sleep(PROBE_EVERY)
-        self.waits.append((port.name, began, time.monotonic()))
+        self.waits.append((port.name, began, time.monotonic(), starved(port.pid) - before))
 
     def run(self):
         while not self.done.is_set():
@@ -75,10 +84,11 @@ class Prober:
 
     def found(self):
         """The longest wait of all, less what the machine was late by."""
-        waits = [(ended - began - self.late.during(began, ended), ended - began, name) for name, began, ended in self.waits]
+        waits = [(ended - began - max(self.late.during(began, ended), hungry), ended - began, name)
+                 for name, began, ended, hungry in self.waits]
         longest, raw, name = max(waits)
         return {"longest": max(longest, 0.0), "raw": raw, "port": name, "asked": len(waits), "unanswered": self.unanswered,
-                "machine": max((end - start for start, end in self.late.asked), default=0.0)}
+                "machine": max([end - start for start, end in self.late.asked] + [hungry for *_, hungry in self.waits], default=0.0)}
 
 
 def bystander():
@@ -100,6 +110,7 @@ def main():
     for each in json.loads(sys.stdin.readline()):
         post = (each["post"][0], each["post"][1].encode()) if each["post"] else None
         ports.append(Port(each["name"], each["number"], anybody if each["tls"] else None, each["token"], each["probe"], post))
+        ports[-1].pid = each["pid"]
     late = Lateness()
     prober = Prober(ports, CEILING, late)
     thread = threading.Thread(target=prober.run, daemon=True)

@@ -1,7 +1,9 @@
 // Following the inventory.
 #include "collectors/groups/roster.hpp"
 
-#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace koord::koordlet {
@@ -94,42 +96,45 @@ void Roster::follow_pods(const Inventory& inventory) {
 
 void Roster::follow_containers(SampledPod& pod) {
   std::vector<SampledContainer> before = std::exchange(pod.containers, {});
+  std::multimap<std::string_view, SampledContainer*> known;
+  for (SampledContainer& container : before) known.emplace(container.id, &container);
   for (const ContainerInfo& info : pod.info->containers) {
-    const auto old = std::find_if(before.begin(), before.end(),
-                                  [&](const auto& container) { return container.id == info.id; });
-    if (old == before.end()) {
+    const auto at = known.find(info.id);
+    if (at == known.end()) {
       SampledContainer& fresh = pod.containers.emplace_back(SampledContainer{info.id, info.group, {}});
       open(fresh.state, kContainerMetrics, info.id, info.group);
       continue;
     }
-    if (old->group != info.group) {
-      sampler_.moved(old->state);
-      old->group = info.group;
-      old->state.readable = stays_inside(info.group);
+    SampledContainer& old = *at->second;
+    known.erase(at);
+    if (old.group != info.group) {
+      sampler_.moved(old.state);
+      old.group = info.group;
+      old.state.readable = stays_inside(info.group);
     }
-    pod.containers.push_back(std::move(*old));
-    before.erase(old);
+    pod.containers.push_back(std::move(old));
   }
-  for (SampledContainer& gone : before) sampler_.close(gone.state);
+  for (const auto& [id, gone] : known) sampler_.close(gone->state);
 }
 
 void Roster::follow_applications(const Inventory& inventory) {
   std::vector<SampledApplication> before = std::exchange(applications, {});
+  const auto key = [](const HostApplication& of) {
+    return std::tuple(std::string_view(of.name), std::string_view(of.group), of.qos, of.priority_class);
+  };
+  std::multimap<decltype(key(std::declval<const HostApplication&>())), SampledApplication*> known;
+  for (SampledApplication& application : before) known.emplace(key(application.info), &application);
   for (const HostApplication& info : inventory.host_applications) {
-    const auto old = std::find_if(before.begin(), before.end(), [&](const SampledApplication& application) {
-      const HostApplication& known = application.info;
-      return known.name == info.name && known.group == info.group && known.qos == info.qos &&
-             known.priority_class == info.priority_class;
-    });
-    if (old != before.end()) {
-      applications.push_back(std::move(*old));
-      before.erase(old);
+    if (const auto old = known.find(key(info)); old != known.end()) {
+      SampledApplication& application = *old->second;
+      known.erase(old);
+      applications.push_back(std::move(application));
       continue;
     }
     applications.push_back(
         SampledApplication{.info = info, .state = {}, .in_best_effort = false, .cpu = {}, .memory = {}});
   }
-  for (SampledApplication& gone : before) close(gone);
+  for (const auto& [name, gone] : known) close(*gone);
   // After the old ones: one that changed has the same name, and so the same series.
   for (SampledApplication& application : applications) {
     const HostApplication& info = application.info;

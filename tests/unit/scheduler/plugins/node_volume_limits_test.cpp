@@ -411,7 +411,7 @@ TEST_CASE("VolumeLimitScaling: a driver that the cluster knows has to be at the 
 }
 
 TEST_CASE("claims and drivers in the worst order cost a pod no more than others") {
-  CHECK(koord::test::growth(200, [&](std::size_t count) {
+  CHECK(koord::test::growth(500, [&](std::size_t count) {
           LimitsWorld world;
           std::vector<VolumeEdit> own;
           for (std::size_t i = 0; i < count; ++i) {

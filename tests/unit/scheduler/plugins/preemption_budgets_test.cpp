@@ -45,7 +45,7 @@ TEST_CASE("pods whose going breaks a budget, one after the other") {
 
 TEST_CASE("ten times as many budgets of one pod cost ten times as much") {
   const auto pods = pods_of("a app=x; b app=x");
-  CHECK(koord::test::growth(300, [&](std::size_t count) {
+  CHECK(koord::test::growth(2000, [&](std::size_t count) {
           Budgets budgets;
           for (std::size_t i = 0; i < count; ++i) {
             const auto budget = budget_of("app=x 1", fmt::format("b{}", i));
