@@ -9,7 +9,6 @@ namespace koord::host {
 namespace {
 
 constexpr std::uint64_t kNsPerUs = 1000;
-constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kMemoryRows = 7;
 constexpr unsigned kAllFound = (1U << kMemoryRows) - 1;
 
@@ -23,22 +22,27 @@ struct Row {
   std::uint64_t* value;
 };
 
-// Adds the N<node>=<value> words of a line to the nodes' sums; each line has all nodes.
-bool add_nodes(std::string_view rest, std::uint64_t unit, std::vector<std::uint64_t>& nodes) {
-  const std::size_t known = nodes.size();
-  std::size_t expected = 0;
-  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest), ++expected) {
+// Adds the N<node>=<value> words of a line to the nodes' sums; each line has all nodes. `listed`: how many
+// that are, 0 before the first line.
+bool add_nodes(std::string_view rest, std::uint64_t unit, std::vector<std::uint64_t>& nodes,
+               std::size_t& listed) {
+  const std::size_t before = nodes.size();
+  std::size_t words = 0, next = 0;
+  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest), ++words) {
     const auto equals = word.find('=');
     std::size_t node = 0;
     std::uint64_t value = 0;
     if (equals == std::string_view::npos || word.front() != 'N' ||
         !to_number(word.substr(1, equals - 1), node) || !to_number(word.substr(equals + 1), value) ||
-        node != expected)
+        node < next || node >= kMaxNumaNodes)
       return false;
-    if (nodes.size() <= node) nodes.resize(node + 1);
-    nodes[node] += value / unit;
+    next = node + 1;
+    if (nodes.size() < next) nodes.resize(next);
+    nodes[node] += value * unit;
   }
-  return expected > 0 && (known == 0 || expected == known);
+  const bool same = listed == 0 || (words == listed && nodes.size() == before);
+  listed = words;
+  return words > 0 && same;
 }
 
 }  // namespace
@@ -107,20 +111,16 @@ Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion versio
   return stat;
 }
 
-Result<std::vector<std::uint64_t>> parse_numa_stat(std::string_view text, CgroupVersion version) {
-  std::vector<std::uint64_t> nodes;
-  KOORD_CHECK(parse_numa_stat(text, version, nodes));
-  return nodes;
-}
-
-Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::vector<std::uint64_t>& nodes) {
+Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::uint64_t page_size,
+                         std::vector<std::uint64_t>& nodes) {
   nodes.clear();
+  std::size_t listed = 0;
   std::string_view line;
   if (version == CgroupVersion::v1) {
     if (!next_line(text, line) || !line.starts_with("total=")) return malformed("memory.numa_stat", line);
     std::string_view rest = line;
     next_word(rest);  // the sum over all nodes
-    if (!add_nodes(rest, 1, nodes)) return malformed("memory.numa_stat", line);
+    if (!add_nodes(rest, page_size, nodes, listed)) return malformed("memory.numa_stat", line);
     return {};
   }
   bool has_anon = false;
@@ -129,7 +129,7 @@ Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::vect
     std::string_view rest = line;
     const std::string_view name = next_word(rest);
     if (name != "anon" && name != "file") continue;
-    if (!add_nodes(rest, kPage, nodes)) return malformed("memory.numa_stat", line);
+    if (!add_nodes(rest, 1, nodes, listed)) return malformed("memory.numa_stat", line);
     has_anon |= name == "anon";
     has_file |= name == "file";
   }

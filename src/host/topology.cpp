@@ -27,15 +27,24 @@ Result<CpuSet> read_cpuset(const std::string& path) {
   return set;
 }
 
-// Sockets number their cores each from 0: a core is a pair, renumbered in order of its first CPU.
+// A core is the threads that share it: core_id begins anew in each socket, and on some machines in each die
+// or cluster of one. Where no list names the CPU it is socket and core_id. Numbered in order of their first
+// CPUs.
 class CoreNumbers {
  public:
-  int number(int socket, int core) {
-    const auto [it, added] = numbers_.emplace(std::pair(socket, core), static_cast<int>(numbers_.size()));
-    return it->second;
+  Result<int> number(const std::string& cpu_folder, int cpu, int socket) {
+    const auto siblings = read_cpuset(fmt::format("{}topology/thread_siblings_list", cpu_folder));
+    if (siblings && siblings->contains(cpu)) return of({kByThreads, siblings->cpus().front()});
+    KOORD_TRY(core, read_int(fmt::format("{}topology/core_id", cpu_folder)));
+    return of({socket, core});
   }
 
  private:
+  static constexpr int kByThreads = -1;  // no socket
+  int of(std::pair<int, int> key) {
+    return numbers_.emplace(key, static_cast<int>(numbers_.size())).first->second;
+  }
+
   std::map<std::pair<int, int>, int> numbers_;
 };
 
@@ -80,9 +89,9 @@ Result<std::vector<NumaNode>> read_nodes(const std::string& folder, const CpuSet
   } else {
     CpuSet initiators;
     if (auto generic = read_cpuset(fmt::format("{}has_generic_initiator", folder))) initiators = *generic;
-    for (const int id : (*ids - initiators).cpus()) {
+    for (const int id : ids->cpus()) {
       KOORD_TRY(cpus, read_cpuset(fmt::format("{}node{}/cpulist", folder, id)));
-      nodes.push_back({id, cpus & online});
+      if (!cpus.empty() || !initiators.contains(id)) nodes.push_back({id, cpus & online});
     }
   }
   if (nodes.empty()) nodes.push_back({0, online});  // a kernel without NUMA, or one that names no node
@@ -118,12 +127,13 @@ Result<Topology> read_topology(const Root& root) {
   Caches caches;
   for (const int cpu : online.cpus()) {
     const std::string folder = fmt::format("{}cpu{}/", cpu_root, cpu);
-    KOORD_TRY(core, read_int(fmt::format("{}topology/core_id", folder)));
     KOORD_TRY(socket, read_int(fmt::format("{}topology/physical_package_id", folder)));
     CpuPlace place;
     place.cpu = cpu;
     place.socket = std::max(socket, 0);  // -1: the platform does not say
-    place.core = cores.number(place.socket, core);
+    KOORD_TRY(core, cores.number(folder, cpu, place.socket));
+    place.core = core;
+    place.node = topology.nodes.front().id;
     for (const NumaNode& node : topology.nodes)
       if (node.cpus.contains(cpu)) place.node = node.id;
     read_caches(folder, caches, place);

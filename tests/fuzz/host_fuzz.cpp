@@ -46,7 +46,8 @@ void check_v1_and_v2(std::string_view text) {
   for (const CgroupVersion version : {CgroupVersion::v1, CgroupVersion::v2}) {
     (void)parse_cpu_stat(text, version).has_value();
     (void)parse_memory_stat(text, version).has_value();
-    (void)parse_numa_stat(text, version).has_value();
+    std::vector<std::uint64_t> nodes;
+    (void)parse_numa_stat(text, version, 65'536, nodes).has_value();
   }
   if (const auto max = parse_cpu_max(text)) check(max->period_us > 0 && max->quota_us >= kUnlimited);
   if (const auto limit = parse_memory_limit(text)) check(*limit >= kUnlimited);

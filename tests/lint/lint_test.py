@@ -89,6 +89,8 @@ class TreeRules(unittest.TestCase):
             ("src/base/a.cpp", "// a\n// TODO later\n", "unfinished"),
             ("src/base/a.cpp", "// a\nint x; \n", "blanks"),
             ("src/base/a.cpp", "#include <x>\n", "comment"),
+            ("src/host/a.cpp", "// a\nconstexpr std::uint64_t kPage = 4096;\n", "page_size"),
+            ("roles/koordlet/a.cpp", "// a\nreturn bytes / 4096;\n", "page_size"),
             ("include/koord/base/a.hpp", "// a\n", "pragma once"),
             ("packaging/x.sh", "# a\ncd /home/someone/koord\n", "path of one machine"),
         ]

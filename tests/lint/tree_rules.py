@@ -20,6 +20,8 @@ FORBIDDEN_CODE = [
     (re.compile(r"\bsleep_for\b|\bsleep_until\(std::chrono|\busleep\b|\bnanosleep\b"), "sleeps: wait on the Clock"),
     (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "an unfinished thought: finish it or drop it"),
 ]
+# In production: pages are not of 4 KiB everywhere.
+PAGE_LITERAL = re.compile(r"[pP]age\w*\s*=\s*4'?096\b|[*/%]\s*4'?096\b|\b4'?096\s*[*/]")
 BUCKETS = re.compile(r"^(utils?|helpers?|common|misc)\.(hpp|cpp|h|py|sh)$")
 # Folders that only exist on one machine.
 LOCAL_PATH = re.compile(r"(^|[^A-Za-z0-9_.])/(home|Users)/[A-Za-z0-9_.-]+/")
@@ -138,6 +140,8 @@ def judge(path, text):
             for pattern, reason in FORBIDDEN_CODE:
                 if pattern.search(line):
                     yield number, reason
+        if path.endswith(CXX) and path.startswith(PRODUCTION) and PAGE_LITERAL.search(line.split("//")[0]):
+            yield number, "a page of 4 KiB: ask host::page_size()"
         if not lint_itself and LOCAL_PATH.search(line):
             yield number, "a path of one machine"
         if path.endswith(CODE) and line != line.rstrip():

@@ -33,10 +33,12 @@ struct MemoryStat {  // bytes
 /// v1 reads the total_* lines (the whole subtree). A missing line is Code::parse.
 Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion version);
 
-/// memory.numa_stat: pages of 4 KiB by node; v1's "total" line, v2's anon and file bytes.
-/// Node numbers must be 0, 1, 2, ... Code::parse otherwise.
-Result<std::vector<std::uint64_t>> parse_numa_stat(std::string_view text, CgroupVersion version);
-/// The same into a vector that is used again; after an error its content means nothing.
-Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::vector<std::uint64_t>& nodes);
+inline constexpr std::size_t kMaxNumaNodes = 1024;  // the most that Linux can be built for
+
+/// memory.numa_stat: bytes by the NUMA node's number; v1's "total" line, in pages of `page_size` bytes, v2's
+/// anon and file. Numbers ascend, and may have gaps: 0 for a node that is not there. Code::parse otherwise.
+/// The vector is used again; after an error its content means nothing.
+Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::uint64_t page_size,
+                         std::vector<std::uint64_t>& nodes);
 
 }  // namespace koord::host

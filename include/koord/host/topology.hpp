@@ -14,7 +14,7 @@ namespace koord::host {
 /// One online logical CPU, as `lscpu -e=CPU,NODE,SOCKET,CORE,CACHE` numbers it.
 struct CpuPlace {
   int cpu = 0;
-  int core = 0;  // unique in the machine: sockets that count their cores from 0 are told apart
+  int core = 0;  // unique in the machine: the same for the threads that share one, whatever their core_id
   int socket = 0;
   int node = 0;
   int l1_l2 = 0;  // the number of the cache that is shared closest to the core
@@ -28,7 +28,7 @@ struct NumaNode {
 
 struct Topology {
   std::vector<CpuPlace> cpus;   // ascending by CPU number
-  std::vector<NumaNode> nodes;  // ascending; a machine without NUMA has node 0
+  std::vector<NumaNode> nodes;  // ascending, with gaps, some without CPUs; a machine without NUMA has node 0
   CpuSet online;
   bool smt_active = false;
 
@@ -37,8 +37,8 @@ struct Topology {
   CpuSet siblings(int cpu) const;
 };
 
-/// Reads devices/system/cpu and devices/system/node. CPUs that are offline are left out, nodes that hold no
-/// memory of their own (has_generic_initiator) too. Code::parse names the file that cannot be read.
+/// Reads devices/system/cpu and devices/system/node. CPUs that are offline are left out, and nodes
+/// of devices (has_generic_initiator) that have no CPU. Code::parse names the file that cannot be read.
 Result<Topology> read_topology(const Root& root);
 
 }  // namespace koord::host

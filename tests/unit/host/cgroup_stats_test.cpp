@@ -51,15 +51,32 @@ TEST_CASE("memory.stat: the subtree in v1, and what is used") {
   CHECK(missing.error().message() == "memory.stat: no line file");
 }
 
-TEST_CASE("memory.numa_stat in pages") {
-  CHECK(*parse_numa_stat("total=30 N0=10 N1=20\nfile=1 N0=1 N1=0\n", CgroupVersion::v1) ==
-        std::vector<std::uint64_t>{10, 20});
-  CHECK(*parse_numa_stat("anon N0=8192 N1=4096\nfile N0=4096 N1=0\nother N0=1 N1=1\n", CgroupVersion::v2) ==
-        std::vector<std::uint64_t>{3, 1});
-  for (const char* text : {"", "file=1 N0=1\n", "total=1 N1=1\n", "total=1 N0=x\n", "total=1\n"})
-    CHECK(parse_numa_stat(text, CgroupVersion::v1).has_error());
-  CHECK(parse_numa_stat("anon N0=1\n", CgroupVersion::v2).has_error());
-  std::vector<std::uint64_t> again = {7, 7, 7};
-  REQUIRE(parse_numa_stat("total=30 N0=10 N1=20\n", CgroupVersion::v1, again).has_value());
-  CHECK(again == std::vector<std::uint64_t>{10, 20});
+TEST_CASE("memory.numa_stat: bytes by the node's number, whatever a page is and which numbers there are") {
+  using Bytes = std::vector<std::uint64_t>;
+  constexpr std::uint64_t kPage = 65'536;
+  Bytes bytes = {7, 7, 7};  // what is used again
+  REQUIRE(parse_numa_stat("total=30 N0=10 N1=20\nfile=1 N0=1 N1=0\n", CgroupVersion::v1, kPage, bytes)
+              .has_value());
+  CHECK(bytes == Bytes{10 * kPage, 20 * kPage});
+  REQUIRE(parse_numa_stat("total=30 N0=10 N1=20\n", CgroupVersion::v1, 4096, bytes).has_value());
+  CHECK(bytes == Bytes{10 * 4096, 20 * 4096});
+  REQUIRE(parse_numa_stat("anon N0=131072 N1=65536\nfile N0=65536 N1=0\nother N0=1 N1=1\n", CgroupVersion::v2,
+                          kPage, bytes)
+              .has_value());
+  CHECK(bytes == Bytes{196'608, 65'536});
+  REQUIRE(parse_numa_stat("total=3 N0=1 N2=2\n", CgroupVersion::v1, kPage, bytes).has_value());
+  CHECK(bytes == Bytes{kPage, 0, 2 * kPage});
+  REQUIRE(parse_numa_stat("anon N1=1 N8=2\nfile N1=4 N8=8\n", CgroupVersion::v2, kPage, bytes).has_value());
+  CHECK(bytes == Bytes{0, 5, 0, 0, 0, 0, 0, 0, 10});
+
+  for (const char* text : {"", "file=1 N0=1\n", "total=1 N1=1 N0=1\n", "total=1 N0=1 N0=1\n",
+                           "total=1 N0=x\n", "total=1\n", "total=1 N1024=1\n"}) {
+    CAPTURE(text);
+    CHECK(parse_numa_stat(text, CgroupVersion::v1, kPage, bytes).has_error());
+  }
+  for (const char* text : {"anon N0=1\n", "anon N0=1 N2=1\nfile N0=1\n", "anon N0=1\nfile N0=1 N2=1\n",
+                           "anon N0=1 N2=1\nfile N0=1 N3=1\n"}) {
+    CAPTURE(text);
+    CHECK(parse_numa_stat(text, CgroupVersion::v2, kPage, bytes).has_error());
+  }
 }

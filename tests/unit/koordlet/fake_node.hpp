@@ -101,12 +101,13 @@ class FakeNode {
         t, anon, file);
     tree_.write(path("memory", group, "memory.stat"), text);
   }
-  /// Pages of 4 KiB, by node.
-  void numa_pages(const std::string& group, const std::vector<std::uint64_t>& pages) {
+  /// By node, in pages of so many bytes.
+  void numa_pages(const std::string& group, const std::vector<std::uint64_t>& pages,
+                  std::uint64_t page_size = 4096) {
     std::string nodes;
     std::string zeros;
     for (std::size_t node = 0; node < pages.size(); ++node) {
-      nodes += fmt::format(" N{}={}", node, pages[node] * (v1() ? 1 : 4096));
+      nodes += fmt::format(" N{}={}", node, pages[node] * (v1() ? 1 : page_size));
       zeros += fmt::format(" N{}=0", node);
     }
     tree_.write(path("memory", group, "memory.numa_stat"), v1()

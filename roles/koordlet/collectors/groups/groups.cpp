@@ -16,7 +16,6 @@ namespace koord::koordlet {
 namespace {
 
 constexpr std::size_t kFilesOfGroup = 3;
-constexpr double kPage = 4096;
 
 class GroupsCollector final : public Collector {
  public:
@@ -42,7 +41,7 @@ class GroupsCollector final : public Collector {
   Roster roster_;
   bool told_descriptors_ = false, complete_ = false;
   std::vector<Usage> pods_, containers_, applications_;
-  std::vector<std::uint64_t> pages_;
+  std::vector<std::uint64_t> bytes_;
   ClaimedUse claimed_;
 };
 
@@ -65,7 +64,7 @@ void GroupsCollector::sample(const TickView& view) {
     complete_ = complete_ && pod.state.complete;
     for (SampledContainer& container : pod.containers)
       groups_.sample(container.state, container.group, view.at);
-    if (pod.numa_pages.empty() || (view.tick + i) % numa_every_ == 0) read_numa(pod);
+    if (pod.numa_bytes.empty() || (view.tick + i) % numa_every_ == 0) read_numa(pod);
   }
   for (SampledApplication& application : roster_.applications) {
     groups_.sample(application.state, application.info.group, view.at);
@@ -100,13 +99,15 @@ void GroupsCollector::collect() {
 
 void GroupsCollector::read_numa(SampledPod& pod) {
   if (!pod.state.present) {
-    pod.numa_pages.clear();
+    pod.numa_bytes.clear();
     return;
   }
   std::string_view text;
   if (!context_.read_once(host::Knob::memory_numa_stat, pod.info->group, text)) return;
-  if (const auto parsed = host::parse_numa_stat(text, context_.cgroups.version(), pages_); parsed)
-    pod.numa_pages.assign(pages_.begin(), pages_.end());
+  if (const auto parsed =
+          host::parse_numa_stat(text, context_.cgroups.version(), context_.config.page_size, bytes_);
+      parsed)
+    pod.numa_bytes.assign(bytes_.begin(), bytes_.end());
   else
     context_.garbled(host::Knob::memory_numa_stat, pod.info->group, parsed.error());
 }
@@ -132,9 +133,9 @@ void GroupsCollector::claim(const Inventory& inventory, MonoTime at) {
   std::fill(all.numa_bytes.begin(), all.numa_bytes.end(), 0);
   for (const auto& pod : roster_.pods) {
     if (!add(pod->state, at, pod->in_best_effort ? all.best_effort_cpu : all.cpu, all.memory)) return;
-    if (all.numa_bytes.size() < pod->numa_pages.size()) all.numa_bytes.resize(pod->numa_pages.size());
-    for (std::size_t i = 0; i < pod->numa_pages.size(); ++i)
-      all.numa_bytes[i] += static_cast<double>(pod->numa_pages[i]) * kPage;
+    if (all.numa_bytes.size() < pod->numa_bytes.size()) all.numa_bytes.resize(pod->numa_bytes.size());
+    for (std::size_t i = 0; i < pod->numa_bytes.size(); ++i)
+      all.numa_bytes[i] += static_cast<double>(pod->numa_bytes[i]);
   }
   for (const SampledApplication& application : roster_.applications)
     if (!add(application.state, at, application.in_best_effort ? all.best_effort_cpu : all.cpu, all.memory))

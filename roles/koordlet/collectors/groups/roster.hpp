@@ -22,7 +22,7 @@ struct SampledPod {
   GroupState state;
   bool in_best_effort = false;               // its use is part of the best-effort roots'
   std::vector<SampledContainer> containers;  // in the order of info->containers
-  std::vector<std::uint64_t> numa_pages;     // by NUMA node, of 4 KiB; of the last read
+  std::vector<std::uint64_t> numa_bytes;     // by the NUMA node's number; of the last read
 };
 
 struct SampledApplication {

@@ -154,13 +154,12 @@ std::string system_qos(const api::Node& node) {
 }
 
 /// What the kubelet keeps of a resource, for each of `parts` memory nodes, rounded up to thousandths.
-std::int64_t kept_milli(const api::Node& node, std::string_view resource, std::size_t parts) {
+std::int64_t kept_milli(const api::Node& node, std::string_view resource, std::int64_t parts) {
   const Quantity* const capacity = node.status.capacity.find(resource);
   const Quantity* const allocatable = node.status.allocatable.find(resource);
-  if (capacity == nullptr || allocatable == nullptr) return 0;
+  if (capacity == nullptr || allocatable == nullptr || parts == 0) return 0;
   const std::int64_t kept = (*capacity - *allocatable).milli_value();
-  const auto count = static_cast<std::int64_t>(parts);
-  return kept > 0 ? kept / count + (kept % count != 0 ? 1 : 0) : 0;
+  return kept > 0 ? kept / parts + (kept % parts != 0 ? 1 : 0) : 0;
 }
 
 Quantity without(const Quantity& amount, std::int64_t milli) {
@@ -174,15 +173,20 @@ Quantity without(const Quantity& amount, std::int64_t milli) {
 std::vector<api::TopologyZone> zones_of(const NodeFacts& facts, const api::Node& node, bool keep) {
   constexpr auto kBytes = Quantity::Format::binary_si;
   std::vector<api::TopologyZone> zones;
-  const std::size_t count = facts.topology.nodes.size();
-  const std::int64_t kept_cpu = keep ? kept_milli(node, "cpu", count) : 0,
-                     kept_memory = keep ? kept_milli(node, "memory", count) : 0;
-  for (const host::NumaNode& numa : facts.topology.nodes) {
-    const auto memory = std::ranges::find(facts.numa_memory, numa.id, &NumaMemory::id);
-    const bool one = facts.numa_memory.empty() && count == 1;  // a kernel without NUMA
-    const auto bytes = static_cast<std::int64_t>(memory != facts.numa_memory.end() ? memory->total
-                                                 : one                             ? facts.memory
-                                                                                   : 0);
+  const std::vector<host::NumaNode>& nodes = facts.topology.nodes;
+  const auto memory_of = [&facts, &nodes](const host::NumaNode& numa) {
+    if (facts.numa_memory.empty() && nodes.size() == 1) return facts.memory;  // a kernel without NUMA
+    const auto at = std::ranges::find(facts.numa_memory, numa.id, &NumaMemory::id);
+    return at != facts.numa_memory.end() ? at->total : 0;
+  };
+  // Nodes without CPUs or without memory give nothing of what they have not.
+  const auto with_cpus = std::ranges::count_if(nodes, [](const auto& numa) { return !numa.cpus.empty(); });
+  const auto with_memory =
+      std::ranges::count_if(nodes, [&](const auto& numa) { return memory_of(numa) > 0; });
+  const std::int64_t kept_cpu = keep ? kept_milli(node, "cpu", with_cpus) : 0,
+                     kept_memory = keep ? kept_milli(node, "memory", with_memory) : 0;
+  for (const host::NumaNode& numa : nodes) {
+    const auto bytes = static_cast<std::int64_t>(memory_of(numa));
     api::TopologyZone zone{.name = Symbol(fmt::format("node-{}", numa.id)), .type = Symbol(kZoneType)};
     const auto add = [&zone](std::string_view name, const Quantity& amount) {
       zone.resources.push_back({Symbol(name), amount, amount, amount});

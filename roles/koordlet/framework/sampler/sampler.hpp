@@ -14,6 +14,7 @@
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/host/cgroup_fs.hpp"
+#include "koord/host/page.hpp"
 #include "koord/host/root.hpp"
 
 namespace koord::koordlet {
@@ -26,7 +27,8 @@ struct SamplerConfig {
   nanoseconds numa_interval = std::chrono::seconds(10);       // of each pod's memory.numa_stat
   /// Whether a feature gate is on; null: none is.
   std::function<bool(std::string_view gate)> is_on = nullptr;
-  bool page_cache = false;  // --enable-pagecache-collector
+  bool page_cache = false;     // --enable-pagecache-collector
+  std::uint64_t page_size = static_cast<std::uint64_t>(host::page_size());  // of the kernel, in bytes
   /// Descriptors that may be held; 0: what the process may open, raised at the start, less some for others.
   std::size_t max_descriptors = 0;
 
