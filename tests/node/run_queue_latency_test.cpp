@@ -2,6 +2,7 @@
 // own books, /proc/TASK/schedstat. `--cost` measures what it adds to a wake-up and a switch. Exit status 77:
 // skipped.
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,9 +19,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bpf/run_queue_latency_variants.hpp"
@@ -154,14 +159,14 @@ bool agree(double counted, double expected, double slack) {
 }
 
 void compare(const char* kind, const char* name, const koord::host::LatencyHistogram& counted,
-             const Books& books) {
+             const Books& books, double slack_ns = kSlackNs) {
   std::printf(
       "run_queue_latency: %-5s %-8s waits %8llu (schedstat %8llu), sum %10.3f ms (schedstat %10.3f ms), p50 "
       "%.0f us, p99 %.0f us\n",
       kind, name, static_cast<unsigned long long>(counted.count()),
       static_cast<unsigned long long>(books.slices), static_cast<double>(counted.sum_ns) / 1e6,
       static_cast<double>(books.wait_ns) / 1e6, counted.quantile_us(0.5), counted.quantile_us(0.99));
-  if (!agree(static_cast<double>(counted.sum_ns), static_cast<double>(books.wait_ns), kSlackNs))
+  if (!agree(static_cast<double>(counted.sum_ns), static_cast<double>(books.wait_ns), slack_ns))
     fail(std::string(name) + ": the sum differs by more than 5%");
   if (!agree(static_cast<double>(counted.count()), static_cast<double>(books.slices), kSlackCount))
     fail(std::string(name) + ": the count differs by more than 5%");
@@ -250,9 +255,27 @@ int measure_cost(CgroupVersion version) {
     const auto collector = koord::host::open_run_queue_latency(Root::host_mode(), version, kind, blame);
     if (!collector) fail(collector.error().message());
     const double with = round_ns();
-    std::printf("with the collector, %s tracepoints%s: %.0f ns, %.0f ns an event\n",
+    // As they time themselves: less the kernel's way to them.
+    const auto spent = (*collector)->spent();
+    if (!spent || spent->timed == 0) fail("nothing was timed");
+    std::printf("with the collector, %s tracepoints%s: %.0f ns, %.0f ns an event, %.0f by its own clock\n",
                 kind == Tracepoints::typed ? "typed" : "raw", blame ? ", with blame" : "", with,
-                (with - without) / 4);
+                (with - without) / 4,
+                static_cast<double>(spent->timed_ns) / static_cast<double>(spent->timed));
+    if (const auto done = (*collector)->trace(RunQueueLatency::Tracing::sampled); !done)
+      fail(done.error().message());
+    const auto before = (*collector)->spent();
+    const double sampled = round_ns();
+    const auto after = (*collector)->spent();
+    if (!before || !after || after->timed == before->timed) fail("nothing was timed");
+    std::printf("  sampled: %.0f ns, %.0f ns an event, %.0f by its own clock\n", sampled,
+                (sampled - without) / 4,
+                static_cast<double>(after->timed_ns - before->timed_ns) /
+                    static_cast<double>(after->timed - before->timed));
+    if (const auto done = (*collector)->trace(RunQueueLatency::Tracing::paused); !done)
+      fail(done.error().message());
+    if (const auto done = (*collector)->trace(RunQueueLatency::Tracing::full); !done)
+      fail(done.error().message());
     // Only while this is open the kernel measures, and adds to what it measures.
     const koord::Fd measuring(bpf_enable_stats(BPF_STATS_RUN_TIME));
     if (measuring) {
@@ -291,6 +314,126 @@ void check_sizes(const CgroupFs& cgroups) {
   }
 }
 
+/// All waits, a sample of them, none, and all again: of each what it says, and nothing of one is in another.
+void check_tracing(const CgroupFs& cgroups, bool with_blame) {
+  using Tracing = RunQueueLatency::Tracing;
+  const auto opened = koord::host::open_run_queue_latency(Root::host_mode(), cgroups.version(),
+                                                          Tracepoints::typed, with_blame);
+  if (!opened) fail(opened.error().message());
+  RunQueueLatency& collector = **opened;
+  const auto is = [](const char* what, bool good) {
+    if (!good) fail(std::string("tracing: ") + what);
+  };
+  int run = 0;
+  for (const Tracing tracing :
+       {Tracing::full, Tracing::sampled, Tracing::paused, Tracing::full, Tracing::paused, Tracing::sampled}) {
+    if (run > 0)
+      if (const auto done = collector.trace(tracing); !done) fail(done.error().message());
+    const TestGroup group(cgroups,
+                          "koord-test-" + std::to_string(getpid()) + "-trace" + std::to_string(run++));
+    koord::host::WaitBlame::State before, after;
+    if (with_blame) {
+      const koord::host::WaitBlame::Named named[] = {{group.id(), koord::host::CpuTier::ls}};
+      is("a group has no tier", collector.blame()->name_groups(named) && collector.blame()->read(before));
+    }
+    const auto spent = collector.spent();
+    Books books;
+    {
+      const Pipe ping, pong;
+      Load load(1);
+      load.add(0, group, [&] { return play(ping, pong, 10'000); });
+      load.add(0, group, [&] { return play(pong, ping, 10'000); });
+      load.run();
+      books = load.books(0);
+    }
+    const auto now = collector.spent();
+    is("no cost", spent && now);
+    is("what tells of all has another cost than events", tracing == Tracing::paused
+                                                             ? now->events == spent->events
+                                                             : now->events >= spent->events + books.slices);
+    const auto waits = collector.read(group.id());
+    if (with_blame) is("blame cannot be read", collector.blame()->read(after).has_value());
+    const auto& ls = after[static_cast<std::size_t>(koord::host::CpuTier::ls)];
+    const auto& earlier = before[static_cast<std::size_t>(koord::host::CpuTier::ls)];
+    if (tracing == Tracing::paused) {
+      is("something was counted in a pause", !waits);
+    } else if (tracing == Tracing::full) {
+      // The kernel looks at its clock a little before the program does: much of such short waits.
+      const double slack =
+          1000 * static_cast<double>(books.slices) + 0.2 * static_cast<double>(books.wait_ns);
+      compare(with_blame ? "blame" : "plain", "all", waits.value(), books, slack);
+      double parts = 0;
+      for (std::size_t i = 0; i < ls.ran_ns.size(); ++i)
+        parts += static_cast<double>(ls.ran_ns[i] - earlier.ran_ns[i]);
+      is("the parts do not add up", !with_blame || agree(parts, static_cast<double>(books.wait_ns), slack));
+    } else {
+      const std::uint64_t counted = waits ? waits->count() : 0;
+      std::printf("run_queue_latency: sampled  waits %8llu (schedstat %8llu)\n",
+                  static_cast<unsigned long long>(counted), static_cast<unsigned long long>(books.slices));
+      // A sample of 1,250: a fifth is seven deviations.
+      is("a sample does not count for all", counted % RunQueueLatency::kSampledOneIn == 0);
+      is("a sample is off by more than a fifth",
+         std::abs(static_cast<double>(counted) - static_cast<double>(books.slices)) <
+             0.2 * static_cast<double>(books.slices));
+      is("somebody is blamed by a sample", ls.waits == earlier.waits);
+    }
+  }
+}
+
+/// What the programs are told of a kernel before 5.5, whose kernfs_node had a union for a number: this
+/// kernel's types with that one. The place of the number is the same, so that they run, too.
+void write_old_types(const std::string& path) {
+  struct Free {
+    void operator()(btf* types) const { btf__free(types); }
+  };
+  const std::unique_ptr<btf, Free> types(btf__parse("/sys/kernel/btf/vmlinux", nullptr));
+  if (!types) fail("this kernel's BTF cannot be read");
+  const int u32 = btf__find_by_name_kind(types.get(), "unsigned int", BTF_KIND_INT);
+  const int halves = btf__add_struct(types.get(), nullptr, 8);
+  bool good = u32 > 0 && halves > 0 && btf__add_field(types.get(), "ino", u32, 0, 0) == 0 &&
+              btf__add_field(types.get(), "generation", u32, 32, 0) == 0;
+  const int both = btf__add_union(types.get(), "kernfs_node_id", 8);
+  good = good && both > 0 && btf__add_field(types.get(), "", halves, 0, 0) == 0;
+  const int node = btf__find_by_name_kind(types.get(), "kernfs_node", BTF_KIND_STRUCT);
+  good = good && node > 0;
+  if (!good) fail("the types cannot be made older");
+  auto* const type = const_cast<btf_type*>(btf__type_by_id(types.get(), static_cast<std::uint32_t>(node)));
+  btf_member* const members = btf_members(type);
+  const auto id = std::find_if(members, members + btf_vlen(type), [&](const btf_member& member) {
+    return std::string_view(btf__name_by_offset(types.get(), member.name_off)) == "id";
+  });
+  if (id == members + btf_vlen(type)) fail("kernfs_node has no id");
+  id->type = static_cast<std::uint32_t>(both);
+  std::uint32_t size = 0;
+  const void* const data = btf__raw_data(types.get(), &size);
+  std::ofstream(path, std::ios::binary).write(static_cast<const char*>(data), size);
+}
+
+/// Groups are told apart by their folders' numbers there, too.
+void check_before_5_5(const CgroupFs& cgroups) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("koord-btf-" + std::to_string(getpid()));
+  fs::create_directories(folder / "kernel/btf");
+  write_old_types(folder / "kernel/btf/vmlinux");
+  Root root = Root::host_mode();
+  root.sys = folder.string() + "/";
+  const auto collector = koord::host::open_run_queue_latency(root, cgroups.version(), Tracepoints::raw);
+  fs::remove_all(folder);
+  if (!collector) fail("before 5.5: " + collector.error().message());
+  const TestGroup group(cgroups, "koord-test-" + std::to_string(getpid()) + "-old");
+  const pid_t child = fork();
+  if (child == 0) {
+    group.enter(getpid());
+    for (int i = 0; i < 20; ++i) rest(std::chrono::milliseconds(1));
+    _exit(0);
+  }
+  if (child < 0 || waitpid(child, nullptr, 0) != child) fail("fork");
+  const auto waits = (*collector)->read(group.id());
+  if (!waits || waits->count() < 20) fail("before 5.5: waits are not counted by the group's number");
+  std::printf("run_queue_latency: types before 5.5: %llu waits of the group\n",
+              static_cast<unsigned long long>(waits->count()));
+}
+
 }  // namespace
 
 // --tries=N: a virtual machine stalls now and then, also between the kernel's look at the clock and the
@@ -301,19 +444,35 @@ int main(int argc, char** argv) try {
   const auto cgroups = CgroupFs::open(Root::host_mode());
   if (!cgroups) fail(cgroups.error().message());
   if (option == "--cost") return measure_cost(cgroups->version());
-  int tries = option.starts_with("--tries=") ? std::atoi(option.c_str() + 8) : 1;
+  const int tries = option.starts_with("--tries=") ? std::atoi(option.c_str() + 8) : 1;
   for (const Tracepoints kind : {Tracepoints::typed, Tracepoints::raw}) {
-    while (true) {
+    for (int left = tries;; --left) {
       try {
         if (!run_kind(*cgroups, kind)) return kSkipped;
         break;
       } catch (const std::exception& error) {
-        if (--tries <= 0) throw;
+        if (left <= 1) throw;
         std::printf("run_queue_latency: once more: %s\n", error.what());
       }
     }
   }
   check_sizes(*cgroups);
+  check_before_5_5(*cgroups);
+  for (const bool with_blame : {false, true}) {
+    if (const auto able = koord::host::open_run_queue_latency(Root::host_mode(), cgroups->version(),
+                                                              Tracepoints::typed, with_blame);
+        !able) {
+      std::printf("run_queue_latency: not tried: %s\n", able.error().message().c_str());
+      continue;
+    }
+    for (int left = tries;; --left) try {
+        check_tracing(*cgroups, with_blame);
+        break;
+      } catch (const std::exception& error) {
+        if (left <= 1) throw;
+        std::printf("run_queue_latency: once more: %s\n", error.what());
+      }
+  }
   std::printf("run_queue_latency: passed\n");
   return 0;
 } catch (const std::exception& error) {

@@ -31,6 +31,21 @@ class RunQueueLatency {
     LatencyHistogram histogram;  // cumulative since the group's first wait
   };
 
+  /// How much is counted.
+  enum class Tracing : std::uint8_t {
+    full,     // each wait
+    sampled,  // one of kSampledOneIn, by chance, which counts for as many; nothing by blame()
+    paused,   // nothing: the kernel does not call the programs
+  };
+  static constexpr std::uint64_t kSampledOneIn = 16;
+
+  /// What the programs have cost so far. All events are counted, one in 61 is timed.
+  struct Spent {
+    std::uint64_t events = 0, timed = 0;
+    std::uint64_t timed_ns = 0;  // of CPU, in the programs alone
+    bool operator==(const Spent&) const = default;
+  };
+
   /// What could not be counted for want of room in the kernel's tables.
   struct Losses {
     std::uint64_t groups = 0;  // waits of groups that found no place
@@ -58,6 +73,10 @@ class RunQueueLatency {
   /// Frees a group's place. Removed cgroups free theirs themselves.
   virtual Result<> remove(GroupId id) = 0;
   virtual Result<Losses> losses() = 0;
+  virtual Result<Spent> spent() = 0;
+  /// Full at first. Waits under way are dropped, what was counted stays. To full from paused only, and not
+  /// within the same moment: a program may still be running. After an error it is paused.
+  virtual Result<> trace(Tracing tracing) = 0;
   /// Groups that the kernel's table holds at most.
   virtual std::size_t capacity() const = 0;
   /// Who ran meanwhile; null where it was not asked for.

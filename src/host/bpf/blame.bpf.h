@@ -48,10 +48,11 @@ struct {
   __type(value, struct koord_blame);
 } blames SEC(".maps");
 
+/* By cgroup and shard, as the groups' waits. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, koord_max_groups);
-  __type(key, __u64);
+  __uint(max_entries, koord_least_places);
+  __type(key, struct koord_group_key);
   __type(value, struct koord_group_blame);
 } group_blames SEC(".maps");
 
@@ -168,11 +169,11 @@ static __always_inline struct koord_blamed_wait* wait_of(__u32 pid) {
 
 /* A task that waits already goes on waiting: it was woken after it had been preempted on its way to sleep. */
 static __always_inline void begin_blamed(struct task_struct* task, __u32 cpu, const struct koord_clock* clock,
-                                         __u64 now) {
+                                         __u64 begun, __u64 now) {
   struct koord_blamed_wait* wait = wait_of(READ(task, pid));
   if (!wait) return;
   __u64 runs = runs_of(task);
-  if (wait->since) {
+  if (wait->since >= begun) {
     if (wait->runs == runs) return;
     lose(koord_lost_unseen);
   }
@@ -192,8 +193,9 @@ static __always_inline int moved(__u64* arguments) {
   __u32 to = (__u32)arguments[1];
   if (!READ(task, on_rq)) return 0; /* it is on its way to be woken */
   __u32 pid = READ(task, pid);
+  const struct koord_pace* pace_now = present_pace();
   struct koord_blamed_wait* wait = bpf_map_lookup_elem(&blamed, &pid);
-  if (!wait || !wait->since) return 0;
+  if (!wait || !pace_now || pace_now->mask || wait->since < pace_now->begun) return 0;
   __u32 from = cpu_of(task);
   const struct koord_clock* left = bpf_map_lookup_elem(&clocks, &from);
   const struct koord_clock* reached = bpf_map_lookup_elem(&clocks, &to);
@@ -221,12 +223,13 @@ static __always_inline void count(__u64* buckets, __u64 ns) {
 
 /* Who made it wait: for the pod that did. */
 static __always_inline void blame_group(struct task_struct* task, __u64 group, __u64 ns) {
-  struct koord_group_blame* blame = bpf_map_lookup_elem(&group_blames, &group);
+  struct koord_group_key key = {.id = group, .shard = bpf_get_smp_processor_id() % koord_max_shards};
+  struct koord_group_blame* blame = bpf_map_lookup_elem(&group_blames, &key);
   if (!blame) {
     if (READ(task, flags) & pf_exiting) return;
     struct koord_group_blame none = {};
-    bpf_map_update_elem(&group_blames, &group, &none, BPF_NOEXIST);
-    blame = bpf_map_lookup_elem(&group_blames, &group);
+    bpf_map_update_elem(&group_blames, &key, &none, BPF_NOEXIST);
+    blame = bpf_map_lookup_elem(&group_blames, &key);
     if (!blame) {
       lose(koord_lost_groups);
       return;
@@ -315,9 +318,9 @@ static __always_inline void run(struct koord_clock* clock, __u32 ran, __u32 runs
   count_best_effort(clock, now, runs == koord_tier_best_effort);
 }
 
-static __always_inline void forget(__u64 group) {
-  bpf_map_delete_elem(&tiers, &group);
-  bpf_map_delete_elem(&group_blames, &group);
+static __always_inline void forget(const struct koord_group_key* key) {
+  bpf_map_delete_elem(&group_blames, key);
 }
+static __always_inline void forget_group(__u64 group) { bpf_map_delete_elem(&tiers, &group); }
 
 #endif

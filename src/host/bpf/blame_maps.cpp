@@ -19,6 +19,8 @@ static_assert(koord_tiers == kCpuTiers && koord_runners == WaitBlame::kRunners &
 static_assert(koord_tier_best_effort == static_cast<int>(CpuTier::best_effort) &&
               koord_tier_system == static_cast<int>(CpuTier::system));
 
+constexpr std::size_t kBatch = 4096;  // entries: more than stand in one bucket of the table
+
 Error call_error(int errnum) { return errno_error(errnum, "wait blame map"); }
 
 Result<> put(const Fd& map, const void* key, const void* value) {
@@ -29,20 +31,28 @@ Result<> put(const Fd& map, const void* key, const void* value) {
 }  // namespace
 
 Result<std::unique_ptr<BlameMaps>> BlameMaps::take(const BpfObject& object, const Root& root,
-                                                   std::size_t possible) {
+                                                   std::size_t possible, std::size_t numbers) {
   Descriptors held;
   const std::pair<const char*, Fd*> maps[] = {{"tiers", &held.tiers},       {"clocks", &held.clocks},
                                               {"blames", &held.blames},     {"group_blames", &held.groups},
-                                              {"settings", &held.settings}, {"losses", &held.losses}};
+                                              {"settings", &held.settings}, {"losses", &held.losses},
+                                              {"domains", &held.domains}};
   for (const auto& [name, place] : maps) {
     KOORD_TRY(map, object.map(name));
     *place = std::move(map);
   }
-  std::unique_ptr<BlameMaps> made(new BlameMaps(std::move(held), root, possible));
-  const koord_clock clock{.since_and_runner = koord_unknown, .pid = ~0U};  // nobody's
-  for (std::uint32_t cpu = 0; cpu < possible; ++cpu) KOORD_CHECK(put(made->held_.clocks, &cpu, &clock));
+  std::unique_ptr<BlameMaps> made(new BlameMaps(std::move(held), root, possible, numbers));
   KOORD_CHECK(made->count_cpus());
   return made;
+}
+
+Result<> BlameMaps::restart() {
+  const koord_clock clock{.since_and_runner = koord_unknown, .pid = ~0U};  // nobody's
+  for (std::uint32_t cpu = 0; cpu < clocks_; ++cpu) KOORD_CHECK(put(held_.clocks, &cpu, &clock));
+  const koord_domain none{};
+  for (std::uint32_t number = 0; number < koord_max_domains; ++number)
+    KOORD_CHECK(put(held_.domains, &number, &none));
+  return {};
 }
 
 Result<> BlameMaps::count_cpus() {
@@ -97,17 +107,24 @@ Result<> BlameMaps::read(State& into) {
   return {};
 }
 
-/// A key that goes away while it is asked for its successor leads back to the first one.
+/// In batches, which every kernel has that has these programs.
 Result<> BlameMaps::groups(std::vector<Group>& into) {
   into.clear();
-  GroupId id = 0;
-  bool more = bpf_map_get_next_key(held_.groups.get(), nullptr, &id) == 0;
-  for (std::size_t steps = 0; more && steps < koord_max_groups; ++steps) {
-    koord_group_blame blame{};
-    if (bpf_map_lookup_elem(held_.groups.get(), &id, &blame) == 0)
-      into.push_back({id, blame.ns, blame.waits});
-    const GroupId last = id;
-    more = bpf_map_get_next_key(held_.groups.get(), &last, &id) == 0;
+  places_.clear();
+  if (keys_.empty()) keys_.resize(kBatch), blames_.resize(kBatch);
+  std::uint32_t place = 0, next = 0;
+  for (bool begun = false, more = true; more; begun = true, place = next) {
+    auto count = static_cast<std::uint32_t>(keys_.size());
+    const int status = bpf_map_lookup_batch(held_.groups.get(), begun ? &place : nullptr, &next, keys_.data(),
+                                            blames_.data(), &count, nullptr);
+    if (status != 0 && status != -ENOENT) return call_error(-status);
+    more = status == 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto [at, is_new] = places_.try_emplace(keys_[i].id, into.size());
+      if (is_new) into.push_back({keys_[i].id, 0, 0});
+      into[at->second].ns += blames_[i].ns;
+      into[at->second].waits += blames_[i].waits;
+    }
   }
   return {};
 }
@@ -116,8 +133,10 @@ Result<WaitBlame::Losses> BlameMaps::losses() {
   Losses lost;
   const std::pair<std::uint32_t, std::uint64_t*> kinds[] = {
       {koord_lost_groups, &lost.groups}, {koord_lost_tasks, &lost.tasks}, {koord_lost_unseen, &lost.unseen}};
-  for (const auto& [kind, place] : kinds)
-    if (bpf_map_lookup_elem(held_.losses.get(), &kind, place) != 0) return call_error(errno);
+  for (const auto& [kind, place] : kinds) {
+    KOORD_TRY(sum, sum_over_cpus(held_.losses, kind, numbers_));
+    *place = sum;
+  }
   return lost;
 }
 

@@ -3,18 +3,23 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
+#include <numeric>
 #include <string_view>
 #include <system_error>
 
 namespace koord::host {
 namespace {
+constexpr const char* kLooksAt = "/sys/kernel/btf/vmlinux";  // libbpf, for the types of the kernel
+
 // libbpf tells its reasons through one callback of the process, without an argument of ours.
 std::mutex printing;
 std::string* complaint = nullptr;
@@ -63,12 +68,15 @@ void BpfObject::Close::operator()(bpf_object* object) const { bpf_object__close(
 
 Result<BpfObject> BpfObject::open(const Root& root, const char* name, std::span<const char> elf) {
   const std::string btf = root.sys + "kernel/btf/vmlinux";
-  if (!exists(btf)) return Error(Code::unsupported, "this kernel gives no BTF: " + btf + " is not there");
+  if (!exists(btf))
+    return Error(Code::unsupported, fmt::format("this kernel gives no BTF: {} is not there", btf));
   std::string reason;
   const Listening listening(reason);
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = name;
+  std::error_code error;
+  if (!std::filesystem::equivalent(btf, kLooksAt, error)) options.btf_custom_path = btf.c_str();
   bpf_object* object = bpf_object__open_mem(elf.data(), elf.size(), &options);
   if (object == nullptr) return bpf_error(errno, "opening eBPF programs", reason);
   return BpfObject(object);
@@ -116,14 +124,25 @@ Result<Fd> BpfObject::map(const char* name) const {
   return copy;
 }
 
-Result<Fd> BpfObject::attach(const char* program, const char* tracepoint) const {
-  const bpf_program* found = bpf_object__find_program_by_name(object_.get(), program);
-  if (found == nullptr) return Error(Code::internal, std::string("no eBPF program ") + program);
-  const int link = bpf_raw_tracepoint_open(tracepoint, bpf_program__fd(found));
+Result<Fd> BpfObject::program(const char* name) const {
+  const bpf_program* found = bpf_object__find_program_by_name(object_.get(), name);
+  if (found == nullptr) return Error(Code::internal, fmt::format("no eBPF program {}", name));
+  Fd copy(fcntl(bpf_program__fd(found), F_DUPFD_CLOEXEC, 3));
+  if (!copy) return errno_error(errno, name);
+  return copy;
+}
+
+Result<Fd> attach_program(const Fd& program, const char* name, const char* tracepoint) {
+  const int link = bpf_raw_tracepoint_open(tracepoint, program.get());
   if (link == -ENOENT && tracepoint != nullptr)
-    return Error(Code::unsupported, std::string("this kernel has no tracepoint ") + tracepoint);
-  if (link < 0) return bpf_error(-link, std::string("attaching eBPF program ") + program, {});
+    return Error(Code::unsupported, fmt::format("this kernel has no tracepoint {}", tracepoint));
+  if (link < 0) return bpf_error(-link, fmt::format("attaching eBPF program {}", name), {});
   return Fd(link);
+}
+
+Result<std::uint64_t> sum_over_cpus(const Fd& map, std::uint32_t place, std::vector<std::uint64_t>& scratch) {
+  if (bpf_map_lookup_elem(map.get(), &place, scratch.data()) != 0) return errno_error(errno, "eBPF map");
+  return std::accumulate(scratch.begin(), scratch.end(), std::uint64_t{0});
 }
 
 }  // namespace koord::host

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "koord/base/result.hpp"
 #include "koord/host/file.hpp"
@@ -35,9 +36,7 @@ class BpfObject {
 
   /// Descriptors of one's own, which outlive the object. After load().
   Result<Fd> map(const char* name) const;
-  /// Attached as long as the descriptor is open. `tracepoint` is null for a typed program, which knows its
-  /// own.
-  Result<Fd> attach(const char* program, const char* tracepoint) const;
+  Result<Fd> program(const char* name) const;
 
  private:
   struct Close {
@@ -47,5 +46,12 @@ class BpfObject {
 
   std::unique_ptr<bpf_object, Close> object_;
 };
+
+/// Attached as long as the descriptor is open, again and again. `tracepoint` is null for a typed program,
+/// which knows its own; `name` is for messages.
+Result<Fd> attach_program(const Fd& program, const char* name, const char* tracepoint);
+
+/// Of an entry that has a number for each CPU that there may be: room for them is in `scratch`.
+Result<std::uint64_t> sum_over_cpus(const Fd& map, std::uint32_t place, std::vector<std::uint64_t>& scratch);
 
 }  // namespace koord::host

@@ -30,12 +30,13 @@ char license_text[] SEC("license") = "Dual MIT/GPL";
 enum { task_running = 0, task_dead = 0x80, pf_exiting = 4 };
 
 struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, koord_loss_kinds);
   __type(key, __u32);
   __type(value, __u64);
 } losses SEC(".maps");
 
+/* An interrupt may count on the same CPU. */
 static __always_inline void lose(__u32 kind) {
   __u64* lost = bpf_map_lookup_elem(&losses, &kind);
   if (lost) __sync_fetch_and_add(lost, 1);
@@ -55,9 +56,9 @@ static __always_inline __u32 cpu_of(struct task_struct* task) {
 
 static __always_inline __u64 id_of(struct cgroup* group) {
   struct kernfs_node* node = READ(group, kn);
-  __u64 id = READ(node, id);
-  /* The upper half was a generation once. */
-  return bpf_core_type_exists(union kernfs_node_id) ? id & 0xffffffff : id;
+  if (bpf_core_field_exists(node->id)) return READ(node, id);
+  struct kernfs_node___before_5_5* old = (void*)node;
+  return READ(old, id.ino);
 }
 
 /* The group in the v2 hierarchy, or in v1's of the cpu controller. */

@@ -23,10 +23,15 @@ enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY 
 enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 
 struct kernfs_node {
-  __u64 id; /* the inode number; a union with a generation before 5.5 */
+  __u64 id; /* the inode number */
 };
 union kernfs_node_id {
-  __u64 id;
+  struct {
+    __u32 ino, generation;
+  };
+};
+struct kernfs_node___before_5_5 {
+  union kernfs_node_id id;
 };
 struct cgroup_root {
   unsigned int subsys_mask;

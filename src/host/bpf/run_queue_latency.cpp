@@ -4,16 +4,22 @@
 #include <bpf/libbpf.h>
 #include <malloc.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "blame_maps.hpp"
 #include "bpf_object.hpp"
+#include "koord/host/cpuset.hpp"
+#include "koord/host/file.hpp"
+#include "koord/host/text.hpp"
 #include "run_queue_latency.h"
 #include "run_queue_latency.skel.h"
 #include "run_queue_latency_raw.skel.h"
@@ -29,6 +35,7 @@ namespace {
 
 constexpr std::size_t kBatch = 1024;       // entries of one call of a snapshot: some 200 KiB
 constexpr std::size_t kTasksOfCpu = 1024;  // as the kernel's own default of pid_max has it
+constexpr std::size_t kPlacesOfCpu = 1024;
 constexpr std::size_t kMostTasks = std::size_t{4} * koord_max_tasks;
 
 void add(LatencyHistogram& total, const koord_group_waits& waits) {
@@ -38,13 +45,20 @@ void add(LatencyHistogram& total, const koord_group_waits& waits) {
 
 class Collector final : public RunQueueLatency {
  public:
+  struct Program {
+    const char* name;
+    const char* tracepoint;  // null: it knows its own
+    Fd program;
+  };
   struct Descriptors {
-    Fd groups, losses;
+    Fd groups, crowded, losses, pace, spent;
     std::unique_ptr<BlameMaps> blame;  // null: not asked for
-    std::vector<Fd> links;
+    std::vector<Program> programs;     // in the order in which they are attached
   };
 
-  Collector(Descriptors held, const TableSizes& sizes) : held_(std::move(held)), sizes_(sizes) {
+  /// `possible`: how many CPUs there may ever be.
+  Collector(Descriptors held, const TableSizes& sizes, std::size_t possible)
+      : held_(std::move(held)), sizes_(sizes), numbers_(possible), spent_(possible) {
     make_room();
   }
 
@@ -59,6 +73,11 @@ class Collector final : public RunQueueLatency {
       if (found) add(total, waits);
       any = any || found;
     }
+    key.shard = 0;
+    if (koord_group_waits waits{}; bpf_map_lookup_elem(held_.crowded.get(), &key, &waits) == 0) {
+      add(total, waits);
+      any = true;
+    }
     if (!any) return call_error(ENOENT);
     return total;
   }
@@ -66,7 +85,8 @@ class Collector final : public RunQueueLatency {
   Result<> snapshot(std::vector<Group>& into) override {
     into.clear();
     ++snapshot_;
-    auto taken = one_by_one_ ? take_one_by_one(into) : take_batches(into);
+    auto taken = take(held_.groups, into);
+    if (taken) taken = take(held_.crowded, into);
     if (places_.size() > 2 * into.size() + kBatch)
       std::erase_if(places_, [&](const auto& entry) { return entry.second.snapshot != snapshot_; });
     return taken;
@@ -74,6 +94,7 @@ class Collector final : public RunQueueLatency {
 
   Result<> remove(GroupId id) override {
     koord_group_key key{.id = id, .shard = 0, .zero = 0};
+    if (bpf_map_delete_elem(held_.crowded.get(), &key) != 0 && errno != ENOENT) return call_error(errno);
     for (; key.shard < sizes_.shards; ++key.shard)
       if (bpf_map_delete_elem(held_.groups.get(), &key) != 0 && errno != ENOENT) return call_error(errno);
     return {};
@@ -81,11 +102,35 @@ class Collector final : public RunQueueLatency {
 
   Result<Losses> losses() override {
     Losses lost;
-    const std::uint32_t groups = koord_lost_groups;
-    const std::uint32_t tasks = koord_lost_tasks;
-    if (bpf_map_lookup_elem(held_.losses.get(), &groups, &lost.groups) != 0) return call_error(errno);
-    if (bpf_map_lookup_elem(held_.losses.get(), &tasks, &lost.tasks) != 0) return call_error(errno);
+    KOORD_TRY(groups, sum_over_cpus(held_.losses, koord_lost_groups, numbers_));
+    KOORD_TRY(tasks, sum_over_cpus(held_.losses, koord_lost_tasks, numbers_));
+    lost.groups = groups;
+    lost.tasks = tasks;
     return lost;
+  }
+
+  Result<Spent> spent() override {
+    const std::uint32_t zero = 0;
+    if (bpf_map_lookup_elem(held_.spent.get(), &zero, spent_.data()) != 0) return call_error(errno);
+    Spent sum;
+    for (const koord_spent& one : spent_) {
+      sum.events += one.events;
+      sum.timed += one.timed;
+      sum.timed_ns += one.timed_ns;
+    }
+    return sum;
+  }
+
+  Result<> trace(Tracing tracing) override {
+    if (tracing == Tracing::paused) {
+      links_.clear();
+      return {};
+    }
+    const bool full = tracing == Tracing::full;
+    if (full && !links_.empty()) return Error(Code::internal, "run-queue latency was not paused");
+    auto begun = begin(full);
+    if (!begun) links_.clear();
+    return begun;
   }
 
   std::size_t capacity() const override { return sizes_.groups; }
@@ -93,6 +138,24 @@ class Collector final : public RunQueueLatency {
 
  private:
   static Error call_error(int errnum) { return errno_error(errnum, "run-queue latency map"); }
+
+  Result<> begin(bool full) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);  // bpf_ktime_get_ns()
+    const std::uint32_t zero = 0;
+    const koord_pace pace{.begun = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                                   static_cast<std::uint64_t>(now.tv_nsec),
+                          .mask = full ? 0U : static_cast<std::uint32_t>(kSampledOneIn - 1),
+                          .shards = static_cast<std::uint32_t>(sizes_.shards)};
+    if (full && held_.blame) KOORD_CHECK(held_.blame->restart());
+    if (bpf_map_update_elem(held_.pace.get(), &zero, &pace, 0) != 0) return call_error(errno);
+    if (!links_.empty()) return {};
+    for (const Program& one : held_.programs) {
+      KOORD_TRY(link, attach_program(one.program, one.name, one.tracepoint));
+      links_.push_back(std::move(link));
+    }
+    return {};
+  }
 
   void make_room() {
     keys_.resize(batch_);
@@ -109,14 +172,18 @@ class Collector final : public RunQueueLatency {
     add(into[place.index].histogram, waits);
   }
 
-  Result<> take_batches(std::vector<Group>& into) {
+  Result<> take(const Fd& map, std::vector<Group>& into) {
+    return one_by_one_ ? take_one_by_one(map, into) : take_batches(map, into);
+  }
+
+  Result<> take_batches(const Fd& map, std::vector<Group>& into) {
     std::uint32_t place = 0;
     bool begun = false;
     while (true) {
       auto count = static_cast<std::uint32_t>(batch_);
       std::uint32_t next = 0;
-      const int status = bpf_map_lookup_batch(held_.groups.get(), begun ? &place : nullptr, &next,
-                                              keys_.data(), waits_.data(), &count, nullptr);
+      const int status = bpf_map_lookup_batch(map.get(), begun ? &place : nullptr, &next, keys_.data(),
+                                              waits_.data(), &count, nullptr);
       if (status == -ENOSPC) {  // more entries in one bucket of the table than the batch holds
         batch_ *= 2;
         make_room();
@@ -125,7 +192,7 @@ class Collector final : public RunQueueLatency {
       if (status != 0 && status != -ENOENT) {
         if (begun) return call_error(-status);
         one_by_one_ = true;  // before 5.6
-        return take_one_by_one(into);
+        return take_one_by_one(map, into);
       }
       for (std::size_t i = 0; i < count; ++i) put(into, keys_[i], waits_[i]);
       if (status == -ENOENT) return {};
@@ -135,14 +202,14 @@ class Collector final : public RunQueueLatency {
   }
 
   // A key that goes away while it is asked for its successor leads back to the first one.
-  Result<> take_one_by_one(std::vector<Group>& into) {
+  Result<> take_one_by_one(const Fd& map, std::vector<Group>& into) {
     all_keys_.clear();
-    const std::size_t most = 2 * sizes_.groups * sizes_.shards;
+    const std::size_t most = 2 * std::max(sizes_.groups, sizes_.places);
     koord_group_key key{};
-    bool more = bpf_map_get_next_key(held_.groups.get(), nullptr, &key) == 0;
+    bool more = bpf_map_get_next_key(map.get(), nullptr, &key) == 0;
     while (more && all_keys_.size() < most) {
       all_keys_.push_back(key);
-      more = bpf_map_get_next_key(held_.groups.get(), &all_keys_.back(), &key) == 0;
+      more = bpf_map_get_next_key(map.get(), &all_keys_.back(), &key) == 0;
     }
     const auto order = [](const koord_group_key& k) { return std::pair(k.id, k.shard); };
     std::sort(all_keys_.begin(), all_keys_.end(),
@@ -152,7 +219,7 @@ class Collector final : public RunQueueLatency {
                     all_keys_.end());
     for (const koord_group_key& known : all_keys_) {
       koord_group_waits waits{};
-      if (bpf_map_lookup_elem(held_.groups.get(), &known, &waits) == 0) put(into, known, waits);
+      if (bpf_map_lookup_elem(map.get(), &known, &waits) == 0) put(into, known, waits);
     }
     return {};
   }
@@ -164,6 +231,9 @@ class Collector final : public RunQueueLatency {
 
   Descriptors held_;
   TableSizes sizes_;
+  std::vector<Fd> links_;               // none: paused
+  std::vector<std::uint64_t> numbers_;  // one for each CPU that there may be
+  std::vector<koord_spent> spent_;      // the same
   std::size_t batch_ = kBatch;
   bool one_by_one_ = false;
   std::uint64_t snapshot_ = 0;
@@ -198,11 +268,34 @@ std::span<const char> programs_for(Tracepoints tracepoints, bool with_blame) {
   return bytes(with_blame ? wait_blame_raw_bpf__elf_bytes : run_queue_latency_raw_bpf__elf_bytes);
 }
 
+/// One more than the highest number that a CPU may ever have: there may be gaps.
+std::size_t cpu_numbers(const Root& root, std::size_t possible) {
+  const auto text = read_file(root.sys + "devices/system/cpu/possible");
+  const auto cpus = text ? CpuSet::parse(*text) : Result<CpuSet>(text.error());
+  return cpus && !cpus->empty() ? static_cast<std::size_t>(cpus->cpus().back()) + 1 : possible;
+}
+
+bool is_before_5_12() {
+  utsname name{};
+  int major = 0, minor = 0;
+  if (uname(&name) != 0) return false;
+  std::string_view rest = name.release;
+  const std::size_t dot = rest.find('.');
+  if (dot == std::string_view::npos || !to_number(rest.substr(0, dot), major)) return false;
+  rest.remove_prefix(dot + 1);
+  if (!to_number(rest.substr(0, rest.find_first_not_of("0123456789")), minor)) return false;
+  return std::pair(major, minor) < std::pair(5, 12);
+}
+
 }  // namespace
 
 TableSizes table_sizes(std::size_t cpus) {
+  const std::size_t shards = std::clamp<std::size_t>(cpus, 1, koord_max_shards);
   return {.groups = koord_max_groups,
-          .shards = std::min<std::size_t>(std::max<std::size_t>(cpus, 1), koord_shards),
+          .shards = shards,
+          .places =
+              std::min(koord_max_groups * shards,
+                       std::clamp<std::size_t>(kPlacesOfCpu * shards, koord_least_places, koord_most_places)),
           .tasks = std::clamp<std::size_t>(kTasksOfCpu * cpus, koord_max_tasks, kMostTasks)};
 }
 
@@ -214,29 +307,38 @@ Result<std::unique_ptr<RunQueueLatency>> open_run_queue_latency(const Root& root
   const int counted = libbpf_num_possible_cpus();
   if (counted <= 0) return errno_error(-counted, "the number of CPUs");
   const auto possible = static_cast<std::size_t>(counted);
-  const TableSizes sizes = wanted ? *wanted : table_sizes(possible);
+  const std::size_t numbers = cpu_numbers(root, possible);
+  const TableSizes sizes = wanted ? *wanted : table_sizes(numbers);
   const Programs programs = programs_of(version, with_blame);
 
   KOORD_TRY(object, BpfObject::open(root, "run_queue_latency", programs_for(tracepoints, with_blame)));
   KOORD_CHECK(object.choose(programs));
-  KOORD_CHECK(object.resize("groups", static_cast<std::uint32_t>(sizes.groups * sizes.shards)));
+  KOORD_CHECK(object.resize("groups", static_cast<std::uint32_t>(sizes.places)));
+  KOORD_CHECK(object.resize("crowded", static_cast<std::uint32_t>(sizes.groups)));
   KOORD_CHECK(object.resize(with_blame ? "blamed" : "waiting", static_cast<std::uint32_t>(sizes.tasks)));
-  if (with_blame) KOORD_CHECK(object.resize("clocks", static_cast<std::uint32_t>(possible)));
+  if (with_blame) KOORD_CHECK(object.resize("clocks", static_cast<std::uint32_t>(numbers)));
   KOORD_CHECK(object.load());
   Collector::Descriptors held;
-  KOORD_TRY(groups, object.map("groups"));
-  held.groups = std::move(groups);
-  KOORD_TRY(losses, object.map("losses"));
-  held.losses = std::move(losses);
+  const std::pair<const char*, Fd*> maps[] = {{"groups", &held.groups},
+                                              {"crowded", &held.crowded},
+                                              {"losses", &held.losses},
+                                              {"pace", &held.pace},
+                                              {"spent", &held.spent}};
+  for (const auto& [name, place] : maps) {
+    KOORD_TRY(map, object.map(name));
+    *place = std::move(map);
+  }
   if (with_blame) {
-    KOORD_TRY(blame, BlameMaps::take(object, root, possible));
+    KOORD_TRY(blame, BlameMaps::take(object, root, possible, numbers));
     held.blame = std::move(blame);
   }
-  for (const auto& [program, tracepoint] : programs) {
-    KOORD_TRY(link, object.attach(program, typed ? nullptr : tracepoint));
-    held.links.push_back(std::move(link));
+  for (const auto& [name, tracepoint] : programs) {
+    KOORD_TRY(program, object.program(name));
+    held.programs.push_back({name, typed ? nullptr : tracepoint, std::move(program)});
   }
-  return std::make_unique<Collector>(std::move(held), sizes);
+  auto collector = std::make_unique<Collector>(std::move(held), sizes, possible);
+  KOORD_CHECK(collector->trace(RunQueueLatency::Tracing::full));
+  return collector;
 }
 
 Result<std::unique_ptr<RunQueueLatency>> RunQueueLatency::open(const Root& root, CgroupVersion version,
@@ -248,6 +350,9 @@ Result<std::unique_ptr<RunQueueLatency>> RunQueueLatency::open(const Root& root,
       opened = std::move(raw);
   }
   malloc_trim(0);  // the kernel's BTF was read: megabytes, once
+  if (!opened && with_blame && opened.error().code() == Code::unsupported && is_before_5_12())
+    return std::move(opened).error().context(
+        "this kernel is older than Linux 5.12, from which on programs can tell who ran");
   return opened;
 }
 

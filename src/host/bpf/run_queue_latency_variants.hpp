@@ -13,10 +13,11 @@ namespace koord::host {
 /// field.
 enum class Tracepoints { typed, raw };
 
-/// How large the kernel's tables are made, for a machine of so many CPUs: 16 MiB of groups and 16 MiB of
+/// How large the kernel's tables are made, for a machine of so many CPUs: 36 MiB of groups and 16 MiB of
 /// tasks at most, whatever there is.
 struct TableSizes {
-  std::size_t groups = 0, shards = 0;  // entries: their product
+  std::size_t groups = 0, shards = 0;  // shards: CPUs that have places of their own
+  std::size_t places = 0;              // of groups by shard; beyond them a group's CPUs share one
   std::size_t tasks = 0;
 };
 TableSizes table_sizes(std::size_t cpus);

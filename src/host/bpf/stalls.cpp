@@ -30,7 +30,7 @@ class Collector final : public Stalls {
     std::vector<Fd> links;
     std::array<std::string, kKinds> missing;
   };
-  Collector(Descriptors held, std::size_t cpus) : held_(std::move(held)), scratch_(cpus) {}
+  Collector(Descriptors held, std::size_t cpus) : held_(std::move(held)), scratch_(cpus), numbers_(cpus) {}
 
   const std::string& missing(Kind kind) const override { return held_.missing[kind]; }
 
@@ -42,9 +42,8 @@ class Collector final : public Stalls {
       KOORD_CHECK(get(held_.oom_kills, tier, into.oom_kills[tier]));
     }
     KOORD_CHECK(get(held_.oom_kills, koord_tiers, into.other_oom_kills));
-    std::uint64_t reclaiming = 0, requests = 0;
-    KOORD_CHECK(get(held_.losses, koord_lost_tasks, reclaiming));
-    KOORD_CHECK(get(held_.losses, koord_lost_groups, requests));
+    KOORD_TRY(reclaiming, sum_over_cpus(held_.losses, koord_lost_tasks, numbers_));
+    KOORD_TRY(requests, sum_over_cpus(held_.losses, koord_lost_groups, numbers_));
     into.lost = reclaiming + requests;
     return {};
   }
@@ -65,7 +64,8 @@ class Collector final : public Stalls {
   }
 
   Descriptors held_;
-  std::vector<koord_stalls> scratch_;  // one for each CPU that there may be
+  std::vector<koord_stalls> scratch_;   // one for each CPU that there may be
+  std::vector<std::uint64_t> numbers_;  // the same
 };
 
 struct Row {
@@ -105,7 +105,8 @@ Result<std::unique_ptr<Stalls>> open(const Root& root, CgroupVersion version, co
     *place = std::move(map);
   }
   for (const Row& row : rows(version)) {
-    auto link = object.attach(row.program.name, row.program.tracepoint);
+    KOORD_TRY(program, object.program(row.program.name));
+    auto link = attach_program(program, row.program.name, row.program.tracepoint);
     if (link)
       held.links.push_back(std::move(*link));
     else if (held.missing[row.kind].empty())

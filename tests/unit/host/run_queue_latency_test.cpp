@@ -24,14 +24,18 @@ TEST_CASE("a kernel without BTF is one clear reason") {
 
 TEST_CASE("the kernel's tables, by the number of CPUs") {
   struct Row {
-    std::size_t cpus, shards, tasks;
+    std::size_t cpus, shards, places, tasks;
   };
-  const Row rows[] = {
-      {1, 1, 65'536}, {2, 2, 65'536}, {128, 8, 131'072}, {512, 8, 262'144}, {8192, 8, 262'144}};
+  // Up to 1,024 CPUs none shares a group's place with another, until there is none left.
+  const Row rows[] = {{1, 1, 8'192, 65'536},         {2, 2, 16'384, 65'536},
+                      {8, 8, 65'536, 65'536},        {64, 64, 65'536, 65'536},
+                      {128, 128, 131'072, 131'072},  {512, 512, 131'072, 262'144},
+                      {8192, 1024, 131'072, 262'144}};
   for (const Row& row : rows) {
     const TableSizes sizes = koord::host::table_sizes(row.cpus);
     CHECK(sizes.groups == 8192);
     CHECK(sizes.shards == row.shards);
+    CHECK(sizes.places == row.places);
     CHECK(sizes.tasks == row.tasks);
   }
 }

@@ -23,10 +23,19 @@ class FakeRunQueue final : public host::RunQueueLatency {
   }
   Result<> remove(GroupId) override { return {}; }
   Result<Losses> losses() override { return lost; }
+  Result<Spent> spent() override { return cost; }
+  Result<> trace(Tracing wanted) override {
+    if (refused) return Error(Code::unsupported, "no");
+    tracing = wanted;
+    return {};
+  }
   std::size_t capacity() const override { return 8192; }
 
   std::map<GroupId, host::LatencyHistogram> groups;
   Losses lost;
+  Spent cost;
+  Tracing tracing = Tracing::full;
+  bool refused = false;
 };
 
 /// Makes a cgroup.
