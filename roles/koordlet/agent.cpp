@@ -86,6 +86,14 @@ kube::EventRecorderConfig recorder_config(const std::string& node) {
   return config;
 }
 
+/// Of the machine; the flag is in percent.
+Result<double> tracer_limit(const runtime::FlagValues& flags) {
+  const double percent = flags.get_real("run-queue-latency-limit");
+  if (!(percent >= 0 && percent <= 100))
+    return Error(Code::invalid, "--run-queue-latency-limit: not between 0 and 100");
+  return percent / 100;
+}
+
 }  // namespace
 
 Agent::Agent(runtime::RoleContext& context, Parts parts)
@@ -132,6 +140,8 @@ Result<> Agent::set_up() {
   sampling.node_info_interval = flags.get_duration("collect-node-cpu-info-interval");
   sampling.psi_interval = flags.get_duration("psi-collector-interval");
   sampling.is_on = [&gates = context_.gates](std::string_view gate) { return gates.enabled(gate); };
+  KOORD_TRY(limit, tracer_limit(flags));
+  sampling.tracer_limit = limit;
   sampling.page_cache = flags.get_bool("enable-pagecache-collector");
   sampler_ = std::make_unique<Sampler>(sampling, collector_table(), parts_.cgroups, parts_.place.root,
                                        series_, context_.metrics, log_, std::move(parts_.counters));

@@ -10,11 +10,12 @@ extern const CollectorEntry kPressure;
 extern const CollectorEntry kRunQueue;
 extern const CollectorEntry kStalls;
 extern const CollectorEntry kSystem;
+extern const CollectorEntry kTracer;
 extern const CollectorEntry kWaitBlame;
 
 CollectorTable collector_table() {
   static constexpr const CollectorEntry* kTable[] = {
-      &kNode, &kGroups, &kBestEffort, &kSystem, &kPressure, &kRunQueue, &kWaitBlame, &kStalls,
+      &kNode, &kGroups, &kBestEffort, &kSystem, &kPressure, &kTracer, &kRunQueue, &kWaitBlame, &kStalls,
   };
   return kTable;
 }

@@ -224,7 +224,7 @@ constexpr std::array<Flag, 6> kAuditFlags = {{
      "A value that was written so long ago is looked at again; 0: each tick.", 0, kAudit},
 }};
 
-constexpr std::array<Flag, 11> kOwnFlags = {{
+constexpr std::array<Flag, 12> kOwnFlags = {{
     {"dry-run-strategies", FlagType::list, "",
      "Strategies that only show what they would do (koord top, the log), by name: CPUSuppress, CPUEvict, ...",
      0, kKoord},
@@ -260,6 +260,10 @@ constexpr std::array<Flag, 11> kOwnFlags = {{
      0, kKoord},
     {"run-queue-latency", FlagType::boolean, "true",
      "Measure with eBPF how long tasks wait for a CPU, where the kernel allows it.", 0, kKoord},
+    {"run-queue-latency-limit", FlagType::real, "1",
+     "What --run-queue-latency may cost, in percent of the machine's CPU time: beyond it one wait of 16 is "
+     "counted, and where that is too much none for a while; 0: whatever it costs.",
+     0, kKoord},
 }};
 
 constexpr auto kFlags =

@@ -22,7 +22,7 @@ std::string_view name_of(Runner runner);  // "LSE", "BE", "system", "nobody"
 /// Of LSE, LSR and LS tasks together. All sums are over waits that ended within the period.
 struct BlamedWaits {
   std::uint64_t reading = 0;  // grows with each period that was read
-  nanoseconds period{};       // how long it was, about a second
+  nanoseconds period{};       // how long it was, about a second; 0: nothing is known, whatever the sums are
   std::uint64_t waits = 0;    // those by the waiters' own quotas are not among them
   /// Seconds of waiting by who ran meanwhile: their sum is that of all waiting.
   std::array<double, kRunners> seconds{};

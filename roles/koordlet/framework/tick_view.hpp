@@ -13,6 +13,7 @@
 #include "framework/inventory.hpp"
 #include "framework/node_facts.hpp"
 #include "koord/base/clock.hpp"
+#include "koord/host/run_queue_latency.hpp"
 
 namespace koord::koordlet {
 
@@ -80,8 +81,10 @@ struct TickView {
   /// the kernel does not tell, all of it is unknown. One for each pod and container, as above.
   Pressure node_pressure;
   std::span<const Pressure> pod_pressure, container_pressure;
+  /// How much of the waiting for a CPU is traced now.
+  host::RunQueueLatency::Tracing tracing = host::RunQueueLatency::Tracing::full;
   /// How long tasks waited for a CPU, of the last period that was read (framework/run_queue_waits.hpp); null
-  /// where the kernel does not tell.
+  /// where the kernel does not tell, and while tracing is paused. By a sample of the waits while it samples.
   const RunQueueWaits* waits = nullptr;
   /// Who ran while latency-sensitive tasks waited for a CPU (framework/blamed_waits.hpp), of the last second;
   /// null where nobody asks for it or the kernel does not tell.

@@ -47,6 +47,7 @@ std::string strategy_line(const koordlet::StrategyView& strategy) {
 /// "LS waited 12.3ms in 1.0s, while there ran: LS 80%, BE 20%; BE caused 95%, p99 340us; for
 /// quotas of their own 1.0ms"
 std::string blame_line(const BlameView& blame) {
+  if (blame.period_seconds <= 0) return fmt::format("who made LS wait is not known ({})", blame.why_unfit);
   double sum = 0;
   for (const RunnerView& runner : blame.runners) sum += runner.seconds;
   std::vector<const RunnerView*> order;

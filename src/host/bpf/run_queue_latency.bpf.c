@@ -146,12 +146,12 @@ static __always_inline void woken_plain(struct task_struct* task, const struct k
 
 static __always_inline void switched_plain(_Bool preempted, struct task_struct* left, struct task_struct* next,
                                            const struct koord_pace* pace_now, _Bool v2) {
-  __u64 now = bpf_ktime_get_ns();
+  __u64 now = 0; /* the clock is much of what a sample costs */
   __u32 pid = READ(left, pid);
   if (pid) { /* idle tasks do not wait */
     __u32 state = state_of(left);
     if (preempted || state == task_running) {
-      if (is_counted(pace_now)) begin(pid, now);
+      if (is_counted(pace_now)) begin(pid, now = bpf_ktime_get_ns());
     } else if (state & task_dead) {
       end_task(pid);
     }
@@ -160,7 +160,7 @@ static __always_inline void switched_plain(_Bool preempted, struct task_struct* 
   if (!pid) return;
   __u64* since = since_of(pid);
   if (!since || *since < pace_now->begun) return;
-  __u64 ns = now - *since;
+  __u64 ns = (now ? now : bpf_ktime_get_ns()) - *since;
   *since = 0;
   /* Clocks of two CPUs may differ a little. */
   if ((__s64)ns >= 0) charge(next, id_of(group_of(next, v2)), ns, 1ULL + pace_now->mask);

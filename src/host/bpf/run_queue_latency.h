@@ -6,8 +6,8 @@
 enum {
   koord_max_groups = 8192,
   koord_max_tasks = 65536, /* the loader raises it where there are many CPUs */
-  /* A group's waits are counted in a place for each CPU that its tasks ran on, so that CPUs do not take a cache line from
-   * one another: the kernel gives a CPU's places out one beside the other. Beyond so many CPUs two share a place. */
+  /* A group's waits are counted in a place for each CPU that its tasks ran on, so that CPUs do not take a cache line
+   * from one another: the kernel gives a CPU's places out one beside the other. Beyond so many CPUs two share one. */
   koord_max_shards = 1024,
   /* Places, for all groups together; then each group has one more, which all CPUs share. */
   koord_most_places = 131072,

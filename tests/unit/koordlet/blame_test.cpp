@@ -120,6 +120,39 @@ TEST_CASE("Waits by quotas of the waiters' own neither count nor hide what other
   CHECK(blamed.of(Runner::ls) == Approx(2));
 }
 
+TEST_CASE("While tracing costs too much nobody knows whom to blame, which is not that nobody is") {
+  Bench bench;
+  const auto now = known({});
+  bench.tick(now);
+  const auto second = [&](std::uint64_t events) -> const BlamedWaits& {
+    bench.waiting->cost.events += events;
+    for (int i = 0; i < 10; ++i) bench.counters.wait(CpuTier::ls, {{Runner::best_effort, 4 * kMillisecond}});
+    return bench.tick(now);
+  };
+  CHECK(second(0).fit);
+  CHECK(bench.waits().caused_seconds > 0);
+  for (int i = 0; i < 2; ++i) second(1'000'000);
+  CHECK(bench.waits().fit);
+  const std::uint64_t reading = bench.waits().reading;
+  for (int i = 0; i < 60; ++i) {  // sampled, then paused, and sampled again
+    const BlamedWaits& blamed = second(1'000'000);
+    REQUIRE_FALSE(blamed.fit);
+    REQUIRE(blamed.why_unfit == "tracing all waits costs too much CPU time now");
+    REQUIRE(blamed.period == nanoseconds{});
+    REQUIRE(blamed.reading == reading);
+    REQUIRE(blamed.pods.empty());
+  }
+  // What was counted in part does not count, nor does the first reading of what is whole again.
+  int ticks = 0;
+  while (bench.waiting->tracing != host::RunQueueLatency::Tracing::full && ++ticks < 300) second(0);
+  REQUIRE(bench.waiting->tracing == host::RunQueueLatency::Tracing::full);
+  CHECK_FALSE(bench.waits().fit);
+  const BlamedWaits& first = second(0);
+  CHECK(first.fit);
+  CHECK(first.waits == 10);
+  CHECK(first.reading == reading + 1);
+}
+
 TEST_CASE("A period is the difference of two readings, of latency-sensitive tiers together") {
   Bench bench;
   const auto now = known({});

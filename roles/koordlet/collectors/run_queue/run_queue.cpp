@@ -51,7 +51,7 @@ class RunQueueCollector final : public Collector {
 
   void follow(const Inventory& inventory) override;
   void sample(const TickView& view) override;
-  void show(TickView& view) const override { view.waits = counters_ != nullptr ? &waits_ : nullptr; }
+  void show(TickView& view) const override { view.waits = known_ ? &waits_ : nullptr; }
   void tell(std::vector<Availability>& all) const override {
     all.push_back({"run_queue_latency", counters_ != nullptr, context_.counters.no_run_queue});
   }
@@ -83,6 +83,7 @@ class RunQueueCollector final : public Collector {
   metrics::Counter lost_groups_, lost_tasks_;
   host::RunQueueLatency::Losses lost_;
   bool failing_ = false;
+  bool known_ = counters_ != nullptr;  // what waits there were
   std::uint64_t reading_ = 0;
   RunQueueWaits waits_;
   std::vector<host::RunQueueLatency::Group> scratch_;
@@ -168,8 +169,10 @@ void RunQueueCollector::walk(std::string& group, std::shared_ptr<Owner> owner, i
   }
 }
 
-void RunQueueCollector::sample(const TickView&) {
+void RunQueueCollector::sample(const TickView& view) {
   if (counters_ == nullptr) return;
+  known_ = view.tracing != host::RunQueueLatency::Tracing::paused;
+  if (!known_) return;
   read_losses();
   const auto taken = counters_->snapshot(scratch_);
   if (!taken && !failing_)

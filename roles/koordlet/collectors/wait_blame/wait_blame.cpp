@@ -153,6 +153,13 @@ void WaitBlameCollector::sample(const TickView& view) {
   const bool came = std::any_of(missing_.begin(), missing_.end(),
                                 [this](const std::string& group) { return id_of(group).has_value(); });
   if (came || !named_ || view.inventory->generation != generation_) name_groups(*view.inventory);
+  if (view.tracing != host::RunQueueLatency::Tracing::full) {
+    // Nobody knows who ran, which is not that nobody did, and nothing adds up to the first reading
+    // afterwards.
+    last_.reset();
+    waits_ = {.reading = waits_.reading, .why_unfit = "tracing all waits costs too much CPU time now"};
+    return;
+  }
   read(view.at);
   if (view.at >= pods_due_) read_pods(view);
 }
