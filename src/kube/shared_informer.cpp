@@ -16,6 +16,8 @@ namespace {
 // with more than the third.
 constexpr std::size_t kLongestLine = std::size_t{16} << 20, kLinesBudget = std::size_t{32} << 20,
                       kUsualLine = std::size_t{1} << 20;
+/// A stream that breaks sooner was none.
+constexpr nanoseconds kShortestStream = std::chrono::seconds(1);
 /// The same failure of the same informer is logged again after so long.
 constexpr nanoseconds kTellAgain = std::chrono::minutes(5);
 
@@ -145,6 +147,8 @@ Task<bool> SharedInformer::watch(ReflectorState::Watch watch) {
     co_return true;
   }
   drop_partial();
+  stream_over();
+  if (!watch.initial_events) opened_ = clock_.mono();
   for (;;) {
     const nanoseconds left = *state_.deadline() - clock_.mono();
     if (left <= nanoseconds::zero()) {
@@ -222,7 +226,7 @@ bool SharedInformer::take_line(std::string_view line) {
     return false;
   }
   ++status_.events;
-  status_.last_error.clear();
+  recovered();
   const api::ObjectMeta& meta = type_.meta(object.get());
   const auto effect = state_.on_event(event_type(event->type), meta.resource_version,
                                       event->initial_events_end, clock_.mono());
@@ -238,7 +242,7 @@ bool SharedInformer::take_line(std::string_view line) {
 
 void SharedInformer::apply_effect(ReflectorState::Effect effect) {
   if (effect == ReflectorState::Effect::complete) {
-    status_.last_error.clear();
+    recovered();
     undefined_ = false;
     listed_.set();
   } else if (effect == ReflectorState::Effect::empty) {
@@ -252,11 +256,27 @@ void SharedInformer::apply_effect(ReflectorState::Effect effect) {
   for (Listener& listener : listeners_) listener.queue->source_synced(listener.source);
 }
 
+void SharedInformer::recovered() {
+  status_.last_error.clear();
+  status_.failing_since.reset();
+  opened_.reset();
+}
+
+void SharedInformer::stream_over() {
+  if (opened_ && clock_.mono() - *opened_ >= kShortestStream) status_.failing_since.reset();
+  opened_.reset();
+}
+
 void SharedInformer::failed(const Error& error) {
   ++status_.failures;
+  const MonoTime now = clock_.mono();
+  stream_over();
+  if (error.code() != Code::gone) {  // what is expired is listed anew, at once
+    if (!status_.failing_since) status_.failing_since = now;
+    status_.failure = error.code();
+  }
   if (error.code() == Code::gone) ++status_.expired;
   undefined_ = error.code() == Code::not_found;
-  const MonoTime now = clock_.mono();
   std::string what = fmt::format("{}: {}", to_string(error.code()), error.message());
   if (undefined_) {
     const api::Kind& kind = api::kind_of(type_.schema());
@@ -274,6 +294,7 @@ void SharedInformer::failed(const Error& error) {
     log_->warn("not followed for now", kv("error", status_.last_error));
     told_ = now;
   }
+  if (undefined_ && may_be_undefined(api::kind_of(type_.schema()))) status_.failing_since.reset();
   apply_effect(state_.on_error(error, now));
 }
 
@@ -296,6 +317,7 @@ void SharedInformer::tell(const Object& before, const Object& after) {
 
 InformerStatus SharedInformer::status() const {
   InformerStatus status = status_;
+  if (opened_ && clock_.mono() - *opened_ >= kShortestStream) status.failing_since.reset();
   status.objects = store_.size();
   status.synced = state_.synced();
   status.resource_version = state_.resource_version();

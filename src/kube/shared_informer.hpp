@@ -59,6 +59,9 @@ class SharedInformer {
   void drop_partial();
   void apply_effect(ReflectorState::Effect effect);
   void failed(const Error& error);
+  void recovered();
+  /// What a stream that was open until now has shown, even if it told nothing.
+  void stream_over();
   void tell(const Object& before, const Object& after);
 
   const ObjectType& type_;
@@ -75,6 +78,8 @@ class SharedInformer {
   InformerStatus status_;
   bool undefined_ = false;
   MonoTime told_{};  // of the error in status_
+  /// Since when a stream is open that has not told anything yet; what fails at once was no recovery.
+  std::optional<MonoTime> opened_;
 };
 
 }  // namespace koord::kube

@@ -36,10 +36,12 @@ net::Response HealthChecks::answer(Probe probe, const net::Request& request, std
       lines += fmt::format("[+]{} excluded: ok\n", entry.name);
       continue;
     }
-    const bool ok = entry.check().has_value();
-    failed = failed || !ok;
-    lines += ok ? fmt::format("[+]{} ok\n", entry.name)
-                : fmt::format("[-]{} failed: reason withheld\n", entry.name);
+    const Result<> checked = entry.check();
+    failed = failed || !checked;
+    const bool told = (entry.probes & HealthChecks::told) != 0;
+    lines += checked ? fmt::format("[+]{} ok\n", entry.name)
+                     : fmt::format("[-]{} failed: {}\n", entry.name,
+                                   told ? checked.error().message() : "reason withheld");
   }
   if (!found) return net::Response::text(404, "404 page not found\n");
   if (failed)

@@ -36,6 +36,11 @@ struct InformerStatus {
   std::uint64_t expired = 0;  // times that the server no longer knew where a watch should go on (410)
   std::uint64_t skipped = 0;  // objects that could not be decoded and are missing here
   std::string last_error;     // empty while all is well
+  /// Since when the server has not told of what changes; nothing while it does, and where it does not serve
+  /// the kind, which counts as empty (see AnyInformer::synced()).
+  std::optional<MonoTime> failing_since;
+  /// The code of what came last in that time.
+  Code failure{};
 };
 
 /// The untyped half of Informer<T>; a handle that is cheap to copy.

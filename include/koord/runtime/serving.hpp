@@ -18,8 +18,9 @@ namespace koord::runtime {
 /// Named checks behind /healthz, /livez and /readyz. Used on the event loop's thread.
 class HealthChecks {
  public:
-  enum Probe : unsigned { healthz = 1, livez = 2, readyz = 4, all = 7 };
-  /// Ok while it is well; the error's message is for the operator's log, callers see only that it failed.
+  /// `told` beside probes: callers see the error's message too, which holds nothing secret.
+  enum Probe : unsigned { healthz = 1, livez = 2, readyz = 4, all = 7, told = 8 };
+  /// Ok while it is well; of an error callers see only that the check failed, unless it is `told`.
   using Check = std::function<Result<>()>;
 
   void add(std::string name, Check check, unsigned probes = all);

@@ -49,8 +49,8 @@ struct Verdict {
   static Verdict deny(std::string message) { return {false, 403, std::move(message), "Forbidden"}; }
   /// It cannot be read or worked out: 400 what the object is to blame for, 500 what it is not.
   static Verdict error(int code, std::string message) { return {false, code, std::move(message)}; }
-  /// 500, because an informer does not have what was made a moment ago: the review is decided again for a
-  /// while (kAgainTime) before that is the answer.
+  /// An informer does not have what was made a moment ago: the review is decided again for a while
+  /// (kAgainTime); then it is answered with HTTP 500, so that the failurePolicy decides.
   static Verdict not_yet(std::string message) { return {false, 500, std::move(message), {}, true}; }
 };
 

@@ -26,12 +26,12 @@ struct KeptConfiguration {
 };
 
 /// Makes the `webhooks` of a configuration, as an API server has it, those of its annotation `template` for
-/// whose path `served` is true, with the CA (PEM) and the place of the server. Where the annotation is empty
-/// it gets the entries that are there: so a gate that is on again has its entry back. With `overlap` the CA
-/// that the entries believed so far is believed beside the new one. Of an entry nothing else changes. A
-/// configuration with kEntriesAnnotation has the entries `own` (see webhook_entries()) in their place, its
-/// annotation `template` goes; so has one whose entries are those of koord's first manifests, which said
-/// failurePolicy Fail. What an API server adds to an entry of ours is left as it is.
+/// whose path `served` is true, with the CA (PEM; one or several) and the place of the server. Where the
+/// annotation is empty it gets the entries that are there: so a gate that is on again has its entry back.
+/// With `overlap` the CA that the entries believed so far is believed beside the new one. Of an entry nothing
+/// else changes. A configuration with kEntriesAnnotation has the entries `own` (see webhook_entries()) in
+/// their place, its annotation `template` goes; so has one whose entries are those of koord's first
+/// manifests, which said failurePolicy Fail. What an API server adds to an entry of ours is left as it is.
 KeptConfiguration keep_configuration(json::Document& configuration, const WebhookSettings& settings,
                                      std::string_view ca_pem, bool overlap,
                                      const std::function<bool(std::string_view path)>& served,

@@ -21,7 +21,7 @@ namespace {
 /// must not keep the API server busy. The first few in a row are soon followed by the next, so that what
 /// somebody replaces is right again within a second.
 constexpr nanoseconds kQuickRest = std::chrono::milliseconds{200};
-constexpr int kQuickRests = 5;
+constexpr int kQuickRests = 10;
 constexpr BackoffPolicy kPace{
     .initial = std::chrono::seconds{1}, .factor = 4, .cap = std::chrono::seconds{60}};
 constexpr BackoffPolicy kRetry{
@@ -82,6 +82,7 @@ Task<Result<>> WebhookKeeper::run() {
       KOORD_CO_CHECK(co_await sleep(config_.clock, rest));
       rested = config_.clock.mono();
     }
+    if (heard_at_) wait = std::clamp(*heard_at_ - config_.clock.mono(), nanoseconds{1}, wait);
     const Result<kube::Batch> woken = co_await with_timeout(config_.clock, wait, queue_.next());
     if (!woken && woken.error().code() != Code::timeout) co_return woken.error();
   }
@@ -102,12 +103,18 @@ Task<Result<bool>> WebhookKeeper::pass() {
     const bool other_ca = held_ && held_->ca.certificate_pem != wanted->ca.certificate_pem;
     if (other_ca && check_certificates(*held_, config_.settings.server_name(), config_.clock.now()) &&
         is_new_ca(wanted->ca, config_.clock.now())) {
-      // What is served is good: it stays until API servers believe the other CA too.
-      KOORD_CO_CHECK(co_await keep_all(wanted->ca));
-      KOORD_CO_CHECK(co_await sleep(config_.clock, kCaHeard));
+      // What is served is good: it stays until API servers believe the other CA too. Passes go on meanwhile.
+      KOORD_CO_TRY(written, co_await keep_all(wanted->ca));
+      if (!heard_at_ || announced_ != wanted->ca.certificate_pem) {
+        announced_ = wanted->ca.certificate_pem;
+        heard_at_ = config_.clock.mono() + kCaHeard;
+      }
+      if (config_.clock.mono() < *heard_at_) co_return written;
     }
+    heard_at_.reset();
     if (const Result<> served = config_.serve(*wanted); !served)
       co_return Error(Code::internal, served.error().message());
+    if (other_ca) before_ = std::move(held_->ca.certificate_pem);
     held_ = std::move(*wanted);
     config_.log.info("the webhooks are served with new certificates",
                      kv("name", config_.settings.server_name()));
@@ -214,6 +221,7 @@ Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string&
   const kube::ObjectKey key{"", name};
   Result<std::string> text = co_await config_.client.get_raw(kind, key);
   if (!text && text.error().code() == Code::not_found) {
+    asking_.erase(name);
     if (say_once(name))
       config_.log.warn("there is no such webhook configuration: nobody asks its webhooks",
                        kv("kind", kind.kind), kv("name", name));
@@ -223,8 +231,15 @@ Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string&
   std::erase(told_, name);
   json::Document document;
   KOORD_CO_CHECK(document.read(*text));
-  const KeptConfiguration kept = keep_configuration(document, config_.settings, ca.certificate_pem,
-                                                    is_new_ca(ca, config_.clock.now()), config_.served, own);
+  // Beside a new CA the one before it is believed: what is in the configuration may be somebody's who does
+  // not know it.
+  const bool overlap = is_new_ca(ca, config_.clock.now());
+  std::string believed = ca.certificate_pem;
+  if (overlap)
+    believed +=
+        held_ && held_->ca.certificate_pem != ca.certificate_pem ? held_->ca.certificate_pem : before_;
+  const KeptConfiguration kept =
+      keep_configuration(document, config_.settings, believed, overlap, config_.served, own);
   for (const std::string& entry : kept.left_out)
     if (say_once(fmt::format("{}/{}", name, entry)))
       config_.log.info("nobody serves an entry of the webhook configuration: it is taken out",
@@ -235,6 +250,11 @@ Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string&
   if (kept.template_lost)
     config_.log.warn("the annotation \"template\" cannot be read: the entries that are there take its place",
                      kv("configuration", name));
+  const json::Value* const entries = json::find(document, "webhooks");
+  if (entries != nullptr && !entries->empty())
+    asking_.insert(name);
+  else
+    asking_.erase(name);
   if (!kept.changed) co_return false;
   wrote_ = true;
   auto written = co_await config_.client.update_raw(kind, key, json::to_text(document));

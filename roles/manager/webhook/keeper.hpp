@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,8 @@ class WebhookKeeper {
   Task<Result<>> run();
   /// Whether a first pass has succeeded and the certificates are good now.
   Result<> ready() const;
+  /// Whether API servers ask: a configuration had entries that are served when it was looked at last.
+  bool asked() const { return !asking_.empty(); }
 
  private:
   Task<Result<bool>> pass();
@@ -65,11 +68,16 @@ class WebhookKeeper {
   Config config_;
   kube::DeliveryQueue queue_;
   std::optional<Certificates> held_;
-  std::optional<Certificates> spare_;                           // made, but the API server did not take them
+  std::optional<Certificates> spare_;  // made, but the API server did not take them
+  /// A new CA, and when API servers have heard of it; nothing while there is none to wait for.
+  std::string announced_;
+  std::optional<MonoTime> heard_at_;
+  std::string before_;  // the CA whose certificates were served before these; empty: the same
   std::string problem_ = "the certificates are not there yet";  // of the last pass
   bool initialised_ = false, folder_failed_ = false;
-  bool wrote_ = false;             // in this pass
-  std::vector<std::string> told_;  // what was said once: names of entries and of configurations
+  bool wrote_ = false;                         // in this pass
+  std::set<std::string, std::less<>> asking_;  // configurations with entries
+  std::vector<std::string> told_;              // what was said once: names of entries and of configurations
 };
 
 }  // namespace koord::manager

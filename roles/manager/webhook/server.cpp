@@ -1,14 +1,14 @@
 // The webhook server: who is let in, reviews that can be answered at once, and those that wait for informers.
 #include "webhook/server.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <stdexcept>
 
-#include "koord/api/schema/kind.hpp"
+#include "koord/api/values/time.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -27,7 +27,7 @@ constexpr metrics::Metric kLatency{.name = "controller_runtime_webhook_latency_s
                                    .bounds = metrics::exponential_bounds(10e-9, 10, 12)};
 constexpr metrics::Metric kRequests{.name = "controller_runtime_webhook_requests_total",
                                     .type = metrics::Type::counter,
-                                    .help = "Reviews by path and HTTP status: 503 and 504 are no verdicts.",
+                                    .help = "Reviews by path and HTTP status: all but 200 are no verdicts.",
                                     .labels = {"webhook", "code"}};
 constexpr metrics::Metric kInFlight{.name = "controller_runtime_webhook_requests_in_flight",
                                     .type = metrics::Type::gauge,
@@ -68,6 +68,14 @@ net::Response refusal(unsigned status, std::string_view message) {
   return net::Response::text(status, fmt::format("{}\n", message));
 }
 
+bool is_stale(const kube::InformerStatus& status, const Clock& clock) {
+  return status.failing_since && clock.mono() - *status.failing_since >= kStale;
+}
+
+std::string text_since(const kube::InformerStatus& status, const Clock& clock) {
+  return api::Time(clock.now() - (clock.mono() - *status.failing_since)).to_string();
+}
+
 }  // namespace
 
 const metrics::Table WebhookServer::kMetrics = {&kLatency, &kRequests, &kInFlight};
@@ -87,12 +95,12 @@ struct WebhookServer::Served {
     if (!synced) synced = std::ranges::all_of(informers, [](const auto& each) { return each.synced(); });
     return synced;
   }
-  /// A kind that it needs and that the API server does not serve, in the words of upstream's client; empty:
-  /// it may still come.
-  std::string undefined() const {
+  /// The first informer that cannot be waited for, in words; empty: none.
+  std::string stale(const Clock& clock) const {
     for (const kube::AnyInformer& informer : informers)
-      if (const api::Kind* kind = informer.undefined())
-        return fmt::format(R"(no matches for kind "{}" in version "{}")", kind->kind, kind->api_version());
+      if (const kube::InformerStatus status = informer.status(); is_stale(status, clock))
+        return fmt::format("{} have not been followed since {}: {}", status.name, text_since(status, clock),
+                           status.last_error);
     return {};
   }
 };
@@ -134,6 +142,24 @@ Result<std::unique_ptr<WebhookServer>> WebhookServer::make(runtime::RoleContext&
                requests.with({row.path, "200"}), in_flight.with({row.path})}));
   }
   return made;
+}
+
+Result<> WebhookServer::ready() const {
+  std::vector<std::string> problems;
+  for (const auto& served : served_)
+    for (const kube::AnyInformer& informer : served->informers) {
+      const kube::InformerStatus status = informer.status();
+      std::string problem;
+      if (is_stale(status, context_.clock))
+        problem = fmt::format("{}: {} since {}", status.name, to_string(status.failure),
+                              text_since(status, context_.clock));
+      else if (!informer.synced())
+        problem = fmt::format("{}: not known yet", status.name);
+      if (!problem.empty() && std::ranges::find(problems, problem) == problems.end())
+        problems.push_back(std::move(problem));
+    }
+  if (problems.empty()) return {};
+  return Error(Code::unavailable, fmt::format("{}", fmt::join(problems, "; ")));
 }
 
 WebhookServer::Served* WebhookServer::find(std::string_view path) const {
@@ -180,7 +206,9 @@ std::optional<net::Response> WebhookServer::answer_now(net::Request& request) {
     response.proves = false;  // a seat is kept for who brings reviews
     return response;
   }
-  if (is_large(request) || (!served->ready() && served->undefined().empty())) return std::nullopt;
+  if (const std::string stale = served->stale(context_.clock); !stale.empty())
+    return count(*served, refusal(500, stale), context_.clock.mono());
+  if (is_large(request) || !served->ready()) return std::nullopt;
   return review(*served, request, false);
 }
 
@@ -198,7 +226,7 @@ Task<net::Response> WebhookServer::answer(net::Request request) {
   } const shown(served.in_flight);
   if (!served.ready()) (void)co_await with_timeout(clock, end - began, all_synced(served.informers));
   const MonoTime until = std::min(clock.mono() + kAgainTime, end);
-  while (served.ready() || !served.undefined().empty()) {
+  while (served.ready()) {
     const bool last = clock.mono() >= until;
     ReviewRoom::Turn turn;
     if (large) {
@@ -217,10 +245,10 @@ Task<net::Response> WebhookServer::answer(net::Request request) {
   }
   std::string missing;
   for (const kube::AnyInformer& informer : served.informers)
-    if (!informer.synced())
-      fmt::format_to(std::back_inserter(missing), "{}{}", missing.empty() ? "" : ", ",
-                     informer.status().name);
-  co_return count(served, refusal(504, fmt::format("the manager does not know these yet: {}", missing)),
+    if (const kube::InformerStatus status = informer.status(); !status.synced)
+      fmt::format_to(std::back_inserter(missing), "{}{}{}{}", missing.empty() ? "" : ", ", status.name,
+                     status.last_error.empty() ? "" : ": ", status.last_error);
+  co_return count(served, refusal(500, fmt::format("the manager does not know these yet: {}", missing)),
                   began);
 }
 
@@ -273,9 +301,7 @@ std::optional<Verdict> WebhookServer::decide(Served& served, Draft& draft, bool 
   const AdmissionRequest& request = draft.review.request;
   Verdict verdict;
   try {
-    if (!served.ready())
-      verdict = Verdict::error(500, served.undefined());
-    else if (auto* const validating = std::get_if<std::unique_ptr<ValidatingHandler>>(&served.handler))
+    if (auto* const validating = std::get_if<std::unique_ptr<ValidatingHandler>>(&served.handler))
       verdict = (*validating)->handle(request, served.times);
     else
       verdict = std::get<std::unique_ptr<MutatingHandler>>(served.handler)
@@ -286,12 +312,14 @@ std::optional<Verdict> WebhookServer::decide(Served& served, Draft& draft, bool 
   }
   if (verdict.again && !last) return std::nullopt;
   if (!verdict.allowed)
-    context_.log.info("a review was refused", kv("path", served.row.path), kv("namespace", request.ns),
-                      kv("name", request.name), kv("code", verdict.code), kv("message", verdict.message));
+    context_.log.info(verdict.again ? "a review cannot be decided" : "a review was refused",
+                      kv("path", served.row.path), kv("namespace", request.ns), kv("name", request.name),
+                      kv("code", verdict.code), kv("message", verdict.message));
   return verdict;
 }
 
 net::Response WebhookServer::write(const Draft& draft, const Verdict& verdict, WebhookType type) {
+  if (verdict.again) return refusal(500, verdict.message);
   std::string patch;
   if (verdict.allowed && type == WebhookType::mutate)
     patch = json::json_diff(draft.review.request.object, draft.changed);

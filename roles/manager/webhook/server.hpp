@@ -22,6 +22,9 @@ namespace koord::manager {
 /// A review that waits for informers or for other large ones is answered after so long, or when the API
 /// server would give up (its `timeout`) less a tenth.
 inline constexpr std::chrono::seconds kReviewTime{10};
+/// What the API server has not told of for so long is not known any more: before that, what was told last is
+/// good enough, so that a restart of one of several API servers refuses nothing.
+inline constexpr std::chrono::seconds kStale{10};
 /// So long, in such steps, a review is decided again whose verdict is that something is not there yet. Where
 /// many wait so the steps are longer: together they take a quarter of the event loop's time at most.
 inline constexpr std::chrono::milliseconds kAgainTime{1000}, kAgainPause{20};
@@ -34,9 +37,10 @@ inline constexpr std::size_t kLightReview = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxReviewBytes = std::size_t{7} << 20;
 
 /// What cannot be answered with a verdict is answered with an HTTP error, so that the failurePolicy decides:
-/// informers that have not synced (504), too many that wait or are large (503). What needs a kind that the
-/// API server does not serve is refused at once, as upstream refuses it. What is no review gets an
-/// AdmissionReview that refuses, without a uid, as upstream's does.
+/// informers that have not synced or have failed for kStale, objects that are missing for kAgainTime (500,
+/// whose text API servers show to users), too many that wait or are large (503). A kind that the API server
+/// does not serve counts as empty. What is no review gets an AdmissionReview that refuses, without a uid, as
+/// upstream's does.
 class WebhookServer {
  public:
   /// Makes the handlers of the rows whose gate is on. An error names the flag that is to blame.
@@ -44,6 +48,9 @@ class WebhookServer {
                                                      std::span<const HandlerRow> rows);
   ~WebhookServer();
 
+  /// Whether all that its reviews look things up in is known; the error names the kinds, their failures, and
+  /// since when. Recovers by itself.
+  Result<> ready() const;
   bool serves(std::string_view path) const { return find(path) != nullptr; }
   /// From now on with these; the first time it opens the port, which is returned from then on.
   Result<std::uint16_t> serve(const Certificates& certificates, std::uint16_t port);

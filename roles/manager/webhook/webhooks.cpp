@@ -41,6 +41,9 @@ Result<std::unique_ptr<Webhooks>> Webhooks::make(runtime::RoleContext& context, 
   std::unique_ptr<Webhooks> made(new Webhooks(context, client, std::move(settings), std::move(server), rows));
   context.health.add(
       "webhook-ready", [keeper = &made->keeper_] { return keeper->ready(); }, runtime::HealthChecks::readyz);
+  context.health.add(
+      "webhook-informers", [server = made->server_.get()] { return server->ready(); },
+      runtime::HealthChecks::readyz | runtime::HealthChecks::told);
   return made;
 }
 

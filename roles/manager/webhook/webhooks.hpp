@@ -14,12 +14,15 @@ namespace koord::manager {
 
 class Webhooks {
  public:
-  /// Null with the gate WebhookFramework off, or port 0. Adds the check webhook-ready to /readyz. An error
+  /// Null with the gate WebhookFramework off, or port 0. Adds the checks webhook-ready
+  /// and webhook-informers to /readyz. An error
   /// names what is wrong in the environment or with a flag.
   static Result<std::unique_ptr<Webhooks>> make(runtime::RoleContext& context, kube::Client& client,
                                                 std::span<const HandlerRow> rows);
 
   void start(TaskGroup& tasks);
+  /// Whether API servers ask: see WebhookKeeper::asked().
+  bool asked() const { return keeper_.asked(); }
   Task<> stop() { return server_->stop(); }
 
  private:

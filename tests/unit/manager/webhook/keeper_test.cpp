@@ -7,6 +7,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
+#include "koord/api/types/core_v1/secret.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/base/base64.hpp"
 #include "koord/json/value.hpp"
@@ -40,12 +42,45 @@ struct World {
                      [&](const std::exception_ptr&) { stopped = true; });
       until([&] { return stopped; });
     }
+    bool stopped = false;
+    asio::co_spawn(loop.context, informers.stop(), [&](const std::exception_ptr&) { stopped = true; });
+    until([&] { return stopped; });
   }
 
   void put(std::string_view path, std::string_view text) {
     json::Document& object = objects[std::string(path)];
     object = *json::parse(text);
     stamp(object);
+    tell(path);
+  }
+  /// Somebody applies the manifests anew: entries, and no CA in them.
+  void apply_again() {
+    put(kMutating, R"({"kind":"MutatingWebhookConfiguration","metadata":{"name":"m"},"webhooks":[
+      {"name":"pod","clientConfig":{"service":{"namespace":"x","name":"y","path":"/mutate-pod"}}}]})");
+    put(kValidating, R"({"kind":"ValidatingWebhookConfiguration","metadata":{"name":"v"},"webhooks":[
+      {"name":"pod","clientConfig":{"service":{"namespace":"x","name":"y","path":"/mutate-pod"}}}]})");
+  }
+  /// Whoever watches is told of the object as it is now.
+  void tell(std::string_view path) {
+    for (std::size_t i = 0; i < watches.size(); ++i)
+      if (path.starts_with(watches[i]) && !server.bodies[i]->dropped())
+        server.bodies[i]->feed(fmt::format(R"({{"type":"MODIFIED","object":{}}})"
+                                           "\n",
+                                           json::to_text(objects.at(std::string(path)))));
+  }
+  /// Of a collection: its objects, or a watch of it.
+  Result<net::Response> collection(const net::Request& request, std::string_view path) {
+    if (request.target.find("sendInitialEvents") != std::string::npos)
+      return test::status_response(422, "Invalid");
+    if (request.target.find("watch=") != std::string::npos) {
+      watches.emplace_back(path);
+      return test::json_response(200, "");
+    }
+    std::string items;
+    for (const auto& [name, object] : objects)
+      if (name.starts_with(path)) items += (items.empty() ? "" : ",") + json::to_text(object);
+    return test::json_response(
+        200, fmt::format(R"({{"metadata":{{"resourceVersion":"{}"}},"items":[{}]}})", version, items));
   }
   void stamp(json::Document& object) {
     json::set_text(json::object_at(object, "metadata", object.arena()), "resourceVersion",
@@ -55,6 +90,8 @@ struct World {
     if (down) return Error(Code::unavailable, "connection refused");
     const bool post = request.method == "POST";
     const std::string path = post ? fmt::format("{}/certs", request.target) : request.target;
+    if (const std::size_t query = path.find('?'); query != std::string::npos)
+      return collection(request, path.substr(0, query));
     const auto it = objects.find(path);
     if (request.method == "GET")
       return it == objects.end() ? test::status_response(404, "NotFound")
@@ -69,6 +106,7 @@ struct World {
       return test::status_response(409, "Conflict");
     stamp(object);
     objects[path] = std::move(object);
+    tell(path);
     return test::json_response(200, json::to_text(objects[path]));
   }
 
@@ -87,7 +125,7 @@ struct World {
                                .service = "service",
                                .mutating = "m",
                                .validating = "v"},
-                  .watched = {},
+                  .watched = world.watched,
                   .served = [](std::string_view path) { return path == "/mutate-pod"; },
                   .mutating_entries = *json::parse("[]"),
                   .validating_entries = *json::parse("[]"),
@@ -138,10 +176,45 @@ struct World {
     pass(std::chrono::seconds(2));
     return one;
   }
-  /// Lets time pass, and what follows from it happen.
+  /// From now on keepers are told of what changes, as by an API server's watch.
+  void watch() {
+    kube::Scope one;
+    one.fields = "metadata.name=m";
+    watched.push_back(informers.informer<api::MutatingWebhookConfiguration>(api, one));
+    one.fields = "metadata.name=v";
+    watched.push_back(informers.informer<api::ValidatingWebhookConfiguration>(api, one));
+    one = {.ns = "ns", .fields = "metadata.name=certs", .labels = {}};
+    watched.push_back(informers.informer<api::Secret>(api, one));
+    informers.start();
+    pass(std::chrono::seconds(1));
+  }
+  /// How long both configurations take to believe what is served, in steps of a tenth of a second.
+  nanoseconds until_believed(const Replica& one) {
+    const MonoTime began = loop.clock.mono();
+    while (!believed(one) && loop.clock.mono() - began < std::chrono::seconds(30))
+      pass(std::chrono::milliseconds(100));
+    return loop.clock.mono() - began;
+  }
+  bool believed(const Replica& one) const {
+    for (const std::string_view path : {kMutating, kValidating}) {
+      const json::Value* const webhooks = json::find(objects.at(std::string(path)), "webhooks");
+      for (const json::Value& entry : webhooks->elements()) {
+        const auto bundle = decode_base64(json::text_at(entry, "clientConfig", "caBundle"));
+        if (bundle.value_or("").find(one.served.back().ca.certificate_pem) == std::string::npos) return false;
+      }
+    }
+    return true;
+  }
+  /// Lets time pass, and what follows from it happen, by the worker too.
   void pass(nanoseconds time) {
     loop.advance(time);
-    until([this] { return loop.context.poll() == 0; });
+    for (int i = 0; i < 2; ++i) {
+      until([this] { return loop.context.poll() == 0; });
+      bool done = false;
+      asio::co_spawn(loop.context, workers.run([] {}),
+                     [&](const std::exception_ptr&, const Result<>&) { done = true; });
+      until([&] { return done; });
+    }
   }
 
   std::string bundle() const {
@@ -159,9 +232,12 @@ struct World {
   test::Loop loop;
   test::FakeTransport server{loop.clock};
   kube::Client api{server, loop.clock, {.max_retries = 0}};
+  kube::InformerSet informers{loop.executor(), loop.clock};
+  std::vector<kube::AnyInformer> watched;
+  std::vector<std::string> watches;  // the collections of the server's streams, in their order
   CapturedLog captured;
   Logger log{captured, loop.clock};
-  WorkerPool workers{2};
+  WorkerPool workers{1};  // one: what comes later in it is done later
   std::map<std::string, json::Document> objects;
   std::map<std::string, int> writes;
   int version = 0;
@@ -271,15 +347,56 @@ TEST_CASE("another's certificates in the Secret are served, and a configuration 
   CHECK(one.keeper.ready().has_value());
 }
 
+TEST_CASE(
+    "what somebody replaces is right again within a second, five times in a row, and while a CA is new") {
+  World world;
+  world.watch();
+  World::Replica& one = world.running();
+  for (int i = 0; i < 20; ++i) world.pass(std::chrono::minutes(1));  // watches are begun again
+  world.pass(std::chrono::seconds(2));
+  for (int i = 0; i < 5; ++i) {
+    world.apply_again();
+    CHECK_FALSE(world.believed(one));
+    CHECK(world.until_believed(one) < std::chrono::seconds(1));
+  }
+  world.pass(std::chrono::seconds(30));
+
+  // A new CA: API servers hear of it for a while before its certificates are served.
+  const std::string first = one.served[0].ca.certificate_pem;
+  world.put(kSecret, R"({"metadata":{"name":"certs"}})");
+  for (int i = 0; i < 100 && decode_base64(world.bundle()) == first; ++i)
+    world.pass(std::chrono::milliseconds(100));
+  REQUIRE(decode_base64(world.bundle()) != first);
+  REQUIRE(one.served.size() == 1);
+  const MonoTime announced = world.loop.clock.mono();
+  while (one.served.size() == 1 && world.loop.clock.mono() - announced < std::chrono::seconds(10)) {
+    world.apply_again();
+    CHECK(world.until_believed(one) < std::chrono::seconds(1));
+    world.pass(std::chrono::milliseconds(300));
+  }
+  REQUIRE(one.served.size() == 2);
+  CHECK(world.loop.clock.mono() - announced <= kCaHeard + std::chrono::seconds(1));
+  // Whoever still serves the one before it is believed, too, though who applied knew neither.
+  world.pass(std::chrono::seconds(20));
+  world.apply_again();
+  CHECK(world.until_believed(one) < std::chrono::seconds(1));
+  CHECK(decode_base64(world.bundle()) == one.served[1].ca.certificate_pem + first);
+}
+
 TEST_CASE("two versions that do not agree write less and less often") {
   World world;
+  const bool told = GENERATE(false, true);
+  if (told) world.watch();
   world.running();
   const int before = world.writes[std::string(kMutating)];
-  for (int second = 0; second < 600; ++second) {
+  for (int second = 0; second < 120; ++second) {
     json::find(world.objects.at(std::string(kMutating)), "webhooks")->set_array();
-    world.loop.advance(std::chrono::seconds(1));
+    if (told) world.tell(kMutating);
+    world.pass(std::chrono::seconds(1));
   }
-  CHECK(world.writes[std::string(kMutating)] - before <= 20);
+  const int written = world.writes[std::string(kMutating)] - before;
+  CHECK(written <= 15);
+  if (told) CHECK(written >= 10);
 }
 
 TEST_CASE("a failure is told and tried again; what is served goes on") {

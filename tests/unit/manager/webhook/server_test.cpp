@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/base/base64.hpp"
 #include "role.hpp"
 #include "support/role_rig.hpp"
@@ -212,8 +213,8 @@ TEST_CASE("a review waits for informers, for as long as its API server does, and
   net::Request short_of_time = rig.request("/validate", "{}");
   short_of_time.query = {{"timeout", "3s"}};
   const net::Response late = test::run_task(rig.loop, (*rig.made)->answer(short_of_time));
-  CHECK(late.status == 504);
-  CHECK(late.body == "the manager does not know these yet: namespaces\n");
+  CHECK(late.status == 500);
+  CHECK_THAT(late.body, Catch::StartsWith("the manager does not know these yet: namespaces"));
   CHECK(rig.loop.clock.mono() - began == std::chrono::milliseconds(2700));
 
   std::vector<net::Response> answers;
@@ -289,27 +290,171 @@ TEST_CASE("a large review is not decided where others wait for it, and says what
   CHECK_FALSE(refused.proves);
 }
 
-TEST_CASE("a review that needs a kind without a definition is refused at once, by name, until there is one") {
-  Rig rig;
-  bool defined = false;
-  rig.server.answer = [&](const net::Request& request) -> Result<net::Response> {
-    if (!defined) return net::Response::text(404, "404 page not found\n");
-    return one_namespace(request);
-  };
-  rig.informers.start();
-  CHECK(rig.answer(rig.request("/validate", "{}")) == "waits");  // nothing is known
-  rig.loop.settle();
-  const std::string refused = fmt::format(
-      R"({}false,"status":{{"metadata":{{}},"message":"no matches for kind \"Namespace\" in version \"v1\"","code":500}}}}}})",
-      kHead);
-  CHECK(rig.answer(rig.request("/validate", "{}")) == refused);
-  CHECK(rig.answer(rig.request("/mutate", "{}")).starts_with(kHead));
-  const net::Response waited = test::run_task(rig.loop, (*rig.made)->answer(rig.request("/validate", "{}")));
-  CHECK(fmt::format("{} {}", waited.status, waited.body) == refused);
+/// Looks priority classes up; allows whatever it finds.
+class Classes final : public ValidatingHandler {
+ public:
+  explicit Classes(HandlerContext& context) : classes_(context.informer<api::PriorityClass>()) {}
+  Verdict handle(const AdmissionRequest&, const PluginTimes&) override {
+    return Verdict::deny(fmt::format("{} classes", classes_.size()));
+  }
 
-  defined = true;
-  for (int i = 0; i < 600; ++i) rig.loop.advance(std::chrono::milliseconds(100));
-  CHECK(rig.answer(rig.request("/validate", "{}")).find(R"("allowed":true)") != std::string::npos);
+ private:
+  kube::Informer<api::PriorityClass> classes_;
+};
+
+const HandlerRow kClassRows[] = {
+    {.path = "/classes",
+     .type = WebhookType::validate,
+     .object_type = "pod",
+     .gate = "PodValidatingWebhook",
+     .plugins = {},
+     .entries = {},
+     .make = [](HandlerContext& context) -> Result<AdmissionHandler> {
+       return AdmissionHandler(std::unique_ptr<ValidatingHandler>(std::make_unique<Classes>(context)));
+     }},
+};
+
+/// An API server that serves a kind, then fails with it in one way, then serves it again; both of a kind that
+/// every cluster has (namespaces) and of one whose definition may be missing (a group of its own).
+struct Failing : test::RoleRig {
+  explicit Failing(bool core)
+      : RoleRig(manager::role(), {}), path(core ? "/validate" : "/classes"), core(core) {
+    server.answer = [this](const net::Request& request) -> Result<net::Response> {
+      return failure ? failure(request) : well(request);
+    };
+    made = WebhookServer::make(context, api, core ? std::span<const HandlerRow>(kRows) : kClassRows);
+    REQUIRE(made.has_value());
+  }
+  Result<net::Response> well(const net::Request& request) const {
+    if (core) return one_namespace(request);
+    if (request.target.find("sendInitialEvents") != std::string::npos)
+      return test::status_response(422, "Invalid");
+    if (request.target.find("watch=") != std::string::npos) return test::json_response(200, "");
+    return test::json_response(
+        200,
+        R"({"kind":"PriorityClassList","apiVersion":"scheduling.k8s.io/v1","metadata":{"resourceVersion":"1"},)"
+        R"("items":[{"metadata":{"name":"a"}}]})");
+  }
+  /// Streams that were open end as they do when their time is over; what comes next is the server's answer.
+  void end_streams() {
+    for (const auto& body : server.bodies)
+      if (!body->dropped()) body->end();
+  }
+  void pass(std::chrono::seconds time) {
+    for (int i = 0; i < 10 * time.count(); ++i) loop.advance(std::chrono::milliseconds(100));
+  }
+  /// Status and what the body says: "200 allowed", "200 denied: ...", "503 ...".
+  std::string answer() {
+    net::Request request;
+    request.method = "POST";
+    request.path = path;
+    request.query = {{"timeout", "3s"}};
+    request.peer = Rig::peer(true);
+    request.headers.add("Content-Type", "application/json");
+    request.body =
+        R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"CREATE",)"
+        R"("namespace":"ns","object":{}}})";
+    auto now = (*made)->answer_now(request);
+    const net::Response response =
+        now ? std::move(*now) : test::run_task(loop, (*made)->answer(std::move(request)));
+    if (response.status != 200) return fmt::format("{} {}", response.status, response.body);
+    const json::Document read = *json::parse(response.body);
+    const json::Value& said = *json::find(read, "response");
+    if (json::find(said, "allowed")->is_true()) return "200 allowed";
+    return fmt::format("200 {}", json::text_at(said, "status", "message"));
+  }
+  std::string readiness() const {
+    const Result<> ready = (*made)->ready();
+    return ready ? "ready" : ready.error().message();
+  }
+
+  const std::string path;
+  const bool core;
+  std::function<Result<net::Response>(const net::Request&)> failure;
+  Result<std::unique_ptr<WebhookServer>> made{Error(Code::internal, "")};
+};
+
+TEST_CASE("a kind without a definition counts as empty; any other failure is an HTTP error, and not ready") {
+  const auto status = [](unsigned code, std::string reason) {
+    return [=](const net::Request&) -> Result<net::Response> {
+      return test::status_response(code, reason, "for a reason");
+    };
+  };
+  struct Row {
+    const char* name;
+    bool core;
+    std::function<Result<net::Response>(const net::Request&)> failure;
+    std::string answer, readiness;  // empty: as if there were nothing of the kind
+  };
+  const auto not_found = [](const net::Request&) -> Result<net::Response> {
+    return net::Response::text(404, "404 page not found\n");
+  };
+  const auto refused = [](const net::Request&) -> Result<net::Response> {
+    return Error(Code::unavailable, "connection refused");
+  };
+  const auto garbled = [](const net::Request& request) -> Result<net::Response> {
+    if (request.target.find("sendInitialEvents") != std::string::npos)
+      return test::status_response(422, "Invalid");
+    if (request.target.find("watch=") != std::string::npos) return test::status_response(410, "Expired");
+    return test::json_response(200, "{]");
+  };
+  const Row row = GENERATE_COPY(values<Row>({
+      {"a definition that is gone", false, not_found, "", ""},
+      {"a core kind that is gone", true, not_found, "is its definition installed?", "not found"},
+      {"no right", true, status(403, "Forbidden"), "forbidden: ", "forbidden"},
+      {"no right to another group's", false, status(403, "Forbidden"), "forbidden: ", "forbidden"},
+      {"a token that expired", true, status(401, "Unauthorized"), "unauthorized: ", "unauthorized"},
+      {"an API server that fails", false, status(500, "InternalError"), "server error: ", "server error"},
+      {"an API server that is away", true, refused, "unavailable: ", "unavailable"},
+      {"an answer that cannot be read", false, garbled, "parse error: ", "parse error"},
+  }));
+  INFO(row.name);
+  Failing rig(row.core);
+  const std::string kind = row.core ? "namespaces" : "priorityclasses";
+  const std::string well = row.core ? "200 allowed" : "200 1 classes", empty = "200 0 classes";
+
+  SECTION("from the start") {
+    rig.failure = row.failure;
+    rig.informers.start();
+    rig.pass(kStale + std::chrono::seconds(1));
+    const auto began = rig.loop.clock.mono();
+    if (row.answer.empty()) {
+      CHECK(rig.answer() == empty);
+      CHECK(rig.readiness() == "ready");
+    } else {
+      CHECK_THAT(rig.answer(),
+                 Catch::StartsWith(fmt::format("500 {} have not been followed since 20", kind)) &&
+                     Catch::Contains(row.answer));
+      CHECK_THAT(rig.readiness(), Catch::StartsWith(fmt::format("{}: {} since 20", kind, row.readiness)));
+    }
+    CHECK(rig.loop.clock.mono() == began);  // nobody waits for what does not come
+  }
+  SECTION("after it was known") {
+    rig.informers.start();
+    rig.pass(std::chrono::seconds(2));
+    CHECK(rig.answer() == well);
+    CHECK(rig.readiness() == "ready");
+    rig.failure = row.failure;
+    rig.end_streams();
+    rig.pass(kStale / 2);
+    CHECK(rig.answer() == well);  // as it was told last
+    CHECK(rig.readiness() == "ready");
+    rig.pass(kStale);
+    if (row.answer.empty()) {
+      rig.pass(std::chrono::seconds(60));
+      CHECK(rig.answer() == empty);
+      CHECK(rig.readiness() == "ready");
+    } else {
+      CHECK_THAT(rig.answer(),
+                 Catch::StartsWith(fmt::format("500 {} have not been followed since 20", kind)) &&
+                     Catch::Contains(row.answer));
+      CHECK_THAT(rig.readiness(), Catch::StartsWith(fmt::format("{}: {} since 20", kind, row.readiness)));
+    }
+  }
+  rig.failure = {};
+  rig.pass(std::chrono::seconds(120));
+  CHECK(rig.answer() == well);
+  CHECK(rig.readiness() == "ready");
 }
 
 TEST_CASE("a review that lacks what was made a moment ago is decided again, for a second") {
@@ -322,7 +467,7 @@ TEST_CASE("a review that lacks what was made a moment ago is decided again, for 
 
   response = test::run_task(rig.loop,
                             (*rig.made)->answer(rig.request("/later", R"({"metadata":{"name":"never"}})")));
-  CHECK_THAT(response.body, Catch::Contains(R"("message":"nobody knows it yet","code":500)"));
+  CHECK(fmt::format("{} {}", response.status, response.body) == "500 nobody knows it yet\n");
   CHECK(rig.loop.clock.mono() - began == 2 * kAgainPause + kAgainTime);
 }
 
