@@ -27,7 +27,11 @@ class Process {
                },
                [this](metrics::Registry& metrics) { process_metrics_.add_to(metrics); }}) {}
 
-  Result<> add(const std::vector<const runtime::RoleDescriptor*>& roles) { return host_.add(roles, line_); }
+  Result<> add(const std::vector<const runtime::RoleDescriptor*>& roles) {
+    KOORD_CHECK(host_.add(roles, line_));
+    loop_.allow_longer(std::chrono::ceil<std::chrono::milliseconds>(host_.shutdown_delay()));
+    return {};
+  }
 
   int run() {
     return loop_.run(

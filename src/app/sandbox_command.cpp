@@ -188,6 +188,7 @@ class SandboxProcess {
     const std::string& kubeconfig = line_.process.get("kubeconfig");
     if (!kubeconfig.empty()) KOORD_CO_CHECK(sandbox_.write_kubeconfig(kubeconfig));
     KOORD_CO_CHECK(host_.add(roles_, line_));
+    loop_.allow_longer(std::chrono::ceil<std::chrono::milliseconds>(host_.shutdown_delay()));
     loop_.tasks().spawn("roles", roles());
     streams_.out << "sandbox ready url=" << sandbox_.url() << " nodes=" << nodes_;
     if (!kubeconfig.empty()) streams_.out << " kubeconfig=" << kubeconfig;

@@ -69,6 +69,7 @@ class EventLoop::ExitBound {
   ExitBound& operator=(const ExitBound&) = delete;
 
   void begin() { mark(begun_); }
+  void allow_longer(std::chrono::milliseconds time) { bound_ = bound_.load() + time; }
   /// All has ended but destructors.
   void settle(int code) { code_ = code; }
 
@@ -76,9 +77,10 @@ class EventLoop::ExitBound {
   void watch() const {
     wait_for({signals_.get(), begun_.get()}, {}, true);
     if (finished_) return;
-    if (wait_for({done_.get()}, std::chrono::steady_clock::now() + bound_, false)) return;
+    const std::chrono::milliseconds bound = bound_;
+    if (wait_for({done_.get()}, std::chrono::steady_clock::now() + bound, false)) return;
     const std::string line = fmt::format("koord: has not stopped within {} s: ends with what hangs\n",
-                                         std::chrono::duration_cast<std::chrono::seconds>(bound_).count());
+                                         std::chrono::duration_cast<std::chrono::seconds>(bound).count());
     // Who reads the log may hang, too.
     pollfd out{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     if (::poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0)
@@ -87,7 +89,7 @@ class EventLoop::ExitBound {
   }
 
   const Fd signals_, begun_, done_;
-  const std::chrono::milliseconds bound_;
+  std::atomic<std::chrono::milliseconds> bound_;
   std::atomic<int> code_{kLeft};
   std::atomic<bool> finished_{false};
   std::thread thread_;  // the last member: it sees the others
@@ -103,6 +105,8 @@ EventLoop::EventLoop(int verbosity, std::chrono::milliseconds stop_within)
 }
 
 EventLoop::~EventLoop() = default;
+
+void EventLoop::allow_longer(std::chrono::milliseconds time) { bound_->allow_longer(time); }
 
 void EventLoop::end(int code) {
   if (code_ == 0) code_ = code;

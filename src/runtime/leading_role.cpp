@@ -22,9 +22,12 @@ Task<Result<>> LeadingRole::run() {
   co_await begin_cleanup();
   co_await stop();
   co_await tasks_.stop(context_.clock, options_.grace);
+  co_await close(!failure_.has_value());
   if (failure_) co_return *failure_;
   co_return ended;
 }
+
+Task<> LeadingRole::close(bool) { co_return; }
 
 Task<Result<>> LeadingRole::elect() {
   if (election_) {

@@ -142,9 +142,15 @@ Task<Result<>> RoleHost::run() {
   co_return Result<>();
 }
 
+nanoseconds RoleHost::shutdown_delay() const {
+  nanoseconds longest{0};
+  for (const auto& seat : impl_->seats) longest = std::max(longest, seat->role->shutdown_delay());
+  return longest;
+}
+
 Task<> RoleHost::stop(nanoseconds grace) {
   impl_->stopping = true;
-  co_await impl_->tasks.stop(impl_->parts.clock, grace);
+  co_await impl_->tasks.stop(impl_->parts.clock, grace + shutdown_delay());
   co_await impl_->parts.informers.stop();
   for (const auto& seat : impl_->seats)
     if (seat->server) co_await seat->server->stop();

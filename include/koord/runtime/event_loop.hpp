@@ -37,6 +37,9 @@ class EventLoop {
   /// What belongs to the process itself; stopped last.
   TaskGroup& tasks() { return tasks_; }
 
+  /// What it may live longer than that: roles that answer others while they end. Before run().
+  void allow_longer(std::chrono::milliseconds time);
+
   /// Ends run(). The first code that is not 0 counts.
   void end(int code);
   /// Something cannot be stopped and still uses what it was given: run() ends the process, nothing is

@@ -19,8 +19,8 @@ namespace koord::runtime {
 ///   lead()    as soon as the lease is held (or at once without an election); returns when it has spawned
 ///   healthy() before each renewal: false lets the lease run out, so that another process may lead
 ///   stop()    at the end, in whichever way it has come: nothing new is begun, what is on its way is
-///   finished.
-///             The lease is given back after it
+///             finished. The lease is given back after it
+///   close()   the last: nobody who asks it is answered any more
 ///
 /// A lease that is lost, and any task of tasks() that fails, ends the role with an error: the process exits
 /// with 1 and is started anew, as upstream's do. Whoever writes asks leading() before each write: it turns
@@ -44,6 +44,8 @@ class LeadingRole : public Role {
   virtual void start() = 0;
   virtual Task<Result<>> lead() = 0;
   virtual Task<> stop() = 0;
+  /// `in_order`: nothing has failed, so that it may answer for shutdown_delay() before.
+  virtual Task<> close(bool in_order);
   virtual Result<> healthy() { return {}; }
 
   /// Whether a write may begin now. Any thread.

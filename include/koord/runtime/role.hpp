@@ -84,6 +84,8 @@ class Role {
   /// an error ends the process. Its ports are open when this is called. Own tasks live in a
   /// TaskGroup of the role's, stopped before run() returns.
   virtual Task<Result<>> run() = 0;
+  /// How long it answers others while it ends, beyond those 10 s.
+  virtual nanoseconds shutdown_delay() const { return nanoseconds::zero(); }
 };
 
 /// The exit codes.

@@ -64,7 +64,10 @@ class RoleHost {
   /// Starts the roles and the informers. Returns the first failure, when cancelled, or without an error when
   /// a role has finished (RoleContext::finish).
   Task<Result<>> run();
-  /// Stops the roles, then the informers, then the ports. Await before destroying.
+  /// The longest of the roles'.
+  nanoseconds shutdown_delay() const;
+  /// Stops the roles, which have `grace` and their shutdown_delay(), then the informers, then the ports.
+  /// Await before destroying.
   Task<> stop(nanoseconds grace);
   /// After stop(): something of a role still runs (RoleContext::left_behind), so that nothing may be
   /// destroyed.
