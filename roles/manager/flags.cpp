@@ -29,6 +29,11 @@ constexpr std::array kServingFlags = {
          "Where probes are served: ADDRESS:PORT; \"0\" serves none."},
     Flag{"webhook-port", FlagType::text, "",
          "The port of the webhooks; 0: none; empty: what the environment's WEBHOOK_PORT says, else 9876."},
+    Flag{"shutdown-delay", FlagType::duration, "5s",
+         "After SIGTERM /readyz fails and reviews are answered for so long, until endpoints do without this "
+         "process; its work stops and its lease is given back at once. No delay where no API server asks it. "
+         "A "
+         "second signal ends it at once."},
     Flag{"pprof-addr", FlagType::text, ":8090", "", 0, {}, true, kNoEffect},
     Flag{"enable-pprof", FlagType::boolean, "true", "", 0, {}, true, kNoEffect},
     Flag{"rest-config-qps", FlagType::integer, "200", "Requests a second to the API server; 0: no limit."},

@@ -15,6 +15,7 @@
 #include "docs.hpp"
 #include "flags.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
+#include "koord/async/timer.hpp"
 #include "koord/base/system.hpp"
 #include "koord/kube/event_recorder.hpp"
 #include "koord/runtime/leading_role.hpp"
@@ -44,11 +45,21 @@ struct Parts {
   kube::Informer<api::ClusterColocationProfile> profiles;
   kube::Informer<api::Namespace> namespaces;
   std::unique_ptr<Webhooks> webhooks;  // null: switched off
+  nanoseconds shutdown_delay{};        // of them
+  PodRules rules;
+  std::string own_namespace;
 };
 
 /// Of the ConfigMap in which the last good value of each key is kept.
 std::string last_good_name(const runtime::FlagValues& flags) {
   return fmt::format("{}-last-good", flags.get("slo-config-name"));
+}
+
+/// Of an event that is written once a pod and reason: a name as API servers take it.
+std::string name_once(const api::Pod& pod, std::string_view reason) {
+  std::string name = fmt::format("{}.", pod.metadata.uid);
+  for (const char c : reason) name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
 }
 
 class Manager final : public runtime::LeadingRole {
@@ -109,10 +120,16 @@ class Manager final : public runtime::LeadingRole {
                        .namespaces = parts_.namespaces,
                        .registry = context.metrics,
                        .settings = profile_settings(context),
+                       .rules = std::move(parts_.rules),
+                       .own_namespace = parts_.own_namespace,
                        .may_write = [this] { return leading(); },
                        .dice = [this] { return static_cast<int>(random_() % 100); },
                        .warn = [this](const api::Pod& pod, std::string_view reason,
-                                      std::string_view note) { warn(pod, reason, note); }}) {
+                                      std::string_view note) { warn(pod, reason, note); },
+                       .warn_once =
+                           [this](const api::Pod& pod, std::string_view reason, std::string_view note) {
+                             warn(pod, reason, note, name_once(pod, reason));
+                           }}) {
     const std::vector<std::string>& wanted = context.flags.get_list("controllers");
     for (const auto& [name, workers] :
          {std::pair{"nodemetric", &node_metrics_.workers()}, std::pair{"nodeslo", &node_slos_.workers()},
@@ -129,6 +146,16 @@ class Manager final : public runtime::LeadingRole {
           return Error(Code::unavailable, "the informers have not synced");
         },
         runtime::HealthChecks::readyz);
+    context.health.add(
+        "shutdown",
+        [this]() -> Result<> {
+          if (!ending_) return {};
+          return Error(Code::unavailable, "the process is ending");
+        },
+        runtime::HealthChecks::readyz | runtime::HealthChecks::told);
+  }
+  nanoseconds shutdown_delay() const override {
+    return parts_.webhooks ? parts_.shutdown_delay : nanoseconds::zero();
   }
 
  private:
@@ -142,12 +169,13 @@ class Manager final : public runtime::LeadingRole {
 
   /// An event for who looks at that object.
   template <class T>
-  void warn(const T& object, std::string_view reason, std::string_view note) {
+  void warn(const T& object, std::string_view reason, std::string_view note, std::string_view name = {}) {
     recorder_.record({.regarding = kube::event_object(object),
                       .type = kube::EventType::warning,
                       .reason = reason,
                       .action = "Reconcile",
-                      .note = note});
+                      .note = note,
+                      .name = name});
   }
 
   void start() override {
@@ -187,10 +215,20 @@ class Manager final : public runtime::LeadingRole {
     co_return Result<>();
   }
   Task<> stop() override {
+    ending_ = true;
     for (NodeWorkers* workers : running_) workers->stop();
     pod_profiles_.stop();
-    if (parts_.webhooks) co_await parts_.webhooks->stop();
     co_await recorder_.stop();
+  }
+  /// Endpoints go on leading here for a moment: what API servers ask is answered until they have changed.
+  Task<> close(bool in_order) override {
+    if (!parts_.webhooks) co_return;
+    if (in_order && parts_.webhooks->asked()) {
+      log().info("reviews are answered until endpoints do without this process",
+                 kv("delay", api::Duration{shutdown_delay()}.to_string()));
+      (void)co_await sleep(context().clock, shutdown_delay());  // cut short, it ends sooner
+    }
+    co_await parts_.webhooks->stop();
   }
 
   Task<Result<>> feed();
@@ -215,6 +253,7 @@ class Manager final : public runtime::LeadingRole {
   kube::DeliveryQueue queue_, optional_queue_;
   Event synced_event_;
   bool synced_ = false;
+  bool ending_ = false;
 };
 
 Task<Result<>> Manager::feed() {
@@ -294,7 +333,7 @@ void Manager::take(const kube::Change& change) {
   } else if (change.is<api::Pod>()) {
     const auto before = change.old_object<api::Pod>(), after = change.new_object<api::Pod>();
     if (after)
-      pod_profiles_.look_at(*after);
+      pod_profiles_.look_at(*after, before.get());
     else
       pod_profiles_.forget(*before);
     if (before && after && is_evicted_best_effort(*after) && !is_evicted_best_effort(*before)) {
@@ -339,6 +378,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   settings.qps = static_cast<double>(flags.get_int("rest-config-qps"));
   settings.burst = static_cast<int>(flags.get_int("rest-config-burst"));
   if (settings.qps < 0) return Error(Code::invalid, "--rest-config-qps: below 0");
+  const nanoseconds shutdown_delay = flags.get_duration("shutdown-delay");
+  if (shutdown_delay < nanoseconds::zero()) return Error(Code::invalid, "--shutdown-delay: below 0");
   KOORD_TRY(client, context.clients.client(settings));
   if (flags.get_bool("cleanup")) {
     KOORD_TRY(webhook, webhook_settings(flags.get("webhook-port"), environment));
@@ -366,7 +407,9 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   const auto waits = kube::index<api::Pod>("waits", [](const api::Pod& pod) -> std::string_view {
     return pod.spec.node_name.empty() ? "for a node" : "";
   });
+  KOORD_TRY(place, webhook_settings(flags.get("webhook-port"), environment));
   KOORD_TRY(webhooks, Webhooks::make(context, *client, handlers()));
+  HandlerContext rules{context, *client};
   Parts parts{std::move(election),
               client,
               informers.informer<api::ConfigMap>(*client, std::move(config)),
@@ -378,7 +421,10 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
               informers.informer<api::Device>(*client),
               informers.informer<api::ClusterColocationProfile>(*client),
               informers.informer<api::Namespace>(*client),
-              std::move(webhooks)};
+              std::move(webhooks),
+              shutdown_delay,
+              pod_rules(rules),
+              std::move(place.ns)};
   return std::unique_ptr<runtime::Role>(std::make_unique<Manager>(context, std::move(parts)));
 }
 

@@ -19,7 +19,8 @@ ResourcePlugins resource_plugins(const runtime::RoleContext& context) {
 
 PodProfiles::Settings profile_settings(const runtime::RoleContext& context) {
   const runtime::FlagValues& flags = context.flags;
-  return {.tells = context.gates.enabled("PodMutatingWebhook"),
+  return {.tells = context.gates.enabled("WebhookFramework") && context.gates.enabled("PodMutatingWebhook"),
+          .translates = !context.gates.enabled("ColocationProfileSkipMutatingResources"),
           .patches = context.gates.enabled("ColocationProfileController"),
           .all = flags.get_bool("colocation-profile-reconcile-by-default"),
           .interval = flags.get_duration("colocation-profile-reconcile-interval"),

@@ -59,9 +59,10 @@ class EventRecorder::Impl {
     if (stopping_) return;
     ++counts_.recorded;
     const std::string_view ns = event.regarding.ns.empty() ? "default" : event.regarding.ns;
-    const std::string name = new_name(event.regarding.name);
-    if (event.repeats && absorbed(event, ns, name)) return;
-    push({std::string(ns), name, true, template_.create(event, ns, name, clock_.now())});
+    const bool once = !event.name.empty();
+    const std::string name = once ? std::string(event.name) : new_name(event.regarding.name);
+    if (event.repeats && !once && absorbed(event, ns, name)) return;
+    push({std::string(ns), name, true, template_.create(event, ns, name, clock_.now()), once});
   }
 
   Task<> stop(nanoseconds grace) {
@@ -85,6 +86,7 @@ class EventRecorder::Impl {
     std::string name;
     bool fresh;  // false: it is there, and to be patched
     std::string body;
+    bool once = false;  // by its name: it may be there
   };
 
   /// True if there is nothing new to write.
@@ -164,8 +166,8 @@ class EventRecorder::Impl {
       if (answer) co_return true;
       const Code code = answer.error().code();
       if (code == Code::cancelled) co_return false;
-      // The first try was stored though its answer was lost.
-      if (code == Code::already_exists && tries > 1) co_return true;
+      // The first try was stored though its answer was lost, or another process was first.
+      if (code == Code::already_exists && (item.once || tries > 1)) co_return true;
       const bool missing = code == Code::not_found && !item.fresh && tries < kTriesMissing;
       if (!missing && (!retriable(code) || tries >= kTries)) {
         if (config_.log) config_.log->warn("an event is lost", kv("error", answer.error()));

@@ -61,6 +61,9 @@ struct EventRecord {
   EventObject related = {};  // name empty: none
   /// False for what happens to an object once ("Scheduled"): neither counted, limited nor remembered.
   bool repeats = true;
+  /// For what is told once, whichever process finds it first, while the event is kept: its name. One that is
+  /// there already stays as it is; what is named never repeats. Empty: a name of its own.
+  std::string_view name = {};
 };
 
 struct EventCounts {

@@ -68,9 +68,7 @@ Result<AdmissionHandler> make_pod_mutating(HandlerContext& context) {
                          .options = options}));
 }
 
-Result<AdmissionHandler> make_pod_validating(HandlerContext& context) {
-  if (gate(context, "EnableQuotaAdmission"))
-    context.role.log.warn("the gate EnableQuotaAdmission has no effect: koord has no quotas yet");
+PodValidating::Parts pod_validating(HandlerContext& context) {
   PodValidating::Parts parts{.log = context.role.log, .config = {}};
   parts.options.priority_may_change = gate(context, "ColocationProfileSkipValidatingPriority");
   parts.options.devices = gate(context, "ValidatePodDeviceResource");
@@ -78,7 +76,13 @@ Result<AdmissionHandler> make_pod_validating(HandlerContext& context) {
   if (parts.options.enhanced)
     parts.config = config_map(context, context.role.flags.get("pod-enhanced-validator-config-namespace"),
                               context.role.flags.get("pod-enhanced-validator-config-name"));
-  return AdmissionHandler(std::make_unique<PodValidating>(std::move(parts)));
+  return parts;
+}
+
+Result<AdmissionHandler> make_pod_validating(HandlerContext& context) {
+  if (gate(context, "EnableQuotaAdmission"))
+    context.role.log.warn("the gate EnableQuotaAdmission has no effect: koord has no quotas yet");
+  return AdmissionHandler(std::make_unique<PodValidating>(pod_validating(context)));
 }
 
 Result<AdmissionHandler> make_binding_validating(HandlerContext& context) {
@@ -243,6 +247,13 @@ constexpr HandlerRow kRows[] = {
 }  // namespace
 
 std::span<const HandlerRow> handlers() { return kRows; }
+
+PodRules pod_rules(HandlerContext& context) {
+  if (!gate(context, "WebhookFramework") || !gate(context, "PodValidatingWebhook")) return {};
+  return [rules = std::make_shared<PodValidating>(pod_validating(context))](const json::Value& pod) {
+    return rules->broken_rule(pod);
+  };
+}
 
 std::span<const metrics::Table> handler_metrics() {
   static const metrics::Table kTables[] = {PluginTimes::kMetrics, BindingValidating::kMetrics};

@@ -65,14 +65,40 @@ Verdict PodValidating::handle(const AdmissionRequest& request, const PluginTimes
   if (!update && request.operation != Operation::create) return Verdict::allow();
   if (const auto right = check_pod(request.object); !right)
     return Verdict::error(400, right.error().message());
-  static const json::Value kNone;
-  const json::Value& before = update ? request.old_object : kNone;
   if (update)
-    if (const auto right = check_pod(before); !right) return Verdict::error(400, right.error().message());
-  Verdict verdict = times.run(request.operation, "ClusterReservation",
-                              [&] { return refuse(check_reserved_annotations(request.object)); });
+    if (const auto right = check_pod(request.old_object); !right)
+      return Verdict::error(400, right.error().message());
+  return check(request, [&](std::string_view plugin, const Step& step) {
+    return times.run(request.operation, plugin, step);
+  });
+}
+
+std::optional<BrokenRule> PodValidating::broken_rule(const json::Value& pod) {
+  json::Document copy = json::clone(pod);
+  AdmissionRequest request;
+  request.version = "v1";
+  request.resource = "pods";
+  request.name = json::text_at(pod, "metadata", "name");
+  request.ns = json::text_at(pod, "metadata", "namespace");
+  request.object = std::move(static_cast<json::Value&>(copy));
+  if (!check_pod(request.object)) return std::nullopt;  // no API server stores such a pod
+  std::string_view broken;
+  Verdict verdict = check(request, [&](std::string_view plugin, const Step& step) {
+    broken = plugin;
+    return step();
+  });
+  if (verdict.allowed) return std::nullopt;
+  return BrokenRule{broken, std::move(verdict.message)};
+}
+
+Verdict PodValidating::check(const AdmissionRequest& request,
+                             const std::function<Verdict(std::string_view plugin, const Step&)>& run) {
+  static const json::Value kNone;
+  const json::Value& before = request.operation == Operation::update ? request.old_object : kNone;
+  Verdict verdict =
+      run("ClusterReservation", [&] { return refuse(check_reserved_annotations(request.object)); });
   if (verdict.allowed)
-    verdict = times.run(request.operation, "ClusterColocationProfile", [&] {
+    verdict = run("ClusterColocationProfile", [&] {
       std::string wrong =
           check_classes(request.object, before, {.priority_may_change = parts_.options.priority_may_change});
       // A pod that is there already must not be held up for what it says.
@@ -84,10 +110,9 @@ Verdict PodValidating::handle(const AdmissionRequest& request, const PluginTimes
     });
   // ElasticQuota and EvaluateQuota stand here: they come with the quota plugin.
   if (verdict.allowed && parts_.options.devices)
-    verdict = times.run(request.operation, "DeviceResource",
-                        [&] { return refuse(check_device_resources(request.object)); });
+    verdict = run("DeviceResource", [&] { return refuse(check_device_resources(request.object)); });
   if (verdict.allowed && parts_.options.enhanced)
-    verdict = times.run(request.operation, "EnhancedValidation", [&] { return check_enhanced(request); });
+    verdict = run("EnhancedValidation", [&] { return check_enhanced(request); });
   return verdict;
 }
 

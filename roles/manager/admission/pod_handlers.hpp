@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,12 @@ class PodMutating final : public MutatingHandler {
   ProfileFailures failures_;
 };
 
+/// A rule of /validate-pod, and what it says of a pod.
+struct BrokenRule {
+  std::string_view plugin;  // "ClusterColocationProfile"; static
+  std::string message;
+};
+
 /// /validate-pod: what pods may say when they are made, and what they may change, by a resize too.
 class PodValidating final : public ValidatingHandler {
  public:
@@ -60,8 +67,14 @@ class PodValidating final : public ValidatingHandler {
   explicit PodValidating(Parts parts) : parts_(std::move(parts)) {}
 
   Verdict handle(const AdmissionRequest& request, const PluginTimes& times) override;
+  /// The first rule for new pods that a pod which is there breaks.
+  std::optional<BrokenRule> broken_rule(const json::Value& pod);
 
  private:
+  using Step = std::function<Verdict()>;
+  /// All rules in their order until one refuses; `run` decides one of them.
+  Verdict check(const AdmissionRequest& request,
+                const std::function<Verdict(std::string_view plugin, const Step&)>& run);
   Verdict check_enhanced(const AdmissionRequest& request);
 
   Parts parts_;

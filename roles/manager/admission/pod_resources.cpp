@@ -210,6 +210,13 @@ void translate_resources(Value& pod, Arena& arena) {
   if (Value* const spec = object_in(pod, "spec")) translate(object_in(*spec, "overhead"), names, arena);
 }
 
+bool is_untranslated(const Value& pod) {
+  if (!is_lent_to(pod)) return false;
+  json::Document translated = json::clone(pod);
+  translate_resources(translated, translated.arena());
+  return !(translated == pod);
+}
+
 Result<> set_extended_resource_spec(Value& pod, Arena& arena) {
   std::map<std::string_view, std::string> asked;
   const auto tell = [&asked](const Value& container) {

@@ -21,6 +21,9 @@ bool is_lent_to(const json::Value& pod);
 /// they are.
 void translate_resources(json::Value& pod, json::Arena& arena);
 
+/// Whether translate_resources() would change it.
+bool is_untranslated(const json::Value& pod);
+
 /// The annotation node.koordinator.sh/extended-resource-spec: the batch resources of containers and sidecars
 /// (init containers that are restarted always), by their names. It is left alone where it says so already, or
 /// where there is nothing to say and it is not there. An error where what it said before cannot be read.

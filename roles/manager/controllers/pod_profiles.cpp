@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "admission/pod_resources.hpp"
 #include "controllers/missed_profiles.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/async/timer.hpp"
 #include "koord/json/patch.hpp"
 #include "koord/json/writer.hpp"
 
@@ -16,6 +19,13 @@ constexpr metrics::Metric kMissed{
     .help = "Pods that do not have what a ClusterColocationProfile gives: they slipped past the webhook.",
     .labels = {"profile"},
     .max_series = 1'000};
+constexpr metrics::Metric kSlipped{
+    .name = "koord_manager_colocationprofile_slipped_pods_total",
+    .type = metrics::Type::counter,
+    .help =
+        "Pods that break a rule of /validate-pod, by its plugin, or of a lent class that ask for cpu and "
+        "memory (UntranslatedResources): they slipped past the webhooks.",
+    .labels = {"rule"}};
 constexpr metrics::Metric kUpdates{.name = "koord_manager_colocationprofile_pod_updates_total",
                                    .type = metrics::Type::counter,
                                    .help = "Pods that wait for a node, and what became of their profile.",
@@ -23,7 +33,10 @@ constexpr metrics::Metric kUpdates{.name = "koord_manager_colocationprofile_pod_
 
 constexpr std::string_view kManaged = "config.koordinator.sh/controller-managed", kRound = "round";
 /// Namespaces that the webhook is not asked about.
-constexpr std::string_view kControlPlane = "control-plane";
+constexpr std::string_view kControlPlane = "control-plane", kKubeSystem = "kube-system";
+/// After so many pods others have their turn: a rule takes tens of microseconds.
+constexpr int kPodsAtOnce = 200;
+constexpr std::chrono::milliseconds kTurn{1};
 constexpr double kEventsPerSecond = 1;
 constexpr int kEventBurst = 100;
 
@@ -39,18 +52,19 @@ void keep_suffixes(const Profile& profile, const json::Value& before, json::Docu
 
 }  // namespace
 
-const metrics::Table PodProfiles::kMetrics = {&kMissed, &kUpdates};
+const metrics::Table PodProfiles::kMetrics = {&kMissed, &kSlipped, &kUpdates};
 
 PodProfiles::PodProfiles(Parts parts)
     : parts_(std::move(parts)),
       missed_(parts_.registry.counters(kMissed)),
+      slipped_(parts_.registry.counters(kSlipped)),
       updates_(parts_.registry.counters(kUpdates)),
       writes_(parts_.settings.qps, parts_.settings.burst),
       events_(kEventsPerSecond, kEventBurst),
       queue_(parts_.clock) {}
 
 void PodProfiles::start(TaskGroup& tasks) {
-  if (parts_.settings.tells) tasks.spawn("missed profiles", look_at_all());
+  if (parts_.settings.tells || parts_.rules) tasks.spawn("pods that slipped past", look_at_all());
   if (!parts_.settings.patches) return;
   queue_.add(std::string(kRound));
   tasks.spawn("colocationprofile", work());
@@ -78,26 +92,81 @@ Task<Result<>> PodProfiles::look_at_all() {
   KOORD_CO_CHECK(co_await parts_.namespaces.wait_synced());
   read_profiles();
   all_known_ = true;
-  for (const auto& pod : parts_.pods.list()) look_at(*pod);
+  int looked = 0;
+  for (const auto& pod : parts_.pods.list()) {
+    look_at(*pod, nullptr);
+    if (++looked % kPodsAtOnce == 0) KOORD_CO_CHECK(co_await sleep(parts_.clock, kTurn));
+  }
   co_return Result<>();
 }
 
-void PodProfiles::look_at(const api::Pod& pod) {
-  if (!all_known_ || !parts_.may_write() || profiles_.profiles().empty() || told_.contains(pod.metadata.uid))
-    return;
-  const auto ns = parts_.namespaces.get("", pod.metadata.namespace_.view());
+bool PodProfiles::is_told(const api::Pod& pod, Finding finding) const {
+  const auto told = told_.find(pod.metadata.uid);
+  return told != told_.end() && (told->second & finding) != 0;
+}
+
+void PodProfiles::tell(const api::Pod& pod, Finding finding, const metrics::Counter& counter,
+                       std::string_view reason, std::string_view note) {
+  told_[pod.metadata.uid] |= finding;
+  counter.inc();
+  if (events_.allow(parts_.clock.mono())) parts_.warn_once(pod, reason, note);
+}
+
+void PodProfiles::look_at(const api::Pod& pod, const api::Pod* before) {
+  if (!all_known_ || !parts_.may_write() || pod.metadata.deletion_timestamp) return;
+  const std::string_view name = pod.metadata.namespace_.view();
+  if (name == kKubeSystem || name == parts_.own_namespace) return;
+  const auto ns = parts_.namespaces.get("", name);
   if (!ns || ns->metadata.labels.contains(kControlPlane)) return;
-  const auto missed =
-      missed_profile(pod, profiles_.profiles(), ns->metadata.labels,
-                     [this](const Profile& profile) { return since_[profile.name()].second; });
-  if (!missed) return;
-  told_.insert(pod.metadata.uid);
-  missed_.with({missed->profile->name()}).inc();
-  if (!events_.allow(parts_.clock.mono())) return;
-  parts_.warn(pod, "ColocationProfileMissed",
-              fmt::format("the pod has no {}, which ClusterColocationProfile {} gives: the webhook was not "
-                          "asked, or somebody changed it since",
-                          missed->what, missed->profile->name()));
+  look_for_profiles(pod, *ns);
+  if (before == nullptr || before->metadata.labels != pod.metadata.labels ||
+      before->metadata.annotations != pod.metadata.annotations || before->spec != pod.spec)
+    look_for_rules(pod, *ns);
+}
+
+void PodProfiles::look_for_profiles(const api::Pod& pod, const api::Namespace& ns) {
+  if (!parts_.settings.tells || profiles_.profiles().empty() || is_told(pod, missed)) return;
+  const auto found = missed_profile(pod, profiles_.profiles(), ns.metadata.labels,
+                                    [this](const Profile& profile) { return since_[profile.name()].second; });
+  if (!found) return;
+  tell(pod, missed, missed_.with({found->profile->name()}), "ColocationProfileMissed",
+       fmt::format("the pod has no {}, which ClusterColocationProfile {} gives: the webhook was not "
+                   "asked, or somebody changed it since",
+                   found->what, found->profile->name()));
+}
+
+void PodProfiles::look_for_rules(const api::Pod& pod, const api::Namespace& ns) {
+  const bool rules = parts_.rules && !is_told(pod, broken);
+  const bool resources = parts_.settings.tells && parts_.settings.translates && !is_told(pod, untranslated);
+  if (!rules && !resources) return;
+  const auto document = json::parse(api::encode(pod));
+  if (!document) return;
+  if (rules)
+    if (const auto rule = parts_.rules(*document))
+      tell(pod, broken, slipped_.with({rule->plugin}), "PodRuleBroken",
+           fmt::format("/validate-pod ({}) refuses such a pod: {}: the webhook was not asked, or somebody "
+                       "changed it since",
+                       rule->plugin, rule->message));
+  if (resources) look_for_resources(pod, *document, ns);
+}
+
+void PodProfiles::look_for_resources(const api::Pod& pod, const json::Value& document,
+                                     const api::Namespace& ns) {
+  if (!is_untranslated(document)) return;
+  std::string why = "no ClusterColocationProfile that was there when it came is for it";
+  for (const auto& profile : profiles_.profiles()) {
+    if (!profile->defect().empty() || !profile->matches_labels(pod.metadata.labels) ||
+        !profile->matches_namespace(ns.metadata.labels))
+      continue;
+    if (profile->keeps_resources()) return;
+    if (since_[profile->name()].second <= pod.metadata.creation_timestamp)
+      why = fmt::format("ClusterColocationProfile {} is for it, but the webhook was not asked",
+                        profile->name());
+  }
+  tell(pod, untranslated, slipped_.with({"UntranslatedResources"}), "ResourcesNotTranslated",
+       fmt::format("the pod is of class {} and asks for cpu and memory, which are not translated into what "
+                   "is lent to its class: {}",
+                   api::to_string(priority_with_default(document)), why));
 }
 
 Task<Result<>> PodProfiles::work() {

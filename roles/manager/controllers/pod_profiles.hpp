@@ -1,4 +1,4 @@
-// PodProfiles: the controller colocationprofile: pods that slipped past the webhook are told of, and those
+// PodProfiles: the controller colocationprofile: pods that slipped past the webhooks are told of, and those
 // that still wait for a node get what profiles in its care give them.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "admission/handlers.hpp"
 #include "admission/profile.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -24,9 +24,10 @@ namespace koord::manager {
 class PodProfiles {
  public:
   struct Settings {
-    bool tells = true;     // the webhook is in use (PodMutatingWebhook)
-    bool patches = false;  // the gate ColocationProfileController
-    bool all = false;      // every profile is in its care, not just those with the label
+    bool tells = true;       // the webhook is in use (PodMutatingWebhook)
+    bool translates = true;  // it makes cpu and memory of batch and mid pods theirs
+    bool patches = false;    // the gate ColocationProfileController
+    bool all = false;        // every profile is in its care, not just those with the label
     nanoseconds interval{}, again_after{};
     double qps = 10;
     int burst = 100;
@@ -40,10 +41,16 @@ class PodProfiles {
     kube::Informer<api::Namespace> namespaces;
     metrics::Registry& registry;
     Settings settings;
+    /// Of /validate-pod; empty: nobody is asked.
+    PodRules rules;
+    /// The manager's namespace: like kube-system's, its pods are not asked about.
+    std::string own_namespace;
     std::function<bool()> may_write;
     Dice dice;
     /// A warning for whoever looks at the pod.
     std::function<void(const api::Pod&, std::string_view reason, std::string_view note)> warn;
+    /// The same, once a pod and reason, whichever manager saw it first.
+    std::function<void(const api::Pod&, std::string_view reason, std::string_view note)> warn_once;
   };
   static const metrics::Table kMetrics;
 
@@ -51,14 +58,23 @@ class PodProfiles {
   /// From now on there is work; `tasks` belongs to the role.
   void start(TaskGroup& tasks);
   void stop() { queue_.close(); }
-  /// A pod came or changed: it is looked at once everything is known, and told of once.
-  void look_at(const api::Pod& pod);
+  /// A pod came (`before` is null) or changed: it is looked at once everything is known. Of what it lacks or
+  /// breaks each is told once: a profile, a rule of /validate-pod, resources that nobody translated.
+  void look_at(const api::Pod& pod, const api::Pod* before);
   void forget(const api::Pod& pod) { told_.erase(pod.metadata.uid); }
   /// Pods that wait for a node are looked at now, not with the next interval.
   void profiles_changed();
 
  private:
+  enum Finding : unsigned { missed = 1, broken = 2, untranslated = 4 };
+
   Task<Result<>> look_at_all();
+  void look_for_profiles(const api::Pod& pod, const api::Namespace& ns);
+  void look_for_rules(const api::Pod& pod, const api::Namespace& ns);
+  void look_for_resources(const api::Pod& pod, const json::Value& document, const api::Namespace& ns);
+  void tell(const api::Pod& pod, Finding finding, const metrics::Counter& counter, std::string_view reason,
+            std::string_view note);
+  bool is_told(const api::Pod& pod, Finding finding) const;
   Task<Result<>> work();
   /// Over the pods that wait for a node.
   Task<Result<>> round();
@@ -67,7 +83,7 @@ class PodProfiles {
   void read_profiles();
 
   Parts parts_;
-  metrics::Family<metrics::Counter> missed_, updates_;
+  metrics::Family<metrics::Counter> missed_, slipped_, updates_;
   ProfileSet profiles_;
   ProfileFailures failures_;
   /// Since when a profile is as it is, by name: its version, and the time. A spec that was changed before
@@ -75,7 +91,7 @@ class PodProfiles {
   std::map<std::string, std::pair<std::int64_t, api::Time>, std::less<>> since_;
   TokenBucket writes_, events_;
   std::unordered_map<std::string, MonoTime> done_;  // profile's version and pod: when it was looked at
-  std::unordered_set<std::string> told_;            // pods, by uid
+  std::unordered_map<std::string, unsigned> told_;  // findings, by the pod's uid
   kube::WorkQueue<std::string> queue_;              // of one key
   bool all_known_ = false;
 };

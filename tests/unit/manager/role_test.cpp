@@ -21,7 +21,8 @@ TEST_CASE("the metrics of a manager are those that its descriptor lists") {
 }
 
 TEST_CASE("a flag that makes no sense ends the manager before it starts, by name") {
-  for (const std::string flag : {"--leader-elect-resource-lock=endpoints", "--rest-config-qps=-1"}) {
+  for (const std::string flag :
+       {"--leader-elect-resource-lock=endpoints", "--rest-config-qps=-1", "--shutdown-delay=-1s"}) {
     test::RoleRig process(manager::role(), {flag});
     const auto made = manager::role().make(process.context);
     REQUIRE_FALSE(made.has_value());
