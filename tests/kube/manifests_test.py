@@ -276,6 +276,26 @@ class Manifests(unittest.TestCase):
                 self.assertGreaterEqual(pod["spec"]["priority"], 2_000_000_000, name)
                 self.assertEqual(self.refused("GET", f"/api/v1/namespaces/{NS}/serviceaccounts/{pod['spec']['serviceAccountName']}"), 0)
 
+    def test_pods_are_probed_and_end_in_time_and_a_drain_leaves_one(self):
+        owners = {one["metadata"]["name"]: one["spec"] for kind in ("deployments", "daemonsets")
+                  for one in self.api.list(f"/apis/apps/v1/namespaces/{NS}/{kind}")}
+        self.assertEqual(sorted(owners), ["koord-manager", "koord-scheduler", "koordlet"])
+        for name, spec in owners.items():
+            with self.subTest(name):
+                template = spec["template"]["spec"]
+                probes = {kind: template["containers"][0][f"{kind}Probe"] for kind in ("liveness", "readiness")}
+                self.assertEqual(probes["liveness"]["httpGet"]["path"], "/livez")
+                # Longer than a busy node takes, and more than one look.
+                self.assertGreaterEqual(probes["liveness"]["timeoutSeconds"] * probes["liveness"]["failureThreshold"], 30)
+                # The delay (5 s by default), and the 20 s after which a process that hangs ends itself.
+                self.assertGreaterEqual(template["terminationGracePeriodSeconds"], 25)
+        budgets = {one["metadata"]["name"]: one["spec"] for one in self.api.list(f"/apis/policy/v1/namespaces/{NS}/poddisruptionbudgets")}
+        self.assertEqual(sorted(budgets), ["koord-manager", "koord-scheduler"])
+        for name, budget in budgets.items():
+            self.assertEqual(budget["maxUnavailable"], 1)
+            self.assertEqual(owners[name]["replicas"], 2)
+            self.assertLessEqual(budget["selector"]["matchLabels"].items(), owners[name]["template"]["metadata"]["labels"].items())
+
     def test_the_files_name_one_another_rightly(self):
         """Ports, volumes and ConfigMaps that the pods' templates name are there."""
         service = self.request("GET", f"/api/v1/namespaces/{NS}/services/koordinator-webhook-service")["spec"]

@@ -452,6 +452,27 @@ class TheManager(unittest.TestCase):
         self.assertRegex(text, r'koord_manager_colocationprofile_pod_updates_total\{status="changed"\} [1-9]')
         self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
 
+    def test_pods_that_slipped_past_are_told_of_once_whoever_leads(self):
+        self.make("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "lent"}, "value": 5999})
+        amounts = {"cpu": "1500m", "memory": "1Gi"}
+        for name, qos, priority in (("broken", "LSR", None), ("native", "BE", "lent"), ("right", "LS", None)):
+            self.request("POST", PODS, {"metadata": {"name": name, "labels": {"koordinator.sh/qosClass": qos}}, "spec": {
+                "nodeSelector": {"nowhere": "at-all"}, **({"priorityClassName": priority} if priority else {}),
+                "containers": [{"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}]}})
+        for _ in range(2):
+            manager = self.manager()
+            wait_for("what slipped past", lambda: (list(self.warned("PodRuleBroken")), list(self.warned("ResourcesNotTranslated"))) ==
+                     (["broken"], ["native"]))
+            self.assertIn("koordinator.sh/qosClass=LSR and priorityClass= cannot be used in combination", self.warned("PodRuleBroken")["broken"])
+            self.assertIn("class koord-batch", self.warned("ResourcesNotTranslated")["native"])
+            wait_for("both are counted", lambda one=manager: one.get("/metrics")[1].count("slipped_pods_total{") == 2)
+            self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
+            self.assertNotIn("an event is lost", manager.output())
+        events = [event for event in self.api.list("/apis/events.k8s.io/v1/events")
+                  if event["reason"] in ("PodRuleBroken", "ResourcesNotTranslated")]
+        self.assertEqual(len(events), 2)
+        self.assertFalse([event for event in events if event.get("series")])
+
     @unittest.skipIf("KOORD_KUBE_KUBECONFIG" in os.environ, "other tests need the definitions")
     def test_definitions_that_are_missing_hold_nothing_up(self):
         for name in ("noderesourcetopologies.topology.node.k8s.io", "devices.scheduling.koordinator.sh",
