@@ -35,20 +35,20 @@ class Census final : public ClusterObserver {
 
     /// Which of the 64 rows from 64 * block on have it, a bit each.
     std::uint64_t rows_of(Row block) const {
-      const auto it = blocks.find(block);
-      return it == blocks.end() ? 0 : it->second;
+      const auto it = blocks_.find(block);
+      return it == blocks_.end() ? 0 : it->second;
     }
     bool has(Row row) const { return (rows_of(row / 64) >> (row % 64) & 1) != 0; }
     /// It had it not, or had it.
     void put(Row row, bool now) {
-      std::uint64_t& block = blocks[row / 64];
+      std::uint64_t& block = blocks_[row / 64];
       block ^= std::uint64_t{1} << (row % 64);
       rows = now ? rows + 1 : rows - 1;
-      if (block == 0) blocks.erase(row / 64);
+      if (block == 0) blocks_.erase(row / 64);
     }
 
    private:
-    std::unordered_map<Row, std::uint64_t> blocks;
+    std::unordered_map<Row, std::uint64_t> blocks_;
   };
 
   /// nullptr: no node has it.
