@@ -35,31 +35,29 @@ struct {
   __type(value, struct koord_spent);
 } spent SEC(".maps");
 
-/* What this event costs, where it is one of those that are timed. */
-struct koord_watch {
-  struct koord_spent* spent;
-  __u64 began;
-};
-
-static __always_inline struct koord_watch start_watch(void) {
+/* When this event began, where it is one of those that are timed; else 0. Before Linux 6.13 a program and what it calls
+ * have 512 bytes of stack together: no more than that is kept. */
+static __always_inline __u64 start_watch(void) {
   __u32 zero = 0;
-  struct koord_watch watch = {.spent = bpf_map_lookup_elem(&spent, &zero)};
-  if (!watch.spent) return watch;
-  ++watch.spent->events;
-  if (watch.spent->until) {
-    --watch.spent->until;
-    return watch;
+  struct koord_spent* sum = bpf_map_lookup_elem(&spent, &zero);
+  if (!sum) return 0;
+  ++sum->events;
+  if (sum->until) {
+    --sum->until;
+    return 0;
   }
-  watch.spent->until = koord_timed_one_in - 1;
-  watch.began = bpf_ktime_get_ns();
-  return watch;
+  sum->until = koord_timed_one_in - 1;
+  return bpf_ktime_get_ns();
 }
 
-static __always_inline void stop_watch(const struct koord_watch* watch) {
-  if (!watch->began || !watch->spent) return;
-  __u64 ns = bpf_ktime_get_ns() - watch->began;
-  ++watch->spent->timed;
-  watch->spent->timed_ns += ns < koord_longest_event_ns ? ns : koord_longest_event_ns;
+static __always_inline void stop_watch(__u64 began) {
+  if (!began) return;
+  __u64 ns = bpf_ktime_get_ns() - began;
+  __u32 zero = 0;
+  struct koord_spent* sum = bpf_map_lookup_elem(&spent, &zero);
+  if (!sum) return;
+  ++sum->timed;
+  sum->timed_ns += ns < koord_longest_event_ns ? ns : koord_longest_event_ns;
 }
 
 static __always_inline const struct koord_pace* present_pace(void) {
@@ -183,12 +181,13 @@ static __always_inline int woken(__u64* arguments) {
 
 /* The task gets the CPU, which has just been advanced: `ran` had it until now. */
 static __always_inline void reach(struct task_struct* task, struct koord_blamed_wait* wait, __u32 cpu,
-                                  struct koord_clock* clock, __u32 ran, __u64 begun, __u64 now, _Bool v2) {
+                                  struct koord_clock* clock, __u32 ran, __u64 now, _Bool v2) {
   struct cgroup* group = group_of(task, v2);
   __u64 id = id_of(group);
   __u32 tier = known_tier(wait, group, id);
-  if (wait && wait->since) {
-    if (wait->since >= begun && now >= wait->since) { /* clocks of two CPUs may differ a little */
+  const struct koord_pace* pace_now = present_pace();
+  if (wait && wait->since && pace_now) {
+    if (wait->since >= pace_now->begun && now >= wait->since) { /* clocks of two CPUs may differ a little */
       charge(task, id, now - wait->since, 1);
       end_blamed(task, wait, tier, id, cpu, clock, now);
     }
@@ -207,7 +206,7 @@ static __attribute__((noinline)) void catch_up(struct task_struct* task, __u32 c
   if (!wait || !pace_now || wait->since < pace_now->begun || wait->runs + 1 != runs_of(task)) return;
   __u64 then = wait->since + delay_of(task) - wait->delay;
   if (then < clock->since_and_runner >> 3 || then > now) return;
-  reach(task, wait, cpu, clock, advance(clock, then), pace_now->begun, then, v2);
+  reach(task, wait, cpu, clock, advance(clock, then), then, v2);
 }
 
 static __always_inline int switched(__u64* arguments, _Bool v2) {
@@ -220,7 +219,7 @@ static __always_inline int switched(__u64* arguments, _Bool v2) {
     switched_plain(preempted, left, next, pace_now, v2);
     return 0;
   }
-  __u64 begun = pace_now->begun, now = bpf_ktime_get_ns();
+  __u64 now = bpf_ktime_get_ns();
   __u32 cpu = bpf_get_smp_processor_id();
   struct koord_clock* clock = bpf_map_lookup_elem(&clocks, &cpu);
   if (!clock) return 0;
@@ -230,7 +229,7 @@ static __always_inline int switched(__u64* arguments, _Bool v2) {
   if (pid) {
     __u32 state = state_of(left);
     if (preempted || state == task_running)
-      begin_blamed(left, cpu, clock, begun, now);
+      begin_blamed(left, cpu, clock, pace_now->begun, now);
     else if (state & task_dead)
       end_task(pid);
   }
@@ -241,11 +240,11 @@ static __always_inline int switched(__u64* arguments, _Bool v2) {
     return 0;
   }
   struct koord_blamed_wait* wait = bpf_map_lookup_elem(&blamed, &pid);
-  if (wait && wait->since >= begun && wait->runs != runs_of(next)) {
+  if (wait && wait->since >= pace_now->begun && wait->runs != runs_of(next)) {
     lose(koord_lost_unseen);
     wait->since = 0;
   }
-  reach(next, wait, cpu, clock, ran, begun, now, v2);
+  reach(next, wait, cpu, clock, ran, now, v2);
   return 0;
 }
 
@@ -287,10 +286,10 @@ static __always_inline int removed(__u64* arguments, _Bool v2) {
 }
 
 /* Each event is counted, and some are timed. */
-#define TIMED(call)                       \
-  struct koord_watch watch = start_watch(); \
-  call;                                   \
-  stop_watch(&watch);                     \
+#define TIMED(call)            \
+  __u64 began = start_watch(); \
+  call;                        \
+  stop_watch(began);           \
   return 0
 
 TRACEPOINT("sched_wakeup") int wakeup(__u64* arguments) { TIMED(woken(arguments)); }
