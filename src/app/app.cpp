@@ -70,8 +70,16 @@ int print_crds(std::span<const std::string> arguments, Roles, Streams streams) {
 
 int print_manifests(std::span<const std::string> arguments, Roles roles, Streams streams) {
   const std::string part = arguments.empty() ? "" : arguments[0];
+  const std::vector<std::string_view> gates = gates_with_rights(roles);
+  if (arguments.size() == 1 && std::ranges::find(gates, part) != gates.end()) {
+    streams.out << gate_manifests(roles, part);
+    return kOk;
+  }
   if (arguments.size() > 1 || (!part.empty() && part != "roles" && part != "webhooks"))
-    return usage_error(streams, "manifests takes one argument at most: roles or webhooks");
+    return usage_error(
+        streams, fmt::format("manifests takes one argument at most: roles, webhooks, or what needs rights of "
+                             "its own ({})",
+                             fmt::join(gates, ", ")));
   if (part != "webhooks") streams.out << access_manifests(roles);
   if (part.empty()) streams.out << "---\n";
   if (part != "roles") streams.out << webhook_manifests(roles);

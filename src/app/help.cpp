@@ -48,7 +48,7 @@ std::string overview(Roles roles) {
       "  koord sandbox [flags]                 a cluster in memory, for trying and testing\n"
       "  koord crds                            print the custom resource definitions\n"
       "  koord docs                            print the reference of flags, gates and configuration\n"
-      "  koord manifests [roles|webhooks]      print accounts and RBAC, and the webhook configurations\n"
+      "  koord manifests [roles|webhooks|GATE] print accounts and RBAC, and the webhook configurations\n"
       "  koord --role=ROLE --help              the flags of a role\n"
       "  koord --version\n";
   for (const runtime::RoleDescriptor* role : roles)

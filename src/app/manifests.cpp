@@ -27,21 +27,22 @@ class Printer {
     print(out);
   }
 
-  /// Nothing where no right is of that namespace.
-  void rights(const RoleDescriptor& role, std::string_view ns) {
+  /// Those that this gate or flag alone needs, or, without a name, the others. Nothing where no right is of
+  /// that namespace.
+  void rights(const RoleDescriptor& role, std::string_view ns, std::string_view needed_by = {}) {
     json::Arena arena;
     const std::string_view kind = ns.empty() ? "ClusterRole" : "Role";
-    const std::string name = fmt::format("{}-role", role.account);
+    const std::string name = fmt::format("{}-{}", role.account, needed_by.empty() ? "role" : needed_by);
     Value granted = object(version_, kind, name, ns, arena);
     Value rules = Value::array();
     for (const Right& right : role.rights)
-      if (right.ns == ns) rules.push_back(rule(right, arena), arena);
+      if (right.ns == ns && right.needed_by == needed_by) rules.push_back(rule(right, arena), arena);
     if (rules.empty()) return;
     set(granted, "rules", std::move(rules), arena);
     print(granted);
 
     Value bound = object(version_, ns.empty() ? "ClusterRoleBinding" : "RoleBinding",
-                         fmt::format("{}-rolebinding", role.account), ns, arena);
+                         needed_by.empty() ? fmt::format("{}-rolebinding", role.account) : name, ns, arena);
     Value& reference = object_at(bound, "roleRef", arena);
     set_text(reference, "apiGroup", kGroup, arena);
     set_text(reference, "kind", kind, arena);
@@ -94,6 +95,13 @@ class Printer {
   std::string out_;
 };
 
+std::vector<std::string_view> namespaces_of(const RoleDescriptor& role) {
+  std::vector<std::string_view> namespaces = {""};
+  for (const Right& right : role.rights)
+    if (std::ranges::find(namespaces, right.ns) == namespaces.end()) namespaces.push_back(right.ns);
+  return namespaces;
+}
+
 }  // namespace
 
 std::string access_manifests(Roles roles) {
@@ -101,11 +109,24 @@ std::string access_manifests(Roles roles) {
   for (const RoleDescriptor* role : roles) {
     if (role->account.empty()) continue;
     printer.account(role->account);
-    std::vector<std::string_view> namespaces = {""};
-    for (const Right& right : role->rights)
-      if (std::ranges::find(namespaces, right.ns) == namespaces.end()) namespaces.push_back(right.ns);
-    for (const std::string_view ns : namespaces) printer.rights(*role, ns);
+    for (const std::string_view ns : namespaces_of(*role)) printer.rights(*role, ns);
   }
+  return printer.take();
+}
+
+std::vector<std::string_view> gates_with_rights(Roles roles) {
+  std::vector<std::string_view> names;
+  for (const RoleDescriptor* role : roles)
+    for (const Right& right : role->rights)
+      if (!right.needed_by.empty() && std::ranges::find(names, right.needed_by) == names.end())
+        names.push_back(right.needed_by);
+  return names;
+}
+
+std::string gate_manifests(Roles roles, std::string_view name) {
+  Printer printer;
+  for (const RoleDescriptor* role : roles)
+    for (const std::string_view ns : namespaces_of(*role)) printer.rights(*role, ns, name);
   return printer.take();
 }
 

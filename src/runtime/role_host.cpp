@@ -11,6 +11,7 @@
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/kube/informer.hpp"
+#include "right_check.hpp"
 #include "role_server.hpp"
 
 namespace koord::runtime {
@@ -114,6 +115,16 @@ class RoleHost::Impl {
     co_return ended;
   }
 
+  /// Says which rights are missing that only a gate or a flag needs which is on; nothing where none is, or
+  /// where there is no API server (without Kubernetes).
+  void check_rights(Seat& seat) {
+    std::vector<Right> wanted = rights_of_gates(seat.descriptor->rights, seat.gates, seat.flags);
+    if (wanted.empty()) return;
+    if (const auto client = seat.clients->client({}))
+      tasks.spawn(fmt::format("{} rights", seat.descriptor->name),
+                  tell_missing_rights(**client, parts.clock, seat.log, std::move(wanted)));
+  }
+
   RoleHostParts parts;
   std::vector<std::unique_ptr<Seat>> seats;
   TaskGroup tasks;
@@ -134,8 +145,10 @@ Result<> RoleHost::add(std::span<const RoleDescriptor* const> roles, const Comma
 }
 
 Task<Result<>> RoleHost::run() {
-  for (const auto& seat : impl_->seats)
+  for (const auto& seat : impl_->seats) {
     impl_->tasks.spawn(std::string(seat->descriptor->name), Impl::run_role(*seat));
+    impl_->check_rights(*seat);
+  }
   impl_->parts.informers.start();
   KOORD_CO_CHECK(co_await impl_->ended.wait());
   if (impl_->failure) co_return *impl_->failure;

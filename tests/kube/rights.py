@@ -41,23 +41,14 @@ MORE = {
     ("koord-manager", "events.k8s.io", "events"): "its events stand beside what they are about; upstream may write them in "
                                                   "its own namespace alone",
     ("koord-manager", "", "configmaps"): "what slo-controller-config said last, by its name",
-    ("koord-manager", "", "pods"): "the controller colocationprofile, which upstream has without the right that it needs",
     ("koordlet", "events.k8s.io", "events"): "the group that events are written in today",
     ("koordlet", "", "nodes/configz"): "what nodes/proxy is narrowed to",
     ("koordlet", "", "nodes/pods"): "what nodes/proxy is narrowed to",
 }
-# Rights that an ordinary run does not use.
+# Rights that the default gates need, and an ordinary run seldom uses.
 RARE = {
-    ("koord-manager", "", "pods", "get"): "the gate ColocationProfileController: a pod as it is before it is patched",
-    ("koord-manager", "", "pods", "patch"): "the gate ColocationProfileController",
-    ("koord-scheduler", "", "persistentvolumeclaims", "patch"): "pods whose claims wait for their first consumer",
-    ("koord-scheduler", "", "persistentvolumes", "patch"): "pods whose claims wait for their first consumer",
-    ("koord-scheduler", "", "pods", "delete"): "victims of preemption (preemption_test.py)",
-    ("koord-scheduler", "slo.koordinator.sh", "nodemetrics", "list"): "LoadAwareScheduling (compare_load_test.py)",
-    ("koord-scheduler", "slo.koordinator.sh", "nodemetrics", "watch"): "LoadAwareScheduling",
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
     ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koord-scheduler", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koordlet", "events.k8s.io", "events", "patch"): "an event that comes again",
-    ("koordlet", "", "pods/eviction", "create"): "--only-evict-by-api, where a pod has to go",
 }

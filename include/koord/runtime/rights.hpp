@@ -1,5 +1,6 @@
 // Rights: what a role asks of the API server. Its (Cluster)Roles are printed from these rows, and no request
-// is made that none of them allows.
+// is made that none of them allows. What only a gate or a flag needs that is off by default has a file of its
+// own, so that nobody holds it who does not use it.
 #pragma once
 
 #include <array>
@@ -18,7 +19,12 @@ struct Right {
   std::string_view verbs;      // "list watch"
   std::string_view name = {};  // of this object alone
   std::string_view ns = {};    // in this namespace alone; empty: in all, and of what has none
+  /// The gate or the boolean flag, off by default, without which it is not asked for; empty: there is none.
+  std::string_view needed_by = {};
 };
+
+/// Where the rights lie that only a gate or a flag needs: FOLDER/NAME.yaml.
+inline constexpr std::string_view kGateManifests = "packaging/manifests-gates";
 
 /// One table of several: `constexpr auto kRights = join_rights(kEventRights, kMine);`
 template <std::size_t... Sizes>

@@ -38,6 +38,14 @@ class TheReference(unittest.TestCase):
         for part, file in (("roles", "30-roles.yaml"), ("webhooks", "50-webhooks.yaml")):
             self.compare(f"manifests {part}", os.path.join(os.path.dirname(reference.PATH), "manifests", file))
 
+    def test_the_rights_of_gates_are_what_the_program_prints(self):
+        folder = os.path.join(os.path.dirname(reference.PATH), "manifests-gates")
+        refused = subprocess.run([KOORD, "manifests", "nothing"], stderr=subprocess.PIPE, text=True, check=False)
+        names = refused.stderr[refused.stderr.index("(") + 1:refused.stderr.index(")")].split(", ")
+        self.assertEqual(sorted(f"{name}.yaml" for name in names), sorted(os.listdir(folder)))
+        for name in names:
+            self.compare(f"manifests {name}", os.path.join(folder, f"{name}.yaml"))
+
     def test_has_the_metrics_of_a_running_role(self):
         port = free_port()
         with Sandbox("--nodes=1", "--roles=scheduler", "--scheduler.address=127.0.0.1", f"--scheduler.port={port}"):

@@ -1,4 +1,4 @@
-// The schema tables of koord/api/types/authorization_v1/subject_access_review.hpp: SubjectAccessReview.
+// The schema tables of koord/api/types/authorization_v1/subject_access_review.hpp.
 #include "koord/api/types/authorization_v1/subject_access_review.hpp"
 
 #include "koord/api/schema/table.hpp"
@@ -15,5 +15,10 @@ KOORD_SCHEMA(SubjectAccessReviewStatus, ROW(allowed).required(), ROW(denied), RO
 KOORD_OBJECT(SubjectAccessReview,
              Kind("authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews").cluster_scoped(),
              ROW(metadata), ROW(spec), ROW(status));
+KOORD_SCHEMA(SelfSubjectAccessReviewSpec, ROW(resource_attributes), ROW(non_resource_attributes));
+KOORD_OBJECT(
+    SelfSubjectAccessReview,
+    Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews").cluster_scoped(),
+    ROW(metadata), ROW(spec), ROW(status));
 
 }  // namespace koord::api

@@ -1,4 +1,4 @@
-// authorization.k8s.io/v1: SubjectAccessReview.
+// authorization.k8s.io/v1: SubjectAccessReview, SelfSubjectAccessReview.
 #pragma once
 
 #include "koord/api/types/meta_v1/meta.hpp"
@@ -46,6 +46,21 @@ struct SubjectAccessReview {
   SubjectAccessReviewSpec spec;
   SubjectAccessReviewStatus status;
   KOORD_STRUCT(SubjectAccessReview);
+};
+
+/// Exactly one of the two attributes is set.
+struct SelfSubjectAccessReviewSpec {
+  Box<ResourceAttributes> resource_attributes;
+  Box<NonResourceAttributes> non_resource_attributes;
+  KOORD_STRUCT(SelfSubjectAccessReviewSpec);
+};
+
+/// What whoever asks may do himself.
+struct SelfSubjectAccessReview {
+  ObjectMeta metadata;
+  SelfSubjectAccessReviewSpec spec;
+  SubjectAccessReviewStatus status;
+  KOORD_STRUCT(SelfSubjectAccessReview);
 };
 
 }  // namespace koord::api
