@@ -18,7 +18,7 @@ from schedulers import wait_for
 sys.path.insert(0, os.path.join(schedulers.HERE, "..", "roles", "manager"))
 import kube_api  # noqa: E402
 import manager_test  # noqa: E402
-from installed import NS, Installed  # noqa: E402
+from installed import NS, PACKAGING, Installed  # noqa: E402
 from sandbox import KOORD, KUBECTL, free_port  # noqa: E402
 
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -174,6 +174,8 @@ class Uninstall(unittest.TestCase):
         self.make_users_objects()
         before, node = self.objects(), self.node()
         self.installed = Installed(self.kubeconfig, self.folder)
+        for part in ("manifests-gates", "manifests-node-policy"):
+            self.installed.kubectl.run("apply", "-f", os.path.join(PACKAGING, part))
         self.assertGreater(len(self.objects() - before), 20)
         self.work()
         self.run_steps()

@@ -19,12 +19,13 @@ class Installed:
             self.kubectl.run("apply", "-f", os.path.join(PACKAGING, part))
         self.kubectl.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 
-    def account(self, name):
-        """A kubeconfig of the service account's, with a token such as its pod would have."""
-        token = self.api.connect().request("POST", f"/api/v1/namespaces/{NS}/serviceaccounts/{name}/token", {"spec": {}})
+    def account(self, name, pod=None):
+        """A kubeconfig of the service account's; with a pod the token is bound to it, as that in the pod is."""
+        spec = {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}} if pod else {}
+        token = self.api.connect().request("POST", f"/api/v1/namespaces/{NS}/serviceaccounts/{name}/token", {"spec": spec})
         with open(self.kubeconfig, encoding="utf-8") as file:
             text = file.read().replace(f"token: {self.api.token}", f"token: {token['status']['token']}")
-        return self.write(f"{name}.kubeconfig", text)
+        return self.write(f"{pod['metadata']['name'] if pod else name}.kubeconfig", text)
 
     def scheduler_config(self):
         """The file that the scheduler's pod is given."""
