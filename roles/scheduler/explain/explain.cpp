@@ -128,6 +128,7 @@ class Explaining {
 
   void judge() {
     ClassState& state = engine_.evaluate(*profile_, pod_);
+    state.judge_refused();
     v_.feasible = state.feasible();
     Diagnosis diagnosis = state.diagnose();
     if (!diagnosis.error.empty()) v_.prefilter_message = diagnosis.error;

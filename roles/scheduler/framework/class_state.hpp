@@ -56,6 +56,9 @@ class ClassState {
     std::vector<Row> examples = {};
   };
   std::vector<Refused> refused(std::size_t examples) const;
+  /// While some rows are feasible nobody asks why others with nominated pods are not. For those who tell of
+  /// single rows all the same: makes that answer as good.
+  void judge_refused();
   Explanation explain(Row row);
   /// What a plugin's pre_filter_pod() made for this cycle, for what comes after the choice; nullptr: nothing.
   std::unique_ptr<PodState> take_residual(PluginIndex plugin);
@@ -102,6 +105,7 @@ class ClassState {
   void filter(const Filter& filter, std::span<const Row> rows, std::span<VerdictId> out) const;
   std::span<const Row> rows_before(std::size_t position) const;
   void yield_to_nominated();
+  bool yield_rows(bool feasible);
   VerdictId yielding(Row row);
   VerdictId kept_yielding(Row row);
   void rank();

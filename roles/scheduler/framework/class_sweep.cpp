@@ -164,22 +164,7 @@ VerdictId ClassState::kept_yielding(Row row) {
 /// them counts too, so that a row's answer can only get worse.
 void ClassState::yield_to_nominated() {
   SweepScratch& s = shared_.sweep;
-  bool fewer = false;
-  // Where no other row has a say, a row's answer is the same until it or its nominated pods change.
-  const bool keep = !reaches_over_rows();
-  const Row own = keep ? shared_.nominated->row_of(*pod_) : kNoRow;
-  const auto each = [&](bool feasible) {
-    for (const Row row : shared_.nominated->rows()) {
-      if (!shared_.nodes.node(row) || !local_.may_go(row) || (slots()[place(row)] >= 0) != feasible) continue;
-      if (const VerdictId verdict = keep && row != own ? kept_yielding(row) : yielding(row);
-          verdict != kPass) {
-        own_slots()[place(row)] = LocalState::slot_of(verdict);
-        fewer = true;
-      }
-    }
-  };
-  each(true);
-  if (fewer) {
+  if (yield_rows(true)) {
     std::size_t kept = 0;
     s.kept.resize(std::max(s.kept.size(), s.live.size()));
     for (std::size_t i = 0; i < s.live.size(); ++i) {
@@ -189,7 +174,27 @@ void ClassState::yield_to_nominated() {
     s.live = std::span(s.kept).first(kept);
   }
   // Why a node was rejected is only told if all are.
-  if (s.live.empty()) each(false);
+  if (s.live.empty()) yield_rows(false);
+}
+
+void ClassState::judge_refused() {
+  if (swept_ && !done_ && shared_.nominated != nullptr && !shared_.sweep.live.empty()) yield_rows(false);
+}
+
+/// Of the rows that are feasible so far, or of the others. True: some verdicts are others now.
+bool ClassState::yield_rows(bool feasible) {
+  bool fewer = false;
+  // Where no other row has a say, a row's answer is the same until it or its nominated pods change.
+  const bool keep = !reaches_over_rows();
+  const Row own = keep ? shared_.nominated->row_of(*pod_) : kNoRow;
+  for (const Row row : shared_.nominated->rows()) {
+    if (!shared_.nodes.node(row) || !local_.may_go(row) || (slots()[place(row)] >= 0) != feasible) continue;
+    if (const VerdictId verdict = keep && row != own ? kept_yielding(row) : yielding(row); verdict != kPass) {
+      own_slots()[place(row)] = LocalState::slot_of(verdict);
+      fewer = true;
+    }
+  }
+  return fewer;
 }
 
 }  // namespace koord::scheduler

@@ -59,6 +59,7 @@ RandomWorld::RandomWorld(unsigned seed, RandomProfile profile, const EngineOptio
     : seed_(seed),
       random_(seed, nodes_of(seed)),
       loads_(seed),
+      lives_(seed),
       nodes_(nodes_of(seed)),
       oracle_(std::move(profile.oracle)),
       world_(std::move(profile.config), options, table) {
@@ -77,10 +78,15 @@ RandomWorld::RandomWorld(unsigned seed, RandomProfile profile, const EngineOptio
     change_object(cluster_.namespaces, random_.namespace_object(name));
   for (int i = 0; i < kStorage; ++i) change_storage();
   for (int i = 0; i < kProbes; ++i) probes_.push_back(loads_.dress(random_.pod(fmt::format("probe-{}", i))));
+  // One that is like the first but in what NodeResourcesFit alone reads.
+  probes_.back() = changed(probes_.front(), [](api::Pod& p) {
+    p.metadata.name = "probe-twin";
+    p.spec.containers[0].resources.requests["ephemeral-storage"] = api::Quantity::must("9Gi");
+  });
   cluster_.now = world_.clock.now();
 }
 
-void RandomWorld::step(bool all) {
+void RandomWorld::step() {
   ++steps_;
   done_.clear();
   change();
@@ -90,9 +96,7 @@ void RandomWorld::step(bool all) {
   pass_time();
   decide();
   if (steps_ % 8 == 0) look_for_forgotten();
-  for (int i = 0; i < kProbes; ++i)
-    if (all || i == 0) compare(*probes_[static_cast<std::size_t>(i)]);
-  if (!all) compare(*probes_[static_cast<std::size_t>(1 + random_.below(kProbes - 1))]);
+  for (const auto& probe : probes_) compare(*probe);
 }
 
 void RandomWorld::pass_time() {
@@ -103,6 +107,7 @@ void RandomWorld::pass_time() {
 void RandomWorld::change() {
   if (cluster_.nodes.empty()) return put_node();
   if (loads_.on() && loads_.chance(35)) return report_load();
+  if (lives_.chance(12)) return change_unplaced_pod();
   const int what = random_.below(100);
   if (what < 12) return put_node();
   if (what < 15) return remove_node();
@@ -157,6 +162,7 @@ void RandomWorld::add_pod() {
   }
   if (random_.chance(10))
     pod = changed(pod, [&](api::Pod& p) { p.status.nominated_node_name = random_.node_name(); });
+  pod = lives_.dress(pod);
   done_ =
       fmt::format("add {}, nominated to \"{}\"", pod->metadata.name, pod->status.nominated_node_name.view());
   put_waiting(pod);
@@ -213,6 +219,23 @@ void RandomWorld::change_placed_pod() {
   world_.engine.put_pod(now);
   cluster_.pods[reference::key_of(*pod)] = now;
   if (what == 2) take_away(reference::key_of(*pod));
+}
+
+/// One that waits, or whose binding is on its way, is written anew by somebody else.
+void RandomWorld::change_unplaced_pod() {
+  const bool assumed = !assumed_.empty() && lives_.chance(40);
+  const auto pod = any(assumed ? assumed_ : waiting_);
+  if (!pod) return;
+  const std::string key = reference::key_of(*pod);
+  const auto now = lives_.change(*pod, assumed, random_.pod_labels());
+  done_ =
+      fmt::format("change {} {}: {}", assumed ? "assumed" : "waiting", pod->metadata.name, api::encode(*now));
+  if (!assumed) return put_waiting(now);
+  assumed_[key] = now;
+  // It takes what it asked for when it was decided; others go by its labels.
+  cluster_.pods[key] =
+      changed(cluster_.pods.at(key), [&](api::Pod& p) { p.metadata.labels = now->metadata.labels; });
+  world_.engine.put_pod(now);
 }
 
 void RandomWorld::settle_assumed() {
@@ -358,6 +381,7 @@ void RandomWorld::confirm(const std::string& key) {
 }
 
 void RandomWorld::judge(const Decision& d) {
+  if (!PodLives::is_ours(*d.pod)) return tell(*d.pod, "it is decided about, and is nobody's here");
   if (d.kind == Decision::Kind::bind) return judge_bound(d);
   const std::string key = reference::key_of(*d.pod);
   const reference::Answer answer = reference::evaluate(cluster_, oracle_, *d.pod);
@@ -458,6 +482,7 @@ void RandomWorld::look_for_forgotten() {
     decide();
   } while (!assumed_.empty() && found_.empty());
   for (const auto& [key, pod] : waiting_) {
+    if (!PodLives::is_ours(*pod)) continue;
     const auto& [step, message] = refusals_[key];
     if (const reference::Answer now = reference::evaluate(cluster_, oracle_, *pod); now.feasible > 0)
       tell(*pod, fmt::format("it waits, although {} of {} nodes would do; step {}: {}", now.feasible,
@@ -469,6 +494,7 @@ void RandomWorld::compare(const api::Pod& probe) {
   if (!found_.empty() || cluster_.nodes.empty()) return;
   const Profile& profile = world_.engine.profiles()[0];
   ClassState& state = world_.engine.evaluate(profile, std::make_shared<api::Pod>(probe));
+  state.judge_refused();
   const reference::Answer expected = reference::evaluate(cluster_, oracle_, probe);
   const NodeTable& table = world_.engine.nodes();
   const VerdictTable& verdicts = world_.engine.context().verdicts;
@@ -481,9 +507,7 @@ void RandomWorld::compare(const api::Pod& probe) {
     const auto at = expected.nodes.find(name);
     if (at == expected.nodes.end()) return tell(probe, fmt::format("the engine knows a node {}", name));
     const auto rejected = id == kPass ? std::nullopt : rejection(profile, verdicts[id]);
-    // Why a node with nominated pods is rejected is only told if all nodes are.
-    const bool told = expected.feasible == 0 || !rejected || !at->second.rejected || !has_nominated(name);
-    if (told && rejected != at->second.rejected)
+    if (rejected != at->second.rejected)
       return tell(probe, fmt::format("{}:\n  engine: {}\n  oracle: {}", name, text(rejected),
                                      text(at->second.rejected)));
     if (rejected) ++met_[rejected->plugin].rejected;
@@ -500,13 +524,22 @@ void RandomWorld::compare(const api::Pod& probe) {
   if (state.feasible() != expected.feasible)
     return tell(probe, fmt::format("{} feasible nodes instead of {}", state.feasible(), expected.feasible));
   if (expected.feasible > 0) return;
+  if (const Diagnosis why = state.diagnose(); !why.prefilter_message.empty()) {
+    // It is said of all nodes.
+    const std::string& by = expected.nodes.begin()->second.rejected->plugin;
+    for (const auto& [name, node] : expected.nodes)
+      if (node.rejected->plugin != by || node.rejected->reasons != std::vector{why.prefilter_message})
+        return tell(probe, fmt::format("{}:\n  engine: {}\n  oracle: {}", name, why.prefilter_message,
+                                       text(node.rejected)));
+    PluginMask said = 0;
+    for (std::size_t i = 0; i < profile.plugins.size(); ++i)
+      if (profile.plugins[i].name == by) said = mask_of(static_cast<PluginIndex>(i));
+    if ((why.rejectors & said) == 0)
+      return tell(probe, fmt::format("{} does not count as who refused it", by));
+    met_[by].rejected += expected.nodes.size();
+  }
   if (const std::string message = fit_error(state.diagnose()); message != expected.message)
     tell(probe, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", message, expected.message));
-}
-
-bool RandomWorld::has_nominated(const std::string& node) const {
-  return std::any_of(cluster_.nominated.begin(), cluster_.nominated.end(),
-                     [&](const auto& each) { return each.second->status.nominated_node_name == node; });
 }
 
 void RandomWorld::tell(const api::Pod& pod, const std::string& what) {

@@ -8,6 +8,7 @@
 
 #include "random/loads.hpp"
 #include "random/objects.hpp"
+#include "random/pod_lives.hpp"
 #include "world.hpp"
 
 namespace koord::scheduler::test {
@@ -17,9 +18,8 @@ class RandomWorld {
  public:
   explicit RandomWorld(unsigned seed, const EngineOptions& options = {}, PluginTable table = plugin_table());
 
-  /// One change, the decisions that follow from it, and then every node for some probes; `all`: for all of
-  /// them, else one that is asked each time, so that little changed since, and one of the others.
-  void step(bool all = false);
+  /// One change, the decisions that follow from it, and then every node for all probes.
+  void step();
   /// The first difference, with seed, step, node and both answers; empty: there is none.
   const std::string& found() const { return found_; }
   /// How many nodes were compared that each plugin rejects, and that each gives a score above 0; of
@@ -40,6 +40,7 @@ class RandomWorld {
   void place_foreign_pod();
   void remove_pod();
   void change_placed_pod();
+  void change_unplaced_pod();
   void settle_assumed();
   void report_load();
   void change_object();
@@ -57,13 +58,13 @@ class RandomWorld {
   void look_for_forgotten();
   void compare(const api::Pod& probe);
   void tell(const api::Pod& pod, const std::string& what);
-  bool has_nominated(const std::string& node) const;
   void take_away(const std::string& key);
   std::shared_ptr<const api::Pod> any(const reference::ByKey<api::Pod>& pods);
 
   unsigned seed_;
   RandomObjects random_;
   RandomLoads loads_;
+  PodLives lives_;
   int nodes_;  // that there may be at a time
   reference::Config oracle_;
   std::string claims_;  // what is said about resource claims between the nodes' reasons and preemption's

@@ -1,0 +1,30 @@
+// What becomes of random pods before they are bound: gates, other schedulers, and changes by others.
+#pragma once
+
+#include <memory>
+#include <random>
+
+#include "koord/api/types/core_v1/pod.hpp"
+
+namespace koord::scheduler::test {
+
+/// With random numbers of its own, as RandomLoads.
+class PodLives {
+ public:
+  explicit PodLives(unsigned seed) : random_(seed * 104'729 + 3) {}
+
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  bool chance(int percent) { return below(100) < percent; }
+
+  /// Some ask for resources as a whole, some are gated, some are another scheduler's.
+  std::shared_ptr<const api::Pod> dress(std::shared_ptr<const api::Pod> pod);
+  /// As somebody may write it anew while it waits, or while its binding is on its way.
+  std::shared_ptr<const api::Pod> change(const api::Pod& pod, bool assumed, api::SymbolMap labels);
+  /// The profile is to decide about it.
+  static bool is_ours(const api::Pod& pod);
+
+ private:
+  std::mt19937 random_;
+};
+
+}  // namespace koord::scheduler::test
