@@ -321,6 +321,9 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
   if (shrunk) own(EventKind::own_pod_scale_down);
   if (tolerates) own(EventKind::own_pod_toleration);
   if (!relabelled && !shrunk && !tolerates) own(EventKind::own_pod_update);
+  // The room that is kept for it is another: to others as if the pod that it was had gone.
+  if (const Symbol node = nominator_.node_of(pod.info); !node.empty() && (shrunk || relabelled))
+    left(old, node, pod.priority);
 }
 
 /// Those whom its nomination alone kept off a node that it does not take now hear of it.

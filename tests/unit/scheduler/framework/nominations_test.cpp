@@ -153,6 +153,50 @@ TEST_CASE("when a nominated pod goes elsewhere, those whom its nomination alone 
   for (const Decision& d : left) CHECK(d.node == "a");
 }
 
+TEST_CASE("when a nominated pod asks for less, those who have room beside it now do not wait") {
+  Cycle c;
+  // Either it goes where it is nominated to, or it still goes nowhere.
+  const bool fits = GENERATE(true, false);
+  c.engine.put_pod(make_pod("there", "2", "1Gi", [](api::Pod& p) { p.spec.node_name = "n"; }));
+  const auto first = changed(nominated("first", "3", "n", 1), [&](api::Pod& p) {
+    if (!fits) p.spec.node_selector["disk"] = "ssd";
+  });
+  c.engine.put_pod(first);
+  CHECK(c.one().kind == Kind::unschedulable);
+  for (const int priority : {0, 2}) {
+    // Of the higher one the nomination keeps nothing.
+    c.engine.put_pod(make_pod(fmt::format("of-{}", priority), priority == 0 ? "1" : "3", "1Gi",
+                              [&](api::Pod& p) { p.spec.priority = priority; }));
+    CHECK(c.one().kind == Kind::unschedulable);
+  }
+  c.clock.advance(20s);
+  c.engine.put_pod(changed(
+      first, [](api::Pod& p) { p.spec.containers[0].resources.requests["cpu"] = api::Quantity::must("1"); }));
+  const auto out = c.run();
+  CHECK(names(out) == (fits ? "first of-0" : "of-0"));
+  CHECK(out.back().kind == Kind::bind);
+  CHECK(out.back().node == "n");
+}
+
+TEST_CASE("when a nominated pod's labels change, those whom they kept off do not wait") {
+  Cycle c;
+  const auto first = changed(nominated("first", "1", "n", 1), [](api::Pod& p) {
+    p.metadata.labels["app"] = "web";
+    p.spec.node_selector["disk"] = "ssd";
+  });
+  c.engine.put_pod(first);
+  CHECK(c.one().kind == Kind::unschedulable);
+  c.engine.put_pod(make_pod("second", "1", "1Gi", [](api::Pod& p) {
+    api::PodAffinityTerm& away = p.spec.affinity.ensure().pod_anti_affinity.ensure().required.emplace_back();
+    away.topology_key = "kubernetes.io/hostname";
+    away.label_selector.ensure().match_labels["app"] = "web";
+  }));
+  CHECK(c.one().kind == Kind::unschedulable);
+  c.clock.advance(20s);
+  c.engine.put_pod(changed(first, [](api::Pod& p) { p.metadata.labels["app"] = "db"; }));
+  CHECK(names(c.run()) == "second");
+}
+
 TEST_CASE("a nomination that a plugin's refusal takes back keeps nobody off any more") {
   Cycle c;
   c.engine.put_node(make_node("m", "1"));
