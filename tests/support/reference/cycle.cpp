@@ -13,8 +13,14 @@ Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, 
       pod_(pod),
       spread_(cluster, config, pod, state),
       affinity_(cluster, pod, state),
-      volumes_(cluster, pod, state) {
+      volumes_(cluster, pod, state),
+      binding_(std::make_shared<const VolumeBinding>(cluster, pod)) {
   for (const std::string& plugin : config.filters) {
+    if (plugin == "VolumeBinding") {
+      rejected_ = binding_->rejected();
+      error_ = binding_->error();
+      if (!error_.empty()) break;
+    }
     if (plugin == "NodeAffinity") name_nodes();
     if (VolumeFilters::knows(plugin)) rejected_ = volumes_.rejected(plugin);
     if (rejected_.empty()) continue;
@@ -86,6 +92,8 @@ Filtered Cycle::filter_as_it_is(const NodeState& node) const {
       if (!affinity_.has_no_say()) rejected = affinity_.filter(*node.node);
     } else if (VolumeFilters::knows(plugin)) {
       rejected = volumes_.filter(plugin, node);
+    } else if (plugin == "VolumeBinding") {
+      rejected = binding_->filter(*node.node);
     } else if (plugin == "LoadAwareScheduling") {
       rejected = load_filter(cluster_, config_.load, *pod_.pod, *node.node);
     } else {

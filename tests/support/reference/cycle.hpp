@@ -3,6 +3,7 @@
 
 #include "support/reference/pod_affinity.hpp"
 #include "support/reference/topology_spread.hpp"
+#include "support/reference/volume_binding.hpp"
 #include "support/reference/volumes.hpp"
 
 namespace koord::reference {
@@ -15,6 +16,8 @@ class Cycle {
   /// Set: no node is looked at, because of this plugin.
   const std::string& rejected() const { return rejected_; }
   const std::string& rejected_by() const { return rejected_by_; }
+  /// Set: the attempt fails with it.
+  const std::string& error() const { return error_; }
   /// PreFilter left this node out.
   bool leaves_out(const api::Node& node) const;
   void add(const api::Pod& other, NodeState& node);
@@ -33,7 +36,8 @@ class Cycle {
   SpreadFilter spread_;
   AffinityFilter affinity_;
   VolumeFilters volumes_;
-  std::string rejected_, rejected_by_;
+  std::shared_ptr<const VolumeBinding> binding_;  // of copies the same: pods on nodes do not change it
+  std::string rejected_, rejected_by_, error_;
   std::optional<std::set<Symbol>> named_;  // the only nodes to look at
 };
 

@@ -8,6 +8,7 @@
 
 #include "support/reference/cycle.hpp"
 #include "support/reference/load_aware.hpp"
+#include "support/reference/volume_binding.hpp"
 
 namespace koord::reference {
 
@@ -60,6 +61,10 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
   }
   const State state = state_of(cluster);
   const Cycle cycle(cluster, config, pod, state);
+  if (!cycle.error().empty()) {
+    answer.error = answer.message = cycle.error();
+    return answer;
+  }
   answer.prefilter_message = cycle.rejected();
   Feasible feasible;
   for (const NodeState& n : state) {
@@ -72,10 +77,31 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
       node.rejected = cycle.filter(n);
     if (!node.rejected) feasible.push_back(&n);
   }
+  const Extended* extended = config.extended && config.extended->asks(pod) ? &*config.extended : nullptr;
+  if (extended != nullptr && !feasible.empty()) {
+    // They are asked about what the plugins have left, and plugins score what they leave.
+    answer.error = answer.message = extended->error(pod);
+    if (!answer.error.empty()) return answer;
+    std::erase_if(feasible, [&](const NodeState* n) {
+      return (answer.nodes[n->node->metadata.name].rejected = extended->filter(pod, *n->node)).has_value();
+    });
+  }
   answer.feasible = feasible.size();
   if (feasible.empty()) answer.message = message_of(answer);
   score(cluster, config, pod, state, feasible, answer);
+  if (extended != nullptr)
+    for (const NodeState* n : feasible)
+      answer.nodes[n->node->metadata.name].final += extended->score(pod, *n->node);
   return answer;
+}
+
+std::optional<Assumed> assumed_on(const Cluster& cluster, const Config& config, const api::Pod& pod,
+                                  const api::Node& node) {
+  const VolumeBinding volumes(cluster, pod);
+  if (std::find(config.filters.begin(), config.filters.end(), "VolumeBinding") == config.filters.end() ||
+      !volumes.waits())
+    return std::nullopt;
+  return volumes.assumed_on(node);
 }
 
 }  // namespace koord::reference

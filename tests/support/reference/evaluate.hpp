@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,7 +23,9 @@
 #include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
+#include "koord/api/types/storage_v1/csi_driver.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
+#include "koord/api/types/storage_v1/csi_storage_capacity.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
 #include "koord/api/types/storage_v1/volume_attachment.hpp"
 
@@ -31,6 +34,12 @@ namespace koord::reference {
 
 template <class T>
 using ByKey = std::map<std::string, std::shared_ptr<const T>>;
+
+/// Claims and volumes as they will be when what was decided for pods is written.
+struct Assumed {
+  ByKey<api::PersistentVolumeClaim> claims;  // whose volumes are to be made for a node
+  ByKey<api::PersistentVolume> volumes;      // that are to be a claim's
+};
 
 /// By namespace/name, or by name what has no namespace.
 struct Cluster {
@@ -46,6 +55,9 @@ struct Cluster {
   ByKey<api::PersistentVolumeClaim> claims;
   ByKey<api::PersistentVolume> volumes;
   ByKey<api::StorageClass> classes;
+  Assumed assumed;
+  ByKey<api::CsiDriver> drivers;
+  ByKey<api::CsiStorageCapacity> capacities;
   ByKey<api::CsiNode> csi_nodes;
   ByKey<api::VolumeAttachment> attachments;
   ByKey<api::NodeMetric> node_metrics;
@@ -75,6 +87,22 @@ struct LoadArgs {
   std::optional<LoadAggregation> scored;      // of scores; without thresholds
 };
 
+struct Rejection {
+  std::string plugin;  // empty: a PreFilter named other nodes
+  bool unresolvable = false;
+  std::vector<std::string> reasons;  // sorted
+  friend bool operator==(const Rejection&, const Rejection&) = default;
+};
+
+/// What HTTP extenders say together, those that may be ignored after the others.
+struct Extended {
+  std::function<bool(const api::Pod&)> asks;  // any of them
+  /// Why the attempt fails; empty: it does not.
+  std::function<std::string(const api::Pod&)> error;
+  std::function<std::optional<Rejection>(const api::Pod&, const api::Node&)> filter;
+  std::function<std::int64_t(const api::Pod&, const api::Node&)> score;
+};
+
 /// A profile. The defaults are kube-scheduler's.
 struct Config {
   struct Weighted {
@@ -84,10 +112,10 @@ struct Config {
   enum class Strategy : std::uint8_t { least_allocated, most_allocated, requested_to_capacity_ratio };
 
   /// In the order in which they are asked.
-  std::vector<std::string> filters = {"NodeUnschedulable",  "NodeName",         "TaintToleration",
-                                      "NodeAffinity",       "NodePorts",        "NodeResourcesFit",
-                                      "VolumeRestrictions", "NodeVolumeLimits", "VolumeZone",
-                                      "PodTopologySpread",  "InterPodAffinity"};
+  std::vector<std::string> filters = {"NodeUnschedulable",  "NodeName",          "TaintToleration",
+                                      "NodeAffinity",       "NodePorts",         "NodeResourcesFit",
+                                      "VolumeRestrictions", "NodeVolumeLimits",  "VolumeBinding",
+                                      "VolumeZone",         "PodTopologySpread", "InterPodAffinity"};
   std::vector<Weighted> scores = {{"TaintToleration", 3},  {"NodeAffinity", 2},
                                   {"NodeResourcesFit", 1}, {"PodTopologySpread", 2},
                                   {"InterPodAffinity", 2}, {"NodeResourcesBalancedAllocation", 1},
@@ -105,13 +133,7 @@ struct Config {
   std::int64_t hard_pod_affinity_weight = 1;
   bool ignore_preferred_terms_of_existing_pods = false;
   LoadArgs load;
-};
-
-struct Rejection {
-  std::string plugin;  // empty: a PreFilter named other nodes
-  bool unresolvable = false;
-  std::vector<std::string> reasons;  // sorted
-  friend bool operator==(const Rejection&, const Rejection&) = default;
+  std::optional<Extended> extended;
 };
 
 struct NodeAnswer {
@@ -126,6 +148,7 @@ struct NodeAnswer {
 };
 
 struct Answer {
+  std::string error;              // set: the attempt failed, whatever the nodes are like
   std::string prefilter_message;  // set: the nodes were not looked at
   std::map<std::string, NodeAnswer> nodes;
   std::size_t feasible = 0;
@@ -134,6 +157,10 @@ struct Answer {
 
 /// Nodes are judged with the pods that are nominated to them, as far as they are none of lower priority.
 Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& pod);
+
+/// What is assumed for a pod that goes to this node; absent: nothing waits for a pod of its volumes.
+std::optional<Assumed> assumed_on(const Cluster& cluster, const Config& config, const api::Pod& pod,
+                                  const api::Node& node);
 
 struct Preemption {
   struct Candidate {

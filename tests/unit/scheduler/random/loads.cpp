@@ -88,7 +88,7 @@ RandomProfile RandomLoads::with_loads(RandomProfile profile) {
     if (chance(50)) aggregation("score", o.scored);
     say("aggregated", fmt::format("{{{}}}", fmt::join(aggregated, ",")));
   }
-  ProfileConfig& made = profile.config.profiles[0];
+  ProfileConfig& made = profile.config;
   for (PluginSet* set : {&made.plugins.ensure().filter, &made.plugins.ensure().score})
     set->enabled.push_back({"LoadAwareScheduling", {}});
   PluginConfig& config = made.plugin_config.emplace_back();

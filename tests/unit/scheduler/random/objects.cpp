@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "koord/api/schema/codec.hpp"
 
 namespace koord::scheduler::test {
@@ -17,20 +19,16 @@ constexpr std::int64_t kMi = 1 << 20;
 
 }  // namespace
 
-RandomProfile RandomObjects::profile() {
+RandomProfile RandomObjects::profile(std::string_view scheduler_name) {
   RandomProfile out;
-  std::vector<std::string> plugins;
   const auto configure = [&](const char* name, const std::string& args) {
-    plugins.push_back(name);
-    PluginConfig& c = out.config.profiles.back().plugin_config.emplace_back();
+    PluginConfig& c = out.config.plugin_config.emplace_back();
     c.name = name;
     c.args.text = args;
   };
-  ProfileConfig& profile = out.config.profiles.emplace_back();
-  profile.scheduler_name = "default-scheduler";
+  out.config.scheduler_name = std::string(scheduler_name);
   // As by default; a World has nobody there where a profile names nobody.
-  profile.plugins.ensure().multi_point.disabled = {{"VolumeBinding", {}}};
-  profile.plugins->post_filter.enabled = {{"DynamicResources", {}}, {"DefaultPreemption", {}}};
+  out.config.plugins.ensure().post_filter.enabled = {{"DynamicResources", {}}, {"DefaultPreemption", {}}};
   if (chance(60)) {
     reference::Config& o = out.oracle;
     static constexpr const char* kStrategies[] = {"LeastAllocated", "MostAllocated",
@@ -99,6 +97,24 @@ RandomProfile RandomObjects::profile() {
               fmt::format(R"({{"defaultingType":"List","defaultConstraints":[{}]}})", fmt::join(texts, ",")));
   }
   return out;
+}
+
+void RandomObjects::vary(RandomProfile& profile) {
+  Plugins& plugins = profile.config.plugins.ensure();
+  // What is missing in the engine the oracle does not ask either.
+  for (const char* name : {"NodePorts", "NodeAffinity", "TaintToleration", "VolumeRestrictions",
+                           "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
+                           "InterPodAffinity", "NodeResourcesBalancedAllocation", "ImageLocality"})
+    if (chance(15)) plugins.multi_point.disabled.push_back({name, {}});
+  if (chance(30)) plugins.post_filter.enabled.pop_back();
+  for (auto& score : profile.oracle.scores) {
+    const auto is = [&](const PluginRef& p) { return p.name == score.name; };
+    const auto& gone = plugins.multi_point.disabled;
+    if (chance(60) || std::any_of(gone.begin(), gone.end(), is)) continue;
+    score.weight = 1 + below(9);
+    plugins.score.disabled.push_back({score.name, {}});
+    plugins.score.enabled.push_back({score.name, static_cast<std::int32_t>(score.weight)});
+  }
 }
 
 Symbol RandomObjects::namespace_() { return one_of(kNamespaces); }

@@ -13,8 +13,9 @@ namespace koord::scheduler::test {
 
 /// A profile as the engine reads it and as the oracle does.
 struct RandomProfile {
-  KubeSchedulerConfiguration config;
+  ProfileConfig config;
   reference::Config oracle;
+  std::string seats;  // see SeatRule
 };
 
 class RandomObjects {
@@ -31,7 +32,9 @@ class RandomObjects {
     return all[below(static_cast<int>(n))];
   }
 
-  RandomProfile profile();
+  RandomProfile profile(std::string_view scheduler_name);
+  /// Other plugins and weights than by default.
+  void vary(RandomProfile& profile);
   std::shared_ptr<const api::Node> node(int index);
   std::shared_ptr<const api::Pod> pod(std::string name);
   api::SymbolMap pod_labels();
@@ -49,9 +52,12 @@ class RandomObjects {
                                                           const api::PersistentVolumeClaim* known);
   std::shared_ptr<const api::PersistentVolume> volume(const api::PersistentVolume* known);
   std::shared_ptr<const api::StorageClass> storage_class(const api::StorageClass* known);
+  std::shared_ptr<const api::CsiStorageCapacity> capacity(const api::CsiStorageCapacity* known);
+  std::shared_ptr<const api::CsiDriver> driver();
   std::shared_ptr<const api::CsiNode> csi_node(std::string_view node);
   std::shared_ptr<const api::VolumeAttachment> attachment();
   std::string claim_name();
+  static std::vector<std::string> claim_names();
 
  private:
   template <class T>
@@ -67,8 +73,9 @@ class RandomObjects {
   void node_affinity(api::Pod& pod);
   void pod_affinity(api::Pod& pod);
   void volumes(api::Pod& pod);
-  void node_topology(api::Node& node);
   std::string volume_name();
+  void binding_of(api::PersistentVolume& volume);
+  void node_topology(api::Node& node);
   std::string class_name();
 
   std::mt19937 random_;
