@@ -34,7 +34,7 @@ unsigned number(char extender, std::string_view pod, std::string_view node) {
 }
 
 bool fails(char extender, std::string_view pod) {
-  return extender != 'C' && number(extender, pod, "") % 8 == 0;
+  return extender != 'C' && number(extender, pod, "") % 5 == 0;
 }
 Says filter(char extender, std::string_view pod, std::string_view node) {
   if (extender == 'C') return Says::passes;
@@ -174,7 +174,7 @@ std::optional<bool> PlayedExtenders::expected_bind(const api::Pod& pod, int time
 }
 
 void PlayedExtenders::take(std::mt19937& random, api::Pod& pod) {
-  if (random() % 5 != 0) return;
+  if (random() % 3 != 0) return;
   for (const char e : kAll)
     if (random() % 2 == 0) pod.spec.containers[0].resources.limits[resource(e)] = api::Quantity::must("1");
   // Whom they would let go for it they are not asked.
