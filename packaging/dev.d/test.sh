@@ -16,9 +16,10 @@ record() { printf '%s\n' "$1 $2 $SECONDS ${*:3}" >>"$TEST_LEDGER"; }
 # Puts the CPU seconds of all that this shell has waited for into CPU_SECONDS (`times` speaks of its own shell only).
 CPU_SECONDS=0
 read_cpu_seconds() {
-  times >"$TEST_LEDGER.$BASHPID"
-  CPU_SECONDS=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$TEST_LEDGER.$BASHPID")
-  rm -f "$TEST_LEDGER.$BASHPID"
+  local file=$TEST_LEDGER.$BASHPID # `times` in a pipe would be another shell's
+  times >"$file"
+  CPU_SECONDS=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$file")
+  rm -f "$file"
 }
 
 # Sums a meson test log into "passed failed skipped". No log: the build failed, one failure.
