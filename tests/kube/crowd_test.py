@@ -98,7 +98,9 @@ class Crowd(unittest.TestCase):
             except kube_api.ApiError as error:
                 if error.status != 409:
                     raise
-            self.addCleanup(connection.request, "DELETE", f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}")
+            # On a connection of its own: this one is idle meanwhile, for longer than an API server keeps it.
+            self.addCleanup(lambda path=f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}":
+                            self.api.connect().request("DELETE", path))
         self.api.load([crowd_node(index) for index in range(NODES)])
 
     def result(self, name):

@@ -22,6 +22,7 @@ from sandbox import KOORD, free_port, wait_for  # noqa: E402
 CRDS = sorted(glob.glob(os.path.join(TREE, "packaging", "crds", "*.yaml")))
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
 PODS = "/api/v1/namespaces/default/pods"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
 QUOTAS = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/elasticquotas"
 DEVICES = "/apis/scheduling.koordinator.sh/v1alpha1/devices"
@@ -414,8 +415,7 @@ class TheManager(unittest.TestCase):
             "nodeSelector": {"nowhere": "at-all"}, "containers": [{"name": "main", "image": "none"}]}})
 
     def warned(self, reason):
-        return {event["regarding"]["name"]: event["note"] for event in self.api.list("/apis/events.k8s.io/v1/events")
-                if event["reason"] == reason}
+        return {event["regarding"]["name"]: event["note"] for event in self.api.list(EVENTS) if event["reason"] == reason}
 
     def test_pods_that_slipped_past_the_webhook(self):
         self.profile("batch", selector={"matchLabels": {"app": "batch"}}, qosClass="BE", labels={"tier": "batch"})
@@ -468,7 +468,7 @@ class TheManager(unittest.TestCase):
             wait_for("both are counted", lambda one=manager: one.get("/metrics")[1].count("slipped_pods_total{") == 2)
             self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
             self.assertNotIn("an event is lost", manager.output())
-        events = [event for event in self.api.list("/apis/events.k8s.io/v1/events")
+        events = [event for event in self.api.list(EVENTS)
                   if event["reason"] in ("PodRuleBroken", "ResourcesNotTranslated")]
         self.assertEqual(len(events), 2)
         self.assertFalse([event for event in events if event.get("series")])

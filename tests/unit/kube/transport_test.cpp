@@ -263,10 +263,11 @@ TEST_CASE("answers under way are bounded together; a small one beside them has r
   std::vector<Result<net::Response>> out;
   TaskGroup group(f.loop.executor());
   for (int i = 0; i < 3; ++i) group.spawn("large", send_into(*f.transport, request_for("GET"), out));
-  while (out.empty()) f.loop.context.run_one();
-  CHECK(out[0].error().code() == Code::too_large);
+  // One of them has room, two have not.
+  while (out.size() < 2) f.loop.context.run_one();
+  for (const auto& answer : out) CHECK(answer.error().code() == Code::too_large);
   CHECK(f.send(request_for("GET", "/small")).has_value());
-  CHECK(out.size() == 1);
+  CHECK(out.size() == 2);
   test::run_task(f.loop, group.stop(f.loop.clock, 1s), true);
 }
 
