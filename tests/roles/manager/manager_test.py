@@ -455,7 +455,7 @@ class TheManager(unittest.TestCase):
     def test_pods_that_slipped_past_are_told_of_once_whoever_leads(self):
         self.make("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "lent"}, "value": 5999})
         amounts = {"cpu": "1500m", "memory": "1Gi"}
-        for name, qos, priority in (("broken", "LSR", None), ("native", "BE", "lent"), ("right", "LS", None)):
+        for name, qos, priority in (("broken", "LSR", None), ("native", "BE", "lent"), ("plain-ls", "LS", None)):
             self.request("POST", PODS, {"metadata": {"name": name, "labels": {"koordinator.sh/qosClass": qos}}, "spec": {
                 "nodeSelector": {"nowhere": "at-all"}, **({"priorityClassName": priority} if priority else {}),
                 "containers": [{"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}]}})
@@ -463,7 +463,7 @@ class TheManager(unittest.TestCase):
             manager = self.manager()
             wait_for("what slipped past", lambda: "broken" in self.warned("PodRuleBroken") and
                      "native" in self.warned("ResourcesNotTranslated"))
-            self.assertNotIn("right", {**self.warned("PodRuleBroken"), **self.warned("ResourcesNotTranslated")})
+            self.assertNotIn("plain-ls", {**self.warned("PodRuleBroken"), **self.warned("ResourcesNotTranslated")})
             self.assertIn("koordinator.sh/qosClass=LSR and priorityClass= cannot be used in combination", self.warned("PodRuleBroken")["broken"])
             self.assertIn("class koord-batch", self.warned("ResourcesNotTranslated")["native"])
             wait_for("both are counted", lambda one=manager: one.get("/metrics")[1].count("slipped_pods_total{") == 2)
