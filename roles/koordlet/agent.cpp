@@ -90,7 +90,8 @@ kube::EventRecorderConfig recorder_config(const std::string& node) {
 Result<double> tracer_limit(const runtime::FlagValues& flags) {
   const double percent = flags.get_real("run-queue-latency-limit");
   if (!(percent >= 0 && percent <= 100))
-    return Error(Code::invalid, "--run-queue-latency-limit: not between 0 and 100");
+    return Error(Code::invalid,
+                 fmt::format("--run-queue-latency-limit: {} is not a percentage from 0 to 100", percent));
   return percent / 100;
 }
 

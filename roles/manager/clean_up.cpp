@@ -75,14 +75,16 @@ class Cleaner {
         done = read.error();
       } else if (const auto cleaned = clean_configuration(*read, own);
                  cleaned == CleanedConfiguration::others) {
-        log_.warn("is not the manager's and stays: whatever installed it removes it", kv("what", what));
+        log_.warn("a webhook configuration is not the manager's and stays: whatever installed it removes it",
+                  kv("configuration", what));
         co_return;
       } else if (cleaned == CleanedConfiguration::emptied) {
         done = co_await client_.remove<T>(
             {"", name},
             {.resource_version = std::string(json::text_at(*read, "metadata", "resourceVersion"))});
       } else {
-        log_.info("others have entries in it, which stay", kv("what", what));
+        log_.info("a webhook configuration stays with the entries that others have in it",
+                  kv("configuration", what));
         auto written = co_await client_.update_raw(api::kind<T>(), {"", name}, json::to_text(*read));
         if (!written) done = written.error();
       }
@@ -123,8 +125,10 @@ class Cleaner {
             return is_managers_alone(*raw, section, name);
           });
       if (!left.empty())
-        log_.warn("others wrote this, too, or nobody can tell: it stays", kv("node", node->metadata.name),
-                  kv("left", fmt::format("{}", fmt::join(left, ", "))));
+        log_.warn(
+            "labels, annotations or resources of a node stay: others wrote them, too, or the API server does "
+            "not say who: remove them by hand where they are koord's",
+            kv("node", node->metadata.name), kv("left", fmt::format("{}", fmt::join(left, ", "))));
       api::Node status = *node, meta = *node;
       status.status = after.status;
       meta.metadata = after.metadata;

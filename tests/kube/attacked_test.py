@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 """The manager's webhooks under attack, asked by a real API server of the test's own with the shipped configurations: meanwhile each
 pod is created within a second, and none slips past. Also here: the example of a NetworkPolicy is one."""
-import atexit
 import multiprocessing
 import os
 import signal
 import ssl
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import schedulers
+from own_cluster import own_cluster
 from schedulers import wait_for
 
 TREE = os.path.join(schedulers.HERE, "..", "..")
@@ -26,7 +24,6 @@ import reviews  # noqa: E402
 from installed import Installed  # noqa: E402
 from sandbox import free_port  # noqa: E402
 
-CLUSTER = os.path.join(schedulers.HERE, "cluster")
 LABEL = "seen-by-the-webhook"
 PODS = "/api/v1/namespaces/users/pods"
 ATTACKS = [reviews.unfinished_bodies, reviews.seats, reviews.known_seats, reviews.heavy_reviews, reviews.sprung_reviews,
@@ -54,13 +51,8 @@ class Ground:
 class Attacked(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="koord-attacked.")
-        atexit.register(folder.cleanup)  # after the cluster in it has ended
-        cls.folder, cluster = folder.name, os.path.join(folder.name, "cluster")
-        atexit.register(subprocess.run, [CLUSTER, "down", cluster], check=True)
-        subprocess.run([CLUSTER, "up", cluster], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([CLUSTER, "start-controllers", cluster], check=True)
-        cls.installed = Installed(os.path.join(cluster, "kubeconfig"), folder.name)
+        cls.folder, _, kubeconfig = own_cluster("attacked", controllers="")
+        cls.installed = Installed(kubeconfig, cls.folder)
         cls.api = cls.installed.api.connect()
 
     def create(self):

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """packaging/crds and packaging/manifests on a real API server of the test's own, with controllers, and no manager that answers:
 none has run yet, or one ran and was killed. Pods of every namespace are created all the same."""
-import atexit
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import schedulers
+from own_cluster import own_cluster
 from schedulers import wait_for
 
 sys.path.insert(0, os.path.join(schedulers.HERE, "..", "roles", "manager"))
@@ -17,7 +15,6 @@ import manager_test  # noqa: E402
 from installed import NS, Installed  # noqa: E402
 from sandbox import free_port  # noqa: E402
 
-CLUSTER = os.path.join(schedulers.HERE, "cluster")
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 CONFIGURATIONS = [f"{ADMISSION}/{kind}webhookconfigurations/koordinator-{kind}-webhook-configuration" for kind in ("mutating", "validating")]
 NAMESPACES = ("default", "kube-system", NS, "users")
@@ -26,13 +23,8 @@ NAMESPACES = ("default", "kube-system", NS, "users")
 class Install(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="koord-install.")
-        atexit.register(folder.cleanup)  # after the cluster in it has ended
-        cls.folder, cluster = folder.name, os.path.join(folder.name, "cluster")
-        atexit.register(subprocess.run, [CLUSTER, "down", cluster], check=True)
-        subprocess.run([CLUSTER, "up", cluster], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([CLUSTER, "start-controllers", cluster], check=True)
-        cls.installed = Installed(os.path.join(cluster, "kubeconfig"), folder.name)
+        cls.folder, _, kubeconfig = own_cluster("install", controllers="")
+        cls.installed = Installed(kubeconfig, cls.folder)
         cls.request("POST", "/api/v1/namespaces", {"metadata": {"name": "users"}})
 
     @classmethod

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import schedulers
+from own_cluster import own_cluster
 from rights import MORE, ORIGINALS, RARE
 from schedulers import wait_for
 
@@ -24,7 +25,6 @@ import manager_test  # noqa: E402
 from installed import NS, PACKAGING, Installed  # noqa: E402
 from sandbox import free_port  # noqa: E402
 
-CLUSTER = os.path.join(schedulers.HERE, "cluster")
 ACCOUNTS = ("koord-manager", "koord-scheduler", "koordlet")
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 SLO = manager_test.SLO
@@ -67,17 +67,13 @@ FORBIDDEN += [(account, "POST", f"{RBAC}/clusterrolebindings") for account in AC
 class Manifests(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="koord-manifests.")
-        atexit.register(folder.cleanup)  # after the cluster in it has ended
-        cls.folder, cls.audit = folder.name, os.path.join(folder.name, "audit.log")
-        cluster, policy = os.path.join(folder.name, "cluster"), os.path.join(folder.name, "policy.json")
+        told = tempfile.TemporaryDirectory(prefix="koord-audit.")
+        atexit.register(told.cleanup)  # after the cluster that writes there has ended
+        cls.audit, policy = (os.path.join(told.name, name) for name in ("audit.log", "policy.json"))
         with open(policy, "w", encoding="utf-8") as file:
             json.dump(AUDIT, file)
-        flags = f"--audit-policy-file={policy} --audit-log-path={cls.audit}"
-        atexit.register(subprocess.run, [CLUSTER, "down", cluster], check=True)
-        subprocess.run([CLUSTER, "up", cluster], check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "KOORD_APISERVER_FLAGS": flags})
-        cls.installed = Installed(os.path.join(cluster, "kubeconfig"), folder.name)
+        cls.folder, _, kubeconfig = own_cluster("manifests", f"--audit-policy-file={policy} --audit-log-path={cls.audit}")
+        cls.installed = Installed(kubeconfig, cls.folder)
         cls.api, cls.account = cls.installed.api, cls.installed.account
 
     def request(self, method, path, body=None, api=None):

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """packaging/manifests-node-policy on a real API server of the test's own: an agent's token writes what is of its own node,
 and no token of another node's agent does, whatever the verb and the kind. The real agent works with it."""
-import atexit
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import schedulers
+from own_cluster import own_cluster
 from schedulers import wait_for
 
 sys.path.insert(0, os.path.join(schedulers.HERE, "..", "roles", "koordlet"))
@@ -18,7 +16,6 @@ import fake_node  # noqa: E402
 import kube_api  # noqa: E402
 from installed import NS, PACKAGING, Installed  # noqa: E402
 
-CLUSTER = os.path.join(schedulers.HERE, "cluster")
 OWN, OTHER = "own-node", "other-node"
 TOPOLOGY = {"apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology", "topologyPolicies": ["None"], "zones": []}
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
@@ -37,12 +34,8 @@ def event(name, node):
 class NodePolicy(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="koord-node-policy.")
-        atexit.register(folder.cleanup)  # after the cluster in it has ended
-        cls.folder, cluster = folder.name, os.path.join(folder.name, "cluster")
-        atexit.register(subprocess.run, [CLUSTER, "down", cluster], check=True)
-        subprocess.run([CLUSTER, "up", cluster], check=True, stdout=subprocess.DEVNULL)
-        cls.installed = Installed(os.path.join(cluster, "kubeconfig"), folder.name)
+        cls.folder, _, kubeconfig = own_cluster("node-policy")
+        cls.installed = Installed(kubeconfig, cls.folder)
         cls.api = cls.installed.api
         cls.installed.kubectl.run("apply", "-f", os.path.join(PACKAGING, "manifests-gates", "only-evict-by-api.yaml"),
                                   "-f", os.path.join(PACKAGING, "manifests-node-policy"))

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """The manager's webhooks on a real API server of the test's own, which really asks: a definition and a right that go away while
 it runs, configurations that are replaced, pods that slipped past, and its end."""
-import atexit
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import schedulers
+from own_cluster import CLUSTER, own_cluster
 from schedulers import wait_for
 
 sys.path.insert(0, os.path.join(schedulers.HERE, "..", "roles", "manager"))
@@ -19,7 +18,6 @@ import manager_test  # noqa: E402
 from installed import NS, Installed  # noqa: E402
 from sandbox import free_port  # noqa: E402
 
-CLUSTER = os.path.join(schedulers.HERE, "cluster")
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 CONFIGURATIONS = [f"{ADMISSION}/{kind}webhookconfigurations/koordinator-{kind}-webhook-configuration" for kind in ("mutating", "validating")]
 PROFILE_CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clustercolocationprofiles.config.koordinator.sh"
@@ -32,12 +30,8 @@ REPLACED = 5
 class Serving(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="koord-serving.")
-        atexit.register(folder.cleanup)  # after the cluster in it has ended
-        cls.folder, cls.cluster = folder.name, os.path.join(folder.name, "cluster")
-        atexit.register(subprocess.run, [CLUSTER, "down", cls.cluster], check=True)
-        subprocess.run([CLUSTER, "up", cls.cluster], check=True, stdout=subprocess.DEVNULL)
-        cls.installed = Installed(os.path.join(cls.cluster, "kubeconfig"), folder.name)
+        cls.folder, cls.cluster, kubeconfig = own_cluster("serving")
+        cls.installed = Installed(kubeconfig, cls.folder)
         cls.api, cls.made = cls.installed.api, 0
         cls.request("POST", "/api/v1/namespaces", {"metadata": {"name": "users"}})
 

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 """koord taken away again with the steps of packaging/manifests/cleanup/README.md, on a real API server of the test's own with
 kube-controller-manager beside it: nothing is left but what users made."""
-import atexit
 import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import schedulers
+from own_cluster import own_cluster
 from schedulers import wait_for
 
 sys.path.insert(0, os.path.join(schedulers.HERE, "..", "roles", "manager"))
@@ -23,7 +22,6 @@ from sandbox import KOORD, KUBECTL, free_port  # noqa: E402
 
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 ZONES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
-CLUSTER = os.path.join(schedulers.HERE, "cluster")
 PAGE = os.path.join(manager_test.TREE, "packaging", "manifests", "cleanup", "README.md")
 NODE = "users-own"
 BATCH = manager_test.BATCH_CPU
@@ -44,14 +42,7 @@ def steps():
 class Uninstall(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="koord-uninstall.")
-        atexit.register(folder.cleanup)
-        cls.folder, cluster = folder.name, os.path.join(folder.name, "cluster")
-        atexit.register(subprocess.run, [CLUSTER, "down", cluster], check=True)
-        subprocess.run([CLUSTER, "up", cluster], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([CLUSTER, "start-controllers", cluster], check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "KOORD_CONTROLLERS": CONTROLLERS})
-        cls.kubeconfig = os.path.join(cluster, "kubeconfig")
+        cls.folder, _, cls.kubeconfig = own_cluster("uninstall", controllers=CONTROLLERS)
         cls.api = kube_api.Api(cls.kubeconfig)
 
     def request(self, method, path, body=None):

@@ -28,7 +28,7 @@ cg=/sys/fs/cgroup
 until_() { for i in $(seq $(($1 * 5))); do eval "$2" && return; usleep 200000; done; echo "see waited=$1 for=$2"; }
 show() { echo "controllers $1 $2 has=[$(cat $cg/$2/cgroup.controllers)] below=[$(cat $cg/$2/cgroup.subtree_control)]"; }
 ready() { wget -q -O /dev/null http://127.0.0.1:9316/readyz 2>/dev/null; }
-told() { grep 'has not the controllers' /run/koord.log; }
+told() { grep 'lacks the cgroup controllers' /run/koord.log; }
 settings() { # what the log says, as it says it
   told | sed -n 's/.*Write \([^ ]*\) with \(\[[A-Za-z]*\]\) \(.*\), then run systemctl daemon-reload.*/\1 \2 \3/p' | while read file section rest; do
     [ -e $file ] && continue

@@ -93,7 +93,7 @@ def main():
         wait_for("it traces all again", lambda: look() == "full", 120)
         wait_for("somebody may be blamed again", lambda: blame(agent).get("fit"), 20)
         # full, sampled, paused, sampled, full; more where the machine has a flood of its own.
-        assert agent.said("waits for a CPU are counted in another measure") >= 4, agent.log_tail()
+        assert agent.said("the run-queue tracer changed its mode") >= 4, agent.log_tail()
         print("the tracer: " + ", ".join(str(one) for one in seen))
 
 

@@ -5,13 +5,7 @@ import json
 import threading
 
 import kube_api
-
-
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        pass  # the other side has gone, which is what a cut is
+from stub_api import Server, write_kubeconfig
 
 
 class RefusingProxy:
@@ -22,10 +16,7 @@ class RefusingProxy:
         self.refused, self.watches, self.lock = {}, set(), threading.Lock()
         self.server = Server(("127.0.0.1", 0), self.handler())
         self.kubeconfig = f"{folder}/proxy-kubeconfig"
-        with open(self.kubeconfig, "w", encoding="utf-8") as file:
-            file.write("apiVersion: v1\nkind: Config\ncurrent-context: proxy\nclusters:\n"
-                       f"- {{name: proxy, cluster: {{server: 'http://127.0.0.1:{self.server.server_port}'}}}}\n"
-                       "contexts: [{name: proxy, context: {cluster: proxy, user: ''}}]\n")
+        write_kubeconfig(self.kubeconfig, self.server.server_port)
 
     def __enter__(self):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

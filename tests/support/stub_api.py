@@ -27,6 +27,14 @@ class Server(http.server.ThreadingHTTPServer):
         pass  # the other side has gone, which is what many tests are about
 
 
+def write_kubeconfig(path, port):
+    """Leads to a server of a test's on loopback, without TLS and without a user."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("apiVersion: v1\nkind: Config\ncurrent-context: stub\nclusters:\n"
+                   f"- {{name: stub, cluster: {{server: 'http://127.0.0.1:{port}'}}}}\n"
+                   "contexts: [{name: stub, context: {cluster: stub, user: ''}}]\n")
+
+
 class StubApi:
     """Nodes and pods that never change; `on_bind(namespace, name)` returns the status of a binding.
 
@@ -43,10 +51,7 @@ class StubApi:
         self.closing = threading.Event()
         self.server = Server(("127.0.0.1", 0), self.handler())
         self.kubeconfig = f"{folder}/stub-kubeconfig"
-        with open(self.kubeconfig, "w", encoding="utf-8") as file:
-            file.write("apiVersion: v1\nkind: Config\ncurrent-context: stub\nclusters:\n"
-                       f"- {{name: stub, cluster: {{server: 'http://127.0.0.1:{self.server.server_port}'}}}}\n"
-                       "contexts: [{name: stub, context: {cluster: stub, user: ''}}]\n")
+        write_kubeconfig(self.kubeconfig, self.server.server_port)
 
     def __enter__(self):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

@@ -61,15 +61,16 @@ class TracerCollector final : public Collector {
     const Tracing before = tracing_;
     tracing_ = pacing_.wanted();
     if (const auto done = counters_->trace(tracing_); !done) {
-      context_.log.warn("waits for a CPU cannot be counted for a while", kv("error", done.error()));
+      context_.log.warn("the run-queue tracer failed: it is paused, and tried again later",
+                        kv("error", done.error()));
       pacing_.failed(at);
       tracing_ = Tracing::paused;
     }
     say();
     // The moment between sampling and all.
     if (tracing_ == before || (tracing_ == Tracing::paused && pacing_.paused_until() <= at)) return;
-    context_.log.info("waits for a CPU are counted in another measure", kv("now", tracer::name_of(tracing_)),
-                      kv("cost_percent", last_cost_ * 100),
+    context_.log.info("the run-queue tracer changed its mode, because of what it costs",
+                      kv("mode", tracer::name_of(tracing_)), kv("cost_percent", last_cost_ * 100),
                       kv("limit_percent", context_.config.tracer_limit * 100));
   }
   void say() {

@@ -162,7 +162,7 @@ void Standalone::control() {
   }
   for (const std::string& problem : problems)
     if (!uncontrolled_.contains(problem))
-      log_.error("a group has not the controllers that it needs", kv("error", problem));
+      log_.error("a group lacks the cgroup controllers that it needs", kv("error", problem));
   for (const std::string& problem : uncontrolled_) come = come || !problems.contains(problem);
   uncontrolled_ = std::move(problems);
   if (come) publish();  // files that were absent are there now, and nobody looks for them within a minute
