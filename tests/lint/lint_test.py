@@ -22,13 +22,16 @@ class IncludeGraph(unittest.TestCase):
             ("roles/scheduler/role.cpp", '#include "koord/runtime/role.hpp"'),
             ("roles/scheduler/plugins/fit/fit.cpp", '#include "../../framework/plugin.hpp"'),
             ("src/app/start.cpp", '#include "roles/scheduler/role.hpp"'),
+            ("roles/scheduler/queue/driver.cpp", '#include "koord/scheduling/engine.hpp"'),
+            ("src/scheduling/engine.cpp", '#include "koord/runtime/role.hpp"'),
             ("src/main.cpp", '#include "app/app.hpp"'),
             ("src/precompiled.hpp", "#include <boost/asio.hpp>"),
             ("tests/support/reference/cycle.cpp", '#include "koord/api/rules/pod_requests.hpp"'),
             ("tests/support/reference/cycle.cpp", '#include "support/reference/cycle.hpp"'),
         ]
         others = ["src/kube/http_pool.hpp", "roles/scheduler/framework/plugin.hpp", "roles/scheduler/role.hpp",
-                  "src/app/app.hpp", "include/koord/api/meta.hpp", "include/koord/runtime/role.hpp"]
+                  "src/app/app.hpp", "include/koord/api/meta.hpp", "include/koord/runtime/role.hpp",
+                  "include/koord/scheduling/engine.hpp"]
         for path, line in cases:
             with self.subTest(path=path, line=line):
                 self.assertEqual(self.violations(path, line, others), [])
@@ -52,12 +55,15 @@ class IncludeGraph(unittest.TestCase):
             ("roles/scheduler/role.cpp", '#include "koord/sandbox/server.hpp"', "roles may not depend on sandbox"),
             ("roles/scheduler/role.cpp", '#include "api/codec.hpp"', "a private header of api"),
             ("src/sandbox/server.cpp", '#include "roles/scheduler/role.hpp"', "only app and the role itself"),
+            ("roles/scheduler/role.cpp", '#include "scheduling/queue.hpp"', "a private header of scheduling"),
+            ("src/scheduling/engine.cpp", '#include "roles/manager/role.hpp"', "only app and the role itself"),
+            ("src/scheduling/engine.cpp", '#include "koord/sandbox/server.hpp"', "scheduling may not depend on sandbox"),
             ("src/main.cpp", '#include "koord/base/log.hpp"', "main is one call into app"),
             ("src/kube/client.cpp", "#include <boost/asio.hpp>", "umbrella"),
             ("src/misc/x.cpp", "", "no place in the order"),
         ]
         others = ["src/api/codec.hpp", "roles/manager/role.hpp", "roles/scheduler/role.hpp",
-                  "include/koord/base/log.hpp"]
+                  "include/koord/base/log.hpp", "src/scheduling/queue.hpp"]
         for path, line, reason in cases:
             with self.subTest(path=path, line=line):
                 found = self.violations(path, line, [other for other in others if other != path])
@@ -67,6 +73,96 @@ class IncludeGraph(unittest.TestCase):
     def test_names_the_line(self):
         files = {"src/base/a.cpp": "// a\n\n#include \"koord/api/meta.hpp\"\n"}
         self.assertTrue(list(include_graph.check(files))[0].startswith("src/base/a.cpp:3: "))
+
+
+class Rooms(unittest.TestCase):
+    """A module src/m of folders, each a file that includes others by name."""
+
+    def tree(self, *edges, root="src/sandbox"):
+        files = {}
+        for path, other in edges:
+            files.setdefault(f"{root}/{other}", "")
+            files[f"{root}/{path}"] = files.get(f"{root}/{path}", "// a\n") + f'#include "{root.removeprefix("src/")}/{other}"\n'
+        return files
+
+    def test_no_knot(self):
+        for edges in [[("a/x.cpp", "a/y.hpp"), ("a/y.hpp", "a/z.hpp")],
+                      [("a/x.cpp", "b/x.hpp"), ("b/x.hpp", "c/x.hpp"), ("a/x.cpp", "c/x.hpp")],
+                      [("a/b/x.cpp", "a/x.hpp")]]:
+            with self.subTest(edges=edges):
+                self.assertEqual(list(include_graph.check_rooms(self.tree(*edges))), [])
+
+    def test_knots(self):
+        cases = [
+            ([("a/x.cpp", "b/x.hpp"), ("b/y.cpp", "a/y.hpp")], "a -> b -> a"),
+            ([("a/x.cpp", "a/b/x.hpp"), ("a/b/y.cpp", "a/y.hpp")], "a -> a/b -> a"),
+            ([("x.cpp", "b/x.hpp"), ("b/y.cpp", "y.hpp")], ". -> b -> ."),
+            ([("a/x.cpp", "b/x.hpp"), ("b/x.hpp", "c/x.hpp"), ("c/x.hpp", "a/x.hpp")], "a -> b -> c -> a"),
+            ([("a/x.cpp", "b/x.hpp"), ("b/x.hpp", "c/x.hpp"), ("c/x.hpp", "a/x.hpp"), ("c/x.hpp", "b/y.hpp")],
+             "b -> c -> b (of 3 rooms: a, b, c)"),
+        ]
+        for edges, way in cases:
+            with self.subTest(edges=edges):
+                found = list(include_graph.check_rooms(self.tree(*edges)))
+                self.assertTrue(found[0].endswith("rooms of sandbox form a knot: " + way), found)
+                self.assertEqual(len(found), 1 + way.split(" (")[0].count("->"), found)
+
+    def test_each_edge_names_its_include(self):
+        files = self.tree(("a/x.cpp", "b/x.hpp"), ("a/x.cpp", "b/y.hpp"), ("b/z.cpp", "a/y.hpp"))
+        self.assertEqual(list(include_graph.check_rooms(files)), [
+            "src/sandbox/a/x.cpp:2: rooms of sandbox form a knot: a -> b -> a",
+            "    a -> b: src/sandbox/a/x.cpp:2 includes src/sandbox/b/x.hpp, and 1 more",
+            "    b -> a: src/sandbox/b/z.cpp:2 includes src/sandbox/a/y.hpp"])
+
+    def test_seams_and_sources_are_one_room(self):
+        files = {"include/koord/kube/a/x.hpp": '#include "koord/kube/b/x.hpp"\n', "include/koord/kube/b/x.hpp": "",
+                 "src/kube/b/x.cpp": '#include "koord/kube/a/x.hpp"\n'}
+        self.assertIn("rooms of kube form a knot: a -> b -> a", list(include_graph.check_rooms(files))[0])
+
+    def test_a_role_is_a_module(self):
+        files = {"roles/manager/a/x.cpp": '#include "b/x.hpp"\n', "roles/manager/b/x.hpp": '#include "../a/x.hpp"\n',
+                 "roles/manager/a/x.hpp": "", "roles/scheduler/b/x.hpp": '#include "a/x.hpp"\n', "roles/scheduler/a/x.hpp": ""}
+        found = list(include_graph.check_rooms(files))
+        self.assertEqual(len(found), 3, found)
+        self.assertIn("rooms of roles/manager form a knot: a -> b -> a", found[0])
+
+    def test_rows_of_knots(self):
+        files = self.tree(("a/x.cpp", "b/x.hpp"), ("b/y.cpp", "a/y.hpp"))
+        self.assertEqual(list(include_graph.check_rooms(files, knots=[("sandbox", ("b", "a"))])), [])
+        found = list(include_graph.check_rooms(files, knots=[("sandbox", ("a", "b", "c"))]))
+        self.assertIn("form a knot", found[0])
+        self.assertIn("has no knot of a, b, c any more", found[-1])
+        self.assertIn("has no knot", list(include_graph.check_rooms({}, knots=[("sandbox", ("a", "b"))]))[0])
+
+    def test_plugins(self):
+        plugins = "roles/scheduler/plugins"
+        for files, expected in [
+                ({f"{plugins}/fit/fit.cpp": '#include "args.hpp"\n', f"{plugins}/fit/args.hpp": ""}, 0),
+                ({f"{plugins}/fit/fit.cpp": '#include "plugins/spread/args.hpp"\n', f"{plugins}/spread/args.hpp": ""}, 1),
+                ({f"{plugins}/fit/fit.cpp": '#include "../spread/args.hpp"\n', f"{plugins}/spread/args.hpp": ""}, 1),
+                ({f"{plugins}/fit/fit.cpp": '#include "../table.hpp"\n', f"{plugins}/table.hpp": ""}, 0),
+                ({"roles/scheduler/plugins.cpp": '#include "plugins/fit/fit.hpp"\n', f"{plugins}/fit/fit.hpp": ""}, 0),
+                ({"src/scheduling/plugins/fit/fit.cpp": '#include "koord/scheduling/plugins/spread/args.hpp"\n',
+                  "include/koord/scheduling/plugins/spread/args.hpp": ""}, 1)]:
+            with self.subTest(files=files):
+                found = list(include_graph.check_plugins(files, (), ()))
+                self.assertEqual(len(found), expected, found)
+        files = {f"{plugins}/fit/fit.cpp": '#include "../spread/args.hpp"\n', f"{plugins}/spread/args.hpp": ""}
+        pair, shared = ("roles/scheduler", "fit", "spread"), {("roles/scheduler", "spread"): "why"}
+        self.assertEqual(list(include_graph.check_plugins(files, [pair], ())), [])
+        self.assertEqual(list(include_graph.check_plugins(files, (), shared)), [])
+        self.assertEqual(len(list(include_graph.check_plugins({}, [pair], shared))), 2)
+
+    def test_folders(self):
+        def held(folder, count):
+            return [f"{folder}/{number}.cpp" for number in range(count)] + [f"{folder}/meson.build", f"{folder}/README.md"]
+        for paths, crowded, expected in [
+                (held("src/net", 30), {}, 0), (held("src/net", 31), {}, 1), (held("tests/unit/net", 99), {}, 0),
+                (held("src/net", 15) + held("include/koord/net", 16), {}, 0),
+                (held("src/net", 33), {"src/net": 33}, 0), (held("src/net", 34), {"src/net": 33}, 1),
+                (held("src/net", 30), {"src/net": 33}, 1), ([], {"src/net": 33}, 1)]:
+            with self.subTest(count=len(paths), crowded=crowded):
+                self.assertEqual(len(list(include_graph.check_folders(paths, crowded))), expected)
 
 
 class TreeRules(unittest.TestCase):
