@@ -8,7 +8,14 @@
 #include <utility>
 
 #include "admission/handlers.hpp"
-#include "admission/raw_object.hpp"
+#include "admission/raw/raw_object.hpp"
+#include "framework/noderesource/devices.hpp"
+#include "framework/noderesource/node_update.hpp"
+#include "framework/noderesource/normalization.hpp"
+#include "framework/noderesource/standing.hpp"
+#include "framework/noderesource/zones.hpp"
+#include "framework/webhook/configuration.hpp"
+#include "framework/webhook/entries.hpp"
 #include "koord/api/rules/koord_classes.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
@@ -19,13 +26,6 @@
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/async/event.hpp"
 #include "koord/json/writer.hpp"
-#include "noderesource/devices.hpp"
-#include "noderesource/node_update.hpp"
-#include "noderesource/normalization.hpp"
-#include "noderesource/standing.hpp"
-#include "noderesource/zones.hpp"
-#include "webhook/configuration.hpp"
-#include "webhook/entries.hpp"
 
 namespace koord::manager {
 namespace {

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/webhook/settings.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/base/result.hpp"
 #include "koord/json/value.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/runtime/role.hpp"
-#include "webhook/settings.hpp"
 
 namespace koord::manager {
 

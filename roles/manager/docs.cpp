@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "config/slo_config.hpp"
+#include "framework/config/slo_config.hpp"
 #include "koord/api/schema/docs.hpp"
 
 namespace koord::manager {

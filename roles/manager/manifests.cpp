@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "framework/webhook/configuration.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/yaml.hpp"
-#include "webhook/configuration.hpp"
 
 namespace koord::manager {
 

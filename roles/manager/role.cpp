@@ -14,6 +14,7 @@
 #include "controllers/pod_profiles.hpp"
 #include "docs.hpp"
 #include "flags.hpp"
+#include "framework/webhook/webhooks.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/system.hpp"
@@ -22,7 +23,6 @@
 #include "manifests.hpp"
 #include "rights.hpp"
 #include "settings.hpp"
-#include "webhook/webhooks.hpp"
 
 namespace koord::manager {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "controllers/pod_profiles.hpp"
+#include "framework/noderesource/plan.hpp"
 #include "koord/runtime/role.hpp"
-#include "noderesource/plan.hpp"
 
 namespace koord::manager {
 

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "framework/noderesource/cpu_memory.hpp"
+#include "framework/noderesource/plan.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
-#include "noderesource/cpu_memory.hpp"
-#include "noderesource/plan.hpp"
 
 using namespace koord;
 using namespace koord::manager;

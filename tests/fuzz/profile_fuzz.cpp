@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "admission/pod_resources.hpp"
-#include "admission/pod_rules.hpp"
-#include "admission/profile.hpp"
-#include "admission/raw_object.hpp"
+#include "admission/pod/pod_resources.hpp"
+#include "admission/pod/pod_rules.hpp"
+#include "admission/profile/profile.hpp"
+#include "admission/raw/raw_object.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/json/reader.hpp"
 #include "koord/json/writer.hpp"

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "framework/webhook/review.hpp"
 #include "koord/base/base64.hpp"
 #include "koord/json/patch.hpp"
 #include "koord/json/reader.hpp"
-#include "webhook/review.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "admission/config_check.hpp"
-#include "config/slo_config.hpp"
+#include "admission/configmap/config_check.hpp"
+#include "framework/config/slo_config.hpp"
 
 using namespace koord;
 using namespace koord::manager;

@@ -4,11 +4,11 @@
 #include <array>
 #include <random>
 
-#include "admission/binding_handler.hpp"
-#include "admission/config_handler.hpp"
-#include "admission/node_handlers.hpp"
-#include "admission/pod_handlers.hpp"
-#include "admission/reservation_handler.hpp"
+#include "admission/configmap/config_handler.hpp"
+#include "admission/node/node_handlers.hpp"
+#include "admission/pod/binding_handler.hpp"
+#include "admission/pod/pod_handlers.hpp"
+#include "admission/reservation/reservation_handler.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/log.hpp"
 

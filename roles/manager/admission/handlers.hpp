@@ -6,8 +6,8 @@
 #include <span>
 #include <string_view>
 
-#include "admission/pod_handlers.hpp"
-#include "webhook/admission.hpp"
+#include "admission/pod/pod_handlers.hpp"
+#include "framework/webhook/admission.hpp"
 
 namespace koord::manager {
 

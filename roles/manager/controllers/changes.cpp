@@ -5,10 +5,10 @@
 #include <array>
 #include <span>
 
+#include "framework/noderesource/node_update.hpp"
+#include "framework/noderesource/normalization.hpp"
+#include "framework/noderesource/standing.hpp"
 #include "koord/api/rules/koord_classes.hpp"
-#include "noderesource/node_update.hpp"
-#include "noderesource/normalization.hpp"
-#include "noderesource/standing.hpp"
 
 namespace koord::manager {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "admission/profile.hpp"
+#include "admission/profile/profile.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::manager {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "controllers/node_objects.hpp"
-#include "noderesource/plan.hpp"
+#include "framework/noderesource/plan.hpp"
 
 namespace koord::manager {
 

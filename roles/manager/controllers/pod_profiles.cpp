@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "admission/pod_resources.hpp"
+#include "admission/pod/pod_resources.hpp"
 #include "controllers/missed_profiles.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/timer.hpp"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "admission/handlers.hpp"
-#include "admission/profile.hpp"
+#include "admission/profile/profile.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/task_group.hpp"

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/slo_config.hpp"
+#include "framework/config/slo_config.hpp"
 
 namespace koord::manager {
 

@@ -6,15 +6,15 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/noderesource/zones.hpp"
+#include "framework/webhook/configuration.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 #include "koord/base/log.hpp"
 #include "koord/json/writer.hpp"
 #include "koord/kube/client.hpp"
-#include "noderesource/zones.hpp"
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
-#include "webhook/configuration.hpp"
 
 namespace koord::manager {
 namespace {

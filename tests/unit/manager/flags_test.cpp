@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "config/slo_config.hpp"
+#include "framework/config/slo_config.hpp"
 
 namespace koord::manager {
 namespace {

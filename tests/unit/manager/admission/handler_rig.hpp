@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "admission/profile.hpp"
+#include "admission/profile/profile.hpp"
+#include "framework/webhook/admission.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "koord/json/patch.hpp"
 #include "koord/json/writer.hpp"
-#include "webhook/admission.hpp"
 
 namespace koord::manager::testing {
 

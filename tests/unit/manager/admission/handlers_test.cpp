@@ -3,16 +3,16 @@
 
 #include <catch2/catch.hpp>
 
-#include "admission/binding_handler.hpp"
-#include "admission/config_handler.hpp"
+#include "admission/configmap/config_handler.hpp"
 #include "admission/handler_rig.hpp"
-#include "admission/node_handlers.hpp"
-#include "admission/pod_handlers.hpp"
-#include "admission/reservation_handler.hpp"
+#include "admission/node/node_handlers.hpp"
+#include "admission/pod/binding_handler.hpp"
+#include "admission/pod/pod_handlers.hpp"
+#include "admission/reservation/reservation_handler.hpp"
 #include "flags.hpp"
+#include "framework/webhook/server.hpp"
 #include "role.hpp"
 #include "support/role_rig.hpp"
-#include "webhook/server.hpp"
 
 namespace koord::manager {
 namespace {

@@ -1,0 +1,230 @@
+// What is written of a node: which plugin says what, with and without colocation, and what stays when nothing
+// can be said. And the rule for abnormal nodes.
+#include "framework/noderesource/plan.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "framework/noderesource/normalization.hpp"
+#include "node_case.hpp"
+
+namespace koord::manager {
+namespace {
+
+constexpr std::string_view kGpu = "koordinator.sh/gpu", kRdma = "koordinator.sh/rdma";
+
+struct Plant {
+  Case c{{"100", "120G"}, {"7", "12G"}};
+  SloConfig config;
+  api::NodeResourceTopology topology;
+  api::Device device;
+  Standing standing;
+  bool topologies_known = true, devices_known = true, has_topology = true, has_device = true;
+
+  explicit Plant(std::string_view colocation = R"({"enable":true})", std::string_view normalization = "",
+                 std::string_view amplification = "") {
+    api::ConfigMap map;
+    map.data["colocation-config"] = colocation;
+    if (!normalization.empty()) map.data["cpu-normalization-config"] = normalization;
+    if (!amplification.empty()) map.data["resource-amplification-config"] = amplification;
+    REQUIRE(config.set(map).problems.empty());
+    topology.metadata.annotations[kCpuBasicInfo] =
+        Symbol(R"({"cpuModel":"M","hyperThreadEnabled":true,"turboEnabled":true})");
+    for (const std::string_view name : {"node-0", "node-1"}) {
+      api::TopologyZone& zone = topology.zones.emplace_back();
+      zone.name = Symbol(name);
+      for (const auto& [resource, amount] : {std::pair{"cpu", "50"}, std::pair{"memory", "60G"}})
+        zone.resources.push_back({Symbol(resource), api::Quantity::must(amount), api::Quantity::must(amount),
+                                  api::Quantity::must(amount)});
+    }
+  }
+  void add_device(std::string_view type, bool health) {
+    api::DeviceInfo& info = device.spec.devices.emplace_back();
+    info.type = Symbol(type);
+    info.health = health;
+    if (type == "gpu") info.resources = {{"koordinator.sh/gpu-core", api::Quantity::from_int(100)}};
+  }
+  NodePlan plan() {
+    const ColocationStrategy strategy = colocation_of(config.colocation(), c.node);
+    const NodeFacts facts{.node = c.node,
+                          .pods = c.pods,
+                          .metric = &c.metric,
+                          .topology = has_topology ? &topology : nullptr,
+                          .device = has_device ? &device : nullptr,
+                          .topologies_known = topologies_known,
+                          .devices_known = devices_known,
+                          .now = c.now,
+                          .standing = standing};
+    return plan_node(facts, config, strategy, {});
+  }
+  std::string annotation(std::string_view name) {
+    return std::string(api::value_or(plan().after.metadata.annotations, name));
+  }
+  std::optional<std::int64_t> allocatable(std::string_view name) {
+    const NodePlan planned = plan();
+    const api::Quantity* const found = planned.after.status.allocatable.find(name);
+    return found ? std::optional(found->value()) : std::nullopt;
+  }
+};
+
+constexpr std::string_view kModels =
+    R"({"enable":true,"ratioModel":{"M":{"hyperThreadTurboEnabledRatio":1.5}}})";
+constexpr std::string_view kAmplified =
+    R"({"enable":true,"resourceAmplificationRatio":{"cpu":2,"memory":1.25}})";
+
+TEST_CASE("Batch CPU counts in normal CPUs, before others take their part; mid does not") {
+  Plant plant(R"({"enable":true,"midReclaimMode":"static","midStaticCPUReservedPercent":10})", kModels);
+  CHECK(plant.allocatable(api::kBatchCpu) == 79'500);  // (60 - 7) * 1.5
+  CHECK(plant.allocatable(api::kMidCpu) == 10'000);
+  plant.c.node.metadata.annotations["node.koordinator.sh/thirdPartyAllocations"] = Symbol(
+      R"({"allocations":[{"priority":"koord-batch","resources":{"kubernetes.io/batch-cpu":"9500"}}]})");
+  CHECK(plant.allocatable(api::kBatchCpu) == 70'000);
+  CHECK(plant.annotation(kNormalizationRatio) == "1.50");
+}
+
+TEST_CASE("Without colocation nothing is lent or amplified; what normalization and devices say stays") {
+  Plant plant(R"({"enable":false})", kModels, kAmplified);
+  plant.c.node.metadata.annotations = {{kNormalizationRatio, Symbol("1.20")},
+                                       {kAmplificationRatio, Symbol(R"({"cpu":2.00})")}};
+  plant.c.node.status.allocatable[api::kBatchCpu] = plant.c.node.status.allocatable[api::kMidCpu] =
+      api::Quantity::from_int(1);
+  plant.add_device("gpu", true);
+  plant.add_device("rdma", true);
+  CHECK_FALSE(plant.allocatable(api::kBatchCpu));
+  CHECK_FALSE(plant.allocatable(api::kMidCpu));
+  CHECK(plant.annotation(kAmplificationRatio).empty());
+  CHECK(plant.annotation(kNormalizationRatio) == "1.20");
+  CHECK(plant.allocatable(kGpu) == 100);
+  CHECK(plant.allocatable(kRdma) == 100);
+  plant.device.spec.devices[0].resources["koordinator.sh/gpu-memory"] = api::Quantity::must("1500m");
+  plant.device.spec.devices[0].resources["koordinator.sh/gpu-memory-ratio"] = api::Quantity::must("-100");
+  CHECK(plant.allocatable("koordinator.sh/gpu-memory") == 2);
+  CHECK_FALSE(plant.allocatable("koordinator.sh/gpu-memory-ratio"));
+  plant.device.spec.devices[0].health = false;  // upstream would give it away for ever
+  plant.c.node.status.allocatable[kGpu] = api::Quantity::from_int(100);
+  CHECK_FALSE(plant.allocatable(kGpu));
+}
+
+TEST_CASE("A node cannot have colocation where the cluster has none") {
+  Plant plant(R"({"enable":false,"nodeConfigs":[{"nodeSelector":{},"enable":true}]})");
+  CHECK_FALSE(plant.allocatable(api::kBatchCpu));
+  CHECK(plant.plan().why_not == "colocation is off");
+}
+
+TEST_CASE("What is not known yet changes nothing") {
+  Plant plant(R"({"enable":true})", kModels);
+  plant.c.node.metadata.annotations = {{kNormalizationRatio, Symbol("1.20")}};
+  plant.c.node.status.allocatable[kGpu] = api::Quantity::from_int(100);
+  plant.has_topology = plant.has_device = false;
+  plant.topologies_known = plant.devices_known = false;
+  CHECK(plant.allocatable(kGpu) == 100);
+  CHECK(plant.annotation(kNormalizationRatio) == "1.20");
+  CHECK(plant.allocatable(api::kBatchCpu) == 63'600);  // 53 * 1.2
+  plant.topologies_known = plant.devices_known = true;
+  CHECK_FALSE(plant.allocatable(kGpu));
+  CHECK(plant.annotation(kNormalizationRatio) == "1.20");  // the plugin fails, its annotation stays
+  CHECK(plant.allocatable(api::kBatchCpu) == 53'000);
+}
+
+TEST_CASE("Amplification: CPU times normalization; an error takes nothing away") {
+  Plant plant(R"({"enable":true})", kModels, kAmplified);
+  CHECK(plant.annotation(kAmplificationRatio) == R"({"cpu":3.00,"memory":1.25})");
+  Plant wrong(R"({"enable":true})", "", R"({"enable":true,"resourceAmplificationRatio":{"memory":0.5}})");
+  wrong.c.node.metadata.annotations = {{kAmplificationRatio, Symbol(R"({"cpu":2.00})")}};
+  CHECK(wrong.annotation(kAmplificationRatio) == R"({"cpu":2.00})");
+}
+
+TEST_CASE("What the kubelet keeps of an amplified node is not what amplification adds") {
+  Plant plant;
+  plant.c.node.status.allocatable = list({"160", "100G"});
+  plant.c.node.metadata.annotations["node.koordinator.sh/raw-allocatable"] =
+      Symbol(R"({"cpu":"80","memory":"100G"})");
+  CHECK(plant.allocatable(api::kBatchCpu) == 40'000);  // 60 - 20 kept
+  for (const std::string_view bad : {"", "{", "[]", R"({"cpu":"many"})"}) {
+    plant.c.node.metadata.annotations["node.koordinator.sh/raw-allocatable"] = Symbol(bad);
+    CHECK(plant.allocatable(api::kBatchCpu) == 53'000);
+  }
+}
+
+TEST_CASE("Zones lend what is free in them, and nothing when the node does not") {
+  Plant plant;
+  NodePlan planned = plant.plan();
+  REQUIRE(planned.zones.size() == 2);
+  CHECK(planned.zones[0].cpu.value() == 26'500);  // 30 - 3.5
+  const auto written = with_zone_loans(plant.topology, planned.zones, planned.ratio, 0.1);
+  REQUIRE(written);
+  CHECK(written->zones[1].resources[1].name.view() == api::kBatchCpu);  // by name
+  CHECK(written->zones[1].resources[1].available.value() == 26'500);
+  CHECK_FALSE(with_zone_loans(*written, planned.zones, planned.ratio, 0.1));
+  plant.topology = *written;
+  plant.c.metric.status.update_time.reset();
+  planned = plant.plan();
+  CHECK(planned.why_not == "there is no NodeMetric");
+  const auto reset = with_zone_loans(plant.topology, planned.zones, planned.ratio, 0.1);
+  REQUIRE(reset);
+  CHECK(reset->zones[0].resources[1].allocatable.is_zero());
+  CHECK(reset->zones[0].resources[0].allocatable.value() == 50);
+  CHECK_FALSE(with_zone_loans(*reset, planned.zones, planned.ratio, 0.1));
+}
+
+TEST_CASE("Which parts of a plan are written, and when") {
+  Plant plant;
+  NodePlan planned = plant.plan();
+  plant.c.node = planned.after;
+  CHECK_FALSE(changes_of(plant.c.node, plant.plan(), 0.1).status);
+  plant.c.metric.status.node_metric->system_usage.resources = list({"8", "12G"});
+  NodeChanges changes = changes_of(plant.c.node, plant.plan(), 0.1);
+  CHECK((changes.status && !changes.status_now && !changes.meta));
+  for (int i = 0; i < 16; ++i) plant.add_device("gpu", true);
+  plant.device.metadata.labels["node.koordinator.sh/gpu-model"] = Symbol("T4");
+  changes = changes_of(plant.c.node, plant.plan(), 0.1);
+  CHECK((changes.status_now && changes.meta));
+  plant.c.node = plant.plan().after;
+  plant.device.spec.devices[0].health = false;  // one of sixteen is below any share, and gone
+  changes = changes_of(plant.c.node, plant.plan(), 0.1);
+  CHECK((changes.status_now && !changes.meta));
+  const NodePlan last = plant.plan();
+  CHECK(with_status(plant.c.node, last).metadata.labels == plant.c.node.metadata.labels);
+  CHECK(with_meta(plant.c.node, last).status == plant.c.node.status);
+}
+
+TEST_CASE("An abnormal node lends less step by step, and gets it back") {
+  ColocationStrategy strategy;
+  const api::Time start = api::Time::parse(kNow).value();
+  const auto at = [start](int minutes) { return api::Time(start.at + std::chrono::minutes(minutes)); };
+  CHECK(Standing().lowered(strategy, start).percent == 100);  // off
+  strategy.abnormal_node_step_percent = 30;
+  Standing standing = Standing().lowered(strategy, start);
+  CHECK(standing.percent == 70);
+  CHECK(standing.lowered(strategy, start).percent == 70);  // once a minute
+  standing = standing.lowered(strategy, at(1)).lowered(strategy, at(2)).lowered(strategy, at(3));
+  CHECK(standing.percent == 0);
+  CHECK(standing.to_string() == R"({"percent":0,"time":"2026-01-02T03:03:00Z"})");
+  api::Node node;
+  node.metadata.annotations[kStandingAnnotation] = Symbol(standing.to_string());
+  CHECK(Standing::of(node) == standing);
+  CHECK(standing.rises_in(strategy, at(3)) == std::chrono::minutes(10));
+  CHECK(standing.recovered(strategy, at(12)) == standing);
+  CHECK(standing.recovered(strategy, at(13)) == Standing{30, at(13)});
+  CHECK(standing.recovered(strategy, at(34)).percent == 90);
+  CHECK(standing.recovered(strategy, at(43)) == Standing());
+  CHECK(standing.recovered(strategy, at(999'999)) == Standing());
+  CHECK(Standing{50, at(999)}.recovered(strategy, at(1)) == Standing{50, at(1)});  // from the future
+  for (const std::string_view bad :
+       {"", "{", "7", R"({"percent":50})", R"({"percent":101,"time":"2026-01-02T03:03:00Z"})"}) {
+    node.metadata.annotations[kStandingAnnotation] = Symbol(bad);
+    CHECK(Standing::of(node) == Standing());
+  }
+  Plant plant(R"({"enable":true,"abnormalNodeStepPercent":20})");
+  plant.standing = {50, plant.c.now};
+  CHECK(plant.allocatable(api::kBatchCpu) == 26'500);
+  CHECK(plant.annotation(kStandingAnnotation) == plant.standing.to_string());
+  CHECK(*plant.plan().wait == std::chrono::minutes(10));
+  Plant off;
+  off.standing = {50, off.c.now};
+  off.c.node.metadata.annotations[kStandingAnnotation] = Symbol(off.standing.to_string());
+  CHECK(off.allocatable(api::kBatchCpu) == 53'000);
+  CHECK(off.annotation(kStandingAnnotation).empty());
+}
+
+}  // namespace
+}  // namespace koord::manager
