@@ -3,18 +3,18 @@
 
 #include <fmt/format.h>
 
-#include "agent.hpp"
-#include "docs.hpp"
-#include "flags.hpp"
-#include "gates.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/system.hpp"
 #include "koord/host/file.hpp"
 #include "koord/host/text.hpp"
 #include "koord/kube/config.hpp"
-#include "metrics.hpp"
-#include "rights.hpp"
-#include "stand_by.hpp"
+#include "lifecycle/stand_by.hpp"
+#include "setup/agent.hpp"
+#include "setup/docs.hpp"
+#include "setup/flags.hpp"
+#include "setup/gates.hpp"
+#include "setup/metrics.hpp"
+#include "setup/rights.hpp"
 #include "top/command.hpp"
 
 namespace koord::koordlet {

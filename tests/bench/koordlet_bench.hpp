@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "support/tree.hpp"
 
 namespace koord::koordlet::bench {

@@ -9,11 +9,11 @@
 #include "collectors.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/sampler/sampler.hpp"
-#include "gates.hpp"
 #include "koord/base/file.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "koordlet_bench.hpp"
 #include "plugins.hpp"
+#include "setup/gates.hpp"
 #include "support/whole_slo.hpp"
 
 namespace koord::koordlet::bench {

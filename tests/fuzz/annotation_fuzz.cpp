@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "framework/hooks/pod_terms.hpp"
-#include "framework/states/pod_info.hpp"
+#include "framework/objects/pod_info.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 

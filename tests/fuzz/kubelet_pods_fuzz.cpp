@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "framework/states/pod_info.hpp"
+#include "framework/objects/pod_info.hpp"
 
 using namespace koord;
 using namespace koord::koordlet;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "framework/states/slo.hpp"
+#include "framework/objects/slo.hpp"
 #include "koord/api/schema/codec.hpp"
 
 using namespace koord;

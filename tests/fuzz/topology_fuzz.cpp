@@ -8,10 +8,10 @@
 #include <memory>
 #include <string_view>
 
+#include "framework/model/shared_pools.hpp"
+#include "framework/objects/pod_info.hpp"
 #include "framework/report/node_topology.hpp"
-#include "framework/shared_pools.hpp"
 #include "framework/states/cpu_manager.hpp"
-#include "framework/states/pod_info.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"

@@ -91,7 +91,7 @@ class AKubelet(unittest.TestCase):
 
     def test_that_never_answers(self):
         agent = self.refuses("silent")
-        self.assertEqual(self.events(), [])  # it may be starting: unit/koordlet/agent_test.cpp waits for the minute
+        self.assertEqual(self.events(), [])  # it may be starting: unit/koordlet/setup/agent_test.cpp waits for the minute
         self.is_well_again(agent)
 
     def test_that_answers_403_from_some_moment_on(self):

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "framework/run_queue_waits.hpp"
 #include "framework/sampler/collector.hpp"
+#include "framework/tick/run_queue_waits.hpp"
 #include "koord/host/file.hpp"
 
 namespace koord::koordlet {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/blamed_waits.hpp"
 #include "framework/sampler/collector.hpp"
 #include "framework/sampler/octaves.hpp"
+#include "framework/tick/blamed_waits.hpp"
 
 namespace koord::koordlet {
 

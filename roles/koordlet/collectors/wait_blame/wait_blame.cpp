@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "framework/blamed_waits.hpp"
-#include "framework/run_queue_waits.hpp"
 #include "framework/sampler/collector.hpp"
 #include "framework/sampler/octaves.hpp"
+#include "framework/tick/blamed_waits.hpp"
+#include "framework/tick/run_queue_waits.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/action/action.hpp"
 #include "framework/keep/boot_file.hpp"
+#include "framework/plan/action.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"

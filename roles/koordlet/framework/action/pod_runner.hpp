@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "framework/action/action.hpp"
 #include "framework/audit/auditor.hpp"
+#include "framework/plan/action.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/host/cgroup_fs.hpp"

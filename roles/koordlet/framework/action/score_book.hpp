@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/action/action.hpp"
 #include "framework/action/processes.hpp"
 #include "framework/keep/boot_file.hpp"
+#include "framework/plan/action.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::koordlet {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "framework/executor/kernel_files.hpp"
-#include "framework/strategy.hpp"
+#include "framework/plan/strategy.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"

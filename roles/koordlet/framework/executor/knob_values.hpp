@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/strategy.hpp"
+#include "framework/plan/strategy.hpp"
 #include "koord/base/result.hpp"
 #include "koord/host/cgroup_knobs.hpp"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "framework/hooks/pod_terms.hpp"
-#include "framework/inventory.hpp"
-#include "framework/shared_pools.hpp"
-#include "framework/strategy.hpp"
+#include "framework/model/inventory.hpp"
+#include "framework/model/shared_pools.hpp"
+#include "framework/plan/strategy.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/metrics.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "koord/base/feature_gate.hpp"
 
 namespace koord::koordlet {

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "framework/predict/histogram.hpp"
-#include "framework/series.hpp"
+#include "framework/series/series.hpp"
 
 namespace koord::koordlet {
 

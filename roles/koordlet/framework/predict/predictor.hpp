@@ -5,7 +5,7 @@
 
 #include "framework/predict/models.hpp"
 #include "framework/predict/prod.hpp"
-#include "framework/tick_view.hpp"
+#include "framework/tick/tick_view.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/log.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/keep/boot_file.hpp"
-#include "framework/strategy.hpp"
+#include "framework/plan/strategy.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::koordlet {

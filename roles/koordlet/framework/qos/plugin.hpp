@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "framework/action/actions.hpp"
-#include "framework/series.hpp"
-#include "framework/strategy.hpp"
+#include "framework/plan/strategy.hpp"
+#include "framework/series/series.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/log.hpp"

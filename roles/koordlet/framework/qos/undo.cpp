@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/shared_pools.hpp"
+#include "framework/model/shared_pools.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {

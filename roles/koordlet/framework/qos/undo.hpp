@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "framework/qos/group_tree.hpp"
 #include "framework/qos/journal.hpp"
 #include "koord/host/topology.hpp"

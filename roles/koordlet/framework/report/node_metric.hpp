@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "framework/predict/prod.hpp"
-#include "framework/series.hpp"
+#include "framework/series/series.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 
 namespace koord::koordlet {

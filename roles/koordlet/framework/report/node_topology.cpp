@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <map>
 
-#include "framework/first_cpus.hpp"
-#include "framework/shared_pools.hpp"
-#include "framework/states/pod_info.hpp"
+#include "framework/model/first_cpus.hpp"
+#include "framework/model/shared_pools.hpp"
+#include "framework/objects/pod_info.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
 

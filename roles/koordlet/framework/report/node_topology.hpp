@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/inventory.hpp"
-#include "framework/node_facts.hpp"
+#include "framework/model/inventory.hpp"
+#include "framework/model/node_facts.hpp"
 #include "framework/states/kubelet.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "framework/sampler/collector.hpp"
-#include "framework/series.hpp"
-#include "framework/tick_view.hpp"
+#include "framework/series/series.hpp"
+#include "framework/tick/tick_view.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/host/cgroup_fs.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/series.hpp"
+#include "framework/series/series.hpp"
 
 namespace koord::koordlet {
 

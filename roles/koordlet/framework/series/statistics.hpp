@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
-#include "framework/series.hpp"
 #include "framework/series/digest.hpp"
+#include "framework/series/series.hpp"
 
 namespace koord::koordlet {
 

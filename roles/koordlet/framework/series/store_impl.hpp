@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "framework/series.hpp"
 #include "framework/series/digest.hpp"
+#include "framework/series/series.hpp"
 #include "framework/series/tick_times.hpp"
 
 namespace koord::koordlet {

@@ -1,7 +1,7 @@
 // Exported: the metrics that show the inventory, under the original's names.
 #pragma once
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/metrics.hpp"
 

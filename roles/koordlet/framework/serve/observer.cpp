@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "framework/blamed_waits.hpp"
 #include "framework/qos/manager.hpp"
-#include "framework/run_queue_waits.hpp"
 #include "framework/sampler/sampler.hpp"
+#include "framework/tick/blamed_waits.hpp"
+#include "framework/tick/run_queue_waits.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "framework/serve/view.hpp"
 #include "framework/states/source_status.hpp"
-#include "framework/tick_view.hpp"
+#include "framework/tick/tick_view.hpp"
 #include "koord/host/cgroup_knobs.hpp"
 
 namespace koord::koordlet {

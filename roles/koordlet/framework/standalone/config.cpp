@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "framework/states/slo.hpp"
+#include "framework/objects/slo.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "koord/json/yaml.hpp"

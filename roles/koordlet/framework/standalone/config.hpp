@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "koord/api/schema/schema.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::koordlet {

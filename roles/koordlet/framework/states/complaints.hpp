@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/states/pod_info.hpp"
+#include "framework/objects/pod_info.hpp"
 #include "koord/async/token_bucket.hpp"
 
 namespace koord::koordlet {

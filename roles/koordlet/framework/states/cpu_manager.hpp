@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::koordlet {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "framework/states/pod_info.hpp"
+#include "framework/objects/pod_info.hpp"
 #include "koord/host/cgroup_fs.hpp"
 
 namespace koord::koordlet {

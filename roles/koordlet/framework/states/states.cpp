@@ -7,10 +7,10 @@
 #include <functional>
 #include <utility>
 
+#include "framework/objects/slo.hpp"
 #include "framework/states/cpu_manager.hpp"
 #include "framework/states/kept_objects.hpp"
 #include "framework/states/sandbox.hpp"
-#include "framework/states/slo.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"

@@ -5,11 +5,11 @@
 #include <set>
 #include <vector>
 
-#include "framework/inventory.hpp"
+#include "framework/model/inventory.hpp"
+#include "framework/objects/pod_info.hpp"
 #include "framework/states/complaints.hpp"
 #include "framework/states/container_events.hpp"
 #include "framework/states/kubelet.hpp"
-#include "framework/states/pod_info.hpp"
 #include "framework/states/source_status.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/offload.hpp"

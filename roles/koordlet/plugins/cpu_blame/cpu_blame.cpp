@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "framework/blamed_waits.hpp"
-#include "framework/idle.hpp"
+#include "framework/model/idle.hpp"
 #include "framework/qos/plugin.hpp"
+#include "framework/tick/blamed_waits.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "plugins/cpu_blame/formula.hpp"
 #include "plugins/cpu_blame/settings.hpp"

@@ -16,7 +16,7 @@
 #include <optional>
 #include <string_view>
 
-#include "framework/blamed_waits.hpp"
+#include "framework/tick/blamed_waits.hpp"
 #include "koord/base/clock.hpp"
 
 namespace koord::koordlet::cpu_blame {

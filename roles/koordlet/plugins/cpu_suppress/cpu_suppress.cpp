@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "framework/model/shared_pools.hpp"
 #include "framework/qos/plugin.hpp"
-#include "framework/shared_pools.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "plugins/cpu_suppress/best_effort.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "framework/action/actions.hpp"
-#include "framework/strategy.hpp"
+#include "framework/plan/strategy.hpp"
 
 namespace koord::koordlet::evict {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "framework/hooks/reconciler.hpp"
-#include "framework/idle.hpp"
+#include "framework/model/idle.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "framework/inventory.hpp"
-#include "framework/memory_terms.hpp"
+#include "framework/model/inventory.hpp"
+#include "framework/model/memory_terms.hpp"
 #include "koord/host/cgroup_knobs.hpp"
 
 namespace koord::koordlet::memory_qos {

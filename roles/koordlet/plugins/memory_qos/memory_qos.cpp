@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "framework/objects/slo.hpp"
 #include "framework/qos/plugin.hpp"
-#include "framework/states/slo.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "koord/host/pressure.hpp"

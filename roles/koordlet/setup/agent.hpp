@@ -1,0 +1,116 @@
+// Agent: the node agent put together, every part handed what it needs, in the order of dependence.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/action/actions.hpp"
+#include "framework/action/pod_runner.hpp"
+#include "framework/audit/auditor.hpp"
+#include "framework/executor/executor.hpp"
+#include "framework/executor/threaded_files.hpp"
+#include "framework/keep/host_lock.hpp"
+#include "framework/predict/predictor.hpp"
+#include "framework/qos/manager.hpp"
+#include "framework/report/reporter.hpp"
+#include "framework/report/topology_reporter.hpp"
+#include "framework/sampler/sampler.hpp"
+#include "framework/serve/exported.hpp"
+#include "framework/serve/observer.hpp"
+#include "framework/standalone/standalone.hpp"
+#include "framework/states/states.hpp"
+#include "framework/tick/tick_schedule.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/base/service_manager.hpp"
+#include "koord/runtime/role.hpp"
+#include "setup/flags.hpp"
+#include "setup/keep.hpp"
+
+namespace koord::koordlet {
+
+class Agent final : public runtime::Role {
+ public:
+  /// What can only be made with success before the agent is.
+  struct Parts {
+    Place place;
+    host::CgroupFs cgroups;
+    std::shared_ptr<const NodeFacts> facts;  // null: not readable yet
+    std::string boot_id;
+    kube::Client* client = nullptr;  // without it
+    KubeletClient::Credentials credentials;
+    KernelCounters counters;
+  };
+  /// Declares informers, routes and health checks; reads the standalone file; runs nothing.
+  static Result<std::unique_ptr<Agent>> make(runtime::RoleContext& context, Parts parts);
+  Task<Result<>> run() override;
+  /// What /external-metrics shows; the others are the context's.
+  const metrics::Registry& external_metrics() const { return external_; }
+
+ private:
+  Agent(runtime::RoleContext& context, Parts parts);
+  Result<> set_up();
+  Result<> lock();
+  BootFile::Place boot_file(std::string_view name) const;
+  void set_up_actions();
+  void set_up_scores();
+  Result<> set_up_strategies();
+  void set_up_states();
+  Result<> set_up_kubernetes();
+  void set_up_topology_report();
+  Result<> set_up_standalone(const std::string& file);
+  void serve();
+  Task<Result<>> tick();
+  Task<Result<>> keep_checkpoint();
+  Task<Result<>> save_checkpoint();
+  Task<Result<>> end_for_cleanup();
+  Task<Result<>> clean_up();
+  Task<Result<>> ask_kubelet(Inventory& inventory);
+  Task<Result<>> do_later(std::function<void()> work, std::function<void()> done);
+  void restore_checkpoint();
+  void tell_service_manager(std::string_view state);
+  Task<Result<>> feed_watchdog();
+  void fail(std::string_view what, const Error& error);
+  Result<> tick_check() const;
+  Result<> known_check() const;
+  std::vector<SourceStatus> sources() const;
+
+  runtime::RoleContext& context_;
+  Logger log_;
+  Parts parts_;
+  Keep keep_;
+  std::optional<HostLock> lock_;
+  std::string locked_;  // its file
+  ServiceManager service_;
+  nanoseconds interval_;
+  metrics::Registry external_;
+  InventoryHub hub_;
+  std::unique_ptr<Auditor> auditor_;
+  ThreadedFiles files_;
+  std::unique_ptr<Executor> executor_;
+  SeriesStore series_;
+  std::optional<kube::EventRecorder> recorder_;
+  WorkerPool stoppers_{1};  // of pods: whose workers wait for a disk keep nobody alive
+  std::optional<PodRunner> runner_;
+  std::optional<Actions> actions_;
+  KernelProcesses processes_;
+  std::optional<Scores> scores_;
+  std::unique_ptr<QosManager> qos_;
+  TickSchedule schedule_;
+  std::unique_ptr<Sampler> sampler_;
+  std::optional<Observer> observer_;
+  std::optional<Exported> exported_;
+  std::optional<Standalone> standalone_;
+  std::optional<States> states_;
+  std::optional<Predictor> predictor_;
+  std::optional<Reporter> reporter_;
+  std::optional<TopologyReporter> topology_reporter_;
+  std::string checkpoint_;  // the file; empty: none
+  bool checkpoint_refused_ = false;
+
+  Event ended_;
+  std::optional<Error> failure_;
+  TaskGroup tasks_;
+};
+
+}  // namespace koord::koordlet

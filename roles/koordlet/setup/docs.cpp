@@ -1,0 +1,62 @@
+// The agent's part of `koord docs`: see docs.hpp.
+#include "setup/docs.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "collectors.hpp"
+#include "framework/serve/view.hpp"
+#include "framework/standalone/config.hpp"
+#include "koord/api/schema/table.hpp"
+#include "plugins.hpp"
+#include "plugins/cpu_blame/settings.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+/// A line a field, and those of the structures below it where `deep`.
+void add_fields(std::string& out, const api::Schema& schema, const std::string& path, bool deep) {
+  for (const api::Field& field : schema.fields()) {
+    std::string name = path + std::string(field.name);
+    const api::Type* type = field.type;
+    while (type->element != nullptr) {
+      if (type->kind == api::TypeKind::list) name += "[]";
+      type = type->element;
+    }
+    out += fmt::format("| `{}` | {} |\n", name, field.doc_text);
+    if (deep && type->kind == api::TypeKind::structure)
+      add_fields(out, type->schema(), fmt::format("{}.", name), deep);
+  }
+}
+
+std::string how_often(const CollectorEntry& row) {
+  if (!row.interval.empty()) return fmt::format("`--{}`", row.interval);
+  if (row.period == nanoseconds(0)) return "each tick";
+  return fmt::format("{}s", std::chrono::duration_cast<std::chrono::seconds>(row.period).count());
+}
+
+}  // namespace
+
+std::string docs() {
+  std::string out = "### --standalone-config\n\n| field | |\n|---|---|\n";
+  add_fields(out, api::schema<StandaloneConfig>(), "", false);
+  add_fields(out, api::schema<StandaloneGroup>(), "groups[].", false);
+  out += "\n### GET /apis/v1/node\n\n| field | |\n|---|---|\n";
+  add_fields(out, api::schema<NodeView>(), "", true);
+  out += "\n### GET /apis/v1/pods\n\n| field | |\n|---|---|\n";
+  add_fields(out, api::schema<PodListView>(), "", true);
+  out += "\n### NodeSLO's extension cpuBlame\n\n| field | |\n|---|---|\n";
+  add_fields(out, api::schema<cpu_blame::Settings>(), "extensions.cpuBlame.", false);
+  out += "\n### Strategies\n\n| strategy | feature gate | how often |\n|---|---|---|\n";
+  for (const StrategyEntry* row : strategy_table())
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, fmt::join(row->gates, ", "),
+                   row->interval.empty() ? "each tick" : fmt::format("`--{}`", row->interval));
+  out += "\n### Collectors\n\n| collector | feature gate | how often |\n|---|---|---|\n";
+  for (const CollectorEntry* row : collector_table())
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, row->gate, how_often(*row));
+  return out;
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,45 @@
+// The agent's metrics, collected from its parts: see metrics.hpp.
+#include "setup/metrics.hpp"
+
+#include <vector>
+
+#include "collectors.hpp"
+#include "framework/action/actions.hpp"
+#include "framework/action/scores.hpp"
+#include "framework/executor/executor.hpp"
+#include "framework/hooks/reconciler.hpp"
+#include "framework/qos/manager.hpp"
+#include "framework/report/forecast_gauges.hpp"
+#include "framework/report/reporter.hpp"
+#include "framework/sampler/read_faults.hpp"
+#include "framework/sampler/sampler.hpp"
+#include "framework/serve/exported.hpp"
+#include "framework/states/kubelet.hpp"
+#include "framework/tick/tick_schedule.hpp"
+#include "plugins.hpp"
+#include "setup/gates.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+std::vector<metrics::Table> collect() {
+  std::vector<metrics::Table> all = {
+      Actions::kMetrics,         Executor::kMetrics,         QosManager::kMetrics,
+      KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
+      ForecastGauges::kExternal, Exported::kInternal,        Exported::kExternal,
+      Sampler::kMetrics,         ReadFaults::kMetrics,       TickSchedule::kMetrics,
+      Scores::kMetrics,          kReconcilerMetrics,         kGateMetrics};
+  for (const CollectorEntry* collector : collector_table()) all.push_back(collector->metrics);
+  for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
+  return all;
+}
+
+}  // namespace
+
+std::span<const metrics::Table> metric_tables() {
+  static const std::vector<metrics::Table> kTables = collect();
+  return kTables;
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,120 @@
+// Pressure stall information: what ticks show of it, and as metrics.
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <catch2/catch.hpp>
+
+#include "rigs/sampler_rig.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using host::CgroupVersion;
+using std::chrono::seconds;
+using testing::FakeNode;
+using testing::inventory;
+using testing::pod;
+using Bench = testing::SamplerRig;
+
+TEST_CASE("Pressure of the node, of pods and of containers") {
+  FakeNode fake(CgroupVersion::v2);
+  Bench bench(fake, {.is_on = &testing::every_gate});
+  const auto a = pod("a", Qos::ls, 1);
+  const std::string container = a->containers[0].group;
+  const std::string both =
+      "some avg10=1.50 avg60=2.00 avg300=3.00 total=1\nfull avg10=0.50 avg60=0 avg300=0 total=1\n";
+  fake.tree().write(fake.path("", a->group, "cpu.pressure"),
+                    "some avg10=7.00 avg60=2.00 avg300=3.00 total=1\n");
+  fake.tree().write(fake.path("", container, "memory.pressure"), both);
+  fake.tree().write(fake.path("", container, "io.pressure"), "none");
+  fake.tree().write(
+      "proc/pressure/memory",
+      "some avg10=9.00 avg60=2.00 avg300=3.00 total=900\nfull avg10=4 avg60=0 avg300=0 total=8\n");
+  const auto now = inventory({a});
+  for (int i = 0; i < 10; ++i) bench.tick(now, seconds(i));
+  {
+    const TickView& view = bench.tick(now, seconds(10));
+    CHECK(view.node_pressure.memory.some_avg10 == 9);
+    CHECK(view.node_pressure.memory.full_avg10 == 4);
+    CHECK(view.node_pressure.memory.some_total_us == 900);
+    CHECK_FALSE(known(view.node_pressure.cpu.some_avg10));
+    REQUIRE(view.pod_pressure.size() == 1);
+    CHECK(view.pod_pressure[0].cpu.some_avg10 == 7);
+    CHECK_FALSE(known(view.pod_pressure[0].cpu.full_avg10));
+    CHECK_FALSE(known(view.pod_pressure[0].memory.some_avg10));
+    REQUIRE(view.container_pressure.size() == 1);
+    CHECK(view.container_pressure[0].memory.full_avg10 == 0.5);
+    CHECK(view.container_pressure[0].memory.full_total_us == 1);
+    CHECK_FALSE(known(view.container_pressure[0].io.some_avg10));
+  }
+  // Another pod before it: what was read last stays where it belongs.
+  const TickView& more = bench.tick(inventory({pod("Z", Qos::ls, 2), a}), seconds(11));
+  REQUIRE(more.pod_pressure.size() == 2);
+  CHECK_FALSE(known(more.pod_pressure[0].cpu.some_avg10));
+  CHECK(more.pod_pressure[1].cpu.some_avg10 == 7);
+  REQUIRE(more.container_pressure.size() == 3);
+  CHECK(more.container_pressure[2].memory.full_avg10 == 0.5);
+  const std::string text = bench.registry.exposition();
+  CHECK(text.find("koordlet_pod_psi{pod_uid=\"a\",pod_name=\"name-of-a\",pod_namespace=\"default\","
+                  "psi_resource_type=\"cpu\",psi_precision=\"10\",psi_degree=\"some\","
+                  "cpu_full_supported=\"false\"} 7") != std::string::npos);
+  CHECK(text.find("koordlet_container_psi{container_id=\"a-c0\",container_name=\"c0\",pod_uid=\"a\","
+                  "pod_name=\"name-of-a\",pod_namespace=\"default\",psi_resource_type=\"mem\","
+                  "psi_precision=\"300\",psi_degree=\"some\",cpu_full_supported=\"true\"} 3") !=
+        std::string::npos);
+  CHECK(bench.sampler.stats().faults == 1);  // the garbled file, read once in ten ticks
+  bench.tick(inventory({}), seconds(12));
+  CHECK(bench.registry.exposition().find("a-c0") == std::string::npos);
+}
+
+TEST_CASE("Without PSICollector there is a place for the pressure of each, and nothing in it") {
+  FakeNode fake(CgroupVersion::v2);
+  Bench bench(fake);
+  fake.tree().write("proc/pressure/memory", "some avg10=9.00 avg60=2.00 avg300=3.00 total=900\n");
+  const TickView& view = bench.tick(inventory({pod("a", Qos::ls, 2)}), seconds(0));
+  CHECK_FALSE(known(view.node_pressure.memory.some_avg10));
+  REQUIRE(view.pod_pressure.size() == 1);
+  REQUIRE(view.container_pressure.size() == 2);
+  CHECK_FALSE(known(view.container_pressure[1].cpu.some_avg10));
+}
+
+// The original needed 240 MB of the 256 that its DaemonSet has, which is "recommended for less than 200
+// pods".
+TEST_CASE("Complaint 1046: with pressure on, 200 pods take a small part of what the DaemonSet has") {
+  const auto heap = [] {
+    const auto info = mallinfo2();  // nothing but zeros under a sanitizer
+    return info.uordblks + info.hblkhd;
+  };
+  constexpr int kPods = 200, kContainers = 2;
+  FakeNode fake(CgroupVersion::v2);
+  std::vector<std::shared_ptr<PodInfo>> pods;
+  pods.reserve(kPods);
+  for (int i = 0; i < kPods; ++i) pods.push_back(pod(fmt::format("pod-{:03}", i), Qos::ls, kContainers));
+  const std::string text =
+      "some avg10=1.50 avg60=2.00 avg300=3.00 total=1\nfull avg10=0.50 avg60=0 avg300=0 total=1\n";
+  const auto group = [&](const std::string& name) {
+    fake.cpu(name, 1'000'000'000);
+    fake.group_memory(name, 1 << 20, 1 << 20);
+    for (const char* file : {"cpu.pressure", "memory.pressure", "io.pressure"})
+      fake.tree().write(fake.path("", name, file), text);
+  };
+  for (const auto& one : pods) {
+    group(one->group);
+    for (const ContainerInfo& container : one->containers) group(container.group);
+  }
+  const std::size_t before = heap();
+  Bench bench(fake, {.is_on = &testing::every_gate, .page_cache = true});
+  auto now = std::make_shared<Inventory>();
+  now->pods_known = true;
+  now->generation = 1;
+  now->pods.assign(pods.begin(), pods.end());
+  // Rings are whole from the first sample on; within ten ticks the pressure of all has been read.
+  for (int i = 0; i < 11; ++i) bench.tick(now, seconds(i));
+  CHECK(known(bench.tick(now, seconds(11)).container_pressure.back().io.full_total_us));
+  const std::string shown = bench.registry.exposition();
+  CHECK(shown.find("koordlet_container_psi{container_id=\"pod-199-c1\"") != std::string::npos);
+  CHECK(heap() <= before + (std::size_t{40} << 20));
+}
+
+}  // namespace
+}  // namespace koord::koordlet
