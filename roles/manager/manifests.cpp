@@ -19,7 +19,8 @@ std::string manifest(std::string_view name) {
   Configuration configuration;
   configuration.metadata.name = name;
   configuration.metadata.annotations[kEntriesAnnotation] = kOwnEntries;
-  json::Document document = *json::parse(api::encode(configuration));
+  json::Document document;
+  document = api::encode(configuration, document.arena());
   json::array_at(document, "webhooks", document.arena());
   return json::to_yaml(document);
 }

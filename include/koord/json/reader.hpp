@@ -1,4 +1,4 @@
-// Reading JSON text as a stream of events: the one place where text becomes JSON.
+// Reading JSON, text or a value in memory, as a stream of events: the one place where text becomes JSON.
 #pragma once
 
 #include <string_view>
@@ -7,6 +7,8 @@
 #include "koord/base/result.hpp"
 
 namespace koord::json {
+
+class Value;
 
 /// JSON nested deeper than this is refused wherever outside input is read.
 inline constexpr int kMaxDepth = 1000;
@@ -40,5 +42,8 @@ class Events {
 /// One JSON value, whole, in valid UTF-8, not deeper than kMaxDepth. Errors of the text are
 /// Code::parse and tell line, column and offset. Takes time linear in the text and no stack for its depth.
 Result<> read(std::string_view text, Events& events);
+/// The same events as for the value's text (writer.hpp), without printing it. What is nested deeper than
+/// kMaxDepth is an error of Code::parse, where somebody wants it. No stack for its depth, either.
+Result<> read(const Value& value, Events& events);
 
 }  // namespace koord::json

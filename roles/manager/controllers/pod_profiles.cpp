@@ -139,15 +139,15 @@ void PodProfiles::look_for_rules(const api::Pod& pod, const api::Namespace& ns) 
   const bool rules = parts_.rules && !is_told(pod, broken);
   const bool resources = parts_.settings.tells && parts_.settings.translates && !is_told(pod, untranslated);
   if (!rules && !resources) return;
-  const auto document = json::parse(api::encode(pod));
-  if (!document) return;
+  json::Arena arena;
+  const json::Value document = api::encode(pod, arena);
   if (rules)
-    if (const auto rule = parts_.rules(*document))
+    if (const auto rule = parts_.rules(document))
       tell(pod, broken, slipped_.with({rule->plugin}), "PodRuleBroken",
            fmt::format("/validate-pod ({}) refuses such a pod: {}: the webhook was not asked, or somebody "
                        "changed it since",
                        rule->plugin, rule->message));
-  if (resources) look_for_resources(pod, *document, ns);
+  if (resources) look_for_resources(pod, document, ns);
 }
 
 void PodProfiles::look_for_resources(const api::Pod& pod, const json::Value& document,

@@ -17,16 +17,40 @@ std::string_view content_type(PatchType type) {
   return {};
 }
 
-Result<> decode(std::string_view json, const Schema& schema, void* object) {
-  ObjectDecoder decoder(ObjectDecoder::Mode::tolerant, true);
+namespace {
+
+Result<> decode_text(std::string_view json, ObjectDecoder::Mode mode, const Schema& schema, void* object) {
+  ObjectDecoder decoder(mode, true);
   decoder.start(schema.self(), object, true);
   return json::read(json, decoder);
 }
 
-Result<> decode_strict(std::string_view json, const Schema& schema, void* object) {
-  ObjectDecoder decoder(ObjectDecoder::Mode::strict, true);
+Result<> decode_value(const json::Value& value, ObjectDecoder::Mode mode, const Schema& schema,
+                      void* object) {
+  ObjectDecoder decoder(mode, true);
   decoder.start(schema.self(), object, true);
-  return json::read(json, decoder);
+  auto done = json::read(value, decoder);
+  // The decoder's own errors have their path, the reader's lack it.
+  if (!done && !decoder.error()) return std::move(done).error().context(decoder.path());
+  return done;
+}
+
+}  // namespace
+
+Result<> decode(std::string_view json, const Schema& schema, void* object) {
+  return decode_text(json, ObjectDecoder::Mode::tolerant, schema, object);
+}
+
+Result<> decode(const json::Value& value, const Schema& schema, void* object) {
+  return decode_value(value, ObjectDecoder::Mode::tolerant, schema, object);
+}
+
+Result<> decode_strict(std::string_view json, const Schema& schema, void* object) {
+  return decode_text(json, ObjectDecoder::Mode::strict, schema, object);
+}
+
+Result<> decode_strict(const json::Value& value, const Schema& schema, void* object) {
+  return decode_value(value, ObjectDecoder::Mode::strict, schema, object);
 }
 
 Result<> apply_defaults(void* object, const Schema& schema) {

@@ -4,11 +4,13 @@
 
 #include "koord/api/schema/codec.hpp"
 #include "scalar.hpp"
+#include "value_writer.hpp"
 
 namespace koord::api {
 namespace {
 
-void write_members(json::Writer& json, const Schema& schema, const void* object) {
+template <class Out>
+void write_members(Out& json, const Schema& schema, const void* object) {
   for (const Field& field : schema.fields()) {
     const void* value = member(object, field);
     if (!is_written(field, value)) continue;
@@ -36,7 +38,8 @@ bool is_written(const Field& field, const void* value) {
   return field.has(Field::kRequired) || field.has(Field::kAlways) || !is_empty(*field.type, value);
 }
 
-void write_value(json::Writer& json, const Type& type, const void* value) {
+template <class Out>
+void write_value(Out& json, const Type& type, const void* value) {
   switch (type.kind) {
     case TypeKind::structure:
       json.begin_object();
@@ -76,13 +79,32 @@ void write_value(json::Writer& json, const Type& type, const void* value) {
   }
 }
 
-void encode_to(std::string& out, const void* object, const Schema& schema) {
-  json::Writer json(out);
+template void write_value(json::Writer& json, const Type& type, const void* value);
+
+namespace {
+
+template <class Out>
+void write_object(Out& json, const Schema& schema, const void* object) {
   json.begin_object();
-  if (const Kind* kind = schema.kind())
-    json.member("apiVersion", kind->api_version()).member("kind", kind->kind);
+  if (const Kind* kind = schema.kind()) {
+    json.member("apiVersion", kind->api_version());
+    json.member("kind", kind->kind);
+  }
   write_members(json, schema, object);
   json.end_object();
+}
+
+}  // namespace
+
+void encode_to(std::string& out, const void* object, const Schema& schema) {
+  json::Writer json(out);
+  write_object(json, schema, object);
+}
+
+json::Value encode(const void* object, const Schema& schema, json::Arena& arena) {
+  ValueWriter json(arena);
+  write_object(json, schema, object);
+  return json.take();
 }
 
 std::string encode(const void* object, const Schema& schema) {

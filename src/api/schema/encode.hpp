@@ -13,8 +13,9 @@ bool is_empty(const Type& type, const void* value);
 /// True if the field belongs into an object's JSON.
 bool is_written(const Field& field, const void* value);
 
-/// An empty time is null.
-void write_value(json::Writer& json, const Type& type, const void* value);
+/// An empty time is null. `Out` is json::Writer or ValueWriter.
+template <class Out>
+void write_value(Out& json, const Type& type, const void* value);
 
 inline const void* member(const void* object, const Field& field) {
   return static_cast<const char*>(object) + field.offset;

@@ -29,6 +29,8 @@ class ObjectDecoder final : public json::Events {
   /// True when the value that start() announced is complete.
   bool done() const { return done_; }
   const std::optional<Error>& error() const { return error_; }
+  /// Of the value that is being read: ".spec.containers[0].name".
+  std::string path() const;
 
   bool on_null() override;
   bool on_bool(bool value) override;
@@ -69,7 +71,6 @@ class ObjectDecoder final : public json::Events {
   bool check(const Slot& at, std::string_view text);
   bool fail(std::string_view what, Code code = Code::parse);
   void raw_value(std::string_view text, bool quoted);
-  std::string path() const;
 
   const Mode mode_;
   const bool stop_on_error_;

@@ -11,6 +11,7 @@
 #include "koord/api/values/quantity.hpp"
 #include "koord/api/values/time.hpp"
 #include "koord/json/writer.hpp"
+#include "value_writer.hpp"
 
 namespace koord::api {
 namespace {
@@ -106,7 +107,8 @@ Result<bool> read_scalar(const Type& type, void* value, Token token, std::string
   return false;
 }
 
-void write_scalar(json::Writer& json, const Type& type, const void* value) {
+template <class Out>
+void write_scalar(Out& json, const Type& type, const void* value) {
   switch (type.kind) {
     case TypeKind::boolean: json.value(as<bool>(value)); break;
     case TypeKind::int32: json.value(as<int32_t>(value)); break;
@@ -131,6 +133,9 @@ void write_scalar(json::Writer& json, const Type& type, const void* value) {
     case TypeKind::optional: break;
   }
 }
+
+template void write_scalar(json::Writer& json, const Type& type, const void* value);
+template void write_scalar(ValueWriter& json, const Type& type, const void* value);
 
 bool empty_scalar(const Type& type, const void* value) {
   switch (type.kind) {

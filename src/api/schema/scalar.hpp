@@ -15,8 +15,9 @@ enum class Token { boolean, number, string };
 /// number's text or the string's value.
 Result<bool> read_scalar(const Type& type, void* value, Token token, std::string_view text);
 
-/// A number that JSON lacks is 0.
-void write_scalar(json::Writer& json, const Type& type, const void* value);
+/// A number that JSON lacks is 0. `Out` is json::Writer or ValueWriter.
+template <class Out>
+void write_scalar(Out& json, const Type& type, const void* value);
 
 /// What a default-constructed value has: "", 0, false, the epoch.
 bool empty_scalar(const Type& type, const void* value);

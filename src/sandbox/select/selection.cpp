@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/json/writer.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::sandbox {
 
@@ -88,7 +88,7 @@ Outcome<Selection> Selection::from_json(const json::Value* selector) {
   Selection selection;
   selection.labels_ = api::Selector::nothing();
   if (!selector || !selector->is_object()) return selection;
-  const auto decoded = api::decode<api::LabelSelector>(json::to_text(*selector));
+  const auto decoded = api::decode<api::LabelSelector>(*selector);
   if (!decoded) return bad_request(decoded.error().message());
   auto parsed = api::Selector::from(&*decoded);
   if (!parsed) return bad_request(parsed.error().message());

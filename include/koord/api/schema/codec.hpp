@@ -9,6 +9,11 @@
 #include "koord/api/schema/schema.hpp"
 #include "koord/base/result.hpp"
 
+namespace koord::json {
+class Arena;
+class Value;
+}  // namespace koord::json
+
 namespace koord::api {
 
 /// `apply` is server-side apply, which only a server can do.
@@ -27,16 +32,22 @@ struct Patch {
 /// that carries another `kind` than the schema's, a value of the wrong type (the path is named, such as
 /// .spec.containers[0].name), bad JSON or bad UTF-8 (the offset is named) are errors of Code::parse.
 Result<> decode(std::string_view json, const Schema& schema, void* object);
+/// The same of a document in memory, such as a part of one, with the same errors. What is nested deeper than
+/// json::kMaxDepth is one, too, named by the path where it begins to be read.
+Result<> decode(const json::Value& value, const Schema& schema, void* object);
 
 /// The same for configuration: an unknown, duplicate or missing required field and a value outside of its
 /// row's limits are errors of Code::invalid whose message starts with the path and ": ". Absent fields get
 /// their row's default.
 Result<> decode_strict(std::string_view json, const Schema& schema, void* object);
+Result<> decode_strict(const json::Value& value, const Schema& schema, void* object);
 
 /// Compact JSON, fields in the schema's order, apiVersion and kind first if the schema has a kind.
 std::string encode(const void* object, const Schema& schema);
 /// Appends instead.
 void encode_to(std::string& out, const void* object, const Schema& schema);
+/// The document that this text would be read as. It lies in `arena`.
+json::Value encode(const void* object, const Schema& schema, json::Arena& arena);
 
 /// What turns `before` into `after`, or nothing if the described fields are equal: a strategic merge patch
 /// for Kubernetes' kinds, a merge patch for custom ones. Fields that koord does not describe are not
@@ -57,6 +68,12 @@ Result<T> decode(std::string_view json) {
   if (auto done = decode(json, schema<T>(), &*object); !done) object = std::move(done).error();
   return object;
 }
+template <class T>
+Result<T> decode(const json::Value& value) {
+  Result<T> object{T()};
+  if (auto done = decode(value, schema<T>(), &*object); !done) object = std::move(done).error();
+  return object;
+}
 
 template <class T>
 Result<T> decode_strict(std::string_view json) {
@@ -64,10 +81,20 @@ Result<T> decode_strict(std::string_view json) {
   if (auto done = decode_strict(json, schema<T>(), &*object); !done) object = std::move(done).error();
   return object;
 }
+template <class T>
+Result<T> decode_strict(const json::Value& value) {
+  Result<T> object{T()};
+  if (auto done = decode_strict(value, schema<T>(), &*object); !done) object = std::move(done).error();
+  return object;
+}
 
 template <class T>
 std::string encode(const T& object) {
   return encode(&object, schema<T>());
+}
+template <class T>
+auto encode(const T& object, json::Arena& arena) {
+  return encode(&object, schema<T>(), arena);
 }
 
 template <class T>

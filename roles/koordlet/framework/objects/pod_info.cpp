@@ -16,7 +16,6 @@
 #include "koord/host/text.hpp"
 #include "koord/json/pointer.hpp"
 #include "koord/json/value.hpp"
-#include "koord/json/writer.hpp"
 
 namespace koord::koordlet {
 
@@ -185,7 +184,7 @@ std::shared_ptr<const MemoryTerms> memory_terms(const api::ObjectMeta& meta,
     return nullptr;
   }
   if (policy && policy->is_string()) terms->policy = policy->text().substr(0, kMaxPolicyName);
-  auto qos = api::decode<api::MemoryQos>(json::to_text(*document));
+  auto qos = api::decode<api::MemoryQos>(*document);
   if (!qos) {  // as a whole, as upstream reads it
     complaints.push_back(fmt::format("{}: {}", kMemoryQos, qos.error().message()));
     return nullptr;

@@ -138,7 +138,6 @@ Task<Result<bool>> Reporter::report() {
 }
 
 Task<Result<>> Reporter::write(api::NodeMetricStatus status) {
-  const std::string json = api::encode(status);
   const api::Kind& kind = api::kind<api::NodeMetric>();
   Backoff backoff({.initial = std::chrono::milliseconds(10), .factor = 5.0, .jitter = 0.1});
   for (int tries = 0;; ++tries) {
@@ -147,8 +146,7 @@ Task<Result<>> Reporter::write(api::NodeMetricStatus status) {
     kube::ObjectKey key{"", node_};
     KOORD_CO_TRY(text, co_await parts_.client.get_raw(kind, key));
     KOORD_CO_TRY(document, json::parse(text));
-    KOORD_CO_TRY(measured, json::parse(json));
-    json::set(document, "status", json::clone(measured, document.arena()), document.arena());
+    json::set(document, "status", api::encode(status, document.arena()), document.arena());
     auto written = co_await parts_.client.update_raw(kind, std::move(key), json::to_text(document), "status");
     if (written) co_return Result<>();
     if (written.error().code() != Code::conflict || tries + 1 >= kTries)

@@ -8,7 +8,7 @@
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/json/pointer.hpp"
-#include "koord/json/writer.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::koordlet::cpu_blame {
 
@@ -43,7 +43,7 @@ Result<Settings> read_settings(std::string_view extensions) {
     std::string dotted = "extensions";
     for (const char c : path) dotted += c == '/' ? '.' : c;
     if (!found->is_object()) return Error(Code::invalid, fmt::format("{}: expected an object", dotted));
-    auto settings = api::decode_strict<Settings>(json::to_text(*found));
+    auto settings = api::decode_strict<Settings>(*found);
     if (settings) return settings;
     const Error& error = settings.error();
     const bool of_a_field = error.message().starts_with('.');

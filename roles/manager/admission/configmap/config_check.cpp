@@ -196,7 +196,7 @@ Result<std::string> CheckedKey::read_group(const Value& in, const std::string& p
   if (!in.is_null()) {
     auto profile_text = read_like_go(in, api::schema<GroupProfile>(), document_.arena());
     if (!profile_text) return Error(Code::parse, fmt::format("{}{}", path, profile_text.error().message()));
-    KOORD_TRY(profile, api::decode<GroupProfile>(json::to_text(*profile_text)));
+    KOORD_TRY(profile, api::decode<GroupProfile>(*profile_text));
     auto said = read_like_go(in, row_->schema(), document_.arena());
     if (!said) return Error(Code::parse, fmt::format("{}{}", path, said.error().message()));
     group.name = std::move(profile.name);

@@ -3,7 +3,6 @@
 
 #include "admission/raw/raw_object.hpp"
 #include "koord/api/schema/codec.hpp"
-#include "koord/json/writer.hpp"
 
 namespace koord::manager {
 
@@ -20,10 +19,10 @@ Verdict ConfigMapValidating::check(const AdmissionRequest& request) {
     parts_.log.warn("the ConfigMap with the strategies is deleted", kv("user", request.username));
   const bool update = request.operation == Operation::update;
   if (!update && request.operation != Operation::create) return Verdict::allow();
-  const auto now = api::decode<api::ConfigMap>(json::to_text(request.object));
+  const auto now = api::decode<api::ConfigMap>(request.object);
   if (!now) return Verdict::error(400, now.error().message());
   Result<api::ConfigMap> before{api::ConfigMap()};
-  if (update) before = api::decode<api::ConfigMap>(json::to_text(request.old_object));
+  if (update) before = api::decode<api::ConfigMap>(request.old_object);
   if (!before) return Verdict::error(400, before.error().message());
   std::string wrong = check_config(*now, update ? &*before : nullptr, parts_.check_names, parts_.nodes);
   if (wrong.empty()) return Verdict::allow();

@@ -95,7 +95,7 @@ std::optional<Quantity> bandwidth_of(const Value* system, const api::LabelSelect
       const Value* const theirs =
           (*groups)[i].is_object() ? find_like_go((*groups)[i], "nodeSelector") : nullptr;
       if (theirs == nullptr || !theirs->is_object()) continue;
-      const auto read = api::decode<api::LabelSelector>(json::to_text(*theirs));
+      const auto read = api::decode<api::LabelSelector>(*theirs);
       if (!read || !(*read == *selector)) continue;
       if (auto bandwidth = bandwidth_in(&(*groups)[i])) return bandwidth;
       break;

@@ -10,7 +10,7 @@
 #include "framework/config/go_json.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"
-#include "koord/json/writer.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::manager {
 namespace {
@@ -39,7 +39,7 @@ Result<std::vector<ValidationRule>> read_rules(std::string_view text) {
     }
     auto said = read_like_go(in[i], api::schema<ValidationRule>(), in.arena());
     if (!said) return std::move(said).error().context(fmt::format("[{}]", i));
-    KOORD_TRY(rule, api::decode<ValidationRule>(json::to_text(*said)));
+    KOORD_TRY(rule, api::decode<ValidationRule>(*said));
     std::ranges::sort(rule.namespace_whitelist);
     rules.push_back(std::move(rule));
   }

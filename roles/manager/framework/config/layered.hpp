@@ -8,6 +8,7 @@
 
 #include "koord/api/rules/selector.hpp"
 #include "koord/api/schema/codec.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::manager {
 
@@ -29,20 +30,20 @@ struct GroupProfile {
 };
 
 /// The same for every T: what a key came to, as documents that encode strategies.
-struct LayeredText {
+struct LayerDocuments {
   struct Group {
     std::string name;
     api::Selector nodes;
-    std::string strategy;
+    json::Document strategy;
   };
-  std::string cluster;
+  json::Document cluster;
   std::vector<Group> groups;      // a group whose selector cannot be read is left out
   std::vector<std::string> left;  // "NAME: what is wrong with its selector"
 };
 
 /// Reads a key's text with Go's rules (go_json.hpp): the defaults, over them the cluster's strategy, over
 /// that each group's. Errors of Code::parse say where.
-Result<LayeredText> read_layers(std::string_view text, const KeyLayout& layout, const api::Schema& schema);
+Result<LayerDocuments> read_layers(std::string_view text, const KeyLayout& layout, const api::Schema& schema);
 
 /// Strategies by groups of nodes; the first group that selects a node is its.
 template <class T>
@@ -74,7 +75,7 @@ class Layered {
     Layered all;
     KOORD_TRY(cluster, api::decode<T>(layers.cluster));
     all.cluster = std::move(cluster);
-    for (LayeredText::Group& group : layers.groups) {
+    for (LayerDocuments::Group& group : layers.groups) {
       KOORD_TRY(strategy, api::decode<T>(group.strategy));
       all.groups.push_back({std::move(group.name), std::move(group.nodes), std::move(strategy)});
     }

@@ -74,7 +74,8 @@ json::Document webhook_entries(std::span<const HandlerRow> rows, WebhookType typ
     if (handler.type == type)
       for (const WebhookEntry& entry : handler.entries)
         configuration.webhooks.push_back(webhook(handler, entry, settings));
-  json::Document whole = *json::parse(api::encode(configuration));
+  json::Document whole;
+  whole = api::encode(configuration, whole.arena());
   return json::clone(json::array_at(whole, "webhooks", whole.arena()));
 }
 
