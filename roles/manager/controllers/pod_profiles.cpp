@@ -249,10 +249,10 @@ Task<Result<>> PodProfiles::patch(const api::Pod& pod, const Profile& profile) {
     updates_.with({"unchanged"}).inc();
     co_return Result<>();
   }
-  json::Value& meta = json::object_at(*change, "metadata", object.arena());
-  for (const char* same : {"uid", "resourceVersion"})
-    json::set_text(meta, same, json::text_at(before, "metadata", same), object.arena());
-  const auto done = co_await parts_.client.patch_raw(api::kind<api::Pod>(), key, json::to_text(*change), {});
+  api::Patch patch = api::make_patch(
+      api::PatchType::merge, *change,
+      {.uid = pod.metadata.uid, .resource_version = json::text_at(before, "metadata", "resourceVersion")});
+  const auto done = co_await parts_.client.patch_raw(api::kind<api::Pod>(), key, std::move(patch.body), {});
   if (!done && done.error().code() == Code::not_found) co_return Result<>();
   if (!done) co_return done.error();
   updates_.with({"changed"}).inc();

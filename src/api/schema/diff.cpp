@@ -256,15 +256,7 @@ std::optional<Patch> diff(const void* before, const void* after, const Schema& s
   if (!differ.needs_version() || !metadata || metadata->type != &type_of<ObjectMeta>) return patch;
   const auto& version = static_cast<const ObjectMeta*>(member(before, *metadata))->resource_version;
   if (version.empty()) return patch;
-  // Tables start with the metadata, so that its changes, if there are any, come first.
-  constexpr std::string_view kMetadata = "{\"metadata\":{";
-  const bool changed = patch.body.starts_with(kMetadata);
-  const std::string rest = patch.body.substr(changed ? kMetadata.size() : 1);
-  patch.body.clear();
-  json.begin_object().key("metadata").begin_object().member("resourceVersion", version);
-  if (!changed) json.end_object();
-  patch.body.append(",").append(rest);
-  return patch;
+  return std::move(patch).with_precondition({.resource_version = version});
 }
 
 }  // namespace koord::api

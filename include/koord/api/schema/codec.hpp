@@ -21,10 +21,23 @@ enum class PatchType : std::uint8_t { strategic, merge, json, apply };
 /// "application/strategic-merge-patch+json" and so on.
 std::string_view content_type(PatchType type);
 
+/// Which object a patch is for, beside its name: one of another uid, and one that was written since, are
+/// refused by the server as a conflict. Empty: whichever is there.
+struct Precondition {
+  std::string_view uid, resource_version;
+};
+
 struct Patch {
   PatchType type = PatchType::merge;
   std::string body;
+
+  /// The patch for that object alone, in the place of what it said of the two before. Only of strategic and
+  /// merge patches, whose body is an object: else it is misuse, and throws std::invalid_argument.
+  [[nodiscard]] Patch with_precondition(const Precondition& wanted) &&;
 };
+
+/// A strategic or merge patch of a document that is put together already.
+Patch make_patch(PatchType type, const json::Value& body, const Precondition& wanted = {});
 
 // The erased forms: `object` points to a value of the type that the schema describes. Text must be UTF-8.
 

@@ -165,3 +165,37 @@ TEST_CASE("embedded objects of Kubernetes' kinds are replaced whole") {
           R"({"metadata":{"resourceVersion":"1"},"spec":{"template":{"spec":{"containers":[{"name":"b"}]}}}})") ==
       R"({"metadata":{"resourceVersion":"1"},"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"b"}]}}}})");
 }
+
+TEST_CASE("a patch is for the object of one uid, as it was read") {
+  struct Row {
+    std::string_view body;
+    Precondition wanted;
+    std::string_view expected;
+  };
+  const Row rows[] = {
+      {R"({"spec":{"a":1}})", {}, R"({"spec":{"a":1}})"},
+      {R"({"spec":{"a":1}})", {.uid = "u"}, R"({"metadata":{"uid":"u"},"spec":{"a":1}})"},
+      {R"({"spec":null,"metadata":{"labels":{"b":"1","a":null}}})",
+       {.uid = "u", .resource_version = "7"},
+       R"({"metadata":{"uid":"u","resourceVersion":"7","labels":{"b":"1","a":null}},"spec":null})"},
+      // What it said before goes, what is not asked for stays.
+      {R"({"metadata":{"resourceVersion":"6","uid":"v","finalizers":null}})",
+       {.resource_version = "7"},
+       R"({"metadata":{"resourceVersion":"7","uid":"v","finalizers":null}})"},
+      {R"({})", {.uid = "u\"\\"}, R"({"metadata":{"uid":"u\"\\"}})"},
+      {R"({"spec":{"n":[1,-9223372036854775808,18446744073709551615,0.1]}})",
+       {},
+       R"({"spec":{"n":[1,-9223372036854775808,18446744073709551615,0.1]}})"},
+  };
+  for (const Row& row : rows)
+    for (const PatchType type : {PatchType::merge, PatchType::strategic}) {
+      CAPTURE(row.body);
+      const Patch guarded = Patch{type, std::string(row.body)}.with_precondition(row.wanted);
+      CHECK(guarded.type == type);
+      CHECK(guarded.body == row.expected);
+      CHECK(make_patch(type, *json::parse(row.body), row.wanted).body == row.expected);
+    }
+  CHECK_THROWS_AS((Patch{PatchType::json, "[]"}.with_precondition({.uid = "u"})), std::invalid_argument);
+  CHECK_THROWS_AS((Patch{PatchType::merge, "[]"}.with_precondition({.uid = "u"})), std::invalid_argument);
+  CHECK_THROWS_AS((Patch{PatchType::merge, "{"}.with_precondition({.uid = "u"})), std::invalid_argument);
+}
