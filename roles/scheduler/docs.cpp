@@ -6,24 +6,24 @@
 #include <iterator>
 
 #include "explain/command.hpp"
-#include "explain/explanation.hpp"
-#include "framework/config.hpp"
-#include "framework/engine.hpp"
-#include "framework/extension_point.hpp"
 #include "koord/api/schema/docs.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/base/manual_clock.hpp"
-#include "plugins.hpp"
+#include "koord/scheduling/config/config.hpp"
+#include "koord/scheduling/config/extension_point.hpp"
+#include "koord/scheduling/engine/engine.hpp"
+#include "koord/scheduling/plugins.hpp"
+#include "koord/scheduling/what_if/explanation.hpp"
 
 namespace koord::scheduler {
 
 namespace {
 
-std::string points_of(const Plugin& plugin) {
+std::string points_of(const scheduling::Plugin& plugin) {
   std::vector<std::string_view> points;
-  for (const ExtensionPoint& point : extension_points())
+  for (const scheduling::ExtensionPoint& point : scheduling::extension_points())
     if (point.implemented_by != nullptr && point.implemented_by(plugin)) points.push_back(point.name());
-  for (const Waypoint& w : waypoints())
+  for (const scheduling::Waypoint& w : scheduling::waypoints())
     if (w.implemented_by != nullptr && w.implemented_by(plugin)) points.push_back(w.name);
   return fmt::format("{}", fmt::join(points, ", "));
 }
@@ -31,19 +31,19 @@ std::string points_of(const Plugin& plugin) {
 /// Koordinator's points at which a plugin is asked.
 std::string asked() {
   std::vector<std::string_view> points;
-  for (const Waypoint& w : waypoints())
+  for (const scheduling::Waypoint& w : scheduling::waypoints())
     if (w.implemented_by != nullptr) points.push_back(w.name);
   return fmt::format("{}", fmt::join(points, " and "));
 }
 
 void append_plugins(std::string& out) {
   ManualClock clock;
-  Engine engine(clock, {});
-  PluginContext context = engine.context();
+  scheduling::Engine engine(clock, {});
+  scheduling::PluginContext context = engine.context();
   out.append("| plugin | extension points | arguments |\n|---|---|---|\n");
-  for (const PluginEntry* row : plugin_table()) {
+  for (const scheduling::PluginEntry* row : scheduling::plugin_table()) {
     if (row->stand_in || row->make == nullptr) continue;
-    const Args args = row->args != nullptr ? row->args->make_default() : nullptr;
+    const scheduling::Args args = row->args != nullptr ? row->args->make_default() : nullptr;
     const auto plugin = row->make(args, context);
     ++context.index;
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name,
@@ -54,7 +54,7 @@ void append_plugins(std::string& out) {
 /// The points that a pod meets; Koordinator's own in italics.
 std::string way() {
   std::vector<std::string> names;
-  for (const Waypoint& w : waypoints())
+  for (const scheduling::Waypoint& w : scheduling::waypoints())
     names.push_back(w.koordinators ? fmt::format("*{}*", w.name) : std::string(w.name));
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -62,10 +62,11 @@ std::string way() {
 /// Those that koord does not have, with a stand-in that refuses their pods or without.
 std::string missing(bool stand_in) {
   std::vector<std::string_view> names;
-  for (const UpstreamPlugin& plugin : upstream_plugins()) names.push_back(plugin.name);
-  for (const std::string_view name : koordinator_plugins()) names.push_back(name);
+  for (const scheduling::UpstreamPlugin& plugin : scheduling::upstream_plugins())
+    names.push_back(plugin.name);
+  for (const std::string_view name : scheduling::koordinator_plugins()) names.push_back(name);
   std::erase_if(names, [&](auto name) {
-    const PluginEntry* row = find_plugin(plugin_table(), name);
+    const scheduling::PluginEntry* row = scheduling::find_plugin(scheduling::plugin_table(), name);
     return stand_in ? row == nullptr || !row->stand_in : row != nullptr && row->make != nullptr;
   });
   return fmt::format("{}", fmt::join(names, ", "));
@@ -90,10 +91,10 @@ std::string docs() {
       "A pod meets the extension points in this order: {}. Those in italics are Koordinator's own; a "
       "plugin is asked there that implements them, at {} so far.\n",
       missing(false), missing(true), way(), asked());
-  const api::Schema& config = api::schema<KubeSchedulerConfiguration>();
+  const api::Schema& config = api::schema<scheduling::KubeSchedulerConfiguration>();
   const api::Kind& kind = api::kind_of(config);
   append_fields(out, fmt::format("{} ({})", kind.kind, kind.api_version()), config);
-  for (const PluginEntry* row : plugin_table())
+  for (const scheduling::PluginEntry* row : scheduling::plugin_table())
     if (row->args != nullptr) append_fields(out, row->args->kind(), row->args->schema());
   out +=
       "\n### koord explain\n\n`koord explain pod NAMESPACE/NAME` or `koord explain --filename=pod.yaml`: why "
@@ -101,7 +102,7 @@ std::string docs() {
       "is where it is, or nowhere, and what would have to change; it reads the cluster once and writes "
       "nothing.\n\n";
   out += runtime::flags_markdown(explain::flags());
-  append_fields(out, "Its JSON", api::schema<explain::ExplanationView>());
+  append_fields(out, "Its JSON", api::schema<scheduling::explain::ExplanationView>());
   return out;
 }
 

@@ -9,9 +9,9 @@
 #include "koord/api/schema/codec.hpp"
 #include "koord/runtime/config.hpp"
 #include "koord/runtime/serving.hpp"
-#include "kube_gates.hpp"
-#include "plugins.hpp"
-#include "plugins/node_resources_fit/args.hpp"
+#include "koord/scheduling/config/kube_gates.hpp"
+#include "koord/scheduling/plugins.hpp"
+#include "koord/scheduling/scoring/node_resources_fit_args.hpp"
 
 namespace koord::scheduler {
 
@@ -224,7 +224,7 @@ constexpr FeatureGate kGates[] = {
 };
 
 // One profile a name, all alike.
-void name_profiles(KubeSchedulerConfiguration& config, const std::vector<std::string>& names) {
+void name_profiles(scheduling::KubeSchedulerConfiguration& config, const std::vector<std::string>& names) {
   const auto profile = config.profiles.front();
   config.profiles.clear();
   for (const std::string& name : names) {
@@ -235,15 +235,15 @@ void name_profiles(KubeSchedulerConfiguration& config, const std::vector<std::st
 
 /// Of the resources that extenders manage those that are theirs alone: they replace what the arguments of
 /// NodeResourcesFit say.
-void ignore_managed(KubeSchedulerConfiguration& config) {
-  using FitArgs = node_resources_fit::NodeResourcesFitArgs;
+void ignore_managed(scheduling::KubeSchedulerConfiguration& config) {
+  using FitArgs = scheduling::NodeResourcesFitArgs;
   std::vector<std::string> ignored;
-  for (const Extender& e : config.extenders)
-    for (const ExtenderManagedResource& r : e.managed_resources)
+  for (const scheduling::Extender& e : config.extenders)
+    for (const scheduling::ExtenderManagedResource& r : e.managed_resources)
       if (r.ignored_by_scheduler) ignored.push_back(r.name);
   if (ignored.empty()) return;
-  for (ProfileConfig& profile : config.profiles)
-    for (PluginConfig& entry : profile.plugin_config) {
+  for (scheduling::ProfileConfig& profile : config.profiles)
+    for (scheduling::PluginConfig& entry : profile.plugin_config) {
       if (entry.name != "NodeResourcesFit" || !entry.decoded) continue;
       auto args = std::make_shared<FitArgs>(*std::static_pointer_cast<const FitArgs>(entry.decoded));
       args->ignored_resources = ignored;
@@ -258,7 +258,7 @@ std::span<const runtime::Flag> flags() { return kFlags; }
 std::span<const FeatureGate> gates() {
   static const std::vector<FeatureGate> kAll = [] {
     std::vector<FeatureGate> all(std::begin(kGates), std::end(kGates));
-    const std::vector<FeatureGate> kube = kube_gates();
+    const std::vector<FeatureGate> kube = scheduling::kube_gates();
     all.insert(all.end(), kube.begin(), kube.end());
     return all;
   }();
@@ -266,13 +266,14 @@ std::span<const FeatureGate> gates() {
 }
 
 bool gate_has_effect(const FeatureGate& gate) {
-  return has_effect(gate.name) || (!gate.help.empty() && !gate.help.starts_with("Without effect"));
+  return scheduling::has_effect(gate.name) ||
+         (!gate.help.empty() && !gate.help.starts_with("Without effect"));
 }
 
-Result<> finish(Configuration& c, PluginTable table) {
-  KOORD_CHECK(complete(c.config, table));
+Result<> finish(Configuration& c, scheduling::PluginTable table) {
+  KOORD_CHECK(scheduling::complete(c.config, table));
   ignore_managed(c.config);
-  if (c.koordinators) append_koordinators_defaults(c.config);
+  if (c.koordinators) scheduling::append_koordinators_defaults(c.config);
   return {};
 }
 
@@ -283,24 +284,25 @@ Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
   c.koordinators = flags.get_bool("koordinator-semantics");
   json::LineMap lines;
   if (c.from_file) {
-    auto read = runtime::load_config<KubeSchedulerConfiguration>(path, &lines);
+    auto read = runtime::load_config<scheduling::KubeSchedulerConfiguration>(path, &lines);
     if (!read) return std::move(read).error();
     c.config = std::move(*read);
   } else {
-    c.config = own_defaults();
+    c.config = scheduling::own_defaults();
     if (flags.changed("scheduler-names")) name_profiles(c.config, flags.get_list("scheduler-names"));
   }
   auto named = [&](Error error) {
     return c.from_file ? runtime::located(error, path, lines) : std::move(error);
   };
-  if (auto done = finish(c, plugin_table()); !done) return named(std::move(done).error());
+  if (auto done = finish(c, scheduling::plugin_table()); !done) return named(std::move(done).error());
   if (!c.from_file) {
     // Without a file there is no client-side limit but what is asked for.
     c.config.client_connection.qps = flags.get_real("kube-api-qps");
     c.config.client_connection.burst = static_cast<std::int32_t>(flags.get_int("kube-api-burst"));
   }
   runtime::apply_flags(flags, c.config.leader_election);
-  if (auto valid = validate(c.config, plugin_table()); !valid) return named(std::move(valid).error());
+  if (auto valid = validate(c.config, scheduling::plugin_table()); !valid)
+    return named(std::move(valid).error());
   return c;
 }
 

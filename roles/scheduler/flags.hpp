@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "framework/config.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/runtime/flags.hpp"
+#include "koord/scheduling/config/config.hpp"
 
 namespace koord::scheduler {
 
@@ -19,14 +19,14 @@ bool gate_has_effect(const FeatureGate& gate);
 /// defaults; over it the --leader-elect* flags that were given (and without a file the deprecated ones).
 /// Errors name the file, or the flag.
 struct Configuration {
-  KubeSchedulerConfiguration config;
+  scheduling::KubeSchedulerConfiguration config;
   bool from_file = false;
   /// --koordinator-semantics: pods and nodes are what Koordinator makes of them, and DefaultPreBind is there.
   /// Else koord does as kube-scheduler.
   bool koordinators = true;
 };
 /// Completes one that was read: kube-scheduler's defaults, and Koordinator's where it is Koordinator's.
-Result<> finish(Configuration& configuration, PluginTable table);
+Result<> finish(Configuration& configuration, scheduling::PluginTable table);
 Result<Configuration> read_configuration(const runtime::FlagValues& flags);
 
 }  // namespace koord::scheduler

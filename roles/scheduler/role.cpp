@@ -9,15 +9,11 @@
 #include <random>
 
 #include "docs.hpp"
+#include "drive/engine_thread.hpp"
+#include "drive/telemetry.hpp"
 #include "explain/command.hpp"
+#include "extenders/extender_calls.hpp"
 #include "flags.hpp"
-#include "framework/attempt_log.hpp"
-#include "framework/engine_thread.hpp"
-#include "framework/extender_calls.hpp"
-#include "framework/services.hpp"
-#include "framework/telemetry.hpp"
-#include "framework/unserved.hpp"
-#include "framework/writer.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -29,9 +25,13 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/leading_role.hpp"
-#include "kube_gates.hpp"
-#include "plugins.hpp"
+#include "koord/scheduling/config/kube_gates.hpp"
+#include "koord/scheduling/config/unserved.hpp"
+#include "koord/scheduling/engine/attempt_log.hpp"
+#include "koord/scheduling/plugins.hpp"
 #include "rights.hpp"
+#include "serve/services.hpp"
+#include "write/writer.hpp"
 #include "write_config.hpp"
 
 namespace koord::scheduler {
@@ -50,7 +50,7 @@ constexpr nanoseconds kGrace = std::chrono::seconds(5), kEngineGrace = std::chro
 
 struct Parts {
   Configuration configuration;
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<scheduling::Engine> engine;
   kube::Client* client;
   kube::Client* event_client;
   kube::Informer<api::Node> nodes;
@@ -115,9 +115,9 @@ class Scheduler final : public runtime::LeadingRole {
   kube::EventRecorder& recorder(std::string_view profile) { return *recorders_.find(profile)->second; }
 
   Parts parts_;
-  const std::vector<Profile>* profiles_;  // the engine's; their plugins are its thread's alone
+  const std::vector<scheduling::Profile>* profiles_;  // the engine's; their plugins are its thread's alone
   Telemetry telemetry_;
-  AttemptLog attempts_;
+  scheduling::AttemptLog attempts_;
   Services services_;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
   kube::DeliveryQueue queue_;
@@ -131,7 +131,7 @@ class Scheduler final : public runtime::LeadingRole {
 };
 
 void Scheduler::start() {
-  for (const Profile& profile : parts_.engine->profiles()) {
+  for (const scheduling::Profile& profile : parts_.engine->profiles()) {
     kube::EventRecorderConfig config;
     config.controller = profile.scheduler_name;
     config.instance = fmt::format("{}-{}", profile.scheduler_name, parts_.host_name);
@@ -175,7 +175,8 @@ void Scheduler::start() {
             return it != parts_.others.end() ? it->second.find(ns, name) : nullptr;
           },
           parts_.extenders.get(),
-          [this](std::shared_ptr<const api::Pod> pod, std::shared_ptr<const ExtenderAnswer> answer) {
+          [this](std::shared_ptr<const api::Pod> pod,
+                 std::shared_ptr<const scheduling::ExtenderAnswer> answer) {
             if (!engine_) return;
             std::vector<EngineChange> changes;
             changes.push_back({EngineChange::Kind::answered, nullptr, std::move(pod), {}, std::move(answer)});
@@ -198,8 +199,8 @@ void Scheduler::start() {
 }
 
 std::string Scheduler::not_served(std::string_view name, const api::Pod& pod) const {
-  for (const Profile& profile : *profiles_)
-    if (profile.scheduler_name == name) return unserved(profile, pod);
+  for (const scheduling::Profile& profile : *profiles_)
+    if (profile.scheduler_name == name) return scheduling::unserved(profile, pod);
   return {};
 }
 
@@ -259,7 +260,7 @@ Task<Result<>> Scheduler::lead() {
 }
 
 void Scheduler::on_report(EngineReport report) {
-  std::vector<Decision> decisions = std::move(report.decisions);
+  std::vector<scheduling::Decision> decisions = std::move(report.decisions);
   report.decisions.clear();
   telemetry_.counted(report);
   last_report_ = std::move(report);
@@ -271,7 +272,7 @@ void Scheduler::on_report(EngineReport report) {
       engine_->wake();
     });
   const WallTime now = context().clock.now();
-  for (Decision& d : decisions) {
+  for (scheduling::Decision& d : decisions) {
     attempts_.record(d, now);
     services_.log_attempt(d);
     writer_->write(std::move(d));
@@ -289,49 +290,52 @@ Task<> Scheduler::stop() {
   for (auto& [profile, recorder] : recorders_) co_await recorder->stop();
 }
 
-Transforms transforms(const runtime::RoleContext& context) {
-  const TransformGates gates{.priority = context.gates.enabled("PriorityTransformer"),
-                             .preemption_policy = context.gates.enabled("PreemptionPolicyTransformer"),
-                             .replace_resources = context.gates.enabled("ReplaceResourcesTransformer")};
-  return Transforms(gates, [log = context.log](std::string_view kind, const api::ObjectMeta& object,
-                                               std::string_view what) {
-    log.warn("an annotation cannot be read and changes nothing", kv("kind", kind),
-             kv("namespace", object.namespace_.view()), kv("name", object.name), kv("error", what));
-  });
+scheduling::Transforms transforms(const runtime::RoleContext& context) {
+  const scheduling::TransformGates gates{
+      .priority = context.gates.enabled("PriorityTransformer"),
+      .preemption_policy = context.gates.enabled("PreemptionPolicyTransformer"),
+      .replace_resources = context.gates.enabled("ReplaceResourcesTransformer")};
+  return scheduling::Transforms(
+      gates,
+      [log = context.log](std::string_view kind, const api::ObjectMeta& object, std::string_view what) {
+        log.warn("an annotation cannot be read and changes nothing", kv("kind", kind),
+                 kv("namespace", object.namespace_.view()), kv("name", object.name), kv("error", what));
+      });
 }
 
-Result<std::unique_ptr<Engine>> make_engine(const Configuration& c, const runtime::RoleContext& context,
-                                            PluginTable table) {
-  const KubeSchedulerConfiguration& config = c.config;
-  EngineOptions options;
+Result<std::unique_ptr<scheduling::Engine>> make_engine(const Configuration& c,
+                                                        const runtime::RoleContext& context,
+                                                        scheduling::PluginTable table) {
+  const scheduling::KubeSchedulerConfiguration& config = c.config;
+  scheduling::EngineOptions options;
   options.queue.initial_backoff = std::chrono::seconds(*config.pod_initial_backoff_seconds);
   options.queue.max_backoff = std::chrono::seconds(*config.pod_max_backoff_seconds);
   options.queue.max_unschedulable = context.flags.get_duration("pod-max-in-unschedulable-pods-duration");
-  options.queue.pop_from_backoff = context.gates.enabled(kPopFromBackoff);
-  options.nominate_expected = context.gates.enabled(kNominateExpected);
+  options.queue.pop_from_backoff = context.gates.enabled(scheduling::kPopFromBackoff);
+  options.nominate_expected = context.gates.enabled(scheduling::kNominateExpected);
   auto seed = static_cast<std::uint64_t>(context.flags.get_int("seed"));
   options.seed = seed != 0 ? seed : (std::uint64_t{std::random_device()()} << 32 | std::random_device()());
   const std::int64_t class_memory = context.flags.get_int("class-memory-per-node");
   if (class_memory < 0) return Error(Code::invalid, "--class-memory-per-node: must not be negative");
   options.class_memory.per_node = static_cast<std::size_t>(class_memory);
-  options.extenders = ExtenderInterest(config.extenders);
-  auto engine = std::make_unique<Engine>(context.clock, options);
-  auto profiles = build_profiles(config, table, engine->context(), context.gates);
+  options.extenders = scheduling::ExtenderInterest(config.extenders);
+  auto engine = std::make_unique<scheduling::Engine>(context.clock, options);
+  auto profiles = scheduling::build_profiles(config, table, engine->context(), context.gates);
   if (!profiles) return std::move(profiles).error().context("initializing profiles");
-  for (const Profile& profile : *profiles)
+  for (const scheduling::Profile& profile : *profiles)
     if (!profile.missing.empty())
       context.log.info("plugins that koord does not have yet are left out",
                        kv("profile", profile.scheduler_name),
                        kv("plugins", fmt::format("{}", fmt::join(profile.missing, " "))));
   if (c.koordinators && !context.flags.get_bool("bind-unserved-pods"))
-    for (Profile& profile : *profiles) refuse_unserved(profile);
+    for (scheduling::Profile& profile : *profiles) scheduling::refuse_unserved(profile);
   engine->set_profiles(std::move(*profiles));
   if (c.koordinators) engine->set_transforms(transforms(context));
   return engine;
 }
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
-  return make_role(context, plugin_table());
+  return make_role(context, scheduling::plugin_table());
 }
 
 constexpr std::array<runtime::RoleCommand, 1> kCommands = {
@@ -344,7 +348,8 @@ constexpr std::array<runtime::PortFlag, 2> kPorts = {{
 
 }  // namespace
 
-Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, PluginTable table) {
+Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
+                                                 scheduling::PluginTable table) {
   KOORD_TRY(configuration, read_configuration(context.flags));
   std::vector<std::string> gates;
   for (const FeatureGates::State& gate : context.gates.list())

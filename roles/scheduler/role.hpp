@@ -5,15 +5,17 @@
 
 #include "koord/runtime/role.hpp"
 
-namespace koord::scheduler {
-
+namespace koord::scheduling {
 struct PluginEntry;
+}
+
+namespace koord::scheduler {
 
 /// One row for the program's table of roles.
 const runtime::RoleDescriptor& role();
 
 /// The descriptor's `make`, which gives plugin_table(); tests give others.
 Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
-                                                 std::span<const PluginEntry* const> plugins);
+                                                 std::span<const scheduling::PluginEntry* const> plugins);
 
 }  // namespace koord::scheduler

@@ -29,7 +29,7 @@ class Finished final : public runtime::Role {
 
 }  // namespace
 
-Result<> write_config(KubeSchedulerConfiguration config, const std::string& file) {
+Result<> write_config(scheduling::KubeSchedulerConfiguration config, const std::string& file) {
   // In a file 0 is the default; no limit, as without a file, is negative.
   if (config.client_connection.qps == 0) config.client_connection.qps = -1;
   const std::string text = fmt::format("{}\n", api::encode(config));

@@ -16,15 +16,15 @@
 #include <string>
 #include <vector>
 
-#include "framework/config.hpp"
-#include "framework/engine.hpp"
-#include "plugins.hpp"
+#include "koord/scheduling/config/config.hpp"
+#include "koord/scheduling/engine/engine.hpp"
+#include "koord/scheduling/plugins.hpp"
 #include "scheduler_workloads.hpp"
 
 namespace {
 
 using namespace koord;
-using namespace koord::scheduler;
+using namespace koord::scheduling;
 using bench::Which;
 using bench::Workload;
 

@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-namespace koord::scheduler::bench {
+namespace koord::scheduling::bench {
 
 namespace {
 
@@ -293,4 +293,4 @@ api::Pod make_pod(const Workload& workload, const Which& which, bool earlier) {
   return pod;
 }
 
-}  // namespace koord::scheduler::bench
+}  // namespace koord::scheduling::bench

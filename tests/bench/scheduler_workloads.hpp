@@ -17,7 +17,7 @@
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
 
-namespace koord::scheduler::bench {
+namespace koord::scheduling::bench {
 
 /// A pod is the number-th of its kind, and of class cls: pods of one class differ in nothing that decides.
 struct Which {
@@ -78,4 +78,4 @@ api::NodeMetric make_report(int node, int report, WallTime now);
 /// The owner of a class's pods.
 api::ReplicaSet make_owner(int cls, bool earlier);
 
-}  // namespace koord::scheduler::bench
+}  // namespace koord::scheduling::bench

@@ -25,7 +25,7 @@
 namespace {
 
 using namespace koord;
-using namespace koord::scheduler;
+using namespace koord::scheduling;
 
 template <class T>
 std::shared_ptr<const T> read(const std::string& line) {

@@ -28,7 +28,7 @@ LOCAL_PATH = re.compile(r"(^|[^A-Za-z0-9_.])/(home|Users)/[A-Za-z0-9_.-]+/")
 # Files whose length is data, not code.
 DATA = ("tests/golden/", "tests/roots/", "tests/fuzz/corpus/", "packaging/crds/", "LICENSE")
 # A plugin's or strategy's folder.
-PLUGIN = re.compile(r"^roles/([^/]+)/(?:plugins|strategies)/([^/]+)/")
+PLUGIN = re.compile(r"^(?:roles|src)/([^/]+)/(?:plugins|strategies)/([^/]+)/")
 # Texts are put together with fmt. The ceiling only ever sinks.
 JOIN = re.compile(r'" \+ |\+ "')
 PRODUCTION = ("include/", "src/", "roles/")

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/engine.hpp"
 #include "koord/async/task.hpp"
 #include "koord/kube/client.hpp"
+#include "koord/scheduling/engine/engine.hpp"
 
 namespace koord::scheduler::explain {
 
@@ -19,7 +19,7 @@ namespace koord::scheduler::explain {
 class ClusterLists {
  public:
   using Progress = std::function<void(std::string_view)>;
-  ClusterLists(kube::Client& client, Engine& engine, Progress progress)
+  ClusterLists(kube::Client& client, scheduling::Engine& engine, Progress progress)
       : client_(client), engine_(engine), progress_(std::move(progress)) {}
 
   /// Nodes, pods that have not ended, and what the engine's plugins watch. Nodes and pods must be readable;
@@ -36,7 +36,7 @@ class ClusterLists {
   Task<Result<>> pages(const kube::ObjectType& type, const std::string& fields, const Take& take);
 
   kube::Client& client_;
-  Engine& engine_;
+  scheduling::Engine& engine_;
   Progress progress_;
   std::vector<std::shared_ptr<const api::Pod>> waiting_;
   std::vector<std::string> notes_;

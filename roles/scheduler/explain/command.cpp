@@ -12,11 +12,8 @@
 #include <ostream>
 
 #include "explain/cluster_lists.hpp"
-#include "explain/explain.hpp"
 #include "explain/pod_file.hpp"
 #include "flags.hpp"
-#include "framework/pod_info.hpp"
-#include "framework/unserved.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -29,7 +26,10 @@
 #include "koord/kube/transport.hpp"
 #include "koord/runtime/config.hpp"
 #include "koord/runtime/flags.hpp"
-#include "plugins.hpp"
+#include "koord/scheduling/cluster/pod_info.hpp"
+#include "koord/scheduling/config/unserved.hpp"
+#include "koord/scheduling/plugins.hpp"
+#include "koord/scheduling/what_if/explain.hpp"
 
 namespace koord::scheduler::explain {
 namespace {
@@ -79,21 +79,21 @@ constexpr std::string_view kHelp =
 Result<Configuration> configuration(const std::string& path, bool koordinators) {
   Configuration read_so;
   read_so.koordinators = koordinators;
-  KubeSchedulerConfiguration& config = read_so.config;
+  scheduling::KubeSchedulerConfiguration& config = read_so.config;
   if (path.empty()) {
-    config = own_defaults();
+    config = scheduling::own_defaults();
     config.profiles.push_back(config.profiles.front());
     config.profiles.back().scheduler_name = "default-scheduler";
   } else {
-    KOORD_TRY(read, runtime::load_config<KubeSchedulerConfiguration>(path));
+    KOORD_TRY(read, runtime::load_config<scheduling::KubeSchedulerConfiguration>(path));
     config = std::move(read);
   }
   const auto named = [&](const Error& error) {
     return path.empty() ? error : Error(error.code(), fmt::format("{}: {}", path, error.message()));
   };
   read_so.from_file = !path.empty();
-  if (const Result<> done = finish(read_so, plugin_table()); !done) return named(done.error());
-  if (const Result<> done = validate(config, plugin_table()); !done) return named(done.error());
+  if (const Result<> done = finish(read_so, scheduling::plugin_table()); !done) return named(done.error());
+  if (const Result<> done = validate(config, scheduling::plugin_table()); !done) return named(done.error());
   return read_so;
 }
 
@@ -114,15 +114,16 @@ class Command {
   Result<> prepare() {
     KOORD_TRY(configured, configuration(flags_.get("config"), flags_.get_bool("koordinator-semantics")));
     extended_ = !configured.config.extenders.empty();
-    EngineOptions options;
+    scheduling::EngineOptions options;
     options.nominate_expected = false;
-    engine_ = std::make_unique<Engine>(clock_, options);
-    KOORD_TRY(profiles, build_profiles(configured.config, plugin_table(), engine_->context()));
+    engine_ = std::make_unique<scheduling::Engine>(clock_, options);
+    KOORD_TRY(profiles,
+              scheduling::build_profiles(configured.config, scheduling::plugin_table(), engine_->context()));
     if (configured.koordinators && !flags_.get_bool("bind-unserved-pods"))
-      for (Profile& profile : profiles) refuse_unserved(profile);
+      for (scheduling::Profile& profile : profiles) scheduling::refuse_unserved(profile);
     engine_->set_profiles(std::move(profiles));
     transforms_ = configured.koordinators;
-    if (transforms_) engine_->set_transforms(Transforms());
+    if (transforms_) engine_->set_transforms(scheduling::Transforms());
     KOORD_TRY(client, kube::find_config(flags_.get("kubeconfig"), flags_.get("context"), &environment));
     client.user_agent = fmt::format("koord-explain/{}", build_info().version);
     namespace_ = flags_.get("namespace").empty() ? client.default_namespace : flags_.get("namespace");
@@ -170,7 +171,7 @@ class Command {
   }
 
   /// What the running scheduler remembers; what goes wrong is a note.
-  Task<> ask_scheduler(ExplanationView& view) {
+  Task<> ask_scheduler(scheduling::explain::ExplanationView& view) {
     if (!scheduler_) co_return;
     progress("asking the scheduler");
     net::Request request;
@@ -180,7 +181,7 @@ class Command {
       view.notes.push_back(fmt::format("the scheduler could not be asked: {}", response.error().message()));
       co_return;
     }
-    auto known = api::decode<AttemptsRecord>(response->body);
+    auto known = api::decode<scheduling::AttemptsRecord>(response->body);
     if (response->status == 200 && known) {
       view.attempts = std::move(known->attempts);
       co_return;
@@ -190,7 +191,7 @@ class Command {
   }
 
   Task<Result<>> answer() {
-    Question question;
+    scheduling::explain::Question question;
     std::string note;
     if (!manifest_.empty()) {
       KOORD_CO_TRY(made, co_await admit(*client_, manifest_));
@@ -204,7 +205,7 @@ class Command {
       KOORD_CO_TRY(pod, co_await client_->get<api::Pod>(std::move(key)));
       question.pod = std::make_shared<const api::Pod>(std::move(pod));
     }
-    if (transforms_) question.pod = Transforms().pod(std::move(question.pod));
+    if (transforms_) question.pod = scheduling::Transforms().pod(std::move(question.pod));
     ClusterLists lists(*client_, *engine_, [this](std::string_view what) { progress(what); });
     KOORD_CO_CHECK(co_await lists.read());
     question.best = static_cast<std::size_t>(std::clamp<std::int64_t>(flags_.get_int("nodes"), 1, 1000));
@@ -212,13 +213,14 @@ class Command {
     question.defaults = flags_.get("config").empty();
     question.progress = [this](std::string_view what) { progress(what); };
     for (const auto& other : lists.waiting()) question.ahead += comes_before(*other, *question.pod);
-    ExplanationView view = explain(*engine_, question);
+    scheduling::explain::ExplanationView view = scheduling::explain::explain(*engine_, question);
     co_await ask_scheduler(view);
     if (extended_) view.notes.push_back("the configuration's extenders were not asked");
     if (!note.empty()) view.notes.push_back(std::move(note));
     view.notes.insert(view.notes.end(), lists.notes().begin(), lists.notes().end());
     progress("");
-    streams_.out << (flags_.get("output") == "json" ? fmt::format("{}\n", api::encode(view)) : render(view))
+    streams_.out << (flags_.get("output") == "json" ? fmt::format("{}\n", api::encode(view))
+                                                    : scheduling::explain::render(view))
                  << std::flush;
     co_return Result<>();
   }
@@ -252,7 +254,7 @@ class Command {
   Streams streams_;
   asio::io_context loop_{1};
   SystemClock clock_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<scheduling::Engine> engine_;
   std::unique_ptr<kube::Transport> transport_, scheduler_;
   std::optional<kube::Client> client_;
   bool transforms_ = false;  // what pods and nodes are Koordinator says

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <map>
 
-#include "framework/engine_thread.hpp"
+#include "drive/engine_thread.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "role.hpp"
 #include "scripted_plugin.hpp"
@@ -98,7 +98,7 @@ std::filesystem::path config_file() {
 struct Process : koord::test::RoleRig {
   explicit Process(Server& on) : RoleRig(scheduler::role(), {"--config=" + config_file().string()}) {
     server.answer = [&on](const net::Request& request) { return on.answer(request); };
-    plugins.assign(plugin_table().begin(), plugin_table().end());
+    plugins.assign(scheduling::plugin_table().begin(), scheduling::plugin_table().end());
     plugins.push_back(&kScriptedA);
     start(make_role(context, plugins));
   }
@@ -117,7 +117,7 @@ struct Process : koord::test::RoleRig {
     }
     return done();
   }
-  std::vector<const PluginEntry*> plugins;
+  std::vector<const scheduling::PluginEntry*> plugins;
 };
 
 TEST_CASE("pods that wait for each other are bound together, each with its node told before") {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "framework/engine_thread.hpp"
+#include "drive/engine_thread.hpp"
 #include "hanging_plugin.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "support/metric_names.hpp"
@@ -48,7 +48,7 @@ struct Process : koord::test::RoleRig {
   explicit Process(std::vector<std::string> flags = {}, std::string pod_name = "hang")
       : RoleRig(scheduler::role(), with_config(std::move(flags))), pod(std::move(pod_name)) {
     server.answer = [this](const net::Request& request) { return answer(request); };
-    plugins.assign(plugin_table().begin(), plugin_table().end());
+    plugins.assign(scheduling::plugin_table().begin(), scheduling::plugin_table().end());
     plugins.push_back(&kHanging);
     start(make_role(context, plugins));
   }
@@ -104,7 +104,7 @@ struct Process : koord::test::RoleRig {
   std::string pod;
   std::string lease;
   int lease_writes = 0;
-  std::vector<const PluginEntry*> plugins;
+  std::vector<const scheduling::PluginEntry*> plugins;
 };
 
 TEST_CASE("a scheduler whose engine hangs says so, loses its lease and ends") {
@@ -226,7 +226,7 @@ TEST_CASE("gates that koord cannot honour are named in a warning") {
               .set("OpportunisticBatching=false,SchedulerPopFromBackoffQ=false,SchedulerQueueingHints=true,"
                    "ResizePod=true,PriorityTransformer=true,DynamicSchedulerCheck=false")
               .has_value());
-  rig.start(make_role(rig.context, plugin_table()));
+  rig.start(make_role(rig.context, scheduling::plugin_table()));
   CHECK(rig.captured.contains("feature gates have no effect in this version"));
   CHECK(rig.captured.contains(
       "OpportunisticBatching=false, ResizePod=true (Without effect yet: of Reservation.)"));

@@ -1,0 +1,130 @@
+// ClassState: the answers for one class of pods: what follows from the rows, and what reaches over them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "koord/scheduling/classes/local_state.hpp"
+#include "koord/scheduling/classes/random.hpp"
+#include "koord/scheduling/plugin/cluster_plugin.hpp"
+
+namespace koord::scheduling {
+
+/// What all plugins say of one row.
+struct Explanation {
+  VerdictId verdict;
+  std::vector<ScoreDetail> scores;  // of a feasible row; without those that have no say
+  std::int64_t total = 0;
+};
+
+/// What follows from each row for itself is kept (LocalState). If a plugin that reaches over rows has a say
+/// in this cycle, or pods are nominated, all rows are swept: the kept slots, the verdicts of those plugins,
+/// and, once it is known which rows are feasible in the end, the scores normalised over these. The answers of
+/// a sweep are in the scratch that all classes share: they hold until another class is asked.
+class ClassState {
+ public:
+  /// `pod` stands for the class. The other arguments outlive the state.
+  ClassState(const Profile& profile, const ClassShared& shared, const PodInfo& pod);
+
+  /// Brings it up to date and begins a cycle for this pod of the class, which outlives the cycle.
+  void update(const PodInfo& pod);
+  /// False: it is made as fast as it is found.
+  bool worth_keeping() const { return local_.rejected().empty() && !local_.only_named(); }
+
+  // All of these are as of the last update().
+  std::uint32_t feasible() const;
+  VerdictId verdict(Row row) const;
+  /// The weighted sum after normalisation; only for feasible rows.
+  std::int32_t score(Row row);
+  /// A best node, each of them with the same chance; kNoRow if none is feasible.
+  Row pick(Random& random);
+  /// As pick, but among the first `wanted` feasible nodes from `start` on, wrapping around; `start` moves
+  /// behind the last node looked at.
+  Row pick_among(std::uint32_t wanted, Row& start, Random& random);
+  /// Of these feasible rows, ascending, one with the best score among them plus what `more` says of it.
+  Row pick_from(std::span<const Row> rows, std::span<const std::int64_t> more, Random& random);
+  Diagnosis diagnose() const;
+  /// The verdicts that refuse rows, each with how many and the first `examples` of them. Nothing if it was
+  /// said before the rows were looked at.
+  struct Refused {
+    VerdictId verdict;
+    std::uint32_t rows = 0;
+    std::vector<Row> examples = {};
+  };
+  std::vector<Refused> refused(std::size_t examples) const;
+  /// While some rows are feasible nobody asks why others with nominated pods are not. For those who tell of
+  /// single rows all the same: makes that answer as good.
+  void judge_refused();
+  Explanation explain(Row row);
+  /// What a plugin's pre_filter_pod() made for this cycle, for what comes after the choice; nullptr: nothing.
+  std::unique_ptr<PodState> take_residual(PluginIndex plugin);
+  /// What a plugin that is asked after the choice keeps with the class; it may go between cycles.
+  std::unique_ptr<PodState>& kept(PluginIndex plugin);
+  /// A filter that looks at more than one row, or differs from pod to pod, has a say in this cycle.
+  bool reaches_over_rows() const;
+  std::size_t bytes() const;
+
+ private:
+  friend class Trial;
+
+  /// A filter of the profile that is not local.
+  struct Filter {
+    ClusterFilterPlugin* cluster;
+    ResidualFilterPlugin* residual;
+    std::size_t position;  // in the profile's filters
+    std::unique_ptr<PodState> state;
+    bool asked = false;  // in this cycle
+  };
+  struct Score {
+    ClusterScorePlugin* plugin;
+    PluginIndex index;
+    std::int32_t weight;
+    std::unique_ptr<PodState> state;
+    bool asked = false;
+  };
+
+  /// What a row says with the pods that are nominated to it, for as long as nothing changes of either.
+  struct Yielding {
+    std::uint64_t row = 0, nominated = 0;
+    std::int32_t priority = 0;  // of the pod that asks
+    VerdictId verdict = kPass;
+  };
+
+  void pre_filter();
+  bool reject(std::size_t position, PreFiltered said);
+  void sweep();
+  void collect();
+  std::span<const std::int32_t> slots() const;
+  std::vector<std::int32_t>& own_slots() const;
+  std::size_t place(Row row) const;
+  void ask(const Filter& filter);
+  void filter(const Filter& filter, std::span<const Row> rows, std::span<VerdictId> out) const;
+  std::span<const Row> rows_before(std::size_t position) const;
+  void yield_to_nominated();
+  bool yield_rows(bool feasible);
+  VerdictId yielding(Row row);
+  VerdictId kept_yielding(Row row);
+  void rank();
+  void rank(std::span<const Row> rows, std::vector<ScoreDetail>* detail = nullptr, std::size_t of = 0);
+  Row best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random) const;
+
+  const Profile& profile_;
+  const ClassShared& shared_;
+  LocalState local_;
+  std::vector<Filter> filters_;  // in order
+  std::vector<Score> scores_;
+  std::vector<std::pair<PluginIndex, std::unique_ptr<PodState>>> kept_;
+  std::vector<Yielding> yielding_;  // by row, as far as it was asked
+
+  // Of this cycle.
+  const PodInfo* pod_ = nullptr;
+  bool swept_ = false, ranked_ = false;
+  Diagnosis rejected_;  // by preparations or errors: nothing else is said
+  bool done_ = false;   // it is set
+};
+
+}  // namespace koord::scheduling

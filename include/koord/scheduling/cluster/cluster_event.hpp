@@ -1,0 +1,68 @@
+// Cluster events: what happened that may make a rejected pod schedulable.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace koord::api {
+struct Node;
+struct Pod;
+}  // namespace koord::api
+
+namespace koord::scheduling {
+
+/// kube-scheduler's resource and action. Of nodes and pods they are these; those of other objects follow
+/// from kFirstObjectEvent on, see ObjectStore::events().
+enum class EventKind : std::uint8_t {
+  node_add,
+  node_delete,
+  node_allocatable,
+  node_label,
+  node_taint,  // also: the node became schedulable
+  node_condition,
+  node_annotation,
+  // Pods that are on a node.
+  assigned_pod_add,
+  assigned_pod_delete,  // also: a pod that was assumed is not, and one that was nominated is no more
+  assigned_pod_label,
+  assigned_pod_scale_down,
+  assigned_pod_ends,    // it has been asked to go
+  assigned_pod_update,  // in anything else
+  // The rejected pod itself.
+  own_pod_label,
+  own_pod_scale_down,
+  own_pod_toleration,
+  own_pod_gates_gone,
+  own_pod_update,  // in anything else
+};
+constexpr unsigned kFirstObjectEvent = 24;
+
+/// As in the metrics' label `event`. Of a kind alone only for nodes and pods.
+std::string_view label(EventKind kind);
+
+using EventMask = std::uint64_t;
+constexpr EventMask mask_of(EventKind kind) { return EventMask{1} << static_cast<unsigned>(kind); }
+template <class... Kinds>
+constexpr EventMask events_of(Kinds... kinds) {
+  return (mask_of(kinds) | ...);
+}
+
+struct ClusterEvent {
+  EventKind kind;
+  // Before and after; of the node or of the pod, depending on the kind. nullptr: was not, is no more.
+  const api::Node* old_node = nullptr;
+  const api::Node* new_node = nullptr;
+  const api::Pod* old_pod = nullptr;
+  const api::Pod* new_pod = nullptr;
+  // The same of another object: of the T whose ObjectStore the kind is from.
+  const void* old_object = nullptr;
+  const void* new_object = nullptr;
+  std::string_view object_label = {};
+  /// Pods of a higher priority are not concerned.
+  std::int32_t most_priority = std::numeric_limits<std::int32_t>::max();
+};
+
+std::string_view label(const ClusterEvent& event);
+
+}  // namespace koord::scheduling

@@ -1,0 +1,52 @@
+// Reading a pod once: its requests, its host ports, and what the engine asks about it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "koord/scheduling/cluster/host_ports.hpp"
+#include "koord/scheduling/cluster/label_set.hpp"
+#include "koord/scheduling/cluster/resources.hpp"
+
+namespace koord::api {
+class RequiredNodeAffinity;
+struct Pod;
+}  // namespace koord::api
+
+namespace koord::scheduling {
+
+namespace inter_pod_affinity {
+class AffinityTerms;
+}
+
+/// A pod with what is read off it once: how much it asks for, and where it must not meet others.
+struct PodInfo {
+  std::shared_ptr<const api::Pod> pod;
+  Requests requests;
+  std::vector<HostPort> ports;
+  std::int32_t priority = 0;
+  /// Of the node table, while the pod counts there: its place among the pods of its row.
+  mutable std::uint32_t place = 0;
+  /// Of the plugin that asks first; the engine's thread only.
+  mutable std::shared_ptr<const api::RequiredNodeAffinity> node_affinity = nullptr;
+  /// Of PodSelectors.
+  mutable PodLabels labels = {};
+  /// Of InterPodAffinity.
+  mutable std::shared_ptr<const inter_pod_affinity::AffinityTerms> affinity_terms = nullptr;
+};
+
+/// Requests as Kubernetes 1.35 computes them (sidecars, overhead, pod-level resources, resizes in progress).
+PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resources);
+
+/// Of its containers and sidecars, protocol TCP where none is written.
+std::vector<HostPort> host_ports(const api::Pod& pod);
+
+/// "namespace/name"
+std::string pod_key(const api::Pod& pod);
+
+/// Succeeded or Failed: it takes nothing from its node any more.
+bool is_finished(const api::Pod& pod);
+
+}  // namespace koord::scheduling

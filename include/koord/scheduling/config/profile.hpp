@@ -1,0 +1,82 @@
+// Profile: the plugins of one scheduler name, in the order of each extension point.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "koord/scheduling/plugin/plugin.hpp"
+
+namespace koord::scheduling {
+
+struct Profile {
+  /// Who is asked at an extension point.
+  struct Seat {
+    PluginIndex index;
+    std::int32_t weight;  // of its score
+  };
+  template <class Interface>
+  struct At : Seat {
+    Interface* plugin;
+  };
+  /// A filter of one of the three kinds; the other two are nullptr.
+  struct Filter : Seat {
+    FilterPlugin* local;
+    ClusterFilterPlugin* cluster;
+    ResidualFilterPlugin* residual;
+    bool prepares = true;  // false: its preparation neither rejects nor narrows down
+    bool answers = true;   // false: it prepares only
+  };
+  /// A score of one of the two kinds; the other one is nullptr.
+  struct Score : Seat {
+    ScorePlugin* local;
+    ClusterScorePlugin* cluster;
+    bool prepares = true;  // false: its preparation excuses no class
+  };
+  struct Named {
+    std::string_view name;  // of its row in the plugin table
+    std::unique_ptr<Plugin> plugin;
+  };
+
+  std::string scheduler_name;
+  /// By PluginIndex; at most 63.
+  std::vector<Named> plugins;
+  // In the order in which they are asked.
+  std::vector<At<PreEnqueuePlugin>> pre_enqueue;
+  std::vector<At<QueueSortPlugin>> queue_sort;  // exactly one
+  std::vector<Seat> pre_filters;                // those of the filters that the configuration lets prepare
+  std::vector<Filter> filters;
+  std::vector<Seat> pre_scores;  // the same of the scores
+  std::vector<Score> scores;
+  std::vector<At<PostFilterPlugin>> post_filters;
+  std::vector<At<ReservePlugin>> reserves;
+  std::vector<At<PermitPlugin>> permits;
+  std::vector<At<PreBindPlugin>> pre_binds;
+  std::vector<At<BindPlugin>> binds;  // at least one
+  std::vector<At<PostBindPlugin>> post_binds;
+  std::vector<At<EventPlugin>> events;
+  std::vector<TimedPlugin*> timed;
+  std::vector<At<PodPatchPlugin>> pod_patches;  // the first writes
+  PreferNodesPlugin* prefer_nodes = nullptr;    // nullptr: nobody does
+  /// What the configuration names and koord does not have yet.
+  std::vector<std::string> missing;
+  /// Stands for the extenders among those that reject; kNoPlugin: there are none.
+  PluginIndex extenders = kNoPlugin;
+  /// 1 to 99: stop looking when so many of the nodes are feasible. Absent or 100: look at all of them.
+  std::optional<std::int32_t> percentage_of_nodes;
+
+  /// Anybody is asked after the choice of a node.
+  bool follows_up() const {
+    return !reserves.empty() || !permits.empty() || !pre_binds.empty() || !post_binds.empty();
+  }
+  std::string_view plugin_name(PluginIndex index) const { return plugins[index].name; }
+  /// The place of a plugin among the filters; what is no filter comes before all of them.
+  int filter_position(PluginIndex index) const {
+    for (std::size_t i = 0; i < filters.size(); ++i)
+      if (filters[i].index == index) return static_cast<int>(i);
+    return -1;
+  }
+};
+
+}  // namespace koord::scheduling

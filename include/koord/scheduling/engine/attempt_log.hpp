@@ -1,0 +1,76 @@
+// AttemptLog: the last attempts of pods, for people who ask why one waits or where it went.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "koord/api/schema/schema.hpp"
+#include "koord/api/values/time.hpp"
+#include "koord/scheduling/engine/decision.hpp"
+
+namespace koord::scheduling {
+
+struct RefusalRecord {
+  std::string plugin;
+  std::vector<std::string> reasons;
+  std::int64_t nodes = 0;
+  std::vector<std::string> examples;
+  KOORD_STRUCT(RefusalRecord);
+};
+
+struct ScoreRecord {
+  std::string plugin;
+  std::int64_t score = 0, weight = 0;
+  KOORD_STRUCT(ScoreRecord);
+};
+
+struct AttemptRecord {
+  api::Time first, last;     // of attempts with this outcome in a row
+  std::int64_t times = 0;    // how many
+  std::int64_t attempt = 0;  // the number of the last
+  std::string outcome;       // bind, waiting, unschedulable, error, gated, skipped
+  std::string node, message, nominated;
+  double seconds = 0;  // that the last took
+  std::int64_t evaluated_nodes = 0, feasible_nodes = 0;
+  std::string prefilter_message, postfilter_message;
+  std::vector<RefusalRecord> refused;
+  std::vector<ScoreRecord> scores;  // of the node
+  std::vector<std::string> victims;
+  KOORD_STRUCT(AttemptRecord);
+};
+
+struct AttemptsRecord {
+  std::string pod;  // namespace/name
+  std::string uid, profile;
+  std::vector<AttemptRecord> attempts;  // the oldest first
+  KOORD_STRUCT(AttemptsRecord);
+};
+
+/// Of so many pods, those whose attempts are the latest; of each the last kPerPod different outcomes, with
+/// texts as long as an event's note. The event loop's thread.
+class AttemptLog {
+ public:
+  static constexpr std::size_t kPerPod = 4, kList = 16;
+  explicit AttemptLog(std::size_t pods) : limit_(pods) {}
+
+  void record(const Decision& decision, WallTime now);
+  std::optional<AttemptsRecord> of(std::string_view ns, std::string_view name) const;
+  std::size_t size() const { return pods_.size(); }
+
+ private:
+  struct Entry {
+    AttemptsRecord record;
+    std::list<const std::string*>::iterator age;
+  };
+  std::size_t limit_;
+  std::map<std::string, Entry, std::less<>> pods_;
+  std::list<const std::string*> by_age_;  // the longest unheard of first
+};
+
+}  // namespace koord::scheduling

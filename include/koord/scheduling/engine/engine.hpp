@@ -1,0 +1,224 @@
+// Engine: the scheduler without an API server: changes of objects in, decisions out.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "koord/base/clock.hpp"
+#include "koord/scheduling/classes/class_table.hpp"
+#include "koord/scheduling/classes/random.hpp"
+#include "koord/scheduling/cluster/node_table.hpp"
+#include "koord/scheduling/cluster/nominator.hpp"
+#include "koord/scheduling/cluster/transforms.hpp"
+#include "koord/scheduling/config/extender_interest.hpp"
+#include "koord/scheduling/config/profile.hpp"
+#include "koord/scheduling/engine/cycle_watch.hpp"
+#include "koord/scheduling/engine/decision.hpp"
+#include "koord/scheduling/engine/details.hpp"
+#include "koord/scheduling/engine/durations.hpp"
+#include "koord/scheduling/engine/permit_waits.hpp"
+#include "koord/scheduling/plugin/cycle_plugin.hpp"
+#include "koord/scheduling/plugin/extender_talk.hpp"
+#include "koord/scheduling/queue/queue.hpp"
+#include "koord/scheduling/queue/queued_pod.hpp"
+
+namespace koord::scheduling {
+
+/// With fewer nodes than this all are looked at, and never fewer feasible ones are looked for.
+constexpr std::uint32_t kMinFeasible = 100;
+
+struct EngineOptions {
+  QueueOptions queue;
+  std::uint64_t seed = 1;
+  ClassMemory class_memory;
+  /// See NodeTable::keep_log().
+  std::size_t min_log = 1024;
+  /// A pod whose binding has to wait for something has its node written down as its nominated one before
+  /// (the gate NominatedNodeNameForExpectation).
+  bool nominate_expected = true;
+  ExtenderInterest extenders = {};
+};
+
+/// Belongs to one thread; makes no calls to anything but its clock (now and mono) and its plugins. The same
+/// changes in the same order at the same times with the same seed give the same decisions.
+class Engine final : public CycleControl {
+ public:
+  /// At least one profile; their plugins were made with this engine's context(), with an index of their own.
+  Engine(Clock& clock, EngineOptions options);
+  ~Engine() override;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  PluginContext context() {
+    return {nodes_, verdicts_, topology_, selectors_, objects_, shared_, *this, nominator_, clock_, 0};
+  }
+  /// Once, before anything else.
+  void set_profiles(std::vector<Profile> profiles);
+  /// What nodes and pods go through before all else; absent: nothing. Before the first of them.
+  void set_transforms(Transforms transforms) { transforms_ = std::move(transforms); }
+
+  void put_node(std::shared_ptr<const api::Node> node);
+  void remove_node(std::string_view name);
+  /// Added or changed. Pods of other schedulers count once they are bound.
+  void put_pod(std::shared_ptr<const api::Pod> pod);
+  void remove_pod(const api::Pod& pod);
+  /// Another object was added or changed, or is gone. What no plugin watches is passed over.
+  template <class T>
+  void put_object(std::shared_ptr<const T> object) {
+    change_object(kube::kObjectType<T>, std::move(object), false);
+  }
+  template <class T>
+  void remove_object(std::shared_ptr<const T> last) {
+    change_object(kube::kObjectType<T>, std::move(last), true);
+  }
+  void change_object(const kube::ObjectType& type, kube::Object object, bool gone);
+  /// To a decision that asks the extenders.
+  void answered(const api::Pod& pod, std::shared_ptr<const ExtenderAnswer> answer);
+  /// The binding of an assumed pod failed: what it took is free again, and it is tried again after a
+  /// backoff, unless it is bound, gone or another scheduler's by now. If it is on the node that was chosen
+  /// for it, the binding is there after all. True: it was put back.
+  bool binding_failed(const api::Pod& pod);
+  /// It is bound; of decisions that ask for it (Decision::tells_end).
+  void binding_succeeded(const api::Pod& pod);
+  /// The victims of a decision were asked to go; false: not all of them could be.
+  void preempted(const api::Pod& pod, bool all);
+
+  // CycleControl
+  bool is_waiting(std::string_view uid) const override { return waits_.has(uid); }
+  void allow(std::string_view uid, PluginIndex plugin) override { waits_.allow(uid, plugin); }
+  bool reject(std::string_view uid, PluginIndex plugin, std::string_view message) override {
+    return waits_.reject(uid, plugin, message);
+  }
+  void each_waiting(const std::function<void(const PodAttempt&)>& visit) const override;
+  void activate(const api::Pod& pod) override;
+  void back_off(const api::Pod& pod) override;
+
+  /// Tries up to `max` pods, or ends waits that are over, and appends a decision for each; fewer: there is
+  /// nothing to do now.
+  std::size_t schedule(std::size_t max, std::vector<Decision>& out);
+  /// Tries this pod now, whatever comes before it in the queue and whatever keeps it out of it. Absent: it
+  /// does not wait. For those who ask what would become of it.
+  std::optional<Decision> try_now(const api::Pod& pod);
+  /// When schedule() may have work again without a change; absent: not at all.
+  std::optional<MonoTime> next_wakeup() const;
+
+  QueueSizes queue_sizes() const;
+  const Queue::Incoming& incoming() const;
+  const Queue::Rejections& rejections() const;
+  /// How long the hints of plugins took (plugin, event, hint), and the handling of changes (event), since it
+  /// was asked last.
+  Durations::Taken take_hints() { return hints_.take(); }
+  Durations::Taken take_handled() { return handled_.take(); }
+  /// How long the plugins of an extension point took where they are asked after the choice (point, status,
+  /// profile), and waits for permits (result).
+  Durations::Taken take_points() { return points_.take(); }
+  Durations::Taken take_permits() { return permits_.take(); }
+  const std::vector<Profile>& profiles() const { return profiles_; }
+  const NodeTable& nodes() const { return nodes_; }
+  const ObjectStores& objects() const { return objects_; }
+  std::size_t pods() const { return pods_.size(); }
+  std::size_t assumed() const { return assumed_; }
+  /// Those of them that wait for a permit.
+  std::size_t waiting() const { return waits_.size(); }
+  const Nominator& nominator() const { return nominator_; }
+  const ClassTable& classes() const { return classes_; }
+  /// What it is at; any thread may look.
+  const CycleWatch& watch() const { return watch_; }
+  /// What is told of attempts.
+  Details& details() { return details_; }
+  /// What a pod of this kind would get on each node now, until the next call or decision; for tests and
+  /// debugging.
+  ClassState& evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod);
+
+ private:
+  using Pods = std::unordered_map<std::string, std::unique_ptr<QueuedPod>>;
+
+  class Handling;
+  // The cycle (cycle.cpp)
+  Decision attempt(QueuedPod& pod);
+  Row choose(QueuedPod& pod, Decision& d);
+  Row pick(const QueuedPod& pod, ClassState& state);
+  std::vector<Row> first_rows(const QueuedPod& pod) const;
+  // The extenders' part of it (cycle_extenders.cpp)
+  Row choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state);
+  bool talks(const QueuedPod& pod) const;
+  void blame_extenders(QueuedPod& pod, Diagnosis& diagnosis, ClassState& state);
+  void ask(QueuedPod& pod, Decision& d, std::shared_ptr<const ExtenderQuestion> question);
+  QueuedPod* resume();
+  void stop_asking(QueuedPod& pod);
+  void no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now);
+  void assume(QueuedPod& pod, Row row, Decision& d);
+  void follow_up(QueuedPod& pod, Decision& d);
+  void fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status);
+  Decision end_wait(PermitWaits::Outcome outcome);
+  void unreserve(QueuedPod& pod);
+  void requeue(QueuedPod& pod, Decision& d);
+  Hint meanwhile(const QueuedPod& pod, std::uint64_t from);
+  void timed(std::string_view point, StatusCode code, const Profile& profile, MonoTime since);
+
+  PluginIndex gate_of(const QueuedPod& pod) const;
+  void kept_out(QueuedPod& pod, PluginIndex by);
+  bool tell_kept_out(std::vector<Decision>& out);
+  std::string_view add_pod(std::shared_ptr<const api::Pod> pod);
+  void update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
+  void settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
+  void leave_node(QueuedPod& pod);
+  void forget(QueuedPod& pod);
+  void erase(Pods::iterator it);
+  QueuedPod* find(const api::Pod& pod);
+  void nominate(QueuedPod& pod, const Symbol& node);
+  void nominate_again(QueuedPod& pod, const std::shared_ptr<const api::Pod>& before);
+  void left(const std::shared_ptr<const api::Pod>& pod, const Symbol& node,
+            std::int32_t most = std::numeric_limits<std::int32_t>::max());
+  void move(const ClusterEvent& event, const std::shared_ptr<const void>& before = nullptr,
+            const std::shared_ptr<const void>& now = nullptr);
+  Hint hint(const QueuedPod& pod, const ClusterEvent& event);
+  const Profile* profile_of(const api::Pod& pod) const;
+  void pass_time();
+  void read_anew(QueuedPod& pod);
+  void forget_resources();
+
+  Clock& clock_;
+  EngineOptions options_;
+  PodSelectors selectors_;
+  NodeTable nodes_;
+  VerdictTable verdicts_;
+  TopologyTable topology_;
+  ObjectStores objects_;
+  SharedParts shared_;
+  ClassTable classes_;
+  std::vector<Profile> profiles_;
+  std::optional<Transforms> transforms_;
+  std::optional<Queue> queue_;
+  Nominator nominator_{nodes_};
+  PermitWaits waits_;
+  EventLog meanwhile_;               // while pods wait
+  EventMask followed_ = 0;           // the events that are logged
+  std::vector<TimedPlugin*> timed_;  // of all profiles
+  Pods pods_;
+  /// Gone, with a binding on its way whose end has to be told to plugins; by uid.
+  std::unordered_map<std::string, std::unique_ptr<QueuedPod>> gone_;
+  // Those that ask: whose answer is there, who waits for his, and who for another one's.
+  std::deque<QueuedPod*> answered_, unasked_;
+  std::size_t asked_ = 0;
+  std::uint64_t events_ = 0;                              // that may have made a pod worth another attempt
+  std::vector<Row> hopeless_;                             // of the present attempt
+  std::deque<std::shared_ptr<const api::Pod>> kept_out_;  // to be told
+  Random random_;
+  Row start_ = 0;  // where the next search begins, when not all nodes are looked at
+  std::uint64_t arrivals_ = 0;
+  std::size_t assumed_ = 0;
+  PodInfo evaluated_;
+  Details details_{clock_, nodes_, verdicts_};
+  CycleWatch watch_;
+  Durations hints_{kHintBounds}, handled_{kEventBounds}, points_{kPointBounds}, permits_{kPermitBounds};
+};
+
+}  // namespace koord::scheduling

@@ -1,0 +1,199 @@
+// Plugins around the choice of a node: PostFilter when there is none, Reserve to PostBind when there is one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "koord/async/task.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/symbol.hpp"
+#include "koord/kube/store.hpp"
+#include "koord/scheduling/cluster/pod_info.hpp"
+#include "koord/scheduling/cluster/resource_cells.hpp"
+#include "koord/scheduling/plugin/extender_talk.hpp"
+#include "koord/scheduling/plugin/plugin_base.hpp"
+#include "koord/scheduling/plugin/pod_changes.hpp"
+#include "koord/scheduling/plugin/preemption.hpp"
+#include "koord/scheduling/plugin/status.hpp"
+#include "koord/scheduling/plugin/verdict.hpp"
+
+namespace koord::kube {
+class Client;
+}
+
+namespace koord::scheduling {
+
+class ClassState;
+struct Profile;
+
+/// Extenders that want a say about victims. The plugin that looks for them gives all its candidates, and says
+/// pending; asked again it chooses among those that the answer has left.
+struct VictimTalk {
+  std::map<std::string, ExtenderQuestion::Victims> candidates = {};
+  const ExtenderAnswer* answer = nullptr;
+};
+
+/// One attempt to place a pod, with its cycle state: what plugins keep for it from one extension point to a
+/// later one. It lives until PostBind or until it is unreserved. Belongs to the engine's thread.
+struct PodAttempt {
+  PodAttempt(const PodInfo& tried, const Profile& with) : pod(tried), profile(with) {}
+
+  const PodInfo& pod;
+  const Profile& profile;
+  Symbol node = {};                    // chosen; from Reserve on
+  Row row = kNoRow;                    // the node's, for as long as the pod counts there
+  ClassState* state = nullptr;         // what the nodes said; in PostFilter only
+  std::span<const Row> hopeless = {};  // rows, ascending, that extenders refused whoever goes; there, too
+  VictimTalk* talk = nullptr;          // there, where extenders want it
+
+  /// What the plugin keeps; nullptr: nothing.
+  PodState* kept(PluginIndex plugin) const {
+    for (const auto& [index, state_of] : kept_)
+      if (index == plugin) return state_of.get();
+    return nullptr;
+  }
+  void keep(PluginIndex plugin, std::unique_ptr<PodState> made) {
+    for (auto& [index, state_of] : kept_)
+      if (index == plugin) return state_of.swap(made);
+    kept_.emplace_back(plugin, std::move(made));
+  }
+
+ private:
+  std::vector<std::pair<PluginIndex, std::unique_ptr<PodState>>> kept_;
+};
+
+struct PostFilterResult {
+  /// success: it did something that may make room; unresolvable: nobody else need be asked; error. The
+  /// message ends that of the attempt.
+  Status status;
+  /// The node that is to be made free for the pod; the empty one: the pod's nomination is taken back.
+  /// Absent: it stays as it is.
+  std::optional<Symbol> nominate = {};
+  Preemption preemption = {};
+};
+
+/// Asked in turn when no node will do, until one has an answer.
+class PostFilterPlugin {
+ public:
+  virtual ~PostFilterPlugin() = default;
+  virtual PostFilterResult post_filter(PodAttempt& attempt, const Diagnosis& diagnosis) = 0;
+  /// All of the pod's victims were asked to go; false: not all of them could be. If the pod is to be tried
+  /// again because of it, the plugin activates it.
+  virtual void preempted(const api::Pod& /*pod*/, bool /*all*/) {}
+};
+
+/// Takes what the plugin itself keeps account of. The pod counts on the row already.
+class ReservePlugin {
+ public:
+  virtual ~ReservePlugin() = default;
+  virtual Status reserve(PodAttempt& attempt) = 0;
+  /// Undoes it, in the reverse order of the plugins, whatever failed since. Also asked of a plugin whose
+  /// reserve() failed or was not reached.
+  virtual void unreserve(PodAttempt& attempt) = 0;
+};
+
+/// Marks what in kube-scheduler keeps account of pods in Reserve, and here is a ClusterObserver: a
+/// configuration may name it there, and nobody asks it.
+class ReservedByRowPlugin {
+ public:
+  virtual ~ReservedByRowPlugin() = default;
+};
+
+/// May let a pod wait, assumed on its node, before it is bound.
+class PermitPlugin {
+ public:
+  /// As in kube-scheduler, whatever a plugin asks for.
+  static constexpr nanoseconds kMaxWait = std::chrono::minutes(15);
+  struct Answer {
+    Status status;          // success, wait, rejected or error
+    nanoseconds timeout{};  // of a wait: it ends in a rejection
+  };
+  virtual ~PermitPlugin() = default;
+  virtual Answer permit(PodAttempt& attempt) = 0;
+};
+
+/// What a plugin has to do at the API server before the binding: made on the engine's thread, run and
+/// destroyed on the event loop's.
+class PreBindWork {
+ public:
+  struct Context {
+    kube::Client& client;
+    Clock& clock;
+    /// False while another process may hold the lease: nothing may be written then.
+    std::function<bool()> may_write;
+    std::shared_ptr<const api::Pod> pod;
+    Symbol node;
+    /// What the API server has told by now of a node, a pod, or an object of a kind that plugins watch;
+    /// nullptr: there is none. `ns` is empty for kinds without a namespace.
+    std::function<kube::Object(const kube::ObjectType&, std::string_view ns, std::string_view name)> find;
+  };
+  virtual ~PreBindWork() = default;
+  /// May take as long as it wants; cancelled when the role stops. If it fails, everything is unreserved.
+  virtual Task<Status> run(const Context& context) = 0;
+};
+
+class PreBindPlugin {
+ public:
+  virtual ~PreBindPlugin() = default;
+  /// When all plugins have permitted the pod or let it wait. nullptr: there is nothing to do
+  /// (kube-scheduler's PreBindPreFlight). May be run long after, or never.
+  virtual std::shared_ptr<PreBindWork> pre_bind(PodAttempt& attempt) = 0;
+  /// At the same time: what it writes into the pod. All of it is one patch, after the work of all plugins; in
+  /// a profile without a PodPatchPlugin it is not written.
+  virtual void change_pod(PodAttempt& /*attempt*/, PodChanges& /*changes*/) {}
+};
+
+/// Marks the plugin that writes what others change of the pod (Koordinator's ApplyPatch); the writing itself
+/// is the writer's.
+class PodPatchPlugin {
+ public:
+  virtual ~PodPatchPlugin() = default;
+};
+
+/// Names nodes that a pod is to be tried on, after its nominated one and before all others: the first of them
+/// that no filter rejects is its node, whatever others score. Of several such plugins in a profile the first
+/// is asked.
+class PreferNodesPlugin {
+ public:
+  virtual ~PreferNodesPlugin() = default;
+  /// In this order; names of nodes that are not there are passed over.
+  virtual std::vector<std::string> prefer_nodes(const PodInfo& pod) const = 0;
+};
+
+/// Told that the pod is bound.
+class PostBindPlugin {
+ public:
+  virtual ~PostBindPlugin() = default;
+  virtual void post_bind(PodAttempt& attempt) = 0;
+};
+
+/// What plugins may do to pods that are not the one they are asked about. On the engine's thread only; it
+/// takes effect when the present piece of work is done.
+class CycleControl {
+ public:
+  virtual ~CycleControl() = default;
+  /// Pods that wait for a permit are named by their uid. False: it does not wait.
+  virtual bool is_waiting(std::string_view uid) const = 0;
+  /// The plugin does not let it wait any longer. When all have allowed it, it is bound.
+  virtual void allow(std::string_view uid, PluginIndex plugin) = 0;
+  /// It is not bound, on the plugin's account. False: it does not wait.
+  virtual bool reject(std::string_view uid, PluginIndex plugin, std::string_view message) = 0;
+  /// In the order in which they came.
+  virtual void each_waiting(const std::function<void(const PodAttempt&)>& visit) const = 0;
+  /// The pod is tried as soon as possible, backoff or not, if its PreEnqueue plugins let it. What is being
+  /// tried or waits for a permit is tried again as soon as it fails.
+  virtual void activate(const api::Pod& pod) = 0;
+  /// An unschedulable pod is tried again without an event, but not before the backoff of its last attempt is
+  /// over, however little else there is to do.
+  virtual void back_off(const api::Pod& pod) = 0;
+};
+
+}  // namespace koord::scheduling

@@ -1,0 +1,38 @@
+// Status: what a plugin answers after the choice of a node.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "koord/scheduling/plugin/status_code.hpp"
+
+namespace koord::scheduling {
+
+/// As in kube-scheduler's metrics.
+constexpr std::string_view label(StatusCode code) {
+  switch (code) {
+    case StatusCode::success: return "Success";
+    case StatusCode::error: return "Error";
+    case StatusCode::unschedulable: return "Unschedulable";
+    case StatusCode::unresolvable: return "UnschedulableAndUnresolvable";
+    case StatusCode::wait: return "Wait";
+    case StatusCode::skip: return "Skip";
+    case StatusCode::pending: return "Pending";
+  }
+  return "";
+}
+
+struct Status {
+  StatusCode code = StatusCode::success;
+  std::string message = {};  // of anything but a success
+
+  bool ok() const { return code == StatusCode::success; }
+  /// The pod is at fault, or the cluster; not the plugin.
+  bool rejected() const {
+    return code == StatusCode::unschedulable || code == StatusCode::unresolvable ||
+           code == StatusCode::pending;
+  }
+};
+
+}  // namespace koord::scheduling

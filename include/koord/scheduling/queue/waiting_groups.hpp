@@ -1,0 +1,50 @@
+// WaitingGroups: unschedulable pods by what they wait for.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "koord/scheduling/queue/queued_pod.hpp"
+
+namespace koord::scheduling {
+
+/// What an event means to a rejected pod.
+enum class Hint : std::uint8_t {
+  skip,
+  queue,      // after its backoff
+  queue_now,  // a plugin that it was pending for is through with it
+};
+
+/// Pods of one class that the same plugins rejected get the same answer to an event: they are a group, and
+/// one of them is asked for all (each of them where a plugin says so: EventPlugin::events_of_pods()). Holds
+/// pointers; a pod is taken out before it goes, and before its class or its rejectors change. An event costs
+/// the groups, not the pods, and of these those alone whose rejectors have a say about events of its kind.
+class WaitingGroups {
+ public:
+  void add(QueuedPod& pod);
+  void remove(QueuedPod& pod);
+
+  /// What is to become of a pod, or of the pods of its group.
+  using Worth = std::function<Hint(const QueuedPod&)>;
+  /// The pods of the groups that are worth another attempt, in the order in which they came. They stay in.
+  std::vector<std::pair<QueuedPod*, Hint>> worth(EventKind kind, const Worth& ask) const;
+
+ private:
+  using Group = std::vector<QueuedPod*>;
+  /// The groups of a profile whose pods the same plugins rejected.
+  struct Rejected {
+    EventMask events = 0;   // that any of the plugins asks for
+    EventMask of_pods = 0;  // of them those of which each pod is asked
+    std::unordered_map<const PodClass*, Group> groups;
+  };
+  using By = std::tuple<const Profile*, PluginMask, PluginMask>;  // rejectors, and those that said pending
+  static By by(const QueuedPod& pod) { return {pod.profile, pod.rejectors, pod.pending}; }
+
+  std::map<By, Rejected> rejected_;
+};
+
+}  // namespace koord::scheduling

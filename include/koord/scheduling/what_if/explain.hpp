@@ -1,0 +1,28 @@
+// Explains a pod to the person who waits for it, on an engine that holds the cluster.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "koord/scheduling/engine/engine.hpp"
+#include "koord/scheduling/what_if/explanation.hpp"
+
+namespace koord::scheduling::explain {
+
+struct Question {
+  std::shared_ptr<const api::Pod> pod;
+  bool exists = true;     // the cluster has it
+  bool defaults = false;  // nobody said which configuration the scheduler has
+  std::size_t ahead = 0;  // pods that wait and come before it in the queue
+  std::size_t best = 5;   // so many of the nodes that would do are shown
+  WallTime now;
+  std::function<void(std::string_view)> progress = [](std::string_view) {};
+};
+
+/// The engine holds the cluster and has decided nothing; a profile is chosen by the pod's scheduler name, the
+/// first one if there is none of that name. Afterwards the engine is good for nothing else.
+ExplanationView explain(Engine& engine, const Question& question);
+
+}  // namespace koord::scheduling::explain

@@ -1,0 +1,308 @@
+// ClassState: see class_state.hpp.
+#include "koord/scheduling/classes/class_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+namespace koord::scheduling {
+
+ClassState::ClassState(const Profile& profile, const ClassShared& shared, const PodInfo& pod)
+    : profile_(profile), shared_(shared), local_(profile, shared, pod) {
+  for (std::size_t at = 0; at < profile.filters.size(); ++at) {
+    const Profile::Filter& seat = profile.filters[at];
+    if (seat.local != nullptr) continue;
+    filters_.push_back({seat.cluster, seat.residual, at,
+                        seat.cluster != nullptr ? seat.cluster->prepare_cluster_filter(pod) : nullptr});
+  }
+  for (const Profile::Score& seat : profile.scores)
+    if (seat.cluster != nullptr)
+      scores_.push_back({seat.cluster, seat.index, seat.weight, seat.cluster->prepare_cluster_score(pod)});
+}
+
+void ClassState::update(const PodInfo& pod) {
+  local_.update();
+  pod_ = &pod;
+  if (std::exchange(done_, false)) rejected_ = {};
+  swept_ = ranked_ = false;
+  pre_filter();
+  if (done_) return;
+  bool over_rows = false;
+  for (const Filter& f : filters_)
+    over_rows = over_rows ||
+                (f.asked && (local_.feasible() > 0 || local_.last_filter() > static_cast<int>(f.position)));
+  for (Score& s : scores_) {
+    s.asked = local_.feasible() > 0 && s.plugin->may_score(*s.state, pod);
+    over_rows = over_rows || s.asked;
+  }
+  if (over_rows || (shared_.nominated != nullptr && !shared_.nominated->rows().empty())) sweep();
+}
+
+// Before the rows
+
+/// As kube-scheduler goes through its PreFilter plugins: what victims may undo lets the others speak too.
+void ClassState::pre_filter() {
+  const bool locally = !local_.rejected().empty();
+  for (Filter& f : filters_) f.asked = false;
+  for (Filter& f : filters_) {
+    if (locally && local_.rejected_at() < f.position) break;
+    PreFiltered said;
+    if (f.cluster != nullptr) {
+      said = f.cluster->pre_filter(*f.state, *pod_);
+    } else {
+      f.state = f.residual->pre_filter_pod(*pod_, said);
+    }
+    const Profile::Filter& seat = profile_.filters[f.position];
+    f.asked = seat.answers && !said.skip && f.state != nullptr;
+    if (!seat.prepares || said.skip || said.rejected.empty()) continue;
+    if (reject(f.position, std::move(said))) return;
+  }
+  if (locally) reject(local_.rejected_at(), {false, local_.rejected(), local_.rejected_code()});
+}
+
+/// True: nothing else matters.
+bool ClassState::reject(std::size_t position, PreFiltered said) {
+  const PluginIndex plugin = profile_.filters[position].index;
+  done_ = true;
+  rejected_.code = said.code;
+  rejected_.rejectors = local_.only_named() || !local_.rejected().empty() ? local_.rejectors() : 0;
+  // Preparations cannot let a pod wait for something of their own (pending): to kube-scheduler, too, that is
+  // an error there.
+  if (said.code != StatusCode::unschedulable && said.code != StatusCode::unresolvable) {
+    rejected_.error =
+        fmt::format("running PreFilter plugin \"{}\": {}", profile_.plugin_name(plugin), said.rejected);
+    return true;
+  }
+  rejected_.rejectors |= mask_of(plugin);
+  rejected_.prefilter_message = std::move(said.rejected);
+  return said.code == StatusCode::unresolvable;
+}
+
+// The choice
+
+void ClassState::rank() {
+  if (ranked_) return;
+  ranked_ = true;
+  rank(shared_.sweep.live);
+  shared_.sweep.sums.swap(shared_.scratch.sums);
+}
+
+/// The sums of these rows into scratch.sums, as if no others were feasible.
+void ClassState::rank(std::span<const Row> rows, std::vector<ScoreDetail>* detail, std::size_t of) {
+  RowScratch& scratch = shared_.scratch;
+  const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
+  local_.sums_among(rows);
+  std::vector<std::int32_t>& sums = scratch.sums;
+  std::vector<std::int64_t>& scores = shared_.sweep.scores;
+  for (Score& s : scores_) {
+    if (!s.asked || rows.empty() || !s.plugin->pre_score(*s.state, *pod_, shared_.nodes, rows)) continue;
+    scores.resize(rows.size());
+    in_blocks(rows, [&](std::span<const Row> block) {
+      s.plugin->score(
+          *s.state, shared_.nodes, block,
+          std::span(scores).subspan(static_cast<std::size_t>(block.data() - rows.data()), block.size()));
+    });
+    if (detail != nullptr) detail->push_back({s.index, s.weight, scores[of], 0});
+    s.plugin->normalize(*s.state, rows, scores);
+    if (detail != nullptr) detail->back().normalized = scores[of];
+    for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.weight * static_cast<std::int32_t>(scores[i]);
+  }
+  if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
+}
+
+/// Of these rows one with the best sum, each of them with the same chance.
+Row ClassState::best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random) const {
+  if (rows.empty()) return kNoRow;
+  // The best of each block first: only blocks that have the best of all are looked at again.
+  std::vector<std::int32_t>& tops = shared_.sweep.tops;
+  tops.clear();
+  const auto each_block = [&](auto&& f) {
+    for (std::size_t at = 0, block = 0; at < rows.size(); at += kRowsAtOnce, ++block)
+      f(block, at, sums.subspan(at, std::min(kRowsAtOnce, rows.size() - at)));
+  };
+  std::int32_t top = sums[0];
+  each_block([&](std::size_t, std::size_t, std::span<const std::int32_t> block) {
+    std::int32_t best = block[0];
+    for (const std::int32_t sum : block) best = std::max(best, sum);
+    tops.push_back(best);
+    top = std::max(top, best);
+  });
+  std::uint32_t ties = 0;
+  const auto tied = [&](std::span<const std::int32_t> block) {
+    std::uint32_t n = 0;
+    for (const std::int32_t sum : block) n += sum == top;
+    return n;
+  };
+  each_block([&](std::size_t b, std::size_t, std::span<const std::int32_t> block) {
+    if (tops[b] == top) ties += tied(block);
+  });
+  std::uint32_t left = ties == 1 ? 0 : random.below(ties);
+  for (std::size_t b = 0;; ++b) {
+    if (tops[b] != top) continue;
+    const std::size_t at = b * kRowsAtOnce;
+    const auto block = sums.subspan(at, std::min(kRowsAtOnce, rows.size() - at));
+    if (const std::uint32_t n = tied(block); left >= n) {
+      left -= n;
+      continue;
+    }
+    for (std::size_t i = 0;; ++i)
+      if (block[i] == top && left-- == 0) return rows[at + i];
+  }
+}
+
+Row ClassState::pick(Random& random) {
+  if (done_) return kNoRow;
+  if (!swept_) return local_.pick(random);
+  rank();
+  return best_of(shared_.sweep.live, shared_.sweep.sums, random);
+}
+
+Row ClassState::pick_among(std::uint32_t wanted, Row& start, Random& random) {
+  if (done_ || local_.only_named()) return pick(random);
+  const auto slots = swept_ ? this->slots() : local_.slots();
+  std::vector<Row>& found = shared_.sweep.found;
+  found.clear();
+  const auto rows = static_cast<Row>(slots.size());
+  if (rows == 0) return kNoRow;
+  Row row = start % rows;
+  for (Row n = 0; n < rows && found.size() < wanted; ++n, row = row + 1 == rows ? 0 : row + 1)
+    if (slots[row] >= 0) found.push_back(row);
+  start = row;
+  std::sort(found.begin(), found.end());
+  rank(found);
+  return best_of(found, shared_.scratch.sums, random);
+}
+
+Row ClassState::pick_from(std::span<const Row> rows, std::span<const std::int64_t> more, Random& random) {
+  if (rows.size() == 1) return rows[0];
+  rank(rows);
+  const std::vector<std::int32_t>& sums = shared_.scratch.sums;
+  std::int64_t top = std::numeric_limits<std::int64_t>::min();
+  std::vector<Row>& best = shared_.sweep.found;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::int64_t score = sums[i] + more[i];
+    if (score > top) best.clear();
+    top = std::max(top, score);
+    if (score == top) best.push_back(rows[i]);
+  }
+  return best[best.size() == 1 ? 0 : random.below(static_cast<std::uint32_t>(best.size()))];
+}
+
+// What is told
+
+std::uint32_t ClassState::feasible() const {
+  if (done_) return 0;
+  return swept_ ? static_cast<std::uint32_t>(shared_.sweep.live.size()) : local_.feasible();
+}
+
+VerdictId ClassState::verdict(Row row) const {
+  if (!swept_ || row >= shared_.nodes.rows() || !shared_.nodes.node(row) || !local_.may_go(row))
+    return local_.verdict(row);
+  return LocalState::verdict_of(slots()[place(row)]);
+}
+
+std::int32_t ClassState::score(Row row) {
+  if (!swept_) return local_.score(row);
+  rank();
+  const std::span<const Row> live = shared_.sweep.live;
+  const auto it = std::lower_bound(live.begin(), live.end(), row);
+  return it == live.end() || *it != row ? -1
+                                        : shared_.sweep.sums[static_cast<std::size_t>(it - live.begin())];
+}
+
+Diagnosis ClassState::diagnose() const {
+  Diagnosis d;
+  if (done_) d = rejected_;
+  d.nodes = shared_.nodes.nodes();
+  if (done_) return d;
+  d.rejectors = local_.rejectors();
+  if (!swept_) {
+    local_.diagnose(d);
+    return d;
+  }
+  if (local_.only_named()) local_.diagnose_others(d);
+  std::unordered_map<VerdictId, std::uint32_t> counts;
+  VerdictId last = kPass;
+  std::uint32_t* count = nullptr;
+  for (const std::int32_t slot : slots()) {
+    const VerdictId verdict = LocalState::verdict_of(slot);
+    if (verdict == kPass || verdict == kAbsent) continue;
+    if (count == nullptr || verdict != last) count = &counts[last = verdict];
+    ++*count;
+  }
+  for (const auto& [verdict, rows] : counts) d.count(shared_.verdicts[verdict], rows);
+  return d;
+}
+
+std::vector<ClassState::Refused> ClassState::refused(std::size_t examples) const {
+  std::vector<Refused> all;
+  if (done_) return all;
+  std::size_t last = 0;
+  std::unordered_map<VerdictId, std::size_t> places;
+  const auto add = [&](Row row, VerdictId verdict, std::uint32_t rows) {
+    if (verdict == kPass || verdict == kAbsent) return;
+    if (last >= all.size() || all[last].verdict != verdict) {
+      const auto [place, added] = places.try_emplace(verdict, all.size());
+      last = place->second;
+      if (added) all.push_back({verdict});
+    }
+    all[last].rows += rows;
+    if (row != kNoRow && all[last].examples.size() < examples) all[last].examples.push_back(row);
+  };
+  if (local_.only_named()) {
+    const auto& named = local_.named();
+    for (std::size_t i = 0; i < named.size(); ++i)
+      add(named[i].first, LocalState::verdict_of(swept_ ? slots()[i] : named[i].second), 1);
+    Row other = kNoRow;
+    for (Row row = 0; row < shared_.nodes.rows() && other == kNoRow; ++row)
+      if (shared_.nodes.node(row) && !local_.may_go(row)) other = row;
+    if (other != kNoRow)
+      add(other, local_.verdict(other), shared_.nodes.nodes() - static_cast<std::uint32_t>(named.size()));
+    return all;
+  }
+  const auto slots = swept_ ? this->slots() : local_.slots();
+  for (Row row = 0; row < slots.size(); ++row) add(row, LocalState::verdict_of(slots[row]), 1);
+  return all;
+}
+
+Explanation ClassState::explain(Row row) {
+  Explanation e{verdict(row), {}, 0};
+  if (e.verdict != kPass || done_) return e;
+  if (!swept_) collect();
+  const std::span<const Row> live = shared_.sweep.live;
+  local_.explain(row, live, e.scores);
+  rank(live, &e.scores,
+       static_cast<std::size_t>(std::lower_bound(live.begin(), live.end(), row) - live.begin()));
+  for (const ScoreDetail& score : e.scores) e.total += score.weight * score.normalized;
+  return e;
+}
+
+std::unique_ptr<PodState> ClassState::take_residual(PluginIndex plugin) {
+  for (Filter& f : filters_)
+    if (f.residual != nullptr && profile_.filters[f.position].index == plugin) return std::move(f.state);
+  return nullptr;
+}
+
+std::unique_ptr<PodState>& ClassState::kept(PluginIndex plugin) {
+  for (auto& [index, state] : kept_)
+    if (index == plugin) return state;
+  return kept_.emplace_back(plugin, nullptr).second;
+}
+
+bool ClassState::reaches_over_rows() const {
+  return std::any_of(filters_.begin(), filters_.end(), [](const Filter& f) { return f.asked; });
+}
+
+std::size_t ClassState::bytes() const {
+  std::size_t all = sizeof *this + local_.bytes();
+  for (const Filter& f : filters_) all += sizeof f + (f.state ? f.state->bytes() : 0);
+  for (const Score& s : scores_) all += sizeof s + s.state->bytes();
+  for (const auto& [index, state] : kept_) all += state ? state->bytes() : 0;
+  all += yielding_.capacity() * sizeof yielding_[0];
+  return all;
+}
+
+}  // namespace koord::scheduling

@@ -1,0 +1,200 @@
+// ClassState's sweep: which rows are feasible in the end; see class_state.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/classes/class_state.hpp"
+#include "scheduling/classes/trial.hpp"
+
+namespace koord::scheduling {
+
+void ClassState::sweep() {
+  swept_ = true;
+  collect();
+  for (const Filter& f : filters_)
+    if (f.asked) ask(f);
+  if (shared_.nominated != nullptr) yield_to_nominated();
+}
+
+/// What is known of the rows for themselves.
+void ClassState::collect() {
+  SweepScratch& s = shared_.sweep;
+  s.own_slots = local_.only_named();
+  if (local_.only_named()) {
+    s.named.clear();
+    s.slots.clear();
+    s.kept.clear();
+    for (const auto& [row, slot] : local_.named()) {
+      s.named.push_back(row);
+      s.slots.push_back(slot);
+      if (slot >= 0) s.kept.push_back(row);
+    }
+    s.live = s.kept;
+    return;
+  }
+  const auto slots = local_.slots();
+  while (s.all.size() < slots.size()) s.all.push_back(static_cast<Row>(s.all.size()));
+  s.live = std::span(s.all).first(slots.size());
+  if (local_.feasible() == slots.size()) return;
+  s.kept.resize(slots.size());
+  std::size_t n = 0;
+  for (Row row = 0; row < slots.size(); ++row) {
+    s.kept[n] = row;
+    n += slots[row] >= 0;
+  }
+  s.live = std::span(s.kept).first(n);
+}
+
+/// By row; with named nodes by their place among them.
+std::span<const std::int32_t> ClassState::slots() const {
+  return shared_.sweep.own_slots ? std::span<const std::int32_t>(shared_.sweep.slots) : local_.slots();
+}
+
+std::size_t ClassState::place(Row row) const {
+  if (!local_.only_named()) return row;
+  const std::vector<Row>& named = shared_.sweep.named;
+  return static_cast<std::size_t>(std::lower_bound(named.begin(), named.end(), row) - named.begin());
+}
+
+/// Slots to be changed.
+std::vector<std::int32_t>& ClassState::own_slots() const {
+  SweepScratch& s = shared_.sweep;
+  if (!s.own_slots) s.slots.assign(local_.slots().begin(), local_.slots().end());
+  s.own_slots = true;
+  return s.slots;
+}
+
+void ClassState::filter(const Filter& f, std::span<const Row> rows, std::span<VerdictId> out) const {
+  if (f.cluster != nullptr) {
+    f.cluster->filter(*f.state, shared_.nodes, rows, out);
+  } else {
+    f.residual->filter_pod(*f.state, shared_.nodes, rows, out);
+  }
+}
+
+/// The rows that no filter before this place of the profile rejects.
+std::span<const Row> ClassState::rows_before(std::size_t position) const {
+  SweepScratch& s = shared_.sweep;
+  if (local_.last_filter() < static_cast<int>(position)) return s.live;
+  s.asked.clear();
+  VerdictId last = kAbsent;
+  bool before = true;
+  const auto slots = this->slots();
+  const std::span<const Row> all = local_.only_named() ? s.named : std::span(s.all).first(slots.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const VerdictId verdict = LocalState::verdict_of(slots[i]);
+    if (verdict != kPass && verdict != last) {
+      last = verdict;
+      before = verdict == kAbsent ||
+               profile_.filter_position(shared_.verdicts[verdict].plugin) < static_cast<int>(position);
+    }
+    if (verdict == kPass || !before) s.asked.push_back(all[i]);
+  }
+  return s.asked;
+}
+
+void ClassState::ask(const Filter& f) {
+  SweepScratch& s = shared_.sweep;
+  const std::span<const Row> rows = rows_before(f.position);
+  s.verdicts.resize(rows.size());
+  const bool only_live = rows.data() == s.live.data();
+  bool all_pass = only_live;  // so far: then the rows stay where they are
+  if (!only_live) s.kept.resize(std::max(s.kept.size(), rows.size()));
+  std::size_t at = 0, kept = 0;
+  in_blocks(rows, [&](std::span<const Row> block) {
+    VerdictId* verdicts = s.verdicts.data() + at;
+    filter(f, block, {verdicts, block.size()});
+    VerdictId any = kPass;
+    for (std::size_t i = 0; i < block.size(); ++i) any |= verdicts[i];
+    if (all_pass && any != kPass) {
+      all_pass = false;
+      s.kept.resize(std::max(s.kept.size(), rows.size()));
+      if (s.kept.data() != rows.data()) std::copy_n(rows.begin(), at, s.kept.begin());
+      kept = at;
+    }
+    at += block.size();
+    if (all_pass) return;
+    if (any == kPass && only_live) {
+      std::copy(block.begin(), block.end(), s.kept.begin() + static_cast<std::ptrdiff_t>(kept));
+      kept += block.size();
+      return;
+    }
+    std::vector<std::int32_t>& slots = own_slots();
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const Row row = block[i];
+      std::int32_t& slot = slots[place(row)];
+      slot = verdicts[i] == kPass ? slot : LocalState::slot_of(verdicts[i]);
+      s.kept[kept] = row;
+      kept += slot >= 0;
+    }
+  });
+  if (!all_pass) s.live = std::span(s.kept).first(kept);
+  if (!shared_.verdicts.errors()) return;
+  for (const VerdictId verdict : s.verdicts)
+    if (const Verdict& v = shared_.verdicts[verdict]; v.error) {
+      done_ = true;
+      rejected_.code = StatusCode::error;
+      rejected_.error = fmt::format("running \"{}\" filter plugin: {}", profile_.plugin_name(v.plugin),
+                                    v.reasons.empty() ? std::string() : v.reasons.front());
+      s.live = {};
+      return;
+    }
+}
+
+/// kPass, too, where the row is as it is without them.
+VerdictId ClassState::yielding(Row row) {
+  Trial trial(*this, row);
+  for (const PodInfo* other : shared_.nominated->on(row))
+    if (other->priority >= pod_->priority && other->pod->metadata.uid != pod_->pod->metadata.uid)
+      trial.add(*other);
+  return trial.view().plain() ? kPass : trial.verdict();
+}
+
+VerdictId ClassState::kept_yielding(Row row) {
+  if (row >= yielding_.size()) yielding_.resize(shared_.nodes.rows());
+  Yielding& kept = yielding_[row];
+  const std::uint64_t changes = shared_.nodes.changes(row), nominated = shared_.nominated->changes(row);
+  if (kept.row != changes || kept.nominated != nominated || kept.priority != pod_->priority)
+    kept = {changes, nominated, pod_->priority, yielding(row)};
+  return kept.verdict;
+}
+
+/// Nominated pods of equal or higher priority take room as if they were there. What a row would say without
+/// them counts too, so that a row's answer can only get worse.
+void ClassState::yield_to_nominated() {
+  SweepScratch& s = shared_.sweep;
+  if (yield_rows(true)) {
+    std::size_t kept = 0;
+    s.kept.resize(std::max(s.kept.size(), s.live.size()));
+    for (std::size_t i = 0; i < s.live.size(); ++i) {
+      s.kept[kept] = s.live[i];
+      kept += s.slots[place(s.live[i])] >= 0;
+    }
+    s.live = std::span(s.kept).first(kept);
+  }
+  // Why a node was rejected is only told if all are.
+  if (s.live.empty()) yield_rows(false);
+}
+
+void ClassState::judge_refused() {
+  if (swept_ && !done_ && shared_.nominated != nullptr && !shared_.sweep.live.empty()) yield_rows(false);
+}
+
+/// Of the rows that are feasible so far, or of the others. True: some verdicts are others now.
+bool ClassState::yield_rows(bool feasible) {
+  bool fewer = false;
+  // Where no other row has a say, a row's answer is the same until it or its nominated pods change.
+  const bool keep = !reaches_over_rows();
+  const Row own = keep ? shared_.nominated->row_of(*pod_) : kNoRow;
+  for (const Row row : shared_.nominated->rows()) {
+    if (!shared_.nodes.node(row) || !local_.may_go(row) || (slots()[place(row)] >= 0) != feasible) continue;
+    if (const VerdictId verdict = keep && row != own ? kept_yielding(row) : yielding(row); verdict != kPass) {
+      own_slots()[place(row)] = LocalState::slot_of(verdict);
+      fewer = true;
+    }
+  }
+  return fewer;
+}
+
+}  // namespace koord::scheduling

@@ -1,0 +1,449 @@
+// LocalState: see local_state.hpp.
+#include "koord/scheduling/classes/local_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "koord/api/types/core_v1/node.hpp"
+
+namespace koord::scheduling {
+
+namespace {
+
+/// out[i] = values[rows[i]]
+void gather(std::span<const std::int32_t> values, std::span<const Row> rows, std::vector<std::int32_t>& out) {
+  if (in_a_row(rows)) {
+    const auto run = values.subspan(rows.front(), rows.size());
+    out.assign(run.begin(), run.end());
+    return;
+  }
+  out.resize(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) out[i] = values[rows[i]];
+}
+
+}  // namespace
+
+LocalState::LocalState(const Profile& profile, const ClassShared& shared, const PodInfo& pod)
+    : profile_(profile), shared_(shared) {
+  std::vector<std::string> restricting;
+  for (std::size_t at = 0; at < profile.filters.size(); ++at) {
+    const Profile::Filter& seat = profile.filters[at];
+    if (seat.local == nullptr) continue;
+    Filter filter{seat.local, at, {}, {}};
+    if (seat.local->filter_depends() == Depends::node)
+      filter.facet = shared.facets.filter(profile, seat, pod);
+    if (!filter.facet) filter.own = seat.local->prepare_filter(pod);
+    const FilterPlugin::Prepared& prepared = filter.prepared();
+    if (seat.prepares && !prepared.rejected.empty()) {
+      rejected_ = prepared.rejected;
+      rejected_code_ = prepared.code;
+      rejected_at_ = at;
+      rejectors_ = mask_of(seat.index);
+      return;
+    }
+    if (seat.prepares && prepared.only_nodes) {
+      std::vector<std::string> names = *prepared.only_nodes, both;
+      std::sort(names.begin(), names.end());
+      names.erase(std::unique(names.begin(), names.end()), names.end());
+      if (only_nodes_) {
+        std::set_intersection(names.begin(), names.end(), only_nodes_->begin(), only_nodes_->end(),
+                              std::back_inserter(both));
+        names = std::move(both);
+      }
+      only_nodes_ = std::move(names);
+      restricting.emplace_back(profile.plugin_name(seat.index));
+      rejectors_ |= mask_of(seat.index);
+      rejected_at_ = at;
+    }
+    if (seat.answers && !prepared.skip) filters_.push_back(std::move(filter));
+  }
+  if (only_nodes_) {
+    std::sort(restricting.begin(), restricting.end());
+    const std::string why = fmt::format("node(s) didn't satisfy plugin(s) [{}]", fmt::join(restricting, " "));
+    if (only_nodes_->empty()) {
+      rejected_ = restricting.size() == 1
+                      ? fmt::format("node(s) didn't satisfy plugin {}", restricting.front())
+                      : fmt::format("{} simultaneously", why);
+      return;
+    }
+    not_among_ = shared.verdicts.intern({kNoPlugin, true, {why}});
+  }
+  for (const Profile::Score& seat : profile.scores) {
+    if (seat.local == nullptr) continue;
+    Score score{seat.local, seat.index, seat.weight, seat.local->normalize(), {}, {}, 0, {}, {}};
+    if (seat.local->score_depends() == Depends::node) score.facet = shared.facets.score(profile, seat, pod);
+    if (!score.facet) score.own = seat.local->prepare_score(pod);
+    if (!score.prepared().skip || !seat.prepares) scores_.push_back(std::move(score));
+  }
+}
+
+std::int32_t LocalState::Score::part(std::int32_t raw_score, std::int32_t best_raw) const {
+  constexpr std::int64_t kMax = 100;
+  switch (normalize) {
+    case ScorePlugin::Normalize::none: return weight * raw_score;
+    case ScorePlugin::Normalize::to_best:
+      return best_raw == 0 ? weight * raw_score
+                           : weight * static_cast<std::int32_t>(kMax * raw_score / best_raw);
+    case ScorePlugin::Normalize::to_worst:
+      return best_raw == 0 ? weight * 100
+                           : weight * static_cast<std::int32_t>(kMax - kMax * raw_score / best_raw);
+  }
+  return 0;
+}
+
+void LocalState::Score::count(std::int32_t raw_score, bool in) {
+  if (raw_score <= 0) return;
+  const auto it = counts.try_emplace(raw_score, 0).first;
+  if (in) {
+    ++it->second;
+  } else if (--it->second == 0) {
+    counts.erase(it);
+  }
+}
+
+/// The rows to look at again; false: all of them.
+bool LocalState::changed_rows(std::vector<Row>& rows) const {
+  const NodeTable& nodes = shared_.nodes;
+  rows.clear();
+  if (!built_ || cursor_ < nodes.log_begin()) return false;
+  // A row out of order costs as much as several in order.
+  const std::size_t most = std::max<std::size_t>(nodes.rows() / 6, 16);
+  for (std::uint64_t n = cursor_; n < nodes.log_end(); ++n) {
+    if (!nodes.latest(n)) continue;
+    if (rows.size() == most) return false;
+    rows.push_back(nodes.change(n));
+  }
+  return true;
+}
+
+/// Scores of rows that did not change may have, all the same.
+bool LocalState::versions_changed() {
+  if (built_ && cursor_ > shared_.nodes.newest_node_change()) return false;
+  bool changed = false;
+  for (Score& s : scores_) {
+    const std::uint64_t now = s.plugin->score_version(s.prepared().state.get());
+    changed |= std::exchange(s.version, now) != now;
+  }
+  return changed;
+}
+
+void LocalState::update() {
+  const NodeTable& nodes = shared_.nodes;
+  RowScratch& scratch = shared_.scratch;
+  if (!rejected_.empty() || (built_ && cursor_ == nodes.log_end())) return;
+  if (only_nodes_) {
+    judge_named();
+  } else {
+    for (Filter& f : filters_)
+      if (f.facet) f.facet->update(nodes, shared_.memory, scratch);
+    for (Score& s : scores_)
+      if (s.facet) s.facet->update(nodes, shared_.memory, scratch);
+    sweeping_ = !changed_rows(scratch.rows);
+    if (versions_changed()) sweeping_ = true;
+    if (sweeping_) {
+      index_.clear(nodes.rows(), slot_of(kAbsent));
+      feasible_ = 0;
+      forget_verdicts();
+      for (Score& s : scores_) {
+        s.raw.clear();
+        s.counts.clear();
+        s.best = 0;
+      }
+      scratch.rows.resize(nodes.rows());
+      std::iota(scratch.rows.begin(), scratch.rows.end(), 0);
+    } else {
+      index_.resize(nodes.rows(), slot_of(kAbsent));
+      for (Score& s : scores_)
+        if (!s.raw.empty()) s.raw.resize(nodes.rows(), 0);
+    }
+    scratch.looked_at += scratch.rows.size();
+    scratch.passing.clear();
+    in_blocks(scratch.rows, [&](std::span<const Row> block) { judge_rows(block); });
+    const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
+    if (!sweeping_)
+      for (const Row row : scratch.passing) take_out(row);
+    in_blocks(scratch.passing, [&](std::span<const Row> block) { weigh(block); });
+    settle_bests(scratch.passing);
+    in_blocks(scratch.passing, [&](std::span<const Row> block) { rank(block); });
+    if (sweeping_) index_.rebuild();
+    if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
+  }
+  built_ = true;
+  cursor_ = nodes.log_end();
+}
+
+/// Leaves in `live` what passes. The first filter in the profile's order that rejects a node gives the
+/// verdict.
+template <class Reject>
+void LocalState::filter(std::vector<Row>& live, bool use_facets, Reject&& reject) {
+  std::vector<VerdictId>& verdicts = shared_.scratch.verdicts;
+  for (const Filter& f : filters_) {
+    if (live.empty()) return;
+    std::size_t kept = 0;
+    const auto keep = [&](std::size_t i, VerdictId verdict) {
+      if (verdict == kPass) {
+        live[kept++] = live[i];
+      } else {
+        reject(live[i], verdict);
+      }
+    };
+    if (use_facets && f.facet && f.facet->kept()) {
+      if (f.facet->all_zero()) continue;
+      const Facet& facet = *f.facet;
+      for (std::size_t i = 0; i < live.size(); ++i) keep(i, static_cast<VerdictId>(facet[live[i]]));
+    } else {
+      verdicts.resize(live.size());
+      f.plugin->filter(f.prepared().state.get(), shared_.nodes, live, verdicts);
+      for (std::size_t i = 0; i < live.size(); ++i) keep(i, verdicts[i]);
+    }
+    live.resize(kept);
+  }
+}
+
+void LocalState::judge_rows(std::span<const Row> rows) {
+  const auto reject = [&](Row row, VerdictId verdict) {
+    if (!sweeping_) take_out(row);
+    if (verdict != kAbsent) count(verdict, true);
+    put(row, slot_of(verdict));
+  };
+  std::vector<Row>& live = shared_.scratch.live;
+  live.clear();
+  if (shared_.nodes.nodes() == shared_.nodes.rows()) {
+    live.assign(rows.begin(), rows.end());
+  } else {
+    for (const Row row : rows)
+      if (shared_.nodes.node(row)) {
+        live.push_back(row);
+      } else {
+        reject(row, kAbsent);
+      }
+  }
+  filter(live, true, reject);
+  auto& passing = shared_.scratch.passing;
+  passing.insert(passing.end(), live.begin(), live.end());
+}
+
+/// Into scratch.scores, in the order of the rows. `use_facets`: they were updated with the class.
+void LocalState::raw_scores(const Score& score, std::span<const Row> rows, bool use_facets) const {
+  std::vector<std::int32_t>& out = shared_.scratch.scores;
+  out.resize(rows.size());
+  if (use_facets && score.facet && score.facet->kept()) {
+    const Facet& facet = *score.facet;
+    for (std::size_t i = 0; i < rows.size(); ++i) out[i] = facet[rows[i]];
+  } else {
+    score.plugin->score(score.prepared().state.get(), shared_.nodes, rows, out);
+  }
+}
+
+/// The raw scores that are normalised: by which, is known when all rows are in.
+void LocalState::weigh(std::span<const Row> rows) {
+  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
+  for (Score& s : scores_) {
+    if (!s.normalized() || (s.raw.empty() && s.facet && s.facet->kept() && s.facet->all_zero())) continue;
+    raw_scores(s, rows, true);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (s.raw.empty() && raw[i] != 0) s.raw.resize(shared_.nodes.rows(), 0);
+      if (!s.raw.empty()) s.raw[rows[i]] = raw[i];
+      s.count(raw[i], true);
+    }
+  }
+}
+
+/// If a best raw score has changed, the sums of all rows have; those of `pending` are not made yet.
+void LocalState::settle_bests(std::span<const Row> pending) {
+  bool moved = false;
+  auto slots = index_.scores();
+  for (Score& s : scores_) {
+    const std::int32_t best = s.counts.empty() ? 0 : s.counts.rbegin()->first;
+    const std::int32_t before = std::exchange(s.best, best);
+    if (best == before || sweeping_) continue;
+    if (!moved)
+      for (const Row row : pending) slots[row] = slot_of(kAbsent);
+    moved = true;
+    for (Row row = 0; row < slots.size(); ++row)
+      if (slots[row] >= 0) slots[row] += s.part(s.raw[row], best) - s.part(s.raw[row], before);
+  }
+  if (moved) index_.rebuild();
+}
+
+void LocalState::rank(std::span<const Row> rows) {
+  std::vector<std::int32_t>& sums = shared_.scratch.sums;
+  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
+  sums.assign(rows.size(), 0);
+  for (const Score& s : scores_) {
+    if (!s.normalized()) {
+      if (s.facet && s.facet->kept() && s.facet->all_zero()) continue;
+      raw_scores(s, rows, true);
+      for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.weight * raw[i];
+    } else if (!s.raw.empty()) {
+      for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.part(s.raw[rows[i]], s.best);
+    } else if (const std::int32_t part = s.part(0, s.best); part != 0) {
+      for (std::int32_t& sum : sums) sum += part;
+    }
+  }
+  feasible_ += static_cast<std::uint32_t>(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) put(rows[i], std::max(sums[i], 0));
+}
+
+void LocalState::take_out(Row row) {
+  const std::int32_t slot = index_.score(row);
+  if (slot < 0) {
+    if (slot != slot_of(kAbsent)) count(verdict_of(slot), false);
+    return;
+  }
+  --feasible_;
+  for (Score& s : scores_)
+    if (!s.raw.empty()) s.count(s.raw[row], false);
+}
+
+void LocalState::put(Row row, std::int32_t slot) {
+  if (sweeping_) {
+    index_.scores()[row] = slot;
+  } else {
+    index_.set(row, slot);
+  }
+}
+
+void LocalState::count(VerdictId verdict, bool in) {
+  if (last_ == nullptr || last_->first != verdict) last_ = &*histogram_.try_emplace(verdict, 0).first;
+  if (in) {
+    ++last_->second;  // the next row's is mostly the same
+  } else if (--last_->second == 0) {
+    histogram_.erase(verdict);
+    last_ = nullptr;
+  }
+}
+
+void LocalState::forget_verdicts() {
+  histogram_.clear();
+  last_ = nullptr;
+}
+
+/// The few nodes that a plugin named; no state of the others is made.
+void LocalState::judge_named() {
+  const NodeTable& nodes = shared_.nodes;
+  RowScratch& scratch = shared_.scratch;
+  named_.clear();
+  forget_verdicts();
+  scratch.live.clear();
+  for (const std::string& name : *only_nodes_) {
+    const Row row = nodes.find(name);
+    if (row != kNoRow && nodes.node(row)) scratch.live.push_back(row);
+  }
+  scratch.looked_at += scratch.live.size();
+  const auto others = nodes.nodes() - static_cast<std::uint32_t>(scratch.live.size());
+  if (others > 0) histogram_.emplace(not_among_, others);
+  filter(scratch.live, false, [&](Row row, VerdictId verdict) {
+    count(verdict, true);
+    named_.emplace_back(row, slot_of(verdict));
+  });
+  const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
+  sums_alone(scratch.live);
+  for (std::size_t i = 0; i < scratch.live.size(); ++i)
+    named_.emplace_back(scratch.live[i], std::max(scratch.sums[i], 0));
+  std::sort(named_.begin(), named_.end());
+  feasible_ = static_cast<std::uint32_t>(scratch.live.size());
+  if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
+}
+
+void LocalState::sums_alone(std::span<const Row> rows) const {
+  std::vector<std::int32_t>& sums = shared_.scratch.sums;
+  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
+  sums.assign(rows.size(), 0);
+  for (const Score& s : scores_) {
+    raw_scores(s, rows, false);
+    std::int32_t best = 0;
+    if (s.normalized())
+      for (const std::int32_t r : raw) best = std::max(best, r);
+    for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += s.part(raw[i], best);
+  }
+}
+
+VerdictId LocalState::verdict(Row row) const {
+  if (!only_nodes_) return row < index_.size() ? verdict_of(index_.score(row)) : kAbsent;
+  if (const std::int32_t* slot = named(row)) return verdict_of(*slot);
+  return row < shared_.nodes.rows() && shared_.nodes.node(row) ? not_among_ : kAbsent;
+}
+
+std::int32_t LocalState::score(Row row) const {
+  if (!only_nodes_) return index_.score(row);
+  const std::int32_t* slot = named(row);
+  return slot == nullptr ? slot_of(not_among_) : *slot;
+}
+
+const std::int32_t* LocalState::named(Row row) const {
+  const auto it = std::ranges::lower_bound(named_, row, {}, &Slots::value_type::first);
+  return it != named_.end() && it->first == row ? &it->second : nullptr;
+}
+
+Row LocalState::pick(Random& random) const {
+  if (!only_nodes_) return index_.pick([&](std::uint32_t n) { return random.below(n); });
+  Row chosen = kNoRow;
+  std::int32_t top = -1;
+  std::uint32_t ties = 0;
+  for (const auto& [row, slot] : named_) {
+    if (slot < 0 || slot < top) continue;
+    ties = slot > top ? 1 : ties + 1;
+    top = slot;
+    if (ties == 1 || random.below(ties) == 0) chosen = row;
+  }
+  return chosen;
+}
+
+void LocalState::sums_among(std::span<const Row> rows) const {
+  if (only_nodes_) return sums_alone(rows);
+  std::vector<std::int32_t>& sums = shared_.scratch.sums;
+  gather(index_.scores(), rows, sums);
+  if (rows.size() == feasible_) return;
+  for (const Score& s : scores_) {
+    if (!s.normalized() || s.raw.empty()) continue;
+    std::int32_t best = 0;
+    for (std::size_t i = 0; i < rows.size() && best != s.best; ++i) best = std::max(best, s.raw[rows[i]]);
+    if (best == s.best) continue;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      sums[i] += s.part(s.raw[rows[i]], best) - s.part(s.raw[rows[i]], s.best);
+  }
+}
+
+bool LocalState::may_go(Row row) const { return !only_nodes_ || named(row) != nullptr; }
+
+VerdictId LocalState::judge(const NodeView& view, std::size_t from, std::size_t to) const {
+  for (const Filter& f : filters_) {
+    if (f.position < from || f.position >= to) continue;
+    const VerdictId verdict = f.plugin->filter_view(f.prepared().state.get(), shared_.nodes, view);
+    if (verdict != kPass) return verdict;
+  }
+  return kPass;
+}
+
+void LocalState::explain(Row row, std::span<const Row> feasible, std::vector<ScoreDetail>& out) const {
+  const std::vector<std::int32_t>& raw = shared_.scratch.scores;
+  for (const Score& s : scores_) {
+    raw_scores(s, feasible, false);
+    const std::int32_t best = std::max(*std::max_element(raw.begin(), raw.end()), 0);
+    raw_scores(s, {&row, 1}, false);
+    out.push_back({s.index, s.weight, raw[0], s.part(raw[0], best) / s.weight});
+  }
+}
+
+void LocalState::diagnose(Diagnosis& d) const {
+  for (const auto& [id, rows] : histogram_) d.count(shared_.verdicts[id], rows);
+}
+
+void LocalState::diagnose_others(Diagnosis& d) const {
+  const auto others = shared_.nodes.nodes() - static_cast<std::uint32_t>(named_.size());
+  if (others > 0) d.count(shared_.verdicts[not_among_], others);
+}
+
+std::size_t LocalState::bytes() const {
+  std::size_t all = index_.bytes() + named_.capacity() * sizeof named_[0];
+  for (const Filter& f : filters_) all += sizeof f + (f.own.state ? f.own.state->bytes() : 0);
+  for (const Score& s : scores_)
+    all += sizeof s + (s.own.state ? s.own.state->bytes() : 0) + s.raw.capacity() * sizeof s.raw[0] +
+           s.counts.size() * 48;
+  return all;
+}
+
+}  // namespace koord::scheduling

@@ -1,0 +1,287 @@
+// What Koordinator makes of nodes and pods: see transforms.hpp.
+#include "koord/scheduling/cluster/transforms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/schema/table.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/host/cpuset.hpp"
+#include "koord/json/value.hpp"
+#include "koord/json/writer.hpp"
+
+namespace koord::scheduling {
+
+namespace {
+
+constexpr std::string_view kReservation = "node.koordinator.sh/reservation";
+constexpr std::string_view kDeviceAllocated = "scheduling.koordinator.sh/device-allocated";
+constexpr std::string_view kReplaceResources = "pod.koordinator.sh/replace-resources";
+constexpr std::string_view kPreemptionPolicy = "scheduling.koordinator.sh/preemption-policy";
+constexpr std::string_view kSchedulerName = "scheduling.koordinator.sh/scheduler-name";
+constexpr std::string_view kOriginalSchedulerName =
+    "internal.scheduling.koordinator.sh/original-scheduler-name";
+constexpr std::size_t kMaxAnnotation = std::size_t{64} << 10;
+constexpr std::size_t kMaxComplained = 4096;
+
+/// A name that a resource had, and the one that it has; `to` empty: it is taken out.
+struct Renamed {
+  std::string_view from, to;
+};
+constexpr Renamed kBatch[] = {{"koordinator.sh/batch-cpu", api::kBatchCpu},
+                              {"koordinator.sh/batch-memory", api::kBatchMemory}};
+constexpr Renamed kDevices[] = {{"kubernetes.io/rdma", "koordinator.sh/rdma"},
+                                {"kubernetes.io/fpga", "koordinator.sh/fpga"},
+                                {"kubernetes.io/gpu", "koordinator.sh/gpu"},
+                                {"kubernetes.io/gpu-core", "koordinator.sh/gpu-core"},
+                                {"kubernetes.io/gpu-memory", "koordinator.sh/gpu-memory"},
+                                {"kubernetes.io/gpu-memory-ratio", "koordinator.sh/gpu-memory-ratio"}};
+
+struct NodeReservation {
+  api::ResourceList resources;
+  std::string reserved_cpus;
+  std::string apply_policy;
+  KOORD_STRUCT(NodeReservation);
+};
+KOORD_SCHEMA(NodeReservation, ROW(resources), ROW(reserved_cpus).wire("reservedCPUs"), ROW(apply_policy));
+
+bool has_any(const api::ResourceList& list, std::span<const Renamed> names) {
+  return std::any_of(list.begin(), list.end(), [&](const auto& entry) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const Renamed& r) { return r.from == entry.key && !list.contains(r.to); });
+  });
+}
+
+/// Where both names occur the old one stays, and means nothing to anybody.
+void rename(api::ResourceList& list, Renamed names) {
+  const api::Quantity* const found = list.find(names.from);
+  if (found == nullptr) return;
+  if (names.to.empty()) {
+    list.erase(names.from);
+  } else if (!list.contains(names.to)) {
+    api::Quantity quantity = names.from == "cpu" ? api::Quantity::from_int(found->milli_value()) : *found;
+    list.erase(names.from);
+    list[names.to] = std::move(quantity);
+  }
+}
+
+void rename(api::ResourceList& list, std::span<const Renamed> names) {
+  for (const Renamed& r : names) rename(list, r);
+}
+
+/// What the annotation keeps back; nothing where it does not say.
+Result<api::ResourceList> kept_back(std::string_view text) {
+  if (text.size() > kMaxAnnotation) return Error(Code::invalid, "longer than 64 KiB");
+  KOORD_TRY(reservation, api::decode<NodeReservation>(text));
+  if (!reservation.apply_policy.empty() && reservation.apply_policy != "Default") return api::ResourceList();
+  if (!reservation.reserved_cpus.empty()) {
+    const auto cpus = host::CpuSet::parse(reservation.reserved_cpus);
+    if (!cpus) return Error(Code::invalid, fmt::format("reservedCPUs: {}", cpus.error().message()));
+    reservation.resources["cpu"] = api::Quantity::from_int(cpus->size());
+  }
+  return std::move(reservation.resources);
+}
+
+bool is_zero(const api::ResourceList& list) {
+  return std::all_of(list.begin(), list.end(), [](const auto& entry) { return entry.value.is_zero(); });
+}
+
+void keep_back(api::ResourceList& allocatable, const api::ResourceList& kept) {
+  for (const auto& [name, quantity] : kept) {
+    // The manager has subtracted it from these already.
+    if (name == api::kBatchCpu || name == api::kBatchMemory) continue;
+    api::Quantity& left = allocatable[name];
+    left -= quantity;
+    if (left.sign() < 0) left = api::Quantity();
+  }
+}
+
+template <class Visit>
+void each_list(const api::Pod& pod, Visit&& visit) {
+  for (const auto* containers : {&pod.spec.init_containers, &pod.spec.containers})
+    for (const api::Container& c : *containers) {
+      visit(c.resources.requests);
+      visit(c.resources.limits);
+    }
+  visit(pod.spec.overhead);
+}
+
+bool any_list_has(const api::Pod& pod, std::span<const Renamed> names) {
+  bool found = false;
+  each_list(pod, [&](const api::ResourceList& list) { found = found || has_any(list, names); });
+  return found;
+}
+
+void rename(api::Pod& pod, std::span<const Renamed> names) {
+  each_list(pod, [&](const api::ResourceList& list) { rename(const_cast<api::ResourceList&>(list), names); });
+}
+
+/// The annotation of what a pod was given, with the present names; nothing where they are so already.
+Result<std::optional<std::string>> renamed_devices(std::string_view text) {
+  if (text.size() > kMaxAnnotation) return Error(Code::invalid, "longer than 64 KiB");
+  KOORD_TRY(document, json::parse(text));
+  const auto wrong = [] { return Error(Code::invalid, "expected lists of devices by their type"); };
+  if (document.is_null()) return std::optional<std::string>();
+  if (!document.is_object()) return wrong();
+  bool changed = false;
+  for (json::Member& type : document.members()) {
+    if (!type.value.is_array() && !type.value.is_null()) return wrong();
+    for (json::Value& device : type.value.elements()) {
+      if (!device.is_object() && !device.is_null()) return wrong();
+      json::Value* const resources = json::find(device, "resources");
+      if (resources == nullptr || resources->is_null()) continue;
+      if (!resources->is_object()) return wrong();
+      for (const Renamed& r : kDevices) {
+        json::Value* const old = json::find(*resources, r.from);
+        if (old == nullptr || json::find(*resources, r.to) != nullptr) continue;
+        json::Value value = std::move(*old);
+        json::remove(*resources, r.from);
+        resources->append(r.to, std::move(value), document.arena());
+        changed = true;
+      }
+    }
+  }
+  if (!changed) return std::optional<std::string>();
+  return std::optional(json::to_text(document));
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+/// "a:b,c:": a under the name of b, c taken out. Parts that say nothing of the kind are passed over; those
+/// that take out come first, of several for one name the last counts.
+std::vector<Renamed> replacements(std::string_view text) {
+  std::vector<Renamed> out, under_others;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view part = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    const std::size_t colon = part.find(':');
+    if (colon == std::string_view::npos || part.find(':', colon + 1) != std::string_view::npos) continue;
+    const Renamed r{trim(part.substr(0, colon)), trim(part.substr(colon + 1))};
+    if (r.to.empty()) {
+      out.push_back(r);
+      continue;
+    }
+    std::erase_if(under_others, [&](const Renamed& before) { return before.from == r.from; });
+    under_others.push_back(r);
+  }
+  out.insert(out.end(), under_others.begin(), under_others.end());
+  return out;
+}
+
+std::int32_t priority_of(const api::Pod& pod) {
+  if (pod.spec.priority.value_or(0) != 0) return *pod.spec.priority;
+  const api::KoordQos qos = api::with_default(api::koord_qos(pod), api::kube_qos(pod));
+  return api::default_priority(api::with_default(api::koord_priority(pod), qos));
+}
+
+std::string_view preemption_policy_of(const api::Pod& pod) {
+  const std::string_view said = api::value_or(pod.metadata.labels, kPreemptionPolicy);
+  return said == "PreemptLowerPriority" ? said : "Never";
+}
+
+/// A pod that is copied as soon as something of it changes.
+class Edited {
+ public:
+  explicit Edited(std::shared_ptr<const api::Pod> pod) : now_(std::move(pod)) {}
+  const api::Pod& operator*() const { return *now_; }
+  const api::Pod* operator->() const { return now_.get(); }
+  api::Pod& edit() {
+    if (copy_ == nullptr) {
+      auto copy = std::make_shared<api::Pod>(*now_);
+      copy_ = copy.get();
+      now_ = std::move(copy);
+    }
+    return *copy_;
+  }
+  std::shared_ptr<const api::Pod> take() { return std::move(now_); }
+
+ private:
+  std::shared_ptr<const api::Pod> now_;
+  api::Pod* copy_ = nullptr;
+};
+
+}  // namespace
+
+std::string_view meant_for(const api::Pod& pod) {
+  const Symbol* const label = pod.metadata.labels.find(kSchedulerName);
+  return label != nullptr ? label->view() : pod.spec.scheduler_name.view();
+}
+
+void Transforms::complain(std::string_view kind, const api::ObjectMeta& object, std::string_view what) {
+  if (!complain_ || complained_.size() >= kMaxComplained) return;
+  if (complained_.insert(object.uid.empty() ? object.name : object.uid).second) complain_(kind, object, what);
+}
+
+void Transforms::gone(const api::ObjectMeta& object) {
+  if (!complained_.empty()) complained_.erase(object.uid.empty() ? object.name : object.uid);
+}
+
+std::shared_ptr<const api::Node> Transforms::node(std::shared_ptr<const api::Node> node) {
+  api::ResourceList kept;
+  if (const Symbol* const text = node->metadata.annotations.find(kReservation); text && !text->empty()) {
+    if (auto read = kept_back(*text))
+      kept = std::move(*read);
+    else
+      complain("Node", node->metadata, fmt::format("{}: {}", kReservation, read.error().message()));
+  }
+  const auto old_names = [](const api::ResourceList& list) {
+    return has_any(list, kBatch) || has_any(list, kDevices);
+  };
+  if (is_zero(kept) && !old_names(node->status.allocatable) && !old_names(node->status.capacity)) return node;
+  auto copy = std::make_shared<api::Node>(*node);
+  for (api::ResourceList* list : {&copy->status.allocatable, &copy->status.capacity, &kept}) {
+    rename(*list, kBatch);
+    rename(*list, kDevices);
+  }
+  if (!is_zero(kept)) keep_back(copy->status.allocatable, kept);
+  return copy;
+}
+
+std::shared_ptr<const api::Pod> Transforms::pod(std::shared_ptr<const api::Pod> given) {
+  Edited pod(std::move(given));
+  for (const std::span<const Renamed> names : {std::span<const Renamed>(kBatch), {kDevices}})
+    if (any_list_has(*pod, names)) rename(pod.edit(), names);
+  const api::SymbolMap& annotations = pod->metadata.annotations;
+  if (const Symbol* const text = annotations.find(kDeviceAllocated)) {
+    if (auto renamed = renamed_devices(*text); !renamed)
+      complain("Pod", pod->metadata, fmt::format("{}: {}", kDeviceAllocated, renamed.error().message()));
+    else if (*renamed)
+      pod.edit().metadata.annotations[kDeviceAllocated] = **renamed;
+  }
+  if (gates_.replace_resources) {
+    const std::string text(api::value_or(pod->metadata.annotations, kReplaceResources));
+    if (text.size() > kMaxAnnotation) {
+      complain("Pod", pod->metadata, fmt::format("{}: longer than 64 KiB", kReplaceResources));
+    } else if (const std::vector<Renamed> names = replacements(text); any_list_has(*pod, names)) {
+      rename(pod.edit(), names);
+    }
+  }
+  if (gates_.priority)
+    if (const std::int32_t priority = priority_of(*pod); pod->spec.priority != priority)
+      pod.edit().spec.priority = priority;
+  if (gates_.preemption_policy)
+    if (const std::string_view policy = preemption_policy_of(*pod); pod->spec.preemption_policy != policy)
+      pod.edit().spec.preemption_policy = policy;
+  if (const std::string_view name = meant_for(*pod); pod->spec.scheduler_name != name) {
+    const Symbol meant(name);  // the name may lie in what is copied
+    api::Pod& edited = pod.edit();
+    edited.metadata.annotations[kOriginalSchedulerName] = edited.spec.scheduler_name;
+    edited.spec.scheduler_name = meant;
+  }
+  return pod.take();
+}
+
+}  // namespace koord::scheduling

@@ -1,0 +1,247 @@
+// KubeSchedulerConfiguration: what is filled in where the file says nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "koord/api/schema/codec.hpp"
+#include "koord/scheduling/config/config.hpp"
+#include "koord/scheduling/config/extension_point.hpp"
+
+namespace koord::scheduling {
+
+namespace {
+
+constexpr UpstreamPlugin kUpstream[] = {
+    {"SchedulingGates", 0},
+    {"PrioritySort", 0},
+    {"NodeUnschedulable", 0},
+    {"NodeName", 0},
+    {"TaintToleration", 3},
+    {"NodeAffinity", 2},
+    {"NodePorts", 0},
+    {"NodeResourcesFit", 1},
+    {"VolumeRestrictions", 0},
+    {"NodeVolumeLimits", 0},
+    {"VolumeBinding", 0},
+    {"VolumeZone", 0},
+    {"PodTopologySpread", 2},
+    {"InterPodAffinity", 2},
+    {"DynamicResources", 2},
+    {"DefaultPreemption", 0},
+    {"NodeResourcesBalancedAllocation", 1},
+    {"ImageLocality", 1},
+    {"DefaultBinder", 0},
+};
+
+// Those that Koordinator adds, whose plugins come with later versions of koord.
+constexpr std::string_view kKoordinator[] = {
+    "SchedulingHint",   "LoadAwareScheduling",
+    "NodeNUMAResource", "Reservation",
+    "ElasticQuota",     "Coscheduling",
+    "DeviceShare",      "NodeResourcesFitPlus",
+    "DefaultPreBind",   "ScarceResourceAvoidance",
+};
+
+/// The defaults less what is disabled; a default that is enabled again keeps its place with the new weight.
+PluginSet merge(const PluginSet& defaults, const PluginSet& custom) {
+  std::set<std::string> disabled;
+  PluginSet merged;
+  for (const PluginRef& p : custom.disabled) {
+    disabled.insert(p.name);
+    merged.disabled.push_back({p.name, {}});
+  }
+  // Of several entries of a name the last one replaces the default.
+  std::map<std::string, std::size_t> again;
+  for (std::size_t i = 0; i < custom.enabled.size(); ++i) again[custom.enabled[i].name] = i;
+  std::set<std::size_t> used;
+  if (!disabled.contains("*")) {
+    for (const PluginRef& p : defaults.enabled) {
+      if (disabled.contains(p.name)) continue;
+      auto it = again.find(p.name);
+      merged.enabled.push_back(it == again.end() ? p : custom.enabled[it->second]);
+      if (it != again.end()) used.insert(it->second);
+    }
+  }
+  for (std::size_t i = 0; i < custom.enabled.size(); ++i)
+    if (!used.contains(i)) merged.enabled.push_back(custom.enabled[i]);
+  return merged;
+}
+
+std::set<std::string> enabled_plugins(const Plugins& plugins) {
+  std::set<std::string> names;
+  const auto add = [&](const PluginSet& set) {
+    for (const PluginRef& p : set.enabled) names.insert(p.name);
+  };
+  add(plugins.multi_point);
+  for (const ExtensionPoint& point : extension_points()) add(plugins.*point.configured);
+  return names;
+}
+
+Result<> complete_profile(ProfileConfig& profile, const std::string& path, PluginTable table) {
+  Plugins defaults;
+  for (const UpstreamPlugin& p : kUpstream) {
+    PluginRef ref{std::string(p.name), {}};
+    if (p.weight != 0) ref.weight = p.weight;
+    defaults.multi_point.enabled.push_back(std::move(ref));
+  }
+  if (profile.plugins) {
+    auto merge_set = [&](PluginSet Plugins::*set) {
+      defaults.*set = merge(defaults.*set, (*profile.plugins).*set);
+    };
+    merge_set(&Plugins::multi_point);
+    for (const ExtensionPoint& point : extension_points()) merge_set(point.configured);
+  }
+  profile.plugins = std::move(defaults);
+
+  std::set<std::string> configured, enabled = enabled_plugins(*profile.plugins);
+  for (std::size_t i = 0; i < profile.plugin_config.size(); ++i) {
+    PluginConfig& entry = profile.plugin_config[i];
+    configured.insert(entry.name);
+    const PluginEntry* row = find_plugin(table, entry.name);
+    if (row == nullptr || row->args == nullptr) continue;
+    std::shared_ptr<void> args = row->args->create();
+    if (!entry.args.empty()) {
+      auto done = api::decode_strict(entry.args.text, row->args->schema(), args.get());
+      if (!done)
+        return Error(done.error().code(),
+                     fmt::format("{}.pluginConfig[{}].args{} (decoding args for plugin {})", path, i,
+                                 done.error().message(), entry.name));
+    }
+    row->args->set_defaults(args.get());
+    entry.args.text = api::encode(args.get(), row->args->schema());  // /configz shows the defaults
+    entry.decoded = std::move(args);
+  }
+  for (const std::string& name : enabled) {
+    const PluginEntry* row = find_plugin(table, name);
+    if (row == nullptr || row->args == nullptr || configured.contains(name)) continue;
+    std::shared_ptr<void> args = row->args->make_default();
+    api::RawJson text{api::encode(args.get(), row->args->schema())};
+    profile.plugin_config.push_back({name, std::move(text), std::move(args)});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const UpstreamPlugin> upstream_plugins() { return kUpstream; }
+std::span<const std::string_view> koordinator_plugins() { return kKoordinator; }
+
+bool is_koordinators(std::string_view plugin) {
+  return std::find(std::begin(kKoordinator), std::end(kKoordinator), plugin) != std::end(kKoordinator);
+}
+
+void append_koordinators_defaults(KubeSchedulerConfiguration& config) {
+  constexpr std::string_view kName = "DefaultPreBind";
+  for (ProfileConfig& profile : config.profiles) {
+    if (!profile.plugins) continue;
+    PluginSet& set = profile.plugins->pre_bind;
+    const auto is = [&](const PluginRef& p) { return p.name == kName; };
+    const auto off = [&](const PluginRef& p) { return p.name == "*" || p.name == kName; };
+    if (std::any_of(set.enabled.begin(), set.enabled.end(), is)) continue;
+    if (std::any_of(set.disabled.begin(), set.disabled.end(), off)) continue;
+    set.enabled.push_back({std::string(kName), {}});
+  }
+}
+
+Result<> complete(KubeSchedulerConfiguration& c, PluginTable table) {
+  if (!c.parallelism) c.parallelism = 16;
+  for (Extender& e : c.extenders)
+    if (e.http_timeout.value == nanoseconds::zero()) e.http_timeout.value = std::chrono::seconds(5);
+  if (c.profiles.empty()) c.profiles.emplace_back();
+  if (c.profiles.size() == 1 && !c.profiles[0].scheduler_name)
+    c.profiles[0].scheduler_name = "default-scheduler";
+  for (std::size_t i = 0; i < c.profiles.size(); ++i)
+    KOORD_CHECK(complete_profile(c.profiles[i], fmt::format(".profiles[{}]", i), table));
+  if (!c.percentage_of_nodes_to_score) c.percentage_of_nodes_to_score = 0;
+
+  runtime::set_defaults(c.leader_election, "kube-system", "kube-scheduler");
+  runtime::set_defaults(c.client_connection);
+  if (!c.pod_initial_backoff_seconds) c.pod_initial_backoff_seconds = 1;
+  if (!c.pod_max_backoff_seconds) c.pod_max_backoff_seconds = 10;
+  if (!c.enable_profiling) c.enable_profiling = true;
+  if (*c.enable_profiling && !c.enable_contention_profiling) c.enable_contention_profiling = true;
+  return {};
+}
+
+KubeSchedulerConfiguration own_defaults() {
+  // What is not said here is kube-scheduler's default, or the plugin's.
+  struct Point {
+    PluginSet Plugins::*set;
+    bool alone;  // without kube-scheduler's own
+    std::vector<PluginRef> enabled;
+  };
+  const Point points[] = {
+      {&Plugins::pre_enqueue, false, {{"Coscheduling", {}}}},
+      {&Plugins::queue_sort, true, {{"PrioritySort", {}}}},
+      {&Plugins::pre_filter,
+       false,
+       {{"SchedulingHint", {}},
+        {"Reservation", {}},
+        {"NodeNUMAResource", {}},
+        {"DeviceShare", {}},
+        {"Coscheduling", {}},
+        {"ElasticQuota", {}}}},
+      {&Plugins::filter,
+       false,
+       {{"LoadAwareScheduling", {}}, {"NodeNUMAResource", {}}, {"DeviceShare", {}}, {"Reservation", {}}}},
+      {&Plugins::post_filter,
+       true,
+       {{"Reservation", {}}, {"Coscheduling", {}}, {"ElasticQuota", {}}, {"DefaultPreemption", {}}}},
+      {&Plugins::pre_score, false, {{"Reservation", {}}, {"Coscheduling", {}}}},
+      {&Plugins::score,
+       false,
+       {{"LoadAwareScheduling", 1},
+        {"NodeNUMAResource", 1},
+        {"DeviceShare", 1},
+        {"Reservation", 5000},
+        {"Coscheduling", 1}}},
+      {&Plugins::reserve,
+       false,
+       {{"LoadAwareScheduling", {}},
+        {"NodeNUMAResource", {}},
+        {"DeviceShare", {}},
+        {"Reservation", {}},
+        {"Coscheduling", {}},
+        {"ElasticQuota", {}}}},
+      {&Plugins::permit, false, {{"Coscheduling", {}}}},
+      {&Plugins::pre_bind,
+       false,
+       {{"NodeNUMAResource", {}},
+        {"DeviceShare", {}},
+        {"Reservation", {}},
+        {"Coscheduling", {}},
+        {"DefaultPreBind", {}}}},
+      {&Plugins::bind, true, {{"Reservation", {}}, {"DefaultBinder", {}}}},
+      {&Plugins::post_bind, false, {{"Coscheduling", {}}}},
+  };
+  KubeSchedulerConfiguration c;
+  ProfileConfig& profile = c.profiles.emplace_back();
+  profile.scheduler_name = "koord-scheduler";
+  Plugins& plugins = profile.plugins.ensure();
+  for (const Point& point : points) {
+    PluginSet& set = plugins.*point.set;
+    set.enabled = point.enabled;
+    if (point.alone) set.disabled.push_back({"*", {}});
+  }
+  const auto configure = [&](std::string name, std::string args) {
+    profile.plugin_config.push_back({std::move(name), api::RawJson{std::move(args)}, nullptr});
+  };
+  configure("NodeResourcesFit",
+            R"({"scoringStrategy":{"type":"LeastAllocated","resources":[{"name":"cpu","weight":1},)"
+            R"({"name":"memory","weight":1},{"name":"kubernetes.io/batch-cpu","weight":1},)"
+            R"({"name":"kubernetes.io/batch-memory","weight":1}]}})");
+  configure("LoadAwareScheduling",
+            R"({"filterExpiredNodeMetrics":false,"nodeMetricExpirationSeconds":300,)"
+            R"("resourceWeights":{"cpu":1,"memory":1},"usageThresholds":{"cpu":0,"memory":0},)"
+            R"("estimatedScalingFactors":{"cpu":85,"memory":70}})");
+  configure("ElasticQuota", R"({"quotaGroupNamespace":"koordinator-system"})");
+  c.leader_election.resource_name = "koord-scheduler";
+  c.leader_election.resource_namespace = "koordinator-system";
+  return c;
+}
+
+}  // namespace koord::scheduling

@@ -1,0 +1,446 @@
+// Engine: one attempt to place a pod, from the choice of a node to the end of its binding; see engine.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/config/extension_point.hpp"
+#include "koord/scheduling/engine/engine.hpp"
+
+namespace koord::scheduling {
+
+namespace {
+
+/// From Reserve on: a plugin that has a filter of its own for each pod is asked only about those that it made
+/// a state for.
+bool concerns_anybody(const PodAttempt& attempt) {
+  const Profile& profile = attempt.profile;
+  const auto asked = [&](const auto& seats) {
+    return std::any_of(seats.begin(), seats.end(), [&](const Profile::Seat& seat) {
+      return attempt.kept(seat.index) != nullptr ||
+             std::none_of(profile.filters.begin(), profile.filters.end(), [&](const Profile::Filter& f) {
+               return f.residual != nullptr && f.index == seat.index;
+             });
+    });
+  };
+  return asked(profile.reserves) || asked(profile.permits) || asked(profile.pre_binds) ||
+         asked(profile.post_binds);
+}
+
+}  // namespace
+
+std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
+  std::size_t done = 0;
+  pass_time();
+  for (; done < max; ++done) {
+    if (tell_kept_out(out)) continue;
+    // Those that wait hold room that others want.
+    if (auto over = waits_.next(clock_.mono())) {
+      out.push_back(end_wait(std::move(*over)));
+      continue;
+    }
+    QueuedPod* pod = resume();
+    if (pod == nullptr) pod = queue_->pop(clock_.mono());
+    if (pod == nullptr) break;
+    out.push_back(attempt(*pod));
+  }
+  return done;
+}
+
+/// The next pod that is to be told that it is kept out, and still is. False: there is none.
+bool Engine::tell_kept_out(std::vector<Decision>& out) {
+  while (!kept_out_.empty()) {
+    QueuedPod* pod = find(*kept_out_.front());
+    kept_out_.pop_front();
+    if (pod == nullptr) continue;
+    pod->to_be_told = false;
+    if (pod->place != Place::gated) continue;
+    Decision& d = out.emplace_back();
+    d.kind = Decision::Kind::gated;
+    d.pod = pod->info.pod;
+    d.message = pod->told;
+    d.profile = pod->profile->scheduler_name;
+    d.attempts = pod->attempts;
+    d.first_attempt = pod->first_attempt;
+    return true;
+  }
+  return false;
+}
+
+std::optional<Decision> Engine::try_now(const api::Pod& object) {
+  QueuedPod* pod = find(object);
+  if (pod == nullptr || !queue_->take(*pod)) return std::nullopt;
+  return attempt(*pod);
+}
+
+Decision Engine::attempt(QueuedPod& pod) {
+  const MonoTime start = clock_.mono();
+  const api::Pod& object = *pod.info.pod;
+  pod.activated = false;
+  Decision d{Decision::Kind::bind, pod.info.pod,      {}, {}, pod.profile->scheduler_name,
+             pod.attempts,         pod.first_attempt, {}};
+  if (object.metadata.deletion_timestamp) {
+    d.kind = Decision::Kind::skip;
+    d.message = fmt::format("skip schedule deleting pod: {}", pod.key);
+  } else if (nodes_.nodes() == 0) {
+    d.kind = Decision::Kind::unschedulable;
+    d.message = kNoNodesAvailable;
+    d.nominate.emplace();
+    requeue(pod, d);
+  } else {
+    watch_.begin(pod.info.pod, pod.profile->scheduler_name, start);
+    if (const Row row = choose(pod, d); row != kNoRow) {
+      assume(pod, row, d);
+      if (pod.attempt) follow_up(pod, d);
+      if (pod.row != kNoRow) nominate(pod, {});
+    }
+    watch_.end();
+  }
+  if (pod.place != Place::asking) {
+    pod.answer.reset();
+    pod.questions = 0;
+  }
+  d.took = clock_.mono() - start;
+  return d;
+}
+
+/// kNoRow: there is none, and the pod is put back.
+Row Engine::choose(QueuedPod& pod, Decision& d) {
+  const MonoTime start = clock_.mono();
+  ClassState& state = classes_.state(*pod.cls, pod.info);
+  d.evaluated_nodes = static_cast<std::uint32_t>(nodes_.nodes());
+  d.feasible_nodes = state.feasible();
+  const bool extended = d.feasible_nodes != 0 && options_.extenders.in_nodes(*pod.info.pod);
+  const Row row = d.feasible_nodes == 0 ? kNoRow
+                  : extended            ? choose_with_extenders(pod, d, state)
+                                        : pick(pod, state);
+  d.scoring = classes_.take_scoring();
+  const MonoTime now = clock_.mono();
+  d.filtering = now - start - d.scoring;
+  if (row == kNoRow) {
+    if (d.kind == Decision::Kind::bind) no_node(pod, d, state, now);
+    return row;
+  }
+  // Of some of the nodes, scores are normalised over others than those that are known here; what extenders
+  // say of them is theirs.
+  if (!extended && pod.profile->percentage_of_nodes.value_or(100) >= 100)
+    d.detail = details_.chosen(*pod.profile, state, row, now);
+  if (d.detail) classes_.take_scoring();  // it is nobody's
+  if (pod.profile->follows_up()) {
+    PodAttempt attempt(pod.info, *pod.profile);
+    for (const Profile::Filter& f : pod.profile->filters)
+      if (f.residual != nullptr)
+        if (auto made = state.take_residual(f.index)) attempt.keep(f.index, std::move(made));
+    if (concerns_anybody(attempt)) pod.attempt = std::make_unique<PodAttempt>(std::move(attempt));
+  }
+  return row;
+}
+
+/// Those that are tried before all others, in this order: its nominated node, then what a plugin prefers.
+std::vector<Row> Engine::first_rows(const QueuedPod& pod) const {
+  std::vector<Row> rows;
+  const auto add = [&](std::string_view name) {
+    const Row row = nodes_.find(name);
+    if (row != kNoRow && nodes_.node(row)) rows.push_back(row);
+  };
+  Symbol nominated = nominator_.size() != 0 ? nominator_.node_of(pod.info) : Symbol();
+  if (nominated.empty()) nominated = pod.info.pod->status.nominated_node_name;
+  if (!nominated.empty()) add(nominated);
+  if (pod.profile->prefer_nodes != nullptr)
+    for (const std::string& name : pod.profile->prefer_nodes->prefer_nodes(pod.info)) add(name);
+  return rows;
+}
+
+Row Engine::pick(const QueuedPod& pod, ClassState& state) {
+  for (const Row row : first_rows(pod))
+    if (state.verdict(row) == kPass) return row;
+  const auto percentage = static_cast<std::uint32_t>(pod.profile->percentage_of_nodes.value_or(100));
+  if (percentage >= 100 || nodes_.nodes() < kMinFeasible) return state.pick(random_);
+  const auto wanted = static_cast<std::uint32_t>(std::uint64_t{nodes_.nodes()} * percentage / 100);
+  return state.pick_among(std::max(wanted, kMinFeasible), start_, random_);
+}
+
+/// Asks those that may make room, and puts the pod back.
+void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now) {
+  Diagnosis diagnosis = state.diagnose();
+  blame_extenders(pod, diagnosis, state);
+  if (!diagnosis.error.empty()) {
+    d.kind = Decision::Kind::error;
+    d.message = std::move(diagnosis.error);
+    d.nominate.emplace();
+    return requeue(pod, d);
+  }
+  d.kind = Decision::Kind::unschedulable;
+  d.detail = details_.refused(*pod.profile, state, diagnosis, now);
+  pod.rejectors = diagnosis.rejectors;
+  if (pod.profile->post_filters.empty()) d.nominate.emplace();
+  PodAttempt attempt(pod.info, *pod.profile);
+  attempt.state = &state;
+  attempt.hopeless = hopeless_;
+  VictimTalk talk;
+  if (talks(pod)) attempt.talk = &talk;
+  if (pod.answer && pod.answer->victims) talk.answer = &*pod.answer;
+  std::vector<std::string> reasons;
+  const MonoTime began = clock_.mono();
+  StatusCode said = StatusCode::unschedulable;
+  watch_.at("PostFilter");
+  for (const auto& p : pod.profile->post_filters) {
+    PostFilterResult result = p.plugin->post_filter(attempt, diagnosis);
+    const Status& status = result.status;
+    if (!talk.candidates.empty()) {
+      auto question = std::make_shared<ExtenderQuestion>();
+      question->victims = std::move(talk.candidates);
+      return ask(pod, d, std::move(question));
+    }
+    const bool error = !status.ok() && !status.rejected();
+    const bool last = status.ok() || error || status.code == StatusCode::unresolvable;
+    if (last) said = status.code;
+    if (last) reasons.clear();
+    if (!status.message.empty()) reasons.push_back(status.message);
+    if (result.preemption.tried) d.preemption = std::move(result.preemption);
+    if (last || result.nominate) {
+      if (error) result = {};
+      d.nominate = std::move(result.nominate);
+    }
+    if (last) break;
+  }
+  if (!pod.profile->post_filters.empty()) timed("PostFilter", said, *pod.profile, began);
+  diagnosis.postfilter_message = fmt::format("{}", fmt::join(reasons, ", "));
+  if (d.detail) d.detail->postfilter_message = diagnosis.postfilter_message;
+  d.message = fit_error(diagnosis);
+  requeue(pod, d);
+}
+
+void Engine::assume(QueuedPod& pod, Row row, Decision& d) {
+  d.node = nodes_.name(row);
+  pod.row = row;
+  pod.place = Place::assumed;
+  ++assumed_;
+  nodes_.add_pod(row, pod.info);
+}
+
+/// Reserve and Permit, of a pod that is assumed.
+void Engine::follow_up(QueuedPod& pod, Decision& d) {
+  PodAttempt& attempt = *pod.attempt;
+  attempt.node = d.node;
+  attempt.row = pod.row;
+  MonoTime began = clock_.mono();
+  watch_.at("Reserve");
+  for (const auto& p : pod.profile->reserves) {
+    Status status = p.plugin->reserve(attempt);
+    if (status.ok()) continue;
+    timed("Reserve", status.code, *pod.profile, began);
+    return fail(pod, d, p.index, "Reserve", std::move(status));
+  }
+  if (!pod.profile->reserves.empty()) timed("Reserve", StatusCode::success, *pod.profile, began);
+  began = clock_.mono();
+  watch_.at("Permit");
+  std::vector<PermitWaits::On> waits;
+  for (const auto& p : pod.profile->permits) {
+    auto [status, timeout] = p.plugin->permit(attempt);
+    if (status.code == StatusCode::wait) {
+      waits.push_back({p.index, std::min(timeout, PermitPlugin::kMaxWait)});
+    } else if (!status.ok()) {
+      timed("Permit", status.code, *pod.profile, began);
+      return fail(pod, d, p.index, "Permit", std::move(status));
+    }
+  }
+  if (!pod.profile->permits.empty())
+    timed("Permit", waits.empty() ? StatusCode::success : StatusCode::wait, *pod.profile, began);
+  for (const auto& p : pod.profile->pre_binds)
+    if (auto work = p.plugin->pre_bind(attempt))
+      d.pre_binds.push_back({pod.profile->plugin_name(p.index), std::move(work)});
+  if (!pod.profile->pod_patches.empty()) {
+    for (const auto& p : pod.profile->pre_binds) p.plugin->change_pod(attempt, d.changes);
+    d.patches = pod.profile->plugin_name(pod.profile->pod_patches.front().index);
+  }
+  d.tells_end = true;
+  // So that others (a cluster autoscaler) know where it will be, although it takes a while.
+  if (options_.nominate_expected && (!waits.empty() || d.prepares())) d.nominate = d.node;
+  if (waits.empty()) return;
+  std::vector<std::string_view> names;
+  names.reserve(waits.size());
+  for (const PermitWaits::On& on : waits) names.push_back(pod.profile->plugin_name(on.plugin));
+  Decision later = d;
+  d.waits_for = fmt::format("{}", fmt::join(names, ", "));
+  later.nominate.reset();
+  d.kind = Decision::Kind::wait;
+  d.drop_preparations();
+  pod.place = Place::waiting;
+  waits_.add(pod, waits, clock_.mono(), std::move(later), meanwhile_.end());
+}
+
+/// A plugin does not let an assumed pod be bound.
+void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status) {
+  unreserve(pod);
+  leave_node(pod);
+  pod.place = Place::nowhere;
+  d.node = {};
+  d.nominate.emplace();
+  d.drop_preparations();
+  d.tells_end = false;
+  if (!status.rejected()) {
+    d.kind = Decision::Kind::error;
+    d.message =
+        fmt::format("running {} plugin \"{}\": {}", point, pod.profile->plugin_name(by), status.message);
+    return requeue(pod, d);
+  }
+  d.kind = Decision::Kind::unschedulable;
+  d.message = fit_error({.nodes = 1, .reasons = {{status.message, 1}}});
+  pod.rejectors = mask_of(by);
+  if (status.code == StatusCode::pending) pod.pending = pod.rejectors;
+  requeue(pod, d);
+}
+
+/// After an attempt that failed, with d.nominate as it is to be.
+void Engine::requeue(QueuedPod& pod, Decision& d) {
+  nominate(pod, d.nominate ? *d.nominate : pod.info.pod->status.nominated_node_name);
+  // While it asked nobody told it of events.
+  const bool missed = pod.questions != 0 && pod.asked_after != events_;
+  const bool again = std::exchange(pod.activated, false) || missed;
+  queue_->add_failed(pod, clock_.mono(), again ? Hint::queue : Hint::skip);
+}
+
+// Waits
+
+Decision Engine::end_wait(PermitWaits::Outcome outcome) {
+  QueuedPod& pod = *outcome.pod;
+  Decision d = std::move(outcome.decision);
+  d.pod = pod.info.pod;
+  d.took += clock_.mono() - outcome.since;
+  permits_.observe({label(outcome.status.code)}, clock_.mono() - outcome.since);
+  if (outcome.status.ok()) {
+    d.kind = Decision::Kind::bind;
+    pod.place = Place::assumed;
+  } else {
+    const std::shared_ptr<const api::Pod> object = pod.info.pod;
+    const Symbol node = d.node;
+    unreserve(pod);
+    leave_node(pod);
+    pod.place = Place::nowhere;
+    d.kind = Decision::Kind::unschedulable;
+    d.node = {};
+    d.message = fit_error({.nodes = 1, .reasons = {{outcome.status.message, 1}}});
+    d.nominate.emplace();
+    d.drop_preparations();
+    d.tells_end = false;
+    pod.rejectors = mask_of(outcome.by);
+    nominator_.nominate(pod.info, {});
+    const bool changed = std::exchange(pod.activated, false) || pod.outdated;
+    if (pod.outdated) read_anew(pod);
+    const Hint missed = meanwhile(pod, outcome.events);
+    // Before it is put back: its own going does not help it.
+    left(object, node);
+    queue_->add_failed(pod, clock_.mono(), missed == Hint::skip && changed ? Hint::queue : missed);
+  }
+  meanwhile_.forget(waits_.oldest_events());
+  return d;
+}
+
+/// What the events of the log from there on mean to it.
+Hint Engine::meanwhile(const QueuedPod& pod, std::uint64_t from) {
+  if (!meanwhile_.complete(from)) return Hint::queue;
+  Hint found = Hint::skip;
+  for (std::uint64_t n = from; n < meanwhile_.end(); ++n) {
+    const ClusterEvent& event = meanwhile_.at(n).event;
+    if (pod.priority > event.most_priority) continue;
+    found = std::max(found, hint(pod, event));
+    if (found == Hint::queue_now || (found == Hint::queue && pod.pending == 0)) break;
+  }
+  return found;
+}
+
+void Engine::each_waiting(const std::function<void(const PodAttempt&)>& visit) const {
+  for (const QueuedPod* pod : waits_.pods()) visit(*pod->attempt);
+}
+
+void Engine::activate(const api::Pod& object) {
+  QueuedPod* pod = find(object);
+  if (pod == nullptr || pod->profile == nullptr) return;
+  switch (pod->place) {
+    case Place::unschedulable:
+    case Place::gated:
+    case Place::backoff:
+    case Place::error_backoff: return queue_->activate(*pod, clock_.mono());
+    case Place::asking:
+    case Place::nowhere:  // it is being tried
+    case Place::waiting:
+    case Place::assumed: pod->activated = true; return;
+    case Place::active:
+    case Place::bound: return;
+  }
+}
+
+void Engine::back_off(const api::Pod& object) {
+  if (QueuedPod* pod = find(object)) queue_->back_off(*pod, clock_.mono());
+}
+
+// What becomes of a decision
+
+QueuedPod* Engine::find(const api::Pod& pod) {
+  const auto it = pods_.find(pod_key(pod));
+  return it != pods_.end() && it->second->info.pod->metadata.uid == pod.metadata.uid ? it->second.get()
+                                                                                     : nullptr;
+}
+
+bool Engine::binding_failed(const api::Pod& object) {
+  if (const auto gone = gone_.find(object.metadata.uid); gone != gone_.end()) {
+    unreserve(*gone->second);
+    gone_.erase(gone);
+  }
+  QueuedPod* pod = find(object);
+  if (pod == nullptr) return false;
+  if (pod->place == Place::bound && pod->attempt && pod->attempt->row != kNoRow) {
+    // The watch knows better: only the answer was lost.
+    binding_succeeded(object);
+    return false;
+  }
+  unreserve(*pod);
+  if (pod->place == Place::assumed) forget(*pod);
+  if (pod->place != Place::nowhere) return false;
+  if (pod->profile != profile_of(*pod->info.pod)) {
+    std::shared_ptr<const api::Pod> known = pod->info.pod;
+    erase(pods_.find(pod->key));
+    add_pod(std::move(known));
+    return false;
+  }
+  if (pod->outdated) read_anew(*pod);
+  pod->rejectors = 0;
+  nominator_.nominate(pod->info, {});
+  pod->activated = false;
+  queue_->add_failed(*pod, clock_.mono());
+  return true;
+}
+
+void Engine::binding_succeeded(const api::Pod& object) {
+  const auto gone = gone_.find(object.metadata.uid);
+  QueuedPod* pod = gone != gone_.end() ? gone->second.get() : find(object);
+  if (pod == nullptr || !pod->attempt) return;
+  const MonoTime began = clock_.mono();
+  for (const auto& p : pod->profile->post_binds) p.plugin->post_bind(*pod->attempt);
+  if (!pod->profile->post_binds.empty()) timed("PostBind", StatusCode::success, *pod->profile, began);
+  pod->attempt.reset();
+  if (gone != gone_.end()) gone_.erase(gone);
+}
+
+void Engine::preempted(const api::Pod& object, bool all) {
+  const QueuedPod* pod = find(object);
+  for (const Profile& profile : profiles_)
+    if (pod != nullptr ? pod->profile == &profile : object.spec.scheduler_name == profile.scheduler_name)
+      for (const auto& p : profile.post_filters) p.plugin->preempted(object, all);
+}
+
+void Engine::unreserve(QueuedPod& pod) {
+  if (!pod.attempt) return;
+  const auto& reserves = pod.profile->reserves;
+  const MonoTime began = clock_.mono();
+  for (auto p = reserves.rbegin(); p != reserves.rend(); ++p) p->plugin->unreserve(*pod.attempt);
+  if (!reserves.empty()) timed("Unreserve", StatusCode::success, *pod.profile, began);
+  pod.attempt.reset();
+}
+
+void Engine::timed(std::string_view point, StatusCode code, const Profile& profile, MonoTime since) {
+  points_.observe({point, label(code), profile.scheduler_name}, clock_.mono() - since);
+}
+
+}  // namespace koord::scheduling

@@ -1,0 +1,76 @@
+// The scheduler's plugins. The order is kube-scheduler's MultiPoint order, then Koordinator's own; a new
+// plugin is a folder under plugins/, its row here, a test and a line in README.md.
+#include "koord/scheduling/plugins.hpp"
+
+namespace koord::scheduling {
+
+// A line each.
+// clang-format off
+extern const PluginEntry
+    kSchedulingGates,
+    kPrioritySort,
+    kNodeUnschedulable,
+    kNodeName,
+    kTaintToleration,
+    kNodeAffinity,
+    kNodePorts,
+    kNodeResourcesFit,
+    kVolumeRestrictions,
+    kNodeVolumeLimits,
+    kVolumeBinding,
+    kVolumeZone,
+    kPodTopologySpread,
+    kInterPodAffinity,
+    kDynamicResources,
+    kDefaultPreemption,
+    kNodeResourcesBalancedAllocation,
+    kImageLocality,
+    kDefaultBinder,
+    kLoadAwareScheduling,
+    kSchedulingHint,
+    kNodeNUMAResource,
+    kDeviceShare,
+    kReservation,
+    kElasticQuota,
+    kCoscheduling,
+    kNodeResourcesFitPlus,
+    kScarceResourceAvoidance,
+    kDefaultPreBind;
+
+PluginTable plugin_table() {
+  static constexpr const PluginEntry* kTable[] = {
+      &kSchedulingGates,
+      &kPrioritySort,
+      &kNodeUnschedulable,
+      &kNodeName,
+      &kTaintToleration,
+      &kNodeAffinity,
+      &kNodePorts,
+      &kNodeResourcesFit,
+      &kVolumeRestrictions,
+      &kNodeVolumeLimits,
+      &kVolumeBinding,
+      &kVolumeZone,
+      &kPodTopologySpread,
+      &kInterPodAffinity,
+      &kDynamicResources,
+      &kDefaultPreemption,
+      &kNodeResourcesBalancedAllocation,
+      &kImageLocality,
+      &kDefaultBinder,
+      &kLoadAwareScheduling,
+      &kSchedulingHint,
+      &kNodeNUMAResource,
+      &kDeviceShare,
+      &kReservation,
+      &kElasticQuota,
+      &kCoscheduling,
+      &kNodeResourcesFitPlus,
+      &kScarceResourceAvoidance,
+      &kDefaultPreBind,
+  };
+  return kTable;
+}
+// clang-format on
+
+}  // namespace koord::scheduling

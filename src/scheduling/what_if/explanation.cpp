@@ -1,0 +1,144 @@
+// The schema tables of explanation.hpp, and the same as text.
+#include "koord/scheduling/what_if/explanation.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "koord/api/schema/table.hpp"
+
+namespace koord::scheduling::explain {
+
+KOORD_SCHEMA(RefusalView, ROW(plugin), ROW(reasons), ROW(nodes).always(), ROW(examples),
+             ROW(preemption_may_help).always());
+KOORD_SCHEMA(PluginScoreView, ROW(plugin), ROW(score).always(), ROW(weight).always());
+KOORD_SCHEMA(NodeScoreView, ROW(node), ROW(total).always(), ROW(plugins));
+KOORD_SCHEMA(ChangeView, ROW(kind), ROW(subject), ROW(asked), ROW(at_most));
+KOORD_SCHEMA(RemedyView, ROW(changes), ROW(nodes).always(), ROW(examples), ROW(sentence));
+KOORD_SCHEMA(NodeKindView, ROW(like), ROW(nodes).always(), ROW(allocatable), ROW(fits).always(), ROW(plugin),
+             ROW(reasons));
+KOORD_SCHEMA(VictimView, ROW(pod), ROW(priority).always());
+KOORD_SCHEMA(PreemptionView, ROW(node), ROW(victims), ROW(message));
+KOORD_SCHEMA(ExplanationView, ROW(pod), ROW(exists).always(), ROW(scheduler_name), ROW(profile),
+             ROW(priority).always(), ROW(node), ROW(outcome), ROW(summary), ROW(nodes).always(),
+             ROW(pods).always(), ROW(feasible).always(), ROW(best), ROW(equally_good), ROW(prefilter_message),
+             ROW(refused), ROW(message), ROW(remedies), ROW(hopeless), ROW(node_kinds), ROW(preemption),
+             ROW(attempts), ROW(notes));
+
+namespace {
+
+std::string count(std::int64_t n, std::string_view one) {
+  return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
+}
+
+/// "n1, n2, n3 and 4 more"
+std::string nodes_text(const std::vector<std::string>& examples, std::int64_t nodes) {
+  const auto more = nodes - static_cast<std::int64_t>(examples.size());
+  if (more <= 0) return fmt::format("{}", fmt::join(examples, ", "));
+  return fmt::format("{} and {} more", fmt::join(examples, ", "), more);
+}
+
+void refusals(std::string& out, const std::vector<RefusalView>& all) {
+  for (const RefusalView& r : all)
+    out +=
+        fmt::format("  {}: {}{}: {}\n", count(r.nodes, "node"), fmt::join(r.reasons, ", "),
+                    r.plugin.empty() ? "" : fmt::format(" ({})", r.plugin), nodes_text(r.examples, r.nodes));
+}
+
+void scores(std::string& out, const ExplanationView& v) {
+  out +=
+      fmt::format("\nScores (0 to 100, times the plugin's weight; the most wins), {} of {} that would do:\n",
+                  v.best.size(), count(v.feasible, "node"));
+  std::vector<std::vector<std::string>> table{{"NODE", "TOTAL"}};
+  for (const PluginScoreView& p : v.best.front().plugins)
+    table[0].push_back(p.weight == 1 ? p.plugin : fmt::format("{}*{}", p.plugin, p.weight));
+  for (const NodeScoreView& n : v.best) {
+    auto& row = table.emplace_back();
+    row = {n.node == v.node ? fmt::format("{} (it is here)", n.node) : n.node, fmt::to_string(n.total)};
+    for (const PluginScoreView& p : n.plugins) row.push_back(fmt::to_string(p.score));
+  }
+  for (const auto& row : table) {
+    out += " ";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      std::size_t width = 0;
+      for (const auto& other : table)
+        if (i < other.size()) width = std::max(width, other[i].size());
+      out += i + 1 == row.size() ? fmt::format(" {}", row[i]) : fmt::format(" {:<{}} ", row[i], width);
+    }
+    out += '\n';
+  }
+}
+
+void attempt(std::string& out, const AttemptRecord& a) {
+  const std::string when =
+      a.times == 1 ? a.last.to_string()
+                   : fmt::format("{} to {}, {} times", a.first.to_string(), a.last.to_string(), a.times);
+  out += fmt::format("  {}: {}{}{}\n", when, a.outcome, a.node.empty() ? "" : fmt::format(" on {}", a.node),
+                     a.message.empty() ? "" : fmt::format(": {}", a.message));
+  for (const RefusalRecord& r : a.refused)
+    out += fmt::format("    {}: {} ({}): {}\n", count(r.nodes, "node"), fmt::join(r.reasons, ", "), r.plugin,
+                       nodes_text(r.examples, r.nodes));
+  if (a.scores.empty()) return;
+  std::vector<std::string> scores;
+  scores.reserve(a.scores.size());
+  for (const ScoreRecord& s : a.scores)
+    scores.push_back(fmt::format("{} {}*{}", s.plugin, s.score, s.weight));
+  out += fmt::format("    scores: {}\n", fmt::join(scores, ", "));
+}
+
+}  // namespace
+
+std::string render(const ExplanationView& v) {
+  std::string out;
+  for (const std::string& sentence : v.summary) out += fmt::format("{}\n", sentence);
+  if (!v.refused.empty()) {
+    out += fmt::format("\nNodes that refuse it, by the first plugin that does:\n");
+    refusals(out, v.refused);
+  }
+  if (!v.best.empty()) scores(out, v);
+  if (!v.remedies.empty()) {
+    out += "\nIt would fit if (each line alone is enough, and nothing less of it):\n";
+    for (const RemedyView& r : v.remedies)
+      out += fmt::format("  - {}: {}\n", r.sentence, nodes_text(r.examples, r.nodes));
+  }
+  if (!v.hopeless.empty()) {
+    out += v.remedies.empty() ? "\nNo change of the pod would make it fit:\n"
+                              : "\nWhatever the pod is changed to, these refuse it:\n";
+    refusals(out, v.hopeless);
+  }
+  if (!v.node_kinds.empty()) {
+    out += "\nA further node, empty and ready:\n";
+    for (const NodeKindView& k : v.node_kinds) {
+      const std::string like = fmt::format("like {} ({}{})", k.like, k.allocatable,
+                                           k.nodes == 1 ? "" : fmt::format("; {} are like it", k.nodes));
+      if (k.fits)
+        out += fmt::format("  - {}: would take it\n", like);
+      else
+        out += fmt::format("  - {}: would not: {}{}\n", like, fmt::join(k.reasons, ", "),
+                           k.plugin.empty() ? "" : fmt::format(" ({})", k.plugin));
+    }
+  }
+  for (const PreemptionView& p : v.preemption) {
+    if (p.node.empty()) {
+      out += fmt::format("\nPreemption: it would preempt nobody: {}\n", p.message);
+      continue;
+    }
+    std::vector<std::string> victims;
+    victims.reserve(p.victims.size());
+    for (const VictimView& victim : p.victims)
+      victims.push_back(fmt::format("{} (priority {})", victim.pod, victim.priority));
+    out += fmt::format("\nPreemption: its priority is {}; it would have {} removed from {}: {}\n", v.priority,
+                       count(static_cast<std::int64_t>(victims.size()), "pod"), p.node,
+                       fmt::join(victims, ", "));
+  }
+  if (!v.message.empty())
+    out += fmt::format("\nWhat the scheduler says of an attempt now:\n  {}\n", v.message);
+  if (!v.attempts.empty()) out += "\nWhat the running scheduler remembers, the oldest first:\n";
+  for (const AttemptRecord& a : v.attempts) attempt(out, a);
+  if (!v.notes.empty()) out += '\n';
+  for (const std::string& note : v.notes) out += fmt::format("Note: {}\n", note);
+  return out;
+}
+
+}  // namespace koord::scheduling::explain

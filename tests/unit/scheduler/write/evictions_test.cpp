@@ -1,0 +1,201 @@
+// Evictions: what victims are told and asked, and what becomes of those that cannot be.
+#include "write/evictions.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "koord/kube/client.hpp"
+#include "support/fake_transport.hpp"
+#include "support/run_task.hpp"
+#include "world.hpp"
+
+namespace koord::scheduler::test {
+namespace {
+
+using koord::test::json_response;
+using koord::test::status_response;
+using namespace std::chrono_literals;
+
+/// An API server on which victims die as a test says; what happens is a list of steps.
+struct Scene {
+  Scene() {
+    transport.answer = [this](const net::Request& request) -> Result<net::Response> {
+      if (request.target.find("/events") != std::string::npos) {
+        const auto at = request.body.find("Preempted by pod");
+        steps.push_back(at == std::string::npos ? request.body
+                                                : request.body.substr(at, request.body.find('"', at) - at));
+        return json_response(201, "{}");
+      }
+      const auto name = request.target.substr(request.target.rfind("/pods/") + 6);
+      steps.push_back(fmt::format("{} {}", request.method, name));
+      if (request.method == "DELETE") deletions.push_back(request.body);
+      if (request.method == "PATCH") patches.push_back(request.body);
+      const auto at = answers.find(steps.back());
+      return at == answers.end() ? json_response(200, "{}") : at->second;
+    };
+  }
+  void know(const std::shared_ptr<const api::Pod>& pod) { pods[pod->metadata.name] = pod; }
+
+  /// A decision of the pod "p", of which the victims are "v0", "v1", ...; until all of it is done.
+  void preempt(int victims, const std::vector<std::string>& yielding = {},
+               const std::function<void(scheduling::Preemption&)>& edit = {}) {
+    scheduling::Decision d{
+        scheduling::Decision::Kind::unschedulable, make_pod("p"), {}, "", "default-scheduler", 1, {}, {}};
+    d.nominate = Symbol("n1");
+    d.preemption.tried = true;
+    for (int i = 0; i < victims; ++i)
+      d.preemption.victims.push_back({make_pod(fmt::format("v{}", i)), false});
+    d.preemption.chosen = d.preemption.victims.size();
+    for (const auto& victim : d.preemption.victims)
+      if (!gone) know(victim.pod);
+    for (const std::string& name : yielding) {
+      d.preemption.yielding.push_back(
+          make_pod(name, "1", "1Gi", [](api::Pod& p) { p.status.nominated_node_name = "n1"; }));
+      know(d.preemption.yielding.back());
+    }
+    if (edit) edit(d.preemption);
+    WriterServices services{
+        client,
+        loop.clock,
+        Logger(captured, loop.clock),
+        telemetry,
+        [&](std::string_view) -> kube::EventRecorder& { return recorder; },
+        [&](const api::Pod& pod) {
+          const auto it = pods.find(pod.metadata.name);
+          return it == pods.end() ? nullptr : it->second;
+        },
+        [&] { return may_write; },
+        [](auto, bool) {},
+        [&](auto pod, bool all) {
+          steps.push_back(fmt::format("{} {}", pod->metadata.name, all ? "all" : "not all"));
+        },
+        [] {}};
+    TaskGroup tasks(loop.executor(), log_failures(Logger(captured, loop.clock)));
+    Evictions evictions(tasks, services);
+    evictions.begin(std::make_shared<const scheduling::Decision>(std::move(d)), [&] { ++done; });
+    while (tasks.size() > 0) {
+      loop.settle();
+      if (tasks.size() > 0 && !loop.clock.advance_to_next()) break;
+    }
+    koord::test::run_task(loop, recorder.stop());
+    koord::test::run_task(loop, tasks.stop(loop.clock, 0s));
+  }
+  bool did(std::string_view step) const { return std::find(steps.begin(), steps.end(), step) != steps.end(); }
+
+  koord::test::Loop loop;
+  koord::test::FakeTransport transport{loop.clock};
+  kube::Client client{transport, loop.clock, {}};
+  metrics::Registry registry;
+  Telemetry telemetry{registry, {}};
+  CapturedLog captured;
+  kube::EventRecorder recorder{loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
+  std::map<std::string, std::shared_ptr<const api::Pod>> pods;  // as they are now
+  std::map<std::string, net::Response> answers;                 // to "METHOD NAME"; else it is done
+  bool may_write = true, gone = false;
+  std::vector<std::string> steps, deletions, patches;
+  int done = 0;
+};
+
+TEST_CASE("a victim is told why it goes, and then deleted: itself, not who has its name by then") {
+  Scene s;
+  s.preempt(2);
+  CHECK(s.deletions.size() == 2);
+  for (const char* name : {"v0", "v1"}) {
+    INFO(name);
+    const auto told = std::find(s.steps.begin(), s.steps.end(), fmt::format("PATCH {}/status", name));
+    const auto asked = std::find(s.steps.begin(), s.steps.end(), fmt::format("DELETE {}", name));
+    REQUIRE(asked != s.steps.end());
+    CHECK(told < asked);
+    CHECK(std::any_of(s.deletions.begin(), s.deletions.end(), [&](const std::string& body) {
+      return body.find(fmt::format(R"("uid":"uid-{}")", name)) != std::string::npos;
+    }));
+  }
+  for (const std::string& body : s.patches) {
+    CHECK(body.find("DisruptionTarget") != std::string::npos);
+    CHECK(body.find("PreemptionByScheduler") != std::string::npos);
+  }
+  CHECK(std::count(s.steps.begin(), s.steps.end(), "Preempted by pod uid-p on node n1") == 2);
+  CHECK(s.did("p all"));
+  CHECK(s.done == 1);
+}
+
+TEST_CASE("whoever lost room that was left to them is told so") {
+  Scene s;
+  s.preempt(1, {"y"});
+  CHECK(s.did("PATCH y/status"));
+  CHECK(std::any_of(s.patches.begin(), s.patches.end(), [](auto& body) {
+    return body.find(R"("nominatedNodeName":null)") != std::string::npos;
+  }));
+  CHECK(s.did("p all"));
+}
+
+TEST_CASE("a victim that has gone has gone; one that cannot be asked is told of") {
+  struct Row {
+    const char* name;
+    std::string step;
+    net::Response answer;
+    bool all, event;
+  };
+  const Row kRows[] = {
+      {"gone before it is told", "PATCH v0/status", status_response(404, "NotFound"), true, true},
+      {"gone before it is asked", "DELETE v0", status_response(404, "NotFound"), true, true},
+      {"made again under its name", "DELETE v0", status_response(409, "Conflict"), true, true},
+      {"may not be told", "PATCH v0/status", status_response(403, "Forbidden"), false, false},
+      {"may not be deleted", "DELETE v0", status_response(403, "Forbidden"), false, false},
+  };
+  for (const Row& row : kRows) {
+    INFO(row.name);
+    Scene s;
+    s.answers[row.step] = row.answer;
+    s.preempt(1);
+    CHECK(s.did(row.all ? "p all" : "p not all"));
+    CHECK(s.did("Preempted by pod uid-p on node n1") == row.event);
+    CHECK(s.done == 1);
+    CHECK(s.captured.contains("a preemption failed") == !row.all);
+  }
+}
+
+TEST_CASE("one victim of two that cannot be asked does not keep the other") {
+  Scene s;
+  s.answers["DELETE v0"] = status_response(403, "Forbidden");
+  s.preempt(2);
+  CHECK(s.did("DELETE v1"));
+  CHECK(s.did("p not all"));
+  CHECK(s.done == 1);
+}
+
+TEST_CASE("who has gone, goes already, or only waited for a permit is not asked") {
+  SECTION("gone") {
+    Scene s;
+    s.gone = true;
+    s.preempt(1);
+    CHECK(s.deletions.empty());
+    CHECK(s.did("p all"));
+  }
+  SECTION("goes already") {
+    Scene s;
+    s.preempt(1, {}, [&](scheduling::Preemption& p) {
+      s.know(changed(p.victims[0].pod, [](api::Pod& v) { v.metadata.deletion_timestamp = api::Time(); }));
+    });
+    CHECK(s.deletions.empty());
+    CHECK(s.did("p all"));
+  }
+  SECTION("waited") {
+    Scene s;
+    s.preempt(1, {}, [](scheduling::Preemption& p) { p.victims[0].waited = true; });
+    CHECK(s.deletions.empty());
+    CHECK(s.did("Preempted by pod uid-p on node n1"));
+    CHECK(s.did("p all"));
+  }
+}
+
+TEST_CASE("without the lease nobody is asked to go") {
+  Scene s;
+  s.may_write = false;
+  s.preempt(2, {"y"});
+  CHECK(s.transport.requests.empty());
+  CHECK(s.did("p not all"));
+  CHECK(s.done == 1);
+}
+
+}  // namespace
+}  // namespace koord::scheduler::test

@@ -1,0 +1,431 @@
+// Writer: what becomes of a binding that the API server refuses, delays or loses.
+#include "write/writer.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "koord/async/event.hpp"
+#include "koord/kube/client.hpp"
+#include "support/fake_transport.hpp"
+#include "support/run_task.hpp"
+#include "world.hpp"
+
+namespace koord::scheduler::test {
+namespace {
+
+using koord::test::json_response;
+using koord::test::status_response;
+using namespace std::chrono_literals;
+
+using Answer = Result<net::Response>;
+
+Answer created() { return json_response(201, R"({"kind":"Status","status":"Success"})"); }
+Answer refused(unsigned code, const char* reason) { return status_response(code, reason); }
+Answer refused_for(std::chrono::seconds wait) {
+  net::Response response = status_response(429, "TooManyRequests");
+  response.headers.add("Retry-After", std::to_string(wait.count()));
+  return response;
+}
+Answer lost() { return Error(Code::unavailable, "connection reset by peer"); }
+Answer silent() { return Error(Code::timeout, "no answer"); }
+
+struct Row {
+  const char* name;
+  std::vector<Answer> answers;  // to the tries of the binding
+  const char* bound_to;         // what a GET of the pod shows: a node or ""
+  int tries;
+  bool scheduled;
+  nanoseconds at_least{0};
+};
+
+struct Scene {
+  explicit Scene(const Row& r) : row(r) {
+    transport.answer = [this](const net::Request& request) { return answer(request); };
+  }
+
+  Answer answer(const net::Request& request) {
+    if (request.target.ends_with("/binding")) return row.answers.at(static_cast<std::size_t>(tries++));
+    if (request.target.find("/events") != std::string::npos) {
+      if (request.body.find("\"Scheduled\"") != std::string::npos) ++scheduled_events;
+      if (request.body.find("\"FailedScheduling\"") != std::string::npos) ++failed_events;
+      return json_response(201, "{}");
+    }
+    if (request.method == "PATCH") {
+      ++conditions;
+      CHECK(request.body.find("SchedulerError") != std::string::npos);
+      return json_response(200, "{}");
+    }
+    return json_response(200, R"({"metadata":{"name":"p","namespace":"default","uid":"uid-p"},)"
+                              R"("spec":{"nodeName":")" +
+                                  std::string(row.bound_to) + "\"}}");
+  }
+
+  void run(bool may_write) {
+    kube::Client client(transport, loop.clock, {});
+    metrics::Registry registry;
+    Telemetry telemetry(registry, {});
+    CapturedLog captured;
+    kube::EventRecorder recorder(loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"});
+    auto pod = make_pod("p");
+    Writer writer(loop.executor(),
+                  {client, loop.clock, Logger(captured, loop.clock), telemetry,
+                   [&](std::string_view) -> kube::EventRecorder& { return recorder; },
+                   [&](const api::Pod&) { return pod; }, [&] { return may_write; },
+                   [&](auto, bool bound) { put_back += !bound; }, [](auto, bool) {}, [&] { ++done; }});
+    const MonoTime start = loop.clock.mono();
+    writer.write({scheduling::Decision::Kind::bind, pod, Symbol("n1"), "", "default-scheduler", 1, {}, {}});
+    while (writer.in_flight() > 0) {
+      loop.settle();
+      if (writer.in_flight() > 0 && !loop.clock.advance_to_next()) break;
+    }
+    took = loop.clock.mono() - start;
+    CHECK(writer.in_flight() == 0);
+    koord::test::run_task(loop, recorder.stop());
+    koord::test::run_task(loop, writer.stop(0s));
+  }
+
+  const Row& row;
+  koord::test::Loop loop;
+  koord::test::FakeTransport transport{loop.clock};
+  int tries = 0, scheduled_events = 0, failed_events = 0, conditions = 0, put_back = 0, done = 0;
+  nanoseconds took{};
+};
+
+TEST_CASE("a binding is tried again where that is safe, and never counted twice") {
+  const Row kRows[] = {
+      {"at once", {created()}, "", 1, true},
+      {"server error", {refused(500, "InternalError"), created()}, "", 2, true},
+      {"cut twice", {lost(), lost(), created()}, "", 3, true},
+      {"asked to wait", {refused_for(3s), created()}, "", 2, true, 3s},
+      {"bound by the try that was lost", {silent(), refused(409, "Conflict")}, "n1", 2, true},
+      {"somebody else bound it", {refused(409, "Conflict")}, "n2", 1, false},
+      {"a conflict for another reason", {refused(409, "Conflict")}, "", 1, false},
+      {"gone", {refused(404, "NotFound")}, "", 1, false},
+      {"forbidden", {refused(403, "Forbidden")}, "", 1, false},
+      {"broken for long", std::vector<Answer>(5, refused(500, "InternalError")), "", 5, false, 1500ms},
+  };
+  for (const Row& row : kRows) {
+    INFO(row.name);
+    Scene scene(row);
+    scene.run(true);
+    CHECK(scene.tries == row.tries);
+    CHECK(scene.scheduled_events == (row.scheduled ? 1 : 0));
+    CHECK(scene.failed_events == (row.scheduled ? 0 : 1));
+    CHECK(scene.conditions == (row.scheduled ? 0 : 1));
+    CHECK(scene.put_back == (row.scheduled ? 0 : 1));
+    CHECK(scene.done == 1);
+    CHECK(scene.took >= row.at_least);
+  }
+}
+
+TEST_CASE("without the lease nothing is written, and the pod is put back: the lease may be renewed yet") {
+  const Row row{"lost lease", {}, "", 0, false};
+  Scene scene(row);
+  scene.run(false);
+  CHECK(scene.tries == 0);
+  CHECK(scene.transport.requests.empty());
+  CHECK(scene.put_back == 1);
+  CHECK(scene.done == 1);
+}
+
+/// What a plugin does before a binding: an entry in a list, and what it says.
+struct Preparation : scheduling::PreBindWork {
+  Preparation(std::vector<std::string>& steps, scheduling::Status answer, bool ends)
+      : steps_(steps), answer_(std::move(answer)), ends_(ends) {}
+  Task<scheduling::Status> run(const Context& context) override {
+    steps_.push_back(fmt::format("prepare {} on {}", context.pod->metadata.name, context.node.view()));
+    Event never;
+    if (!ends_ && !co_await never.wait())
+      co_return scheduling::Status{scheduling::StatusCode::error, "cut off"};
+    co_return answer_;
+  }
+
+ private:
+  std::vector<std::string>& steps_;
+  scheduling::Status answer_;
+  bool ends_;
+};
+
+/// A writer and an API server that takes everything; what happens is a list of steps.
+struct Steps {
+  Steps() {
+    transport.answer = [this](const net::Request& request) -> Answer {
+      if (request.target.ends_with("/binding")) steps.push_back("bind");
+      if (request.method == "PATCH") steps.push_back(request.body);
+      if (request.method == "PATCH" && !request.target.ends_with("/status") && !to_patches.empty()) {
+        Answer first = std::move(to_patches.front());
+        to_patches.erase(to_patches.begin());
+        return first;
+      }
+      return created();
+    };
+    writer.emplace(loop.executor(),
+                   Writer::Services{client,
+                                    loop.clock,
+                                    Logger(captured, loop.clock),
+                                    telemetry,
+                                    [&](std::string_view) -> kube::EventRecorder& { return recorder; },
+                                    [&](const api::Pod&) { return pod; },
+                                    [] { return true; },
+                                    [&](auto, bool bound) { steps.push_back(bound ? "bound" : "not bound"); },
+                                    [](auto, bool) {},
+                                    [&] { steps.push_back("done"); },
+                                    {},
+                                    nullptr,
+                                    {},
+                                    true});
+  }
+  ~Steps() {
+    koord::test::run_task(loop, recorder.stop());
+    koord::test::run_task(loop, writer->stop(0s));
+  }
+  scheduling::Decision decision(scheduling::Decision::Kind kind) {
+    scheduling::Decision d{kind, pod, Symbol("n1"), "", "default-scheduler", 1, {}, {}};
+    d.tells_end = true;
+    return d;
+  }
+  void prepare(scheduling::Decision& d, const char* plugin, scheduling::Status answer = {},
+               bool ends = true) {
+    d.pre_binds.push_back({plugin, std::make_shared<Preparation>(steps, std::move(answer), ends)});
+  }
+  std::string write(scheduling::Decision d) {
+    writer->write(std::move(d));
+    loop.settle();
+    return fmt::format("{}", fmt::join(steps, ", "));
+  }
+
+  koord::test::Loop loop;
+  koord::test::FakeTransport transport{loop.clock};
+  kube::Client client{transport, loop.clock, {}};
+  metrics::Registry registry;
+  Telemetry telemetry{registry, {}};
+  CapturedLog captured;
+  kube::EventRecorder recorder{loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
+  std::shared_ptr<const api::Pod> pod = make_pod("p");
+  std::vector<std::string> steps;
+  std::vector<Answer> to_patches;  // of pods, not of their status; then all are taken
+  std::optional<Writer> writer;
+};
+
+constexpr const char* kNomination = R"({"status":{"nominatedNodeName":"n1"}})";
+
+TEST_CASE("before a binding that has to wait its node is told, and what is to be done is done in turn") {
+  Steps s;
+  scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
+  d.nominate = Symbol("n1");
+  s.prepare(d, "A");
+  s.prepare(d, "B");
+  CHECK(s.write(std::move(d)) ==
+        fmt::format("done, {}, prepare p on n1, prepare p on n1, bind, bound", kNomination));
+}
+
+TEST_CASE("a pod that waits has its node told, and uses up no permit") {
+  Steps s;
+  scheduling::Decision d = s.decision(scheduling::Decision::Kind::wait);
+  CHECK(s.write(d) == "done");
+  d.nominate = Symbol("n1");
+  CHECK(s.write(d) == fmt::format("done, {}, done", kNomination));
+  CHECK(s.writer->in_flight() == 0);
+}
+
+TEST_CASE("a pod whose binding waits for long is told so, once") {
+  Steps s;
+  std::vector<std::string> notes;
+  s.transport.answer = [&](const net::Request& request) -> Answer {
+    if (request.target.ends_with("/events")) notes.push_back(request.body);
+    return created();
+  };
+  const auto told = [&] {
+    return std::count_if(notes.begin(), notes.end(), [](const std::string& n) {
+      return n.find("WaitingForBinding") != std::string::npos;
+    });
+  };
+  scheduling::Decision d = s.decision(scheduling::Decision::Kind::wait);
+  d.waits_for = "Coscheduling";
+  s.write(d);
+  SECTION("for a permit") {
+    s.loop.advance(Writer::kTellWaiting - 1s);
+    CHECK(told() == 0);
+    s.loop.advance(1s);
+    CHECK(told() == 1);
+    CHECK(notes.at(0).find("assumed on n1, waiting for a permit of Coscheduling") != std::string::npos);
+    s.loop.advance(1h);
+    CHECK(told() == 1);
+  }
+  SECTION("not when it went on") {
+    s.write(s.decision(scheduling::Decision::Kind::bind));
+    s.loop.advance(1h);
+    CHECK(told() == 0);
+  }
+  SECTION("not when it is gone") {
+    s.pod = nullptr;
+    s.loop.advance(1h);
+    CHECK(told() == 0);
+  }
+  SECTION("for what is done before") {
+    scheduling::Decision bind = s.decision(scheduling::Decision::Kind::bind);
+    s.prepare(bind, "VolumeBinding", {}, false);
+    s.write(std::move(bind));
+    s.loop.advance(Writer::kTellWaiting);
+    CHECK(told() == 1);
+    CHECK(notes.at(0).find("waiting for what VolumeBinding is doing before the binding") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a pod that is kept out of the queue has an event and a condition") {
+  Steps s;
+  scheduling::Decision d = s.decision(scheduling::Decision::Kind::gated);
+  d.message = "gang: 1 of 4";
+  const std::string steps = s.write(d);
+  CHECK(steps.find("\"reason\":\"SchedulingGated\"") != std::string::npos);
+  CHECK(steps.find("gang: 1 of 4") != std::string::npos);
+  CHECK(s.recorder.counts().recorded == 1);
+  CHECK(steps.ends_with("done"));
+}
+
+TEST_CASE("a preparation that fails ends the binding, and its reason is told") {
+  struct Case {
+    const char* name;
+    scheduling::Status answer;
+    const char *reason, *message;
+  };
+  for (const Case& c :
+       {Case{"error",
+             {scheduling::StatusCode::error, "broken"},
+             "SchedulerError",
+             R"(running PreBind plugin \"A\": broken)"},
+        Case{"rejected", {scheduling::StatusCode::unschedulable, "no"}, "Unschedulable", "no"}}) {
+    INFO(c.name);
+    Steps s;
+    scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
+    s.prepare(d, "A", c.answer);
+    s.prepare(d, "B");
+    s.write(std::move(d));
+    REQUIRE(s.steps.size() == 4);
+    CHECK(s.steps[0] == "done");
+    CHECK(s.steps[1] == "prepare p on n1");
+    CHECK(s.steps[2] == "not bound");
+    CHECK(s.steps[3].find(fmt::format(R"("reason":"{}")", c.reason)) != std::string::npos);
+    CHECK(s.steps[3].find(fmt::format(R"("message":"{}")", c.message)) != std::string::npos);
+  }
+}
+
+TEST_CASE("a preparation that never ends uses up no permit, and is cut off by the end") {
+  Steps s;
+  scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
+  s.prepare(d, "A", {}, false);
+  CHECK(s.write(std::move(d)) == "done, prepare p on n1");
+  s.loop.advance(24h);
+  CHECK(s.writer->in_flight() == 1);
+  CHECK(s.steps.size() == 2);
+  const MonoTime began = s.loop.clock.mono();
+  koord::test::run_task(s.loop, s.writer->stop(5s));
+  CHECK(s.loop.clock.mono() - began == 5s);
+  CHECK(s.writer->in_flight() == 0);
+}
+
+constexpr const char* kPatch = R"({"metadata":{"labels":{"l":"2"},"annotations":{"a":"1"},"uid":"uid-p"}})";
+
+TEST_CASE("what plugins change of a pod is one patch, after their work and before the binding") {
+  struct Case {
+    const char* name;
+    std::vector<Answer> answers;
+    int patches;
+    const char* failure = nullptr;
+  };
+  const char* const kGoing = R"({"metadata":{"name":"p","deletionTimestamp":"2026-01-01T00:00:00Z"}})";
+  const Case cases[] = {
+      {"taken", {}, 1},
+      {"a conflict", {refused(409, "Conflict"), refused(409, "Conflict")}, 3},
+      {"too many requests", {refused_for(0s)}, 2},
+      {"a lost connection", {lost()}, 2},
+      {"too many conflicts",
+       {refused(409, "Conflict"), refused(409, "Conflict"), refused(409, "Conflict"),
+        refused(409, "Conflict")},
+       4,
+       "running PreBindExtension plugin"},
+      {"forbidden", {refused(403, "Forbidden")}, 1, "running PreBindExtension plugin"},
+      {"it is being deleted",
+       {json_response(200, kGoing)},
+       1,
+       R"(running PreBindExtension plugin \"DefaultPreBind\": pod is being deleted)"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    Steps s;
+    s.to_patches = c.answers;
+    scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
+    s.prepare(d, "A");
+    d.changes = {.labels = {{"l", "2"}}, .annotations = {{"a", "1"}}};
+    d.patches = "DefaultPreBind";
+    s.writer->write(std::move(d));
+    for (int i = 0; i < 20; ++i) {
+      s.loop.settle();
+      s.loop.advance(1s);
+    }
+    CHECK(std::count(s.steps.begin(), s.steps.end(), kPatch) == c.patches);
+    REQUIRE(s.steps.size() >= 3);
+    CHECK(s.steps[0] == "done");
+    CHECK(s.steps[1] == "prepare p on n1");
+    CHECK(s.steps[2] == kPatch);
+    if (c.failure == nullptr) {
+      CHECK(s.steps.back() == "bound");
+    } else {
+      CHECK(std::count(s.steps.begin(), s.steps.end(), "bind") == 0);
+      CHECK_THAT(s.steps.back(), Catch::Contains(c.failure));
+    }
+  }
+}
+
+TEST_CASE("a pod that is as plugins want it already is not patched, and nothing is where a plugin failed") {
+  Steps s;
+  s.pod = make_pod("p", "1", "1Mi", [](api::Pod& p) { p.metadata.annotations["a"] = "1"; });
+  scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
+  d.changes.annotations["a"] = "1";
+  CHECK(s.write(d) == "done, bind, bound");
+  s.steps.clear();
+  d.changes.annotations["a"] = "2";
+  s.prepare(d, "A", {scheduling::StatusCode::error, "broken"});
+  s.write(std::move(d));
+  CHECK(s.steps[1] == "prepare p on n1");
+  CHECK(s.steps[2] == "not bound");
+}
+
+TEST_CASE("before its binding a pod is looked at once more") {
+  struct Case {
+    const char* name;
+    PodEdit now;
+    const char* message;  // nullptr: it is bound
+  };
+  const Case cases[] = {
+      {"as it was", [](api::Pod&) {}, nullptr},
+      {"of another scheduler by its label",
+       [](api::Pod& p) { p.metadata.labels["scheduling.koordinator.sh/scheduler-name"] = "another"; },
+       "schedulerName unmatched"},
+      {"of ours by its label",
+       [](api::Pod& p) {
+         p.spec.scheduler_name = "another";
+         p.metadata.labels["scheduling.koordinator.sh/scheduler-name"] = "default-scheduler";
+       },
+       nullptr},
+      {"being deleted", [](api::Pod& p) { p.metadata.deletion_timestamp = api::Time(); },
+       "pod is being deleted"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    Steps s;
+    s.pod = make_pod("p", "1", "1Mi", c.now);
+    s.write(s.decision(scheduling::Decision::Kind::bind));
+    CHECK(std::count(s.steps.begin(), s.steps.end(), "bind") == (c.message == nullptr ? 1 : 0));
+    if (c.message != nullptr) {
+      CHECK(s.steps.at(0) == "not bound");
+      CHECK_THAT(s.steps.at(1), Catch::Contains(c.message));
+      CHECK(s.steps.at(2) == "done");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace koord::scheduler::test
