@@ -13,7 +13,6 @@
 #include "drive/telemetry.hpp"
 #include "explain/command.hpp"
 #include "extenders/extender_calls.hpp"
-#include "flags.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -29,10 +28,11 @@
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/engine/attempt_log.hpp"
 #include "koord/scheduling/plugins.hpp"
+#include "options/flags.hpp"
+#include "options/write_config.hpp"
 #include "rights.hpp"
 #include "serve/services.hpp"
 #include "write/writer.hpp"
-#include "write_config.hpp"
 
 namespace koord::scheduler {
 

@@ -44,20 +44,17 @@ KNOTS = [
     ("host", (".", "bpf")),
     ("sandbox", ("admission", "agents", "api", "crd", "kinds", "nodes", "select", "store")),
     ("roles/koordlet", (".", "lifecycle", "setup")),
-    ("roles/scheduler", (".", "explain")),
 ]
 # Plugins that include another: the module, who includes, and whom.
 PLUGIN_PAIRS = [
     ("roles/koordlet", "cpu_blame", "cpu_suppress"),
-    ("roles/scheduler", "volume_binding", "node_resources_fit"),
 ]
 # Folders below plugins/ that are no plugin but what several share, and why they lie there.
 SHARED_BY_PLUGINS = {
     ("roles/koordlet", "evict"): "thresholds and victims of cpu_evict and memory_evict",
-    ("roles/scheduler", "volumes"): "claims and CSI migration as the five volume plugins see them",
 }
 # Folders of more files than a room should hold, and how many they may hold.
-CROWDED = {"roles/scheduler/framework": 115}
+CROWDED = {}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCE = (".hpp", ".cpp", ".h", ".cc")

@@ -13,7 +13,6 @@
 
 #include "explain/cluster_lists.hpp"
 #include "explain/pod_file.hpp"
-#include "flags.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -30,6 +29,7 @@
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/plugins.hpp"
 #include "koord/scheduling/what_if/explain.hpp"
+#include "options/flags.hpp"
 
 namespace koord::scheduler::explain {
 namespace {

@@ -6,11 +6,11 @@
 #include <fstream>
 #include "koord/scheduling/config/extension_point.hpp"
 
-#include "flags.hpp"
+#include "options/flags.hpp"
 #include "koord/runtime/config.hpp"
 #include "support/tsv.hpp"
 #include "world.hpp"
-#include "write_config.hpp"
+#include "options/write_config.hpp"
 
 namespace koord::scheduler::test {
 namespace {

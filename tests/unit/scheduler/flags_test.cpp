@@ -1,5 +1,5 @@
 // The scheduler's flags: those of both originals are taken.
-#include "flags.hpp"
+#include "options/flags.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

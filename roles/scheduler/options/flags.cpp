@@ -1,5 +1,5 @@
 // The scheduler's flags: see flags.hpp.
-#include "flags.hpp"
+#include "options/flags.hpp"
 
 #include <array>
 #include <iterator>

@@ -1,5 +1,5 @@
 // Writes the configuration and ends: see write_config.hpp.
-#include "write_config.hpp"
+#include "options/write_config.hpp"
 
 #include <fmt/format.h>
 
