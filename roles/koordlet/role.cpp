@@ -3,18 +3,21 @@
 
 #include <fmt/format.h>
 
+#include "collectors.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/system.hpp"
 #include "koord/host/file.hpp"
 #include "koord/host/text.hpp"
 #include "koord/kube/config.hpp"
 #include "lifecycle/stand_by.hpp"
+#include "plugins.hpp"
 #include "setup/agent.hpp"
 #include "setup/docs.hpp"
 #include "setup/flags.hpp"
 #include "setup/gates.hpp"
 #include "setup/metrics.hpp"
 #include "setup/rights.hpp"
+#include "setup/state_dirs.hpp"
 #include "top/command.hpp"
 
 namespace koord::koordlet {
@@ -78,9 +81,10 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   std::string boot_id;
   if (const auto id = read_file(fmt::format("{}sys/kernel/random/boot_id", place.root.proc)))
     boot_id = host::trimmed(*id);
-  if (context.flags.get("cleanup") == "undo") return undo_role(context, find_keep(context.flags, place));
+  if (context.flags.get("cleanup") == "undo")
+    return undo_role(context, find_state_dirs(context.flags, place));
   if (!cleanup)
-    if (auto standing = must_stand_by(find_keep(context.flags, place), boot_id, context.log)) {
+    if (auto standing = must_stand_by(find_state_dirs(context.flags, place), boot_id, context.log)) {
       kube::Client* client = nullptr;  // without it no event says so
       if (!standalone)
         if (const auto settings = client_settings(context.flags))
@@ -119,6 +123,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
       context.log.warn("the node's pods cannot be asked for", kv("error", client.error()));
     }
   }
+  parts.strategies = strategy_table();
+  parts.collectors = collector_table();
   KOORD_TRY(agent, Agent::make(context, std::move(parts)));
   return std::unique_ptr<runtime::Role>(std::move(agent));
 }
@@ -130,6 +136,7 @@ constexpr std::array<runtime::PortFlag, 1> kPorts = {{{"addr", "", false, "clean
 }  // namespace
 
 const runtime::RoleDescriptor& role() {
+  static const std::vector<metrics::Table> kMetrics = metric_tables(strategy_table(), collector_table());
   static const runtime::RoleDescriptor kRole{
       .name = "koordlet",
       .summary = "The node agent: measures the node, reports it, keeps latency-sensitive work safe.",
@@ -139,8 +146,8 @@ const runtime::RoleDescriptor& role() {
       .commands = kCommands,
       .single_dash = true,
       .make = &make,
-      .metrics = metric_tables(),
-      .docs = &docs,
+      .metrics = kMetrics,
+      .docs = [] { return docs(strategy_table(), collector_table()); },
       .account = "koordlet",
       .rights = rights(),
   };

@@ -43,7 +43,6 @@ KNOTS = [
              "types/sigs_scheduling_v1alpha1", "types/slo_v1alpha1", "types/storage_v1", "types/topology_v1alpha1")),
     ("host", (".", "bpf")),
     ("sandbox", ("admission", "agents", "api", "crd", "kinds", "nodes", "select", "store")),
-    ("roles/koordlet", (".", "lifecycle", "setup")),
 ]
 # Plugins that include another: the module, who includes, and whom.
 PLUGIN_PAIRS = [

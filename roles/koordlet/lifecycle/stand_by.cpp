@@ -123,11 +123,11 @@ class StandByRole final : public runtime::Role {
 
 class UndoRole final : public runtime::Role {
  public:
-  UndoRole(runtime::RoleContext& context, Keep keep) : context_(context), keep_(std::move(keep)) {}
+  UndoRole(runtime::RoleContext& context, StateDirs dirs) : context_(context), dirs_(std::move(dirs)) {}
 
   Task<Result<>> run() override {
     bool found = false;
-    for (const std::string& lock : keep_.locks) {
+    for (const std::string& lock : dirs_.locks) {
       const std::string path = stand_down_path(lock);
       KOORD_CO_TRY(removed, remove_stand_down(path));
       if (removed) context_.log.info("the agent that stands by may start again", kv("removed", path));
@@ -140,19 +140,19 @@ class UndoRole final : public runtime::Role {
 
  private:
   runtime::RoleContext& context_;
-  Keep keep_;
+  StateDirs dirs_;
   Event ended_;
 };
 
 }  // namespace
 
-std::optional<StandingBy> must_stand_by(const Keep& keep, const std::string& boot_id, Logger& log) {
-  for (const std::string& lock : keep.locks) {
+std::optional<StandingBy> must_stand_by(const StateDirs& dirs, const std::string& boot_id, Logger& log) {
+  for (const std::string& lock : dirs.locks) {
     std::string path = stand_down_path(lock);
     const auto said = read_stand_down(path, boot_id);
     if (!said) {
       log.warn("cannot read whether this agent shall stand by: it starts", kv("error", said.error()));
-    } else if (*said && (*said)->pod == keep.pod) {
+    } else if (*said && (*said)->pod == dirs.pod) {
       return StandingBy{std::move(path), **said};
     }
   }
@@ -165,8 +165,8 @@ std::unique_ptr<runtime::Role> stand_by_role(runtime::RoleContext& context, kube
                                        std::move(node));
 }
 
-std::unique_ptr<runtime::Role> undo_role(runtime::RoleContext& context, Keep keep) {
-  return std::make_unique<UndoRole>(context, std::move(keep));
+std::unique_ptr<runtime::Role> undo_role(runtime::RoleContext& context, StateDirs dirs) {
+  return std::make_unique<UndoRole>(context, std::move(dirs));
 }
 
 Task<Result<std::string>> asked_to_end(Clock& clock, std::string lock, std::string boot_id, std::string pod) {

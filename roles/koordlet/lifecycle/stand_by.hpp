@@ -7,8 +7,8 @@
 
 #include "framework/keep/host_lock.hpp"
 #include "framework/keep/stand_down.hpp"
+#include "framework/keep/state_dirs.hpp"
 #include "koord/runtime/role.hpp"
-#include "setup/keep.hpp"
 
 namespace koord::koordlet {
 
@@ -21,7 +21,7 @@ struct StandingBy {
 /// Whether this agent is the one that was asked to end: the same container started again, or an agent of the
 /// host's own after another one. A new pod is somebody's new decision (a rollout, a fresh install): it is
 /// not. A file that cannot be read is told and counts as none.
-std::optional<StandingBy> must_stand_by(const Keep& keep, const std::string& boot_id, Logger& log);
+std::optional<StandingBy> must_stand_by(const StateDirs& dirs, const std::string& boot_id, Logger& log);
 
 /// Live and not ready, until the file goes: says why in the log, to systemd, by /readyz and by an event of
 /// the node, then ends so that whoever started it starts it anew. `client` may be null.
@@ -29,9 +29,9 @@ std::unique_ptr<runtime::Role> stand_by_role(runtime::RoleContext& context, kube
                                              StandingBy standing, std::string boot_id, std::string node);
 
 /// Ends at once what keeps agents of this host standing by.
-std::unique_ptr<runtime::Role> undo_role(runtime::RoleContext& context, Keep keep);
+std::unique_ptr<runtime::Role> undo_role(runtime::RoleContext& context, StateDirs dirs);
 
-/// Waits, for ever, until the agent of `keep` that holds `lock` is asked to end. The result is who asks.
+/// Waits, for ever, until the agent in `pod` that holds `lock` is asked to end. The result is who asks.
 Task<Result<std::string>> asked_to_end(Clock& clock, std::string lock, std::string boot_id, std::string pod);
 
 /// Takes the lock of a cleanup, blocking. Who holds it is asked to end, and waited for; who does not within

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "collectors.hpp"
 #include "framework/action/stop_group.hpp"
 #include "framework/series/checkpoint.hpp"
 #include "framework/serve/routes.hpp"
@@ -16,10 +15,11 @@
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/system.hpp"
 #include "koord/host/file.hpp"
+#include "lifecycle/clean_up.hpp"
 #include "lifecycle/stand_by.hpp"
-#include "plugins.hpp"
 #include "setup/gates.hpp"
 #include "setup/prediction.hpp"
+#include "setup/state_dirs.hpp"
 
 namespace koord::koordlet {
 
@@ -33,6 +33,7 @@ constexpr nanoseconds kGrace = std::chrono::seconds(5);
 constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
 constexpr nanoseconds kShortestReport = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
+constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kActions = "evicted", kScores = "scores",
                            kSeries = "koord-series", kObjects = "koord-api-server.json";
@@ -40,10 +41,6 @@ constexpr std::string_view kJournal = "throttled", kActions = "evicted", kScores
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// How long one that --cleanup asks to end may take.
 constexpr nanoseconds kEndPatience = std::chrono::seconds(15);
-/// An agent whose list of pods is older is not ready.
-constexpr nanoseconds kOldList = std::chrono::minutes(5);
-/// The agent is not well when so many ticks are missing.
-constexpr int kMissedTicks = 30;
 
 SeriesStore::Limits series_limits(nanoseconds interval) {
   SeriesStore::Limits limits;
@@ -101,8 +98,7 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
     : context_(context),
       log_(context.log),
       parts_(std::move(parts)),
-      keep_(find_keep(context.flags, parts_.place)),
-      service_(&environment),
+      dirs_(find_state_dirs(context.flags, parts_.place)),
       interval_(std::max(context.flags.get_duration("collect-res-used-interval"), kShortestInterval)),
       files_(context.executor),
       series_(series_limits(interval_)),
@@ -144,7 +140,7 @@ Result<> Agent::set_up() {
   KOORD_TRY(limit, tracer_limit(flags));
   sampling.tracer_limit = limit;
   sampling.page_cache = flags.get_bool("enable-pagecache-collector");
-  sampler_ = std::make_unique<Sampler>(sampling, collector_table(), parts_.cgroups, parts_.place.root,
+  sampler_ = std::make_unique<Sampler>(sampling, parts_.collectors, parts_.cgroups, parts_.place.root,
                                        series_, context_.metrics, log_, std::move(parts_.counters));
 
   exported_.emplace(context_.metrics, external_, context_.clock.now());
@@ -160,6 +156,9 @@ Result<> Agent::set_up() {
   } else {
     KOORD_CHECK(set_up_kubernetes());
   }
+  health_.emplace(Health::Parts{
+      context_.clock, log_, hub_, interval_, [this] { return observer_->last_tick(); },
+      [this] { return states_ ? states_->pods_listed() : std::nullopt; }, [this] { return sources(); }});
   serve();
   return {};
 }
@@ -167,8 +166,8 @@ Result<> Agent::set_up() {
 /// Of the files that only this boot's agents can use.
 BootFile::Place Agent::boot_file(std::string_view name) const {
   BootFile::Place place{.path = {}, .boot_id = parts_.boot_id};
-  if (!keep_.journal.folder.empty()) place.path = fmt::format("{}{}", keep_.journal.folder, name);
-  for (const std::string& other : keep_.journal.others)
+  if (!dirs_.journal.folder.empty()) place.path = fmt::format("{}{}", dirs_.journal.folder, name);
+  for (const std::string& other : dirs_.journal.others)
     place.older.push_back(fmt::format("{}{}", other, name));
   return place;
 }
@@ -184,7 +183,7 @@ void Agent::set_up_actions() {
   options.file = boot_file(kActions);
   options.only_by_api = flags.get_bool("only-evict-by-api");
   options.per_hour = flags.get_int("evictions-per-hour");
-  options.own_pod = keep_.pod;
+  options.own_pod = dirs_.pod;
   actions_.emplace(std::move(options), *runner_, context_.clock, log_, context_.metrics);
   const auto unfinished = actions_->load();
   if (!unfinished) {
@@ -242,7 +241,7 @@ Result<> Agent::set_up_strategies() {
                                 *actions_,
                                 series_,
                                 &*scores_};
-  KOORD_TRY(qos, QosManager::make(strategy_table(), std::move(with), std::move(options)));
+  KOORD_TRY(qos, QosManager::make(parts_.strategies, std::move(with), std::move(options)));
   qos_ = std::move(qos);
   return {};
 }
@@ -252,10 +251,10 @@ Result<> Agent::lock() {
   const bool cleanup = context_.flags.get_bool("cleanup");
   const std::string& node = parts_.place.node_name;
   std::optional<Error> refused;
-  for (const std::string& path : keep_.locks) {
+  for (const std::string& path : dirs_.locks) {
     auto taken =
-        cleanup ? take_from_agent(path, {node, keep_.pod, parts_.boot_id, kEndPatience}, context_.clock, log_)
-                : HostLock::take(path, lock_holder(node, keep_.pod), kLockPatience);
+        cleanup ? take_from_agent(path, {node, dirs_.pod, parts_.boot_id, kEndPatience}, context_.clock, log_)
+                : HostLock::take(path, lock_holder(node, dirs_.pod), kLockPatience);
     if (taken) {
       lock_.emplace(std::move(*taken));
       locked_ = path;
@@ -273,9 +272,9 @@ Result<> Agent::lock() {
   if (lock_)
     if (const auto removed = remove_stand_down(stand_down_path(locked_)); removed && *removed)
       log_.info("an earlier agent was asked to end by --cleanup; this is another one, and runs");
-  log_.info("what the next agent needs is kept", kv("journal", keep_.journal.folder),
-            kv("state", keep_.state.folder));
-  if (!keep_.journal.lasts || !keep_.state.lasts)
+  log_.info("what the next agent needs is kept", kv("journal", dirs_.journal.folder),
+            kv("state", dirs_.state.folder));
+  if (!dirs_.journal.lasts || !dirs_.state.lasts)
     log_.warn(
         "no folder outlives the agent's pod: the next one will not know all that is held back, nor what "
         "was measured. Mount one of the host's, as upstream's DaemonSet does",
@@ -291,7 +290,7 @@ Result<> Agent::set_up_standalone(const std::string& file) {
 
 void Agent::set_up_states() {
   StatesSettings settings = states_settings(context_.flags, parts_.place);
-  if (!keep_.state.folder.empty()) settings.kept_file = fmt::format("{}{}", keep_.state.folder, kObjects);
+  if (!dirs_.state.folder.empty()) settings.kept_file = fmt::format("{}{}", dirs_.state.folder, kObjects);
   states_.emplace(
       States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups, *parts_.client,
                     context_.informers, context_.workers, parts_.credentials, hub_, *recorder_},
@@ -304,7 +303,7 @@ Result<> Agent::set_up_kubernetes() {
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
   predictor_.emplace(Predictor::Parts{context_.clock, log_, context_.workers, series_}, prediction,
-                     find_predictions(context_.flags, keep_));
+                     find_predictions(context_.flags, dirs_));
   predictor_->restore();
   reporter_.emplace(
       Reporter::Parts{context_.clock, log_, context_.metrics, external_, *parts_.client, context_.informers,
@@ -330,9 +329,10 @@ void Agent::serve() {
   Auditor* const events = context_.gates.enabled("AuditEventsHTTPHandler") ? auditor_.get() : nullptr;
   add_routes(context_.routes,
              {context_.metrics, external_, *observer_, events, context_.flags.get("api-access") == "all"});
-  context_.health.add("tick", [this] { return tick_check(); });
+  context_.health.add("tick", [this] { return health_->ticks(); });
   context_.health.add(
-      states_ ? "kubelet" : "inventory", [this] { return known_check(); }, runtime::HealthChecks::readyz);
+      states_ ? "kubelet" : "inventory", [this] { return health_->inventory(); },
+      runtime::HealthChecks::readyz);
   if (standalone_)
     context_.health.add(
         "controllers", [this] { return standalone_->controllers(); }, runtime::HealthChecks::readyz);
@@ -341,23 +341,6 @@ void Agent::serve() {
 std::vector<SourceStatus> Agent::sources() const {
   if (states_) return states_->sources();
   if (standalone_) return standalone_->sources();
-  return {};
-}
-
-Result<> Agent::tick_check() const {
-  const std::optional<MonoTime> last = observer_->last_tick();
-  if (!last || context_.clock.mono() - *last < kMissedTicks * interval_) return {};
-  return Error(Code::timeout, "nothing was sampled for a while");
-}
-
-Result<> Agent::known_check() const {
-  std::string why;
-  for (const SourceStatus& source : sources())
-    if (!source.ok && !source.error.empty()) why += fmt::format(": {}: {}", source.name, source.error);
-  if (!hub_.current()->pods_known)
-    return Error(Code::unavailable, "the pods of the node are not known yet" + why);
-  if (states_ && states_->pods_listed() && context_.clock.mono() - *states_->pods_listed() > kOldList)
-    return Error(Code::unavailable, "the pods of the node have not been listed for long" + why);
   return {};
 }
 
@@ -387,11 +370,11 @@ Task<Result<>> Agent::run() {
     log_.warn("nothing is collected and no strategy runs: --collect-res-used-interval is below 1s");
   if (!checkpoint_.empty()) tasks_.spawn("checkpoint", keep_checkpoint());
   if (lock_) tasks_.spawn("cleanup", end_for_cleanup());
-  tell_service_manager("READY=1");
-  if (service_.watchdog()) tasks_.spawn("watchdog", feed_watchdog());
+  health_->tell_service_manager("READY=1");
+  if (health_->has_watchdog()) tasks_.spawn("watchdog", health_->feed_watchdog());
   const Result<> ended = co_await ended_.wait();
   co_await begin_cleanup();
-  tell_service_manager("STOPPING=1");
+  health_->tell_service_manager("STOPPING=1");
   co_await tasks_.stop(context_.clock, kGrace);
   if (recorder_) co_await recorder_->stop();
   if (!checkpoint_.empty()) (void)co_await save_checkpoint();  // which has logged what is wrong
@@ -399,8 +382,30 @@ Task<Result<>> Agent::run() {
   co_return ended;
 }
 
+/// What --cleanup begins with is where the groups of best-effort work are: of a file, or of the host's
+/// folders.
+Task<Result<>> Agent::clean_up() {
+  CleanUp cleaner({context_.executor, context_.clock, log_, *qos_, *executor_, hub_,
+                   states_ ? &*states_ : nullptr, recorder_ ? &*recorder_ : nullptr});
+  if (const std::string& file = context_.flags.get("standalone-config"); !file.empty()) {
+    KOORD_CO_CHECK(set_up_standalone(file));
+    KOORD_CO_CHECK(co_await cleaner.free_all(*hub_.current()));
+  } else {
+    Inventory inventory;
+    inventory.kubelet_root = parts_.place.kubelet_root;
+    inventory.driver =
+        parts_.cgroups.detect_driver(inventory.kubelet_root).value_or(host::CgroupDriver::systemd);
+    inventory.be_roots = {
+        host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root)};
+    const bool force = context_.flags.get("cleanup") == kForce;
+    KOORD_CO_CHECK(co_await cleaner.run(std::move(inventory), force));
+  }
+  if (lock_) KOORD_CO_CHECK(note_done(locked_, parts_.boot_id));
+  co_return Result<>();
+}
+
 Task<Result<>> Agent::end_for_cleanup() {
-  KOORD_CO_TRY(by, co_await asked_to_end(context_.clock, locked_, parts_.boot_id, keep_.pod));
+  KOORD_CO_TRY(by, co_await asked_to_end(context_.clock, locked_, parts_.boot_id, dirs_.pod));
   log_.info("the agent ends, so that the host can be cleaned up", kv("asked_by", by));
   context_.finish();
   co_return Result<>();
@@ -426,24 +431,11 @@ Task<Result<>> Agent::tick() {
   }
 }
 
-void Agent::tell_service_manager(std::string_view state) {
-  if (const auto told = service_.tell(state); !told)
-    log_.warn("systemd cannot be told", kv("what", state), kv("error", told.error()));
-}
-
-/// While ticks come: an agent whose ticks stop is ended and started again.
-Task<Result<>> Agent::feed_watchdog() {
-  for (;;) {
-    if (tick_check()) tell_service_manager("WATCHDOG=1");
-    KOORD_CO_CHECK(co_await sleep(context_.clock, *service_.watchdog() / 3));
-  }
-}
-
 void Agent::restore_checkpoint() {
-  if (keep_.state.folder.empty()) return;
-  checkpoint_ = fmt::format("{}{}", keep_.state.folder, kSeries);
+  if (dirs_.state.folder.empty()) return;
+  checkpoint_ = fmt::format("{}{}", dirs_.state.folder, kSeries);
   std::string path = checkpoint_;
-  for (const std::string& other : keep_.state.others)
+  for (const std::string& other : dirs_.state.others)
     if (!host::exists(path)) path = fmt::format("{}{}", other, kSeries);
   const CheckpointStamp stamp{context_.clock.mono(), context_.clock.now(), parts_.boot_id};
   const auto restored = read_checkpoint(path, stamp, series_);

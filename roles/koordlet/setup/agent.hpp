@@ -11,6 +11,7 @@
 #include "framework/executor/executor.hpp"
 #include "framework/executor/threaded_files.hpp"
 #include "framework/keep/host_lock.hpp"
+#include "framework/keep/state_dirs.hpp"
 #include "framework/predict/predictor.hpp"
 #include "framework/qos/manager.hpp"
 #include "framework/report/reporter.hpp"
@@ -22,10 +23,9 @@
 #include "framework/states/states.hpp"
 #include "framework/tick/tick_schedule.hpp"
 #include "koord/async/task_group.hpp"
-#include "koord/base/service_manager.hpp"
 #include "koord/runtime/role.hpp"
+#include "lifecycle/health.hpp"
 #include "setup/flags.hpp"
-#include "setup/keep.hpp"
 
 namespace koord::koordlet {
 
@@ -40,6 +40,8 @@ class Agent final : public runtime::Role {
     kube::Client* client = nullptr;  // without it
     KubeletClient::Credentials credentials;
     KernelCounters counters;
+    StrategyTable strategies = {};
+    CollectorTable collectors = {};
   };
   /// Declares informers, routes and health checks; reads the standalone file; runs nothing.
   static Result<std::unique_ptr<Agent>> make(runtime::RoleContext& context, Parts parts);
@@ -65,23 +67,17 @@ class Agent final : public runtime::Role {
   Task<Result<>> save_checkpoint();
   Task<Result<>> end_for_cleanup();
   Task<Result<>> clean_up();
-  Task<Result<>> ask_kubelet(Inventory& inventory);
   Task<Result<>> do_later(std::function<void()> work, std::function<void()> done);
   void restore_checkpoint();
-  void tell_service_manager(std::string_view state);
-  Task<Result<>> feed_watchdog();
   void fail(std::string_view what, const Error& error);
-  Result<> tick_check() const;
-  Result<> known_check() const;
   std::vector<SourceStatus> sources() const;
 
   runtime::RoleContext& context_;
   Logger log_;
   Parts parts_;
-  Keep keep_;
+  StateDirs dirs_;
   std::optional<HostLock> lock_;
   std::string locked_;  // its file
-  ServiceManager service_;
   nanoseconds interval_;
   metrics::Registry external_;
   InventoryHub hub_;
@@ -99,6 +95,7 @@ class Agent final : public runtime::Role {
   TickSchedule schedule_;
   std::unique_ptr<Sampler> sampler_;
   std::optional<Observer> observer_;
+  std::optional<Health> health_;  // not while it cleans up
   std::optional<Exported> exported_;
   std::optional<Standalone> standalone_;
   std::optional<States> states_;

@@ -5,11 +5,9 @@
 
 #include <iterator>
 
-#include "collectors.hpp"
 #include "framework/serve/view.hpp"
 #include "framework/standalone/config.hpp"
 #include "koord/api/schema/table.hpp"
-#include "plugins.hpp"
 #include "plugins/cpu_blame/settings.hpp"
 
 namespace koord::koordlet {
@@ -39,7 +37,7 @@ std::string how_often(const CollectorEntry& row) {
 
 }  // namespace
 
-std::string docs() {
+std::string docs(StrategyTable strategies, CollectorTable collectors) {
   std::string out = "### --standalone-config\n\n| field | |\n|---|---|\n";
   add_fields(out, api::schema<StandaloneConfig>(), "", false);
   add_fields(out, api::schema<StandaloneGroup>(), "groups[].", false);
@@ -50,11 +48,11 @@ std::string docs() {
   out += "\n### NodeSLO's extension cpuBlame\n\n| field | |\n|---|---|\n";
   add_fields(out, api::schema<cpu_blame::Settings>(), "extensions.cpuBlame.", false);
   out += "\n### Strategies\n\n| strategy | feature gate | how often |\n|---|---|---|\n";
-  for (const StrategyEntry* row : strategy_table())
+  for (const StrategyEntry* row : strategies)
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, fmt::join(row->gates, ", "),
                    row->interval.empty() ? "each tick" : fmt::format("`--{}`", row->interval));
   out += "\n### Collectors\n\n| collector | feature gate | how often |\n|---|---|---|\n";
-  for (const CollectorEntry* row : collector_table())
+  for (const CollectorEntry* row : collectors)
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, row->gate, how_often(*row));
   return out;
 }

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "collectors.hpp"
 #include "framework/action/actions.hpp"
 #include "framework/action/scores.hpp"
 #include "framework/executor/executor.hpp"
@@ -16,30 +15,20 @@
 #include "framework/serve/exported.hpp"
 #include "framework/states/kubelet.hpp"
 #include "framework/tick/tick_schedule.hpp"
-#include "plugins.hpp"
 #include "setup/gates.hpp"
 
 namespace koord::koordlet {
 
-namespace {
-
-std::vector<metrics::Table> collect() {
+std::vector<metrics::Table> metric_tables(StrategyTable strategies, CollectorTable collectors) {
   std::vector<metrics::Table> all = {
       Actions::kMetrics,         Executor::kMetrics,         QosManager::kMetrics,
       KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
       ForecastGauges::kExternal, Exported::kInternal,        Exported::kExternal,
       Sampler::kMetrics,         ReadFaults::kMetrics,       TickSchedule::kMetrics,
       Scores::kMetrics,          kReconcilerMetrics,         kGateMetrics};
-  for (const CollectorEntry* collector : collector_table()) all.push_back(collector->metrics);
-  for (const StrategyEntry* strategy : strategy_table()) all.push_back(strategy->metrics);
+  for (const CollectorEntry* collector : collectors) all.push_back(collector->metrics);
+  for (const StrategyEntry* strategy : strategies) all.push_back(strategy->metrics);
   return all;
-}
-
-}  // namespace
-
-std::span<const metrics::Table> metric_tables() {
-  static const std::vector<metrics::Table> kTables = collect();
-  return kTables;
 }
 
 }  // namespace koord::koordlet

@@ -1,13 +1,15 @@
 // The agent's metrics: what its descriptor names and the reference prints.
 #pragma once
 
-#include <span>
+#include <vector>
 
+#include "framework/qos/plugin.hpp"
+#include "framework/sampler/collector.hpp"
 #include "koord/base/metrics.hpp"
 
 namespace koord::koordlet {
 
-/// The tables of every part and strategy, for the internal and the external registry.
-std::span<const metrics::Table> metric_tables();
+/// The tables of every part, strategy and collector, for the internal and the external registry.
+std::vector<metrics::Table> metric_tables(StrategyTable strategies, CollectorTable collectors);
 
 }  // namespace koord::koordlet

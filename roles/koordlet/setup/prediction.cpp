@@ -51,12 +51,12 @@ Result<PredictorSettings> read_prediction(const runtime::FlagValues& flags) {
   return settings;
 }
 
-std::string find_predictions(const runtime::FlagValues& flags, const Keep& keep) {
+std::string find_predictions(const runtime::FlagValues& flags, const StateDirs& dirs) {
   const std::string& given = flags.get("prediction-checkpoint-filepath");
   if (!given.empty() && host::exists(given))
     return fmt::format("{}{}", given, given.ends_with('/') ? "" : "/");
-  if (keep.state.folder.empty()) return "";
-  const std::string beside[] = {fmt::format("{}predictions", keep.state.folder)};
+  if (dirs.state.folder.empty()) return "";
+  const std::string beside[] = {fmt::format("{}predictions", dirs.state.folder)};
   return choose_folder(beside, "").folder;
 }
 

@@ -10,6 +10,7 @@
 
 #include "koord/base/file.hpp"
 #include "koord/host/file.hpp"
+#include "plugins.hpp"
 #include "rigs/fake_node.hpp"
 #include "role.hpp"
 #include "setup/agent.hpp"
@@ -30,11 +31,11 @@ struct Host {
   ManualClock clock;
   Logger log{captured, clock};
 
-  Keep keep(std::string pod) const {
-    Keep keep;
-    keep.locks = {tree / "none/koord.lock", lock};
-    keep.pod = std::move(pod);
-    return keep;
+  StateDirs dirs(std::string pod) const {
+    StateDirs found;
+    found.locks = {tree / "none/koord.lock", lock};
+    found.pod = std::move(pod);
+    return found;
   }
   void ask(const std::string& pod) {
     REQUIRE(HostLock::take(lock, "made", nanoseconds(0)).has_value());  // and its folder
@@ -53,17 +54,17 @@ TEST_CASE("Who was asked to end stands by, its pod's next container too, and no 
       values<Row>({{"", "", true}, {"u", "u", true}, {"u", "v", false}, {"u", "", false}, {"", "u", false}}));
   CAPTURE(row.asked, row.starts);
   Host host;
-  CHECK_FALSE(must_stand_by(host.keep(row.starts), kBoot, host.log));
+  CHECK_FALSE(must_stand_by(host.dirs(row.starts), kBoot, host.log));
   host.ask(row.asked);
-  const auto standing = must_stand_by(host.keep(row.starts), kBoot, host.log);
+  const auto standing = must_stand_by(host.dirs(row.starts), kBoot, host.log);
   REQUIRE(standing.has_value() == row.stands_by);
-  CHECK_FALSE(must_stand_by(host.keep(row.starts), "another", host.log));  // after a reboot
+  CHECK_FALSE(must_stand_by(host.dirs(row.starts), "another", host.log));  // after a reboot
   if (!standing) return;
   CHECK(standing->file == host.file);
   CHECK(standing->said.by == "somebody");
   CHECK_FALSE(standing->said.done);
   REQUIRE(note_done(host.lock, kBoot).has_value());
-  CHECK(must_stand_by(host.keep(row.starts), kBoot, host.log)->said.done);
+  CHECK(must_stand_by(host.dirs(row.starts), kBoot, host.log)->said.done);
   CHECK(remove_stand_down(host.file).value());
   CHECK_FALSE(remove_stand_down(host.file).value());
   REQUIRE(note_done(host.lock, kBoot).has_value());  // nobody was asked
@@ -90,8 +91,8 @@ TEST_CASE("A pod's agent that does not run just now is told by a cleanup, a host
     const auto taken =
         take_from_agent(host.lock, {"n", "cleaner", kBoot, nanoseconds(0)}, host.clock, host.log);
     REQUIRE(taken.has_value());
-    CHECK(must_stand_by(host.keep(pod), kBoot, host.log).has_value() == !pod.empty());
-    CHECK_FALSE(must_stand_by(host.keep("cleaner"), kBoot, host.log));
+    CHECK(must_stand_by(host.dirs(pod), kBoot, host.log).has_value() == !pod.empty());
+    CHECK_FALSE(must_stand_by(host.dirs("cleaner"), kBoot, host.log));
   }
 }
 
@@ -156,7 +157,7 @@ TEST_CASE("Who stands by is live and not ready, and ends when that is undone", "
   host.ask("");
   Process process({});
   process.start(
-      stand_by_role(process.context, nullptr, *must_stand_by(host.keep(""), kBoot, host.log), kBoot, "n"));
+      stand_by_role(process.context, nullptr, *must_stand_by(host.dirs(""), kBoot, host.log), kBoot, "n"));
   process.loop.advance(std::chrono::hours(1));
   using runtime::HealthChecks;
   CHECK(process.probe(HealthChecks::livez) == 200);
@@ -167,7 +168,7 @@ TEST_CASE("Who stands by is live and not ready, and ends when that is undone", "
   CHECK(process.captured.contains("has not come to its end"));
   CHECK(process.finished == 0);
   Process undo({"--cleanup=undo"});
-  undo.start(undo_role(undo.context, host.keep("")));
+  undo.start(undo_role(undo.context, host.dirs("")));
   undo.loop.settle();
   CHECK(undo.finished == 1);
   CHECK_FALSE(host::exists(host.file));
@@ -188,7 +189,8 @@ TEST_CASE("A forced cleanup says which sets of CPUs it widens without knowing wh
   auto agent = Agent::make(process.context, {.place = {.node_name = "n", .root = node.root()},
                                              .cgroups = node.cgroups(),
                                              .facts = std::make_shared<const NodeFacts>(std::move(*facts)),
-                                             .counters = {.no_run_queue = "not here"}});
+                                             .counters = {.no_run_queue = "not here"},
+                                             .strategies = strategy_table()});
   if (!agent) FAIL(agent.error().message());
   process.start(Result<std::unique_ptr<runtime::Role>>(std::move(*agent)));
   process.loop.settle();

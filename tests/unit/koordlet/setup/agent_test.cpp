@@ -3,7 +3,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "collectors.hpp"
 #include "koord/base/file.hpp"
+#include "plugins.hpp"
 #include "rigs/fake_node.hpp"
 #include "role.hpp"
 #include "setup/prediction.hpp"
@@ -24,7 +26,9 @@ struct Process : test::RoleRig {
     return {.place = {.node_name = "n", .root = node.root()},
             .cgroups = node.cgroups(),
             .client = &api,
-            .counters = {.no_run_queue = "not here"}};
+            .counters = {.no_run_queue = "not here"},
+            .strategies = strategy_table(),
+            .collectors = collector_table()};
   }
 
   testing::FakeNode node{host::CgroupVersion::v2};
@@ -199,16 +203,16 @@ TEST_CASE("The flags of prediction are checked, and are the original's where nob
 
 TEST_CASE("Predictions are where the original has them, else beside what was measured") {
   const koord::testing::Tree tree{{"theirs/", ""}, {"state/", ""}};
-  Keep keep;
-  keep.state.folder = tree / "state/";
+  StateDirs dirs;
+  dirs.state.folder = tree / "state/";
   const auto folder = [&](const std::string& given) {
-    return find_predictions(Process({"--prediction-checkpoint-filepath=" + given}).flags, keep);
+    return find_predictions(Process({"--prediction-checkpoint-filepath=" + given}).flags, dirs);
   };
   CHECK(folder(tree / "theirs") == tree / "theirs/");
   CHECK(folder(tree / "theirs/") == tree / "theirs/");
   CHECK(folder(tree / "none") == tree / "state/predictions/");
   CHECK(std::filesystem::is_directory(tree / "state/predictions"));
-  keep.state.folder.clear();
+  dirs.state.folder.clear();
   CHECK(folder(tree / "none").empty());
 }
 

@@ -8,17 +8,19 @@
 #include <string>
 #include <string_view>
 
+#include "collectors.hpp"
 #include "framework/report/reporter.hpp"
 #include "framework/serve/exported.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/host/text.hpp"
+#include "plugins.hpp"
 
 namespace koord::koordlet {
 namespace {
 
 const metrics::Metric* find(std::string_view name) {
-  for (const metrics::Table& table : metric_tables())
+  for (const metrics::Table& table : metric_tables(strategy_table(), collector_table()))
     for (const metrics::Metric* row : table)
       if (row->name == name) return row;
   return nullptr;

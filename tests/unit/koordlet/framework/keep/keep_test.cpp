@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-#include "framework/keep/folders.hpp"
 #include "framework/keep/host_lock.hpp"
+#include "framework/keep/state_dirs.hpp"
 #include "framework/qos/journal.hpp"
 #include "framework/states/kept_objects.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -84,7 +84,7 @@ TEST_CASE("The first folder that can be written and lasts", "[koordlet][keep]") 
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
-    const KeepFolder chosen = choose_folder(row.candidates, row.mounts);
+    const StateDir chosen = choose_folder(row.candidates, row.mounts);
     CHECK(chosen.folder == row.folder);
     CHECK(chosen.lasts == row.lasts);
     CHECK(chosen.others.size() == row.candidates.size() - (row.folder.empty() ? 0 : 1));

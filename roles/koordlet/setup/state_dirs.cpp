@@ -1,5 +1,5 @@
-// Keep: see keep.hpp.
-#include "setup/keep.hpp"
+// Where this agent keeps what the next one needs, best first: see state_dirs.hpp.
+#include "setup/state_dirs.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ std::string below(std::string_view folder, std::string_view name) {
 
 }  // namespace
 
-Keep find_keep(const runtime::FlagValues& flags, const Place& place) {
+StateDirs find_state_dirs(const runtime::FlagValues& flags, const Place& place) {
   const std::string run = below(place.root.var_run, "koord");
   const std::string& checkpoints = flags.get("prediction-checkpoint-filepath");
   const std::string& database = flags.get("tsdb-path");
@@ -27,24 +27,24 @@ Keep find_keep(const runtime::FlagValues& flags, const Place& place) {
   const bool has_database = !database.empty() && (flags.changed("tsdb-path") || host::exists(database));
   std::vector<std::string> journal, state;
   std::string mounts;
-  Keep keep;
+  StateDirs dirs;
   if (has_database) state.push_back(database);
   if (place.in_pod) {
     journal = {below(checkpoints, "koord"), below(kRunOfPods, "koord")};
     state.insert(state.end(), journal.begin(), journal.end());
     if (auto text = read_file(below(place.root.proc, "self/mountinfo"))) mounts = std::move(*text);
-    keep.pod = own_pod_uid(mounts);
-    keep.locks.push_back(below(kRunOfPods, "koord.lock"));
+    dirs.pod = own_pod_uid(mounts);
+    dirs.locks.push_back(below(kRunOfPods, "koord.lock"));
   } else {
-    keep.locks.push_back(below(place.root.var_run, "koordlet/koord.lock"));
+    dirs.locks.push_back(below(place.root.var_run, "koordlet/koord.lock"));
   }
   journal.push_back(run);
   state.push_back(run);
   if (place.in_pod && has_database) journal.push_back(database);
-  keep.journal = choose_folder(journal, mounts);
-  keep.state = choose_folder(state, mounts);
-  if (!keep.journal.folder.empty()) keep.locks.push_back(below(keep.journal.folder, "koord.lock"));
-  return keep;
+  dirs.journal = choose_folder(journal, mounts);
+  dirs.state = choose_folder(state, mounts);
+  if (!dirs.journal.folder.empty()) dirs.locks.push_back(below(dirs.journal.folder, "koord.lock"));
+  return dirs;
 }
 
 }  // namespace koord::koordlet

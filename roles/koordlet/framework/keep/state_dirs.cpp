@@ -1,5 +1,5 @@
-// Choosing folders: see folders.hpp.
-#include "framework/keep/folders.hpp"
+// Choosing folders: see state_dirs.hpp.
+#include "framework/keep/state_dirs.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,8 +76,8 @@ bool outlives_pod(std::string_view folder, std::string_view mountinfo) {
   return on->type != "tmpfs" || on->root != "/";
 }
 
-KeepFolder choose_folder(std::span<const std::string> candidates, std::string_view mountinfo) {
-  KeepFolder chosen;
+StateDir choose_folder(std::span<const std::string> candidates, std::string_view mountinfo) {
+  StateDir chosen;
   for (const bool has_to_last : {true, false}) {
     for (const std::string& candidate : candidates) {
       const bool lasts = mountinfo.empty() || outlives_pod(candidate, mountinfo);
