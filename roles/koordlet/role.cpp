@@ -105,7 +105,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   if (auto facts = read_node_facts(parts.place.root))
     parts.facts = std::make_shared<const NodeFacts>(std::move(*facts));
   else
-    context.log.warn("the machine's topology cannot be read yet", kv("error", facts.error()));
+    context.log.warn("the CPU topology cannot be read: it is read again later", kv("error", facts.error()));
   parts.boot_id = std::move(boot_id);
   if (cleanup) {
     parts.counters.no_run_queue = parts.counters.no_blame = parts.counters.no_stalls = "cleaning up";

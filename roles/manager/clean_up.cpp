@@ -176,7 +176,8 @@ class Cleaner {
       return;
     }
     if (written.error().code() == Code::not_found) return;
-    log_.warn("cannot be taken away", kv("what", what), kv("error", written.error()));
+    log_.warn("an object could not be removed: run the cleanup again", kv("what", what),
+              kv("error", written.error()));
     if (!first_) first_ = Error(written.error()).context(what);
   }
 

@@ -224,8 +224,9 @@ class Manager final : public runtime::LeadingRole {
   Task<> close(bool in_order) override {
     if (!parts_.webhooks) co_return;
     if (in_order && parts_.webhooks->asked()) {
-      log().info("reviews are answered until endpoints do without this process",
-                 kv("delay", api::Duration{shutdown_delay()}.to_string()));
+      log().info(
+          "shutting down: reviews are answered until the Service's endpoints no longer name this process",
+          kv("delay", api::Duration{shutdown_delay()}.to_string()));
       (void)co_await sleep(context().clock, shutdown_delay());  // cut short, it ends sooner
     }
     co_await parts_.webhooks->stop();
@@ -264,7 +265,7 @@ Task<Result<>> Manager::feed() {
     if (!batch->synced || synced_) continue;
     synced_ = true;
     if (!config_.available()) take_config(nullptr);
-    log().info("all nodes are known", kv("nodes", parts_.nodes.size()));
+    log().info("the informers of nodes have synced", kv("nodes", parts_.nodes.size()));
     synced_event_.set();
   }
 }
@@ -362,8 +363,8 @@ void Manager::take_config(const api::ConfigMap* map) {
     if (!problem.unread_key.empty())
       message += config_.good().contains(problem.unread_key) ? "; what it said last stays in effect"
                                                              : "; the defaults stay in effect";
-    log().warn("a part of the configuration is not taken", kv("reason", problem.reason),
-               kv("error", message));
+    log().warn("a part of the strategies' ConfigMap is invalid and was not applied",
+               kv("reason", problem.reason), kv("error", message));
     if (map != nullptr && leading()) warn(*map, problem.reason, message);
   }
   if (map != nullptr && leading()) last_good_.want(config_.good());

@@ -213,9 +213,9 @@ Task<Result<>> Scheduler::monitor(nanoseconds period, nanoseconds timeout) {
     if (took <= timeout) continue;
     telemetry_.slow(seen->profile);
     const api::ObjectMeta& meta = seen->pod->metadata;
-    log().warn("an attempt takes long", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
-               kv("profile", seen->profile), kv("point", seen->point),
-               kv("seconds", std::chrono::duration<double>(took).count()));
+    log().warn("a scheduling attempt takes longer than --scheduling-timeout",
+               kv("namespace", meta.namespace_.view()), kv("pod", meta.name), kv("profile", seen->profile),
+               kv("point", seen->point), kv("seconds", std::chrono::duration<double>(took).count()));
   }
 }
 
@@ -245,7 +245,7 @@ Task<Result<>> Scheduler::feed() {
     engine_->post(std::move(changes));
     if (batch->synced && !synced_) {
       synced_ = true;
-      log().info("all nodes and pods are known", kv("nodes", parts_.nodes.size()),
+      log().info("the informers of nodes and pods have synced", kv("nodes", parts_.nodes.size()),
                  kv("pods", parts_.pods.size()));
       synced_event_.set();
     }
@@ -281,7 +281,8 @@ void Scheduler::on_report(EngineReport report) {
 
 Task<> Scheduler::stop() {
   if (const Result<> ended = co_await engine_->stop(kEngineGrace); !ended) {
-    log().error("the engine's thread is left behind", kv("error", ended.error()));
+    log().error("the scheduling engine did not stop in time: the process ends without it",
+                kv("error", ended.error()));
     context().left_behind();
   }
   if (timer_ != 0) context().clock.cancel(timer_);
@@ -298,7 +299,7 @@ scheduling::Transforms transforms(const runtime::RoleContext& context) {
   return scheduling::Transforms(
       gates,
       [log = context.log](std::string_view kind, const api::ObjectMeta& object, std::string_view what) {
-        log.warn("an annotation cannot be read and changes nothing", kv("kind", kind),
+        log.warn("a malformed annotation of Koordinator is ignored", kv("kind", kind),
                  kv("namespace", object.namespace_.view()), kv("name", object.name), kv("error", what));
       });
 }

@@ -49,7 +49,7 @@ class Reader {
     } else if (value<true>()) {
       skip_space();
       if (at_ == end_) return {};
-      fail("more text after the value");
+      fail("unexpected text after the end of the value");
     }
     if (what_.empty()) return events_.stop_error();
     return Error(Code::parse, fmt::format("JSON: {}: {}",

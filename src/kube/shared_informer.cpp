@@ -62,7 +62,7 @@ class SharedInformer::PageSink final : public api::ItemSink {
     }
     ++informer_.status_.skipped;
     informer_.status_.last_error = error->message();
-    if (informer_.log_) informer_.log_->warn("an object is left out", kv("error", *error));
+    if (informer_.log_) informer_.log_->warn("a malformed object is ignored", kv("error", *error));
   }
 
  private:
@@ -153,7 +153,7 @@ Task<bool> SharedInformer::watch(ReflectorState::Watch watch) {
     const nanoseconds left = *state_.deadline() - clock_.mono();
     if (left <= nanoseconds::zero()) {
       ++status_.failures;
-      if (log_) log_->warn("the watch is silent for too long and is begun again");
+      if (log_) log_->warn("a watch was silent for too long: it is started again");
       state_.on_deadline(clock_.mono());
       co_return true;
     }

@@ -217,7 +217,8 @@ Task<Result<>> RoleServer::look_up_cluster_auth() {
   if (!own_proxy_ca_) auth_->set_request_headers(found.headers);
   cluster_auth_ = std::move(found);
   renew_tls(std::move(settings), "the cluster's CAs have been looked up",
-            "the CAs that the cluster names are unusable, the old ones stay");
+            "the CAs in kube-system/extension-apiserver-authentication cannot be used: the earlier ones stay "
+            "in effect");
   co_return Result<>();
 }
 
@@ -233,8 +234,10 @@ Task<> RoleServer::follow_cluster_auth() {
       co_return;
     }
     if (!done && !told)
-      context_.log.warn("certificates of the cluster's clients are not accepted",
-                        kv("error", lookup_failure(done.error())));
+      context_.log.warn(
+          "the CAs of the cluster's clients could not be looked up: client certificates are refused until "
+          "they are",
+          kv("error", lookup_failure(done.error())));
     told = !done;
     const Result<> slept = co_await sleep(context_.clock, done ? kLookupPeriod : kLookupRetry);
     if (!slept) co_return;

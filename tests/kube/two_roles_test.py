@@ -43,7 +43,7 @@ class TwoRoles(unittest.TestCase):
         wait_for("the agent knows its node", lambda: agent.node().get("capacity", {}).get("memoryBytes") == 8 << 30)
         wait_for("the watch is open", lambda: self.watches_of_nodes() > before)
         if "scheduler" in role:
-            wait_for("the scheduler knows the nodes", lambda: "all nodes and pods are known" in agent.output())
+            wait_for("the scheduler knows the nodes", lambda: "the informers of nodes and pods have synced" in agent.output())
         more = self.watches_of_nodes() - before
         self.assertEqual(agent.terminate(), 0, agent.output()[-2000:])
         wait_for("the watches have ended", lambda: self.watches_of_nodes() == before)

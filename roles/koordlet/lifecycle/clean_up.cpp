@@ -69,7 +69,8 @@ Task<Result<>> CleanUp::free_all(const Inventory& inventory) {
     if (parts_.writing.pending() == 0) freed = parts_.qos.cleanup(inventory);
   }
   KOORD_CO_TRY(written, std::move(freed));
-  parts_.log.info("nothing of this agent's is throttled any more", kv("files_written", written));
+  parts_.log.info("the cleanup is complete: nothing on this host is held back by koord",
+                  kv("files_written", written));
   co_return Result<>();
 }
 

@@ -24,7 +24,7 @@ Health::Health(Parts parts) : parts_(std::move(parts)), service_(&environment) {
 Result<> Health::ticks() const {
   const std::optional<MonoTime> last = parts_.last_tick();
   if (!last || parts_.clock.mono() - *last < kMissedTicks * parts_.interval) return {};
-  return Error(Code::timeout, "nothing was sampled for a while");
+  return Error(Code::timeout, "no sample was taken for several collection intervals");
 }
 
 Result<> Health::inventory() const {

@@ -265,7 +265,7 @@ Result<> Agent::lock() {
     refused = std::move(taken).error();
   }
   if (!lock_)
-    log_.warn("nothing keeps a second agent from this host",
+    log_.warn("the host lock could not be taken: a second agent on this host would not be noticed",
               kv("error", refused ? refused->message() : "no folder can be written"));
   if (cleanup) return {};
   // Not this agent was asked to end, or it would not have come here.
@@ -440,7 +440,8 @@ void Agent::restore_checkpoint() {
   const CheckpointStamp stamp{context_.clock.mono(), context_.clock.now(), parts_.boot_id};
   const auto restored = read_checkpoint(path, stamp, series_);
   if (!restored)
-    log_.warn("the checkpoint is of no use, measuring begins anew", kv("error", restored.error()));
+    log_.warn("the checkpoint of samples cannot be used: measuring starts without history",
+              kv("error", restored.error()));
   if (restored && *restored > 0) log_.info("measuring goes on from a checkpoint", kv("series", *restored));
 }
 

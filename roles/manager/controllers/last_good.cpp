@@ -27,8 +27,10 @@ Task<Result<std::optional<api::ConfigMap>>> LastGood::read() {
     if (code == Code::cancelled) co_return found.error();
     if (code == Code::not_found) co_return std::optional<api::ConfigMap>();
     if (code == Code::forbidden || code == Code::parse) {
-      parts_.log.warn("what the strategies said last cannot be read: a key that is bad now has its default",
-                      kv("configmap", parts_.key.name), kv("error", found.error()));
+      parts_.log.warn(
+          "the ConfigMap of last good strategies cannot be read: an invalid key of slo-controller-config "
+          "falls back to its default",
+          kv("configmap", parts_.key.name), kv("error", found.error()));
       co_return std::optional<api::ConfigMap>();
     }
     KOORD_CO_CHECK(co_await sleep(parts_.clock, retry.next()));
@@ -52,8 +54,10 @@ Task<Result<>> LastGood::keep() {
     }
     if (written.error().code() == Code::cancelled) co_return written;
     if (retry.tries() == 0)
-      parts_.log.warn("what the strategies say is not kept: a restart beside a bad key will not know it",
-                      kv("configmap", parts_.key.name), kv("error", written.error()));
+      parts_.log.warn(
+          "the ConfigMap of last good strategies could not be written: after a restart an invalid key would "
+          "fall back to its default",
+          kv("configmap", parts_.key.name), kv("error", written.error()));
     KOORD_CO_CHECK(co_await sleep(parts_.clock, retry.next()));
     changed_.set();
   }

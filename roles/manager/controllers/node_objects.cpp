@@ -72,8 +72,8 @@ Task<Result<>> NodeWorkers::work() {
       queue_.forget(node);
     } else {
       if (queue_.failures(node) == 0)
-        log_.warn("an object of a node is not right yet", kv("controller", name_), kv("node", node),
-                  kv("error", done.error()));
+        log_.warn("an object of a node could not be written: tried again with a backoff",
+                  kv("controller", name_), kv("node", node), kv("error", done.error()));
       queue_.retry(node);
     }
     queue_.done(node);

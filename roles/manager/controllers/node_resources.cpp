@@ -100,11 +100,12 @@ void NodeResources::count(const std::string& node, const NodePlan& plan) const {
   for (const PluginRun& run : plan.runs) {
     ran_.with({run.plugin, run.error.empty() ? "succeeded" : "failed", run.stage}).inc();
     if (!run.error.empty())
-      parts_.log.v(4, "a plugin cannot say anything of a node", kv("plugin", run.plugin), kv("node", node),
-                   kv("error", run.error));
+      parts_.log.v(4, "a resource plugin could not compute a node's resources", kv("plugin", run.plugin),
+                   kv("node", node), kv("error", run.error));
   }
   if (!plan.why_not.empty())
-    parts_.log.v(4, "a node lends nothing", kv("node", node), kv("reason", plan.why_not));
+    parts_.log.v(4, "no batch or mid resources are computed for a node", kv("node", node),
+                 kv("reason", plan.why_not));
 }
 
 bool NodeResources::gathers(const std::string& node, bool has_written, MonoTime written,

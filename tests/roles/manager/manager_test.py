@@ -238,7 +238,7 @@ class TheManager(unittest.TestCase):
         first = self.manager()
         wait_for("the first", lambda: len(self.slos()) == NODES)
         second = self.manager()
-        wait_for("the second, ready", lambda: "all nodes are known" in second.output())
+        wait_for("the second, ready", lambda: "the informers of nodes have synced" in second.output())
         self.configure(resource_threshold_config={"clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": 50}})
         wait_for("the configuration", lambda: len(self.suppressed(50)) == NODES)
         self.assertNotRegex(second.get("/metrics")[1], written)
@@ -397,7 +397,7 @@ class TheManager(unittest.TestCase):
         with self.subTest("another manager knows it, and a rule that is off forgets it"):
             self.assertEqual(manager.terminate(), 0)
             second = self.manager()
-            wait_for("the second", lambda: "all nodes are known" in second.output())
+            wait_for("the second", lambda: "the informers of nodes have synced" in second.output())
             self.report("node-0001", 3)
             wait_for("half of 5", lambda: self.batch_cpu("node-0001") == "2500")
             self.configure(colocation_config={"enable": True, "cpuReclaimThresholdPercent": 80})

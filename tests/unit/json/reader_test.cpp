@@ -170,7 +170,8 @@ TEST_CASE("errors of the text tell where") {
   const auto broken = trace("{\"metadata\":\n  {\"name\":\"a\"\n \"uid\":\"b\"}}");
   REQUIRE(broken.has_error());
   CHECK(broken.error().message() == "JSON: line 3, column 2 (byte 28): expected a comma or } after a member");
-  CHECK(trace("{} x").error().message() == "JSON: line 1, column 4 (byte 3): more text after the value");
+  CHECK(trace("{} x").error().message() ==
+        "JSON: line 1, column 4 (byte 3): unexpected text after the end of the value");
   CHECK(trace(skipped(std::string(400'000, '['))).error().message().find("nested deeper than 1000 levels") !=
         std::string::npos);
 }

@@ -35,7 +35,8 @@ TEST_CASE("what is read is written") {
        "123456789.125]"},
       {"1e400", "JSON: line 1, column 1 (byte 0): a number that is too large"},
       {"{\"a\":1,\n \"b\":}", "JSON: line 2, column 6 (byte 13): no JSON value"},
-      {std::string_view("[1]\0", 4), "JSON: line 1, column 4 (byte 3): more text after the value"},
+      {std::string_view("[1]\0", 4),
+       "JSON: line 1, column 4 (byte 3): unexpected text after the end of the value"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.in);

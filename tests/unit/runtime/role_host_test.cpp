@@ -510,7 +510,9 @@ TEST_CASE("a look-up that fails is tried again, or ends the process, or is not m
   SECTION("tolerated") {
     World w;
     REQUIRE(w.add({port}).has_value());
-    CHECK(w.logged_within(std::chrono::seconds{3}, "certificates of the cluster's clients are not accepted"));
+    CHECK(w.logged_within(std::chrono::seconds{3},
+                          "the CAs of the cluster's clients could not be looked up: client certificates are "
+                          "refused until they are"));
     w.published = c.published();
     CHECK(w.logged_within(std::chrono::seconds{30}, "the cluster's CAs have been looked up"));
     CHECK(w.get(w.host->ports("alpha")[0], "/metrics", "", "", true, c.of(c.clients, "alice")).status == 200);

@@ -51,8 +51,10 @@ void GroupsCollector::follow(const Inventory& inventory) {
   collect();
   const std::size_t wanted = roster_.groups() * kFilesOfGroup;
   if (wanted <= context_.reader.max_held() || told_descriptors_) return;
-  context_.log.warn("not all files can be held open; the rest is opened for each read, which costs more",
-                    kv("wanted", wanted), kv("allowed", context_.reader.max_held()));
+  context_.log.warn(
+      "the limit of open files is below what the collectors hold open: the other files are opened for each "
+      "read, which costs more CPU; raise the limit (LimitNOFILE)",
+      kv("wanted", wanted), kv("allowed", context_.reader.max_held()));
   told_descriptors_ = true;
 }
 

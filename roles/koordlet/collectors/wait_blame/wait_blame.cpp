@@ -204,7 +204,9 @@ void WaitBlameCollector::read(MonoTime now) {
   const auto taken = counters_->read(state);
   if (!taken) {
     if (!reading_fails_)
-      context_.log.warn("it cannot be read who makes others wait for a CPU", kv("error", taken.error()));
+      context_.log.warn(
+          "the kernel's counters of CPU waits cannot be read: CPU blame is unknown until they can",
+          kv("error", taken.error()));
     reading_fails_ = true;
     last_.reset();
     waits_.fit = false;

@@ -28,7 +28,7 @@ std::string text_of(int fd) {
   std::replace_if(
       who.begin(), who.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, ' ');
   while (who.ends_with(' ')) who.pop_back();
-  return who.empty() ? std::string("it has not said who it is") : who;
+  return who.empty() ? std::string("its owner is unknown") : who;
 }
 
 bool lock(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }

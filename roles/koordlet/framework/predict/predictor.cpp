@@ -25,14 +25,16 @@ void Predictor::restore() {
   if (folder_.empty()) return;
   const auto restored = restore_peaks(folder_, models_, parts_.clock.mono(), parts_.clock.now());
   if (!restored) {
-    parts_.log.warn("what earlier agents learned of the pods' usage cannot be read",
+    parts_.log.warn("the folder of usage models cannot be read: prediction starts without history",
                     kv("error", restored.error()));
     return;
   }
   for (const Error& error : restored->refused)
-    parts_.log.warn("a model of usage is of no use, it is learned anew", kv("error", error));
+    parts_.log.warn("a pod's usage model on disk cannot be used: it is learned again from new samples",
+                    kv("error", error));
   if (restored->more_refused > 0)
-    parts_.log.warn("more models of usage are of no use", kv("more", restored->more_refused));
+    parts_.log.warn("further usage models on disk cannot be used: they are learned again",
+                    kv("more", restored->more_refused));
   if (restored->models > 0)
     parts_.log.info("prediction goes on with what was learned before", kv("models", restored->models));
 }

@@ -311,8 +311,10 @@ class QosManager::Impl final : public KnobReader {
       return;
     }
     if (!slot.neutral)
-      log_.warn("a strategy has not been able to tell for long: its neutral state is in force until it can",
-                kv("strategy", slot.name), kv("after", slot.hold), kv("why", status_of(slot).summary));
+      log_.warn(
+          "a strategy lacked its inputs for too long: its limits are lifted to the neutral state until the "
+          "inputs are back",
+          kv("strategy", slot.name), kv("after", slot.hold), kv("why", status_of(slot).summary));
     slot.neutral = true;
     slot.plan.start(slot.name);
     slot.strategy->neutral(view, slot.plan);

@@ -94,8 +94,9 @@ Task<Result<>> Reporter::run() {
     }
     last = now;
     if (!done && !failing_)
-      parts_.log.warn("what was measured could not be reported", kv("error", done.error()));
-    if (done && failing_) parts_.log.info("reports arrive again");
+      parts_.log.warn("NodeMetric could not be written: the next report tries again",
+                      kv("error", done.error()));
+    if (done && failing_) parts_.log.info("NodeMetric can be written again");
     failing_ = !done;
   }
 }
@@ -128,7 +129,7 @@ Task<Result<bool>> Reporter::report() {
   }
   if (why != told_ && !why.empty())
     parts_.log.warn("nothing is reported", kv("node", node_), kv("reason", why));
-  if (why.empty() && !told_.empty()) parts_.log.info("there is something to report now");
+  if (why.empty() && !told_.empty()) parts_.log.info("NodeMetric reports start or go on");
   told_ = why;
   if (!why.empty()) co_return false;
   if (gauges_) gauges_->show(status);

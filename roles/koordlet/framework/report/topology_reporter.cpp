@@ -66,7 +66,7 @@ Task<Result<>> TopologyReporter::look() {
       right_ = std::move(now);
       co_return Result<>();
     }
-    parts_.log.v(4, "the NodeResourceTopology is to be written", kv("stale", stale));
+    parts_.log.v(4, "writing the NodeResourceTopology", kv("stale", stale));
   }
   auto written = co_await write(wanted, *now.node, now.topology != nullptr);
   if (!written)

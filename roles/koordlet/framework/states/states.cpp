@@ -88,8 +88,9 @@ void States::note(SourceStatus& source, const Result<>& result) {
     return;
   }
   if (source.error != result.error().message())
-    parts_.log.warn("no good answer, what was known last stays", kv("source", source.name),
-                    kv("error", result.error()));
+    parts_.log.warn(
+        "a source of the node's state did not answer as expected: what it said last stays in effect",
+        kv("source", source.name), kv("error", result.error()));
   source.ok = false;
   source.error = result.error().message();
 }
@@ -99,7 +100,7 @@ void States::recall() {
   auto kept = read_kept(settings_.kept_file, settings_.node_name);
   if (!kept) {
     if (kept.error().code() != Code::not_found)
-      parts_.log.warn("what the API server said to an earlier agent is of no use: waiting for its answer",
+      parts_.log.warn("the kept copy of Node and NodeSLO cannot be used: waiting for the API server",
                       kv("error", kept.error()));
     return;
   }
@@ -124,8 +125,8 @@ Task<Result<>> States::remember() {
   if (!written && written.error().code() == Code::cancelled) co_return written;
   if (!written && !kept_refused_)
     parts_.log.warn(
-        "what the API server says cannot be kept: an agent that starts while it is away will not "
-        "know it",
+        "the copy of Node and NodeSLO could not be written: an agent that starts while the API server is "
+        "away will not have it",
         kv("error", written.error()));
   kept_refused_ = !written;
   kept_ = written ? std::move(text) : std::string();
@@ -205,7 +206,7 @@ void States::on_slo(const std::shared_ptr<const api::NodeSlo>& slo) {
   slo_ = std::make_shared<const api::NodeSloSpec>(std::move(merged.spec));
   applications_ = host_applications(*slo_, driver_, merged.complaints, kubelet_root_);
   for (const std::string& complaint : merged.complaints)
-    parts_.log.warn("a part of the NodeSLO makes no sense and is left out", kv("what", complaint));
+    parts_.log.warn("a part of the NodeSLO is invalid and was ignored", kv("what", complaint));
   parts_.log.info("a NodeSLO is in effect", kv("generation", slo->metadata.generation));
 }
 

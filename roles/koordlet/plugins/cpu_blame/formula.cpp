@@ -44,13 +44,13 @@ std::string_view name_of(State state) {
 
 std::string_view why_unfit(const BlamedWaits* blamed) {
   if (blamed == nullptr) return "the kernel does not tell who runs while others wait";
-  if (!blamed->fit) return blamed->why_unfit.empty() ? "the reading is not fit" : blamed->why_unfit;
-  if (blamed->period < kShortest || blamed->period > kLongest) return "the reading's period is nonsense";
-  if (!is_amount(blamed->best_effort_p99_us)) return "the reading's p99 is nonsense";
+  if (!blamed->fit) return blamed->why_unfit.empty() ? "the reading is incomplete" : blamed->why_unfit;
+  if (blamed->period < kShortest || blamed->period > kLongest) return "the reading's period is out of range";
+  if (!is_amount(blamed->best_effort_p99_us)) return "the reading's p99 is out of range";
   if (!is_amount(blamed->caused_seconds) || !is_amount(blamed->own_quota_seconds))
-    return "the reading's times are nonsense";
+    return "the reading's times are out of range";
   for (const double waited : blamed->seconds)
-    if (!is_amount(waited)) return "the reading's times are nonsense";
+    if (!is_amount(waited)) return "the reading's times are out of range";
   return {};
 }
 

@@ -26,7 +26,8 @@ Verdict ConfigMapValidating::check(const AdmissionRequest& request) {
   if (!before) return Verdict::error(400, before.error().message());
   std::string wrong = check_config(*now, update ? &*before : nullptr, parts_.check_names, parts_.nodes);
   if (wrong.empty()) return Verdict::allow();
-  parts_.log.warn("a configuration is refused", kv("user", request.username), kv("error", wrong));
+  parts_.log.warn("a change of the strategies' ConfigMap was refused", kv("user", request.username),
+                  kv("error", wrong));
   return Verdict::error(400, std::move(wrong));
 }
 

@@ -92,7 +92,10 @@ void WebhookKeeper::tell(const Error& failure) {
   // A conflict is another replica's write: the next pass sees it.
   const bool race = failure.code() == Code::conflict || failure.code() == Code::already_exists;
   if (!race && problem_ != failure.message())
-    config_.log.warn("the webhooks' certificates or configurations cannot be seen to", kv("error", failure));
+    config_.log.warn(
+        "webhook certificates or configurations could not be brought up to date: what is served stays in "
+        "effect, tried again with a backoff",
+        kv("error", failure));
   problem_ = failure.message();
 }
 

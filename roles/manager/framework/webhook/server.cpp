@@ -307,12 +307,14 @@ std::optional<Verdict> WebhookServer::decide(Served& served, Draft& draft, bool 
       verdict = std::get<std::unique_ptr<MutatingHandler>>(served.handler)
                     ->handle(request, draft.changed, served.times);
   } catch (const std::exception& thrown) {  // a defect of ours: the review is answered all the same
-    context_.log.error("a webhook's handler threw", kv("path", served.row.path), kv("error", thrown.what()));
+    context_.log.error("a webhook handler failed with an exception: the review was answered with 500",
+                       kv("path", served.row.path), kv("error", thrown.what()));
     verdict = Verdict::error(500, fmt::format("panic: {} [recovered]", thrown.what()));
   }
   if (verdict.again && !last) return std::nullopt;
   if (!verdict.allowed)
-    context_.log.info(verdict.again ? "a review cannot be decided" : "a review was refused",
+    context_.log.info(verdict.again ? "a review could not be decided: it was answered with an error"
+                                    : "a review was refused",
                       kv("path", served.row.path), kv("namespace", request.ns), kv("name", request.name),
                       kv("code", verdict.code), kv("message", verdict.message));
   return verdict;
@@ -327,7 +329,8 @@ net::Response WebhookServer::write(const Draft& draft, const Verdict& verdict, W
 }
 
 net::Response WebhookServer::no_review(const Served& served, const Error& error) const {
-  context_.log.warn("what came is no review", kv("path", served.row.path), kv("error", error));
+  context_.log.warn("a request to a webhook is not an AdmissionReview", kv("path", served.row.path),
+                    kv("error", error));
   net::Response response = net::Response::json(200, write_refusal(400, error.message()));
   response.proves = false;
   return response;

@@ -76,7 +76,7 @@ TEST_CASE("A lock says which pod's agent holds it", "[koordlet][keep]") {
   CHECK(lock_holder("n", "u") == "node n, pod u");
   CHECK(pod_of_holder("pid 7, node n, pod u") == "u");
   CHECK(pod_of_holder("pid 7, node n").empty());
-  CHECK(pod_of_holder("it has not said who it is").empty());
+  CHECK(pod_of_holder("its owner is unknown").empty());
   Tree tree{{"lock", "pid 7, node n, pod u\x1b\n"}};
   CHECK(HostLock::holder(tree / "lock") == "pid 7, node n, pod u");
   CHECK(pod_of_holder(HostLock::holder(tree / "none")).empty());

@@ -232,7 +232,7 @@ TEST_CASE("Once the list of pods is more than five minutes old reporting stops, 
   world.listed = world.loop.clock.mono();
   world.pass(1s);
   CHECK(world.puts.size() == before + 1);
-  CHECK(world.captured.contains("there is something to report now"));
+  CHECK(world.captured.contains("NodeMetric reports start or go on"));
 }
 
 TEST_CASE("Where none of the pods can be measured nothing is reported, where some can they are") {
