@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "sandbox/agents/trace.hpp"
+#include "sandbox/usage/trace.hpp"
 
 using koord::sandbox::Trace;
 

@@ -1,7 +1,7 @@
 // The rules of the built-in kinds: Kubernetes' defaults, admission and validation that koord's users meet.
 #pragma once
 
-#include "sandbox/api/field_path.hpp"
+#include "sandbox/base/field_path.hpp"
 #include "sandbox/kinds/kind.hpp"
 
 namespace koord::sandbox {

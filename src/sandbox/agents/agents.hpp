@@ -9,7 +9,7 @@
 
 #include "sandbox/agents/node_agent.hpp"
 #include "sandbox/api/verbs.hpp"
-#include "sandbox/nodes/wheel.hpp"
+#include "sandbox/base/wheel.hpp"
 
 namespace koord::sandbox {
 

@@ -11,7 +11,7 @@
 
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/base/clock.hpp"
-#include "sandbox/agents/usage.hpp"
+#include "sandbox/usage/usage.hpp"
 
 namespace koord::sandbox {
 

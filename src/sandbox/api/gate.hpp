@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "koord/json/value.hpp"
-#include "sandbox/api/status.hpp"
+#include "sandbox/base/status.hpp"
 
 namespace koord::sandbox {
 

@@ -11,8 +11,8 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/values/quantity.hpp"
 #include "koord/json/writer.hpp"
-#include "sandbox/agents/usage.hpp"
 #include "sandbox/select/selection.hpp"
+#include "sandbox/usage/usage.hpp"
 
 namespace koord::sandbox {
 namespace {

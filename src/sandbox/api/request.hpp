@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "koord/net/message.hpp"
-#include "sandbox/api/status.hpp"
+#include "sandbox/base/status.hpp"
 
 namespace koord::sandbox {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "koord/json/writer.hpp"
-#include "sandbox/kinds/columns.hpp"
+#include "sandbox/columns/columns.hpp"
 
 namespace koord::sandbox {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "koord/base/clock.hpp"
 #include "sandbox/api/gate.hpp"
-#include "sandbox/api/status.hpp"
+#include "sandbox/base/status.hpp"
 #include "sandbox/kinds/kind.hpp"
 #include "sandbox/store/store.hpp"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "sandbox/nodes/wheel.hpp"
+#include "sandbox/base/wheel.hpp"
 
 namespace koord::sandbox {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sandbox/api/verbs.hpp"
-#include "sandbox/nodes/wheel.hpp"
+#include "sandbox/base/wheel.hpp"
 
 namespace koord::sandbox {
 

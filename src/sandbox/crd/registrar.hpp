@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sandbox/api/verbs.hpp"
-#include "sandbox/nodes/wheel.hpp"
+#include "sandbox/base/wheel.hpp"
 
 namespace koord::sandbox {
 

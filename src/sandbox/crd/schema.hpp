@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "koord/json/value.hpp"
-#include "sandbox/api/field_path.hpp"
-#include "sandbox/api/status.hpp"
+#include "sandbox/base/field_path.hpp"
+#include "sandbox/base/status.hpp"
 #include "sandbox/crd/schema_node.hpp"
 
 namespace koord::sandbox {

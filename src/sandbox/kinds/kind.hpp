@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "koord/base/clock.hpp"
-#include "sandbox/api/status.hpp"
-#include "sandbox/crd/json_path.hpp"
+#include "sandbox/base/json_path.hpp"
+#include "sandbox/base/status.hpp"
 #include "sandbox/store/store.hpp"
 
 namespace koord::sandbox {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "sandbox/api/verbs.hpp"
-#include "sandbox/nodes/wheel.hpp"
+#include "sandbox/base/wheel.hpp"
 
 namespace koord::sandbox {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "koord/api/rules/selector.hpp"
-#include "sandbox/api/status.hpp"
+#include "sandbox/base/status.hpp"
 #include "sandbox/kinds/kind.hpp"
 
 namespace koord::sandbox {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "koord/json/writer.hpp"
-#include "sandbox/api/status.hpp"
+#include "sandbox/base/status.hpp"
 
 namespace koord::sandbox {
 namespace {

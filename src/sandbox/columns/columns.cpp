@@ -1,5 +1,5 @@
 // Columns of the built-in kinds: names, priorities and cells as kube-apiserver prints them.
-#include "sandbox/kinds/columns.hpp"
+#include "sandbox/columns/columns.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 
 #include "koord/api/values/time.hpp"
 #include "koord/json/writer.hpp"
-#include "sandbox/kinds/cells.hpp"
-#include "sandbox/kinds/pod_row.hpp"
-#include "sandbox/kinds/storage_rows.hpp"
+#include "sandbox/columns/cells.hpp"
+#include "sandbox/columns/pod_row.hpp"
+#include "sandbox/columns/storage_rows.hpp"
 
 namespace koord::sandbox {
 

@@ -1,5 +1,5 @@
 // The simulation's arithmetic: see usage.hpp.
-#include "sandbox/agents/usage.hpp"
+#include "sandbox/usage/usage.hpp"
 
 #include <algorithm>
 #include <limits>

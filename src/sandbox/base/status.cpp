@@ -1,5 +1,5 @@
 // The wording of Kubernetes' refusals and their form on the wire.
-#include "sandbox/api/status.hpp"
+#include "sandbox/base/status.hpp"
 
 #include <fmt/format.h>
 

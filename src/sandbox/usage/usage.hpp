@@ -9,7 +9,7 @@
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
-#include "sandbox/agents/trace.hpp"
+#include "sandbox/usage/trace.hpp"
 
 namespace koord::sandbox {
 

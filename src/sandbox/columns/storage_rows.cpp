@@ -1,11 +1,11 @@
 // Cells of the kinds of storage as kube-apiserver prints them.
-#include "sandbox/kinds/storage_rows.hpp"
+#include "sandbox/columns/storage_rows.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include "koord/api/values/quantity.hpp"
-#include "sandbox/kinds/cells.hpp"
+#include "sandbox/columns/cells.hpp"
 
 namespace koord::sandbox {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "koord/json/writer.hpp"
-#include "sandbox/kinds/columns.hpp"
+#include "sandbox/columns/columns.hpp"
 
 namespace koord::sandbox {
 

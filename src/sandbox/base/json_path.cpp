@@ -1,5 +1,5 @@
 // Reading and following simple JSON paths.
-#include "sandbox/crd/json_path.hpp"
+#include "sandbox/base/json_path.hpp"
 
 #include <charconv>
 

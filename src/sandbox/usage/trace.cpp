@@ -1,5 +1,5 @@
 // Reading a trace and looking into it: see trace.hpp.
-#include "sandbox/agents/trace.hpp"
+#include "sandbox/usage/trace.hpp"
 
 #include <fmt/format.h>
 

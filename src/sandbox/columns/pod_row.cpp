@@ -1,5 +1,5 @@
 // The status word, ready count and restarts of a pod, from its containers' states.
-#include "sandbox/kinds/pod_row.hpp"
+#include "sandbox/columns/pod_row.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "koord/json/writer.hpp"
-#include "sandbox/kinds/columns.hpp"
+#include "sandbox/columns/columns.hpp"
 
 namespace koord::sandbox {
 namespace {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "sandbox/admission/rules.hpp"
-#include "sandbox/kinds/columns.hpp"
+#include "sandbox/columns/columns.hpp"
 #include "sandbox/kinds/kind.hpp"
 
 namespace koord::sandbox {
