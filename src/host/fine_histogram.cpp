@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "bpf/buckets.h"
+#include "buckets.h"
 
 namespace koord::host {
 

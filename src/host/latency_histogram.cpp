@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "bpf/buckets.h"
+#include "buckets.h"
 
 namespace koord::host {
 

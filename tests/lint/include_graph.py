@@ -41,8 +41,6 @@ KNOTS = [
              "types/authorization_v1", "types/config_v1alpha1", "types/coordination_v1", "types/core_v1", "types/events_v1",
              "types/meta_v1", "types/policy_v1", "types/scheduling_v1", "types/scheduling_v1alpha1",
              "types/sigs_scheduling_v1alpha1", "types/slo_v1alpha1", "types/storage_v1", "types/topology_v1alpha1")),
-    ("host", (".", "bpf")),
-    ("sandbox", ("admission", "agents", "api", "crd", "kinds", "nodes", "select", "store")),
 ]
 # Plugins that include another: the module, who includes, and whom.
 PLUGIN_PAIRS = [

@@ -1,7 +1,7 @@
 // What the run-queue latency programs and their reader agree on: the maps' keys, values and bounds.
 #pragma once
 
-#include "buckets.h"
+#include "../buckets.h"
 
 enum {
   koord_max_groups = 8192,

@@ -1,7 +1,7 @@
 // What the programs that say who ran while others waited and their reader agree on.
 #pragma once
 
-#include "buckets.h"
+#include "../buckets.h"
 
 /// Who runs on a CPU. The first five are tiers, of those who wait, too.
 enum {
