@@ -7,6 +7,7 @@
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/event_loop.hpp"
+#include "koord/runtime/kube_clients.hpp"
 #include "koord/runtime/role_host.hpp"
 #include "process_metrics.hpp"
 

@@ -1,4 +1,6 @@
-// KubeClients: a transport and a client for each way of talking to the API server.
+// A transport and a client for each way of talking to the API server.
+#include "koord/runtime/kube_clients.hpp"
+
 #include <fmt/format.h>
 
 #include <functional>
@@ -8,8 +10,6 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/client_metrics.hpp"
 #include "koord/kube/config.hpp"
-#include "koord/kube/transport.hpp"
-#include "koord/runtime/role_host.hpp"
 
 namespace koord::runtime {
 
