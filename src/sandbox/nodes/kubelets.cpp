@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "koord/api/values/time.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/coordination_v1/lease.hpp"
 #include "sandbox/kinds/pod_claims.hpp"
 
 namespace koord::sandbox {
@@ -15,6 +16,8 @@ namespace {
 /// What is left of a pod's work at its end, at most: a look more would be one too many.
 constexpr nanoseconds kWorkDone = std::chrono::milliseconds(100);
 constexpr std::chrono::seconds kVolumesPause{1};
+constexpr std::string_view kLeases = "kube-node-lease";  // their namespace
+constexpr std::int32_t kLeaseSeconds = 40;
 
 std::string address(int first, std::uint64_t n) {
   return fmt::format("10.{}.{}.{}", first + (n >> 16 & 63), n >> 8 & 255, n & 255);
@@ -100,7 +103,10 @@ void put_container_statuses(json::Document& pod, const std::string& now, const s
 }  // namespace
 
 bool is_left_alone(const Object& node) {
-  return node.bytes.find(fmt::format("\"{}\":\"false\"", kKubelet)) != std::string::npos;
+  if (node.bytes.find(kKubelet) == std::string::npos) return false;  // as nearly all, which are not parsed
+  json::Document doc;
+  load(node, doc);
+  return text_at(doc, "metadata", "annotations", kKubelet) == "false";
 }
 
 Kubelets::Kubelets(Verbs& verbs, KubeletOptions options)
@@ -234,7 +240,7 @@ void Kubelets::adopt(const std::string& name, const std::string& uid) {
       if (taints->empty()) json::remove(*find(doc, "spec"), "taints");
     }
   });
-  mine.created = now;
+  mine.created = api::Time(verbs_.clock().now());
   mine.lease_uid = verbs_.new_uid();
   renew(name);
   // Pods that were bound before the node was known.
@@ -247,21 +253,28 @@ void Kubelets::adopt(const std::string& name, const std::string& uid) {
 void Kubelets::renew(const std::string& name) {
   auto it = known_.find(name);
   if (it == known_.end()) {
-    leases_.erase("kube-node-lease", name);
+    leases_.erase(kLeases, name);
     return;
   }
   const Node& node = it->second;
-  auto lease = std::make_shared<Object>();
-  lease->ns = "kube-node-lease";
-  lease->name = name;
-  lease->uid = node.lease_uid;
-  lease->rv = verbs_.store().next_version();
-  lease->bytes = fmt::format(
-      R"({{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{{"name":"{0}","namespace":"kube-node-lease","uid":"{1}","resourceVersion":"{2}","creationTimestamp":"{3}"}},"spec":{{"holderIdentity":"{0}","leaseDurationSeconds":40,"renewTime":"{4}"}}}})",
-      name, node.lease_uid, lease->rv, node.created, api::MicroTime(verbs_.clock().now()).to_string());
+  auto object = std::make_shared<Object>();
+  object->ns = kLeases;
+  object->name = name;
+  object->uid = node.lease_uid;
+  object->rv = verbs_.store().next_version();
+  api::Lease lease;
+  lease.metadata.name = name;
+  lease.metadata.namespace_ = kLeases;
+  lease.metadata.uid = node.lease_uid;
+  lease.metadata.resource_version = fmt::to_string(object->rv);
+  lease.metadata.creation_timestamp = node.created;
+  lease.spec.holder_identity = name;
+  lease.spec.lease_duration_seconds = kLeaseSeconds;
+  lease.spec.renew_time = api::MicroTime(verbs_.clock().now());
+  object->bytes = api::encode(lease);
   constexpr std::string_view kVersion = "\"resourceVersion\":\"";
-  lease->rv_at = lease->bytes.find(kVersion) + kVersion.size();
-  leases_.put(std::move(lease));
+  object->rv_at = object->bytes.find(kVersion) + kVersion.size();
+  leases_.put(std::move(object));
   // Spread over the period, so that thousands of nodes do not write in one moment.
   auto spread = std::chrono::milliseconds(std::hash<std::string>()(name) % 1000);
   wheel_.add(options_.lease_period - spread, {Job::Type::renew, "", name, ""});

@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "koord/api/values/time.hpp"
 #include "sandbox/api/verbs.hpp"
 #include "sandbox/base/wheel.hpp"
 
@@ -46,7 +47,8 @@ class Kubelets final : public Observer {
   };
   struct Node {
     std::uint64_t ip = 0;
-    std::string lease_uid, created;
+    std::string lease_uid;
+    api::Time created;
   };
 
   void run(Job& job);

@@ -3,16 +3,20 @@
 
 #include <fmt/format.h>
 
-#include "koord/api/values/quantity.hpp"
-#include "koord/json/writer.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/core_v1/node.hpp"
 
 namespace koord::sandbox {
 
 Result<> make_nodes(Verbs& verbs, int count, std::string_view capacity,
                     const std::vector<std::string>& templates) {
   if (count < 0) return Error(Code::invalid, "--nodes: must not be negative");
-  std::vector<std::pair<std::string, std::string>> amounts = {
-      {"cpu", "32"}, {"memory", "128Gi"}, {"ephemeral-storage", "200Gi"}, {"pods", "110"}};
+  static const api::ResourceList kUsual = {{"cpu", *api::Quantity::parse("32")},
+                                           {"memory", *api::Quantity::parse("128Gi")},
+                                           {"ephemeral-storage", *api::Quantity::parse("200Gi")},
+                                           {"pods", *api::Quantity::parse("110")}};
+  api::Node made;
+  made.status.capacity = kUsual;
   for (std::string_view rest = capacity; !rest.empty();) {
     std::size_t comma = std::min(rest.find(','), rest.size());
     std::string_view item = rest.substr(0, comma);
@@ -24,25 +28,15 @@ Result<> make_nodes(Verbs& verbs, int count, std::string_view capacity,
     auto parsed = api::Quantity::parse(amount);
     if (!parsed)
       return Error(Code::invalid, fmt::format("--node-capacity: {}: {}", name, parsed.error().message()));
-    auto it =
-        std::find_if(amounts.begin(), amounts.end(), [&](const auto& entry) { return entry.first == name; });
-    if (it != amounts.end())
-      it->second = amount;
-    else
-      amounts.emplace_back(name, amount);
+    made.status.capacity[name] = *parsed;
   }
-  std::string list;
-  for (const auto& [name, amount] : amounts)
-    list += fmt::format("{}{}:{}", list.empty() ? "" : ",", json::quote(name), json::quote(amount));
+  made.status.allocatable = made.status.capacity;
+  const std::string usual = api::encode(made);
   const Kind& nodes = verbs.registry().get("", "nodes");
   for (int i = 0; i < count; ++i) {
     std::string name = fmt::format("node-{:04}", i);
-    std::string text =
-        templates.empty()
-            ? fmt::format(
-                  R"({{"metadata":{{}},"spec":{{}},"status":{{"capacity":{{{0}}},"allocatable":{{{0}}}}}}})",
-                  list)
-            : templates[static_cast<std::size_t>(i) % templates.size()];
+    const std::string& text =
+        templates.empty() ? usual : templates[static_cast<std::size_t>(i) % templates.size()];
     json::Document doc;
     if (auto read = doc.read(text); !read) return std::move(read).error().context("node template");
     json::Arena& arena = doc.arena();
@@ -56,8 +50,8 @@ Result<> make_nodes(Verbs& verbs, int count, std::string_view capacity,
     static constexpr const char* kZones[] = {"zone-a", "zone-b", "zone-c"};
     default_text(labels, "topology.kubernetes.io/region", "sandbox", arena);
     default_text(labels, "topology.kubernetes.io/zone", kZones[i % 3], arena);
-    auto made = verbs.create(nodes, "", doc);
-    if (!made) return Error(Code::invalid, made.error().message);
+    if (auto created = verbs.create(nodes, "", doc); !created)
+      return Error(Code::invalid, created.error().message);
   }
   return {};
 }
