@@ -29,4 +29,13 @@ inline void join(std::string& out, std::string_view more) {
   out.append(more);
 }
 
+/// "app=web,tier=front"
+inline std::string label_pairs(const json::Value* labels) {
+  std::string out;
+  if (labels)
+    for (const auto& label : labels->members())
+      if (label.value.is_string()) join(out, fmt::format("{}={}", label.key(), label.value.text()));
+  return out;
+}
+
 }  // namespace koord::sandbox

@@ -1,11 +1,10 @@
-// Cells of the kinds of storage as kube-apiserver prints them.
-#include "sandbox/columns/storage_rows.hpp"
-
+// Cells and columns of the kinds of storage as kube-apiserver prints them.
 #include <algorithm>
 #include <array>
 
 #include "koord/api/values/quantity.hpp"
 #include "sandbox/columns/cells.hpp"
+#include "sandbox/columns/rows.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -41,8 +40,6 @@ std::string_view class_of(const json::Value& object) {
       text_at(object, "metadata", "annotations", "volume.beta.kubernetes.io/storage-class");
   return old.empty() ? text_at(object, "spec", "storageClassName") : old;
 }
-
-}  // namespace
 
 void volume_cells(const json::Value& object, WallTime now, Cells& cells) {
   text(cells, name_of(object));
@@ -126,5 +123,45 @@ void attachment_cells(const json::Value& object, WallTime now, Cells& cells) {
   yes_no(cells, true_at(object, "status", "attached"));
   age(cells, object, now);
 }
+
+constexpr Head kVolumes[] = {{"Name"},   {"Capacity"}, {"Access Modes"},  {"Reclaim Policy"},
+                             {"Status"}, {"Claim"},    {"StorageClass"},  {"VolumeAttributesClass"},
+                             {"Reason"}, {"Age"},      wide("VolumeMode")};
+constexpr Head kClaims[] = {{"Name"},
+                            {"Status"},
+                            {"Volume"},
+                            {"Capacity"},
+                            {"Access Modes"},
+                            {"StorageClass"},
+                            {"VolumeAttributesClass"},
+                            {"Age"},
+                            wide("VolumeMode")};
+constexpr Head kStorageClasses[] = {
+    {"Name"}, {"Provisioner"}, {"ReclaimPolicy"}, {"VolumeBindingMode"}, {"AllowVolumeExpansion"}, {"Age"}};
+constexpr Head kCsiNodes[] = {{"Name"}, {"Drivers", "integer"}, {"Age"}};
+constexpr Head kCsiDrivers[] = {{"Name"},
+                                {"AttachRequired", "boolean"},
+                                {"PodInfoOnMount", "boolean"},
+                                {"StorageCapacity", "boolean"},
+                                {"TokenRequests"},
+                                {"RequiresRepublish", "boolean"},
+                                {"Modes"},
+                                {"Age"}};
+constexpr Head kCsiCapacities[] = {{"Name"}, {"StorageClassName"}, {"Capacity"}};
+constexpr Head kAttachments[] = {{"Name"}, {"Attacher"}, {"PV"}, {"Node"}, {"Attached", "boolean"}, {"Age"}};
+
+constexpr KindColumns kRows[] = {
+    {"", "persistentvolumes", volume_cells, kVolumes},
+    {"", "persistentvolumeclaims", claim_cells, kClaims},
+    {"storage.k8s.io", "storageclasses", storage_class_cells, kStorageClasses},
+    {"storage.k8s.io", "csinodes", csi_node_cells, kCsiNodes},
+    {"storage.k8s.io", "csidrivers", csi_driver_cells, kCsiDrivers},
+    {"storage.k8s.io", "csistoragecapacities", csi_capacity_cells, kCsiCapacities},
+    {"storage.k8s.io", "volumeattachments", attachment_cells, kAttachments},
+};
+
+}  // namespace
+
+std::span<const KindColumns> storage_columns() { return kRows; }
 
 }  // namespace koord::sandbox
