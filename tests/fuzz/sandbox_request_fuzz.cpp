@@ -6,6 +6,7 @@
 
 #include "koord/base/manual_clock.hpp"
 #include "sandbox/api/api.hpp"
+#include "sandbox/builtin/builtin_kinds.hpp"
 #include "sandbox/crd/registrar.hpp"
 
 using namespace koord;
@@ -19,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   add_builtin_kinds(registry);
   Verbs verbs(store, registry, clock, 1);
   add_initial_objects(verbs);
-  const Registrar registrar(verbs);
+  const Registrar registrar(registry, clock);
   Api api(verbs, {});
   for (int requests = 0; !rest.empty() && requests < 8; ++requests) {
     std::string_view one = rest.substr(0, rest.find('\0'));

@@ -1,9 +1,10 @@
 // The built-in kinds of Kubernetes 1.35 that the sandbox serves, as one table.
+#include "sandbox/builtin/builtin_kinds.hpp"
+
 #include <fmt/format.h>
 
 #include "sandbox/admission/rules.hpp"
 #include "sandbox/columns/columns.hpp"
-#include "sandbox/kinds/kind.hpp"
 
 namespace koord::sandbox {
 namespace {

@@ -192,21 +192,21 @@ std::vector<std::string> strings_of(const json::Value* list) {
 
 KindRules crd_rules() { return {prepare_create, defaults, nullptr, validate, nullptr}; }
 
-Registrar::Registrar(Verbs& verbs)
-    : verbs_(verbs),
-      definitions_(*verbs.registry().get("apiextensions.k8s.io", "customresourcedefinitions").objects),
-      wheel_(verbs.clock(), [this](std::string& id) {
+Registrar::Registrar(Registry& registry, Clock& clock)
+    : registry_(registry),
+      definitions_(*registry.get("apiextensions.k8s.io", "customresourcedefinitions").objects),
+      wheel_(clock, [this](std::string& id) {
         // Those who watch see their objects go.
-        Collection& objects = verbs_.store().collection(id);
+        Collection& objects = registry_.store().collection(id);
         while (!objects.objects().empty()) {
           ObjectPtr first = objects.objects().begin()->second;
           objects.erase(first->ns, first->name);
         }
       }) {
-  verbs_.store().add_observer(*this);
+  registry_.store().add_observer(*this);
 }
 
-Registrar::~Registrar() { verbs_.store().remove_observer(*this); }
+Registrar::~Registrar() { registry_.store().remove_observer(*this); }
 
 void Registrar::on_change(Collection& collection, const Change& change) {
   if (&collection != &definitions_) return;
@@ -228,8 +228,8 @@ void Registrar::remove(const json::Value& crd) {
   const json::Value* versions = find(crd, "spec", "versions");
   if (!versions || !versions->is_array()) return;
   for (const auto& version : versions->elements())
-    verbs_.registry().remove(text_at(crd, "spec", "group"), text_at(version, "name"),
-                             text_at(crd, "spec", "names", "plural"));
+    registry_.remove(text_at(crd, "spec", "group"), text_at(version, "name"),
+                     text_at(crd, "spec", "names", "plural"));
 }
 
 void Registrar::add(const json::Value& crd) {
@@ -273,8 +273,8 @@ void Registrar::add(const json::Value& crd) {
     else
       kind.columns.push_back({"Age", "date", "", "Time since the object was created.", 0,
                               JsonPath(".metadata.creationTimestamp")});
-    kind.objects = &verbs_.store().collection(std::string(text_at(crd, "metadata", "name")));
-    verbs_.registry().add(std::move(kind));
+    kind.objects = &registry_.store().collection(std::string(text_at(crd, "metadata", "name")));
+    registry_.add(std::move(kind));
   }
 }
 

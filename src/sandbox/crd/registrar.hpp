@@ -1,8 +1,8 @@
 // Registrar: serves the kinds of CustomResourceDefinitions as they come and go.
 #pragma once
 
-#include "sandbox/api/verbs.hpp"
 #include "sandbox/base/wheel.hpp"
+#include "sandbox/kinds/kind.hpp"
 
 namespace koord::sandbox {
 
@@ -11,7 +11,7 @@ KindRules crd_rules();
 
 class Registrar final : public Observer {
  public:
-  explicit Registrar(Verbs& verbs);
+  Registrar(Registry& registry, Clock& clock);
   ~Registrar() override;
   void on_change(Collection& collection, const Change& change) override;
 
@@ -19,7 +19,7 @@ class Registrar final : public Observer {
   void add(const json::Value& crd);
   void remove(const json::Value& crd);
 
-  Verbs& verbs_;
+  Registry& registry_;
   Collection& definitions_;
   Wheel<std::string> wheel_;  // collections whose kind has gone
 };

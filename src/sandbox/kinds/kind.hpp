@@ -119,7 +119,4 @@ class Registry {
 /// Of NodeMetrics and PodMetrics, which are worked out when they are asked for.
 inline constexpr std::string_view kMetricsGroup = "metrics.k8s.io";
 
-/// Adds every built-in kind.
-void add_builtin_kinds(Registry& registry);
-
 }  // namespace koord::sandbox

@@ -15,6 +15,7 @@
 #include "koord/net/server.hpp"
 #include "sandbox/agents/agents.hpp"
 #include "sandbox/api/api.hpp"
+#include "sandbox/builtin/builtin_kinds.hpp"
 #include "sandbox/controllers/claim_guard.hpp"
 #include "sandbox/controllers/disruptions.hpp"
 #include "sandbox/controllers/garbage.hpp"
@@ -63,7 +64,7 @@ class Sandbox::Impl {
         verbs_(store_, with_kinds(registry_), clock, options_.seed ? options_.seed : random_number()),
         caller_(executor_, clock, *registry_.get("", "services").objects),
         webhooks_(executor_, verbs_, caller_),
-        registrar_(verbs_),
+        registrar_(registry_, clock_),
         garbage_(verbs_),
         workloads_(verbs_, creator()),
         jobs_(verbs_, creator()),

@@ -8,6 +8,7 @@
 #include "koord/base/manual_clock.hpp"
 #include "koord/json/writer.hpp"
 #include "sandbox/api/api.hpp"
+#include "sandbox/builtin/builtin_kinds.hpp"
 
 namespace koord::sandbox {
 

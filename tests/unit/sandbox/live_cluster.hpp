@@ -14,7 +14,7 @@
 namespace koord::sandbox {
 
 struct LiveCluster : TestCluster {
-  Registrar registrar{verbs};
+  Registrar registrar{registry, clock};
   Garbage garbage{verbs};
   Workloads workloads{verbs};
   std::function<nanoseconds(const Object&, nanoseconds)> work_left;  // see KubeletOptions

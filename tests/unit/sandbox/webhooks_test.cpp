@@ -5,6 +5,7 @@
 #include "cluster.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/base64.hpp"
+#include "sandbox/builtin/builtin_kinds.hpp"
 #include "sandbox/webhooks/webhooks.hpp"
 #include "support/run_task.hpp"
 
