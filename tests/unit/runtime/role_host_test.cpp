@@ -1,5 +1,6 @@
 // RoleHost: ports, authentication, certificates, the life of roles; over real sockets on loopback, with the
 // API server that answers reviews played by an net::Server.
+#include "koord/runtime/kube_clients.hpp"
 #include "koord/runtime/role_host.hpp"
 
 #include <unistd.h>
