@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "help.hpp"
-#include "koord/api/schema/crd.hpp"
+#include "koord/api/kinds/crd.hpp"
 #include "koord/base/suggest.hpp"
 #include "koord/base/version.hpp"
 #include "manifests.hpp"

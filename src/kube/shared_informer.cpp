@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "koord/api/lists/list_decoder.hpp"
 #include "koord/api/schema/kind.hpp"
-#include "koord/api/schema/list_decoder.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
 

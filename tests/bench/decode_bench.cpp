@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "koord/api/schema/list_decoder.hpp"
+#include "koord/api/lists/list_decoder.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "koord/api/schema/patch.hpp"
+#include "koord/api/kinds/patch.hpp"
 #include "koord/json/patch.hpp"
 #include "koord/json/reader.hpp"
 #include "koord/json/writer.hpp"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "is_json.hpp"
-#include "koord/api/schema/list_decoder.hpp"
+#include "koord/api/lists/list_decoder.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/json/value.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "koord/api/schema/list_decoder.hpp"
+#include "koord/api/lists/list_decoder.hpp"
 #include "koord/api/types/core_v1/config_map.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/async/system_clock.hpp"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "koord/api/lists/list_decoder.hpp"
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/list_decoder.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/kube/transport.hpp"

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "koord/api/lists/list_decoder.hpp"
 #include "koord/api/schema/kind.hpp"
-#include "koord/api/schema/list_decoder.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "koord/api/schema/patch.hpp"
+#include "koord/api/kinds/patch.hpp"
 #include "koord/json/index.hpp"
 #include "koord/json/writer.hpp"
 #include "koord/json/yaml.hpp"

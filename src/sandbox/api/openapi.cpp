@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-#include "koord/api/schema/crd.hpp"
+#include "koord/api/kinds/crd.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/json/writer.hpp"
 #include "sandbox/api/discovery.hpp"

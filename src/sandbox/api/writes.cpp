@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-#include "koord/api/schema/patch.hpp"
+#include "koord/api/kinds/patch.hpp"
 #include "koord/json/writer.hpp"
 #include "koord/json/yaml.hpp"
 #include "sandbox/api/api.hpp"

@@ -7,7 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <random>
 
-#include "koord/api/schema/crd.hpp"
+#include "koord/api/kinds/crd.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/base64.hpp"
 #include "koord/base/file.hpp"

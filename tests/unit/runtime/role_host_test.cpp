@@ -1,6 +1,5 @@
 // RoleHost: ports, authentication, certificates, the life of roles; over real sockets on loopback, with the
 // API server that answers reviews played by an net::Server.
-#include "koord/runtime/kube_clients.hpp"
 #include "koord/runtime/role_host.hpp"
 
 #include <unistd.h>
@@ -29,6 +28,7 @@
 #include "koord/kube/transport.hpp"
 #include "koord/net/certificate.hpp"
 #include "koord/net/server.hpp"
+#include "koord/runtime/kube_clients.hpp"
 #include "support/run_task.hpp"
 
 namespace koord::runtime {

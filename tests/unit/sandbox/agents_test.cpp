@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "koord/api/kinds/crd.hpp"
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/crd.hpp"
 #include "live_cluster.hpp"
 #include "sandbox/load/loader.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "admission/raw/raw_object.hpp"
-#include "koord/api/schema/patch.hpp"
+#include "koord/api/kinds/patch.hpp"
 
 namespace koord::manager {
 namespace {

@@ -5,7 +5,7 @@
 
 namespace koord::api {
 
-// A patch replaces the selector whole: schema/merge_rules.cpp.
+// A patch replaces the selector whole: kinds/merge_rules.cpp.
 KOORD_SCHEMA(PodDisruptionBudgetSpec, ROW(min_available), ROW(selector), ROW(max_unavailable),
              ROW(unhealthy_pod_eviction_policy));
 KOORD_SCHEMA(PodDisruptionBudgetStatus, ROW(observed_generation), ROW(disrupted_pods),

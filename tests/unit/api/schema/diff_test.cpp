@@ -1,9 +1,9 @@
 // Patches made by diff, and that applying them to the raw object gives the target.
 #include <catch2/catch.hpp>
 
+#include "koord/api/kinds/patch.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/kind.hpp"
-#include "koord/api/schema/patch.hpp"
 #include "koord/api/types/apps_v1/deployment.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"

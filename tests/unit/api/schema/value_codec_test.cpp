@@ -6,8 +6,8 @@
 #include <fstream>
 #include <random>
 
+#include "koord/api/kinds/crd.hpp"
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/crd.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"

@@ -1,6 +1,6 @@
-#include "koord/api/schema/list_decoder.hpp"
+#include "koord/api/lists/list_decoder.hpp"
 
-#include "object_decoder.hpp"
+#include "../schema/object_decoder.hpp"
 
 namespace koord::api {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "koord/api/schema/patch.hpp"
+#include "koord/api/kinds/patch.hpp"
 #include "koord/json/index.hpp"
 #include "koord/json/patch.hpp"
 #include "merge_rules.hpp"

@@ -1,5 +1,5 @@
 // CRD manifests and OpenAPI schemas.
-#include "koord/api/schema/crd.hpp"
+#include "koord/api/kinds/crd.hpp"
 
 #include <catch2/catch.hpp>
 

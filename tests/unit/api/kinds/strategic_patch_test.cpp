@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "koord/api/schema/patch.hpp"
+#include "koord/api/kinds/patch.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
 

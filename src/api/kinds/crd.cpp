@@ -1,5 +1,5 @@
 // CustomResourceDefinitions from the schema tables.
-#include "koord/api/schema/crd.hpp"
+#include "koord/api/kinds/crd.hpp"
 
 #include <fmt/format.h>
 

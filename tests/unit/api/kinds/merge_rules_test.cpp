@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "api/schema/merge_rules.hpp"
-#include "koord/api/schema/crd.hpp"
+#include "api/kinds/merge_rules.hpp"
+#include "koord/api/kinds/crd.hpp"
 #include "koord/api/schema/table.hpp"
 
 using namespace koord;

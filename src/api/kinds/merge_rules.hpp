@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "koord/api/schema/patch.hpp"
+#include "koord/api/kinds/patch.hpp"
 
 namespace koord::api {
 

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "koord/api/schema/crd.hpp"
+#include "koord/api/kinds/crd.hpp"
 #include "koord/api/schema/table.hpp"
 
 namespace koord::api {

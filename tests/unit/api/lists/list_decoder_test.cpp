@@ -1,5 +1,5 @@
 // Lists and watch lines.
-#include "koord/api/schema/list_decoder.hpp"
+#include "koord/api/lists/list_decoder.hpp"
 
 #include <catch2/catch.hpp>
 

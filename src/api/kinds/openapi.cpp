@@ -1,6 +1,6 @@
 #include "openapi.hpp"
 
-#include "koord/api/schema/crd.hpp"
+#include "koord/api/kinds/crd.hpp"
 #include "koord/api/types/core_v1/object_reference.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
 #include "koord/json/writer.hpp"
