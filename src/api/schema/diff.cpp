@@ -7,7 +7,6 @@
 
 #include "encode.hpp"
 #include "koord/api/schema/codec.hpp"
-#include "koord/api/types/meta_v1/meta.hpp"
 #include "koord/json/patch.hpp"
 #include "koord/json/writer.hpp"
 #include "scalar.hpp"
@@ -242,6 +241,15 @@ class Differ {
   bool needs_version_ = false;
 };
 
+// metadata.resourceVersion; empty for what has none.
+std::string resource_version(const void* object, const Schema& schema) {
+  const Field* metadata = schema.find("metadata");
+  if (!metadata || metadata->type->kind != TypeKind::structure) return {};
+  const Field* version = metadata->type->schema().find("resourceVersion");
+  if (!version || version->type->kind != TypeKind::string) return {};
+  return *static_cast<const std::string*>(member(member(object, *metadata), *version));
+}
+
 }  // namespace
 
 std::optional<Patch> diff(const void* before, const void* after, const Schema& schema) {
@@ -252,9 +260,7 @@ std::optional<Patch> diff(const void* before, const void* after, const Schema& s
   json.begin_object();
   if (!differ.structure(json, schema, before, after)) return std::nullopt;
   json.end_object();
-  const Field* metadata = schema.find("metadata");
-  if (!differ.needs_version() || !metadata || metadata->type != &type_of<ObjectMeta>) return patch;
-  const auto& version = static_cast<const ObjectMeta*>(member(before, *metadata))->resource_version;
+  const std::string version = differ.needs_version() ? resource_version(before, schema) : "";
   if (version.empty()) return patch;
   return std::move(patch).with_precondition({.resource_version = version});
 }
