@@ -112,18 +112,16 @@ class Cleaner {
     }
     for (const auto& node : all->items) {
       std::string what = fmt::format("Node {}", node->metadata.name);
-      if (without_loans(*node, [](auto, auto) { return true; }).node == *node)
-        continue;  // nothing of koord's
+      if (clean_node(*node, [](auto, auto) { return true; }).node == *node) continue;  // nothing of koord's
       auto text = co_await client_.get_raw(api::kind<api::Node>(), {"", node->metadata.name});
       const auto raw = text ? json::parse(*text) : Result<json::Document>(text.error());
       if (!raw) {
         note(what, raw.error());
         continue;
       }
-      const auto [after, left] =
-          without_loans(*node, [&raw](std::string_view section, std::string_view name) {
-            return is_managers_alone(*raw, section, name);
-          });
+      const auto [after, left] = clean_node(*node, [&raw](std::string_view section, std::string_view name) {
+        return is_managers_alone(*raw, section, name);
+      });
       if (!left.empty())
         log_.warn(
             "labels, annotations or resources of a node stay: others wrote them, too, or the API server does "
@@ -154,7 +152,7 @@ class Cleaner {
   Task<> zones(api::NodeResourceTopology topology) {
     const std::string name = topology.metadata.name, what = fmt::format("NodeResourceTopology {}", name);
     for (int attempt = 1;; ++attempt) {
-      const auto after = without_zone_loans(topology);
+      const auto after = without_zone_amounts(topology);
       if (!after) co_return;
       const Result<> done = co_await client_.patch(topology, *after);  // with its resourceVersion
       if (done || done.error().code() != Code::conflict || attempt == kAttempts) {
@@ -220,12 +218,12 @@ bool is_managers_alone(const json::Value& node, std::string_view section, std::s
   return ours;
 }
 
-WithoutLoans without_loans(const api::Node& node, const WroteIt& managers_alone) {
-  WithoutLoans without{node, {}};
-  api::Node& after = without.node;
+CleanedNode clean_node(const api::Node& node, const WroteIt& managers_alone) {
+  CleanedNode cleaned{node, {}};
+  api::Node& after = cleaned.node;
   const auto goes = [&](std::string_view section, std::string_view what, std::string_view name, bool there) {
     if (!there || managers_alone(section, name)) return there;
-    without.left.push_back(fmt::format("{} {}", what, name));
+    cleaned.left.push_back(fmt::format("{} {}", what, name));
     return false;
   };
   for (const std::string_view name : kLent)
@@ -245,7 +243,7 @@ WithoutLoans without_loans(const api::Node& node, const WroteIt& managers_alone)
   for (const std::string_view name : gpu_label_names())
     if (goes("labels", "label", name, after.metadata.labels.contains(name)))
       after.metadata.labels.erase(name);
-  return without;
+  return cleaned;
 }
 
 Task<Result<>> clean_up(kube::Client& client, Clock& clock, Logger log, CleanUpPlace place) {

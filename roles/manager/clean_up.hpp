@@ -23,7 +23,7 @@ using WroteIt = std::function<bool(std::string_view section, std::string_view na
 /// Without any nobody can tell: false.
 bool is_managers_alone(const json::Value& node, std::string_view section, std::string_view name);
 
-struct WithoutLoans {
+struct CleanedNode {
   api::Node node;
   std::vector<std::string> left;  // "annotation NAME": what a manager may have written, and others did, too
 };
@@ -32,7 +32,7 @@ struct WithoutLoans {
 /// Names that others write, too (ratios, labels of GPUs, devices that have a plugin of their own), go where
 /// `managers_alone` is true. What its owner says of it (reservations, its own strategy, other annotations)
 /// stays.
-WithoutLoans without_loans(const api::Node& node, const WroteIt& managers_alone);
+CleanedNode clean_node(const api::Node& node, const WroteIt& managers_alone);
 
 struct CleanUpPlace {
   WebhookSettings webhooks;

@@ -65,16 +65,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   .standing = Standing::of(node)};
   const NodePlan plan = plan_node(facts, config, strategy, {.share_gpu = true});
   const CpuMemory capacity = CpuMemory::of(node.status.capacity);
-  for (const LoanOf& one : plan.loans) {
-    if (!one.loan) continue;
-    check(one.loan->cpu.sign() >= 0 && one.loan->memory.sign() >= 0);
+  for (const OvercommitResource& one : plan.overcommit) {
+    if (!one.amount) continue;
+    check(one.amount->cpu.sign() >= 0 && one.amount->memory.sign() >= 0);
     if (!is_modest(strategy)) continue;
-    check(one.loan->cpu.value() <= capacity.cpu.milli_value());
-    check(one.loan->memory.value() <= capacity.memory.value());
+    check(one.amount->cpu.value() <= capacity.cpu.milli_value());
+    check(one.amount->memory.value() <= capacity.memory.value());
   }
-  for (const Loan& zone : plan.zones) check(zone.cpu.sign() >= 0 && zone.memory.sign() >= 0);
-  if (const auto written = with_zone_loans(topology, plan.zones, plan.ratio, 0))
-    check(!with_zone_loans(*written, plan.zones, plan.ratio, 0));
+  for (const OvercommitAmount& zone : plan.zones) check(zone.cpu.sign() >= 0 && zone.memory.sign() >= 0);
+  if (const auto written = with_zone_amounts(topology, plan.zones, plan.ratio, 0))
+    check(!with_zone_amounts(*written, plan.zones, plan.ratio, 0));
   const api::Node after = with_meta(with_status(node, plan), plan);
   const NodeFacts again{.node = after,
                         .pods = pods,
@@ -87,7 +87,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // written.
   const NodePlan second =
       plan_node(again, config, colocation_of(config.colocation(), after), {.share_gpu = true});
-  check(second.loans.size() == plan.loans.size());
-  for (std::size_t i = 0; i < plan.loans.size(); ++i) check(second.loans[i].loan == plan.loans[i].loan);
+  check(second.overcommit.size() == plan.overcommit.size());
+  for (std::size_t i = 0; i < plan.overcommit.size(); ++i)
+    check(second.overcommit[i].amount == plan.overcommit[i].amount);
   return 0;
 }

@@ -81,14 +81,14 @@ void NodeResources::judge(const api::Node& node, const NodeView& view, State& st
 void NodeResources::show(const std::string& node, const NodePlan& plan, bool judged) {
   for (const auto& [cpu, memory] :
        {std::pair{api::kMidCpu, api::kMidMemory}, std::pair{api::kBatchCpu, api::kBatchMemory}}) {
-    const auto lent = std::ranges::find(plan.loans, cpu, &LoanOf::cpu);
-    if (lent == plan.loans.end() || !lent->loan) {
+    const auto lent = std::ranges::find(plan.overcommit, cpu, &OvercommitResource::cpu);
+    if (lent == plan.overcommit.end() || !lent->amount) {
       allocatable_.remove({node, cpu, "integer"});
       allocatable_.remove({node, memory, "byte"});
       continue;
     }
-    allocatable_.with({node, cpu, "integer"}).set(static_cast<double>(lent->loan->cpu.value()) / 1000);
-    allocatable_.with({node, memory, "byte"}).set(static_cast<double>(lent->loan->memory.value()));
+    allocatable_.with({node, cpu, "integer"}).set(static_cast<double>(lent->amount->cpu.value()) / 1000);
+    allocatable_.with({node, memory, "byte"}).set(static_cast<double>(lent->amount->memory.value()));
   }
   if (judged)
     standing_.with({node}).set(static_cast<double>(plan.standing));
@@ -124,9 +124,9 @@ Task<Result<>> NodeResources::write_zones(const api::NodeResourceTopology& topol
   const std::string& name = topology.metadata.name;
   const State& state = states_[name];
   auto after =
-      with_zone_loans(topology, plan.zones, plan.ratio, strategy.resource_diff_threshold.value_or(0.1));
+      with_zone_amounts(topology, plan.zones, plan.ratio, strategy.resource_diff_threshold.value_or(0.1));
   if (!after) {
-    after = with_zone_loans(topology, plan.zones, plan.ratio, 0);
+    after = with_zone_amounts(topology, plan.zones, plan.ratio, 0);
     if (!after || gathers(name, state.has_written_zones, state.zones_written, strategy)) co_return Result<>();
   }
   if (!api::diff(topology, *after)) co_return Result<>();

@@ -57,10 +57,10 @@ api::Node lending() {
 TEST_CASE(
     "A node gets back what it had: lent, mid, GPU and RDMA resources, amplified amounts, annotations, "
     "labels") {
-  const auto [node, left] = without_loans(lending(), [](auto, auto) { return true; });
+  const auto [node, left] = clean_node(lending(), [](auto, auto) { return true; });
   CHECK(node == bare());
   CHECK(left.empty());
-  const auto again = without_loans(node, [](auto, auto) { return false; });
+  const auto again = clean_node(node, [](auto, auto) { return false; });
   CHECK(again.node == bare());
   CHECK(again.left.empty());
 }
@@ -70,7 +70,7 @@ TEST_CASE("What others wrote, or nobody can tell, is named and left") {
   for (api::ResourceList* list : {&before.status.capacity, &before.status.allocatable})
     (*list)[kNpu] = api::Quantity::from_int(8);
   std::vector<std::string> asked;
-  const auto [node, left] = without_loans(before, [&](std::string_view section, std::string_view name) {
+  const auto [node, left] = clean_node(before, [&](std::string_view section, std::string_view name) {
     asked.push_back(fmt::format("{} {}", section, name));
     return name == kModel;
   });
@@ -97,7 +97,7 @@ TEST_CASE("Amounts that cannot be read are put back by nobody") {
   before.metadata.annotations["node.koordinator.sh/raw-allocatable"] = Symbol(raw);
   api::Node wanted = bare();
   wanted.status.allocatable["cpu"] = api::Quantity::must("12");
-  CHECK(without_loans(before, [](auto, auto) { return true; }).node == wanted);
+  CHECK(clean_node(before, [](auto, auto) { return true; }).node == wanted);
 }
 
 TEST_CASE("Who wrote a field is what the API server says") {
@@ -145,8 +145,8 @@ api::NodeResourceTopology topology(bool lends) {
 }
 
 TEST_CASE("Zones lend nothing any more") {
-  CHECK(without_zone_loans(topology(true)) == topology(false));
-  CHECK_FALSE(without_zone_loans(topology(false)));
+  CHECK(without_zone_amounts(topology(true)) == topology(false));
+  CHECK_FALSE(without_zone_amounts(topology(false)));
 }
 
 constexpr std::string_view kOwn = R"([{"name":"a.koordinator.sh"},{"name":"b.koordinator.sh"}])";

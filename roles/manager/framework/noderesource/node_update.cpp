@@ -44,7 +44,7 @@ std::optional<Quantity> taken(const json::Value& allocations, std::string_view r
 }
 
 /// Other resources in the annotation stay: somebody else's.
-void note_origin(api::Node& node, const Loan& lent) {
+void note_origin(api::Node& node, const OvercommitAmount& lent) {
   json::Document origin;
   const std::string_view before = api::value_or(node.metadata.annotations, kOriginExtended);
   if (before.empty() || !origin.read(before) || !origin.is_object()) origin.set_object();
@@ -54,7 +54,7 @@ void note_origin(api::Node& node, const Loan& lent) {
   node.metadata.annotations[kOriginExtended] = Symbol(json::to_text(origin));
 }
 
-void subtract_third_party(api::Node& node, const Loan& lent) {
+void subtract_third_party(api::Node& node, const OvercommitAmount& lent) {
   const std::string_view text = api::value_or(node.metadata.annotations, kThirdParty);
   if (text.empty()) return;
   const auto allocations = json::parse(text);
@@ -70,16 +70,17 @@ void subtract_third_party(api::Node& node, const Loan& lent) {
 
 }  // namespace
 
-void set_loans(api::Node& node, std::span<const LoanOf> loans, double ratio) {
-  for (const LoanOf& one : loans) {
-    std::optional<Loan> loan = one.loan;
-    if (loan && ratio > 1 && one.cpu == api::kBatchCpu)
-      loan->cpu = Quantity::from_int(scaled_cpu(loan->cpu, ratio).value());
-    set(node, one.cpu, loan ? std::optional(loan->cpu) : std::nullopt);
-    set(node, one.memory, loan ? std::optional(loan->memory) : std::nullopt);
+void set_overcommit(api::Node& node, std::span<const OvercommitResource> overcommit, double ratio) {
+  for (const OvercommitResource& one : overcommit) {
+    std::optional<OvercommitAmount> amount = one.amount;
+    if (amount && ratio > 1 && one.cpu == api::kBatchCpu)
+      amount->cpu = Quantity::from_int(scaled_cpu(amount->cpu, ratio).value());
+    set(node, one.cpu, amount ? std::optional(amount->cpu) : std::nullopt);
+    set(node, one.memory, amount ? std::optional(amount->memory) : std::nullopt);
     if (one.cpu != api::kBatchCpu) continue;
-    if (loan || node.metadata.annotations.contains(kOriginExtended)) note_origin(node, loan.value_or(Loan()));
-    if (loan) subtract_third_party(node, *loan);
+    if (amount || node.metadata.annotations.contains(kOriginExtended))
+      note_origin(node, amount.value_or(OvercommitAmount()));
+    if (amount) subtract_third_party(node, *amount);
   }
 }
 

@@ -12,9 +12,9 @@ inline constexpr std::string_view kOriginExtended = "node.koordinator.sh/originE
 
 /// What a plugin of --noderesource-plugins says of a node. A plugin that is off is not asked and changes
 /// nothing.
-struct LoanOf {
-  std::string_view cpu, memory;  // the extended resources
-  std::optional<Loan> loan;      // nothing: they go
+struct OvercommitResource {
+  std::string_view cpu, memory;            // the extended resources
+  std::optional<OvercommitAmount> amount;  // nothing: they go
 };
 
 /// Writes these into capacity and allocatable. Batch CPU is multiplied by `ratio`, how fast the node's CPUs
@@ -22,7 +22,7 @@ struct LoanOf {
 /// node.koordinator.sh/originExtendedAllocatable says all that is lent, and what node.koordinator.sh/
 /// thirdPartyAllocations takes of it (YARN's, say) is gone from the node's. A node that lends nothing and
 /// never did is not annotated.
-void set_loans(api::Node& node, std::span<const LoanOf> loans, double ratio = 1);
+void set_overcommit(api::Node& node, std::span<const OvercommitResource> overcommit, double ratio = 1);
 
 /// Whether an amount changed by more than a share of what it was; of 0, by anything.
 bool is_worth(const api::Quantity& was, const api::Quantity& is, double share);

@@ -181,7 +181,7 @@ std::optional<std::string> stale(const NodeView& view) {
   return std::nullopt;
 }
 
-Loan batch_loan(const NodeView& view) {
+OvercommitAmount batch_amount(const NodeView& view) {
   const CpuMemory lent = batch_of(view.strategy,
                                   {CpuMemory::of(view.node.status.capacity), reserved_of(view.node),
                                    system_used(view, KoordPriority::batch)},
@@ -189,7 +189,7 @@ Loan batch_loan(const NodeView& view) {
   return {whole(lent.cpu.milli_value()), whole(lent.memory.value(), lent.memory.format())};
 }
 
-Loan mid_loan(const NodeView& view) {
+OvercommitAmount mid_amount(const NodeView& view) {
   const ColocationStrategy& strategy = view.strategy;
   const CpuMemory capacity = CpuMemory::of(view.node.status.capacity);
   const auto part = [](const CpuMemory& all, double of_cpu, double of_memory) {

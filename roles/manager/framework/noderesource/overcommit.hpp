@@ -25,9 +25,9 @@ struct NodeView {
 };
 
 /// What is lent, as extended resources have it: CPU in milli-cores, memory in bytes. Whole numbers from 0.
-struct Loan {
+struct OvercommitAmount {
   api::Quantity cpu, memory;
-  friend bool operator==(const Loan&, const Loan&) = default;
+  friend bool operator==(const OvercommitAmount&, const OvercommitAmount&) = default;
 };
 
 /// How long a NodeMetric counts: degradeTimeMinutes, a year at most.
@@ -43,11 +43,11 @@ std::optional<std::string> stale(const NodeView& view);
 /// pod without a metric counts with its requests; an LSE pod's CPUs count as requested; metrics of pods that
 /// are not there (any more) count unless they say that the pod was batch or free. Only for a view that is not
 /// stale.
-Loan batch_loan(const NodeView& view);
+OvercommitAmount batch_amount(const NodeView& view);
 
 /// min(what prod pods are predicted not to use, what the node does not use) + a share of what nobody has
 /// asked for, at most the mid thresholds of the capacity; with midReclaimMode static a fixed share of the
 /// capacity. Only for a view that is not stale.
-Loan mid_loan(const NodeView& view);
+OvercommitAmount mid_amount(const NodeView& view);
 
 }  // namespace koord::manager

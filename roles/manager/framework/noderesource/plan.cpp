@@ -41,7 +41,7 @@ class Planner {
     normalize();
     amplify();
     lend();
-    set_loans(plan_.after, plan_.loans, plan_.ratio);
+    set_overcommit(plan_.after, plan_.overcommit, plan_.ratio);
     devices();
     return std::move(plan_);
   }
@@ -97,8 +97,8 @@ class Planner {
   }
 
   void lend() {
-    if (plugins_.mid) plan_.loans.push_back({api::kMidCpu, api::kMidMemory, {}});
-    if (plugins_.batch) plan_.loans.push_back({api::kBatchCpu, api::kBatchMemory, {}});
+    if (plugins_.mid) plan_.overcommit.push_back({api::kMidCpu, api::kMidMemory, {}});
+    if (plugins_.batch) plan_.overcommit.push_back({api::kBatchCpu, api::kBatchMemory, {}});
     const NodeView view{facts_.node, facts_.pods, facts_.metric, strategy_, facts_.now};
     if (!enabled_)
       plan_.why_not = "colocation is off";
@@ -106,9 +106,9 @@ class Planner {
       plan_.why_not = *wrong;
     else if (const auto old = stale(view))
       plan_.why_not = *old;
-    for (LoanOf& one : plan_.loans) {
+    for (OvercommitResource& one : plan_.overcommit) {
       const bool batch = one.cpu == api::kBatchCpu;
-      if (plan_.why_not.empty()) one.loan = weighed(batch ? batch_loan(view) : mid_loan(view));
+      if (plan_.why_not.empty()) one.amount = weighed(batch ? batch_amount(view) : mid_amount(view));
       ran(batch ? kBatch : kMid);
     }
     if (!plan_.why_not.empty()) return;
@@ -117,17 +117,17 @@ class Planner {
     if (const auto rises = standing_.rises_in(strategy_, facts_.now))
       plan_.wait = std::min<std::chrono::nanoseconds>(*plan_.wait, *rises);
     if (!plugins_.batch || facts_.topology == nullptr || !has_zones(*facts_.topology)) return;
-    plan_.zones = zone_loans(view, *facts_.topology);
-    for (Loan& loan : plan_.zones) loan = weighed(loan);
+    plan_.zones = zone_amounts(view, *facts_.topology);
+    for (OvercommitAmount& amount : plan_.zones) amount = weighed(amount);
   }
 
-  Loan weighed(Loan loan) const {
-    if (standing_.percent >= 100) return loan;
+  OvercommitAmount weighed(OvercommitAmount amount) const {
+    if (standing_.percent >= 100) return amount;
     const auto part = [this](const api::Quantity& all) {
       return api::Quantity::from_int(
           cut(static_cast<double>(all.value()) * static_cast<double>(standing_.percent) / 100), all.format());
     };
-    return {part(loan.cpu), part(loan.memory)};
+    return {part(amount.cpu), part(amount.memory)};
   }
 
   /// Upstream leaves them alone where there is no colocation: a GPU that broke would be given away for ever.
@@ -173,7 +173,7 @@ NodeChanges changes_of(const api::Node& before, const NodePlan& plan, double sha
   const auto worth = [&](std::string_view name, double of) {
     return is_worth(before.status.allocatable, after.status.allocatable, name, of);
   };
-  for (const LoanOf& one : plan.loans)
+  for (const OvercommitResource& one : plan.overcommit)
     changes.status_now |= worth(one.cpu, share) || worth(one.memory, share);
   for (const auto names : {gpu_resource_names(), rdma_resource_names()})
     for (const std::string_view name : names) changes.status_now |= worth(name, 0);

@@ -42,14 +42,14 @@ struct PluginRun {
 };
 
 struct NodePlan {
-  std::vector<LoanOf> loans;  // before the node's ratio
-  ZoneLoans zones;            // the same of its zones; empty: they lend nothing
-  double ratio = 1;           // of its CPUs
-  api::Node after;            // the node with everything
+  std::vector<OvercommitResource> overcommit;  // before the node's ratio
+  ZoneAmounts zones;                           // the same of its zones; empty: they lend nothing
+  double ratio = 1;                            // of its CPUs
+  api::Node after;                             // the node with everything
   std::vector<PluginRun> runs;
   /// After which time it would look different though nothing changed.
   std::optional<std::chrono::nanoseconds> wait;
-  std::int64_t standing = 100;  // percent of what it could lend; the loans have it in them
+  std::int64_t standing = 100;  // percent of what it could lend; the amounts have it in them
   std::string why_not;          // why it lends nothing; empty if it lends
 };
 

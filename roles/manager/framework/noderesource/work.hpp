@@ -40,7 +40,7 @@ CpuMemory system_used(const NodeView& view, api::KoordPriority lent);
 struct Supply {
   CpuMemory total, reserved, system;
 };
-/// The formula of batch_loan(): from 0, neither rounded nor in milli-cores.
+/// The formula of batch_amount(): from 0, neither rounded nor in milli-cores.
 CpuMemory batch_of(const ColocationStrategy& strategy, const Supply& supply, const Work& work);
 
 }  // namespace koord::manager

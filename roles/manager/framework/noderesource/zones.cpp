@@ -84,7 +84,7 @@ bool has_zones(const api::NodeResourceTopology& topology) {
   });
 }
 
-ZoneLoans zone_loans(const NodeView& view, const api::NodeResourceTopology& topology) {
+ZoneAmounts zone_amounts(const NodeView& view, const api::NodeResourceTopology& topology) {
   const std::size_t count = topology.zones.size();
   std::vector<Work> work(count);
   const auto add = [&work](const std::vector<bool>& zones, CpuMemory Work::*to, const CpuMemory& amount) {
@@ -102,33 +102,34 @@ ZoneLoans zone_loans(const NodeView& view, const api::NodeResourceTopology& topo
   });
   const CpuMemory reserved = part_of(reserved_of(view.node), count),
                   system = part_of(system_used(view, api::KoordPriority::batch), count);
-  ZoneLoans loans;
+  ZoneAmounts amounts;
   for (std::size_t i = 0; i < count; ++i) {
     const CpuMemory lent = batch_of(view.strategy, {total_of(topology.zones[i]), reserved, system}, work[i]);
-    loans.push_back({Quantity::from_int(lent.cpu.milli_value()), lent.memory});
+    amounts.push_back({Quantity::from_int(lent.cpu.milli_value()), lent.memory});
   }
-  return loans;
+  return amounts;
 }
 
-std::optional<api::NodeResourceTopology> with_zone_loans(const api::NodeResourceTopology& topology,
-                                                         const ZoneLoans& loans, double ratio, double share) {
+std::optional<api::NodeResourceTopology> with_zone_amounts(const api::NodeResourceTopology& topology,
+                                                           const ZoneAmounts& amounts, double ratio,
+                                                           double share) {
   api::NodeResourceTopology after = topology;
   bool changed = false;
   for (std::size_t i = 0; i < after.zones.size(); ++i) {
     api::TopologyZone& zone = after.zones[i];
-    if (i >= loans.size()) {
+    if (i >= amounts.size()) {
       changed |= empty(zone);
       continue;
     }
-    const Quantity cpu = ratio > 1 ? scaled_cpu(loans[i].cpu, ratio) : loans[i].cpu;
+    const Quantity cpu = ratio > 1 ? scaled_cpu(amounts[i].cpu, ratio) : amounts[i].cpu;
     changed |= write(zone, api::kBatchCpu, cpu, share);
-    changed |= write(zone, api::kBatchMemory, loans[i].memory, share);
+    changed |= write(zone, api::kBatchMemory, amounts[i].memory, share);
   }
   if (!changed) return std::nullopt;
   return after;
 }
 
-std::optional<api::NodeResourceTopology> without_zone_loans(const api::NodeResourceTopology& topology) {
+std::optional<api::NodeResourceTopology> without_zone_amounts(const api::NodeResourceTopology& topology) {
   api::NodeResourceTopology after = topology;
   std::size_t gone = 0;
   for (api::TopologyZone& zone : after.zones)

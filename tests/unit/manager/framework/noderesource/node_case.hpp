@@ -67,12 +67,12 @@ struct Case {
     info.pod_usage.resources = list(row.used);
     return *this;
   }
-  static std::string text(const Loan& loan) {
-    return loan.cpu.to_string() + " " + api::Quantity::from_int(loan.memory.value()).to_string();
+  static std::string text(const OvercommitAmount& amount) {
+    return amount.cpu.to_string() + " " + api::Quantity::from_int(amount.memory.value()).to_string();
   }
   NodeView view() const { return {node, pods, &metric, strategy, now}; }
-  std::string batch() const { return text(batch_loan(view())); }
-  std::string mid() const { return text(mid_loan(view())); }
+  std::string batch() const { return text(batch_amount(view())); }
+  std::string mid() const { return text(mid_amount(view())); }
 };
 
 }  // namespace koord::manager

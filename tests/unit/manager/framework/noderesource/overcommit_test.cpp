@@ -159,10 +159,10 @@ TEST_CASE("Absurd figures saturate, and lend no more than there is") {
   c.metric.status.node_metric->node_usage.resources = list({"0", "0"});
   c.metric.status.prod_reclaimable_metric.emplace().resource.resources = list({"9E", "9E"});
   const std::int64_t memory = api::Quantity::must("9E").value();
-  CHECK(batch_loan(c.view()).memory.value() <= memory);
-  CHECK(mid_loan(c.view()).memory.value() <= memory);
+  CHECK(batch_amount(c.view()).memory.value() <= memory);
+  CHECK(mid_amount(c.view()).memory.value() <= memory);
   c.strategy.mid_reclaim_mode = "static";
-  CHECK(mid_loan(c.view()).memory.value() <= memory);
+  CHECK(mid_amount(c.view()).memory.value() <= memory);
   c.strategy.degrade_time_minutes = kMost;
   CHECK_FALSE(stale(c.view()));
   CHECK(fresh_for(c.strategy) == std::chrono::hours(365 * 24));
@@ -199,9 +199,9 @@ TEST_CASE("Mid resources") {
   }
 }
 
-api::Node with_loans(const api::Node& node, std::span<const LoanOf> loans) {
+api::Node with_overcommit(const api::Node& node, std::span<const OvercommitResource> overcommit) {
   api::Node after = node;
-  set_loans(after, loans);
+  set_overcommit(after, overcommit);
   return after;
 }
 
@@ -212,15 +212,16 @@ bool worth_writing(const api::Node& before, const api::Node& after, double share
   return worth(api::kBatchCpu) || worth(api::kBatchMemory);
 }
 
-LoanOf lent(std::string_view cpu, std::string_view memory) {
-  return {api::kBatchCpu, api::kBatchMemory, Loan{api::Quantity::must(cpu), api::Quantity::must(memory)}};
+OvercommitResource lent(std::string_view cpu, std::string_view memory) {
+  return {api::kBatchCpu, api::kBatchMemory,
+          OvercommitAmount{api::Quantity::must(cpu), api::Quantity::must(memory)}};
 }
 
 TEST_CASE("What is written of a node") {
   const Case c;
   constexpr std::string_view kOrigin = "node.koordinator.sh/originExtendedAllocatable";
-  const std::array loans = {lent("25000", "33G")};
-  api::Node node = with_loans(c.node, loans);
+  const std::array overcommit = {lent("25000", "33G")};
+  api::Node node = with_overcommit(c.node, overcommit);
   CHECK(node.status.allocatable.find(api::kBatchCpu)->value() == 25000);
   CHECK(node.status.capacity.find(api::kBatchMemory)->to_string() == "33G");
   CHECK(api::value_or(node.metadata.annotations, kOrigin) ==
@@ -229,20 +230,20 @@ TEST_CASE("What is written of a node") {
     node.metadata.annotations["node.koordinator.sh/thirdPartyAllocations"] = Symbol(
         R"({"allocations":[{"name":"yarn","priority":"koord-batch","resources":{"kubernetes.io/batch-cpu":"20k","kubernetes.io/batch-memory":"40G"}},)"
         R"({"name":"x","priority":"koord-mid","resources":{"kubernetes.io/batch-cpu":1}},{"name":"y","priority":"koord-batch","resources":{"kubernetes.io/batch-cpu":500}}]})");
-    const api::Node shared = with_loans(node, loans);
+    const api::Node shared = with_overcommit(node, overcommit);
     CHECK(shared.status.allocatable.find(api::kBatchCpu)->value() == 4500);
     CHECK(shared.status.allocatable.find(api::kBatchMemory)->value() == 0);
     CHECK(api::value_or(shared.metadata.annotations, kOrigin) ==
           api::value_or(node.metadata.annotations, kOrigin));
   }
   SECTION("nothing lent: the keys go, not to zero") {
-    const std::array none = {LoanOf{api::kBatchCpu, api::kBatchMemory, {}}};
-    const api::Node reset = with_loans(node, none);
+    const std::array none = {OvercommitResource{api::kBatchCpu, api::kBatchMemory, {}}};
+    const api::Node reset = with_overcommit(node, none);
     CHECK_FALSE(reset.status.allocatable.contains(api::kBatchCpu));
     CHECK_FALSE(reset.status.capacity.contains(api::kBatchMemory));
     CHECK(api::value_or(reset.metadata.annotations, kOrigin) ==
           R"({"resources":{"kubernetes.io/batch-cpu":"0","kubernetes.io/batch-memory":"0"}})");
-    CHECK(with_loans(c.node, none) == c.node);  // one that never lent is not touched
+    CHECK(with_overcommit(c.node, none) == c.node);  // one that never lent is not touched
     CHECK(worth_writing(node, reset, 0.5));
     CHECK(worth_writing(reset, node, 0.5));
   }
@@ -258,7 +259,7 @@ TEST_CASE("A change is worth a write beyond a share of what was") {
     CAPTURE(row.before, row.after);
     const Case c;
     const std::array was = {lent(row.before, "1G")}, is = {lent(row.after, "1G")};
-    CHECK(worth_writing(with_loans(c.node, was), with_loans(c.node, is), 0.1) == row.worth);
+    CHECK(worth_writing(with_overcommit(c.node, was), with_overcommit(c.node, is), 0.1) == row.worth);
   }
 }
 

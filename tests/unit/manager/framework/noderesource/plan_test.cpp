@@ -150,20 +150,20 @@ TEST_CASE("Zones lend what is free in them, and nothing when the node does not")
   NodePlan planned = plant.plan();
   REQUIRE(planned.zones.size() == 2);
   CHECK(planned.zones[0].cpu.value() == 26'500);  // 30 - 3.5
-  const auto written = with_zone_loans(plant.topology, planned.zones, planned.ratio, 0.1);
+  const auto written = with_zone_amounts(plant.topology, planned.zones, planned.ratio, 0.1);
   REQUIRE(written);
   CHECK(written->zones[1].resources[1].name.view() == api::kBatchCpu);  // by name
   CHECK(written->zones[1].resources[1].available.value() == 26'500);
-  CHECK_FALSE(with_zone_loans(*written, planned.zones, planned.ratio, 0.1));
+  CHECK_FALSE(with_zone_amounts(*written, planned.zones, planned.ratio, 0.1));
   plant.topology = *written;
   plant.c.metric.status.update_time.reset();
   planned = plant.plan();
   CHECK(planned.why_not == "there is no NodeMetric");
-  const auto reset = with_zone_loans(plant.topology, planned.zones, planned.ratio, 0.1);
+  const auto reset = with_zone_amounts(plant.topology, planned.zones, planned.ratio, 0.1);
   REQUIRE(reset);
   CHECK(reset->zones[0].resources[1].allocatable.is_zero());
   CHECK(reset->zones[0].resources[0].allocatable.value() == 50);
-  CHECK_FALSE(with_zone_loans(*reset, planned.zones, planned.ratio, 0.1));
+  CHECK_FALSE(with_zone_amounts(*reset, planned.zones, planned.ratio, 0.1));
 }
 
 TEST_CASE("Which parts of a plan are written, and when") {

@@ -68,15 +68,15 @@ struct Facts {
   NodeView view() const { return {node, pods, &metric, strategy, kNow}; }
 };
 
-void same_loan(const Loan& loan, const json::Value& want) {
-  CHECK(loan.cpu.value() == Quantity::must(json::text_at(want, "cpu")).value());
-  CHECK(loan.memory.value() == Quantity::must(json::text_at(want, "memory")).value());
+void same_amount(const OvercommitAmount& amount, const json::Value& want) {
+  CHECK(amount.cpu.value() == Quantity::must(json::text_at(want, "cpu")).value());
+  CHECK(amount.memory.value() == Quantity::must(json::text_at(want, "memory")).value());
 }
 
 TEST_CASE("batchresource: 35 cases of what a node and its zones lend") {
-  const auto defaults = vectors("loans", {"defaults"});
+  const auto defaults = vectors("overcommit", {"defaults"});
   REQUIRE(defaults.size() == 1);
-  const auto rows = vectors("loans", {"batch"});
+  const auto rows = vectors("overcommit", {"batch"});
   REQUIRE(rows.size() == 35);
   for (const Vector& row : rows) {
     if (row.is("error")) continue;  // no arguments at all: they cannot be missing here
@@ -85,12 +85,12 @@ TEST_CASE("batchresource: 35 cases of what a node and its zones lend") {
     const json::Value* const want = row.find("want");
     CHECK(stale(facts.view()).has_value() == (want == nullptr));
     if (want == nullptr) continue;
-    same_loan(batch_loan(facts.view()), *want);
+    same_amount(batch_amount(facts.view()), *want);
     const json::Value* const zones = json::find(*want, "zones");
     if (zones == nullptr) continue;
     const auto topology = row.take<api::NodeResourceTopology>("topology");
     CHECK(has_zones(topology));
-    const ZoneLoans lent = zone_loans(facts.view(), topology);
+    const ZoneAmounts lent = zone_amounts(facts.view(), topology);
     REQUIRE(lent.size() == zones->size());
     for (std::size_t i = 0; i < lent.size(); ++i) {
       const json::Value* const zone = json::find(*zones, topology.zones[i].name.view());
@@ -102,7 +102,7 @@ TEST_CASE("batchresource: 35 cases of what a node and its zones lend") {
 }
 
 TEST_CASE("midresource: 12 cases of what a node lends") {
-  const auto rows = vectors("loans", {"mid"});
+  const auto rows = vectors("overcommit", {"mid"});
   REQUIRE(rows.size() == 12);
   for (const Vector& row : rows) {
     if (row.is("error")) continue;
@@ -110,12 +110,12 @@ TEST_CASE("midresource: 12 cases of what a node lends") {
     const Facts facts(row, nullptr);
     const json::Value* const want = row.find("want");
     CHECK(stale(facts.view()).has_value() == (want == nullptr));
-    if (want != nullptr) same_loan(mid_loan(facts.view()), *want);
+    if (want != nullptr) same_amount(mid_amount(facts.view()), *want);
   }
 }
 
 TEST_CASE("batchresource and midresource: 4 and 6 cases of figures that are too old") {
-  const auto rows = vectors("loans", {"stale"});
+  const auto rows = vectors("overcommit", {"stale"});
   REQUIRE(rows.size() == 10);
   for (const Vector& row : rows) {
     Facts facts(row, nullptr);
@@ -126,13 +126,14 @@ TEST_CASE("batchresource and midresource: 4 and 6 cases of figures that are too 
   }
 }
 
-/// The loan of a plugin that a case names, nothing where it is reset.
-LoanOf loan_of(const api::ResourceList& amounts, std::string_view cpu, std::string_view memory) {
-  LoanOf loan{cpu, memory, {}};
+/// The amount of a plugin that a case names, nothing where it is reset.
+OvercommitResource resource_of(const api::ResourceList& amounts, std::string_view cpu,
+                               std::string_view memory) {
+  OvercommitResource resource{cpu, memory, {}};
   if (amounts.contains(cpu) || amounts.contains(memory))
-    loan.loan = Loan{amounts.contains(cpu) ? *amounts.find(cpu) : Quantity(),
-                     amounts.contains(memory) ? *amounts.find(memory) : Quantity()};
-  return loan;
+    resource.amount = OvercommitAmount{amounts.contains(cpu) ? *amounts.find(cpu) : Quantity(),
+                                       amounts.contains(memory) ? *amounts.find(memory) : Quantity()};
+  return resource;
 }
 
 double ratio_of(const Vector& row) {
@@ -140,20 +141,20 @@ double ratio_of(const Vector& row) {
 }
 
 TEST_CASE("batchresource and midresource: 8 and 3 cases of what is written of a node") {
-  const auto rows = vectors("loans", {"set"});
+  const auto rows = vectors("overcommit", {"set"});
   REQUIRE(rows.size() == 11);
   for (const Vector& row : rows) {
     INFO(row.json("node") << row.json("resources"));
     auto node = row.take<api::Node>("node");
     const api::ResourceList amounts = resources(row.find("resources"));
-    const std::array loans = {row.text("plugin") == "batch"
-                                  ? loan_of(amounts, api::kBatchCpu, api::kBatchMemory)
-                                  : loan_of(amounts, api::kMidCpu, api::kMidMemory)};
-    set_loans(node, loans, ratio_of(row));
+    const std::array overcommit = {row.text("plugin") == "batch"
+                                       ? resource_of(amounts, api::kBatchCpu, api::kBatchMemory)
+                                       : resource_of(amounts, api::kMidCpu, api::kMidMemory)};
+    set_overcommit(node, overcommit, ratio_of(row));
     const json::Value& want = *row.find("want");
     same(node.status.allocatable, resources(json::find(want, "allocatable")));
     same(node.status.capacity, resources(json::find(want, "capacity")));
-    if (!row.has("origin") || !loans[0].loan) continue;
+    if (!row.has("origin") || !overcommit[0].amount) continue;
     const auto origin = json::parse(api::value_or(node.metadata.annotations, kOriginExtended));
     REQUIRE(origin.has_value());
     same(resources(json::find(*origin, "resources")),
@@ -162,17 +163,17 @@ TEST_CASE("batchresource and midresource: 8 and 3 cases of what is written of a 
 }
 
 TEST_CASE("batchresource: 5 cases of what is written of zones") {
-  const auto rows = vectors("loans", {"zones"});
+  const auto rows = vectors("overcommit", {"zones"});
   REQUIRE(rows.size() == 5);
   for (const Vector& row : rows) {
     if (!row.has("topology")) continue;  // nothing to write
     const auto topology = row.take<api::NodeResourceTopology>("topology");
-    ZoneLoans loans;
+    ZoneAmounts overcommit;
     for (const api::TopologyZone& zone : topology.zones) {
       const api::ResourceList amounts = resources(json::find(*row.find("zones"), zone.name.view()));
-      loans.push_back({*amounts.find(api::kBatchCpu), *amounts.find(api::kBatchMemory)});
+      overcommit.push_back({*amounts.find(api::kBatchCpu), *amounts.find(api::kBatchMemory)});
     }
-    const auto written = with_zone_loans(topology, loans, ratio_of(row), row.real("share", 0));
+    const auto written = with_zone_amounts(topology, overcommit, ratio_of(row), row.real("share", 0));
     const api::NodeResourceTopology& after = written ? *written : topology;
     const json::Value& want = *row.find("want");
     REQUIRE(after.zones.size() == want.size());
@@ -182,7 +183,7 @@ TEST_CASE("batchresource: 5 cases of what is written of zones") {
 }
 
 TEST_CASE("midresource: 2 cases of what is worth a write") {
-  const auto rows = vectors("loans", {"worth"});
+  const auto rows = vectors("overcommit", {"worth"});
   REQUIRE(rows.size() == 2);
   for (const Vector& row : rows) {
     const api::ResourceList before = resources(row.find("before")), after = resources(row.find("after"));
@@ -206,7 +207,7 @@ TEST_CASE("resource_calculator: 5 cases of all that a node lends") {
       R"({"nodeSelector":{"matchLabels":{"xxx":"yyy"}},"cpuReclaimThresholdPercent":70,"memoryReclaimThresholdPercent":70},)"
       R"({"nodeSelector":{"matchLabels":{"memory-calculate-by-request":"true"}},"cpuReclaimThresholdPercent":70,)"
       R"("memoryReclaimThresholdPercent":80,"memoryCalculatePolicy":"request"}]})");
-  const auto rows = vectors("loans", {"calculate"});
+  const auto rows = vectors("overcommit", {"calculate"});
   REQUIRE(rows.size() == 5);
   for (const Vector& row : rows) {
     INFO(row.json("node") << row.json("metric"));
@@ -215,17 +216,17 @@ TEST_CASE("resource_calculator: 5 cases of all that a node lends") {
     const NodePlan plan = plan_node(
         {.node = facts.node, .pods = facts.pods, .metric = &facts.metric, .now = kNow}, config, strategy, {});
     api::ResourceList lent;
-    for (const LoanOf& one : plan.loans)
-      if (one.loan) {
-        lent[one.cpu] = one.loan->cpu;
-        lent[one.memory] = one.loan->memory;
+    for (const OvercommitResource& one : plan.overcommit)
+      if (one.amount) {
+        lent[one.cpu] = one.amount->cpu;
+        lent[one.memory] = one.amount->memory;
       }
     same(lent, resources(row.find("want")));
   }
 }
 
 TEST_CASE("resource_calculator: 2 cases of nodes without colocation") {
-  const auto rows = vectors("loans", {"off"});
+  const auto rows = vectors("overcommit", {"off"});
   REQUIRE(rows.size() == 2);
   for (const Vector& row : rows) {
     const SloConfig config = configured(row.json("config"));
@@ -237,7 +238,7 @@ TEST_CASE("resource_calculator: 2 cases of nodes without colocation") {
 }
 
 TEST_CASE("resource_calculator: 8 cases of a node that is written") {
-  const auto rows = vectors("loans", {"update"});
+  const auto rows = vectors("overcommit", {"update"});
   REQUIRE(rows.size() == 8);
   for (const Vector& row : rows) {
     INFO(row.json("node") << row.json("resources"));
@@ -250,8 +251,8 @@ TEST_CASE("resource_calculator: 8 cases of a node that is written") {
     const api::ResourceList amounts = resources(row.find("resources"));
     NodePlan plan;
     plan.after = node;
-    plan.loans = {loan_of(amounts, api::kBatchCpu, api::kBatchMemory)};
-    set_loans(plan.after, plan.loans, 1);
+    plan.overcommit = {resource_of(amounts, api::kBatchCpu, api::kBatchMemory)};
+    set_overcommit(plan.after, plan.overcommit, 1);
     const NodeChanges changes = changes_of(node, plan, share);
     const api::Node written = changes.status_now ? with_status(node, plan) : node;
     const api::ResourceList wanted =
@@ -264,7 +265,7 @@ TEST_CASE("resource_calculator: 8 cases of a node that is written") {
 }
 
 TEST_CASE("resource_calculator: 6 cases of whether a node is written") {
-  const auto rows = vectors("loans", {"sync"});
+  const auto rows = vectors("overcommit", {"sync"});
   REQUIRE(rows.size() == 6);
   for (const Vector& row : rows) {
     INFO(row.json("before") << row.json("after"));
@@ -273,7 +274,7 @@ TEST_CASE("resource_calculator: 6 cases of whether a node is written") {
     NodePlan plan;
     plan.after = node;
     plan.after.status.allocatable = plan.after.status.capacity = resources(row.find("after"));
-    plan.loans = {LoanOf{api::kBatchCpu, api::kBatchMemory, {}}};
+    plan.overcommit = {OvercommitResource{api::kBatchCpu, api::kBatchMemory, {}}};
     const NodeChanges changes = changes_of(node, plan, row.real("share", 0.1));
     // Upstream writes what is old enough though nothing differs; koord does not (COMPATIBILITY.md).
     const bool old = row.number("written") > row.number("gather", 300);
@@ -283,13 +284,13 @@ TEST_CASE("resource_calculator: 6 cases of whether a node is written") {
 
 TEST_CASE("util: 19 cases of amounts and their parts") {
   std::size_t count = 0;
-  for (const Vector& row : vectors("loans", {"cpu_memory"})) {
+  for (const Vector& row : vectors("overcommit", {"cpu_memory"})) {
     const CpuMemory amount = CpuMemory::of(resources(row.find("resources")));
     const api::ResourceList want = resources(row.find("want"));
     CHECK((amount.cpu == *want.find("cpu") && amount.memory == *want.find("memory")));
     ++count;
   }
-  for (const Vector& row : vectors("loans", {"margin"})) {
+  for (const Vector& row : vectors("overcommit", {"margin"})) {
     // What is not lent of a node on which nothing runs.
     const Facts facts(row, nullptr);
     const CpuMemory total = CpuMemory::of(resources(row.find("resources")));
@@ -298,7 +299,7 @@ TEST_CASE("util: 19 cases of amounts and their parts") {
     CHECK((margin.cpu == *want.find("cpu") && margin.memory == *want.find("memory")));
     ++count;
   }
-  for (const Vector& row : vectors("loans", {"add"})) {
+  for (const Vector& row : vectors("overcommit", {"add"})) {
     for (std::size_t i = 0; i < row.find("a")->size(); ++i) {
       CpuMemory sum = CpuMemory::of(resources(&(*row.find("a"))[i]));
       sum += CpuMemory::of(resources(&(*row.find("b"))[i]));
@@ -307,7 +308,7 @@ TEST_CASE("util: 19 cases of amounts and their parts") {
     }
     ++count;
   }
-  for (const Vector& row : vectors("loans", {"part"})) {
+  for (const Vector& row : vectors("overcommit", {"part"})) {
     ++count;
     if (row.number("parts") == 0) continue;  // a topology without zones has no parts
     const CpuMemory part = part_of(CpuMemory::of(resources(row.find("resources"))),
@@ -315,7 +316,7 @@ TEST_CASE("util: 19 cases of amounts and their parts") {
     const api::ResourceList want = resources(row.find("want"));
     CHECK((part.cpu == *want.find("cpu") && part.memory == *want.find("memory")));
   }
-  for (const Vector& row : vectors("loans", {"pod_zones"})) {
+  for (const Vector& row : vectors("overcommit", {"pod_zones"})) {
     INFO(row.json("pod"));
     ++count;
     // Zones without end, of which the pod takes what it uses, then what it asked for.
@@ -333,7 +334,7 @@ TEST_CASE("util: 19 cases of amounts and their parts") {
             {Symbol(name), Quantity::must(amount), Quantity::must(amount), Quantity::must(amount)});
     }
     const auto takes = [&](std::string_view want) {
-      const ZoneLoans lent = zone_loans(facts.view(), topology);
+      const ZoneAmounts lent = zone_amounts(facts.view(), topology);
       for (std::size_t i = 0; i < lent.size(); ++i) {
         const CpuMemory wanted = CpuMemory::of(resources(&(*row.find(want))[i]));
         CHECK(lent[i].cpu.value() == Quantity::from_int(1'000'000).value() - wanted.cpu.milli_value());
