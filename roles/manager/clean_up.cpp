@@ -12,7 +12,7 @@
 #include "framework/noderesource/devices.hpp"
 #include "framework/noderesource/node_update.hpp"
 #include "framework/noderesource/normalization.hpp"
-#include "framework/noderesource/standing.hpp"
+#include "framework/noderesource/overcommit_level.hpp"
 #include "framework/noderesource/zones.hpp"
 #include "framework/webhook/configuration.hpp"
 #include "framework/webhook/entries.hpp"
@@ -31,7 +31,7 @@ namespace koord::manager {
 namespace {
 
 constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatable";
-constexpr std::array kAnnotations = {kOriginExtended, kStandingAnnotation, kRawAllocatable};
+constexpr std::array kAnnotations = {kOriginExtended, kLevelAnnotation, kRawAllocatable};
 /// Users may say these themselves.
 constexpr std::array kRatios = {kNormalizationRatio, kAmplificationRatio};
 /// What is not of this domain has a device plugin of its own, on some nodes.

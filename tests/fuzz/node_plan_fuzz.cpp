@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   .topology = &topology,
                   .device = &device,
                   .now = now,
-                  .standing = Standing::of(node)};
+                  .level = OvercommitLevel::of(node)};
   const NodePlan plan = plan_node(facts, config, strategy, {.share_gpu = true});
   const CpuMemory capacity = CpuMemory::of(node.status.capacity);
   for (const OvercommitResource& one : plan.overcommit) {
@@ -82,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                         .topology = &topology,
                         .device = &device,
                         .now = now,
-                        .standing = Standing::of(after)};
+                        .level = OvercommitLevel::of(after)};
   // What is lent follows from the kubelet's figures, the devices' from the Device: neither moves by being
   // written.
   const NodePlan second =

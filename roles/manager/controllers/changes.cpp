@@ -7,7 +7,7 @@
 
 #include "framework/noderesource/node_update.hpp"
 #include "framework/noderesource/normalization.hpp"
-#include "framework/noderesource/standing.hpp"
+#include "framework/noderesource/overcommit_level.hpp"
 #include "koord/api/rules/koord_classes.hpp"
 
 namespace koord::manager {
@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 7> kResourceAnnotations = {"node.koordina
                                                                   "node.koordinator.sh/raw-allocatable",
                                                                   kNormalizationRatio,
                                                                   kAmplificationRatio,
-                                                                  kStandingAnnotation,
+                                                                  kLevelAnnotation,
                                                                   kOriginExtended};
 constexpr std::string_view kStrategyAnnotation = "node.koordinator.sh/colocation-strategy",
                            kBandwidthAnnotation = "node.koordinator.sh/network-bandwidth";

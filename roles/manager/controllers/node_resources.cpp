@@ -23,25 +23,25 @@ constexpr metrics::Metric kAllocatable{.name = "slo_controller_node_extended_res
                                        .help = "What a node lends as it was worked out last: cores, bytes.",
                                        .labels = {"node", "resource", "unit"},
                                        .max_series = 100'000};
-constexpr metrics::Metric kStanding{.name = "koord_manager_node_overcommit_percent",
-                                    .type = metrics::Type::gauge,
-                                    .help = "What an abnormal node lends of what it could, percent.",
-                                    .labels = {"node"},
-                                    .max_series = 100'000};
+constexpr metrics::Metric kLevel{.name = "koord_manager_node_overcommit_percent",
+                                 .type = metrics::Type::gauge,
+                                 .help = "What an abnormal node lends of what it could, percent.",
+                                 .labels = {"node"},
+                                 .max_series = 100'000};
 
 constexpr std::string_view kTopologyReason = "updateNodeResourceTopology", kStatusReason = "updateNodeStatus",
                            kMetaReason = "patchNodeMeta";
 
 }  // namespace
 
-const metrics::Table NodeResources::kMetrics = {&kReconciled, &kRan, &kAllocatable, &kStanding};
+const metrics::Table NodeResources::kMetrics = {&kReconciled, &kRan, &kAllocatable, &kLevel};
 
 NodeResources::NodeResources(Parts parts)
     : parts_(std::move(parts)),
       reconciled_(parts_.registry.counters(kReconciled)),
       ran_(parts_.registry.counters(kRan)),
       allocatable_(parts_.registry.gauges(kAllocatable)),
-      standing_(parts_.registry.gauges(kStanding)),
+      level_(parts_.registry.gauges(kLevel)),
       workers_(
           parts_.clock, parts_.log, "noderesource",
           [this](const std::string& node) { return reconcile(node); }, parts_.may_write) {}
@@ -67,12 +67,12 @@ void NodeResources::judge(const api::Node& node, const NodeView& view, State& st
   const bool grew_stale = state.fresh && old.has_value(), evicted = state.evicted;
   state.fresh = !old;
   state.evicted = false;
-  state.standing = state.standing.recovered(view.strategy, view.now);
-  if ((!grew_stale && !evicted) || !lowers_standing(view.strategy) || !view.strategy.enable.value_or(false))
+  state.level = state.level.recovered(view.strategy, view.now);
+  if ((!grew_stale && !evicted) || !lowers_level(view.strategy) || !view.strategy.enable.value_or(false))
     return;
-  const Standing lower = state.standing.lowered(view.strategy, view.now);
-  if (lower.percent == state.standing.percent) return;
-  state.standing = lower;
+  const OvercommitLevel lower = state.level.lowered(view.strategy, view.now);
+  if (lower.percent == state.level.percent) return;
+  state.level = lower;
   parts_.warn(node, "OvercommitLowered",
               fmt::format("the node lends {}% of what it could: {}", lower.percent,
                           grew_stale ? *old : "best-effort pods were evicted"));
@@ -91,9 +91,9 @@ void NodeResources::show(const std::string& node, const NodePlan& plan, bool jud
     allocatable_.with({node, memory, "byte"}).set(static_cast<double>(lent->amount->memory.value()));
   }
   if (judged)
-    standing_.with({node}).set(static_cast<double>(plan.standing));
+    level_.with({node}).set(static_cast<double>(plan.level_percent));
   else
-    standing_.remove({node});
+    level_.remove({node});
 }
 
 void NodeResources::count(const std::string& node, const NodePlan& plan) const {
@@ -178,7 +178,7 @@ Task<Result<>> NodeResources::reconcile(std::string name) {
   const ColocationStrategy strategy = colocation_of(parts_.config.colocation(), *node);
   const api::Time now(parts_.clock.now());
   const auto [state, is_new] = states_.try_emplace(name);
-  if (is_new) state->second.standing = Standing::of(*node);
+  if (is_new) state->second.level = OvercommitLevel::of(*node);
   judge(*node, {*node, pods, metric.get(), strategy, now}, state->second);
   const NodeFacts facts{.node = *node,
                         .pods = pods,
@@ -188,10 +188,10 @@ Task<Result<>> NodeResources::reconcile(std::string name) {
                         .topologies_known = parts_.topologies.listed(),
                         .devices_known = parts_.devices.listed(),
                         .now = now,
-                        .standing = state->second.standing};
+                        .level = state->second.level};
   const NodePlan plan = plan_node(facts, parts_.config, strategy, parts_.plugins);
   count(name, plan);
-  show(name, plan, lowers_standing(strategy));
+  show(name, plan, lowers_level(strategy));
   if (plan.wait) workers_.add_after(name, *plan.wait);
   Result<> zones;
   if (topology && parts_.plugins.batch) zones = co_await write_zones(*topology, plan, strategy);

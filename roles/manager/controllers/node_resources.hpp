@@ -40,7 +40,7 @@ class NodeResources {
 
  private:
   struct State {
-    Standing standing;
+    OvercommitLevel level;
     bool fresh = false;    // as it was seen last
     bool evicted = false;  // since it was looked at last
     MonoTime written{};    // the status, by this process
@@ -62,7 +62,7 @@ class NodeResources {
 
   Parts parts_;
   metrics::Family<metrics::Counter> reconciled_, ran_;
-  metrics::Family<metrics::Gauge> allocatable_, standing_;
+  metrics::Family<metrics::Gauge> allocatable_, level_;
   std::unordered_map<std::string, State> states_;  // by node
   NodeWorkers workers_;
 };

@@ -29,7 +29,7 @@ struct ColocationStrategy {
   std::optional<int64_t> mid_static_memory_reserved_percent;
   std::optional<int64_t> batch_cpu_threshold_percent;
   std::optional<int64_t> batch_memory_threshold_percent;
-  std::optional<int64_t> abnormal_node_step_percent;     // koord's own, see noderesource/standing.hpp
+  std::optional<int64_t> abnormal_node_step_percent;     // koord's own, see noderesource/overcommit_level.hpp
   std::optional<int64_t> abnormal_node_recover_minutes;  // likewise
   api::RawJson extensions;
   KOORD_STRUCT(ColocationStrategy);

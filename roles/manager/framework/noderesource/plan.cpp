@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kMid = "MidResource", kBatch = "BatchResource",
                            kNormalization = "CPUNormalization", kAmplification = "ResourceAmplification",
                            kGpu = "GPUDeviceResource", kRdma = "RDMADeviceResource";
-constexpr std::array kMetaAnnotations = {kNormalizationRatio, kAmplificationRatio, kStandingAnnotation};
+constexpr std::array kMetaAnnotations = {kNormalizationRatio, kAmplificationRatio, kLevelAnnotation};
 constexpr std::string_view kReset = "ResourceReset", kCalculate = "ResourceCalculate";
 
 void set_annotation(api::Node& node, std::string_view name, std::string_view value) {
@@ -54,12 +54,11 @@ class Planner {
     return api::value_or(facts_.node.metadata.annotations, name);
   }
 
-  /// A standing of a rule that is off (again) goes.
+  /// A level of a rule that is off (again) goes.
   void stand() {
-    standing_ = lowers_standing(strategy_) ? facts_.standing : Standing();
-    set_annotation(plan_.after, kStandingAnnotation,
-                   standing_.percent < 100 ? standing_.to_string() : std::string());
-    plan_.standing = standing_.percent;
+    level_ = lowers_level(strategy_) ? facts_.level : OvercommitLevel();
+    set_annotation(plan_.after, kLevelAnnotation, level_.percent < 100 ? level_.to_string() : std::string());
+    plan_.level_percent = level_.percent;
   }
 
   void normalize() {
@@ -114,7 +113,7 @@ class Planner {
     if (!plan_.why_not.empty()) return;
     plan_.wait = facts_.metric->status.update_time->at + fresh_for(strategy_) - facts_.now.at +
                  std::chrono::seconds(1);
-    if (const auto rises = standing_.rises_in(strategy_, facts_.now))
+    if (const auto rises = level_.rises_in(strategy_, facts_.now))
       plan_.wait = std::min<std::chrono::nanoseconds>(*plan_.wait, *rises);
     if (!plugins_.batch || facts_.topology == nullptr || !has_zones(*facts_.topology)) return;
     plan_.zones = zone_amounts(view, *facts_.topology);
@@ -122,10 +121,10 @@ class Planner {
   }
 
   OvercommitAmount weighed(OvercommitAmount amount) const {
-    if (standing_.percent >= 100) return amount;
+    if (level_.percent >= 100) return amount;
     const auto part = [this](const api::Quantity& all) {
       return api::Quantity::from_int(
-          cut(static_cast<double>(all.value()) * static_cast<double>(standing_.percent) / 100), all.format());
+          cut(static_cast<double>(all.value()) * static_cast<double>(level_.percent) / 100), all.format());
     };
     return {part(amount.cpu), part(amount.memory)};
   }
@@ -152,7 +151,7 @@ class Planner {
   NodePlan plan_;
   bool enabled_ = false;
   std::string_view stage_;
-  Standing standing_;
+  OvercommitLevel level_;
   std::optional<double> cpus_;  // the ratio that the node will say
 };
 

@@ -8,7 +8,7 @@
 
 #include "framework/config/slo_config.hpp"
 #include "framework/noderesource/node_update.hpp"
-#include "framework/noderesource/standing.hpp"
+#include "framework/noderesource/overcommit_level.hpp"
 #include "framework/noderesource/zones.hpp"
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
 
@@ -31,7 +31,7 @@ struct NodeFacts {
   /// stays.
   bool topologies_known = true, devices_known = true;
   api::Time now;
-  Standing standing = {};  // as it is now
+  OvercommitLevel level = {};  // as it is now
 };
 
 /// A run of a plugin, for metrics and the log.
@@ -49,8 +49,8 @@ struct NodePlan {
   std::vector<PluginRun> runs;
   /// After which time it would look different though nothing changed.
   std::optional<std::chrono::nanoseconds> wait;
-  std::int64_t standing = 100;  // percent of what it could lend; the amounts have it in them
-  std::string why_not;          // why it lends nothing; empty if it lends
+  std::int64_t level_percent = 100;  // percent of what it could lend; the amounts have it in them
+  std::string why_not;               // why it lends nothing; empty if it lends
 };
 
 /// `strategy` is the node's (colocation_of). Without colocation, in the cluster or on the node, nothing is

@@ -17,7 +17,7 @@ struct Plant {
   SloConfig config;
   api::NodeResourceTopology topology;
   api::Device device;
-  Standing standing;
+  OvercommitLevel level;
   bool topologies_known = true, devices_known = true, has_topology = true, has_device = true;
 
   explicit Plant(std::string_view colocation = R"({"enable":true})", std::string_view normalization = "",
@@ -53,7 +53,7 @@ struct Plant {
                           .topologies_known = topologies_known,
                           .devices_known = devices_known,
                           .now = c.now,
-                          .standing = standing};
+                          .level = level};
     return plan_node(facts, config, strategy, {});
   }
   std::string annotation(std::string_view name) {
@@ -191,39 +191,40 @@ TEST_CASE("An abnormal node lends less step by step, and gets it back") {
   ColocationStrategy strategy;
   const api::Time start = api::Time::parse(kNow).value();
   const auto at = [start](int minutes) { return api::Time(start.at + std::chrono::minutes(minutes)); };
-  CHECK(Standing().lowered(strategy, start).percent == 100);  // off
+  CHECK(OvercommitLevel().lowered(strategy, start).percent == 100);  // off
   strategy.abnormal_node_step_percent = 30;
-  Standing standing = Standing().lowered(strategy, start);
-  CHECK(standing.percent == 70);
-  CHECK(standing.lowered(strategy, start).percent == 70);  // once a minute
-  standing = standing.lowered(strategy, at(1)).lowered(strategy, at(2)).lowered(strategy, at(3));
-  CHECK(standing.percent == 0);
-  CHECK(standing.to_string() == R"({"percent":0,"time":"2026-01-02T03:03:00Z"})");
+  OvercommitLevel level = OvercommitLevel().lowered(strategy, start);
+  CHECK(level.percent == 70);
+  CHECK(level.lowered(strategy, start).percent == 70);  // once a minute
+  level = level.lowered(strategy, at(1)).lowered(strategy, at(2)).lowered(strategy, at(3));
+  CHECK(level.percent == 0);
+  CHECK(level.to_string() == R"({"percent":0,"time":"2026-01-02T03:03:00Z"})");
   api::Node node;
-  node.metadata.annotations[kStandingAnnotation] = Symbol(standing.to_string());
-  CHECK(Standing::of(node) == standing);
-  CHECK(standing.rises_in(strategy, at(3)) == std::chrono::minutes(10));
-  CHECK(standing.recovered(strategy, at(12)) == standing);
-  CHECK(standing.recovered(strategy, at(13)) == Standing{30, at(13)});
-  CHECK(standing.recovered(strategy, at(34)).percent == 90);
-  CHECK(standing.recovered(strategy, at(43)) == Standing());
-  CHECK(standing.recovered(strategy, at(999'999)) == Standing());
-  CHECK(Standing{50, at(999)}.recovered(strategy, at(1)) == Standing{50, at(1)});  // from the future
+  node.metadata.annotations[kLevelAnnotation] = Symbol(level.to_string());
+  CHECK(OvercommitLevel::of(node) == level);
+  CHECK(level.rises_in(strategy, at(3)) == std::chrono::minutes(10));
+  CHECK(level.recovered(strategy, at(12)) == level);
+  CHECK(level.recovered(strategy, at(13)) == OvercommitLevel{30, at(13)});
+  CHECK(level.recovered(strategy, at(34)).percent == 90);
+  CHECK(level.recovered(strategy, at(43)) == OvercommitLevel());
+  CHECK(level.recovered(strategy, at(999'999)) == OvercommitLevel());
+  CHECK(OvercommitLevel{50, at(999)}.recovered(strategy, at(1)) ==
+        OvercommitLevel{50, at(1)});  // from the future
   for (const std::string_view bad :
        {"", "{", "7", R"({"percent":50})", R"({"percent":101,"time":"2026-01-02T03:03:00Z"})"}) {
-    node.metadata.annotations[kStandingAnnotation] = Symbol(bad);
-    CHECK(Standing::of(node) == Standing());
+    node.metadata.annotations[kLevelAnnotation] = Symbol(bad);
+    CHECK(OvercommitLevel::of(node) == OvercommitLevel());
   }
   Plant plant(R"({"enable":true,"abnormalNodeStepPercent":20})");
-  plant.standing = {50, plant.c.now};
+  plant.level = {50, plant.c.now};
   CHECK(plant.allocatable(api::kBatchCpu) == 26'500);
-  CHECK(plant.annotation(kStandingAnnotation) == plant.standing.to_string());
+  CHECK(plant.annotation(kLevelAnnotation) == plant.level.to_string());
   CHECK(*plant.plan().wait == std::chrono::minutes(10));
   Plant off;
-  off.standing = {50, off.c.now};
-  off.c.node.metadata.annotations[kStandingAnnotation] = Symbol(off.standing.to_string());
+  off.level = {50, off.c.now};
+  off.c.node.metadata.annotations[kLevelAnnotation] = Symbol(off.level.to_string());
   CHECK(off.allocatable(api::kBatchCpu) == 53'000);
-  CHECK(off.annotation(kStandingAnnotation).empty());
+  CHECK(off.annotation(kLevelAnnotation).empty());
 }
 
 }  // namespace

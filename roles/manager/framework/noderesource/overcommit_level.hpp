@@ -1,4 +1,4 @@
-// Standing: how much of what it could lend a node may lend, after what went wrong on it.
+// OvercommitLevel: how much of what it could lend a node may lend, after what went wrong on it.
 #pragma once
 
 #include <optional>
@@ -10,33 +10,33 @@
 namespace koord::manager {
 
 /// The annotation that says it, on nodes that lost something: {"percent":60,"time":"2026-01-02T03:04:05Z"}.
-inline constexpr std::string_view kStandingAnnotation = "node.koordinator.sh/overcommit-standing";
+inline constexpr std::string_view kLevelAnnotation = "node.koordinator.sh/overcommit-standing";
 
 /// The rule: every node begins at 100 percent. What goes wrong (its NodeMetric grew stale, best-effort pods
 /// were evicted on it) takes abnormalNodeStepPercent off, once a minute at most and never below 0; each
 /// abnormalNodeRecoverMinutes (10) without any give as much back. Off unless abnormalNodeStepPercent is set
 /// and above 0. What a node lends is multiplied by it. A value; the annotation is its text: it outlives a
 /// manager.
-struct Standing {
+struct OvercommitLevel {
   std::int64_t percent = 100;
   api::Time time;  // when it changed last
 
   /// From the annotation; 100 percent if there is none, or it cannot be read.
-  static Standing of(const api::Node& node);
+  static OvercommitLevel of(const api::Node& node);
   std::string to_string() const;
 
   /// After what went wrong at `now`.
-  Standing lowered(const ColocationStrategy& strategy, const api::Time& now) const;
+  OvercommitLevel lowered(const ColocationStrategy& strategy, const api::Time& now) const;
   /// With the spans that passed since it changed.
-  Standing recovered(const ColocationStrategy& strategy, const api::Time& now) const;
+  OvercommitLevel recovered(const ColocationStrategy& strategy, const api::Time& now) const;
   /// How long until it rises; nothing at 100 percent.
   std::optional<std::chrono::seconds> rises_in(const ColocationStrategy& strategy,
                                                const api::Time& now) const;
 
-  friend bool operator==(const Standing&, const Standing&) = default;
+  friend bool operator==(const OvercommitLevel&, const OvercommitLevel&) = default;
 };
 
 /// Whether the rule is in effect.
-bool lowers_standing(const ColocationStrategy& strategy);
+bool lowers_level(const ColocationStrategy& strategy);
 
 }  // namespace koord::manager

@@ -1,5 +1,5 @@
-// Standings of nodes: see standing.hpp.
-#include "framework/noderesource/standing.hpp"
+// The levels of nodes: see overcommit_level.hpp.
+#include "framework/noderesource/overcommit_level.hpp"
 
 #include <fmt/format.h>
 
@@ -24,10 +24,10 @@ std::chrono::seconds span(const ColocationStrategy& strategy) {
 
 }  // namespace
 
-bool lowers_standing(const ColocationStrategy& strategy) { return step(strategy) > 0; }
+bool lowers_level(const ColocationStrategy& strategy) { return step(strategy) > 0; }
 
-Standing Standing::of(const api::Node& node) {
-  const std::string_view text = api::value_or(node.metadata.annotations, kStandingAnnotation);
+OvercommitLevel OvercommitLevel::of(const api::Node& node) {
+  const std::string_view text = api::value_or(node.metadata.annotations, kLevelAnnotation);
   if (text.empty()) return {};
   const auto document = json::parse(text);
   if (!document || !document->is_object()) return {};
@@ -37,16 +37,16 @@ Standing Standing::of(const api::Node& node) {
   return {*percent, *time};
 }
 
-std::string Standing::to_string() const {
+std::string OvercommitLevel::to_string() const {
   return fmt::format(R"({{"percent":{},"time":"{}"}})", percent, time.to_string());
 }
 
-Standing Standing::lowered(const ColocationStrategy& strategy, const api::Time& now) const {
+OvercommitLevel OvercommitLevel::lowered(const ColocationStrategy& strategy, const api::Time& now) const {
   if (percent < kWhole && now.at >= time.at && now.at - time.at < std::chrono::minutes(1)) return *this;
   return {std::max<std::int64_t>(percent - step(strategy), 0), now};
 }
 
-Standing Standing::recovered(const ColocationStrategy& strategy, const api::Time& now) const {
+OvercommitLevel OvercommitLevel::recovered(const ColocationStrategy& strategy, const api::Time& now) const {
   if (percent >= kWhole || step(strategy) == 0) return {};
   if (time.at > now.at) return {percent, now};  // written by a clock that was wrong
   const std::int64_t spans = (now.at - time.at) / span(strategy);
@@ -57,8 +57,8 @@ Standing Standing::recovered(const ColocationStrategy& strategy, const api::Time
   return {risen, api::Time(time.at + spans * span(strategy))};
 }
 
-std::optional<std::chrono::seconds> Standing::rises_in(const ColocationStrategy& strategy,
-                                                       const api::Time& now) const {
+std::optional<std::chrono::seconds> OvercommitLevel::rises_in(const ColocationStrategy& strategy,
+                                                              const api::Time& now) const {
   if (percent >= kWhole) return std::nullopt;
   return std::max(std::chrono::seconds(1),
                   std::chrono::duration_cast<std::chrono::seconds>(time.at + span(strategy) - now.at));
