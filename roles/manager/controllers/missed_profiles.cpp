@@ -12,30 +12,30 @@ namespace koord::manager {
 namespace {
 
 /// What of the pod a profile gives, the last by name first. A null profile: it cannot be told.
-struct Given {
+struct ProfileValue {
   const Profile* profile = nullptr;
   std::string value;
 };
-using Gifts = std::map<std::string, Given, std::less<>>;  // by key
+using ProfileValues = std::map<std::string, ProfileValue, std::less<>>;  // by key
 
 /// Whether nothing that the profile gives can be told from a pod.
-bool is_vague(const Profile& profile, const api::Pod& pod, const ProfileSince& since) {
+bool is_uncertain(const Profile& profile, const api::Pod& pod, const ProfileSince& since) {
   return profile.source().spec.probability.has_value() || since(profile) > pod.metadata.creation_timestamp;
 }
 
 struct Wanted {
-  Gifts labels, annotations;
-  Given scheduler, priority_class;
+  ProfileValues labels, annotations;
+  ProfileValue scheduler, priority_class;
 
-  void add(const Profile& profile, bool vague) {
+  void add(const Profile& profile, bool uncertain) {
     const api::ClusterColocationProfileSpec& spec = profile.source().spec;
-    const Profile* const from = vague ? nullptr : &profile;
-    const auto all = [from](Gifts& gifts, const api::SymbolMap& entries) {
+    const Profile* const from = uncertain ? nullptr : &profile;
+    const auto all = [from](ProfileValues& values, const api::SymbolMap& entries) {
       for (const auto& [key, value] : entries)
-        gifts[std::string(key.view())] = {from, std::string(value.view())};
+        values[std::string(key.view())] = {from, std::string(value.view())};
     };
-    const auto forget = [](Gifts& gifts, const api::SymbolMap& keys) {
-      for (const auto& [key, value] : keys) gifts[std::string(value.view())] = {};
+    const auto forget = [](ProfileValues& values, const api::SymbolMap& keys) {
+      for (const auto& [key, value] : keys) values[std::string(value.view())] = {};
     };
     all(labels, spec.labels);
     all(annotations, spec.annotations);
@@ -51,14 +51,15 @@ struct Wanted {
       priority_class = {from, std::string(spec.priority_class_name.view())};
     if (spec.patch.empty()) return;
     // A patch may change any of it.
-    for (Gifts* gifts : {&labels, &annotations})
-      for (auto& [key, given] : *gifts) given.profile = nullptr;
+    for (ProfileValues* values : {&labels, &annotations})
+      for (auto& [key, given] : *values) given.profile = nullptr;
     scheduler.profile = priority_class.profile = nullptr;
   }
 };
 
-std::optional<MissedProfile> missed(const Gifts& gifts, const api::SymbolMap& there, std::string_view what) {
-  for (const auto& [key, given] : gifts)
+std::optional<MissedProfile> missed(const ProfileValues& values, const api::SymbolMap& there,
+                                    std::string_view what) {
+  for (const auto& [key, given] : values)
     if (given.profile != nullptr && api::value_or(there, key) != given.value)
       return MissedProfile{given.profile, fmt::format("{} {}={}", what, key, given.value)};
   return std::nullopt;
@@ -79,12 +80,12 @@ std::optional<MissedProfile> missed_profile(const api::Pod& pod,
   // The labels with which the pod may have come: without those that one of the profiles gives.
   Wanted all;
   for (const Profile* profile : matching) all.add(*profile, false);
-  api::SymbolMap came = pod.metadata.labels;
+  api::SymbolMap labels_at_creation = pod.metadata.labels;
   for (const auto& [key, given] : all.labels)
-    if (api::value_or(came, key) == given.value) came.erase(key);
+    if (api::value_or(labels_at_creation, key) == given.value) labels_at_creation.erase(key);
   Wanted wanted;
   for (const Profile* profile : matching)
-    wanted.add(*profile, is_vague(*profile, pod, since) || !profile->matches_labels(came));
+    wanted.add(*profile, is_uncertain(*profile, pod, since) || !profile->matches_labels(labels_at_creation));
   if (auto label = missed(wanted.labels, pod.metadata.labels, "label")) return label;
   if (auto annotation = missed(wanted.annotations, pod.metadata.annotations, "annotation")) return annotation;
   for (const auto& [given, there, what] :

@@ -113,7 +113,7 @@ struct WebhookServer::Draft {
 
 WebhookServer::WebhookServer(runtime::RoleContext& context)
     : context_(context),
-      room_(context.clock, kHeldReviews),
+      limiter_(context.clock, kHeldReviews),
       server_(context.executor, context.clock, server_options(context),
               {.handle = [this](net::Request request) { return answer(std::move(request)); },
                .fast = [this](net::Request& request) { return answer_now(request); },
@@ -217,7 +217,7 @@ Task<net::Response> WebhookServer::answer(net::Request request) {
   Clock& clock = context_.clock;
   const MonoTime began = clock.mono(), end = began + patience(request);
   const bool known = request.peer->known, large = is_large(request);
-  const auto place = room_.enter(request.body.size(), known);
+  const auto place = limiter_.enter(request.body.size(), known);
   if (!place) co_return count(served, refusal(503, "too many reviews wait"), began);
   struct Shown {
     const metrics::Gauge& gauge;
@@ -228,9 +228,9 @@ Task<net::Response> WebhookServer::answer(net::Request request) {
   const MonoTime until = std::min(clock.mono() + kAgainTime, end);
   while (served.ready()) {
     const bool last = clock.mono() >= until;
-    ReviewRoom::Turn turn;
+    ReviewLimiter::Turn turn;
     if (large) {
-      auto given = co_await with_timeout(clock, end - clock.mono(), room_.turn(known));
+      auto given = co_await with_timeout(clock, end - clock.mono(), limiter_.turn(known));
       if (!given) co_return count(served, refusal(503, "other large reviews take too long"), began);
       turn = std::move(*given);
     }
@@ -238,7 +238,7 @@ Task<net::Response> WebhookServer::answer(net::Request request) {
     std::optional<net::Response> response =
         large ? co_await review_large(served, request, last, turn) : review(served, request, last);
     if (response) co_return std::move(*response);
-    const MonoTime again = clock.mono() + kAgainPause + room_.rest(clock.mono() - read);
+    const MonoTime again = clock.mono() + kAgainPause + limiter_.rest(clock.mono() - read);
     turn = {};
     if (!co_await sleep_until(clock, std::min(again, until)))
       co_return count(served, refusal(503, "the manager ends"), began);
@@ -271,7 +271,7 @@ std::optional<net::Response> WebhookServer::review(Served& served, const net::Re
 }
 
 Task<std::optional<net::Response>> WebhookServer::review_large(Served& served, const net::Request& request,
-                                                               bool last, ReviewRoom::Turn& turn) {
+                                                               bool last, ReviewLimiter::Turn& turn) {
   const MonoTime began = context_.clock.mono();
   const WebhookType type = served.row.type;
   Result<Draft> draft = co_await offload(context_.workers, [&] { return read(request, type); });

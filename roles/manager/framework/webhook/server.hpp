@@ -14,7 +14,7 @@
 #include "framework/webhook/admission.hpp"
 #include "framework/webhook/certificates.hpp"
 #include "framework/webhook/review.hpp"
-#include "framework/webhook/review_room.hpp"
+#include "framework/webhook/review_limiter.hpp"
 #include "koord/net/server.hpp"
 
 namespace koord::manager {
@@ -30,7 +30,7 @@ inline constexpr std::chrono::seconds kStale{10};
 inline constexpr std::chrono::milliseconds kAgainTime{1000}, kAgainPause{20};
 /// Whole reviews that are not answered at once, because they wait or are large: so many, and so many bytes of
 /// them; half of it for who is not known.
-inline constexpr ReviewRoom::Limits kHeldReviews{256, std::size_t{32} << 20};
+inline constexpr ReviewLimiter::Limits kHeldReviews{256, std::size_t{32} << 20};
 /// A larger body is read, and its answer written, by a worker, one at a time.
 inline constexpr std::size_t kLightReview = std::size_t{64} << 10;
 /// An object and its predecessor, each as large as an API server takes it: controller-runtime's limit.
@@ -72,7 +72,7 @@ class WebhookServer {
   std::optional<net::Response> review(Served& served, const net::Request& request, bool last);
   /// The same of a large one, with its turn.
   Task<std::optional<net::Response>> review_large(Served& served, const net::Request& request, bool last,
-                                                  ReviewRoom::Turn& turn);
+                                                  ReviewLimiter::Turn& turn);
   // The steps of both: the first and the last need nothing of the server's, any thread may take them.
   static Result<Draft> read(const net::Request& request, WebhookType type);
   std::optional<Verdict> decide(Served& served, Draft& draft, bool last) const;
@@ -82,7 +82,7 @@ class WebhookServer {
 
   runtime::RoleContext& context_;
   std::vector<std::unique_ptr<Served>> served_;
-  ReviewRoom room_;
+  ReviewLimiter limiter_;
   net::Server server_;
   std::uint16_t port_ = 0;
 };

@@ -1,58 +1,58 @@
-// ReviewRoom: see review_room.hpp.
-#include "framework/webhook/review_room.hpp"
+// ReviewLimiter: see review_limiter.hpp.
+#include "framework/webhook/review_limiter.hpp"
 
 #include "koord/async/timer.hpp"
 
 namespace koord::manager {
 
-ReviewRoom::Place::Place(ReviewRoom& room, std::size_t bytes, bool known)
-    : room_(&room), bytes_(bytes), known_(known) {
-  for (Limits* used : {&room.all_, known ? nullptr : &room.strangers_}) {
+ReviewLimiter::Place::Place(ReviewLimiter& limiter, std::size_t bytes, bool known)
+    : limiter_(&limiter), bytes_(bytes), known_(known) {
+  for (Limits* used : {&limiter.all_, known ? nullptr : &limiter.strangers_}) {
     if (used == nullptr) continue;
     ++used->count;
     used->bytes += bytes;
   }
 }
 
-ReviewRoom::Place::~Place() {
-  if (room_ == nullptr) return;
-  for (Limits* used : {&room_->all_, known_ ? nullptr : &room_->strangers_}) {
+ReviewLimiter::Place::~Place() {
+  if (limiter_ == nullptr) return;
+  for (Limits* used : {&limiter_->all_, known_ ? nullptr : &limiter_->strangers_}) {
     if (used == nullptr) continue;
     --used->count;
     used->bytes -= bytes_;
   }
 }
 
-bool ReviewRoom::fits(const Limits& used, std::size_t bytes, const Limits& most) {
+bool ReviewLimiter::fits(const Limits& used, std::size_t bytes, const Limits& most) {
   return used.count < most.count && used.bytes + bytes <= most.bytes;
 }
 
-std::optional<ReviewRoom::Place> ReviewRoom::enter(std::size_t bytes, bool known) {
+std::optional<ReviewLimiter::Place> ReviewLimiter::enter(std::size_t bytes, bool known) {
   if (!fits(all_, bytes, limits_)) return std::nullopt;
   if (!known && !fits(strangers_, bytes, {limits_.count / 2, limits_.bytes / 2})) return std::nullopt;
   return std::optional<Place>(std::in_place, *this, bytes, known);
 }
 
 /// Stands in a list while its coroutine waits; a turn that it was given and did not take goes to the next.
-struct ReviewRoom::Asking {
-  Asking(ReviewRoom& asked, std::list<Asking*>& in)
-      : room(asked), list(in), place(in.insert(in.end(), this)) {}
+struct ReviewLimiter::Asking {
+  Asking(ReviewLimiter& asked, std::list<Asking*>& in)
+      : limiter(asked), list(in), place(in.insert(in.end(), this)) {}
   Asking(const Asking&) = delete;
   Asking& operator=(const Asking&) = delete;
   ~Asking() {
     if (!go.is_set())
       list.erase(place);
     else if (!taken)
-      room.pass_on();
+      limiter.pass_on();
   }
-  ReviewRoom& room;
+  ReviewLimiter& limiter;
   Event go;
   bool taken = false;
   std::list<Asking*>& list;
   std::list<Asking*>::iterator place;
 };
 
-Task<Result<ReviewRoom::Turn>> ReviewRoom::turn(bool known) {
+Task<Result<ReviewLimiter::Turn>> ReviewLimiter::turn(bool known) {
   Turn turn;
   if (busy_) {
     Asking asking(*this, known ? known_asking_ : strangers_asking_);
@@ -67,13 +67,13 @@ Task<Result<ReviewRoom::Turn>> ReviewRoom::turn(bool known) {
   co_return turn;
 }
 
-ReviewRoom::Turn::~Turn() {
-  if (room_ != nullptr) room_->pass_on();
+ReviewLimiter::Turn::~Turn() {
+  if (limiter_ != nullptr) limiter_->pass_on();
 }
 
-void ReviewRoom::Turn::held(nanoseconds time) { room_->free_at_ = room_->clock_.mono() + time; }
+void ReviewLimiter::Turn::held(nanoseconds time) { limiter_->free_at_ = limiter_->clock_.mono() + time; }
 
-void ReviewRoom::pass_on() {
+void ReviewLimiter::pass_on() {
   for (std::list<Asking*>* asking : {&known_asking_, &strangers_asking_}) {
     if (asking->empty()) continue;
     Asking& next = *asking->front();

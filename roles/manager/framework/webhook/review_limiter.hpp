@@ -1,4 +1,4 @@
-// ReviewRoom: whole reviews that cannot be answered at once, bounded; the large ones of them in turn.
+// ReviewLimiter: whole reviews that cannot be answered at once, bounded; the large ones of them in turn.
 #pragma once
 
 #include <cstddef>
@@ -14,26 +14,26 @@ namespace koord::manager {
 
 /// Anybody may send reviews that wait, so there is room for so many and so many bytes of bodies; who is not
 /// known (net::Peer::known) gets half of it. The event loop's thread only; outlives what it gives.
-class ReviewRoom {
+class ReviewLimiter {
  public:
   struct Limits {
     std::size_t count, bytes;
   };
-  ReviewRoom(Clock& clock, Limits limits) : clock_(clock), limits_(limits) {}
-  ReviewRoom(const ReviewRoom&) = delete;
-  ReviewRoom& operator=(const ReviewRoom&) = delete;
+  ReviewLimiter(Clock& clock, Limits limits) : clock_(clock), limits_(limits) {}
+  ReviewLimiter(const ReviewLimiter&) = delete;
+  ReviewLimiter& operator=(const ReviewLimiter&) = delete;
 
   /// Gives its room back when it ends.
   class Place {
    public:
-    Place(ReviewRoom& room, std::size_t bytes, bool known);
+    Place(ReviewLimiter& limiter, std::size_t bytes, bool known);
     Place(Place&& other) noexcept
-        : room_(std::exchange(other.room_, nullptr)), bytes_(other.bytes_), known_(other.known_) {}
+        : limiter_(std::exchange(other.limiter_, nullptr)), bytes_(other.bytes_), known_(other.known_) {}
     Place& operator=(Place&&) = delete;
     ~Place();
 
    private:
-    ReviewRoom* room_;
+    ReviewLimiter* limiter_;
     std::size_t bytes_;
     bool known_;
   };
@@ -47,10 +47,10 @@ class ReviewRoom {
   class Turn {
    public:
     Turn() = default;
-    explicit Turn(ReviewRoom& room) : room_(&room) {}
-    Turn(Turn&& other) noexcept : room_(std::exchange(other.room_, nullptr)) {}
+    explicit Turn(ReviewLimiter& limiter) : limiter_(&limiter) {}
+    Turn(Turn&& other) noexcept : limiter_(std::exchange(other.limiter_, nullptr)) {}
     Turn& operator=(Turn&& other) noexcept {
-      std::swap(room_, other.room_);
+      std::swap(limiter_, other.limiter_);
       return *this;
     }
     ~Turn();
@@ -58,7 +58,7 @@ class ReviewRoom {
     void held(nanoseconds time);
 
    private:
-    ReviewRoom* room_ = nullptr;
+    ReviewLimiter* limiter_ = nullptr;
   };
   /// Waits until no other large review has the turn; who is known goes first. Code::cancelled.
   Task<Result<Turn>> turn(bool known);
