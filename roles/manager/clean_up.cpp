@@ -9,9 +9,7 @@
 
 #include "admission/handlers.hpp"
 #include "admission/raw/raw_object.hpp"
-#include "framework/noderesource/devices.hpp"
 #include "framework/noderesource/node_update.hpp"
-#include "framework/noderesource/normalization.hpp"
 #include "framework/noderesource/overcommit_level.hpp"
 #include "framework/noderesource/zones.hpp"
 #include "framework/webhook/configuration.hpp"
@@ -26,21 +24,19 @@
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/async/event.hpp"
 #include "koord/json/writer.hpp"
+#include "plugins.hpp"
 
 namespace koord::manager {
 namespace {
 
 constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatable";
-constexpr std::array kAnnotations = {kOriginExtended, kLevelAnnotation, kRawAllocatable};
-/// Users may say these themselves.
-constexpr std::array kRatios = {kNormalizationRatio, kAmplificationRatio};
+constexpr std::array kAnnotations = {kLevelAnnotation, kRawAllocatable};
 /// What is not of this domain has a device plugin of its own, on some nodes.
 constexpr std::string_view kOurDomain = "koordinator.sh/";
 /// As an API server names who wrote: the user agent up to its slash.
 constexpr std::string_view kFieldManager = "koord-manager";
 /// How often something that others wrote meanwhile is read again.
 constexpr int kAttempts = 5;
-constexpr std::array kLent = {api::kMidCpu, api::kMidMemory, api::kBatchCpu, api::kBatchMemory};
 
 void restore_amplified(api::Node& node) {
   const std::string_view text = api::value_or(node.metadata.annotations, kRawAllocatable);
@@ -226,23 +222,29 @@ CleanedNode clean_node(const api::Node& node, const WroteIt& managers_alone) {
     cleaned.left.push_back(fmt::format("{} {}", what, name));
     return false;
   };
-  for (const std::string_view name : kLent)
+  const auto erase = [&after](std::string_view name) {
     for (api::ResourceList* list : {&after.status.capacity, &after.status.allocatable}) list->erase(name);
-  for (const auto names : {gpu_resource_names(), rdma_resource_names()})
-    for (const std::string_view name : names) {
+  };
+  for (const ResourcePlugin* plugin : resource_plugin_table()) {
+    for (const std::string_view name : plugin->resources) {
       const bool there =
           after.status.allocatable.find(name) != nullptr || after.status.capacity.find(name) != nullptr;
-      if (name.starts_with(kOurDomain) || goes("allocatable", "resource", name, there))
-        for (api::ResourceList* list : {&after.status.capacity, &after.status.allocatable}) list->erase(name);
+      if (!plugin->of_devices || name.starts_with(kOurDomain) || goes("allocatable", "resource", name, there))
+        erase(name);
     }
+    for (const std::string_view name : plugin->status_annotations) after.metadata.annotations.erase(name);
+  }
   restore_amplified(after);
   for (const std::string_view name : kAnnotations) after.metadata.annotations.erase(name);
-  for (const std::string_view name : kRatios)
-    if (goes("annotations", "annotation", name, after.metadata.annotations.contains(name)))
-      after.metadata.annotations.erase(name);
-  for (const std::string_view name : gpu_label_names())
-    if (goes("labels", "label", name, after.metadata.labels.contains(name)))
-      after.metadata.labels.erase(name);
+  // Users may say these themselves.
+  for (const ResourcePlugin* plugin : resource_plugin_table()) {
+    for (const std::string_view name : plugin->annotations)
+      if (goes("annotations", "annotation", name, after.metadata.annotations.contains(name)))
+        after.metadata.annotations.erase(name);
+    for (const std::string_view name : plugin->labels)
+      if (goes("labels", "label", name, after.metadata.labels.contains(name)))
+        after.metadata.labels.erase(name);
+  }
   return cleaned;
 }
 

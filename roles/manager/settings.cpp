@@ -2,19 +2,14 @@
 #include "settings.hpp"
 
 #include "flags.hpp"
-#include "koord/base/feature_gate.hpp"
+#include "plugins.hpp"
 
 namespace koord::manager {
 
 ResourcePlugins resource_plugins(const runtime::RoleContext& context) {
   const std::vector<std::string>& wanted = context.flags.get_list("noderesource-plugins");
-  return {.mid = is_enabled(wanted, "MidResource"),
-          .batch = is_enabled(wanted, "BatchResource"),
-          .normalization = is_enabled(wanted, "CPUNormalization"),
-          .amplification = is_enabled(wanted, "ResourceAmplification"),
-          .gpu = is_enabled(wanted, "GPUDeviceResource"),
-          .rdma = is_enabled(wanted, "RDMADeviceResource"),
-          .share_gpu = context.gates.enabled("EnableSyncGPUSharedResource")};
+  return choose_plugins(resource_plugin_table(), context.gates,
+                        [&wanted](std::string_view name) { return is_enabled(wanted, name); });
 }
 
 PodProfiles::Settings profile_settings(const runtime::RoleContext& context) {

@@ -12,6 +12,7 @@
 #include "framework/noderesource/plan.hpp"
 #include "koord/api/rules/koord_classes.hpp"
 #include "koord/api/schema/codec.hpp"
+#include "plugins.hpp"
 
 namespace {
 
@@ -74,16 +75,20 @@ int main(int argc, char** argv) {
   rows.reserve(static_cast<std::size_t>(nodes));
   for (int i = 0; i < nodes; ++i) rows.push_back(make_row(i, pods, now));
 
+  static constexpr FeatureGate kGates[] = {gate_off("EnableSyncGPUSharedResource")};
+  const ResourcePlugins plugins =
+      choose_plugins(resource_plugin_table(), FeatureGates(kGates), [](auto) { return true; });
   std::int64_t lent = 0;
   std::size_t changed = 0;
   const auto lend = [&] {
     for (Row& row : rows) {
       const ColocationStrategy strategy = colocation_of(config.colocation(), row.node);
       const NodeFacts facts{.node = row.node, .pods = row.pods, .metric = &row.metric, .now = now};
-      const NodePlan plan = plan_node(facts, config, strategy, {});
-      const NodeChanges changes = changes_of(row.node, plan, strategy.resource_diff_threshold.value_or(0.1));
+      const NodePlan plan = plan_node(facts, config, strategy, plugins);
+      const NodeChanges changes =
+          changes_of(row.node, plan, strategy.resource_diff_threshold.value_or(0.1), plugins.table);
       if (!changes.status && !changes.meta) continue;
-      api::Node after = with_meta(with_status(row.node, plan), plan);
+      api::Node after = with_meta(with_status(row.node, plan, plugins.table), plan, plugins.table);
       lent += after.status.allocatable.find(api::kBatchCpu)->value();
       ++changed;
       row.node = std::move(after);

@@ -11,6 +11,7 @@
 #include "koord/api/schema/codec.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
+#include "plugins.hpp"
 
 using namespace koord;
 using namespace koord::manager;
@@ -63,7 +64,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   .device = &device,
                   .now = now,
                   .level = OvercommitLevel::of(node)};
-  const NodePlan plan = plan_node(facts, config, strategy, {.share_gpu = true});
+  static constexpr FeatureGate kGates[] = {gate_on("EnableSyncGPUSharedResource")};
+  static const ResourcePlugins plugins =
+      choose_plugins(resource_plugin_table(), FeatureGates(kGates), [](auto) { return true; });
+  const NodePlan plan = plan_node(facts, config, strategy, plugins);
   const CpuMemory capacity = CpuMemory::of(node.status.capacity);
   for (const OvercommitResource& one : plan.overcommit) {
     if (!one.amount) continue;
@@ -72,10 +76,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(one.amount->cpu.value() <= capacity.cpu.milli_value());
     check(one.amount->memory.value() <= capacity.memory.value());
   }
-  for (const OvercommitAmount& zone : plan.zones) check(zone.cpu.sign() >= 0 && zone.memory.sign() >= 0);
-  if (const auto written = with_zone_amounts(topology, plan.zones, plan.ratio, 0))
-    check(!with_zone_amounts(*written, plan.zones, plan.ratio, 0));
-  const api::Node after = with_meta(with_status(node, plan), plan);
+  for (const OvercommitAmount& zone : *plan.zones) check(zone.cpu.sign() >= 0 && zone.memory.sign() >= 0);
+  if (const auto written = with_zone_amounts(topology, *plan.zones, plan.ratio, 0))
+    check(!with_zone_amounts(*written, *plan.zones, plan.ratio, 0));
+  const api::Node after = with_meta(with_status(node, plan, plugins.table), plan, plugins.table);
   const NodeFacts again{.node = after,
                         .pods = pods,
                         .metric = &metric,
@@ -85,8 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                         .level = OvercommitLevel::of(after)};
   // What is lent follows from the kubelet's figures, the devices' from the Device: neither moves by being
   // written.
-  const NodePlan second =
-      plan_node(again, config, colocation_of(config.colocation(), after), {.share_gpu = true});
+  const NodePlan second = plan_node(again, config, colocation_of(config.colocation(), after), plugins);
   check(second.overcommit.size() == plan.overcommit.size());
   for (std::size_t i = 0; i < plan.overcommit.size(); ++i)
     check(second.overcommit[i].amount == plan.overcommit[i].amount);

@@ -5,8 +5,8 @@
 #include <array>
 #include <span>
 
+#include "framework/noderesource/cpu_ratio.hpp"
 #include "framework/noderesource/node_update.hpp"
-#include "framework/noderesource/normalization.hpp"
 #include "framework/noderesource/overcommit_level.hpp"
 #include "koord/api/rules/koord_classes.hpp"
 

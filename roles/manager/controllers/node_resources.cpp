@@ -124,9 +124,9 @@ Task<Result<>> NodeResources::write_zones(const api::NodeResourceTopology& topol
   const std::string& name = topology.metadata.name;
   const State& state = states_[name];
   auto after =
-      with_zone_amounts(topology, plan.zones, plan.ratio, strategy.resource_diff_threshold.value_or(0.1));
+      with_zone_amounts(topology, *plan.zones, plan.ratio, strategy.resource_diff_threshold.value_or(0.1));
   if (!after) {
-    after = with_zone_amounts(topology, plan.zones, plan.ratio, 0);
+    after = with_zone_amounts(topology, *plan.zones, plan.ratio, 0);
     if (!after || gathers(name, state.has_written_zones, state.zones_written, strategy)) co_return Result<>();
   }
   if (!api::diff(topology, *after)) co_return Result<>();
@@ -144,12 +144,13 @@ Task<Result<>> NodeResources::write_zones(const api::NodeResourceTopology& topol
 Task<Result<>> NodeResources::write_node(const api::Node& node, const NodePlan& plan,
                                          const ColocationStrategy& strategy) {
   const std::string& name = node.metadata.name;
-  const NodeChanges changes = changes_of(node, plan, strategy.resource_diff_threshold.value_or(0.1));
+  const ResourcePluginTable table = parts_.plugins.table;
+  const NodeChanges changes = changes_of(node, plan, strategy.resource_diff_threshold.value_or(0.1), table);
   const State& state = states_[name];
   Result<> status, meta;
   // Small changes are gathered: written when the last write is long enough ago.
   if (changes.status && (changes.status_now || !gathers(name, state.has_written, state.written, strategy))) {
-    status = co_await parts_.client.patch(node, with_status(node, plan), "status");
+    status = co_await parts_.client.patch(node, with_status(node, plan, table), "status");
     told(status.has_value(), kStatusReason);
     if (status) {
       State& now = states_[name];
@@ -158,7 +159,7 @@ Task<Result<>> NodeResources::write_node(const api::Node& node, const NodePlan& 
     }
   }
   if (changes.meta) {
-    meta = co_await parts_.client.patch(node, with_meta(node, plan));
+    meta = co_await parts_.client.patch(node, with_meta(node, plan, table));
     told(meta.has_value(), kMetaReason);
   }
   co_return status ? meta : status;
@@ -194,7 +195,7 @@ Task<Result<>> NodeResources::reconcile(std::string name) {
   show(name, plan, lowers_level(strategy));
   if (plan.wait) workers_.add_after(name, *plan.wait);
   Result<> zones;
-  if (topology && parts_.plugins.batch) zones = co_await write_zones(*topology, plan, strategy);
+  if (topology && plan.zones) zones = co_await write_zones(*topology, plan, strategy);
   Result<> written = co_await write_node(*node, plan, strategy);
   if (!written && written.error().code() != Code::not_found) co_return written;
   if (!zones && zones.error().code() != Code::not_found) co_return zones;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/config/slo_config.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
 #include "koord/json/value.hpp"
@@ -83,6 +84,16 @@ inline std::vector<Vector> vectors(std::string_view file, std::initializer_list<
       }
   }
   return found;
+}
+
+/// A configuration that encodes this strategy as the cluster's.
+inline SloConfig configured(std::string_view key, const std::string& strategy) {
+  SloConfig config;
+  api::ConfigMap map;
+  map.data["colocation-config"] = R"({"enable":true})";
+  map.data[key] = strategy;
+  CHECK(config.set(map).problems.empty());
+  return config;
 }
 
 }  // namespace koord::manager

@@ -1,6 +1,7 @@
-// What a node's Device says of it: the plugins GPUDeviceResource and RDMADeviceResource.
+// What the plugins of devices share: how many work, and what they give as resources of the node.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -9,23 +10,14 @@
 
 namespace koord::manager {
 
-/// The resources of a node that follow from its devices of a type.
-std::span<const std::string_view> gpu_resource_names();
-std::span<const std::string_view> rdma_resource_names();
-/// The labels of a node that say what its GPUs are.
-std::span<const std::string_view> gpu_label_names();
+/// What a device is in percent: as much of it can be given away.
+inline constexpr std::int64_t kWholeDevice = 100;
 
-/// What the healthy devices of that type have together; empty if there is none. `device` may be null. Of GPUs
-/// that are NVIDIA's (or nobody's) koordinator.sh/gpu is the sum of gpu-core, and with `share` gpu.shared is
-/// a hundred for each.
-api::ResourceList gpu_resources(const api::Device* device, bool share);
-api::ResourceList rdma_resources(const api::Device* device);
+/// `device` may be null.
+std::int64_t healthy_devices(const api::Device* device, std::string_view type);
 
-/// Writes them into capacity and allocatable. None at all: each of `names` goes. Otherwise one that the
+/// Writes `amounts` into capacity and allocatable. None at all: each of `names` goes. Otherwise one that the
 /// devices do not have stays as it is.
 void set_devices(api::Node& node, std::span<const std::string_view> names, const api::ResourceList& amounts);
-
-/// Copies vendor, model and driver of the GPUs from the Device's labels, as far as it has them and has GPUs.
-void set_gpu_labels(api::Node& node, const api::Device& device);
 
 }  // namespace koord::manager

@@ -1,28 +1,24 @@
-// A node with the resources that it lends, and which differences are worth a write.
+// What plugins write of a node, and which differences are worth a write.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
-#include "framework/noderesource/overcommit.hpp"
+#include "koord/api/types/core_v1/node.hpp"
 
 namespace koord::manager {
 
 inline constexpr std::string_view kOriginExtended = "node.koordinator.sh/originExtendedAllocatable";
 
-/// What a plugin of --noderesource-plugins says of a node. A plugin that is off is not asked and changes
-/// nothing.
-struct OvercommitResource {
-  std::string_view cpu, memory;            // the extended resources
-  std::optional<OvercommitAmount> amount;  // nothing: they go
-};
+/// Into capacity and allocatable, rounded up to a whole number: an API server takes nothing else. Nothing: it
+/// goes.
+void set_amount(api::Node& node, std::string_view name, const std::optional<api::Quantity>& amount);
+/// Empty: it goes.
+void set_annotation(api::Node& node, std::string_view name, std::string_view value);
 
-/// Writes these into capacity and allocatable. Batch CPU is multiplied by `ratio`, how fast the node's CPUs
-/// are, if that is above 1, and rounded up. Of batch resources the annotation
-/// node.koordinator.sh/originExtendedAllocatable says all that is lent, and what node.koordinator.sh/
-/// thirdPartyAllocations takes of it (YARN's, say) is gone from the node's. A node that lends nothing and
-/// never did is not annotated.
-void set_overcommit(api::Node& node, std::span<const OvercommitResource> overcommit, double ratio = 1);
+/// That many, 0 at least.
+api::Quantity from_zero(std::int64_t value, api::Quantity::Format format = api::Quantity::Format::decimal_si);
 
 /// Whether an amount changed by more than a share of what it was; of 0, by anything.
 bool is_worth(const api::Quantity& was, const api::Quantity& is, double share);

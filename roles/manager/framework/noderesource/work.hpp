@@ -1,10 +1,10 @@
-// What both levels of batch resources, a node's and its zones', are worked out of.
+// What the formulas of batch and mid resources, a node's and its zones', are worked out of.
 #pragma once
 
 #include <functional>
 
 #include "framework/noderesource/cpu_memory.hpp"
-#include "framework/noderesource/overcommit.hpp"
+#include "framework/noderesource/node_view.hpp"
 #include "koord/api/rules/koord_classes.hpp"
 
 namespace koord::manager {
@@ -30,17 +30,14 @@ struct Work {
   CpuMemory prod_requests;  // of pods that are not mid either
 };
 
+/// Of all of the node's. For a view that is not stale.
+Work work_of(const NodeView& view);
+
 /// The larger of what the kubelet keeps (capacity - allocatable) and the annotation
 /// node.koordinator.sh/reservation.
 CpuMemory reserved_of(const api::Node& node);
 /// What the system uses, and host applications of a higher priority than `lent`. For a view that is not
 /// stale.
 CpuMemory system_used(const NodeView& view, api::KoordPriority lent);
-
-struct Supply {
-  CpuMemory total, reserved, system;
-};
-/// The formula of batch_amount(): from 0, neither rounded nor in milli-cores.
-CpuMemory batch_of(const ColocationStrategy& strategy, const Supply& supply, const Work& work);
 
 }  // namespace koord::manager

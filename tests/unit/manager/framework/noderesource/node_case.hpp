@@ -6,8 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/noderesource/overcommit.hpp"
 #include "koord/api/rules/koord_classes.hpp"
+#include "plugins.hpp"
+#include "plugins/batch_resource/batch_resource.hpp"
+#include "plugins/mid_resource/mid_resource.hpp"
 
 namespace koord::manager {
 
@@ -28,6 +30,14 @@ struct MetricRow {
 
 inline api::ResourceList list(Use use) {
   return {{"cpu", api::Quantity::must(use.cpu)}, {"memory", api::Quantity::must(use.memory)}};
+}
+
+/// All plugins, and every gate that they look at as given.
+inline ResourcePlugins all_resource_plugins(bool share_gpu = false) {
+  static constexpr FeatureGate kRows[] = {gate_off("EnableSyncGPUSharedResource")};
+  FeatureGates gates(kRows);
+  if (share_gpu) (void)gates.set("EnableSyncGPUSharedResource=true");
+  return choose_plugins(resource_plugin_table(), gates, [](auto) { return true; });
 }
 
 /// A node with its pods, their metrics and a strategy.

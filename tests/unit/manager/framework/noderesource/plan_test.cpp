@@ -4,7 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "framework/noderesource/normalization.hpp"
+#include "flags.hpp"
+#include "framework/noderesource/cpu_ratio.hpp"
+#include "framework/noderesource/node_update.hpp"
 #include "node_case.hpp"
 
 namespace koord::manager {
@@ -18,6 +20,7 @@ struct Plant {
   api::NodeResourceTopology topology;
   api::Device device;
   OvercommitLevel level;
+  ResourcePlugins plugins = all_resource_plugins();
   bool topologies_known = true, devices_known = true, has_topology = true, has_device = true;
 
   explicit Plant(std::string_view colocation = R"({"enable":true})", std::string_view normalization = "",
@@ -54,7 +57,7 @@ struct Plant {
                           .devices_known = devices_known,
                           .now = c.now,
                           .level = level};
-    return plan_node(facts, config, strategy, {});
+    return plan_node(facts, config, strategy, plugins);
   }
   std::string annotation(std::string_view name) {
     return std::string(api::value_or(plan().after.metadata.annotations, name));
@@ -148,43 +151,43 @@ TEST_CASE("What the kubelet keeps of an amplified node is not what amplification
 TEST_CASE("Zones lend what is free in them, and nothing when the node does not") {
   Plant plant;
   NodePlan planned = plant.plan();
-  REQUIRE(planned.zones.size() == 2);
-  CHECK(planned.zones[0].cpu.value() == 26'500);  // 30 - 3.5
-  const auto written = with_zone_amounts(plant.topology, planned.zones, planned.ratio, 0.1);
+  REQUIRE((planned.zones && planned.zones->size() == 2));
+  CHECK((*planned.zones)[0].cpu.value() == 26'500);  // 30 - 3.5
+  const auto written = with_zone_amounts(plant.topology, *planned.zones, planned.ratio, 0.1);
   REQUIRE(written);
   CHECK(written->zones[1].resources[1].name.view() == api::kBatchCpu);  // by name
   CHECK(written->zones[1].resources[1].available.value() == 26'500);
-  CHECK_FALSE(with_zone_amounts(*written, planned.zones, planned.ratio, 0.1));
+  CHECK_FALSE(with_zone_amounts(*written, *planned.zones, planned.ratio, 0.1));
   plant.topology = *written;
   plant.c.metric.status.update_time.reset();
   planned = plant.plan();
   CHECK(planned.why_not == "there is no NodeMetric");
-  const auto reset = with_zone_amounts(plant.topology, planned.zones, planned.ratio, 0.1);
+  const auto reset = with_zone_amounts(plant.topology, *planned.zones, planned.ratio, 0.1);
   REQUIRE(reset);
   CHECK(reset->zones[0].resources[1].allocatable.is_zero());
   CHECK(reset->zones[0].resources[0].allocatable.value() == 50);
-  CHECK_FALSE(with_zone_amounts(*reset, planned.zones, planned.ratio, 0.1));
+  CHECK_FALSE(with_zone_amounts(*reset, *planned.zones, planned.ratio, 0.1));
 }
 
 TEST_CASE("Which parts of a plan are written, and when") {
   Plant plant;
   NodePlan planned = plant.plan();
   plant.c.node = planned.after;
-  CHECK_FALSE(changes_of(plant.c.node, plant.plan(), 0.1).status);
+  CHECK_FALSE(changes_of(plant.c.node, plant.plan(), 0.1, plant.plugins.table).status);
   plant.c.metric.status.node_metric->system_usage.resources = list({"8", "12G"});
-  NodeChanges changes = changes_of(plant.c.node, plant.plan(), 0.1);
+  NodeChanges changes = changes_of(plant.c.node, plant.plan(), 0.1, plant.plugins.table);
   CHECK((changes.status && !changes.status_now && !changes.meta));
   for (int i = 0; i < 16; ++i) plant.add_device("gpu", true);
   plant.device.metadata.labels["node.koordinator.sh/gpu-model"] = Symbol("T4");
-  changes = changes_of(plant.c.node, plant.plan(), 0.1);
+  changes = changes_of(plant.c.node, plant.plan(), 0.1, plant.plugins.table);
   CHECK((changes.status_now && changes.meta));
   plant.c.node = plant.plan().after;
   plant.device.spec.devices[0].health = false;  // one of sixteen is below any share, and gone
-  changes = changes_of(plant.c.node, plant.plan(), 0.1);
+  changes = changes_of(plant.c.node, plant.plan(), 0.1, plant.plugins.table);
   CHECK((changes.status_now && !changes.meta));
   const NodePlan last = plant.plan();
-  CHECK(with_status(plant.c.node, last).metadata.labels == plant.c.node.metadata.labels);
-  CHECK(with_meta(plant.c.node, last).status == plant.c.node.status);
+  CHECK(with_status(plant.c.node, last, plant.plugins.table).metadata.labels == plant.c.node.metadata.labels);
+  CHECK(with_meta(plant.c.node, last, plant.plugins.table).status == plant.c.node.status);
 }
 
 TEST_CASE("An abnormal node lends less step by step, and gets it back") {
@@ -225,6 +228,58 @@ TEST_CASE("An abnormal node lends less step by step, and gets it back") {
   off.c.node.metadata.annotations[kLevelAnnotation] = Symbol(off.level.to_string());
   CHECK(off.allocatable(api::kBatchCpu) == 53'000);
   CHECK(off.annotation(kLevelAnnotation).empty());
+}
+
+// A plugin of the test's own.
+constexpr std::string_view kCooled[] = {"example.com/cooled"}, kCooling[] = {"example.com/cooling"};
+
+Result<PluginStage> plan_cooling(NodeDraft& draft) {
+  if (draft.facts.node.metadata.name == "warm") return Error(Code::invalid, "the node is warm");
+  set_amount(draft.plan.after, kCooled[0], api::Quantity::from_int(7));
+  set_annotation(draft.plan.after, kCooling[0], draft.lends() ? "lends" : "keeps");
+  return draft.stage();
+}
+
+constexpr ResourcePlugin kCoolingPlugin{
+    .name = "Cooling",
+    .resources = kCooled,
+    .annotations = kCooling,
+    .make = [](const FeatureGates&) -> ResourcePluginRun { return &plan_cooling; },
+};
+
+TEST_CASE("A row is all that a plugin needs: it is switched, run, counted, compared and written by it") {
+  std::vector<const ResourcePlugin*> table(resource_plugin_table().begin(), resource_plugin_table().end());
+  table.push_back(&kCoolingPlugin);
+  const FeatureGates none;
+  Plant plant;
+  plant.plugins = choose_plugins(table, none, [](std::string_view name) { return name == "Cooling"; });
+  const NodePlan planned = plant.plan();
+  REQUIRE(planned.runs.size() == 1);
+  CHECK((planned.runs[0].plugin == "Cooling" && planned.runs[0].stage == "ResourceCalculate"));
+  const NodeChanges changes = changes_of(plant.c.node, planned, 0.1, table);
+  CHECK((changes.status && changes.status_now && changes.meta));
+  const api::Node status = with_status(plant.c.node, planned, table),
+                  after = with_meta(status, planned, table);
+  CHECK(status.status.allocatable.find(kCooled[0])->value() == 7);
+  CHECK(api::value_or(after.metadata.annotations, kCooling[0]) == "lends");
+  CHECK_FALSE(planned.zones);  // who is off says nothing of them
+  plant.c.node = after;
+  CHECK_FALSE(changes_of(plant.c.node, plant.plan(), 0.1, table).status_now);
+  plant.c.node.metadata.name = "warm";  // an error takes nothing away
+  const NodePlan failed = plant.plan();
+  CHECK(failed.runs[0].error == "the node is warm");
+  CHECK(failed.after == plant.c.node);
+}
+
+TEST_CASE("Every row is named by the flag's default, and the other way round") {
+  const runtime::FlagOwner owner{"manager", flags()};
+  const auto values = runtime::default_flags(std::span(&owner, 1));
+  REQUIRE(values.has_value());
+  std::vector<std::string> named = values->get_list("noderesource-plugins"), rows;
+  for (const ResourcePlugin* plugin : resource_plugin_table()) rows.emplace_back(plugin->name);
+  std::ranges::sort(named);
+  std::ranges::sort(rows);
+  CHECK(named == rows);
 }
 
 }  // namespace

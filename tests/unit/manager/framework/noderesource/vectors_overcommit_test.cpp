@@ -2,9 +2,12 @@
 // (21) and plugins/util (19).
 #include <catch2/catch.hpp>
 
+#include "framework/noderesource/node_case.hpp"
+#include "framework/noderesource/node_update.hpp"
 #include "framework/noderesource/plan.hpp"
 #include "framework/noderesource/work.hpp"
 #include "koord/api/rules/koord_classes.hpp"
+#include "plugins/batch_resource/zone_amounts.hpp"
 #include "vectors.hpp"
 
 namespace koord::manager {
@@ -12,7 +15,7 @@ namespace {
 
 using api::Quantity;
 
-const api::Time kNow = api::Time::parse("2026-01-02T03:00:00Z").value();
+const api::Time kThen = api::Time::parse(kNow).value();
 
 /// The same amounts, and no others that are not 0.
 void same(const api::ResourceList& found, const api::ResourceList& wanted) {
@@ -28,7 +31,7 @@ void same(const api::ResourceList& found, const api::ResourceList& wanted) {
 }
 
 /// What a case has of a node. The figures that say nothing of the system count as 0 here: such a NodeMetric
-/// is stale, see overcommit_test.
+/// is stale, see node_view_test.
 struct Facts {
   api::Node node;
   std::vector<std::shared_ptr<const api::Pod>> pods;
@@ -45,7 +48,7 @@ struct Facts {
     for (const std::string_view name : {"cpu", "memory"})
       if (!system.contains(name)) system[name] = Quantity();
     if (row.has("age") || &metric_of == defaults)
-      metric.status.update_time = api::Time(kNow.at - std::chrono::seconds(row.number("age")));
+      metric.status.update_time = api::Time(kThen.at - std::chrono::seconds(row.number("age")));
     strategy = SloConfig().colocation().cluster;
     const ColocationStrategy said = row.take<ColocationStrategy>("strategy");
     const auto set = [](auto& to, const auto& from) {
@@ -65,7 +68,7 @@ struct Facts {
     set(strategy.batch_cpu_threshold_percent, said.batch_cpu_threshold_percent);
     set(strategy.batch_memory_threshold_percent, said.batch_memory_threshold_percent);
   }
-  NodeView view() const { return {node, pods, &metric, strategy, kNow}; }
+  NodeView view() const { return {node, pods, &metric, strategy, kThen}; }
 };
 
 void same_amount(const OvercommitAmount& amount, const json::Value& want) {
@@ -126,14 +129,12 @@ TEST_CASE("batchresource and midresource: 4 and 6 cases of figures that are too 
   }
 }
 
-/// The amount of a plugin that a case names, nothing where it is reset.
-OvercommitResource resource_of(const api::ResourceList& amounts, std::string_view cpu,
-                               std::string_view memory) {
-  OvercommitResource resource{cpu, memory, {}};
-  if (amounts.contains(cpu) || amounts.contains(memory))
-    resource.amount = OvercommitAmount{amounts.contains(cpu) ? *amounts.find(cpu) : Quantity(),
-                                       amounts.contains(memory) ? *amounts.find(memory) : Quantity()};
-  return resource;
+/// What a case names of a plugin, nothing where it is reset.
+std::optional<OvercommitAmount> amount_of(const api::ResourceList& amounts, std::string_view cpu,
+                                          std::string_view memory) {
+  if (!amounts.contains(cpu) && !amounts.contains(memory)) return std::nullopt;
+  return OvercommitAmount{amounts.contains(cpu) ? *amounts.find(cpu) : Quantity(),
+                          amounts.contains(memory) ? *amounts.find(memory) : Quantity()};
 }
 
 double ratio_of(const Vector& row) {
@@ -147,14 +148,17 @@ TEST_CASE("batchresource and midresource: 8 and 3 cases of what is written of a 
     INFO(row.json("node") << row.json("resources"));
     auto node = row.take<api::Node>("node");
     const api::ResourceList amounts = resources(row.find("resources"));
-    const std::array overcommit = {row.text("plugin") == "batch"
-                                       ? resource_of(amounts, api::kBatchCpu, api::kBatchMemory)
-                                       : resource_of(amounts, api::kMidCpu, api::kMidMemory)};
-    set_overcommit(node, overcommit, ratio_of(row));
+    const bool batch = row.text("plugin") == "batch";
+    const auto amount = batch ? amount_of(amounts, api::kBatchCpu, api::kBatchMemory)
+                              : amount_of(amounts, api::kMidCpu, api::kMidMemory);
+    if (batch)
+      set_batch(node, amount, ratio_of(row));
+    else
+      set_mid(node, amount);
     const json::Value& want = *row.find("want");
     same(node.status.allocatable, resources(json::find(want, "allocatable")));
     same(node.status.capacity, resources(json::find(want, "capacity")));
-    if (!row.has("origin") || !overcommit[0].amount) continue;
+    if (!row.has("origin") || !amount) continue;
     const auto origin = json::parse(api::value_or(node.metadata.annotations, kOriginExtended));
     REQUIRE(origin.has_value());
     same(resources(json::find(*origin, "resources")),
@@ -193,7 +197,7 @@ TEST_CASE("midresource: 2 cases of what is worth a write") {
   }
 }
 
-SloConfig configured(const std::string& colocation) {
+SloConfig with_colocation(const std::string& colocation) {
   SloConfig config;
   api::ConfigMap map;
   map.data["colocation-config"] = colocation;
@@ -202,7 +206,7 @@ SloConfig configured(const std::string& colocation) {
 }
 
 TEST_CASE("resource_calculator: 5 cases of all that a node lends") {
-  const SloConfig config = configured(
+  const SloConfig config = with_colocation(
       R"({"enable":true,"cpuReclaimThresholdPercent":65,"memoryReclaimThresholdPercent":65,"nodeConfigs":[)"
       R"({"nodeSelector":{"matchLabels":{"xxx":"yyy"}},"cpuReclaimThresholdPercent":70,"memoryReclaimThresholdPercent":70},)"
       R"({"nodeSelector":{"matchLabels":{"memory-calculate-by-request":"true"}},"cpuReclaimThresholdPercent":70,)"
@@ -213,8 +217,9 @@ TEST_CASE("resource_calculator: 5 cases of all that a node lends") {
     INFO(row.json("node") << row.json("metric"));
     const Facts facts(row, nullptr);
     const ColocationStrategy strategy = colocation_of(config.colocation(), facts.node);
-    const NodePlan plan = plan_node(
-        {.node = facts.node, .pods = facts.pods, .metric = &facts.metric, .now = kNow}, config, strategy, {});
+    const NodePlan plan =
+        plan_node({.node = facts.node, .pods = facts.pods, .metric = &facts.metric, .now = kThen}, config,
+                  strategy, all_resource_plugins());
     api::ResourceList lent;
     for (const OvercommitResource& one : plan.overcommit)
       if (one.amount) {
@@ -229,10 +234,11 @@ TEST_CASE("resource_calculator: 2 cases of nodes without colocation") {
   const auto rows = vectors("overcommit", {"off"});
   REQUIRE(rows.size() == 2);
   for (const Vector& row : rows) {
-    const SloConfig config = configured(row.json("config"));
+    const SloConfig config = with_colocation(row.json("config"));
     const auto node = row.take<api::Node>("node");
     const ColocationStrategy strategy = colocation_of(config.colocation(), node);
-    const NodePlan plan = plan_node({.node = node, .pods = {}, .now = kNow}, config, strategy, {});
+    const NodePlan plan =
+        plan_node({.node = node, .pods = {}, .now = kThen}, config, strategy, all_resource_plugins());
     CHECK((plan.why_not == "colocation is off") == row.is("want"));
   }
 }
@@ -245,16 +251,15 @@ TEST_CASE("resource_calculator: 8 cases of a node that is written") {
     if (!row.has("want")) continue;  // a node that is gone meanwhile: an error of the client
     const json::Value* const status = json::find(*row.find("want"), "status");
     if (status == nullptr && row.json("resources") != "{}") continue;  // likewise
-    const SloConfig config = configured(row.json("config"));
+    const SloConfig config = with_colocation(row.json("config"));
     const auto node = row.take<api::Node>("node");
     const double share = colocation_of(config.colocation(), node).resource_diff_threshold.value_or(0);
     const api::ResourceList amounts = resources(row.find("resources"));
     NodePlan plan;
     plan.after = node;
-    plan.overcommit = {resource_of(amounts, api::kBatchCpu, api::kBatchMemory)};
-    set_overcommit(plan.after, plan.overcommit, 1);
-    const NodeChanges changes = changes_of(node, plan, share);
-    const api::Node written = changes.status_now ? with_status(node, plan) : node;
+    set_batch(plan.after, amount_of(amounts, api::kBatchCpu, api::kBatchMemory));
+    const NodeChanges changes = changes_of(node, plan, share, resource_plugin_table());
+    const api::Node written = changes.status_now ? with_status(node, plan, resource_plugin_table()) : node;
     const api::ResourceList wanted =
         status ? resources(json::find(*status, "allocatable")) : api::ResourceList();
     for (const std::string_view name : {api::kBatchCpu, api::kBatchMemory}) {
@@ -274,8 +279,7 @@ TEST_CASE("resource_calculator: 6 cases of whether a node is written") {
     NodePlan plan;
     plan.after = node;
     plan.after.status.allocatable = plan.after.status.capacity = resources(row.find("after"));
-    plan.overcommit = {OvercommitResource{api::kBatchCpu, api::kBatchMemory, {}}};
-    const NodeChanges changes = changes_of(node, plan, row.real("share", 0.1));
+    const NodeChanges changes = changes_of(node, plan, row.real("share", 0.1), resource_plugin_table());
     // Upstream writes what is old enough though nothing differs; koord does not (COMPATIBILITY.md).
     const bool old = row.number("written") > row.number("gather", 300);
     CHECK((changes.status_now || (old && changes.status)) == (row.is("want") && !old));

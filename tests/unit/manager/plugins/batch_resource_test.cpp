@@ -1,11 +1,11 @@
-// Batch and mid resources: upstream's golden figures, and what must never be lent.
-#include "framework/noderesource/overcommit.hpp"
+// Batch resources: upstream's golden figures, what must never be lent, and what is written of a node.
+#include "plugins/batch_resource/batch_resource.hpp"
 
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "framework/noderesource/node_case.hpp"
 #include "framework/noderesource/node_update.hpp"
-#include "node_case.hpp"
 
 namespace koord::manager {
 namespace {
@@ -126,82 +126,17 @@ TEST_CASE("Who counts, and with what") {
   CHECK(larger.batch() == "48k 56G");
 }
 
-TEST_CASE("A NodeMetric that is absent, old or says too little lends nothing") {
-  const auto after = [](std::chrono::seconds age) {
-    Case c;
-    c.metric.status.update_time = api::Time(c.now.at - age);
-    return stale(c.view());
-  };
-  using std::chrono::minutes;
-  CHECK_FALSE(after(minutes(0)));
-  CHECK_FALSE(after(minutes(15)));
-  CHECK(after(minutes(15) + std::chrono::seconds(1)) == "NodeMetric is 901 s old");
-  CHECK_FALSE(after(-minutes(15)));
-  CHECK(after(-minutes(16)) == "NodeMetric is from the future");
-  Case c;
-  c.metric.status.update_time.reset();
-  CHECK(stale(c.view()));
-  CHECK(stale({c.node, {}, nullptr, c.strategy, c.now}));
-  Case mute;
-  mute.metric.status.node_metric->system_usage.resources.erase("cpu");
-  CHECK(stale(mute.view()) == "NodeMetric does not say what the system uses");
-  mute.metric.status.node_metric.reset();
-  CHECK(stale(mute.view()));
-}
-
 TEST_CASE("Absurd figures saturate, and lend no more than there is") {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   Case c({"9E", "9E"}, {"1", "1G"});
   c.strategy.cpu_reclaim_threshold_percent = c.strategy.memory_reclaim_threshold_percent = kMost;
-  c.strategy.mid_static_cpu_reserved_percent = c.strategy.mid_static_memory_reserved_percent = kMost;
-  c.strategy.mid_unallocated_percent = 100;
   c.strategy.batch_cpu_threshold_percent = c.strategy.batch_memory_threshold_percent = 100;
-  c.metric.status.node_metric->node_usage.resources = list({"0", "0"});
-  c.metric.status.prod_reclaimable_metric.emplace().resource.resources = list({"9E", "9E"});
-  const std::int64_t memory = api::Quantity::must("9E").value();
-  CHECK(batch_amount(c.view()).memory.value() <= memory);
-  CHECK(mid_amount(c.view()).memory.value() <= memory);
-  c.strategy.mid_reclaim_mode = "static";
-  CHECK(mid_amount(c.view()).memory.value() <= memory);
-  c.strategy.degrade_time_minutes = kMost;
-  CHECK_FALSE(stale(c.view()));
-  CHECK(fresh_for(c.strategy) == std::chrono::hours(365 * 24));
+  CHECK(batch_amount(c.view()).memory.value() <= api::Quantity::must("9E").value());
 }
 
-TEST_CASE("Mid resources") {
-  Case c({"100", "210G"}, {"5", "5G"});
-  c.metric.status.node_metric->node_usage.resources = list({"20", "45G"});
-  CHECK(c.mid() == "0 0");
-  c.metric.status.prod_reclaimable_metric.emplace().resource.resources = list({"10", "15G"});
-  CHECK(c.mid() == "10k 15G");
-  SECTION("no more than what is not used") {
-    c.metric.status.node_metric->node_usage.resources = list({"95", "200G"});
-    CHECK(c.mid() == "5k 10G");
-    c.metric.status.node_metric->node_usage.resources = list({"195", "400G"});
-    CHECK(c.mid() == "0 0");
-    c.metric.status.node_metric->node_usage.resources.erase("memory");
-    CHECK(c.mid() == "0 0");
-  }
-  SECTION("and a share of what nobody has asked for") {
-    c.strategy.mid_unallocated_percent = 50;
-    c.add(PodRow{"p", "LS", "", {"35", "105G"}, {}});
-    c.add(PodRow{"m", "", "koord-mid", {"35", "105G"}, {}});
-    CHECK(c.mid() == "40k 65G");  // 10 + (100 - 5 - 35) / 2
-    c.strategy.mid_cpu_threshold_percent = 30;
-    CHECK(c.mid() == "30k 65G");
-  }
-  SECTION("static: a fixed share, within the thresholds") {
-    c.strategy.mid_reclaim_mode = "static";
-    c.strategy.mid_static_cpu_reserved_percent = c.strategy.mid_static_memory_reserved_percent = 100;
-    c.strategy.mid_cpu_threshold_percent = 10;
-    c.strategy.mid_memory_threshold_percent = 20;
-    CHECK(c.mid() == "10k 42G");
-  }
-}
-
-api::Node with_overcommit(const api::Node& node, std::span<const OvercommitResource> overcommit) {
+api::Node with_batch(const api::Node& node, const std::optional<OvercommitAmount>& amount) {
   api::Node after = node;
-  set_overcommit(after, overcommit);
+  set_batch(after, amount);
   return after;
 }
 
@@ -212,16 +147,15 @@ bool worth_writing(const api::Node& before, const api::Node& after, double share
   return worth(api::kBatchCpu) || worth(api::kBatchMemory);
 }
 
-OvercommitResource lent(std::string_view cpu, std::string_view memory) {
-  return {api::kBatchCpu, api::kBatchMemory,
-          OvercommitAmount{api::Quantity::must(cpu), api::Quantity::must(memory)}};
+OvercommitAmount amount(std::string_view cpu, std::string_view memory) {
+  return {api::Quantity::must(cpu), api::Quantity::must(memory)};
 }
 
 TEST_CASE("What is written of a node") {
   const Case c;
   constexpr std::string_view kOrigin = "node.koordinator.sh/originExtendedAllocatable";
-  const std::array overcommit = {lent("25000", "33G")};
-  api::Node node = with_overcommit(c.node, overcommit);
+  const OvercommitAmount lent = amount("25000", "33G");
+  api::Node node = with_batch(c.node, lent);
   CHECK(node.status.allocatable.find(api::kBatchCpu)->value() == 25000);
   CHECK(node.status.capacity.find(api::kBatchMemory)->to_string() == "33G");
   CHECK(api::value_or(node.metadata.annotations, kOrigin) ==
@@ -230,20 +164,19 @@ TEST_CASE("What is written of a node") {
     node.metadata.annotations["node.koordinator.sh/thirdPartyAllocations"] = Symbol(
         R"({"allocations":[{"name":"yarn","priority":"koord-batch","resources":{"kubernetes.io/batch-cpu":"20k","kubernetes.io/batch-memory":"40G"}},)"
         R"({"name":"x","priority":"koord-mid","resources":{"kubernetes.io/batch-cpu":1}},{"name":"y","priority":"koord-batch","resources":{"kubernetes.io/batch-cpu":500}}]})");
-    const api::Node shared = with_overcommit(node, overcommit);
+    const api::Node shared = with_batch(node, lent);
     CHECK(shared.status.allocatable.find(api::kBatchCpu)->value() == 4500);
     CHECK(shared.status.allocatable.find(api::kBatchMemory)->value() == 0);
     CHECK(api::value_or(shared.metadata.annotations, kOrigin) ==
           api::value_or(node.metadata.annotations, kOrigin));
   }
   SECTION("nothing lent: the keys go, not to zero") {
-    const std::array none = {OvercommitResource{api::kBatchCpu, api::kBatchMemory, {}}};
-    const api::Node reset = with_overcommit(node, none);
+    const api::Node reset = with_batch(node, {});
     CHECK_FALSE(reset.status.allocatable.contains(api::kBatchCpu));
     CHECK_FALSE(reset.status.capacity.contains(api::kBatchMemory));
     CHECK(api::value_or(reset.metadata.annotations, kOrigin) ==
           R"({"resources":{"kubernetes.io/batch-cpu":"0","kubernetes.io/batch-memory":"0"}})");
-    CHECK(with_overcommit(c.node, none) == c.node);  // one that never lent is not touched
+    CHECK(with_batch(c.node, {}) == c.node);  // one that never lent is not touched
     CHECK(worth_writing(node, reset, 0.5));
     CHECK(worth_writing(reset, node, 0.5));
   }
@@ -258,8 +191,8 @@ TEST_CASE("A change is worth a write beyond a share of what was") {
                          Row{"1000", "899", true}, Row{"0", "1", true}, Row{"0", "0", false}}) {
     CAPTURE(row.before, row.after);
     const Case c;
-    const std::array was = {lent(row.before, "1G")}, is = {lent(row.after, "1G")};
-    CHECK(worth_writing(with_overcommit(c.node, was), with_overcommit(c.node, is), 0.1) == row.worth);
+    const OvercommitAmount was = amount(row.before, "1G"), is = amount(row.after, "1G");
+    CHECK(worth_writing(with_batch(c.node, was), with_batch(c.node, is), 0.1) == row.worth);
   }
 }
 

@@ -1,14 +1,12 @@
-// Normalization and amplification: see normalization.hpp.
-#include "framework/noderesource/normalization.hpp"
+// CPU normalization: see cpu_normalization.hpp.
+#include "plugins/cpu_normalization/cpu_normalization.hpp"
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
+#include "framework/noderesource/cpu_ratio.hpp"
+#include "framework/noderesource/node_update.hpp"
 #include "koord/base/text.hpp"
 #include "koord/json/value.hpp"
-#include "koord/json/writer.hpp"
 
 namespace koord::manager {
 namespace {
@@ -19,6 +17,25 @@ constexpr double kLeast = 1, kMost = 5;
 const std::optional<double>& ratio_of(const ModelRatio& model, bool hyper_threads, bool turbo) {
   if (hyper_threads) return turbo ? model.hyper_thread_turbo_enabled_ratio : model.hyper_thread_enabled_ratio;
   return turbo ? model.turbo_enabled_ratio : model.base_ratio;
+}
+
+constexpr std::string_view kAnnotations[] = {kNormalizationRatio};
+
+Result<PluginStage> plan_normalization(NodeDraft& draft) {
+  if (!draft.enabled) return PluginStage::reset;
+  const NodeFacts& facts = draft.facts;
+  const std::string_view written = api::value_or(facts.node.metadata.annotations, kNormalizationRatio);
+  // Until the topologies are known the ratio is what it was.
+  if (facts.topology == nullptr && !facts.topologies_known) {
+    if (const auto ratio = read_ratio(written)) draft.plan.ratio = ratio->value_or(1);
+    return PluginStage::none;
+  }
+  const auto ratio = normalization_ratio(draft.config.normalization().of(facts.node.metadata.labels),
+                                         facts.node, facts.topology);
+  if (!ratio) return ratio.error();
+  draft.plan.ratio = read_ratio(*ratio)->value_or(1);
+  if (differs(written, *ratio)) set_annotation(draft.plan.after, kNormalizationRatio, *ratio);
+  return PluginStage::calculate;
 }
 
 }  // namespace
@@ -55,16 +72,6 @@ Result<std::string> normalization_ratio(const CpuNormalizationStrategy& strategy
   return fmt::format("{:.2f}", *ratio);
 }
 
-Result<std::optional<double>> read_ratio(std::string_view annotation) {
-  if (annotation.empty()) return std::optional<double>();
-  double ratio = 0;
-  const auto [end, error] = std::from_chars(annotation.begin(), annotation.end(), ratio);
-  if (error != std::errc() || end != annotation.end() || !(ratio > 0) || !std::isfinite(ratio))
-    return Error(Code::parse,
-                 fmt::format("annotation {}: \"{}\" is no ratio", kNormalizationRatio, annotation));
-  return std::optional(ratio);
-}
-
 bool differs(std::string_view written, std::string_view ratio) {
   const auto old = read_ratio(written), now = read_ratio(ratio);
   if (!old) return true;
@@ -74,24 +81,10 @@ bool differs(std::string_view written, std::string_view ratio) {
   return **old > **now + kClose || **old < **now - kClose;
 }
 
-Result<std::string> amplification_ratios(const ResourceAmplificationStrategy& strategy,
-                                         std::optional<double> normalization) {
-  api::FlatMap<double> ratios;
-  if (strategy.enable.value_or(false)) ratios = strategy.resource_amplification_ratio;
-  const double* const wanted = ratios.find("cpu");
-  const double cpu = (wanted && *wanted > 0 ? *wanted : 1) * normalization.value_or(1);
-  if (cpu > 1) ratios["cpu"] = cpu;
-  if (ratios.empty()) return std::string();
-  std::string out = "{";
-  for (const auto& [resource, ratio] : ratios) {
-    if (!(ratio >= 1))
-      return Error(Code::invalid, fmt::format("the ratio {} of {} is below 1", ratio, resource));
-    if (out.size() > 1) out.push_back(',');
-    json::append_string(out, resource.view());
-    fmt::format_to(std::back_inserter(out), ":{:.2f}", ratio);
-  }
-  out.push_back('}');
-  return out;
-}
+extern const ResourcePlugin kCpuNormalization{
+    .name = "CPUNormalization",
+    .annotations = kAnnotations,
+    .make = [](const FeatureGates&) -> ResourcePluginRun { return &plan_normalization; },
+};
 
 }  // namespace koord::manager
