@@ -1,55 +1,51 @@
+// Base64 by OpenSSL: see base64.hpp.
 #include "koord/base/base64.hpp"
 
-#include <cstdint>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <new>
 
 namespace koord {
-
 namespace {
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+struct Free {
+  void operator()(EVP_ENCODE_CTX* context) const { EVP_ENCODE_CTX_free(context); }
+};
+
+const unsigned char* bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
 }
+unsigned char* bytes(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
+
+}  // namespace
 
 std::string encode_base64(std::string_view data) {
-  std::string out((data.size() + 2) / 3 * 4, '=');
-  char* to = out.data();
-  const auto byte = [&](std::size_t at) { return std::uint32_t{static_cast<unsigned char>(data[at])}; };
-  std::size_t i = 0;
-  for (; i + 3 <= data.size(); i += 3, to += 4) {
-    const std::uint32_t bits = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    to[0] = kDigits[bits >> 18];
-    to[1] = kDigits[bits >> 12 & 63];
-    to[2] = kDigits[bits >> 6 & 63];
-    to[3] = kDigits[bits & 63];
-  }
-  if (i < data.size()) {
-    const bool two = data.size() - i == 2;
-    const std::uint32_t bits = byte(i) << 16 | (two ? byte(i + 1) << 8 : 0);
-    to[0] = kDigits[bits >> 18];
-    to[1] = kDigits[bits >> 12 & 63];
-    if (two) to[2] = kDigits[bits >> 6 & 63];
-  }
+  constexpr std::size_t kPart =
+      3 << 20;  // OpenSSL counts in int; whole groups, so that only the end is padded
+  std::string out((data.size() + 2) / 3 * 4 + 1, '\0');  // it ends what it writes with a NUL
+  unsigned char* to = bytes(out);
+  for (; !data.empty(); data.remove_prefix(std::min(data.size(), kPart)))
+    to += EVP_EncodeBlock(to, bytes(data), static_cast<int>(std::min(data.size(), kPart)));
+  out.pop_back();
   return out;
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {
-  std::string out;
-  unsigned bits = 0, value = 0, padding = 0, digits = 0;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r' || c == ' ') continue;
-    ++digits;
-    if (c == '=') {
-      if (++padding > 2) return std::nullopt;
-      continue;
-    }
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos || padding > 0) return std::nullopt;
-    value = ((value << 6) | static_cast<unsigned>(digit)) & 0xffffff;
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      out += static_cast<char>((value >> bits) & 0xff);
-    }
-  }
-  if (digits % 4 != 0) return std::nullopt;
+  // To OpenSSL a hyphen is the end, whatever follows, and a tab a blank.
+  if (text.find_first_of("-\t") != std::string_view::npos) return std::nullopt;
+  if (text.size() > std::numeric_limits<int>::max()) return std::nullopt;
+  const std::unique_ptr<EVP_ENCODE_CTX, Free> context(EVP_ENCODE_CTX_new());
+  if (!context) throw std::bad_alloc();
+  EVP_DecodeInit(context.get());
+  std::string out(text.size() / 4 * 3 + 3, '\0');
+  int size = 0, rest = 0;
+  if (EVP_DecodeUpdate(context.get(), bytes(out), &size, bytes(text), static_cast<int>(text.size())) < 0 ||
+      EVP_DecodeFinal(context.get(), bytes(out) + size, &rest) < 0)
+    return std::nullopt;
+  out.resize(static_cast<std::size_t>(size + rest));
   return out;
 }
 
