@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "koord/host/file.hpp"
@@ -41,7 +42,8 @@ CgroupFs::CgroupFs(CgroupVersion version, const Root& root)
     : version_(version),
       root_(with_slash(root.cgroup)),
       proc_(with_slash(root.proc)),
-      sys_(with_slash(root.sys)) {
+      sys_(with_slash(root.sys)),
+      resctrl_(fmt::format("{}resctrl/", with_slash(root.sys_fs))) {
   // Kernels from 5.13 on have the scheduler's features elsewhere.
   if (exists(fmt::format("{}{}", sys_, kNewSchedFeatures))) sched_features_ = kNewSchedFeatures;
 }
@@ -75,14 +77,7 @@ Result<std::string> CgroupFs::path(Knob knob, std::string_view group, std::strin
                                    bool of_folder) const {
   if (!stays_inside(group))
     return Error(Code::invalid, fmt::format("cgroup \"{}\": expected a path inside of the hierarchy", group));
-  if (row(knob).domain != KnobDomain::cgroup) {
-    const bool sys = row(knob).domain == KnobDomain::sys;
-    std::string_view name = row(knob).v1_file.empty() ? group : row(knob).v1_file;
-    if (knob == Knob::sched_feature && !sched_features_.empty()) name = sched_features_;
-    std::string whole = fmt::format("{}{}", sys ? sys_ : fmt::format("{}sys/", proc_), name);
-    if (of_folder) whole.resize(whole.rfind('/'));
-    return whole;
-  }
+  if (row(knob).domain != KnobDomain::cgroup) return other_path(knob, group, of_folder);
   std::string path = root_;
   if (version_ == CgroupVersion::v1) {
     const std::string_view subsystem = row(knob).v1_subsystem;
@@ -98,6 +93,23 @@ Result<std::string> CgroupFs::path(Knob knob, std::string_view group, std::strin
     path += file;
   }
   return path;
+}
+
+std::string CgroupFs::other_path(Knob knob, std::string_view group, bool of_folder) const {
+  std::string_view name = row(knob).v1_file.empty() ? group : row(knob).v1_file;
+  if (knob == Knob::sched_feature && !sched_features_.empty()) name = sched_features_;
+  std::string whole;
+  switch (row(knob).domain) {
+    case KnobDomain::resctrl:
+      whole = fmt::format("{}{}{}{}", resctrl_, group, group.empty() ? "" : "/", name);
+      break;
+    case KnobDomain::proc_sys: whole = fmt::format("{}sys/{}", proc_, name); break;
+    case KnobDomain::netlink: whole = fmt::format("netlink:{}", name); break;
+    case KnobDomain::sys:
+    case KnobDomain::cgroup: whole = fmt::format("{}{}", sys_, name); break;
+  }
+  if (of_folder) whole.resize(std::min(whole.rfind('/'), whole.size()));
+  return whole;
 }
 
 Result<std::string> CgroupFs::folder(Knob knob, std::string_view group) const {

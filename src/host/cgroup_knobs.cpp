@@ -34,8 +34,8 @@ constexpr KnobRow make_row(Knob knob, KnobKind kind, std::string_view subsystem,
           .maximum = maximum};
 }
 /// `file`: where one file has all settings of the knob.
-constexpr KnobRow machine_row(Knob knob, std::string_view name, KnobDomain domain,
-                              std::string_view file = {}) {
+constexpr KnobRow domain_row(Knob knob, std::string_view name, KnobDomain domain,
+                             std::string_view file = {}) {
   KnobRow row = make_row(knob, KnobKind::setting, {}, file, file);
   row.name = name;
   row.domain = domain;
@@ -48,6 +48,7 @@ constexpr KnobRow statistic(Knob knob, std::string_view subsystem, std::string_v
 constexpr KnobRow cpuset_row(Knob knob, std::string_view file, std::string_view v2_read_file) {
   KnobRow row = make_row(knob, KnobKind::limit, "cpuset", file, file);
   row.v2_read_file = v2_read_file;
+  row.type = KnobType::cpus;
   return row;
 }
 
@@ -78,11 +79,43 @@ constexpr KnobRow resting(KnobRow row, std::int64_t rest) {
   return row;
 }
 
+constexpr KnobRow text(KnobRow row, KnobLayout layout = KnobLayout::whole) {
+  row.type = KnobType::text;
+  row.layout = layout;
+  return row;
+}
+constexpr KnobRow words(KnobRow row) {
+  row.layout = KnobLayout::words;
+  return row;
+}
+constexpr KnobRow in_lines(KnobRow row, KnobLines lines, std::optional<std::int64_t> unlisted = {}) {
+  row.layout = KnobLayout::lines;
+  row.lines = lines;
+  row.unlisted = unlisted;
+  return row;
+}
+constexpr KnobRow suspending(KnobRow row, Knob other) {
+  row.suspends = other;
+  return row;
+}
+constexpr KnobRow suspended(KnobRow row, Knob by) {
+  row.suspended_by = by;
+  return row;
+}
+constexpr KnobRow shared(KnobRow row, KnobShare share) {
+  row.share = share;
+  return row;
+}
+
 constexpr KnobRow kKnobs[] = {
-    make_row(Knob::cpu_quota, KnobKind::limit, "cpu", "cpu.cfs_quota_us", "cpu.max", kUnlimited),
+    shared(make_row(Knob::cpu_quota, KnobKind::limit, "cpu", "cpu.cfs_quota_us", "cpu.max", kUnlimited),
+           {Knob::cpu_period, kDefaultPeriodUs}),
     make_row(Knob::cpu_period, KnobKind::setting, "cpu", "cpu.cfs_period_us", "cpu.max", 1'000, 1'000'000),
-    make_row(Knob::cpu_shares, KnobKind::setting, "cpu", "cpu.shares", "cpu.weight", kMinShares, kMaxShares),
-    make_row(Knob::cpu_idle, KnobKind::setting, "cpu", "cpu.idle", "cpu.idle", 0, 1),
+    suspended(make_row(Knob::cpu_shares, KnobKind::setting, "cpu", "cpu.shares", "cpu.weight", kMinShares,
+                       kMaxShares),
+              Knob::cpu_idle),
+    suspending(make_row(Knob::cpu_idle, KnobKind::setting, "cpu", "cpu.idle", "cpu.idle", 0, 1),
+               Knob::cpu_shares),
     resting(make_row(Knob::cpu_burst, KnobKind::setting, "cpu", "cpu.cfs_burst_us", "cpu.max.burst", 0), 0),
     make_row(Knob::cpu_bvt, KnobKind::setting, "cpu", "cpu.bvt_warp_ns", "cpu.bvt_warp_ns", -1, 2),
     statistic(Knob::cpu_stat, "cpu", "cpu.stat", "cpu.stat"),
@@ -115,9 +148,15 @@ constexpr KnobRow kKnobs[] = {
     statistic(Knob::cpu_pressure, "cpuacct", "cpu.pressure", "cpu.pressure"),
     statistic(Knob::memory_pressure, "cpuacct", "memory.pressure", "memory.pressure"),
     statistic(Knob::io_pressure, "cpuacct", "io.pressure", "io.pressure"),
-    machine_row(Knob::proc_sys, "proc_sys", KnobDomain::proc_sys),
-    machine_row(Knob::sys, "sys", KnobDomain::sys),
-    machine_row(Knob::sched_feature, "sched_feature", KnobDomain::sys, "kernel/debug/sched_features"),
+    in_lines(v2_row(make_row(Knob::io_max, KnobKind::setting, "", "io.max", "io.max", kUnlimited)), {},
+             kUnlimited),
+    in_lines(text(domain_row(Knob::schemata, "schemata", KnobDomain::resctrl, "schemata")),
+             {.after_name = ':', .between = ';', .padded = true}),
+    domain_row(Knob::proc_sys, "proc_sys", KnobDomain::proc_sys),
+    domain_row(Knob::sys, "sys", KnobDomain::sys),
+    text(domain_row(Knob::sys_text, "sys_text", KnobDomain::sys), KnobLayout::choice),
+    words(domain_row(Knob::sched_feature, "sched_feature", KnobDomain::sys, "kernel/debug/sched_features")),
+    text(domain_row(Knob::link, "link", KnobDomain::netlink)),
 };
 
 constexpr bool in_order() {
@@ -194,6 +233,7 @@ Result<std::string> knob_text(Knob knob, CgroupVersion version, std::int64_t val
                  std::string(r.name) + ": " + std::to_string(value) + " is out of range, " + range);
   }
   if (version == CgroupVersion::v2) {
+    if (knob == Knob::io_max && value == kUnlimited) return std::string("max");
     if (knob == Knob::cpu_shares) return std::to_string(shares_to_weight(value));
     if (knob == Knob::cpu_period)
       return Error(Code::unsupported,

@@ -29,8 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto loaded = journal.load();
   if (!loaded) check(journal.entries().empty());
   for (const Journal::Entry& entry : journal.entries()) {
-    check(journal.find(entry.knob, entry.group) == &entry);
-    check(entry.from >= 0 && entry.to >= entry.from && !entry.group.empty());
+    check(journal.find(entry.knob, entry.group, entry.key) == &entry);
+    check(entry.from >= 0 && entry.to >= entry.from && !(entry.group.empty() && entry.key.empty()));
   }
   // A change, so that it is written; "w" sorts anywhere.
   journal.note({.knob = host::Knob::cpu_quota,

@@ -1,5 +1,5 @@
 // CgroupFs: the host's cgroup hierarchies: which version, where each knob's file is; those of the whole
-// machine, too.
+// machine and of other domains, too.
 #pragma once
 
 #include <map>
@@ -26,8 +26,8 @@ class CgroupFs {
   CgroupVersion version() const { return version_; }
 
   /// The folder of a group in the hierarchy that has the knob; of the file, for one of the whole machine.
-  /// `group` is relative ("kubepods/burstable"),
-  /// "" is the root. Never leaves the hierarchy: a group with ".." or a leading slash is Code::invalid.
+  /// `group` is relative ("kubepods/burstable"), "" is the root. Never leaves the hierarchy: a group with
+  /// ".." or a leading slash is Code::invalid. What is no file has a path beginning with "netlink:".
   Result<std::string> folder(Knob knob, std::string_view group) const;
   Result<std::string> write_path(Knob knob, std::string_view group) const;
   Result<std::string> read_path(Knob knob, std::string_view group) const;
@@ -39,10 +39,11 @@ class CgroupFs {
   CgroupFs(CgroupVersion version, const Root& root);
   Result<std::string> path(Knob knob, std::string_view group, std::string_view file,
                            bool of_folder = false) const;
+  std::string other_path(Knob knob, std::string_view group, bool of_folder) const;
 
   CgroupVersion version_;
-  std::string root_, proc_, sys_;    // with a trailing slash
-  std::string_view sched_features_;  // below /sys, where the kernel has them elsewhere
+  std::string root_, proc_, sys_, resctrl_;  // with a trailing slash
+  std::string_view sched_features_;          // below /sys, where the kernel has them elsewhere
   std::map<std::string, std::string, std::less<>> hierarchies_;  // v1: subsystem to its folder's name
 };
 

@@ -1,5 +1,5 @@
-// The kernel's files that koord reads and writes: one row each; those of cgroups with their names in both
-// versions.
+// The kernel's settings that koord reads and writes: one row each, which says where it is, what it holds and
+// by which rules; those of cgroups with their names in both versions.
 #pragma once
 
 #include <cstdint>
@@ -48,14 +48,38 @@ enum class Knob : std::uint8_t {
   cpu_pressure,
   memory_pressure,
   io_pressure,
-  // Of the whole machine: what stands for the group is the setting's name.
+  io_max,    // v2's limits of a device: "8:0/rbps"
+  schemata,  // what a group has of caches and of the memory's bandwidth: "L3/0"
+  // Of the whole machine: what stands for the group is the setting's path.
   proc_sys,       // "vm/min_free_kbytes", below /proc/sys
   sys,            // "kernel/mm/pagecache_limit/enabled", below /sys
-  sched_feature,  // "NAME" of /sys/kernel/debug/sched_features: 1 or 0
+  sys_text,       // "kernel/mm/transparent_hugepage/enabled", below /sys
+  sched_feature,  // a word of /sys/kernel/debug/sched_features: 1 or 0
+  link,           // "eth0/qdisc": a network device's
 };
 
-/// Where a knob's file is.
-enum class KnobDomain : std::uint8_t { cgroup, proc_sys, sys };
+/// Where a knob's file is, and what stands for its group there.
+enum class KnobDomain : std::uint8_t {
+  cgroup,    // a control group
+  proc_sys,  // the setting's path, below /proc/sys
+  sys,       // the same, below /sys
+  resctrl,   // a group of /sys/fs/resctrl; empty: that of all who are in no other
+  netlink,   // DEVICE/SETTING; no file: who writes it speaks with the kernel
+};
+/// What it is set to.
+enum class KnobType : std::uint8_t { number, cpus, text };
+/// How its file holds it. Where the file has many settings a key says which of them is meant: each is a
+/// setting of its own, and writing it leaves the others as they are.
+enum class KnobLayout : std::uint8_t {
+  whole,   // nothing else is there
+  choice,  // "always [madvise] never": the word in brackets; where there are none the whole
+  words,   // "FIRST NO_SECOND": the key is a word, and the value 1 or 0
+  lines,   // "L3:0=ff;1=f0", "8:0 rbps=1 wbps=max": the key is LINE/FIELD, or LINE for all that it says
+};
+struct KnobLines {
+  char after_name = ' ', between = ' ';
+  bool padded = false;  // zeros that lead a field mean nothing
+};
 
 /// What becomes of what is written to a knob.
 enum class KnobKind : std::uint8_t {
@@ -71,6 +95,12 @@ enum class KnobMerge : std::uint8_t {
   order,     // the stronger strategy's
   least,     // the smaller one, whose ever it is; -1, which is "no limit", is larger than all
   greatest,  // the larger one
+};
+
+/// How a knob is measured by another one.
+struct KnobShare {
+  Knob of{};
+  std::int64_t unless_known = 1;  // what that one counts as where it cannot be read
 };
 
 struct KnobRow {
@@ -89,6 +119,16 @@ struct KnobRow {
   /// What sets it free, whatever was found there: where nobody else writes it, what the kernel begins with.
   /// Nothing: what an intent names, as what a pod's spec says, or else what was found.
   std::optional<std::int64_t> rest = {};
+  KnobType type = KnobType::number;
+  KnobLayout layout = KnobLayout::whole;
+  KnobLines lines = {};
+  /// What a key has that the file does not list; nothing: then there is no such setting.
+  std::optional<std::int64_t> unlisted = {};
+  /// While it is 1 the group has none of this other knob: the kernel refuses writes to it and keeps none.
+  std::optional<Knob> suspends = {};
+  std::optional<Knob> suspended_by = {};  // the same from the other side
+  /// In cgroup v1 no group may have more of it, by this measure, than the nearest one above that has any.
+  std::optional<KnobShare> share = {};
 };
 
 /// In the order of the enum.

@@ -50,8 +50,25 @@ TEST_CASE("the scheduler's features are where the kernel has them") {
   Tree tree({{"sys/fs/cgroup/", ""}, {file, "START_DEBIT NO_HRTICK\n"}});
   const auto fs = CgroupFs::open(Root::below(tree.path()), CgroupVersion::v2);
   REQUIRE(fs.has_value());
-  CHECK(*fs->write_path(Knob::sched_feature, "HRTICK") == tree / file);
-  CHECK(*fs->read_path(Knob::sched_feature, "HRTICK") == tree / file);
+  CHECK(*fs->write_path(Knob::sched_feature, "") == tree / file);
+  CHECK(*fs->read_path(Knob::sched_feature, "") == tree / file);
+}
+
+TEST_CASE("other domains have places of their own") {
+  Tree tree({{"sys/fs/cgroup/", ""}});
+  const auto fs = CgroupFs::open(Root::below(tree.path()), CgroupVersion::v2);
+  REQUIRE(fs.has_value());
+  const std::string groups = tree / "sys/fs/resctrl";
+  CHECK(*fs->write_path(Knob::schemata, "") == groups + "/schemata");
+  CHECK(*fs->write_path(Knob::schemata, "be") == groups + "/be/schemata");
+  CHECK(*fs->folder(Knob::schemata, "be") == groups + "/be");
+  CHECK(*fs->folder(Knob::schemata, "") == groups);
+  CHECK(*fs->write_path(Knob::sys_text, "a/b") == tree / "sys/a/b");
+  CHECK(*fs->folder(Knob::sys_text, "a/b") == tree / "sys/a");
+  CHECK(*fs->write_path(Knob::link, "eth0/qdisc") == "netlink:eth0/qdisc");
+  CHECK(*fs->folder(Knob::link, "eth0/qdisc") == "netlink:eth0");
+  for (const Knob knob : {Knob::schemata, Knob::sys_text, Knob::link})
+    CHECK(fs->write_path(knob, "../x").error().code() == Code::invalid);
 }
 
 TEST_CASE("a group never leaves its hierarchy, a missing root is an error") {

@@ -31,6 +31,17 @@ TEST_CASE("what sets free and which of several values counts are in the table") 
   CHECK(row(Knob::cpu_quota).merge == KnobMerge::order);
 }
 
+TEST_CASE("what one knob means for another is said of both") {
+  for (const KnobRow& one : knob_table()) {
+    INFO(one.name);
+    if (one.suspends) CHECK(row(*one.suspends).suspended_by == one.knob);
+    if (one.suspended_by) CHECK(row(*one.suspended_by).suspends == one.knob);
+    // Keys are of settings, which are undone one by one, and never of those that are levelled.
+    if (one.layout != KnobLayout::whole) CHECK(one.kind == KnobKind::setting);
+    if (one.share) CHECK((is_levelled(one.knob) && one.share->unless_known > 0));
+  }
+}
+
 TEST_CASE("shares and weights") {
   struct Row {
     std::int64_t shares, weight;

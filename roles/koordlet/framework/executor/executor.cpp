@@ -21,7 +21,9 @@ namespace {
 
 /// Groups first, then the machine's settings by what they become.
 std::int64_t turn(host::Knob knob, const KnobValue& value) {
-  if (host::row(knob).domain == host::KnobDomain::cgroup) return std::numeric_limits<std::int64_t>::min();
+  const host::KnobDomain domain = host::row(knob).domain;
+  if (domain != host::KnobDomain::proc_sys && domain != host::KnobDomain::sys)
+    return std::numeric_limits<std::int64_t>::min();
   const auto* number = std::get_if<std::int64_t>(&value);
   return number != nullptr ? *number : 0;
 }
@@ -30,8 +32,9 @@ std::int64_t turn(host::Knob knob, const KnobValue& value) {
 /// ceased to be, since an idle one takes none and the kernel keeps none for it.
 int place(host::Knob knob, const KnobValue& value) {
   const auto* number = std::get_if<std::int64_t>(&value);
-  const bool ceases = knob == host::Knob::cpu_idle && number && *number == 0;
-  return ceases ? 2 * static_cast<int>(host::Knob::cpu_shares) - 1 : 2 * static_cast<int>(knob);
+  const auto& suspends = host::row(knob).suspends;
+  const bool ceases = suspends && number && *number == 0;
+  return ceases ? 2 * static_cast<int>(*suspends) - 1 : 2 * static_cast<int>(knob);
 }
 
 using executor::Flight;
@@ -78,10 +81,9 @@ class Executor::Impl {
   Impl(const host::CgroupFs& fs, KernelFiles& files, Clock& clock, Logger log, metrics::Registry& metrics,
        Options options, Auditor* auditor)
       : fs_(fs),
-        files_(files),
         clock_(clock),
         log_(std::move(log)),
-        targets_(fs, files, clock, log_),
+        targets_(fs, files, options.netlink, clock, log_),
         options_(options),
         auditor_(auditor),
         tokens_(options.burst),
@@ -120,9 +122,9 @@ class Executor::Impl {
     work_.clear();
     for (const Wish& wish : wishes) {
       Target* const target = targets_.get(wish.target);
-      if (target && target->knob == Knob::cpu_idle && *wish.value == KnobValue(std::int64_t{0}) &&
+      if (target && host::row(target->knob).suspends && *wish.value == KnobValue(std::int64_t{0}) &&
           is_due(*target, *wish.value, now))
-        forget_shares(*target);
+        forget_suspended(*target);
     }
     for (const Wish& wish : wishes) {
       Target* const live = targets_.get(wish.target);
@@ -151,7 +153,8 @@ class Executor::Impl {
       const std::int64_t on_y = turn(y.knob, *b.wish->value);
       const int place_x = place(x.knob, *a.wish->value);
       const int place_y = place(y.knob, *b.wish->value);
-      return std::tie(on_x, x.depth, place_x, x.group) < std::tie(on_y, y.depth, place_y, y.group);
+      return std::tie(on_x, x.depth, place_x, x.group, x.key) <
+             std::tie(on_y, y.depth, place_y, y.group, y.key);
     });
     cut_ = false;
     narrow_.clear();
@@ -181,8 +184,8 @@ class Executor::Impl {
     return !target || is_missing(*target);
   }
 
-  std::optional<Error> refused(Knob knob, std::string_view group) const {
-    const Target* const target = targets_.get(targets_.known(knob, group));
+  std::optional<Error> refused(Knob knob, std::string_view group, std::string_view key) const {
+    const Target* const target = targets_.get(targets_.known(knob, group, key));
     if (!target || target->state != State::refused) return std::nullopt;
     return target->error;
   }
@@ -191,10 +194,10 @@ class Executor::Impl {
     std::vector<Failure> list;
     for (const Target& target : targets_.all())
       if (target.generation != 0 && target.state == State::refused && target.named_at >= applied_)
-        list.push_back({target.knob, target.group, target.error, target.failures});
+        list.push_back({target.knob, executor::name_of(target), target.error, target.failures});
     for (const std::uint32_t index : pending_)
       if (const Target& target = targets_.at(index); is_late(target))
-        list.push_back({target.knob, target.group, lateness(target), 1});
+        list.push_back({target.knob, executor::name_of(target), lateness(target), 1});
     return list;
   }
 
@@ -297,7 +300,7 @@ class Executor::Impl {
   }
 
   Written write(Target& target, const Wish& wish, const KnobValue& value, MonoTime now, Outcome& outcome) {
-    const auto text = print_knob(target.knob, fs_.version(), value, target.group);
+    const auto text = print_knob(target.knob, fs_.version(), value, target.key);
     if (!text) {
       refuse(target, text.error(), *wish.value, now, outcome);
       return Written::failed;
@@ -315,11 +318,12 @@ class Executor::Impl {
     if (later) return write_later(target, wish, value, *text, outcome);
     const MonoTime start = clock_.mono();
     std::string stored = *text;
-    auto written = files_.write(target.path, stored);
+    auto written = targets_.files_of(target.knob).write(target.path, stored);
     // In v2 a group that has processes of its own, and had a set, takes no empty one: "as wide as the parent"
     // is then the parent's set.
     if (!written && written.error().code() == Code::io && is_parents_set(value)) {
-      if (const auto above = targets_.parents(target)) written = files_.write(target.path, stored = *above);
+      if (const auto above = targets_.parents(target))
+        written = targets_.files_of(target.knob).write(target.path, stored = *above);
     }
     const std::chrono::duration<double, std::milli> took = clock_.mono() - start;
     if (!written) {
@@ -330,7 +334,7 @@ class Executor::Impl {
     succeeded_.observe(took.count());
     ++outcome.written;
     accept(target, value, now);
-    if (target.knob == Knob::cpu_idle) forget_shares(target);
+    if (host::row(target.knob).suspends) forget_suspended(target);
     audit(target, wish.reason, wish.audit_reason, host::trimmed(stored));
     return Written::done;
   }
@@ -364,10 +368,11 @@ class Executor::Impl {
                            .audit_reason = wish.audit_reason,
                            .began = clock_.mono()};
     pending_.push_back(index);
-    files_.write_later(target.path, text,
-                       [this, index, alive = std::weak_ptr<bool>(alive_)](const Result<>& written) {
-                         if (!alive.expired()) land(index, written);
-                       });
+    targets_.files_of(target.knob)
+        .write_later(target.path, text,
+                     [this, index, alive = std::weak_ptr<bool>(alive_)](const Result<>& written) {
+                       if (!alive.expired()) land(index, written);
+                     });
     if (!target.flight) return target.state == State::fine ? Written::done : Written::failed;
     waiting_.push_back(&target);
     ++outcome.pending;
@@ -442,11 +447,11 @@ class Executor::Impl {
   }
 
   /// The group goes idle or ceases to be: the kernel has other shares for it now.
-  void forget_shares(const Target& idle) {
-    Target* const shares = targets_.get(targets_.known(Knob::cpu_shares, idle.group));
-    if (!shares) return;
-    targets_.lose(*shares);
-    shares->rests = false;
+  void forget_suspended(const Target& by) {
+    Target* const other = targets_.get(targets_.known(*host::row(by.knob).suspends, by.group, by.key));
+    if (!other) return;
+    targets_.lose(*other);
+    other->rests = false;
   }
 
   void refuse(Target& target, const Error& error, const KnobValue& wanted, MonoTime now, Outcome& outcome) {
@@ -487,14 +492,14 @@ class Executor::Impl {
     if (!why.empty()) message.append(": ").append(why);
     AuditEvent event;
     event.type = "group";
-    event.name = target.group;
+    const std::string name = executor::name_of(target);
+    event.name = name;
     event.reason = reason;
     event.message = message;
     auditor_->record(kAuditVerbosity, event);
   }
 
   const host::CgroupFs& fs_;
-  KernelFiles& files_;
   Clock& clock_;
   Logger log_;
   Targets targets_;
@@ -522,11 +527,11 @@ Executor::Executor(const host::CgroupFs& fs, KernelFiles& files, Clock& clock, L
     : impl_(std::make_unique<Impl>(fs, files, clock, std::move(log), metrics, options, auditor)) {}
 Executor::~Executor() = default;
 
-Result<KnobId> Executor::find(Knob knob, std::string_view group) {
-  return impl_->targets().find(knob, group);
+Result<KnobId> Executor::find(Knob knob, std::string_view group, std::string_view key) {
+  return impl_->targets().find(knob, group, key);
 }
-KnobId Executor::known(Knob knob, std::string_view group) const {
-  return impl_->targets().known(knob, group);
+KnobId Executor::known(Knob knob, std::string_view group, std::string_view key) const {
+  return impl_->targets().known(knob, group, key);
 }
 Executor::Outcome Executor::apply(std::span<const Wish> wishes, Pace pace) {
   return impl_->apply(wishes, pace);
@@ -538,17 +543,17 @@ bool Executor::is_due(KnobId target, const KnobValue& value) { return impl_->is_
 bool Executor::is_renewed(KnobId target) const { return impl_->is_renewed(target); }
 void Executor::retry_absent() { impl_->targets().retry_absent(); }
 void Executor::look_again(Knob knob) { impl_->look_again(knob); }
-Result<KnobValue> Executor::current(Knob knob, std::string_view group) {
-  return impl_->targets().current(knob, group);
+Result<KnobValue> Executor::current(Knob knob, std::string_view group, std::string_view key) {
+  return impl_->targets().current(knob, group, key);
 }
-Result<KnobValue> Executor::setting(Knob knob, std::string_view group) {
-  return impl_->targets().setting(knob, group);
+Result<KnobValue> Executor::setting(Knob knob, std::string_view group, std::string_view key) {
+  return impl_->targets().setting(knob, group, key);
 }
 Result<std::vector<std::string>> Executor::children(Knob knob, std::string_view group) {
   return impl_->targets().children(knob, group);
 }
-std::optional<Error> Executor::refused(Knob knob, std::string_view group) const {
-  return impl_->refused(knob, group);
+std::optional<Error> Executor::refused(Knob knob, std::string_view group, std::string_view key) const {
+  return impl_->refused(knob, group, key);
 }
 std::vector<Executor::Failure> Executor::failures() const { return impl_->failures(); }
 void Executor::forget_unused(nanoseconds age) { impl_->targets().forget_unused(age); }

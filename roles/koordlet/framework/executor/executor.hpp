@@ -22,8 +22,8 @@ namespace koord::koordlet {
 
 class Auditor;
 
-/// A knob of a group, looked up once and then known by number. Dead after Executor::forget_unused() has
-/// dropped it, which happens to those that nobody has named for a while.
+/// A knob of a group, or one key of it, looked up once and then known by number. Dead after
+/// Executor::forget_unused() has dropped it, which happens to those that nobody has named for a while.
 struct KnobId {
   std::uint32_t index = 0;
   std::uint32_t generation = 0;  // 0: none
@@ -58,6 +58,8 @@ class Executor {
     nanoseconds answer_within = std::chrono::seconds(10);
     /// Writes in flight at once: others wait until one of them has ended.
     std::size_t most_pending = 4;
+    /// Who answers for the domain netlink; null: its knobs are Code::unsupported. Outlives the executor.
+    KernelFiles* netlink = nullptr;
   };
   struct Outcome {
     std::size_t written = 0;
@@ -71,7 +73,7 @@ class Executor {
   enum class Pace : std::uint8_t { limited, at_once };
   struct Failure {
     host::Knob knob;
-    std::string group;
+    std::string group;  // with the key, where there is one
     Error error;
     std::uint64_t count = 0;  // of attempts in a row
   };
@@ -84,10 +86,10 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Code::invalid for a group that would leave the hierarchy, Code::unsupported if no hierarchy has the
-  /// knob.
-  Result<KnobId> find(host::Knob knob, std::string_view group);
+  /// knob. `key`, here and below: which one is meant of a file that has many settings.
+  Result<KnobId> find(host::Knob knob, std::string_view group, std::string_view key = {});
   /// Only if find() has been asked for it already; names nothing.
-  KnobId known(host::Knob knob, std::string_view group) const;
+  KnobId known(host::Knob knob, std::string_view group, std::string_view key = {}) const;
   /// Whether apply() would look at the file for this value now. It asks the kernel at most once between two
   /// calls of apply() whether the file is still the same one, and nothing at all before its time.
   bool is_due(KnobId target, const KnobValue& value);
@@ -118,16 +120,16 @@ class Executor {
   ///
   /// What is in force: v2's cpuset.cpus.effective. Keeps the file open. A value that differs from the one
   /// that the executor remembers makes it look at the file again at the next apply().
-  Result<KnobValue> current(host::Knob knob, std::string_view group);
+  Result<KnobValue> current(host::Knob knob, std::string_view group, std::string_view key = {});
   /// What was set: v2's cpuset.cpus. Code::unavailable for the shares of an idle group, which has none.
-  Result<KnobValue> setting(host::Knob knob, std::string_view group);
+  Result<KnobValue> setting(host::Knob knob, std::string_view group, std::string_view key = {});
   /// The text of a file that is only read, valid until the next call. Keeps the file open.
   Result<std::string_view> reading(host::Knob knob, std::string_view group);
   /// The names of the groups right below. Code::not_found if there is no such group.
   Result<std::vector<std::string>> children(host::Knob knob, std::string_view group);
 
   /// Why the kernel refuses what was wanted of a file last; nothing: it does not.
-  std::optional<Error> refused(host::Knob knob, std::string_view group) const;
+  std::optional<Error> refused(host::Knob knob, std::string_view group, std::string_view key = {}) const;
   /// What the kernel refuses at present, of what was named in the last call of apply() or since.
   std::vector<Failure> failures() const;
   /// Drops what no call has named for `age`.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "framework/executor/knob_layouts.hpp"
 #include "koord/host/page.hpp"
 #include "koord/host/text.hpp"
 
@@ -15,10 +16,9 @@ namespace {
 using host::CgroupVersion;
 using host::CpuSet;
 using host::Knob;
+using host::KnobType;
 
 constexpr std::int64_t kMaxWeight = 10'000;
-
-bool is_cpus(Knob knob) { return knob == Knob::cpuset_cpus || knob == Knob::cpuset_mems; }
 
 /// For comparing quotas and limits: no limit is the largest.
 std::int64_t height(std::int64_t value) {
@@ -37,22 +37,18 @@ std::int64_t shares_of_weight(std::int64_t weight) {
   return host::shares_to_weight(shares) < weight ? shares + 1 : shares;
 }
 
-constexpr std::string_view kNo = "NO_";
-
-bool is_feature(std::string_view name) {
-  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+/// One line, of no more than a file of settings says at once.
+constexpr std::size_t kMaxText = 4096;
+bool is_plain(std::string_view text) {
+  return text.size() <= kMaxText &&
+         std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
 }
 
-/// "GENTLE_FAIR_SLEEPERS NO_HRTICK ...". What the kernel does not name it does not have.
-Result<KnobValue> parse_feature(std::string_view text, std::string_view name) {
-  std::string_view rest = host::trimmed(text);
-  for (std::string_view word = host::next_word(rest); !word.empty(); word = host::next_word(rest)) {
-    if (word == name) return KnobValue(std::int64_t{1});
-    if (word.starts_with(kNo) && word.substr(kNo.size()) == name) return KnobValue(std::int64_t{0});
-  }
-  return Error(Code::not_found, fmt::format("sched_features: the kernel has no \"{}\"", name.substr(0, 64)));
+/// Without zeros that lead it, where those mean nothing: the kernel pads what it shows.
+std::string_view significant(Knob knob, std::string_view text) {
+  if (host::row(knob).lines.padded)
+    while (text.size() > 1 && text.front() == '0') text.remove_prefix(1);
+  return text;
 }
 
 Error wrong_kind(Knob knob) {
@@ -61,52 +57,67 @@ Error wrong_kind(Knob knob) {
 
 }  // namespace
 
-Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view text,
-                             std::string_view group) {
-  if (knob == Knob::sched_feature) return parse_feature(text, group);
-  if (is_cpus(knob)) {
-    KOORD_TRY(cpus, CpuSet::parse(text));
+Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view text, std::string_view key) {
+  const host::KnobRow& row = host::row(knob);
+  const auto found = setting_in(row, text, key);
+  if (!found && row.unlisted) return KnobValue(*row.unlisted);
+  if (!found) return found.error();
+  const std::string_view said = *found;
+  if (row.type == KnobType::cpus) {
+    KOORD_TRY(cpus, CpuSet::parse(said));
     return KnobValue(std::move(cpus));
   }
+  const auto unreadable = [&] {
+    return Error(Code::parse, fmt::format("{}: cannot read \"{}\"", row.name, said.substr(0, 64)));
+  };
+  if (row.type == KnobType::text) {
+    if (!is_plain(said)) return unreadable();
+    return KnobValue(std::string(said));
+  }
   if (version == CgroupVersion::v2 && (knob == Knob::cpu_quota || knob == Knob::cpu_period)) {
-    KOORD_TRY(max, host::parse_cpu_max(text));
+    KOORD_TRY(max, host::parse_cpu_max(said));
     return KnobValue(knob == Knob::cpu_quota ? max.quota_us : max.period_us);
   }
   if (host::is_memory_bound(knob)) {
-    KOORD_TRY(bytes, host::parse_memory_limit(text));
+    KOORD_TRY(bytes, host::parse_memory_limit(said));
     return KnobValue(bytes);
   }
+  if (row.unlisted && said == "max") return KnobValue(host::kUnlimited);
   std::int64_t number = 0;
   const bool weight = version == CgroupVersion::v2 && knob == Knob::cpu_shares;
-  if (!host::to_number(host::trimmed(text), number) || (weight && (number < 1 || number > kMaxWeight)))
-    return Error(Code::parse, fmt::format("{}: cannot read \"{}\"", host::row(knob).name,
-                                          host::trimmed(text).substr(0, 64)));
+  if (!host::to_number(said, number) || (weight && (number < 1 || number > kMaxWeight))) return unreadable();
   if (weight) number = shares_of_weight(number);
   return KnobValue(number);
 }
 
 Result<std::string> print_knob(Knob knob, CgroupVersion version, const KnobValue& value,
-                               std::string_view group) {
-  if (knob == Knob::sched_feature) {
-    const auto* on = std::get_if<std::int64_t>(&value);
-    if (!on || !is_feature(group))
-      return Error(Code::invalid, fmt::format("sched_features: \"{}\" is no feature", group.substr(0, 64)));
-    return fmt::format("{}{}\n", *on != 0 ? "" : kNo, group);
+                               std::string_view key) {
+  const host::KnobRow& row = host::row(knob);
+  if (row.type == KnobType::cpus) {
+    const auto* cpus = std::get_if<CpuSet>(&value);
+    if (!cpus) return wrong_kind(knob);
+    if (!cpus->empty()) return cpus->to_string();
+    if (version == CgroupVersion::v2) return std::string("\n");  // an empty write(2) would do nothing
+    return Error(Code::invalid, fmt::format("{}: a group needs at least one", row.name));
   }
-  if (!is_cpus(knob)) {
-    const auto* number = std::get_if<std::int64_t>(&value);
-    return number ? host::knob_text(knob, version, *number) : wrong_kind(knob);
+  if (row.type == KnobType::text) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (!text) return wrong_kind(knob);
+    if (!is_plain(*text)) return Error(Code::invalid, fmt::format("{}: not one line of text", row.name));
+    return setting_text(row, key, *text);
   }
-  const auto* cpus = std::get_if<CpuSet>(&value);
-  if (!cpus) return wrong_kind(knob);
-  if (!cpus->empty()) return cpus->to_string();
-  if (version == CgroupVersion::v2) return std::string("\n");  // an empty write(2) would do nothing
-  return Error(Code::invalid, fmt::format("{}: a group needs at least one", host::row(knob).name));
+  const auto* number = std::get_if<std::int64_t>(&value);
+  if (!number) return wrong_kind(knob);
+  KOORD_TRY(text, host::knob_text(knob, version, *number));
+  if (row.layout == host::KnobLayout::whole) return text;
+  return setting_text(row, key, text);
 }
 
 bool same_value(Knob knob, CgroupVersion version, const KnobValue& found, const KnobValue& wanted) {
   if (found.index() != wanted.index()) return false;
   if (const auto* cpus = std::get_if<CpuSet>(&found)) return *cpus == std::get<CpuSet>(wanted);
+  if (const auto* text = std::get_if<std::string>(&found))
+    return significant(knob, *text) == significant(knob, std::get<std::string>(wanted));
   const auto a = std::get<std::int64_t>(found);
   const auto b = std::get<std::int64_t>(wanted);
   if (host::is_memory_bound(knob) || knob == Knob::page_cache_size) return kernel_limit(a) == kernel_limit(b);

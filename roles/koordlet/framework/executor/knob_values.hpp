@@ -11,16 +11,16 @@
 
 namespace koord::koordlet {
 
-/// Code::parse for anything else than the kernel's own forms. Of a file that has many settings it is the one
-/// of the `group`'s name.
+/// Code::parse for anything else than the kernel's own forms. Of a file that has many settings it is the
+/// `key`'s (knob_layouts.hpp); Code::not_found where there is none of that name.
 Result<KnobValue> parse_knob(host::Knob knob, host::CgroupVersion version, std::string_view text,
-                             std::string_view group = {});
+                             std::string_view key = {});
 /// The text to write. Code::invalid for a value that the knob cannot have.
 Result<std::string> print_knob(host::Knob knob, host::CgroupVersion version, const KnobValue& value,
-                               std::string_view group = {});
+                               std::string_view key = {});
 
 /// Whether a file that says `found` needs no write of `wanted`: CPUs as sets, memory limits as the kernel
-/// rounds them, v2's shares as weights.
+/// rounds them, v2's shares as weights, texts without what the kernel pads them with.
 bool same_value(host::Knob knob, host::CgroupVersion version, const KnobValue& found,
                 const KnobValue& wanted);
 

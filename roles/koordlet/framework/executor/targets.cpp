@@ -46,12 +46,19 @@ void set_fine(Target& target) {
   target.rests = false;
 }
 
-Result<KnobId> Targets::find(Knob knob, std::string_view group) {
-  if (const auto it = index_.find(KeyView{knob, group}); it != index_.end()) {
+std::string name_of(const Target& target) {
+  if (target.key.empty()) return target.group;
+  return target.group.empty() ? target.key : fmt::format("{} {}", target.group, target.key);
+}
+
+Result<KnobId> Targets::find(Knob knob, std::string_view group, std::string_view key) {
+  if (const auto it = index_.find(KeyView{knob, group, key}); it != index_.end()) {
     Target& target = all_[it->second];
     target.named_at = clock_.mono();
     return KnobId{it->second, target.generation};
   }
+  if (host::row(knob).domain == host::KnobDomain::netlink && netlink_ == nullptr)
+    return Error(Code::unsupported, fmt::format("{}: nobody here speaks netlink", group));
   KOORD_TRY(path, fs_.write_path(knob, group));
   std::uint32_t index = 0;
   if (free_.empty()) {
@@ -65,16 +72,17 @@ Result<KnobId> Targets::find(Knob knob, std::string_view group) {
   target = Target{};
   target.knob = knob;
   target.group = group;
+  target.key = key;
   target.depth = static_cast<int>(std::count(group.begin(), group.end(), '/'));
   target.generation = ++last_generation_;
   target.path = std::move(path);
   target.named_at = clock_.mono();
-  index_.emplace(Key{knob, target.group}, index);
+  index_.emplace(Key{knob, target.group, target.key}, index);
   return KnobId{index, target.generation};
 }
 
-KnobId Targets::known(Knob knob, std::string_view group) const {
-  const auto it = index_.find(KeyView{knob, group});
+KnobId Targets::known(Knob knob, std::string_view group, std::string_view key) const {
+  const auto it = index_.find(KeyView{knob, group, key});
   return it == index_.end() ? KnobId{} : KnobId{it->second, all_[it->second].generation};
 }
 
@@ -91,7 +99,7 @@ void Targets::forget_unused(nanoseconds age) {
   for (std::uint32_t i = 0; i < all_.size(); ++i) {
     Target& target = all_[i];
     if (target.generation == 0 || target.flight || now - target.named_at < age) continue;
-    index_.erase(index_.find(KeyView{target.knob, target.group}));
+    index_.erase(index_.find(KeyView{target.knob, target.group, target.key}));
     lose(target);
     target = Target{};
     free_.push_back(i);
@@ -104,45 +112,45 @@ Result<std::string_view> Targets::read_held(Target& target) {
     KOORD_TRY(path, fs_.read_path(target.knob, target.group));
     target.held.emplace(std::move(path));
   }
-  return noted(target, files_.read(*target.held, buffer_));
+  return noted(target, files_of(target.knob).read(*target.held, buffer_));
 }
 
-Result<KnobValue> Targets::current(Knob knob, std::string_view group) {
-  KOORD_TRY(id, find(knob, group));
+Result<KnobValue> Targets::current(Knob knob, std::string_view group, std::string_view key) {
+  KOORD_TRY(id, find(knob, group, key));
   Target& target = all_[id.index];
   KOORD_TRY(text, read_held(target));
-  KOORD_TRY(value, in_context(parse_knob(knob, fs_.version(), text, group), target.held->path()));
+  KOORD_TRY(value, in_context(parse_knob(knob, fs_.version(), text, key), target.held->path()));
   if (is_missing(target)) target.retry_at = {};  // it has come
   if (target.known && !same_value(knob, fs_.version(), *target.known, value)) lose(target);
   return value;
 }
 
 Result<std::string_view> Targets::reading(Knob knob, std::string_view group) {
-  KOORD_TRY(id, find(knob, group));
+  KOORD_TRY(id, find(knob, group, {}));
   Target& target = all_[id.index];
   KOORD_TRY(text, read_held(target));
   if (is_missing(target)) set_fine(target);
   return text;
 }
 
-Result<KnobValue> Targets::setting(Knob knob, std::string_view group) {
-  KOORD_TRY(id, find(knob, group));
+Result<KnobValue> Targets::setting(Knob knob, std::string_view group, std::string_view key) {
+  KOORD_TRY(id, find(knob, group, key));
   Target& target = all_[id.index];
   if (is_left_alone(target)) return target.error;
   return read_setting(target);
 }
 
 Result<std::vector<std::string>> Targets::children(Knob knob, std::string_view group) {
-  KOORD_TRY(id, find(knob, group));
+  KOORD_TRY(id, find(knob, group, {}));
   Target& target = all_[id.index];
   if (target.state == State::absent && is_left_alone(target)) return target.error;
   KOORD_TRY(folder, fs_.folder(knob, group));
-  return noted(target, files_.folders(folder));
+  return noted(target, files_of(knob).folders(folder));
 }
 
 void Targets::look(Target& target) {
   if (std::exchange(target.looked, round_) == round_) return;
-  const std::uint64_t inode = files_.inode(target.path);
+  const std::uint64_t inode = files_of(target.knob).inode(target.path);
   if (inode == 0) {
     set_missing(target, Error(Code::not_found, fmt::format("{}: it does not exist", target.path)));
     return;
@@ -162,7 +170,7 @@ void Targets::set_missing(Target& target, const Error& error) {
   lose(target);
   ++target.failures;
   const auto folder = fs_.folder(target.knob, target.group);
-  const bool has_folder = folder && files_.inode(*folder) != 0;
+  const bool has_folder = folder && files_of(target.knob).inode(*folder) != 0;
   if (has_folder && target.state != State::unsupported)
     log_.v(1, "this kernel has no such cgroup file", kv("file", target.path));
   target.state = has_folder ? State::unsupported : State::absent;
@@ -173,9 +181,9 @@ void Targets::set_missing(Target& target, const Error& error) {
 
 Result<KnobValue> Targets::read_setting(Target& target) {
   host::HeldFile file(target.path);
-  KOORD_TRY(text, noted(target, files_.read(file, buffer_)));
-  auto value = in_context(parse_knob(target.knob, fs_.version(), text, target.group), target.path);
-  if (target.knob != Knob::cpu_shares) return value;
+  KOORD_TRY(text, noted(target, files_of(target.knob).read(file, buffer_)));
+  auto value = in_context(parse_knob(target.knob, fs_.version(), text, target.key), target.path);
+  if (!host::row(target.knob).suspended_by) return value;
   target.rests = may_be_idle(fs_.version(), value) && is_idle(target.group);
   if (target.rests)
     return Error(Code::unavailable, fmt::format("{}: the group is idle and has no shares", target.path));
@@ -185,8 +193,8 @@ Result<KnobValue> Targets::read_setting(Target& target) {
 Result<KnobValue> Targets::read_in_force(const Target& target) {
   KOORD_TRY(path, fs_.read_path(target.knob, target.group));
   host::HeldFile file(std::move(path));
-  KOORD_TRY(text, files_.read(file, buffer_));
-  return parse_knob(target.knob, fs_.version(), text, target.group);
+  KOORD_TRY(text, files_of(target.knob).read(file, buffer_));
+  return parse_knob(target.knob, fs_.version(), text, target.key);
 }
 
 bool Targets::is_idle(std::string_view group) {

@@ -35,7 +35,7 @@ struct Flight {
 
 struct Target {
   Knob knob{};
-  std::string group;
+  std::string group, key;
   int depth = 0;
   std::uint32_t generation = 0;  // 0: free
   std::string path;              // to write
@@ -61,24 +61,26 @@ struct Target {
 
 struct Key {
   Knob knob;
-  std::string group;
+  std::string group, key;
 };
 struct KeyView {
   Knob knob;
-  std::string_view group;
+  std::string_view group, key;
 };
 struct KeyHash {
   using is_transparent = void;
   std::size_t operator()(const KeyView& key) const {
-    return std::hash<std::string_view>{}(key.group) * 31 + static_cast<std::size_t>(key.knob);
+    const std::size_t hash =
+        std::hash<std::string_view>{}(key.group) * 31 + static_cast<std::size_t>(key.knob);
+    return key.key.empty() ? hash : hash ^ std::hash<std::string_view>{}(key.key) * 37;
   }
-  std::size_t operator()(const Key& key) const { return (*this)(KeyView{key.knob, key.group}); }
+  std::size_t operator()(const Key& key) const { return (*this)(KeyView{key.knob, key.group, key.key}); }
 };
 struct KeyEqual {
   using is_transparent = void;
   template <class A, class B>
   bool operator()(const A& a, const B& b) const {
-    return a.knob == b.knob && a.group == b.group;
+    return a.knob == b.knob && a.group == b.group && a.key == b.key;
   }
 };
 
@@ -92,23 +94,31 @@ inline bool is_absence(const Error& error) {
   return error.code() == Code::not_found || error.code() == Code::unsupported;
 }
 void set_fine(Target& target);
+/// The group, the key, or both: for messages.
+std::string name_of(const Target& target);
 
 /// References to targets are valid until the next find() or forget_unused().
 class Targets {
  public:
-  Targets(const host::CgroupFs& fs, KernelFiles& files, Clock& clock, Logger log)
-      : fs_(fs), files_(files), clock_(clock), log_(std::move(log)) {}
+  /// `netlink` may be null, as the executor's.
+  Targets(const host::CgroupFs& fs, KernelFiles& files, KernelFiles* netlink, Clock& clock, Logger log)
+      : fs_(fs), files_(files), netlink_(netlink), clock_(clock), log_(std::move(log)) {}
 
   // As the executor's, which hands these on.
-  Result<KnobId> find(Knob knob, std::string_view group);
-  KnobId known(Knob knob, std::string_view group) const;
+  Result<KnobId> find(Knob knob, std::string_view group, std::string_view key);
+  KnobId known(Knob knob, std::string_view group, std::string_view key) const;
   void retry_absent();
   void forget_unused(nanoseconds age);
   std::size_t size() const { return index_.size(); }
-  Result<KnobValue> current(Knob knob, std::string_view group);
-  Result<KnobValue> setting(Knob knob, std::string_view group);
+  Result<KnobValue> current(Knob knob, std::string_view group, std::string_view key);
+  Result<KnobValue> setting(Knob knob, std::string_view group, std::string_view key);
   Result<std::string_view> reading(Knob knob, std::string_view group);
   Result<std::vector<std::string>> children(Knob knob, std::string_view group);
+
+  /// Who answers for the knob's domain.
+  KernelFiles& files_of(Knob knob) {
+    return host::row(knob).domain == host::KnobDomain::netlink && netlink_ != nullptr ? *netlink_ : files_;
+  }
 
   /// Null for one that was forgotten.
   Target* get(KnobId id) { return is_live(id) ? &all_[id.index] : nullptr; }
@@ -163,6 +173,7 @@ class Targets {
 
   const host::CgroupFs& fs_;
   KernelFiles& files_;
+  KernelFiles* netlink_;
   Clock& clock_;
   Logger log_;
   std::vector<Target> all_;

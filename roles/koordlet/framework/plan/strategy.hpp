@@ -18,10 +18,11 @@
 
 namespace koord::koordlet {
 
-/// What a knob shall hold, in cgroup v1's terms; -1 is "none" for quotas and limits. An empty set of CPUs is
-/// "what the parent has", which only cgroup v2 can say: strategies never want it.
-using KnobValue = std::variant<std::int64_t, host::CpuSet>;
-/// "-1", "0-3".
+/// What a knob shall hold, which its row says the type of; of cgroups in v1's terms. -1 is "none" for quotas
+/// and limits. An empty set of CPUs is "what the parent has", which only cgroup v2 can say: strategies never
+/// want it. A text is one line.
+using KnobValue = std::variant<std::int64_t, host::CpuSet, std::string>;
+/// "-1", "0-3", the text.
 std::string to_string(const KnobValue& value);
 
 /// Which groups an intent is about: those `from` to `to` levels below its group, which is level 0 itself.
@@ -37,7 +38,8 @@ inline constexpr std::string_view kUpdateCgroups = "UpdateCgroups";
 
 struct Intent {
   host::Knob knob{};
-  std::string group;
+  std::string group;  // or what stands for it in the knob's domain
+  std::string key;    // which one is meant where the file has many settings: see host::KnobLayout
   KnobValue value;
   std::string_view strategy;  // static text: who wants it
   std::string reason;         // for the audit and `koord top`: "LS pods use 3.2 of 4 CPUs"
@@ -57,8 +59,8 @@ struct Intent {
 /// strategy is asked again. The intents' memory is used again by the next plans.
 class Plan {
  public:
-  /// An intent for the group itself; reach and undo may be set in the answer, which is valid until the next
-  /// call. An empty set of CPUs is dropped here, whatever made it: the answer then is of no effect.
+  /// An intent for the group itself; key, reach and undo may be set in the answer, which is valid until the
+  /// next call. An empty set of CPUs is dropped here, whatever made it: the answer then is of no effect.
   Intent& want(host::Knob knob, std::string_view group, KnobValue value, std::string_view reason);
   /// The strategy cannot tell in this tick (an input is missing): what it wanted before of the knobs and
   /// groups that it does not name now is still wanted. For as long as its row says (StrategyEntry::hold): see
@@ -82,7 +84,9 @@ class Plan {
   bool is_whole() const { return !held_ && !kept_; }
   /// It wants the same of the same groups as the one before, in the same order: only reasons are others.
   bool repeats() const;
-  bool names(host::Knob knob, std::string_view group) const { return names(knob, group, size_); }
+  bool names(host::Knob knob, std::string_view group, std::string_view key = {}) const {
+    return names(knob, group, key, size_);
+  }
   std::string_view strategy() const { return strategy_; }
 
   // The manager's.
@@ -91,7 +95,7 @@ class Plan {
 
  private:
   Intent& next();
-  bool names(host::Knob knob, std::string_view group, std::size_t among_first) const;
+  bool names(host::Knob knob, std::string_view group, std::string_view key, std::size_t among_first) const;
 
   std::string_view strategy_;
   std::vector<Intent> intents_, before_;  // before_: of the tick before

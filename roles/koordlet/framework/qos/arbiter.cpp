@@ -12,7 +12,7 @@ namespace {
 using host::Knob;
 
 /// What the kernel takes for quotas is less; their products with periods still fit.
-constexpr std::int64_t kMostQuota = std::int64_t{1} << 42;
+constexpr std::int64_t kMostMeasured = std::int64_t{1} << 42;
 
 /// Where -1 is "no limit" it is larger than all.
 bool less(Knob knob, std::int64_t a, std::int64_t b) {
@@ -41,10 +41,10 @@ bool outdoes(const Arbiter::Decision& weaker, const Arbiter::Decision& stronger)
 
 }  // namespace
 
-std::int64_t Arbiter::period_of(std::string_view group) {
-  const auto period = executor_.current(host::Knob::cpu_period, group);
-  const auto* us = period ? std::get_if<std::int64_t>(&*period) : nullptr;
-  return us && *us > 0 ? *us : host::kDefaultPeriodUs;
+std::int64_t Arbiter::measure_of(const host::KnobShare& share, std::string_view group) {
+  const auto found = executor_.current(share.of, group);
+  const auto* number = found ? std::get_if<std::int64_t>(&*found) : nullptr;
+  return number && *number > 0 ? *number : share.unless_known;
 }
 
 std::optional<KnobValue> Arbiter::cut_to(const Decision& decision, const Decision& above) {
@@ -57,16 +57,16 @@ std::optional<KnobValue> Arbiter::cut_to(const Decision& decision, const Decisio
     if (left.empty()) left = limit;
     return KnobValue(std::move(left));
   }
-  if (decision.intent->knob != host::Knob::cpu_quota || executor_.version() == host::CgroupVersion::v2)
-    return std::nullopt;
-  // A group without a quota inherits: only a number can be too large.
-  const auto quota = std::min(std::get<std::int64_t>(value), kMostQuota);
-  const auto limit = std::min(std::get<std::int64_t>(*above.value), kMostQuota);
-  if (quota == host::kUnlimited || limit == host::kUnlimited) return std::nullopt;
-  const std::int64_t period = period_of(decision.group);
-  const std::int64_t period_above = period_of(above.group);
-  if (quota * period_above <= limit * period) return std::nullopt;
-  return KnobValue(limit * period / period_above);
+  const auto& share = host::row(decision.intent->knob).share;
+  if (!share || executor_.version() == host::CgroupVersion::v2) return std::nullopt;
+  // A group without a limit inherits: only a number can be too large.
+  const auto number = std::min(std::get<std::int64_t>(value), kMostMeasured);
+  const auto limit = std::min(std::get<std::int64_t>(*above.value), kMostMeasured);
+  if (number == host::kUnlimited || limit == host::kUnlimited) return std::nullopt;
+  const std::int64_t measure = measure_of(*share, decision.group);
+  const std::int64_t measure_above = measure_of(*share, above.group);
+  if (number * measure_above <= limit * measure) return std::nullopt;
+  return KnobValue(limit * measure / measure_above);
 }
 
 Arbiter::Arbiter(Executor& executor, GroupTree& tree)
@@ -119,7 +119,7 @@ void Arbiter::rule(Knob knob, std::span<const std::span<const Intent>> plans) {
     for (const std::uint32_t at : indices_[plan][static_cast<std::size_t>(knob)]) {
       const Intent& intent = plans[plan][at];
       ++intents;
-      for (const GroupTree::Member& member : tree_.members(knob, intent.group, intent.reach)) {
+      for (const GroupTree::Member& member : tree_.members(knob, intent.group, intent.reach, intent.key)) {
         if (!member.target) continue;
         // A list of the tree lives longer than this call; the answer for one group does not.
         const std::string_view group = member.level == 0 ? std::string_view(intent.group) : member.group;
@@ -130,9 +130,9 @@ void Arbiter::rule(Knob knob, std::span<const std::span<const Intent>> plans) {
   if (intents > 1 && host::is_levelled(knob)) cut(ruling);
   ruling.shape = ruling.decisions.size();
   for (const Decision& decision : ruling.decisions) {
-    const bool idle = knob == Knob::cpu_idle && *decision.value == KnobValue(std::int64_t{1});
+    const bool suspends = host::row(knob).suspends && *decision.value == KnobValue(std::int64_t{1});
     const std::size_t one = (std::size_t{decision.target.generation} << 32) + decision.target.index +
-                            (std::size_t{decision.plan} << 24) + (idle ? 1U << 23 : 0);
+                            (std::size_t{decision.plan} << 24) + (suspends ? 1U << 23 : 0);
     ruling.shape = (ruling.shape ^ one) * 0x100000001b3;
   }
 }
@@ -192,7 +192,8 @@ const Arbiter::Decision* Arbiter::nearest_above(const Decision& decision) const 
   std::string_view group = decision.group;
   for (auto slash = group.rfind('/'); slash != std::string_view::npos; slash = group.rfind('/')) {
     group = group.substr(0, slash);
-    if (const Decision* above = find(executor_.known(decision.intent->knob, group))) return above;
+    if (const Decision* above = find(executor_.known(decision.intent->knob, group, decision.intent->key)))
+      return above;
   }
   return nullptr;
 }

@@ -8,8 +8,10 @@
 //   3. within a strategy, at the same distance, the intent that came first.
 // The same value twice is no conflict. Then no group may be wider than the nearest group above it of which
 // something is wanted too: its CPUs are cut to that one's (where nothing is left, they are that one's), and
-// in cgroup v1, which refuses it, a quota that is a larger share of its period is cut to that one's
-// share.
+// in cgroup v1, which refuses it, what is a larger share of another knob (KnobRow::share: a quota of its
+// period) is cut to that one's share.
+//
+// It knows no knob by name: what it has to know of one is in the knob's row.
 //
 // What was decided of a knob stands until a plan that names it has changed, or the groups that it reaches.
 #pragma once
@@ -84,7 +86,8 @@ class Arbiter {
   const Decision* nearest_above(const Decision& decision) const;
   /// What is left of a decision's value under one for a group above; nothing: it may stay.
   std::optional<KnobValue> cut_to(const Decision& decision, const Decision& above);
-  std::int64_t period_of(std::string_view group);
+  /// By what a group's value is measured; above 0.
+  std::int64_t measure_of(const host::KnobShare& share, std::string_view group);
 
   Executor& executor_;
   GroupTree& tree_;

@@ -7,20 +7,20 @@
 namespace koord::koordlet {
 
 const std::vector<GroupTree::Member>& GroupTree::members(host::Knob knob, std::string_view group,
-                                                         const Reach& reach) {
+                                                         const Reach& reach, std::string_view key) {
   if (reach.from == 0 && reach.to == 0) {
     single_.resize(1);
     single_[0].level = 0;
     single_[0].group = group;
-    const auto target = executor_.find(knob, group);
+    const auto target = executor_.find(knob, group, key);
     single_[0].target = target ? *target : KnobId{};
     return single_;
   }
   auto it = std::find_if(listed_.begin(), listed_.end(), [&](const Listed& listed) {
-    return listed.knob == knob && listed.group == group && listed.reach == reach;
+    return listed.knob == knob && listed.group == group && listed.key == key && listed.reach == reach;
   });
   if (it == listed_.end()) {
-    listed_.push_back({.knob = knob, .group = std::string(group), .reach = reach});
+    listed_.push_back({.knob = knob, .group = std::string(group), .key = std::string(key), .reach = reach});
     it = std::prev(listed_.end());
   }
   it->asked = true;
@@ -68,7 +68,7 @@ bool GroupTree::walk(Listed& listed, std::string& group, int level) {
   const auto& except = listed.reach.except;
   if (std::find(except.begin(), except.end(), group) != except.end()) return true;
   if (level >= listed.reach.from) {
-    const auto target = executor_.find(listed.knob, group);
+    const auto target = executor_.find(listed.knob, group, listed.key);
     listed.members.push_back({target ? *target : KnobId{}, level, group});
   }
   if (level == listed.reach.to) return true;

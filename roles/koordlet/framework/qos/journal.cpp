@@ -1,11 +1,17 @@
 // The rows of the journal's file, an entry each:
 //   KNOB<tab>STRATEGY<tab>FROM<tab>TO<tab>VALUE<tab>GROUP
-// The group stands last because its name may hold anything but a line feed.
+// of a file of a group that has many settings
+//   KNOB<tab>STRATEGY<tab>FROM<tab>TO<tab>VALUE<tab>KEY<tab>GROUP
+// and of one of the machine's
+//   KNOB<tab>STRATEGY<tab>FROM<tab>TO<tab>VALUE<tab>KEY
+// The group stands last because its name may hold anything but a line feed. An older agent reads the first
+// and the last of these, and keeps rows of knobs that it does not know.
 #include "framework/qos/journal.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "koord/host/text.hpp"
 
@@ -25,7 +31,27 @@ std::optional<host::Knob> knob_named(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_cpus(host::Knob knob) { return knob == host::Knob::cpuset_cpus || knob == host::Knob::cpuset_mems; }
+bool has_keys(const host::KnobRow& row) {
+  return row.layout == host::KnobLayout::words || row.layout == host::KnobLayout::lines;
+}
+/// One file of the machine's, which has no groups.
+bool is_one_file(const host::KnobRow& row) {
+  return row.domain == host::KnobDomain::sys && !row.v1_file.empty();
+}
+
+std::optional<KnobValue> parse_value(host::KnobType type, std::string_view text) {
+  switch (type) {
+    case host::KnobType::cpus: {
+      auto cpus = text == kNoCpus ? Result<host::CpuSet>(host::CpuSet{}) : host::CpuSet::parse(text);
+      if (!cpus || (cpus->empty() && text != kNoCpus)) return std::nullopt;
+      return KnobValue(std::move(*cpus));
+    }
+    case host::KnobType::text: return KnobValue(std::string(text));
+    case host::KnobType::number: break;
+  }
+  std::int64_t number = 0;
+  return host::to_number(text, number) ? std::optional<KnobValue>(number) : std::nullopt;
+}
 
 /// Whether it may be a row of a knob that another version of the agent knows.
 bool is_strangers(std::string_view row) {
@@ -46,26 +72,34 @@ std::optional<Journal::Entry> parse_entry(std::string_view line) {
   entry.strategy = take_field(line);
   if (!host::to_number(take_field(line), entry.from) || !host::to_number(take_field(line), entry.to))
     return std::nullopt;
-  const std::string_view value = take_field(line);
-  if (is_cpus(entry.knob)) {
-    auto cpus = value == kNoCpus ? Result<host::CpuSet>(host::CpuSet{}) : host::CpuSet::parse(value);
-    if (!cpus || (cpus->empty() && value != kNoCpus)) return std::nullopt;
-    entry.free = std::move(*cpus);
-  } else {
-    std::int64_t number = 0;
-    if (!host::to_number(value, number)) return std::nullopt;
-    entry.free = number;
+  const host::KnobRow& row = host::row(entry.knob);
+  auto value = parse_value(row.type, take_field(line));
+  if (!value) return std::nullopt;
+  entry.free = std::move(*value);
+  if (has_keys(row)) {
+    const bool of_group = !is_one_file(row);
+    if (of_group && line.find('\t') == std::string_view::npos) return std::nullopt;
+    entry.key = of_group ? take_field(line) : std::exchange(line, {});
+    if (entry.key.empty()) return std::nullopt;
+  } else if (line.empty()) {
+    return std::nullopt;
   }
-  if (line.empty() || entry.from < 0 || entry.to < entry.from) return std::nullopt;
+  if (entry.from < 0 || entry.to < entry.from) return std::nullopt;
   entry.group = line;
   return entry;
 }
 
-auto position(std::vector<Journal::Entry>& entries, host::Knob knob, std::string_view group) {
-  return std::lower_bound(entries.begin(), entries.end(), std::tuple(group, knob),
-                          [](const Journal::Entry& entry, const auto& key) {
-                            return std::tuple(std::string_view(entry.group), entry.knob) < key;
+auto position(std::vector<Journal::Entry>& entries, host::Knob knob, std::string_view group,
+              std::string_view key) {
+  return std::lower_bound(entries.begin(), entries.end(), std::tuple(group, knob, key),
+                          [](const Journal::Entry& entry, const auto& wanted) {
+                            return std::tuple(std::string_view(entry.group), entry.knob,
+                                              std::string_view(entry.key)) < wanted;
                           });
+}
+
+bool is_of(const Journal::Entry& entry, host::Knob knob, std::string_view group, std::string_view key) {
+  return entry.knob == knob && entry.group == group && entry.key == key;
 }
 
 }  // namespace
@@ -103,8 +137,11 @@ Result<> Journal::save() {
     rows.append(host::row(entry.knob).name).append("\t").append(entry.strategy).append("\t");
     rows.append(std::to_string(entry.from)).append("\t").append(std::to_string(entry.to)).append("\t");
     const std::string value = to_string(entry.free);
-    rows.append(value.empty() ? kNoCpus : std::string_view(value)).append("\t");
-    rows.append(entry.group).append("\n");
+    const host::KnobRow& row = host::row(entry.knob);
+    rows.append(value.empty() && row.type == host::KnobType::cpus ? kNoCpus : std::string_view(value));
+    if (has_keys(row)) rows.append("\t").append(entry.key);
+    if (!has_keys(row) || !is_one_file(row)) rows.append("\t").append(entry.group);
+    rows.append("\n");
   }
   for (const std::string& row : strangers_) rows.append(row).append("\n");
   KOORD_CHECK(file_.save(rows));
@@ -112,15 +149,15 @@ Result<> Journal::save() {
   return {};
 }
 
-const Journal::Entry* Journal::find(host::Knob knob, std::string_view group) const {
+const Journal::Entry* Journal::find(host::Knob knob, std::string_view group, std::string_view key) const {
   auto& entries = const_cast<std::vector<Entry>&>(entries_);  // NOLINT: position() serves both
-  const auto it = position(entries, knob, group);
-  return it != entries.end() && it->knob == knob && it->group == group ? &*it : nullptr;
+  const auto it = position(entries, knob, group, key);
+  return it != entries.end() && is_of(*it, knob, group, key) ? &*it : nullptr;
 }
 
 void Journal::note(Entry entry) {
-  const auto it = position(entries_, entry.knob, entry.group);
-  if (it == entries_.end() || it->knob != entry.knob || it->group != entry.group) {
+  const auto it = position(entries_, entry.knob, entry.group, entry.key);
+  if (it == entries_.end() || !is_of(*it, entry.knob, entry.group, entry.key)) {
     entries_.insert(it, std::move(entry));
     changed_ = true;
     return;
@@ -132,9 +169,9 @@ void Journal::note(Entry entry) {
   changed_ = true;
 }
 
-void Journal::erase(host::Knob knob, std::string_view group) {
-  const auto it = position(entries_, knob, group);
-  if (it == entries_.end() || it->knob != knob || it->group != group) return;
+void Journal::erase(host::Knob knob, std::string_view group, std::string_view key) {
+  const auto it = position(entries_, knob, group, key);
+  if (it == entries_.end() || !is_of(*it, knob, group, key)) return;
   entries_.erase(it);
   changed_ = true;
 }

@@ -21,6 +21,7 @@ class Journal {
     int from = 0, to = 0;  // as in Reach
     KnobValue free;        // the value that sets it free
     std::string strategy;
+    std::string key = {};  // of a file that has many settings
 
     friend bool operator==(const Entry&, const Entry&) = default;
   };
@@ -36,15 +37,15 @@ class Journal {
   Result<> save();
 
   /// The entry for a knob of a group, or null.
-  const Entry* find(host::Knob knob, std::string_view group) const;
-  /// Adds it; of an entry for the same knob and group only the reach grows, and the value is replaced.
+  const Entry* find(host::Knob knob, std::string_view group, std::string_view key = {}) const;
+  /// Adds it; of an entry for the same knob, group and key only the reach grows, and the value is replaced.
   void note(Entry entry);
-  void erase(host::Knob knob, std::string_view group);
+  void erase(host::Knob knob, std::string_view group, std::string_view key = {});
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
   BootFile file_;
-  std::vector<Entry> entries_;  // ascending by group and knob
+  std::vector<Entry> entries_;  // ascending by group, knob and key
   std::vector<std::string> strangers_;
   bool changed_ = false;
 };

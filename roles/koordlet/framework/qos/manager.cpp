@@ -19,8 +19,15 @@ namespace {
 
 using host::Knob;
 
-bool makes_idle(const Arbiter::Decision& decision) {
-  return decision.intent->knob == Knob::cpu_idle && *decision.value == KnobValue(std::int64_t{1});
+/// Whether the group has none of another knob while this is decided (KnobRow::suspends).
+bool suspends(const Arbiter::Decision& decision) {
+  return host::row(decision.intent->knob).suspends && *decision.value == KnobValue(std::int64_t{1});
+}
+
+/// Group and key, as far as there are any.
+std::string name_of(std::string_view group, std::string_view key) {
+  if (key.empty()) return std::string(group);
+  return group.empty() ? std::string(key) : fmt::format("{} {}", group, key);
 }
 
 /// How often the files of what is in force are looked at: of a plan that stands, and of others what is below
@@ -194,7 +201,8 @@ class QosManager::Impl final : public KnobReader {
           fmt::format("not everything could be set free ({} files)", failures.size()));
     if (!journal_.entries().empty())
       return Error(Code::io,
-                   fmt::format("not everything could be set free: {}", journal_.entries().front().group));
+                   fmt::format("not everything could be set free: {}",
+                               name_of(journal_.entries().front().group, journal_.entries().front().key)));
     KOORD_CHECK(journal_.save());
     if (journal_.strangers() > 0)
       return Error(Code::unsupported,
@@ -209,18 +217,18 @@ class QosManager::Impl final : public KnobReader {
     return koordlet::narrow_groups(inventory, context_.topology().get(), tree_, executor_);
   }
 
-  Result<KnobValue> current(Knob knob, std::string_view group) override {
-    return executor_.current(knob, group);
+  Result<KnobValue> current(Knob knob, std::string_view group, std::string_view key) override {
+    return executor_.current(knob, group, key);
   }
-  Result<KnobValue> original(Knob knob, std::string_view group) override {
-    if (const auto* entry = journal_.find(knob, group)) return entry->free;
-    return executor_.setting(knob, group);
+  Result<KnobValue> original(Knob knob, std::string_view group, std::string_view key) override {
+    if (const auto* entry = journal_.find(knob, group, key)) return entry->free;
+    return executor_.setting(knob, group, key);
   }
-  std::optional<Error> refused(Knob knob, std::string_view group) override {
-    return executor_.refused(knob, group);
+  std::optional<Error> refused(Knob knob, std::string_view group, std::string_view key) override {
+    return executor_.refused(knob, group, key);
   }
-  bool is_others(Knob knob, std::string_view group) override {
-    return executor_.is_others(executor_.known(knob, group));
+  bool is_others(Knob knob, std::string_view group, std::string_view key) override {
+    return executor_.is_others(executor_.known(knob, group, key));
   }
   Result<std::string_view> reading(Knob knob, std::string_view group) override {
     return executor_.reading(knob, group);
@@ -241,12 +249,12 @@ class QosManager::Impl final : public KnobReader {
     std::vector<Limit> limits;
     for (const Slot& slot : slots_)
       for (const Intent& intent : slot.plan.intents()) {
-        const KnobId target = executor_.known(intent.knob, intent.group);
+        const KnobId target = executor_.known(intent.knob, intent.group, intent.key);
         const auto* decision = arbiter_.find(target);
         const bool in_force =
             decision && decision->intent == &intent && executor_.holds(target, *decision->value);
-        limits.push_back({intent.knob, intent.group, to_string(intent.value), intent.strategy, intent.reason,
-                          in_force, intent.held});
+        limits.push_back({intent.knob, name_of(intent.group, intent.key), to_string(intent.value),
+                          intent.strategy, intent.reason, in_force, intent.held});
       }
     return limits;
   }
@@ -274,6 +282,11 @@ class QosManager::Impl final : public KnobReader {
     std::string_view waiting_for;  // the text of what it lacks; empty: nothing
     News news{};                   // of its plan, in this tick
     Plan plan;
+  };
+
+  struct Settled {
+    Knob knob{};
+    std::string group, key;
   };
 
   static StrategyStatus status_of(const Slot& slot) {
@@ -325,10 +338,12 @@ class QosManager::Impl final : public KnobReader {
   void adopt(Slot& slot) {
     for (const Journal::Entry& entry : journal_.entries()) {
       if (entry.strategy != slot.name || entry.from > 0 || !slot.plan.keeps(entry.knob)) continue;
-      if (slot.plan.names(entry.knob, entry.group)) continue;
-      auto found = executor_.setting(entry.knob, entry.group);
+      if (slot.plan.names(entry.knob, entry.group, entry.key)) continue;
+      auto found = executor_.setting(entry.knob, entry.group, entry.key);
       if (!found || same_value(entry.knob, executor_.version(), *found, entry.free)) continue;
-      slot.plan.want(entry.knob, entry.group, std::move(*found), kAdopted).held = true;
+      Intent& intent = slot.plan.want(entry.knob, entry.group, std::move(*found), kAdopted);
+      intent.key = entry.key;
+      intent.held = true;
     }
   }
 
@@ -342,8 +357,8 @@ class QosManager::Impl final : public KnobReader {
     settled_.clear();
     for (const Journal::Entry& entry : journal_.entries())
       if (entry.knob == Knob::cpuset_cpus && is_kubelets_best_effort(*inventory_, entry.group))
-        settled_.emplace_back(entry.knob, entry.group);
-    for (const auto& [knob, group] : settled_) journal_.erase(knob, group);
+        settled_.push_back({entry.knob, entry.group, entry.key});
+    erase(settled_);
     return {};
   }
 
@@ -401,9 +416,12 @@ class QosManager::Impl final : public KnobReader {
         if (!is_quiet(decision)) due_.push_back(&decision);
       ruling.calm = due_.size() == before;
     }
-    // What comes of shares hangs on both.
-    Arbiter::Ruling& shares = rulings[static_cast<std::size_t>(Knob::cpu_shares)];
-    shares.calm = shares.calm && arbiter_.of(Knob::cpu_idle).calm;
+    // What comes of a knob that another one suspends hangs on both.
+    for (const host::KnobRow& row : host::knob_table()) {
+      if (!row.suspended_by) continue;
+      Arbiter::Ruling& other = rulings[static_cast<std::size_t>(row.knob)];
+      other.calm = other.calm && arbiter_.of(*row.suspended_by).calm;
+    }
   }
 
   /// In force: nothing is asked of the kernel for a while. Whether a group that is limited is still the same
@@ -413,27 +431,26 @@ class QosManager::Impl final : public KnobReader {
     const Slot& slot = slots_[decision.plan];
     const bool limits = decision.level == 0 && decision.intent->undo != *decision.value;
     if (now_ >= slot.look_at || (limits && !slot.stands)) return false;
-    if (decision.intent->knob == Knob::cpu_shares)
-      if (const auto* idle = idle_of(decision.group)) {
-        const bool in_force = executor_.holds(idle->target, *idle->value);
-        if (in_force && makes_idle(*idle)) return true;     // it has none, and takes none
-        if (!in_force && !makes_idle(*idle)) return false;  // it gets them back
-      }
+    if (const auto* other = suspender_of(decision.intent->knob, decision.group)) {
+      const bool in_force = executor_.holds(other->target, *other->value);
+      if (in_force && suspends(*other)) return true;     // it has none, and takes none
+      if (!in_force && !suspends(*other)) return false;  // it gets them back
+    }
     return executor_.holds(decision.target, *decision.value);
   }
 
-  /// What is decided of a group's being idle; null: nothing.
-  const Arbiter::Decision* idle_of(std::string_view group) const {
-    return arbiter_.find(executor_.known(Knob::cpu_idle, group));
+  /// What is decided of what suspends the knob, as of a group's being idle; null: nothing.
+  const Arbiter::Decision* suspender_of(Knob knob, std::string_view group) const {
+    const auto& by = host::row(knob).suspended_by;
+    return by ? arbiter_.find(executor_.known(*by, group)) : nullptr;
   }
 
   /// Entries of the journal of which no plan wants anything: they become a plan of their own.
   bool collect_orphans() {
     orphans_.clear();
     for (const Journal::Entry& entry : journal_.entries()) {
-      if (arbiter_.find(executor_.known(entry.knob, entry.group))) continue;
-      if (entry.knob == Knob::cpu_shares)
-        if (const auto* idle = idle_of(entry.group); idle && makes_idle(*idle)) continue;
+      if (arbiter_.find(executor_.known(entry.knob, entry.group, entry.key))) continue;
+      if (const auto* other = suspender_of(entry.knob, entry.group); other && suspends(*other)) continue;
       const auto owner = std::find_if(slots_.begin(), slots_.end(),
                                       [&](const Slot& slot) { return slot.name == entry.strategy; });
       if (owner != slots_.end() && owner->plan.keeps(entry.knob) && !owner->dry) continue;
@@ -442,6 +459,7 @@ class QosManager::Impl final : public KnobReader {
       Intent intent;
       intent.knob = entry.knob;
       intent.group = entry.group;
+      intent.key = entry.key;
       intent.value = std::move(*value);
       intent.undo = intent.value;
       intent.strategy = owner != slots_.end() ? owner->name : std::string_view("journal");
@@ -456,36 +474,38 @@ class QosManager::Impl final : public KnobReader {
   void note(const Arbiter::Decision& decision) {
     const Intent& intent = *decision.intent;
     if (!host::can_be_undone(intent.knob)) return;
-    if (makes_idle(decision)) note_shares(decision);
+    if (suspends(decision)) note_suspended(decision);
     if (intent.undo) {
       if (decision.level > intent.reach.from || *decision.value == *intent.undo) return;
-      const auto* entry = journal_.find(intent.knob, intent.group);
+      const auto* entry = journal_.find(intent.knob, intent.group, intent.key);
       if (entry && entry->free == *intent.undo && entry->from <= intent.reach.from &&
           entry->to >= intent.reach.to)
         return;
       journal_.note({intent.knob, intent.group, intent.reach.from, intent.reach.to, *intent.undo,
-                     std::string(intent.strategy)});
+                     std::string(intent.strategy), intent.key});
       return;
     }
     if (!executor_.is_due(decision.target, *decision.value)) return;
-    const bool noted = journal_.find(intent.knob, decision.group) != nullptr;
+    const bool noted = journal_.find(intent.knob, decision.group, intent.key) != nullptr;
     // What is noted of a group that was made anew is what another one of that name had.
     if (noted && !executor_.is_renewed(decision.target)) return;
-    const auto found = executor_.setting(intent.knob, decision.group);
+    const auto found = executor_.setting(intent.knob, decision.group, intent.key);
     if (!found) return;
     if (!noted && same_value(intent.knob, executor_.version(), *found, *decision.value)) return;
-    journal_.note({intent.knob, std::string(decision.group), 0, 0, *found, std::string(intent.strategy)});
+    journal_.note(
+        {intent.knob, std::string(decision.group), 0, 0, *found, std::string(intent.strategy), intent.key});
   }
 
-  /// Of a group that is about to be idle, and then has none.
-  void note_shares(const Arbiter::Decision& idle) {
-    if (!executor_.is_due(idle.target, *idle.value)) return;
-    if (journal_.find(Knob::cpu_shares, idle.group) && !executor_.is_renewed(idle.target)) return;
-    const auto found = executor_.setting(Knob::cpu_shares, idle.group);
+  /// What a group has of a knob of which it is about to have none.
+  void note_suspended(const Arbiter::Decision& by) {
+    const Knob knob = *host::row(by.intent->knob).suspends;
+    if (!executor_.is_due(by.target, *by.value)) return;
+    if (journal_.find(knob, by.group) && !executor_.is_renewed(by.target)) return;
+    const auto found = executor_.setting(knob, by.group);
     if (!found) return;
-    const auto* wanted = arbiter_.find(executor_.known(Knob::cpu_shares, idle.group));
-    const Intent& owner = wanted ? *wanted->intent : *idle.intent;
-    journal_.note({Knob::cpu_shares, std::string(idle.group), 0, 0, *found, std::string(owner.strategy)});
+    const auto* wanted = arbiter_.find(executor_.known(knob, by.group));
+    const Intent& owner = wanted ? *wanted->intent : *by.intent;
+    journal_.note({knob, std::string(by.group), 0, 0, *found, std::string(owner.strategy)});
   }
 
   static bool is_free(const Arbiter::Decision& decision, const Journal::Entry& entry) {
@@ -500,11 +520,11 @@ class QosManager::Impl final : public KnobReader {
 
   /// Whether what an entry of the journal is about is free again, gone, or another program's.
   bool is_settled(const Journal::Entry& entry) const {
-    const KnobId target = executor_.known(entry.knob, entry.group);
+    const KnobId target = executor_.known(entry.knob, entry.group, entry.key);
     if (executor_.is_others(target)) return true;  // there is nothing of ours to undo
-    if (entry.knob == Knob::cpu_shares)
-      if (const auto* idle = journal_.find(Knob::cpu_idle, entry.group); idle && !is_settled(*idle))
-        return false;  // they will be lost
+    if (const auto& by = host::row(entry.knob).suspended_by)
+      if (const auto* other = journal_.find(*by, entry.group); other && !is_settled(*other))
+        return false;  // it will be lost
     const auto* decision = arbiter_.find(target);
     if (!decision || !is_free(*decision, entry) || !is_done(*decision)) return false;
     const auto& decisions = arbiter_.of(entry.knob).decisions;
@@ -518,21 +538,24 @@ class QosManager::Impl final : public KnobReader {
     settled_.clear();
     if (all) {
       for (const Journal::Entry& entry : journal_.entries())
-        if (is_settled(entry)) settled_.emplace_back(entry.knob, entry.group);
+        if (is_settled(entry)) settled_.push_back({entry.knob, entry.group, entry.key});
     } else {
       for (const Arbiter::Decision* decision : due_)
-        if (const auto* entry = journal_.find(decision->intent->knob, decision->group);
+        if (const auto* entry = journal_.find(decision->intent->knob, decision->group, decision->intent->key);
             entry && is_settled(*entry))
-          settled_.emplace_back(entry->knob, entry->group);
+          settled_.push_back({entry->knob, entry->group, entry->key});
     }
-    for (const auto& [knob, group] : settled_) journal_.erase(knob, group);
+    erase(settled_);
+  }
+  void erase(const std::vector<Settled>& entries) {
+    for (const auto& [knob, group, key] : entries) journal_.erase(knob, group, key);
   }
 
   /// Whether what a slot's plan wants is in force everywhere.
   bool is_settled(std::uint32_t slot) const {
     if (!slots_[slot].plan.is_whole()) return false;
     for (const Intent& intent : slots_[slot].plan.intents()) {
-      const auto* decision = arbiter_.find(executor_.known(intent.knob, intent.group));
+      const auto* decision = arbiter_.find(executor_.known(intent.knob, intent.group, intent.key));
       if (decision && decision->plan == slot && !is_done(*decision)) return false;
     }
     return true;
@@ -581,7 +604,7 @@ class QosManager::Impl final : public KnobReader {
   std::optional<std::size_t> shape_;  // of the last decisions; nothing: there were none yet
   std::uint64_t losses_ = 0;          // of the executor, as of the last tick
   std::vector<Wish> wishes_;
-  std::vector<std::pair<Knob, std::string>> settled_;
+  std::vector<Settled> settled_;
 };
 
 Result<std::unique_ptr<QosManager>> QosManager::make(StrategyTable table, Dependencies with,

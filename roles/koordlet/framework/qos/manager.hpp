@@ -71,7 +71,7 @@ class QosManager {
   };
   struct Limit {  // what is wanted now, for `koord top`
     host::Knob knob;
-    std::string group;
+    std::string group;  // with the key, where there is one
     std::string value;
     std::string_view strategy;
     std::string reason;

@@ -19,19 +19,21 @@
 
 namespace koord::koordlet {
 
-/// How strategies see what knobs hold now: read from the files, in cgroup v1's terms.
+/// How strategies see what knobs hold now: read from the files, in cgroup v1's terms. `key`: which one is
+/// meant of a file that has many settings.
 class KnobReader {
  public:
   virtual ~KnobReader() = default;
   /// What is in force: v2's cpuset.cpus.effective for CPUs. Code::not_found: there is no such group.
-  virtual Result<KnobValue> current(host::Knob knob, std::string_view group) = 0;
+  virtual Result<KnobValue> current(host::Knob knob, std::string_view group, std::string_view key = {}) = 0;
   /// What the group had before koord (this process or a dead one) first changed it; its present setting if
   /// koord has not. An empty set of CPUs is v2's "as the parent".
-  virtual Result<KnobValue> original(host::Knob knob, std::string_view group) = 0;
+  virtual Result<KnobValue> original(host::Knob knob, std::string_view group, std::string_view key = {}) = 0;
   /// Why the kernel refuses what was wanted last; nothing: it does not.
-  virtual std::optional<Error> refused(host::Knob knob, std::string_view group) = 0;
+  virtual std::optional<Error> refused(host::Knob knob, std::string_view group,
+                                       std::string_view key = {}) = 0;
   /// Another program writes it, too, and what it wrote stays: see Intent::yields.
-  virtual bool is_others(host::Knob knob, std::string_view group) = 0;
+  virtual bool is_others(host::Knob knob, std::string_view group, std::string_view key = {}) = 0;
   /// The text of a file that is only read, valid until the next call.
   virtual Result<std::string_view> reading(host::Knob knob, std::string_view group) = 0;
 };

@@ -63,7 +63,8 @@ class SystemConfig final : public Strategy {
         if (const auto& value = slo->*setting.field)
           want(plan, setting.knob, setting.file, *value, setting.least, setting.most);
       for (const auto& [name, on] : slo->sched_features)
-        want(plan, Knob::sched_feature, name.view(), on ? 1 : 0, 0, 1);
+        if (Intent* const intent = want(plan, Knob::sched_feature, {}, on ? 1 : 0, 0, 1))
+          intent->key = name.view();
     }
     status_.active = said_ > 0;
     status_.summary.clear();
@@ -76,15 +77,17 @@ class SystemConfig final : public Strategy {
   static std::int64_t min_free(std::int64_t kib, std::int64_t factor) {
     return factor <= 0 || factor > kParts ? 0 : kib * factor / kParts;
   }
-  /// What is out of range is not wanted: neither written nor cut.
-  void want(Plan& plan, Knob knob, std::string_view file, std::int64_t value, std::int64_t least,
-            std::int64_t most) {
+  /// What is out of range is not wanted, neither written nor cut: null.
+  Intent* want(Plan& plan, Knob knob, std::string_view file, std::int64_t value, std::int64_t least,
+               std::int64_t most) {
     if (value < least || value > most) {
       ++refused_;
-      return;
+      return nullptr;
     }
     ++said_;
-    plan.want(knob, file, value, kSaid).audit_reason = kReason;
+    Intent& intent = plan.want(knob, file, value, kSaid);
+    intent.audit_reason = kReason;
+    return &intent;
   }
 
   StrategyStatus status_;

@@ -125,7 +125,7 @@ class QosRig {
     fs = std::make_unique<host::CgroupFs>(kernel.fs());
     metrics = std::make_unique<metrics::Registry>();
     executor = std::make_unique<Executor>(*fs, kernel, clock, Logger(log, clock, 1), *metrics,
-                                          Executor::Options{}, nullptr);
+                                          Executor::Options{.netlink = netlink}, nullptr);
     Actions::Options acting = action_options;
     acting.file = {.path = journal_path.empty() ? "" : journal_path + "-evicted", .boot_id = "boot"};
     actions = std::make_unique<Actions>(acting, runner, clock, Logger(log, clock, 1), *metrics);
@@ -192,6 +192,7 @@ class QosRig {
   CapturedLog log;
   SimKernel kernel;
   std::string journal_path;
+  KernelFiles* netlink = nullptr;
   FeatureGates gates{koordlet::gates()};
   StrategyTable strategies = strategy_table();
   nanoseconds interval = std::chrono::seconds(1);

@@ -47,7 +47,8 @@ class SimKernel final : public KernelFiles {
   explicit SimKernel(host::CgroupVersion version) : version_(version) {
     // Only the hierarchies' names are looked for on the disk.
     for (const char* name : {"cpu/", "cpuset/", "cpuacct/", "memory/"}) tree_.write(name, "");
-    root_ = {.cgroup = tree_.path() + "/", .sys = "/sim/sys/", .proc = "/sim/proc/"};
+    root_ = {
+        .cgroup = tree_.path() + "/", .sys = "/sim/sys/", .sys_fs = "/sim/sys/fs/", .proc = "/sim/proc/"};
   }
   host::CgroupFs fs() const { return *host::CgroupFs::open(root_, version_); }
   host::CgroupVersion version() const { return version_; }
@@ -58,7 +59,8 @@ class SimKernel final : public KernelFiles {
     return group;
   }
   void remove(const std::string& name) { groups_.erase(name); }
-  /// Files of the whole machine, by their paths: "/sim/proc/sys/...", "/sim/sys/...".
+  /// Files of the whole machine, by their paths: "/sim/proc/sys/...", "/sim/sys/...", those of groups of
+  /// resctrl ("/sim/sys/fs/resctrl/GROUP/schemata"), and what is asked over netlink ("netlink:eth0/...").
   std::map<std::string, std::string, std::less<>> settings;
   const std::map<std::string, Group>& groups() const { return groups_; }
   /// Of "HIERARCHY/GROUP/FILE"; in v2 of "GROUP/FILE".
@@ -97,7 +99,7 @@ class SimKernel final : public KernelFiles {
 
   Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
     ++reads;
-    if (file.path().starts_with(kMachine)) {
+    if (is_machines(file.path())) {
       const auto found = settings.find(file.path());
       if (found == settings.end()) return errno_error(ENOENT, file.path());
       return std::string_view(found->second);
@@ -140,13 +142,18 @@ class SimKernel final : public KernelFiles {
   Result<> write(const std::string& path, std::string_view text) override {
     ++attempts_;
     if (die_after && written.size() >= *die_after) throw Killed();
-    if (path.starts_with(kMachine)) {
+    if (is_machines(path)) {
       const auto found = settings.find(path);
       if (found == settings.end()) return errno_error(ENOENT, path);
       if (fault)
         if (const int failure = fault(path, text); failure != 0) return errno_error(failure, path);
-      if (path.ends_with("/sched_features") && !toggle(found->second, text)) return errno_error(EINVAL, path);
-      if (!path.ends_with("/sched_features")) found->second = text;
+      if (path.ends_with("/sched_features")) {
+        if (!toggle(found->second, text)) return errno_error(EINVAL, path);
+      } else if (path.ends_with("/schemata")) {
+        if (!set_field(found->second, text, ':', ';')) return errno_error(EINVAL, path);
+      } else if (!choose(found->second, text)) {
+        return errno_error(EINVAL, path);
+      }
       --attempts_;
       written.push_back(path + " " + std::string(text));
       return {};
@@ -186,7 +193,10 @@ class SimKernel final : public KernelFiles {
   }
   std::uint64_t inode(const std::string& path) override {
     ++looks;
-    if (path.starts_with(kMachine)) return settings.contains(path) || path == "/sim/proc/sys/vm" ? 1 : 0;
+    if (is_machines(path)) {
+      const bool folder = path.starts_with("/sim/sys/fs/resctrl/") && settings.contains(path + "/schemata");
+      return settings.contains(path) || folder || path == "/sim/proc/sys/vm" ? 1 : 0;
+    }
     if (const auto folder = groups_.find(split(path + "/x").first); folder != groups_.end())
       return folder->second.inode;
     const auto [name, knob] = split(path);
@@ -211,7 +221,64 @@ class SimKernel final : public KernelFiles {
   }
 
  private:
-  static constexpr std::string_view kMachine = "/sim/";
+  static bool is_machines(std::string_view path) {
+    return path.starts_with("/sim/") || path.starts_with("netlink:");
+  }
+  /// One of "always [madvise] never", or anything where there is no choice.
+  static bool choose(std::string& had, std::string_view text) {
+    const auto open = had.find('[');
+    const auto close = had.find(']');
+    if (open == std::string::npos || close == std::string::npos) {
+      had = text;
+      return true;
+    }
+    std::string plain = had;
+    plain.erase(close, 1).erase(open, 1);
+    std::istringstream words(plain);
+    std::string chosen;
+    bool known = false;
+    for (std::string word; words >> word;) {
+      known = known || word == text;
+      chosen += (chosen.empty() ? "" : " ") + (word == text ? "[" + word + "]" : word);
+    }
+    if (known) had = chosen + "\n";
+    return known;
+  }
+  /// One field of "  L3:0=0ff;1=0ff", as wide as it was, or of "8:0 rbps=max wbps=1": a device of which
+  /// nothing is limited is not listed. A device that is not listed may be named, a cache may not. False:
+  /// there is no such field, or the text is not one whole line where the kernel wants that.
+  static bool set_field(std::string& had, std::string_view text, char after_name, char between) {
+    const bool device = after_name == ' ';
+    if (!device && !text.ends_with('\n')) return false;
+    text = text.substr(0, text.find('\n'));
+    const std::string name(text.substr(0, text.find(after_name)));
+    const std::string_view set = text.substr(name.size() + 1);
+    const std::string field(set.substr(0, set.find('=') + 1));
+    std::string value(set.substr(field.size()));
+    std::istringstream lines(std::exchange(had, {}));
+    bool found = false;
+    std::vector<std::string> all;
+    for (std::string line; std::getline(lines, line);) all.push_back(line);
+    if (device &&
+        std::none_of(all.begin(), all.end(), [&](const auto& l) { return l.starts_with(name + " "); }))
+      all.push_back(name + " rbps=max wbps=max riops=max wiops=max");
+    for (std::string& line : all) {
+      const auto start = line.find_first_not_of(' ');
+      if (line.compare(start, name.size() + 1, name + after_name) == 0)
+        for (auto at = line.find(field); at != std::string::npos; at = line.find(field, at + 1)) {
+          const char before = line[at - 1];
+          if (before != between && before != after_name) continue;
+          const auto from = at + field.size();
+          const auto width = std::min(line.find(between, from), line.size()) - from;
+          if (!device) value.insert(0, width - std::min(width, value.size()), '0');
+          line.replace(from, width, value);
+          found = true;
+          break;
+        }
+      if (!device || line != name + " rbps=max wbps=max riops=max wiops=max") had += line + "\n";
+    }
+    return found;
+  }
   /// One feature of "A NO_B"; false: there is none of that name.
   static bool toggle(std::string& features, std::string_view text) {
     std::string word(text.substr(0, text.find('\n')));
@@ -319,6 +386,7 @@ class SimKernel final : public KernelFiles {
       return 0;
     }
     if (const auto other = g.files.find(knob); other != g.files.end()) {
+      if (knob == "io.max") return set_field(other->second, text, ' ', ' ') ? 0 : ENODEV;
       const bool bytes = knob == "memory.min" || knob == "memory.low" || knob == "memory.high";
       const bool none = bytes && (text == "max" || text == "9223372036854775807");
       other->second = none    ? v2 ? "max" : "9223372036854771712"

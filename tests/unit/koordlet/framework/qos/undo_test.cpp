@@ -1,6 +1,5 @@
 // Whatever knob a strategy changes: an agent that is killed between any two writes leaves what the next one,
-// or
-// --cleanup, puts back byte for byte. Each row of the table of knobs that can be undone is tried.
+// or --cleanup, puts back byte for byte. Each row of the table of knobs that can be undone is tried.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -20,13 +19,14 @@ using testing::QosRig;
 using testing::SimKernel;
 
 constexpr std::string_view kAbove = "tier", kBelow = "tier/job";
-constexpr std::string_view kSetting = "vm/min_free_kbytes", kFeature = "HRTICK";
+constexpr std::string_view kSetting = "vm/min_free_kbytes";
 
 struct Case {
   Knob knob{};
   std::string file;                     // of a group, or of the machine
   std::string had;                      // what it holds before
   std::vector<KnobValue> above, below;  // what is wanted, one after the other
+  std::string group = {}, key = {};     // what is set of the machine, and of a file with many settings
 };
 
 /// What a strategy wants now: an index into a case's values, or nothing.
@@ -37,12 +37,11 @@ class Wanting final : public Strategy {
     if (!step) return;
     const bool of_group = host::row(one->knob).domain == host::KnobDomain::cgroup;
     if (!of_group) {
-      plan.want(one->knob, one->knob == Knob::sched_feature ? kFeature : kSetting, one->above[*step],
-                "a test");
+      plan.want(one->knob, one->group, one->above[*step], "a test").key = one->key;
       return;
     }
-    plan.want(one->knob, kAbove, one->above[*step], "a test");
-    plan.want(one->knob, kBelow, one->below[*step], "a test");
+    plan.want(one->knob, kAbove, one->above[*step], "a test").key = one->key;
+    plan.want(one->knob, kBelow, one->below[*step], "a test").key = one->key;
   }
   void release(const Inventory&, Plan&) override {}
   static inline const Case* one = nullptr;
@@ -59,11 +58,34 @@ std::optional<Case> case_of(const host::KnobRow& row, CgroupVersion version) {
            .had = {},
            .above = {},
            .below = {}};
-  if (row.domain != host::KnobDomain::cgroup) {
-    one.above = row.knob == Knob::sched_feature
-                    ? std::vector<KnobValue>{std::int64_t{1}, std::int64_t{0}, std::int64_t{1}}
-                    : std::vector<KnobValue>{std::int64_t{90000}, std::int64_t{1}, std::int64_t{80000}};
-    return one;
+  const auto texts = [](std::initializer_list<std::string> all) {
+    return std::vector<KnobValue>(all.begin(), all.end());
+  };
+  switch (row.knob) {
+    case Knob::proc_sys:
+    case Knob::sys:
+      one.group = kSetting;
+      one.above = {std::int64_t{90000}, std::int64_t{1}, std::int64_t{80000}};
+      return one;
+    case Knob::sched_feature:
+      one.key = "HRTICK";
+      one.above = {std::int64_t{1}, std::int64_t{0}, std::int64_t{1}};
+      return one;
+    case Knob::sys_text:
+      one.group = "kernel/mm/transparent_hugepage/enabled";
+      one.above = texts({"always", "never", "always"});
+      return one;
+    case Knob::schemata:
+      one.group = "be";
+      one.key = "L3/1";
+      one.above = texts({"ff", "0f", "f0"});
+      return one;
+    case Knob::link:
+      one.group = "eth0/qdisc";
+      one.above = texts({"prio", "fq", "htb"});
+      return one;
+    case Knob::io_max: one.key = "8:0/rbps"; break;
+    default: break;
   }
   if (one.file.empty() || (v2 && (row.knob == Knob::cpu_period || row.knob == Knob::cpuset_mems)))
     return std::nullopt;
@@ -83,7 +105,8 @@ std::optional<Case> case_of(const host::KnobRow& row, CgroupVersion version) {
     one.above.emplace_back(std::max(value, least));
     one.below.emplace_back(std::max(value, least));
   }
-  one.had = row.maximum ? std::to_string(least)
+  one.had = !one.key.empty() ? "8:16 rbps=max wbps=4096 riops=max wiops=max\n"
+            : row.maximum    ? std::to_string(least)
             : row.merge == host::KnobMerge::greatest || row.kind == host::KnobKind::setting ? "0"
             : v2                                                                            ? "max"
                  : "9223372036854771712";
@@ -124,7 +147,11 @@ void set_up(QosRig& rig, const Case& one) {
   }
   rig.kernel.settings = {{"/sim/proc/sys/vm/min_free_kbytes", "67584\n"},
                          {"/sim/sys/vm/min_free_kbytes", "67584\n"},
-                         {"/sim/sys/kernel/debug/sched_features", "START_DEBIT NO_HRTICK\n"}};
+                         {"/sim/sys/kernel/debug/sched_features", "START_DEBIT NO_HRTICK\n"},
+                         {"/sim/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"},
+                         {"/sim/sys/fs/resctrl/be/schemata", "    L3:0=0fff;1=0fff\n    MB:0=100;1=100\n"},
+                         {"netlink:eth0/qdisc", "fq_codel\n"}};
+  rig.netlink = &rig.kernel;
   rig.start();
 }
 
