@@ -11,6 +11,7 @@
 #include "framework/qos/arbiter.hpp"
 #include "framework/qos/group_tree.hpp"
 #include "framework/qos/journal.hpp"
+#include "framework/qos/managed_strategy.hpp"
 #include "framework/qos/undo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
@@ -38,7 +39,6 @@ constexpr nanoseconds kForgetEvery = std::chrono::minutes(1);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr std::string_view kWaiting = "waiting for the NodeSLO: what is held back stays so";
 constexpr std::string_view kWaitingForPods = "waiting for the node's pods: what is held back stays so";
-constexpr std::string_view kDryRun = "dry run: ";
 constexpr std::string_view kAdopted = "held back since an earlier agent";
 constexpr std::string_view kSetFree = "set free: nothing is wanted of it any more";
 
@@ -84,19 +84,17 @@ class QosManager::Impl final : public KnobReader {
     for (const StrategyEntry* row : table) {
       auto strategy = row->make(context_);
       if (!strategy) return std::move(strategy).error().context(row->name);
-      Slot slot{.name = row->name, .strategy = std::move(*strategy), .needs_slo = row->needs_slo};
-      slot.enabled =
+      ManagedStrategy::Settings settings;
+      settings.enabled =
           row->gates.empty() || std::any_of(row->gates.begin(), row->gates.end(),
                                             [this](auto gate) { return context_.gates.enabled(gate); });
       if (!row->interval.empty()) {
-        slot.interval = options_.seconds(row->interval);
-        slot.enabled = slot.enabled && slot.interval.count() > 0;
+        settings.interval = options_.seconds(row->interval);
+        settings.enabled = settings.enabled && settings.interval.count() > 0;
       }
-      slot.on_change = row->replan == Replan::on_change;
-      slot.hold = row->hold;
-      slot.scores = row->scores && scores_ != nullptr;
-      slot.dry = std::erase(options_.dry_run, row->name) > 0;
-      slots_.push_back(std::move(slot));
+      settings.scores = row->scores && scores_ != nullptr;
+      settings.dry = std::erase(options_.dry_run, row->name) > 0;
+      strategies_.push_back({.row = row, .strategy = std::move(*strategy), .settings = settings});
     }
     if (!options_.dry_run.empty())
       return Error(Code::invalid, fmt::format("no strategy has the name \"{}\"", options_.dry_run.front()));
@@ -123,55 +121,23 @@ class QosManager::Impl final : public KnobReader {
       executor_.look_again(Knob::cpu_quota);  // the kubelet may have resized a pod, which it tells afterwards
     }
     if (changed || view.facts != facts_)
-      for (Slot& slot : slots_) {
-        slot.stands = false;
-        slot.look_at = {};
+      for (ManagedStrategy& one : strategies_) {
+        one.turn.stands = false;
+        one.turn.look_at = {};
       }
     facts_ = view.facts;
     // Which CPUs are exclusively somebody's holds for what was set free, too.
     if (std::exchange(own_cpus_, inventory.own_cpus) != inventory.own_cpus)
-      for (Slot& slot : slots_) slot.released = false;
-    for (Slot& slot : slots_) {
-      const bool acting = slot.needs_slo ? inventory.slo != nullptr : inventory.pods_known;
-      const bool told_nothing = slot.needs_slo && inventory.slo_known;
-      const bool waiting = !acting && !(told_nothing && inventory.pods_known);
-      slot.news = News::none;
-      if (acting && slot.enabled && !is_asked(slot, view)) continue;  // its last plan counts
-      slot.news = News::changed;
-      slot.next = slot.looks = acting ? view.at + slot.interval : MonoTime{};
-      if (slot.on_change) slot.look_at = {};
-      slot.plan.start(slot.name);
-      slot.off = !slot.enabled || !(acting || waiting);
-      if (slot.off) {
-        slot.held_since.reset();
-        if (!slot.released) slot.strategy->release(inventory, slot.plan);
-        if (slot.scores) scores_->want({});
-        if (slot.plan.repeats()) slot.news = News::repeated;
-        continue;
-      }
-      slot.released = false;
-      slot.waiting_for = !waiting                          ? std::string_view()
-                         : slot.needs_slo && !told_nothing ? kWaiting
-                                                           : kWaitingForPods;
-      if (acting)
-        slot.strategy->plan(view, slot.plan);
-      else
-        slot.plan.hold();
-      if (slot.plan.repeats()) slot.news = News::repeated;
-      keep_held(slot, view);
-      slot.stands = slot.on_change && acting && !slot.held_since;
-      for (const Action& action : slot.plan.actions()) actions_.begin(action, slot.dry);
-      if (slot.scores && !slot.held_since)
-        scores_->want(slot.dry ? std::span<const ScoreWish>() : slot.plan.scores());
-    }
+      for (ManagedStrategy& one : strategies_) one.off.released = false;
+    for (ManagedStrategy& one : strategies_) ask(one, view);
     if (scores_ != nullptr) scores_->tick();
     const Executor::Outcome outcome = settle(Executor::Pace::limited);
     const MonoTime now = clock_.mono();
-    for (Slot& slot : slots_)
-      if (now >= slot.look_at) slot.look_at = now + kLookAgain;
+    for (ManagedStrategy& one : strategies_)
+      if (now >= one.turn.look_at) one.turn.look_at = now + kLookAgain;
     if (!inventory.be_roots.empty())
-      for (std::uint32_t i = 0; i < slots_.size(); ++i)
-        if (slots_[i].off && is_settled(i)) slots_[i].released = true;
+      for (std::uint32_t i = 0; i < strategies_.size(); ++i)
+        if (strategies_[i].off.is && is_settled(i)) strategies_[i].off.released = true;
     if (outcome.failed + outcome.absent > 0) tree_.forget();  // a group has come or gone
     if (clock_.mono() - forgot_ >= kForgetEvery) {
       forgot_ = clock_.mono();
@@ -183,10 +149,10 @@ class QosManager::Impl final : public KnobReader {
     inventory_ = &inventory;
     tree_.start_tick(inventory.generation);
     tree_.forget();
-    for (Slot& slot : slots_) {
-      slot.plan.start(slot.name);
-      slot.news = News::changed;
-      slot.strategy->release(inventory, slot.plan);
+    for (ManagedStrategy& one : strategies_) {
+      one.plan.start(one.row->name);
+      one.news = News::changed;
+      one.strategy->release(inventory, one.plan);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::at_once);
     std::size_t given_back = 0;
@@ -194,7 +160,8 @@ class QosManager::Impl final : public KnobReader {
       KOORD_TRY(processes, scores_->give_back());
       given_back = processes;
     }
-    if (std::ranges::any_of(slots_, [](const Slot& slot) { return slot.plan.keeps(Knob::cpuset_cpus); }))
+    if (std::ranges::any_of(strategies_,
+                            [](const ManagedStrategy& one) { return one.plan.keeps(Knob::cpuset_cpus); }))
       KOORD_CHECK(settle_kept());
     if (const auto failures = executor_.failures(); !failures.empty())
       return failures.front().error.context(
@@ -236,19 +203,19 @@ class QosManager::Impl final : public KnobReader {
 
   std::vector<StrategyReport> strategies() const {
     std::vector<StrategyReport> reports;
-    reports.reserve(slots_.size());
-    for (const Slot& slot : slots_) {
+    reports.reserve(strategies_.size());
+    for (const ManagedStrategy& one : strategies_) {
       std::optional<nanoseconds> held;
-      if (slot.held_since) held = clock_.mono() - *slot.held_since;
-      reports.push_back({slot.name, slot.enabled, status_of(slot), held});
+      if (one.hold.since) held = clock_.mono() - *one.hold.since;
+      reports.push_back({one.row->name, one.settings.enabled, one.status(), held});
     }
     return reports;
   }
 
   std::vector<Limit> limits() const {
     std::vector<Limit> limits;
-    for (const Slot& slot : slots_)
-      for (const Intent& intent : slot.plan.intents()) {
+    for (const ManagedStrategy& one : strategies_)
+      for (const Intent& intent : one.plan.intents()) {
         const KnobId target = executor_.known(intent.knob, intent.group, intent.key);
         const auto* decision = arbiter_.find(target);
         const bool in_force =
@@ -262,86 +229,84 @@ class QosManager::Impl final : public KnobReader {
   std::vector<Executor::Failure> failures() const { return executor_.failures(); }
 
  private:
-  struct Slot {
-    std::string_view name;
-    std::unique_ptr<Strategy> strategy;
-    bool needs_slo = true;
-    bool enabled = false;
-    nanoseconds interval{};    // of its plans; 0: each tick
-    bool on_change = false;    // it looks at nothing that changes with each tick
-    bool scores = false;       // it sets processes' scores
-    nanoseconds hold{};        // how long it may keep what it wanted last
-    MonoTime next{}, looks{};  // when it is asked for one, and while one stands whether it needs one
-    bool stands = false;       // nothing has changed since its last one
-    MonoTime look_at{};        // when the files of what is in force are looked at again
-    bool dry = false;          // its plans are only shown
-    bool off = false;          // its gate is, or there is no NodeSLO
-    bool released = false;     // what it may have left has been set free
-    std::optional<MonoTime> held_since;
-    bool neutral = false;          // held for too long
-    std::string_view waiting_for;  // the text of what it lacks; empty: nothing
-    News news{};                   // of its plan, in this tick
-    Plan plan;
-  };
-
   struct Settled {
     Knob knob{};
     std::string group, key;
   };
 
-  static StrategyStatus status_of(const Slot& slot) {
-    StrategyStatus status = slot.strategy->status();
-    if (slot.held_since && !slot.waiting_for.empty() && !slot.neutral)
-      status = {false, std::string(slot.waiting_for)};
-    if (slot.dry) status.summary.insert(0, kDryRun);
-    return status;
-  }
-
-  /// Whether it is its time to plan. What stands is looked at no more often than it would be made anew.
-  static bool is_asked(Slot& slot, const TickView& view) {
-    const MonoTime soon = view.at + view.interval / 2;
-    if (!slot.stands) return soon >= slot.next;
-    if (soon < slot.looks) return false;
-    slot.looks = view.at + slot.interval;
-    return slot.strategy->look(view);
+  /// Has a strategy make its plan, where it is its time, and that plan's actions begin.
+  void ask(ManagedStrategy& one, const TickView& view) {
+    const Inventory& inventory = *view.inventory;
+    const bool needs_slo = one.row->needs_slo;
+    const bool acting = needs_slo ? inventory.slo != nullptr : inventory.pods_known;
+    const bool told_nothing = needs_slo && inventory.slo_known;
+    const bool waiting = !acting && !(told_nothing && inventory.pods_known);
+    one.news = News::none;
+    if (acting && one.settings.enabled && !one.is_asked(view)) return;  // its last plan counts
+    one.news = News::changed;
+    one.turn.next = one.turn.looks = acting ? view.at + one.settings.interval : MonoTime{};
+    if (one.is_on_change()) one.turn.look_at = {};
+    one.plan.start(one.row->name);
+    one.off.is = !one.settings.enabled || !(acting || waiting);
+    if (one.off.is) {
+      one.hold.since.reset();
+      if (!one.off.released) one.strategy->release(inventory, one.plan);
+      if (one.settings.scores) scores_->want({});
+      if (one.plan.repeats()) one.news = News::repeated;
+      return;
+    }
+    one.off.released = false;
+    one.hold.waiting_for = !waiting                     ? std::string_view()
+                           : needs_slo && !told_nothing ? kWaiting
+                                                        : kWaitingForPods;
+    if (acting)
+      one.strategy->plan(view, one.plan);
+    else
+      one.plan.hold();
+    if (one.plan.repeats()) one.news = News::repeated;
+    keep_held(one, view);
+    one.turn.stands = one.is_on_change() && acting && !one.hold.since;
+    for (const Action& action : one.plan.actions()) actions_.begin(action, one.settings.dry);
+    if (one.settings.scores && !one.hold.since)
+      scores_->want(one.settings.dry ? std::span<const ScoreWish>() : one.plan.scores());
   }
 
   /// What a strategy that cannot tell wanted last stays wanted, but not for ever once pods were known:
   /// before, nobody knows whom it protects.
-  void keep_held(Slot& slot, const TickView& view) {
-    if (!slot.plan.held()) {
-      slot.held_since.reset();
-      slot.neutral = false;
-      if (slot.plan.is_whole()) return;
-      slot.plan.keep_held();
-      adopt(slot);
+  void keep_held(ManagedStrategy& one, const TickView& view) {
+    if (!one.plan.held()) {
+      one.hold.since.reset();
+      one.hold.neutral = false;
+      if (one.plan.is_whole()) return;
+      one.plan.keep_held();
+      adopt(one);
       return;
     }
-    if (!slot.held_since) slot.held_since = clock_.mono();
-    if (clock_.mono() - *slot.held_since < slot.hold || !view.inventory->pods_known) {
-      slot.plan.keep_held();
-      adopt(slot);
+    if (!one.hold.since) one.hold.since = clock_.mono();
+    if (clock_.mono() - *one.hold.since < one.row->hold || !view.inventory->pods_known) {
+      one.plan.keep_held();
+      adopt(one);
       return;
     }
-    if (!slot.neutral)
+    if (!one.hold.neutral)
       log_.warn(
           "a strategy lacked its inputs for too long: its limits are lifted to the neutral state until the "
           "inputs are back",
-          kv("strategy", slot.name), kv("after", slot.hold), kv("why", status_of(slot).summary));
-    slot.neutral = true;
-    slot.plan.start(slot.name);
-    slot.strategy->neutral(view, slot.plan);
+          kv("strategy", one.row->name), kv("after", one.row->hold), kv("why", one.status().summary));
+    one.hold.neutral = true;
+    one.plan.start(one.row->name);
+    one.strategy->neutral(view, one.plan);
   }
 
   /// What a dead agent held down for a strategy that has nothing to go on yet: as the files have it. What it
   /// wanted further down the tree only the files know; the journal keeps that from being set free.
-  void adopt(Slot& slot) {
+  void adopt(ManagedStrategy& one) {
     for (const Journal::Entry& entry : journal_.entries()) {
-      if (entry.strategy != slot.name || entry.from > 0 || !slot.plan.keeps(entry.knob)) continue;
-      if (slot.plan.names(entry.knob, entry.group, entry.key)) continue;
+      if (entry.strategy != one.row->name || entry.from > 0 || !one.plan.keeps(entry.knob)) continue;
+      if (one.plan.names(entry.knob, entry.group, entry.key)) continue;
       auto found = executor_.setting(entry.knob, entry.group, entry.key);
       if (!found || same_value(entry.knob, executor_.version(), *found, entry.free)) continue;
-      Intent& intent = slot.plan.want(entry.knob, entry.group, std::move(*found), kAdopted);
+      Intent& intent = one.plan.want(entry.knob, entry.group, std::move(*found), kAdopted);
       intent.key = entry.key;
       intent.held = true;
     }
@@ -362,23 +327,23 @@ class QosManager::Impl final : public KnobReader {
     return {};
   }
 
-  /// From the slots' plans to the files.
+  /// From the plans to the files.
   Executor::Outcome settle(Executor::Pace pace) {
     plans_.clear();
     news_.clear();
-    for (const Slot& slot : slots_) {
-      plans_.push_back(slot.dry ? std::span<const Intent>() : slot.plan.intents());
-      news_.push_back(slot.news);
+    for (const ManagedStrategy& one : strategies_) {
+      plans_.push_back(one.settings.dry ? std::span<const Intent>() : one.plan.intents());
+      news_.push_back(one.news);
     }
     auto rulings = arbiter_.decide(plans_, news_);
     conflicts_.add(static_cast<double>(arbiter_.conflicts()));
     now_ = clock_.mono();
-    const bool all =
-        is_another_shape() || !orphans_.empty() ||
-        std::any_of(slots_.begin(), slots_.end(), [this](const Slot& slot) { return now_ >= slot.look_at; });
+    const bool all = is_another_shape() || !orphans_.empty() ||
+                     std::any_of(strategies_.begin(), strategies_.end(),
+                                 [this](const ManagedStrategy& one) { return now_ >= one.turn.look_at; });
     if (all && collect_orphans()) {  // rare: then once more, with them as the weakest plan
       plans_.emplace_back(orphans_);
-      news_.assign(slots_.size(), News::none);
+      news_.assign(strategies_.size(), News::none);
       rulings = arbiter_.decide(plans_, news_);
     }
     collect_due(rulings, all);
@@ -400,7 +365,7 @@ class QosManager::Impl final : public KnobReader {
   /// ceased to hold: without that no entry of the journal has become an orphan.
   bool is_another_shape() {
     std::size_t shape = arbiter_.shape();
-    for (const Slot& slot : slots_) shape = shape * 2 + (slot.plan.held() ? 1 : 0);
+    for (const ManagedStrategy& one : strategies_) shape = shape * 2 + (one.plan.held() ? 1 : 0);
     return std::exchange(shape_, shape) != shape;
   }
 
@@ -427,10 +392,10 @@ class QosManager::Impl final : public KnobReader {
   /// In force: nothing is asked of the kernel for a while. Whether a group that is limited is still the same
   /// one is asked with every tick, for who makes it anew, as systemd does with a service's, sets it free.
   bool is_quiet(const Arbiter::Decision& decision) const {
-    if (decision.plan >= slots_.size()) return false;
-    const Slot& slot = slots_[decision.plan];
+    if (decision.plan >= strategies_.size()) return false;
+    const ManagedStrategy::Turn& turn = strategies_[decision.plan].turn;
     const bool limits = decision.level == 0 && decision.intent->undo != *decision.value;
-    if (now_ >= slot.look_at || (limits && !slot.stands)) return false;
+    if (now_ >= turn.look_at || (limits && !turn.stands)) return false;
     if (const auto* other = suspender_of(decision.intent->knob, decision.group)) {
       const bool in_force = executor_.holds(other->target, *other->value);
       if (in_force && suspends(*other)) return true;     // it has none, and takes none
@@ -451,9 +416,10 @@ class QosManager::Impl final : public KnobReader {
     for (const Journal::Entry& entry : journal_.entries()) {
       if (arbiter_.find(executor_.known(entry.knob, entry.group, entry.key))) continue;
       if (const auto* other = suspender_of(entry.knob, entry.group); other && suspends(*other)) continue;
-      const auto owner = std::find_if(slots_.begin(), slots_.end(),
-                                      [&](const Slot& slot) { return slot.name == entry.strategy; });
-      if (owner != slots_.end() && owner->plan.keeps(entry.knob) && !owner->dry) continue;
+      const auto owner =
+          std::find_if(strategies_.begin(), strategies_.end(),
+                       [&](const ManagedStrategy& one) { return one.row->name == entry.strategy; });
+      if (owner != strategies_.end() && owner->plan.keeps(entry.knob) && !owner->settings.dry) continue;
       auto value = freed(entry, *inventory_, context_.topology().get(), executor_.version());
       if (!value) continue;
       Intent intent;
@@ -462,7 +428,7 @@ class QosManager::Impl final : public KnobReader {
       intent.key = entry.key;
       intent.value = std::move(*value);
       intent.undo = intent.value;
-      intent.strategy = owner != slots_.end() ? owner->name : std::string_view("journal");
+      intent.strategy = owner != strategies_.end() ? owner->row->name : std::string_view("journal");
       intent.reason = kSetFree;
       intent.reach = {entry.from, entry.to, {}};
       orphans_.push_back(std::move(intent));
@@ -551,12 +517,13 @@ class QosManager::Impl final : public KnobReader {
     for (const auto& [knob, group, key] : entries) journal_.erase(knob, group, key);
   }
 
-  /// Whether what a slot's plan wants is in force everywhere.
-  bool is_settled(std::uint32_t slot) const {
-    if (!slots_[slot].plan.is_whole()) return false;
-    for (const Intent& intent : slots_[slot].plan.intents()) {
+  /// Whether what a strategy's plan wants is in force everywhere.
+  bool is_settled(std::uint32_t strategy) const {
+    const Plan& plan = strategies_[strategy].plan;
+    if (!plan.is_whole()) return false;
+    for (const Intent& intent : plan.intents()) {
       const auto* decision = arbiter_.find(executor_.known(intent.knob, intent.group, intent.key));
-      if (decision && decision->plan == slot && !is_done(*decision)) return false;
+      if (decision && decision->plan == strategy && !is_done(*decision)) return false;
     }
     return true;
   }
@@ -589,10 +556,10 @@ class QosManager::Impl final : public KnobReader {
   Actions& actions_;
   Scores* scores_;
   PluginContext context_;
-  std::vector<Slot> slots_;
-  const Inventory* inventory_ = nullptr;  // of the tick that runs
-  std::uint64_t generation_ = 0;          // of the last one
-  OwnCpus own_cpus_;                      // the same
+  std::vector<ManagedStrategy> strategies_;  // in the order of the table
+  const Inventory* inventory_ = nullptr;     // of the tick that runs
+  std::uint64_t generation_ = 0;             // of the last one
+  OwnCpus own_cpus_;                         // the same
   std::shared_ptr<const NodeFacts> facts_;
 
   // Of one tick; kept for their memory and for limits().

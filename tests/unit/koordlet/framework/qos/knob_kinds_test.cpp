@@ -5,8 +5,8 @@
 #include "framework/executor/knob_layouts.hpp"
 #include "framework/executor/knob_values.hpp"
 #include "framework/qos/journal.hpp"
-#include "rigs/kill_between_writes.hpp"
 #include "koord/base/file.hpp"
+#include "rigs/kill_between_writes.hpp"
 #include "rigs/qos_rig.hpp"
 #include "support/tree.hpp"
 

@@ -1,0 +1,30 @@
+// Whose turn it is, and how it stands with a strategy: see managed_strategy.hpp.
+#include "framework/qos/managed_strategy.hpp"
+
+#include <string>
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::string_view kDryRun = "dry run: ";
+
+}  // namespace
+
+bool ManagedStrategy::is_asked(const TickView& view) {
+  const MonoTime soon = view.at + view.interval / 2;
+  if (!turn.stands) return soon >= turn.next;
+  if (soon < turn.looks) return false;
+  turn.looks = view.at + settings.interval;
+  return strategy->look(view);
+}
+
+StrategyStatus ManagedStrategy::status() const {
+  StrategyStatus status = strategy->status();
+  if (hold.since && !hold.waiting_for.empty() && !hold.neutral)
+    status = {false, std::string(hold.waiting_for)};
+  if (settings.dry) status.summary.insert(0, kDryRun);
+  return status;
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,55 @@
+// ManagedStrategy: a strategy of the table as the manager has it: what flags say of it, when it is its turn,
+// what it cannot tell, and its plan.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "framework/qos/arbiter.hpp"
+#include "framework/qos/plugin.hpp"
+
+namespace koord::koordlet {
+
+struct ManagedStrategy {
+  /// What gates and flags say; stays as it is.
+  struct Settings {
+    bool enabled = false;
+    bool dry = false;        // its plans are only shown
+    bool scores = false;     // it sets processes' scores
+    nanoseconds interval{};  // of its plans; 0: each tick
+  };
+  /// When it is asked, and when it is looked at what has become of its plan.
+  struct Turn {
+    MonoTime next{}, looks{};  // for a plan, and while one stands whether it needs one
+    bool stands = false;       // nothing has changed since its last one
+    MonoTime look_at{};        // when the files of what is in force are looked at again
+  };
+  /// It cannot tell what it wants.
+  struct Hold {
+    std::optional<MonoTime> since;
+    bool neutral = false;          // for too long
+    std::string_view waiting_for;  // the text of what it lacks; empty: nothing
+  };
+  struct Off {
+    bool is = false;        // its gate is, or there is no NodeSLO
+    bool released = false;  // what it may have left has been set free
+  };
+
+  const StrategyEntry* row = nullptr;
+  std::unique_ptr<Strategy> strategy = {};
+  Settings settings = {};
+  Turn turn = {};
+  Hold hold = {};
+  Off off = {};
+  News news{};  // of its plan, in this tick
+  Plan plan = {};
+
+  bool is_on_change() const { return row->replan == Replan::on_change; }
+  /// Whether it is its time to plan. What stands is looked at no more often than it would be made anew.
+  bool is_asked(const TickView& view);
+  /// What it says of itself, or what is said where it cannot.
+  StrategyStatus status() const;
+};
+
+}  // namespace koord::koordlet
