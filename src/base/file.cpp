@@ -18,6 +18,7 @@ Code code_of(int errnum) {
   switch (errnum) {
     case ENOENT:
     case ENODEV:
+    case ESRCH:  // of a process
     case ENOTDIR: return Code::not_found;
     case EACCES:
     case EPERM:

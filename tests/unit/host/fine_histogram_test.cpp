@@ -51,6 +51,19 @@ TEST_CASE("a quantile counts what is not in the histogram as nothing") {
   CHECK(parts.upper_quantile_us(0.01, 1000) == 0);
 }
 
+TEST_CASE("histograms add up, bucket by bucket") {
+  FineHistogram sum, more;
+  sum.counts = {1, 2, 3};
+  more.counts[1] = 5;
+  more.counts.back() = 7;
+  sum += more;
+  CHECK(sum.counts[0] == 1);
+  CHECK(sum.counts[1] == 7);
+  CHECK(sum.counts[2] == 3);
+  CHECK(sum.counts.back() == 7);
+  CHECK(sum.count() == 18);
+}
+
 TEST_CASE("counters that begin anew are all new") {
   FineHistogram earlier, later;
   earlier.counts = {1, 2, 3};
