@@ -125,7 +125,7 @@ void stateful_set_validate(const json::Value& object, const json::Value* old, Ad
   if (admission.subresource == "status") return;
   const json::Value* spec = find(object, "spec");
   validate_spec(spec, "statefulset", errors);
-  if (!spec) return;
+  if (!spec || !spec->is_object()) return;  // an error already
   const std::string_view order = text_at(*spec, "podManagementPolicy");
   if (order != "OrderedReady" && order != "Parallel")
     errors.invalid("spec.podManagementPolicy", order, "must be 'OrderedReady' or 'Parallel'");
