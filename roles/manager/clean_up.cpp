@@ -14,7 +14,7 @@
 #include "framework/noderesource/zones.hpp"
 #include "framework/webhook/configuration.hpp"
 #include "framework/webhook/entries.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"

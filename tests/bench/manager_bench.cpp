@@ -10,7 +10,7 @@
 #include "controllers/node_resources.hpp"
 #include "controllers/specs.hpp"
 #include "framework/noderesource/plan.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "plugins.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/rules/kube_qos.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::host {

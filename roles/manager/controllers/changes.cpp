@@ -8,7 +8,7 @@
 #include "framework/noderesource/cpu_ratio.hpp"
 #include "framework/noderesource/node_update.hpp"
 #include "framework/noderesource/overcommit_level.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 
 namespace koord::manager {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 
 namespace koord::manager {
 namespace {

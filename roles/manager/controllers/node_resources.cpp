@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 
 namespace koord::manager {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/api/types/core_v1/node.hpp"

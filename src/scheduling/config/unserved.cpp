@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/config/extension_point.hpp"
 

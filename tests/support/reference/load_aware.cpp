@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"
 #include "support/reference/matching.hpp"

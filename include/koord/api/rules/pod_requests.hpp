@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/rules/kube_qos.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::api {
@@ -38,7 +38,5 @@ NonZeroRequests non_zero_requests(const Pod& pod, const PodRequestsOptions& opti
 
 /// cpu, memory and huge pages: what spec.resources may name.
 bool is_pod_level_resource(std::string_view name);
-/// By requests and limits, whatever the status says.
-KubeQos compute_kube_qos(const PodSpec& spec);
 
 }  // namespace koord::api

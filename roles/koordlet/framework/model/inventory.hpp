@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "koord/host/cpuset.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "framework/objects/annotations.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {

@@ -2,7 +2,7 @@
 // memory, the annotation that tells the agent of them, and the resources of devices.
 #pragma once
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/base/result.hpp"
 #include "koord/json/value.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/webhook/admission.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/rules/selector.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/base/result.hpp"

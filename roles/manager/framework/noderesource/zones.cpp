@@ -5,7 +5,7 @@
 
 #include "framework/noderesource/cpu_memory.hpp"
 #include "framework/noderesource/node_update.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 
 namespace koord::manager {
 namespace {

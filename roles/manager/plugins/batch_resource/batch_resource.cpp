@@ -3,7 +3,7 @@
 
 #include "framework/noderesource/json_quantity.hpp"
 #include "framework/noderesource/node_update.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
 #include "plugins/batch_resource/zone_amounts.hpp"

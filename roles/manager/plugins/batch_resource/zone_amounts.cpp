@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "framework/noderesource/work.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/json/value.hpp"
 #include "plugins/batch_resource/batch_resource.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "framework/noderesource/node_update.hpp"
 #include "framework/noderesource/work.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 
 namespace koord::manager {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
 #include "scheduling/plugins/load_aware_scheduling/args.hpp"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "plugins.hpp"
 #include "plugins/batch_resource/batch_resource.hpp"
 #include "plugins/mid_resource/mid_resource.hpp"

@@ -6,7 +6,7 @@
 #include "framework/noderesource/node_update.hpp"
 #include "framework/noderesource/plan.hpp"
 #include "framework/noderesource/work.hpp"
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "plugins/batch_resource/zone_amounts.hpp"
 #include "vectors.hpp"
 

@@ -1,28 +1,27 @@
-// Classes of pods: Kubernetes' quality of service, Koordinator's, and Koordinator's priorities. Their names
-// on the wire, and the labels and resources that go with them.
+// Classes of pods: Koordinator's quality of service and its priorities. Their names on the wire, and the
+// labels and resources that go with them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-namespace koord::api {
+#include "koord/api/rules/kube_qos.hpp"
 
-struct Pod;
+namespace koord::api {
 
 inline constexpr std::string_view kQosLabel = "koordinator.sh/qosClass";
 inline constexpr std::string_view kPriorityClassLabel = "koordinator.sh/priority-class";
+/// Within its class: a number.
+inline constexpr std::string_view kSubPriorityLabel = "koordinator.sh/priority";
 /// What nodes lend to batch and mid pods.
 inline constexpr std::string_view kBatchCpu = "kubernetes.io/batch-cpu";
 inline constexpr std::string_view kBatchMemory = "kubernetes.io/batch-memory";
 inline constexpr std::string_view kMidCpu = "kubernetes.io/mid-cpu";
 inline constexpr std::string_view kMidMemory = "kubernetes.io/mid-memory";
-
-/// The class that Kubernetes gives a pod.
-enum class KubeQos : std::uint8_t { guaranteed, burstable, besteffort };
-std::string_view to_string(KubeQos qos);  // Guaranteed, Burstable, BestEffort
-/// As the status says, or computed.
-KubeQos kube_qos(const Pod& pod);
+/// The names that they had before.
+inline constexpr std::string_view kOldBatchCpu = "koordinator.sh/batch-cpu";
+inline constexpr std::string_view kOldBatchMemory = "koordinator.sh/batch-memory";
 
 /// Koordinator's quality of service (kQosLabel). Absent and unknown values are `none`.
 enum class KoordQos : std::uint8_t { none, lse, lsr, ls, be, system };

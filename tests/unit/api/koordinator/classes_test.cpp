@@ -1,5 +1,5 @@
 // Classes of pods: names, bands of priority, defaults.
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,16 +1,15 @@
-#include "koord/api/rules/koord_classes.hpp"
+#include "koord/api/koordinator/classes.hpp"
 
 #include <algorithm>
 #include <span>
 
-#include "koord/api/rules/pod_requests.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::api {
 
 namespace {
 
 constexpr std::int32_t kBands[] = {9000, 7000, 5000, 3000};  // each is a thousand wide
-constexpr std::string_view kKubeNames[] = {"Guaranteed", "Burstable", "BestEffort"};
 
 // Names stand by value, from 1: 0 is none.
 
@@ -27,14 +26,6 @@ E value_of(std::span<const std::string_view> names, std::string_view text) {
 }
 
 }  // namespace
-
-std::string_view to_string(KubeQos qos) { return kKubeNames[static_cast<std::size_t>(qos)]; }
-
-KubeQos kube_qos(const Pod& pod) {
-  const auto* const at = std::ranges::find(kKubeNames, pod.status.qos_class.view());
-  return at == std::end(kKubeNames) ? compute_kube_qos(pod.spec)
-                                    : static_cast<KubeQos>(at - std::begin(kKubeNames));
-}
 
 std::string_view to_string(KoordQos qos) { return name_of(kKoordQosNames, qos); }
 KoordQos parse_koord_qos(std::string_view text) { return value_of<KoordQos>(kKoordQosNames, text); }
