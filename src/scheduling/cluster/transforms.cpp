@@ -1,5 +1,8 @@
 // What Koordinator makes of nodes and pods: see transforms.hpp.
 #include "koord/scheduling/cluster/transforms.hpp"
+#include "koord/api/koordinator/devices.hpp"
+#include "koord/api/koordinator/node.hpp"
+#include "koord/api/koordinator/scheduling.hpp"
 
 #include <fmt/format.h>
 
@@ -10,8 +13,6 @@
 #include <vector>
 
 #include "koord/api/koordinator/classes.hpp"
-#include "koord/api/schema/codec.hpp"
-#include "koord/api/schema/table.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/host/cpuset.hpp"
@@ -22,36 +23,19 @@ namespace koord::scheduling {
 
 namespace {
 
-constexpr std::string_view kReservation = "node.koordinator.sh/reservation";
-constexpr std::string_view kDeviceAllocated = "scheduling.koordinator.sh/device-allocated";
-constexpr std::string_view kReplaceResources = "pod.koordinator.sh/replace-resources";
-constexpr std::string_view kPreemptionPolicy = "scheduling.koordinator.sh/preemption-policy";
-constexpr std::string_view kSchedulerName = "scheduling.koordinator.sh/scheduler-name";
-constexpr std::string_view kOriginalSchedulerName =
-    "internal.scheduling.koordinator.sh/original-scheduler-name";
-constexpr std::size_t kMaxAnnotation = std::size_t{64} << 10;
 constexpr std::size_t kMaxComplained = 4096;
 
 /// A name that a resource had, and the one that it has; `to` empty: it is taken out.
 struct Renamed {
   std::string_view from, to;
 };
-constexpr Renamed kBatch[] = {{"koordinator.sh/batch-cpu", api::kBatchCpu},
-                              {"koordinator.sh/batch-memory", api::kBatchMemory}};
-constexpr Renamed kDevices[] = {{"kubernetes.io/rdma", "koordinator.sh/rdma"},
-                                {"kubernetes.io/fpga", "koordinator.sh/fpga"},
-                                {"kubernetes.io/gpu", "koordinator.sh/gpu"},
-                                {"kubernetes.io/gpu-core", "koordinator.sh/gpu-core"},
-                                {"kubernetes.io/gpu-memory", "koordinator.sh/gpu-memory"},
-                                {"kubernetes.io/gpu-memory-ratio", "koordinator.sh/gpu-memory-ratio"}};
-
-struct NodeReservation {
-  api::ResourceList resources;
-  std::string reserved_cpus;
-  std::string apply_policy;
-  KOORD_STRUCT(NodeReservation);
-};
-KOORD_SCHEMA(NodeReservation, ROW(resources), ROW(reserved_cpus).wire("reservedCPUs"), ROW(apply_policy));
+constexpr Renamed kBatch[] = {{api::kOldBatchCpu, api::kBatchCpu}, {api::kOldBatchMemory, api::kBatchMemory}};
+constexpr Renamed kDevices[] = {{api::kOldRdma, api::kRdma},
+                                {api::kOldFpga, api::kFpga},
+                                {api::kOldGpu, api::kGpu},
+                                {api::kOldGpuCore, api::kGpuCore},
+                                {api::kOldGpuMemory, api::kGpuMemory},
+                                {api::kOldGpuMemoryRatio, api::kGpuMemoryRatio}};
 
 bool has_any(const api::ResourceList& list, std::span<const Renamed> names) {
   return std::any_of(list.begin(), list.end(), [&](const auto& entry) {
@@ -78,16 +62,17 @@ void rename(api::ResourceList& list, std::span<const Renamed> names) {
 }
 
 /// What the annotation keeps back; nothing where it does not say.
-Result<api::ResourceList> kept_back(std::string_view text) {
-  if (text.size() > kMaxAnnotation) return Error(Code::invalid, "longer than 64 KiB");
-  KOORD_TRY(reservation, api::decode<NodeReservation>(text));
-  if (!reservation.apply_policy.empty() && reservation.apply_policy != "Default") return api::ResourceList();
-  if (!reservation.reserved_cpus.empty()) {
-    const auto cpus = host::CpuSet::parse(reservation.reserved_cpus);
-    if (!cpus) return Error(Code::invalid, fmt::format("reservedCPUs: {}", cpus.error().message()));
-    reservation.resources["cpu"] = api::Quantity::from_int(cpus->size());
+Result<api::ResourceList> kept_back(const api::SymbolMap& annotations) {
+  KOORD_TRY(reservation, api::read_annotation<api::NodeReservation>(annotations));
+  if (!reservation || !api::reduces_allocatable(*reservation)) return api::ResourceList();
+  if (!reservation->reserved_cpus.empty()) {
+    const auto cpus = host::CpuSet::parse(reservation->reserved_cpus);
+    if (!cpus)
+      return Error(Code::invalid, fmt::format("{}: reservedCPUs: {}", api::NodeReservation::kAnnotation,
+                                              cpus.error().message()));
+    reservation->resources["cpu"] = api::Quantity::from_int(cpus->size());
   }
-  return std::move(reservation.resources);
+  return std::move(reservation->resources);
 }
 
 bool is_zero(const api::ResourceList& list) {
@@ -126,7 +111,7 @@ void rename(api::Pod& pod, std::span<const Renamed> names) {
 
 /// The annotation of what a pod was given, with the present names; nothing where they are so already.
 Result<std::optional<std::string>> renamed_devices(std::string_view text) {
-  if (text.size() > kMaxAnnotation) return Error(Code::invalid, "longer than 64 KiB");
+  if (text.size() > api::kMaxAnnotation) return Error(Code::invalid, "longer than 64 KiB");
   KOORD_TRY(document, json::parse(text));
   const auto wrong = [] { return Error(Code::invalid, "expected lists of devices by their type"); };
   if (document.is_null()) return std::optional<std::string>();
@@ -188,7 +173,7 @@ std::int32_t priority_of(const api::Pod& pod) {
 }
 
 std::string_view preemption_policy_of(const api::Pod& pod) {
-  const std::string_view said = api::value_or(pod.metadata.labels, kPreemptionPolicy);
+  const std::string_view said = api::value_or(pod.metadata.labels, api::kPreemptionPolicyLabel);
   return said == "PreemptLowerPriority" ? said : "Never";
 }
 
@@ -216,7 +201,7 @@ class Edited {
 }  // namespace
 
 std::string_view meant_for(const api::Pod& pod) {
-  const Symbol* const label = pod.metadata.labels.find(kSchedulerName);
+  const Symbol* const label = pod.metadata.labels.find(api::kSchedulerNameLabel);
   return label != nullptr ? label->view() : pod.spec.scheduler_name.view();
 }
 
@@ -231,12 +216,10 @@ void Transforms::gone(const api::ObjectMeta& object) {
 
 std::shared_ptr<const api::Node> Transforms::node(std::shared_ptr<const api::Node> node) {
   api::ResourceList kept;
-  if (const Symbol* const text = node->metadata.annotations.find(kReservation); text && !text->empty()) {
-    if (auto read = kept_back(*text))
-      kept = std::move(*read);
-    else
-      complain("Node", node->metadata, fmt::format("{}: {}", kReservation, read.error().message()));
-  }
+  if (auto read = kept_back(node->metadata.annotations))
+    kept = std::move(*read);
+  else
+    complain("Node", node->metadata, read.error().message());
   const auto old_names = [](const api::ResourceList& list) {
     return has_any(list, kBatch) || has_any(list, kDevices);
   };
@@ -255,16 +238,17 @@ std::shared_ptr<const api::Pod> Transforms::pod(std::shared_ptr<const api::Pod> 
   for (const std::span<const Renamed> names : {std::span<const Renamed>(kBatch), {kDevices}})
     if (any_list_has(*pod, names)) rename(pod.edit(), names);
   const api::SymbolMap& annotations = pod->metadata.annotations;
-  if (const Symbol* const text = annotations.find(kDeviceAllocated)) {
+  if (const Symbol* const text = annotations.find(api::DeviceAllocations::kAnnotation)) {
     if (auto renamed = renamed_devices(*text); !renamed)
-      complain("Pod", pod->metadata, fmt::format("{}: {}", kDeviceAllocated, renamed.error().message()));
+      complain("Pod", pod->metadata,
+               fmt::format("{}: {}", api::DeviceAllocations::kAnnotation, renamed.error().message()));
     else if (*renamed)
-      pod.edit().metadata.annotations[kDeviceAllocated] = **renamed;
+      pod.edit().metadata.annotations[api::DeviceAllocations::kAnnotation] = **renamed;
   }
   if (gates_.replace_resources) {
-    const std::string text(api::value_or(pod->metadata.annotations, kReplaceResources));
-    if (text.size() > kMaxAnnotation) {
-      complain("Pod", pod->metadata, fmt::format("{}: longer than 64 KiB", kReplaceResources));
+    const std::string text(api::value_or(pod->metadata.annotations, api::kReplaceResources));
+    if (text.size() > api::kMaxAnnotation) {
+      complain("Pod", pod->metadata, fmt::format("{}: longer than 64 KiB", api::kReplaceResources));
     } else if (const std::vector<Renamed> names = replacements(text); any_list_has(*pod, names)) {
       rename(pod.edit(), names);
     }
@@ -278,7 +262,7 @@ std::shared_ptr<const api::Pod> Transforms::pod(std::shared_ptr<const api::Pod> 
   if (const std::string_view name = meant_for(*pod); pod->spec.scheduler_name != name) {
     const Symbol meant(name);  // the name may lie in what is copied
     api::Pod& edited = pod.edit();
-    edited.metadata.annotations[kOriginalSchedulerName] = edited.spec.scheduler_name;
+    edited.metadata.annotations[api::kOriginalSchedulerName] = edited.spec.scheduler_name;
     edited.spec.scheduler_name = meant;
   }
   return pod.take();

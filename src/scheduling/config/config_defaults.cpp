@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/scheduling/config/config.hpp"
 #include "koord/scheduling/config/extension_point.hpp"
@@ -230,10 +231,12 @@ KubeSchedulerConfiguration own_defaults() {
   const auto configure = [&](std::string name, std::string args) {
     profile.plugin_config.push_back({std::move(name), api::RawJson{std::move(args)}, nullptr});
   };
-  configure("NodeResourcesFit",
-            R"({"scoringStrategy":{"type":"LeastAllocated","resources":[{"name":"cpu","weight":1},)"
-            R"({"name":"memory","weight":1},{"name":"kubernetes.io/batch-cpu","weight":1},)"
-            R"({"name":"kubernetes.io/batch-memory","weight":1}]}})");
+  configure(
+      "NodeResourcesFit",
+      fmt::format(
+          R"({{"scoringStrategy":{{"type":"LeastAllocated","resources":[{{"name":"cpu","weight":1}},)"
+          R"({{"name":"memory","weight":1}},{{"name":"{}","weight":1}},{{"name":"{}","weight":1}}]}}}})",
+          api::kBatchCpu, api::kBatchMemory));
   configure("LoadAwareScheduling",
             R"({"filterExpiredNodeMetrics":false,"nodeMetricExpirationSeconds":300,)"
             R"("resourceWeights":{"cpu":1,"memory":1},"usageThresholds":{"cpu":0,"memory":0},)"

@@ -1,5 +1,11 @@
 // What pods ask of plugins that their profile does not have: see unserved.hpp.
 #include "koord/scheduling/config/unserved.hpp"
+#include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/devices.hpp"
+#include "koord/api/koordinator/gang.hpp"
+#include "koord/api/koordinator/quota.hpp"
+#include "koord/api/koordinator/reservation.hpp"
+#include "koord/api/koordinator/scheduling.hpp"
 
 #include <fmt/format.h>
 
@@ -16,25 +22,16 @@ namespace koord::scheduling {
 
 namespace {
 
-constexpr std::string_view kGang = "pod-group.scheduling.sigs.k8s.io",
-                           kGangName = "pod-group.scheduling.sigs.k8s.io/name",
-                           kGangAnnotation = "gang.scheduling.koordinator.sh/name",
-                           kQuota = "quota.scheduling.koordinator.sh/name",
-                           kAffinity = "scheduling.koordinator.sh/reservation-affinity",
-                           kNuma = "scheduling.koordinator.sh/numa-topology-spec",
-                           kHint = "internal.scheduling.koordinator.sh/scheduling-hint";
-constexpr std::string_view kDeviceAnnotations[] = {"scheduling.koordinator.sh/device-allocate-hint",
-                                                   "scheduling.koordinator.sh/device-joint-allocate",
-                                                   "scheduling.koordinator.sh/gpu-partition-spec"};
+constexpr std::string_view kDeviceAnnotations[] = {
+    api::DeviceHints::kAnnotation, api::DeviceJointAllocate::kAnnotation, api::GpuPartitionSpec::kAnnotation};
 /// nvidia.com/gpu and its like are the device plugin's, too.
 constexpr std::string_view kDevices[] = {
-    "koordinator.sh/gpu",        "koordinator.sh/gpu.shared",       "koordinator.sh/gpu-core",
-    "koordinator.sh/gpu-memory", "koordinator.sh/gpu-memory-ratio", "koordinator.sh/rdma",
-    "koordinator.sh/fpga"};
+    api::kGpu, api::kGpuShared, api::kGpuCore, api::kGpuMemory, api::kGpuMemoryRatio, api::kRdma, api::kFpga};
 
 bool asks_for_gang(const api::Pod& pod) {
-  return pod.metadata.labels.contains(kGang) || pod.metadata.labels.contains(kGangName) ||
-         pod.metadata.annotations.contains(kGangAnnotation);
+  return pod.metadata.labels.contains(api::kPodGroupLabel) ||
+         pod.metadata.labels.contains(api::kGangNameLabel) ||
+         pod.metadata.annotations.contains(api::kGangName);
 }
 
 bool asks_for_devices(const api::Pod& pod) {
@@ -65,15 +62,19 @@ struct Need {
 constexpr Need kNeeds[] = {
     {"Coscheduling", "to be placed with its gang", &asks_for_gang},
     {"ElasticQuota", "to be counted in an ElasticQuota",
-     [](const api::Pod& pod) { return pod.metadata.labels.contains(kQuota); }},
+     [](const api::Pod& pod) { return pod.metadata.labels.contains(api::kQuotaNameLabel); }},
     {"Reservation", "for a reservation",
-     [](const api::Pod& pod) { return pod.metadata.annotations.contains(kAffinity); }},
+     [](const api::Pod& pod) {
+       return pod.metadata.annotations.contains(api::ReservationAffinity::kAnnotation);
+     }},
     {"NodeNUMAResource", "for NUMA nodes",
-     [](const api::Pod& pod) { return pod.metadata.annotations.contains(kNuma); }},
+     [](const api::Pod& pod) {
+       return pod.metadata.annotations.contains(api::NumaTopologySpec::kAnnotation);
+     }},
     {"NodeNUMAResource", "for CPUs of its own (LSE or LSR)", &asks_for_cpus, false},
     {"DeviceShare", "for devices", &asks_for_devices},
     {"SchedulingHint", "for the nodes of its hint",
-     [](const api::Pod& pod) { return pod.metadata.annotations.contains(kHint); }},
+     [](const api::Pod& pod) { return pod.metadata.annotations.contains(api::kSchedulingHint); }},
 };
 
 bool is_missing(const Profile& profile, std::string_view plugin) {

@@ -56,13 +56,8 @@ std::optional<json::Document> annotation(const api::ObjectMeta& meta, std::strin
   return std::move(*document);
 }
 
-host::CpuSet cpus_of(const json::Value& document, std::string_view key, std::string_view name,
-                     std::vector<std::string>& complaints) {
-  const json::Value* value = json::find(document, key);
-  if (value && !value->is_string() && !value->is_null())
-    complaints.push_back(fmt::format("{}: /{}: expected a string", name, key));
-  if (!value || value->text().empty()) return {};
-  auto cpus = host::CpuSet::parse(value->text());
+host::CpuSet cpu_list(std::string_view text, std::string_view name, std::vector<std::string>& complaints) {
+  auto cpus = host::CpuSet::parse(text);
   if (cpus) return std::move(*cpus);
   complaints.push_back(fmt::format("{}: {}", name, cpus.error().message()));
   return {};

@@ -28,9 +28,8 @@ std::int64_t plain(const api::ResourceList& list, std::string_view name, std::in
 /// The annotation's JSON, an object; nothing (and a complaint, if it is there) where it cannot be read.
 std::optional<json::Document> annotation(const api::ObjectMeta& meta, std::string_view name,
                                          std::vector<std::string>& complaints);
-/// A set of CPUs in a text; empty if it is absent or no set.
-host::CpuSet cpus_of(const json::Value& document, std::string_view key, std::string_view name,
-                     std::vector<std::string>& complaints);
+/// A set of CPUs in a text of the annotation; empty if it is absent or no set.
+host::CpuSet cpu_list(std::string_view text, std::string_view name, std::vector<std::string>& complaints);
 /// A quantity at a path, in units of 10^scale; nothing if it is absent.
 std::optional<std::int64_t> quantity_at(const json::Value& document, std::string_view path, int scale,
                                         std::string_view name, std::vector<std::string>& complaints);

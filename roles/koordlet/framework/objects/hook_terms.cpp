@@ -9,17 +9,14 @@
 
 #include "framework/objects/annotations.hpp"
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/node_agent.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
 
 namespace {
 
-constexpr std::string_view kExtendedSpec = "node.koordinator.sh/extended-resource-spec";
-constexpr std::string_view kResourceStatus = "scheduling.koordinator.sh/resource-status";
-constexpr std::string_view kCpuQos = "koordinator.sh/cpuQOS";
-constexpr std::string_view kOomScore = "koordinator.sh/oom-score-adj";
-constexpr std::string_view kOomScores = "koordinator.sh/oom-score-adj-spec";
 constexpr std::string_view kKata = "kata";  // the class by which upstream knows them
 constexpr std::int64_t kLeastScore = -1000, kMostScore = 1000;
 constexpr std::int64_t kLeastIdentity = -1, kMostIdentity = 2;
@@ -112,12 +109,12 @@ void lend(const api::Pod& pod, HookTerms& terms) {
 
 /// What the webhook wrote down of a pod whose spec does not say it.
 void lend_by_annotation(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& complaints) {
-  const auto document = annotation(pod.metadata, kExtendedSpec, complaints);
+  const auto document = annotation(pod.metadata, api::kExtendedResourceSpec, complaints);
   if (!document) return;
   const json::Value* const containers = json::find(*document, "containers");
   if (!containers || !containers->is_object()) return;
   if (containers->size() > kMaxEntries) {
-    complaints.push_back(fmt::format("{}: more than {} containers", kExtendedSpec, kMaxEntries));
+    complaints.push_back(fmt::format("{}: more than {} containers", api::kExtendedResourceSpec, kMaxEntries));
     return;
   }
   const std::size_t before = complaints.size();
@@ -127,7 +124,7 @@ void lend_by_annotation(const api::Pod& pod, HookTerms& terms, std::vector<std::
     const auto amount = [&](std::string_view of, std::string_view name, std::int64_t most) -> std::int64_t {
       const json::Value* const list = json::find(member.value, of);
       if (!list) return 0;
-      return bounded(quantity_of(*list, name, 0, kExtendedSpec, complaints).value_or(0), most);
+      return bounded(quantity_of(*list, name, 0, api::kExtendedResourceSpec, complaints).value_or(0), most);
     };
     LentResources lent;
     lent.cpu_request = amount("requests", api::kBatchCpu, kMaxMilli);
@@ -144,36 +141,30 @@ void lend_by_annotation(const api::Pod& pod, HookTerms& terms, std::vector<std::
 
 /// By node, without the CPUs being named: those of the nodes in which CPU was given.
 void place(const api::Pod& pod, HookTerms& terms) {
-  std::vector<std::string> told_already;
-  const auto document = annotation(pod.metadata, kResourceStatus, told_already);
-  if (!document) return;
-  const json::Value* const nodes = json::find(*document, "numaNodeResources");
-  if (!nodes || !nodes->is_array() || nodes->size() > kMaxEntries) return;
+  const auto status =
+      api::read_annotation<api::ResourceStatus>(pod.metadata.annotations);  // read_pod() tells
+  if (!status || !*status || (*status)->numa_node_resources.size() > kMaxEntries) return;
   bool cpu = false;
-  for (const json::Value& one : nodes->elements()) {
-    const json::Value* const node = json::find(one, "node");
-    const auto id = node ? node->to_int() : std::nullopt;
-    if (!id || *id < 0 || *id > kMaxNode) continue;
-    if (const json::Value* const resources = json::find(one, "resources"))
-      cpu = cpu || quantity_of(*resources, "cpu", -3, kResourceStatus, told_already).value_or(0) > 0 ||
-            quantity_of(*resources, api::kBatchCpu, 0, kResourceStatus, told_already).value_or(0) > 0;
-    terms.numa_nodes.push_back(static_cast<int>(*id));
+  for (const api::NumaNodeResource& one : (*status)->numa_node_resources) {
+    if (one.node < 0 || one.node > kMaxNode) continue;
+    cpu = cpu || milli(one.resources, "cpu") > 0 || plain(one.resources, api::kBatchCpu, kMaxMilli) > 0;
+    terms.numa_nodes.push_back(one.node);
   }
   if (!cpu) terms.numa_nodes.clear();
 }
 
 void read_cpu_qos(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& complaints) {
-  const auto document = annotation(pod.metadata, kCpuQos, complaints);
+  const auto document = annotation(pod.metadata, api::kCpuQos, complaints);
   if (!document) return;
   const std::size_t before = complaints.size();
   CpuQosTerms qos;
   const json::Value* const enable = json::find(*document, "enable");
   if (enable && !enable->is_null() && !enable->is_bool())
-    complaints.push_back(fmt::format("{}: /enable: expected true or false", kCpuQos));
+    complaints.push_back(fmt::format("{}: /enable: expected true or false", api::kCpuQos));
   qos.enable = enable && enable->is_true();
-  qos.group_identity = integer_of(*document, "groupIdentity", kCpuQos, complaints);
+  qos.group_identity = integer_of(*document, "groupIdentity", api::kCpuQos, complaints);
   if (qos.group_identity && (*qos.group_identity < kLeastIdentity || *qos.group_identity > kMostIdentity))
-    complaints.push_back(fmt::format("{}: /groupIdentity: {} is not from {} to {}", kCpuQos,
+    complaints.push_back(fmt::format("{}: /groupIdentity: {} is not from {} to {}", api::kCpuQos,
                                      *qos.group_identity, kLeastIdentity, kMostIdentity));
   if (complaints.size() == before) terms.cpu_qos = qos;
 }
@@ -187,10 +178,10 @@ bool is_score(std::int64_t score, std::string_view where, std::vector<std::strin
 /// A list that cannot be read as a whole says that nothing is known of any container, as upstream has it.
 void read_oom_scores(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& complaints) {
   const std::size_t before = complaints.size();
-  const auto document = annotation(pod.metadata, kOomScores, complaints);
+  const auto document = annotation(pod.metadata, api::kOomScoreAdjSpec, complaints);
   if (complaints.size() > before) return;
   if (document && document->size() > kMaxEntries) {
-    complaints.push_back(fmt::format("{}: more than {} containers", kOomScores, kMaxEntries));
+    complaints.push_back(fmt::format("{}: more than {} containers", api::kOomScoreAdjSpec, kMaxEntries));
     return;
   }
   std::span<const json::Member> members;
@@ -199,23 +190,24 @@ void read_oom_scores(const api::Pod& pod, HookTerms& terms, std::vector<std::str
   for (const json::Member& member : members) {
     const auto score = member.value.to_int();
     if (!score) {
-      complaints.push_back(
-          fmt::format("{}: /{}: expected a whole number", kOomScores, member.name.text().substr(0, 64)));
+      complaints.push_back(fmt::format("{}: /{}: expected a whole number", api::kOomScoreAdjSpec,
+                                       member.name.text().substr(0, 64)));
       return;
     }
-    const bool fits = is_score(*score, kOomScores, complaints);
+    const bool fits = is_score(*score, api::kOomScoreAdjSpec, complaints);
     found.oom_scores.insert_or_assign(std::string(member.name.text()),
                                       fits ? std::optional(*score) : std::nullopt);
   }
   terms.oom_scores = std::move(found.oom_scores);
-  const Symbol* const text = pod.metadata.annotations.find(kOomScore);
+  const Symbol* const text = pod.metadata.annotations.find(api::kOomScoreAdj);
   if (text == nullptr || text->empty()) return;
   std::string_view digits = *text;
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);  // as Go reads it
   std::int64_t score = 0;
   if (!host::to_number(digits, score))
-    complaints.push_back(fmt::format("{}: \"{}\" is no whole number", kOomScore, digits.substr(0, 64)));
-  else if (is_score(score, kOomScore, complaints))
+    complaints.push_back(
+        fmt::format("{}: \"{}\" is no whole number", api::kOomScoreAdj, digits.substr(0, 64)));
+  else if (is_score(score, api::kOomScoreAdj, complaints))
     terms.oom_score = score;
 }
 

@@ -9,6 +9,10 @@
 #include "framework/model/memory_terms.hpp"
 #include "framework/objects/annotations.hpp"
 #include "framework/objects/hook_terms.hpp"
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/node.hpp"
+#include "koord/api/koordinator/node_agent.hpp"
 #include "koord/api/lists/list_decoder.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -21,17 +25,6 @@ namespace koord::koordlet {
 
 namespace {
 
-constexpr std::string_view kResourceStatus = "scheduling.koordinator.sh/resource-status";
-constexpr std::string_view kReservation = "node.koordinator.sh/reservation";
-constexpr std::string_view kSystemQos = "node.koordinator.sh/system-qos-resource";
-constexpr std::string_view kNormalizationRatio = "node.koordinator.sh/cpu-normalization-ratio";
-constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatable";
-constexpr std::string_view kEvictionEnabled = "koordinator.sh/eviction-enabled";
-constexpr std::string_view kEvictionPolicy = "koordinator.sh/eviction-policy";
-constexpr std::string_view kEvictionPriority = "koordinator.sh/eviction-priority";
-constexpr std::string_view kCpuBurst = "koordinator.sh/cpuBurst";
-constexpr std::string_view kMemoryQos = "koordinator.sh/memoryQOS";
-constexpr std::string_view kPriorityLabel = "koordinator.sh/priority";
 /// Where the kubelet got a pod from: "api" for all but static ones.
 constexpr std::string_view kSource = "kubernetes.io/config.source";
 constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
@@ -46,6 +39,15 @@ bool plain_name(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
   });
+}
+
+/// Koordinator's annotation of a struct; nothing (and a complaint, if it is there) where it cannot be read.
+template <class T>
+std::optional<T> read(const api::ObjectMeta& meta, std::vector<std::string>& complaints) {
+  auto value = api::read_annotation<T>(meta.annotations);
+  if (value) return std::move(*value);
+  complaints.push_back(value.error().message());
+  return std::nullopt;
 }
 
 void complain(PodList& list, const std::shared_ptr<const api::Pod>& pod, std::string_view what) {
@@ -153,12 +155,12 @@ std::optional<std::int64_t> memory_limit_of(const api::Pod& pod, Qos qos) {
 
 std::shared_ptr<const BurstTerms> burst_terms(const api::ObjectMeta& meta,
                                               std::vector<std::string>& complaints) {
-  const auto document = annotation(meta, kCpuBurst, complaints);
+  const auto document = annotation(meta, api::kCpuBurst, complaints);
   if (!document) return nullptr;
   const std::size_t before = complaints.size();
   auto terms = std::make_shared<BurstTerms>();
   const auto integer = [&](std::string_view key) {
-    return integer_of(*document, key, kCpuBurst, complaints);
+    return integer_of(*document, key, api::kCpuBurst, complaints);
   };
   terms->cpu_burst_percent = integer("cpuBurstPercent");
   terms->cfs_quota_burst_percent = integer("cfsQuotaBurstPercent");
@@ -167,7 +169,7 @@ std::shared_ptr<const BurstTerms> burst_terms(const api::ObjectMeta& meta,
     if (policy->is_string())
       terms->policy = policy->text().substr(0, kMaxPolicyName);
     else
-      complaints.push_back(fmt::format("{}: /policy: expected a string", kCpuBurst));
+      complaints.push_back(fmt::format("{}: /policy: expected a string", api::kCpuBurst));
   }
   if (complaints.size() > before) return nullptr;  // as a whole, as upstream reads it
   return terms;
@@ -175,18 +177,18 @@ std::shared_ptr<const BurstTerms> burst_terms(const api::ObjectMeta& meta,
 
 std::shared_ptr<const MemoryTerms> memory_terms(const api::ObjectMeta& meta,
                                                 std::vector<std::string>& complaints) {
-  const auto document = annotation(meta, kMemoryQos, complaints);
+  const auto document = annotation(meta, api::kMemoryQos, complaints);
   if (!document) return nullptr;
   auto terms = std::make_shared<MemoryTerms>();
   const json::Value* policy = json::find(*document, "policy");
   if (policy && !policy->is_null() && !policy->is_string()) {
-    complaints.push_back(fmt::format("{}: /policy: expected a string", kMemoryQos));
+    complaints.push_back(fmt::format("{}: /policy: expected a string", api::kMemoryQos));
     return nullptr;
   }
   if (policy && policy->is_string()) terms->policy = policy->text().substr(0, kMaxPolicyName);
   auto qos = api::decode<api::MemoryQos>(*document);
   if (!qos) {  // as a whole, as upstream reads it
-    complaints.push_back(fmt::format("{}: {}", kMemoryQos, qos.error().message()));
+    complaints.push_back(fmt::format("{}: {}", api::kMemoryQos, qos.error().message()));
     return nullptr;
   }
   terms->qos = *qos;
@@ -196,24 +198,24 @@ std::shared_ptr<const MemoryTerms> memory_terms(const api::ObjectMeta& meta,
 /// The gates that koordinator.sh/eviction-policy names. What cannot be read allows nobody.
 std::optional<std::vector<std::string>> eviction_policies(const api::ObjectMeta& meta,
                                                           std::vector<std::string>& complaints) {
-  const Symbol* const text = meta.annotations.find(kEvictionPolicy);
+  const Symbol* const text = meta.annotations.find(api::kEvictionPolicy);
   if (text == nullptr) return std::nullopt;
   std::vector<std::string> policies;
   const auto document = text->size() <= kMaxAnnotation
                             ? json::parse(*text)
                             : Result<json::Document>(Error(Code::too_large, "longer than 64 KiB"));
   if (!document) {
-    complaints.push_back(fmt::format("{}: {}", kEvictionPolicy, document.error().message()));
+    complaints.push_back(fmt::format("{}: {}", api::kEvictionPolicy, document.error().message()));
     return policies;
   }
   if (document->is_null()) return policies;
   if (!document->is_array() || document->size() > kMaxPolicies) {
-    complaints.push_back(fmt::format("{}: expected a list of names", kEvictionPolicy));
+    complaints.push_back(fmt::format("{}: expected a list of names", api::kEvictionPolicy));
     return policies;
   }
   for (const json::Value& policy : document->elements()) {
     if (!policy.is_string()) {
-      complaints.push_back(fmt::format("{}: expected a list of names", kEvictionPolicy));
+      complaints.push_back(fmt::format("{}: expected a list of names", api::kEvictionPolicy));
       return std::vector<std::string>();
     }
     policies.emplace_back(policy.text());
@@ -233,16 +235,16 @@ EvictionTerms eviction_terms(const api::Pod& pod, std::vector<std::string>& comp
   const auto is = [](const Symbol* found, std::string_view text) {
     return found != nullptr && found->view() == text;
   };
-  terms.enabled = is(meta.labels.find(kEvictionEnabled), "true");
+  terms.enabled = is(meta.labels.find(api::kEvictionEnabledLabel), "true");
   terms.policies = eviction_policies(meta, complaints);
-  if (const Symbol* text = meta.annotations.find(kEvictionPriority);
+  if (const Symbol* text = meta.annotations.find(api::kEvictionPriority);
       text != nullptr && !host::to_number(without_plus(text->view()), terms.priority)) {
     terms.priority = 0;
     complaints.push_back(
-        fmt::format("{}: \"{}\" is no 32-bit number", kEvictionPriority, text->view().substr(0, 64)));
+        fmt::format("{}: \"{}\" is no 32-bit number", api::kEvictionPriority, text->view().substr(0, 64)));
   }
   std::int64_t within = 0;
-  if (const Symbol* text = meta.labels.find(kPriorityLabel);
+  if (const Symbol* text = meta.labels.find(api::kSubPriorityLabel);
       text != nullptr && host::to_number(text->view(), within))
     terms.within = within;
   const Symbol* const source = meta.annotations.find(kSource);
@@ -255,12 +257,12 @@ EvictionTerms eviction_terms(const api::Pod& pod, std::vector<std::string>& comp
 
 /// How much faster the node's CPUs are than those that pods ask for; 1 where nobody says so.
 double normalization_ratio(const api::Node& node, std::vector<std::string>& complaints) {
-  const Symbol* const text = node.metadata.annotations.find(kNormalizationRatio);
+  const Symbol* const text = node.metadata.annotations.find(api::kCpuNormalizationRatio);
   if (text == nullptr) return 1;
   double ratio = 0;
   if (host::to_number(text->view(), ratio) && ratio > 0 && ratio <= kMostRatio) return ratio;
   complaints.push_back(
-      fmt::format("{}: \"{}\" is no ratio", kNormalizationRatio, text->view().substr(0, 64)));
+      fmt::format("{}: \"{}\" is no ratio", api::kCpuNormalizationRatio, text->view().substr(0, 64)));
   return 1;
 }
 
@@ -340,10 +342,10 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.priority_class = api::koord_priority(*pod);
   info.priority = pod->spec.priority;
   info.group = host::pod_folder(driver, info.kube_qos, meta.uid, kubelet_root);
-  if (const auto status = annotation(meta, kResourceStatus, reading.complaints)) {
-    if (auto cpus = cpus_of(*status, "cpuset", kResourceStatus, reading.complaints); !cpus.empty())
+  if (const auto status = read<api::ResourceStatus>(meta, reading.complaints))
+    if (auto cpus = cpu_list(status->cpuset, api::ResourceStatus::kAnnotation, reading.complaints);
+        !cpus.empty())
       info.cpus = std::move(cpus);
-  }
   const std::shared_ptr<const api::Pod> running = as_it_runs(pod);
   info.requests = requests_of(*running);
   info.cpu_limit_milli = cpu_limit_of(*running);
@@ -439,24 +441,26 @@ NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) 
     if (const api::Quantity* amount = node.status.allocatable.find(name))
       info.extended.push_back({std::string(name), amount->value()});
   // Where the allocatable is amplified, this is what there really is.
-  if (const auto raw = annotation(node.metadata, kRawAllocatable, complaints)) {
-    if (const auto cpu = quantity_at(*raw, "/cpu", -3, kRawAllocatable, complaints))
+  if (const auto raw = annotation(node.metadata, api::kRawAllocatable, complaints)) {
+    if (const auto cpu = quantity_at(*raw, "/cpu", -3, api::kRawAllocatable, complaints))
       info.allocatable_milli_cpu = bounded(*cpu, kMaxMilli);
-    if (const auto memory = quantity_at(*raw, "/memory", 0, kRawAllocatable, complaints))
+    if (const auto memory = quantity_at(*raw, "/memory", 0, api::kRawAllocatable, complaints))
       info.allocatable_memory = bounded(*memory, kMaxBytes);
   }
-  if (const auto reservation = annotation(node.metadata, kReservation, complaints)) {
-    info.reserved_cpus = cpus_of(*reservation, "reservedCPUs", kReservation, complaints);
+  // Whether the scheduler takes it from what is allocatable (applyPolicy) is nothing to the agent.
+  if (const auto reservation = read<api::NodeReservation>(node.metadata, complaints)) {
+    constexpr std::string_view kName = api::NodeReservation::kAnnotation;
+    info.reserved_cpus = cpu_list(reservation->reserved_cpus, kName, complaints);
     if (!info.reserved_cpus.empty())
       info.reserved_milli_cpu = std::int64_t{1000} * info.reserved_cpus.size();
-    else if (const auto cpu = quantity_at(*reservation, "/resources/cpu", -3, kReservation, complaints))
-      info.reserved_milli_cpu = bounded(*cpu, kMaxMilli);
+    else if (const api::Quantity* const cpu = reservation->resources.find("cpu"); cpu && cpu->sign() < 0)
+      complaints.push_back(fmt::format("{}: .resources[cpu]: {} is below zero", kName, cpu->to_string()));
+    else
+      info.reserved_milli_cpu = milli(reservation->resources, "cpu");
   }
-  if (const auto system = annotation(node.metadata, kSystemQos, complaints)) {
-    info.system_qos_pool = cpus_of(*system, "cpuset", kSystemQos, complaints);
-    if (const json::Value* own = json::find(*system, "cpusetExclusive");
-        !own || !own->is_bool() || own->is_true())
-      info.system_qos_cpus = info.system_qos_pool;
+  if (const auto system = read<api::SystemQosResource>(node.metadata, complaints)) {
+    info.system_qos_pool = cpu_list(system->cpuset, api::SystemQosResource::kAnnotation, complaints);
+    if (system->cpuset_exclusive.value_or(true)) info.system_qos_cpus = info.system_qos_pool;
   }
   info.cpu_normalization = normalization_ratio(node, complaints);
   return info;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/model/inventory.hpp"
+#include "koord/api/koordinator/annotation.hpp"
 
 namespace koord::api {
 struct Node;
@@ -18,7 +19,7 @@ struct Pod;
 namespace koord::koordlet {
 
 /// Annotations longer than this are not looked at.
-inline constexpr std::size_t kMaxAnnotation = std::size_t{64} * 1024;
+using api::kMaxAnnotation;
 /// A list of more pods is nobody's kubelet's: some hundreds can run on a node (110 is the default), and of
 /// those that have ended Kubernetes keeps 12,500 in a whole cluster.
 inline constexpr std::size_t kMaxPods = 16'384;

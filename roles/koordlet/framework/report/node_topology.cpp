@@ -18,9 +18,6 @@ namespace {
 
 using api::Quantity;
 
-constexpr std::string_view kReservation = "node.koordinator.sh/reservation";
-constexpr std::string_view kSystemQos = "node.koordinator.sh/system-qos-resource";
-constexpr std::string_view kNumaReservation = "node.koordinator.sh/enable-numa-reservation";
 constexpr std::string_view kZoneType = "Node";
 
 std::string cpu_basic_info(const NodeFacts& facts) {
@@ -100,57 +97,19 @@ std::string pod_allocations(const Inventory& inventory) {
   return text;
 }
 
-/// The annotation's object; null if it cannot be read, or is none.
-json::Document annotation(const api::Node& node, std::string_view name) {
-  const std::string_view text = api::value_or(node.metadata.annotations, name);
-  auto document =
-      text.size() <= kMaxAnnotation ? json::parse(text) : Result<json::Document>(json::Document());
-  return document && document->is_object() ? std::move(*document) : json::Document();
-}
-
-/// As the API writes a list of resources; a word that is no amount makes the whole unreadable.
-Result<api::ResourceList> resources_of(const json::Value& reservation) {
-  api::ResourceList list;
-  const json::Value* const resources = json::find(reservation, "resources");
-  if (resources == nullptr) return list;
-  for (const json::Member& one : resources->members()) {
-    const std::string text = one.value.is_string() ? std::string(one.value.text()) : json::to_text(one.value);
-    KOORD_TRY(amount, Quantity::parse(text));
-    list[Symbol(one.key())] = amount;
-  }
-  return list;
-}
-
+/// With the CPUs that are kept in place of an amount. What cannot be read is nothing.
 std::string reservation(const host::Topology& topology, const Inventory& inventory, const api::Node& node) {
-  const json::Document said = annotation(node, kReservation);
-  std::string text;
-  json::Writer json(text);
-  json.begin_object();
-  if (const auto resources = resources_of(said)) {
-    if (!resources->empty()) {
-      std::map<std::string_view, std::string> sorted;
-      for (const auto& [name, amount] : *resources) sorted[name] = amount.to_string();
-      json.key("resources").begin_object();
-      for (const auto& [name, amount] : sorted) json.member(name, amount);
-      json.end_object();
-    }
-    json.member_if("reservedCPUs", reserved_cpus(topology, inventory.node).to_string());
-    json.member_if("applyPolicy", json::text_at(said, "applyPolicy"));
-  }
-  json.end_object();
-  return text;
+  auto said = api::read_annotation<api::NodeReservation>(node.metadata.annotations);
+  if (!said) return "{}";
+  api::NodeReservation kept = std::move(*said).value_or(api::NodeReservation());
+  kept.reserved_cpus = reserved_cpus(topology, inventory.node).to_string();
+  return api::encode_annotation(kept);
 }
 
 std::string system_qos(const api::Node& node) {
   if (node.metadata.annotations.empty()) return "null";
-  const json::Document said = annotation(node, kSystemQos);
-  std::string text;
-  json::Writer json(text);
-  json.begin_object().member_if("cpuset", json::text_at(said, "cpuset"));
-  if (const json::Value* own = json::find(said, "cpusetExclusive"); own && own->is_bool())
-    json.member("cpusetExclusive", own->is_true());
-  json.end_object();
-  return text;
+  const auto said = api::read_annotation<api::SystemQosResource>(node.metadata.annotations);
+  return said && *said ? api::encode_annotation(**said) : "{}";
 }
 
 /// What the kubelet keeps of a resource, for each of `parts` memory nodes, rounded up to thousandths.
@@ -278,7 +237,7 @@ NodeTopology node_topology(const NodeFacts& facts, const Inventory& inventory, c
       reservation(facts.topology, inventory, node),
       system_qos(node),
   };
-  all.numa_reservation = api::value_or(node.metadata.labels, kNumaReservation);
+  all.numa_reservation = api::value_or(node.metadata.labels, api::kEnableNumaReservation);
   all.policy = config != nullptr ? topology_policy(config->topology_policy, config->topology_scope) : "None";
   all.zones = zones_of(facts, node, all.numa_reservation == "true");
   return all;
@@ -291,8 +250,8 @@ std::string_view stale_part(const api::NodeResourceTopology& object, const NodeT
     const Symbol* const text = object.metadata.annotations.find(kTopologyAnnotations[i]);
     if (text == nullptr || !same_json(*text, wanted.annotations[i])) return kTopologyAnnotations[i];
   }
-  if (api::value_or(object.metadata.labels, kNumaReservation) != wanted.numa_reservation)
-    return kNumaReservation;
+  if (api::value_or(object.metadata.labels, api::kEnableNumaReservation) != wanted.numa_reservation)
+    return api::kEnableNumaReservation;
   const bool same = std::ranges::equal(object.zones, wanted.zones, [](const auto& is, const auto& should) {
     return is.name == should.name && is.type == should.type && same_amounts(is, should);
   });
@@ -306,9 +265,10 @@ void write_topology(json::Document& document, const NodeTopology& wanted) {
   for (std::size_t i = 0; i < kTopologyAnnotations.size(); ++i)
     json::set_text(annotations, kTopologyAnnotations[i], wanted.annotations[i], arena);
   if (wanted.numa_reservation.empty()) {
-    if (json::Value* labels = json::find(meta, "labels")) json::remove(*labels, kNumaReservation);
+    if (json::Value* labels = json::find(meta, "labels")) json::remove(*labels, api::kEnableNumaReservation);
   } else {
-    json::set_text(json::object_at(meta, "labels", arena), kNumaReservation, wanted.numa_reservation, arena);
+    json::set_text(json::object_at(meta, "labels", arena), api::kEnableNumaReservation,
+                   wanted.numa_reservation, arena);
   }
   json::array_at(document, "topologyPolicies", arena).set_array();
   json::find(document, "topologyPolicies")->push_back(json::make_text(wanted.policy, arena), arena);

@@ -10,6 +10,8 @@
 #include "framework/model/inventory.hpp"
 #include "framework/model/node_facts.hpp"
 #include "framework/states/kubelet.hpp"
+#include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 
@@ -21,10 +23,14 @@ namespace koord::koordlet {
 
 /// The annotations of a NodeResourceTopology that the agent keeps, all of them always; each is JSON.
 inline constexpr std::array<std::string_view, 8> kTopologyAnnotations = {
-    "node.koordinator.sh/cpu-basic-info",   "kubelet.koordinator.sh/cpu-manager-policy",
-    "node.koordinator.sh/cpu-shared-pools", "node.koordinator.sh/be-cpu-shared-pools",
-    "node.koordinator.sh/cpu-topology",     "node.koordinator.sh/pod-cpu-allocs",
-    "node.koordinator.sh/reservation",      "node.koordinator.sh/system-qos-resource",
+    api::kCpuBasicInfo,
+    api::KubeletCpuManagerPolicy::kAnnotation,
+    api::CpuSharedPools::kAnnotation,
+    api::CpuSharedPools::kBestEffortAnnotation,
+    api::CpuTopology::kAnnotation,
+    api::PodCpuAllocs::kAnnotation,
+    api::NodeReservation::kAnnotation,
+    api::SystemQosResource::kAnnotation,
 };
 
 /// What of a NodeResourceTopology is the agent's.

@@ -1,20 +1,24 @@
 // DeviceShareArgs: their rows, and what is wrong with them in Koordinator's words.
 #include "scheduling/plugins/koordinator_args/device_share.hpp"
 
+#include "koord/api/koordinator/devices.hpp"
 #include "koord/api/schema/table.hpp"
+#include "koord/base/joined.hpp"
 
 namespace koord::scheduling {
 
 namespace device_share {
 
 namespace {
+constexpr std::string_view kEach = R"({"type":"LeastAllocated","resources":[{"name":")",
+                           kNext = R"(","weight":1},{"name":")", kEnd = R"(","weight":1}]})";
 constexpr std::string_view kLeast =
-    R"({"type":"LeastAllocated","resources":[{"name":"koordinator.sh/gpu-memory-ratio","weight":1},)"
-    R"({"name":"koordinator.sh/gpu-memory","weight":1},{"name":"koordinator.sh/rdma","weight":1},)"
-    R"({"name":"koordinator.sh/fpga","weight":1}]})";
-constexpr std::string_view kTemplates =
+    kJoined<kEach, api::kGpuMemoryRatio, kNext, api::kGpuMemory, kNext, api::kRdma, kNext, api::kFpga, kEnd>;
+constexpr std::string_view kTemplatesOf =
     R"({"configMapNamespace":"koordinator-system","configMapName":"gpu-shared-resource-templates",)"
-    R"("matchedResources":["huawei.com/npu-core"]})";
+    R"("matchedResources":[")";
+constexpr std::string_view kClosed = R"("]})";
+constexpr std::string_view kTemplates = kJoined<kTemplatesOf, api::kNpuCore, kClosed>;
 }  // namespace
 
 void DeviceShareArgs::validate(const std::string&, FieldErrors& errors) const {

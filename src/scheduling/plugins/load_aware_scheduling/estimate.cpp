@@ -8,6 +8,9 @@
 #include <cmath>
 #include <set>
 
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/node.hpp"
+#include "koord/api/koordinator/scheduling.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"
@@ -35,14 +38,6 @@ KOORD_SCHEMA(CustomAggregatedUsage, ROW(usage_thresholds), ROW(usage_aggregation
 KOORD_SCHEMA(CustomThresholds, ROW(usage_thresholds), ROW(prod_usage_thresholds), ROW(aggregated_usage));
 
 namespace {
-
-constexpr std::string_view kUsageThresholds = "scheduling.koordinator.sh/usage-thresholds",
-                           kFactors = "scheduling.koordinator.sh/load-estimated-scaling-factors",
-                           kAfterScheduled =
-                               "scheduling.koordinator.sh/load-estimated-seconds-after-pod-scheduled",
-                           kAfterInitialized =
-                               "scheduling.koordinator.sh/load-estimated-seconds-after-initialized",
-                           kRawAllocatable = "node.koordinator.sh/raw-allocatable";
 
 /// What a pod without requests and limits is taken to use.
 constexpr std::int64_t kDefaultMilliCpu = 250, kDefaultMemory = std::int64_t{200} << 20;
@@ -205,7 +200,8 @@ Estimator::Estimator(const LoadAwareSchedulingArgs& args, const Resources& resou
       customizable_(args.allow_customize_estimation) {}
 
 void Estimator::estimate(const api::Pod& pod, api::KoordPriority of, std::span<std::int64_t> out) const {
-  const json::Document custom = customizable_ ? read_map(pod.metadata, kFactors) : json::Document();
+  const json::Document custom =
+      customizable_ ? read_map(pod.metadata, api::kLoadEstimatedScalingFactors) : json::Document();
   // One that is no whole number spoils them all.
   const bool readable = std::ranges::all_of(
       custom.members(), [](const json::Member& m) { return m.value.is_null() || m.value.is_int(); });
@@ -224,8 +220,8 @@ void Estimator::estimate(const api::Pod& pod, api::KoordPriority of, std::span<s
 std::optional<WallTime> Estimator::deadline(const api::Pod& pod, WallTime since) const {
   std::optional<std::int64_t> scheduled = after_scheduled_, initialized = after_initialized_;
   if (customizable_) {
-    if (const auto own = seconds(pod, kAfterScheduled)) scheduled = own;
-    if (const auto own = seconds(pod, kAfterInitialized)) initialized = own;
+    if (const auto own = seconds(pod, api::kLoadEstimatedAfterScheduled)) scheduled = own;
+    if (const auto own = seconds(pod, api::kLoadEstimatedAfterInitialized)) initialized = own;
   }
   const auto after = [](WallTime from, std::int64_t n) {
     return from + std::chrono::seconds(std::min(n, kLongest));
@@ -242,7 +238,7 @@ std::optional<WallTime> Estimator::deadline(const api::Pod& pod, WallTime since)
 
 Amounts Estimator::allocatable(const api::Node& node) const {
   Amounts out = resources_.amounts(node.status.allocatable);
-  const json::Document raw = read_map(node.metadata, kRawAllocatable);
+  const json::Document raw = read_map(node.metadata, api::kRawAllocatable);
   Amounts said = out;
   for (const json::Member& member : raw.members()) {
     const std::optional<api::Quantity> quantity = quantity_of(member.value);
@@ -268,7 +264,7 @@ Thresholds make_thresholds(const LoadAwareSchedulingArgs& args, const Resources&
 
 std::optional<Thresholds> custom_thresholds(const api::Node& node, const Thresholds& defaults,
                                             const Resources& resources) {
-  const std::string_view text = api::value_or(node.metadata.annotations, kUsageThresholds);
+  const std::string_view text = api::value_or(node.metadata.annotations, api::kUsageThresholds);
   if (text.empty()) return {};
   const auto said = api::decode<CustomThresholds>(text);
   if (!said) return {};

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
@@ -38,11 +40,6 @@ bool any_beyond(const Amounts& estimated, const Amounts* used) {
 }
 
 Amounts& sum_of(Amounts (&sums)[4], NodeLoads::Part part) { return sums[static_cast<std::size_t>(part)]; }
-
-/// It holds room and runs nothing.
-bool stands_for_reservation(const api::Pod& pod) {
-  return api::value_or(pod.metadata.annotations, "scheduling.koordinator.sh/reserve-pod") == "true";
-}
 
 /// The aggregated usage of a type over a period; of no period: over the longest that there is, else the usage
 /// of now, as while a node agent has not been there for long.
@@ -207,7 +204,7 @@ NodeLoads::Pod NodeLoads::make(const RowLoad& load, const PodInfo& pod) const {
            find_reported(load, object),
            Amounts(resources_.size())};
   made.deadline = estimator_.deadline(object, made.since);
-  if (stands_for_reservation(object)) {
+  if (api::is_reserve_pod(object.metadata)) {
     made.prod = false;
     made.estimated.clear();
     return made;

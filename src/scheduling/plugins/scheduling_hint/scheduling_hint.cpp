@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "koord/api/koordinator/scheduling.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -30,13 +31,11 @@ KOORD_SCHEMA(Hint, ROW(node_names), ROW(preferred_node_names), ROW(extensions));
 
 namespace {
 
-constexpr std::string_view kAnnotation = "internal.scheduling.koordinator.sh/scheduling-hint";
-constexpr std::string_view kDeprecated = "scheduling.koordinator.sh/scheduling-hint";
 constexpr std::size_t kMaxAnnotation = std::size_t{256} << 10;  // as much as all annotations of an object
 
 std::string_view annotation_of(const api::Pod& pod) {
-  const std::string_view text = api::value_or(pod.metadata.annotations, kAnnotation);
-  return !text.empty() ? text : api::value_or(pod.metadata.annotations, kDeprecated);
+  const std::string_view text = api::value_or(pod.metadata.annotations, api::kSchedulingHint);
+  return !text.empty() ? text : api::value_or(pod.metadata.annotations, api::kOldSchedulingHint);
 }
 
 class SchedulingHint final : public Plugin,
