@@ -15,6 +15,7 @@
 #include "framework/webhook/configuration.hpp"
 #include "framework/webhook/entries.hpp"
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"
@@ -29,8 +30,7 @@
 namespace koord::manager {
 namespace {
 
-constexpr std::string_view kRawAllocatable = "node.koordinator.sh/raw-allocatable";
-constexpr std::array kAnnotations = {kLevelAnnotation, kRawAllocatable};
+constexpr std::array kAnnotations = {kLevelAnnotation, api::kRawAllocatable};
 /// What is not of this domain has a device plugin of its own, on some nodes.
 constexpr std::string_view kOurDomain = "koordinator.sh/";
 /// As an API server names who wrote: the user agent up to its slash.
@@ -39,7 +39,7 @@ constexpr std::string_view kFieldManager = "koord-manager";
 constexpr int kAttempts = 5;
 
 void restore_amplified(api::Node& node) {
-  const std::string_view text = api::value_or(node.metadata.annotations, kRawAllocatable);
+  const std::string_view text = api::value_or(node.metadata.annotations, api::kRawAllocatable);
   const auto raw = json::parse(text);
   if (text.empty() || !raw || !raw->is_object()) return;
   for (const json::Member& member : raw->members()) {

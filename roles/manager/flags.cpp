@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "koord/api/koordinator/admission.hpp"
+
 namespace koord::manager {
 
 namespace {
@@ -90,7 +92,7 @@ constexpr std::array kWebhookFlags = {
          kWebhook},
     Flag{"binding-admission-exclude-namespaces", FlagType::text, "kube-system",
          "Namespaces whose pods everybody may bind.", 0, kWebhook},
-    Flag{"binding-admission-bypass-labels", FlagType::text, "koordinator.sh/binding-admission-bypass",
+    Flag{"binding-admission-bypass-labels", FlagType::text, api::kBindingBypassLabel,
          "Pods with one of these labels, whatever its value, everybody may bind.", 0, kWebhook},
     Flag{"binding-admission-bypass-annotations", FlagType::text, "", "The same of annotations.", 0, kWebhook},
 };

@@ -9,7 +9,10 @@
 #include "admission/pod/binding_handler.hpp"
 #include "admission/pod/pod_handlers.hpp"
 #include "admission/reservation/reservation_handler.hpp"
+#include "koord/api/koordinator/admission.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/base/feature_gate.hpp"
+#include "koord/base/joined.hpp"
 #include "koord/base/log.hpp"
 
 namespace koord::manager {
@@ -144,6 +147,15 @@ constexpr std::string_view kPodMutating[] = {"ClusterColocationProfile", "Extend
                            kConfigValidating[] = {"SLOConfig"},
                            kReservationMutating[] = {"ClusterColocationProfile"};
 
+// Selectors of labels. Of an update each pod is one entry's: the first's whose label it has.
+constexpr std::string_view kIsTrue = "=true", kAndNot = ",!", kIsStrategies = "=slo-controller-config";
+constexpr std::string_view
+    kMutatingUpdate = kJoined<api::kMutatingUpdateLabel, kIsTrue>,
+    kClassAlone = kJoined<api::kPriorityClassLabel, kAndNot, api::kQosLabel>,
+    kPriorityAlone =
+        kJoined<api::kSubPriorityLabel, kAndNot, api::kPriorityClassLabel, kAndNot, api::kQosLabel>,
+    kStrategies = kJoined<api::kConfigMapTypeLabel, kIsStrategies>;
+
 constexpr WebhookEntry kPodMutatingEntries[] = {{.name = "mpod-create.koordinator.sh",
                                                  .group = "",
                                                  .version = "v1",
@@ -155,45 +167,44 @@ constexpr WebhookEntry kPodMutatingEntries[] = {{.name = "mpod-create.koordinato
                                                  .version = "v1",
                                                  .resource = "pods",
                                                  .operations = kUpdate,
-                                                 .object_selector = "pod.koordinator.sh/mutating-update=true",
+                                                 .object_selector = kMutatingUpdate,
                                                  .namespace_selector = kOutsideControlPlane}};
 /// Of updates those of pods that say, or said, something of koord's; each pod is one entry's. (An API server
 /// asks if the labels match before the update or after it.)
-constexpr WebhookEntry kPodValidatingEntries[] = {
-    {.name = "vpod.koordinator.sh",
-     .group = "",
-     .version = "v1",
-     .resource = "pods",
-     .operations = kCreate,
-     .namespace_selector = kOutsideControlPlane},
-    {.name = "vpod-update-qos.koordinator.sh",
-     .group = "",
-     .version = "v1",
-     .resource = "pods",
-     .operations = kUpdate,
-     .object_selector = "koordinator.sh/qosClass",
-     .namespace_selector = kOutsideControlPlane},
-    {.name = "vpod-update-class.koordinator.sh",
-     .group = "",
-     .version = "v1",
-     .resource = "pods",
-     .operations = kUpdate,
-     .object_selector = "koordinator.sh/priority-class,!koordinator.sh/qosClass",
-     .namespace_selector = kOutsideControlPlane},
-    {.name = "vpod-update-priority.koordinator.sh",
-     .group = "",
-     .version = "v1",
-     .resource = "pods",
-     .operations = kUpdate,
-     .object_selector = "koordinator.sh/priority,!koordinator.sh/priority-class,!koordinator.sh/qosClass",
-     .namespace_selector = kOutsideControlPlane},
-    {.name = "vpod-resize.koordinator.sh",
-     .group = "",
-     .version = "v1",
-     .resource = "pods/resize",
-     .operations = kUpdate,
-     .object_selector = "koordinator.sh/qosClass",
-     .namespace_selector = kOutsideControlPlane}};
+constexpr WebhookEntry kPodValidatingEntries[] = {{.name = "vpod.koordinator.sh",
+                                                   .group = "",
+                                                   .version = "v1",
+                                                   .resource = "pods",
+                                                   .operations = kCreate,
+                                                   .namespace_selector = kOutsideControlPlane},
+                                                  {.name = "vpod-update-qos.koordinator.sh",
+                                                   .group = "",
+                                                   .version = "v1",
+                                                   .resource = "pods",
+                                                   .operations = kUpdate,
+                                                   .object_selector = api::kQosLabel,
+                                                   .namespace_selector = kOutsideControlPlane},
+                                                  {.name = "vpod-update-class.koordinator.sh",
+                                                   .group = "",
+                                                   .version = "v1",
+                                                   .resource = "pods",
+                                                   .operations = kUpdate,
+                                                   .object_selector = kClassAlone,
+                                                   .namespace_selector = kOutsideControlPlane},
+                                                  {.name = "vpod-update-priority.koordinator.sh",
+                                                   .group = "",
+                                                   .version = "v1",
+                                                   .resource = "pods",
+                                                   .operations = kUpdate,
+                                                   .object_selector = kPriorityAlone,
+                                                   .namespace_selector = kOutsideControlPlane},
+                                                  {.name = "vpod-resize.koordinator.sh",
+                                                   .group = "",
+                                                   .version = "v1",
+                                                   .resource = "pods/resize",
+                                                   .operations = kUpdate,
+                                                   .object_selector = api::kQosLabel,
+                                                   .namespace_selector = kOutsideControlPlane}};
 constexpr WebhookEntry kBindingEntries[] = {{.name = "vpodbinding.koordinator.sh",
                                              .group = "",
                                              .version = "v1",
@@ -209,13 +220,12 @@ constexpr WebhookEntry kNodeValidatingEntries[] = {{.name = "vnode.koordinator.s
                                                     .version = "v1",
                                                     .resource = "nodes",
                                                     .operations = kCreateUpdate}};
-constexpr WebhookEntry kConfigEntries[] = {
-    {.name = "vconfigmap.koordinator.sh",
-     .group = "",
-     .version = "v1",
-     .resource = "configmaps",
-     .operations = kCreateUpdateRemove,
-     .object_selector = "koordinator.sh/configmap-type=slo-controller-config"}};
+constexpr WebhookEntry kConfigEntries[] = {{.name = "vconfigmap.koordinator.sh",
+                                            .group = "",
+                                            .version = "v1",
+                                            .resource = "configmaps",
+                                            .operations = kCreateUpdateRemove,
+                                            .object_selector = kStrategies}};
 constexpr WebhookEntry kReservationEntries[] = {{.name = "mreservation-create.koordinator.sh",
                                                  .group = "scheduling.koordinator.sh",
                                                  .version = "v1alpha1",

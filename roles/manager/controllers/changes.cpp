@@ -9,19 +9,18 @@
 #include "framework/noderesource/node_update.hpp"
 #include "framework/noderesource/overcommit_level.hpp"
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/node.hpp"
 
 namespace koord::manager {
 namespace {
 
-constexpr std::array<std::string_view, 7> kResourceAnnotations = {"node.koordinator.sh/reservation",
-                                                                  "node.koordinator.sh/thirdPartyAllocations",
-                                                                  "node.koordinator.sh/raw-allocatable",
+constexpr std::array<std::string_view, 7> kResourceAnnotations = {api::NodeReservation::kAnnotation,
+                                                                  api::kThirdPartyAllocations,
+                                                                  api::kRawAllocatable,
                                                                   kNormalizationRatio,
                                                                   kAmplificationRatio,
                                                                   kLevelAnnotation,
                                                                   kOriginExtended};
-constexpr std::string_view kStrategyAnnotation = "node.koordinator.sh/colocation-strategy",
-                           kBandwidthAnnotation = "node.koordinator.sh/network-bandwidth";
 
 bool same_annotations(const api::Node& a, const api::Node& b, std::span<const std::string_view> names) {
   return std::ranges::all_of(names, [&](std::string_view name) {
@@ -40,7 +39,7 @@ bool is_evicted(const api::Pod& pod) {
 
 bool changes_specs(const api::Node& before, const api::Node& after) {
   return before.metadata.uid != after.metadata.uid || before.metadata.labels != after.metadata.labels ||
-         !same_annotations(before, after, std::array{kStrategyAnnotation, kBandwidthAnnotation});
+         !same_annotations(before, after, std::array{api::kColocationStrategy, api::kNetworkBandwidth});
 }
 
 bool changes_resources(const api::Node& before, const api::Node& after) {

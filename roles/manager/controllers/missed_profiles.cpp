@@ -45,7 +45,7 @@ struct Wanted {
     if (!spec.qos_class.empty())
       labels[std::string(api::kQosLabel)] = {from, std::string(spec.qos_class.view())};
     if (spec.koordinator_priority)
-      labels["koordinator.sh/priority"] = {from, std::to_string(*spec.koordinator_priority)};
+      labels[std::string(api::kSubPriorityLabel)] = {from, std::to_string(*spec.koordinator_priority)};
     if (!spec.scheduler_name.empty()) scheduler = {from, std::string(spec.scheduler_name.view())};
     if (!spec.priority_class_name.empty())
       priority_class = {from, std::string(spec.priority_class_name.view())};

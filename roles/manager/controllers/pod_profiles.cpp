@@ -5,6 +5,7 @@
 
 #include "admission/pod/pod_resources.hpp"
 #include "controllers/missed_profiles.hpp"
+#include "koord/api/koordinator/admission.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/json/patch.hpp"
@@ -31,7 +32,7 @@ constexpr metrics::Metric kUpdates{.name = "koord_manager_colocationprofile_pod_
                                    .help = "Pods that wait for a node, and what became of their profile.",
                                    .labels = {"status"}};
 
-constexpr std::string_view kManaged = "config.koordinator.sh/controller-managed", kRound = "round";
+constexpr std::string_view kRound = "round";
 /// Namespaces that the webhook is not asked about.
 constexpr std::string_view kControlPlane = "control-plane", kKubeSystem = "kube-system";
 /// After so many pods others have their turn: a rule takes tens of microseconds.
@@ -201,7 +202,7 @@ Task<Result<>> PodProfiles::round() {
                                                              profiles_.profiles().end());
   for (const auto& profile : profiles) {
     const api::ClusterColocationProfile& source = profile->source();
-    const bool managed = api::value_or(source.metadata.labels, kManaged) == "true";
+    const bool managed = api::value_or(source.metadata.labels, api::kControllerManagedLabel) == "true";
     // Unlike to the webhook, no selector is nothing to this controller, as upstream has it.
     if ((!managed && !parts_.settings.all) || !source.spec.selector || !profile->defect().empty() ||
         source.metadata.deletion_timestamp)

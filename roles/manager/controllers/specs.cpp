@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "koord/api/koordinator/node.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
 
@@ -53,7 +54,7 @@ api::NodeSloSpec node_slo_spec(const SloConfig& config, const api::Node& node, c
   parts.push_back({"getCPUBurstConfigSpec"});
   spec.system_strategy = config.system().of(labels);
   bool system = true;
-  if (const Symbol* text = node.metadata.annotations.find("node.koordinator.sh/network-bandwidth")) {
+  if (const Symbol* text = node.metadata.annotations.find(api::kNetworkBandwidth)) {
     if (const auto bandwidth = api::Quantity::parse(text->view()))
       spec.system_strategy->total_network_bandwidth = *bandwidth;
     else

@@ -127,7 +127,7 @@ struct HostApplication {
 
 /// An amount of a batch or mid resource, as the API has it: CPU in thousandths, memory in bytes.
 struct ExtendedResource {
-  std::string name;  // "kubernetes.io/batch-cpu"
+  std::string name;  // api::kBatchCpu and its like
   std::int64_t value = 0;
   friend bool operator==(const ExtendedResource&, const ExtendedResource&) = default;
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "admission/raw/raw_object.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "koord/json/writer.hpp"
 
 namespace koord::manager {
@@ -14,8 +15,6 @@ namespace {
 
 using json::Value;
 
-constexpr std::string_view kRatios = "node.koordinator.sh/resource-amplification-ratio",
-                           kRaw = "node.koordinator.sh/raw-allocatable";
 constexpr std::array<std::string_view, 2> kAmplified = {"cpu", "memory"};  // in the order of their text
 
 /// By number, and by whether it is there.
@@ -47,9 +46,10 @@ std::string print_raw(const Value& allocatable) {
 }  // namespace
 
 Result<> amplify_node(Value& node, const Value& before, json::Arena& arena) {
-  const std::string_view ratio_text = annotation(node, kRatios).value_or("");
+  const std::string_view ratio_text = annotation(node, api::AmplificationRatios::kAnnotation).value_or("");
   if (ratio_text.empty()) {
-    if (Value* annotations = json::find(node, "metadata", "annotations")) json::remove(*annotations, kRaw);
+    if (Value* annotations = json::find(node, "metadata", "annotations"))
+      json::remove(*annotations, api::kRawAllocatable);
     return {};
   }
   Value* const allocatable = json::find(node, "status", "allocatable");
@@ -60,11 +60,11 @@ Result<> amplify_node(Value& node, const Value& before, json::Arena& arena) {
     if (!member.value.is_number() && !member.value.is_null())
       return Error(Code::parse,
                    "failed to unmarshal node resource amplification ratio: a number is expected");
-  const std::optional<std::string_view> kept = annotation(node, kRaw);
+  const std::optional<std::string_view> kept = annotation(node, api::kRawAllocatable);
   json::Document raw;
   if (!kept || (!before.is_null() && changed(json::find(before, "status", "allocatable"), allocatable))) {
     const std::string text = print_raw(*allocatable);
-    if (text != "{}") json::set_text(annotations_of(node, arena), kRaw, text, arena);
+    if (text != "{}") json::set_text(annotations_of(node, arena), api::kRawAllocatable, text, arena);
     raw = json::clone(*allocatable);
   } else {
     KOORD_TRY(read, read_map(*kept, "raw allocatable"));

@@ -2,15 +2,17 @@
 #pragma once
 
 #include <array>
-#include <string_view>
+
+#include "koord/api/koordinator/devices.hpp"
 
 namespace koord::manager {
 
-inline constexpr std::string_view kGpu = "koordinator.sh/gpu", kGpuCore = "koordinator.sh/gpu-core",
-                                  kGpuMemory = "koordinator.sh/gpu-memory",
-                                  kGpuMemoryRatio = "koordinator.sh/gpu-memory-ratio",
-                                  kGpuShared = "koordinator.sh/gpu.shared";
+using api::kGpu;
+using api::kGpuCore;
+using api::kGpuMemory;
+using api::kGpuMemoryRatio;
+using api::kGpuShared;
+using api::kNpuCore;
 inline constexpr std::array kGpuResources = {kGpu, kGpuCore, kGpuMemory, kGpuMemoryRatio, kGpuShared};
-inline constexpr std::string_view kNpuCore = "huawei.com/npu-core";
 
 }  // namespace koord::manager

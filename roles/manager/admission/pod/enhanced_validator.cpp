@@ -8,14 +8,13 @@
 
 #include "admission/raw/raw_object.hpp"
 #include "framework/config/go_json.hpp"
+#include "koord/api/koordinator/admission.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/json/value.hpp"
 
 namespace koord::manager {
 namespace {
-
-constexpr std::string_view kSkipLabel = "pod.koordinator.sh/skip-enhanced-validation";
 
 /// As Go's TrimSpace and ToLower have it.
 bool says_true(std::string_view text) {
@@ -67,7 +66,7 @@ Result<> EnhancedValidator::set(const api::ConfigMap* map) {
 }
 
 std::string EnhancedValidator::check(const json::Value& pod, std::string_view ns) const {
-  if (!enabled_ || rules_.empty() || label(pod, kSkipLabel) == "true") return {};
+  if (!enabled_ || rules_.empty() || label(pod, api::kSkipEnhancedValidationLabel) == "true") return {};
   const json::Members<const json::Value> labels = label_index(pod);
   for (const ValidationRule& rule : rules_) {
     if (!ns.empty() && std::ranges::binary_search(rule.namespace_whitelist, ns)) continue;

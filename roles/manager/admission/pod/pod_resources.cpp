@@ -11,6 +11,8 @@
 
 #include "admission/pod/device_names.hpp"
 #include "admission/raw/raw_object.hpp"
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/node_agent.hpp"
 #include "koord/json/writer.hpp"
 
 namespace koord::manager {
@@ -18,8 +20,6 @@ namespace {
 
 using json::Arena;
 using json::Value;
-
-constexpr std::string_view kExtendedResourceSpec = "node.koordinator.sh/extended-resource-spec";
 
 /// The names that a class has for cpu and memory; empty for classes whose resources are not overcommitted.
 struct ClassNames {
@@ -62,7 +62,7 @@ void translate(Value* list, const ClassNames& names, Arena& arena) {
   rename(list, "memory", names.memory, false, arena);
 }
 
-/// {"kubernetes.io/batch-cpu":"1k",...}; empty where the list has none of them.
+/// {"BATCH-CPU":"1k",...}; empty where the list has none of them.
 std::string batch_amounts(const Value* list) {
   std::string text;
   for (const std::string_view name : {api::kBatchCpu, api::kBatchMemory}) {
@@ -232,11 +232,11 @@ Result<> set_extended_resource_spec(Value& pod, Arena& arena) {
   for (const Value& container : containers(std::as_const(pod))) tell(container);
   const std::string wanted = print_spec(asked);
   std::string said = "{}";
-  if (const auto before = annotation(pod, kExtendedResourceSpec)) {
+  if (const auto before = annotation(pod, api::kExtendedResourceSpec)) {
     KOORD_TRY(canonical, canonical_spec(*before));
     said = std::move(canonical);
   }
-  if (said != wanted) json::set_text(annotations_of(pod, arena), kExtendedResourceSpec, wanted, arena);
+  if (said != wanted) json::set_text(annotations_of(pod, arena), api::kExtendedResourceSpec, wanted, arena);
   return {};
 }
 

@@ -8,8 +8,11 @@
 
 #include "admission/pod/device_names.hpp"
 #include "admission/raw/raw_object.hpp"
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/rules/field_errors.hpp"
 #include "koord/api/rules/pod_requests.hpp"
+#include "koord/base/joined.hpp"
 #include "koord/base/text.hpp"
 
 namespace koord::manager {
@@ -20,9 +23,9 @@ using api::KoordPriority;
 using api::KoordQos;
 using json::Value;
 
-constexpr std::array<std::string_view, 1> kReservedAnnotations = {"scheduling.koordinator.sh/reserve-pod"};
-constexpr std::string_view kSubPriorityLabel = "koordinator.sh/priority";
-constexpr std::string_view kQosPath = "labels.koordinator.sh/qosClass";
+constexpr std::array kReservedAnnotations = {api::kReservePod};
+constexpr std::string_view kLabels = "labels.";
+constexpr std::string_view kQosPath = kJoined<kLabels, api::kQosLabel>;
 constexpr std::string_view kRequestsPath = "pod.spec.containers[*].resources.requests";
 constexpr std::string_view kImmutable = "field is immutable";
 
@@ -120,9 +123,9 @@ std::string check_classes(const Value& pod, const Value& before, const ClassRule
     check_unchanged(errors, "spec.priority", api::to_string(koord_priority(before)),
                     api::to_string(priority));
     if (!rules.priority_may_change)
-      check_unchanged(errors, fmt::format("labels.{}", kSubPriorityLabel),
-                      label(before, kSubPriorityLabel).value_or(""),
-                      label(pod, kSubPriorityLabel).value_or(""));
+      check_unchanged(errors, fmt::format("labels.{}", api::kSubPriorityLabel),
+                      label(before, api::kSubPriorityLabel).value_or(""),
+                      label(pod, api::kSubPriorityLabel).value_or(""));
   }
   api::ResourceList requests;  // of best-effort pods nothing is asked that depends on them
   if (qos != KoordQos::be) requests = api::pod_requests(outline(pod), {.use_status = false});

@@ -7,14 +7,13 @@
 
 #include "admission/raw/raw_object.hpp"
 #include "koord/api/kinds/patch.hpp"
+#include "koord/api/koordinator/admission.hpp"
+#include "koord/api/koordinator/classes.hpp"
 
 namespace koord::manager {
 namespace {
 
 using json::Value;
-
-constexpr std::string_view kSubPriorityLabel = "koordinator.sh/priority";
-constexpr std::string_view kSkipUpdateResources = "config.koordinator.sh/skip-update-resources";
 
 /// Nothing for one that selects all. matchLabels alone are taken unchecked, as upstream takes them.
 Result<std::optional<api::Selector>> read_selector(const api::LabelSelector* selector,
@@ -94,7 +93,9 @@ Profile::Profile(std::shared_ptr<const api::ClusterColocationProfile> source) : 
     found(Error(Code::invalid, "patch: no object"));
 }
 
-bool Profile::keeps_resources() const { return source_->metadata.annotations.contains(kSkipUpdateResources); }
+bool Profile::keeps_resources() const {
+  return source_->metadata.annotations.contains(api::kSkipUpdateResources);
+}
 
 bool Profile::matches_labels(const json::Members<const Value>& labels) const {
   return !objects_ || matches(*objects_, labels);
@@ -129,7 +130,8 @@ Result<> Profile::apply(Value& object, json::Arena& arena, const ProfileTarget& 
     if (!spec.qos_class.empty()) json::set_text(labels_of(it, in), api::kQosLabel, spec.qos_class, in);
     if (priority_class) set_class(*pod_spec, *priority_class, in);
     if (spec.koordinator_priority)
-      json::set_text(labels_of(it, in), kSubPriorityLabel, std::to_string(*spec.koordinator_priority), in);
+      json::set_text(labels_of(it, in), api::kSubPriorityLabel, std::to_string(*spec.koordinator_priority),
+                     in);
     return patch_.is_null() ? Result<>() : patch(it, in, target);
   };
   if (!patch_.is_null()) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "framework/config/go_json.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "koord/json/writer.hpp"
 
 namespace koord::manager {
@@ -183,8 +184,7 @@ SloConfig::Update SloConfig::set_absent() {
 
 ColocationStrategy colocation_of(const Layered<ColocationStrategy>& config, const api::Node& node) {
   ColocationStrategy strategy = config.of(node.metadata.labels);
-  const std::string_view annotation =
-      api::value_or(node.metadata.annotations, "node.koordinator.sh/colocation-strategy");
+  const std::string_view annotation = api::value_or(node.metadata.annotations, api::kColocationStrategy);
   if (!annotation.empty()) {
     static constexpr KeyLayout kAnnotation{
         .key = "annotation", .groups = "", .inlined = true, .defaults = "{}"};
@@ -198,10 +198,10 @@ ColocationStrategy colocation_of(const Layered<ColocationStrategy>& config, cons
   auto take = [&](std::optional<std::int64_t>& percent, std::string_view label) {
     if (const auto wanted = percent_label(node, label)) percent = wanted;
   };
-  take(strategy.cpu_reclaim_threshold_percent, "node.koordinator.sh/cpu-reclaim-ratio");
-  take(strategy.memory_reclaim_threshold_percent, "node.koordinator.sh/memory-reclaim-ratio");
-  take(strategy.mid_static_cpu_reserved_percent, "node.koordinator.sh/mid-static-cpu-reserved-ratio");
-  take(strategy.mid_static_memory_reserved_percent, "node.koordinator.sh/mid-static-memory-reserved-ratio");
+  take(strategy.cpu_reclaim_threshold_percent, api::kCpuReclaimRatio);
+  take(strategy.memory_reclaim_threshold_percent, api::kMemoryReclaimRatio);
+  take(strategy.mid_static_cpu_reserved_percent, api::kMidStaticCpuReservedRatio);
+  take(strategy.mid_static_memory_reserved_percent, api::kMidStaticMemoryReservedRatio);
   return strategy;
 }
 

@@ -5,11 +5,12 @@
 #include <optional>
 #include <string_view>
 
+#include "koord/api/koordinator/node.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 
 namespace koord::manager {
 
-inline constexpr std::string_view kOriginExtended = "node.koordinator.sh/originExtendedAllocatable";
+inline constexpr std::string_view kOriginExtended = api::kOriginExtendedAllocatable;
 
 /// Into capacity and allocatable, rounded up to a whole number: an API server takes nothing else. Nothing: it
 /// goes.

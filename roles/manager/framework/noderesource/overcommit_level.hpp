@@ -5,12 +5,13 @@
 #include <string>
 
 #include "framework/config/strategies.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 
 namespace koord::manager {
 
 /// The annotation that says it, on nodes that lost something: {"percent":60,"time":"2026-01-02T03:04:05Z"}.
-inline constexpr std::string_view kLevelAnnotation = "node.koordinator.sh/overcommit-standing";
+inline constexpr std::string_view kLevelAnnotation = api::kOvercommitStanding;
 
 /// The rule: every node begins at 100 percent. What goes wrong (its NodeMetric grew stale, best-effort pods
 /// were evicted on it) takes abnormalNodeStepPercent off, once a minute at most and never below 0; each

@@ -4,6 +4,8 @@
 #include <unordered_map>
 
 #include "framework/noderesource/json_quantity.hpp"
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/host/cpuset.hpp"
 #include "koord/json/value.hpp"
@@ -42,8 +44,7 @@ int rank(KoordPriority priority) {
 /// What pods may have as the kubelet said: on a node whose resources are amplified its status says more.
 CpuMemory allocatable_of(const api::Node& node) {
   CpuMemory said = CpuMemory::of(node.status.allocatable);
-  const std::string_view text =
-      api::value_or(node.metadata.annotations, "node.koordinator.sh/raw-allocatable");
+  const std::string_view text = api::value_or(node.metadata.annotations, api::kRawAllocatable);
   if (text.empty()) return said;
   const auto raw = json::parse(text);
   if (!raw || !raw->is_object()) return said;
@@ -108,18 +109,12 @@ CpuMemory system_used(const NodeView& view, KoordPriority lent) {
 
 CpuMemory reserved_of(const api::Node& node) {
   CpuMemory kept = max(CpuMemory::of(node.status.capacity) - allocatable_of(node), CpuMemory());
-  const std::string_view text = api::value_or(node.metadata.annotations, "node.koordinator.sh/reservation");
-  if (text.empty()) return kept;
-  const auto document = json::parse(text);
-  if (!document || !document->is_object()) return kept;
-  CpuMemory wanted;
-  for (const auto& [name, part] : {std::pair{"cpu", &wanted.cpu}, std::pair{"memory", &wanted.memory}})
-    if (const json::Value* value = json::find(*document, "resources", name)) {
-      auto quantity = quantity_of(*value);
-      if (!quantity) return kept;  // an annotation that cannot be read keeps nothing, all of it
-      *part = std::move(*quantity);
-    }
-  if (const std::string_view cpus = json::text_at(*document, "reservedCPUs"); !cpus.empty()) {
+  // An annotation that cannot be read keeps nothing, all of it. Whether the scheduler takes the amounts from
+  // what it gives out (applyPolicy) is nothing to what is lent.
+  const auto said = api::read_annotation<api::NodeReservation>(node.metadata.annotations);
+  if (!said || !*said) return kept;
+  CpuMemory wanted = CpuMemory::of((*said)->resources);
+  if (const std::string& cpus = (*said)->reserved_cpus; !cpus.empty()) {
     const auto set = host::CpuSet::parse(cpus);
     if (!set) return kept;
     wanted.cpu = Quantity::from_int(set->size());

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "framework/webhook/settings.hpp"
+#include "koord/api/koordinator/admission.hpp"
 #include "koord/json/value.hpp"
 
 namespace koord::manager {
 
 /// The annotation of configurations whose entries are the manager's (kOwnEntries): those of the manifests,
 /// which begin without any. All others, such as the chart's, keep the entries that they came with.
-inline constexpr std::string_view kEntriesAnnotation = "koordinator.sh/webhook-entries",
-                                  kOwnEntries = "manager";
+inline constexpr std::string_view kEntriesAnnotation = api::kWebhookEntries, kOwnEntries = "manager";
 
 struct KeptConfiguration {
   bool changed = false;        // the document is to be written

@@ -4,6 +4,7 @@
 #include "framework/noderesource/json_quantity.hpp"
 #include "framework/noderesource/node_update.hpp"
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
 #include "plugins/batch_resource/zone_amounts.hpp"
@@ -15,7 +16,7 @@ using api::Quantity;
 
 constexpr std::string_view kResources[] = {api::kBatchCpu, api::kBatchMemory},
                            kStatusAnnotations[] = {kOriginExtended};
-constexpr std::string_view kThirdParty = "node.koordinator.sh/thirdPartyAllocations";
+constexpr std::string_view kThirdParty = api::kThirdPartyAllocations;
 
 double share(const std::optional<std::int64_t>& percent) {
   return static_cast<double>(percent.value_or(0)) / 100;

@@ -5,6 +5,7 @@
 
 #include "framework/noderesource/work.hpp"
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/cpus.hpp"
 #include "koord/json/value.hpp"
 #include "plugins/batch_resource/batch_resource.hpp"
 
@@ -12,8 +13,6 @@ namespace koord::manager {
 namespace {
 
 using api::Quantity;
-
-constexpr std::string_view kResourceStatus = "scheduling.koordinator.sh/resource-status";
 
 CpuMemory total_of(const api::TopologyZone& zone) {
   CpuMemory total;
@@ -27,14 +26,11 @@ CpuMemory total_of(const api::TopologyZone& zone) {
 /// Where a pod is, by zone. One that says nothing of it, or nothing that is there, is everywhere.
 std::vector<bool> zones_of(const api::Pod& pod, std::size_t count) {
   std::vector<bool> zones(count, false);
-  const std::string_view text = api::value_or(pod.metadata.annotations, kResourceStatus);
-  if (const auto status = json::parse(text); !text.empty() && status)
-    if (const json::Value* list = json::find(*status, "numaNodeResources"); list && list->is_array())
-      for (const json::Value& one : list->elements()) {
-        const std::int64_t zone = json::int_at(one, "node").value_or(0);
-        if (zone >= 0 && zone < static_cast<std::int64_t>(count))
-          zones[static_cast<std::size_t>(zone)] = true;
-      }
+  const auto status = api::read_annotation<api::ResourceStatus>(pod.metadata.annotations);
+  if (status && *status)
+    for (const api::NumaNodeResource& one : (*status)->numa_node_resources)
+      if (one.node >= 0 && static_cast<std::size_t>(one.node) < count)
+        zones[static_cast<std::size_t>(one.node)] = true;
   if (std::ranges::find(zones, true) == zones.end()) zones.assign(count, true);
   return zones;
 }

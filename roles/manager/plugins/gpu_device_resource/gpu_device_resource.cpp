@@ -5,24 +5,21 @@
 
 #include "framework/noderesource/devices.hpp"
 
+#include "koord/api/koordinator/devices.hpp"
+
 namespace koord::manager {
 namespace {
 
 using api::Quantity;
 
-constexpr std::string_view kGpu = "koordinator.sh/gpu", kGpuCore = "koordinator.sh/gpu-core",
-                           kGpuShared = "koordinator.sh/gpu.shared";
-constexpr std::array<std::string_view, 8> kGpuNames = {kGpu,
-                                                       kGpuCore,
-                                                       "huawei.com/npu-core",
-                                                       "huawei.com/npu-cpu",
-                                                       "huawei.com/npu-dvpp",
-                                                       "koordinator.sh/gpu-memory",
-                                                       "koordinator.sh/gpu-memory-ratio",
-                                                       kGpuShared};
-constexpr std::string_view kVendor = "node.koordinator.sh/gpu-vendor";
-constexpr std::array<std::string_view, 3> kGpuLabels = {kVendor, "node.koordinator.sh/gpu-model",
-                                                        "node.koordinator.sh/gpu-driver-version"};
+using api::kGpu;
+using api::kGpuCore;
+using api::kGpuShared;
+constexpr std::array<std::string_view, 8> kGpuNames = {
+    kGpu,          kGpuCore,        api::kNpuCore,        api::kNpuCpu,
+    api::kNpuDvpp, api::kGpuMemory, api::kGpuMemoryRatio, kGpuShared};
+constexpr std::array<std::string_view, 3> kGpuLabels = {api::kGpuVendorLabel, api::kGpuModelLabel,
+                                                        api::kGpuDriverVersionLabel};
 
 /// Upstream leaves them alone where there is no colocation: a GPU that broke would be given away for ever.
 Result<PluginStage> plan_gpus(NodeDraft& draft, bool share) {
@@ -49,7 +46,7 @@ api::ResourceList gpu_resources(const api::Device* device, bool share) {
         sum[name] = amount;
     }
   }
-  const std::string_view vendor = api::value_or(device->metadata.labels, kVendor);
+  const std::string_view vendor = api::value_or(device->metadata.labels, api::kGpuVendorLabel);
   if (vendor.empty() || vendor == "nvidia") {
     const Quantity* const cores = sum.find(kGpuCore);
     sum[kGpu] = cores ? *cores : Quantity();

@@ -3,12 +3,14 @@
 
 #include "framework/noderesource/devices.hpp"
 
+#include "koord/api/koordinator/devices.hpp"
+
 namespace koord::manager {
 namespace {
 
 using api::Quantity;
 
-constexpr std::string_view kRdma = "koordinator.sh/rdma";
+using api::kRdma;
 constexpr std::string_view kResources[] = {kRdma};
 
 /// With and without colocation, as GPUs.
