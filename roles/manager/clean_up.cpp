@@ -14,6 +14,7 @@
 #include "framework/noderesource/zones.hpp"
 #include "framework/webhook/configuration.hpp"
 #include "framework/webhook/entries.hpp"
+#include "koord/api/koordinator/admission.hpp"
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/node.hpp"
 #include "koord/api/schema/kind.hpp"
@@ -32,7 +33,7 @@ namespace {
 
 constexpr std::array kAnnotations = {kLevelAnnotation, api::kRawAllocatable};
 /// What is not of this domain has a device plugin of its own, on some nodes.
-constexpr std::string_view kOurDomain = "koordinator.sh/";
+constexpr std::string_view kOurDomain = api::kKoordinatorDomain;
 /// As an API server names who wrote: the user agent up to its slash.
 constexpr std::string_view kFieldManager = "koord-manager";
 /// How often something that others wrote meanwhile is read again.

@@ -175,6 +175,21 @@ class TreeRules(unittest.TestCase):
         self.assertEqual(self.reasons(".ci/run", "#!/bin/bash\n"), [])
         self.assertEqual(self.reasons("tests/golden/list.json", "x\n" * 9000), [])
 
+    def test_words_of_the_wire(self):
+        word = '"koordinator.sh/qosClass"'
+        cases = [
+            ("include/koord/api/koordinator/classes.hpp", f"// a\n#pragma once\nconstexpr auto kQos = {word};\n"),
+            ("tests/unit/api/a_test.cpp", f"// a\nlabels[{word}] = 1;\n"),
+            ("src/api/a.cpp", '// a\nKind("slo.koordinator.sh/v1alpha1", "NodeSLO", "nodeslos")\n'),
+            ("roles/manager/a.cpp", '// a\n"The label koordinator.sh/priority of a pod may change."\n'),
+            ("roles/manager/a.cpp", '// a\n{.name = "vpod.koordinator.sh", .group = "scheduling.koordinator.sh"}\n'),
+            ("roles/manager/a.cpp", f"// a\nint x;  // {word}\n"),
+            ("src/sandbox/a.cpp", '// a\nconstexpr auto kLoad = "sandbox.koordinator.sh/load";\n'),
+        ]
+        for path, text in cases:
+            with self.subTest(path=path, text=text):
+                self.assertEqual(self.reasons(path, text), [])
+
     def test_each_rule(self):
         cases = [
             ("docs/a.md", "", "top level"),
@@ -186,6 +201,11 @@ class TreeRules(unittest.TestCase):
             ("src/base/a.cpp", "// a\nint x; \n", "blanks"),
             ("src/base/a.cpp", "#include <x>\n", "comment"),
             ("src/host/a.cpp", "// a\nconstexpr std::uint64_t kPage = 4096;\n", "page_size"),
+            ("roles/koordlet/a.cpp", '// a\nconstexpr auto kQos = "koordinator.sh/qosClass";\n', "koordinator/ alone"),
+            ("src/scheduling/a.cpp", '// a\nif (name == "kubernetes.io/batch-cpu") return;\n', "koordinator/ alone"),
+            ("src/scheduling/a.cpp", '// a\nR"([{"name":"koordinator.sh/gpu-core","weight":1}])"\n', "koordinator/ alone"),
+            ("include/koord/a.hpp", '// a\n#pragma once\n"gang.scheduling.koordinator.sh/name"\n', "koordinator/ alone"),
+            ("roles/manager/a.cpp", '// a\n"koordinator.sh/priority,!koordinator.sh/qosClass"\n', "koordinator/ alone"),
             ("roles/koordlet/a.cpp", "// a\nreturn bytes / 4096;\n", "page_size"),
             ("include/koord/base/a.hpp", "// a\n", "pragma once"),
             ("packaging/x.sh", "# a\ncd /home/someone/koord\n", "path of one machine"),

@@ -22,6 +22,12 @@ FORBIDDEN_CODE = [
 ]
 # In production: pages are not of 4 KiB everywhere.
 PAGE_LITERAL = re.compile(r"[pP]age\w*\s*=\s*4'?096\b|[*/%]\s*4'?096\b|\b4'?096\s*[*/]")
+# Koordinator's labels, annotations and resources are spelled in one place, with the structs that they carry. Texts for
+# people (with a blank), versions of an API and the sandbox's own words are others'.
+WIRE_WORDS = ("include/koord/api/koordinator/", "src/api/koordinator/")
+WIRE_WORD = re.compile(r'"([^"\s]*(?:\bkoordinator\.sh/|\bkubernetes\.io/(?:(?:batch|mid)-|(?:gpu|rdma|fpga)\b)'
+                       r'|\bpod-group\.scheduling\.sigs\.k8s\.io|\bhuawei\.com/npu-)[^"\s]*)"')
+NO_WIRE_WORD = re.compile(r"/v\d+((alpha|beta)\d+)?$|\bsandbox\.koordinator\.sh/")
 BUCKETS = re.compile(r"^(utils?|helpers?|common|misc)\.(hpp|cpp|h|py|sh)$")
 # Folders that only exist on one machine.
 LOCAL_PATH = re.compile(r"(^|[^A-Za-z0-9_.])/(home|Users)/[A-Za-z0-9_.-]+/")
@@ -119,6 +125,16 @@ def inserted_in_order(text):
                 yield number
 
 
+def wire_words(path, text):
+    """Yields (line, word) for each of Koordinator's labels, annotations and resources that is spelled out of its place."""
+    if not path.startswith(PRODUCTION) or path.startswith(WIRE_WORDS) or not path.endswith(CXX):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in WIRE_WORD.findall(re.sub(r"(^|\s)//.*", "", line)):
+            if not NO_WIRE_WORD.search(word):
+                yield number, word
+
+
 def judge(path, text):
     """Yields (line, reason)."""
     top = path.split("/")[0]
@@ -134,6 +150,8 @@ def judge(path, text):
     if path.startswith(PRODUCTION) and path.endswith(CXX):
         for number in inserted_in_order(text):
             yield number, "insertion in order, n * n for n of them: a set, or build and sort once"
+    for number, word in wire_words(path, text):
+        yield number, f"'{word}' is spelled in koord/api/koordinator/ alone"
     lint_itself = path.startswith("tests/lint/")
     for number, line in enumerate(lines, 1):
         if path.endswith(CXX):

@@ -5,6 +5,9 @@
 
 namespace koord::api {
 
+/// What names of Koordinator's begin with, or have behind a dot.
+inline constexpr std::string_view kKoordinatorDomain = "koordinator.sh/";
+
 // Labels of pods.
 inline constexpr std::string_view kMutatingUpdateLabel = "pod.koordinator.sh/mutating-update",
                                   kSkipEnhancedValidationLabel =
