@@ -7,8 +7,6 @@
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/timer.hpp"
-#include "koord/json/value.hpp"
-#include "koord/json/writer.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/scheduling/cluster/transforms.hpp"
 #include "koord/scheduling/plugin/verdict.hpp"
@@ -27,14 +25,6 @@ constexpr nanoseconds kFirstPatchPause = std::chrono::milliseconds(10);
 
 constexpr const char* kMayNot = "another scheduler may hold the lease";
 constexpr const char* kBeingDeleted = "pod is being deleted";
-
-/// The server refuses it for a pod of the same name that was made since.
-Result<std::string> with_uid(std::string_view patch, std::string_view uid) {
-  KOORD_TRY(document, json::parse(patch));
-  json::Value& meta = json::object_at(document, "metadata", document.arena());
-  json::set_text(meta, "uid", uid, document.arena());
-  return json::to_text(document);
-}
 
 /// Whether the server may have acted although we were told of a failure.
 bool unknown_outcome(Code code) {
@@ -251,15 +241,16 @@ Task<Result<>> Writer::patch_pod(const scheduling::Decision& d) {
     api::Pod after = *now;
     for (const auto& [key, value] : d.changes.labels) after.metadata.labels[key] = value;
     for (const auto& [key, value] : d.changes.annotations) after.metadata.annotations[key] = value;
-    const std::optional<api::Patch> patch = api::diff(*now, after);
-    if (!patch) co_return Result<>();
-    KOORD_CO_TRY(body, with_uid(patch->body, now->metadata.uid));
+    std::optional<api::Patch> change = api::diff(*now, after);
+    if (!change) co_return Result<>();
+    // The server refuses it for a pod of the same name that was made since.
+    api::Patch patch = (*std::move(change)).with_precondition({.uid = now->metadata.uid});
     const kube::ObjectKey key{now->metadata.namespace_.str(), now->metadata.name};
     kube::PatchOptions options;
-    options.type = patch->type;
+    options.type = patch.type;
     options.may_go = services_.may_write;
     const Result<std::string> done =
-        co_await services_.client.patch_raw(api::kind<api::Pod>(), key, body, options);
+        co_await services_.client.patch_raw(api::kind<api::Pod>(), key, std::move(patch.body), options);
     if (done) {
       // The server may take the patch of a pod that is going, and change nothing.
       const Result<api::Pod> patched = api::decode<api::Pod>(*done);

@@ -51,12 +51,17 @@ std::shared_ptr<const T> find(const PreBindWork::Context& context, std::string_v
 std::string volume_patch(const api::PersistentVolume& volume) {
   std::string body;
   json::Writer json(body);
-  json.begin_object().key("metadata").begin_object();
-  json.member_if("resourceVersion", volume.metadata.resource_version);
+  json.begin_object();
   if (const Symbol* by = volume.metadata.annotations.find(kByController))
-    json.key("annotations").begin_object().member(kByController, by->view()).end_object();
+    json.key("metadata")
+        .begin_object()
+        .key("annotations")
+        .begin_object()
+        .member(kByController, by->view())
+        .end_object()
+        .end_object();
   const api::ObjectReference& ref = *volume.spec.claim_ref;
-  json.end_object().key("spec").begin_object().key("claimRef").begin_object();
+  json.key("spec").begin_object().key("claimRef").begin_object();
   json.member("kind", ref.kind.view()).member("apiVersion", ref.api_version.view());
   json.member("namespace", ref.namespace_.view()).member("name", ref.name).member("uid", ref.uid);
   json.member_if("resourceVersion", ref.resource_version);
@@ -67,21 +72,22 @@ std::string volume_patch(const api::PersistentVolume& volume) {
 std::string claim_patch(const api::PersistentVolumeClaim& claim) {
   std::string body;
   json::Writer json(body);
-  json.begin_object().key("metadata").begin_object();
-  json.member_if("resourceVersion", claim.metadata.resource_version);
-  json.key("annotations").begin_object();
+  json.begin_object().key("metadata").begin_object().key("annotations").begin_object();
   json.member(kSelectedNode, claim.metadata.annotations.find(kSelectedNode)->view());
   json.end_object().end_object().end_object();
   return body;
 }
 
-/// Gives what the API server has now.
+/// Gives what the API server has now. Of an object that changed since it was looked at it is a conflict.
 template <class T>
 Task<Result<std::shared_ptr<const T>>> patch(const PreBindWork::Context& context, const T& object,
                                              std::string body) {
   if (!context.may_write()) co_return Error(Code::unavailable, "another scheduler may hold the lease");
   kube::ObjectKey key{object.metadata.namespace_.str(), object.metadata.name};
-  KOORD_CO_TRY(json, co_await context.client.patch_raw(api::kind<T>(), std::move(key), std::move(body), {}));
+  api::Patch guarded = api::Patch{.body = std::move(body)}.with_precondition(
+      {.resource_version = object.metadata.resource_version});
+  KOORD_CO_TRY(
+      json, co_await context.client.patch_raw(api::kind<T>(), std::move(key), std::move(guarded.body), {}));
   KOORD_CO_TRY(now, api::decode<T>(json));
   co_return std::make_shared<const T>(std::move(now));
 }
