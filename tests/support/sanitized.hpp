@@ -1,6 +1,9 @@
 // Whether a sanitizer runs the tests: some ten times slower, so that what is only many may be fewer there.
 #pragma once
 
+#include <cstddef>
+#include <cstdlib>
+
 namespace koord::test {
 
 #if defined(__has_feature)
@@ -13,5 +16,12 @@ inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
+
+/// What the tests are not asked for at each change, `packaging/dev test --long` asks of them.
+inline bool is_long() { return std::getenv("KOORD_LONG_TESTS") != nullptr; }
+
+/// How many of so many hostile inputs are taken: under a sanitizer a tenth, where they are not asked for as a
+/// whole.
+inline std::size_t hostile(std::size_t count) { return kSanitized && !is_long() ? count / 10 : count; }
 
 }  // namespace koord::test

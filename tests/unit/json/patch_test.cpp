@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "koord/json/writer.hpp"
+#include "support/sanitized.hpp"
 
 namespace koord::json {
 namespace {
@@ -126,6 +127,10 @@ TEST_CASE("a JSON patch cannot blow up") {
 // Each of these would take minutes if look-ups or moves were not counted or indexed.
 
 TEST_CASE("a JSON patch has a budget of work") {
+  // Each costs the budget. Under a sanitizer the first does: of the others a tenth is taken, which is
+  // allowed.
+  const int size = static_cast<int>(test::hostile(20'000)), times = static_cast<int>(test::hostile(10'000));
+  const bool all = times == 10'000;
   const auto operations = [](int count, auto&& operation) {
     std::string patch = "[";
     for (int i = 0; i < count; ++i) patch += operation(i) + ",";
@@ -138,13 +143,13 @@ TEST_CASE("a JSON patch has a budget of work") {
     text.back() = ']';
     return text;
   };
-  const std::string wide = [] {
+  const std::string wide = [size] {
     std::string text = "{";
-    for (int i = 0; i < 20'000; ++i) fmt::format_to(std::back_inserter(text), "\"k{}\":{{}},", i);
+    for (int i = 0; i < size; ++i) fmt::format_to(std::back_inserter(text), "\"k{}\":{{}},", i);
     text.back() = '}';
     return text;
   }();
-  const std::string nested = fmt::format(R"({{"a":{{"list":{}}},"b":{{"c":{{}}}}}})", list(20'000));
+  const std::string nested = fmt::format(R"({{"a":{{"list":{}}},"b":{{"c":{{}}}}}})", list(size));
   struct Row {
     const char* name;
     std::string target, patch;
@@ -153,32 +158,35 @@ TEST_CASE("a JSON patch has a budget of work") {
   const Row rows[] = {
       {"additions at the front of a long list", list(20'000),
        operations(10'000, fixed(R"({"op":"add","path":"/0","value":0})"))},
-      {"removals at the front of a long list", list(20'000),
-       operations(10'000, fixed(R"({"op":"remove","path":"/0"})"))},
-      {"moves from the end of a long list to its front", list(20'000),
-       operations(10'000, fixed(R"({"op":"move","from":"/19999","path":"/0"})"))},
+      {"removals at the front of a long list", list(size),
+       operations(times, fixed(R"({"op":"remove","path":"/0"})"))},
+      {"moves from the end of a long list to its front", list(size),
+       operations(times, fixed(fmt::format(R"({{"op":"move","from":"/{}","path":"/0"}})", size - 1)))},
       {"look-ups in a wide object", wide,
-       operations(
-           10'000,
-           [](int i) { return fmt::format(R"({{"op":"add","path":"/k{}/x","value":0}})", 19'999 - i); })},
+       operations(times,
+                  [size](int i) {
+                    return fmt::format(R"({{"op":"add","path":"/k{}/x","value":0}})", size - 1 - i);
+                  })},
       {"additions to a wide object", wide,
-       operations(10'000,
+       operations(times,
                   [](int i) { return fmt::format(R"({{"op":"add","path":"/new{}","value":0}})", i); })},
       {"a large value moved to and fro", nested,
-       operations(10'000,
+       operations(times,
                   [](int i) {
                     return i % 2 == 0 ? std::string(R"({"op":"move","from":"/a","path":"/b/c/a"})")
                                       : std::string(R"({"op":"move","from":"/b/c/a","path":"/a"})");
                   })},
       {"tests in a wide object", wide,
-       operations(
-           10'000,
-           [](int i) { return fmt::format(R"({{"op":"test","path":"/k{}","value":{{}}}})", 19'999 - i); })},
+       operations(times,
+                  [size](int i) {
+                    return fmt::format(R"({{"op":"test","path":"/k{}","value":{{}}}})", size - 1 - i);
+                  })},
   };
   for (const Row& row : rows) {
     INFO(row.name);
     const auto done = patched(Kind::operations, row.target, row.patch);
-    REQUIRE(done.has_error());
+    CHECK(done.has_error() == (all || &row == rows));
+    if (!done.has_error()) continue;
     CHECK(done.error().code() == Code::too_large);
     CHECK(done.error().message().find("takes more than 30000000 steps") != std::string::npos);
   }
@@ -198,15 +206,15 @@ TEST_CASE("a JSON patch has a budget of work") {
 }
 
 TEST_CASE("a merge patch of many members is sorted, not searched") {
-  constexpr int kMembers = 25'000;
+  const int members = static_cast<int>(test::hostile(25'000));
   std::string target = "{", patch = "{", expected = "{";
-  for (int i = 0; i < kMembers; ++i) {
+  for (int i = 0; i < members; ++i) {
     fmt::format_to(std::back_inserter(target), "\"k{}\":{},", i, i);
-    fmt::format_to(std::back_inserter(patch), "\"k{}\":{},", kMembers - 1 - i, i % 2 == 0 ? "null" : "1");
+    fmt::format_to(std::back_inserter(patch), "\"k{}\":{},", members - 1 - i, i % 2 == 0 ? "null" : "1");
     fmt::format_to(std::back_inserter(patch), "\"n{}\":2,", i);
     if (i % 2 == 0) fmt::format_to(std::back_inserter(expected), "\"k{}\":1,", i);
   }
-  for (int i = 0; i < kMembers; ++i) fmt::format_to(std::back_inserter(expected), "\"n{}\":2,", i);
+  for (int i = 0; i < members; ++i) fmt::format_to(std::back_inserter(expected), "\"n{}\":2,", i);
   target.back() = patch.back() = expected.back() = '}';
   const auto result = patched(Kind::merge, target, patch);
   REQUIRE(result.has_value());
@@ -272,15 +280,16 @@ TEST_CASE("a draft is changed and held against what it came from, which stays as
 }
 
 TEST_CASE("the JSON patch between objects of many members is sorted, not searched") {
-  constexpr int kMembers = 50'000;
+  const int members = static_cast<int>(test::hostile(50'000));
   std::string before = "{", after = "{";
-  for (int i = 0; i < kMembers; ++i) {
+  for (int i = 0; i < members; ++i) {
     fmt::format_to(std::back_inserter(before), "\"k{}\":{},", i, i);
-    fmt::format_to(std::back_inserter(after), "\"k{}\":{},", kMembers - i, kMembers - i);
+    fmt::format_to(std::back_inserter(after), "\"k{}\":{},", members - i, members - i);
   }
   before.back() = after.back() = '}';
-  CHECK(json_diff(*parse(before), *parse(after)) ==
-        R"([{"op":"remove","path":"/k0"},{"op":"add","path":"/k50000","value":50000}])");
+  CHECK(
+      json_diff(*parse(before), *parse(after)) ==
+      fmt::format(R"([{{"op":"remove","path":"/k0"}},{{"op":"add","path":"/k{0}","value":{0}}}])", members));
 }
 
 }  // namespace

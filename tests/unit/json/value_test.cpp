@@ -7,6 +7,7 @@
 
 #include "koord/json/reader.hpp"
 #include "koord/json/writer.hpp"
+#include "support/sanitized.hpp"
 
 namespace koord::json {
 namespace {
@@ -49,9 +50,11 @@ TEST_CASE("of members with one name the last counts, however many there are") {
   CHECK(again(R"([{"a":{"x":1,"x":2}},{"a":1,"a":{"y":[],"y":{}}}])") == R"([{"a":{"x":2}},{"a":{"y":{}}}])");
   CHECK(again(R"({"a\u0062":1,"ab":2})") == R"({"ab":2})");
   std::string text = "{", expected = "{";
-  for (int i = 0; i < 60'000; ++i) fmt::format_to(std::back_inserter(text), "\"k{:05}\":{},", i % 30'000, i);
-  for (int i = 0; i < 30'000; ++i)
-    fmt::format_to(std::back_inserter(expected), "\"k{:05}\":{},", i, i + 30'000);
+  const std::size_t names = test::hostile(30'000);
+  for (std::size_t i = 0; i < 2 * names; ++i)
+    fmt::format_to(std::back_inserter(text), "\"k{:05}\":{},", i % names, i);
+  for (std::size_t i = 0; i < names; ++i)
+    fmt::format_to(std::back_inserter(expected), "\"k{:05}\":{},", i, i + names);
   text.back() = '}';
   expected.back() = '}';
   CHECK((again(text) == expected));
@@ -176,9 +179,10 @@ TEST_CASE("equality is by value") {
 
   // Members in another order, so many that looking each up would take minutes.
   std::string forwards = "{", backwards = "{";
-  for (int i = 0; i < 50'000; ++i) {
+  const std::size_t members = test::hostile(50'000);
+  for (std::size_t i = 0; i < members; ++i) {
     fmt::format_to(std::back_inserter(forwards), "\"k{}\":{},", i, i);
-    fmt::format_to(std::back_inserter(backwards), "\"k{}\":{},", 49'999 - i, 49'999 - i);
+    fmt::format_to(std::back_inserter(backwards), "\"k{0}\":{0},", members - 1 - i);
   }
   forwards.back() = backwards.back() = '}';
   CHECK((*parse(forwards) == *parse(backwards)));

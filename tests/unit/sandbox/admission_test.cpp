@@ -2,6 +2,7 @@
 #include "live_cluster.hpp"
 #include "moment.hpp"
 #include "sandbox/controllers/disruptions.hpp"
+#include "support/sanitized.hpp"
 
 using namespace koord;
 using namespace koord::sandbox;
@@ -26,42 +27,47 @@ TEST_CASE("objects made to cost are answered in a moment") {
   const std::string container = R"("spec":{"containers":[{"name":"c","image":"i")";
   const std::string maps = "/api/v1/namespaces/default/configmaps";
   const Row rows[] = {
-      {maps, head + many(60'000, R"(,"labels":{)", "}", R"("-bad{}-":"-")") + "}}", 422},
+      {maps, head + many(test::hostile(60'000), R"(,"labels":{)", "}", R"("-bad{}-":"-")") + "}}", 422},
       {maps,
        head +
-           many(20'000, R"(,"ownerReferences":[)", "]",
+           many(test::hostile(20'000), R"(,"ownerReferences":[)", "]",
                 R"({{"apiVersion":"v1","kind":"A","name":"n","uid":"u{}"}})") +
            "}}",
        201},
       {"/api/v1/nodes",
-       head + "}," + many(30'000, R"("spec":{"taints":[)", "]}", R"({{"key":"k{}","effect":"NoExecute"}})") +
+       head + "}," +
+           many(test::hostile(30'000), R"("spec":{"taints":[)", "]}",
+                R"({{"key":"k{}","effect":"NoExecute"}})") +
            "}",
        201},
       {"/api/v1/nodes",
-       head + "}," + many(30'000, R"("spec":{"taints":[)", "]}", R"({{"key":"k","effect":"NoExecute"}})") +
+       head + "}," +
+           many(test::hostile(30'000), R"("spec":{"taints":[)", "]}",
+                R"({{"key":"k","effect":"NoExecute"}})") +
            "}",
        422},
       {"/api/v1/namespaces/default/secrets",
-       head + "}," + many(40'000, R"("stringData":{)", "}", R"("k{}":"v")") + "}", 201},
+       head + "}," + many(test::hostile(40'000), R"("stringData":{)", "}", R"("k{}":"v")") + "}", 201},
       {kPods,
        head + "}," + container + many(50'000, R"(,"resources":{"limits":{)", "}}", R"("e.io/r{}":"1")") +
            "}]}}",
        413},
       {kPods,
-       head + "}," + container + many(10'000, R"(,"resources":{"limits":{)", "}}", R"("e.io/r{}":"1")") +
-           "}]}}",
+       head + "}," + container +
+           many(test::hostile(10'000), R"(,"resources":{"limits":{)", "}}", R"("e.io/r{}":"1")") + "}]}}",
        201},
       {kPods, head + "}," + many(200'000, R"("spec":{"containers":[)", "]", "{{}}") + "}}", 413},
       {kPods, head + "}," + many(20'000, R"("spec":{"containers":[)", "]", "{{}}") + "}}", 413},
       {kPods,
-       head + "}," + many(30'000, R"("spec":{"tolerations":[)", "]", R"({{"key":"-","operator":"x"}})") +
+       head + "}," +
+           many(test::hostile(30'000), R"("spec":{"tolerations":[)", "]", R"({{"key":"-","operator":"x"}})") +
            "}}",
        422},
   };
   TestCluster cluster;
   for (const Row& row : rows) {
     CAPTURE(row.target, row.body.substr(0, 100));
-    const Moment moment;
+    const Moment moment(static_cast<int>(test::hostile(20)));
     auto answer = cluster.call("POST", row.target, row.body);
     CAPTURE(answer.body.substr(0, 300));
     CHECK(answer.status == row.status);

@@ -6,13 +6,15 @@
 #include <fmt/format.h>
 
 #include "koord/api/rules/node_selector.hpp"
+#include "support/sanitized.hpp"
 
 using namespace koord;
 using namespace koord::api;
 
 namespace {
 
-constexpr std::size_t kMany = 160'000;
+const std::size_t kMany = koord::test::hostile(160'000);
+const std::string kAllOthers = fmt::format(", and {} more]", kMany - ErrorTexts::kMost);
 
 NodeSelectorRequirement wrong_values(std::size_t count) {
   NodeSelectorRequirement out{"zone", "In", {}};
@@ -44,7 +46,7 @@ TEST_CASE("of many errors twenty are put into words") {
     std::string ending;
   };
   for (const Row& row : {Row{19, 19, ", 18]"}, Row{20, 20, ", 19]"}, Row{21, 20, ", 19, and 1 more]"},
-                         Row{kMany, 20, ", 19, and 159980 more]"}}) {
+                         Row{kMany, 20, ", 19" + kAllOthers}}) {
     ErrorTexts errors;
     std::size_t made = 0;
     for (std::size_t i = 0; i < row.errors; ++i)
@@ -93,7 +95,7 @@ TEST_CASE("a node selector with very many wrong values, expressions or terms") {
     CHECK(errors.count() == kMany);
     CHECK(errors.texts().size() == ErrorTexts::kMost);
     CHECK(errors.aggregate().size() < 10'000);
-    CHECK(ending(errors.aggregate(), 18) == ", and 159980 more]");
+    CHECK(errors.aggregate().ends_with(kAllOthers));
     CHECK_FALSE(CompiledNodeSelector(*selector).matches({{"zone", "-7"}}, "n"));
   }
   // One error whose text would be the whole list.
@@ -109,13 +111,13 @@ TEST_CASE("label selectors and their text with very many wrong values") {
   selector.match_expressions.push_back({"zone", "In", wrong_values(kMany).values});
   const auto made = Selector::from(&selector);
   REQUIRE(made.has_error());
-  CHECK(ending(made.error().message(), 18) == ", and 159980 more]");
+  CHECK(made.error().message().ends_with(kAllOthers));
 
   std::string text = "zone in (a";
   for (std::size_t i = 0; i < kMany; ++i) fmt::format_to(std::back_inserter(text), ",-{}", i);
   const auto parsed = Selector::parse(text += ")");
   REQUIRE(parsed.has_error());
-  CHECK(ending(parsed.error().message(), 18) == ", and 159980 more]");
+  CHECK(parsed.error().message().ends_with(kAllOthers));
 }
 
 TEST_CASE("a label is found among very many values") {

@@ -157,7 +157,7 @@ TEST_CASE("malformed rules are the pod's own affair") {
 TEST_CASE("topology keys that no node has cost a look at no node") {
   Flood world;
   const auto terms = [](api::List<api::PodAffinityTerm>& required) {
-    for (int i = 0; i < (koord::test::kSanitized ? kMany / 10 : kMany); ++i) {
+    for (int i = 0; i < static_cast<int>(koord::test::hostile(kMany)); ++i) {
       api::PodAffinityTerm& term = required.emplace_back();
       term.topology_key = fmt::format("a.com/k{:05}", i);
       term.label_selector.ensure().match_labels["app"] = "a";
