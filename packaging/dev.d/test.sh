@@ -157,6 +157,18 @@ tier_node() {
   fi
 }
 
+# What need not run at each change: every hostile input under ASan, the attacks in full, the scheduler beside its oracle
+# for 100,000 random steps, every fuzzer for a minute. packaging/MEASURED.md says when it ran last.
+tier_long() {
+  say "== long: what need not run at each change"
+  verb_build
+  configure_asan && KOORD_LONG_TESTS=1 run_meson_tests asan-whole build-asan --suite unit --timeout-multiplier 20
+  run_check random bench scheduler_reference
+  run_check attack-whole attack
+  run_check fuzz fuzz 60
+  say "for packaging/MEASURED.md: $(date -u +%F), $(git rev-parse --short HEAD 2>/dev/null || echo "no commit")"
+}
+
 # A cluster's tests mostly wait, the sanitizers' only compute. Beside one another they take the time of the longer; the
 # sanitizers give way, so that it is not the cluster that comes late.
 tier_kube_beside_sanitizers() {
@@ -174,6 +186,20 @@ tier_kube_beside_sanitizers() {
 
 minutes() { printf '%d.%d' "$(($1 / 60))" "$(($1 % 60 * 10 / 60))"; }
 
+# The parts that the end waited for, the last first: each began when the one after it in this line had ended.
+print_critical_path() {
+  sort -n -k3,3 "$TEST_LEDGER" | awk '
+    { part[NR] = $1; begun[NR] = $2; ended[NR] = $3 }
+    END {
+      for (at = NR; at > 0; at = before) {
+        path = path (path == "" ? "" : " <- ") sprintf("%s %.1f", part[at], (ended[at] - begun[at]) / 60)
+        sum += ended[at] - begun[at]
+        for (before = at - 1; before > 0 && ended[before] > begun[at]; --before);
+      }
+      printf "critical path, %.1f minutes: %s\n", sum / 60, path
+    }'
+}
+
 print_ledger() {
   local part begun ended compilers passed failed skipped
   local all_passed=0 all_failed=0 all_skipped=0 all_compilers=0 absent=
@@ -186,6 +212,7 @@ print_ledger() {
     all_compilers=$((all_compilers + compilers))
   done < <(sort -n -k2,2 -s "$TEST_LEDGER")
   printf '%-14s %8s %8s %8s %12s\n' total "" "" "$(minutes "$SECONDS")" "$(minutes "$all_compilers")"
+  print_critical_path
   printf '%d passed, %d failed, %d skipped\n' "$all_passed" "$all_failed" "$all_skipped"
   ((all_failed == 0)) || return 1
   [[ ${CI:-} != true || -z $absent ]] || { say "CI=true: a skipped tier is a failure:$absent"; return 1; }
@@ -193,6 +220,7 @@ print_ledger() {
 
 verb_test() {
   local tiers=("$@") tier
+  if [[ ${tiers[*]} == --long ]]; then tiers=(long); fi
   if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint assets vm_kernel release kube_beside_sanitizers attack node); fi
   for tier in "${tiers[@]}"; do
     declare -F "tier_$tier" >/dev/null || { say "test: no tier '$tier'"; return 2; }

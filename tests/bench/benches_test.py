@@ -14,6 +14,7 @@ SMALL = {
     "decode_bench_rapidjson": (["50"], 0),
     "empty_webhook": ([], 2),
     "flood": (["--help"], 1),
+    "heap_bench": (["300"], 0),
     "json_bench": (["10"], 0),
     "koordlet_bench": (["--help"], 2),
     "later_writes_bench": (["--help"], 2),
