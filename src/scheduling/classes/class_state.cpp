@@ -21,6 +21,8 @@ ClassState::ClassState(const Profile& profile, const ClassShared& shared, const 
   for (const Profile::Score& seat : profile.scores)
     if (seat.cluster != nullptr)
       scores_.push_back({seat.cluster, seat.index, seat.weight, seat.cluster->prepare_cluster_score(pod)});
+  for (const auto& p : profile.row_deltas)
+    if (auto state = p.plugin->prepare_deltas(pod)) deltas_.push_back({p.plugin, std::move(state)});
 }
 
 void ClassState::update(const PodInfo& pod) {
@@ -28,14 +30,15 @@ void ClassState::update(const PodInfo& pod) {
   pod_ = &pod;
   if (std::exchange(done_, false)) rejected_ = {};
   swept_ = ranked_ = false;
+  differs_ = find_deltas();
   pre_filter();
   if (done_) return;
-  bool over_rows = false;
+  bool over_rows = differs_;
   for (const Filter& f : filters_)
     over_rows = over_rows ||
                 (f.asked && (local_.feasible() > 0 || local_.last_filter() > static_cast<int>(f.position)));
   for (Score& s : scores_) {
-    s.asked = local_.feasible() > 0 && s.plugin->may_score(*s.state, pod);
+    s.asked = (local_.feasible() > 0 || differs_) && s.plugin->may_score(*s.state, pod);
     over_rows = over_rows || s.asked;
   }
   if (over_rows || (shared_.nominated != nullptr && !shared_.nominated->rows().empty())) sweep();
@@ -94,7 +97,7 @@ void ClassState::rank() {
 void ClassState::rank(std::span<const Row> rows, std::vector<ScoreDetail>* detail, std::size_t of) {
   RowScratch& scratch = shared_.scratch;
   const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
-  local_.sums_among(rows);
+  local_.sums_among(rows, differs_ ? seen_ : std::span<const SeenRow>());
   std::vector<std::int32_t>& sums = scratch.sums;
   std::vector<std::int64_t>& scores = shared_.sweep.scores;
   for (Score& s : scores_) {
@@ -273,7 +276,7 @@ Explanation ClassState::explain(Row row) {
   if (e.verdict != kPass || done_) return e;
   if (!swept_) collect();
   const std::span<const Row> live = shared_.sweep.live;
-  local_.explain(row, live, e.scores);
+  local_.explain(row, live, differs_ ? seen_ : std::span<const SeenRow>(), e.scores);
   rank(live, &e.scores,
        static_cast<std::size_t>(std::lower_bound(live.begin(), live.end(), row) - live.begin()));
   for (const ScoreDetail& score : e.scores) e.total += score.weight * score.normalized;
@@ -286,12 +289,6 @@ std::unique_ptr<PodState> ClassState::take_residual(PluginIndex plugin) {
   return nullptr;
 }
 
-std::unique_ptr<PodState>& ClassState::kept(PluginIndex plugin) {
-  for (auto& [index, state] : kept_)
-    if (index == plugin) return state;
-  return kept_.emplace_back(plugin, nullptr).second;
-}
-
 bool ClassState::reaches_over_rows() const {
   return std::any_of(filters_.begin(), filters_.end(), [](const Filter& f) { return f.asked; });
 }
@@ -300,7 +297,10 @@ std::size_t ClassState::bytes() const {
   std::size_t all = sizeof *this + local_.bytes();
   for (const Filter& f : filters_) all += sizeof f + (f.state ? f.state->bytes() : 0);
   for (const Score& s : scores_) all += sizeof s + s.state->bytes();
-  for (const auto& [index, state] : kept_) all += state ? state->bytes() : 0;
+  for (const Delta& d : deltas_) all += sizeof d + d.state->bytes();
+  for (const Kept& k : kept_) all += k.state->bytes();
+  for (const SeenRow& seen : seen_)
+    all += sizeof seen + sizeof(SeenAt) + seen.raw.capacity() * sizeof seen.raw[0];
   all += yielding_.capacity() * sizeof yielding_[0];
   return all;
 }

@@ -14,6 +14,7 @@ void ClassState::sweep() {
   collect();
   for (const Filter& f : filters_)
     if (f.asked) ask(f);
+  if (differs_ && !done_) see_deltas();
   if (shared_.nominated != nullptr) yield_to_nominated();
 }
 
@@ -132,31 +133,38 @@ void ClassState::ask(const Filter& f) {
   if (!all_pass) s.live = std::span(s.kept).first(kept);
   if (!shared_.verdicts.errors()) return;
   for (const VerdictId verdict : s.verdicts)
-    if (const Verdict& v = shared_.verdicts[verdict]; v.error) {
-      done_ = true;
-      rejected_.code = StatusCode::error;
-      rejected_.error = fmt::format("running \"{}\" filter plugin: {}", profile_.plugin_name(v.plugin),
-                                    v.reasons.empty() ? std::string() : v.reasons.front());
-      s.live = {};
-      return;
-    }
+    if (failed_by(verdict)) return;
 }
 
-/// kPass, too, where the row is as it is without them.
+/// It is an error, and the attempt is over.
+bool ClassState::failed_by(VerdictId verdict) {
+  const Verdict& v = shared_.verdicts[verdict];
+  if (!v.error) return false;
+  done_ = true;
+  rejected_.code = StatusCode::error;
+  rejected_.error = fmt::format("running \"{}\" filter plugin: {}", profile_.plugin_name(v.plugin),
+                                v.reasons.empty() ? std::string() : v.reasons.front());
+  shared_.sweep.live = {};
+  return true;
+}
+
+/// kPass, too, where the row is seen as it is without them.
 VerdictId ClassState::yielding(Row row) {
   Trial trial(*this, row);
   for (const PodInfo* other : shared_.nominated->on(row))
     if (other->priority >= pod_->priority && other->pod->metadata.uid != pod_->pod->metadata.uid)
       trial.add(*other);
-  return trial.view().plain() ? kPass : trial.verdict();
+  return trial.added() == 0 ? kPass : trial.verdict();
 }
 
 VerdictId ClassState::kept_yielding(Row row) {
   if (row >= yielding_.size()) yielding_.resize(shared_.nodes.rows());
   Yielding& kept = yielding_[row];
   const std::uint64_t changes = shared_.nodes.changes(row), nominated = shared_.nominated->changes(row);
-  if (kept.row != changes || kept.nominated != nominated || kept.priority != pod_->priority)
-    kept = {changes, nominated, pod_->priority, yielding(row)};
+  const std::uint64_t delta = differs_ ? delta_version(row) : 0;
+  if (kept.row != changes || kept.nominated != nominated || kept.delta != delta ||
+      kept.priority != pod_->priority)
+    kept = {changes, nominated, delta, pod_->priority, yielding(row)};
   return kept.verdict;
 }
 

@@ -23,6 +23,17 @@ void gather(std::span<const std::int32_t> values, std::span<const Row> rows, std
   for (std::size_t i = 0; i < rows.size(); ++i) out[i] = values[rows[i]];
 }
 
+/// f(the row's place among `rows`, what is seen) for those of `rows` that are seen otherwise. Both ascend.
+template <class F>
+void each_seen(std::span<const Row> rows, std::span<const SeenRow> seen, F&& f) {
+  auto from = rows.begin();
+  for (const SeenRow& row : seen) {
+    from = std::lower_bound(from, rows.end(), row.row);
+    if (from == rows.end()) return;
+    if (*from == row.row) f(static_cast<std::size_t>(from - rows.begin()), row);
+  }
+}
+
 }  // namespace
 
 LocalState::LocalState(const Profile& profile, const ClassShared& shared, const PodInfo& pod)
@@ -348,12 +359,26 @@ void LocalState::judge_named() {
   if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
 }
 
-void LocalState::sums_alone(std::span<const Row> rows) const {
+void LocalState::raw_scores(const NodeView& view, std::vector<std::int32_t>& out) const {
+  out.clear();
+  for (const Score& s : scores_)
+    out.push_back(s.plugin->score_view(s.prepared().state.get(), shared_.nodes, view));
+}
+
+/// The plugin's own, into scratch.scores, and in place of them those of what is seen otherwise.
+void LocalState::raw_scores(const Score& score, std::span<const Row> rows,
+                            std::span<const SeenRow> seen) const {
+  raw_scores(score, rows, false);
+  const auto at = static_cast<std::size_t>(&score - scores_.data());
+  each_seen(rows, seen, [&](std::size_t i, const SeenRow& row) { shared_.scratch.scores[i] = row.raw[at]; });
+}
+
+void LocalState::sums_alone(std::span<const Row> rows, std::span<const SeenRow> seen) const {
   std::vector<std::int32_t>& sums = shared_.scratch.sums;
   const std::vector<std::int32_t>& raw = shared_.scratch.scores;
   sums.assign(rows.size(), 0);
   for (const Score& s : scores_) {
-    raw_scores(s, rows, false);
+    raw_scores(s, rows, seen);
     std::int32_t best = 0;
     if (s.normalized())
       for (const std::int32_t r : raw) best = std::max(best, r);
@@ -392,8 +417,42 @@ Row LocalState::pick(Random& random) const {
   return chosen;
 }
 
-void LocalState::sums_among(std::span<const Row> rows) const {
-  if (only_nodes_) return sums_alone(rows);
+/// The sums of rows that are as they are follow from the kept ones and from what is best; those of the others
+/// are made of their raw scores.
+void LocalState::sums_with(std::span<const Row> rows, std::span<const SeenRow> seen) const {
+  std::vector<std::int32_t>& sums = shared_.scratch.sums;
+  gather(index_.scores(), rows, sums);
+  std::vector<std::int32_t> bests(scores_.size());
+  for (std::size_t at = 0; at < scores_.size(); ++at) {
+    const Score& s = scores_[at];
+    if (!s.normalized()) continue;
+    std::int32_t& best = bests[at];
+    std::size_t next = 0;
+    const auto among = [&](std::size_t end) {
+      for (; next < end && !s.raw.empty(); ++next) best = std::max(best, s.raw[rows[next]]);
+    };
+    each_seen(rows, seen, [&](std::size_t i, const SeenRow& row) {
+      among(i);
+      next = i + 1;
+      best = std::max(best, row.raw[at]);
+    });
+    among(rows.size());
+    if (best == s.best) continue;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::int32_t raw = s.raw.empty() ? 0 : s.raw[rows[i]];
+      sums[i] += s.part(raw, best) - s.part(raw, s.best);
+    }
+  }
+  each_seen(rows, seen, [&](std::size_t i, const SeenRow& row) {
+    std::int32_t sum = 0;
+    for (std::size_t at = 0; at < scores_.size(); ++at) sum += scores_[at].part(row.raw[at], bests[at]);
+    sums[i] = std::max(sum, 0);
+  });
+}
+
+void LocalState::sums_among(std::span<const Row> rows, std::span<const SeenRow> seen) const {
+  if (only_nodes_) return sums_alone(rows, seen);
+  if (!seen.empty()) return sums_with(rows, seen);
   std::vector<std::int32_t>& sums = shared_.scratch.sums;
   gather(index_.scores(), rows, sums);
   if (rows.size() == feasible_) return;
@@ -418,12 +477,13 @@ VerdictId LocalState::judge(const NodeView& view, std::size_t from, std::size_t 
   return kPass;
 }
 
-void LocalState::explain(Row row, std::span<const Row> feasible, std::vector<ScoreDetail>& out) const {
+void LocalState::explain(Row row, std::span<const Row> feasible, std::span<const SeenRow> seen,
+                         std::vector<ScoreDetail>& out) const {
   const std::vector<std::int32_t>& raw = shared_.scratch.scores;
   for (const Score& s : scores_) {
-    raw_scores(s, feasible, false);
+    raw_scores(s, feasible, seen);
     const std::int32_t best = std::max(*std::max_element(raw.begin(), raw.end()), 0);
-    raw_scores(s, {&row, 1}, false);
+    raw_scores(s, {&row, 1}, seen);
     out.push_back({s.index, s.weight, raw[0], s.part(raw[0], best) / s.weight});
   }
 }

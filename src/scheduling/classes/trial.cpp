@@ -3,11 +3,20 @@
 
 namespace koord::scheduling {
 
+Trial::Trial(ClassState& state, Row row) : state_(state), view_(state.shared_.nodes, row) {
+  if (!state_.differs_) return;
+  state_.apply_deltas(view_);
+  for (const PodInfo* other : view_.added()) told_.emplace_back(other, true);
+  for (const PodInfo* other : view_.removed()) told_.emplace_back(other, false);
+  for (const auto& [other, added] : told_) tell(*other, added);
+}
+
 Trial::~Trial() {
   for (auto it = told_.rbegin(); it != told_.rend(); ++it) tell(*it->first, !it->second);
 }
 
 void Trial::add(const PodInfo& other) {
+  ++added_;
   view_.add(other);
   tell(other, true);
   told_.emplace_back(&other, true);

@@ -35,6 +35,7 @@ Row NodeTable::row_of(Symbol name) {
     last_change_.push_back(0);
     last_node_change_.push_back(0);
     changes_.push_back(0);
+    generations_.push_back(0);
     cells_.resize(nodes_.size());
   }
   names_[row] = name;
@@ -101,6 +102,11 @@ void NodeTable::add_pod(Row row, const PodInfo& pod) {
 }
 
 void NodeTable::remove_pod(Row row, const PodInfo& pod) {
+  take_out(row, pod);
+  release_if_unused(row);
+}
+
+void NodeTable::take_out(Row row, const PodInfo& pod) {
   account(row, pod.requests, true);
   auto& held = ports_[row];
   for (const HostPort& port : pod.ports) {
@@ -113,7 +119,11 @@ void NodeTable::remove_pod(Row row, const PodInfo& pod) {
   pods.pop_back();
   log(row, false);
   for (ClusterObserver* observer : observers_) observer->pod_removed(row, pod);
-  release_if_unused(row);
+}
+
+void NodeTable::correct(Row row, ResourceId resource, std::int64_t amount) {
+  cells_.add_used(resource, row, amount, false);
+  log(row, false);
 }
 
 void NodeTable::change_pod(Row row, const PodInfo& pod) {
@@ -124,6 +134,7 @@ void NodeTable::release_if_unused(Row row) {
   if (nodes_[row] || !pods_[row].empty()) return;
   index_.erase(names_[row]);
   names_[row] = Symbol();
+  ++generations_[row];
   free_.push_back(row);
 }
 

@@ -8,7 +8,7 @@ namespace koord::scheduling {
 namespace {
 
 /// Takes one mention of it out; false: there was none.
-bool take(std::vector<const PodInfo*>& pods, const PodInfo& pod) {
+bool take_out(std::vector<const PodInfo*>& pods, const PodInfo& pod) {
   const auto it = std::find(pods.begin(), pods.end(), &pod);
   if (it == pods.end()) return false;
   *it = pods.back();
@@ -23,16 +23,28 @@ std::int64_t amount(const PodInfo& pod, ResourceId resource) {
 }  // namespace
 
 void NodeView::add(const PodInfo& pod) {
-  if (!take(removed_, pod)) added_.push_back(&pod);
+  if (!take_out(removed_, pod)) added_.push_back(&pod);
 }
 
 void NodeView::remove(const PodInfo& pod) {
-  if (!take(added_, pod)) removed_.push_back(&pod);
+  if (!take_out(added_, pod)) removed_.push_back(&pod);
+}
+
+void NodeView::use(ResourceId resource, std::int64_t amount) {
+  const auto it = std::ranges::find(amounts_, resource, &Amount::resource);
+  if (it == amounts_.end()) {
+    amounts_.push_back({resource, amount});
+  } else {
+    it->amount += amount;
+  }
 }
 
 std::int64_t NodeView::used(ResourceId resource) const {
   std::int64_t sum = nodes_.used(resource, row_);
   for (const PodInfo* pod : removed_) sum -= amount(*pod, resource);
+  for (const Amount& a : amounts_)
+    if (a.resource == resource && __builtin_add_overflow(sum, a.amount, &sum))
+      return a.amount > 0 ? INT64_MAX : INT64_MIN;
   for (const PodInfo* pod : added_)
     if (__builtin_add_overflow(sum, amount(*pod, resource), &sum)) return INT64_MAX;
   return sum;
@@ -42,18 +54,23 @@ bool NodeView::collides(std::span<const HostPort> ports) const {
   if (ports.empty()) return false;
   for (const PodInfo* pod : added_)
     if (collide(ports, pod->ports)) return true;
-  if (!collide(ports, nodes_.ports(row_))) return false;
-  return removed_.empty() ||
-         std::any_of(nodes_.pods(row_).begin(), nodes_.pods(row_).end(), [&](const PodInfo* pod) {
-           return collide(ports, pod->ports) &&
-                  std::find(removed_.begin(), removed_.end(), pod) == removed_.end();
-         });
+  if (collide(ports, taken_)) return true;
+  const std::span<const HostPort> there = nodes_.ports(row_);
+  if (!collide(ports, there)) return false;
+  if (removed_.empty() && freed_.empty()) return true;
+  std::vector<HostPort> left(there.begin(), there.end());
+  const auto let_go = [&](const HostPort& port) {
+    if (const auto it = std::find(left.begin(), left.end(), port); it != left.end()) left.erase(it);
+  };
+  for (const PodInfo* pod : removed_) std::for_each(pod->ports.begin(), pod->ports.end(), let_go);
+  std::for_each(freed_.begin(), freed_.end(), let_go);
+  return collide(ports, left);
 }
 
 std::vector<const PodInfo*> NodeView::pods() const {
   const auto there = nodes_.pods(row_);
   std::vector<const PodInfo*> all(there.begin(), there.end());
-  for (const PodInfo* pod : removed_) take(all, *pod);
+  for (const PodInfo* pod : removed_) take_out(all, *pod);
   all.insert(all.end(), added_.begin(), added_.end());
   return all;
 }

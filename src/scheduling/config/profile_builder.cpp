@@ -94,6 +94,8 @@ class Builder {
       if (auto* p = dynamic_cast<EventPlugin*>(plugin))
         profile_.events.push_back({{static_cast<PluginIndex>(i), 0}, p});
       if (auto* p = dynamic_cast<TimedPlugin*>(plugin)) profile_.timed.push_back(p);
+      if (auto* p = dynamic_cast<RowDeltaPlugin*>(plugin))
+        profile_.row_deltas.push_back({{static_cast<PluginIndex>(i), 0}, p});
     }
     take_preparations_apart();
     for (const Profile::Named& p : profile_.plugins)

@@ -108,7 +108,9 @@ const Profile* Engine::profile_of(const api::Pod& pod) const {
 
 /// Its requests and its class, of the object that it is now.
 void Engine::read_anew(QueuedPod& pod) {
+  Slots kept = std::move(pod.info.kept);
   pod.info = make_pod_info(std::move(pod.info.pod), nodes_.resources());
+  pod.info.kept = std::move(kept);
   nominator_.changed(pod.info);
   pod.outdated = false;
   PodClass* old = pod.cls;
@@ -241,15 +243,21 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
   // Of a pod that was not on the node so far, only what becomes of it counts.
   const std::shared_ptr<const api::Pod> before = pod.place == Place::bound ? pod.info.pod : nullptr;
   const bool shrunk = before && lessened(pod.info.requests, info.requests);
-  if (pod.row != row || counts_otherwise(pod.info, info)) {
-    if (pod.row != kNoRow) nodes_.remove_pod(pod.row, pod.info);
+  const auto becomes = [&] {
+    info.kept = std::move(pod.info.kept);
     pod.info = std::move(info);
-    pod.row = nodes_.row_of(pod.info.pod->spec.node_name);
-    nodes_.add_pod(pod.row, pod.info);
+  };
+  if (pod.row != row) {
+    if (pod.row != kNoRow) nodes_.remove_pod(pod.row, pod.info);
+    becomes();
+    nodes_.add_pod(pod.row = row, pod.info);
+  } else if (counts_otherwise(pod.info, info)) {
+    nodes_.replace_pod(row, pod.info, becomes);
   } else {
     info.place = pod.info.place;
     info.labels = std::move(pod.info.labels);
-    info.affinity_terms = std::move(pod.info.affinity_terms);
+    info.read = std::move(pod.info.read);
+    info.kept = std::move(pod.info.kept);
     if (pod.info.pod->status.start_time != info.pod->status.start_time) nodes_.touch(row);
     pod.info = std::move(info);
     nodes_.change_pod(row, pod.info);
@@ -278,13 +286,15 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
   if (pod.profile == nullptr || pod.place == Place::bound) return;
   const bool assumed = pod.place == Place::assumed || pod.place == Place::waiting;
   const bool told = assumed && reads_otherwise(*pod.info.pod, *now);
-  const Symbol node = told ? nodes_.name(pod.row) : Symbol();
-  if (told) nodes_.remove_pod(pod.row, pod.info);
-  std::shared_ptr<const api::Pod> old = std::exchange(pod.info.pod, now);
+  std::shared_ptr<const api::Pod> old = pod.info.pod;
   if (told) {
-    pod.info.labels = {};
-    pod.info.affinity_terms = nullptr;
-    nodes_.add_pod(pod.row = nodes_.row_of(node), pod.info);
+    nodes_.replace_pod(pod.row, pod.info, [&] {
+      pod.info.pod = now;
+      pod.info.labels = {};
+      pod.info.read = {};
+    });
+  } else {
+    pod.info.pod = now;
   }
   pod.outdated = pod.outdated || differs(*old, *now);
   if (assumed) {

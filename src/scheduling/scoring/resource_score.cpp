@@ -170,6 +170,21 @@ std::int32_t ResourceScorer::score(std::span<const std::int64_t> used, std::span
   return static_cast<std::int32_t>(std::round(static_cast<double>(sum) / static_cast<double>(weight)));
 }
 
+std::int32_t ResourceScorer::score(std::span<const std::int64_t> requests, const NodeView& view) const {
+  std::array<std::int64_t, 64> used, capacity, weights;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < resources_.size() && count < used.size(); ++i) {
+    const Resource& r = resources_[i];
+    const std::int64_t there = view.allocatable(r.id);
+    if (there == 0 || (r.scalar && requests[i] == 0)) continue;
+    used[count] = added(requests[i], view.used(counted(r.id)));
+    capacity[count] = there;
+    weights[count++] = r.weight;
+  }
+  return score(std::span(used).first(count), std::span(capacity).first(count),
+               std::span(weights).first(count));
+}
+
 void ResourceScorer::score(std::span<const std::int64_t> requests, const NodeTable& nodes,
                            std::span<const Row> rows, std::span<std::int32_t> out) const {
   // What is the same for all rows is looked up once.

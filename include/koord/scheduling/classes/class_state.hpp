@@ -1,16 +1,19 @@
 // ClassState: the answers for one class of pods: what follows from the rows, and what reaches over them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
 #include "koord/scheduling/classes/local_state.hpp"
 #include "koord/scheduling/classes/random.hpp"
 #include "koord/scheduling/plugin/cluster_plugin.hpp"
+#include "koord/scheduling/plugin/row_delta_plugin.hpp"
 
 namespace koord::scheduling {
 
@@ -22,9 +25,10 @@ struct Explanation {
 };
 
 /// What follows from each row for itself is kept (LocalState). If a plugin that reaches over rows has a say
-/// in this cycle, or pods are nominated, all rows are swept: the kept slots, the verdicts of those plugins,
-/// and, once it is known which rows are feasible in the end, the scores normalised over these. The answers of
-/// a sweep are in the scratch that all classes share: they hold until another class is asked.
+/// in this cycle, pods are nominated, or the class sees rows otherwise than they are, all rows are swept: the
+/// kept slots, the verdicts of those plugins, what is seen otherwise, and, once it is known which rows are
+/// feasible in the end, the scores normalised over these. The answers of a sweep are in the scratch that all
+/// classes share: they hold until another class is asked.
 class ClassState {
  public:
   /// `pod` stands for the class. The other arguments outlive the state.
@@ -62,8 +66,29 @@ class ClassState {
   Explanation explain(Row row);
   /// What a plugin's pre_filter_pod() made for this cycle, for what comes after the choice; nullptr: nothing.
   std::unique_ptr<PodState> take_residual(PluginIndex plugin);
-  /// What a plugin that is asked after the choice keeps with the class; it may go between cycles.
-  std::unique_ptr<PodState>& kept(PluginIndex plugin);
+  /// What a plugin keeps with the class, by its type, beside what it prepares; it may go between cycles.
+  /// nullptr: nothing.
+  template <class T>
+  T* kept() const {
+    const auto it = std::ranges::find(kept_, std::type_index(typeid(T)), &Kept::type);
+    return it != kept_.end() ? static_cast<T*>(it->state.get()) : nullptr;
+  }
+  /// In place of what was there.
+  template <class T>
+  T& keep(std::unique_ptr<T> made) {
+    T& state = *made;
+    const std::type_index type = typeid(T);
+    const auto it = std::ranges::find(kept_, type, &Kept::type);
+    if (it != kept_.end()) {
+      it->state = std::move(made);
+    } else {
+      kept_.push_back({type, std::move(made)});
+    }
+    return state;
+  }
+  /// What follows from how the class sees the row holds while this, and the row, are the same; 0: it sees the
+  /// row as it is.
+  std::uint64_t delta_version(Row row) const;
   /// A filter that looks at more than one row, or differs from pod to pod, has a say in this cycle.
   bool reaches_over_rows() const;
   std::size_t bytes() const;
@@ -87,9 +112,25 @@ class ClassState {
     bool asked = false;
   };
 
+  /// Who lets the class see rows otherwise.
+  struct Delta {
+    RowDeltaPlugin* plugin;
+    std::unique_ptr<PodState> state;
+    std::span<const Row> rows = {};  // in this cycle
+  };
+  /// What is seen of a row, for as long as nothing changes of what it follows from.
+  struct SeenAt {
+    std::uint64_t row = 0, delta = 0, nodes = 0;
+    friend bool operator==(const SeenAt&, const SeenAt&) = default;
+  };
+  struct Kept {
+    std::type_index type;
+    std::unique_ptr<PodState> state;
+  };
+
   /// What a row says with the pods that are nominated to it, for as long as nothing changes of either.
   struct Yielding {
-    std::uint64_t row = 0, nominated = 0;
+    std::uint64_t row = 0, nominated = 0, delta = 0;
     std::int32_t priority = 0;  // of the pod that asks
     VerdictId verdict = kPass;
   };
@@ -104,6 +145,11 @@ class ClassState {
   void ask(const Filter& filter);
   void filter(const Filter& filter, std::span<const Row> rows, std::span<VerdictId> out) const;
   std::span<const Row> rows_before(std::size_t position) const;
+  bool find_deltas();
+  void see_deltas();
+  void look_at(SeenRow& seen);
+  void apply_deltas(NodeView& view) const;
+  bool failed_by(VerdictId verdict);
   void yield_to_nominated();
   bool yield_rows(bool feasible);
   VerdictId yielding(Row row);
@@ -117,12 +163,15 @@ class ClassState {
   LocalState local_;
   std::vector<Filter> filters_;  // in order
   std::vector<Score> scores_;
-  std::vector<std::pair<PluginIndex, std::unique_ptr<PodState>>> kept_;
+  std::vector<Delta> deltas_;
+  std::vector<SeenRow> seen_;  // the rows of the last cycle with deltas, ascending
+  std::vector<SeenAt> seen_at_;
+  std::vector<Kept> kept_;
   std::vector<Yielding> yielding_;  // by row, as far as it was asked
 
   // Of this cycle.
   const PodInfo* pod_ = nullptr;
-  bool swept_ = false, ranked_ = false;
+  bool swept_ = false, ranked_ = false, differs_ = false;
   Diagnosis rejected_;  // by preparations or errors: nothing else is said
   bool done_ = false;   // it is set
 };

@@ -41,6 +41,13 @@ struct ScoreDetail {
   std::int64_t raw, normalized;
 };
 
+/// What is known of a row that a class sees otherwise than it is (RowDeltaPlugin).
+struct SeenRow {
+  Row row = kNoRow;
+  VerdictId verdict = kPass;
+  std::vector<std::int32_t> raw;  // scores, as LocalState::raw_scores() has them; only if it is feasible
+};
+
 /// The first update() looks at all nodes, a block of rows at a time; later ones at those that the node
 /// table's log names, unless these are so many that a look at all is cheaper. A class whose pods may only go
 /// to nodes that a plugin names looks at those alone. Its own are 4 bytes a row, and 4 more for a normalised
@@ -83,14 +90,19 @@ class LocalState {
   Row pick(Random& random) const;
   /// Into scratch.sums: the scores of these feasible rows, as if no others were. They may be another pod's
   /// choice of the feasible rows, so that scores are normalised by others than those of score().
-  void sums_among(std::span<const Row> rows) const;
+  void sums_among(std::span<const Row> rows) const { sums_among(rows, {}); }
+  /// The same, with what is seen otherwise; ascending, as the rows are.
+  void sums_among(std::span<const Row> rows, std::span<const SeenRow> seen) const;
   /// The same from the raw scores: where few of the feasible rows are meant.
-  void sums_alone(std::span<const Row> rows) const;
+  void sums_alone(std::span<const Row> rows, std::span<const SeenRow> seen = {}) const;
+  /// All raw scores of a row with deltas.
+  void raw_scores(const NodeView& view, std::vector<std::int32_t>& out) const;
   /// What the filters at these places of the profile, `from` to before `to`, say of a row with deltas.
   VerdictId judge(const NodeView& view, std::size_t from, std::size_t to) const;
   bool may_go(Row row) const;
   /// Of a row among those that are feasible in the end.
-  void explain(Row row, std::span<const Row> feasible, std::vector<ScoreDetail>& out) const;
+  void explain(Row row, std::span<const Row> feasible, std::span<const SeenRow> seen,
+               std::vector<ScoreDetail>& out) const;
   void diagnose(Diagnosis& diagnosis) const;
   /// Only of the nodes that are not named().
   void diagnose_others(Diagnosis& diagnosis) const;
@@ -131,6 +143,8 @@ class LocalState {
   void rank(std::span<const Row> rows);
   void judge_named();
   void raw_scores(const Score& score, std::span<const Row> rows, bool use_facets) const;
+  void raw_scores(const Score& score, std::span<const Row> rows, std::span<const SeenRow> seen) const;
+  void sums_with(std::span<const Row> rows, std::span<const SeenRow> seen) const;
   template <class Reject>
   void filter(std::vector<Row>& live, bool use_facets, Reject&& reject);
   void take_out(Row row);

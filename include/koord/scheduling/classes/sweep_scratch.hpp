@@ -23,6 +23,7 @@ struct SweepScratch {
   std::vector<Row> named;           // ascending
   std::vector<std::int32_t> sums;   // of the rows of `live`, if they are ranked
   std::vector<Row> all, kept, asked, found;
+  std::vector<Row> deltas;  // rows that the class sees otherwise, ascending
   std::vector<VerdictId> verdicts;
   std::vector<std::int64_t> scores;
   std::vector<std::int32_t> tops;

@@ -35,6 +35,17 @@ class NodeTable {
   /// removed.
   void add_pod(Row row, const PodInfo& pod);
   void remove_pod(Row row, const PodInfo& pod);
+  /// As remove_pod(), `change` and add_pod(), but the row stays the same one, with what is kept with it, even
+  /// if it has nothing but the pod.
+  template <class Change>
+  void replace_pod(Row row, const PodInfo& pod, Change&& change) {
+    take_out(row, pod);
+    change();
+    add_pod(row, pod);
+  }
+  /// From now on so much more of a resource is used on the row, or less, than its pods ask for: where a pod
+  /// lives in the room that another one holds, it counts once. Whoever says so takes it back.
+  void correct(Row row, ResourceId resource, std::int64_t amount);
   /// The object of a pod on the row is another now, in nothing that the table counts.
   void change_pod(Row row, const PodInfo& pod);
   /// What a plugin keeps of the row beside the table is another now: its verdicts and scores may be.
@@ -83,6 +94,8 @@ class NodeTable {
   Row change(std::uint64_t number) const { return log_[number - log_begin_]; }
   /// False: a later entry tells of the same row.
   bool latest(std::uint64_t number) const { return last_change_[change(number)] == number; }
+  /// Another one whenever the row has been given up: what was kept with it is nobody's.
+  std::uint32_t generation(Row row) const { return generations_[row]; }
   /// The number of the last entry that told of a new object for the row, not only of pods.
   std::uint64_t node_change(Row row) const { return last_node_change_[row]; }
   /// How often anything of the row has changed: what follows from it holds while the number is the same.
@@ -98,6 +111,7 @@ class NodeTable {
   void set_allocatable(Row row, const api::Node* before, const api::Node* now);
   void account(Row row, const Requests& requests, bool take_back);
   void log(Row row, bool node);
+  void take_out(Row row, const PodInfo& pod);
   void release_if_unused(Row row);
 
   ResourceNames resources_;
@@ -117,6 +131,7 @@ class NodeTable {
   std::uint64_t newest_node_change_ = 0;
   std::size_t min_log_ = 1024;
   std::vector<std::uint64_t> last_change_, last_node_change_, changes_;
+  std::vector<std::uint32_t> generations_;
 };
 
 }  // namespace koord::scheduling

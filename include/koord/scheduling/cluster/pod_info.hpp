@@ -9,17 +9,13 @@
 #include "koord/scheduling/cluster/host_ports.hpp"
 #include "koord/scheduling/cluster/label_set.hpp"
 #include "koord/scheduling/cluster/resources.hpp"
+#include "koord/scheduling/cluster/slots.hpp"
 
 namespace koord::api {
-class RequiredNodeAffinity;
 struct Pod;
-}  // namespace koord::api
+}
 
 namespace koord::scheduling {
-
-namespace inter_pod_affinity {
-class AffinityTerms;
-}
 
 /// A pod with what is read off it once: how much it asks for, and where it must not meet others.
 struct PodInfo {
@@ -29,12 +25,14 @@ struct PodInfo {
   std::int32_t priority = 0;
   /// Of the node table, while the pod counts there: its place among the pods of its row.
   mutable std::uint32_t place = 0;
-  /// Of the plugin that asks first; the engine's thread only.
-  mutable std::shared_ptr<const api::RequiredNodeAffinity> node_affinity = nullptr;
   /// Of PodSelectors.
   mutable PodLabels labels = {};
-  /// Of InterPodAffinity.
-  mutable std::shared_ptr<const inter_pod_affinity::AffinityTerms> affinity_terms = nullptr;
+  // Of plugins, on the engine's thread only.
+  /// What they read of the object: it goes when what others may read of the pod is another.
+  mutable Slots read = {};
+  /// What they keep with the pod (what it was given): it stays for as long as the engine knows of the pod,
+  /// whatever its object becomes.
+  mutable Slots kept = {};
 };
 
 /// Requests as Kubernetes 1.35 computes them (sidecars, overhead, pod-level resources, resizes in progress).

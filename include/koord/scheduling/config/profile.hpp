@@ -57,6 +57,7 @@ struct Profile {
   std::vector<At<PostBindPlugin>> post_binds;
   std::vector<At<EventPlugin>> events;
   std::vector<TimedPlugin*> timed;
+  std::vector<At<RowDeltaPlugin>> row_deltas;
   std::vector<At<PodPatchPlugin>> pod_patches;  // the first writes
   PreferNodesPlugin* prefer_nodes = nullptr;    // nullptr: nobody does
   /// What the configuration names and koord does not have yet.

@@ -75,7 +75,7 @@ class ResidualFilterPlugin {
   /// As ClusterFilterPlugin::filter().
   virtual void filter_pod(PodState& state, const NodeTable& nodes, std::span<const Row> rows,
                           std::span<VerdictId> out) const = 0;
-  /// The verdict on the view's row as it would be with the view's pods: kube-scheduler's PreFilterExtensions.
+  /// The verdict on the view's row as it would be: kube-scheduler's PreFilterExtensions.
   /// To be written by what depends on pods.
   virtual VerdictId filter_pod_view(PodState& state, const NodeTable& nodes, const NodeView& view) const {
     const Row row = view.row();

@@ -34,7 +34,7 @@ class FilterPlugin {
   /// looked at, the rows come in blocks, in order.
   virtual void filter(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
                       std::span<VerdictId> out) const = 0;
-  /// The verdict on the view's row as it would be with the view's pods. To be written by what depends on
+  /// The verdict on the view's row as it would be. To be written by what depends on
   /// pods; for the others the row itself says it.
   virtual VerdictId filter_view(PodState* state, const NodeTable& nodes, const NodeView& view) const {
     const Row row = view.row();

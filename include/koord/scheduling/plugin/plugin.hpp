@@ -18,6 +18,7 @@
 #include "koord/scheduling/plugin/cycle_plugin.hpp"
 #include "koord/scheduling/plugin/filter_plugin.hpp"
 #include "koord/scheduling/plugin/plugin_base.hpp"
+#include "koord/scheduling/plugin/row_delta_plugin.hpp"
 #include "koord/scheduling/plugin/score_plugin.hpp"
 #include "koord/scheduling/plugin/verdict.hpp"
 

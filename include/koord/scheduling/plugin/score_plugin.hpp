@@ -6,6 +6,7 @@
 #include <span>
 
 #include "koord/scheduling/cluster/node_table.hpp"
+#include "koord/scheduling/cluster/node_view.hpp"
 #include "koord/scheduling/plugin/plugin_base.hpp"
 
 namespace koord::scheduling {
@@ -32,6 +33,14 @@ class ScorePlugin {
   virtual std::uint64_t score_version(const PodState* /*state*/) const { return 0; }
   virtual void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
                      std::span<std::int32_t> out) const = 0;
+  /// The raw score of the view's row as it would be. To be written by what depends on pods; for the others
+  /// the row itself says it.
+  virtual std::int32_t score_view(PodState* state, const NodeTable& nodes, const NodeView& view) const {
+    const Row row = view.row();
+    std::int32_t raw = 0;
+    score(state, nodes, {&row, 1}, {&raw, 1});
+    return raw;
+  }
 };
 
 /// Marks a score whose preparation is kube-scheduler's PreScore: without it there it does not skip.

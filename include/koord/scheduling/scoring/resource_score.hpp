@@ -35,6 +35,8 @@ class ResourceScorer {
   std::vector<std::int64_t> requests(const PodInfo& pod) const;
   void score(std::span<const std::int64_t> requests, const NodeTable& nodes, std::span<const Row> rows,
              std::span<std::int32_t> out) const;
+  /// Of the view's row as it would be.
+  std::int32_t score(std::span<const std::int64_t> requests, const NodeView& view) const;
   /// `used` and `capacity` as far as capacity is not 0, with the weights; public for the tests' tables.
   std::int32_t score(std::span<const std::int64_t> used, std::span<const std::int64_t> capacity,
                      std::span<const std::int64_t> weights) const;

@@ -29,6 +29,8 @@ class Space final : public Vacancy {
       : trial_(state, row), nominated_(std::move(nominated)) {}
   void remove(const PodInfo& pod) override { trial_.remove(pod); }
   void add(const PodInfo& pod) override { trial_.add(pod); }
+  /// Those of the row as the pod sees it.
+  std::vector<const PodInfo*> pods() const { return trial_.view().pods(); }
   VerdictId judge() override {
     if (!nominated_.empty()) {
       for (const PodInfo* pod : nominated_) trial_.add(*pod);
@@ -242,11 +244,13 @@ class DefaultPreemption final : public Plugin,
     const bool keep =
         !state.reaches_over_rows() && std::find(nominated.begin(), nominated.end(), &pod) == nominated.end();
     DryRuns::Entry& entry = keep ? kept(state, pod.priority, row) : own;
-    DryRuns::Stamp stamp{nodes_.changes(row), nominator_.changes(row), budgets_.version()};
+    DryRuns::Stamp stamp{nodes_.changes(row), nominator_.changes(row), state.delta_version(row),
+                         budgets_.version()};
     if (entry.made && !entry.run.budgets_asked) stamp.budgets = budgets_.selectors_version();
     if (entry.made && entry.stamp == stamp) return entry;
     Space space(state, row, nominated_before(pod, row));
-    entry.run = select_victims(space, nodes_.pods(row), pod.priority, budgets_);
+    entry.run = stamp.delta == 0 ? select_victims(space, nodes_.pods(row), pod.priority, budgets_)
+                                 : select_victims(space, space.pods(), pod.priority, budgets_);
     entry.loss = entry.run.victims.loss();
     entry.stamp = stamp;
     entry.stamp.budgets = entry.run.budgets_asked ? budgets_.version() : budgets_.selectors_version();
@@ -255,13 +259,10 @@ class DefaultPreemption final : public Plugin,
   }
 
   DryRuns::Entry& kept(ClassState& state, std::int32_t priority, Row row) const {
-    std::unique_ptr<PodState>& place = state.kept(index_);
-    auto* runs = static_cast<DryRuns*>(place.get());
+    auto* runs = state.kept<DryRuns>();
     if (runs == nullptr || runs->priority != priority) {
-      auto made = std::make_unique<DryRuns>();
-      made->priority = priority;
-      runs = made.get();
-      place = std::move(made);
+      runs = &state.keep(std::make_unique<DryRuns>());
+      runs->priority = priority;
     }
     if (runs->rows.size() < nodes_.rows()) runs->rows.resize(nodes_.rows());
     return runs->rows[row];

@@ -12,9 +12,10 @@ namespace koord::scheduling::default_preemption {
 /// Of a class of pods with one priority. The pods that victims point to are on the row for as long as its
 /// number of changes is the same.
 struct DryRuns final : PodState {
-  /// Numbers that differ once the answer may: of changes of the row, of pods nominated to it, of budgets.
+  /// Numbers that differ once the answer may: of changes of the row, of pods nominated to it, of how the
+  /// class sees it, of budgets.
   struct Stamp {
-    std::uint64_t row = 0, nominated = 0, budgets = 0;
+    std::uint64_t row = 0, nominated = 0, delta = 0, budgets = 0;
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
   struct Entry {

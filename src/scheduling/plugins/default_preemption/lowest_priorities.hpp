@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "koord/scheduling/cluster/cluster_observer.hpp"
 #include "koord/scheduling/cluster/node_table.hpp"
+#include "koord/scheduling/cluster/row_slots.hpp"
 
 namespace koord::scheduling::default_preemption {
 
@@ -15,11 +15,10 @@ class LowestPriorities final : public ClusterObserver {
  public:
   static constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::max();
 
-  explicit LowestPriorities(const NodeTable& nodes) : nodes_(nodes) {}
+  explicit LowestPriorities(const NodeTable& nodes) : nodes_(nodes), rows_(nodes) {}
 
   /// kNone: there is no pod.
   std::int32_t of(Row row) {
-    if (row >= rows_.size()) return kNone;
     Lowest& lowest = rows_[row];
     if (!lowest.known) {
       lowest = {kNone, true};
@@ -29,8 +28,8 @@ class LowestPriorities final : public ClusterObserver {
   }
 
   void pod_added(Row row, const PodInfo& pod) override {
-    if (row >= rows_.size()) rows_.resize(row + 1);
-    rows_[row].priority = std::min(rows_[row].priority, pod.priority);
+    Lowest& lowest = rows_[row];
+    lowest.priority = std::min(lowest.priority, pod.priority);
   }
   void pod_removed(Row row, const PodInfo& pod) override {
     if (pod.priority <= rows_[row].priority) rows_[row].known = false;
@@ -43,7 +42,7 @@ class LowestPriorities final : public ClusterObserver {
     bool known = true;
   };
   const NodeTable& nodes_;
-  std::vector<Lowest> rows_;
+  RowSlots<Lowest> rows_;
 };
 
 }  // namespace koord::scheduling::default_preemption

@@ -77,7 +77,7 @@ class InterPodAffinity final : public Plugin,
   }
 
   bool sign(const PodInfo& pod, Signature& signature) const override {
-    const auto& terms = table_.of(pod);
+    const auto terms = table_.of(pod);
     signature.add(terms ? static_cast<std::int64_t>(terms->serial()) : 0);
     return true;
   }
@@ -86,7 +86,7 @@ class InterPodAffinity final : public Plugin,
     return std::make_unique<RequiredState>(table_, table_.of(pod));
   }
   PreFiltered pre_filter(PodState& state, const PodInfo& pod) override {
-    const auto& terms = table_.of(pod);
+    const auto terms = table_.of(pod);
     if (terms && !terms->error().empty())
       return {.skip = false, .rejected = fmt::format("parsing pod: {}", terms->error())};
     return {.skip = !required(state).update(labels(pod)), .rejected = {}};
@@ -107,7 +107,7 @@ class InterPodAffinity final : public Plugin,
     return std::make_unique<PreferredState>(table_, table_.of(pod), *args_.hard_pod_affinity_weight);
   }
   bool may_score(PodState& state, const PodInfo& pod) override {
-    const auto& terms = table_.of(pod);
+    const auto terms = table_.of(pod);
     const bool prefers = terms && !terms->preferred().empty();
     if (args_.ignore_preferred_terms_of_existing_pods && !prefers) return false;
     return preferred(state).update(labels(pod));
@@ -155,7 +155,7 @@ class InterPodAffinity final : public Plugin,
         event.old_pod->spec.affinity->pod_anti_affinity &&
         !event.old_pod->spec.affinity->pod_anti_affinity->required.empty())
       return true;
-    const auto& terms = table_.of(pod);
+    const auto terms = table_.of(pod);
     if (!terms) return false;
     // Also when the last one goes that it wants to be near: then it may be the first.
     if (terms->all() && selected(terms->all(), event.old_pod) != selected(terms->all(), event.new_pod))
@@ -172,7 +172,7 @@ class InterPodAffinity final : public Plugin,
       const Symbol *before = value(event.old_node, key), *now = value(event.new_node, key);
       return before == nullptr || now == nullptr ? before != now : *before != *now;
     };
-    const auto& terms = table_.of(pod);
+    const auto terms = table_.of(pod);
     // A new node without the key is as good as any for who keeps away from others, or others from it.
     if (event.old_node == nullptr && (!terms || terms->affinity().empty())) return true;
     if (terms) {

@@ -161,7 +161,7 @@ void RequiredState::imagine(const LabelSet& pod, const PodInfo& other, Row row, 
   const LabelSet& others = table_.selectors().label_set(other);
   for (const Source& source : own_)
     if (selects(*source.counted->selector, others)) imagine(source, row, by);
-  const auto& terms = table_.of(other);
+  const auto terms = table_.of(other);
   if (!terms) return;
   for (const AffinityTerms::Part& part : terms->carried()) {
     if (part.counted->of != Counts::repelling || !selects(*part.counted->selector, pod)) continue;

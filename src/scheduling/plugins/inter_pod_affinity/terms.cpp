@@ -113,13 +113,14 @@ TermTable::~TermTable() = default;
 
 // Terms
 
-const std::shared_ptr<const AffinityTerms>& TermTable::of(const PodInfo& pod) {
-  static const std::shared_ptr<const AffinityTerms> kNone;
+std::shared_ptr<const AffinityTerms> TermTable::of(const PodInfo& pod) {
   const api::Box<api::Affinity>& affinity = pod.pod->spec.affinity;
-  if (!affinity) return kNone;
-  if (!has_terms(affinity->pod_affinity.get()) && !has_terms(affinity->pod_anti_affinity.get())) return kNone;
-  if (!pod.affinity_terms) pod.affinity_terms = read(*pod.pod);
-  return pod.affinity_terms;
+  if (!affinity) return nullptr;
+  if (!has_terms(affinity->pod_affinity.get()) && !has_terms(affinity->pod_anti_affinity.get()))
+    return nullptr;
+  std::shared_ptr<const AffinityTerms> terms = pod.read.share<const AffinityTerms>();
+  if (terms == nullptr) pod.read.put(terms = read(*pod.pod));
+  return terms;
 }
 
 std::shared_ptr<const AffinityTerms> TermTable::read(const api::Pod& pod) {
@@ -240,7 +241,7 @@ void TermTable::release(Counted& counted) {
 }
 
 void TermTable::carry(Row row, const PodInfo& pod, std::int64_t sign) {
-  const std::shared_ptr<const AffinityTerms>& terms = of(pod);
+  const std::shared_ptr<const AffinityTerms> terms = of(pod);
   if (!terms) return;
   for (const Part& part : terms->carried()) {
     Counted& counted = *part.counted;
@@ -263,7 +264,7 @@ void TermTable::domain_changed(const TopologyKey& key, Row row, DomainId from, D
     for (const LabelSet::Selected& selected : selectors_.label_set(*pod).selected())
       for (Counted* c : of_selector(*selected.by))
         if (c->of == Counts::selected) move(*c, 1);
-    if (const auto& terms = of(*pod))
+    if (const auto terms = of(*pod))
       for (const Part& part : terms->carried()) move(*part.counted, part.amount);
   }
 }

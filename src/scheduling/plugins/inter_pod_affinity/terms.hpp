@@ -123,7 +123,7 @@ class TermTable final : public ClusterObserver, public SelectionObserver, public
   TermTable& operator=(const TermTable&) = delete;
 
   /// Found once for a pod and kept with it; nullptr: it has no pod affinity.
-  const std::shared_ptr<const AffinityTerms>& of(const PodInfo& pod);
+  std::shared_ptr<const AffinityTerms> of(const PodInfo& pod);
   /// The counts of a selector, of all keys and kinds.
   std::span<Counted* const> of_selector(const PodSelector& selector) const {
     return selector.id() < by_selector_.size() ? std::span<Counted* const>(by_selector_[selector.id()])

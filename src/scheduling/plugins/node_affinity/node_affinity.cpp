@@ -77,9 +77,11 @@ api::PreferredNodeAffinity compile(const api::NodeAffinity* affinity) {
 }
 
 /// Read once per version of a pod.
-const std::shared_ptr<const api::RequiredNodeAffinity>& required_affinity(const PodInfo& pod) {
-  if (!pod.node_affinity) pod.node_affinity = std::make_shared<api::RequiredNodeAffinity>(pod.pod->spec);
-  return pod.node_affinity;
+std::shared_ptr<const api::RequiredNodeAffinity> required_affinity(const PodInfo& pod) {
+  auto required = pod.read.share<const api::RequiredNodeAffinity>();
+  if (required == nullptr)
+    pod.read.put(required = std::make_shared<const api::RequiredNodeAffinity>(pod.pod->spec));
+  return required;
 }
 
 class NodeAffinity final : public Plugin,
@@ -154,8 +156,8 @@ class NodeAffinity final : public Plugin,
 
   EventMask events() const override { return events_of(EventKind::node_add, EventKind::node_label); }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
-    const api::RequiredNodeAffinity& required = *required_affinity(pod);
-    const auto matches = [&](const api::Node& node) { return allowed(node) && required.matches(node); };
+    const auto required = required_affinity(pod);
+    const auto matches = [&](const api::Node& node) { return allowed(node) && required->matches(node); };
     return matches(*event.new_node) && (event.old_node == nullptr || !matches(*event.old_node));
   }
 

@@ -59,6 +59,9 @@ class BalancedAllocation final : public Plugin, public ScorePlugin, public PreSc
              std::span<std::int32_t> out) const override {
     scorer_.score(static_cast<State*>(state)->requests, nodes, rows, out);
   }
+  std::int32_t score_view(PodState* state, const NodeTable&, const NodeView& view) const override {
+    return scorer_.score(static_cast<State*>(state)->requests, view);
+  }
 
  private:
   ResourceScorer scorer_;

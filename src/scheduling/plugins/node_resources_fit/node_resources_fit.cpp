@@ -136,6 +136,9 @@ class NodeResourcesFit final : public Plugin,
              std::span<std::int32_t> out) const override {
     scorer_.score(static_cast<ScoreState*>(state)->requests, nodes, rows, out);
   }
+  std::int32_t score_view(PodState* state, const NodeTable&, const NodeView& view) const override {
+    return scorer_.score(static_cast<ScoreState*>(state)->requests, view);
+  }
 
   EventMask events() const override {
     return events_of(EventKind::node_add, EventKind::node_allocatable, EventKind::assigned_pod_delete,

@@ -83,25 +83,44 @@ class NodeResourcesFitPlus final : public Plugin, public ScorePlugin, public Pre
   void score(PodState* state, const NodeTable& nodes, std::span<const Row> rows,
              std::span<std::int32_t> out) const override {
     const std::vector<std::int64_t>& asked = static_cast<const State*>(state)->requests;
-    Wide weights = 0;  // anything can be configured
-    for (std::size_t i = 0; i < asked.size(); ++i)
-      if (asked[i] != kNotAsked) weights += resources_[i].weight;
-    for (std::size_t n = 0; n < rows.size(); ++n) {
-      Wide sum = 0;
-      for (std::size_t i = 0; weights != 0 && i < asked.size(); ++i) {
-        if (asked[i] == kNotAsked) continue;
-        const Resource& r = resources_[i];
-        std::int64_t used;
-        if (__builtin_add_overflow(asked[i], nodes.used(r.counted, rows[n]), &used)) used = INT64_MAX;
-        sum += Wide{part(r, used, nodes.allocatable(r.id, rows[n]))} * r.weight;
-      }
-      // Weights below zero could leave the range, which fails the pod in Koordinator.
-      out[n] = static_cast<std::int32_t>(weights == 0 ? Wide{kMax}
-                                                      : std::clamp(sum / weights, Wide{0}, Wide{kMax}));
-    }
+    const Wide weights = weights_of(asked);
+    for (std::size_t n = 0; n < rows.size(); ++n)
+      out[n] = score_of(asked, weights, [&](const Resource& r) {
+        return Room{nodes.used(r.counted, rows[n]), nodes.allocatable(r.id, rows[n])};
+      });
+  }
+  std::int32_t score_view(PodState* state, const NodeTable&, const NodeView& view) const override {
+    const std::vector<std::int64_t>& asked = static_cast<const State*>(state)->requests;
+    return score_of(asked, weights_of(asked), [&](const Resource& r) {
+      return Room{view.used(r.counted), view.allocatable(r.id)};
+    });
   }
 
  private:
+  struct Room {
+    std::int64_t used, capacity;
+  };
+  Wide weights_of(std::span<const std::int64_t> asked) const {
+    Wide weights = 0;  // anything can be configured
+    for (std::size_t i = 0; i < asked.size(); ++i)
+      if (asked[i] != kNotAsked) weights += resources_[i].weight;
+    return weights;
+  }
+  template <class RoomOf>
+  std::int32_t score_of(std::span<const std::int64_t> asked, Wide weights, RoomOf&& room_of) const {
+    if (weights == 0) return kMax;
+    Wide sum = 0;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      if (asked[i] == kNotAsked) continue;
+      const Resource& r = resources_[i];
+      const Room room = room_of(r);
+      std::int64_t used;
+      if (__builtin_add_overflow(asked[i], room.used, &used)) used = INT64_MAX;
+      sum += Wide{part(r, used, room.capacity)} * r.weight;
+    }
+    // Weights below zero could leave the range, which fails the pod in Koordinator.
+    return static_cast<std::int32_t>(std::clamp(sum / weights, Wide{0}, Wide{kMax}));
+  }
   std::vector<std::int64_t> requests(const PodInfo& pod) const {
     std::vector<std::int64_t> all;
     all.reserve(resources_.size());

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "filter_cases.hpp"
+#include "koord/api/rules/node_selector.hpp"
 
 namespace koord::scheduling::test {
 namespace {
@@ -164,7 +165,7 @@ class WatchingPlugin final : public Plugin, public NodeFilterPlugin, public Even
   VerdictId filter_node(PodState*, const NodeTable&, Row) const override { return no_; }
   EventMask events() const override { return events_of(EventKind::node_label); }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent&) const override {
-    seen.push_back(pod.node_affinity);
+    seen.push_back(pod.read.share<const api::RequiredNodeAffinity>());
     return false;
   }
 
