@@ -82,6 +82,7 @@ class Builder {
 
   Result<Profile> build(PluginContext context, bool extended) {
     profile_.scheduler_name = *config_.scheduler_name;
+    context.numa_hints = profile_.numa_hints.get();
     KOORD_CHECK(make_plugins(context));
     if (extended) {
       profile_.extenders = static_cast<PluginIndex>(profile_.plugins.size());
@@ -96,6 +97,7 @@ class Builder {
       if (auto* p = dynamic_cast<TimedPlugin*>(plugin)) profile_.timed.push_back(p);
       if (auto* p = dynamic_cast<RowDeltaPlugin*>(plugin))
         profile_.row_deltas.push_back({{static_cast<PluginIndex>(i), 0}, p});
+      if (auto* p = dynamic_cast<NumaHintPlugin*>(plugin)) profile_.numa_hints->add({p, plugin});
     }
     take_preparations_apart();
     for (const Profile::Named& p : profile_.plugins)

@@ -40,6 +40,8 @@ struct Profile {
   };
 
   std::string scheduler_name;
+  /// The plugins that say on which memory nodes a pod may be, and their answers. Outlives the plugins.
+  std::unique_ptr<NumaHints> numa_hints = std::make_unique<NumaHints>();
   /// By PluginIndex; at most 63.
   std::vector<Named> plugins;
   // In the order in which they are asked.

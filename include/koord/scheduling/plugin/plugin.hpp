@@ -17,6 +17,7 @@
 #include "koord/scheduling/plugin/cluster_plugin.hpp"
 #include "koord/scheduling/plugin/cycle_plugin.hpp"
 #include "koord/scheduling/plugin/filter_plugin.hpp"
+#include "koord/scheduling/plugin/numa_hints.hpp"
 #include "koord/scheduling/plugin/plugin_base.hpp"
 #include "koord/scheduling/plugin/row_delta_plugin.hpp"
 #include "koord/scheduling/plugin/score_plugin.hpp"
@@ -86,6 +87,7 @@ struct PluginContext {
   const Clock& clock;
   PluginIndex index;  // the plugin's own
   const FeatureGates* gates = nullptr;
+  NumaHints* numa_hints = nullptr;  // of its profile, whose providers are known once all plugins are made
 
   /// A gate that nobody has a row of is off.
   bool gate(std::string_view name) const {
