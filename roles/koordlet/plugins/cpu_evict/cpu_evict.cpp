@@ -8,11 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "framework/qos/plugin.hpp"
-#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "plugins/cpu_evict/satisfaction.hpp"
-#include "plugins/evict/settings.hpp"
-#include "plugins/evict/victims.hpp"
+#include "plugins/evict/eviction.hpp"
 
 namespace koord::koordlet {
 
@@ -57,48 +54,27 @@ double allocatable_batch(const NodeInfo& node) {
   return -1;
 }
 
-class CpuEvict final : public Strategy {
+class CpuEvict final : public evict::Eviction {
  public:
+  /// An agent that has just started knows little.
   explicit CpuEvict(const PluginContext& context)
-      : context_(context),
-        cool_(context.seconds("cpu-evict-cool-time-seconds")),
-        started_(context.clock.mono()) {}
-
-  StrategyStatus status() const override { return status_; }
-  void release(const Inventory&, Plan&) override { status_ = {}; }
-
-  void plan(const TickView& view, Plan& plan) override {
-    const auto* slo = view.inventory->slo->resource_used_threshold_with_be.get();
-    status_ = {};
-    if (slo == nullptr || !slo->enable.value_or(false)) {
-      status_.summary = evict::kOff;
-      return;
-    }
-    // An agent that has just started knows little.
-    if (context_.actions.is_cooling(kName, cool_) || view.at - started_ < cool_) {
-      status_.active = true;
-      status_.summary = evict::kCooling;
-      return;
-    }
-    std::vector<Task> tasks;
-    notes_.clear();
-    if (context_.gates.enabled(kBestEffort)) by_satisfaction(view, *slo, tasks);
-    if (context_.gates.enabled(kByAllocatable)) by_allocatable(view, *slo, tasks);
-    if (context_.gates.enabled(kByUse)) by_use(view, *slo, tasks);
-    status_.active = !tasks.empty();
-    const evict::Choice choice = evict::act(tasks, context_.actions, plan);
-    notes_.summary(tasks, choice, status_.summary);
-  }
+      : Eviction(context,
+                 {.name = kName, .cool_flag = "cpu-evict-cool-time-seconds", .cools_at_start = true}) {}
 
  private:
-  static nanoseconds window(const TickView& view, const api::ResourceThresholdStrategy& slo) {
+  void add_tasks(const TickView& view, const Threshold& slo, std::vector<Task>& tasks) override {
+    if (context_.gates.enabled(kBestEffort)) by_satisfaction(view, slo, tasks);
+    if (context_.gates.enabled(kByAllocatable)) by_allocatable(view, slo, kByAllocatable, true, tasks);
+    if (context_.gates.enabled(kByUse)) by_use(view, slo, cpu_use(view, slo), tasks);
+  }
+
+  static nanoseconds window(const TickView& view, const Threshold& slo) {
     const nanoseconds wanted = std::chrono::seconds(std::clamp<std::int64_t>(
         slo.cpu_evict_time_window_seconds.value_or(0), 0, std::chrono::hours(1) / std::chrono::seconds(1)));
     return std::max(wanted, view.interval);
   }
 
-  void by_satisfaction(const TickView& view, const api::ResourceThresholdStrategy& slo,
-                       std::vector<Task>& tasks) {
+  void by_satisfaction(const TickView& view, const Threshold& slo, std::vector<Task>& tasks) {
     Satisfaction settings;
     if (const auto nonsense = read(slo, settings); !nonsense.empty())
       return notes_.invalid(kBestEffort, nonsense);
@@ -139,40 +115,18 @@ class CpuEvict final : public Strategy {
     tasks.push_back(std::move(task));
   }
 
-  void by_use(const TickView& view, const api::ResourceThresholdStrategy& slo, std::vector<Task>& tasks) {
-    const evict::Marks marks =
-        evict::marks(slo.cpu_evict_threshold_percent, slo.cpu_evict_lower_percent, evict::Lower::by_default);
-    if (!marks.nonsense.empty()) return notes_.invalid(kByUse, marks.nonsense);
-    if (!slo.evict_enabled_priority_threshold) return notes_.missing(kByUse, "evictEnabledPriorityThreshold");
-    const std::int64_t capacity = view.inventory->node.capacity_milli_cpu;
+  Use cpu_use(const TickView& view, const Threshold& slo) const {
     const auto used = context_.series.aggregate(Metric::node_cpu, "", view.at, window(view, slo));
-    if (!used || capacity <= 0) return notes_.blind(kByUse, "the node's CPU");
-    auto task = evict::use_task(kByUse,
-                                {.what = "CPU",
-                                 .resource = Resource::cpu,
-                                 .amount = static_cast<std::int64_t>(used->avg * kMilli),
-                                 .capacity = capacity},
-                                marks, notes_);
-    if (!task) return;
-    task->candidates =
-        evict::by_priority(view, kByUse, *slo.evict_enabled_priority_threshold, &Usage::cpu, kMilli,
-                           [](const Candidate& candidate) { return static_cast<double>(candidate.used); });
-    tasks.push_back(std::move(*task));
+    return {.feature = kByUse,
+            .threshold = slo.cpu_evict_threshold_percent,
+            .lower = slo.cpu_evict_lower_percent,
+            .what = "CPU",
+            .resource = Resource::cpu,
+            .amount = used ? std::optional(used->avg * kMilli) : std::nullopt,
+            .capacity = view.inventory->node.capacity_milli_cpu,
+            .of_pod = &Usage::cpu,
+            .scale = kMilli};
   }
-
-  void by_allocatable(const TickView& view, const api::ResourceThresholdStrategy& slo,
-                      std::vector<Task>& tasks) {
-    auto task = evict::allocatable_task(
-        view, kByAllocatable, true, slo.cpu_allocatable_evict_threshold_percent,
-        slo.cpu_allocatable_evict_lower_percent, slo.allocatable_evict_priority_threshold, notes_);
-    if (task) tasks.push_back(std::move(*task));
-  }
-
-  const PluginContext& context_;
-  nanoseconds cool_;
-  MonoTime started_;
-  StrategyStatus status_;
-  evict::Notes notes_;  // of one tick; kept for its memory
 };
 
 }  // namespace
