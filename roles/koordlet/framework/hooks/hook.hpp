@@ -1,5 +1,6 @@
-// Hook: what a pod or container is guaranteed, as a pure function of what is known of it. How its values get
-// to the kernel is a transport's: the reconciler's here; another may hand them to the container runtime.
+// Hook: what a pod or container is guaranteed, as a pure function of what is known of it. How its answer gets
+// to the kernel is a transport's: the reconciler's here; another may hand it to the container runtime, which
+// asks before it makes the container.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "framework/hooks/pod_terms.hpp"
+#include "framework/hooks/runtime_request.hpp"
 #include "framework/model/inventory.hpp"
 #include "framework/model/shared_pools.hpp"
 #include "framework/plan/strategy.hpp"
@@ -35,6 +37,8 @@ struct HookTarget {
   const ContainerInfo* container = nullptr;  // of containers
   const HostApplication* application = nullptr;
   host::KubeQos folder{};  // of qos_folder
+  /// What the runtime is about to do; null: nothing of it is known, the group is there already.
+  const RuntimeRequest* request = nullptr;
 };
 
 /// What hooks may look at beside their target. Valid during the call.
@@ -62,10 +66,21 @@ struct HookValue {
   std::string_view name = {};  // of a setting of the machine
 };
 
+/// What a target shall have. All but the knobs can be given to a container only when it is made: a transport
+/// that comes afterwards leaves them alone. Each wins over what the runtime has of the same name or path.
+struct HookAnswer {
+  std::vector<HookValue> knobs;
+  std::vector<RuntimePair> env, annotations;
+  std::vector<RuntimeDevice> devices;
+  std::vector<RuntimeMount> mounts;
+  /// The memory stays, to be used again.
+  void clear();
+};
+
 struct Hook {
   std::string_view audit_reason;  // upstream's name of it
   /// Adds what the target shall have. Of what no hook says nothing is changed.
-  void (*values)(const HookFacts& facts, const HookTarget& target, std::vector<HookValue>& values);
+  void (*answer)(const HookFacts& facts, const HookTarget& target, HookAnswer& answer);
   /// Why it leaves alone what somebody else owns; empty: it does not. Said once, in the log.
   std::string_view (*stands_back)(const HookFacts& facts) = nullptr;
   /// Shows what it goes by, in these gauges.

@@ -18,6 +18,14 @@ const HookTerms& terms_of(const PodInfo& pod) {
   return pod.hooks ? *pod.hooks : kNothing;
 }
 
+void HookAnswer::clear() {
+  knobs.clear();
+  env.clear();
+  annotations.clear();
+  devices.clear();
+  mounts.clear();
+}
+
 namespace {
 
 using host::Knob;
@@ -179,11 +187,11 @@ class Reconciler final : public Strategy {
   }
 
   void ask(const HookFacts& facts, const HookTarget& target, std::vector<Wanted>& wanted) {
-    values_.clear();
+    answer_.clear();
     const MonoTime began = context_.clock.mono();
-    hook_.values(facts, target, values_);
+    hook_.answer(facts, target, answer_);
     const std::chrono::duration<double, std::milli> took = context_.clock.mono() - began;
-    for (HookValue& value : values_) {
+    for (HookValue& value : answer_.knobs) {
       if (const std::string_view level = name_of(target.level); !level.empty())
         invoked_
             .with({level, host::row(value.knob).name,
@@ -201,7 +209,7 @@ class Reconciler final : public Strategy {
   std::string all_pods_;        // the group that the kubelet keeps them in
   bool asked_in_vain_ = false;  // what the kernel has, while there was no group
   std::vector<Wanted> first_, wanted_;
-  std::vector<HookValue> values_;  // of one target
+  HookAnswer answer_;  // of one target
   std::string_view stands_back_;
   std::string summary_;
   StrategyStatus status_;

@@ -19,6 +19,8 @@
 
 namespace koord::koordlet {
 
+struct Hook;  // framework/hooks/hook.hpp
+
 /// How strategies see what knobs hold now: read from the files, in cgroup v1's terms. `key`: which one is
 /// meant of a file that has many settings.
 class KnobReader {
@@ -75,8 +77,9 @@ struct StrategyEntry {
   /// How long what it wanted last is kept while it cannot tell; then its neutral() counts.
   nanoseconds hold = std::chrono::minutes(5);
   bool scores = false;    // it sets processes' scores (Plan::score); one row does
-  bool needs_slo = true;  // false: it plans without a NodeSLO, too, once pods are known
+  bool needs_slo = true;              // false: it plans without a NodeSLO, too, once pods are known
   metrics::Table metrics = {};
+  const Hook* hook = nullptr;  // whose reconciler it is; other transports ask the same one. Null: of none
   Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context) = nullptr;
 };
 /// The order is the arbiter's: where two strategies want different values of one knob, the earlier row's

@@ -27,7 +27,7 @@ bool tier_has_quota(const Inventory& inventory) {
   return strategy.enable == true && strategy.cpu_suppress_policy == "cfsQuota";
 }
 
-void values(const HookFacts& facts, const HookTarget& target, std::vector<HookValue>& values) {
+void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {
   if (target.level != HookLevel::pod && target.level != HookLevel::container) return;
   if (!borrows(*target.pod)) return;
   const HookTerms& terms = terms_of(*target.pod);
@@ -37,18 +37,18 @@ void values(const HookFacts& facts, const HookTarget& target, std::vector<HookVa
     lent = found == terms.lent_to.end() ? nullptr : &found->second;
   }
   if (lent == nullptr) return;
-  values.push_back({Knob::cpu_shares, host::milli_cpu_to_shares(lent->cpu_request), kAsked});
+  answer.knobs.push_back({Knob::cpu_shares, host::milli_cpu_to_shares(lent->cpu_request), kAsked});
   if (tier_has_quota(facts.inventory))
-    values.push_back({Knob::cpu_quota, host::kUnlimited, kSuppressed});
+    answer.knobs.push_back({Knob::cpu_quota, host::kUnlimited, kSuppressed});
   else
-    values.push_back({Knob::cpu_quota,
-                      normalized_quota(host::milli_cpu_to_quota(lent->cpu_limit.value_or(0)),
-                                       facts.inventory.node.cpu_normalization),
-                      kAsked});
-  values.push_back({Knob::memory_limit, lent->memory_limit.value_or(host::kUnlimited), kAsked});
+    answer.knobs.push_back({Knob::cpu_quota,
+                            normalized_quota(host::milli_cpu_to_quota(lent->cpu_limit.value_or(0)),
+                                             facts.inventory.node.cpu_normalization),
+                            kAsked});
+  answer.knobs.push_back({Knob::memory_limit, lent->memory_limit.value_or(host::kUnlimited), kAsked});
 }
 
-constexpr Hook kHook{.audit_reason = "BatchResource", .values = &values};
+constexpr Hook kHook{.audit_reason = "BatchResource", .answer = &answer};
 constexpr std::string_view kGates[] = {"BatchResource"};
 
 }  // namespace
@@ -60,6 +60,7 @@ extern const StrategyEntry kBatchResource{
     .replan = Replan::on_change,
     .hold = kHookHold,
     .needs_slo = false,
+    .hook = &batch_resource::kHook,
     .make = &reconcile<batch_resource::kHook>,
 };
 

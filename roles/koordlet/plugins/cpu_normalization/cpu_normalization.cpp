@@ -12,7 +12,7 @@ using host::Knob;
 
 constexpr std::string_view kFaster = "the node's CPUs are faster than those it asked for";
 
-void values(const HookFacts& facts, const HookTarget& target, std::vector<HookValue>& values) {
+void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {
   if (target.level != HookLevel::pod && target.level != HookLevel::container) return;
   const double ratio = shared_ratio(facts.inventory, facts.gates, *target.pod);
   if (ratio <= 1) return;
@@ -27,14 +27,14 @@ void values(const HookFacts& facts, const HookTarget& target, std::vector<HookVa
   }
   if (!limit || *limit <= 0) return;
   const std::int64_t quota = host::milli_cpu_to_quota(*limit);
-  values.push_back({.knob = Knob::cpu_quota,
-                    .value = normalized_quota(quota, ratio),
-                    .reason = kFaster,
-                    .undo = quota,
-                    .where_limited = true});
+  answer.knobs.push_back({.knob = Knob::cpu_quota,
+                          .value = normalized_quota(quota, ratio),
+                          .reason = kFaster,
+                          .undo = quota,
+                          .where_limited = true});
 }
 
-constexpr Hook kHook{.audit_reason = "CPUNormalization", .values = &values};
+constexpr Hook kHook{.audit_reason = "CPUNormalization", .answer = &answer};
 constexpr std::string_view kGates[] = {"CPUNormalization"};
 
 }  // namespace
@@ -46,6 +46,7 @@ extern const StrategyEntry kCpuNormalization{
     .replan = Replan::on_change,
     .hold = kHookHold,
     .needs_slo = false,
+    .hook = &cpu_normalization::kHook,
     .make = &reconcile<cpu_normalization::kHook>,
 };
 

@@ -69,17 +69,20 @@ Choice choose(const HookFacts& facts, const PodInfo& pod) {
   return {shared_cpus(facts), kShared};
 }
 
-void values(const HookFacts& facts, const HookTarget& target, std::vector<HookValue>& values) {
+void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {
   switch (target.level) {
     case HookLevel::pod:
-      if (needs_no_quota(facts, *target.pod)) values.push_back({Knob::cpu_quota, host::kUnlimited, kNoQuota});
+      if (needs_no_quota(facts, *target.pod))
+        answer.knobs.push_back({Knob::cpu_quota, host::kUnlimited, kNoQuota});
       return;
     case HookLevel::sandbox:
     case HookLevel::container: {
-      if (needs_no_quota(facts, *target.pod)) values.push_back({Knob::cpu_quota, host::kUnlimited, kNoQuota});
+      if (needs_no_quota(facts, *target.pod))
+        answer.knobs.push_back({Knob::cpu_quota, host::kUnlimited, kNoQuota});
       if (kubelet_pins(facts)) return;
       Choice choice = choose(facts, *target.pod);
-      if (!choice.cpus.empty()) values.push_back({Knob::cpuset_cpus, std::move(choice.cpus), choice.reason});
+      if (!choice.cpus.empty())
+        answer.knobs.push_back({Knob::cpuset_cpus, std::move(choice.cpus), choice.reason});
       return;
     }
     case HookLevel::host_application: {
@@ -87,7 +90,7 @@ void values(const HookFacts& facts, const HookTarget& target, std::vector<HookVa
       if (target.application->qos != Qos::ls || facts.pools == nullptr) return;
       host::CpuSet cpus = shared_cpus(facts);
       if (!cpus.empty() && !(cpus == facts.topology->online))
-        values.push_back({Knob::cpuset_cpus, std::move(cpus), kShared});
+        answer.knobs.push_back({Knob::cpuset_cpus, std::move(cpus), kShared});
       return;
     }
     case HookLevel::machine:
@@ -123,7 +126,7 @@ std::string_view stands_back(const HookFacts& facts) {
 
 constexpr metrics::Table kMetrics = {&kShareCores, &kBeShareCores, &kShareInfo, &kBeShareInfo};
 constexpr Hook kHook{.audit_reason = "CPUSetAllocator",
-                     .values = &values,
+                     .answer = &answer,
                      .stands_back = &stands_back,
                      .show = &show,
                      .metrics = kMetrics};
@@ -139,6 +142,7 @@ extern const StrategyEntry kCpusetAllocator{
     .hold = kHookHold,
     .needs_slo = false,
     .metrics = cpuset_allocator::kMetrics,
+    .hook = &cpuset_allocator::kHook,
     .make = &reconcile<cpuset_allocator::kHook>,
 };
 

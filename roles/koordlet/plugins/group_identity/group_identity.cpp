@@ -86,8 +86,7 @@ bool is_kubelets(const Inventory& inventory, std::string_view group) {
 
 /// The containers, so that pods keep their weights beside each other; without Kubernetes a best-effort group,
 /// to whose shares nobody writes. Not a folder of the kubelet's, to which it writes each minute.
-void idle(const HookFacts& facts, const Identities& all, const HookTarget& target,
-          std::vector<HookValue>& values) {
+void idle(const HookFacts& facts, const Identities& all, const HookTarget& target, HookAnswer& answer) {
   if (facts.is_set(kIdleOff)) return;
   const auto is_be = [&] {
     switch (target.level) {
@@ -104,10 +103,10 @@ void idle(const HookFacts& facts, const Identities& all, const HookTarget& targe
     return false;
   };
   if (all.be < 0 && is_be() && facts.has(Knob::cpu_idle))
-    values.push_back({Knob::cpu_idle, std::int64_t{1}, kIdle});
+    answer.knobs.push_back({Knob::cpu_idle, std::int64_t{1}, kIdle});
 }
 
-void values(const HookFacts& facts, const HookTarget& target, std::vector<HookValue>& values) {
+void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {
   const Identities all = identities(facts.inventory.slo.get());
   const auto on = facts.setting(Knob::proc_sys, kSwitch);
   if (target.level == HookLevel::machine) {
@@ -115,33 +114,33 @@ void values(const HookFacts& facts, const HookTarget& target, std::vector<HookVa
     if (!all.enabled || !on) return;
     for (const std::string_view name : {kCoreSched, kSwitch})
       if (facts.setting(Knob::proc_sys, name))
-        values.push_back({.knob = Knob::proc_sys,
-                          .value = std::int64_t{name == kSwitch ? 1 : 0},
-                          .reason = kNeeded,
-                          .name = name});
+        answer.knobs.push_back({.knob = Knob::proc_sys,
+                                .value = std::int64_t{name == kSwitch ? 1 : 0},
+                                .reason = kNeeded,
+                                .name = name});
     return;
   }
-  if (!facts.has(Knob::cpu_bvt)) return idle(facts, all, target, values);
+  if (!facts.has(Knob::cpu_bvt)) return idle(facts, all, target, answer);
   if (!all.enabled && on.value_or(1) == 0) return;
   switch (target.level) {
     case HookLevel::qos_folder: {
       // The one of guaranteed pods is the root of all.
       const bool root = target.folder == KubeQos::guaranteed;
-      values.push_back({.knob = Knob::cpu_bvt,
-                        .value = root ? 0 : all.of(Qos::none, target.folder),
-                        .reason = kOfItsClass,
-                        .reach = {0, root ? 0 : kBelowFolder, {}}});
+      answer.knobs.push_back({.knob = Knob::cpu_bvt,
+                              .value = root ? 0 : all.of(Qos::none, target.folder),
+                              .reason = kOfItsClass,
+                              .reach = {0, root ? 0 : kBelowFolder, {}}});
       return;
     }
-    case HookLevel::pod: values.push_back(of_pod(all, *target.pod)); return;
+    case HookLevel::pod: answer.knobs.push_back(of_pod(all, *target.pod)); return;
     case HookLevel::host_application: {
       const Qos qos = target.application->qos;
       const bool none = qos == Qos::none || qos == Qos::system;
-      values.push_back({Knob::cpu_bvt, none ? 0 : all.of(qos, KubeQos::burstable), kOfItsClass});
+      answer.knobs.push_back({Knob::cpu_bvt, none ? 0 : all.of(qos, KubeQos::burstable), kOfItsClass});
       return;
     }
     case HookLevel::best_effort_root:
-      values.push_back(
+      answer.knobs.push_back(
           {.knob = Knob::cpu_bvt, .value = all.be, .reason = kOfItsClass, .reach = {0, kBelowFolder, {}}});
       return;
     case HookLevel::sandbox:  // the pod's reach
@@ -150,7 +149,7 @@ void values(const HookFacts& facts, const HookTarget& target, std::vector<HookVa
   }
 }
 
-constexpr Hook kHook{.audit_reason = "GroupIdentity", .values = &values};
+constexpr Hook kHook{.audit_reason = "GroupIdentity", .answer = &answer};
 constexpr std::string_view kGates[] = {"GroupIdentity"};
 
 }  // namespace
@@ -161,6 +160,7 @@ extern const StrategyEntry kGroupIdentity{
     .gates = group_identity::kGates,
     .replan = Replan::on_change,
     .hold = kHookHold,
+    .hook = &group_identity::kHook,
     .make = &reconcile<group_identity::kHook>,
 };
 

@@ -1,0 +1,113 @@
+// From a runtime's request to a pod: see requested_pod.hpp.
+#include "framework/objects/requested_pod.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/objects/pod_info.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/host/cgroup_knobs.hpp"
+#include "koord/host/cgroup_paths.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+constexpr std::int64_t kMilli = 1000, kSharesOfCpu = 1024, kMostShares = 262'144;
+
+/// By the name of the folder that the kubelet has for the class.
+std::string_view qos_class(std::string_view cgroup_parent) {
+  if (cgroup_parent.find("besteffort") != std::string_view::npos) return "BestEffort";
+  return cgroup_parent.find("burstable") != std::string_view::npos ? "Burstable" : "Guaranteed";
+}
+
+/// What the kubelet made of the container's spec, read backwards.
+void read_resources(const RuntimeResources& from, api::Container& container) {
+  if (from.cpu_shares && *from.cpu_shares > 2)
+    container.resources.requests["cpu"] =
+        api::Quantity::from_milli(std::min(*from.cpu_shares, kMostShares) * kMilli / kSharesOfCpu);
+  const std::int64_t period = from.cpu_period.value_or(0) > 0 ? *from.cpu_period : host::kDefaultPeriodUs;
+  if (from.cpu_quota && *from.cpu_quota > 0 && *from.cpu_quota < INT64_MAX / kMilli)
+    container.resources.limits["cpu"] = api::Quantity::from_milli(*from.cpu_quota * kMilli / period);
+  if (from.memory_limit && *from.memory_limit > 0)
+    container.resources.limits["memory"] = api::Quantity::from_int(*from.memory_limit);
+}
+
+std::shared_ptr<const api::Pod> pod_of(const RuntimeRequest& request) {
+  const RuntimeSandbox& sandbox = request.sandbox;
+  auto pod = std::make_shared<api::Pod>();
+  pod->metadata.uid = sandbox.uid;
+  pod->metadata.namespace_ = Symbol(sandbox.ns);
+  pod->metadata.name = sandbox.name;
+  for (const RuntimePair& label : sandbox.labels) pod->metadata.labels[label.name] = Symbol(label.value);
+  for (const RuntimePair& one : sandbox.annotations) pod->metadata.annotations[one.name] = Symbol(one.value);
+  pod->spec.runtime_class_name = Symbol(sandbox.runtime_handler);
+  pod->status.phase = Symbol("Pending");
+  pod->status.qos_class = Symbol(qos_class(sandbox.cgroup_parent));
+  if (request.container) {
+    api::Container container;
+    container.name = Symbol(request.container->name);
+    read_resources(request.container->resources, container);
+    pod->spec.containers.push_back(std::move(container));
+  }
+  return pod;
+}
+
+ContainerInfo container_of(const RuntimeRequest& request, const PodInfo& pod, host::CgroupDriver driver,
+                           std::vector<std::string>& complaints) {
+  const RuntimeContainer& from = *request.container;
+  ContainerInfo container;
+  container.name = from.name;
+  const api::Container& spec = pod.object->spec.containers.front();
+  if (const api::Quantity* cpu = spec.resources.limits.find("cpu"))
+    container.cpu_limit_milli = cpu->milli_value();
+  if (const api::Quantity* memory = spec.resources.limits.find("memory"))
+    container.memory_limit = memory->value();
+  if (from.id.empty()) return container;
+  container.full_id = fmt::format("{}://{}", request.runtime, from.id);
+  const auto id = host::parse_container_id(container.full_id);
+  if (!id) {
+    complaints.push_back(fmt::format("container {}: {}", from.name, id.error().message()));
+    return container;
+  }
+  container.id = id->id;
+  container.group = fmt::format("{}/{}", pod.group, host::container_folder(driver, *id));
+  return container;
+}
+
+}  // namespace
+
+HookTarget RequestedPod::target(const RuntimeRequest& request) const {
+  HookTarget target{.level = container != nullptr ? HookLevel::container : HookLevel::sandbox,
+                    .group = container != nullptr ? std::string_view(container->group) : pod->sandbox_group,
+                    .pod = pod.get(),
+                    .container = container};
+  target.request = &request;
+  return target;
+}
+
+Result<RequestedPod> read_request(const RuntimeRequest& request, host::CgroupDriver driver,
+                                  std::string_view kubelet_root) {
+  KOORD_TRY(reading, read_pod(pod_of(request), driver, kubelet_root));
+  RequestedPod requested;
+  requested.complaints = std::move(reading.complaints);
+  auto pod = std::make_shared<PodInfo>(std::move(reading.info));
+  // What one container says is not the pod's.
+  pod->requests_unknown = true;
+  pod->cpu_limit_milli.reset();
+  pod->memory_limit.reset();
+  if (!request.sandbox.id.empty()) {
+    const auto id = host::parse_container_id(fmt::format("{}://{}", request.runtime, request.sandbox.id));
+    if (id) pod->sandbox_group = fmt::format("{}/{}", pod->group, host::container_folder(driver, *id));
+  }
+  if (request.container) {
+    pod->containers.push_back(container_of(request, *pod, driver, requested.complaints));
+    requested.container = &pod->containers.front();
+  }
+  requested.pod = std::move(pod);
+  return requested;
+}
+
+}  // namespace koord::koordlet
