@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/action/score_book.hpp"
+#include "framework/action/process_book.hpp"
 #include "scratch_folder.hpp"
 
 using namespace koord;
@@ -24,17 +24,19 @@ void check(bool holds) {
 /// One process, that no input knows by its start.
 class OneProcess final : public ProcessFiles {
  public:
-  Result<std::vector<Process>> processes(const std::string&) override { return std::vector{process}; }
-  std::optional<Process> find(pid_t pid) override {
+  Result<std::vector<Process>> processes(const ProcessKind&, const std::string&) override {
+    return std::vector{process};
+  }
+  std::optional<Process> find(const ProcessKind&, pid_t pid) override {
     return pid == process.pid ? std::optional(process) : std::nullopt;
   }
-  Result<> set_score(const Process& whose, std::int64_t score) override {
+  Result<> set(const ProcessKind& kind, const Process& whose, std::int64_t score) override {
     check(whose.pid == process.pid && whose.start == process.start);
-    check(score >= kLeastScore && score <= kMostScore);
-    process.score = score;
+    check(score >= kind.least && score <= kind.most);
+    process.value = score;
     return {};
   }
-  Process process{.pid = 12, .start = 0xfeedfacecafe, .parent = 7, .score = -5};
+  Process process{.pid = 12, .start = 0xfeedfacecafe, .parent = 7, .value = -5};
 };
 
 }  // namespace
@@ -47,13 +49,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   kFolder.write("scores", whole ? std::string(text) : "koord-scores 1 boot\n" + std::string(text));
   const BootFile::Place place{.path = kFolder / "scores", .boot_id = "boot"};
   OneProcess processes;
-  ScoreBook book(place, processes);
+  ProcessBook book(kOomScoreAdjKind, place, processes);
   const bool loaded = book.load().has_value();
   check(loaded || book.empty());
-  const std::vector<ScoreWish> wishes = {
-      {.pod = std::make_shared<PodInfo>(), .container = "c", .group = "g", .score = 400}};
-  check(book.pass(wishes).containers.front().set == 1 && processes.process.score == 400);
-  ScoreBook next(place, processes);
+  const std::vector<ProcessSetting> settings = {{.kind = &kOomScoreAdjKind,
+                                                 .pod = std::make_shared<PodInfo>(),
+                                                 .container = "c",
+                                                 .group = "g",
+                                                 .value = 400}};
+  check(book.pass(settings).containers.front().set == 1 && processes.process.value == 400);
+  ProcessBook next(kOomScoreAdjKind, place, processes);
   check(next.load().has_value() && !next.empty());
   check(next.pass({}).containers.empty() && next.empty());
   return 0;

@@ -35,8 +35,8 @@ constexpr nanoseconds kShortestReport = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
-constexpr std::string_view kJournal = "throttled", kActions = "evicted", kScores = "scores",
-                           kSeries = "koord-series", kObjects = "koord-api-server.json";
+constexpr std::string_view kJournal = "throttled", kActions = "evicted", kSeries = "koord-series",
+                           kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// How long one that --cleanup asks to end may take.
@@ -126,7 +126,7 @@ Result<> Agent::set_up() {
   executor_ = std::make_unique<Executor>(parts_.cgroups, files_, context_.clock, log_, context_.metrics,
                                          writing, auditor_.get());
   set_up_actions();
-  set_up_scores();
+  set_up_processes();
   KOORD_CHECK(set_up_strategies());
   if (!flags.get_bool("cleanup")) tell_of_gates(context_.gates, log_, context_.metrics);
   if (!flags.get_bool("cleanup")) restore_checkpoint();  // into series that nobody has opened yet
@@ -196,18 +196,23 @@ void Agent::set_up_actions() {
                 kv("error", thawed.error()));
 }
 
-void Agent::set_up_scores() {
-  Scores::Options options;
-  options.book = boot_file(kScores);
-  options.again =
-      std::max(context_.flags.get_duration("runtime-hooks-reconcile-interval"), kShortestInterval);
-  auto later = [this](std::function<void()> work, std::function<void()> done) {
-    tasks_.spawn("scores", do_later(std::move(work), std::move(done)));
-  };
-  scores_.emplace(std::move(options), processes_, std::move(later), context_.clock, log_, context_.metrics,
-                  auditor_.get());
-  if (const auto loaded = scores_->load(); !loaded)
-    log_.warn("cannot read whose oom_score_adj an earlier agent has set", kv("error", loaded.error()));
+void Agent::set_up_processes() {
+  for (const StrategyEntry* row : parts_.strategies) {
+    if (row->sets == nullptr) continue;
+    ProcessSettings::Options options;
+    options.book = boot_file(row->sets->file);
+    options.again =
+        std::max(context_.flags.get_duration("runtime-hooks-reconcile-interval"), kShortestInterval);
+    auto later = [this, kind = row->sets](std::function<void()> work, std::function<void()> done) {
+      tasks_.spawn(std::string(kind->file), do_later(std::move(work), std::move(done)));
+    };
+    process_settings_.push_back(std::make_unique<ProcessSettings>(*row->sets, std::move(options), processes_,
+                                                                  std::move(later), context_.clock, log_,
+                                                                  context_.metrics, auditor_.get()));
+    if (const auto loaded = process_settings_.back()->load(); !loaded)
+      log_.warn(fmt::format("cannot read whose {} an earlier agent has set", row->sets->name),
+                kv("error", loaded.error()));
+  }
 }
 
 Task<Result<>> Agent::do_later(std::function<void()> work, std::function<void()> done) {
@@ -240,7 +245,8 @@ Result<> Agent::set_up_strategies() {
                                 },
                                 *actions_,
                                 series_,
-                                &*scores_};
+                                {}};
+  for (const auto& processes : process_settings_) with.processes.push_back(processes.get());
   KOORD_TRY(qos, QosManager::make(parts_.strategies, std::move(with), std::move(options)));
   qos_ = std::move(qos);
   return {};

@@ -55,7 +55,7 @@ class Agent final : public runtime::Role {
   Result<> lock();
   BootFile::Place boot_file(std::string_view name) const;
   void set_up_actions();
-  void set_up_scores();
+  void set_up_processes();
   Result<> set_up_strategies();
   void set_up_states();
   Result<> set_up_kubernetes();
@@ -90,7 +90,7 @@ class Agent final : public runtime::Role {
   std::optional<PodRunner> runner_;
   std::optional<Actions> actions_;
   KernelProcesses processes_;
-  std::optional<Scores> scores_;
+  std::vector<std::unique_ptr<ProcessSettings>> process_settings_;
   std::unique_ptr<QosManager> qos_;
   TickSchedule schedule_;
   std::unique_ptr<Sampler> sampler_;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "framework/action/actions.hpp"
-#include "framework/action/scores.hpp"
+#include "framework/action/process_kind.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/hooks/reconciler.hpp"
 #include "framework/qos/manager.hpp"
@@ -25,7 +25,7 @@ std::vector<metrics::Table> metric_tables(StrategyTable strategies, CollectorTab
       KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
       ForecastGauges::kExternal, Exported::kInternal,        Exported::kExternal,
       Sampler::kMetrics,         ReadFaults::kMetrics,       TickSchedule::kMetrics,
-      Scores::kMetrics,          kReconcilerMetrics,         kGateMetrics};
+      kProcessMetrics,           kReconcilerMetrics,         kGateMetrics};
   for (const CollectorEntry* collector : collectors) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategies) all.push_back(strategy->metrics);
   return all;

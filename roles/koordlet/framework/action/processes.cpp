@@ -21,7 +21,6 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr std::size_t kMaxGroups = 4096;
-constexpr std::string_view kScore = "oom_score_adj";
 
 /// The folders of a group and of those below it.
 void add_folders(const std::string& folder, int depth, std::vector<std::string>& all) {
@@ -35,46 +34,40 @@ void add_folders(const std::string& folder, int depth, std::vector<std::string>&
   }
 }
 
-/// The folder of a process: its files are this one's for ever, and are gone when it is.
-class Folder {
- public:
-  Folder(const std::string& proc, pid_t pid)
-      : path_(fmt::format("{}{}", proc, pid)),
-        fd_(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}  // NOLINT: open(2) is variadic
-
-  Result<std::string> read(const char* name) const {
-    if (!fd_) return errno_error(ENOENT, path_);
-    const Fd file(::openat(fd_.get(), name, O_RDONLY | O_CLOEXEC));  // NOLINT: the same
-    std::array<char, 8192> text{};
-    const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : -1;
-    if (size < 0) return failed(name);
-    return std::string(text.data(), static_cast<std::size_t>(size));
-  }
-  Result<> write(const char* name, std::string_view text) const {
-    const Fd file(::openat(fd_.get(), name, O_WRONLY | O_CLOEXEC));  // NOLINT: the same
-    if (!file || ::write(file.get(), text.data(), text.size()) < 0) return failed(name);
-    return {};
-  }
-  Result<Process> process() const {
-    KOORD_TRY(stat, read("stat"));
-    KOORD_TRY(process, parse_stat(stat));
-    KOORD_TRY(score, read(kScore.data()));
-    if (!host::to_number(host::trimmed(score), process.score))
-      return Error(Code::parse, fmt::format("{}/{}: no number", path_, kScore));
-    return process;
-  }
-
- private:
-  /// One that has ended has no such files, or says that there is no such process.
-  Error failed(const char* name) const {
-    return errno_error(errno == ESRCH ? ENOENT : errno, fmt::format("{}/{}", path_, name));
-  }
-
-  std::string path_;
-  Fd fd_;
-};
-
 }  // namespace
+
+ProcessFolder::ProcessFolder(const std::string& proc, pid_t pid)
+    : pid_(pid),
+      path_(fmt::format("{}{}", proc, pid)),
+      fd_(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}  // NOLINT: open(2) is variadic
+
+Result<std::string> ProcessFolder::read(const char* name) const {
+  if (!fd_) return errno_error(ENOENT, path_);
+  const Fd file(::openat(fd_.get(), name, O_RDONLY | O_CLOEXEC));  // NOLINT: the same
+  std::array<char, 8192> text{};
+  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  if (size < 0) return failed(name);
+  return std::string(text.data(), static_cast<std::size_t>(size));
+}
+
+Result<> ProcessFolder::write(const char* name, std::string_view text) const {
+  const Fd file(::openat(fd_.get(), name, O_WRONLY | O_CLOEXEC));  // NOLINT: the same
+  if (!file || ::write(file.get(), text.data(), text.size()) < 0) return failed(name);
+  return {};
+}
+
+Result<Process> ProcessFolder::process(const ProcessKind& kind) const {
+  KOORD_TRY(stat, read("stat"));
+  KOORD_TRY(process, parse_stat(stat));
+  KOORD_TRY(value, kind.read(*this));
+  process.value = value;
+  return process;
+}
+
+/// One that has ended has no such files, or says that there is no such process.
+Error ProcessFolder::failed(const char* name) const {
+  return errno_error(errno == ESRCH ? ENOENT : errno, fmt::format("{}/{}", path_, name));
+}
 
 std::vector<pid_t> pids_below(const std::string& folder) {
   std::vector<std::string> folders;
@@ -114,7 +107,7 @@ Result<Process> parse_stat(std::string_view text) {
   return Error(Code::parse, fmt::format("/proc/PID/stat: cannot read \"{}\"", text.substr(0, 64)));
 }
 
-Result<std::vector<Process>> KernelProcesses::processes(const std::string& group) {
+Result<std::vector<Process>> KernelProcesses::processes(const ProcessKind& kind, const std::string& group) {
   if (group.empty()) return Error(Code::invalid, "the root of a hierarchy is nobody's");
   KOORD_TRY(folder, fs_.folder(host::Knob::procs, group));
   if (!host::exists(folder)) return Error(Code::not_found, fmt::format("{}: it does not exist", folder));
@@ -124,9 +117,9 @@ Result<std::vector<Process>> KernelProcesses::processes(const std::string& group
   std::vector<Process> all;
   std::optional<Error> unreadable;
   each_member(
-      folder, pids, [this](pid_t pid) { return Folder(proc_, pid); },
-      [&](pid_t, const Folder& one) {
-        auto process = one.process();
+      folder, pids, [this](pid_t pid) { return ProcessFolder(proc_, pid); },
+      [&](pid_t, const ProcessFolder& one) {
+        auto process = one.process(kind);
         if (process)
           all.push_back(*process);
         else
@@ -141,17 +134,17 @@ Result<std::vector<Process>> KernelProcesses::processes(const std::string& group
   return all;
 }
 
-std::optional<Process> KernelProcesses::find(pid_t pid) {
-  const auto process = Folder(proc_, pid).process();
+std::optional<Process> KernelProcesses::find(const ProcessKind& kind, pid_t pid) {
+  const auto process = ProcessFolder(proc_, pid).process(kind);
   return process ? std::optional(*process) : std::nullopt;
 }
 
-Result<> KernelProcesses::set_score(const Process& process, std::int64_t score) {
-  const Folder folder(proc_, process.pid);
-  KOORD_TRY(now, folder.process());
+Result<> KernelProcesses::set(const ProcessKind& kind, const Process& process, std::int64_t value) {
+  const ProcessFolder folder(proc_, process.pid);
+  KOORD_TRY(now, folder.process(kind));
   if (now.start != process.start)
     return Error(Code::not_found, fmt::format("process {} has gone", process.pid));
-  return folder.write(kScore.data(), fmt::format("{}", score));
+  return kind.write(folder, value);
 }
 
 }  // namespace koord::koordlet

@@ -1,4 +1,4 @@
-// Processes of a cgroup, and whom of them the kernel kills first where memory is short.
+// Processes of a cgroup, and what is set of them.
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "framework/action/process_kind.hpp"
+#include "koord/base/file.hpp"
 #include "koord/base/result.hpp"
 #include "koord/host/cgroup_fs.hpp"
 
@@ -52,11 +54,31 @@ struct Process {
   pid_t pid = 0;
   std::uint64_t start = 0;
   pid_t parent = 0;
-  std::int64_t score = 0;  // oom_score_adj
+  std::int64_t value = 0;  // of the kind that was asked for
 };
 
 /// What /proc/PID/stat says of number, start and parent.
 Result<Process> parse_stat(std::string_view text);
+
+/// A process that is held by its folder of /proc, whose files are this one's for ever, and gone when it is.
+class ProcessFolder {
+ public:
+  /// `proc`: the folder of /proc, with a slash.
+  ProcessFolder(const std::string& proc, pid_t pid);
+  pid_t pid() const { return pid_; }
+  const std::string& path() const { return path_; }
+  /// At most 8 KiB. Code::not_found, both: it has ended.
+  Result<std::string> read(const char* name) const;
+  Result<> write(const char* name, std::string_view text) const;
+  Result<Process> process(const ProcessKind& kind) const;
+
+ private:
+  Error failed(const char* name) const;
+
+  pid_t pid_;
+  std::string path_;
+  Fd fd_;
+};
 
 /// The system calls, so that tests can answer for the kernel. They block, but not for long.
 class ProcessFiles {
@@ -65,21 +87,21 @@ class ProcessFiles {
   /// Those of a group and of the groups below it, but for this agent's own and the first of all. Code::
   /// not_found: there is no such group. Code::unsupported: it has only such that cannot be seen from here.
   /// Another error: it has processes, of which none can be read.
-  virtual Result<std::vector<Process>> processes(const std::string& group) = 0;
+  virtual Result<std::vector<Process>> processes(const ProcessKind& kind, const std::string& group) = 0;
   /// Nothing: there is none of that number.
-  virtual std::optional<Process> find(pid_t pid) = 0;
-  /// Code::not_found: it has gone, whoever has its number now. Code::forbidden: the kernel lets only a
-  /// process with CAP_SYS_RESOURCE go so low.
-  virtual Result<> set_score(const Process& process, std::int64_t score) = 0;
+  virtual std::optional<Process> find(const ProcessKind& kind, pid_t pid) = 0;
+  /// Code::not_found: it has gone, whoever has its number now. Code::forbidden: the kernel wants a capability
+  /// for that value.
+  virtual Result<> set(const ProcessKind& kind, const Process& process, std::int64_t value) = 0;
 };
 
 class KernelProcesses final : public ProcessFiles {
  public:
   /// `proc`: the folder of /proc, with a slash. `fs` outlives it.
   KernelProcesses(const host::CgroupFs& fs, std::string proc) : fs_(fs), proc_(std::move(proc)) {}
-  Result<std::vector<Process>> processes(const std::string& group) override;
-  std::optional<Process> find(pid_t pid) override;
-  Result<> set_score(const Process& process, std::int64_t score) override;
+  Result<std::vector<Process>> processes(const ProcessKind& kind, const std::string& group) override;
+  std::optional<Process> find(const ProcessKind& kind, pid_t pid) override;
+  Result<> set(const ProcessKind& kind, const Process& process, std::int64_t value) override;
 
  private:
   const host::CgroupFs& fs_;

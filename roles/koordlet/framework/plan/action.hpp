@@ -1,5 +1,6 @@
 // Action: what a strategy does beside cgroup values, and that cannot be undone: a pod is evicted, or its
-// containers are stopped. It runs off the loop; what became of it is known in a later tick.
+// containers are stopped. It runs off the loop; what became of it is known in a later tick. ProcessSetting:
+// what it wants of processes.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +29,16 @@ struct Action {
   std::string_view strategy;  // static text
 };
 
-/// What the kernel shall go by where memory is short: the oom_score_adj of a container's processes, of those
-/// too that it starts later. Unlike an action it goes back to what it was when nobody wants it any more.
-struct ScoreWish {
+struct ProcessKind;  // framework/action/process_kind.hpp
+
+/// What the processes of a container shall have, those too that it starts later, as their oom_score_adj.
+/// Unlike an action it goes back to what it was when nobody wants it any more.
+struct ProcessSetting {
+  const ProcessKind* kind = nullptr;  // never null
   std::shared_ptr<const PodInfo> pod;
   std::string container;  // its name
   std::string group;
-  std::int64_t score = 0;  // -1000 to 1000
+  std::int64_t value = 0;  // within the kind's bounds
 };
 
 /// The groups of the pod's containers; without Kubernetes the pod's own.

@@ -62,7 +62,7 @@ void Plan::start(std::string_view strategy) {
   std::swap(intents_, before_);
   size_before_ = std::exchange(size_, 0);
   actions_.clear();
-  scores_.clear();
+  processes_.clear();
   held_ = false;
   kept_.reset();
 }

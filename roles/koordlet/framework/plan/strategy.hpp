@@ -71,13 +71,13 @@ class Plan {
   void keep(host::Knob knob) { kept_ = knob; }
   /// Something to do beside cgroup values. The manager begins it, or not: see Actions.
   void act(std::shared_ptr<const PodInfo> pod, std::string message);
-  /// What processes shall be given, for as long as the plan stands; for a row that says so
-  /// (StrategyEntry::scores).
-  void score(ScoreWish wish) { scores_.push_back(std::move(wish)); }
+  /// What processes shall be given, for as long as the plan stands; of the kind that the strategy's row names
+  /// (StrategyEntry::sets).
+  void set(ProcessSetting setting) { processes_.push_back(std::move(setting)); }
 
   std::span<const Intent> intents() const { return {intents_.data(), size_}; }
   std::span<const Action> actions() const { return actions_; }
-  std::span<const ScoreWish> scores() const { return scores_; }
+  std::span<const ProcessSetting> processes() const { return processes_; }
   bool held() const { return held_; }
   /// Whether what it does not name of a knob stays as it is.
   bool keeps(host::Knob knob) const { return held_ || kept_ == knob; }
@@ -100,7 +100,7 @@ class Plan {
   std::string_view strategy_;
   std::vector<Intent> intents_, before_;  // before_: of the tick before
   std::vector<Action> actions_;
-  std::vector<ScoreWish> scores_;
+  std::vector<ProcessSetting> processes_;
   Intent dropped_;
   std::size_t size_ = 0, size_before_ = 0;
   bool held_ = false;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "framework/action/process_settings.hpp"
 #include "framework/qos/arbiter.hpp"
 #include "framework/qos/plugin.hpp"
 
@@ -15,9 +16,9 @@ struct ManagedStrategy {
   /// What gates and flags say; stays as it is.
   struct Settings {
     bool enabled = false;
-    bool dry = false;        // its plans are only shown
-    bool scores = false;     // it sets processes' scores
-    nanoseconds interval{};  // of its plans; 0: each tick
+    bool dry = false;                      // its plans are only shown
+    ProcessSettings* processes = nullptr;  // who sets what it wants of processes; null: it wants nothing
+    nanoseconds interval{};                // of its plans; 0: each tick
   };
   /// When it is asked, and when it is looked at what has become of its plan.
   struct Turn {

@@ -67,7 +67,7 @@ class QosManager::Impl final : public KnobReader {
         limited_(with.metrics.gauge(kLimited)),
         conflicts_(with.metrics.counter(kConflicts)),
         actions_(with.actions),
-        scores_(with.scores),
+        processes_(std::move(with.processes)),
         context_{with.executor.version(),
                  *this,
                  std::move(with.topology),
@@ -92,7 +92,8 @@ class QosManager::Impl final : public KnobReader {
         settings.interval = options_.seconds(row->interval);
         settings.enabled = settings.enabled && settings.interval.count() > 0;
       }
-      settings.scores = row->scores && scores_ != nullptr;
+      const auto keeper = std::ranges::find(processes_, row->sets, &ProcessSettings::kind);
+      settings.processes = keeper != processes_.end() ? *keeper : nullptr;
       settings.dry = std::erase(options_.dry_run, row->name) > 0;
       strategies_.push_back({.row = row, .strategy = std::move(*strategy), .settings = settings});
     }
@@ -130,7 +131,7 @@ class QosManager::Impl final : public KnobReader {
     if (std::exchange(own_cpus_, inventory.own_cpus) != inventory.own_cpus)
       for (ManagedStrategy& one : strategies_) one.off.released = false;
     for (ManagedStrategy& one : strategies_) ask(one, view);
-    if (scores_ != nullptr) scores_->tick();
+    for (ProcessSettings* const processes : processes_) processes->tick();
     const Executor::Outcome outcome = settle(Executor::Pace::limited);
     const MonoTime now = clock_.mono();
     for (ManagedStrategy& one : strategies_)
@@ -156,9 +157,9 @@ class QosManager::Impl final : public KnobReader {
     }
     const Executor::Outcome outcome = settle(Executor::Pace::at_once);
     std::size_t given_back = 0;
-    if (scores_ != nullptr) {
-      KOORD_TRY(processes, scores_->give_back());
-      given_back = processes;
+    for (ProcessSettings* const keeper : processes_) {
+      KOORD_TRY(processes, keeper->give_back());
+      given_back += processes;
     }
     if (std::ranges::any_of(strategies_,
                             [](const ManagedStrategy& one) { return one.plan.keeps(Knob::cpuset_cpus); }))
@@ -251,7 +252,7 @@ class QosManager::Impl final : public KnobReader {
     if (one.off.is) {
       one.hold.since.reset();
       if (!one.off.released) one.strategy->release(inventory, one.plan);
-      if (one.settings.scores) scores_->want({});
+      if (one.settings.processes != nullptr) one.settings.processes->want({});
       if (one.plan.repeats()) one.news = News::repeated;
       return;
     }
@@ -267,8 +268,9 @@ class QosManager::Impl final : public KnobReader {
     keep_held(one, view);
     one.turn.stands = one.is_on_change() && acting && !one.hold.since;
     for (const Action& action : one.plan.actions()) actions_.begin(action, one.settings.dry);
-    if (one.settings.scores && !one.hold.since)
-      scores_->want(one.settings.dry ? std::span<const ScoreWish>() : one.plan.scores());
+    if (one.settings.processes != nullptr && !one.hold.since)
+      one.settings.processes->want(one.settings.dry ? std::span<const ProcessSetting>()
+                                                    : one.plan.processes());
   }
 
   /// What a strategy that cannot tell wanted last stays wanted, but not for ever once pods were known:
@@ -554,7 +556,7 @@ class QosManager::Impl final : public KnobReader {
   metrics::Gauge limited_;
   metrics::Counter conflicts_;
   Actions& actions_;
-  Scores* scores_;
+  std::vector<ProcessSettings*> processes_;
   PluginContext context_;
   std::vector<ManagedStrategy> strategies_;  // in the order of the table
   const Inventory* inventory_ = nullptr;     // of the tick that runs

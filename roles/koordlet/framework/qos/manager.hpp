@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/action/scores.hpp"
+#include "framework/action/process_settings.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/qos/plugin.hpp"
 
@@ -42,7 +42,9 @@ class QosManager {
     std::function<std::shared_ptr<const host::Topology>()> topology;
     Actions& actions;
     const SeriesStore& series;
-    Scores* scores = nullptr;  // null: processes' scores are left alone
+    /// One for each kind of what strategies want of processes; of a kind without one processes are left
+    /// alone.
+    std::vector<ProcessSettings*> processes = {};
   };
   /// Builds every strategy of the table, those too whose gate is off: they may have to set free what an agent
   /// with other gates left.

@@ -76,7 +76,7 @@ struct StrategyEntry {
   Replan replan = Replan::each_tick;
   /// How long what it wanted last is kept while it cannot tell; then its neutral() counts.
   nanoseconds hold = std::chrono::minutes(5);
-  bool scores = false;    // it sets processes' scores (Plan::score); one row does
+  const ProcessKind* sets = nullptr;  // of processes (Plan::set); one row for each kind; null: nothing
   bool needs_slo = true;              // false: it plans without a NodeSLO, too, once pods are known
   metrics::Table metrics = {};
   const Hook* hook = nullptr;  // whose reconciler it is; other transports ask the same one. Null: of none

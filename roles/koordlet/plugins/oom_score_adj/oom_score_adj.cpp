@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/action/actions.hpp"
+#include "framework/action/process_kind.hpp"
 #include "framework/hooks/hook.hpp"
 #include "framework/hooks/reconciler.hpp"
 #include "framework/qos/plugin.hpp"
@@ -31,10 +32,14 @@ class OomScoreAdj final : public Strategy {
       }
       for (const ContainerInfo& container : pod->containers)
         if (const auto score = terms.oom_score_of(container.name))
-          plan.score({.pod = pod, .container = container.name, .group = container.group, .score = *score});
+          plan.set({.kind = &kOomScoreAdjKind,
+                    .pod = pod,
+                    .container = container.name,
+                    .group = container.group,
+                    .value = *score});
     }
-    status_.active = !plan.scores().empty();
-    status_.summary = fmt::format("the scores of {} containers", plan.scores().size());
+    status_.active = !plan.processes().empty();
+    status_.summary = fmt::format("the scores of {} containers", plan.processes().size());
     if (spared > 0)
       status_.summary.append(fmt::format("; {} pods that nothing may end keep their own", spared));
   }
@@ -56,7 +61,7 @@ extern const StrategyEntry kOomScoreAdj{
     .gates = oom_score_adj::kGates,
     .replan = Replan::on_change,
     .hold = kHookHold,
-    .scores = true,
+    .sets = &kOomScoreAdjKind,
     .needs_slo = false,
     .make = &make<oom_score_adj::OomScoreAdj>,
 };

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "framework/action/score_book.hpp"
+#include "framework/action/process_book.hpp"
 #include "framework/audit/auditor.hpp"
 #include "koord/host/file.hpp"
 #include "rigs/hooks_rig.hpp"
@@ -171,10 +171,11 @@ TEST_CASE("What is not wanted any more goes back to each process that still has 
 
 TEST_CASE("What the kernel refused, however often, is nobody else's score", "[koordlet][oom]") {
   FakeProcesses processes;
-  ScoreBook book({}, processes);
+  ProcessBook book(kOomScoreAdjKind, {}, processes);
   const auto wish = [&](std::int64_t score) {
-    const ScoreWish wishes[] = {{.pod = nullptr, .container = "c", .group = "g", .score = score}};
-    return book.pass(wishes).containers[0];
+    const ProcessSetting settings[] = {
+        {.kind = &kOomScoreAdjKind, .pod = nullptr, .container = "c", .group = "g", .value = score}};
+    return book.pass(settings).containers[0];
   };
   processes.born(12, "g", 0);
   CHECK(wish(300).set == 1);
@@ -192,17 +193,18 @@ TEST_CASE("Who was given what, and has it back, is in the audit", "[koordlet][oo
   metrics::Registry metrics;
   FakeProcesses processes;
   Auditor auditor({.log_dir = tree / "audit"}, clock, Logger(log, clock));
-  koordlet::Scores scores(
-      {.book = {.boot_id = "b"}}, processes,
+  ProcessSettings scores(
+      kOomScoreAdjKind, {.book = {.boot_id = "b"}}, processes,
       [](const std::function<void()>& work, const std::function<void()>& done) { work(), done(); }, clock,
       Logger(log, clock), metrics, &auditor);
   const auto audit = [&] { return auditor.answer("", "", false).body; };
   auto pod = std::make_shared<PodInfo>();
   pod->ns = "ns";
   pod->name = "p";
-  const ScoreWish wish{.pod = pod, .container = "c", .group = "pod/c", .score = 300};
+  const ProcessSetting wish{
+      .kind = &kOomScoreAdjKind, .pod = pod, .container = "c", .group = "pod/c", .value = 300};
   for (const pid_t pid : {12, 13}) processes.born(pid, "pod/c", 0);
-  const auto pass = [&](std::span<const ScoreWish> wishes) {
+  const auto pass = [&](std::span<const ProcessSetting> wishes) {
     scores.want(wishes);
     scores.tick();
     clock.advance(std::chrono::seconds(10));
@@ -283,7 +285,7 @@ TEST_CASE("The file of scores: what is garbled is named, another boot's is of no
   FakeProcesses processes;
   const auto load = [&](const std::string& text) {
     tree.write("scores", text);
-    ScoreBook book({.path = tree / "scores", .boot_id = "b"}, processes);
+    ProcessBook book(kOomScoreAdjKind, {.path = tree / "scores", .boot_id = "b"}, processes);
     const auto loaded = book.load();
     return loaded ? std::string(book.empty() ? "nobody" : "somebody") : loaded.error().message();
   };
@@ -328,21 +330,21 @@ TEST_CASE("Processes of a group and of those below it, if they are still there",
   const auto fs = host::CgroupFs::open({.cgroup = tree / "cg/"}, version);
   REQUIRE(fs.has_value());
   KernelProcesses processes(*fs, tree / "proc/");
-  const auto found = processes.processes("pod/c");
+  const auto found = processes.processes(kOomScoreAdjKind, "pod/c");
   REQUIRE(found.has_value());
   REQUIRE(found->size() == 2);
   CHECK(found->at(0).pid == 12);
   CHECK(found->at(0).start == 1012);
   CHECK(found->at(1).pid == 15);
-  CHECK(found->at(1).score == -5);
-  CHECK(processes.set_score(found->at(0), 77).has_value());
+  CHECK(found->at(1).value == -5);
+  CHECK(processes.set(kOomScoreAdjKind, found->at(0), 77).has_value());
   CHECK(read_file(tree / "proc/12/oom_score_adj").value().starts_with("77"));
   Process another = found->at(0);
   ++another.start;
-  CHECK(processes.set_score(another, 78).error().code() == Code::not_found);
-  CHECK(processes.processes("pod/gone").error().code() == Code::not_found);
-  CHECK(processes.processes("").error().code() == Code::invalid);
-  CHECK_FALSE(processes.find(14).has_value());
+  CHECK(processes.set(kOomScoreAdjKind, another, 78).error().code() == Code::not_found);
+  CHECK(processes.processes(kOomScoreAdjKind, "pod/gone").error().code() == Code::not_found);
+  CHECK(processes.processes(kOomScoreAdjKind, "").error().code() == Code::invalid);
+  CHECK_FALSE(processes.find(kOomScoreAdjKind, 14).has_value());
 }
 
 TEST_CASE("The kernel takes a score for a process that lives, and none for one that has gone",
@@ -357,16 +359,18 @@ TEST_CASE("The kernel takes a score for a process that lives, and none for one t
   char* const arguments[] = {name, seconds, nullptr};
   pid_t pid = 0;
   REQUIRE(::posix_spawnp(&pid, name, nullptr, nullptr, arguments, environ) == 0);
-  const auto process = processes.find(pid);
+  const auto process = processes.find(kOomScoreAdjKind, pid);
   bool raised = false;
-  if (process) raised = processes.set_score(*process, 900).has_value() && processes.find(pid)->score == 900;
+  if (process)
+    raised = processes.set(kOomScoreAdjKind, *process, 900).has_value() &&
+             processes.find(kOomScoreAdjKind, pid)->value == 900;
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
   REQUIRE(process.has_value());
   CHECK(process->parent == ::getpid());
   CHECK(raised);
-  CHECK(processes.set_score(*process, 900).error().code() == Code::not_found);
-  CHECK_FALSE(processes.find(pid).has_value());
+  CHECK(processes.set(kOomScoreAdjKind, *process, 900).error().code() == Code::not_found);
+  CHECK_FALSE(processes.find(kOomScoreAdjKind, pid).has_value());
 }
 
 }  // namespace

@@ -22,7 +22,11 @@ class FakeProcesses final : public ProcessFiles {
     std::int64_t score = 0;
     pid_t parent = 1;
     std::uint64_t start = 0;
-    std::int64_t least = -1000;  // the kernel lets nobody lower it further
+    std::int64_t least = -1000;                            // the kernel lets nobody lower it further
+    std::map<std::string_view, std::int64_t> others = {};  // by the kind's name
+    std::int64_t& of(const ProcessKind& kind) {
+      return &kind == &kOomScoreAdjKind ? score : others[kind.name];
+    }
   };
   /// A process of this number, another one than the last that had it.
   One& born(pid_t pid, const std::string& group, std::int64_t score, pid_t parent = 1) {
@@ -44,27 +48,27 @@ class FakeProcesses final : public ProcessFiles {
   std::size_t written = 0, reads = 0;
   std::optional<std::size_t> die_after;  // so many writes
 
-  Result<std::vector<Process>> processes(const std::string& group) override {
+  Result<std::vector<Process>> processes(const ProcessKind& kind, const std::string& group) override {
     ++reads;
     if (fault) return *fault;
     std::vector<Process> found;
     for (const auto& [pid, one] : all)
-      if (one.group == group) found.push_back(*find(pid));
+      if (one.group == group) found.push_back(*find(kind, pid));
     if (found.empty()) return errno_error(ENOENT, group);
     return found;
   }
-  std::optional<Process> find(pid_t pid) override {
+  std::optional<Process> find(const ProcessKind& kind, pid_t pid) override {
     ++reads;
     const auto it = all.find(pid);
     if (it == all.end()) return std::nullopt;
-    return Process{pid, it->second.start, it->second.parent, it->second.score};
+    return Process{pid, it->second.start, it->second.parent, it->second.of(kind)};
   }
-  Result<> set_score(const Process& process, std::int64_t score) override {
+  Result<> set(const ProcessKind& kind, const Process& process, std::int64_t value) override {
     if (die_after && written >= *die_after) throw Killed();
     const auto it = all.find(process.pid);
     if (it == all.end() || it->second.start != process.start) return errno_error(ENOENT, "process");
-    if (score < it->second.least) return errno_error(EACCES, "oom_score_adj");
-    it->second.score = score;
+    if (value < it->second.least) return errno_error(EACCES, std::string(kind.name));
+    it->second.of(kind) = value;
     ++written;
     return {};
   }

@@ -119,7 +119,7 @@ class QosRig {
   void start() {
     manager.reset();
     actions.reset();
-    scores.reset();
+    process_settings.clear();
     executor.reset();
     runner.told.clear();
     fs = std::make_unique<host::CgroupFs>(kernel.fs());
@@ -132,16 +132,22 @@ class QosRig {
     auto loaded = actions->load();
     if (!loaded) throw std::runtime_error(loaded.error().message());
     unfinished = std::move(*loaded);
-    Scores::Options scoring;
-    scoring.book = {.path = journal_path.empty() ? "" : journal_path + "-scores", .boot_id = "boot"};
-    scores = std::make_unique<Scores>(
-        scoring, processes,
-        [](const std::function<void()>& work, const std::function<void()>& done) {
-          work();
-          done();
-        },
-        clock, Logger(log, clock, 1), *metrics, nullptr);
-    if (auto read = scores->load(); !read) throw std::runtime_error(read.error().message());
+    std::vector<ProcessSettings*> kinds;
+    for (const StrategyEntry* row : strategies) {
+      if (row->sets == nullptr) continue;
+      ProcessSettings::Options setting;
+      setting.book = {.path = journal_path.empty() ? "" : fmt::format("{}-{}", journal_path, row->sets->file),
+                      .boot_id = "boot"};
+      process_settings.push_back(std::make_unique<ProcessSettings>(
+          *row->sets, setting, processes,
+          [](const std::function<void()>& work, const std::function<void()>& done) {
+            work();
+            done();
+          },
+          clock, Logger(log, clock, 1), *metrics, nullptr));
+      kinds.push_back(process_settings.back().get());
+      if (auto read = kinds.back()->load(); !read) throw std::runtime_error(read.error().message());
+    }
     auto made = QosManager::make(strategies,
                                  {.executor = *executor,
                                   .clock = clock,
@@ -151,7 +157,7 @@ class QosRig {
                                   .topology = [this] { return topology; },
                                   .actions = *actions,
                                   .series = series,
-                                  .scores = scores.get()},
+                                  .processes = kinds},
                                  {.journal = {.path = journal_path, .boot_id = "boot"},
                                   .seconds =
                                       [this](std::string_view flag) {
@@ -211,7 +217,7 @@ class QosRig {
   FakeRunner runner;
   std::unique_ptr<Actions> actions;
   FakeProcesses processes;
-  std::unique_ptr<Scores> scores;
+  std::vector<std::unique_ptr<ProcessSettings>> process_settings;
   std::vector<std::string> unfinished;  // what the last start() found
   std::unique_ptr<QosManager> manager;
 };

@@ -188,10 +188,10 @@ TEST_CASE("Who is in a group is what cgroup.procs says, in whatever cgroup names
   const auto fs = host::CgroupFs::open({.cgroup = tree.path() + "/"}, host::CgroupVersion::v2);
   REQUIRE(fs.has_value());
   KernelProcesses processes(*fs, tree / "proc/");
-  const auto found = processes.processes("kubepods/podu/c");
+  const auto found = processes.processes(kOomScoreAdjKind, "kubepods/podu/c");
   REQUIRE(found.has_value());
   REQUIRE(found->size() == 1);
-  CHECK(found->front().score == 5);
+  CHECK(found->front().value == 5);
   CHECK(stop_group(*fs, "kubepods/podu/c").value());
   CHECK(victim.was_killed());
 }
@@ -209,7 +209,7 @@ TEST_CASE("Whom the kernel lists and nobody finds is not said to be killed", "[k
   CHECK(stopped.error().code() == Code::unavailable);
   CHECK_THAT(stopped.error().message(), Catch::Contains(fmt::format("process {}", ended.pid())));
   KernelProcesses processes(*fs, tree / "proc/");
-  CHECK(processes.processes("kubepods/podu/c").error().code() == Code::unavailable);
+  CHECK(processes.processes(kOomScoreAdjKind, "kubepods/podu/c").error().code() == Code::unavailable);
 }
 
 TEST_CASE("Of more processes than are held at once each is used once, if it is still there",
@@ -250,7 +250,7 @@ TEST_CASE("Processes that cannot be seen from here are not said to be killed", "
   CHECK(seen.was_killed());
   KernelProcesses processes(*fs, tree / "proc/");
   tree.write(group + "/cgroup.procs", "0\n0\n");
-  CHECK(processes.processes(group).error().code() == Code::unsupported);
+  CHECK(processes.processes(kOomScoreAdjKind, group).error().code() == Code::unsupported);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Scores: has a ScoreBook set what strategies want of processes, off the loop, now and again: who is new in a
-// container is found by the next pass.
+// ProcessSettings: has a ProcessBook set what strategies want of processes, one kind of it, off the loop, now
+// and again: who is new in a container is found by the next pass.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/action/score_book.hpp"
+#include "framework/action/process_book.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
@@ -21,9 +21,8 @@ namespace koord::koordlet {
 class Auditor;
 
 /// Used on the event loop's thread.
-class Scores {
+class ProcessSettings {
  public:
-  static const metrics::Table kMetrics;
   /// Runs `work` elsewhere, then `done` on the event loop's thread; not at all if the agent ends before.
   using Later = std::function<void(std::function<void()> work, std::function<void()> done)>;
   struct Options {
@@ -31,34 +30,37 @@ class Scores {
     nanoseconds again = std::chrono::seconds(10);  // between two passes where nothing else is wanted
   };
   /// All outlive it; `auditor` may be null.
-  Scores(Options options, ProcessFiles& files, Later later, Clock& clock, Logger log,
-         metrics::Registry& metrics, Auditor* auditor);
-  Scores(const Scores&) = delete;
-  Scores& operator=(const Scores&) = delete;
+  ProcessSettings(const ProcessKind& kind, Options options, ProcessFiles& files, Later later, Clock& clock,
+                  Logger log, metrics::Registry& metrics, Auditor* auditor);
+  ProcessSettings(const ProcessSettings&) = delete;
+  ProcessSettings& operator=(const ProcessSettings&) = delete;
+
+  const ProcessKind* kind() const { return &kind_; }
 
   Result<> load() { return book_.load(); }
   /// From now on this, and nothing else. Before the first call nothing is touched, what an earlier agent has
   /// set neither.
-  void want(std::span<const ScoreWish> wishes);
+  void want(std::span<const ProcessSetting> settings);
   /// Once a tick: begins a pass, if it is time.
   void tick();
   /// For --cleanup, which may block: gives everything back. How many processes had anything to be given.
   Result<std::size_t> give_back();
 
  private:
-  void finish(const std::vector<ScoreWish>& wishes, const ScoreBook::Outcome& outcome);
-  void tell(const ScoreWish& wish, const ScoreBook::Outcome::Container& outcome);
+  void finish(const std::vector<ProcessSetting>& settings, const ProcessBook::Outcome& outcome);
+  void tell(const ProcessSetting& setting, const ProcessBook::Outcome::Container& outcome);
   void tell_of_file(const std::optional<Error>& not_saved);
-  void show(const std::vector<ScoreWish>& wishes, const ScoreBook::Outcome& outcome);
+  void show(const std::vector<ProcessSetting>& settings, const ProcessBook::Outcome& outcome);
 
+  const ProcessKind& kind_;
   Options options_;
-  ScoreBook book_;  // the pass's while one is under way
+  ProcessBook book_;  // the pass's while one is under way
   Later later_;
   Clock& clock_;
   Logger log_;
   Auditor* auditor_;
-  metrics::Family<metrics::Gauge> gauges_;
-  std::vector<ScoreWish> wishes_;
+  std::optional<metrics::Family<metrics::Gauge>> gauges_;  // where the kind has one
+  std::vector<ProcessSetting> settings_;
   bool told_ = false, due_ = false, under_way_ = false;
   std::optional<MonoTime> began_, save_failed_;
   struct Series {

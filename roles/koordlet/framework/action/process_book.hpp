@@ -1,5 +1,5 @@
-// ScoreBook: brings the oom_score_adj of processes to what is wanted, and back to what each had before:
-// remembered by a small file, so that the next agent gives back what one that died has set.
+// ProcessBook: brings one thing of processes, as their oom_score_adj, to what is wanted, and back to what
+// each had before: remembered by a small file, so that the next agent gives back what one that died has set.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/action/process_kind.hpp"
 #include "framework/action/processes.hpp"
 #include "framework/keep/boot_file.hpp"
 #include "framework/plan/action.hpp"
@@ -16,10 +17,8 @@
 
 namespace koord::koordlet {
 
-inline constexpr std::int64_t kLeastScore = -1000, kMostScore = 1000;
-
 /// Used by one thread at a time; it blocks for as long as the files take.
-class ScoreBook {
+class ProcessBook {
  public:
   struct Outcome {
     struct Container {
@@ -37,15 +36,15 @@ class ScoreBook {
     std::optional<Error> not_saved;
   };
 
-  /// `files` outlives it.
-  ScoreBook(BootFile::Place place, ProcessFiles& files);
+  /// `kind` and `files` outlive it.
+  ProcessBook(const ProcessKind& kind, BootFile::Place place, ProcessFiles& files);
 
   /// What an earlier agent of this boot has set. After an error nothing was taken over.
   Result<> load();
   /// Sets what is wanted of the processes that are in the groups now, and gives back what is not wanted any
-  /// more: where the same process lives and has what was set. What a process was forked with its parent's
-  /// score it gets back what its parent had. Each is written down before it is done.
-  Outcome pass(std::span<const ScoreWish> wishes);
+  /// more: where the same process lives and has what was set. Who was forked with its parent's
+  /// value gets back what its parent had. Each is written down before it is done.
+  Outcome pass(std::span<const ProcessSetting> settings);
   bool empty() const { return rows_.empty(); }
 
  private:
@@ -64,11 +63,12 @@ class ScoreBook {
 
   void save(Rows rows, Outcome& outcome);
   const Row* find(const Process& process) const;
-  Row row_of(const Process& process, const ScoreWish& wish, const Row* sibling) const;
-  void look(const ScoreWish& wish, std::size_t index, Rows& next, std::vector<Change>& changes,
+  Row row_of(const Process& process, const ProcessSetting& setting, const Row* sibling) const;
+  void look(const ProcessSetting& setting, std::size_t index, Rows& next, std::vector<Change>& changes,
             Outcome::Container& outcome) const;
   void give_back(const std::vector<std::pair<Process, Row>>& whose, Rows& next, Outcome& outcome);
 
+  const ProcessKind& kind_;
   BootFile file_;
   ProcessFiles& files_;
   Rows rows_;  // by the process' number; what the file has
