@@ -99,8 +99,8 @@ Lateness run(const host::CgroupFs& fs, KernelFiles& files, boost::asio::io_conte
     seen.late += now - next > kTick ? 1 : 0;
     next = std::max(next + kTick, now);
     const KnobValue value = tick < 10 ? host::kUnlimited : kLow;
-    const Wish wish{id, &value, "bench"};
-    const Executor::Outcome outcome = executor.apply({&wish, 1});
+    const WriteRequest request{id, &value, "bench"};
+    const Executor::Outcome outcome = executor.apply({&request, 1});
     if (tick >= 10 && !began) began = now;
     if (began && !ended && outcome.pending == 0) ended = clock.mono();
   }

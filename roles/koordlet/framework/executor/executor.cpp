@@ -48,7 +48,7 @@ using host::CgroupVersion;
 using host::Knob;
 
 constexpr nanoseconds kLastRetry = std::chrono::seconds(60);
-/// So many other values are tried at once, then one in a while: a wish that changes with every tick is
+/// So many other values are tried at once, then one in a while: a request that changes with every tick is
 /// refused with every tick.
 constexpr std::uint64_t kOtherValues = 3;
 constexpr nanoseconds kOtherValueRetry = std::chrono::seconds(4);
@@ -62,7 +62,7 @@ enum class Written : std::uint8_t { done, pending, failed };
 /// A file that is to be looked at in this call.
 struct Work {
   std::uint32_t index = 0;
-  const Wish* wish = nullptr;
+  const WriteRequest* request = nullptr;
   bool done = false;
 };
 
@@ -106,28 +106,28 @@ class Executor::Impl {
     return target && target->renewed == targets_.round();
   }
 
-  Outcome apply(std::span<const Wish> wishes, Pace pace) {
+  Outcome apply(std::span<const WriteRequest> requests, Pace pace) {
     Outcome outcome;
     outcome_ = &outcome;
-    apply_round(wishes, pace, outcome);
+    apply_round(requests, pace, outcome);
     outcome_ = nullptr;
     targets_.end_round();
     for (const std::uint32_t index : pending_) tell_if_late(targets_.at(index));
     return outcome;
   }
 
-  void apply_round(std::span<const Wish> wishes, Pace pace, Outcome& outcome) {
+  void apply_round(std::span<const WriteRequest> requests, Pace pace, Outcome& outcome) {
     pace_ = pace;
     const MonoTime now = applied_ = clock_.mono();
     work_.clear();
-    for (const Wish& wish : wishes) {
-      Target* const target = targets_.get(wish.target);
-      if (target && host::row(target->knob).suspends && *wish.value == KnobValue(std::int64_t{0}) &&
-          is_due(*target, *wish.value, now))
+    for (const WriteRequest& request : requests) {
+      Target* const target = targets_.get(request.target);
+      if (target && host::row(target->knob).suspends && *request.value == KnobValue(std::int64_t{0}) &&
+          is_due(*target, *request.value, now))
         forget_suspended(*target);
     }
-    for (const Wish& wish : wishes) {
-      Target* const live = targets_.get(wish.target);
+    for (const WriteRequest& request : requests) {
+      Target* const live = targets_.get(request.target);
       if (!live) {
         ++outcome.absent;
         continue;
@@ -136,8 +136,8 @@ class Executor::Impl {
       target.named_at = now;
       if (target.flight)
         ++outcome.pending;
-      else if (is_due(target, *wish.value, now))
-        work_.push_back({wish.target.index, &wish});
+      else if (is_due(target, *request.value, now))
+        work_.push_back({request.target.index, &request});
       else if (target.rests)
         ++outcome.waiting;
       else if (target.state != State::fine)
@@ -149,10 +149,10 @@ class Executor::Impl {
       const Target& y = targets_.at(b.index);
       // The machine's settings after the groups', what is switched off before what is switched on: what a
       // group may not have while the machine has not is taken from it first.
-      const std::int64_t on_x = turn(x.knob, *a.wish->value);
-      const std::int64_t on_y = turn(y.knob, *b.wish->value);
-      const int place_x = place(x.knob, *a.wish->value);
-      const int place_y = place(y.knob, *b.wish->value);
+      const std::int64_t on_x = turn(x.knob, *a.request->value);
+      const std::int64_t on_y = turn(y.knob, *b.request->value);
+      const int place_x = place(x.knob, *a.request->value);
+      const int place_y = place(y.knob, *b.request->value);
       return std::tie(on_x, x.depth, place_x, x.group, x.key) <
              std::tie(on_y, y.depth, place_y, y.group, y.key);
     });
@@ -169,7 +169,7 @@ class Executor::Impl {
       if (work.done) continue;
       Target& target = targets_.at(work.index);
       const auto below = [&](const Target* other) { return host::is_below(other->group, target.group); };
-      if (!waits(target, below, outcome)) write(target, *work.wish, *work.wish->value, now, outcome);
+      if (!waits(target, below, outcome)) write(target, *work.request, *work.request->value, now, outcome);
       if (cut_) ++outcome.deferred;
     }
   }
@@ -247,7 +247,7 @@ class Executor::Impl {
   /// The first pass, for one file.
   void widen(Work& work, MonoTime now, Outcome& outcome) {
     Target& target = targets_.at(work.index);
-    const KnobValue& wanted = *work.wish->value;
+    const KnobValue& wanted = *work.request->value;
     const auto found = targets_.read_setting(target);
     if (target.rests) {
       work.done = true;
@@ -264,12 +264,12 @@ class Executor::Impl {
       accept(target, *found, now);
       return;
     }
-    if (found && work.wish->frees && is_parents_set(*found) && is_in_force(target, wanted)) {
+    if (found && work.request->frees && is_parents_set(*found) && is_in_force(target, wanted)) {
       work.done = true;
       accept(target, wanted, now);
       return;
     }
-    if (found && work.wish->yields && target.known &&
+    if (found && work.request->yields && target.known &&
         !same_value(target.knob, fs_.version(), *found, *target.known)) {
       work.done = true;
       leave_to_others(target, *found, wanted, now);
@@ -277,7 +277,7 @@ class Executor::Impl {
     }
     if (!host::is_levelled(target.knob)) {
       work.done = true;
-      write(target, *work.wish, wanted, now, outcome);
+      write(target, *work.request, wanted, now, outcome);
       return;
     }
     const auto above = [&](const Target* other) { return host::is_below(target.group, other->group); };
@@ -294,15 +294,16 @@ class Executor::Impl {
       ++outcome.failed;
       return;
     }
-    const Written written = write(target, *work.wish, *wider, now, outcome);
+    const Written written = write(target, *work.request, *wider, now, outcome);
     if (written == Written::failed && !cut_) narrow_.push_back(&target);
     work.done = written != Written::done || same_value(target.knob, fs_.version(), *wider, wanted);
   }
 
-  Written write(Target& target, const Wish& wish, const KnobValue& value, MonoTime now, Outcome& outcome) {
+  Written write(Target& target, const WriteRequest& request, const KnobValue& value, MonoTime now,
+                Outcome& outcome) {
     const auto text = print_knob(target.knob, fs_.version(), value, target.key);
     if (!text) {
-      refuse(target, text.error(), *wish.value, now, outcome);
+      refuse(target, text.error(), *request.value, now, outcome);
       return Written::failed;
     }
     const bool later = may_reclaim(target.knob, value);
@@ -315,7 +316,7 @@ class Executor::Impl {
       cut_ = true;
       return Written::failed;
     }
-    if (later) return write_later(target, wish, value, *text, outcome);
+    if (later) return write_later(target, request, value, *text, outcome);
     const MonoTime start = clock_.mono();
     std::string stored = *text;
     auto written = targets_.files_of(target.knob).write(target.path, stored);
@@ -328,14 +329,14 @@ class Executor::Impl {
     const std::chrono::duration<double, std::milli> took = clock_.mono() - start;
     if (!written) {
       if (written.error().code() != Code::not_found) failed_.observe(took.count());
-      refuse(target, written.error(), *wish.value, now, outcome);
+      refuse(target, written.error(), *request.value, now, outcome);
       return Written::failed;
     }
     succeeded_.observe(took.count());
     ++outcome.written;
     accept(target, value, now);
     if (host::row(target.knob).suspends) forget_suspended(target);
-    audit(target, wish.reason, wish.audit_reason, host::trimmed(stored));
+    audit(target, request.reason, request.audit_reason, host::trimmed(stored));
     return Written::done;
   }
 
@@ -357,15 +358,15 @@ class Executor::Impl {
     return true;
   }
 
-  Written write_later(Target& target, const Wish& wish, const KnobValue& value, const std::string& text,
-                      Outcome& outcome) {
+  Written write_later(Target& target, const WriteRequest& request, const KnobValue& value,
+                      const std::string& text, Outcome& outcome) {
     const auto index = targets_.index_of(target);
     targets_.lose(target);
     target.flight = Flight{.value = value,
-                           .wanted = *wish.value,
+                           .wanted = *request.value,
                            .text = text,
-                           .reason = std::string(wish.reason),
-                           .audit_reason = wish.audit_reason,
+                           .reason = std::string(request.reason),
+                           .audit_reason = request.audit_reason,
                            .began = clock_.mono()};
     pending_.push_back(index);
     targets_.files_of(target.knob)
@@ -533,8 +534,8 @@ Result<KnobId> Executor::find(Knob knob, std::string_view group, std::string_vie
 KnobId Executor::known(Knob knob, std::string_view group, std::string_view key) const {
   return impl_->targets().known(knob, group, key);
 }
-Executor::Outcome Executor::apply(std::span<const Wish> wishes, Pace pace) {
-  return impl_->apply(wishes, pace);
+Executor::Outcome Executor::apply(std::span<const WriteRequest> requests, Pace pace) {
+  return impl_->apply(requests, pace);
 }
 bool Executor::holds(KnobId target, const KnobValue& value) const { return impl_->holds(target, value); }
 std::uint64_t Executor::losses() const { return impl_->targets().losses(); }

@@ -32,7 +32,7 @@ struct KnobId {
 };
 
 /// One value for one file. The intent's texts and the value live as long as the call.
-struct Wish {
+struct WriteRequest {
   KnobId target;
   const KnobValue* value = nullptr;
   std::string_view reason;  // for the audit
@@ -43,7 +43,7 @@ struct Wish {
 
 /// Used on the event loop's thread. Nothing here waits: writes for which the kernel may reclaim memory are
 /// made elsewhere (KernelFiles::write_later). While one is in flight, nothing else is written to its file,
-/// nor in an order that it is part of; then the newest wish counts.
+/// nor in an order that it is part of; then the newest request counts.
 class Executor {
  public:
   static const metrics::Table kMetrics;
@@ -98,13 +98,13 @@ class Executor {
   bool is_renewed(KnobId target) const;
   /// Two passes: from the roots down, each file gets the looser of what it holds and what it shall hold; from
   /// the leaves up, what it shall hold. A target is named at most once.
-  Outcome apply(std::span<const Wish> wishes, Pace pace = Pace::limited);
+  Outcome apply(std::span<const WriteRequest> requests, Pace pace = Pace::limited);
   /// The value was seen in the file or written to it, and nothing has told otherwise since.
   bool holds(KnobId target, const KnobValue& value) const;
   /// Grows when a value that a file held may not be there any more: until then all that it holds() it holds.
   std::uint64_t losses() const;
   bool is_absent(KnobId target) const;
-  /// Somebody else has changed what was written, or seen, for a wish that yields: nothing is written there
+  /// Somebody else has changed what was written, or seen, for a request that yields: nothing is written there
   /// any more until the file is made anew.
   bool is_others(KnobId target) const;
   /// Writes that the kernel has not ended.

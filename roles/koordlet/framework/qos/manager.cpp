@@ -351,12 +351,12 @@ class QosManager::Impl final : public KnobReader {
     collect_due(rulings, all);
     for (const Arbiter::Decision* decision : due_) note(*decision);
     save();  // before the first write
-    wishes_.clear();
+    requests_.clear();
     for (const Arbiter::Decision* decision : due_)
-      wishes_.push_back({decision->target, decision->value, decision->intent->reason,
-                         decision->intent->audit_reason, decision->intent->yields,
-                         decision->intent->undo == *decision->value});
-    const Executor::Outcome outcome = executor_.apply(wishes_, pace);
+      requests_.push_back({decision->target, decision->value, decision->intent->reason,
+                           decision->intent->audit_reason, decision->intent->yields,
+                           decision->intent->undo == *decision->value});
+    const Executor::Outcome outcome = executor_.apply(requests_, pace);
     if (!journal_.entries().empty()) erase_settled(all);
     save();
     limited_.set(static_cast<double>(journal_.entries().size()));
@@ -572,7 +572,7 @@ class QosManager::Impl final : public KnobReader {
   MonoTime now_{};
   std::optional<std::size_t> shape_;  // of the last decisions; nothing: there were none yet
   std::uint64_t losses_ = 0;          // of the executor, as of the last tick
-  std::vector<Wish> wishes_;
+  std::vector<WriteRequest> requests_;
   std::vector<Settled> settled_;
 };
 

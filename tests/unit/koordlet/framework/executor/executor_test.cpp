@@ -30,14 +30,14 @@ struct Bench {
     bool frees = false;
   };
   Executor::Outcome apply(const std::vector<Want>& wants) {
-    std::vector<Wish> wishes;
+    std::vector<WriteRequest> requests;
     for (const Want& want : wants) {
       const auto id = executor.find(want.knob, want.group);
       REQUIRE(id.has_value());
-      wishes.push_back({*id, &want.value, "a test"});
-      wishes.back().frees = want.frees;
+      requests.push_back({*id, &want.value, "a test"});
+      requests.back().frees = want.frees;
     }
-    return executor.apply(wishes);
+    return executor.apply(requests);
   }
 
   ManualClock clock;
@@ -469,11 +469,11 @@ TEST_CASE("What nobody names is forgotten", "[koordlet][executor]") {
   CHECK(bench.executor.find(Knob::cpu_quota, "c")->index == id->index);  // its place is used again
   CHECK(bench.executor.is_absent(*id));
   const KnobValue value = std::int64_t{20000};
-  const Wish dead{*id, &value, ""};
+  const WriteRequest dead{*id, &value, ""};
   CHECK(bench.executor.apply({&dead, 1}) == Executor::Outcome{.absent = 1});
 }
 
-// Random trees, random wishes that fit their tree: the kernel never has a reason to refuse, and everything
+// Random trees, random requests that fit their tree: the kernel never has a reason to refuse, and everything
 // holds what it shall afterwards; also when the rate cuts the order at random places.
 TEST_CASE("Random trees and plans", "[koordlet][executor][property]") {
   constexpr int kRounds = 400;

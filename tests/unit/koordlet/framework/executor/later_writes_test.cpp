@@ -31,14 +31,14 @@ struct Bench {
     std::vector<KnobValue> values;
     values.reserve(wants.size());
     for (const Want& want : wants) values.emplace_back(want.value);
-    std::vector<Wish> wishes;
+    std::vector<WriteRequest> requests;
     for (std::size_t i = 0; i < wants.size(); ++i) {
       const auto id = executor->find(wants[i].knob, wants[i].group);
       REQUIRE(id.has_value());
-      wishes.push_back({*id, &values[i], "a test", kUpdateCgroups, wants[i].yields});
+      requests.push_back({*id, &values[i], "a test", kUpdateCgroups, wants[i].yields});
     }
     clock.advance(1s);
-    return executor->apply(wishes);
+    return executor->apply(requests);
   }
   void group(const std::string& name, const std::string& high) {
     kernel.group(name).files["memory.high"] = high;
@@ -54,7 +54,7 @@ struct Bench {
   std::optional<Executor> executor;
 };
 
-TEST_CASE("A write that the kernel reclaims for is pending until it ends; then the newest wish counts",
+TEST_CASE("A write that the kernel reclaims for is pending until it ends; then the newest request counts",
           "[koordlet][executor]") {
   Bench bench;
   bench.group("a", "max");
@@ -159,7 +159,8 @@ TEST_CASE("A kernel that never answers is a failure after a while, and nothing e
   }
 }
 
-TEST_CASE("A value that another program writes is left to it where the wish yields", "[koordlet][executor]") {
+TEST_CASE("A value that another program writes is left to it where the request yields",
+          "[koordlet][executor]") {
   Bench bench;
   bench.kernel.group("a").files["memory.min"] = "0";
   const auto apply = [&](bool yields) { return bench.apply({{"a", kMiB, Knob::memory_min, yields}}); };
@@ -181,7 +182,7 @@ TEST_CASE("A value that another program writes is left to it where the wish yiel
     CHECK(apply(true) == Executor::Outcome{.written = 1});
     CHECK(!bench.executor->is_others(id()));
   }
-  SECTION("a wish that does not yield is written again") {
+  SECTION("a request that does not yield is written again") {
     CHECK(apply(false) == Executor::Outcome{.written = 1});
     CHECK(!bench.executor->is_others(id()));
   }

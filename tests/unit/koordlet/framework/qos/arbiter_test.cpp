@@ -1,4 +1,4 @@
-// The arbiter: which of several wishes counts, and what the group above leaves of it.
+// The arbiter: which of several requests counts, and what the group above leaves of it.
 #include "framework/qos/arbiter.hpp"
 
 #include <fmt/format.h>
@@ -194,12 +194,12 @@ TEST_CASE("Quotas are compared as shares of their period", "[koordlet][arbiter]"
                                  intent(Knob::cpu_quota, "p/c", row.wanted)};
   const std::vector<std::span<const Intent>> plans{plan};
   tree.start_tick(1);
-  std::vector<Wish> wishes;
+  std::vector<WriteRequest> requests;
   for (const auto& decision : decide(arbiter, plans)) {
     if (decision.group == "p/c") CHECK(*decision.value == KnobValue(row.decided));
-    wishes.push_back({decision.target, decision.value, "a test"});
+    requests.push_back({decision.target, decision.value, "a test"});
   }
-  CHECK(rig.executor->apply(wishes).failed == 0);
+  CHECK(rig.executor->apply(requests).failed == 0);
   CHECK(rig.kernel.refused.empty());
 }
 
