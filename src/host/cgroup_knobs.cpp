@@ -74,8 +74,8 @@ constexpr KnobRow greatest(KnobRow row) {
   row.merge = KnobMerge::greatest;
   return row;
 }
-constexpr KnobRow resting(KnobRow row, std::int64_t rest) {
-  row.rest = rest;
+constexpr KnobRow with_default(KnobRow row, std::int64_t value) {
+  row.default_value = value;
   return row;
 }
 
@@ -116,7 +116,8 @@ constexpr KnobRow kKnobs[] = {
               Knob::cpu_idle),
     suspending(make_row(Knob::cpu_idle, KnobKind::setting, "cpu", "cpu.idle", "cpu.idle", 0, 1),
                Knob::cpu_shares),
-    resting(make_row(Knob::cpu_burst, KnobKind::setting, "cpu", "cpu.cfs_burst_us", "cpu.max.burst", 0), 0),
+    with_default(make_row(Knob::cpu_burst, KnobKind::setting, "cpu", "cpu.cfs_burst_us", "cpu.max.burst", 0),
+                 0),
     make_row(Knob::cpu_bvt, KnobKind::setting, "cpu", "cpu.bvt_warp_ns", "cpu.bvt_warp_ns", -1, 2),
     statistic(Knob::cpu_stat, "cpu", "cpu.stat", "cpu.stat"),
     statistic(Knob::cpu_usage, "cpuacct", "cpuacct.usage", "cpu.stat"),

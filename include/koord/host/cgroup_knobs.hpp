@@ -118,7 +118,7 @@ struct KnobRow {
   KnobMerge merge = KnobMerge::order;
   /// What sets it free, whatever was found there: where nobody else writes it, what the kernel begins with.
   /// Nothing: what an intent names, as what a pod's spec says, or else what was found.
-  std::optional<std::int64_t> rest = {};
+  std::optional<std::int64_t> default_value = {};
   KnobType type = KnobType::number;
   KnobLayout layout = KnobLayout::whole;
   KnobLines lines = {};

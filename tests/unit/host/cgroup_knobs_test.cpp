@@ -23,10 +23,10 @@ TEST_CASE("what sets free and which of several values counts are in the table") 
   for (const KnobRow& row : knob_table()) {
     INFO(row.name);
     // Nothing else can be put back, or be merged.
-    if (row.rest || row.merge != KnobMerge::order) CHECK(can_be_undone(row.knob));
-    if (row.rest && row.minimum) CHECK(*row.rest >= *row.minimum);
+    if (row.default_value || row.merge != KnobMerge::order) CHECK(can_be_undone(row.knob));
+    if (row.default_value && row.minimum) CHECK(*row.default_value >= *row.minimum);
   }
-  CHECK(row(Knob::cpu_burst).rest == 0);
+  CHECK(row(Knob::cpu_burst).default_value == 0);
   CHECK(row(Knob::memory_limit).merge == KnobMerge::least);
   CHECK(row(Knob::cpu_quota).merge == KnobMerge::order);
 }

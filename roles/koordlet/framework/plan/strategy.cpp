@@ -28,8 +28,8 @@ Intent& Plan::want(host::Knob knob, std::string_view group, KnobValue value, std
   intent.reason = reason;
   intent.audit_reason = kUpdateCgroups;
   intent.reach = {};
-  const auto& rest = host::row(knob).rest;
-  intent.undo = rest ? std::optional<KnobValue>(*rest) : std::nullopt;
+  const auto& free = host::row(knob).default_value;
+  intent.undo = free ? std::optional<KnobValue>(*free) : std::nullopt;
   intent.held = false;
   intent.yields = false;
   return intent;
