@@ -60,7 +60,7 @@ struct HookValue {
   std::string_view reason;  // static text, for the audit and `koord top`
   /// What sets the group free, where that is not what was found there.
   std::optional<KnobValue> undo = {};
-  Reach reach = {};
+  LevelRange reach = {};
   /// Only where the file has had a limit before koord came: the kubelet may be told to set no quotas.
   bool where_limited = false;
   std::string_view name = {};  // of a setting of the machine

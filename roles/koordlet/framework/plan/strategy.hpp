@@ -26,12 +26,12 @@ using KnobValue = std::variant<std::int64_t, host::CpuSet, std::string>;
 std::string to_string(const KnobValue& value);
 
 /// Which groups an intent is about: those `from` to `to` levels below its group, which is level 0 itself.
-struct Reach {
+struct LevelRange {
   static constexpr int kAll = 64;  // to the leaves
   int from = 0, to = 0;
   std::vector<std::string> except;  // these groups and what is below them are left alone
 
-  friend bool operator==(const Reach&, const Reach&) = default;
+  friend bool operator==(const LevelRange&, const LevelRange&) = default;
 };
 
 inline constexpr std::string_view kUpdateCgroups = "UpdateCgroups";
@@ -44,7 +44,7 @@ struct Intent {
   std::string_view strategy;  // static text: who wants it
   std::string reason;         // for the audit and `koord top`: "LS pods use 3.2 of 4 CPUs"
   std::string_view audit_reason = kUpdateCgroups;  // static text: upstream's name for such a change
-  Reach reach;
+  LevelRange reach;
   /// What sets the groups free when nobody wants anything of them any more, if that is not what koord found
   /// there: for groups that nobody else limits, for what a pod's spec says, and where a dead agent's limit
   /// may have been found. By default what the knob's row says.

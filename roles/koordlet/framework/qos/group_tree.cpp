@@ -7,7 +7,7 @@
 namespace koord::koordlet {
 
 const std::vector<GroupTree::Member>& GroupTree::members(host::Knob knob, std::string_view group,
-                                                         const Reach& reach, std::string_view key) {
+                                                         const LevelRange& reach, std::string_view key) {
   if (reach.from == 0 && reach.to == 0) {
     single_.resize(1);
     single_[0].level = 0;

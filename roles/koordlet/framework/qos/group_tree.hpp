@@ -26,7 +26,7 @@ class GroupTree {
   /// Parents before children. The group itself is a member also if it does not exist. A list of more than one
   /// group is valid until refresh() says that another one has come, the answer for a group alone until the
   /// next call.
-  const std::vector<Member>& members(host::Knob knob, std::string_view group, const Reach& reach,
+  const std::vector<Member>& members(host::Knob knob, std::string_view group, const LevelRange& reach,
                                      std::string_view key = {});
   void start_tick(std::uint64_t inventory_generation);
   /// Nothing of a knob has been asked for yet: what is, from now on, is what refresh() lists again.
@@ -42,7 +42,7 @@ class GroupTree {
   struct Listed {
     host::Knob knob{};
     std::string group, key;
-    Reach reach;
+    LevelRange reach;
     MonoTime at{};
     std::uint64_t tick = 0;
     std::vector<Member> members;

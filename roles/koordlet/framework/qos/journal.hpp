@@ -18,7 +18,7 @@ class Journal {
   struct Entry {
     host::Knob knob{};
     std::string group;
-    int from = 0, to = 0;  // as in Reach
+    int from = 0, to = 0;  // as in LevelRange
     KnobValue free;        // the value that sets it free
     std::string strategy;
     std::string key = {};  // of a file that has many settings

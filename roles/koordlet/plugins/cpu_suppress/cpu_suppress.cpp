@@ -246,7 +246,7 @@ class CpuSuppress final : public Strategy {
   /// The levels below a root to which CPUs are written. A v1 group has to give up CPUs before its parent can;
   /// in v2 it is enough that the parent does, but the containers' files show it then.
   int deepest() const {
-    return context_.cgroup_version == host::CgroupVersion::v1 ? Reach::kAll : kContainers;
+    return context_.cgroup_version == host::CgroupVersion::v1 ? LevelRange::kAll : kContainers;
   }
 
   void limit_cpus(const Budget& budget, const Inventory& inventory, const char* reason, Plan& plan) {
@@ -315,7 +315,7 @@ class CpuSuppress final : public Strategy {
       const CpuSet within = limit && !limit->empty() ? target & *limit : target;
       Intent& intent = plan.want(Knob::cpuset_cpus, group.group, below_parent(group.group, within), reason);
       intent.audit_reason = kAdjust;
-      if (context_.cgroup_version == host::CgroupVersion::v1) intent.reach.to = Reach::kAll;
+      if (context_.cgroup_version == host::CgroupVersion::v1) intent.reach.to = LevelRange::kAll;
       return;
     }
     const CpuSet some = below_parent(group.group, target);
@@ -347,7 +347,7 @@ class CpuSuppress final : public Strategy {
     }
   }
 
-  void want_all_cpus(const Reach& reach, Plan& plan) const {
+  void want_all_cpus(const LevelRange& reach, Plan& plan) const {
     for (const BeGroup& group : tier_.groups()) {
       if (!group.kubernetes) continue;
       const CpuSet& all = reach.to < kContainers ? pools_.best_effort.folders : pools_.best_effort.cpus;
@@ -355,8 +355,8 @@ class CpuSuppress final : public Strategy {
     }
   }
 
-  void want_all_of(const CpuSet& cpus, std::string_view group, const Reach& reach, std::string_view reason,
-                   Plan& plan) const {
+  void want_all_of(const CpuSet& cpus, std::string_view group, const LevelRange& reach,
+                   std::string_view reason, Plan& plan) const {
     const CpuSet all = below_parent(group, cpus);
     Intent& intent = plan.want(Knob::cpuset_cpus, group, all, reason);
     intent.audit_reason = kAdjust;

@@ -20,7 +20,7 @@ using testing::QosRig;
 
 CpuSet cpus(std::string_view text) { return *CpuSet::parse(text); }
 
-Intent intent(Knob knob, std::string group, KnobValue value, Reach reach = {}) {
+Intent intent(Knob knob, std::string group, KnobValue value, LevelRange reach = {}) {
   Intent made;
   made.knob = knob;
   made.group = std::move(group);
@@ -45,7 +45,7 @@ TEST_CASE("The arbiter's order", "[koordlet][arbiter]") {
     std::string parent, child;  // what is decided; empty: nothing
     std::size_t conflicts;
   };
-  const auto set = [](std::string group, std::string_view text, Reach reach = {}) {
+  const auto set = [](std::string group, std::string_view text, LevelRange reach = {}) {
     return intent(Knob::cpuset_cpus, std::move(group), cpus(text), std::move(reach));
   };
   const auto quota = [](std::string group, std::int64_t value) {
@@ -216,7 +216,7 @@ TEST_CASE("Deciding what has changed gives what deciding everything gives", "[ko
     const Knob knob = std::array{Knob::cpuset_cpus, Knob::cpu_quota, Knob::memory_limit}[below(3)];
     KnobValue value = std::int64_t{1000} * static_cast<std::int64_t>(1 + below(4));
     if (knob == Knob::cpuset_cpus) value = host::CpuSet::range(0, static_cast<int>(below(4)));
-    const Reach reach = below(3) == 0 ? Reach{0, Reach::kAll, {}} : Reach{};
+    const LevelRange reach = below(3) == 0 ? LevelRange{0, LevelRange::kAll, {}} : LevelRange{};
     return intent(knob, groups[below(groups.size())], std::move(value), reach);
   };
   const auto told = [](const std::vector<Arbiter::Decision>& decisions) {
