@@ -85,15 +85,17 @@ void Arbiter::outdate(const Index& index) {
 }
 
 std::span<Arbiter::Ruling> Arbiter::decide(std::span<const std::span<const Intent>> plans,
-                                           std::span<const News> news) {
-  const auto news_of = [&](std::size_t plan) { return plan < news.size() ? news[plan] : News::changed; };
+                                           std::span<const PlanDelta> deltas) {
+  const auto delta_of = [&](std::size_t plan) {
+    return plan < deltas.size() ? deltas[plan] : PlanDelta::changed;
+  };
   tree_.refresh([this](Knob knob) { rulings_[static_cast<std::size_t>(knob)].stale_ = true; });
   if (std::exchange(tree_version_, tree_.version()) != tree_.version())
     for (Ruling& ruling : rulings_) ruling.stale_ = true;
   for (std::size_t plan = plans.size(); plan < indices_.size(); ++plan) outdate(indices_[plan]);
   indices_.resize(plans.size());
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
-    if (news_of(plan) != News::changed && !indices_[plan].empty()) continue;
+    if (delta_of(plan) != PlanDelta::changed && !indices_[plan].empty()) continue;
     outdate(indices_[plan]);
     index(plans[plan], indices_[plan]);
     outdate(indices_[plan]);
@@ -101,7 +103,7 @@ std::span<Arbiter::Ruling> Arbiter::decide(std::span<const std::span<const Inten
   for (std::size_t knob = 0; knob < rulings_.size(); ++knob)
     if (std::exchange(rulings_[knob].stale_, false)) rule(static_cast<Knob>(knob), plans);
   for (std::uint32_t plan = 0; plan < plans.size(); ++plan)
-    if (news_of(plan) == News::repeated) point(plan, plans[plan]);
+    if (delta_of(plan) == PlanDelta::repeated) point(plan, plans[plan]);
   return rulings_;
 }
 

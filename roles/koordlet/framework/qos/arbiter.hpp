@@ -30,7 +30,7 @@ namespace koord::koordlet {
 
 /// What has become of a plan since the last call: it was not made anew, it says the same (Plan::repeats()),
 /// or something else.
-enum class News : std::uint8_t { none, repeated, changed };
+enum class PlanDelta : std::uint8_t { none, repeated, changed };
 
 class Arbiter {
  public:
@@ -60,9 +60,10 @@ class Arbiter {
 
   Arbiter(Executor& executor, GroupTree& tree);
 
-  /// Plans in the order of their strength; without news all of them have changed. Rulings are by knob, and
+  /// Plans in the order of their strength; without deltas all of them have changed. Rulings are by knob, and
   /// valid until the next call and as long as the intents are.
-  std::span<Ruling> decide(std::span<const std::span<const Intent>> plans, std::span<const News> news = {});
+  std::span<Ruling> decide(std::span<const std::span<const Intent>> plans,
+                           std::span<const PlanDelta> deltas = {});
   const Ruling& of(host::Knob knob) const { return rulings_[static_cast<std::size_t>(knob)]; }
   /// What the last call decided for this target; null: nothing.
   const Decision* find(KnobId target) const;

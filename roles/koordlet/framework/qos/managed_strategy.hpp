@@ -43,7 +43,7 @@ struct ManagedStrategy {
   Turn turn = {};
   Hold hold = {};
   Off off = {};
-  News news{};  // of its plan, in this tick
+  PlanDelta delta{};  // of its plan, in this tick
   Plan plan = {};
 
   bool is_on_change() const { return row->replan == Replan::on_change; }

@@ -152,7 +152,7 @@ class QosManager::Impl final : public KnobReader {
     tree_.forget();
     for (ManagedStrategy& one : strategies_) {
       one.plan.start(one.row->name);
-      one.news = News::changed;
+      one.delta = PlanDelta::changed;
       one.strategy->release(inventory, one.plan);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::at_once);
@@ -242,9 +242,9 @@ class QosManager::Impl final : public KnobReader {
     const bool acting = needs_slo ? inventory.slo != nullptr : inventory.pods_known;
     const bool told_nothing = needs_slo && inventory.slo_known;
     const bool waiting = !acting && !(told_nothing && inventory.pods_known);
-    one.news = News::none;
+    one.delta = PlanDelta::none;
     if (acting && one.settings.enabled && !one.is_asked(view)) return;  // its last plan counts
-    one.news = News::changed;
+    one.delta = PlanDelta::changed;
     one.turn.next = one.turn.looks = acting ? view.at + one.settings.interval : MonoTime{};
     if (one.is_on_change()) one.turn.look_at = {};
     one.plan.start(one.row->name);
@@ -253,7 +253,7 @@ class QosManager::Impl final : public KnobReader {
       one.hold.since.reset();
       if (!one.off.released) one.strategy->release(inventory, one.plan);
       if (one.settings.processes != nullptr) one.settings.processes->want({});
-      if (one.plan.repeats()) one.news = News::repeated;
+      if (one.plan.repeats()) one.delta = PlanDelta::repeated;
       return;
     }
     one.off.released = false;
@@ -264,7 +264,7 @@ class QosManager::Impl final : public KnobReader {
       one.strategy->plan(view, one.plan);
     else
       one.plan.hold();
-    if (one.plan.repeats()) one.news = News::repeated;
+    if (one.plan.repeats()) one.delta = PlanDelta::repeated;
     keep_held(one, view);
     one.turn.stands = one.is_on_change() && acting && !one.hold.since;
     for (const Action& action : one.plan.actions()) actions_.begin(action, one.settings.dry);
@@ -332,12 +332,12 @@ class QosManager::Impl final : public KnobReader {
   /// From the plans to the files.
   Executor::Outcome settle(Executor::Pace pace) {
     plans_.clear();
-    news_.clear();
+    deltas_.clear();
     for (const ManagedStrategy& one : strategies_) {
       plans_.push_back(one.settings.dry ? std::span<const Intent>() : one.plan.intents());
-      news_.push_back(one.news);
+      deltas_.push_back(one.delta);
     }
-    auto rulings = arbiter_.decide(plans_, news_);
+    auto rulings = arbiter_.decide(plans_, deltas_);
     conflicts_.add(static_cast<double>(arbiter_.conflicts()));
     now_ = clock_.mono();
     const bool all = is_another_shape() || !orphans_.empty() ||
@@ -345,8 +345,8 @@ class QosManager::Impl final : public KnobReader {
                                  [this](const ManagedStrategy& one) { return now_ >= one.turn.look_at; });
     if (all && collect_orphans()) {  // rare: then once more, with them as the weakest plan
       plans_.emplace_back(orphans_);
-      news_.assign(strategies_.size(), News::none);
-      rulings = arbiter_.decide(plans_, news_);
+      deltas_.assign(strategies_.size(), PlanDelta::none);
+      rulings = arbiter_.decide(plans_, deltas_);
     }
     collect_due(rulings, all);
     for (const Arbiter::Decision* decision : due_) note(*decision);
@@ -566,7 +566,7 @@ class QosManager::Impl final : public KnobReader {
 
   // Of one tick; kept for their memory and for limits().
   std::vector<std::span<const Intent>> plans_;
-  std::vector<News> news_;
+  std::vector<PlanDelta> deltas_;
   std::vector<Intent> orphans_;
   std::vector<const Arbiter::Decision*> due_;
   MonoTime now_{};

@@ -30,9 +30,9 @@ Intent intent(Knob knob, std::string group, KnobValue value, LevelRange reach = 
 }
 
 std::vector<Arbiter::Decision> decide(Arbiter& arbiter, const std::vector<std::span<const Intent>>& plans,
-                                      const std::vector<News>& news = {}) {
+                                      const std::vector<PlanDelta>& deltas = {}) {
   std::vector<Arbiter::Decision> all;
-  for (const Arbiter::Ruling& ruling : arbiter.decide(plans, news))
+  for (const Arbiter::Ruling& ruling : arbiter.decide(plans, deltas))
     all.insert(all.end(), ruling.decisions.begin(), ruling.decisions.end());
   return all;
 }
@@ -231,12 +231,12 @@ TEST_CASE("Deciding what has changed gives what deciding everything gives", "[ko
   for (int round = 0; round < 400; ++round) {
     CAPTURE(round);
     rig.clock.advance(std::chrono::seconds(1));
-    std::vector<News> news(plans.size(), News::none);
+    std::vector<PlanDelta> deltas(plans.size(), PlanDelta::none);
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      news[i] = static_cast<News>(below(3));
-      if (news[i] == News::none) continue;
+      deltas[i] = static_cast<PlanDelta>(below(3));
+      if (deltas[i] == PlanDelta::none) continue;
       std::vector<Intent> next = plans[i];  // elsewhere in memory
-      if (news[i] == News::changed) {
+      if (deltas[i] == PlanDelta::changed) {
         next.clear();
         for (std::size_t count = below(5); count > 0; --count) next.push_back(some_intent());
       }
@@ -248,7 +248,7 @@ TEST_CASE("Deciding what has changed gives what deciding everything gives", "[ko
     if (below(4) == 0) ++generation;
     tree.start_tick(generation);
     const std::vector<std::span<const Intent>> spans(plans.begin(), plans.end());
-    const auto kept = told(decide(arbiter, spans, news));
+    const auto kept = told(decide(arbiter, spans, deltas));
     Arbiter another(*rig.executor, tree);
     CHECK(kept == told(decide(another, spans)));
     CHECK(arbiter.conflicts() == another.conflicts());
