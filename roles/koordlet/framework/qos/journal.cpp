@@ -54,7 +54,7 @@ std::optional<KnobValue> parse_value(host::KnobType type, std::string_view text)
 }
 
 /// Whether it may be a row of a knob that another version of the agent knows.
-bool is_strangers(std::string_view row) {
+bool is_unknown_knob(std::string_view row) {
   const std::string_view name = take_field(row);
   const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
@@ -108,18 +108,18 @@ Journal::Journal(BootFile::Place place) : file_(kKind, std::move(place)) {}
 
 Result<> Journal::load() {
   entries_.clear();
-  strangers_.clear();
+  unknown_rows_.clear();
   changed_ = false;
   std::vector<Entry> entries;
-  std::vector<std::string> strangers;
+  std::vector<std::string> unknown_rows;
   KOORD_CHECK(file_.load([&](std::string_view row) {
     auto entry = parse_entry(row);
     if (entry) entries.push_back(std::move(*entry));
-    if (entry || !is_strangers(row)) return entry.has_value();
-    strangers.emplace_back(row);
+    if (entry || !is_unknown_knob(row)) return entry.has_value();
+    unknown_rows.emplace_back(row);
     return true;
   }));
-  strangers_ = std::move(strangers);
+  unknown_rows_ = std::move(unknown_rows);
   for (Entry& entry : entries) note(std::move(entry));
   changed_ = false;
   return {};
@@ -127,7 +127,7 @@ Result<> Journal::load() {
 
 Result<> Journal::save() {
   if (!changed_ && !file_.is_stale()) return {};
-  if (entries_.empty() && strangers_.empty()) {
+  if (entries_.empty() && unknown_rows_.empty()) {
     KOORD_CHECK(file_.remove());
     changed_ = false;
     return {};
@@ -143,7 +143,7 @@ Result<> Journal::save() {
     if (!has_keys(row) || !is_one_file(row)) rows.append("\t").append(entry.group);
     rows.append("\n");
   }
-  for (const std::string& row : strangers_) rows.append(row).append("\n");
+  for (const std::string& row : unknown_rows_) rows.append(row).append("\n");
   KOORD_CHECK(file_.save(rows));
   changed_ = false;
   return {};

@@ -32,7 +32,7 @@ class Journal {
   /// next save() overwrites the file. Rows of knobs that this agent does not know, another version's, are no
   /// error: they stay in the file.
   Result<> load();
-  std::size_t strangers() const { return strangers_.size(); }
+  std::size_t unknown_rows() const { return unknown_rows_.size(); }
   /// Nothing to do if nothing changed since it was saved. No entry: no file.
   Result<> save();
 
@@ -46,7 +46,7 @@ class Journal {
  private:
   BootFile file_;
   std::vector<Entry> entries_;  // ascending by group, knob and key
-  std::vector<std::string> strangers_;
+  std::vector<std::string> unknown_rows_;
   bool changed_ = false;
 };
 

@@ -104,10 +104,10 @@ class QosManager::Impl final : public KnobReader {
                 kv("error", loaded.error()));
     else if (!journal_.entries().empty())
       log_.info("found what an earlier agent throttled", kv("groups", journal_.entries().size()));
-    if (journal_.strangers() > 0)
+    if (journal_.unknown_rows() > 0)
       log_.warn(
           "an agent of another version changed files that this one does not know: they stay as they are",
-          kv("files", journal_.strangers()));
+          kv("files", journal_.unknown_rows()));
     return {};
   }
 
@@ -172,11 +172,11 @@ class QosManager::Impl final : public KnobReader {
                    fmt::format("not everything could be set free: {}",
                                name_of(journal_.entries().front().group, journal_.entries().front().key)));
     KOORD_CHECK(journal_.save());
-    if (journal_.strangers() > 0)
+    if (journal_.unknown_rows() > 0)
       return Error(Code::unsupported,
                    fmt::format("not everything could be set free: {} files that an agent of another version "
                                "changed and this one does not know",
-                               journal_.strangers()));
+                               journal_.unknown_rows()));
     return outcome.written + given_back;
   }
 

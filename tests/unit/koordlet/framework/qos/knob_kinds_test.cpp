@@ -253,7 +253,7 @@ TEST_CASE("The journal of an older agent is read, and written as it was; new row
   Journal journal({.path = tree / "journal", .boot_id = "b"});
   REQUIRE(journal.load().has_value());
   REQUIRE(journal.entries().size() == 5);
-  CHECK(journal.strangers() == 1);
+  CHECK(journal.unknown_rows() == 1);
   REQUIRE(journal.find(Knob::sched_feature, "", "HRTICK") != nullptr);
   CHECK(journal.find(Knob::sched_feature, "", "HRTICK")->free == KnobValue(std::int64_t{0}));
   REQUIRE(journal.find(Knob::proc_sys, "vm/min_free_kbytes") != nullptr);

@@ -77,7 +77,7 @@ TEST_CASE("What another version noted of knobs that this one does not know stays
     Journal journal({.path = tree / "journal", .boot_id = "boot"});
     REQUIRE(journal.load().has_value());
     CHECK(journal.entries().size() == 1);
-    CHECK(journal.strangers() == 2);
+    CHECK(journal.unknown_rows() == 2);
   }
   QosRig rig(CgroupVersion::v2, tree / "journal");
   rig.kernel.group("g").quota = 50'000;
