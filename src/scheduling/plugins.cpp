@@ -2,6 +2,8 @@
 // plugin is a folder under plugins/, its row here, a test and a line in README.md.
 #include "koord/scheduling/plugins.hpp"
 
+#include <iterator>
+
 namespace koord::scheduling {
 
 // A line each.
@@ -69,6 +71,7 @@ PluginTable plugin_table() {
       &kScarceResourceAvoidance,
       &kDefaultPreBind,
   };
+  static_assert(std::size(kTable) < kNoPlugin, "the extenders' stand-in has a place, too");
   return kTable;
 }
 // clang-format on

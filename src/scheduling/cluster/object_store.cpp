@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <stdexcept>
 
 namespace koord::scheduling {
@@ -19,14 +18,17 @@ ObjectLabels object_labels(const api::Kind& kind) {
           fmt::format("{}Delete", resource)};
 }
 
-EventKind ObjectEvents::next() {
-  if (next_ == std::numeric_limits<EventMask>::digits) throw std::logic_error("too many kinds of events");
+EventKind ObjectEvents::next(std::string_view label) {
+  if (next_ == kEventKinds)
+    throw std::logic_error(
+        fmt::format("plugins ask for more than {} kinds of events: none is left for {}; widen EventKind",
+                    kEventKinds, label));
   return static_cast<EventKind>(next_++);
 }
 
 EventKind AnyObjectStore::event(ObjectAction action) {
   std::optional<EventKind>& kind = asked_[index(action)];
-  if (!kind) kind = events_.next();
+  if (!kind) kind = events_.next(label(action));
   return *kind;
 }
 

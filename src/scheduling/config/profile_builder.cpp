@@ -68,7 +68,7 @@ bool seated(const Seats& seats, PluginIndex index) {
 class RefusedByExtender final : public Plugin, public EventPlugin {
  public:
   bool sign(const PodInfo&, Signature&) const override { return true; }
-  EventMask events() const override { return ~EventMask{0}; }
+  EventMask events() const override { return EventMask::all(); }
   bool worth_retrying(const PodInfo&, const ClusterEvent&) const override { return true; }
 };
 

@@ -461,9 +461,8 @@ Hint Engine::hint(const QueuedPod& pod, const ClusterEvent& event) {
   if (pod.rejectors == 0) return Hint::queue;
   Hint found = Hint::skip;
   for (const auto& e : pod.profile->events) {
-    if ((pod.rejectors & mask_of(e.index)) == 0 || (e.plugin->events() & mask_of(event.kind)) == 0) continue;
-    if ((e.plugin->events_of_pods() & mask_of(event.kind)) != 0 && !e.plugin->concerns(pod.info, event))
-      continue;
+    if ((pod.rejectors & mask_of(e.index)) == 0 || !e.plugin->events().has(event.kind)) continue;
+    if (e.plugin->events_of_pods().has(event.kind) && !e.plugin->concerns(pod.info, event)) continue;
     const MonoTime began = clock_.mono();
     const bool worth = e.plugin->worth_retrying(pod.info, event);
     hints_.observe({pod.profile->plugin_name(e.index), label(event), worth ? "Queue" : "QueueSkip"},
@@ -480,7 +479,7 @@ void Engine::move(const ClusterEvent& event, const std::shared_ptr<const void>& 
                   const std::shared_ptr<const void>& now) {
   ++events_;
   queue_->retry_worth(event, clock_.mono(), [&](const QueuedPod& pod) { return hint(pod, event); });
-  if (waits_.size() != 0 && (followed_ & mask_of(event.kind)) != 0) meanwhile_.add({event, before, now});
+  if (waits_.size() != 0 && followed_.has(event.kind)) meanwhile_.add({event, before, now});
 }
 
 /// Plugins whose time has come look at what they keep.

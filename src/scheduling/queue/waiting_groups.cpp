@@ -35,8 +35,8 @@ void WaitingGroups::remove(QueuedPod& pod) {
 std::vector<std::pair<QueuedPod*, Hint>> WaitingGroups::worth(EventKind kind, const Worth& ask) const {
   std::vector<std::pair<QueuedPod*, Hint>> pods;
   for (const auto& [key, rejected] : rejected_) {
-    if ((rejected.events & mask_of(kind)) == 0) continue;
-    const bool each = (rejected.of_pods & mask_of(kind)) != 0;
+    if (!rejected.events.has(kind)) continue;
+    const bool each = rejected.of_pods.has(kind);
     for (const auto& [cls, group] : rejected.groups) {
       Hint hint = Hint::skip;
       for (QueuedPod* pod : group) {

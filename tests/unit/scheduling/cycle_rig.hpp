@@ -28,7 +28,7 @@ inline KubeSchedulerConfiguration config() {
 
 /// One node with room for four CPUs.
 struct Cycle : Script, World {
-  explicit Cycle(EngineOptions options = {}, EventMask mask = 0)
+  explicit Cycle(EngineOptions options = {}, EventMask mask = {})
       : Script(), World((events = mask, config()), options, table()) {
     engine.put_node(make_node("n"));
   }

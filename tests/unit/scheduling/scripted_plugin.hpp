@@ -37,7 +37,7 @@ struct Script {
   std::map<std::string, Status> says;
   std::map<std::string, nanoseconds> timeouts;
   std::map<std::string, PostFilterResult> post_filters;  // by plugin
-  EventMask events = 0;                                  // of both
+  EventMask events;                                      // of both
   bool gated = false;                                    // by A
   std::string worth;  // of which events pods are worth another attempt, by label; empty: all
   /// What was asked, as "A.reserve(pod)".

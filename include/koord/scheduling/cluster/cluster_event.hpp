@@ -1,9 +1,12 @@
 // Cluster events: what happened that may make a rejected pod schedulable.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 
 namespace koord::api {
 struct Node;
@@ -37,15 +40,47 @@ enum class EventKind : std::uint8_t {
   own_pod_update,  // in anything else
 };
 constexpr unsigned kFirstObjectEvent = 24;
+/// How many values an EventKind can have.
+constexpr unsigned kEventKinds = std::numeric_limits<std::underlying_type_t<EventKind>>::max() + 1;
 
 /// As in the metrics' label `event`. Of a kind alone only for nodes and pods.
 std::string_view label(EventKind kind);
 
-using EventMask = std::uint64_t;
-constexpr EventMask mask_of(EventKind kind) { return EventMask{1} << static_cast<unsigned>(kind); }
+/// A set of kinds of events; it has room for each value that EventKind can have.
+class EventMask {
+ public:
+  constexpr EventMask() = default;
+  static constexpr EventMask of(EventKind kind) {
+    EventMask mask;
+    mask.words_[word(kind)] = bit(kind);
+    return mask;
+  }
+  static constexpr EventMask all() {
+    EventMask mask;
+    mask.words_.fill(~std::uint64_t{0});
+    return mask;
+  }
+  constexpr bool has(EventKind kind) const { return (words_[word(kind)] & bit(kind)) != 0; }
+  constexpr bool empty() const { return *this == EventMask(); }
+
+  constexpr EventMask& operator|=(const EventMask& more) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= more.words_[i];
+    return *this;
+  }
+  friend constexpr EventMask operator|(EventMask a, const EventMask& b) { return a |= b; }
+  friend constexpr bool operator==(const EventMask&, const EventMask&) = default;
+
+ private:
+  static constexpr std::size_t word(EventKind kind) { return static_cast<std::size_t>(kind) / 64; }
+  static constexpr std::uint64_t bit(EventKind kind) {
+    return std::uint64_t{1} << static_cast<unsigned>(kind) % 64;
+  }
+
+  std::array<std::uint64_t, kEventKinds / 64> words_{};
+};
 template <class... Kinds>
 constexpr EventMask events_of(Kinds... kinds) {
-  return (mask_of(kinds) | ...);
+  return (EventMask::of(kinds) | ...);
 }
 
 struct ClusterEvent {

@@ -28,8 +28,8 @@ ObjectLabels object_labels(const api::Kind& kind);
 /// Gives numbers to the events of objects that plugins ask for.
 class ObjectEvents {
  public:
-  /// Throws std::logic_error when there are no more.
-  EventKind next();
+  /// Throws std::logic_error, with the event's label, when all values of EventKind are taken.
+  EventKind next(std::string_view label);
 
  private:
   unsigned next_ = kFirstObjectEvent;
@@ -56,7 +56,7 @@ class AnyObjectStore {
   /// For EventPlugin::events(), in a plugin's constructor.
   template <class... Actions>
   EventMask events(Actions... actions) {
-    return (mask_of(event(actions)) | ...);
+    return (EventMask::of(event(actions)) | ...);
   }
   /// Absent: nobody asks for it.
   std::optional<EventKind> asked(ObjectAction action) const { return asked_[index(action)]; }

@@ -200,7 +200,7 @@ class Engine final : public CycleControl {
   Nominator nominator_{nodes_};
   PermitWaits waits_;
   EventLog meanwhile_;               // while pods wait
-  EventMask followed_ = 0;           // the events that are logged
+  EventMask followed_;               // the events that are logged
   std::vector<TimedPlugin*> timed_;  // of all profiles
   Pods pods_;
   /// Gone, with a binding on its way whose end has to be told to plugins; by uid.

@@ -52,7 +52,7 @@ class EventPlugin {
 
   /// Those of events() of which pods of one class may be told different things, by what is not signed (the
   /// claims of their volumes): each of them is asked then, and not one for all.
-  virtual EventMask events_of_pods() const { return 0; }
+  virtual EventMask events_of_pods() const { return {}; }
   /// False: such an event is not about the pod, and worth_retrying() need not be called. Asked of all pods
   /// that the plugin rejected: it costs next to nothing.
   virtual bool concerns(const PodInfo& /*pod*/, const ClusterEvent& /*event*/) const { return true; }

@@ -17,7 +17,9 @@ using VerdictId = std::uint32_t;
 constexpr VerdictId kPass = 0;
 constexpr VerdictId kAbsent = 1;  // the row holds no node: neither feasible nor counted
 
-/// A plugin's place in its profile; one bit each in a PluginMask.
+/// A plugin's place in its profile; one bit each in a PluginMask. A profile makes a row of the plugin table
+/// at most once, so that the table, with kube-scheduler's and Koordinator's about 30, is what 63 have to
+/// suffice for.
 using PluginIndex = std::uint8_t;
 using PluginMask = std::uint64_t;
 constexpr PluginIndex kNoPlugin = 63;

@@ -37,8 +37,8 @@ class WaitingGroups {
   using Group = std::vector<QueuedPod*>;
   /// The groups of a profile whose pods the same plugins rejected.
   struct Rejected {
-    EventMask events = 0;   // that any of the plugins asks for
-    EventMask of_pods = 0;  // of them those of which each pod is asked
+    EventMask events;   // that any of the plugins asks for
+    EventMask of_pods;  // of them those of which each pod is asked
     std::unordered_map<const PodClass*, Group> groups;
   };
   using By = std::tuple<const Profile*, PluginMask, PluginMask>;  // rejectors, and those that said pending

@@ -204,7 +204,7 @@ class LoadAwareScheduling final : public Plugin,
   std::int64_t weight_sum_ = 0;
   VerdictId expired_;
   std::vector<VerdictId> too_much_, too_much_aggregated_;  // by resource
-  EventMask events_ = 0;
+  EventMask events_;
 };
 
 }  // namespace

@@ -114,11 +114,10 @@ class NodeVolumeLimits final : public Plugin,
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     if (event.kind == EventKind::node_add) return true;
     if (event.kind == EventKind::assigned_pod_delete) return AttachedVolumes::concerns(*event.old_pod);
-    const EventMask kind = mask_of(event.kind);
-    if ((kind & driver_events_) != 0) return true;
-    if ((kind & claim_events_) != 0 && is_own_claim(*pod.pod, event)) return true;
-    if ((kind & volume_events_) != 0 && is_own_volume(*pod.pod, event)) return true;
-    if ((kind & class_events_) != 0 && is_own_class(*pod.pod, event)) return true;
+    if (driver_events_.has(event.kind)) return true;
+    if (claim_events_.has(event.kind) && is_own_claim(*pod.pod, event)) return true;
+    if (volume_events_.has(event.kind) && is_own_volume(*pod.pod, event)) return true;
+    if (class_events_.has(event.kind) && is_own_class(*pod.pod, event)) return true;
     return is_easier(*pod.pod);
   }
 
@@ -211,7 +210,7 @@ class NodeVolumeLimits final : public Plugin,
   ObjectStore<api::PersistentVolumeClaim>& claims_;
   ObjectStore<api::CsiDriver>* csi_drivers_ = nullptr;  // with the gate
   const VerdictId full_;
-  EventMask claim_events_ = 0, volume_events_ = 0, class_events_ = 0, driver_events_ = 0, events_ = 0;
+  EventMask claim_events_, volume_events_, class_events_, driver_events_, events_;
 };
 
 }  // namespace

@@ -215,7 +215,7 @@ class PodTopologySpread final : public Plugin,
   }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     // By what it is counted with, and whether at all.
-    if ((owner_events_ & mask_of(event.kind)) != 0) return pod.pod->spec.topology_spread_constraints.empty();
+    if (owner_events_.has(event.kind)) return pod.pod->spec.topology_spread_constraints.empty();
     const std::vector<Constraint> constraints = hard(*pod.pod);
     if (event.old_node != nullptr || event.new_node != nullptr)
       return node_may_help(constraints, event.old_node, event.new_node);
@@ -292,7 +292,7 @@ class PodTopologySpread final : public Plugin,
   bool by_system_;
   std::vector<Constraint> default_hard_, default_soft_;
   const DefaultSelector* default_selector_ = nullptr;  // where there are defaults
-  EventMask owner_events_ = 0;                         // of what it looks at, where it matters to the filter
+  EventMask owner_events_;                             // of what it looks at, where it matters to the filter
   Cluster cluster_;
   VerdictId mismatch_, missing_label_;
 };

@@ -79,7 +79,7 @@ class SchedulingHint final : public Plugin,
     return names;
   }
   // As for all plugins that do not say which: whatever happens may help.
-  EventMask events() const override { return ~EventMask{0}; }
+  EventMask events() const override { return EventMask::all(); }
   bool worth_retrying(const PodInfo&, const ClusterEvent&) const override { return true; }
 
  private:

@@ -114,8 +114,7 @@ class VolumeBinding final : public Plugin,
   PluginIndex index_;
   Sources sources_;
   std::array<VerdictId, 16> rejected_{};  // by conflicts
-  EventMask events_ = 0, claim_events_ = 0, class_changed_ = 0, csi_node_changed_ = 0, driver_changed_ = 0,
-            capacity_changed_ = 0;
+  EventMask events_, claim_events_, class_changed_, csi_node_changed_, driver_changed_, capacity_changed_;
   State* tried_ = nullptr;  // of this cycle
 };
 
@@ -247,7 +246,7 @@ const T& as(const void* object) {
 }
 
 bool VolumeBinding::concerns(const PodInfo& pod, const ClusterEvent& event) const {
-  if ((claim_events_ & mask_of(event.kind)) != 0) {
+  if (claim_events_.has(event.kind)) {
     const api::ObjectMeta& claim = as<api::PersistentVolumeClaim>(event.new_object).metadata;
     return volumes::names_claim(*pod.pod, claim.namespace_, claim.name);
   }
@@ -258,21 +257,20 @@ bool VolumeBinding::concerns(const PodInfo& pod, const ClusterEvent& event) cons
 }
 
 bool VolumeBinding::worth_retrying(const PodInfo&, const ClusterEvent& event) const {
-  const EventMask kind = mask_of(event.kind);
   const void *before = event.old_object, *now = event.new_object;
-  if ((class_changed_ & kind) != 0)
+  if (class_changed_.has(event.kind))
     return as<api::StorageClass>(before).allowed_topologies != as<api::StorageClass>(now).allowed_topologies;
-  if ((csi_node_changed_ & kind) != 0) {
+  if (csi_node_changed_.has(event.kind)) {
     const auto migrated = [](const void* node) {
       const Symbol* listed = as<api::CsiNode>(node).metadata.annotations.find(volumes::kMigratedPlugins);
       return listed != nullptr ? *listed : Symbol();
     };
     return migrated(before) != migrated(now);
   }
-  if ((driver_changed_ & kind) != 0)
+  if (driver_changed_.has(event.kind))
     return as<api::CsiDriver>(before).spec.storage_capacity.value_or(false) &&
            !as<api::CsiDriver>(now).spec.storage_capacity.value_or(false);
-  if ((capacity_changed_ & kind) != 0) {
+  if (capacity_changed_.has(event.kind)) {
     const api::Quantity *was = volume_limit(as<api::CsiStorageCapacity>(before)),
                         *is = volume_limit(as<api::CsiStorageCapacity>(now));
     return is != nullptr && (was == nullptr || is->value() > was->value());

@@ -101,7 +101,7 @@ class VolumeRestrictions final : public Plugin,
   }
   EventMask events_of_pods() const override { return events(); }
   bool concerns(const PodInfo& pod, const ClusterEvent& event) const override {
-    if ((mask_of(event.kind) & claim_events_) == 0) return true;
+    if (!claim_events_.has(event.kind)) return true;
     const auto& claim = static_cast<const api::PersistentVolumeClaim*>(event.new_object)->metadata;
     return volumes::names_claim(*pod.pod, claim.namespace_, claim.name);
   }

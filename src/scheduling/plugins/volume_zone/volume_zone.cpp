@@ -139,16 +139,15 @@ class VolumeZone final : public Plugin,
   }
   EventMask events_of_pods() const override { return claim_events_ | volume_events_ | class_events_; }
   bool concerns(const PodInfo& pod, const ClusterEvent& event) const override {
-    if ((mask_of(event.kind) & claim_events_) == 0) return true;
+    if (!claim_events_.has(event.kind)) return true;
     const auto& claim = static_cast<const api::PersistentVolumeClaim*>(event.new_object)->metadata;
     return volumes::names_claim(*pod.pod, claim.namespace_, claim.name);
   }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     if (event.kind == EventKind::node_add) return true;
     if (event.kind == EventKind::node_label) return moved(*event.old_node, *event.new_node);
-    const EventMask kind = mask_of(event.kind);
-    if ((kind & claim_events_) != 0) return true;
-    if ((kind & volume_events_) != 0) {
+    if (claim_events_.has(event.kind)) return true;
+    if (volume_events_.has(event.kind)) {
       const auto* before = static_cast<const api::PersistentVolume*>(event.old_object);
       const auto& now = *static_cast<const api::PersistentVolume*>(event.new_object);
       if (before != nullptr && asked_by(*before) == asked_by(now)) return false;

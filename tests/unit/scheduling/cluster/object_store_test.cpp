@@ -3,9 +3,25 @@
 
 #include <catch2/catch.hpp>
 
+#include "koord/api/types/admissionregistration_v1/webhook_configuration.hpp"
+#include "koord/api/types/apiextensions_v1/custom_resource_definition.hpp"
+#include "koord/api/types/apps_v1/deployment.hpp"
+#include "koord/api/types/config_v1alpha1/cluster_colocation_profile.hpp"
+#include "koord/api/types/coordination_v1/lease.hpp"
+#include "koord/api/types/core_v1/binding.hpp"
+#include "koord/api/types/core_v1/config_map.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/api/types/core_v1/secret.hpp"
 #include "koord/api/types/core_v1/service.hpp"
+#include "koord/api/types/events_v1/event.hpp"
+#include "koord/api/types/policy_v1/eviction.hpp"
+#include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
+#include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
+#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 #include "world.hpp"
 
 namespace koord::scheduling::test {
@@ -47,7 +63,7 @@ class NeedsService final : public Plugin, public FilterPlugin, public EventPlugi
 
  private:
   ObjectStore<api::Service>& services_;
-  EventMask events_ = 0;
+  EventMask events_;
 };
 
 constexpr PluginEntry kNeedsService{.name = "NeedsService", .make = &make<NeedsService>};
@@ -102,10 +118,43 @@ class NeedsOwnService final : public Plugin,
  private:
   ObjectStore<api::Service>& services_;
   PluginIndex index_;
-  EventMask events_ = 0;
+  EventMask events_;
 };
 
 constexpr PluginEntry kNeedsOwnService{.name = "NeedsOwnService", .make = &make<NeedsOwnService>};
+
+/// Asks for every event of kinds that no other plugin watches, the last kind's last event among them.
+template <class... Kinds>
+class WatchesMuch final : public Plugin, public PreEnqueuePlugin, public EventPlugin {
+ public:
+  explicit WatchesMuch(const PluginContext& context) {
+    using enum ObjectAction;
+    ((events_ |= context.objects.watch<Kinds>().events(add, update, remove)), ...);
+    events_ |= events_of(EventKind::node_add);
+  }
+  bool sign(const PodInfo&, Signature&) const override { return true; }
+  bool may_enqueue(const PodInfo&) const override { return open; }
+  std::string why_kept_out(const PodInfo&) const override { return {}; }
+  EventMask events() const override { return events_; }
+  bool worth_retrying(const PodInfo&, const ClusterEvent& event) const override {
+    heard.emplace_back(label(event));
+    return true;
+  }
+  static inline bool open = false;
+  static inline std::vector<std::string> heard;
+
+ private:
+  EventMask events_;
+};
+
+using WatchesEighteenKinds =
+    WatchesMuch<api::MutatingWebhookConfiguration, api::ValidatingWebhookConfiguration,
+                api::CustomResourceDefinition, api::Deployment, api::ClusterColocationProfile, api::Lease,
+                api::Binding, api::ConfigMap, api::Secret, api::Event, api::Eviction, api::Device,
+                api::Reservation, api::ElasticQuota, api::NodeSlo, api::NodeResourceTopology,
+                api::PodDisruptionBudget, api::PriorityClass>;
+
+constexpr PluginEntry kWatchesEighteenKinds{.name = "WatchesMuch", .make = &make<WatchesEighteenKinds>};
 
 TEST_CASE("a store holds the newest of each object, in the order of their names") {
   ObjectStores stores;
@@ -154,13 +203,53 @@ TEST_CASE("events of objects are numbered as they are asked for, and labelled as
   auto& services = stores.watch<api::Service>();
   auto& devices = stores.watch<api::Device>();
   const EventMask both = services.events(ObjectAction::add, ObjectAction::remove);
-  CHECK(services.events(ObjectAction::add) == (both & services.events(ObjectAction::add)));
-  CHECK((devices.events(ObjectAction::add) & both) == 0);
+  devices.events(ObjectAction::add);
+  CHECK(both == events_of(*services.asked(ObjectAction::add), *services.asked(ObjectAction::remove)));
+  CHECK_FALSE(both.has(*devices.asked(ObjectAction::add)));
   CHECK_FALSE(services.asked(ObjectAction::update));
   CHECK(services.label(ObjectAction::add) == "ServiceAdd");
   CHECK(devices.label(ObjectAction::remove) == "devices.v1alpha1.scheduling.koordinator.shDelete");
   CHECK(object_labels(api::Kind("storage.k8s.io/v1", "CSINode", "csinodes"))[1] ==
         "storage.k8s.io/CSINodeUpdate");
+}
+
+TEST_CASE("the numbers of events end where EventKind does") {
+  ObjectEvents events;
+  EventMask all;
+  for (unsigned n = kFirstObjectEvent; n < kEventKinds; ++n) {
+    const EventKind kind = events.next("a");
+    CHECK_FALSE(all.has(kind));
+    all |= events_of(kind);
+  }
+  CHECK(all.has(EventKind{kEventKinds - 1}));
+  CHECK_FALSE(all.has(EventKind::node_add));
+  CHECK_THROWS_WITH(events.next("ServiceAdd"), Catch::Contains("none is left for ServiceAdd"));
+}
+
+TEST_CASE("a plugin may ask for three events of eighteen kinds beside what the default plugins ask for") {
+  WatchesEighteenKinds::open = false;
+  WatchesEighteenKinds::heard.clear();
+  std::vector<const PluginEntry*> table(plugin_table().begin(), plugin_table().end());
+  table.push_back(&kWatchesEighteenKinds);
+  KubeSchedulerConfiguration config;
+  config.profiles.emplace_back().plugins.emplace().multi_point.enabled = {{"WatchesMuch", {}}};
+  World world(std::move(config), {}, table);
+  const auto last =
+      world.engine.objects().find(kube::kObjectType<api::PriorityClass>)->asked(ObjectAction::remove);
+  REQUIRE(last);
+  CHECK(static_cast<unsigned>(*last) >= 64);
+  world.engine.put_pod(make_pod("p"));
+  const auto priority = std::make_shared<api::PriorityClass>();
+  world.engine.put_object<api::PriorityClass>(priority);
+  world.engine.put_object<api::Service>(make_service("default", "s"));  // only others ask for it
+  world.engine.put_node(make_node("n"));
+  CHECK(world.run().empty());
+  WatchesEighteenKinds::open = true;
+  world.engine.remove_object<api::PriorityClass>(priority);
+  CHECK(WatchesEighteenKinds::heard == std::vector<std::string>{"scheduling.k8s.io/PriorityClassAdd",
+                                                                "NodeAdd",
+                                                                "scheduling.k8s.io/PriorityClassDelete"});
+  CHECK(world.one().kind == Decision::Kind::bind);
 }
 
 TEST_CASE("a plugin's pods wait for the objects that it names") {
