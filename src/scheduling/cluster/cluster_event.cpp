@@ -23,6 +23,7 @@ std::string_view label(EventKind kind) {
     case EventKind::own_pod_toleration: return "UnschedulablePodUpdatePodToleration";
     case EventKind::own_pod_gates_gone: return "UnschedulablePodUpdatePodSchedulingGatesEliminated";
     case EventKind::own_pod_update: return "UnschedulablePodUpdate";
+    case EventKind::plugin_told: return "PluginTold";
   }
   return "";
 }

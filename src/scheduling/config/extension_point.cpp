@@ -94,7 +94,7 @@ constexpr ExtensionPoint kPreBind{&Plugins::pre_bind,
                                   &is_any<PreBindPlugin, PodPatchPlugin>};
 
 bool pre_filters(const Plugin& plugin) {
-  return is_any<ClusterFilterPlugin, ResidualFilterPlugin>(plugin) ||
+  return is_any<AdmitPlugin, ClusterFilterPlugin, ResidualFilterPlugin>(plugin) ||
          (is_any<FilterPlugin>(plugin) && is_any<PreFilterPlugin>(plugin));
 }
 bool pre_scores(const Plugin& plugin) {
@@ -150,7 +150,9 @@ constexpr Waypoint kWay[] = {
 std::span<const Waypoint> waypoints() { return kWay; }
 
 void seat_preparation(Profile& profile, Plugin& plugin, Profile::Seat seat) {
-  profile.filters.push_back(Seating<Profile::Filter>::made(plugin, seat));
+  const Profile::Filter filter = Seating<Profile::Filter>::made(plugin, seat);
+  if (filter.local == nullptr && filter.cluster == nullptr && filter.residual == nullptr) return;
+  profile.filters.push_back(filter);
   profile.filters.back().answers = false;
 }
 

@@ -131,6 +131,7 @@ class Builder {
       KOORD_CHECK(check(*row, args));
       if (row->make == nullptr) continue;
       context.index = static_cast<PluginIndex>(profile_.plugins.size());
+      context.name = row->name;
       auto made = row->make(args, context);
       if (!made) return std::move(made).error().context(fmt::format("initializing plugin \"{}\"", row->name));
       profile_.plugins.push_back({row->name, std::move(*made)});
@@ -192,8 +193,9 @@ class Builder {
     for (auto& score : profile_.scores)
       score.prepares = !does(score.index, &Plugins::pre_score) || seated(profile_.pre_scores, score.index);
     for (const auto& seat : profile_.pre_filters) {
-      if (seated(profile_.filters, seat.index)) continue;
-      seat_preparation(profile_, *profile_.plugins[seat.index].plugin, seat);
+      Plugin& plugin = *profile_.plugins[seat.index].plugin;
+      if (auto* admits = dynamic_cast<AdmitPlugin*>(&plugin)) profile_.admits.push_back({seat, admits});
+      if (!seated(profile_.filters, seat.index)) seat_preparation(profile_, plugin, seat);
     }
   }
 

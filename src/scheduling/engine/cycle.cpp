@@ -33,6 +33,7 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
   std::size_t done = 0;
   pass_time();
   for (; done < max; ++done) {
+    tell_raised();
     if (tell_kept_out(out)) continue;
     // Those that wait hold room that others want.
     if (auto over = waits_.next(clock_.mono())) {
@@ -44,6 +45,7 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
     if (pod == nullptr) break;
     out.push_back(attempt(*pod));
   }
+  tell_raised();
   return done;
 }
 
@@ -89,7 +91,7 @@ Decision Engine::attempt(QueuedPod& pod) {
     requeue(pod, d);
   } else {
     watch_.begin(pod.info.pod, pod.profile->scheduler_name, start);
-    if (const Row row = choose(pod, d); row != kNoRow) {
+    if (const Row row = admitted(pod, d) ? choose(pod, d) : kNoRow; row != kNoRow) {
       assume(pod, row, d);
       if (pod.attempt) follow_up(pod, d);
       if (pod.row != kNoRow) nominate(pod, {});
@@ -160,7 +162,6 @@ Row Engine::pick(const QueuedPod& pod, ClassState& state) {
   return state.pick_among(std::max(wanted, kMinFeasible), start_, random_);
 }
 
-/// Asks those that may make room, and puts the pod back.
 void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now) {
   Diagnosis diagnosis = state.diagnose();
   blame_extenders(pod, diagnosis, state);
@@ -170,12 +171,17 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime no
     d.nominate.emplace();
     return requeue(pod, d);
   }
-  d.kind = Decision::Kind::unschedulable;
   d.detail = details_.refused(*pod.profile, state, diagnosis, now);
   pod.rejectors = diagnosis.rejectors;
+  refused(pod, d, std::move(diagnosis), [&]() -> ClassState& { return state; });
+}
+
+/// Asks those that may make room, or free the quota, and puts the pod back; its rejectors are known.
+void Engine::refused(QueuedPod& pod, Decision& d, Diagnosis diagnosis, std::function<ClassState&()> look) {
+  d.kind = Decision::Kind::unschedulable;
   if (pod.profile->post_filters.empty()) d.nominate.emplace();
   PodAttempt attempt(pod.info, *pod.profile);
-  attempt.state = &state;
+  attempt.look_with(std::move(look));
   attempt.hopeless = hopeless_;
   VictimTalk talk;
   if (talks(pod)) attempt.talk = &talk;
@@ -239,7 +245,7 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
   for (const auto& p : pod.profile->permits) {
     auto [status, timeout] = p.plugin->permit(attempt);
     if (status.code == StatusCode::wait) {
-      waits.push_back({p.index, std::min(timeout, PermitPlugin::kMaxWait)});
+      waits.push_back({p.index, std::min(timeout, PermitPlugin::kMaxWait), std::move(status.key)});
     } else if (!status.ok()) {
       timed("Permit", status.code, *pod.profile, began);
       return fail(pod, d, p.index, "Permit", std::move(status));
@@ -288,6 +294,7 @@ void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view 
   d.kind = Decision::Kind::unschedulable;
   d.message = fit_error({.nodes = 1, .reasons = {{status.message, 1}}});
   pod.rejectors = mask_of(by);
+  pod.rejector_key = std::move(status.key);
   if (status.code == StatusCode::pending) pod.pending = pod.rejectors;
   requeue(pod, d);
 }
@@ -325,6 +332,7 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
     d.drop_preparations();
     d.tells_end = false;
     pod.rejectors = mask_of(outcome.by);
+    pod.rejector_key = std::move(outcome.status.key);
     nominator_.nominate(pod.info, {});
     const bool changed = std::exchange(pod.activated, false) || pod.outdated;
     if (pod.outdated) read_anew(pod);
@@ -340,6 +348,10 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
 /// What the events of the log from there on mean to it.
 Hint Engine::meanwhile(const QueuedPod& pod, std::uint64_t from) {
   if (!meanwhile_.complete(from)) return Hint::queue;
+  EventMask asked;
+  for (const auto& e : pod.profile->events)
+    if ((pod.rejectors & mask_of(e.index)) != 0) asked |= e.plugin->events();
+  if (!meanwhile_.any(asked, from)) return Hint::skip;
   Hint found = Hint::skip;
   for (std::uint64_t n = from; n < meanwhile_.end(); ++n) {
     const ClusterEvent& event = meanwhile_.at(n).event;
@@ -352,6 +364,21 @@ Hint Engine::meanwhile(const QueuedPod& pod, std::uint64_t from) {
 
 void Engine::each_waiting(const std::function<void(const PodAttempt&)>& visit) const {
   for (const QueuedPod* pod : waits_.pods()) visit(*pod->attempt);
+}
+
+void Engine::each_waiting(const RejectorKey& key, const std::function<void(const PodAttempt&)>& visit) const {
+  for (const QueuedPod* pod : waits_.pods(key)) visit(*pod->attempt);
+}
+
+void Engine::resort(std::span<const std::shared_ptr<const api::Pod>> pods,
+                    const std::function<void()>& change) {
+  std::vector<QueuedPod*> queued;
+  queued.reserve(pods.size());
+  for (const auto& object : pods)
+    if (QueuedPod* pod = find(*object)) queued.push_back(pod);
+  std::ranges::sort(queued, {}, &QueuedPod::order);
+  queued.erase(std::unique(queued.begin(), queued.end()), queued.end());
+  queue_->resort(queued, change);
 }
 
 void Engine::activate(const api::Pod& object) {

@@ -50,6 +50,14 @@ std::shared_ptr<AttemptDetail> Details::chosen(const Profile& profile, ClassStat
   return detail;
 }
 
+std::shared_ptr<AttemptDetail> Details::refused(const Diagnosis& diagnosis, MonoTime now) {
+  if (!all_refusals_ && !may(now)) return nullptr;
+  const Timed timed(*this);
+  auto detail = std::make_shared<AttemptDetail>();
+  detail->prefilter_message = diagnosis.prefilter_message;
+  return detail;
+}
+
 std::shared_ptr<AttemptDetail> Details::refused(const Profile& profile, const ClassState& state,
                                                 const Diagnosis& diagnosis, MonoTime now) {
   if (!all_refusals_ && !may(now)) return nullptr;

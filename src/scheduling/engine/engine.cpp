@@ -58,7 +58,10 @@ class Engine::Handling {
       : engine_(engine), name_(name), began_(engine.clock_.mono()) {}
   Handling(const Handling&) = delete;
   Handling& operator=(const Handling&) = delete;
-  ~Handling() { engine_.handled_.observe({name_}, engine_.clock_.mono() - began_); }
+  ~Handling() {
+    engine_.tell_raised();
+    engine_.handled_.observe({name_}, engine_.clock_.mono() - began_);
+  }
   void is(std::string_view name) { name_ = name; }
 
  private:
@@ -86,7 +89,9 @@ void Engine::set_profiles(std::vector<Profile> profiles) {
   profiles_ = std::move(profiles);
   queue_.emplace(options_.queue, *profiles_.front().queue_sort.front().plugin, [this](QueuedPod& pod) {
     const PluginIndex by = gate_of(pod);
-    if (by != kNoPlugin) kept_out(pod, by);
+    if (by == kNoPlugin) return by;
+    pod.rejector_key = key_of_gate(pod, by);
+    kept_out(pod, by);
     return by;
   });
   // Who lets pods wait may reject them, and so may who preempts.
@@ -316,7 +321,12 @@ void Engine::update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now) 
   Requests requests = pod.info.requests;
   read_anew(pod);
   if (pod.place == Place::gated) {
-    if (gate_of(pod) == kNoPlugin) queue_->retry(pod, clock_.mono(), label(EventKind::own_pod_gates_gone));
+    const PluginIndex by = gate_of(pod);
+    if (by == kNoPlugin) {
+      queue_->retry(pod, clock_.mono(), label(EventKind::own_pod_gates_gone));
+    } else if (pod.rejectors == mask_of(by)) {
+      queue_->set_rejector_key(pod, key_of_gate(pod, by));
+    }
     return;
   }
   auto own = [&](EventKind kind) {
@@ -366,12 +376,16 @@ PluginIndex Engine::gate_of(const QueuedPod& pod) const {
   return kNoPlugin;
 }
 
+const PreEnqueuePlugin& Engine::gate(const QueuedPod& pod, PluginIndex by) {
+  const auto& gates = pod.profile->pre_enqueue;
+  return *std::find_if(gates.begin(), gates.end(), [by](const auto& each) {
+            return each.index == by;
+          })->plugin;
+}
+
 /// The pod hears of it with the next decisions.
 void Engine::kept_out(QueuedPod& pod, PluginIndex by) {
-  const auto& gates = pod.profile->pre_enqueue;
-  const auto p =
-      std::find_if(gates.begin(), gates.end(), [by](const auto& each) { return each.index == by; });
-  std::string why = p->plugin->why_kept_out(pod.info);
+  std::string why = gate(pod, by).why_kept_out(pod.info);
   if (why.empty()) return;
   const MonoTime now = clock_.mono();
   if (pod.told == why && now - pod.told_at < kTellAgain) return;
@@ -459,9 +473,12 @@ void Engine::change_object(const kube::ObjectType& type, kube::Object object, bo
 
 Hint Engine::hint(const QueuedPod& pod, const ClusterEvent& event) {
   if (pod.rejectors == 0) return Hint::queue;
+  if (!event.about.key.empty() && !pod.rejector_key.empty() && pod.rejector_key != event.about.key)
+    return Hint::skip;
   Hint found = Hint::skip;
   for (const auto& e : pod.profile->events) {
     if ((pod.rejectors & mask_of(e.index)) == 0 || !e.plugin->events().has(event.kind)) continue;
+    if (!event.about.plugin.empty() && pod.profile->plugin_name(e.index) != event.about.plugin) continue;
     if (e.plugin->events_of_pods().has(event.kind) && !e.plugin->concerns(pod.info, event)) continue;
     const MonoTime began = clock_.mono();
     const bool worth = e.plugin->worth_retrying(pod.info, event);
@@ -480,6 +497,19 @@ void Engine::move(const ClusterEvent& event, const std::shared_ptr<const void>& 
   ++events_;
   queue_->retry_worth(event, clock_.mono(), [&](const QueuedPod& pod) { return hint(pod, event); });
   if (waits_.size() != 0 && followed_.has(event.kind)) meanwhile_.add({event, before, now});
+}
+
+void Engine::happened(const RejectorKey& key, std::string_view label) {
+  if (raised_keys_.insert(key).second) raised_.emplace_back(key, label);
+}
+
+/// What plugins tell meanwhile is told afterwards.
+void Engine::tell_raised() {
+  while (!raised_.empty()) {
+    raised_keys_.clear();
+    for (const auto& [key, label] : std::exchange(raised_, {}))
+      move({.kind = EventKind::plugin_told, .object_label = label, .about = key});
+  }
 }
 
 /// Plugins whose time has come look at what they keep.
@@ -508,6 +538,14 @@ QueueSizes Engine::queue_sizes() const { return queue_->sizes(); }
 const Queue::Incoming& Engine::incoming() const { return queue_->incoming(); }
 
 const Queue::Rejections& Engine::rejections() const { return queue_->rejections(); }
+
+std::optional<Diagnosis> Engine::refusal(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
+  if (profile.admits.empty()) return std::nullopt;
+  if (transforms_) pod = transforms_->pod(std::move(pod));
+  const auto refused = first_refusal(profile, make_pod_info(std::move(pod), nodes_.resources()));
+  if (!refused) return std::nullopt;
+  return diagnosis(*refused);
+}
 
 ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
   pass_time();

@@ -140,7 +140,7 @@ void Queue::activate(QueuedPod& pod, MonoTime now) {
 }
 
 void Queue::retry_worth(const ClusterEvent& event, MonoTime now, const WaitingGroups::Worth& worth) {
-  for (const auto& [pod, hint] : groups_.worth(event.kind, worth))
+  for (const auto& [pod, hint] : groups_.worth(event, worth))
     if (pod->priority <= event.most_priority) retry(*pod, now, label(event), hint);
 }
 
@@ -149,6 +149,29 @@ void Queue::set_class(QueuedPod& pod, PodClass& cls) {
   if (waits) groups_.remove(pod);
   pod.cls = &cls;
   if (waits) groups_.add(pod);
+}
+
+void Queue::set_rejector_key(QueuedPod& pod, Symbol key) {
+  if (pod.rejector_key == key) return;
+  groups_.remove(pod);
+  pod.rejector_key = std::move(key);
+  groups_.add(pod);
+}
+
+/// All of them are out of their heaps before the first compares otherwise than it did.
+void Queue::resort(std::span<QueuedPod* const> pods, const std::function<void()>& change) {
+  const auto sorted = [](const QueuedPod& pod) {
+    return pod.place == Place::active || pod.place == Place::backoff || pod.place == Place::error_backoff;
+  };
+  for (QueuedPod* pod : pods)
+    if (sorted(*pod)) take_out(*pod);
+  change();
+  for (QueuedPod* pod : pods) {
+    if (!sorted(*pod)) continue;
+    if (pod->place == Place::active) active_.push(pod);
+    if (pod->place == Place::backoff) backoff_.push(pod);
+    if (pod->place == Place::error_backoff) error_backoff_.push(pod);
+  }
 }
 
 /// Of the queue that it is in; it stays counted among the rejected.
@@ -212,6 +235,7 @@ void Queue::begin(QueuedPod& pod) {
   count(pod, -1);
   pod.rejectors = 0;
   pod.pending = 0;
+  pod.rejector_key = {};
   pod.place = Place::nowhere;
   ++pod.attempts;
 }

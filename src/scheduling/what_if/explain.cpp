@@ -129,8 +129,9 @@ class Explaining {
   void judge() {
     ClassState& state = engine_.evaluate(*profile_, pod_);
     state.judge_refused();
-    v_.feasible = state.feasible();
-    Diagnosis diagnosis = state.diagnose();
+    const std::optional<Diagnosis> unwanted = engine_.refusal(*profile_, pod_);
+    v_.feasible = unwanted ? 0 : state.feasible();
+    const Diagnosis diagnosis = unwanted ? *unwanted : state.diagnose();
     if (!diagnosis.error.empty()) v_.prefilter_message = diagnosis.error;
     if (!diagnosis.prefilter_message.empty()) v_.prefilter_message = diagnosis.prefilter_message;
     if (!v_.prefilter_message.empty()) {

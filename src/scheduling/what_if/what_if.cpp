@@ -56,8 +56,9 @@ WhatIf::WhatIf(Engine& engine, const Profile& profile, std::shared_ptr<const api
 
 std::vector<Row> WhatIf::feasible(Changes changes, const PodChanges::Amounts& amounts) {
   ++asked_;
-  const ClassState& state = engine_.evaluate(profile_, changes_.with(changes, amounts));
   std::vector<Row> rows;
+  if (engine_.refusal(profile_, changes_.with(changes, amounts))) return rows;
+  const ClassState& state = engine_.evaluate(profile_, changes_.with(changes, amounts));
   if (state.feasible() == 0) return rows;
   rows.reserve(state.feasible());
   for (Row row = 0; row < engine_.nodes().rows(); ++row)
@@ -67,6 +68,7 @@ std::vector<Row> WhatIf::feasible(Changes changes, const PodChanges::Amounts& am
 
 bool WhatIf::fits(Row row, Changes changes, const PodChanges::Amounts& amounts) {
   ++asked_;
+  if (engine_.refusal(profile_, changes_.with(changes, amounts))) return false;
   const ClassState& state = engine_.evaluate(profile_, changes_.with(changes, amounts));
   return state.feasible() != 0 && state.verdict(row) == kPass;
 }
@@ -79,7 +81,8 @@ void WhatIf::search() {
   {
     std::map<VerdictId, std::vector<Row>> by_verdict;
     const ClassState& state = engine_.evaluate(profile_, changes_.with(all));
-    const Diagnosis diagnosis = state.diagnose();
+    const std::optional<Diagnosis> refusal = engine_.refusal(profile_, changes_.with(all));
+    const Diagnosis diagnosis = refusal ? *refusal : state.diagnose();
     // Said before the nodes were looked at: it is what all of them say.
     if (const std::string& said = diagnosis.error.empty() ? diagnosis.prefilter_message : diagnosis.error;
         !said.empty()) {

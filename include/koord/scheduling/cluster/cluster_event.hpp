@@ -4,9 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string_view>
 #include <type_traits>
+
+#include "koord/base/symbol.hpp"
 
 namespace koord::api {
 struct Node;
@@ -38,6 +41,8 @@ enum class EventKind : std::uint8_t {
   own_pod_toleration,
   own_pod_gates_gone,
   own_pod_update,  // in anything else
+  // What a plugin tells of itself: CycleControl::happened().
+  plugin_told,
 };
 constexpr unsigned kFirstObjectEvent = 24;
 /// How many values an EventKind can have.
@@ -83,6 +88,19 @@ constexpr EventMask events_of(Kinds... kinds) {
   return (EventMask::of(kinds) | ...);
 }
 
+/// What of a plugin's rejected a pod, or lets it wait: this quota, that gang. The plugin's instances in all
+/// profiles mean the same by it.
+struct RejectorKey {
+  std::string_view plugin = {};  // its name in the plugin table; lives forever
+  Symbol key = {};               // empty: nothing in particular
+  friend bool operator==(const RejectorKey&, const RejectorKey&) = default;
+};
+struct RejectorKeyHash {
+  std::size_t operator()(const RejectorKey& of) const noexcept {
+    return std::hash<std::string_view>{}(of.plugin) * 31 + of.key.hash();
+  }
+};
+
 struct ClusterEvent {
   EventKind kind;
   // Before and after; of the node or of the pod, depending on the kind. nullptr: was not, is no more.
@@ -96,6 +114,9 @@ struct ClusterEvent {
   std::string_view object_label = {};
   /// Pods of a higher priority are not concerned.
   std::int32_t most_priority = std::numeric_limits<std::int32_t>::max();
+  /// Set: only pods that this plugin rejected are concerned, and of those that it rejected with a key only
+  /// those of this one.
+  RejectorKey about = {};
 };
 
 std::string_view label(const ClusterEvent& event);

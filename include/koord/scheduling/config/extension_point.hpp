@@ -41,7 +41,7 @@ struct Waypoint {
 };
 std::span<const Waypoint> waypoints();
 
-/// A filter that only prepares gets its place among the profile's filters.
+/// A filter that only prepares gets its place among the profile's filters; what is no filter gets none.
 void seat_preparation(Profile& profile, Plugin& plugin, Profile::Seat seat);
 /// The row of a member.
 const ExtensionPoint& extension_point(PluginSet Plugins::*configured);

@@ -48,6 +48,7 @@ struct Profile {
   std::vector<At<PreEnqueuePlugin>> pre_enqueue;
   std::vector<At<QueueSortPlugin>> queue_sort;  // exactly one
   std::vector<Seat> pre_filters;                // those of the filters that the configuration lets prepare
+  std::vector<At<AdmitPlugin>> admits;          // of the same
   std::vector<Filter> filters;
   std::vector<Seat> pre_scores;  // the same of the scores
   std::vector<Score> scores;

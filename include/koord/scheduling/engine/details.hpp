@@ -22,6 +22,8 @@ class Details {
   std::shared_ptr<AttemptDetail> chosen(const Profile& profile, ClassState& state, Row row, MonoTime now);
   std::shared_ptr<AttemptDetail> refused(const Profile& profile, const ClassState& state,
                                          const Diagnosis& diagnosis, MonoTime now);
+  /// The same where no node was looked at.
+  std::shared_ptr<AttemptDetail> refused(const Diagnosis& diagnosis, MonoTime now);
   /// From now on the scores of so many of the best nodes are told, of each attempt, whatever it takes; 0: of
   /// the chosen one while there is time.
   void tell_scores(std::uint32_t nodes) { best_ = nodes; }

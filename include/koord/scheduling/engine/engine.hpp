@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "koord/base/clock.hpp"
@@ -97,6 +101,16 @@ class Engine final : public CycleControl {
     return waits_.reject(uid, plugin, message);
   }
   void each_waiting(const std::function<void(const PodAttempt&)>& visit) const override;
+  std::size_t waiting(const RejectorKey& key) const override { return waits_.size(key); }
+  void each_waiting(const RejectorKey& key,
+                    const std::function<void(const PodAttempt&)>& visit) const override;
+  std::size_t allow_all(const RejectorKey& key) override { return waits_.allow_all(key); }
+  std::size_t reject_all(const RejectorKey& key, std::string_view message) override {
+    return waits_.reject_all(key, message);
+  }
+  void happened(const RejectorKey& key, std::string_view label) override;
+  void resort(std::span<const std::shared_ptr<const api::Pod>> pods,
+              const std::function<void()>& change) override;
   void activate(const api::Pod& pod) override;
   void back_off(const api::Pod& pod) override;
 
@@ -136,6 +150,8 @@ class Engine final : public CycleControl {
   /// What a pod of this kind would get on each node now, until the next call or decision; for tests and
   /// debugging.
   ClassState& evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod);
+  /// Whether an AdmitPlugin would refuse such a pod now, whatever evaluate() says. Absent: none.
+  std::optional<Diagnosis> refusal(const Profile& profile, std::shared_ptr<const api::Pod> pod);
 
  private:
   using Pods = std::unordered_map<std::string, std::unique_ptr<QueuedPod>>;
@@ -153,7 +169,17 @@ class Engine final : public CycleControl {
   void ask(QueuedPod& pod, Decision& d, std::shared_ptr<const ExtenderQuestion> question);
   QueuedPod* resume();
   void stop_asking(QueuedPod& pod);
+  // Before any node is looked at (admission.cpp)
+  struct Refusal {
+    PluginIndex by;
+    Status status;
+  };
+  static std::optional<Refusal> first_refusal(const Profile& profile, const PodInfo& pod);
+  Diagnosis diagnosis(const Refusal& refusal) const;
+  bool admitted(QueuedPod& pod, Decision& d);
+  void tell_raised();
   void no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now);
+  void refused(QueuedPod& pod, Decision& d, Diagnosis diagnosis, std::function<ClassState&()> look);
   void assume(QueuedPod& pod, Row row, Decision& d);
   void follow_up(QueuedPod& pod, Decision& d);
   void fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status);
@@ -164,6 +190,11 @@ class Engine final : public CycleControl {
   void timed(std::string_view point, StatusCode code, const Profile& profile, MonoTime since);
 
   PluginIndex gate_of(const QueuedPod& pod) const;
+  /// Of the plugin that keeps it out.
+  static const PreEnqueuePlugin& gate(const QueuedPod& pod, PluginIndex by);
+  static Symbol key_of_gate(const QueuedPod& pod, PluginIndex by) {
+    return gate(pod, by).kept_out_by(pod.info);
+  }
   void kept_out(QueuedPod& pod, PluginIndex by);
   bool tell_kept_out(std::vector<Decision>& out);
   std::string_view add_pod(std::shared_ptr<const api::Pod> pod);
@@ -199,8 +230,11 @@ class Engine final : public CycleControl {
   std::optional<Queue> queue_;
   Nominator nominator_{nodes_};
   PermitWaits waits_;
-  EventLog meanwhile_;               // while pods wait
-  EventMask followed_;               // the events that are logged
+  EventLog meanwhile_;  // while pods wait
+  EventMask followed_;  // the events that are logged
+  /// What plugins told in the present piece of work, in that order; each once.
+  std::vector<std::pair<RejectorKey, std::string_view>> raised_;
+  std::unordered_set<RejectorKey, RejectorKeyHash> raised_keys_;
   std::vector<TimedPlugin*> timed_;  // of all profiles
   Pods pods_;
   /// Gone, with a binding on its way whose end has to be told to plugins; by uid.

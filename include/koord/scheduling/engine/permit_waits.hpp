@@ -1,8 +1,10 @@
 // PermitWaits: pods that are assumed on a node and wait for plugins to permit their binding.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,18 +24,21 @@
 
 namespace koord::scheduling {
 
-/// Pure state on the time that it is told. Holds pointers; a pod is removed before it goes.
+/// Pods that a plugin lets wait with the same key are a group, of which all can be told at once. Each call
+/// costs what follows from the pods that it is about, and the logarithm of all that wait. Pure state on the
+/// time that it is told. Holds pointers; a pod is removed before it goes.
 class PermitWaits {
  public:
   struct On {
     PluginIndex plugin;
     nanoseconds timeout;  // from now
+    Symbol key = {};      // see RejectorKey
   };
   struct Outcome {
     QueuedPod* pod;
-    Status status;  // success, or unschedulable with why
-    PluginIndex by = kNoPlugin;
-    Decision decision;  // that it waits with
+    Status status;               // success, or unschedulable with why
+    PluginIndex by = kNoPlugin;  // whose status, and its key, it is
+    Decision decision;           // that it waits with
     MonoTime since{};
     std::uint64_t events = 0;
   };
@@ -50,9 +55,16 @@ class PermitWaits {
   /// Of the pod that has waited longest; nothing waits: the largest there is.
   std::uint64_t oldest_events() const;
 
+  /// How many wait with the key, and which, in the order in which they came.
+  std::size_t size(const RejectorKey& key) const;
+  std::vector<const QueuedPod*> pods(const RejectorKey& key) const;
+
   void allow(std::string_view uid, PluginIndex plugin);
   /// False: it does not wait.
   bool reject(std::string_view uid, PluginIndex plugin, std::string_view message);
+  /// Of all that wait with the key: so many.
+  std::size_t allow_all(const RejectorKey& key);
+  std::size_t reject_all(const RejectorKey& key, std::string_view message);
   /// The next pod whose wait is over, by a plugin's word or by time; it does not wait any more.
   std::optional<Outcome> next(MonoTime now);
   /// When next() may have one that it does not have now.
@@ -71,14 +83,23 @@ class PermitWaits {
   };
   using Waits = std::map<std::string, Wait, std::less<>>;  // by uid
 
+  using ByOrder = std::map<std::uint64_t, Wait*>;
+
+  static RejectorKey key_of(const Wait& wait, const On& on);
+  void allow(Wait& wait, PluginIndex plugin);
   void end(Wait& wait, Status status, PluginIndex by);
+  void leave_group(const Wait& wait, const On& on);
+  /// Each of those that wait with the key, with the plugin's index in its profile. How many.
+  std::size_t tell(const RejectorKey& key, const std::function<void(Wait&, PluginIndex)>& each);
   void drop_deadline(const Wait& wait, std::pair<PluginIndex, MonoTime> pending);
 
   Waits waits_;
-  std::map<std::uint64_t, Wait*> by_order_;
+  ByOrder by_order_;
+  /// Groups; who has been allowed by the plugin, or whose wait is over, is no member any more.
+  std::unordered_map<RejectorKey, ByOrder, RejectorKeyHash> by_key_;
   /// (when, order of the pod, plugin) of those that are not over.
   std::set<std::tuple<MonoTime, std::uint64_t, PluginIndex>> deadlines_;
-  std::deque<std::uint64_t> over_;  // orders; of those that are still there
+  std::deque<std::uint64_t> over_;  // orders; those that were removed since are passed over
   std::uint64_t next_order_ = 0;
 };
 
@@ -98,12 +119,15 @@ class EventLog {
   void forget(std::uint64_t before);
   /// False: some of them are forgotten.
   bool complete(std::uint64_t from) const { return from >= begin_; }
+  /// One of these kinds was added from there on.
+  bool any(const EventMask& kinds, std::uint64_t from) const;
   /// From the first that complete() allows up to the one before end().
   const Entry& at(std::uint64_t number) const { return entries_[number - begin_]; }
 
  private:
   std::deque<Entry> entries_;
   std::uint64_t begin_ = 0;
+  std::array<std::uint64_t, kEventKinds> ends_{};  // by kind: after the last of them
 };
 
 }  // namespace koord::scheduling

@@ -16,6 +16,7 @@
 #include "koord/base/clock.hpp"
 #include "koord/base/symbol.hpp"
 #include "koord/kube/store.hpp"
+#include "koord/scheduling/cluster/cluster_event.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "koord/scheduling/cluster/resource_cells.hpp"
 #include "koord/scheduling/plugin/extender_talk.hpp"
@@ -50,9 +51,16 @@ struct PodAttempt {
   const Profile& profile;
   Symbol node = {};                    // chosen; from Reserve on
   Row row = kNoRow;                    // the node's, for as long as the pod counts there
-  ClassState* state = nullptr;         // what the nodes said; in PostFilter only
   std::span<const Row> hopeless = {};  // rows, ascending, that extenders refused whoever goes; there, too
   VictimTalk* talk = nullptr;          // there, where extenders want it
+
+  /// What the nodes said; in PostFilter only. Of a pod that an AdmitPlugin refused it is computed when it is
+  /// asked for first.
+  ClassState& state() const {
+    if (state_ == nullptr) state_ = &look_();
+    return *state_;
+  }
+  void look_with(std::function<ClassState&()> look) { look_ = std::move(look); }
 
   /// What the plugin keeps; nullptr: nothing.
   PodState* kept(PluginIndex plugin) const {
@@ -68,6 +76,8 @@ struct PodAttempt {
 
  private:
   std::vector<std::pair<PluginIndex, std::unique_ptr<PodState>>> kept_;
+  std::function<ClassState&()> look_;
+  mutable ClassState* state_ = nullptr;
 };
 
 struct PostFilterResult {
@@ -113,7 +123,7 @@ class PermitPlugin {
   /// As in kube-scheduler, whatever a plugin asks for.
   static constexpr nanoseconds kMaxWait = std::chrono::minutes(15);
   struct Answer {
-    Status status;          // success, wait, rejected or error
+    Status status;          // success, wait (those of one key wait as a group), rejected or error
     nanoseconds timeout{};  // of a wait: it ends in a rejection
   };
   virtual ~PermitPlugin() = default;
@@ -188,6 +198,23 @@ class CycleControl {
   virtual bool reject(std::string_view uid, PluginIndex plugin, std::string_view message) = 0;
   /// In the order in which they came.
   virtual void each_waiting(const std::function<void(const PodAttempt&)>& visit) const = 0;
+
+  // Those that a plugin lets wait with this key, of all profiles. What it costs follows from their number.
+  virtual std::size_t waiting(const RejectorKey& key) const = 0;
+  virtual void each_waiting(const RejectorKey& key,
+                            const std::function<void(const PodAttempt&)>& visit) const = 0;
+  /// allow() of all of them. How many there were.
+  virtual std::size_t allow_all(const RejectorKey& key) = 0;
+  virtual std::size_t reject_all(const RejectorKey& key, std::string_view message) = 0;
+
+  /// Something of the plugin's has changed: pods that it rejected with this key (with an empty one: all that
+  /// it rejected) and without one hear of an event of the kind plugin_told. `label` is what it is counted as;
+  /// lives forever. Told more than once in the same piece of work it happened once.
+  virtual void happened(const RejectorKey& key, std::string_view label) = 0;
+  /// `change` changes what a QueueSortPlugin reads of these pods: each that is queued gets its new place. At
+  /// once; not from within the QueueSortPlugin.
+  virtual void resort(std::span<const std::shared_ptr<const api::Pod>> pods,
+                      const std::function<void()>& change) = 0;
   /// The pod is tried as soon as possible, backoff or not, if its PreEnqueue plugins let it. What is being
   /// tried or waits for a permit is tried again as soon as it fails.
   virtual void activate(const api::Pod& pod) = 0;

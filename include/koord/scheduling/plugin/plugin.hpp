@@ -14,6 +14,7 @@
 #include "koord/scheduling/cluster/pod_selectors.hpp"
 #include "koord/scheduling/cluster/shared_parts.hpp"
 #include "koord/scheduling/cluster/topology.hpp"
+#include "koord/scheduling/plugin/admit_plugin.hpp"
 #include "koord/scheduling/plugin/cluster_plugin.hpp"
 #include "koord/scheduling/plugin/cycle_plugin.hpp"
 #include "koord/scheduling/plugin/filter_plugin.hpp"
@@ -40,9 +41,13 @@ class PreEnqueuePlugin {
   virtual bool may_enqueue(const PodInfo& pod) const = 0;
   /// What a pod is told that is kept out; empty: somebody else tells it.
   virtual std::string why_kept_out(const PodInfo& pod) const = 0;
+  /// What of the plugin's keeps the pod out, see RejectorKey.
+  virtual Symbol kept_out_by(const PodInfo& /*pod*/) const { return {}; }
 };
 
-/// Which events could undo a rejection by this plugin.
+/// Which events could undo a rejection by this plugin. Who tells of changes himself, with the key that he
+/// rejected with (CycleControl::happened()), names EventKind::plugin_told: only pods of that key are asked
+/// about then.
 class EventPlugin {
  public:
   virtual ~EventPlugin() = default;
@@ -88,7 +93,9 @@ struct PluginContext {
   PluginIndex index;  // the plugin's own
   const FeatureGates* gates = nullptr;
   NumaHints* numa_hints = nullptr;  // of its profile, whose providers are known once all plugins are made
+  std::string_view name = {};       // the plugin's own, in the plugin table
 
+  RejectorKey key(Symbol of) const { return {name, std::move(of)}; }
   /// A gate that nobody has a row of is off.
   bool gate(std::string_view name) const {
     return gates != nullptr && gates->known(name) && gates->enabled(name);

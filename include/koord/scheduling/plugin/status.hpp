@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "koord/base/symbol.hpp"
 #include "koord/scheduling/plugin/status_code.hpp"
 
 namespace koord::scheduling {
@@ -26,6 +27,8 @@ constexpr std::string_view label(StatusCode code) {
 struct Status {
   StatusCode code = StatusCode::success;
   std::string message = {};  // of anything but a success
+  /// Of a rejection or a wait: what of the plugin's it is for, see RejectorKey.
+  Symbol key = {};
 
   bool ok() const { return code == StatusCode::success; }
   /// The pod is at fault, or the cluster; not the plugin.

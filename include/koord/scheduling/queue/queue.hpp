@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -37,7 +38,7 @@ struct QueueSizes {
 /// a pod must be removed before it goes. Pure state on the time that it is told.
 class Queue {
  public:
-  /// Which plugin keeps a pod out of the active queue now; kNoPlugin: none.
+  /// Which plugin keeps a pod out of the active queue now, and rejector_key of that; kNoPlugin: none.
   using Gate = std::function<PluginIndex(QueuedPod&)>;
   Queue(QueueOptions options, const QueueSortPlugin& sort, Gate gate);
 
@@ -56,6 +57,10 @@ class Queue {
   /// All unschedulable pods that the event makes worth it, asked for group by group.
   void retry_worth(const ClusterEvent& event, MonoTime now, const WaitingGroups::Worth& worth);
   void set_class(QueuedPod& pod, PodClass& cls);
+  /// Of an unschedulable or gated pod.
+  void set_rejector_key(QueuedPod& pod, Symbol key);
+  /// `change` changes what the sort plugin reads of these pods, some of which may be in no queue.
+  void resort(std::span<QueuedPod* const> pods, const std::function<void()>& change);
   void remove(QueuedPod& pod);
 
   /// The next pod to try; its place is then Place::nowhere and nobody its rejector. nullptr: none now.

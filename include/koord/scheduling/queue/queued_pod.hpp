@@ -47,6 +47,8 @@ struct QueuedPod {
   PluginMask rejectors = 0;
   /// Those of them that said pending: what undoes that, undoes the backoff, too.
   PluginMask pending = 0;
+  /// Of its only rejector: what of that plugin's it was, see RejectorKey; empty: nothing in particular.
+  Symbol rejector_key;
   std::uint32_t attempts = 0;
   std::uint32_t unschedulable_count = 0;
   std::uint32_t error_count = 0;  // in a row

@@ -131,7 +131,7 @@ class DefaultPreemption final : public Plugin,
     Symbol nominated = nominator_.node_of(attempt.pod);
     if (nominated.empty()) nominated = pod.status.nominated_node_name;
     const Row row = nominated.empty() ? kNoRow : nodes_.find(nominated.view());
-    if (row == kNoRow || !nodes_.node(row) || verdicts_[attempt.state->verdict(row)].unresolvable) return "";
+    if (row == kNoRow || !nodes_.node(row) || verdicts_[attempt.state().verdict(row)].unresolvable) return "";
     for (const PodInfo* other : nodes_.pods(row))
       if (other->priority < attempt.pod.priority && ends_for_preemption(*other->pod))
         return "not eligible due to a terminating pod on the nominated node.";
@@ -145,7 +145,7 @@ class DefaultPreemption final : public Plugin,
     if (as_a_whole && diagnosis.code != StatusCode::unschedulable) return rows_;
     for (Row row = 0; row < nodes_.rows(); ++row) {
       if (!nodes_.node(row)) continue;
-      const VerdictId verdict = as_a_whole ? kPass : attempt.state->verdict(row);
+      const VerdictId verdict = as_a_whole ? kPass : attempt.state().verdict(row);
       if (verdict == kAbsent || verdicts_[verdict].unresolvable) continue;
       if (!std::binary_search(attempt.hopeless.begin(), attempt.hopeless.end(), row)) rows_.push_back(row);
     }
@@ -237,7 +237,7 @@ class DefaultPreemption final : public Plugin,
 
   /// `own` is used where nothing is kept.
   const DryRuns::Entry& dry_run(const PodAttempt& attempt, Row row, DryRuns::Entry& own) {
-    ClassState& state = *attempt.state;
+    ClassState& state = attempt.state();
     const PodInfo& pod = attempt.pod;
     const auto nominated = nominator_.on(row);
     // Its own nomination is nobody else's.
