@@ -326,7 +326,7 @@ TEST_CASE("a preparation that never ends uses up no permit, and is cut off by th
   CHECK(s.writer->in_flight() == 0);
 }
 
-constexpr const char* kPatch = R"({"metadata":{"labels":{"l":"2"},"annotations":{"a":"1"},"uid":"uid-p"}})";
+constexpr const char* kPatch = R"({"metadata":{"uid":"uid-p","labels":{"l":"2"},"annotations":{"a":"1"}}})";
 
 TEST_CASE("what plugins change of a pod is one patch, after their work and before the binding") {
   struct Case {
