@@ -10,7 +10,7 @@
 #include "koord/base/text.hpp"
 #include "koord/json/patch.hpp"
 #include "koord/json/pointer.hpp"
-#include "koord/json/writer.hpp"
+#include "koord/json/value.hpp"
 
 namespace koord::koordlet {
 
@@ -97,7 +97,7 @@ std::string pointer_of(std::string_view path) {
 /// Takes values that no row of the schema allows out of the document, until the rest is well.
 void remove_nonsense(json::Document& document, std::vector<std::string>& complaints) {
   for (int i = 0; i < kMaxComplaints; ++i) {
-    const auto strict = api::decode_strict<api::NodeSloSpec>(json::to_text(document));
+    const auto strict = api::decode_strict<api::NodeSloSpec>(document);
     if (strict) return;
     const std::string message = strict.error().message();
     complaints.push_back(message);
@@ -137,22 +137,14 @@ const api::NodeSloSpec& default_slo() {
 }
 
 MergedSlo merge_slo(const api::NodeSloSpec& given) {
-  static const std::string kDefaults = api::encode(default_slo());
   MergedSlo merged;
-  auto overlay = json::parse(api::encode(given));
-  auto whole = json::parse(kDefaults);
-  if (overlay && whole) {
-    remove_nonsense(*overlay, merged.complaints);
-    json::merge_patch(*whole, *overlay, whole->arena());
-    auto decoded = api::decode<api::NodeSloSpec>(json::to_text(*whole));
-    if (decoded)
-      merged.spec = std::move(*decoded);
-    else
-      merged.spec = default_slo();
-  } else {
-    merged.complaints.emplace_back("the NodeSLO cannot be read");
-    merged.spec = default_slo();
-  }
+  json::Document overlay, whole;
+  overlay = api::encode(given, overlay.arena());
+  whole = api::encode(default_slo(), whole.arena());
+  remove_nonsense(overlay, merged.complaints);
+  json::merge_patch(whole, overlay, whole.arena());
+  auto decoded = api::decode<api::NodeSloSpec>(whole);
+  merged.spec = decoded ? std::move(*decoded) : default_slo();
   if (api::ResourceQosStrategy* qos = merged.spec.resource_qos_strategy.get())
     for (api::Box<api::ResourceQos>* one : {&qos->lsr_class, &qos->ls_class, &qos->be_class})
       if (*one) none_where_off(**one);
