@@ -57,7 +57,7 @@ Result<> check_ports(std::span<const RoleDescriptor* const> roles, const Command
 }
 
 // One role's share of the process.
-struct Seat {
+struct RoleSlot {
   const RoleDescriptor* descriptor;
   FlagValues flags;
   FeatureGates gates;
@@ -70,7 +70,7 @@ struct Seat {
   std::optional<RoleServer> server;
   std::unique_ptr<Role> role;
 
-  explicit Seat(Logger logger) : log(std::move(logger)) {}
+  explicit RoleSlot(Logger logger) : log(std::move(logger)) {}
 };
 
 }  // namespace
@@ -87,46 +87,46 @@ class RoleHost::Impl {
     ended.set();
   }
 
-  Result<> seat(const RoleDescriptor& descriptor, const CommandLine& line) {
-    auto seat = std::make_unique<Seat>(parts.log.with({kv("role", descriptor.name)}));
-    seat->descriptor = &descriptor;
-    seat->flags = line.roles.find(descriptor.name)->second;
-    seat->gates.add(descriptor.gates);
-    KOORD_CHECK(seat->gates.set(gates_text(
-        seat->flags, [&](std::string_view gate) { return is_group(gate) || seat->gates.known(gate); })));
-    if (parts.process_metrics) parts.process_metrics(seat->metrics);
-    seat->clients = parts.clients(fmt::format("koord-{}/{}", descriptor.name, parts.version), seat->metrics);
-    seat->context.emplace(RoleContext{descriptor.name, parts.version, parts.executor, parts.clock,
-                                      parts.workers, seat->log, seat->metrics, seat->flags, seat->gates,
-                                      *seat->clients, parts.informers, seat->health, seat->routes,
+  Result<> add(const RoleDescriptor& descriptor, const CommandLine& line) {
+    auto slot = std::make_unique<RoleSlot>(parts.log.with({kv("role", descriptor.name)}));
+    slot->descriptor = &descriptor;
+    slot->flags = line.roles.find(descriptor.name)->second;
+    slot->gates.add(descriptor.gates);
+    KOORD_CHECK(slot->gates.set(gates_text(
+        slot->flags, [&](std::string_view gate) { return is_group(gate) || slot->gates.known(gate); })));
+    if (parts.process_metrics) parts.process_metrics(slot->metrics);
+    slot->clients = parts.clients(fmt::format("koord-{}/{}", descriptor.name, parts.version), slot->metrics);
+    slot->context.emplace(RoleContext{descriptor.name, parts.version, parts.executor, parts.clock,
+                                      parts.workers, slot->log, slot->metrics, slot->flags, slot->gates,
+                                      *slot->clients, parts.informers, slot->health, slot->routes,
                                       [this, name = descriptor.name](Error error) { fail(name, error); },
                                       [this] { ended.set(); }, [this] { left_behind = true; }});
-    auto role = descriptor.make(*seat->context);
+    auto role = descriptor.make(*slot->context);
     if (!role) return std::move(role).error().context(fmt::format("role {}", descriptor.name));
-    seat->role = std::move(*role);
-    seat->server.emplace(*seat->context);
-    seats.push_back(std::move(seat));
-    return seats.back()->server->open(descriptor);
+    slot->role = std::move(*role);
+    slot->server.emplace(*slot->context);
+    slots.push_back(std::move(slot));
+    return slots.back()->server->open(descriptor);
   }
 
-  static Task<Result<>> run_role(Seat& seat) {
-    Result<> ended = co_await seat.role->run();
+  static Task<Result<>> run_role(RoleSlot& slot) {
+    Result<> ended = co_await slot.role->run();
     if (ended) co_return Error(Code::internal, "the role has ended by itself");
     co_return ended;
   }
 
   /// Says which rights are missing that only a gate or a flag needs which is on; nothing where none is, or
   /// where there is no API server (without Kubernetes).
-  void check_rights(Seat& seat) {
-    std::vector<Right> wanted = rights_of_gates(seat.descriptor->rights, seat.gates, seat.flags);
+  void check_rights(RoleSlot& slot) {
+    std::vector<Right> wanted = rights_of_gates(slot.descriptor->rights, slot.gates, slot.flags);
     if (wanted.empty()) return;
-    if (const auto client = seat.clients->client({}))
-      tasks.spawn(fmt::format("{} rights", seat.descriptor->name),
-                  tell_missing_rights(**client, parts.clock, seat.log, std::move(wanted)));
+    if (const auto client = slot.clients->client({}))
+      tasks.spawn(fmt::format("{} rights", slot.descriptor->name),
+                  tell_missing_rights(**client, parts.clock, slot.log, std::move(wanted)));
   }
 
   RoleHostParts parts;
-  std::vector<std::unique_ptr<Seat>> seats;
+  std::vector<std::unique_ptr<RoleSlot>> slots;
   TaskGroup tasks;
   Event ended;
   std::optional<Error> failure;
@@ -140,14 +140,14 @@ RoleHost::~RoleHost() = default;
 Result<> RoleHost::add(std::span<const RoleDescriptor* const> roles, const CommandLine& line) {
   KOORD_CHECK(check_ports(roles, line));
   KOORD_CHECK(check_gates(roles, line.process));
-  for (const RoleDescriptor* role : roles) KOORD_CHECK(impl_->seat(*role, line));
+  for (const RoleDescriptor* role : roles) KOORD_CHECK(impl_->add(*role, line));
   return {};
 }
 
 Task<Result<>> RoleHost::run() {
-  for (const auto& seat : impl_->seats) {
-    impl_->tasks.spawn(std::string(seat->descriptor->name), Impl::run_role(*seat));
-    impl_->check_rights(*seat);
+  for (const auto& slot : impl_->slots) {
+    impl_->tasks.spawn(std::string(slot->descriptor->name), Impl::run_role(*slot));
+    impl_->check_rights(*slot);
   }
   impl_->parts.informers.start();
   KOORD_CO_CHECK(co_await impl_->ended.wait());
@@ -157,7 +157,7 @@ Task<Result<>> RoleHost::run() {
 
 nanoseconds RoleHost::shutdown_delay() const {
   nanoseconds longest{0};
-  for (const auto& seat : impl_->seats) longest = std::max(longest, seat->role->shutdown_delay());
+  for (const auto& slot : impl_->slots) longest = std::max(longest, slot->role->shutdown_delay());
   return longest;
 }
 
@@ -165,15 +165,15 @@ Task<> RoleHost::stop(nanoseconds grace) {
   impl_->stopping = true;
   co_await impl_->tasks.stop(impl_->parts.clock, grace + shutdown_delay());
   co_await impl_->parts.informers.stop();
-  for (const auto& seat : impl_->seats)
-    if (seat->server) co_await seat->server->stop();
+  for (const auto& slot : impl_->slots)
+    if (slot->server) co_await slot->server->stop();
 }
 
 bool RoleHost::left_behind() const { return impl_->left_behind; }
 
 std::vector<std::uint16_t> RoleHost::ports(std::string_view role) const {
-  for (const auto& seat : impl_->seats)
-    if (seat->descriptor->name == role) return seat->server->ports();
+  for (const auto& slot : impl_->slots)
+    if (slot->descriptor->name == role) return slot->server->ports();
   return {};
 }
 
