@@ -27,10 +27,10 @@ class ReviewCache {
   using Ptr = std::shared_ptr<const Answer>;
   using Ask = std::function<Task<Result<Answer>>()>;
   /// How long an answer holds, and how many bytes it takes beyond its own size.
-  using Keep = std::function<std::pair<nanoseconds, std::size_t>(const Answer&)>;
+  using Retention = std::function<std::pair<nanoseconds, std::size_t>(const Answer&)>;
 
-  ReviewCache(asio::any_io_executor executor, Clock& clock, std::size_t max_bytes, Keep keep)
-      : clock_(clock), max_bytes_(max_bytes), keep_(std::move(keep)), tasks_(std::move(executor)) {}
+  ReviewCache(asio::any_io_executor executor, Clock& clock, std::size_t max_bytes, Retention retention)
+      : clock_(clock), max_bytes_(max_bytes), retention_(std::move(retention)), tasks_(std::move(executor)) {}
   ~ReviewCache() { clock_.cancel(timer_); }
   ReviewCache(const ReviewCache&) = delete;
   ReviewCache& operator=(const ReviewCache&) = delete;
@@ -40,20 +40,20 @@ class ReviewCache {
   Task<Result<Ptr>> get(Digest key, Ask ask) {
     expire();
     if (const auto found = entries_.find(key); found != entries_.end()) co_return found->second.answer;
-    std::shared_ptr<Flight>& slot = flights_[key];
+    std::shared_ptr<Pending>& slot = pending_[key];
     if (!slot) {
-      slot = std::make_shared<Flight>();
-      tasks_.spawn("review", fly(key, slot, std::move(ask)));
+      slot = std::make_shared<Pending>();
+      tasks_.spawn("review", answer(key, slot, std::move(ask)));
     }
-    const std::shared_ptr<Flight> flight = slot;
-    const Passenger passenger(*this, key, *flight);
-    KOORD_CO_CHECK(co_await flight->landed.wait());
-    co_return flight->outcome;
+    const std::shared_ptr<Pending> pending = slot;
+    const Waiter waiter(*this, key, *pending);
+    KOORD_CO_CHECK(co_await pending->answered.wait());
+    co_return pending->outcome;
   }
 
   /// Gives up every question.
   Task<> stop() {
-    for (const auto& [key, flight] : flights_) flight->give_up.emit(asio::cancellation_type::terminal);
+    for (const auto& [key, pending] : pending_) pending->give_up.emit(asio::cancellation_type::terminal);
     co_await tasks_.stop(clock_, std::chrono::milliseconds{100});
   }
 
@@ -61,57 +61,57 @@ class ReviewCache {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  struct Flight {
-    Event landed;
+  struct Pending {
+    Event answered;
     Result<Ptr> outcome = Error(Code::cancelled, "asked to stop");
     asio::cancellation_signal give_up;
-    int passengers = 0;
+    int waiters = 0;
   };
-  struct Passenger {
-    Passenger(ReviewCache& cache, const Digest& key, Flight& flight)
-        : cache_(cache), key_(key), flight_(flight) {
-      ++flight_.passengers;
+  struct Waiter {
+    Waiter(ReviewCache& cache, const Digest& key, Pending& pending)
+        : cache_(cache), key_(key), awaited_(pending) {
+      ++awaited_.waiters;
     }
-    ~Passenger() {
-      if (--flight_.passengers > 0 || flight_.landed.is_set()) return;
-      cache_.flights_.erase(key_);
-      flight_.give_up.emit(asio::cancellation_type::terminal);
+    ~Waiter() {
+      if (--awaited_.waiters > 0 || awaited_.answered.is_set()) return;
+      cache_.pending_.erase(key_);
+      awaited_.give_up.emit(asio::cancellation_type::terminal);
     }
-    Passenger(const Passenger&) = delete;
-    Passenger& operator=(const Passenger&) = delete;
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
 
    private:
     ReviewCache& cache_;
     const Digest key_;
-    Flight& flight_;
+    Pending& awaited_;
   };
   struct Entry {
     Ptr answer;
     std::size_t bytes;
   };
 
-  Task<> fly(Digest key, std::shared_ptr<Flight> flight, Ask ask) {
+  Task<> answer(Digest key, std::shared_ptr<Pending> pending, Ask ask) {
     try {
       const auto executor = co_await asio::this_coro::executor;
-      auto token = asio::bind_cancellation_slot(flight->give_up.slot(), asio::use_awaitable);
+      auto token = asio::bind_cancellation_slot(pending->give_up.slot(), asio::use_awaitable);
       Result<Answer> answer = co_await asio::co_spawn(executor, ask(), token);
       if (answer) {
         const auto made = std::make_shared<const Answer>(std::move(*answer));
         remember(key, made);
-        flight->outcome = made;
+        pending->outcome = made;
       } else {
-        flight->outcome = std::move(answer).error();
+        pending->outcome = std::move(answer).error();
       }
     } catch (const boost::system::system_error& e) {
       if (e.code() != asio::error::operation_aborted) throw;
     }
-    flight->landed.set();
-    if (const auto own = flights_.find(key); own != flights_.end() && own->second == flight)
-      flights_.erase(own);
+    pending->answered.set();
+    if (const auto own = pending_.find(key); own != pending_.end() && own->second == pending)
+      pending_.erase(own);
   }
 
   void remember(const Digest& key, const Ptr& answer) {
-    const auto [holds, own_bytes] = keep_(*answer);
+    const auto [holds, own_bytes] = retention_(*answer);
     const std::size_t bytes = own_bytes + sizeof(Answer) + kOverhead;
     if (holds <= nanoseconds::zero() || bytes > max_bytes_ || entries_.contains(key)) return;
     while (bytes_ + bytes > max_bytes_) forget_first();
@@ -142,11 +142,11 @@ class ReviewCache {
   static constexpr std::size_t kOverhead = 256;  // the nodes of both maps
   Clock& clock_;
   const std::size_t max_bytes_;
-  const Keep keep_;
+  const Retention retention_;
   std::map<Digest, Entry> entries_;
   std::multimap<MonoTime, Digest> ends_;
   std::size_t bytes_ = 0;
-  std::map<Digest, std::shared_ptr<Flight>> flights_;
+  std::map<Digest, std::shared_ptr<Pending>> pending_;
   TimerId timer_ = 0;
   TaskGroup tasks_;
 };
