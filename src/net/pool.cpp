@@ -141,12 +141,12 @@ class Pool::Impl {
 
  private:
   /// What an answer under way takes, counted among all.
-  class Kept {
+  class AnswerBytes {
    public:
-    explicit Kept(Impl& pool) : pool_(pool) {}
-    ~Kept() { pool_.answer_bytes_ -= bytes_; }
-    Kept(const Kept&) = delete;
-    Kept& operator=(const Kept&) = delete;
+    explicit AnswerBytes(Impl& pool) : pool_(pool) {}
+    ~AnswerBytes() { pool_.answer_bytes_ -= bytes_; }
+    AnswerBytes(const AnswerBytes&) = delete;
+    AnswerBytes& operator=(const AnswerBytes&) = delete;
     /// Beyond the budget of all an answer fails that takes more than a sixteenth of it.
     Result<> hold(std::size_t bytes) {
       pool_.answer_bytes_ += bytes - std::exchange(bytes_, bytes);
@@ -256,17 +256,17 @@ class Pool::Impl {
         request.max_answer == 0 ? options_.max_body : std::min(request.max_answer, options_.max_body);
     ResponseParser parser(request.method);
     std::string body;
-    Kept kept(*this);
+    AnswerBytes kept(*this);
     while (!parser.done()) {
-      Result<std::string_view> came = co_await connection.read();
-      if (!came) co_return written ? std::move(came).error() : written.error();
-      if (came->empty()) {
+      Result<std::string_view> received = co_await connection.read();
+      if (!received) co_return written ? std::move(received).error() : written.error();
+      if (received->empty()) {
         KOORD_CO_CHECK(parser.finish());
         break;
       }
       untouched = false;
       const bool headless = !parser.head_done();
-      KOORD_CO_TRY(used, parser.feed(*came, body));
+      KOORD_CO_TRY(used, parser.feed(*received, body));
       if (body.size() > limit || parser.remaining() > limit - body.size())
         co_return Error(Code::too_large, fmt::format("the response to {} {} is larger than {} bytes",
                                                      request.method, request.target, limit));
@@ -274,7 +274,7 @@ class Pool::Impl {
           kept.hold(std::min(body.capacity(), 2 * body.size())));  // what a promise reserved is not there
       if (headless && parser.remaining() > 0)
         body.reserve(body.size() + static_cast<std::size_t>(parser.remaining()));
-      if (parser.done() && used != came->size())
+      if (parser.done() && used != received->size())
         co_return Error(Code::parse, "HTTP response: bytes after its end");
     }
     lease.reusable = parser.keep_alive();
@@ -341,9 +341,9 @@ class ConnectionStream final : public Stream {
 
  private:
   Task<Result<>> more() {
-    KOORD_CO_TRY(came, co_await connection_->read());
-    if (came.empty()) co_return parser_.finish();
-    KOORD_CO_CHECK(parser_.feed(came, body_));
+    KOORD_CO_TRY(received, co_await connection_->read());
+    if (received.empty()) co_return parser_.finish();
+    KOORD_CO_CHECK(parser_.feed(received, body_));
     co_return Result<>();
   }
 

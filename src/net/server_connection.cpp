@@ -240,20 +240,20 @@ void ServerConnection::keep(std::size_t bytes) {
   fail(503, "too many requests have a body");
 }
 
-ServerConnection::Claim ServerConnection::claim() const {
+ServerConnection::DropRank ServerConnection::drop_rank() const {
   const MonoTime now = server_.clock.mono();
-  const auto owing = [](nanoseconds since, Claim::Kind otherwise) {
-    return Claim{since >= kPatience ? Claim::owing : otherwise, since};
+  const auto late = [](nanoseconds since, DropRank::Kind otherwise) {
+    return DropRank{since >= kPatience ? DropRank::stalled : otherwise, since};
   };
-  if (stalled_ != MonoTime::max()) return owing(now - stalled_, Claim::served);
+  if (stalled_ != MonoTime::max()) return late(now - stalled_, DropRank::served);
   if (body_began_ != MonoTime::max()) {
     const std::chrono::duration<double> paid(static_cast<double>(parser_.received()) /
                                              static_cast<double>(server_.options.min_body_rate));
-    return owing(now - body_began_ - std::chrono::duration_cast<nanoseconds>(paid), Claim::served);
+    return late(now - body_began_ - std::chrono::duration_cast<nanoseconds>(paid), DropRank::served);
   }
   if (serving_) return {};
-  if (!known_) return owing(now - came_, Claim::newcomer);
-  return {Claim::idle, now - since_};
+  if (!known_) return late(now - came_, DropRank::newcomer);
+  return {DropRank::idle, now - since_};
 }
 
 double ServerConnection::body_cost() const {

@@ -26,19 +26,19 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   const std::string& address() const { return peer_->address; }
   /// Who has to go when the server is full: never by address, which API servers may share with anybody.
-  struct Claim {
+  struct DropRank {
     enum Kind : std::uint8_t {
       served,    // on time: stays
       newcomer,  // came a moment ago
       idle,      // between two requests: a peer that asks again connects again
-      owing,     // no request's header yet, a body below the minimum rate, an answer that it does not read
+      stalled,   // no request's header yet, a body below the minimum rate, an answer that it does not read
     };
     Kind kind = served;  // the highest goes first
     nanoseconds age{};   // for how long: the oldest goes first
-    auto operator<=>(const Claim&) const = default;
+    auto operator<=>(const DropRank&) const = default;
   };
-  Claim claim() const;
-  /// A request of it was answered without an error: it keeps its seat from those who have only come.
+  DropRank drop_rank() const;
+  /// A request of it was answered without an error: it keeps its place from those who have only come.
   bool proven() const { return peer_->known; }
 
   /// What its unfinished body costs others: bytes times seconds; 0 if it has none.

@@ -33,13 +33,13 @@ bool ServerState::make_room() {
   const bool too_many_strangers = strangers_ >= options.max_connections - options.max_connections / 4;
   if (connections_.size() < options.max_connections && !too_many_strangers) return true;
   ServerConnection* first = nullptr;
-  ServerConnection::Claim weakest;
+  ServerConnection::DropRank weakest;
   for (ServerConnection* connection : connections_) {
     if (too_many_strangers && connection->proven()) continue;
-    const ServerConnection::Claim claim = connection->claim();
-    if (claim.kind == ServerConnection::Claim::served || claim <= weakest) continue;
+    const ServerConnection::DropRank rank = connection->drop_rank();
+    if (rank.kind == ServerConnection::DropRank::served || rank <= weakest) continue;
     first = connection;
-    weakest = claim;
+    weakest = rank;
   }
   if (first == nullptr) {
     if (connections_.size() < options.max_connections) return true;

@@ -24,7 +24,7 @@ class ServerState {
   void proved(ServerConnection& connection);
   const std::unordered_set<ServerConnection*>& connections() const { return connections_; }
   /// True if one more connection may come in; another may have to go for it. Who has never been answered gets
-  /// three quarters of the seats, and then another such goes.
+  /// three quarters of the connections, and then another such goes.
   bool make_room();
   /// Counts a connection that is dropped, and tells the log of such at most once a minute.
   void drop(std::string_view reason, const std::string& address);

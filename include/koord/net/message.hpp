@@ -107,8 +107,8 @@ struct Response {
   // A server's, besides.
   std::vector<Bytes> parts;            // sent after body without being copied; counted in Content-Length
   std::shared_ptr<BodySource> stream;  // if set: chunked, after body and parts
-  /// Whoever is answered so, with a status below 400, is known from then on and keeps a seat among strangers.
-  /// False for what a port says to anybody: its health where it serves something else.
+  /// Whoever is answered so, with a status below 400, is known from then on and keeps a place among
+  /// strangers. False for what a port says to anybody: its health where it serves something else.
   bool proves = true;
 
   static Response text(unsigned status, std::string body);

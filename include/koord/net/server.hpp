@@ -29,10 +29,10 @@ struct ServerOptions {
   std::chrono::seconds idle_timeout{180};          // between two requests
   std::chrono::seconds write_timeout{60};          // a peer that reads nothing for so long is dropped
   /// Bytes a second of a body below which its peer owes time; one that owes, or does not read its answer,
-  /// loses its seat to a newcomer when the server is full.
+  /// loses its place to a newcomer when the server is full.
   std::size_t min_body_rate = std::size_t{256} * 1024;
-  /// One more: somebody goes (ServerConnection::Claim). A quarter of the seats is for who is known: has been
-  /// answered once (Response::proves).
+  /// One more: somebody goes (ServerConnection::DropRank). A quarter of the places is for who is known: has
+  /// been answered once (Response::proves).
   std::size_t max_connections = 10'000;
   std::optional<Logger>
       log;  // told of handlers that throw, and once a minute of connections that were dropped
