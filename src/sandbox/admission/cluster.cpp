@@ -36,8 +36,8 @@ void node_validate(const json::Value& node, const json::Value* old, Admission&, 
     const FieldPath item_at = list_at.at(i);
     const auto at = [&](std::string_view field) { return item_at.field(field).text(); };
     std::string_view key = text_at(taint, "key"), effect = text_at(taint, "effect");
-    complain(api::check_qualified_name(key), at("key"), key, errors);
-    complain(api::check_label_value(text_at(taint, "value")), at("value"), text_at(taint, "value"), errors);
+    add_errors(api::check_qualified_name(key), at("key"), key, errors);
+    add_errors(api::check_label_value(text_at(taint, "value")), at("value"), text_at(taint, "value"), errors);
     if (effect.empty())
       errors.required(at("effect"));
     else if (effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute")

@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t kMaxAnnotationBytes = std::size_t{256} * 1024;
 
 api::NameErrors check_name(NameRule rule, std::string_view name) {
-  api::NameErrors complaints = api::check_path_segment(name);
-  if (!complaints.empty()) return complaints;
+  api::NameErrors reasons = api::check_path_segment(name);
+  if (!reasons.empty()) return reasons;
   switch (rule) {
     case NameRule::subdomain: return api::check_dns1123_subdomain(name);
     case NameRule::label: return api::check_dns1123_label(name);
@@ -24,10 +24,10 @@ api::NameErrors check_name(NameRule rule, std::string_view name) {
 
 }  // namespace
 
-bool complain(const api::NameErrors& complaints, const std::string& path, std::string_view value,
-              StatusCauses& errors) {
-  for (const std::string& why : complaints) errors.invalid(path, value, why);
-  return !complaints.empty();
+bool add_errors(const api::NameErrors& reasons, const std::string& path, std::string_view value,
+                StatusCauses& errors) {
+  for (const std::string& why : reasons) errors.invalid(path, value, why);
+  return !reasons.empty();
 }
 
 void validate_labels(const json::Value* labels, std::string_view path, StatusCauses& errors) {
@@ -35,12 +35,12 @@ void validate_labels(const json::Value* labels, std::string_view path, StatusCau
   if (!labels->is_object())
     return errors.wrong_type(std::string(path), json::to_text(*labels), "must be a map of strings");
   for (const auto& label : labels->members()) {
-    complain(api::check_qualified_name(label.key()), std::string(path), label.key(), errors);
+    add_errors(api::check_qualified_name(label.key()), std::string(path), label.key(), errors);
     if (!label.value.is_string())
       errors.wrong_type(fmt::format("{}.{}", path, label.key()), json::to_text(label.value),
                         "must be a string");
     else
-      complain(api::check_label_value(label.value.text()), std::string(path), label.value.text(), errors);
+      add_errors(api::check_label_value(label.value.text()), std::string(path), label.value.text(), errors);
   }
 }
 
@@ -51,7 +51,7 @@ void validate_metadata(const json::Value& object, const Kind& kind, StatusCauses
   if (name.empty()) {
     errors.required("metadata.name", "name or generateName is required");
   } else {
-    complain(check_name(kind.names, name), "metadata.name", name, errors);
+    add_errors(check_name(kind.names, name), "metadata.name", name, errors);
   }
   validate_labels(find(*meta, "labels"), "metadata.labels", errors);
   if (const json::Value* annotations = find(*meta, "annotations"); annotations && annotations->is_object()) {
@@ -60,7 +60,7 @@ void validate_metadata(const json::Value& object, const Kind& kind, StatusCauses
       std::string key(entry.key());
       for (char& c : key)
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-      complain(api::check_qualified_name(key), "metadata.annotations", entry.key(), errors);
+      add_errors(api::check_qualified_name(key), "metadata.annotations", entry.key(), errors);
       total += entry.name.text().size() + (entry.value.is_string() ? entry.value.text().size() : 0);
     }
     if (total > kMaxAnnotationBytes) errors.too_long("metadata.annotations", kMaxAnnotationBytes);
@@ -68,8 +68,8 @@ void validate_metadata(const json::Value& object, const Kind& kind, StatusCauses
   if (const json::Value* finalizers = find(*meta, "finalizers"); finalizers && finalizers->is_array())
     for (const auto& finalizer : finalizers->elements())
       if (finalizer.is_string())
-        complain(api::check_qualified_name(finalizer.text()), "metadata.finalizers", finalizer.text(),
-                 errors);
+        add_errors(api::check_qualified_name(finalizer.text()), "metadata.finalizers", finalizer.text(),
+                   errors);
   const json::Value* owners = find(*meta, "ownerReferences");
   if (!owners || !owners->is_array()) return;
   int controllers = 0;

@@ -7,8 +7,8 @@
 namespace koord::sandbox {
 
 /// An error for each complaint; true if there were any.
-bool complain(const api::NameErrors& complaints, const std::string& path, std::string_view value,
-              StatusCauses& errors);
+bool add_errors(const api::NameErrors& reasons, const std::string& path, std::string_view value,
+                StatusCauses& errors);
 
 void validate_metadata(const json::Value& object, const Kind& kind, StatusCauses& errors);
 /// A map of labels at `path`.

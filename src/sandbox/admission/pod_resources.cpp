@@ -60,7 +60,7 @@ bool is_standard(std::string_view resource) {
 }
 
 void check_name(std::string_view name, const std::string& at, bool of_pod, StatusCauses& errors) {
-  bool wrong = complain(api::check_qualified_name(name), at, name, errors);
+  bool wrong = add_errors(api::check_qualified_name(name), at, name, errors);
   if (!wrong && !has_domain(name) && !is_standard(name)) {
     errors.invalid(at, name, "must be a standard resource type or fully qualified");
     wrong = true;

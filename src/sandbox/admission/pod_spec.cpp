@@ -82,7 +82,8 @@ void validate_container(const json::Value& container, const FieldPath& path,
   std::string_view name = text_at(container, "name");
   if (name.empty())
     errors.required(at("name"));
-  else if (!complain(api::check_dns1123_label(name), at("name"), name, errors) && !names.insert(name).second)
+  else if (!add_errors(api::check_dns1123_label(name), at("name"), name, errors) &&
+           !names.insert(name).second)
     errors.duplicate(at("name"), name);
   if (text_at(container, "image").empty()) errors.required(at("image"));
   if (const json::Value* resources = find(container, "resources"))
@@ -112,7 +113,7 @@ void validate_tolerations(const json::Value* list, const FieldPath& path, Status
     const auto at = [&](std::string_view field) { return item_at.field(field).text(); };
     std::string_view op = text_at(toleration, "operator"), key = text_at(toleration, "key"),
                      effect = text_at(toleration, "effect");
-    if (!key.empty()) complain(api::check_qualified_name(key), at("key"), key, errors);
+    if (!key.empty()) add_errors(api::check_qualified_name(key), at("key"), key, errors);
     if (key.empty() && op != "Exists")
       errors.invalid(
           at("operator"), op,
@@ -166,7 +167,7 @@ void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCau
   validate_labels(find(spec, "nodeSelector"), at("nodeSelector"), errors);
   validate_tolerations(find(spec, "tolerations"), path.field("tolerations"), errors);
   if (std::string_view node = text_at(spec, "nodeName"); !node.empty())
-    complain(api::check_dns1123_subdomain(node), at("nodeName"), node, errors);
+    add_errors(api::check_dns1123_subdomain(node), at("nodeName"), node, errors);
   if (auto grace = int_at(spec, "terminationGracePeriodSeconds"); grace && *grace < 0)
     errors.invalid_raw(at("terminationGracePeriodSeconds"), fmt::to_string(*grace),
                        "must be greater than or equal to 0");

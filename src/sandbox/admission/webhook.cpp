@@ -131,10 +131,10 @@ void check_selector(const json::Value& webhook, const FieldPath& path, std::stri
       errors.forbidden(values_at.text(),
                        "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
     if (!in && !there) errors.invalid(at.field("operator").text(), op, "not a valid selector operator");
-    complain(api::check_qualified_name(key), at.field("key").text(), key, errors);
+    add_errors(api::check_qualified_name(key), at.field("key").text(), key, errors);
     for (std::size_t v = 0; values && v < values->elements().size(); ++v)
-      complain(api::check_label_value((*values)[v].text()), values_at.at(v).text(), (*values)[v].text(),
-               errors);
+      add_errors(api::check_label_value((*values)[v].text()), values_at.at(v).text(), (*values)[v].text(),
+                 errors);
   }
 }
 
@@ -220,7 +220,7 @@ void check_versions(const json::Value& webhook, const FieldPath& path, StatusCau
     if (!seen.insert(version).second)
       errors.invalid(at.at(i).text(), version, "duplicate version");
     else
-      complain(api::check_dns1035_label(version), at.at(i).text(), version, errors);
+      add_errors(api::check_dns1035_label(version), at.at(i).text(), version, errors);
   }
   if (!seen.contains("v1") && !seen.contains("v1beta1"))
     errors.invalid_raw(at.text(), json::to_text(*versions), "must include at least one of v1, v1beta1");
@@ -229,7 +229,7 @@ void check_versions(const json::Value& webhook, const FieldPath& path, StatusCau
 void check_name(std::string_view name, const std::string& path, StatusCauses& errors) {
   constexpr int kLeastDots = 2;
   if (name.empty()) return errors.required(path);
-  if (complain(api::check_dns1123_subdomain(name), path, name, errors)) return;
+  if (add_errors(api::check_dns1123_subdomain(name), path, name, errors)) return;
   if (std::ranges::count(name, '.') < kLeastDots)
     errors.invalid(path, name, "should be a domain with at least three segments separated by dots");
 }

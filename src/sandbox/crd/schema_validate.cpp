@@ -58,18 +58,18 @@ class Validator {
 
   /// `add` adds an error; its texts are only made for those that are shown.
   template <class Add>
-  bool complain(const Add& add) {
+  bool add_errors(const Add& add) {
     if (errors_ && !errors_->skip()) add(*errors_);
     return false;
   }
   bool complain_raw(const FieldPath& path, const json::Value& value, std::string_view what) {
-    return complain([&](StatusCauses& errors) {
+    return add_errors([&](StatusCauses& errors) {
       const std::string at = path.text();
       errors.invalid_raw(at, json::to_text(value), fmt::format("{} in body {}", at, what));
     });
   }
   bool wrong_type(const FieldPath& path, const json::Value& value, std::string_view type) {
-    return complain([&](StatusCauses& errors) {
+    return add_errors([&](StatusCauses& errors) {
       const std::string at = path.text(), got = fmt::format("\"{}\"", type_name(value));
       errors.wrong_type(at, got, fmt::format("{} in body must be of type {}: {}", at, type, got));
     });
@@ -79,7 +79,7 @@ class Validator {
     bool good = true;
     if (rules.enumeration &&
         !std::binary_search(rules.allowed.begin(), rules.allowed.end(), &value, by_value))
-      good = complain([&](StatusCauses& errors) {
+      good = add_errors([&](StatusCauses& errors) {
         std::vector<std::string_view> names;
         for (const json::Value& allowed : rules.enumeration->elements())
           if (allowed.is_string()) names.push_back(allowed.text());
@@ -121,7 +121,7 @@ class Validator {
       if (!limit) return true;
       const auto order = json::compare(value, *limit);
       if ((least ? std::is_gt(order) : std::is_lt(order)) || (!exclusive && std::is_eq(order))) return true;
-      return complain([&](StatusCauses& errors) {
+      return add_errors([&](StatusCauses& errors) {
         const std::string at = path.text();
         errors.invalid_raw(at, json::to_text(value),
                            fmt::format("{} in body should be {} than {}{}", at, least ? "greater" : "less",
@@ -136,7 +136,7 @@ class Validator {
     const std::string_view text = value.text();
     bool good = true;
     const auto wrong = [&](std::string_view what, const auto& bound) {
-      return complain([&](StatusCauses& errors) {
+      return add_errors([&](StatusCauses& errors) {
         const std::string at = path.text();
         errors.invalid(at, text, fmt::format("{} in body {}", at, fmt::format(fmt::runtime(what), bound)));
       });
@@ -147,7 +147,7 @@ class Validator {
       if (rules.min_length && characters < *rules.min_length)
         good = wrong("should be at least {} chars long", *rules.min_length);
       if (rules.max_length && characters > *rules.max_length)
-        good = complain([&](StatusCauses& errors) {
+        good = add_errors([&](StatusCauses& errors) {
           errors.too_long(path.text(), static_cast<std::size_t>(*rules.max_length));
         });
     }
@@ -162,7 +162,7 @@ class Validator {
     const auto count = static_cast<std::int64_t>(size);
     const bool few = least && count < *least, many = most && count > *most;
     if (!few && !many) return true;
-    return complain([&](StatusCauses& errors) {
+    return add_errors([&](StatusCauses& errors) {
       const std::string at = path.text();
       errors.invalid_raw(at, fmt::to_string(count),
                          fmt::format("{} in body should have at {} {} {}", at, few ? "least" : "most",
@@ -217,7 +217,7 @@ class Validator {
       if (std::is_eq(order(sorted[i - 1], sorted[i]))) again.push_back(sorted[i]);
     std::sort(again.begin(), again.end());
     for (const std::size_t i : again)
-      complain([&](StatusCauses& errors) { errors.duplicate(path.at(i).text(), json::to_text(value[i])); });
+      add_errors([&](StatusCauses& errors) { errors.duplicate(path.at(i).text(), json::to_text(value[i])); });
     return again.empty();
   }
 
@@ -230,7 +230,7 @@ class Validator {
         const json::Members members(value);
         for (const std::string_view name : rules.required)
           if (!members.find(name))
-            good = complain([&](StatusCauses& errors) { errors.required(path.field(name).text()); });
+            good = add_errors([&](StatusCauses& errors) { errors.required(path.field(name).text()); });
       }
       good =
           check_count(rules.min_properties, rules.max_properties, value.size(), "properties", path) && good;

@@ -58,7 +58,7 @@ void Collection::record(Change change) {
   const Change latest = history_.back();
   while (history_.size() > window_) forget_first();
   store_.trim_histories();
-  for (Listener* listener : listeners_) listener->on_news();
+  for (Listener* listener : listeners_) listener->on_changes();
   for (Observer* observer : store_.observers_) observer->on_change(*this, latest);
 }
 
@@ -71,7 +71,7 @@ std::uint64_t Collection::change_after(std::uint64_t rv) const {
 void Collection::compact() {
   if (history_.empty()) return;
   while (!history_.empty()) forget_first();
-  for (Listener* listener : listeners_) listener->on_news();
+  for (Listener* listener : listeners_) listener->on_changes();
 }
 
 void Collection::remove_listener(Listener& listener) { std::erase(listeners_, &listener); }

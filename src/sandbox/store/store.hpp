@@ -35,7 +35,7 @@ class Observer {
 class Listener {
  public:
   virtual ~Listener() = default;
-  virtual void on_news() = 0;
+  virtual void on_changes() = 0;
 };
 
 class Store;

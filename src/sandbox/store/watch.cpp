@@ -113,7 +113,7 @@ Watch::State Watch::read(std::vector<Bytes>& out, std::size_t max_events) {
   return given > 0 ? State::ready : State::waiting;
 }
 
-void Watch::on_news() {
+void Watch::on_changes() {
   if (!wake_) return;
   auto wake = std::exchange(wake_, nullptr);
   wake();
@@ -122,17 +122,17 @@ void Watch::on_news() {
 void Watch::want_bookmark() {
   if (!options_.bookmarks) return;
   owes_bookmark_ = true;
-  on_news();
+  on_changes();
 }
 
 void Watch::end() {
   ended_ = true;
-  on_news();
+  on_changes();
 }
 
 void Watch::fail(std::string status_json) {
   failure_ = std::move(status_json);
-  on_news();
+  on_changes();
 }
 
 }  // namespace koord::sandbox

@@ -38,7 +38,7 @@ class Watch final : public Listener {
   /// Called once when read() may have something after it returned `waiting`.
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  void on_news() override;
+  void on_changes() override;
   /// The time has come for a bookmark; given when all changes have been read.
   void want_bookmark();
   /// No more events: what read() has not given is lost, as when a connection breaks.
