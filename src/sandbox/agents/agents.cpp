@@ -78,9 +78,9 @@ void Agents::run(Job& job) {
   if (it == known_.end() || it->second.uid != job.uid) return;
   Node& node = it->second;
   look_at(job.node, node);
-  const NodeAgent::Due due = node.agent->tick(verbs_.clock().mono());
-  if (due.report) report(job.node, *node.agent);
-  for (const NodeAgent::Victim& victim : due.evict) evict(victim, *node.agent);
+  const NodeAgent::TickOutcome outcome = node.agent->tick(verbs_.clock().mono());
+  if (outcome.report) report(job.node, *node.agent);
+  for (const NodeAgent::Victim& victim : outcome.evict) evict(victim, *node.agent);
   wheel_.add(node.agent->period(), std::move(job));
 }
 

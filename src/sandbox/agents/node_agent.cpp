@@ -106,7 +106,7 @@ const api::ResourceThresholdStrategy* NodeAgent::threshold() const {
   return slo_ ? slo_->spec.resource_used_threshold_with_be.get() : nullptr;
 }
 
-NodeAgent::Due NodeAgent::tick(MonoTime now) {
+NodeAgent::TickOutcome NodeAgent::tick(MonoTime now) {
   const nanoseconds passed = now - last_;
   last_ = now;
   const double at = trace_time(now);
@@ -141,15 +141,15 @@ NodeAgent::Due NodeAgent::tick(MonoTime now) {
   samples_.push_back({at, moment_.node, moment_.system, satisfaction(pods, moment_)});
   forget(at);
 
-  Due due;
+  TickOutcome outcome;
   const char* reason = "";
   for (const std::size_t victim : whom_to_evict(at, pods, reason))
-    due.evict.push_back({pods[victim]->ns, pods[victim]->name, pods[victim]->uid, reason});
+    outcome.evict.push_back({pods[victim]->ns, pods[victim]->name, pods[victim]->uid, reason});
   if (now - reported_ >= interval_) {
-    due.report = true;
+    outcome.report = true;
     reported_ = now;
   }
-  return due;
+  return outcome;
 }
 
 void NodeAgent::evicted(std::string_view ns, std::string_view name) {

@@ -58,20 +58,20 @@ class NodeAgent {
   struct Victim {
     std::string ns, name, uid, reason;
   };
-  struct Due {
+  struct TickOutcome {
     bool report = false;
     std::vector<Victim> evict;
   };
   /// Plays the time from the last tick to `now`. Nobody is to be evicted while a pod that was is still there.
-  Due tick(MonoTime now);
+  TickOutcome tick(MonoTime now);
   /// It was: the API took the eviction.
   void evicted(std::string_view ns, std::string_view name);
 
-  /// What the node's NodeMetric is to say; report() was due.
+  /// What the node's NodeMetric is to say; report() was outcome.
   api::NodeMetricStatus status(WallTime now) const;
   /// How long a pod has worked so far, at the speed that it had; 0 of one that is not known.
   nanoseconds worked(std::string_view ns, std::string_view name) const;
-  const Played& moment() const { return moment_; }
+  const UsageSample& moment() const { return moment_; }
   const AgentTotals& totals() const { return totals_; }
   const std::string& machine() const { return trace_.name(machine_); }
 
@@ -112,7 +112,7 @@ class NodeAgent {
   std::vector<nanoseconds> windows_;              // of the aggregates
   std::map<std::string, Pod, std::less<>> pods_;  // by namespace and name
   std::deque<Sample> samples_;
-  Played moment_;
+  UsageSample moment_;
   MonoTime last_, reported_;
   bool used_ = false;          // a pod has run here
   double evicted_at_ = -1e18;  // the trace's time, of the last eviction

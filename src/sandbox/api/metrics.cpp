@@ -91,7 +91,7 @@ class Reader {
     std::vector<const SimulatedPod*> all;
     all.reserve(pods.size());
     for (const SimulatedPod& pod : pods) all.push_back(&pod);
-    const Played moment = play(SimulatedNode::of(*decoded), all, kHalfBusy, nullptr);
+    const UsageSample moment = play(SimulatedNode::of(*decoded), all, kHalfBusy, nullptr);
     figures.node = moment.node;
     for (std::size_t i = 0; i < pods.size(); ++i)
       figures.pods[Object::make_key(pods[i].ns, pods[i].name)] = moment.pods[i];

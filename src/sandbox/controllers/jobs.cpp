@@ -89,7 +89,7 @@ void Jobs::on_change(Collection& collection, const Change& change) {
   if (&collection == pods_.objects) return pod_changed(change);
   if (&collection != jobs_.objects) return;
   if (change.type == Change::Type::deleted)
-    known_.erase(change.object->uid);
+    states_.erase(change.object->uid);
   else
     queue_.add({change.object->ns, change.object->name});
 }
@@ -98,27 +98,27 @@ void Jobs::pod_changed(const Change& change) {
   const Object& pod = *change.object;
   for (const OwnerRef& owner : pod.owners) {
     if (!owner.controller || owner.kind != "Job") continue;
-    Known& known = known_[owner.uid];
+    JobState& state = states_[owner.uid];
     if (change.type == Change::Type::deleted)
-      known.pods.erase(pod.name);
+      state.pods.erase(pod.name);
     else
-      known.pods.insert(pod.name);
+      state.pods.insert(pod.name);
     if (pod.field("status.phase") == "Succeeded") {
       const auto index = index_of(pod);
-      if (!index || known.done.insert(*index).second) known.succeeded.insert(pod.uid);
+      if (!index || state.done.insert(*index).second) state.succeeded.insert(pod.uid);
     }
-    if (pod.field("status.phase") == "Failed" && known.failed.insert(pod.uid).second)
-      known.last_failure = verbs_.clock().now();
+    if (pod.field("status.phase") == "Failed" && state.failed.insert(pod.uid).second)
+      state.last_failure = verbs_.clock().now();
     queue_.add({pod.ns, owner.name});
-    if (!known.pods.empty()) continue;
+    if (!state.pods.empty()) continue;
     const ObjectPtr job = jobs_.objects->get(pod.ns, owner.name);
-    if (!job || job->uid != owner.uid) known_.erase(owner.uid);
+    if (!job || job->uid != owner.uid) states_.erase(owner.uid);
   }
 }
 
-Jobs::Counts Jobs::count(const Key& key, const Known& known) const {
+Jobs::Counts Jobs::count(const Key& key, const JobState& state) const {
   Counts counts;
-  for (const std::string& name : known.pods) {
+  for (const std::string& name : state.pods) {
     ObjectPtr pod = pods_.objects->get(key.ns, name);
     if (!pod || pod->deleting || ended(*pod)) continue;
     ++counts.active;
@@ -147,14 +147,14 @@ void Jobs::sync(const Key& key) {
     (void)verbs_.remove(jobs_, key.ns, key.name, options);
     return;
   }
-  Known& known = known_[object->uid];
-  const Counts counts = count(key, known);
+  JobState& state = states_[object->uid];
+  const Counts counts = count(key, state);
   const auto completions = int_at(doc, "spec", "completions");
-  const auto succeeded = static_cast<std::int64_t>(known.succeeded.size()),
-             failed = static_cast<std::int64_t>(known.failed.size());
+  const auto succeeded = static_cast<std::int64_t>(state.succeeded.size()),
+             failed = static_cast<std::int64_t>(state.failed.size());
   const auto end = [&](std::string_view how, std::string_view reason, std::string_view message) {
     for (const ObjectPtr& pod : counts.pods) (void)verbs_.remove(pods_, pod->ns, pod->name);
-    write_status(*object, doc, known, count(key, known), how, reason, message);
+    write_status(*object, doc, state, count(key, state), how, reason, message);
   };
   if (failed > int_at(doc, "spec", "backoffLimit").value_or(6))
     return end("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit");
@@ -164,44 +164,44 @@ void Jobs::sync(const Key& key) {
     queue_.add(key, due - now);
   }
   const bool complete =
-      completions ? succeeded >= *completions : succeeded > 0 && counts.active == 0 && known.under_way == 0;
+      completions ? succeeded >= *completions : succeeded > 0 && counts.active == 0 && state.under_way == 0;
   if (complete) return end("Complete", "CompletionsReached", "Reached expected number of succeeded pods");
   if (true_at(doc, "spec", "suspend")) {
     for (const ObjectPtr& pod : counts.pods) (void)verbs_.remove(pods_, pod->ns, pod->name);
   } else {
-    make_pods(*object, doc, known, counts);
+    make_pods(*object, doc, state, counts);
   }
-  write_status(*object, doc, known, count(key, known), "", "", "");
+  write_status(*object, doc, state, count(key, state), "", "", "");
 }
 
-void Jobs::make_pods(const Object& job, const json::Value& doc, Known& known, const Counts& counts) {
+void Jobs::make_pods(const Object& job, const json::Value& doc, JobState& state, const Counts& counts) {
   const Key key{job.ns, job.name};
   const auto completions = int_at(doc, "spec", "completions");
-  const auto succeeded = static_cast<std::int64_t>(known.succeeded.size());
+  const auto succeeded = static_cast<std::int64_t>(state.succeeded.size());
   std::int64_t wanted = int_at(doc, "spec", "parallelism").value_or(1);
   if (completions)
     wanted = std::min(wanted, *completions - succeeded);
   else if (succeeded > 0)
     wanted = counts.active;  // one has said that all is done: the others end in their own time
-  std::int64_t missing = wanted - counts.active - known.under_way;
+  std::int64_t missing = wanted - counts.active - state.under_way;
   for (std::int64_t i = missing; i < 0 && -i <= static_cast<std::int64_t>(counts.pods.size()); ++i) {
     const ObjectPtr& pod = counts.pods[counts.pods.size() - static_cast<std::size_t>(-i)];
     (void)verbs_.remove(pods_, pod->ns, pod->name);
   }
   if (missing <= 0) return;
   const WallTime now = verbs_.clock().now();
-  WallTime due = known.not_before;
-  if (!known.failed.empty()) {
-    const auto doublings = std::min<std::size_t>(known.failed.size() - 1, 10);
+  WallTime due = state.not_before;
+  if (!state.failed.empty()) {
+    const auto doublings = std::min<std::size_t>(state.failed.size() - 1, 10);
     due = std::max(due,
-                   known.last_failure + std::min<nanoseconds>(kFirstPause * (1 << doublings), kLongestPause));
+                   state.last_failure + std::min<nanoseconds>(kFirstPause * (1 << doublings), kLongestPause));
   }
   if (now < due) return queue_.add(key, due - now);
   const bool indexed = text_at(doc, "spec", "completionMode") == "Indexed";
   std::int64_t index = 0;
   for (std::int64_t made = 0; made < std::min(missing, kMostAtOnce); ++made) {
     while (indexed &&
-           (known.done.contains(index) || known.making.contains(index) || counts.indexes.contains(index)))
+           (state.done.contains(index) || state.making.contains(index) || counts.indexes.contains(index)))
       ++index;
     if (indexed && index >= completions.value_or(0)) break;
     make_pod(job, doc, indexed ? std::optional(index++) : std::nullopt);
@@ -223,26 +223,26 @@ void Jobs::make_pod(const Object& job, const json::Value& doc, std::optional<std
     json::Value& spec = object_at(pod, "spec", arena);
     if (text_at(spec, "hostname").empty())
       set_text(spec, "hostname", fmt::format("{}-{}", job.name, text), arena);
-    known_[job.uid].making.insert(*index);
+    states_[job.uid].making.insert(*index);
   }
-  ++known_[job.uid].under_way;
+  ++states_[job.uid].under_way;
   create_(pods_, job.ns, std::move(pod),
           [this, key = Key{job.ns, job.name}, uid = job.uid, index](const Outcome<ObjectPtr>& made) {
-            const auto it = known_.find(uid);
-            if (it == known_.end()) return;
-            Known& known = it->second;
-            --known.under_way;
-            if (index) known.making.erase(*index);
-            known.refused = made ? 0 : known.refused + 1;
+            const auto it = states_.find(uid);
+            if (it == states_.end()) return;
+            JobState& state = it->second;
+            --state.under_way;
+            if (index) state.making.erase(*index);
+            state.refused = made ? 0 : state.refused + 1;
             // Refused ones are tried again, at longer and longer intervals.
             if (!made)
-              known.not_before =
-                  verbs_.clock().now() + std::chrono::seconds(1 << std::min(known.refused - 1, 6));
+              state.not_before =
+                  verbs_.clock().now() + std::chrono::seconds(1 << std::min(state.refused - 1, 6));
             queue_.add(key);
           });
 }
 
-void Jobs::write_status(const Object& job, const json::Value& before, const Known& known,
+void Jobs::write_status(const Object& job, const json::Value& before, const JobState& state,
                         const Counts& counts, std::string_view finished, std::string_view reason,
                         std::string_view message) {
   const std::string now = verbs_.now_text();
@@ -259,9 +259,9 @@ void Jobs::write_status(const Object& job, const json::Value& before, const Know
     count("active", counts.active);
     set_int(status, "ready", counts.ready, arena);
     set_int(status, "terminating", 0, arena);
-    count("succeeded", static_cast<std::int64_t>(known.succeeded.size()));
-    count("failed", static_cast<std::int64_t>(known.failed.size()));
-    if (!known.done.empty()) set_text(status, "completedIndexes", ranges(known.done), arena);
+    count("succeeded", static_cast<std::int64_t>(state.succeeded.size()));
+    count("failed", static_cast<std::int64_t>(state.failed.size()));
+    if (!state.done.empty()) set_text(status, "completedIndexes", ranges(state.done), arena);
     object_at(status, "uncountedTerminatedPods", arena);
     if (!suspended && text_at(status, "startTime").empty()) set_text(status, "startTime", now, arena);
     const json::Value* conditions = find(status, "conditions");

@@ -26,7 +26,7 @@ class Jobs final : public Observer {
     auto operator<=>(const Key&) const = default;
   };
   /// What is known of a job's pods, by its uid; a pod that ended counts although it is deleted.
-  struct Known {
+  struct JobState {
     std::set<std::string> pods;               // names
     std::set<std::string> succeeded, failed;  // uids
     std::set<std::int64_t> done;              // indexes
@@ -44,16 +44,16 @@ class Jobs final : public Observer {
 
   void pod_changed(const Change& change);
   void sync(const Key& key);
-  void make_pods(const Object& job, const json::Value& doc, Known& known, const Counts& counts);
+  void make_pods(const Object& job, const json::Value& doc, JobState& state, const Counts& counts);
   void make_pod(const Object& job, const json::Value& doc, std::optional<std::int64_t> index);
-  Counts count(const Key& key, const Known& known) const;
-  void write_status(const Object& job, const json::Value& before, const Known& known, const Counts& counts,
+  Counts count(const Key& key, const JobState& state) const;
+  void write_status(const Object& job, const json::Value& before, const JobState& state, const Counts& counts,
                     std::string_view finished, std::string_view reason, std::string_view message);
 
   Verbs& verbs_;
   const Kind &pods_, &jobs_;
   const Workloads::Create create_;
-  std::map<std::string, Known> known_;
+  std::map<std::string, JobState> states_;
   WorkQueue<Key> queue_;
 };
 

@@ -64,7 +64,7 @@ struct StatefulSets::View {
   Key key;
   ObjectPtr set;
   const json::Value& doc;
-  Known& known;
+  SetState& state;
   std::int64_t first, replicas, partition, min_ready;
   bool ordered, rolling;
   std::string update = {}, current = {};           // revisions
@@ -95,7 +95,7 @@ void StatefulSets::on_change(Collection& collection, const Change& change) {
   const bool gone = change.type == Change::Type::deleted;
   if (&collection == sets_.objects) {
     if (gone)
-      known_.erase(object.uid);
+      states_.erase(object.uid);
     else
       queue_.add({object.ns, object.name});
     return;
@@ -104,16 +104,16 @@ void StatefulSets::on_change(Collection& collection, const Change& change) {
   if (!pod && &collection != revisions_.objects) return;
   const OwnerRef* owner = controller_of(object);
   if (!owner || owner->kind != "StatefulSet") return;
-  Known& known = known_[owner->uid];
-  std::set<std::string>& names = pod ? known.pods : known.revisions;
+  SetState& state = states_[owner->uid];
+  std::set<std::string>& names = pod ? state.pods : state.revisions;
   if (gone)
     names.erase(object.name);
   else
     names.insert(object.name);
   if (pod) queue_.add({object.ns, owner->name});
-  if (!known.pods.empty() || !known.revisions.empty()) return;
+  if (!state.pods.empty() || !state.revisions.empty()) return;
   const ObjectPtr set = sets_.objects->get(object.ns, owner->name);
-  if (!set || set->uid != owner->uid) known_.erase(owner->uid);
+  if (!set || set->uid != owner->uid) states_.erase(owner->uid);
 }
 
 void StatefulSets::sync(const Key& key) {
@@ -126,7 +126,7 @@ void StatefulSets::sync(const Key& key) {
   View view{.key = key,
             .set = set,
             .doc = doc,
-            .known = known_[set->uid],
+            .state = states_[set->uid],
             .first = int_at(*spec, "ordinals", "start").value_or(0),
             .replicas = int_at(*spec, "replicas").value_or(1),
             .partition = int_at(*spec, "updateStrategy", "rollingUpdate", "partition").value_or(0),
@@ -135,7 +135,7 @@ void StatefulSets::sync(const Key& key) {
             .rolling = text_at(*spec, "updateStrategy", "type") != "OnDelete"};
   view.update = update_revision(view);
   view.current = text_at(doc, "status", "currentRevision");
-  if (!view.known.revisions.contains(view.current)) view.current = view.update;
+  if (!view.state.revisions.contains(view.current)) view.current = view.update;
   sort_pods(view);
   work(view);
   sort_pods(view);
@@ -163,7 +163,7 @@ void StatefulSets::work(View& view) {
 void StatefulSets::sort_pods(View& view) const {
   view.members.clear();
   std::map<std::int64_t, ObjectPtr, std::greater<>> others;
-  for (const std::string& name : view.known.pods) {
+  for (const std::string& name : view.state.pods) {
     const auto ordinal = ordinal_of(*view.set, name);
     ObjectPtr pod = pods_.objects->get(view.key.ns, name);
     if (!ordinal || !pod) continue;
@@ -177,14 +177,14 @@ void StatefulSets::sort_pods(View& view) const {
 }
 
 const std::string& StatefulSets::update_revision(const View& view) {
-  Known& known = view.known;
+  SetState& state = view.state;
   const std::int64_t generation = int_at(view.doc, "metadata", "generation").value_or(0);
-  if (known.generation == generation && known.revisions.contains(known.update)) return known.update;
+  if (state.generation == generation && state.revisions.contains(state.update)) return state.update;
   const json::Value& part = *find(view.doc, "spec", "template");
   const std::string hash = template_hash(part);
   const std::string name = fmt::format("{}-{}", view.set->name, hash);
   std::int64_t last = 0, own = 0;
-  for (const std::string& each : known.revisions)
+  for (const std::string& each : state.revisions)
     if (const ObjectPtr revision = revisions_.objects->get(view.key.ns, each)) {
       json::Document doc;
       load(*revision, doc);
@@ -215,19 +215,19 @@ const std::string& StatefulSets::update_revision(const View& view) {
       return {};
     });
   }
-  known.generation = generation;
-  known.update = name;
-  return known.update;
+  state.generation = generation;
+  state.update = name;
+  return state.update;
 }
 
 void StatefulSets::drop_old_revisions(const View& view) {
   const std::int64_t limit = int_at(view.doc, "spec", "revisionHistoryLimit").value_or(10);
-  if (limit < 0 || std::ssize(view.known.revisions) <= limit) return;
+  if (limit < 0 || std::ssize(view.state.revisions) <= limit) return;
   std::set<std::string, std::less<>> live{view.update, view.current};
   for (const auto& [ordinal, pod] : view.members) live.emplace(revision_of(*pod));
   for (const ObjectPtr& pod : view.others) live.emplace(revision_of(*pod));
   std::vector<std::pair<std::int64_t, std::string>> old;
-  for (const std::string& name : view.known.revisions) {
+  for (const std::string& name : view.state.revisions) {
     const ObjectPtr revision = revisions_.objects->get(view.key.ns, name);
     if (!revision || live.contains(name)) continue;
     json::Document doc;
@@ -351,22 +351,22 @@ void StatefulSets::make_pod(const View& view, std::int64_t ordinal) {
 
 void StatefulSets::make(const View& view, const Kind& kind, std::string name, json::Document doc) {
   std::string made_key = fmt::format("{}/{}", kind.resource, name);
-  Known& known = view.known;
-  if (known.making.contains(made_key)) return;
+  SetState& state = view.state;
+  if (state.making.contains(made_key)) return;
   const WallTime now = verbs_.clock().now();
-  if (now < known.not_before) return queue_.add(view.key, known.not_before - now);
-  known.making.insert(made_key);
+  if (now < state.not_before) return queue_.add(view.key, state.not_before - now);
+  state.making.insert(made_key);
   create_(kind, view.key.ns, std::move(doc),
           [this, key = view.key, uid = view.set->uid, made_key](const Outcome<ObjectPtr>& made) {
-            const auto it = known_.find(uid);
-            if (it == known_.end()) return;
-            Known& known = it->second;
-            known.making.erase(made_key);
-            known.refused = made ? 0 : known.refused + 1;
+            const auto it = states_.find(uid);
+            if (it == states_.end()) return;
+            SetState& state = it->second;
+            state.making.erase(made_key);
+            state.refused = made ? 0 : state.refused + 1;
             // Refused ones are tried again, at longer and longer intervals.
             if (!made)
-              known.not_before =
-                  verbs_.clock().now() + std::chrono::seconds(1 << std::min(known.refused - 1, 6));
+              state.not_before =
+                  verbs_.clock().now() + std::chrono::seconds(1 << std::min(state.refused - 1, 6));
             queue_.add(key);
           });
 }

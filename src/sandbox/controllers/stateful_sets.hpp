@@ -27,7 +27,7 @@ class StatefulSets final : public Observer {
     auto operator<=>(const Key&) const = default;
   };
   /// What is known of a set, by its uid.
-  struct Known {
+  struct SetState {
     std::set<std::string> pods, revisions;  // names
     std::set<std::string> making;           // names of pods and claims whose creation has not been answered
     int refused = 0;                        // creations, in a row
@@ -62,7 +62,7 @@ class StatefulSets final : public Observer {
   Verbs& verbs_;
   const Kind &pods_, &claims_, &sets_, &revisions_;
   const Workloads::Create create_;
-  std::map<std::string, Known> known_;
+  std::map<std::string, SetState> states_;
   WorkQueue<Key> queue_;
 };
 

@@ -58,7 +58,7 @@ std::string_view storage_class_of(const json::Value& object) {
   return old.empty() ? text_at(object, "spec", "storageClassName") : old;
 }
 
-VolumeBinder::Needs::Needs(const json::Value& object, const json::Value* size)
+VolumeBinder::VolumeTraits::VolumeTraits(const json::Value& object, const json::Value* size)
     : storage_class(storage_class_of(object)),
       mode(text_at(object, "spec", "volumeMode")),
       attributes_class(text_at(object, "spec", "volumeAttributesClassName")),
@@ -69,7 +69,7 @@ VolumeBinder::Needs::Needs(const json::Value& object, const json::Value* size)
         if (each.text() == kModes[i]) access |= 1U << i;
 }
 
-bool VolumeBinder::Needs::met_by(const Needs& volume) const {
+bool VolumeBinder::VolumeTraits::met_by(const VolumeTraits& volume) const {
   return volume.bytes >= bytes && volume.mode == mode && volume.attributes_class == attributes_class &&
          (access & ~volume.access) == 0;
 }
@@ -89,14 +89,14 @@ void VolumeBinder::on_change(Collection& collection, const Change& change) {
   if (&collection == claims_.objects) return claim_changed(change);
   if (&collection == volumes_.objects) return volume_changed(change);
   if (&collection != classes_.objects || change.type == Change::Type::deleted) return;
-  queue_.add({Key::Of::storage_class, "", change.object->name});
+  queue_.add({Key::Target::storage_class, "", change.object->name});
   // One that is the default is everybody's who names none.
-  if (!change.object->fields.empty()) queue_.add({Key::Of::storage_class, "", ""});
+  if (!change.object->fields.empty()) queue_.add({Key::Target::storage_class, "", ""});
 }
 
 void VolumeBinder::claim_changed(const Change& change) {
   const Object& claim = *change.object;
-  const Key self{Key::Of::claim, claim.ns, claim.name};
+  const Key self{Key::Target::claim, claim.ns, claim.name};
   if (const auto it = claims_of_.find(claim.key()); it != claims_of_.end()) {
     const auto drop = [&](auto& map, const std::string& name) {
       const auto entry = map.find(name);
@@ -107,7 +107,7 @@ void VolumeBinder::claim_changed(const Change& change) {
     claims_of_.erase(it);
   }
   if (const auto it = reserved_.find(claim.key()); it != reserved_.end())
-    for (const std::string& volume : it->second) queue_.add({Key::Of::volume, "", volume});
+    for (const std::string& volume : it->second) queue_.add({Key::Target::volume, "", volume});
   if (change.type == Change::Type::deleted) return;
   json::Document doc;
   load(claim, doc);
@@ -143,7 +143,7 @@ void VolumeBinder::volume_changed(const Change& change) {
   if (change.type == Change::Type::deleted) return;
   json::Document doc;
   load(object, doc);
-  Volume volume{.has = Needs(doc, find(doc, "spec", "capacity", "storage")),
+  Volume volume{.has = VolumeTraits(doc, find(doc, "spec", "capacity", "storage")),
                 .claim = {},
                 .uid = {},
                 .free = false,
@@ -153,28 +153,28 @@ void VolumeBinder::volume_changed(const Change& change) {
     volume.claim = Object::make_key(ns, name);
     volume.uid = text_at(*claim, "uid");
     reserved_[volume.claim].insert(object.name);
-    queue_.add({Key::Of::claim, ns, name});
+    queue_.add({Key::Target::claim, ns, name});
   } else {
     volume.free = !object.deleting && text_at(doc, "status", "phase") == "Available";
   }
   if (volume.free) {
     free_[volume.has.storage_class].emplace(std::popcount(volume.has.access), volume.has.bytes, object.name);
-    queue_.add({Key::Of::storage_class, "", volume.has.storage_class});
+    queue_.add({Key::Target::storage_class, "", volume.has.storage_class});
   }
   known_.emplace(object.name, std::move(volume));
-  queue_.add({Key::Of::volume, "", object.name});
+  queue_.add({Key::Target::volume, "", object.name});
 }
 
 void VolumeBinder::sync(const Key& key) {
-  if (key.of == Key::Of::storage_class) {
+  if (key.of == Key::Target::storage_class) {
     if (const auto it = waiting_.find(key.name); it != waiting_.end())
       for (const Key& claim : it->second) queue_.add(claim);
     return;
   }
-  const Kind& kind = key.of == Key::Of::claim ? claims_ : volumes_;
+  const Kind& kind = key.of == Key::Target::claim ? claims_ : volumes_;
   const ObjectPtr object = kind.objects->get(key.ns, key.name);
   if (!object) return;
-  if (key.of == Key::Of::claim)
+  if (key.of == Key::Target::claim)
     sync_claim(*object);
   else
     sync_volume(*object);
@@ -198,7 +198,7 @@ void VolumeBinder::sync_unbound(const Object& claim, const json::Value& doc) {
     const auto it = known_.find(wanted);
     if (it == known_.end()) return;
     const Volume& volume = it->second;
-    const Needs needs(doc, find(doc, "spec", "resources", "requests", "storage"));
+    const VolumeTraits needs(doc, find(doc, "spec", "resources", "requests", "storage"));
     const bool mine = volume.claim == claim.key() && (volume.uid.empty() || volume.uid == claim.uid);
     const bool fits =
         volume.claim.empty() && needs.met_by(volume.has) && needs.storage_class == volume.has.storage_class;
@@ -231,7 +231,7 @@ void VolumeBinder::sync_unbound(const Object& claim, const json::Value& doc) {
 }
 
 std::string VolumeBinder::match(const Object& claim, const json::Value& doc, bool delayed) const {
-  const Needs needs(doc, find(doc, "spec", "resources", "requests", "storage"));
+  const VolumeTraits needs(doc, find(doc, "spec", "resources", "requests", "storage"));
   if (const auto it = reserved_.find(claim.key()); it != reserved_.end())
     for (const std::string& name : it->second) {
       const Volume& volume = known_.at(name);
@@ -318,7 +318,7 @@ void VolumeBinder::sync_volume(const Object& volume) {
   const auto it = claims_of_.find(claim->key());
   const std::string named = it == claims_of_.end() ? "" : it->second.second;
   if (named == volume.name) return set_phase(volumes_, volume, "Bound");
-  if (named.empty()) return queue_.add({Key::Of::claim, claim->ns, claim->name});
+  if (named.empty()) return queue_.add({Key::Target::claim, claim->ns, claim->name});
   // Its claim has another volume by now.
   if (!annotation(doc, kProvisionedBy).empty() &&
       text_at(doc, "spec", "persistentVolumeReclaimPolicy") == "Delete")

@@ -37,25 +37,25 @@ class VolumeBinder final : public Observer {
 
  private:
   struct Key {
-    /// Of a class: all claims that wait and name it.
-    enum class Of : std::uint8_t { claim, volume, storage_class };
-    Of of;
+    /// Target a class: all claims that wait and name it.
+    enum class Target : std::uint8_t { claim, volume, storage_class };
+    Target target;
     std::string ns, name;
     auto operator<=>(const Key&) const = default;
   };
   /// What a claim asks of a volume, and what a volume has.
-  struct Needs {
+  struct VolumeTraits {
     std::string storage_class, mode, attributes_class;
     std::int64_t bytes = 0;
     unsigned access = 0;  // bits
 
-    explicit Needs(const json::Value& object, const json::Value* size);
-    bool met_by(const Needs& volume) const;
+    explicit VolumeTraits(const json::Value& object, const json::Value* size);
+    bool met_by(const VolumeTraits& volume) const;
   };
   /// A volume that a claim may get, in the order in which they are tried: few access modes first, then small.
   using Free = std::tuple<int, std::int64_t, std::string>;
   struct Volume {
-    Needs has;
+    VolumeTraits has;
     std::string claim, uid;  // of claimRef: "namespace/name", or empty
     bool free, deleting;
   };

@@ -84,9 +84,9 @@ SimulatedNode SimulatedNode::of(const api::Node& node) {
   return {{cpu, memory}, {reserved_cpu, reserved_memory}};
 }
 
-Played play(const SimulatedNode& node, const std::vector<const SimulatedPod*>& pods, Trace::Load load,
-            const api::ResourceThresholdStrategy* slo) {
-  Played out;
+UsageSample play(const SimulatedNode& node, const std::vector<const SimulatedPod*>& pods, Trace::Load load,
+                 const api::ResourceThresholdStrategy* slo) {
+  UsageSample out;
   out.pods.resize(pods.size());
   out.system = {node.capacity.cpu * kSystemCpu, node.capacity.memory * kSystemMemory};
   double first = 0;  // what latency-sensitive pods would use
@@ -122,7 +122,8 @@ Played play(const SimulatedNode& node, const std::vector<const SimulatedPod*>& p
 }
 
 std::vector<std::size_t> evict_for_memory(const SimulatedNode& node,
-                                          const std::vector<const SimulatedPod*>& pods, const Played& moment,
+                                          const std::vector<const SimulatedPod*>& pods,
+                                          const UsageSample& moment,
                                           const api::ResourceThresholdStrategy& slo) {
   const std::int64_t threshold = slo.memory_evict_threshold_percent.value_or(kMemoryEvictAt);
   const std::int64_t lower = slo.memory_evict_lower_percent.value_or(threshold - 2);
@@ -135,8 +136,8 @@ std::vector<std::size_t> evict_for_memory(const SimulatedNode& node,
                 memory);
 }
 
-std::vector<std::size_t> evict_for_cpu(const std::vector<const SimulatedPod*>& pods, const Played& moment,
-                                       const Satisfaction& window,
+std::vector<std::size_t> evict_for_cpu(const std::vector<const SimulatedPod*>& pods,
+                                       const UsageSample& moment, const Satisfaction& window,
                                        const api::ResourceThresholdStrategy& slo) {
   const std::int64_t lower = slo.cpu_evict_be_satisfaction_lower_percent.value_or(0);
   const std::int64_t upper = slo.cpu_evict_be_satisfaction_upper_percent.value_or(0);
@@ -155,7 +156,7 @@ std::vector<std::size_t> evict_for_cpu(const std::vector<const SimulatedPod*>& p
   return enough(victims(pods, busy), release, [&](std::size_t i) { return pods[i]->asked.cpu; });
 }
 
-Satisfaction satisfaction(const std::vector<const SimulatedPod*>& pods, const Played& moment) {
+Satisfaction satisfaction(const std::vector<const SimulatedPod*>& pods, const UsageSample& moment) {
   Satisfaction out{moment.limit, 0, moment.best_effort.cpu};
   for (const SimulatedPod* pod : pods)
     if (pod->best_effort) out.asked += pod->asked.cpu;

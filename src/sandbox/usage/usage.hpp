@@ -49,7 +49,7 @@ struct SimulatedNode {
 };
 
 /// What one moment of a node came to.
-struct Played {
+struct UsageSample {
   Usage node, system;
   Usage latency_sensitive, best_effort;  // of the pods
   std::vector<Usage> pods;               // in the order given
@@ -68,14 +68,15 @@ struct Played {
 /// Koordinator: capacity * cpuSuppressThresholdPercent - latency-sensitive pods - max(system, reserved), at
 /// least capacity * cpuSuppressMinPercent and 0.02 CPUs; null or not enabled: none. Memory is never less than
 /// what is used, up to the node's.
-Played play(const SimulatedNode& node, const std::vector<const SimulatedPod*>& pods, Trace::Load load,
-            const api::ResourceThresholdStrategy* slo);
+UsageSample play(const SimulatedNode& node, const std::vector<const SimulatedPod*>& pods, Trace::Load load,
+                 const api::ResourceThresholdStrategy* slo);
 
 /// Which of the pods are to be evicted, by their place in `pods`; none: nothing is wrong. By Koordinator's
 /// rule for memory: the node uses memoryEvictThresholdPercent (70) of its memory, so best-effort pods go, of
 /// low priority first, large ones first, until it would use memoryEvictLowerPercent (threshold - 2).
 std::vector<std::size_t> evict_for_memory(const SimulatedNode& node,
-                                          const std::vector<const SimulatedPod*>& pods, const Played& moment,
+                                          const std::vector<const SimulatedPod*>& pods,
+                                          const UsageSample& moment,
                                           const api::ResourceThresholdStrategy& slo);
 
 /// How satisfied best-effort work is: limit / asked and used / limit, averaged or of one moment.
@@ -86,10 +87,11 @@ struct Satisfaction {
 /// cpuEvictBESatisfactionLowerPercent, although cpuEvictBEUsageThresholdPercent (90) of the limit is used,
 /// both over the window and now, so best-effort pods go until it would be
 /// cpuEvictBESatisfactionUpperPercent. Off without both of them, or where they make no sense.
-std::vector<std::size_t> evict_for_cpu(const std::vector<const SimulatedPod*>& pods, const Played& moment,
-                                       const Satisfaction& window, const api::ResourceThresholdStrategy& slo);
+std::vector<std::size_t> evict_for_cpu(const std::vector<const SimulatedPod*>& pods,
+                                       const UsageSample& moment, const Satisfaction& window,
+                                       const api::ResourceThresholdStrategy& slo);
 
 /// What of a moment evict_for_cpu() looks at.
-Satisfaction satisfaction(const std::vector<const SimulatedPod*>& pods, const Played& moment);
+Satisfaction satisfaction(const std::vector<const SimulatedPod*>& pods, const UsageSample& moment);
 
 }  // namespace koord::sandbox

@@ -72,44 +72,45 @@ Task<> Webhooks::decide(SessionPtr session, MonoTime until) {
   }
 }
 
-Task<Webhooks::Asked> Webhooks::ask(SessionPtr session, HookPtr hook, Hook::KindPtr form,
-                                    QuestionPtr question, bool mutating, MonoTime until) {
-  using End = Asked::End;
+Task<Webhooks::HookAnswer> Webhooks::ask(SessionPtr session, HookPtr hook, Hook::KindPtr form,
+                                         QuestionPtr question, bool mutating, MonoTime until) {
+  using End = HookAnswer::End;
   const Subject& subject = question->subject;
   if (subject.dry_run && !hook->dry_run_safe)
-    co_return Asked{End::broken, bad_request(fmt::format("admission webhook {} does not support dry run",
-                                                         quote(hook->name)))};
+    co_return HookAnswer{End::broken, bad_request(fmt::format("admission webhook {} does not support dry run",
+                                                              quote(hook->name)))};
   const auto failed = [&](std::string_view why) {
-    return Asked{End::not_called,
-                 internal(fmt::format("failed calling webhook {}: {}", quote(hook->name), why))};
+    return HookAnswer{End::not_called,
+                      internal(fmt::format("failed calling webhook {}: {}", quote(hook->name), why))};
   };
   if (hook->version.empty())
     co_return failed(
         "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, "
         "v1beta1)");
   const nanoseconds left = until - verbs_.clock().mono();
-  if (left <= nanoseconds{0}) co_return Asked{End::broken, out_of_time()};
+  if (left <= nanoseconds{0}) co_return HookAnswer{End::broken, out_of_time()};
   const auto timeout = std::min(hook->timeout, std::chrono::ceil<std::chrono::seconds>(left));
   const std::string uid = verbs_.new_uid();
   auto response = co_await caller_.post(hook, review_text(hook->version, uid, subject, *form), timeout);
-  if (!response && response.error().code() == Code::cancelled) co_return Asked{End::broken, out_of_time()};
+  if (!response && response.error().code() == Code::cancelled)
+    co_return HookAnswer{End::broken, out_of_time()};
   if (!response) co_return failed(fmt::format("failed to call webhook: {}", response.error().message()));
   auto verdict = read_verdict(*response, hook->version, uid, mutating);
   if (!verdict) co_return failed(verdict.error().message());
   session->warn(verdict->warnings);
-  if (!verdict->allowed) co_return Asked{End::denied, refusal(hook->name, std::move(verdict->status))};
-  co_return Asked{End::allowed, std::nullopt, std::move(verdict->patch), std::move(verdict->patch_type)};
+  if (!verdict->allowed) co_return HookAnswer{End::denied, refusal(hook->name, std::move(verdict->status))};
+  co_return HookAnswer{End::allowed, std::nullopt, std::move(verdict->patch), std::move(verdict->patch_type)};
 }
 
 // True if the object is another afterwards.
-bool Webhooks::apply_patch(const Hook& hook, const Kind& form, Subject& subject, Asked& asked) const {
-  if (asked.end != Asked::End::allowed || asked.patch.empty()) return false;
+bool Webhooks::apply_patch(const Hook& hook, const Kind& form, Subject& subject, HookAnswer& asked) const {
+  if (asked.end != HookAnswer::End::allowed || asked.patch.empty()) return false;
   const auto broken = [&](std::string why) {
-    asked = {Asked::End::broken, internal(std::move(why))};
+    asked = {HookAnswer::End::broken, internal(std::move(why))};
     return false;
   };
   const auto not_called = [&](std::string_view why) {
-    asked = {Asked::End::not_called,
+    asked = {HookAnswer::End::not_called,
              internal(fmt::format("failed calling webhook {}: {}", quote(hook.name), why))};
     return false;
   };
@@ -154,14 +155,14 @@ Task<> Webhooks::mutate(SessionPtr session, QuestionPtr question, MonoTime until
   for (const HookPtr& hook : hooks) {
     const Hook::KindPtr form = hook->takes(subject, verbs_.registry());
     if (!form || (again && !memory.again.contains(hook->uid))) continue;
-    Asked asked = co_await ask(session, hook, form, question, true, until);
+    HookAnswer asked = co_await ask(session, hook, form, question, true, until);
     if (apply_patch(*hook, *form, subject, asked)) {
       changed = true;
       memory.someone_changed_it();
     }
     if (hook->reinvoked) memory.asked.insert(hook->uid);
-    if (asked.end == Asked::End::allowed) continue;
-    if (asked.end == Asked::End::not_called && hook->ignores_failures) {
+    if (asked.end == HookAnswer::End::allowed) continue;
+    if (asked.end == HookAnswer::End::not_called && hook->ignores_failures) {
       if (verbs_.clock().mono() < until) continue;
       asked.failure = out_of_time();
     }
@@ -174,27 +175,27 @@ Task<> Webhooks::mutate(SessionPtr session, QuestionPtr question, MonoTime until
 }
 
 Task<> Webhooks::validate(SessionPtr session, QuestionPtr question, MonoTime until) {
-  struct Round {
-    std::vector<Asked> answers;
+  struct Validation {
+    std::vector<HookAnswer> answers;
     std::size_t left = 0;
     Event done;
   };
-  struct Leaving {
-    Round& round;
-    ~Leaving() {
+  struct CountDown {
+    Validation& round;
+    ~CountDown() {
       if (--round.left == 0) round.done.set();
     }
   };
-  const auto round = std::make_shared<Round>();
+  const auto round = std::make_shared<Validation>();
   std::vector<std::pair<HookPtr, Hook::KindPtr>> asked;
   for (const HookPtr& hook : hooks_.validating())
     if (auto form = hook->takes(question->subject, verbs_.registry())) asked.emplace_back(hook, form);
   for (std::size_t i = 0; i < asked.size(); ++i)
-    round->answers.push_back({Asked::End::broken, out_of_time()});
+    round->answers.push_back({HookAnswer::End::broken, out_of_time()});
   round->left = asked.size();
-  const auto one = [](Webhooks* self, std::shared_ptr<Round> all, std::size_t index, SessionPtr of,
+  const auto one = [](Webhooks* self, std::shared_ptr<Validation> all, std::size_t index, SessionPtr of,
                       HookPtr hook, Hook::KindPtr form, QuestionPtr about, MonoTime end) -> Task<> {
-    const Leaving leaving{*all};
+    const CountDown count_down{*all};
     all->answers[index] = co_await self->ask(of, hook, form, about, false, end);
   };
   for (std::size_t i = 0; i < asked.size(); ++i)
@@ -202,9 +203,9 @@ Task<> Webhooks::validate(SessionPtr session, QuestionPtr question, MonoTime unt
   if (round->left > 0 && !co_await round->done.wait()) co_return;
   Session::Decision decision;
   for (std::size_t i = 0; i < asked.size() && !decision.refusal; ++i) {
-    Asked& answer = round->answers[i];
-    if (answer.end == Asked::End::allowed) continue;
-    if (answer.end == Asked::End::not_called && asked[i].first->ignores_failures) continue;
+    HookAnswer& answer = round->answers[i];
+    if (answer.end == HookAnswer::End::allowed) continue;
+    if (answer.end == HookAnswer::End::not_called && asked[i].first->ignores_failures) continue;
     decision.refusal = std::move(answer.failure);
   }
   session->decide(question->key, std::move(decision));

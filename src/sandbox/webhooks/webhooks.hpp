@@ -48,7 +48,7 @@ class Webhooks {
   /// What kube-apiserver gives a write in all.
   static constexpr std::chrono::seconds kRequest{34};
 
-  struct Asked {
+  struct HookAnswer {
     enum class End : std::uint8_t { allowed, denied, not_called, broken };
     End end = End::broken;
     std::optional<Failure> failure;  // unless it was allowed
@@ -60,10 +60,10 @@ class Webhooks {
   Task<> decide(SessionPtr session, MonoTime until);
   Task<> mutate(SessionPtr session, QuestionPtr question, MonoTime until);
   Task<> validate(SessionPtr session, QuestionPtr question, MonoTime until);
-  Task<Asked> ask(SessionPtr session, HookPtr hook, Hook::KindPtr form, QuestionPtr question, bool mutating,
-                  MonoTime until);
+  Task<HookAnswer> ask(SessionPtr session, HookPtr hook, Hook::KindPtr form, QuestionPtr question,
+                       bool mutating, MonoTime until);
   Task<> create_reviewed(std::shared_ptr<const Kind> kind, std::string ns, json::Document doc, Done done);
-  bool apply_patch(const Hook& hook, const Kind& form, Subject& subject, Asked& asked) const;
+  bool apply_patch(const Hook& hook, const Kind& form, Subject& subject, HookAnswer& asked) const;
 
   Verbs& verbs_;
   Caller& caller_;

@@ -124,7 +124,7 @@ TEST_CASE("latency-sensitive pods come first, best-effort ones get what is left 
   };
   for (const Row& row : rows) {
     CAPTURE(row.what);
-    const Played moment =
+    const UsageSample moment =
         play(kNode, pointers(row.pods), {row.load, row.load}, row.slo ? &*row.slo : nullptr);
     CHECK(moment.latency_sensitive.cpu == Approx(row.latency_sensitive));
     CHECK(moment.best_effort.cpu == Approx(row.best_effort));
@@ -137,7 +137,7 @@ TEST_CASE("latency-sensitive pods come first, best-effort ones get what is left 
   // In proportion, and that is the speed; what the kubelet keeps counts where it is more than the system's.
   const std::vector<SimulatedPod> pods = {web(8), batch("a", 4), batch("b", 2)};
   const auto slo = strategy(65);
-  Played moment = play({{10, 100 * kGi}, {1, 0}}, pointers(pods), {.5, .5}, &slo);
+  UsageSample moment = play({{10, 100 * kGi}, {1, 0}}, pointers(pods), {.5, .5}, &slo);
   CHECK(moment.limit == Approx(1.5));
   CHECK(moment.pods[1].cpu == Approx(1));
   CHECK(moment.pods[2].cpu == Approx(.5));
@@ -171,7 +171,7 @@ TEST_CASE(
     auto slo = strategy(100);
     slo.memory_evict_threshold_percent = row.threshold;
     slo.memory_evict_lower_percent = row.lower;
-    const Played moment = play(kNode, pointers(pods), {.1, row.load}, &slo);
+    const UsageSample moment = play(kNode, pointers(pods), {.1, row.load}, &slo);
     CHECK(names(evict_for_memory(kNode, pointers(pods), moment, slo)) == row.evicted);
     slo.enable = false;
     CHECK(evict_for_memory(kNode, pointers(pods), moment, slo).empty());
@@ -179,8 +179,8 @@ TEST_CASE(
 
   // Six CPUs are asked for. At 60% of the threshold the limit is 1.0 with a load of 0.6, a rate of 17%.
   auto slo = strategy(60);
-  const Played tight = play(kNode, pointers(pods), {.6, .1}, &slo),
-               wide = play(kNode, pointers(pods), {.1, .1}, &slo);
+  const UsageSample tight = play(kNode, pointers(pods), {.6, .1}, &slo),
+                    wide = play(kNode, pointers(pods), {.1, .1}, &slo);
   REQUIRE(tight.limit == Approx(1));
   CHECK(names(evict_for_cpu(pointers(pods), tight, satisfaction(pointers(pods), tight), slo)) == Names());
   slo.cpu_evict_be_satisfaction_lower_percent = 30;
@@ -276,7 +276,7 @@ TEST_CASE("what a pod asks for is made of all kinds of resources, and absurd amo
   CHECK(read("{}").asked.cpu == Approx(.1));
   const std::vector<SimulatedPod> pods = {read(R"({"cpu":"1e8000","memory":"1e8000"})"),
                                           read(R"({"cpu":"-5"})")};
-  const Played played = play(kNode, pointers(pods), {.5, .5}, nullptr);
+  const UsageSample played = play(kNode, pointers(pods), {.5, .5}, nullptr);
   CHECK(played.node.cpu == Approx(10));
   CHECK(played.node.memory == Approx(100 * kGi));
   CHECK(played.pods[0].memory < 1e16);
