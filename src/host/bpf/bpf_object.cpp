@@ -22,29 +22,29 @@ constexpr const char* kLooksAt = "/sys/kernel/btf/vmlinux";  // libbpf, for the 
 
 // libbpf tells its reasons through one callback of the process, without an argument of ours.
 std::mutex printing;
-std::string* complaint = nullptr;
+std::string* warning = nullptr;
 
 int note(libbpf_print_level level, const char* format, va_list arguments) {
-  if (level != LIBBPF_WARN || complaint == nullptr || !complaint->empty()) return 0;
+  if (level != LIBBPF_WARN || warning == nullptr || !warning->empty()) return 0;
   char line[256];
   if (std::vsnprintf(line, sizeof line, format, arguments) <= 0) return 0;
   std::string_view text = line;
   text = text.substr(0, text.find('\n'));
   if (text.starts_with("libbpf: ")) text.remove_prefix(8);
-  *complaint = text;
+  *warning = text;
   return 0;
 }
 
 /// While it lives, the first warning goes into `text` and none to stderr.
-class Listening {
+class WarningCapture {
  public:
-  explicit Listening(std::string& text) : lock_(printing) {
-    complaint = &text;
+  explicit WarningCapture(std::string& text) : lock_(printing) {
+    warning = &text;
     libbpf_set_print(note);
   }
-  ~Listening() { complaint = nullptr; }
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
+  ~WarningCapture() { warning = nullptr; }
+  WarningCapture(const WarningCapture&) = delete;
+  WarningCapture& operator=(const WarningCapture&) = delete;
 
  private:
   std::scoped_lock<std::mutex> lock_;
@@ -71,7 +71,7 @@ Result<BpfObject> BpfObject::open(const Root& root, const char* name, std::span<
   if (!exists(btf))
     return Error(Code::unsupported, fmt::format("this kernel gives no BTF: {} is not there", btf));
   std::string reason;
-  const Listening listening(reason);
+  const WarningCapture capture(reason);
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = name;
@@ -110,7 +110,7 @@ Result<> BpfObject::share(const char* map, const Fd& with) {
 
 Result<> BpfObject::load() {
   std::string reason;
-  const Listening listening(reason);
+  const WarningCapture capture(reason);
   const int status = bpf_object__load(object_.get());
   if (status != 0) return bpf_error(-status, "loading eBPF programs", reason);
   return {};

@@ -31,7 +31,7 @@ class BpfObject {
   /// Has a map of another object's instead of one of its own. Before load().
   Result<> share(const char* map, const Fd& with);
   /// Code::forbidden if the process lacks the right, otherwise Code::unsupported with libbpf's first
-  /// complaint.
+  /// warning.
   Result<> load();
 
   /// Descriptors of one's own, which outlive the object. After load().
