@@ -43,7 +43,7 @@ class ReviewCache {
     std::shared_ptr<Pending>& slot = pending_[key];
     if (!slot) {
       slot = std::make_shared<Pending>();
-      tasks_.spawn("review", answer(key, slot, std::move(ask)));
+      tasks_.spawn("review", ask_server(key, slot, std::move(ask)));
     }
     const std::shared_ptr<Pending> pending = slot;
     const Waiter waiter(*this, key, *pending);
@@ -90,7 +90,7 @@ class ReviewCache {
     std::size_t bytes;
   };
 
-  Task<> answer(Digest key, std::shared_ptr<Pending> pending, Ask ask) {
+  Task<> ask_server(Digest key, std::shared_ptr<Pending> pending, Ask ask) {
     try {
       const auto executor = co_await asio::this_coro::executor;
       auto token = asio::bind_cancellation_slot(pending->give_up.slot(), asio::use_awaitable);

@@ -67,7 +67,7 @@ class NodeAgent {
   /// It was: the API took the eviction.
   void evicted(std::string_view ns, std::string_view name);
 
-  /// What the node's NodeMetric is to say; report() was outcome.
+  /// What the node's NodeMetric is to say; the report was due.
   api::NodeMetricStatus status(WallTime now) const;
   /// How long a pod has worked so far, at the speed that it had; 0 of one that is not known.
   nanoseconds worked(std::string_view ns, std::string_view name) const;

@@ -166,15 +166,15 @@ void VolumeBinder::volume_changed(const Change& change) {
 }
 
 void VolumeBinder::sync(const Key& key) {
-  if (key.of == Key::Target::storage_class) {
+  if (key.target == Key::Target::storage_class) {
     if (const auto it = waiting_.find(key.name); it != waiting_.end())
       for (const Key& claim : it->second) queue_.add(claim);
     return;
   }
-  const Kind& kind = key.of == Key::Target::claim ? claims_ : volumes_;
+  const Kind& kind = key.target == Key::Target::claim ? claims_ : volumes_;
   const ObjectPtr object = kind.objects->get(key.ns, key.name);
   if (!object) return;
-  if (key.of == Key::Target::claim)
+  if (key.target == Key::Target::claim)
     sync_claim(*object);
   else
     sync_volume(*object);

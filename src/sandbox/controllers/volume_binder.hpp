@@ -37,7 +37,7 @@ class VolumeBinder final : public Observer {
 
  private:
   struct Key {
-    /// Target a class: all claims that wait and name it.
+    /// Of a class: all claims that wait and name it.
     enum class Target : std::uint8_t { claim, volume, storage_class };
     Target target;
     std::string ns, name;
