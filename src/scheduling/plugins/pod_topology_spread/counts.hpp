@@ -11,7 +11,7 @@
 #include "koord/scheduling/cluster/cluster_observer.hpp"
 #include "koord/scheduling/cluster/pod_selectors.hpp"
 #include "koord/scheduling/cluster/topology.hpp"
-#include "scheduling/plugins/pod_topology_spread/shelf.hpp"
+#include "scheduling/plugins/pod_topology_spread/ref_cache.hpp"
 
 namespace koord::api {
 class RequiredNodeAffinity;
@@ -24,7 +24,7 @@ class DomainCounts;
 class Placement;
 
 /// Which nodes count: kube-scheduler's node inclusion policies.
-class Inclusion final : public Shelved<Inclusion>, public TopologyKey::Observer {
+class Inclusion final : public RefCached<Inclusion>, public TopologyKey::Observer {
  public:
   struct Policy {
     std::vector<TopologyRef> keys;  // nodes with all these labels, each key once
@@ -61,7 +61,7 @@ class Inclusion final : public Shelved<Inclusion>, public TopologyKey::Observer 
 };
 
 /// The pods of one selector on each row, without those that are being deleted.
-class RowCounts final : public Shelved<RowCounts>, public SelectionObserver {
+class RowCounts final : public RefCached<RowCounts>, public SelectionObserver {
  public:
   explicit RowCounts(PodSelectorRef selector);
   RowCounts(const RowCounts&) = delete;
@@ -82,7 +82,7 @@ class RowCounts final : public Shelved<RowCounts>, public SelectionObserver {
 };
 
 /// In which domain of a key each row counts.
-class Placement final : public Shelved<Placement>, public TopologyKey::Observer {
+class Placement final : public RefCached<Placement>, public TopologyKey::Observer {
  public:
   Placement(const NodeTable& nodes, TopologyRef key, Ref<Inclusion> inclusion);
   Placement(const Placement&) = delete;
@@ -115,7 +115,7 @@ class Placement final : public Shelved<Placement>, public TopologyKey::Observer 
 };
 
 /// The pods of one selector in each domain, and the fewest.
-class DomainCounts final : public Shelved<DomainCounts> {
+class DomainCounts final : public RefCached<DomainCounts> {
  public:
   /// Of a domain without nodes that count.
   static constexpr std::uint32_t kAbsent = UINT32_MAX;
@@ -178,10 +178,10 @@ class SpreadCounts final : public ClusterObserver {
   std::size_t limit() const;
 
   const NodeTable& nodes_;
-  Shelf<RowCounts> rows_;
-  Shelf<Inclusion> inclusions_;
-  Shelf<Placement> placements_;
-  Shelf<DomainCounts> domains_;
+  RefCache<RowCounts> rows_;
+  RefCache<Inclusion> inclusions_;
+  RefCache<Placement> placements_;
+  RefCache<DomainCounts> domains_;
 };
 
 }  // namespace koord::scheduling::pod_topology_spread

@@ -1,4 +1,4 @@
-// Shelf: things that are made by key and shared, by counted references.
+// RefCache: things that are made by key and shared, by counted references.
 #pragma once
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -13,31 +13,31 @@
 namespace koord::scheduling::pod_topology_spread {
 
 template <class T>
-class Shelf;
+class RefCache;
 
-/// What a shelf asks of what lies on it, besides `std::size_t bytes() const`.
+/// What a cache asks of what it holds, besides `std::size_t bytes() const`.
 template <class T>
-class Shelved {
+class RefCached {
  private:
-  friend Shelf<T>;
+  friend RefCache<T>;
   template <class U>
-  friend void intrusive_ptr_add_ref(Shelved<U>* held);
+  friend void intrusive_ptr_add_ref(RefCached<U>* held);
   template <class U>
-  friend void intrusive_ptr_release(Shelved<U>* held);
-  Shelf<T>* shelf_ = nullptr;
-  const std::string* shelf_key_ = nullptr;
+  friend void intrusive_ptr_release(RefCached<U>* held);
+  RefCache<T>* cache_ = nullptr;
+  const std::string* cache_key_ = nullptr;
   std::uint32_t users_ = 0;
   std::size_t idle_bytes_ = 0;
   typename std::list<T*>::iterator idle_;
 };
 
 template <class T>
-void intrusive_ptr_add_ref(Shelved<T>* held) {
+void intrusive_ptr_add_ref(RefCached<T>* held) {
   ++held->users_;
 }
 template <class T>
-void intrusive_ptr_release(Shelved<T>* held) {
-  if (--held->users_ == 0) held->shelf_->release(static_cast<T&>(*held));
+void intrusive_ptr_release(RefCached<T>* held) {
+  if (--held->users_ == 0) held->cache_->release(static_cast<T&>(*held));
 }
 /// Holds a T for as long as somebody reads it.
 template <class T>
@@ -46,7 +46,7 @@ using Ref = boost::intrusive_ptr<T>;
 /// Those that nobody holds are remembered by age while they take no more than limit() bytes. Outlives the
 /// references.
 template <class T>
-class Shelf {
+class RefCache {
  public:
   /// What has this key; if nothing has, a T is made of the arguments.
   template <class... Arguments>
@@ -55,8 +55,8 @@ class Shelf {
     const auto [it, added] = all_.try_emplace(lookup_, std::forward<Arguments>(arguments)...);
     T& found = it->second;
     if (added) {
-      found.shelf_ = this;
-      found.shelf_key_ = &it->first;
+      found.cache_ = this;
+      found.cache_key_ = &it->first;
     } else if (found.users_ == 0) {
       take_off(found);
     }
@@ -72,7 +72,7 @@ class Shelf {
 
  private:
   template <class U>
-  friend void intrusive_ptr_release(Shelved<U>* held);
+  friend void intrusive_ptr_release(RefCached<U>* held);
   void take_off(T& idle) {
     idle_.erase(idle.idle_);
     bytes_ -= idle.idle_bytes_;
@@ -84,7 +84,7 @@ class Shelf {
     while (bytes_ > limit_) {
       T& oldest = *idle_.front();
       take_off(oldest);
-      all_.erase(all_.find(*oldest.shelf_key_));
+      all_.erase(all_.find(*oldest.cache_key_));
     }
   }
 
