@@ -519,7 +519,8 @@ TEST_CASE("a look-up that fails is tried again, or ends the process, or is not m
     CHECK(w.get(w.host->ports("alpha")[0], "/metrics", "", "", true, c.of(c.clients, "alice")).status == 200);
     // What is published now is nonsense: the last good CAs stay.
     w.published["client-ca-file"] = "nonsense";
-    CHECK(w.logged_within(std::chrono::seconds{120}, "the CAs that the cluster names are unusable"));
+    CHECK(w.logged_within(std::chrono::seconds{120},
+                          "the CAs in kube-system/extension-apiserver-authentication cannot be used"));
     CHECK(w.get(w.host->ports("alpha")[0], "/metrics", "", "", true, c.of(c.clients, "alice")).status == 200);
   }
   SECTION("not tolerated") {
