@@ -14,7 +14,7 @@ service batch "while :; do :; done" CPUWeight=100
 service web "sleep 100000" CPUWeight=100
 systemd_
 limit() { cut -d' ' -f1 /sys/fs/cgroup/batch.slice/cpu.max; }
-see() { echo "see what=$1 limit=$(limit) freed=$(grep -c 'is throttled any more' /run/koord.log)" \\
+see() { echo "see what=$1 limit=$(limit) freed=$(grep -c 'on this host is held back by koord' /run/koord.log)" \\
   $(ctl show -p ActiveState,NRestarts koordlet.service); }
 comes_back() { until [ "$(ctl show -p ActiveState,NRestarts --value koordlet.service | tr '\\n' ' ')" = "$1 active " ]; do sleep 0.2; done; }
 start batch.service web.service

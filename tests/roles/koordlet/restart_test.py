@@ -90,7 +90,7 @@ class WhatWasMeasured(Alone):
         self.measured(again, 3)
         self.assertEqual(again.terminate(), 0, again.output()[-2000:])
         self.assertIn("measuring goes on from a checkpoint", again.output())
-        self.assertNotIn("the checkpoint is of no use", again.output())
+        self.assertNotIn("the checkpoint of samples cannot be used", again.output())
         after = Checkpoint(path)
         self.assertGreaterEqual(len(after.ages), len(before.ages) + 2)  # the first may be too close to the last
         self.assertEqual(set(after.series), set(before.series))
@@ -130,7 +130,7 @@ class WhatWasLearned(unittest.TestCase):
         wait_for("all of them written anew", lambda: all(
             self.weight(model) > self.weight(before[name]) for name, model in self.models(folder).items() if name in before), 30)
         self.assertIn(f"prediction goes on with what was learned before\" models={len(before)}", agent.output())
-        self.assertEqual(agent.output().count("a model of usage is of no use"), 1)
+        self.assertEqual(agent.output().count("usage model on disk cannot be used"), 1)
         wait_for("nothing else in the folder", lambda: set(os.listdir(folder)) == {*self.models(folder), "notes"})
 
     @staticmethod
@@ -201,7 +201,7 @@ class AnApiServerThatIsAway(unittest.TestCase):
         wait_for("what is held", lambda: blind.node().get("suppressed"))
         limit, = blind.node()["suppressed"]
         self.assertEqual((limit["cgroup"], limit["value"], limit["held"]), ("kubepods/besteffort", held, True))
-        self.assertIn("is of no use: waiting for its answer", blind.output())
+        self.assertIn("cannot be used: waiting for the API server", blind.output())
         self.assertEqual(self.quota(world), held)
 
     def read(self, path):

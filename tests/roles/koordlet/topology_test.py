@@ -120,7 +120,7 @@ class TheTopology(unittest.TestCase):
         wait_for("its pods", lambda: "second" in agent.pods())
         self.add_pinned("third", "LSR", "3")
         wait_for("a change that it makes", lambda: self.pools() == ["0"])
-        self.assertEqual(agent.output().count("is to be written"), 1, "what was right was written again")
+        self.assertEqual(agent.output().count("writing the NodeResourceTopology"), 1, "what was right was written again")
         self.assertNotEqual(self.get()["metadata"]["resourceVersion"], before)
         self.world.request("DELETE", f"{TOPOLOGIES}/{NODE}")
         wait_for("another one", lambda: self.pools() == ["0"])

@@ -103,7 +103,8 @@ TEST_CASE("a node selector with very many wrong values, expressions or terms") {
   const CompiledNodeSelector selector(several, "", &errors);
   CHECK(errors.count() == 1);
   CHECK(errors.aggregate().size() < 400);
-  CHECK(ending(errors.aggregate(), 46) == "\"-19\", and 159980 more]: must have one element");
+  CHECK(
+      errors.aggregate().ends_with(fmt::format("\"-19\", and {} more]: must have one element", kMany - 20)));
 }
 
 TEST_CASE("label selectors and their text with very many wrong values") {

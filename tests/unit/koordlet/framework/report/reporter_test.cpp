@@ -182,7 +182,7 @@ TEST_CASE("A conflict is tried again at once, but not more often than the limit 
   world.loop.advance(100ms);
   world.loop.advance(1s);
   CHECK(world.puts.size() == 4);
-  CHECK(world.captured.contains("could not be reported"));
+  CHECK(world.captured.contains("NodeMetric could not be written"));
 }
 
 TEST_CASE("Without a NodeMetric nothing is written, and the log says so once") {
