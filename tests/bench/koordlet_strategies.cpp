@@ -221,6 +221,7 @@ Cost measure(const host::Root& root, const std::string& journal, const Inventory
   const auto inventory = std::make_shared<const Inventory>(now);
   Cost cost;
   long children = 0;
+  TickView seen;
   for (int tick = -kWarm; tick < kTicks; ++tick) {
     if (tick == 0) {
       cost = {};
@@ -229,7 +230,7 @@ Cost measure(const host::Root& root, const std::string& journal, const Inventory
     clock.advance(std::chrono::seconds(1));
     const double began = cpu_us();
     const std::uint64_t heap = allocations.load();
-    TickView seen = sampler.tick(inventory, clock.mono(), clock.now());
+    seen = sampler.tick(inventory, clock.mono(), clock.now());
     const double sampled = cpu_us();
     const std::uint64_t heap_sampled = allocations.load();
     seen.pods_listed = clock.mono();

@@ -141,7 +141,8 @@ Result<> Agent::set_up() {
   sampling.tracer_limit = limit;
   sampling.page_cache = flags.get_bool("enable-pagecache-collector");
   sampler_ = std::make_unique<Sampler>(sampling, parts_.collectors, parts_.cgroups, parts_.place.root,
-                                       series_, context_.metrics, log_, std::move(parts_.counters));
+                                       series_, context_.metrics, log_, std::move(parts_.counters),
+                                       CollectorLoop{&tasks_, &context_.clock});
 
   exported_.emplace(context_.metrics, external_, context_.clock.now());
   hub_.listen([this](const std::shared_ptr<const Inventory>& now) { exported_->inventory(*now); });
@@ -425,10 +426,11 @@ void Agent::fail(std::string_view what, const Error& error) {
 }
 
 Task<Result<>> Agent::tick() {
+  TickView view;  // its memory is used again
   for (;;) {
     const MonoTime now = context_.clock.mono();
     const MonoTime next = schedule_.begin(now);
-    TickView view = sampler_->tick(hub_.current(), now, context_.clock.now());
+    view = sampler_->tick(hub_.current(), now, context_.clock.now());
     view.pods_listed = states_ ? states_->pods_listed() : std::optional(now);  // a file is what it is
     if (view.facts) parts_.facts = view.facts;
     if (predictor_) predictor_->tick(view);

@@ -8,6 +8,7 @@
 #include "framework/sampler/collector.hpp"
 #include "framework/sampler/rate.hpp"
 #include "framework/sampler/sampler.hpp"
+#include "framework/tick/best_effort_use.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "koord/host/cgroup_stats.hpp"
 #include "koord/host/text.hpp"
@@ -29,7 +30,7 @@ class BestEffortCollector final : public Collector {
   /// Follows the inventory's roots and the containers below them.
   void follow(const Inventory& inventory) override;
   void sample(const TickView& view) override;
-  void show(TickView& view) const override { view.best_effort = use_; }
+  void show(TickView& view) const override { view.slots.show(&use_, view.at); }
 
  private:
   struct Container {

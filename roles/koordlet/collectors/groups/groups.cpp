@@ -6,9 +6,9 @@
 
 #include "collectors/groups/group_sampler.hpp"
 #include "collectors/groups/roster.hpp"
-#include "framework/sampler/claimed_use.hpp"
 #include "framework/sampler/collector.hpp"
 #include "framework/sampler/sampler.hpp"
+#include "framework/tick/claimed_use.hpp"
 #include "koord/host/cgroup_stats.hpp"
 
 namespace koord::koordlet {
@@ -84,7 +84,7 @@ void GroupsCollector::show(TickView& view) const {
   view.containers = containers_;
   view.host_applications = applications_;
   view.complete = complete_;
-  view.claimed = &claimed_;
+  view.slots.show(&claimed_, view.at);
 }
 
 void GroupsCollector::collect() {

@@ -140,8 +140,8 @@ void PressureCollector::follow(const Inventory& inventory) {
       keep(container.group, true, {container.id, container.name, pod->uid, pod->name, pod->ns});
   }
   for (auto& [group, gone] : known) gone->gauges.remove(family(*gone), gone->labels);
-  pod_pressure_ = std::move(pods);
-  container_pressure_ = std::move(containers);
+  pressure_.pods = std::move(pods);
+  pressure_.containers = std::move(containers);
 }
 
 void PressureCollector::sample(const TickView& view) {
@@ -150,17 +150,13 @@ void PressureCollector::sample(const TickView& view) {
     read(*targets_[i]);
 }
 
-void PressureCollector::show(TickView& view) const {
-  view.node_pressure = node_;
-  view.pod_pressure = pod_pressure_;
-  view.container_pressure = container_pressure_;
-}
+void PressureCollector::show(TickView& view) const { view.slots.show(&pressure_, view.at); }
 
 void PressureCollector::read_node() {
   for (std::size_t resource = 0; resource < node_files_.size(); ++resource) {
     NodeFile& file = node_files_.at(resource);
     const std::string_view name = host::row(PressureGauges::kKnobs.at(resource)).name;
-    Stall& stall = stall_of(node_, resource);
+    Stall& stall = stall_of(pressure_.node, resource);
     stall = {};
     std::string_view text;
     const Outcome outcome = reader_.read(file.fd, file.path, text);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/sampler/collector.hpp"
+#include "framework/tick/pressure_view.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/host/pressure.hpp"
 
@@ -48,14 +49,14 @@ class PressureCollector final : public Collector {
     std::string group;
     std::vector<std::string> labels;
     bool container = false;
-    std::size_t place = 0;  // in pod_pressure_ or container_pressure_
+    std::size_t place = 0;  // in pressure_.pods or pressure_.containers
     PressureGauges gauges;
   };
   const metrics::Family<metrics::Gauge>& family(const Target& target) const {
     return target.container ? containers_ : pods_;
   }
   Pressure& pressure(const Target& target) {
-    return (target.container ? container_pressure_ : pod_pressure_)[target.place];
+    return (target.container ? pressure_.containers : pressure_.pods)[target.place];
   }
   void read_node();
   void read(Target& target);
@@ -70,8 +71,7 @@ class PressureCollector final : public Collector {
     Fd fd;
   };
   std::array<NodeFile, 3> node_files_;
-  Pressure node_;
-  std::vector<Pressure> pod_pressure_, container_pressure_;
+  PressureView pressure_;
 };
 
 }  // namespace koord::koordlet

@@ -51,7 +51,7 @@ class RunQueueCollector final : public Collector {
 
   void follow(const Inventory& inventory) override;
   void sample(const TickView& view) override;
-  void show(TickView& view) const override { view.waits = known_ ? &waits_ : nullptr; }
+  void show(TickView& view) const override { view.slots.show(known_ ? &waits_ : nullptr, read_at_); }
   void tell(std::vector<Availability>& all) const override {
     all.push_back({"run_queue_latency", counters_ != nullptr, context_.counters.no_run_queue});
   }
@@ -85,6 +85,7 @@ class RunQueueCollector final : public Collector {
   bool failing_ = false;
   bool known_ = counters_ != nullptr;  // what waits there were
   std::uint64_t reading_ = 0;
+  MonoTime read_at_;
   RunQueueWaits waits_;
   std::vector<host::RunQueueLatency::Group> scratch_;
   std::unordered_map<std::string, std::shared_ptr<Owner>> owners_;  // by group
@@ -171,8 +172,10 @@ void RunQueueCollector::walk(std::string& group, std::shared_ptr<Owner> owner, i
 
 void RunQueueCollector::sample(const TickView& view) {
   if (counters_ == nullptr) return;
-  known_ = view.tracing != host::RunQueueLatency::Tracing::paused;
+  const auto* const tracing = view.find<host::RunQueueLatency::Tracing>();
+  known_ = tracing == nullptr || *tracing != host::RunQueueLatency::Tracing::paused;
   if (!known_) return;
+  read_at_ = view.at;
   read_losses();
   const auto taken = counters_->snapshot(scratch_);
   if (!taken && !failing_)

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/sampler/claimed_use.hpp"
 #include "framework/sampler/collector.hpp"
+#include "framework/tick/best_effort_use.hpp"
+#include "framework/tick/claimed_use.hpp"
 
 namespace koord::koordlet {
 
@@ -38,12 +39,13 @@ class SystemCollector final : public Collector {
 void SystemCollector::sample(const TickView& view) {
   follow_numa(view.numa);
   usage_ = Usage{};
-  if (view.claimed == nullptr || !view.claimed->fresh) return;
-  const ClaimedUse& claimed = *view.claimed;
+  const ClaimedUse* const shown = view.find<ClaimedUse>();
+  if (shown == nullptr || !shown->fresh) return;
+  const ClaimedUse& claimed = *shown;
   double best_effort = claimed.best_effort_cpu;
   // The roots have those too whom nobody has named yet: what they use is not the system's.
-  if (known(view.best_effort.usage_milli))
-    best_effort = std::max(best_effort, view.best_effort.usage_milli / 1000);
+  if (const double used = best_effort_use(view).usage_milli; known(used))
+    best_effort = std::max(best_effort, used / 1000);
   // What is unknown of the node stays unknown.
   if (known(view.node.cpu)) usage_.cpu = std::max(0.0, view.node.cpu - (claimed.cpu + best_effort));
   if (known(view.node.memory)) usage_.memory = std::max(0.0, view.node.memory - claimed.memory);

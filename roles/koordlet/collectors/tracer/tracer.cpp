@@ -54,7 +54,7 @@ class TracerCollector final : public Collector {
     if (pacing_.cost() > 0) last_cost_ = pacing_.cost();
     cost_.set(pacing_.cost());
   }
-  void show(TickView& view) const override { view.tracing = tracing_; }
+  void show(TickView& view) const override { view.slots.show(&tracing_, view.at); }
 
  private:
   void change(MonoTime at) {

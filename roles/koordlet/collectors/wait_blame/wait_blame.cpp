@@ -90,7 +90,9 @@ class WaitBlameCollector final : public Collector {
 
   void sample(const TickView& view) override;
   /// Of the time since the tick before.
-  void show(TickView& view) const override { view.blamed = counters_ != nullptr ? &waits_ : nullptr; }
+  void show(TickView& view) const override {
+    view.slots.show(counters_ != nullptr ? &waits_ : nullptr, view.at);
+  }
   void tell(std::vector<Availability>& all) const override {
     all.push_back({"wait_blame", counters_ != nullptr, context_.counters.no_blame});
   }
@@ -153,7 +155,8 @@ void WaitBlameCollector::sample(const TickView& view) {
   const bool came = std::any_of(missing_.begin(), missing_.end(),
                                 [this](const std::string& group) { return id_of(group).has_value(); });
   if (came || !named_ || view.inventory->generation != generation_) name_groups(*view.inventory);
-  if (view.tracing != host::RunQueueLatency::Tracing::full) {
+  const auto* const tracing = view.find<host::RunQueueLatency::Tracing>();
+  if (tracing != nullptr && *tracing != host::RunQueueLatency::Tracing::full) {
     // Nobody knows who ran, which is not that nobody did, and nothing adds up to the first reading
     // afterwards.
     last_.reset();
@@ -283,14 +286,15 @@ std::string_view WaitBlameCollector::why_unfit(nanoseconds period) const {
 void WaitBlameCollector::read_pods(const TickView& view) {
   pods_due_ = view.at + kPodsPeriod;
   waits_.pods.clear();
-  if (view.waits == nullptr || !counters_->groups(groups_)) return;
+  const RunQueueWaits* const waits = view.find<RunQueueWaits>();
+  if (waits == nullptr || !counters_->groups(groups_)) return;
   const bool first = !std::exchange(pods_read_, true);
   for (const WaitBlame::Group& one : groups_) {
     const auto [known, is_new] = group_ns_.try_emplace(one.id, first ? one.ns : 0);
     const std::uint64_t ns = grown(one.ns, std::exchange(known->second, one.ns));
     if (ns == 0) continue;
-    const auto owner = view.waits->owners.find(one.id);
-    if (owner != view.waits->owners.end()) waits_.pods[*owner->second] += static_cast<double>(ns) / 1e9;
+    const auto owner = waits->owners.find(one.id);
+    if (owner != waits->owners.end()) waits_.pods[*owner->second] += static_cast<double>(ns) / 1e9;
   }
   if (group_ns_.size() <= 2 * groups_.size() + 64) return;
   // Groups that have gone.

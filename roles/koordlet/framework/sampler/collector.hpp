@@ -17,9 +17,20 @@
 #include "koord/host/cgroup_fs.hpp"
 #include "koord/host/root.hpp"
 
+namespace koord {
+class TaskGroup;
+}
+
 namespace koord::koordlet {
 
+class Question;
 struct SamplerConfig;
+
+/// What asynchronous collectors run on. Without a group, where there is no event loop, they are not asked.
+struct CollectorLoop {
+  TaskGroup* group = nullptr;
+  Clock* clock = nullptr;
+};
 
 /// It and all that is in it outlive the collectors.
 struct CollectorContext {
@@ -32,6 +43,7 @@ struct CollectorContext {
   ReadFaults& faults;
   Logger& log;
   KernelCounters& counters;
+  CollectorLoop loop;
 
   /// A series of an entity; one that nothing is kept in, and a fault, where there are too many.
   SeriesId open(Metric metric, std::string_view entity) const;
@@ -66,6 +78,8 @@ class Collector {
   virtual void show(TickView&) const {}
   /// What of it not every kernel allows; asked once.
   virtual void tell(std::vector<Availability>&) const {}
+  /// Of one that asks somebody else, who answers later (AskingCollector, framework/sampler/asking.hpp).
+  virtual Question* question() { return nullptr; }
 };
 
 /// A collector's row, the last thing in collectors/NAME/NAME.cpp.
@@ -76,6 +90,8 @@ struct CollectorEntry {
   /// `interval` is the flag of how often each of them is read.
   nanoseconds period{};
   std::string_view interval = {};
+  /// How long an answer may take; for those that ask somebody else, whose `period` is not zero.
+  nanoseconds patience{};
   metrics::Table metrics = {};
   std::unique_ptr<Collector> (*make)(const CollectorContext& context) = nullptr;
 };

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "framework/sampler/asking.hpp"
+
 namespace koord::koordlet {
 
 namespace {
@@ -32,7 +34,8 @@ const metrics::Table Sampler::kMetrics = {&kAvailable};
 class Sampler::Impl {
  public:
   Impl(SamplerConfig config, CollectorTable collectors, const host::CgroupFs& cgroups, const host::Root& root,
-       SeriesStore& series, metrics::Registry& registry, Logger log, KernelCounters counters)
+       SeriesStore& series, metrics::Registry& registry, Logger log, KernelCounters counters,
+       CollectorLoop loop)
       : config_(std::move(config)),
         root_(root),
         series_(series),
@@ -40,15 +43,21 @@ class Sampler::Impl {
         faults_(registry, log_),
         reader_(cgroups, descriptor_budget(config_)),
         counters_(std::move(counters)),
-        context_{config_, cgroups, root_, reader_, series_, registry, faults_, log_, counters_} {
+        context_{config_, cgroups, root_, reader_, series_, registry, faults_, log_, counters_, loop} {
     for (const CollectorEntry* row : collectors)
-      if (row->gate.empty() || (config_.is_on && config_.is_on(row->gate)))
-        rows_.push_back({row->make(context_), row->period, {}});
+      if (row->gate.empty() || (config_.is_on && config_.is_on(row->gate))) add(*row);
     for (const Row& row : rows_) row.collector->tell(availability_);
     const auto available = registry.gauges(kAvailable);
     for (const Availability& one : availability_) {
       available.with({one.name}).set(one.works ? 1 : 0);
       if (!one.works) log_.info("not measured", kv("what", one.name), kv("reason", one.reason));
+    }
+    for (Row& row : rows_) {
+      if (!row.asking) continue;
+      row.told = availability_.size();
+      availability_.push_back(row.asking->availability());
+      row.works = available.with({row.asking->availability().name});
+      row.works.set(0);
     }
     view_.interval = config_.interval;
   }
@@ -78,18 +87,33 @@ class Sampler::Impl {
   struct Row {
     std::unique_ptr<Collector> collector;
     nanoseconds period{};
-    MonoTime due;  // when it samples next
+    MonoTime due;                    // when it samples next
+    std::unique_ptr<Asking> asking;  // of one that answers later
+    std::size_t told = 0;            // its place in availability_
+    metrics::Gauge works;
   };
+
+  void add(const CollectorEntry& entry) {
+    Row row{.collector = entry.make(context_), .period = entry.period};
+    if (Question* const question = row.collector->question(); question != nullptr) {
+      if (context_.loop.group == nullptr) return;
+      row.asking = std::make_unique<Asking>(*question, entry, context_.loop, log_);
+    }
+    rows_.push_back(std::move(row));
+  }
+
+  void ask(Row& row, MonoTime at) {
+    row.asking->tick(view_.inventory, at);
+    const Availability& now = row.asking->availability();
+    Availability& told = availability_[row.told];
+    if (now.works == told.works && now.reason == told.reason) return;
+    told = now;
+    row.works.set(now.works ? 1 : 0);
+  }
 
   void follow(const std::shared_ptr<const Inventory>& inventory) {
     view_.inventory = inventory;
     for (const Row& row : rows_) row.collector->follow(*inventory);
-    // Before anybody has shown more.
-    std::size_t containers = 0;
-    for (const auto& pod : inventory->pods) containers += pod->containers.size();
-    unmeasured_.resize(std::max(inventory->pods.size(), containers));
-    view_.pod_pressure = std::span(unmeasured_).first(inventory->pods.size());
-    view_.container_pressure = std::span(unmeasured_).first(containers);
     for (const Row& row : rows_) row.collector->show(view_);
   }
 
@@ -97,6 +121,11 @@ class Sampler::Impl {
     view_.at = at;
     view_.wall = wall;
     for (Row& row : rows_) {
+      if (row.asking) {
+        ask(row, at);
+        row.collector->show(view_);
+        continue;
+      }
       if (row.period > nanoseconds(0)) {
         if (view_.tick > 0 && at < row.due) continue;
         row.due = at + row.period;
@@ -130,16 +159,15 @@ class Sampler::Impl {
   std::vector<Availability> availability_;
 
   TickView view_;
-  std::vector<Pressure> unmeasured_;  // for all whose pressure nobody reads
   std::optional<MonoTime> pods_known_at_;
   bool claimed_ = false;
 };
 
 Sampler::Sampler(SamplerConfig config, CollectorTable collectors, const host::CgroupFs& cgroups,
                  const host::Root& root, SeriesStore& series, metrics::Registry& registry, Logger log,
-                 KernelCounters counters)
+                 KernelCounters counters, CollectorLoop loop)
     : impl_(std::make_unique<Impl>(std::move(config), collectors, cgroups, root, series, registry,
-                                   std::move(log), std::move(counters))) {}
+                                   std::move(log), std::move(counters), loop)) {}
 Sampler::~Sampler() = default;
 
 const TickView& Sampler::tick(const std::shared_ptr<const Inventory>& inventory, MonoTime at, WallTime wall) {

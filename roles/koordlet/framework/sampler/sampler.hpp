@@ -53,7 +53,7 @@ class Sampler {
   /// what belongs to the inventory.
   Sampler(SamplerConfig config, CollectorTable collectors, const host::CgroupFs& cgroups,
           const host::Root& root, SeriesStore& series, metrics::Registry& registry, Logger log,
-          KernelCounters counters = {});
+          KernelCounters counters = {}, CollectorLoop loop = {});
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
@@ -66,7 +66,8 @@ class Sampler {
 
   /// What the last call of tick() gave; before the first one there is no inventory in it.
   const TickView& view() const;
-  /// Of what not every kernel allows, whether it is measured; what nobody asked for is not among it.
+  /// Of what not every kernel allows, and of who answers later, whether it is measured; what nobody asked for
+  /// is not among it.
   std::span<const Availability> availability() const;
   SamplerStats stats() const;
 

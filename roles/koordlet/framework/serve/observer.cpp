@@ -5,6 +5,7 @@
 
 #include "framework/qos/manager.hpp"
 #include "framework/sampler/sampler.hpp"
+#include "framework/tick/best_effort_use.hpp"
 #include "framework/tick/blamed_waits.hpp"
 #include "framework/tick/run_queue_waits.hpp"
 #include "koord/host/cgroup_paths.hpp"
@@ -40,7 +41,8 @@ const Value* find(const std::unordered_map<std::string, Value>& all, const std::
 }
 
 const host::LatencyHistogram* waits_of_pod(const TickView& seen, const std::string& uid) {
-  return seen.waits != nullptr ? find(seen.waits->pods, uid) : nullptr;
+  const RunQueueWaits* const waits = seen.find<RunQueueWaits>();
+  return waits != nullptr ? find(waits->pods, uid) : nullptr;
 }
 
 std::optional<double> cores(const std::optional<std::int64_t>& milli) {
@@ -82,15 +84,15 @@ TierView Observer::tier(std::string_view name, bool best_effort) const {
     add(sum.memory_with_page_cache, seen.pods[i].memory_with_page_cache);
   }
   // The roots have those too whom nobody has named yet.
+  const BestEffortUse roots = best_effort_use(seen);
   if (best_effort) {
-    raise(inside.cpu, seen.best_effort.usage_milli / 1000);
-    raise(inside.memory, seen.best_effort.memory);
+    raise(inside.cpu, roots.usage_milli / 1000);
+    raise(inside.memory, roots.memory);
   }
   add(sum.cpu, inside.cpu);
   add(sum.memory, inside.memory);
   tier.usage = view_of(sum);
-  if (best_effort && known(seen.best_effort.real_limit_milli))
-    tier.limits.cpu_cores = seen.best_effort.real_limit_milli / 1000;
+  if (best_effort && known(roots.real_limit_milli)) tier.limits.cpu_cores = roots.real_limit_milli / 1000;
   tier.run_queue_latency = view_of(&waits);
   return tier;
 }
@@ -154,7 +156,7 @@ NodeView Observer::node() const {
 }
 
 api::Box<BlameView> Observer::blame() const {
-  const BlamedWaits* waits = parts_.sampler.view().blamed;
+  const BlamedWaits* waits = parts_.sampler.view().find<BlamedWaits>();
   if (waits == nullptr || waits->reading == 0) return {};
   BlameView view;
   view.period_seconds = std::chrono::duration<double>(waits->period).count();
@@ -181,9 +183,11 @@ PodView Observer::pod(const PodInfo& info, const Usage& usage, std::span<const U
   view.usage = view_of(usage);
   const TickView& seen = parts_.sampler.view();
   view.run_queue_latency = view_of(waits_of_pod(seen, info.uid));
-  if (const double* seconds = seen.blamed ? find(seen.blamed->pods, info.uid) : nullptr)
+  const BlamedWaits* const blamed = seen.find<BlamedWaits>();
+  if (const double* seconds = blamed != nullptr ? find(blamed->pods, info.uid) : nullptr)
     view.best_effort_wait_seconds = *seconds;
   view.suppressed = suppressed(info.group);
+  const RunQueueWaits* const waits = seen.find<RunQueueWaits>();
   bool all_cpu = !info.containers.empty(), all_memory = all_cpu;
   std::int64_t milli = 0, memory = 0;
   for (std::size_t i = 0; i < info.containers.size(); ++i) {
@@ -193,7 +197,7 @@ PodView Observer::pod(const PodInfo& info, const Usage& usage, std::span<const U
     one.id = container.id;
     one.limits = {cores(container.cpu_limit_milli), container.memory_limit};
     if (i < containers.size()) one.usage = view_of(containers[i]);
-    one.run_queue_latency = view_of(seen.waits ? find(seen.waits->containers, container.id) : nullptr);
+    one.run_queue_latency = view_of(waits != nullptr ? find(waits->containers, container.id) : nullptr);
     all_cpu = all_cpu && container.cpu_limit_milli;
     all_memory = all_memory && container.memory_limit;
     milli += container.cpu_limit_milli.value_or(0);

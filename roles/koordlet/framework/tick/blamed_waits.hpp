@@ -19,6 +19,7 @@ enum class Runner : std::uint8_t { lse, lsr, ls, best_effort, system, nobody };
 inline constexpr std::size_t kRunners = 6;
 std::string_view name_of(Runner runner);  // "LSE", "BE", "system", "nobody"
 
+/// In a tick's view: of the last second; null where nobody asks for it or the kernel does not tell.
 /// Of LSE, LSR and LS tasks together. All sums are over waits that ended within the period.
 struct BlamedWaits {
   std::uint64_t reading = 0;  // grows with each period that was read

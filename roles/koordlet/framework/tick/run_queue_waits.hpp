@@ -9,6 +9,8 @@
 
 namespace koord::koordlet {
 
+/// In a tick's view: of the last period that was read; null where the kernel does not tell, and while tracing
+/// is paused. By a sample of the waits while it samples.
 struct RunQueueWaits {
   std::uint64_t reading = 0;  // grows with each period that was read
   /// Of one period, each with all cgroups below it: a pod's figures include its containers', a slice's those

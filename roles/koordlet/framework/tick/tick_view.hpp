@@ -12,8 +12,8 @@
 
 #include "framework/model/inventory.hpp"
 #include "framework/model/node_facts.hpp"
+#include "framework/tick/tick_slots.hpp"
 #include "koord/base/clock.hpp"
-#include "koord/host/run_queue_latency.hpp"
 
 namespace koord::koordlet {
 
@@ -35,28 +35,6 @@ struct NumaUsage {
   double memory = kUnknown;
 };
 
-/// Of one resource: the share of the last ten seconds, in percent, and the time in all since the group was
-/// made, in microseconds, that some of its tasks, or all of them, stood still for want of it.
-struct Stall {
-  double some_avg10 = kUnknown, full_avg10 = kUnknown;
-  double some_total_us = kUnknown, full_total_us = kUnknown;
-};
-struct Pressure {
-  Stall cpu, memory, io;
-};
-
-/// What the best-effort tier has and uses; CPU in thousandths.
-struct BestEffortUse {
-  double usage_milli = kUnknown;       // of its roots, with all that is in them
-  double request_milli = kUnknown;     // the sum of kubernetes.io/batch-cpu of BE pods
-  double real_limit_milli = kUnknown;  // its cpuset capped by its quota
-  double memory = kUnknown;            // bytes, of its roots, without page cache
-};
-
-struct BlamedWaits;
-struct ClaimedUse;
-struct RunQueueWaits;
-
 /// Valid during the call that hands it out; copy what is to be kept.
 struct TickView {
   std::uint64_t tick = 0;
@@ -70,26 +48,10 @@ struct TickView {
   /// node - pods - host applications, at least 0, where the CPU of those in the best-effort roots is the
   /// roots'; unknown if any input is older than the configured age (--collect-sys-metric-outdated-interval).
   Usage system;
-  BestEffortUse best_effort;
   std::span<const Usage> pods;  // one for each of inventory->pods
   /// One for each container of inventory->pods, pod by pod in the order of PodInfo::containers.
   std::span<const Usage> containers;
   std::span<const Usage> host_applications;  // one for each of inventory->host_applications
-  /// What all of these use together (framework/sampler/claimed_use.hpp).
-  const ClaimedUse* claimed = nullptr;
-  /// As it was read last, every --psi-collector-interval while the gate PSICollector is on; else, and where
-  /// the kernel does not tell, all of it is unknown. One for each pod and container, as above.
-  Pressure node_pressure;
-  std::span<const Pressure> pod_pressure, container_pressure;
-  /// How much of the waiting for a CPU is traced now.
-  host::RunQueueLatency::Tracing tracing = host::RunQueueLatency::Tracing::full;
-  /// How long tasks waited for a CPU, of the last period that was read (framework/tick/run_queue_waits.hpp);
-  /// null where the kernel does not tell, and while tracing is paused. By a sample of the waits while it
-  /// samples.
-  const RunQueueWaits* waits = nullptr;
-  /// Who ran while latency-sensitive tasks waited for a CPU (framework/tick/blamed_waits.hpp), of the last
-  /// second; null where nobody asks for it or the kernel does not tell.
-  const BlamedWaits* blamed = nullptr;
   /// Whether every pod and application of the inventory was read; a strategy that sums must not act otherwise
   /// if it would take from somebody.
   bool complete = false;
@@ -97,6 +59,19 @@ struct TickView {
   std::optional<MonoTime> pods_listed;
   /// What the machine is made of; null until it could be read.
   std::shared_ptr<const NodeFacts> facts;
+
+  /// All else that collectors show. Which type says what stands where the type is.
+  TickSlots slots;
+  template <class T>
+  const T* find() const {
+    return slots.find<T>();
+  }
+  /// How old that is in this tick: 0 where it was read within it. Nothing where nothing is shown.
+  template <class T>
+  std::optional<nanoseconds> age() const {
+    const std::optional<MonoTime> read = slots.read_at<T>();
+    return read ? std::optional<nanoseconds>(at - *read) : std::nullopt;
+  }
 };
 
 }  // namespace koord::koordlet

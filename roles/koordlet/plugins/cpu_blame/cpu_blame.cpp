@@ -13,6 +13,7 @@
 
 #include "framework/model/idle.hpp"
 #include "framework/qos/plugin.hpp"
+#include "framework/tick/best_effort_use.hpp"
 #include "framework/tick/blamed_waits.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "plugins/cpu_blame/formula.hpp"
@@ -169,8 +170,8 @@ class CpuBlame final : public Strategy {
                                              groups * kMinQuotaUs / kUsPerMilli),
                      .most_milli = most(view)},
                     {.at = view.at,
-                     .blamed = view.blamed,
-                     .used_milli = view.best_effort.usage_milli,
+                     .blamed = view.find<BlamedWaits>(),
+                     .used_milli = best_effort_use(view).usage_milli,
                      .interval = view.interval});
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/tick/best_effort_use.hpp"
 #include "plugins/cpu_evict/satisfaction.hpp"
 #include "plugins/evict/eviction.hpp"
 
@@ -83,7 +84,7 @@ class CpuEvict final : public evict::Eviction {
     const auto usage = average(Metric::be_cpu_usage);
     const auto request = average(Metric::be_cpu_request);
     const auto limit = average(Metric::be_cpu_real_limit);
-    const BestEffortUse& now = view.best_effort;
+    const BestEffortUse now = best_effort_use(view);
     if (!usage || !request || !limit || !known(now.usage_milli) || !known(now.request_milli) ||
         !known(now.real_limit_milli))
       return notes_.blind(kBestEffort, "what best-effort work uses or may use");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "framework/tick/best_effort_use.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
@@ -71,7 +72,7 @@ void BestEffort::look_at(const Inventory& inventory) {
 
 void BestEffort::measure(const TickView& view) {
   for (BeGroup& group : groups_) {
-    group.used_milli = group.all ? view.best_effort.usage_milli : kUnknown;
+    group.used_milli = group.all ? best_effort_use(view).usage_milli : kUnknown;
     if (group.application && *group.application < view.host_applications.size())
       group.used_milli = view.host_applications[*group.application].cpu * 1000;
   }
@@ -90,7 +91,8 @@ const Load& BestEffort::weigh(const TickView& view) {
   };
   load_.node_cpu = view.node.cpu;
   // A best-effort pod that the kubelet has not named yet is in its root, and not the system's.
-  load_.best_effort_cpu = known(view.best_effort.usage_milli) ? view.best_effort.usage_milli / 1000 : 0;
+  const double roots = best_effort_use(view).usage_milli;
+  load_.best_effort_cpu = known(roots) ? roots / 1000 : 0;
   add(view.pods, pods_, load_.pods);
   add(view.host_applications, applications_, load_.host_applications);
   return load_;

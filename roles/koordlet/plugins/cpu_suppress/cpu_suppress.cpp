@@ -13,6 +13,7 @@
 
 #include "framework/model/shared_pools.hpp"
 #include "framework/qos/plugin.hpp"
+#include "framework/tick/best_effort_use.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "plugins/cpu_suppress/best_effort.hpp"
@@ -79,7 +80,7 @@ class CpuSuppress final : public Strategy {
     const Inventory& inventory = *view.inventory;
     if (tier_.follow(view.inventory)) pools_of(inventory);
     tier_.measure(view);
-    if (known(view.best_effort.usage_milli)) be_used_.set(view.best_effort.usage_milli / 1000);
+    if (const double used = best_effort_use(view).usage_milli; known(used)) be_used_.set(used / 1000);
 
     const Settings settings = settings_of(*inventory.slo);
     if (!inventory.pods_known) {

@@ -86,7 +86,7 @@ struct Bench {
     rig->clock.advance(after);
     return *rig->sampler.tick(now, rig->clock.mono(), rig->clock.now()).blamed;
   }
-  const BlamedWaits& waits() const { return *rig->sampler.view().blamed; }
+  const BlamedWaits& waits() const { return *rig->sampler.view().find<BlamedWaits>(); }
   double metric(const std::string& series) { return testing::metric_of(rig->registry, series); }
 
   FakeNode node;

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/tick/best_effort_use.hpp"
 #include "rigs/sampler_rig.hpp"
 
 namespace koord::koordlet {
@@ -86,12 +87,12 @@ TEST_CASE("The original's rows of the best-effort tier") {
       fake.quota(root, row.quota_us);
       fake.cpu(root, 12'000 * kCpuSecond);
       const auto now = inventory({be, ls});
-      CHECK_FALSE(known(bench.tick(now, seconds(0)).best_effort.usage_milli));
+      CHECK_FALSE(known(best_effort_use(bench.tick(now, seconds(0))).usage_milli));
       fake.cpu(root, 12'004 * kCpuSecond);
       const TickView& view = bench.tick(now, seconds(1));
-      CHECK(view.best_effort.usage_milli == Approx(4000));
-      CHECK(view.best_effort.request_milli == 1500);
-      CHECK(view.best_effort.real_limit_milli == Approx(row.limit));
+      CHECK(best_effort_use(view).usage_milli == Approx(4000));
+      CHECK(best_effort_use(view).request_milli == 1500);
+      CHECK(best_effort_use(view).real_limit_milli == Approx(row.limit));
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/tick/pressure_view.hpp"
 #include "rigs/sampler_rig.hpp"
 
 namespace koord::koordlet {
@@ -33,27 +34,28 @@ TEST_CASE("Pressure of the node, of pods and of containers") {
   const auto now = inventory({a});
   for (int i = 0; i < 10; ++i) bench.tick(now, seconds(i));
   {
-    const TickView& view = bench.tick(now, seconds(10));
-    CHECK(view.node_pressure.memory.some_avg10 == 9);
-    CHECK(view.node_pressure.memory.full_avg10 == 4);
-    CHECK(view.node_pressure.memory.some_total_us == 900);
-    CHECK_FALSE(known(view.node_pressure.cpu.some_avg10));
-    REQUIRE(view.pod_pressure.size() == 1);
-    CHECK(view.pod_pressure[0].cpu.some_avg10 == 7);
-    CHECK_FALSE(known(view.pod_pressure[0].cpu.full_avg10));
-    CHECK_FALSE(known(view.pod_pressure[0].memory.some_avg10));
-    REQUIRE(view.container_pressure.size() == 1);
-    CHECK(view.container_pressure[0].memory.full_avg10 == 0.5);
-    CHECK(view.container_pressure[0].memory.full_total_us == 1);
-    CHECK_FALSE(known(view.container_pressure[0].io.some_avg10));
+    const PressureView& shown = *bench.tick(now, seconds(10)).find<PressureView>();
+    CHECK(shown.node.memory.some_avg10 == 9);
+    CHECK(shown.node.memory.full_avg10 == 4);
+    CHECK(shown.node.memory.some_total_us == 900);
+    CHECK_FALSE(known(shown.node.cpu.some_avg10));
+    REQUIRE(shown.pods.size() == 1);
+    CHECK(shown.pods[0].cpu.some_avg10 == 7);
+    CHECK_FALSE(known(shown.pods[0].cpu.full_avg10));
+    CHECK_FALSE(known(shown.pods[0].memory.some_avg10));
+    REQUIRE(shown.containers.size() == 1);
+    CHECK(shown.containers[0].memory.full_avg10 == 0.5);
+    CHECK(shown.containers[0].memory.full_total_us == 1);
+    CHECK_FALSE(known(shown.containers[0].io.some_avg10));
   }
   // Another pod before it: what was read last stays where it belongs.
-  const TickView& more = bench.tick(inventory({pod("Z", Qos::ls, 2), a}), seconds(11));
-  REQUIRE(more.pod_pressure.size() == 2);
-  CHECK_FALSE(known(more.pod_pressure[0].cpu.some_avg10));
-  CHECK(more.pod_pressure[1].cpu.some_avg10 == 7);
-  REQUIRE(more.container_pressure.size() == 3);
-  CHECK(more.container_pressure[2].memory.full_avg10 == 0.5);
+  const PressureView& again =
+      *bench.tick(inventory({pod("Z", Qos::ls, 2), a}), seconds(11)).find<PressureView>();
+  REQUIRE(again.pods.size() == 2);
+  CHECK_FALSE(known(again.pods[0].cpu.some_avg10));
+  CHECK(again.pods[1].cpu.some_avg10 == 7);
+  REQUIRE(again.containers.size() == 3);
+  CHECK(again.containers[2].memory.full_avg10 == 0.5);
   const std::string text = bench.registry.exposition();
   CHECK(text.find("koordlet_pod_psi{pod_uid=\"a\",pod_name=\"name-of-a\",pod_namespace=\"default\","
                   "psi_resource_type=\"cpu\",psi_precision=\"10\",psi_degree=\"some\","
@@ -67,15 +69,11 @@ TEST_CASE("Pressure of the node, of pods and of containers") {
   CHECK(bench.registry.exposition().find("a-c0") == std::string::npos);
 }
 
-TEST_CASE("Without PSICollector there is a place for the pressure of each, and nothing in it") {
+TEST_CASE("Without PSICollector nobody shows pressure") {
   FakeNode fake(CgroupVersion::v2);
   Bench bench(fake);
   fake.tree().write("proc/pressure/memory", "some avg10=9.00 avg60=2.00 avg300=3.00 total=900\n");
-  const TickView& view = bench.tick(inventory({pod("a", Qos::ls, 2)}), seconds(0));
-  CHECK_FALSE(known(view.node_pressure.memory.some_avg10));
-  REQUIRE(view.pod_pressure.size() == 1);
-  REQUIRE(view.container_pressure.size() == 2);
-  CHECK_FALSE(known(view.container_pressure[1].cpu.some_avg10));
+  CHECK(bench.tick(inventory({pod("a", Qos::ls, 2)}), seconds(0)).find<PressureView>() == nullptr);
 }
 
 // The original needed 240 MB of the 256 that its DaemonSet has, which is "recommended for less than 200
@@ -110,7 +108,7 @@ TEST_CASE("Complaint 1046: with pressure on, 200 pods take a small part of what 
   now->pods.assign(pods.begin(), pods.end());
   // Rings are whole from the first sample on; within ten ticks the pressure of all has been read.
   for (int i = 0; i < 11; ++i) bench.tick(now, seconds(i));
-  CHECK(known(bench.tick(now, seconds(11)).container_pressure.back().io.full_total_us));
+  CHECK(known(bench.tick(now, seconds(11)).find<PressureView>()->containers.back().io.full_total_us));
   const std::string shown = bench.registry.exposition();
   CHECK(shown.find("koordlet_container_psi{container_id=\"pod-199-c1\"") != std::string::npos);
   CHECK(heap() <= before + (std::size_t{40} << 20));

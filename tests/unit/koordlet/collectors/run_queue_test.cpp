@@ -33,7 +33,7 @@ struct Bench {
     rig->clock.advance(std::chrono::seconds(5));
     rig->sampler.tick(now, rig->clock.mono(), rig->clock.now());
   }
-  const RunQueueWaits& waits() const { return *rig->sampler.view().waits; }
+  const RunQueueWaits& waits() const { return *rig->sampler.view().find<RunQueueWaits>(); }
   std::uint64_t of_pod(const std::string& uid) const {
     return waits().pods.contains(uid) ? waits().pods.at(uid).count() : 0;
   }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "collectors/tracer/pacing.hpp"
+#include "framework/tick/run_queue_waits.hpp"
 #include "rigs/fake_run_queue.hpp"
 #include "rigs/sampler_rig.hpp"
 
@@ -170,27 +171,27 @@ struct Bench {
 
 TEST_CASE("The kernel is told how much to trace, and everybody else how much is traced") {
   Bench bench;
-  CHECK(bench.run(1'000, 10).waits != nullptr);
+  CHECK(bench.run(1'000, 10).find<RunQueueWaits>() != nullptr);
   CHECK(bench.is("full"));
   CHECK(testing::metric_of(bench.rig->registry, "koordlet_run_queue_tracer_cost_ratio") ==
         Approx(1'000 * 300e-9 / 4).epsilon(0.5));
   CHECK(bench.rig->log.count(LogLevel::info) == 0);
 
-  CHECK(bench.run(2'000'000, 3).tracing == Tracing::sampled);
+  CHECK(*bench.run(2'000'000, 3).find<Tracing>() == Tracing::sampled);
   CHECK(bench.counters->tracing == Tracing::sampled);
   CHECK(bench.is("sampled"));
   CHECK_FALSE(bench.is("full"));
   CHECK(bench.rig->log.count(LogLevel::info) == 1);
 
-  CHECK(bench.run(2'000'000, 10).tracing == Tracing::paused);
+  CHECK(*bench.run(2'000'000, 10).find<Tracing>() == Tracing::paused);
   CHECK(bench.counters->tracing == Tracing::paused);
   CHECK(bench.is("paused"));
-  CHECK(bench.rig->sampler.view().waits == nullptr);  // not that nobody waits
+  CHECK(bench.rig->sampler.view().find<RunQueueWaits>() == nullptr);  // not that nobody waits
   CHECK(bench.rig->log.count(LogLevel::info) == 2);
 
-  CHECK(bench.run(0, 60).tracing == Tracing::full);
+  CHECK(*bench.run(0, 60).find<Tracing>() == Tracing::full);
   CHECK(bench.counters->tracing == Tracing::full);
-  CHECK(bench.run(0, 6).waits != nullptr);
+  CHECK(bench.run(0, 6).find<RunQueueWaits>() != nullptr);
   CHECK(bench.rig->log.count(LogLevel::info) == 4);
 }
 
@@ -199,11 +200,11 @@ TEST_CASE("Programs that cannot be attached again are tried again") {
   bench.run(2'000'000, 12);
   REQUIRE(bench.counters->tracing == Tracing::paused);
   bench.counters->refused = true;
-  CHECK(bench.run(0, 60).tracing == Tracing::paused);
+  CHECK(*bench.run(0, 60).find<Tracing>() == Tracing::paused);
   CHECK(bench.rig->log.count(LogLevel::warn) == 1);
   CHECK(bench.is("paused"));
   bench.counters->refused = false;
-  CHECK(bench.run(0, 120).tracing == Tracing::full);
+  CHECK(*bench.run(0, 120).find<Tracing>() == Tracing::full);
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ struct BlameRig : QosRig {
     kernel.group(kBeRoot).shares = version == CgroupVersion::v1 ? 2 : 1;
     shape = [this](TickView& view) {
       waited.reading = ++reading;
-      if (signal) view.blamed = &waited;
+      if (signal) view.slots.show(&waited, view.at);
     };
     say(100);
   }

@@ -39,7 +39,7 @@ class EvictRig : public QosRig {
     restart();
     shape = [this](TickView& view) {
       view.node.memory = node_memory * kG;
-      view.best_effort = best_effort;
+      view.slots.show(&best_effort, view.at);
       view.interval = std::chrono::seconds(1);
       if (!fresh_pods) view.pods_listed = view.at - std::chrono::minutes(2);
       for (const auto& [metric, value] : {std::pair(Metric::be_cpu_usage, best_effort.usage_milli),

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/qos/manager.hpp"
+#include "framework/tick/best_effort_use.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/base/manual_clock.hpp"
 #include "plugins.hpp"
@@ -178,7 +179,8 @@ class QosRig {
     view.interval = std::chrono::seconds(1);
     view.inventory = std::make_shared<const Inventory>(inventory);
     view.node.cpu = node_cpu;
-    view.best_effort.usage_milli = be_cpu * 1000;
+    const BestEffortUse roots{.usage_milli = be_cpu * 1000};
+    view.slots.show(&roots, view.at);
     view.pods = pod_usage;
     view.host_applications = application_usage;
     view.complete = complete;

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/tick/best_effort_use.hpp"
 #include "rigs/sampler_rig.hpp"
 
 namespace koord::koordlet {
@@ -365,21 +366,21 @@ TEST_CASE("The best-effort tier") {
       fake.quota(root, row.quota_us);
       fake.cpu(root, 0);
       const auto now = inventory({be, ls});
-      CHECK_FALSE(known(bench.tick(now, seconds(0)).best_effort.usage_milli));
+      CHECK_FALSE(known(best_effort_use(bench.tick(now, seconds(0))).usage_milli));
       fake.cpu(root, kCpuSecond);
       fake.group_memory(root, 3 << 20, 1 << 20);
       const TickView& view = bench.tick(now, seconds(1));
-      CHECK(view.best_effort.memory == 3 << 20);
-      CHECK(view.best_effort.usage_milli == Approx(1000));
-      CHECK(view.best_effort.request_milli == 2500);
-      CHECK(view.best_effort.real_limit_milli == Approx(row.want));
+      CHECK(best_effort_use(view).memory == 3 << 20);
+      CHECK(best_effort_use(view).usage_milli == Approx(1000));
+      CHECK(best_effort_use(view).request_milli == 2500);
+      CHECK(best_effort_use(view).real_limit_milli == Approx(row.want));
       CHECK(bench.last(Metric::be_cpu_usage, "", seconds(1)) == Approx(1000));
       CHECK(bench.last(Metric::be_cpu_real_limit, "", seconds(1)) == Approx(row.want));
       // As soon as the root's cpuset changes, its containers' are looked at.
       fake.cpuset(root, "0-2");
       fake.cpuset(be->containers[0].group, "2");
       fake.quota(root, -1);
-      CHECK(bench.tick(now, seconds(2)).best_effort.real_limit_milli == 1000);
+      CHECK(best_effort_use(bench.tick(now, seconds(2))).real_limit_milli == 1000);
     }
 }
 
@@ -395,11 +396,12 @@ TEST_CASE("A best-effort pod that nobody has named yet is not the system's") {
     }
     fake.cpu_ticks({0, 0, 0, 0});
     // There is no best-effort root yet: nobody uses anything there.
-    CHECK(bench.tick(inventory({ls}), seconds(0)).best_effort.usage_milli == 0);
+    CHECK(best_effort_use(bench.tick(inventory({ls}), seconds(0))).usage_milli == 0);
     fake.cpu("kubepods/besteffort", kCpuSecond / 2);
     fake.cpu_ticks({100, 0, 0, 0});
     const TickView& first = bench.tick(inventory({ls}), seconds(1));
-    CHECK(first.best_effort.usage_milli == Approx(500));  // it has come since, and its counter began with 0
+    CHECK(best_effort_use(first).usage_milli ==
+          Approx(500));  // it has come since, and its counter began with 0
     CHECK(first.system.cpu == Approx(0.5));
     // Named, it is a part of its root, and not taken off a second time.
     fake.cpu("kubepods/besteffort", kCpuSecond);
@@ -548,7 +550,7 @@ TEST_CASE("One CPU, 128 CPUs, CPUs that go offline") {
   many.cpu_ticks(std::vector<std::uint64_t>(128, 300), gone);
   const TickView& half = bench.tick(inventory({}), seconds(62));
   CHECK(half.facts->topology.cpus.size() == 64);
-  CHECK(half.best_effort.real_limit_milli == 64'000);
+  CHECK(best_effort_use(half).real_limit_milli == 64'000);
 }
 
 TEST_CASE("A group that leaves the hierarchy is never read") {

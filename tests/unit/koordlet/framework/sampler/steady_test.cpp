@@ -103,7 +103,7 @@ struct Steady {
     seen = rig.sampler.tick(inventory, rig.clock.mono(), rig.clock.now());
     const std::size_t between = allocations.load();
     seen.pods_listed = rig.clock.mono();
-    seen.blamed = &blamed;
+    seen.slots.show(&blamed, seen.at);
     manager.tick(seen);
     planned += allocations.load() - between;
     sampled += between - before;
