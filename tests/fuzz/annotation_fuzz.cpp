@@ -7,11 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "framework/hooks/pod_terms.hpp"
+#include "framework/hooks/hook_terms.hpp"
 #include "framework/objects/pod_info.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "plugins.hpp"
 
 using namespace koord;
 using namespace koord::koordlet;
@@ -24,11 +26,17 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
+/// As the agent has them.
+PodTermsReaders all_readers() {
+  static const std::vector<PodTermsReader> kAll = terms_readers(strategy_table());
+  return kAll;
+}
+
 void check_pod(std::string_view text) {
   auto pod = std::make_shared<api::Pod>();
   pod->metadata.uid = "u";
   pod->metadata.annotations["scheduling.koordinator.sh/resource-status"] = text;
-  const auto read = read_pod(pod, host::CgroupDriver::systemd);
+  const auto read = read_pod(pod, host::CgroupDriver::systemd, {}, all_readers());
   check(read.has_value());
   if (!read->complaints.empty()) check(read->complaints.size() == 1 && !read->info.cpus);
   if (read->info.cpus) check(!read->info.cpus->empty());
@@ -39,11 +47,12 @@ void check_scores(std::string_view annotation, std::string_view text) {
   auto pod = std::make_shared<api::Pod>();
   pod->metadata.uid = "u";
   pod->metadata.annotations[Symbol(annotation)] = text;
-  const auto read = read_pod(pod, host::CgroupDriver::systemd);
+  const auto read = read_pod(pod, host::CgroupDriver::systemd, {}, all_readers());
   check(read.has_value());
-  check(text.size() <= kMaxAnnotation || !read->info.hooks);
-  if (!read->info.hooks) return;
-  const HookTerms& terms = *read->info.hooks;
+  const HookTerms* const found = read->info.terms.find<HookTerms>();
+  check(text.size() <= kMaxAnnotation || found == nullptr);
+  if (found == nullptr) return;
+  const HookTerms& terms = *found;
   check(terms.oom_scores.size() <= 1024);
   const auto fits = [](std::optional<std::int64_t> score) {
     return !score || (*score >= -1000 && *score <= 1000);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "framework/objects/pod_info.hpp"
+#include "plugins.hpp"
 
 using namespace koord;
 using namespace koord::koordlet;
@@ -45,8 +46,9 @@ void check_pod(const PodInfo& pod) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  static const std::vector<PodTermsReader> kReaders = terms_readers(strategy_table());
   for (const auto driver : {host::CgroupDriver::cgroupfs, host::CgroupDriver::systemd}) {
-    const auto list = read_pod_list(text, "n1", driver);
+    const auto list = read_pod_list(text, "n1", driver, {}, kReaders);
     if (!list) continue;
     check(list->pods.size() <= list->listed && list->listed <= kMaxPods);
     check(list->complaints.size() <= kMaxComplaints);

@@ -297,6 +297,7 @@ Result<> Agent::set_up_standalone(const std::string& file) {
 
 void Agent::set_up_states() {
   StatesSettings settings = states_settings(context_.flags, parts_.place);
+  settings.readers = terms_readers(parts_.strategies);
   if (!dirs_.state.folder.empty()) settings.kept_file = fmt::format("{}{}", dirs_.state.folder, kObjects);
   states_.emplace(
       States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups, *parts_.client,

@@ -156,7 +156,7 @@ const Actions::Row* Actions::find(std::string_view uid, std::string_view strateg
 }
 
 bool Actions::is_spared(const PodInfo& pod) const {
-  return !pod.eviction.never.empty() || (!options_.own_pod.empty() && pod.uid == options_.own_pod);
+  return !pod.never_stop.empty() || (!options_.own_pod.empty() && pod.uid == options_.own_pod);
 }
 
 Standing Actions::standing(const PodInfo& pod, std::string_view strategy) const {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/hooks/pod_terms.hpp"
+#include "framework/hooks/hook_terms.hpp"
 #include "framework/hooks/runtime_request.hpp"
 #include "framework/model/inventory.hpp"
 #include "framework/model/shared_pools.hpp"

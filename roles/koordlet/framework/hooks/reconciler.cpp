@@ -15,7 +15,8 @@ namespace koord::koordlet {
 
 const HookTerms& terms_of(const PodInfo& pod) {
   static const HookTerms kNothing;
-  return pod.hooks ? *pod.hooks : kNothing;
+  const HookTerms* const terms = pod.terms.find<HookTerms>();
+  return terms != nullptr ? *terms : kNothing;
 }
 
 void HookAnswer::clear() {

@@ -1,5 +1,5 @@
 // RuntimeRequest: what a container runtime is about to do, as CRI and NRI both say it, in plain structs: a
-// transport fills one from its messages, and hooks are asked with it (framework/objects/requested_pod.hpp).
+// transport fills one from its messages, and hooks are asked with it (framework/hooks/requested_pod.hpp).
 #pragma once
 
 #include <cstdint>

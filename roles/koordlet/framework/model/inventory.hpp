@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/model/pod_terms.hpp"
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/host/cgroup_paths.hpp"
@@ -27,8 +28,6 @@ struct KubeletConfig;
 
 using Qos = api::KoordQos;
 using PriorityClass = api::KoordPriority;
-
-struct MemoryTerms;  // framework/model/memory_terms.hpp
 
 /// All groups are cgroup paths relative to a hierarchy's root, without a slash at either end.
 
@@ -62,25 +61,6 @@ struct PodRequests {
 
 enum class PodPhase : std::uint8_t { unknown, pending, running };
 
-/// What a pod says of CPU burst (koordinator.sh/cpuBurst), where it says something: the rest is the node's.
-struct BurstTerms {
-  std::string policy;  // empty: the node's
-  std::optional<std::int64_t> cpu_burst_percent, cfs_quota_burst_percent, cfs_quota_burst_period_seconds;
-};
-
-/// What a pod says about its being evicted.
-struct EvictionTerms {
-  bool enabled = false;                // koordinator.sh/eviction-enabled: by more than the best-effort rules
-  std::int32_t priority = 0;           // koordinator.sh/eviction-priority: lower ones go first
-  std::optional<std::int64_t> within;  // koordinator.sh/priority: the same among equal spec.priority
-  /// koordinator.sh/eviction-policy: the only feature gates whose evictions it takes; nothing: all of them.
-  std::optional<std::vector<std::string>> policies;
-  /// Why nothing may ever evict or stop it (static text); empty: something may.
-  std::string_view never;
-};
-
-struct HookTerms;
-
 struct PodInfo {
   std::string uid;
   std::string ns, name;
@@ -102,10 +82,9 @@ struct PodInfo {
   PodPhase phase = PodPhase::unknown;
   /// It was asked to go, and has until then.
   std::optional<WallTime> deleted_by;
-  EvictionTerms eviction;
-  std::shared_ptr<const BurstTerms> burst;    // null: it says nothing
-  std::shared_ptr<const MemoryTerms> memory;  // the same
-  std::shared_ptr<const HookTerms> hooks;     // the same (framework/hooks/pod_terms.hpp)
+  /// Why nothing may ever evict or stop it (static text); empty: something may.
+  std::string_view never_stop;
+  PodTerms terms;
   /// What its containers and sidecars may use together: of batch memory for BE pods. Nothing: no limit.
   std::optional<std::int64_t> memory_limit;
   /// Null where there is no Kubernetes.

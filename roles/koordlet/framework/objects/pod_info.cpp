@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/model/memory_terms.hpp"
 #include "framework/objects/annotations.hpp"
-#include "framework/objects/hook_terms.hpp"
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/cpus.hpp"
 #include "koord/api/koordinator/node.hpp"
@@ -32,9 +30,6 @@ constexpr std::string_view kAlways = "Always";
 /// From here on a pod is critical for the cluster or the node (system-cluster-critical).
 constexpr std::int32_t kCritical = 2'000'000'000;
 constexpr double kMostRatio = 1000;
-/// Names of gates; more are nobody's wish.
-constexpr std::size_t kMaxPolicies = 64;
-constexpr std::size_t kMaxPolicyName = 64;
 bool plain_name(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
@@ -153,106 +148,12 @@ std::optional<std::int64_t> memory_limit_of(const api::Pod& pod, Qos qos) {
   return sum > 0 ? std::optional(std::min(sum, kMaxBytes)) : std::nullopt;
 }
 
-std::shared_ptr<const BurstTerms> burst_terms(const api::ObjectMeta& meta,
-                                              std::vector<std::string>& complaints) {
-  const auto document = annotation(meta, api::kCpuBurst, complaints);
-  if (!document) return nullptr;
-  const std::size_t before = complaints.size();
-  auto terms = std::make_shared<BurstTerms>();
-  const auto integer = [&](std::string_view key) {
-    return integer_of(*document, key, api::kCpuBurst, complaints);
-  };
-  terms->cpu_burst_percent = integer("cpuBurstPercent");
-  terms->cfs_quota_burst_percent = integer("cfsQuotaBurstPercent");
-  terms->cfs_quota_burst_period_seconds = integer("cfsQuotaBurstPeriodSeconds");
-  if (const json::Value* policy = json::find(*document, "policy"); policy && !policy->is_null()) {
-    if (policy->is_string())
-      terms->policy = policy->text().substr(0, kMaxPolicyName);
-    else
-      complaints.push_back(fmt::format("{}: /policy: expected a string", api::kCpuBurst));
-  }
-  if (complaints.size() > before) return nullptr;  // as a whole, as upstream reads it
-  return terms;
-}
-
-std::shared_ptr<const MemoryTerms> memory_terms(const api::ObjectMeta& meta,
-                                                std::vector<std::string>& complaints) {
-  const auto document = annotation(meta, api::kMemoryQos, complaints);
-  if (!document) return nullptr;
-  auto terms = std::make_shared<MemoryTerms>();
-  const json::Value* policy = json::find(*document, "policy");
-  if (policy && !policy->is_null() && !policy->is_string()) {
-    complaints.push_back(fmt::format("{}: /policy: expected a string", api::kMemoryQos));
-    return nullptr;
-  }
-  if (policy && policy->is_string()) terms->policy = policy->text().substr(0, kMaxPolicyName);
-  auto qos = api::decode<api::MemoryQos>(*document);
-  if (!qos) {  // as a whole, as upstream reads it
-    complaints.push_back(fmt::format("{}: {}", api::kMemoryQos, qos.error().message()));
-    return nullptr;
-  }
-  terms->qos = *qos;
-  return terms;
-}
-
-/// The gates that koordinator.sh/eviction-policy names. What cannot be read allows nobody.
-std::optional<std::vector<std::string>> eviction_policies(const api::ObjectMeta& meta,
-                                                          std::vector<std::string>& complaints) {
-  const Symbol* const text = meta.annotations.find(api::kEvictionPolicy);
-  if (text == nullptr) return std::nullopt;
-  std::vector<std::string> policies;
-  const auto document = text->size() <= kMaxAnnotation
-                            ? json::parse(*text)
-                            : Result<json::Document>(Error(Code::too_large, "longer than 64 KiB"));
-  if (!document) {
-    complaints.push_back(fmt::format("{}: {}", api::kEvictionPolicy, document.error().message()));
-    return policies;
-  }
-  if (document->is_null()) return policies;
-  if (!document->is_array() || document->size() > kMaxPolicies) {
-    complaints.push_back(fmt::format("{}: expected a list of names", api::kEvictionPolicy));
-    return policies;
-  }
-  for (const json::Value& policy : document->elements()) {
-    if (!policy.is_string()) {
-      complaints.push_back(fmt::format("{}: expected a list of names", api::kEvictionPolicy));
-      return std::vector<std::string>();
-    }
-    policies.emplace_back(policy.text());
-  }
-  return policies;
-}
-
-/// Upstream's parser takes "+5", too.
-std::string_view without_plus(std::string_view number) {
-  const bool plus = number.starts_with('+') && !number.starts_with("+-");
-  return plus ? number.substr(1) : number;
-}
-
-EvictionTerms eviction_terms(const api::Pod& pod, std::vector<std::string>& complaints) {
-  const api::ObjectMeta& meta = pod.metadata;
-  EvictionTerms terms;
-  const auto is = [](const Symbol* found, std::string_view text) {
-    return found != nullptr && found->view() == text;
-  };
-  terms.enabled = is(meta.labels.find(api::kEvictionEnabledLabel), "true");
-  terms.policies = eviction_policies(meta, complaints);
-  if (const Symbol* text = meta.annotations.find(api::kEvictionPriority);
-      text != nullptr && !host::to_number(without_plus(text->view()), terms.priority)) {
-    terms.priority = 0;
-    complaints.push_back(
-        fmt::format("{}: \"{}\" is no 32-bit number", api::kEvictionPriority, text->view().substr(0, 64)));
-  }
-  std::int64_t within = 0;
-  if (const Symbol* text = meta.labels.find(api::kSubPriorityLabel);
-      text != nullptr && host::to_number(text->view(), within))
-    terms.within = within;
-  const Symbol* const source = meta.annotations.find(kSource);
-  if ((source != nullptr && !is(source, "api")) || meta.annotations.contains(kMirror))
-    terms.never = "a static pod";
-  else if (pod.spec.priority && *pod.spec.priority >= kCritical)
-    terms.never = "critical for the node or the cluster";
-  return terms;
+std::string_view never_stop(const api::Pod& pod) {
+  const Symbol* const source = pod.metadata.annotations.find(kSource);
+  if ((source != nullptr && source->view() != "api") || pod.metadata.annotations.contains(kMirror))
+    return "a static pod";
+  if (pod.spec.priority && *pod.spec.priority >= kCritical) return "critical for the node or the cluster";
+  return {};
 }
 
 /// How much faster the node's CPUs are than those that pods ask for; 1 where nobody says so.
@@ -328,7 +229,7 @@ void add_own_cpus(const PodInfo& pod, OwnCpus& own) {
 }  // namespace
 
 Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver,
-                            std::string_view kubelet_root) {
+                            std::string_view kubelet_root, PodTermsReaders readers) {
   const api::ObjectMeta& meta = pod->metadata;
   if (!plain_name(meta.uid))
     return Error(Code::invalid, fmt::format("the uid \"{}\" is not one", meta.uid.substr(0, 64)));
@@ -349,11 +250,9 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   const std::shared_ptr<const api::Pod> running = as_it_runs(pod);
   info.requests = requests_of(*running);
   info.cpu_limit_milli = cpu_limit_of(*running);
-  info.burst = burst_terms(meta, reading.complaints);
-  info.memory = memory_terms(meta, reading.complaints);
   info.memory_limit = memory_limit_of(*running, info.qos);
-  info.hooks = hook_terms(*running, reading.complaints);
-  info.eviction = eviction_terms(*pod, reading.complaints);
+  info.never_stop = never_stop(*pod);
+  for (const PodTermsReader reader : readers) reader(*running, info.terms, reading.complaints);
   if (meta.deletion_timestamp) info.deleted_by = meta.deletion_timestamp->wall();
   const std::string_view phase = pod->status.phase.view();
   reading.ended = phase == "Succeeded" || phase == "Failed";
@@ -372,7 +271,7 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
 }
 
 Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver,
-                              std::string_view kubelet_root) {
+                              std::string_view kubelet_root, PodTermsReaders readers) {
   if (std::cmp_greater(std::count(json.begin(), json.end(), '{'), kMaxObjects))
     return Error(Code::too_large,
                  fmt::format("more than {} objects are listed, which no node has", kMaxObjects));
@@ -385,7 +284,7 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
       if (stranger.empty()) stranger = of;
       return;
     }
-    auto reading = read_pod(pod, driver, kubelet_root);
+    auto reading = read_pod(pod, driver, kubelet_root, readers);
     if (!reading) {
       complain(list, pod, reading.error().message());
       return;

@@ -35,9 +35,10 @@ struct PodReading {
   /// "ANNOTATION: what".
   std::vector<std::string> complaints;
 };
-/// Code::invalid if the pod's uid cannot be a part of a path.
+/// `readers` are the features', each for its own terms. Code::invalid if the pod's uid cannot be a part of a
+/// path.
 Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver,
-                            std::string_view kubelet_root = {});
+                            std::string_view kubelet_root = {}, PodTermsReaders readers = {});
 
 struct PodComplaint {
   std::shared_ptr<const api::Pod> pod;
@@ -55,7 +56,7 @@ struct PodList {
 /// kubelet that answered, and nothing that it says counts; Code::too_large if there are more than kMaxPods or
 /// kMaxObjects, which are read no further. An undecodable pod costs that pod. On any thread.
 Result<PodList> read_pod_list(std::string_view json, std::string_view node, host::CgroupDriver driver,
-                              std::string_view kubelet_root = {});
+                              std::string_view kubelet_root = {}, PodTermsReaders readers = {});
 /// Those of `before`, ascending by uid, that are as they were take the place of their like: whatever else is
 /// known of them stays known. The kubelet lists the same pods in another order each time. On any thread.
 void keep_unchanged(PodList& list, std::span<const std::shared_ptr<const PodInfo>> before);

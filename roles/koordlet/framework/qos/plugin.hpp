@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "framework/action/actions.hpp"
 #include "framework/plan/strategy.hpp"
@@ -80,11 +81,16 @@ struct StrategyEntry {
   bool needs_slo = true;              // false: it plans without a NodeSLO, too, once pods are known
   metrics::Table metrics = {};
   const Hook* hook = nullptr;  // whose reconciler it is; other transports ask the same one. Null: of none
+  /// What it needs to know of what pods say; rows may share one. Whether the row's gates are on or not.
+  PodTermsReader terms = nullptr;
   Result<std::unique_ptr<Strategy>> (*make)(const PluginContext& context) = nullptr;
 };
 /// The order is the arbiter's: where two strategies want different values of one knob, the earlier row's
 /// counts.
 using StrategyTable = std::span<const StrategyEntry* const>;
+
+/// Those of all rows, each once.
+std::vector<PodTermsReader> terms_readers(StrategyTable table);
 
 /// A row's `make` for a strategy that cannot fail to be made.
 template <class S>

@@ -324,12 +324,12 @@ struct States::Reading {
 
 Task<Result<>> States::take_pods(std::string body) {
   // A large list takes long, and the tick shall not wait for it.
-  std::function<Result<Reading>()> read = [&body, before = pods_hash_, node = settings_.node_name,
-                                           driver = driver_, root = kubelet_root_, known = all_pods_,
-                                           &cgroups = parts_.cgroups]() -> Result<Reading> {
+  std::function<Result<Reading>()> read =
+      [&body, before = pods_hash_, node = settings_.node_name, driver = driver_, root = kubelet_root_,
+       known = all_pods_, &readers = settings_.readers, &cgroups = parts_.cgroups]() -> Result<Reading> {
     Reading reading{.hash = std::hash<std::string_view>{}(body) | 1, .list = {}};
     if (reading.hash == before) return reading;
-    KOORD_TRY(list, read_pod_list(body, node, driver, root));
+    KOORD_TRY(list, read_pod_list(body, node, driver, root, readers));
     keep_unchanged(list, known);
     find_sandboxes(list, cgroups, driver);
     reading.list = std::move(list);

@@ -34,6 +34,7 @@ struct StatesSettings {
   std::string kubelet_root;
   /// The file of what the API server said last; empty: none.
   std::string kept_file;
+  std::vector<PodTermsReader> readers;  // of what pods say to single features
 };
 
 /// What nobody answers stays as it was answered last, to this agent or to the one before it. The event loop's

@@ -61,6 +61,7 @@ extern const StrategyEntry kBatchResource{
     .hold = kHookHold,
     .needs_slo = false,
     .hook = &batch_resource::kHook,
+    .terms = &read_hook_terms,
     .make = &reconcile<batch_resource::kHook>,
 };
 

@@ -20,6 +20,7 @@
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
 #include "plugins/cpu_burst/formula.hpp"
+#include "plugins/cpu_burst/terms.hpp"
 
 namespace koord::koordlet {
 
@@ -151,7 +152,7 @@ class CpuBurst final : public Strategy {
       const std::size_t first = std::exchange(at, at + info->containers.size());
       if (!is_burstable(*info)) continue;
       Pod pod{.info = info,
-              .settings = settings_of(*slo_->cpu_burst_strategy, info->burst.get()),
+              .settings = settings_of(*slo_->cpu_burst_strategy, info->terms.find<BurstTerms>()),
               .ratio = shared_ratio(inventory, context_.gates, *info)};
       for (std::size_t i = 0; i < info->containers.size(); ++i) {
         const ContainerInfo& one = info->containers[i];
@@ -376,6 +377,7 @@ extern const StrategyEntry kCpuBurst{
     .interval = "reconcile-interval-seconds",
     .replan = Replan::on_change,
     .metrics = cpu_burst::kMetrics,
+    .terms = &read_burst_terms,
     .make = &make<cpu_burst::CpuBurst>,
 };
 

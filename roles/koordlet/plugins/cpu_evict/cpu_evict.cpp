@@ -11,6 +11,7 @@
 #include "framework/tick/best_effort_use.hpp"
 #include "plugins/cpu_evict/satisfaction.hpp"
 #include "plugins/evict/eviction.hpp"
+#include "plugins/evict/terms.hpp"
 
 namespace koord::koordlet {
 
@@ -137,6 +138,7 @@ extern const StrategyEntry kCpuEvict{
     .name = cpu_evict::kName,
     .gates = cpu_evict::kGates,
     .interval = "cpu-evict-interval-seconds",
+    .terms = &read_eviction_terms,
     .make = &make<cpu_evict::CpuEvict>,
 };
 

@@ -143,6 +143,7 @@ extern const StrategyEntry kCpusetAllocator{
     .needs_slo = false,
     .metrics = cpuset_allocator::kMetrics,
     .hook = &cpuset_allocator::kHook,
+    .terms = &read_hook_terms,
     .make = &reconcile<cpuset_allocator::kHook>,
 };
 

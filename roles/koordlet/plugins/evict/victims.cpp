@@ -1,5 +1,6 @@
 // Choosing victims: see victims.hpp.
 #include "plugins/evict/victims.hpp"
+#include "plugins/evict/terms.hpp"
 
 #include <fmt/format.h>
 
@@ -136,7 +137,7 @@ Amounts asked(const Overcommit& over, bool cpu, const PodInfo& pod) {
 }
 
 bool allows(const PodInfo& pod, std::string_view feature) {
-  const auto& policies = pod.eviction.policies;
+  const auto& policies = eviction_terms(pod).policies;
   return !policies || std::find(policies->begin(), policies->end(), feature) != policies->end();
 }
 
@@ -161,10 +162,10 @@ std::vector<Candidate> by_priority(const TickView& view, std::string_view featur
   for (std::size_t i = 0; i < view.pods.size(); ++i) {
     const auto& pod = view.inventory->pods[i];
     const std::int32_t own = pod->effective_priority();
-    if (own > priority || !pod->eviction.enabled || !allows(*pod, feature) || !known(view.pods[i].*used))
-      continue;
+    const EvictionTerms& terms = eviction_terms(*pod);
+    if (own > priority || !terms.enabled || !allows(*pod, feature) || !known(view.pods[i].*used)) continue;
     Ranked one{.candidate = {pod, scaled(view.pods[i].*used, scale)},
-               .rank = {pod->eviction.priority, own, pod->eviction.within.value_or(own)}};
+               .rank = {terms.priority, own, terms.within.value_or(own)}};
     one.weight = weight(one.candidate);
     all.push_back(std::move(one));
   }

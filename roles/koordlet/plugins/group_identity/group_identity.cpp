@@ -161,6 +161,7 @@ extern const StrategyEntry kGroupIdentity{
     .replan = Replan::on_change,
     .hold = kHookHold,
     .hook = &group_identity::kHook,
+    .terms = &read_hook_terms,
     .make = &reconcile<group_identity::kHook>,
 };
 

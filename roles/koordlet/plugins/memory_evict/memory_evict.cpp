@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plugins/evict/eviction.hpp"
+#include "plugins/evict/terms.hpp"
 
 namespace koord::koordlet {
 
@@ -49,6 +50,7 @@ extern const StrategyEntry kMemoryEvict{
     .name = memory_evict::kName,
     .gates = memory_evict::kGates,
     .interval = "memory-evict-interval-seconds",
+    .terms = &read_eviction_terms,
     .make = &make<memory_evict::MemoryEvict>,
 };
 

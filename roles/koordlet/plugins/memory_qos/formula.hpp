@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "framework/model/inventory.hpp"
-#include "framework/model/memory_terms.hpp"
 #include "koord/host/cgroup_knobs.hpp"
+#include "plugins/memory_qos/terms.hpp"
 
 namespace koord::koordlet::memory_qos {
 

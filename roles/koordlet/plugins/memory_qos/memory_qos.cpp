@@ -21,6 +21,7 @@
 #include "koord/host/text.hpp"
 #include "plugins/memory_qos/formula.hpp"
 #include "plugins/memory_qos/relief.hpp"
+#include "plugins/memory_qos/terms.hpp"
 
 namespace koord::koordlet {
 
@@ -170,8 +171,8 @@ class MemoryQosStrategy final : public Strategy {
     for (const auto& pod : inventory.all_pods) {
       const Qos qos = api::with_default(pod->qos, pod->kube_qos);
       const api::MemoryQosConfig* usual = of_class(*default_slo().resource_qos_strategy, qos);
-      const auto terms =
-          effective(of_class(*slo, qos), usual ? usual->qos : api::MemoryQos{}, pod->memory.get());
+      const auto terms = effective(of_class(*slo, qos), usual ? usual->qos : api::MemoryQos{},
+                                   pod->terms.find<MemoryTerms>());
       if (!terms) continue;
       asked.emplace(pod.get(), *terms);
       if (!pod->requests_unknown) folders[pod->kube_qos].add(*terms, request_of(*pod));
@@ -328,6 +329,7 @@ extern const StrategyEntry kMemoryQos{
     .gates = memory_qos::kGates,
     .interval = "reconcile-interval-seconds",
     .replan = Replan::on_change,
+    .terms = &read_memory_terms,
     .make = &make<memory_qos::MemoryQosStrategy>,
 };
 

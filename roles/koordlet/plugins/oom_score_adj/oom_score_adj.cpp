@@ -63,6 +63,7 @@ extern const StrategyEntry kOomScoreAdj{
     .hold = kHookHold,
     .sets = &kOomScoreAdjKind,
     .needs_slo = false,
+    .terms = &read_hook_terms,
     .make = &make<oom_score_adj::OomScoreAdj>,
 };
 

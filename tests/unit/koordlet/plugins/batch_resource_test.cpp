@@ -165,8 +165,8 @@ TEST_CASE("Limits grow and shrink in an order that the kernel takes", "[koordlet
   HooksRig rig(CgroupVersion::v1);
   PodInfo& pod = rig.pod("b", Qos::be, {{"c"}}, one(500, 500, kGiB));
   for (const std::int64_t limit : {500, 2000, 250, 4000, 0, 1000}) {
-    pod.hooks = std::make_shared<HookTerms>(
-        one(500, limit > 0 ? std::optional(limit) : std::nullopt, std::max<std::int64_t>(limit, 1) << 20));
+    pod.terms.put(std::make_shared<const HookTerms>(
+        one(500, limit > 0 ? std::optional(limit) : std::nullopt, std::max<std::int64_t>(limit, 1) << 20)));
     ++rig.inventory.generation;
     rig.ticks(1);
     CHECK(rig.group(kPod).quota == (limit > 0 ? limit * 100 : -1));

@@ -80,7 +80,7 @@ TEST_CASE("Best-effort pods go for want of CPU: by priority, then by how much of
   }
   SECTION("a pod whose policy names other gates stays") {
     auto pod = std::make_shared<PodInfo>(*rig.inventory.pods[3]);
-    pod->eviction.policies = {"CPUEvict"};
+    pod->terms.put(std::make_shared<const EvictionTerms>(EvictionTerms{.policies = {{"CPUEvict"}}}));
     rig.inventory.pods[3] = pod;
     expected = {"be_2_100"};
   }

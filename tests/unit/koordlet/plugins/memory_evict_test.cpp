@@ -156,10 +156,9 @@ TEST_CASE("Static and critical pods and the agent's own never go", "[koordlet][e
   rig.restart();
   rig.slo().memory_evict_threshold_percent = 50;
   rig.node_memory = 115;
-  EvictionTerms never;
-  never.never = "a static pod";
-  rig.pods(
-      {{"agent", Qos::be, 1, 20}, {"static", Qos::be, 1, 20, kUnknown, {}, never}, {"be", Qos::be, 2, 20}});
+  rig.pods({{"agent", Qos::be, 1, 20},
+            {"static", Qos::be, 1, 20, kUnknown, {}, {}, "a static pod"},
+            {"be", Qos::be, 2, 20}});
   CHECK(rig.tick_for() == Names{"be"});
 }
 

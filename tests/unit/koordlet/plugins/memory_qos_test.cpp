@@ -386,7 +386,7 @@ TEST_CASE("Memory QoS at the kubelet's folders, pods and containers", "[koordlet
   SECTION("the pod does not want it") {
     auto terms = std::make_shared<MemoryTerms>();
     terms->policy = "none";
-    rig.info->memory = terms;
+    rig.info->terms.put<MemoryTerms>(terms);
   }
   SECTION("no NodeSLO") { rig.inventory.slo = nullptr; }
   ++rig.inventory.generation;

@@ -37,7 +37,7 @@ class Rig : public HooksRig {
     return terms;
   }
   void says(PodInfo& pod, std::optional<std::int64_t> score) {
-    pod.hooks = std::make_shared<HookTerms>(terms(score));
+    pod.terms.put(std::make_shared<const HookTerms>(terms(score)));
     ++inventory.generation;
   }
   std::string gauges() const {
@@ -225,7 +225,7 @@ TEST_CASE("Who was given what, and has it back, is in the audit", "[koordlet][oo
 TEST_CASE("Pods that nothing may end keep their own scores", "[koordlet][oom]") {
   Rig rig;
   PodInfo& pod = rig.pod("p", Qos::system, {{"c"}}, Rig::terms(1000));
-  pod.eviction.never = "it is critical";
+  pod.never_stop = "it is critical";
   rig.processes.born(12, pod.group + "/c", -997);
   rig.ticks(2);
   CHECK(rig.processes.scores() == Scores{{12, -997}});

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/evict/terms.hpp"
 #include "rigs/qos_rig.hpp"
 
 namespace koord::koordlet::testing {
@@ -27,6 +28,7 @@ struct EvictRow {
   double cpu = kUnknown;
   PodRequests requests = {};
   EvictionTerms eviction = {};
+  std::string_view never_stop = {};
 };
 
 class EvictRig : public QosRig {
@@ -73,7 +75,8 @@ class EvictRig : public QosRig {
       pod->priority = row.priority;
       pod->priority_class = api::koord_priority_of(row.priority);
       pod->requests = row.requests;
-      pod->eviction = row.eviction;
+      pod->terms.put(std::make_shared<const EvictionTerms>(row.eviction));
+      pod->never_stop = row.never_stop;
       pod->group = fmt::format("kubepods/pod{}", row.name);
       pod->containers.push_back({.name = "c", .id = "c", .group = fmt::format("kubepods/pod{}/c", row.name)});
       inventory.pods.push_back(pod);
@@ -105,7 +108,7 @@ class EvictRig : public QosRig {
 };
 
 inline EvictionTerms enabled(std::int32_t priority = 0, std::optional<std::int64_t> within = {}) {
-  return {.enabled = true, .priority = priority, .within = within, .policies = {}, .never = {}};
+  return {.enabled = true, .priority = priority, .within = within, .policies = {}};
 }
 
 inline std::vector<EvictRow> six(double first, double second, double third) {

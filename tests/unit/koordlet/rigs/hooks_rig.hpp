@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/hooks/pod_terms.hpp"
+#include "framework/hooks/hook_terms.hpp"
 #include "rigs/kill_between_writes.hpp"
 #include "rigs/qos_rig.hpp"
 
@@ -50,7 +50,7 @@ class HooksRig : public QosRig {
     pod->phase = PodPhase::running;
     pod->kube_qos = qos == Qos::be ? host::KubeQos::besteffort : host::KubeQos::burstable;
     pod->group = fmt::format("kubepods/{}/pod{}", qos == Qos::be ? "besteffort" : "burstable", name);
-    pod->hooks = std::make_shared<HookTerms>(std::move(terms));
+    pod->terms.put(std::make_shared<const HookTerms>(std::move(terms)));
     kernel.group(pod->group).cpus = topology->online;
     std::int64_t sum = 0;
     bool whole = true;

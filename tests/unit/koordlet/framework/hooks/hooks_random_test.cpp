@@ -211,7 +211,7 @@ class Node : public testing::HooksRig {
     } else {
       set_limit(*pod, pod->containers[0], pod->containers[0].cpu_limit_milli);
     }
-    pod->hooks = std::make_shared<HookTerms>(std::move(terms));
+    pod->terms.put(std::make_shared<const HookTerms>(std::move(terms)));
     make(pod->group, host::milli_cpu_to_quota(pod->cpu_limit_milli.value_or(0)));
     for (ContainerInfo& container : pod->containers) run(*pod, container);
     pods_.push_back(std::move(pod));

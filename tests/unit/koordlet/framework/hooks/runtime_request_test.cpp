@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "framework/hooks/reconciler.hpp"
-#include "framework/objects/requested_pod.hpp"
+#include "framework/hooks/requested_pod.hpp"
 #include "plugins.hpp"
 #include "rigs/hooks_rig.hpp"
 
@@ -64,7 +64,8 @@ HookAnswer ask(StrategyTable table, const RuntimeRequest& request, const Invento
                         .has = [](Knob) { return false; },
                         .setting = [](Knob, std::string_view) { return std::optional<std::int64_t>(); },
                         .is_set = [](std::string_view) { return false; }};
-  const auto requested = read_request(request, inventory.driver, inventory.kubelet_root);
+  const auto requested =
+      read_request(request, inventory.driver, inventory.kubelet_root, terms_readers(strategy_table()));
   REQUIRE(requested.has_value());
   CHECK(requested->complaints.empty());
   HookAnswer answer;
@@ -137,7 +138,7 @@ TEST_CASE("A pod as a request has it", "[koordlet][hooks]") {
   for (const Row& row : rows) {
     RuntimeRequest asked = request();
     asked.sandbox.cgroup_parent = row.parent;
-    const auto requested = read_request(asked, row.driver);
+    const auto requested = read_request(asked, row.driver, {}, terms_readers(strategy_table()));
     REQUIRE(requested.has_value());
     CHECK(requested->pod->ns == "ns");
     CHECK(requested->pod->qos == Qos::be);
@@ -154,13 +155,14 @@ TEST_CASE("A pod as a request has it", "[koordlet][hooks]") {
   odd.container->resources = {
       .cpu_period = -1, .cpu_quota = INT64_MAX, .cpu_shares = INT64_MAX, .memory_limit = -1};
   odd.sandbox.annotations = {{"node.koordinator.sh/extended-resource-spec", "{"}};
-  auto requested = read_request(odd, host::CgroupDriver::cgroupfs);
+  auto requested = read_request(odd, host::CgroupDriver::cgroupfs, {}, terms_readers(strategy_table()));
   REQUIRE(requested.has_value());
   CHECK(requested->complaints.size() == 1);
   CHECK(requested->container->group.empty());
   CHECK_FALSE(requested->container->cpu_limit_milli.has_value());
   odd.sandbox.uid = "../x";
-  CHECK(read_request(odd, host::CgroupDriver::cgroupfs).error().code() == Code::invalid);
+  CHECK(read_request(odd, host::CgroupDriver::cgroupfs, {}, terms_readers(strategy_table())).error().code() ==
+        Code::invalid);
 }
 
 }  // namespace

@@ -6,12 +6,15 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "framework/model/memory_terms.hpp"
 #include "framework/states/complaints.hpp"
 #include "framework/states/cpu_manager.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "plugins.hpp"
+#include "plugins/cpu_burst/terms.hpp"
+#include "plugins/evict/terms.hpp"
+#include "plugins/memory_qos/terms.hpp"
 
 namespace koord::koordlet {
 namespace {
@@ -126,7 +129,7 @@ PodInfo info_of(std::string_view meta, std::string_view spec = R"({"containers":
   const auto read =
       read_pod_list(list({fmt::format(R"({{"metadata":{{"name":"p","uid":"u"{}}},"spec":{},"status":{}}})",
                                       meta, spec, kRunning)}),
-                    "n1", CgroupDriver::cgroupfs);
+                    "n1", CgroupDriver::cgroupfs, {}, terms_readers(strategy_table()));
   REQUIRE(read.has_value());
   REQUIRE(read->all.size() == 1);
   CHECK(read->complaints.size() == complaints);
@@ -172,27 +175,27 @@ TEST_CASE("Containers are main ones, sidecars, initial or ephemeral ones") {
 
 TEST_CASE("What a pod says of its eviction") {
   using Policies = std::optional<std::vector<std::string>>;
-  const EvictionTerms silent = info_of("").eviction;
+  const EvictionTerms silent = eviction_terms(info_of(""));
   CHECK(!silent.enabled);
   CHECK(silent.priority == 0);
   CHECK(!silent.within);
   CHECK(!silent.policies);
-  CHECK(silent.never.empty());
+  CHECK(info_of("").never_stop.empty());
 
-  const EvictionTerms all =
-      info_of(
-          R"(,"labels":{"koordinator.sh/eviction-enabled":"true","koordinator.sh/priority":"5"},"annotations":{"koordinator.sh/eviction-policy":"[\"MemoryEvict\",\"CPUEvict\"]","koordinator.sh/eviction-priority":"-10","kubernetes.io/config.source":"api"})")
-          .eviction;
+  const PodInfo said = info_of(
+      R"(,"labels":{"koordinator.sh/eviction-enabled":"true","koordinator.sh/priority":"5"},"annotations":{"koordinator.sh/eviction-policy":"[\"MemoryEvict\",\"CPUEvict\"]","koordinator.sh/eviction-priority":"-10","kubernetes.io/config.source":"api"})");
+  const EvictionTerms all = eviction_terms(said);
+  CHECK(said.never_stop.empty());
   CHECK(all.enabled);
   CHECK(all.priority == -10);
   CHECK(all.within == 5);
   CHECK(all.policies == Policies({"MemoryEvict", "CPUEvict"}));
-  CHECK(all.never.empty());
 
   const auto policies = [](std::string_view value, std::size_t complaints) {
-    return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/eviction-policy":"{}"}})", value),
-                   R"({"containers":[]})", complaints)
-        .eviction.policies;
+    return eviction_terms(
+               info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/eviction-policy":"{}"}})", value),
+                       R"({"containers":[]})", complaints))
+        .policies;
   };
   CHECK(policies("[]", 0) == Policies(std::vector<std::string>()));
   CHECK(policies("null", 0) == Policies(std::vector<std::string>()));
@@ -201,20 +204,21 @@ TEST_CASE("What a pod says of its eviction") {
   CHECK(policies(R"(\"MemoryEvict\")", 1) == Policies(std::vector<std::string>()));
   CHECK(policies("", 1) == Policies(std::vector<std::string>()));
 
-  CHECK(info_of(R"(,"labels":{"koordinator.sh/priority":"1200"})").eviction.within == 1200);
-  CHECK(!info_of(R"(,"labels":{"koordinator.sh/priority":"xxx"})").eviction.within);
+  CHECK(eviction_terms(info_of(R"(,"labels":{"koordinator.sh/priority":"1200"})")).within == 1200);
+  CHECK(!eviction_terms(info_of(R"(,"labels":{"koordinator.sh/priority":"xxx"})")).within);
   const auto priority = [](std::string_view value, std::size_t complaints) {
-    return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/eviction-priority":"{}"}})", value),
-                   R"({"containers":[]})", complaints)
-        .eviction.priority;
+    return eviction_terms(
+               info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/eviction-priority":"{}"}})", value),
+                       R"({"containers":[]})", complaints))
+        .priority;
   };
   CHECK(priority("+100", 0) == 100);
   CHECK(priority("-2147483648", 0) == std::numeric_limits<std::int32_t>::min());
   for (const char* none : {"1e3", "", "+", "+-1", "++1", "2147483648", " 1", "0x1"})
     CHECK(priority(none, 1) == 0);
-  CHECK(!info_of(R"(,"annotations":{"kubernetes.io/config.source":"file"})").eviction.never.empty());
-  CHECK(!info_of("", R"({"containers":[],"priority":2000000000})").eviction.never.empty());
-  CHECK(info_of("", R"({"containers":[],"priority":1999999999})").eviction.never.empty());
+  CHECK(!info_of(R"(,"annotations":{"kubernetes.io/config.source":"file"})").never_stop.empty());
+  CHECK(!info_of("", R"({"containers":[],"priority":2000000000})").never_stop.empty());
+  CHECK(info_of("", R"({"containers":[],"priority":1999999999})").never_stop.empty());
 }
 
 TEST_CASE("The class and the priority that follow where a pod says nothing") {
@@ -244,21 +248,24 @@ TEST_CASE("The class and the priority that follow where a pod says nothing") {
 TEST_CASE("What a pod says of CPU burst, and its limit as a whole") {
   const auto burst = [](std::string_view value, std::size_t complaints = 0) {
     return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/cpuBurst":"{}"}})", value),
-                   R"({"containers":[]})", complaints)
-        .burst;
+                   R"({"containers":[]})", complaints);
   };
-  CHECK(!info_of("").burst);
-  CHECK(!burst("", 0));
-  const auto all =
+  const auto is_silent = [&](std::string_view value, std::size_t complaints = 0) {
+    return burst(value, complaints).terms.find<BurstTerms>() == nullptr;
+  };
+  CHECK(info_of("").terms.find<BurstTerms>() == nullptr);
+  CHECK(is_silent(""));
+  const PodInfo said =
       burst(R"({\"policy\":\"auto\",\"cpuBurstPercent\":500,\"cfsQuotaBurstPeriodSeconds\":-1})");
-  REQUIRE(all);
+  const BurstTerms* const all = said.terms.find<BurstTerms>();
+  REQUIRE(all != nullptr);
   CHECK(all->policy == "auto");
   CHECK(all->cpu_burst_percent == 500);
   CHECK(!all->cfs_quota_burst_percent);
   CHECK(all->cfs_quota_burst_period_seconds == -1);
-  CHECK(!burst("{", 1));
-  CHECK(!burst(R"({\"cpuBurstPercent\":\"5\"})", 1));
-  CHECK(!burst(R"({\"policy\":5})", 1));
+  CHECK(is_silent("{", 1));
+  CHECK(is_silent(R"({\"cpuBurstPercent\":\"5\"})", 1));
+  CHECK(is_silent(R"({\"policy\":5})", 1));
 
   const auto limit = [](std::string_view spec) { return info_of("", spec).cpu_limit_milli; };
   constexpr std::string_view one = R"({"name":"a","resources":{"limits":{"cpu":"500m"}}})";
@@ -271,23 +278,26 @@ TEST_CASE("What a pod says of CPU burst, and its limit as a whole") {
 TEST_CASE("What a pod says of its memory, and what its containers ask for and may use") {
   const auto memory = [](std::string_view value, std::size_t complaints = 0) {
     return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/memoryQOS":"{}"}})", value),
-                   R"({"containers":[]})", complaints)
-        .memory;
+                   R"({"containers":[]})", complaints);
   };
-  CHECK(!info_of("").memory);
-  CHECK(!memory(""));
-  const auto all = memory(
+  const auto is_silent = [&](std::string_view value, std::size_t complaints = 0) {
+    return memory(value, complaints).terms.find<MemoryTerms>() == nullptr;
+  };
+  CHECK(info_of("").terms.find<MemoryTerms>() == nullptr);
+  CHECK(is_silent(""));
+  const PodInfo said = memory(
       R"({\"policy\":\"auto\",\"minLimitPercent\":100,\"wmarkMinAdj\":-25,\"pageCacheLimitSize\":536870912,\"pageCacheReclaimSync\":false,\"unknown\":1})");
-  REQUIRE(all);
+  const MemoryTerms* const all = said.terms.find<MemoryTerms>();
+  REQUIRE(all != nullptr);
   CHECK(all->policy == "auto");
   CHECK(all->qos.min_limit_percent == 100);
   CHECK(all->qos.wmark_min_adj == -25);
   CHECK(all->qos.page_cache_limit_size == 536870912);
   CHECK(all->qos.page_cache_reclaim_sync == false);
   CHECK(!all->qos.low_limit_percent);
-  CHECK(!memory("{", 1));
-  CHECK(!memory(R"({\"policy\":5})", 1));
-  CHECK(!memory(R"({\"minLimitPercent\":\"5\"})", 1));
+  CHECK(is_silent("{", 1));
+  CHECK(is_silent(R"({\"policy\":5})", 1));
+  CHECK(is_silent(R"({\"minLimitPercent\":\"5\"})", 1));
 
   constexpr std::string_view be = R"(,"labels":{"koordinator.sh/qosClass":"BE"})";
   constexpr std::string_view both =

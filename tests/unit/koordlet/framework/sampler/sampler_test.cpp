@@ -388,8 +388,7 @@ TEST_CASE("A best-effort pod that nobody has named yet is not the system's") {
   for (const CgroupVersion version : kVersions) {
     FakeNode fake(version);
     Bench bench(fake);
-    const auto be = pod("be", Qos::be, 0);
-    const auto ls = pod("ls", Qos::ls, 0);
+    const auto be = pod("be", Qos::be, 0), ls = pod("ls", Qos::ls, 0);
     for (const auto& p : {be, ls}) {
       fake.cpu(p->group, 0);
       fake.group_memory(p->group, 0, 0);
@@ -400,8 +399,7 @@ TEST_CASE("A best-effort pod that nobody has named yet is not the system's") {
     fake.cpu("kubepods/besteffort", kCpuSecond / 2);
     fake.cpu_ticks({100, 0, 0, 0});
     const TickView& first = bench.tick(inventory({ls}), seconds(1));
-    CHECK(best_effort_use(first).usage_milli ==
-          Approx(500));  // it has come since, and its counter began with 0
+    CHECK(best_effort_use(first).usage_milli == Approx(500));  // it came since, its counter began with 0
     CHECK(first.system.cpu == Approx(0.5));
     // Named, it is a part of its root, and not taken off a second time.
     fake.cpu("kubepods/besteffort", kCpuSecond);

@@ -1,5 +1,5 @@
 // What a pod says to the runtime hooks: see hook_terms.hpp.
-#include "framework/objects/hook_terms.hpp"
+#include "framework/hooks/hook_terms.hpp"
 
 #include <fmt/format.h>
 
@@ -223,6 +223,10 @@ std::shared_ptr<const HookTerms> hook_terms(const api::Pod& pod, std::vector<std
   terms.virtual_machine = pod.spec.runtime_class_name == kKata;
   if (terms == HookTerms{}) return nullptr;
   return std::make_shared<const HookTerms>(std::move(terms));
+}
+
+void read_hook_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints) {
+  terms.put(hook_terms(pod, complaints));
 }
 
 }  // namespace koord::koordlet

@@ -29,6 +29,6 @@ struct RequestedPod {
 /// annotations) is not known. The group of a container that has no id yet is empty. Code::invalid: its uid
 /// cannot be a part of a path.
 Result<RequestedPod> read_request(const RuntimeRequest& request, host::CgroupDriver driver,
-                                  std::string_view kubelet_root = {});
+                                  std::string_view kubelet_root = {}, PodTermsReaders readers = {});
 
 }  // namespace koord::koordlet

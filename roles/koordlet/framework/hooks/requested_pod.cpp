@@ -1,5 +1,5 @@
 // From a runtime's request to a pod: see requested_pod.hpp.
-#include "framework/objects/requested_pod.hpp"
+#include "framework/hooks/requested_pod.hpp"
 
 #include <fmt/format.h>
 
@@ -89,8 +89,8 @@ HookTarget RequestedPod::target(const RuntimeRequest& request) const {
 }
 
 Result<RequestedPod> read_request(const RuntimeRequest& request, host::CgroupDriver driver,
-                                  std::string_view kubelet_root) {
-  KOORD_TRY(reading, read_pod(pod_of(request), driver, kubelet_root));
+                                  std::string_view kubelet_root, PodTermsReaders readers) {
+  KOORD_TRY(reading, read_pod(pod_of(request), driver, kubelet_root, readers));
   RequestedPod requested;
   requested.complaints = std::move(reading.complaints);
   auto pod = std::make_shared<PodInfo>(std::move(reading.info));

@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "framework/model/pod_terms.hpp"
 
 namespace koord::koordlet {
 
@@ -46,5 +49,10 @@ struct HookTerms {
 
   friend bool operator==(const HookTerms&, const HookTerms&) = default;
 };
+
+/// Null: it says nothing. Of an annotation that cannot be read ("ANNOTATION: what") nothing counts.
+std::shared_ptr<const HookTerms> hook_terms(const api::Pod& pod, std::vector<std::string>& complaints);
+/// The same, put among the pod's terms: of the rows of hooks.
+void read_hook_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints);
 
 }  // namespace koord::koordlet

@@ -1,5 +1,5 @@
 // What pods and nodes say to the runtime hooks, malformed ones among them.
-#include "framework/objects/hook_terms.hpp"
+#include "framework/hooks/hook_terms.hpp"
 
 #include <fmt/format.h>
 
