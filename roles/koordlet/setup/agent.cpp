@@ -144,8 +144,8 @@ Result<> Agent::set_up() {
                                        series_, context_.metrics, log_, std::move(parts_.counters),
                                        CollectorLoop{&tasks_, &context_.clock});
 
-  exported_.emplace(context_.metrics, external_, context_.clock.now());
-  hub_.listen([this](const std::shared_ptr<const Inventory>& now) { exported_->inventory(*now); });
+  resource_gauges_.emplace(context_.metrics, external_, context_.clock.now());
+  hub_.listen([this](const std::shared_ptr<const Inventory>& now) { resource_gauges_->inventory(*now); });
   observer_.emplace(Observer::Parts{context_.clock, hub_, *sampler_, qos_.get(), [this] { return sources(); },
                                     context_.version, parts_.cgroups.version()});
   if (flags.get_bool("cleanup")) {

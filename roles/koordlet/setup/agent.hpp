@@ -17,8 +17,8 @@
 #include "framework/report/reporter.hpp"
 #include "framework/report/topology_reporter.hpp"
 #include "framework/sampler/sampler.hpp"
-#include "framework/serve/exported.hpp"
 #include "framework/serve/observer.hpp"
+#include "framework/serve/resource_gauges.hpp"
 #include "framework/standalone/standalone.hpp"
 #include "framework/states/states.hpp"
 #include "framework/tick/tick_schedule.hpp"
@@ -96,7 +96,7 @@ class Agent final : public runtime::Role {
   std::unique_ptr<Sampler> sampler_;
   std::optional<Observer> observer_;
   std::optional<Health> health_;  // not while it cleans up
-  std::optional<Exported> exported_;
+  std::optional<ResourceGauges> resource_gauges_;
   std::optional<Standalone> standalone_;
   std::optional<States> states_;
   std::optional<Predictor> predictor_;

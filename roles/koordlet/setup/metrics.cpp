@@ -12,7 +12,7 @@
 #include "framework/report/reporter.hpp"
 #include "framework/sampler/read_faults.hpp"
 #include "framework/sampler/sampler.hpp"
-#include "framework/serve/exported.hpp"
+#include "framework/serve/resource_gauges.hpp"
 #include "framework/states/kubelet.hpp"
 #include "framework/tick/tick_schedule.hpp"
 #include "setup/gates.hpp"
@@ -23,7 +23,7 @@ std::vector<metrics::Table> metric_tables(StrategyTable strategies, CollectorTab
   std::vector<metrics::Table> all = {
       Actions::kMetrics,         Executor::kMetrics,         QosManager::kMetrics,
       KubeletClient::kMetrics,   NodeMetricGauges::kMetrics, ForecastGauges::kInternal,
-      ForecastGauges::kExternal, Exported::kInternal,        Exported::kExternal,
+      ForecastGauges::kExternal, ResourceGauges::kInternal,  ResourceGauges::kExternal,
       Sampler::kMetrics,         ReadFaults::kMetrics,       TickSchedule::kMetrics,
       kProcessMetrics,           kReconcilerMetrics,         kGateMetrics};
   for (const CollectorEntry* collector : collectors) all.push_back(collector->metrics);

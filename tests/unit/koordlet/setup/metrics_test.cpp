@@ -10,7 +10,7 @@
 
 #include "collectors.hpp"
 #include "framework/report/reporter.hpp"
-#include "framework/serve/exported.hpp"
+#include "framework/serve/resource_gauges.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/host/text.hpp"
@@ -104,10 +104,10 @@ std::string shown(const metrics::Registry& registry, std::string_view begin) {
 
 TEST_CASE("Batch and mid resources of containers and of the node, with the original's units") {
   metrics::Registry internal, external;
-  Exported exported(internal, external, WallTime(std::chrono::milliseconds(1'700'000'000'900)));
+  ResourceGauges gauges(internal, external, WallTime(std::chrono::milliseconds(1'700'000'000'900)));
   CHECK(shown(internal, "start_time") == "start_time 1.7e+09\n");
   Inventory now;
-  exported.inventory(now);
+  gauges.inventory(now);
   CHECK(shown(external, "").empty());  // nobody knows the node
 
   now.node.allocatable_milli_cpu = 4000;
@@ -126,7 +126,7 @@ TEST_CASE("Batch and mid resources of containers and of the node, with the origi
   pod->containers.push_back({.name = "c", .id = "i"});
   pod->containers.back().full_id = "containerd://i";
   now.pods.push_back(pod);
-  exported.inventory(now);
+  gauges.inventory(now);
   CHECK(shown(external, "node_resource_allocatable") ==
         "node_resource_allocatable{resource=\"kubernetes.io/batch-cpu\",unit=\"integer\"} 2500\n"
         "node_resource_allocatable{resource=\"kubernetes.io/batch-memory\",unit=\"byte\"} 0\n"
@@ -140,7 +140,7 @@ TEST_CASE("Batch and mid resources of containers and of the node, with the origi
             "container_resource_requests{{resource=\"kubernetes.io/batch-cpu\",unit=\"integer\",{0}}} 1000\n",
             whose));
   now.pods.clear();
-  exported.inventory(now);
+  gauges.inventory(now);
   CHECK(shown(external, "container_").empty());
 }
 

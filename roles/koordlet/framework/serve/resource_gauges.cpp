@@ -1,5 +1,5 @@
-// Exported: see exported.hpp.
-#include "framework/serve/exported.hpp"
+// ResourceGauges: see exported.hpp.
+#include "framework/serve/resource_gauges.hpp"
 
 #include <algorithm>
 #include <array>
@@ -38,10 +38,10 @@ const api::Container* find(const api::Pod& pod, std::string_view name) {
 
 }  // namespace
 
-const metrics::Table Exported::kInternal = {&kStart};
-const metrics::Table Exported::kExternal = {&kAllocatable, &kRequests, &kLimits};
+const metrics::Table ResourceGauges::kInternal = {&kStart};
+const metrics::Table ResourceGauges::kExternal = {&kAllocatable, &kRequests, &kLimits};
 
-Exported::Exported(metrics::Registry& internal, metrics::Registry& external, WallTime start)
+ResourceGauges::ResourceGauges(metrics::Registry& internal, metrics::Registry& external, WallTime start)
     : allocatable_(external.gauges(kAllocatable)),
       requests_(external.gauges(kRequests)),
       limits_(external.gauges(kLimits)) {
@@ -49,7 +49,7 @@ Exported::Exported(metrics::Registry& internal, metrics::Registry& external, Wal
       static_cast<double>(std::chrono::floor<std::chrono::seconds>(start.time_since_epoch()).count()));
 }
 
-void Exported::inventory(const Inventory& now) {
+void ResourceGauges::inventory(const Inventory& now) {
   requests_.clear();
   limits_.clear();
   for (const auto& pod : now.pods) {

@@ -1,4 +1,4 @@
-// Exported: the metrics that show the inventory, under the original's names.
+// ResourceGauges: the metrics that show the inventory, under the original's names.
 #pragma once
 
 #include "framework/model/inventory.hpp"
@@ -8,10 +8,10 @@
 namespace koord::koordlet {
 
 /// The event loop's thread.
-class Exported {
+class ResourceGauges {
  public:
   static const metrics::Table kInternal, kExternal;
-  Exported(metrics::Registry& internal, metrics::Registry& external, WallTime start);
+  ResourceGauges(metrics::Registry& internal, metrics::Registry& external, WallTime start);
 
   void inventory(const Inventory& now);
 
