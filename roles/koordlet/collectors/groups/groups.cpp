@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "collectors/groups/group_sampler.hpp"
-#include "collectors/groups/roster.hpp"
+#include "collectors/groups/tracked_groups.hpp"
 #include "framework/sampler/collector.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "framework/tick/claimed_use.hpp"
@@ -23,7 +23,7 @@ class GroupsCollector final : public Collector {
       : context_(context),
         numa_every_(ticks_of(context.config.numa_interval, context.config.interval)),
         groups_(context),
-        roster_(context, groups_) {}
+        tracked_(context, groups_) {}
 
   void follow(const Inventory& inventory) override;
   void sample(const TickView& view) override;
@@ -38,7 +38,7 @@ class GroupsCollector final : public Collector {
   const CollectorContext& context_;
   std::uint32_t numa_every_;
   GroupSampler groups_;
-  Roster roster_;
+  TrackedGroups tracked_;
   bool told_descriptors_ = false, complete_ = false;
   std::vector<Usage> pods_, containers_, applications_;
   std::vector<std::uint64_t> bytes_;
@@ -46,10 +46,10 @@ class GroupsCollector final : public Collector {
 };
 
 void GroupsCollector::follow(const Inventory& inventory) {
-  roster_.follow(inventory);
+  tracked_.follow(inventory);
   complete_ = false;  // who came has not been read
   collect();
-  const std::size_t wanted = roster_.groups() * kFilesOfGroup;
+  const std::size_t wanted = tracked_.groups() * kFilesOfGroup;
   if (wanted <= context_.reader.max_held() || told_descriptors_) return;
   context_.log.warn(
       "the limit of open files is below what the collectors hold open: the other files are opened for each "
@@ -60,15 +60,15 @@ void GroupsCollector::follow(const Inventory& inventory) {
 
 void GroupsCollector::sample(const TickView& view) {
   complete_ = view.inventory->pods_known;
-  for (std::size_t i = 0; i < roster_.pods.size(); ++i) {
-    SampledPod& pod = *roster_.pods[i];
+  for (std::size_t i = 0; i < tracked_.pods.size(); ++i) {
+    SampledPod& pod = *tracked_.pods[i];
     groups_.sample(pod.state, pod.info->group, view.at);
     complete_ = complete_ && pod.state.complete;
     for (SampledContainer& container : pod.containers)
       groups_.sample(container.state, container.group, view.at);
     if (pod.numa_bytes.empty() || (view.tick + i) % numa_every_ == 0) read_numa(pod);
   }
-  for (SampledApplication& application : roster_.applications) {
+  for (SampledApplication& application : tracked_.applications) {
     groups_.sample(application.state, application.info.group, view.at);
     complete_ = complete_ && application.state.complete;
     const Usage& now = application.state.now;
@@ -91,11 +91,11 @@ void GroupsCollector::collect() {
   pods_.clear();
   containers_.clear();
   applications_.clear();
-  for (const auto& pod : roster_.pods) {
+  for (const auto& pod : tracked_.pods) {
     pods_.push_back(pod->state.now);
     for (const SampledContainer& container : pod->containers) containers_.push_back(container.state.now);
   }
-  for (const SampledApplication& application : roster_.applications)
+  for (const SampledApplication& application : tracked_.applications)
     applications_.push_back(application.state.now);
 }
 
@@ -133,13 +133,13 @@ void GroupsCollector::claim(const Inventory& inventory, MonoTime at) {
   if (!inventory.pods_known) return;
   all.cpu = all.best_effort_cpu = all.memory = 0;
   std::fill(all.numa_bytes.begin(), all.numa_bytes.end(), 0);
-  for (const auto& pod : roster_.pods) {
+  for (const auto& pod : tracked_.pods) {
     if (!add(pod->state, at, pod->in_best_effort ? all.best_effort_cpu : all.cpu, all.memory)) return;
     if (all.numa_bytes.size() < pod->numa_bytes.size()) all.numa_bytes.resize(pod->numa_bytes.size());
     for (std::size_t i = 0; i < pod->numa_bytes.size(); ++i)
       all.numa_bytes[i] += static_cast<double>(pod->numa_bytes[i]);
   }
-  for (const SampledApplication& application : roster_.applications)
+  for (const SampledApplication& application : tracked_.applications)
     if (!add(application.state, at, application.in_best_effort ? all.best_effort_cpu : all.cpu, all.memory))
       return;
   all.fresh = true;
@@ -149,6 +149,6 @@ void GroupsCollector::claim(const Inventory& inventory, MonoTime at) {
 
 extern const CollectorEntry kGroups;
 const CollectorEntry kGroups{
-    .name = "groups", .metrics = Roster::kMetrics, .make = &make_collector<GroupsCollector>};
+    .name = "groups", .metrics = TrackedGroups::kMetrics, .make = &make_collector<GroupsCollector>};
 
 }  // namespace koord::koordlet

@@ -1,4 +1,4 @@
-// ResourceGauges: see exported.hpp.
+// ResourceGauges: see resource_gauges.hpp.
 #include "framework/serve/resource_gauges.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Following the inventory.
-#include "collectors/groups/roster.hpp"
+#include "collectors/groups/tracked_groups.hpp"
 
 #include <map>
 #include <string_view>
@@ -18,42 +18,42 @@ constexpr metrics::Metric kApplicationUsage{
 
 }  // namespace
 
-const metrics::Table Roster::kMetrics = {&kApplicationUsage};
+const metrics::Table TrackedGroups::kMetrics = {&kApplicationUsage};
 
-Roster::Roster(const CollectorContext& context, GroupSampler& sampler)
+TrackedGroups::TrackedGroups(const CollectorContext& context, GroupSampler& sampler)
     : context_(context), sampler_(sampler), application_usage_(context.metrics.gauges(kApplicationUsage)) {}
 
-Roster::~Roster() {
+TrackedGroups::~TrackedGroups() {
   for (auto& pod : pods) close(*pod);
   for (SampledApplication& application : applications) close(application);
 }
 
-bool Roster::stays_inside(std::string_view group) {
+bool TrackedGroups::stays_inside(std::string_view group) {
   const auto folder = context_.cgroups.folder(host::Knob::cpu_stat, group);
   if (folder || folder.error().code() != Code::invalid) return true;
   context_.faults.garbled("cgroup", group, folder.error());
   return false;
 }
 
-void Roster::open(GroupState& state, const GroupMetrics& metrics, std::string_view entity,
-                  std::string_view group) {
+void TrackedGroups::open(GroupState& state, const GroupMetrics& metrics, std::string_view entity,
+                         std::string_view group) {
   sampler_.open(state, metrics, entity);
   state.readable = stays_inside(group);
 }
 
-void Roster::close(SampledPod& pod) {
+void TrackedGroups::close(SampledPod& pod) {
   for (SampledContainer& container : pod.containers) sampler_.close(container.state);
   sampler_.close(pod.state);
 }
 
-void Roster::close(SampledApplication& application) {
+void TrackedGroups::close(SampledApplication& application) {
   sampler_.close(application.state);
   const HostApplication& info = application.info;
   for (const std::string_view resource : {"cpu", "memory"})
     application_usage_.remove({info.name, resource, to_string(info.priority_class), to_string(info.qos)});
 }
 
-void Roster::follow(const Inventory& inventory) {
+void TrackedGroups::follow(const Inventory& inventory) {
   follow_pods(inventory);
   follow_applications(inventory);
   groups_ = pods.size() + applications.size();
@@ -65,7 +65,7 @@ void Roster::follow(const Inventory& inventory) {
     application.in_best_effort = inventory.in_best_effort(application.info.group);
 }
 
-void Roster::follow_pods(const Inventory& inventory) {
+void TrackedGroups::follow_pods(const Inventory& inventory) {
   // Both are ascending by uid.
   std::vector<std::unique_ptr<SampledPod>> before = std::exchange(pods, {});
   pods.reserve(inventory.pods.size());
@@ -94,7 +94,7 @@ void Roster::follow_pods(const Inventory& inventory) {
   for (; old != before.end(); ++old) close(**old);
 }
 
-void Roster::follow_containers(SampledPod& pod) {
+void TrackedGroups::follow_containers(SampledPod& pod) {
   std::vector<SampledContainer> before = std::exchange(pod.containers, {});
   std::multimap<std::string_view, SampledContainer*> known;
   for (SampledContainer& container : before) known.emplace(container.id, &container);
@@ -117,7 +117,7 @@ void Roster::follow_containers(SampledPod& pod) {
   for (const auto& [id, gone] : known) sampler_.close(gone->state);
 }
 
-void Roster::follow_applications(const Inventory& inventory) {
+void TrackedGroups::follow_applications(const Inventory& inventory) {
   std::vector<SampledApplication> before = std::exchange(applications, {});
   const auto key = [](const HostApplication& of) {
     return std::tuple(std::string_view(of.name), std::string_view(of.group), of.qos, of.priority_class);

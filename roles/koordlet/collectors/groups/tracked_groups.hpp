@@ -1,5 +1,5 @@
-// Roster: the groups that are sampled, in step with the inventory: who stays keeps descriptors, counters and
-// series, who goes leaves them.
+// TrackedGroups: the groups that are sampled, in step with the inventory: who stays keeps descriptors,
+// counters and series, who goes leaves them.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,12 @@ struct SampledApplication {
   metrics::Gauge cpu, memory;
 };
 
-class Roster {
+class TrackedGroups {
  public:
   static const metrics::Table kMetrics;
   /// Both outlive it.
-  Roster(const CollectorContext& context, GroupSampler& sampler);
-  ~Roster();
+  TrackedGroups(const CollectorContext& context, GroupSampler& sampler);
+  ~TrackedGroups();
 
   /// A group outside of the hierarchy is never read.
   void follow(const Inventory& inventory);
