@@ -43,6 +43,7 @@ void Asking::tick(const std::shared_ptr<const Inventory>& inventory, MonoTime no
 
 Task<Result<>> Asking::run(std::shared_ptr<const Inventory> inventory) {
   outcome_ = co_await with_timeout(*where_.clock, patience_, question_.ask(std::move(inventory)));
+  ended_ = where_.clock->mono();
   open_ = false;
   co_return Result<>();
 }
@@ -50,7 +51,8 @@ Task<Result<>> Asking::run(std::shared_ptr<const Inventory> inventory) {
 void Asking::settle() {
   const Result<> outcome = *std::exchange(outcome_, std::nullopt);
   if (!outcome) {
-    const bool late = outcome.error().code() == Code::timeout;
+    // Else it is what was asked that gave up, and says why.
+    const bool late = outcome.error().code() == Code::timeout && ended_ - asked_ >= patience_;
     fails(late ? fmt::format("it did not answer within {} s", whole_seconds(patience_))
                : outcome.error().message());
     return;

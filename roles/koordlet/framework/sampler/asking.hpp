@@ -76,7 +76,7 @@ class Asking {
   nanoseconds period_, patience_;
   CollectorLoop where_;
   Logger log_;
-  MonoTime due_{}, asked_;
+  MonoTime due_{}, asked_, ended_;
   bool open_ = false;
   std::optional<Result<>> outcome_;  // of the question that was open last, not looked at yet
   bool told_ = false;                // that it fails

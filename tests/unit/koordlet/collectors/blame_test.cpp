@@ -6,6 +6,7 @@
 #include <map>
 
 #include "framework/tick/blamed_waits.hpp"
+#include "framework/tick/run_queue_waits.hpp"
 #include "rigs/fake_run_queue.hpp"
 #include "rigs/sampler_rig.hpp"
 
@@ -84,7 +85,7 @@ struct Bench {
   WaitBlame::GroupId group(const std::string& name) { return testing::make_group(node, rig->fs, name); }
   const BlamedWaits& tick(const std::shared_ptr<Inventory>& now, nanoseconds after = kTick) {
     rig->clock.advance(after);
-    return *rig->sampler.tick(now, rig->clock.mono(), rig->clock.now()).blamed;
+    return *rig->sampler.tick(now, rig->clock.mono(), rig->clock.now()).find<BlamedWaits>();
   }
   const BlamedWaits& waits() const { return *rig->sampler.view().find<BlamedWaits>(); }
   double metric(const std::string& series) { return testing::metric_of(rig->registry, series); }
@@ -351,15 +352,15 @@ TEST_CASE("Of which pods tasks waited by best-effort work's doing") {
 TEST_CASE("Where nobody asked there is nothing, where the kernel cannot there is a reason") {
   FakeNode node(CgroupVersion::v2);
   testing::SamplerRig off(node, {}, {.no_run_queue = "off", .no_blame = "off", .no_stalls = "off"});
-  CHECK(off.tick(known({}), {}).blamed == nullptr);
+  CHECK(off.tick(known({}), {}).find<BlamedWaits>() == nullptr);
   REQUIRE(off.sampler.availability().size() == 1);
   CHECK(off.sampler.availability()[0].name == "run_queue_latency");
   CHECK(testing::metric_of(off.registry, "koordlet_collector_available{collector=\"wait_blame\"}") == -1);
 
   testing::SamplerRig unable(node, {.is_on = &testing::every_gate},
                              {.no_run_queue = "old", .no_blame = "no BTF", .no_stalls = "neither"});
-  CHECK(unable.tick(known({}), {}).blamed == nullptr);
-  CHECK(unable.tick(known({}), {}).waits == nullptr);
+  CHECK(unable.tick(known({}), {}).find<BlamedWaits>() == nullptr);
+  CHECK(unable.tick(known({}), {}).find<RunQueueWaits>() == nullptr);
   std::string all;
   for (const Availability& one : unable.sampler.availability()) {
     CHECK(!one.works);
