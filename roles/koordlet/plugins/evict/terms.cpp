@@ -8,6 +8,7 @@
 
 #include "framework/objects/annotations.hpp"
 #include "framework/objects/pod_info.hpp"
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/node_agent.hpp"
 #include "koord/host/text.hpp"
 
