@@ -61,7 +61,7 @@ struct Parts {
   bool checks_pods;
 };
 
-class Scheduler final : public runtime::LeadingRole {
+class Scheduler final : public runtime::LeadingRole, private WriterServices {
  public:
   Scheduler(runtime::RoleContext& context, Parts parts)
       : LeadingRole(context, {.election = parts.configuration.config.leader_election,
@@ -111,8 +111,30 @@ class Scheduler final : public runtime::LeadingRole {
     if (synced_) return {};
     return Error(Code::unavailable, "the informers have not synced");
   }
-  std::string not_served(std::string_view profile, const api::Pod& pod) const;
-  kube::EventRecorder& recorder(std::string_view profile) { return *recorders_.find(profile)->second; }
+
+  // WriterServices
+  kube::EventRecorder& events(std::string_view profile) override { return *recorders_.find(profile)->second; }
+  std::shared_ptr<const api::Pod> latest(const api::Pod& pod) const override;
+  kube::Object find(const kube::ObjectType& type, std::string_view ns, std::string_view name) const override;
+  bool may_write() const override { return leading(); }
+  std::string unserved(std::string_view profile, const api::Pod& pod) const override;
+  void binding_ended(std::shared_ptr<const api::Pod> pod, bool bound) override {
+    post(BindingEnded{std::move(pod), bound});
+  }
+  void preempted(std::shared_ptr<const api::Pod> pod, bool all) override {
+    post(VictimsAsked{std::move(pod), all});
+  }
+  void answered(std::shared_ptr<const api::Pod> pod,
+                std::shared_ptr<const scheduling::ExtenderAnswer> answer) override {
+    post(ExtendersAnswered{std::move(pod), std::move(answer)});
+  }
+  void done() override {
+    if (++written_ < kRefill || !engine_) return;
+    engine_->permit(std::exchange(written_, 0));
+  }
+  void post(EngineChange change) {
+    if (engine_) engine_->post(std::move(change));
+  }
 
   Parts parts_;
   const std::vector<scheduling::Profile>* profiles_;  // the engine's; their plugins are its thread's alone
@@ -140,52 +162,13 @@ void Scheduler::start() {
                        std::make_unique<kube::EventRecorder>(context().executor, *parts_.event_client,
                                                              context().clock, std::move(config)));
   }
-  writer_.emplace(
-      context().executor,
-      Writer::Services{
-          *parts_.client, context().clock, log(), telemetry_,
-          [this](std::string_view profile) -> kube::EventRecorder& { return recorder(profile); },
-          [this](const api::Pod& pod) {
-            auto now = parts_.pods.get(pod.metadata.namespace_.view(), pod.metadata.name);
-            return now && now->metadata.uid == pod.metadata.uid ? now : nullptr;
-          },
-          [this] { return leading(); },
-          [this](std::shared_ptr<const api::Pod> pod, bool bound) {
-            if (!engine_) return;
-            using Kind = EngineChange::Kind;
-            std::vector<EngineChange> changes;
-            changes.push_back({bound ? Kind::bound : Kind::binding_failed, nullptr, std::move(pod)});
-            engine_->post(std::move(changes));
-          },
-          [this](std::shared_ptr<const api::Pod> pod, bool all) {
-            if (!engine_) return;
-            using Kind = EngineChange::Kind;
-            std::vector<EngineChange> changes;
-            changes.push_back({all ? Kind::preempted : Kind::preempted_some, nullptr, std::move(pod)});
-            engine_->post(std::move(changes));
-          },
-          [this] {
-            if (++written_ < kRefill || !engine_) return;
-            engine_->permit(std::exchange(written_, 0));
-          },
-          [this](const kube::ObjectType& type, std::string_view ns, std::string_view name) -> kube::Object {
-            if (&type == &kube::kObjectType<api::Node>) return parts_.nodes.find(ns, name);
-            if (&type == &kube::kObjectType<api::Pod>) return parts_.pods.find(ns, name);
-            const auto it = parts_.others.find(&type);
-            return it != parts_.others.end() ? it->second.find(ns, name) : nullptr;
-          },
-          parts_.extenders.get(),
-          [this](std::shared_ptr<const api::Pod> pod,
-                 std::shared_ptr<const scheduling::ExtenderAnswer> answer) {
-            if (!engine_) return;
-            std::vector<EngineChange> changes;
-            changes.push_back({EngineChange::Kind::answered, nullptr, std::move(pod), {}, std::move(answer)});
-            engine_->post(std::move(changes));
-          },
-          parts_.checks_pods,
-          parts_.configuration.koordinators
-              ? [this](std::string_view profile, const api::Pod& pod) { return not_served(profile, pod); }
-              : std::function<std::string(std::string_view, const api::Pod&)>()});
+  writer_.emplace(context().executor, WriterParts{.client = *parts_.client,
+                                                  .clock = context().clock,
+                                                  .log = log(),
+                                                  .telemetry = telemetry_,
+                                                  .role = *this,
+                                                  .extenders = parts_.extenders.get(),
+                                                  .checks_pods = parts_.checks_pods});
   engine_.emplace(context().executor, context().clock, std::move(parts_.engine),
                   [this](EngineReport report) { on_report(std::move(report)); });
   parts_.nodes.deliver_to(queue_);
@@ -198,7 +181,20 @@ void Scheduler::start() {
     tasks().spawn("monitor", monitor(period, context().flags.get_duration("scheduling-timeout")));
 }
 
-std::string Scheduler::not_served(std::string_view name, const api::Pod& pod) const {
+std::shared_ptr<const api::Pod> Scheduler::latest(const api::Pod& pod) const {
+  auto now = parts_.pods.get(pod.metadata.namespace_.view(), pod.metadata.name);
+  return now && now->metadata.uid == pod.metadata.uid ? now : nullptr;
+}
+
+kube::Object Scheduler::find(const kube::ObjectType& type, std::string_view ns, std::string_view name) const {
+  if (&type == &kube::kObjectType<api::Node>) return parts_.nodes.find(ns, name);
+  if (&type == &kube::kObjectType<api::Pod>) return parts_.pods.find(ns, name);
+  const auto it = parts_.others.find(&type);
+  return it != parts_.others.end() ? it->second.find(ns, name) : nullptr;
+}
+
+std::string Scheduler::unserved(std::string_view name, const api::Pod& pod) const {
+  if (!parts_.configuration.koordinators) return {};
   for (const scheduling::Profile& profile : *profiles_)
     if (profile.scheduler_name == name) return scheduling::unserved(profile, pod);
   return {};
@@ -229,17 +225,15 @@ Task<Result<>> Scheduler::feed() {
     if (!batch) co_return batch.error();
     std::vector<EngineChange> changes;
     changes.reserve(batch->changes.size());
-    using Kind = EngineChange::Kind;
     for (kube::Change& c : batch->changes) {
       if (c.is<api::Node>()) {
         auto now = c.new_object<api::Node>();
-        changes.push_back(
-            {now ? Kind::node : Kind::node_gone, now ? now : c.old_object<api::Node>(), nullptr});
+        changes.emplace_back(NodeChange{now ? now : c.old_object<api::Node>(), !now});
       } else if (c.is<api::Pod>()) {
         auto now = c.new_object<api::Pod>();
-        changes.push_back({now ? Kind::pod : Kind::pod_gone, nullptr, now ? now : c.old_object<api::Pod>()});
+        changes.emplace_back(PodChange{now ? now : c.old_object<api::Pod>(), !now});
       } else {
-        changes.push_back({Kind::object, nullptr, nullptr, std::move(c)});
+        changes.emplace_back(ObjectChange{std::move(c)});
       }
     }
     engine_->post(std::move(changes));

@@ -134,9 +134,9 @@ class Run {
   static std::vector<std::shared_ptr<const api::Pod>> bound(std::vector<Decision>& decisions) {
     std::vector<std::shared_ptr<const api::Pod>> all;
     for (Decision& d : decisions) {
-      if (d.kind != Decision::Kind::bind) continue;
+      if (d.kind() != Decision::Kind::bind) continue;
       auto copy = std::make_shared<api::Pod>(*d.pod);
-      copy->spec.node_name = d.node;
+      copy->spec.node_name = d.node();
       all.push_back(std::move(copy));
     }
     return all;
@@ -197,7 +197,7 @@ class Run {
       if (tried == 0) break;
       for (const Decision& d : decisions) {
         took_.push_back(std::chrono::duration<double, std::micro>(d.took).count());
-        ++(d.kind == Decision::Kind::bind ? bound_ : not_bound_);
+        ++(d.kind() == Decision::Kind::bind ? bound_ : not_bound_);
       }
       auto told = bound(decisions);
       confirm_.run([&] {
@@ -212,9 +212,9 @@ class Run {
 
   /// What the writer and the watch tell of a decision besides.
   void after(const Decision& d) {
-    if (d.tells_end && d.kind == Decision::Kind::bind) engine_.binding_succeeded(*d.pod);
-    if (d.preemption.victims.empty()) return;
-    for (const auto& victim : d.preemption.victims) engine_.remove_pod(*victim.pod);
+    if (d.tells_end() && d.kind() == Decision::Kind::bind) engine_.binding_succeeded(*d.pod);
+    if (d.preemption().victims.empty()) return;
+    for (const auto& victim : d.preemption().victims) engine_.remove_pod(*victim.pod);
     engine_.preempted(*d.pod, true);
   }
 

@@ -25,24 +25,29 @@ constexpr std::size_t kBatch = 64;  // decisions in a report: large enough to am
 constexpr std::size_t kTurn = 256;  // changes between two such batches
 constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();
 
-void apply(scheduling::Engine& engine, const EngineChange& change) {
-  switch (change.kind) {
-    case EngineChange::Kind::node: engine.put_node(change.node); break;
-    case EngineChange::Kind::node_gone: engine.remove_node(change.node->metadata.name); break;
-    case EngineChange::Kind::pod: engine.put_pod(change.pod); break;
-    case EngineChange::Kind::pod_gone: engine.remove_pod(*change.pod); break;
-    case EngineChange::Kind::object: {
-      const kube::Change& c = change.object;
-      engine.change_object(*c.type, c.after ? c.after : c.before, !c.after);
-      break;
-    }
-    case EngineChange::Kind::bound: engine.binding_succeeded(*change.pod); break;
-    case EngineChange::Kind::preempted: engine.preempted(*change.pod, true); break;
-    case EngineChange::Kind::preempted_some: engine.preempted(*change.pod, false); break;
-    case EngineChange::Kind::answered: engine.answered(*change.pod, change.answer); break;
-    case EngineChange::Kind::binding_failed: engine.binding_failed(*change.pod); break;
+/// Puts a change to the engine.
+struct Apply {
+  scheduling::Engine& engine;
+
+  void operator()(const NodeChange& c) const {
+    if (c.gone) return engine.remove_node(c.node->metadata.name);
+    engine.put_node(c.node);
   }
-}
+  void operator()(const PodChange& c) const {
+    if (c.gone) return engine.remove_pod(*c.pod);
+    engine.put_pod(c.pod);
+  }
+  void operator()(const ObjectChange& o) const {
+    const kube::Change& c = o.change;
+    engine.change_object(*c.type, c.after ? c.after : c.before, !c.after);
+  }
+  void operator()(const BindingEnded& c) const {
+    if (c.bound) return engine.binding_succeeded(*c.pod);
+    engine.binding_failed(*c.pod);
+  }
+  void operator()(const VictimsAsked& c) const { engine.preempted(*c.pod, c.all); }
+  void operator()(const ExtendersAnswered& c) const { engine.answered(*c.pod, c.answer); }
+};
 
 EngineReport report_of(scheduling::Engine& engine, std::vector<scheduling::Decision> decisions) {
   EngineReport r;
@@ -137,6 +142,12 @@ void EngineThread::post(std::vector<EngineChange> changes) {
     }
   }
   shared_->changed.notify_one();
+}
+
+void EngineThread::post(EngineChange change) {
+  std::vector<EngineChange> changes;
+  changes.push_back(std::move(change));
+  post(std::move(changes));
 }
 
 Task<Result<>> EngineThread::room() {
@@ -284,7 +295,7 @@ void EngineThread::run(std::shared_ptr<Shared> shared) {
     lock.unlock();
 
     for (std::size_t n = 0; n < kTurn && next < taken.size() && !s.stopping; ++n) {
-      apply(engine, std::exchange(taken[next++], {}));
+      std::visit(Apply{engine}, std::exchange(taken[next++], {}));
       ++applied;
       s.beat();
     }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "koord/async/task.hpp"
@@ -17,26 +18,38 @@
 
 namespace koord::scheduler {
 
-/// One thing that the cluster or the binder did.
-struct EngineChange {
-  enum class Kind : std::uint8_t {
-    node,
-    node_gone,
-    pod,
-    pod_gone,
-    object,
-    bound,  // of decisions that ask for it
-    binding_failed,
-    preempted,       // the victims of the pod's decision were asked to go
-    preempted_some,  // not all of them could be
-    answered,        // by the extenders
-  };
-  Kind kind;
-  std::shared_ptr<const api::Node> node;  // of the first two; the last one known when it is gone
-  std::shared_ptr<const api::Pod> pod;
-  kube::Change object = {};  // of any other kind that plugins watch
-  std::shared_ptr<const scheduling::ExtenderAnswer> answer = {};
+// What the engine is told.
+
+/// Added or changed; gone: `node` is the last one known.
+struct NodeChange {
+  std::shared_ptr<const api::Node> node;
+  bool gone = false;
 };
+struct PodChange {
+  std::shared_ptr<const api::Pod> pod;
+  bool gone = false;
+};
+/// Of any other kind that plugins watch.
+struct ObjectChange {
+  kube::Change change;
+};
+/// Of decisions that failed, and of those that ask for it.
+struct BindingEnded {
+  std::shared_ptr<const api::Pod> pod;
+  bool bound;
+};
+/// The victims of the pod's decision were asked to go; false: not all of them could be.
+struct VictimsAsked {
+  std::shared_ptr<const api::Pod> pod;
+  bool all;
+};
+struct ExtendersAnswered {
+  std::shared_ptr<const api::Pod> pod;
+  std::shared_ptr<const scheduling::ExtenderAnswer> answer;
+};
+/// One thing that the cluster, the writer or the extenders did.
+using EngineChange =
+    std::variant<NodeChange, PodChange, ObjectChange, BindingEnded, VictimsAsked, ExtendersAnswered>;
 
 struct EngineReport {
   std::vector<scheduling::Decision> decisions;
@@ -73,6 +86,7 @@ class EngineThread {
   EngineThread& operator=(const EngineThread&) = delete;
 
   void post(std::vector<EngineChange> changes);
+  void post(EngineChange change);
   /// Returns when fewer than kBacklog changes wait.
   Task<Result<>> room();
   /// Nothing is decided before that which was posted before the first permit is known.

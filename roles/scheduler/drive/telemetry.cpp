@@ -304,7 +304,7 @@ void Telemetry::attempt(const scheduling::Decision& d, std::string_view result, 
   attempt_seconds_.with({result, d.profile}).observe(seconds(took));
   end_to_end_seconds_.with({result, d.profile}).observe(seconds(took));
   algorithm_seconds_.observe(seconds(d.took));
-  if (d.preemption.tried) preemptions_.inc();
+  if (d.preemption().tried) preemptions_.inc();
   if (d.evaluated_nodes == 0) return;
   evaluated_nodes_.observe(d.evaluated_nodes);
   feasible_nodes_.observe(d.feasible_nodes);

@@ -64,7 +64,7 @@ std::string diagnosis_json(const scheduling::Decision& d, WallTime now) {
     out.end_array();
   }
   out.end_object().key("preemptionDiagnosis");
-  if (d.preemption.tried) {
+  if (d.preemption().tried) {
     out.begin_object().member("failedMessage", d.detail ? d.detail->postfilter_message : "").end_object();
   } else {
     out.null();
@@ -226,8 +226,8 @@ Task<net::Response> Services::flag(net::Request request) {
 
 void Services::log_attempt(const scheduling::Decision& d) const {
   const DebugFlags& f = parts_.flags;
-  if ((f.scores == 0 && !f.filters && !f.diagnosis) || d.kind == scheduling::Decision::Kind::gated ||
-      d.kind == scheduling::Decision::Kind::ask)
+  if ((f.scores == 0 && !f.filters && !f.diagnosis) || d.kind() == scheduling::Decision::Kind::gated ||
+      d.kind() == scheduling::Decision::Kind::ask)
     return;
   const std::string pod = scheduling::pod_key(*d.pod);
   if (f.scores > 0 && d.detail)
@@ -248,8 +248,8 @@ void Services::log_attempt(const scheduling::Decision& d) const {
                       kv("examples", fmt::format("{}", fmt::join(nodes, " "))),
                       kv("reason", fmt::format("{}", fmt::join(r.reasons, ", "))));
     }
-  if (f.diagnosis &&
-      (d.kind == scheduling::Decision::Kind::unschedulable || d.kind == scheduling::Decision::Kind::error))
+  if (f.diagnosis && (d.kind() == scheduling::Decision::Kind::unschedulable ||
+                      d.kind() == scheduling::Decision::Kind::error))
     parts_.log.info("diagnosis", kv("pod", pod), kv("record", diagnosis_json(d, parts_.clock.now())));
 }
 

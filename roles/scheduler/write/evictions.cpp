@@ -32,17 +32,17 @@ struct Evictions::UnderWay {
 };
 
 void Evictions::begin(std::shared_ptr<const scheduling::Decision> decision, std::function<void()> done) {
-  const scheduling::Preemption& p = decision->preemption;
-  services_.telemetry.victims(p.chosen);
+  const scheduling::Preemption& p = decision->preemption();
+  parts_.telemetry.victims(p.chosen);
   auto under_way = std::make_shared<UnderWay>(
-      UnderWay{decision, std::move(done), services_.clock.mono(), p.victims.size() + p.yielding.size()});
+      UnderWay{decision, std::move(done), parts_.clock.mono(), p.victims.size() + p.yielding.size()});
   for (std::size_t i = 0; i < p.yielding.size(); ++i) tasks_.spawn("nominate", take_nomination(under_way, i));
   for (std::size_t i = 0; i < p.victims.size(); ++i) tasks_.spawn("evict", evict(under_way, i));
 }
 
 Task<> Evictions::evict(std::shared_ptr<UnderWay> under_way, std::size_t victim) {
   const scheduling::Decision& d = *under_way->decision;
-  const scheduling::Preemption::Victim& who = d.preemption.victims[victim];
+  const scheduling::Preemption::Victim& who = d.preemption().victims[victim];
   Result<> asked;
   // One that waited for a permit has been refused it: it is nowhere, and stays.
   if (!who.waited) asked = co_await ask(d, *who.pod);
@@ -51,22 +51,22 @@ Task<> Evictions::evict(std::shared_ptr<UnderWay> under_way, std::size_t victim)
 }
 
 Task<Result<>> Evictions::ask(const scheduling::Decision& d, const api::Pod& victim) {
-  if (!services_.may_write()) co_return Error(Code::unavailable, "another scheduler may hold the lease");
-  const std::shared_ptr<const api::Pod> now = services_.latest(victim);
+  if (!parts_.role.may_write()) co_return Error(Code::unavailable, "another scheduler may hold the lease");
+  const std::shared_ptr<const api::Pod> now = parts_.role.latest(victim);
   if (!now || now->metadata.deletion_timestamp) co_return Result<>();
-  if (auto patch = victim_patch(*now, d.profile, services_.clock.now()))
+  if (auto patch = victim_patch(*now, d.profile, parts_.clock.now()))
     KOORD_CO_CHECK(unless_gone(co_await patch_status(*now, *std::move(patch))));
-  if (!services_.may_write()) co_return Error(Code::unavailable, "another scheduler may hold the lease");
-  co_return unless_gone(co_await services_.client.remove<api::Pod>(
-      key_of(victim), {.uid = victim.metadata.uid, .may_go = services_.may_write}));
+  if (!parts_.role.may_write()) co_return Error(Code::unavailable, "another scheduler may hold the lease");
+  co_return unless_gone(co_await parts_.client.remove<api::Pod>(
+      key_of(victim), {.uid = victim.metadata.uid, .may_go = parts_.may_go()}));
 }
 
 /// Room that was left to pods of a lower priority goes to this one: they look for another.
 Task<> Evictions::take_nomination(std::shared_ptr<UnderWay> under_way, std::size_t pod) {
   const std::shared_ptr<const api::Pod> now =
-      services_.latest(*under_way->decision->preemption.yielding[pod]);
+      parts_.role.latest(*under_way->decision->preemption().yielding[pod]);
   Result<> taken;
-  if (now && services_.may_write())
+  if (now && parts_.role.may_write())
     if (auto patch = nomination_patch(*now, {}))
       taken = unless_gone(co_await patch_status(*now, *std::move(patch)));
   finish(*under_way, taken);
@@ -76,24 +76,24 @@ Task<Result<>> Evictions::patch_status(const api::Pod& pod, api::Patch patch) {
   kube::PatchOptions options;
   options.type = patch.type;
   options.subresource = "status";
-  options.may_go = services_.may_write;
+  options.may_go = parts_.may_go();
   Result<std::string> done =
-      co_await services_.client.patch_raw(api::kind<api::Pod>(), key_of(pod), std::move(patch.body), options);
+      co_await parts_.client.patch_raw(api::kind<api::Pod>(), key_of(pod), std::move(patch.body), options);
   if (!done) co_return std::move(done).error();
   co_return Result<>();
 }
 
 void Evictions::record(const scheduling::Decision& d, const api::Pod& victim) {
-  if (!services_.may_write()) return;
+  if (!parts_.role.may_write()) return;
   const std::string note =
-      fmt::format("Preempted by pod {} on node {}", d.pod->metadata.uid, d.nominate->view());
-  services_.events(d.profile).record({.regarding = kube::event_object(victim),
-                                      .type = kube::EventType::normal,
-                                      .reason = "Preempted",
-                                      .action = "Preempting",
-                                      .note = note,
-                                      .related = kube::event_object(*d.pod),
-                                      .repeats = false});
+      fmt::format("Preempted by pod {} on node {}", d.pod->metadata.uid, d.nominate()->view());
+  parts_.role.events(d.profile).record({.regarding = kube::event_object(victim),
+                                        .type = kube::EventType::normal,
+                                        .reason = "Preempted",
+                                        .action = "Preempting",
+                                        .note = note,
+                                        .related = kube::event_object(*d.pod),
+                                        .repeats = false});
 }
 
 void Evictions::finish(UnderWay& under_way, const Result<>& result) {
@@ -101,13 +101,13 @@ void Evictions::finish(UnderWay& under_way, const Result<>& result) {
   if (!result) {
     under_way.failed = true;
     if (result.error().code() != Code::cancelled)
-      services_.log.warn("a preemption failed", kv("namespace", d.pod->metadata.namespace_.view()),
-                         kv("pod", d.pod->metadata.name), kv("node", d.nominate->view()),
-                         kv("error", result.error()));
+      parts_.log.warn("a preemption failed", kv("namespace", d.pod->metadata.namespace_.view()),
+                      kv("pod", d.pod->metadata.name), kv("node", d.nominate()->view()),
+                      kv("error", result.error()));
   }
   if (--under_way.left > 0) return;
-  services_.telemetry.preempted(!under_way.failed, services_.clock.mono() - under_way.began);
-  services_.preempted(d.pod, !under_way.failed);
+  parts_.telemetry.preempted(!under_way.failed, parts_.clock.mono() - under_way.began);
+  parts_.role.preempted(d.pod, !under_way.failed);
   under_way.done();
 }
 

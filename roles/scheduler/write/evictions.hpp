@@ -16,7 +16,7 @@ namespace koord::scheduler {
 class Evictions {
  public:
   /// The tasks run in `tasks`; both outlive it.
-  Evictions(TaskGroup& tasks, const WriterServices& services) : tasks_(tasks), services_(services) {}
+  Evictions(TaskGroup& tasks, const WriterParts& parts) : tasks_(tasks), parts_(parts) {}
 
   /// Of a decision with victims; `done` is called when all have been asked.
   void begin(std::shared_ptr<const scheduling::Decision> decision, std::function<void()> done);
@@ -31,7 +31,7 @@ class Evictions {
   void finish(UnderWay& under_way, const Result<>& result);
 
   TaskGroup& tasks_;
-  const WriterServices& services_;
+  const WriterParts& parts_;
 };
 
 }  // namespace koord::scheduler

@@ -14,6 +14,8 @@
 
 namespace koord::scheduler {
 
+using scheduling::Decision;
+
 namespace {
 
 constexpr int kTries = 5;
@@ -26,6 +28,8 @@ constexpr nanoseconds kFirstPatchPause = std::chrono::milliseconds(10);
 constexpr const char* kMayNot = "another scheduler may hold the lease";
 constexpr const char* kBeingDeleted = "pod is being deleted";
 
+const Decision::Bind& binding_of(const Decision& d) { return std::get<Decision::Bind>(d.outcome); }
+
 /// Whether the server may have acted although we were told of a failure.
 bool unknown_outcome(Code code) {
   return code == Code::timeout || code == Code::unavailable || code == Code::server_error;
@@ -33,119 +37,121 @@ bool unknown_outcome(Code code) {
 
 }  // namespace
 
-Writer::Writer(asio::any_io_executor executor, Services services)
-    : services_(std::move(services)),
-      tasks_(executor, log_failures(services_.log)),
-      watches_(std::move(executor), log_failures(services_.log)),
-      evictions_(tasks_, services_) {}
+Writer::Writer(asio::any_io_executor executor, WriterParts parts)
+    : parts_(std::move(parts)),
+      tasks_(executor, log_failures(parts_.log)),
+      watches_(std::move(executor), log_failures(parts_.log)),
+      evictions_(tasks_, parts_) {}
 
-void Writer::write(scheduling::Decision d) {
+void Writer::write(Decision d) {
   if (!waiting_.empty()) waiting_.erase(d.pod->metadata.uid);
-  switch (d.kind) {
-    case scheduling::Decision::Kind::bind: return tasks_.spawn("bind", bind(std::move(d)));
-    case scheduling::Decision::Kind::ask:
+  switch (d.kind()) {
+    case Decision::Kind::bind: return tasks_.spawn("bind", bind(std::move(d)));
+    case Decision::Kind::ask:
       // It takes as long as the extenders do, and uses up no permit.
-      if (d.question) tasks_.spawn("ask", ask(std::move(d)));
-      return services_.done();
-    case scheduling::Decision::Kind::gated: return tasks_.spawn("report", report_failure(std::move(d), true));
-    case scheduling::Decision::Kind::wait:
-      watch(d, fmt::format("waiting for a permit of {}", d.waits_for));
+      if (d.as<Decision::Ask>()->question) tasks_.spawn("ask", ask(std::move(d)));
+      return parts_.role.done();
+    case Decision::Kind::gated: return tasks_.spawn("report", report_failure(std::move(d), true));
+    case Decision::Kind::wait:
+      watch(d, fmt::format("waiting for a permit of {}", d.as<Decision::Wait>()->plugins));
       return tasks_.spawn("nominate", wait(std::move(d)));
-    case scheduling::Decision::Kind::unschedulable:
-      services_.telemetry.attempt(d, "unschedulable", d.took);
-      if (!d.preemption.victims.empty()) return preempt(std::move(d));
+    case Decision::Kind::unschedulable:
+      parts_.telemetry.attempt(d, "unschedulable", d.took);
+      if (!d.preemption().victims.empty()) return preempt(std::move(d));
       return tasks_.spawn("report", report_failure(std::move(d), true));
-    case scheduling::Decision::Kind::error:
-      services_.telemetry.attempt(d, "error", d.took);
+    case Decision::Kind::error:
+      parts_.telemetry.attempt(d, "error", d.took);
       return tasks_.spawn("report", report_failure(std::move(d), true));
-    case scheduling::Decision::Kind::skip:
-      record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", d.message);
-      return services_.done();
+    case Decision::Kind::skip:
+      record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", d.message());
+      return parts_.role.done();
   }
 }
 
 Task<> Writer::stop(nanoseconds grace) {
-  co_await watches_.stop(services_.clock, nanoseconds::zero());
+  co_await watches_.stop(parts_.clock, nanoseconds::zero());
   Task<Result<>> join = tasks_.join();
-  (void)co_await with_timeout(services_.clock, grace, std::move(join));
-  co_await tasks_.stop(services_.clock, nanoseconds::zero());
+  (void)co_await with_timeout(parts_.clock, grace, std::move(join));
+  co_await tasks_.stop(parts_.clock, nanoseconds::zero());
 }
 
 /// The victims go while the pod is told; its permit is given back when both is done.
-void Writer::preempt(scheduling::Decision d) {
-  const auto shared = std::make_shared<const scheduling::Decision>(std::move(d));
-  evictions_.begin(shared, [this] { services_.done(); });
+void Writer::preempt(Decision d) {
+  const auto shared = std::make_shared<const Decision>(std::move(d));
+  evictions_.begin(shared, [this] { parts_.role.done(); });
   tasks_.spawn("report", report_failure(*shared, false));
 }
 
-Task<> Writer::wait(scheduling::Decision d) {
+Task<> Writer::wait(Decision d) {
   Task<> told = nominate(d);
   co_await std::move(told);
-  services_.done();
+  parts_.role.done();
 }
 
-Task<> Writer::ask(scheduling::Decision d) {
-  Task<scheduling::ExtenderAnswer> asked = services_.extenders->ask(d.pod, d.question);
+Task<> Writer::ask(Decision d) {
+  Task<scheduling::ExtenderAnswer> asked = parts_.extenders->ask(d.pod, d.as<Decision::Ask>()->question);
   auto answer = std::make_shared<const scheduling::ExtenderAnswer>(co_await std::move(asked));
-  services_.answered(d.pod, std::move(answer));
+  parts_.role.answered(d.pod, std::move(answer));
 }
 
 /// kube-scheduler says nothing of such pods, however long they wait.
-void Writer::watch(const scheduling::Decision& d, std::string waits) {
+void Writer::watch(const Decision& d, std::string waits) {
   const auto still = std::make_shared<const bool>(true);
   waiting_[d.pod->metadata.uid] = still;
-  scheduling::Decision told;
+  Decision told;
   told.pod = d.pod;
-  told.node = d.node;
   told.profile = d.profile;
+  told.outcome = Decision::Bind{.node = d.node()};
   watches_.spawn("waiting", tell_waiting(std::move(told), std::move(waits), still));
 }
 
-Task<> Writer::tell_waiting(scheduling::Decision d, std::string waits, std::weak_ptr<const bool> still) {
-  if (!co_await sleep(services_.clock, kTellWaiting) || still.expired()) co_return;
+Task<> Writer::tell_waiting(Decision d, std::string waits, std::weak_ptr<const bool> still) {
+  if (!co_await sleep(parts_.clock, kTellWaiting) || still.expired()) co_return;
   waiting_.erase(d.pod->metadata.uid);
-  if (services_.latest(*d.pod) == nullptr) co_return;
+  if (parts_.role.latest(*d.pod) == nullptr) co_return;
   record(d, kube::EventType::normal, "WaitingForBinding", "Binding",
-         fmt::format("assumed on {}, {}", d.node.view(), waits));
+         fmt::format("assumed on {}, {}", d.node().view(), waits));
 }
 
-Task<> Writer::nominate(const scheduling::Decision& d) {
-  const std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
-  if (!d.nominate || !pod || !pod->spec.node_name.empty()) co_return;
+Task<> Writer::nominate(const Decision& d) {
+  const std::shared_ptr<const api::Pod> pod = parts_.role.latest(*d.pod);
+  const std::optional<Symbol>& node = d.nominate();
+  if (!node || !pod || !pod->spec.node_name.empty()) co_return;
   const auto ended = std::make_shared<Event>();
   nominating_[pod->metadata.uid] = ended;
-  Task<> patched = patch_status(*pod, nomination_patch(*pod, *d.nominate));
+  Task<> patched = patch_status(*pod, nomination_patch(*pod, *node));
   co_await std::move(patched);
   const auto it = nominating_.find(pod->metadata.uid);
   if (it != nominating_.end() && it->second == ended) nominating_.erase(it);
   ended->set();
 }
 
-Task<> Writer::bind(scheduling::Decision d) {
-  const MonoTime start = services_.clock.mono();
+Task<> Writer::bind(Decision d) {
+  const MonoTime start = parts_.clock.mono();
+  const Symbol node = d.node();
   // What may take long uses up no permit.
-  const bool elsewhere = services_.extenders != nullptr && services_.extenders->binds(*d.pod);
-  const bool prepares = d.prepares(), permitted = !prepares && !elsewhere;
-  if (!permitted) services_.done();
+  const bool elsewhere = parts_.extenders != nullptr && parts_.extenders->binds(*d.pod);
+  const bool prepares = binding_of(d).prepares(), permitted = !prepares && !elsewhere;
+  if (!permitted) parts_.role.done();
   if (const scheduling::Status refused = checked(d); !refused.ok()) {
-    Task<> failed =
-        bind_failed(std::move(d), scheduling::Decision::Kind::error, refused.message, {}, permitted);
+    Task<> failed = bind_failed(std::move(d), Decision::Failed{refused.message, Symbol()}, {}, permitted);
     co_return co_await std::move(failed);
   }
   if (prepares) {
     std::vector<std::string_view> names;
-    names.reserve(d.pre_binds.size() + 1);
-    for (const scheduling::Decision::PreBind& p : d.pre_binds) names.push_back(p.plugin);
-    if (!d.changes.empty()) names.push_back(d.patches);
+    const Decision::Bind& todo = binding_of(d);
+    names.reserve(todo.pre_binds.size() + 1);
+    for (const Decision::PreBind& p : todo.pre_binds) names.push_back(p.plugin);
+    if (!todo.changes.empty()) names.push_back(todo.patches);
     watch(d, fmt::format("waiting for what {} is doing before the binding", fmt::join(names, ", ")));
     const scheduling::Status status = co_await pre_bind(d);
     waiting_.erase(d.pod->metadata.uid);
-    const nanoseconds took = services_.clock.mono() - start;
-    services_.telemetry.pre_bind_call(d, label(status.code), took);
+    const nanoseconds took = parts_.clock.mono() - start;
+    parts_.telemetry.pre_bind_call(d, label(status.code), took);
     if (!status.ok()) {
-      const auto kind =
-          status.rejected() ? scheduling::Decision::Kind::unschedulable : scheduling::Decision::Kind::error;
-      Task<> failed = bind_failed(std::move(d), kind, status.message, took, permitted);
+      Decision::Outcome outcome = Decision::Failed{status.message, Symbol()};
+      if (status.rejected()) outcome = Decision::Unschedulable{status.message, Symbol(), {}};
+      Task<> failed = bind_failed(std::move(d), std::move(outcome), took, permitted);
       co_return co_await std::move(failed);
     }
   }
@@ -153,11 +159,11 @@ Task<> Writer::bind(scheduling::Decision d) {
     const std::shared_ptr<Event> nominated = it->second;
     if (!co_await nominated->wait()) co_return;
   }
-  const MonoTime began = services_.clock.mono();
+  const MonoTime began = parts_.clock.mono();
   bool by_extender = false;
   Result<> sent;
   if (elsewhere) {
-    auto bound = services_.extenders->bind(d.pod, d.node, services_.may_write);
+    auto bound = parts_.extenders->bind(d.pod, node, parts_.may_go());
     if (auto said = co_await std::move(bound)) {
       by_extender = true;
       sent = std::move(*said);
@@ -166,45 +172,51 @@ Task<> Writer::bind(scheduling::Decision d) {
   if (!by_extender) sent = co_await send_binding(d);
   // What the watch has told by now counts for more than an answer that was lost.
   if (!sent && sent.error().code() != Code::cancelled)
-    if (const auto known = services_.latest(*d.pod); known && known->spec.node_name == d.node) sent = {};
-  const MonoTime now = services_.clock.mono();
-  services_.telemetry.bind_call(d, sent ? "Success" : "Error", now - began);
+    if (const auto known = parts_.role.latest(*d.pod); known && known->spec.node_name == node) sent = {};
+  const MonoTime now = parts_.clock.mono();
+  parts_.telemetry.bind_call(d, sent ? "Success" : "Error", now - began);
   const api::ObjectMeta& meta = d.pod->metadata;
   if (sent) {
-    services_.telemetry.attempt(d, "scheduled", d.took + (now - start));
-    services_.telemetry.bound(d, now);
-    if (services_.log.enabled(2))
-      services_.log.v(2, "pod bound", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
-                      kv("node", d.node.view()));
+    parts_.telemetry.attempt(d, "scheduled", d.took + (now - start));
+    parts_.telemetry.bound(d, now);
+    if (parts_.log.enabled(2))
+      parts_.log.v(2, "pod bound", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
+                   kv("node", node.view()));
     const std::string note =
-        fmt::format("Successfully assigned {}/{} to {}", meta.namespace_.view(), meta.name, d.node.view());
+        fmt::format("Successfully assigned {}/{} to {}", meta.namespace_.view(), meta.name, node.view());
     record(d, kube::EventType::normal, "Scheduled", "Binding", note);
-    if (services_.unserved)
-      if (const std::string what = services_.unserved(d.profile, *d.pod); !what.empty())
-        record(d, kube::EventType::warning, "NotServed", "Binding",
-               fmt::format("bound without it: {}", what));
-    if (d.tells_end) services_.binding_ended(d.pod, true);
-    if (permitted) services_.done();
+    if (const std::string what = parts_.role.unserved(d.profile, *d.pod); !what.empty())
+      record(d, kube::EventType::warning, "NotServed", "Binding", fmt::format("bound without it: {}", what));
+    if (d.tells_end()) parts_.role.binding_ended(d.pod, true);
+    if (permitted) parts_.role.done();
     co_return;
   }
   if (sent.error().code() == Code::cancelled) co_return;  // the end; the watch will tell
-  services_.log.v(1, "binding failed", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
-                  kv("node", d.node.view()), kv("error", sent.error()));
+  parts_.log.v(1, "binding failed", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
+               kv("node", node.view()), kv("error", sent.error()));
   std::string message =
       by_extender ? sent.error().message()
                   : fmt::format("running Bind plugin \"DefaultBinder\": {}", sent.error().message());
-  Task<> failed = bind_failed(std::move(d), scheduling::Decision::Kind::error, std::move(message),
-                              now - start, permitted);
+  Task<> failed =
+      bind_failed(std::move(d), Decision::Failed{std::move(message), Symbol()}, now - start, permitted);
   co_await std::move(failed);
 }
 
-Task<scheduling::Status> Writer::pre_bind(const scheduling::Decision& d) {
+Task<scheduling::Status> Writer::pre_bind(const Decision& d) {
   Task<> told = nominate(d);
   co_await std::move(told);
-  for (const scheduling::Decision::PreBind& p : d.pre_binds) {
-    if (!services_.may_write()) co_return scheduling::Status{scheduling::StatusCode::error, kMayNot};
-    scheduling::PreBindWork::Context context{services_.client, services_.clock, services_.may_write, d.pod,
-                                             d.node,           services_.find};
+  const Decision::Bind& bind = binding_of(d);
+  for (const Decision::PreBind& p : bind.pre_binds) {
+    if (!parts_.role.may_write()) co_return scheduling::Status{scheduling::StatusCode::error, kMayNot};
+    scheduling::PreBindWork::Context context{
+        parts_.client,
+        parts_.clock,
+        parts_.may_go(),
+        d.pod,
+        bind.node,
+        [&role = parts_.role](const kube::ObjectType& type, std::string_view ns, std::string_view name) {
+          return role.find(type, ns, name);
+        }};
     Task<scheduling::Status> run = p.work->run(context);
     scheduling::Status status = co_await std::move(run);
     if (status.ok()) continue;
@@ -214,17 +226,17 @@ Task<scheduling::Status> Writer::pre_bind(const scheduling::Decision& d) {
     co_return status;
   }
   // After the others: where one of them fails, the pod does not say that it has what it would have had.
-  if (!d.changes.empty())
+  if (!bind.changes.empty())
     if (const Result<> patched = co_await patch_pod(d); !patched)
       co_return scheduling::Status{
           scheduling::StatusCode::error,
-          fmt::format("running PreBindExtension plugin \"{}\": {}", d.patches, patched.error().message())};
+          fmt::format("running PreBindExtension plugin \"{}\": {}", bind.patches, patched.error().message())};
   co_return scheduling::Status{};
 }
 
-scheduling::Status Writer::checked(const scheduling::Decision& d) const {
-  if (!services_.checks_pods) return {};
-  const std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
+scheduling::Status Writer::checked(const Decision& d) const {
+  if (!parts_.checks_pods) return {};
+  const std::shared_ptr<const api::Pod> pod = parts_.role.latest(*d.pod);
   if (!pod) return {scheduling::StatusCode::error, fmt::format("pod \"{}\" not found", d.pod->metadata.name)};
   if (scheduling::meant_for(*pod) != d.profile)
     return {scheduling::StatusCode::error, "schedulerName unmatched"};
@@ -232,15 +244,16 @@ scheduling::Status Writer::checked(const scheduling::Decision& d) const {
   return {};
 }
 
-Task<Result<>> Writer::patch_pod(const scheduling::Decision& d) {
+Task<Result<>> Writer::patch_pod(const Decision& d) {
+  const scheduling::PodChanges& changes = binding_of(d).changes;
   nanoseconds pause = kFirstPatchPause;
   for (int n = 1;; ++n, pause *= 5) {
-    if (!services_.may_write()) co_return Error(Code::unavailable, kMayNot);
-    const std::shared_ptr<const api::Pod> now = services_.latest(*d.pod);
+    if (!parts_.role.may_write()) co_return Error(Code::unavailable, kMayNot);
+    const std::shared_ptr<const api::Pod> now = parts_.role.latest(*d.pod);
     if (!now) co_return Error(Code::not_found, fmt::format("pod \"{}\" not found", d.pod->metadata.name));
     api::Pod after = *now;
-    for (const auto& [key, value] : d.changes.labels) after.metadata.labels[key] = value;
-    for (const auto& [key, value] : d.changes.annotations) after.metadata.annotations[key] = value;
+    for (const auto& [key, value] : changes.labels) after.metadata.labels[key] = value;
+    for (const auto& [key, value] : changes.annotations) after.metadata.annotations[key] = value;
     std::optional<api::Patch> change = api::diff(*now, after);
     if (!change) co_return Result<>();
     // The server refuses it for a pod of the same name that was made since.
@@ -248,9 +261,9 @@ Task<Result<>> Writer::patch_pod(const scheduling::Decision& d) {
     const kube::ObjectKey key{now->metadata.namespace_.str(), now->metadata.name};
     kube::PatchOptions options;
     options.type = patch.type;
-    options.may_go = services_.may_write;
+    options.may_go = parts_.may_go();
     const Result<std::string> done =
-        co_await services_.client.patch_raw(api::kind<api::Pod>(), key, std::move(patch.body), options);
+        co_await parts_.client.patch_raw(api::kind<api::Pod>(), key, std::move(patch.body), options);
     if (done) {
       // The server may take the patch of a pod that is going, and change nothing.
       const Result<api::Pod> patched = api::decode<api::Pod>(*done);
@@ -261,88 +274,85 @@ Task<Result<>> Writer::patch_pod(const scheduling::Decision& d) {
     if ((code != Code::conflict && code != Code::too_many_requests && code != Code::unavailable) ||
         n == kPatchTries)
       co_return done.error();
-    KOORD_CO_CHECK(co_await sleep(services_.clock, pause));
+    KOORD_CO_CHECK(co_await sleep(parts_.clock, pause));
   }
 }
 
 /// Of a binding that did not come about.
-Task<> Writer::bind_failed(scheduling::Decision d, scheduling::Decision::Kind kind, std::string message,
-                           nanoseconds took, bool permitted) {
-  services_.binding_ended(d.pod, false);
-  d.kind = kind;
-  d.message = std::move(message);
-  d.nominate.emplace();
-  services_.telemetry.attempt(d, kind == scheduling::Decision::Kind::error ? "error" : "unschedulable",
-                              d.took + took);
+Task<> Writer::bind_failed(Decision d, Decision::Outcome outcome, nanoseconds took, bool permitted) {
+  parts_.role.binding_ended(d.pod, false);
+  d.outcome = std::move(outcome);
+  const bool error = d.as<Decision::Failed>() != nullptr;
+  parts_.telemetry.attempt(d, error ? "error" : "unschedulable", d.took + took);
   Task<> report = report_failure(std::move(d), permitted);
   co_await std::move(report);
 }
 
-Task<Result<>> Writer::send_binding(const scheduling::Decision& d) {
+Task<Result<>> Writer::send_binding(const Decision& d) {
   nanoseconds pause = kFirstPause;
   for (int n = 1;; ++n, pause *= 2) {
     // A lease that was not renewed in time may be renewed yet: the pod is tried again then.
-    if (!services_.may_write()) co_return Error(Code::unavailable, kMayNot);
+    if (!parts_.role.may_write()) co_return Error(Code::unavailable, kMayNot);
     kube::ObjectKey key{d.pod->metadata.namespace_.str(), d.pod->metadata.name};
-    Result<> sent =
-        co_await services_.client.bind(key, d.pod->metadata.uid, d.node.str(), services_.may_write);
+    Result<> sent = co_await parts_.client.bind(key, d.pod->metadata.uid, d.node().str(), parts_.may_go());
     if (sent) co_return sent;
     Code code = sent.error().code();
     if (code == Code::conflict || code == Code::already_exists) co_return co_await is_bound(d, sent.error());
     if (!unknown_outcome(code) || n == kTries) co_return sent;
-    KOORD_CO_CHECK(co_await sleep(services_.clock, pause));
+    KOORD_CO_CHECK(co_await sleep(parts_.clock, pause));
   }
 }
 
 /// After a conflict: success if the pod is on the node that we wanted, by an earlier try of ours.
-Task<Result<>> Writer::is_bound(const scheduling::Decision& d, Error conflict) {
+Task<Result<>> Writer::is_bound(const Decision& d, Error conflict) {
   kube::ObjectKey key{d.pod->metadata.namespace_.str(), d.pod->metadata.name};
-  Result<std::string> text = co_await services_.client.get_raw(api::kind<api::Pod>(), key);
+  Result<std::string> text = co_await parts_.client.get_raw(api::kind<api::Pod>(), key);
   if (!text) co_return conflict;
   Result<api::Pod> pod = api::decode<api::Pod>(*text);
-  if (pod && pod->metadata.uid == d.pod->metadata.uid && pod->spec.node_name == d.node) co_return Result<>();
+  if (pod && pod->metadata.uid == d.pod->metadata.uid && pod->spec.node_name == d.node())
+    co_return Result<>();
   co_return conflict;
 }
 
-Task<> Writer::report_failure(scheduling::Decision d, bool permitted) {
-  record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", d.message);
-  const std::string_view reason = d.kind == scheduling::Decision::Kind::error   ? "SchedulerError"
-                                  : d.kind == scheduling::Decision::Kind::gated ? "SchedulingGated"
-                                                                                : "Unschedulable";
-  const std::shared_ptr<const api::Pod> pod = services_.latest(*d.pod);
+Task<> Writer::report_failure(Decision d, bool permitted) {
+  record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", d.message());
+  const std::string_view reason = d.as<Decision::Failed>()  ? "SchedulerError"
+                                  : d.as<Decision::Gated>() ? "SchedulingGated"
+                                                            : "Unschedulable";
+  const std::shared_ptr<const api::Pod> pod = parts_.role.latest(*d.pod);
   if (pod && pod->spec.node_name.empty()) {
     Task<> patched =
-        patch_status(*pod, failure_patch(*pod, {reason, d.message, d.nominate, services_.clock.now()}));
+        patch_status(*pod, failure_patch(*pod, {reason, d.message(), d.nominate(), parts_.clock.now()}));
     co_await std::move(patched);
   }
-  if (permitted) services_.done();
+  if (permitted) parts_.role.done();
 }
 
 Task<> Writer::patch_status(const api::Pod& pod, std::optional<api::Patch> patch) {
-  if (!patch || !services_.may_write()) co_return;
+  if (!patch || !parts_.role.may_write()) co_return;
   const kube::ObjectKey key{pod.metadata.namespace_.str(), pod.metadata.name};
   kube::PatchOptions options;
   options.type = api::PatchType::strategic;
   options.subresource = "status";
-  options.may_go = services_.may_write;
+  options.may_go = parts_.may_go();
   const Result<std::string> done =
-      co_await services_.client.patch_raw(api::kind<api::Pod>(), key, patch->body, options);
+      co_await parts_.client.patch_raw(api::kind<api::Pod>(), key, patch->body, options);
   if (!done && done.error().code() != Code::not_found && done.error().code() != Code::cancelled)
-    services_.log.warn("could not patch a pod's status", kv("namespace", key.ns), kv("pod", key.name),
-                       kv("error", done.error()));
+    parts_.log.warn("could not patch a pod's status", kv("namespace", key.ns), kv("pod", key.name),
+                    kv("error", done.error()));
 }
 
-void Writer::record(const scheduling::Decision& d, kube::EventType type, std::string_view reason,
-                    std::string_view action, std::string_view note) {
-  if (!services_.may_write()) return;
+void Writer::record(const Decision& d, kube::EventType type, std::string_view reason, std::string_view action,
+                    std::string_view note) {
+  if (!parts_.role.may_write()) return;
   kube::EventRecord event;
   event.regarding = kube::event_object(*d.pod);
   event.type = type;
   event.reason = reason;
   event.action = action;
   event.note = note;
-  event.repeats = d.kind != scheduling::Decision::Kind::bind;
-  services_.events(d.profile).record(event);
+  event.repeats = d.as<Decision::Bind>() == nullptr;
+  parts_.role.events(d.profile).record(event);
 }
 
 }  // namespace koord::scheduler

@@ -22,9 +22,7 @@ namespace koord::scheduler {
 /// sent again for the same node: the API server refuses a second one, and who then looks finds the first.
 class Writer {
  public:
-  using Services = WriterServices;
-
-  Writer(asio::any_io_executor executor, Services services);
+  Writer(asio::any_io_executor executor, WriterParts parts);
 
   /// A pod that is assumed on a node and whose binding waits is told so after this long.
   static constexpr nanoseconds kTellWaiting = std::chrono::seconds(10);
@@ -42,8 +40,8 @@ class Writer {
   /// What plugins change of the pod, in one patch.
   Task<Result<>> patch_pod(const scheduling::Decision& d);
   /// `permitted`: it has a permit, which is given back.
-  Task<> bind_failed(scheduling::Decision d, scheduling::Decision::Kind kind, std::string message,
-                     nanoseconds took, bool permitted);
+  Task<> bind_failed(scheduling::Decision d, scheduling::Decision::Outcome outcome, nanoseconds took,
+                     bool permitted);
   Task<> wait(scheduling::Decision d);
   void watch(const scheduling::Decision& d, std::string waits);
   Task<> tell_waiting(scheduling::Decision d, std::string waits, std::weak_ptr<const bool> still);
@@ -58,7 +56,7 @@ class Writer {
   void record(const scheduling::Decision& d, kube::EventType type, std::string_view reason,
               std::string_view action, std::string_view note);
 
-  Services services_;
+  WriterParts parts_;
   /// Nominations on their way, by the pod's uid: a binding waits for its own.
   std::map<std::string, std::shared_ptr<Event>, std::less<>> nominating_;
   /// Pods whose binding waits for something, by uid, until it goes on, has failed, or is told.

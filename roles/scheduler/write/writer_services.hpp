@@ -1,8 +1,9 @@
-// WriterServices: what decisions are carried out with.
+// WriterServices and WriterParts: what decisions are carried out with.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "drive/telemetry.hpp"
@@ -25,36 +26,51 @@ namespace koord::scheduler {
 
 class ExtenderCalls;
 
-struct WriterServices {
+/// The role around the writer: what it knows, and whom it tells. On the event loop's thread.
+class WriterServices {
+ public:
+  virtual ~WriterServices() = default;
+  /// What events of a profile are recorded with.
+  virtual kube::EventRecorder& events(std::string_view profile) = 0;
+  /// The pod as it is known now; nullptr: gone.
+  virtual std::shared_ptr<const api::Pod> latest(const api::Pod& pod) const = 0;
+  /// What is known now of a node, a pod, or an object of a kind that plugins watch; nullptr: there is none.
+  virtual kube::Object find(const kube::ObjectType& type, std::string_view ns,
+                            std::string_view name) const = 0;
+  /// False while another process may hold the lease: nothing is written then.
+  virtual bool may_write() const = 0;
+  /// What a pod that is bound has asked for and its profile does not serve, as unserved() says it; empty:
+  /// nothing.
+  virtual std::string unserved(std::string_view profile, const api::Pod& pod) const = 0;
+
+  /// A binding has ended: of those that failed, and of all whose decision asks for it.
+  virtual void binding_ended(std::shared_ptr<const api::Pod> pod, bool bound) = 0;
+  /// The victims of the pod's decision were asked to go; false: not all of them could be.
+  virtual void preempted(std::shared_ptr<const api::Pod> pod, bool all) = 0;
+  /// The extenders have answered what a decision asks.
+  virtual void answered(std::shared_ptr<const api::Pod> pod,
+                        std::shared_ptr<const scheduling::ExtenderAnswer> answer) = 0;
+  /// After each decision, but for those that stop() cuts off: another one may come.
+  virtual void done() = 0;
+};
+
+/// What decisions are carried out with. All of it outlives the writer.
+struct WriterParts {
   kube::Client& client;
   Clock& clock;
   Logger log;
   Telemetry& telemetry;
-  /// What events of a profile are recorded with.
-  std::function<kube::EventRecorder&(std::string_view profile)> events;
-  /// The pod as it is known now; nullptr: gone.
-  std::function<std::shared_ptr<const api::Pod>(const api::Pod&)> latest;
-  /// False while another process may hold the lease: nothing is written then.
-  std::function<bool()> may_write;
-  /// A binding has ended: of those that failed, and of all whose decision asks for it.
-  std::function<void(std::shared_ptr<const api::Pod>, bool bound)> binding_ended;
-  /// The victims of the pod's decision were asked to go; false: not all of them could be.
-  std::function<void(std::shared_ptr<const api::Pod>, bool all)> preempted;
-  /// After each decision, but for those that stop() cuts off: another one may come.
-  std::function<void()> done;
-  /// What is known now of a node, a pod, or an object of a kind that plugins watch; nullptr: there is none.
-  std::function<kube::Object(const kube::ObjectType&, std::string_view ns, std::string_view name)> find = {};
-  /// nullptr: there are no extenders. It outlives the writer.
+  WriterServices& role;
+  /// nullptr: there are no extenders.
   ExtenderCalls* extenders = nullptr;
-  /// They have answered what a decision asks.
-  std::function<void(std::shared_ptr<const api::Pod>, std::shared_ptr<const scheduling::ExtenderAnswer>)>
-      answered = {};
   /// Before a binding the pod is looked at once more, as Koordinator does: it must be there, stay, and be
   /// meant for the profile still.
   bool checks_pods = false;
-  /// What a pod that is bound has asked for and its profile does not serve, as unserved() says it; empty:
-  /// nothing.
-  std::function<std::string(std::string_view profile, const api::Pod&)> unserved = {};
+
+  /// For what is sent: whether it may go.
+  std::function<bool()> may_go() const {
+    return [&role = role] { return role.may_write(); };
+  }
 };
 
 }  // namespace koord::scheduler

@@ -25,11 +25,10 @@ bool Engine::admitted(QueuedPod& pod, Decision& d) {
   const auto& [by, status] = *refusal;
   d.evaluated_nodes = 0;
   if (!status.rejected()) {
-    d.kind = Decision::Kind::error;
-    d.message =
-        fmt::format("running PreFilter plugin \"{}\": {}", pod.profile->plugin_name(by), status.message);
-    d.nominate.emplace();
-    requeue(pod, d);
+    d.outcome = Decision::Failed{
+        fmt::format("running PreFilter plugin \"{}\": {}", pod.profile->plugin_name(by), status.message),
+        Symbol()};
+    requeue(pod, Symbol());
     return false;
   }
   hopeless_.clear();

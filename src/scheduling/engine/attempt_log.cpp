@@ -35,12 +35,13 @@ std::string_view outcome(Decision::Kind kind) {
 }
 
 void describe(AttemptRecord& out, const Decision& d) {
-  out.outcome = outcome(d.kind);
-  out.node = d.node.str();
-  out.message = cut_note(d.message);
-  if (d.kind == Decision::Kind::wait) out.message = fmt::format("waits for a permit of {}", d.waits_for);
-  if (d.nominate) out.nominated = d.nominate->str();
-  for (const auto& victim : d.preemption.victims)
+  out.outcome = outcome(d.kind());
+  out.node = d.node().str();
+  out.message = cut_note(d.message());
+  if (const auto* wait = d.as<Decision::Wait>())
+    out.message = fmt::format("waits for a permit of {}", wait->plugins);
+  if (d.nominate()) out.nominated = d.nominate()->str();
+  for (const auto& victim : d.preemption().victims)
     if (out.victims.size() < AttemptLog::kList) out.victims.push_back(pod_key(*victim.pod));
   if (!d.detail) return;
   out.prefilter_message = cut_note(d.detail->prefilter_message);
@@ -62,7 +63,7 @@ void describe(AttemptRecord& out, const Decision& d) {
 }  // namespace
 
 void AttemptLog::record(const Decision& d, WallTime now) {
-  if (limit_ == 0 || d.kind == Decision::Kind::ask) return;
+  if (limit_ == 0 || d.as<Decision::Ask>() != nullptr) return;
   const auto [it, added] = pods_.try_emplace(pod_key(*d.pod));
   Entry& entry = it->second;
   if (!added) by_age_.erase(entry.age);

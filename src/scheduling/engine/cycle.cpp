@@ -58,9 +58,8 @@ bool Engine::tell_kept_out(std::vector<Decision>& out) {
     pod->to_be_told = false;
     if (pod->place != Place::gated) continue;
     Decision& d = out.emplace_back();
-    d.kind = Decision::Kind::gated;
     d.pod = pod->info.pod;
-    d.message = pod->told;
+    d.outcome = Decision::Gated{pod->told};
     d.profile = pod->profile->scheduler_name;
     d.attempts = pod->attempts;
     d.first_attempt = pod->first_attempt;
@@ -79,16 +78,12 @@ Decision Engine::attempt(QueuedPod& pod) {
   const MonoTime start = clock_.mono();
   const api::Pod& object = *pod.info.pod;
   pod.activated = false;
-  Decision d{Decision::Kind::bind, pod.info.pod,      {}, {}, pod.profile->scheduler_name,
-             pod.attempts,         pod.first_attempt, {}};
+  Decision d{pod.info.pod, pod.profile->scheduler_name, pod.attempts, pod.first_attempt};
   if (object.metadata.deletion_timestamp) {
-    d.kind = Decision::Kind::skip;
-    d.message = fmt::format("skip schedule deleting pod: {}", pod.key);
+    d.outcome = Decision::Skipped{fmt::format("skip schedule deleting pod: {}", pod.key)};
   } else if (nodes_.nodes() == 0) {
-    d.kind = Decision::Kind::unschedulable;
-    d.message = kNoNodesAvailable;
-    d.nominate.emplace();
-    requeue(pod, d);
+    d.outcome = Decision::Unschedulable{.message = std::string(kNoNodesAvailable), .nominate = Symbol()};
+    requeue(pod, Symbol());
   } else {
     watch_.begin(pod.info.pod, pod.profile->scheduler_name, start);
     if (const Row row = admitted(pod, d) ? choose(pod, d) : kNoRow; row != kNoRow) {
@@ -120,7 +115,7 @@ Row Engine::choose(QueuedPod& pod, Decision& d) {
   const MonoTime now = clock_.mono();
   d.filtering = now - start - d.scoring;
   if (row == kNoRow) {
-    if (d.kind == Decision::Kind::bind) no_node(pod, d, state, now);
+    if (d.as<Decision::Bind>() != nullptr) no_node(pod, d, state, now);
     return row;
   }
   // Of some of the nodes, scores are normalised over others than those that are known here; what extenders
@@ -166,10 +161,8 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime no
   Diagnosis diagnosis = state.diagnose();
   blame_extenders(pod, diagnosis, state);
   if (!diagnosis.error.empty()) {
-    d.kind = Decision::Kind::error;
-    d.message = std::move(diagnosis.error);
-    d.nominate.emplace();
-    return requeue(pod, d);
+    d.outcome = Decision::Failed{std::move(diagnosis.error), Symbol()};
+    return requeue(pod, Symbol());
   }
   d.detail = details_.refused(*pod.profile, state, diagnosis, now);
   pod.rejectors = diagnosis.rejectors;
@@ -178,8 +171,8 @@ void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime no
 
 /// Asks those that may make room, or free the quota, and puts the pod back; its rejectors are known.
 void Engine::refused(QueuedPod& pod, Decision& d, Diagnosis diagnosis, std::function<ClassState&()> look) {
-  d.kind = Decision::Kind::unschedulable;
-  if (pod.profile->post_filters.empty()) d.nominate.emplace();
+  Decision::Unschedulable refused;
+  if (pod.profile->post_filters.empty()) refused.nominate.emplace();
   PodAttempt attempt(pod.info, *pod.profile);
   attempt.look_with(std::move(look));
   attempt.hopeless = hopeless_;
@@ -203,22 +196,23 @@ void Engine::refused(QueuedPod& pod, Decision& d, Diagnosis diagnosis, std::func
     if (last) said = status.code;
     if (last) reasons.clear();
     if (!status.message.empty()) reasons.push_back(status.message);
-    if (result.preemption.tried) d.preemption = std::move(result.preemption);
+    if (result.preemption.tried) refused.preemption = std::move(result.preemption);
     if (last || result.nominate) {
       if (error) result = {};
-      d.nominate = std::move(result.nominate);
+      refused.nominate = std::move(result.nominate);
     }
     if (last) break;
   }
   if (!pod.profile->post_filters.empty()) timed("PostFilter", said, *pod.profile, began);
   diagnosis.postfilter_message = fmt::format("{}", fmt::join(reasons, ", "));
   if (d.detail) d.detail->postfilter_message = diagnosis.postfilter_message;
-  d.message = fit_error(diagnosis);
-  requeue(pod, d);
+  refused.message = fit_error(diagnosis);
+  requeue(pod, refused.nominate);
+  d.outcome = std::move(refused);
 }
 
 void Engine::assume(QueuedPod& pod, Row row, Decision& d) {
-  d.node = nodes_.name(row);
+  d.outcome = Decision::Bind{.node = nodes_.name(row)};
   pod.row = row;
   pod.place = Place::assumed;
   ++assumed_;
@@ -228,7 +222,8 @@ void Engine::assume(QueuedPod& pod, Row row, Decision& d) {
 /// Reserve and Permit, of a pod that is assumed.
 void Engine::follow_up(QueuedPod& pod, Decision& d) {
   PodAttempt& attempt = *pod.attempt;
-  attempt.node = d.node;
+  Decision::Bind& bind = std::get<Decision::Bind>(d.outcome);
+  attempt.node = bind.node;
   attempt.row = pod.row;
   MonoTime began = clock_.mono();
   watch_.at("Reserve");
@@ -255,23 +250,21 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
     timed("Permit", waits.empty() ? StatusCode::success : StatusCode::wait, *pod.profile, began);
   for (const auto& p : pod.profile->pre_binds)
     if (auto work = p.plugin->pre_bind(attempt))
-      d.pre_binds.push_back({pod.profile->plugin_name(p.index), std::move(work)});
+      bind.pre_binds.push_back({pod.profile->plugin_name(p.index), std::move(work)});
   if (!pod.profile->pod_patches.empty()) {
-    for (const auto& p : pod.profile->pre_binds) p.plugin->change_pod(attempt, d.changes);
-    d.patches = pod.profile->plugin_name(pod.profile->pod_patches.front().index);
+    for (const auto& p : pod.profile->pre_binds) p.plugin->change_pod(attempt, bind.changes);
+    bind.patches = pod.profile->plugin_name(pod.profile->pod_patches.front().index);
   }
-  d.tells_end = true;
+  bind.tells_end = true;
   // So that others (a cluster autoscaler) know where it will be, although it takes a while.
-  if (options_.nominate_expected && (!waits.empty() || d.prepares())) d.nominate = d.node;
+  if (options_.nominate_expected && (!waits.empty() || bind.prepares())) bind.nominate = bind.node;
   if (waits.empty()) return;
   std::vector<std::string_view> names;
   names.reserve(waits.size());
   for (const PermitWaits::On& on : waits) names.push_back(pod.profile->plugin_name(on.plugin));
   Decision later = d;
-  d.waits_for = fmt::format("{}", fmt::join(names, ", "));
-  later.nominate.reset();
-  d.kind = Decision::Kind::wait;
-  d.drop_preparations();
+  std::get<Decision::Bind>(later.outcome).nominate.reset();
+  d.outcome = Decision::Wait{bind.node, bind.nominate, fmt::format("{}", fmt::join(names, ", "))};
   pod.place = Place::waiting;
   waits_.add(pod, waits, clock_.mono(), std::move(later), meanwhile_.end());
 }
@@ -281,27 +274,23 @@ void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view 
   unreserve(pod);
   leave_node(pod);
   pod.place = Place::nowhere;
-  d.node = {};
-  d.nominate.emplace();
-  d.drop_preparations();
-  d.tells_end = false;
   if (!status.rejected()) {
-    d.kind = Decision::Kind::error;
-    d.message =
-        fmt::format("running {} plugin \"{}\": {}", point, pod.profile->plugin_name(by), status.message);
-    return requeue(pod, d);
+    d.outcome = Decision::Failed{
+        fmt::format("running {} plugin \"{}\": {}", point, pod.profile->plugin_name(by), status.message),
+        Symbol()};
+    return requeue(pod, Symbol());
   }
-  d.kind = Decision::Kind::unschedulable;
-  d.message = fit_error({.nodes = 1, .reasons = {{status.message, 1}}});
+  d.outcome =
+      Decision::Unschedulable{fit_error({.nodes = 1, .reasons = {{status.message, 1}}}), Symbol(), {}};
   pod.rejectors = mask_of(by);
   pod.rejector_key = std::move(status.key);
   if (status.code == StatusCode::pending) pod.pending = pod.rejectors;
-  requeue(pod, d);
+  requeue(pod, Symbol());
 }
 
-/// After an attempt that failed, with d.nominate as it is to be.
-void Engine::requeue(QueuedPod& pod, Decision& d) {
-  nominate(pod, d.nominate ? *d.nominate : pod.info.pod->status.nominated_node_name);
+/// After an attempt that failed; `nominated` as Decision::Unschedulable has it.
+void Engine::requeue(QueuedPod& pod, const std::optional<Symbol>& nominated) {
+  nominate(pod, nominated ? *nominated : pod.info.pod->status.nominated_node_name);
   // While it asked nobody told it of events.
   const bool missed = pod.questions != 0 && pod.asked_after != events_;
   const bool again = std::exchange(pod.activated, false) || missed;
@@ -317,20 +306,15 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
   d.took += clock_.mono() - outcome.since;
   permits_.observe({label(outcome.status.code)}, clock_.mono() - outcome.since);
   if (outcome.status.ok()) {
-    d.kind = Decision::Kind::bind;
     pod.place = Place::assumed;
   } else {
     const std::shared_ptr<const api::Pod> object = pod.info.pod;
-    const Symbol node = d.node;
+    const Symbol node = d.node();
     unreserve(pod);
     leave_node(pod);
     pod.place = Place::nowhere;
-    d.kind = Decision::Kind::unschedulable;
-    d.node = {};
-    d.message = fit_error({.nodes = 1, .reasons = {{outcome.status.message, 1}}});
-    d.nominate.emplace();
-    d.drop_preparations();
-    d.tells_end = false;
+    d.outcome = Decision::Unschedulable{
+        fit_error({.nodes = 1, .reasons = {{outcome.status.message, 1}}}), Symbol(), {}};
     pod.rejectors = mask_of(outcome.by);
     pod.rejector_key = std::move(outcome.status.key);
     nominator_.nominate(pod.info, {});

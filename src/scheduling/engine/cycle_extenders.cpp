@@ -23,10 +23,8 @@ constexpr std::uint32_t kMostQuestions = 3;
 Row Engine::choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state) {
   const ExtenderAnswer* answer = pod.answer.get();
   if (answer != nullptr && !answer->error.empty()) {
-    d.kind = Decision::Kind::error;
-    d.message = answer->error;
-    d.nominate.emplace();
-    requeue(pod, d);
+    d.outcome = Decision::Failed{answer->error, Symbol()};
+    requeue(pod, Symbol());
     return kNoRow;
   }
   const auto percentage = static_cast<std::uint64_t>(pod.profile->percentage_of_nodes.value_or(100));
@@ -92,14 +90,12 @@ void Engine::blame_extenders(QueuedPod& pod, Diagnosis& diagnosis, ClassState& s
 
 /// Sets the pod aside; it holds nothing meanwhile.
 void Engine::ask(QueuedPod& pod, Decision& d, std::shared_ptr<const ExtenderQuestion> question) {
-  d.kind = Decision::Kind::ask;
-  d.nominate.reset();
-  d.message.clear();
+  d.outcome = Decision::Ask{};
   pod.place = Place::asking;
   if (asked_ >= kMostAsked && pod.questions == 0) return unasked_.push_back(&pod);
   if (pod.questions++ == 0) pod.asked_after = events_;
   ++asked_;
-  d.question = std::move(question);
+  d.outcome = Decision::Ask{std::move(question)};
 }
 
 void Engine::answered(const api::Pod& object, std::shared_ptr<const ExtenderAnswer> answer) {

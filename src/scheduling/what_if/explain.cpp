@@ -347,16 +347,16 @@ class Explaining {
     engine_.put_pod(pod_);
     const std::optional<Decision> decision = engine_.try_now(*pod_);
     if (!decision) return;
-    v_.message = decision->message;
-    if (!decision->preemption.tried) return;
+    v_.message = decision->message();
+    if (!decision->preemption().tried) return;
     PreemptionView& out = v_.preemption.emplace_back();
-    if (decision->preemption.victims.empty()) {
-      const auto at = decision->message.find("preemption: ");
-      out.message = at == std::string::npos ? decision->message : decision->message.substr(at + 12);
+    if (decision->preemption().victims.empty()) {
+      const auto at = decision->message().find("preemption: ");
+      out.message = at == std::string::npos ? decision->message() : decision->message().substr(at + 12);
       return;
     }
-    out.node = decision->nominate.value_or(Symbol()).str();
-    for (const Preemption::Victim& victim : decision->preemption.victims)
+    out.node = decision->nominate().value_or(Symbol()).str();
+    for (const Preemption::Victim& victim : decision->preemption().victims)
       out.victims.push_back({pod_key(*victim.pod), victim.pod->spec.priority.value_or(0)});
   }
 

@@ -6,14 +6,16 @@
 #include <fstream>
 #include "koord/scheduling/config/extension_point.hpp"
 
-#include "options/flags.hpp"
 #include "koord/runtime/config.hpp"
+#include "options/flags.hpp"
+#include "options/write_config.hpp"
 #include "support/tsv.hpp"
 #include "world.hpp"
-#include "options/write_config.hpp"
 
 namespace koord::scheduler::test {
 namespace {
+
+using namespace scheduling::test;
 
 const std::string kHead = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
 
@@ -293,7 +295,7 @@ TEST_CASE("what a configuration leaves out at preFilter and preScore is left out
   const auto told = [&](const std::string& plugins) {
     const auto w = world(plugins);
     w->engine.put_pod(pod);
-    return w->one().message;
+    return w->one().message();
   };
   CHECK(told("") == "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity].");
   CHECK(told("preFilter: {disabled: [{name: NodeAffinity}]}") ==
@@ -306,7 +308,7 @@ TEST_CASE("what a configuration leaves out at preFilter and preScore is left out
     p.spec.affinity->node_affinity->required->node_selector_terms[0].match_fields[0].values = {"n"};
     p.spec.node_selector["none"] = "has it";
   }));
-  CHECK(w->one().node == "n");
+  CHECK(w->one().node() == "n");
 
   // A pod that asks for nothing is excused by PreScore.
   const auto scored = [&](const std::string& plugins) {

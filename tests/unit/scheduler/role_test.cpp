@@ -22,6 +22,7 @@
 namespace koord::scheduler::test {
 namespace {
 
+using namespace scheduling::test;
 using namespace std::chrono_literals;
 using koord::test::json_response;
 using koord::test::status_response;

@@ -39,7 +39,7 @@ struct Cycle : Script, World {
   /// The next decision; others may follow at once.
   Decision first() { return run(1).at(0); }
   void bound(const Decision& d) {
-    engine.put_pod(changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node; }));
+    engine.put_pod(changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node(); }));
   }
 };
 

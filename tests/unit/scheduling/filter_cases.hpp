@@ -31,8 +31,8 @@ inline void check_filter(const std::vector<FilterCase>& cases) {
     }));
     world.engine.put_pod(make_pod("p", "100m", "128Mi", c.pod));
     Decision d = world.one();
-    CHECK(d.message == c.message);
-    CHECK((d.kind == Decision::Kind::bind) == c.message.empty());
+    CHECK(d.message() == c.message);
+    CHECK((d.kind() == Decision::Kind::bind) == c.message.empty());
   }
 }
 
@@ -51,7 +51,7 @@ inline void check_events(const std::vector<EventCase>& cases) {
     auto node = make_node("n", "4", "8Gi", c.node);
     world.engine.put_node(node);
     world.engine.put_pod(make_pod("p", "1", "1Gi", c.pod));
-    CHECK(world.one().kind == Decision::Kind::unschedulable);
+    CHECK(world.one().kind() == Decision::Kind::unschedulable);
     world.clock.advance(std::chrono::seconds(5));
     CHECK(world.run().empty());
     auto after = std::make_shared<api::Node>(*node);
@@ -59,7 +59,7 @@ inline void check_events(const std::vector<EventCase>& cases) {
     world.engine.put_node(after);
     auto out = world.run();
     CHECK(out.size() == (c.tried_again ? 1 : 0));
-    if (c.tried_again && !out.empty()) CHECK(out[0].kind == Decision::Kind::bind);
+    if (c.tried_again && !out.empty()) CHECK(out[0].kind() == Decision::Kind::bind);
   }
 }
 

@@ -185,7 +185,7 @@ class Engine final : public CycleControl {
   void fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status);
   Decision end_wait(PermitWaits::Outcome outcome);
   void unreserve(QueuedPod& pod);
-  void requeue(QueuedPod& pod, Decision& d);
+  void requeue(QueuedPod& pod, const std::optional<Symbol>& nominated);
   Hint meanwhile(const QueuedPod& pod, std::uint64_t from);
   void timed(std::string_view point, StatusCode code, const Profile& profile, MonoTime since);
 

@@ -12,8 +12,8 @@
 namespace koord::scheduler::test {
 namespace {
 
+using namespace scheduling::test;
 using namespace std::chrono_literals;
-using Kind = EngineChange::Kind;
 
 struct Rig {
   Rig() {
@@ -32,10 +32,10 @@ struct Rig {
       if (!report.decisions.empty() && !first) first = report;
       last = std::move(report);
     });
-    thread->post({{Kind::node, make_node("n"), nullptr}});
+    thread->post(NodeChange{make_node("n")});
   }
 
-  void put_pod(const char* name) { thread->post({{Kind::pod, nullptr, make_pod(name)}}); }
+  void put_pod(const char* name) { thread->post(PodChange{make_pod(name)}); }
   /// Until `done`; the thread's work takes real time, the clock stands still.
   template <class Done>
   bool wait(Done&& done) {
@@ -81,9 +81,8 @@ TEST_CASE("the engine decides as much as it was permitted, and owes nothing then
 std::vector<EngineChange> many_pods(int count) {
   std::vector<EngineChange> changes;
   for (int i = 0; i < count; ++i)
-    changes.push_back({Kind::pod, nullptr, make_pod(fmt::format("bound-{}", i), "1m", "1", [](auto& p) {
-                         p.spec.node_name = "n";
-                       })});
+    changes.emplace_back(
+        PodChange{make_pod(fmt::format("bound-{}", i), "1m", "1", [](auto& p) { p.spec.node_name = "n"; })});
   return changes;
 }
 
@@ -92,7 +91,7 @@ TEST_CASE("decisions do not wait for a storm of changes to end") {
   rig.thread->permit(1);
   REQUIRE(rig.idle());
   std::vector<EngineChange> storm = many_pods(4000);
-  storm.insert(storm.begin(), {Kind::pod, nullptr, make_pod("a")});
+  storm.insert(storm.begin(), PodChange{make_pod("a")});
   rig.thread->post(std::move(storm));
   REQUIRE(rig.wait([&] { return rig.last.pods == 4001; }));
   REQUIRE(rig.first);
@@ -104,7 +103,7 @@ TEST_CASE("decisions do not wait for a storm of changes to end") {
 TEST_CASE("nothing is decided before the first picture is complete") {
   Rig rig;
   std::vector<EngineChange> picture = many_pods(4000);
-  picture.insert(picture.begin(), {Kind::pod, nullptr, make_pod("a")});
+  picture.insert(picture.begin(), PodChange{make_pod("a")});
   rig.thread->post(std::move(picture));
   rig.thread->permit(8);
   REQUIRE(rig.wait([&] { return rig.decided.size() == 1; }));
@@ -115,7 +114,7 @@ TEST_CASE("nothing is decided before the first picture is complete") {
 TEST_CASE("an engine that waits for permits does not ask to be woken") {
   Rig rig;
   rig.thread->post(
-      {{Kind::pod, nullptr, make_pod("a", "1000")}, {Kind::pod, nullptr, make_pod("b", "1000")}});
+      std::vector<EngineChange>{PodChange{make_pod("a", "1000")}, PodChange{make_pod("b", "1000")}});
   rig.thread->permit(2);
   REQUIRE(rig.wait([&] { return rig.decided.size() == 2; }));
   // Both wait for their five minutes, which are over and over again; nobody may try them.

@@ -14,6 +14,7 @@
 namespace koord::scheduler::test {
 namespace {
 
+using namespace scheduling::test;
 using koord::test::json_response;
 using namespace std::chrono_literals;
 using Answers = std::map<std::string, Result<net::Response>>;

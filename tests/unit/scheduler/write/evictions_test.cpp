@@ -7,17 +7,20 @@
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
 #include "world.hpp"
+#include "write/silent_role.hpp"
 
 namespace koord::scheduler::test {
 namespace {
 
+using namespace scheduling::test;
 using koord::test::json_response;
 using koord::test::status_response;
 using namespace std::chrono_literals;
 
 /// An API server on which victims die as a test says; what happens is a list of steps.
-struct Scene {
+struct Scene : SilentRole {
   Scene() {
+    recorder = &events_recorder;
     transport.answer = [this](const net::Request& request) -> Result<net::Response> {
       if (request.target.find("/events") != std::string::npos) {
         const auto at = request.body.find("Preempted by pod");
@@ -38,46 +41,41 @@ struct Scene {
   /// A decision of the pod "p", of which the victims are "v0", "v1", ...; until all of it is done.
   void preempt(int victims, const std::vector<std::string>& yielding = {},
                const std::function<void(scheduling::Preemption&)>& edit = {}) {
-    scheduling::Decision d{
-        scheduling::Decision::Kind::unschedulable, make_pod("p"), {}, "", "default-scheduler", 1, {}, {}};
-    d.nominate = Symbol("n1");
-    d.preemption.tried = true;
-    for (int i = 0; i < victims; ++i)
-      d.preemption.victims.push_back({make_pod(fmt::format("v{}", i)), false});
-    d.preemption.chosen = d.preemption.victims.size();
-    for (const auto& victim : d.preemption.victims)
+    scheduling::Decision::Unschedulable refused{.message = {}, .nominate = Symbol("n1"), .preemption = {}};
+    scheduling::Preemption& preemption = refused.preemption;
+    preemption.tried = true;
+    for (int i = 0; i < victims; ++i) preemption.victims.push_back({make_pod(fmt::format("v{}", i)), false});
+    preemption.chosen = preemption.victims.size();
+    for (const auto& victim : preemption.victims)
       if (!gone) know(victim.pod);
     for (const std::string& name : yielding) {
-      d.preemption.yielding.push_back(
+      preemption.yielding.push_back(
           make_pod(name, "1", "1Gi", [](api::Pod& p) { p.status.nominated_node_name = "n1"; }));
-      know(d.preemption.yielding.back());
+      know(preemption.yielding.back());
     }
-    if (edit) edit(d.preemption);
-    WriterServices services{
-        client,
-        loop.clock,
-        Logger(captured, loop.clock),
-        telemetry,
-        [&](std::string_view) -> kube::EventRecorder& { return recorder; },
-        [&](const api::Pod& pod) {
-          const auto it = pods.find(pod.metadata.name);
-          return it == pods.end() ? nullptr : it->second;
-        },
-        [&] { return may_write; },
-        [](auto, bool) {},
-        [&](auto pod, bool all) {
-          steps.push_back(fmt::format("{} {}", pod->metadata.name, all ? "all" : "not all"));
-        },
-        [] {}};
+    if (edit) edit(preemption);
+    const WriterParts parts{client, loop.clock, Logger(captured, loop.clock), telemetry, *this};
     TaskGroup tasks(loop.executor(), log_failures(Logger(captured, loop.clock)));
-    Evictions evictions(tasks, services);
-    evictions.begin(std::make_shared<const scheduling::Decision>(std::move(d)), [&] { ++done; });
+    Evictions evictions(tasks, parts);
+    evictions.begin(
+        std::make_shared<const scheduling::Decision>(scheduling::Decision{.pod = make_pod("p"),
+                                                                          .profile = "default-scheduler",
+                                                                          .attempts = 1,
+                                                                          .outcome = std::move(refused)}),
+        [&] { ++ended; });
     while (tasks.size() > 0) {
       loop.settle();
       if (tasks.size() > 0 && !loop.clock.advance_to_next()) break;
     }
-    koord::test::run_task(loop, recorder.stop());
+    koord::test::run_task(loop, events_recorder.stop());
     koord::test::run_task(loop, tasks.stop(loop.clock, 0s));
+  }
+  std::shared_ptr<const api::Pod> latest(const api::Pod& pod) const override {
+    const auto it = pods.find(pod.metadata.name);
+    return it == pods.end() ? nullptr : it->second;
+  }
+  void preempted(std::shared_ptr<const api::Pod> pod, bool all) override {
+    steps.push_back(fmt::format("{} {}", pod->metadata.name, all ? "all" : "not all"));
   }
   bool did(std::string_view step) const { return std::find(steps.begin(), steps.end(), step) != steps.end(); }
 
@@ -87,12 +85,13 @@ struct Scene {
   metrics::Registry registry;
   Telemetry telemetry{registry, {}};
   CapturedLog captured;
-  kube::EventRecorder recorder{loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
+  kube::EventRecorder events_recorder{
+      loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
   std::map<std::string, std::shared_ptr<const api::Pod>> pods;  // as they are now
   std::map<std::string, net::Response> answers;                 // to "METHOD NAME"; else it is done
-  bool may_write = true, gone = false;
+  bool gone = false;
   std::vector<std::string> steps, deletions, patches;
-  int done = 0;
+  int ended = 0;
 };
 
 TEST_CASE("a victim is told why it goes, and then deleted: itself, not who has its name by then") {
@@ -115,7 +114,7 @@ TEST_CASE("a victim is told why it goes, and then deleted: itself, not who has i
   }
   CHECK(std::count(s.steps.begin(), s.steps.end(), "Preempted by pod uid-p on node n1") == 2);
   CHECK(s.did("p all"));
-  CHECK(s.done == 1);
+  CHECK(s.ended == 1);
 }
 
 TEST_CASE("whoever lost room that was left to them is told so") {
@@ -149,7 +148,7 @@ TEST_CASE("a victim that has gone has gone; one that cannot be asked is told of"
     s.preempt(1);
     CHECK(s.did(row.all ? "p all" : "p not all"));
     CHECK(s.did("Preempted by pod uid-p on node n1") == row.event);
-    CHECK(s.done == 1);
+    CHECK(s.ended == 1);
     CHECK(s.captured.contains("a preemption failed") == !row.all);
   }
 }
@@ -160,7 +159,7 @@ TEST_CASE("one victim of two that cannot be asked does not keep the other") {
   s.preempt(2);
   CHECK(s.did("DELETE v1"));
   CHECK(s.did("p not all"));
-  CHECK(s.done == 1);
+  CHECK(s.ended == 1);
 }
 
 TEST_CASE("who has gone, goes already, or only waited for a permit is not asked") {
@@ -190,11 +189,11 @@ TEST_CASE("who has gone, goes already, or only waited for a permit is not asked"
 
 TEST_CASE("without the lease nobody is asked to go") {
   Scene s;
-  s.may_write = false;
+  s.writes = false;
   s.preempt(2, {"y"});
   CHECK(s.transport.requests.empty());
   CHECK(s.did("p not all"));
-  CHECK(s.done == 1);
+  CHECK(s.ended == 1);
 }
 
 }  // namespace

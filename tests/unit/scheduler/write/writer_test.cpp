@@ -10,14 +10,17 @@
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
 #include "world.hpp"
+#include "write/silent_role.hpp"
 
 namespace koord::scheduler::test {
 namespace {
 
+using namespace scheduling::test;
 using koord::test::json_response;
 using koord::test::status_response;
 using namespace std::chrono_literals;
 
+using scheduling::Decision;
 using Answer = Result<net::Response>;
 
 Answer created() { return json_response(201, R"({"kind":"Status","status":"Success"})"); }
@@ -39,7 +42,7 @@ struct Row {
   nanoseconds at_least{0};
 };
 
-struct Scene {
+struct Scene : SilentRole {
   explicit Scene(const Row& r) : row(r) {
     transport.answer = [this](const net::Request& request) { return answer(request); };
   }
@@ -61,34 +64,39 @@ struct Scene {
                                   std::string(row.bound_to) + "\"}}");
   }
 
+  std::shared_ptr<const api::Pod> latest(const api::Pod&) const override { return pod; }
+  void binding_ended(std::shared_ptr<const api::Pod>, bool bound) override { put_back += !bound; }
+  void done() override { ++told; }
+
   void run(bool may_write) {
+    writes = may_write;
     kube::Client client(transport, loop.clock, {});
     metrics::Registry registry;
     Telemetry telemetry(registry, {});
     CapturedLog captured;
-    kube::EventRecorder recorder(loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"});
-    auto pod = make_pod("p");
-    Writer writer(loop.executor(),
-                  {client, loop.clock, Logger(captured, loop.clock), telemetry,
-                   [&](std::string_view) -> kube::EventRecorder& { return recorder; },
-                   [&](const api::Pod&) { return pod; }, [&] { return may_write; },
-                   [&](auto, bool bound) { put_back += !bound; }, [](auto, bool) {}, [&] { ++done; }});
+    kube::EventRecorder events(loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"});
+    recorder = &events;
+    Writer writer(loop.executor(), {client, loop.clock, Logger(captured, loop.clock), telemetry, *this});
     const MonoTime start = loop.clock.mono();
-    writer.write({scheduling::Decision::Kind::bind, pod, Symbol("n1"), "", "default-scheduler", 1, {}, {}});
+    writer.write({.pod = pod,
+                  .profile = "default-scheduler",
+                  .attempts = 1,
+                  .outcome = Decision::Bind{.node = Symbol("n1")}});
     while (writer.in_flight() > 0) {
       loop.settle();
       if (writer.in_flight() > 0 && !loop.clock.advance_to_next()) break;
     }
     took = loop.clock.mono() - start;
     CHECK(writer.in_flight() == 0);
-    koord::test::run_task(loop, recorder.stop());
+    koord::test::run_task(loop, events.stop());
     koord::test::run_task(loop, writer.stop(0s));
   }
 
   const Row& row;
   koord::test::Loop loop;
   koord::test::FakeTransport transport{loop.clock};
-  int tries = 0, scheduled_events = 0, failed_events = 0, conditions = 0, put_back = 0, done = 0;
+  int tries = 0, scheduled_events = 0, failed_events = 0, conditions = 0, put_back = 0, told = 0;
+  std::shared_ptr<const api::Pod> pod = make_pod("p");
   nanoseconds took{};
 };
 
@@ -114,7 +122,7 @@ TEST_CASE("a binding is tried again where that is safe, and never counted twice"
     CHECK(scene.failed_events == (row.scheduled ? 0 : 1));
     CHECK(scene.conditions == (row.scheduled ? 0 : 1));
     CHECK(scene.put_back == (row.scheduled ? 0 : 1));
-    CHECK(scene.done == 1);
+    CHECK(scene.told == 1);
     CHECK(scene.took >= row.at_least);
   }
 }
@@ -126,7 +134,7 @@ TEST_CASE("without the lease nothing is written, and the pod is put back: the le
   CHECK(scene.tries == 0);
   CHECK(scene.transport.requests.empty());
   CHECK(scene.put_back == 1);
-  CHECK(scene.done == 1);
+  CHECK(scene.told == 1);
 }
 
 /// What a plugin does before a binding: an entry in a list, and what it says.
@@ -148,7 +156,7 @@ struct Preparation : scheduling::PreBindWork {
 };
 
 /// A writer and an API server that takes everything; what happens is a list of steps.
-struct Steps {
+struct Steps : SilentRole {
   Steps() {
     transport.answer = [this](const net::Request& request) -> Answer {
       if (request.target.ends_with("/binding")) steps.push_back("bind");
@@ -160,36 +168,31 @@ struct Steps {
       }
       return created();
     };
-    writer.emplace(loop.executor(),
-                   Writer::Services{client,
-                                    loop.clock,
-                                    Logger(captured, loop.clock),
-                                    telemetry,
-                                    [&](std::string_view) -> kube::EventRecorder& { return recorder; },
-                                    [&](const api::Pod&) { return pod; },
-                                    [] { return true; },
-                                    [&](auto, bool bound) { steps.push_back(bound ? "bound" : "not bound"); },
-                                    [](auto, bool) {},
-                                    [&] { steps.push_back("done"); },
-                                    {},
-                                    nullptr,
-                                    {},
-                                    true});
+    recorder = &events_recorder;
+    writer.emplace(loop.executor(), WriterParts{.client = client,
+                                                .clock = loop.clock,
+                                                .log = Logger(captured, loop.clock),
+                                                .telemetry = telemetry,
+                                                .role = *this,
+                                                .checks_pods = true});
   }
   ~Steps() {
-    koord::test::run_task(loop, recorder.stop());
+    koord::test::run_task(loop, events_recorder.stop());
     koord::test::run_task(loop, writer->stop(0s));
   }
-  scheduling::Decision decision(scheduling::Decision::Kind kind) {
-    scheduling::Decision d{kind, pod, Symbol("n1"), "", "default-scheduler", 1, {}, {}};
-    d.tells_end = true;
-    return d;
+  std::shared_ptr<const api::Pod> latest(const api::Pod&) const override { return pod; }
+  void binding_ended(std::shared_ptr<const api::Pod>, bool bound) override {
+    steps.push_back(bound ? "bound" : "not bound");
   }
-  void prepare(scheduling::Decision& d, const char* plugin, scheduling::Status answer = {},
-               bool ends = true) {
-    d.pre_binds.push_back({plugin, std::make_shared<Preparation>(steps, std::move(answer), ends)});
+  void done() override { steps.push_back("done"); }
+  Decision decision(Decision::Outcome outcome = Decision::Bind{.node = Symbol("n1"), .tells_end = true}) {
+    return {.pod = pod, .profile = "default-scheduler", .attempts = 1, .outcome = std::move(outcome)};
   }
-  std::string write(scheduling::Decision d) {
+  static Decision::Bind& binding(Decision& d) { return std::get<Decision::Bind>(d.outcome); }
+  void prepare(Decision& d, const char* plugin, scheduling::Status answer = {}, bool ends = true) {
+    binding(d).pre_binds.push_back({plugin, std::make_shared<Preparation>(steps, std::move(answer), ends)});
+  }
+  std::string write(Decision d) {
     writer->write(std::move(d));
     loop.settle();
     return fmt::format("{}", fmt::join(steps, ", "));
@@ -201,7 +204,8 @@ struct Steps {
   metrics::Registry registry;
   Telemetry telemetry{registry, {}};
   CapturedLog captured;
-  kube::EventRecorder recorder{loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
+  kube::EventRecorder events_recorder{
+      loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
   std::shared_ptr<const api::Pod> pod = make_pod("p");
   std::vector<std::string> steps;
   std::vector<Answer> to_patches;  // of pods, not of their status; then all are taken
@@ -212,8 +216,8 @@ constexpr const char* kNomination = R"({"status":{"nominatedNodeName":"n1"}})";
 
 TEST_CASE("before a binding that has to wait its node is told, and what is to be done is done in turn") {
   Steps s;
-  scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
-  d.nominate = Symbol("n1");
+  Decision d = s.decision();
+  s.binding(d).nominate = Symbol("n1");
   s.prepare(d, "A");
   s.prepare(d, "B");
   CHECK(s.write(std::move(d)) ==
@@ -222,10 +226,9 @@ TEST_CASE("before a binding that has to wait its node is told, and what is to be
 
 TEST_CASE("a pod that waits has its node told, and uses up no permit") {
   Steps s;
-  scheduling::Decision d = s.decision(scheduling::Decision::Kind::wait);
-  CHECK(s.write(d) == "done");
-  d.nominate = Symbol("n1");
-  CHECK(s.write(d) == fmt::format("done, {}, done", kNomination));
+  CHECK(s.write(s.decision(Decision::Wait{Symbol("n1"), {}, "A"})) == "done");
+  CHECK(s.write(s.decision(Decision::Wait{Symbol("n1"), Symbol("n1"), "A"})) ==
+        fmt::format("done, {}, done", kNomination));
   CHECK(s.writer->in_flight() == 0);
 }
 
@@ -241,9 +244,7 @@ TEST_CASE("a pod whose binding waits for long is told so, once") {
       return n.find("WaitingForBinding") != std::string::npos;
     });
   };
-  scheduling::Decision d = s.decision(scheduling::Decision::Kind::wait);
-  d.waits_for = "Coscheduling";
-  s.write(d);
+  s.write(s.decision(Decision::Wait{Symbol("n1"), {}, "Coscheduling"}));
   SECTION("for a permit") {
     s.loop.advance(Writer::kTellWaiting - 1s);
     CHECK(told() == 0);
@@ -254,7 +255,7 @@ TEST_CASE("a pod whose binding waits for long is told so, once") {
     CHECK(told() == 1);
   }
   SECTION("not when it went on") {
-    s.write(s.decision(scheduling::Decision::Kind::bind));
+    s.write(s.decision());
     s.loop.advance(1h);
     CHECK(told() == 0);
   }
@@ -264,7 +265,7 @@ TEST_CASE("a pod whose binding waits for long is told so, once") {
     CHECK(told() == 0);
   }
   SECTION("for what is done before") {
-    scheduling::Decision bind = s.decision(scheduling::Decision::Kind::bind);
+    Decision bind = s.decision();
     s.prepare(bind, "VolumeBinding", {}, false);
     s.write(std::move(bind));
     s.loop.advance(Writer::kTellWaiting);
@@ -276,12 +277,10 @@ TEST_CASE("a pod whose binding waits for long is told so, once") {
 
 TEST_CASE("a pod that is kept out of the queue has an event and a condition") {
   Steps s;
-  scheduling::Decision d = s.decision(scheduling::Decision::Kind::gated);
-  d.message = "gang: 1 of 4";
-  const std::string steps = s.write(d);
+  const std::string steps = s.write(s.decision(Decision::Gated{"gang: 1 of 4"}));
   CHECK(steps.find("\"reason\":\"SchedulingGated\"") != std::string::npos);
   CHECK(steps.find("gang: 1 of 4") != std::string::npos);
-  CHECK(s.recorder.counts().recorded == 1);
+  CHECK(s.events_recorder.counts().recorded == 1);
   CHECK(steps.ends_with("done"));
 }
 
@@ -299,7 +298,7 @@ TEST_CASE("a preparation that fails ends the binding, and its reason is told") {
         Case{"rejected", {scheduling::StatusCode::unschedulable, "no"}, "Unschedulable", "no"}}) {
     INFO(c.name);
     Steps s;
-    scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
+    Decision d = s.decision();
     s.prepare(d, "A", c.answer);
     s.prepare(d, "B");
     s.write(std::move(d));
@@ -314,7 +313,7 @@ TEST_CASE("a preparation that fails ends the binding, and its reason is told") {
 
 TEST_CASE("a preparation that never ends uses up no permit, and is cut off by the end") {
   Steps s;
-  scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
+  Decision d = s.decision();
   s.prepare(d, "A", {}, false);
   CHECK(s.write(std::move(d)) == "done, prepare p on n1");
   s.loop.advance(24h);
@@ -356,10 +355,10 @@ TEST_CASE("what plugins change of a pod is one patch, after their work and befor
     INFO(c.name);
     Steps s;
     s.to_patches = c.answers;
-    scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
+    Decision d = s.decision();
     s.prepare(d, "A");
-    d.changes = {.labels = {{"l", "2"}}, .annotations = {{"a", "1"}}};
-    d.patches = "DefaultPreBind";
+    s.binding(d).changes = {.labels = {{"l", "2"}}, .annotations = {{"a", "1"}}};
+    s.binding(d).patches = "DefaultPreBind";
     s.writer->write(std::move(d));
     for (int i = 0; i < 20; ++i) {
       s.loop.settle();
@@ -382,11 +381,11 @@ TEST_CASE("what plugins change of a pod is one patch, after their work and befor
 TEST_CASE("a pod that is as plugins want it already is not patched, and nothing is where a plugin failed") {
   Steps s;
   s.pod = make_pod("p", "1", "1Mi", [](api::Pod& p) { p.metadata.annotations["a"] = "1"; });
-  scheduling::Decision d = s.decision(scheduling::Decision::Kind::bind);
-  d.changes.annotations["a"] = "1";
+  Decision d = s.decision();
+  s.binding(d).changes.annotations["a"] = "1";
   CHECK(s.write(d) == "done, bind, bound");
   s.steps.clear();
-  d.changes.annotations["a"] = "2";
+  s.binding(d).changes.annotations["a"] = "2";
   s.prepare(d, "A", {scheduling::StatusCode::error, "broken"});
   s.write(std::move(d));
   CHECK(s.steps[1] == "prepare p on n1");
@@ -417,7 +416,7 @@ TEST_CASE("before its binding a pod is looked at once more") {
     INFO(c.name);
     Steps s;
     s.pod = make_pod("p", "1", "1Mi", c.now);
-    s.write(s.decision(scheduling::Decision::Kind::bind));
+    s.write(s.decision());
     CHECK(std::count(s.steps.begin(), s.steps.end(), "bind") == (c.message == nullptr ? 1 : 0));
     if (c.message != nullptr) {
       CHECK(s.steps.at(0) == "not bound");

@@ -73,7 +73,7 @@ TEST_CASE("a DaemonSet's pod touches one row") {
   world.put(1, only("gone"));
   const auto out = world.run();
   REQUIRE(out.size() == 1);
-  CHECK(out[0].message ==
+  CHECK(out[0].message() ==
         "0/1000 nodes are available: 1000 node(s) didn't satisfy plugin(s) [NodeAffinity].");
 }
 
@@ -88,9 +88,9 @@ TEST_CASE("a pod that names two nodes goes to the better one, and waits for eith
       terms.push_back({{}, {{"metadata.name", "In", {name}}}});
   };
   world.engine.put_pod(make_pod("a", "500m", "1Gi", either));
-  CHECK(world.one().node == "large");
+  CHECK(world.one().node() == "large");
   world.engine.put_pod(make_pod("b", "32", "1Gi", either));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/3 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 2 Insufficient cpu.");
 }
 

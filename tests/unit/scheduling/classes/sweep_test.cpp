@@ -59,7 +59,7 @@ TEST_CASE("the first filter in the profile's order gives the verdict, whatever i
 
   world.bound("other", "c", labels({{"app", "web"}}));
   world.engine.put_pod(make_pod("q", "1", "1Gi", labels({{"app", "web"}})));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         (first ? "0/4 nodes are available: 1 node(s) had no zone, 3 zone(s) were full."
                : "0/4 nodes are available: 1 Insufficient cpu, 1 node(s) had no zone, 2 zone(s) were full."));
 }
@@ -111,7 +111,7 @@ TEST_CASE("raw scores are of 64 bits, and only feasible rows are scored") {
   CHECK(Zones::asked().feasible == std::vector<Row>{world.row("a"), world.row("b"), world.row("c")});
   CHECK(state.explain(world.row("d")).scores.empty());
   world.engine.put_pod(make_pod("q", "100m", "128Mi", three));
-  CHECK(world.one().node == "c");
+  CHECK(world.one().node() == "c");
 }
 
 TEST_CASE("plugins that skip are not asked, and the class costs what changed") {
@@ -145,8 +145,8 @@ TEST_CASE("what is said before the rows are looked at") {
     return world.one();
   };
   Decision d = decide("p", labels({{"app", "a"}, {"prefilter", "not today"}}));
-  CHECK(d.kind == Decision::Kind::unschedulable);
-  CHECK(d.message == "0/4 nodes are available: not today.");
+  CHECK(d.kind() == Decision::Kind::unschedulable);
+  CHECK(d.message() == "0/4 nodes are available: not today.");
   CHECK(Zones::asked().filtered == 0);
   CHECK(world.ask(make_pod("q", "1", "1Gi", labels({{"app", "a"}, {"prefilter", "no"}}))).diagnose().code ==
         StatusCode::unresolvable);
@@ -157,14 +157,14 @@ TEST_CASE("what is said before the rows are looked at") {
   for (const char* code : {"error", "pending"}) {
     d = decide(fmt::format("broken-{}", code),
                labels({{"app", "a"}, {"prefilter", "no luck"}, {"code", code}}));
-    CHECK(d.kind == Decision::Kind::error);
-    CHECK(d.message == "running PreFilter plugin \"Zones\": no luck");
+    CHECK(d.kind() == Decision::Kind::error);
+    CHECK(d.message() == "running PreFilter plugin \"Zones\": no luck");
   }
 
   d = decide("impossible", {});
-  CHECK(d.message == "0/4 nodes are available: pod(s) were impossible.");
+  CHECK(d.message() == "0/4 nodes are available: pod(s) were impossible.");
   // Several pods of a class, of which only one is.
-  CHECK(decide("possible", {}).kind == Decision::Kind::bind);
+  CHECK(decide("possible", {}).kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("an error on one node fails the attempt, whatever the others say") {
@@ -173,8 +173,8 @@ TEST_CASE("an error on one node fails the attempt, whatever the others say") {
   world.engine.put_node(zone_node("e", "broken"));
   world.engine.put_pod(make_pod("p", "1", "1Gi", labels({{"app", "a"}})));
   const Decision d = world.one();
-  CHECK(d.kind == Decision::Kind::error);
-  CHECK(d.message == "running \"Zones\" filter plugin: out of luck");
+  CHECK(d.kind() == Decision::Kind::error);
+  CHECK(d.message() == "running \"Zones\" filter plugin: out of luck");
 }
 
 TEST_CASE("a filter for the one pod is asked of what is left, pod by pod") {
@@ -191,7 +191,7 @@ TEST_CASE("a filter for the one pod is asked of what is left, pod by pod") {
   CHECK(Picky::asked() == (first ? 4 : 2));
   CHECK(world.engine.classes().size() == 1);
   world.engine.put_pod(make_pod("not-a", "1", "1Gi"));
-  CHECK(world.one().message == "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were not liked.");
+  CHECK(world.one().message() == "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were not liked.");
 }
 
 TEST_CASE("a pod that names its nodes") {
@@ -215,7 +215,7 @@ TEST_CASE("a pod that names its nodes") {
   }
   world.bound("too", "c", labels({{"app", "web"}}));
   world.engine.put_pod(pod);
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/4 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) had no zone, "
         "2 zone(s) were full.");
 }
@@ -228,7 +228,7 @@ TEST_CASE("of a percentage only the rows found are scored, and the next search g
     world.engine.put_node(zone_node(fmt::format("n{}", i), i % 2 == 0 ? "x" : ""));
   const auto decide = [&](std::string name) {
     world.engine.put_pod(make_pod(std::move(name), "1", "1Gi", labels({{"app", "a"}, {"most", "9"}})));
-    return world.engine.nodes().find(world.one().node.view());
+    return world.engine.nodes().find(world.one().node().view());
   };
   CHECK(decide("p") < 200);
   CHECK(Zones::asked().feasible.size() == 100);
@@ -397,9 +397,9 @@ class Churn {
     } else {
       world.engine.put_pod(random_pod(fmt::format("p{}", ++pods_)));
       for (const Decision& d : world.run())
-        if (d.kind == Decision::Kind::bind) {
+        if (d.kind() == Decision::Kind::bind) {
           auto& pod = placed_[d.pod->metadata.name];
-          pod = changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node; });
+          pod = changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node(); });
           if (below(2) == 0) {
             world.engine.put_pod(pod);
           } else {

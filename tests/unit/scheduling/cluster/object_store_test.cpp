@@ -249,7 +249,7 @@ TEST_CASE("a plugin may ask for three events of eighteen kinds beside what the d
   CHECK(WatchesEighteenKinds::heard == std::vector<std::string>{"scheduling.k8s.io/PriorityClassAdd",
                                                                 "NodeAdd",
                                                                 "scheduling.k8s.io/PriorityClassDelete"});
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("a plugin's pods wait for the objects that it names") {
@@ -265,7 +265,7 @@ TEST_CASE("a plugin's pods wait for the objects that it names") {
   world.engine.put_node(make_node("n"));
   world.engine.put_pod(make_pod("p"));
   const Decision d = world.one();
-  CHECK(d.message == "0/1 nodes are available: no service.");
+  CHECK(d.message() == "0/1 nodes are available: no service.");
   world.clock.advance(std::chrono::seconds(5));
 
   auto device = std::make_shared<api::Device>();
@@ -274,12 +274,12 @@ TEST_CASE("a plugin's pods wait for the objects that it names") {
   world.engine.put_object(make_service("elsewhere", "s"));
   CHECK(world.run().empty());
   world.engine.put_object(make_service("default", "s"));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
   CHECK(world.engine.incoming().contains({"active", "ServiceAdd"}));
 
   world.engine.remove_object(make_service("default", "s"));
   world.engine.put_pod(make_pod("q"));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
 }
 
 TEST_CASE("of pods of one class those wake up that an event is about") {
@@ -297,7 +297,7 @@ TEST_CASE("of pods of one class those wake up that an event is about") {
   CHECK(NeedsOwnService::asked == 1);
   CHECK(world.engine.queue_sizes().unschedulable == 2);
   const Decision d = world.one();
-  CHECK(d.kind == Decision::Kind::bind);
+  CHECK(d.kind() == Decision::Kind::bind);
   CHECK(d.pod->metadata.name == "b");
   CHECK(NeedsOwnService::reserved == 1);
   world.engine.put_object(make_service("default", "d"));

@@ -45,16 +45,16 @@ TEST_CASE("what a pod names and no node has takes no column") {
       n.status.allocatable["a.com/r000003"] = api::Quantity::must("1");
     }));
     world.engine.put_pod(many_resources("p", 3, 1));
-    CHECK(world.one().message == "0/500 nodes are available: 500 Insufficient a.com/r000003.");
+    CHECK(world.one().message() == "0/500 nodes are available: 500 Insufficient a.com/r000003.");
     world.engine.remove_pod(*many_resources("bound", 0, kNames, "n7"));
-    CHECK(world.one().node == "n7");
+    CHECK(world.one().node() == "n7");
   }
   SECTION("one that waits for it is told of a bounded number of names") {
     world.engine.put_pod(many_resources("p", 0, kNames));
     const Decision d = world.one();
-    CHECK(d.kind == Decision::Kind::unschedulable);
-    CHECK(d.message.size() < 4000);
-    CHECK(d.message.find("500 Insufficient a.com/r000000") != std::string::npos);
+    CHECK(d.kind() == Decision::Kind::unschedulable);
+    CHECK(d.message().size() < 4000);
+    CHECK(d.message().find("500 Insufficient a.com/r000000") != std::string::npos);
   }
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("names that nobody uses any more are given back, and their numbers mea
   for (int round = 0; round < kRounds; ++round) {
     const auto pod = many_resources(fmt::format("p{}", round), 1 + round * kNames, kNames);
     world.engine.put_pod(pod);
-    const std::string told = world.one().message;
+    const std::string told = world.one().message();
     int count = 0;
     for (std::size_t at = 0; (at = told.find("a.com/r", at)) != std::string::npos; ++count) {
       at += std::string_view("a.com/r").size();
@@ -91,7 +91,7 @@ TEST_CASE("names that nobody uses any more are given back, and their numbers mea
   CHECK(world.engine.nodes().resources().known() <= world.engine.nodes().resources().size());
   // What is in use has kept its number.
   world.engine.put_pod(wants("two", "2", ""));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/1 nodes are available: 1 Insufficient a.com/r000000, 1 Insufficient b.com/kept.");
   world.engine.remove_pod(*wants("bound", "2", "n"));
   CHECK(world.engine.nodes().used(world.engine.context().nodes.resources().id("b.com/kept"), 0) == 0);
@@ -122,7 +122,7 @@ TEST_CASE("resources without number are told apart") {
   CHECK(world.engine.nodes().resources().size() > 80'000);
   CHECK(world.engine.nodes().used(kCpu, 0) == 400);
   world.engine.put_pod(make_pod("last", "600m"));
-  CHECK(world.one().node == "n");
+  CHECK(world.one().node() == "n");
 }
 
 TEST_CASE("a pod may ask for more resources than a word has bits") {
@@ -136,10 +136,10 @@ TEST_CASE("a pod may ask for more resources than a word has bits") {
   world.engine.put_node(make_node("m", "4", "8Gi", has(98)));
   world.engine.put_node(make_node("n", "4", "8Gi", has(97)));
   world.engine.put_pod(many_resources("p", 0, 100));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/2 nodes are available: 1 Insufficient a.com/r000097, 1 Insufficient a.com/r000098.");
   world.engine.put_node(make_node("n", "4", "8Gi", has(-1)));
-  CHECK(world.one().node == "n");
+  CHECK(world.one().node() == "n");
 }
 
 TEST_CASE("sums that fit no word are read saturated, and go back to what they were") {
@@ -155,13 +155,13 @@ TEST_CASE("sums that fit no word are read saturated, and go back to what they we
   CHECK(nodes.used(kCpu, 0) == kMax);
   CHECK(nodes.used(kNonzeroMemory, 0) == kMax);
   world.engine.put_pod(make_pod("p", "1m", "1"));
-  CHECK(world.one().message == "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory.");
+  CHECK(world.one().message() == "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory.");
   for (const char* name : {"b", "a"}) world.engine.remove_pod(*huge(name));
   CHECK(nodes.used(kMemory, 0) == kMax);
   world.engine.remove_pod(*huge("c"));
   CHECK(nodes.used(kCpu, 0) == 1000);
   CHECK(nodes.used(kMemory, 0) == std::int64_t{1} << 30);
-  CHECK(world.one().node == "n");
+  CHECK(world.one().node() == "n");
 }
 
 TEST_CASE("a resource has columns while many nodes have it") {

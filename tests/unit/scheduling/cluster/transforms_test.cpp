@@ -288,16 +288,16 @@ TEST_CASE("an engine that transforms decides with what comes out") {
     n.status.allocatable["koordinator.sh/batch-cpu"] = api::Quantity::must("1k");
   }));
   world.engine.put_pod(make_pod("too-large", "1500m"));
-  CHECK(world.one().message == "0/1 nodes are available: 1 Insufficient cpu.");
+  CHECK(world.one().message() == "0/1 nodes are available: 1 Insufficient cpu.");
   const auto asks = [](const char* name) {
     return
         [name](api::Pod& p) { p.spec.containers[0].resources.requests[name] = api::Quantity::must("600"); };
   };
   // Under either name they ask for the same.
   world.engine.put_pod(make_pod("batch", "", "", asks("kubernetes.io/batch-cpu")));
-  CHECK(world.one().node == "n");
+  CHECK(world.one().node() == "n");
   world.engine.put_pod(make_pod("old", "", "", asks("koordinator.sh/batch-cpu")));
-  CHECK(world.one().message == "0/1 nodes are available: 1 Insufficient kubernetes.io/batch-cpu.");
+  CHECK(world.one().message() == "0/1 nodes are available: 1 Insufficient kubernetes.io/batch-cpu.");
 }
 
 TEST_CASE("a label gives a pod to another scheduler while it waits") {
@@ -319,7 +319,7 @@ TEST_CASE("a label gives a pod to another scheduler while it waits") {
     p.spec.scheduler_name = "another";
     meant_for("default-scheduler")(p);
   }));
-  CHECK(world.one().node == "n");
+  CHECK(world.one().node() == "n");
 }
 
 }  // namespace

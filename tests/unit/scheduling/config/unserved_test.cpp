@@ -75,9 +75,9 @@ TEST_CASE("a pod that asks for what its profile names and koord does not have wa
     INFO(c.name);
     Rig rig(Named::named);
     const Decision d = rig.one(c.edit);
-    CHECK(d.kind == (c.waits ? Decision::Kind::unschedulable : Decision::Kind::bind));
+    CHECK(d.kind() == (c.waits ? Decision::Kind::unschedulable : Decision::Kind::bind));
     if (c.waits)
-      CHECK_THAT(d.message, Catch::Contains(c.plugin) && Catch::Contains("koord does not have it yet"));
+      CHECK_THAT(d.message(), Catch::Contains(c.plugin) && Catch::Contains("koord does not have it yet"));
     CHECK(rig.told(*d.pod).empty() == (c.plugin[0] == '\0'));
     CHECK_THAT(rig.told(*d.pod), Catch::Contains(c.plugin));
   }
@@ -89,7 +89,7 @@ TEST_CASE("what the profile leaves out is its author's choice: the pod is told a
     if (std::string_view(c.plugin) == "DeviceShare") continue;  // no node has the resource
     Rig rig(Named::left_out);
     const Decision d = rig.one(c.edit);
-    CHECK(d.kind == Decision::Kind::bind);
+    CHECK(d.kind() == Decision::Kind::bind);
     if (c.plugin[0] != '\0')
       CHECK_THAT(rig.told(*d.pod), Catch::Contains(c.plugin) && Catch::Contains("the profile leaves it out"));
   }
@@ -97,7 +97,7 @@ TEST_CASE("what the profile leaves out is its author's choice: the pod is told a
 
 TEST_CASE("with --bind-unserved-pods nobody waits") {
   Rig rig(Named::named, false);
-  CHECK(rig.one(kCases[0].edit).kind == Decision::Kind::bind);
+  CHECK(rig.one(kCases[0].edit).kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("a device that is a device plugin's is nothing to tell of") {
@@ -111,13 +111,13 @@ TEST_CASE("a device that is a device plugin's is nothing to tell of") {
 TEST_CASE("a pod that asks no longer is tried at once") {
   Rig rig(Named::named);
   const Decision d = rig.one(kCases[2].edit);
-  REQUIRE(d.kind == Decision::Kind::unschedulable);
+  REQUIRE(d.kind() == Decision::Kind::unschedulable);
   rig.engine.put_pod(changed(d.pod, [](api::Pod& p) { p.metadata.labels = {}; }));
   rig.clock.advance(std::chrono::seconds(20));
   std::vector<Decision> out;
   rig.engine.schedule(1, out);
   REQUIRE(out.size() == 1);
-  CHECK(out.front().kind == Decision::Kind::bind);
+  CHECK(out.front().kind() == Decision::Kind::bind);
 }
 
 }  // namespace

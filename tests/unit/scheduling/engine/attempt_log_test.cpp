@@ -15,9 +15,9 @@ const WallTime kNow{std::chrono::hours(1)};
 
 Decision failed(const std::string& pod, std::string message, std::uint32_t attempt = 1) {
   Decision d;
-  d.kind = Decision::Kind::unschedulable;
   d.pod = make_pod(pod);
-  d.message = std::move(message);
+  d.outcome = Decision::Unschedulable{.message = std::move(message),
+                                      .preemption = {.victims = {{make_pod("v"), false}}}};
   d.profile = "default-scheduler";
   d.attempts = attempt;
   return d;
@@ -29,7 +29,7 @@ TEST_CASE("equal outcomes in a row are one, with when it began and how often it 
   log.record(failed("p", "no memory", 4), kNow + 4s);
   Decision bound;
   bound.pod = make_pod("p");
-  bound.node = Symbol("n");
+  bound.outcome = Decision::Bind{.node = Symbol("n")};
   bound.attempts = 5;
   log.record(bound, kNow + 5s);
   const auto known = log.of("default", "p");
@@ -50,7 +50,6 @@ TEST_CASE("what is told of an attempt is kept, and stays where a later one has n
   d.detail = std::make_shared<AttemptDetail>();
   d.detail->refusals.push_back(
       {"NodeResourcesFit", {"Insufficient cpu"}, 7, {Symbol("a"), Symbol("b")}, true});
-  d.preemption.victims.push_back({make_pod("v"), false});
   log.record(d, kNow);
   log.record(failed("p", "no cpu", 2), kNow + 1s);
   const AttemptRecord last = log.of("default", "p")->attempts.at(0);
@@ -107,7 +106,7 @@ TEST_CASE("what is told of an attempt: who refused how many nodes, and the score
   const Decision placed = world.one();
   REQUIRE(placed.detail);
   REQUIRE(placed.detail->scores.size() == 2);
-  CHECK(placed.detail->scores[0].node == placed.node);
+  CHECK(placed.detail->scores[0].node == placed.node());
   std::int64_t total = 0;
   for (const auto& s : placed.detail->scores[0].scores) total += s.weight * s.score;
   CHECK(total == placed.detail->scores[0].total);

@@ -21,7 +21,7 @@ struct Flood : World {
     const auto out = run(1);
     REQUIRE(out.size() == 1);
     CHECK(out[0].pod->metadata.name == name);
-    CHECK(out[0].kind == Decision::Kind::bind);
+    CHECK(out[0].kind() == Decision::Kind::bind);
     return engine.classes().rows_looked_at() - before;
   }
   std::uint64_t rows_of(int pods) {
@@ -147,7 +147,7 @@ TEST_CASE("malformed rules are the pod's own affair") {
     const auto out = world.run();
     REQUIRE(out.size() == 1);
     // It goes somewhere or is told why not; nobody else notices.
-    CHECK((out[0].kind == Decision::Kind::bind) == out[0].message.empty());
+    CHECK((out[0].kind() == Decision::Kind::bind) == out[0].message().empty());
     world.plain_pod(fmt::format("plain {}", bad.name));
     world.engine.remove_pod(*make_pod("bad"));
   }
@@ -178,8 +178,8 @@ TEST_CASE("topology keys that no node has cost a look at no node") {
   }));
   const auto out = world.run();
   REQUIRE(out.size() == 2);
-  CHECK(out[0].kind == Decision::Kind::bind);
-  CHECK(out[1].message == "0/20 nodes are available: 20 node(s) didn't match pod affinity rules.");
+  CHECK(out[0].kind() == Decision::Kind::bind);
+  CHECK(out[1].message() == "0/20 nodes are available: 20 node(s) didn't match pod affinity rules.");
   world.plain_pod("plain");
 }
 

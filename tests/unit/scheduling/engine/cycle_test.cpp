@@ -14,8 +14,8 @@ using Kind = Decision::Kind;
 TEST_CASE("a pod that is bound is reserved, permitted, and told of when it is bound") {
   Cycle c;
   const Decision d = c.put("p");
-  CHECK(d.kind == Kind::bind);
-  CHECK(d.tells_end);
+  CHECK(d.kind() == Kind::bind);
+  CHECK(d.tells_end());
   CHECK(c.asked_text() == "A.reserve(p) B.reserve(p) A.permit(p) B.permit(p)");
   CHECK(c.kept == 2);
   c.bound(d);  // the watch may be faster
@@ -69,9 +69,9 @@ TEST_CASE("whoever refuses, everything is unreserved in reverse, and the pod is 
     Cycle c;
     c.says[k.point] = k.status;
     const Decision d = c.put("p", "4");
-    CHECK(d.kind == k.kind);
-    CHECK(d.message == k.message);
-    CHECK(d.nominate == Symbol());
+    CHECK(d.kind() == k.kind);
+    CHECK(d.message() == k.message);
+    CHECK(d.nominate() == Symbol());
     CHECK(c.asked_text() == k.asked);
     CHECK(c.kept == 0);
     CHECK(c.engine.assumed() == 0);
@@ -80,7 +80,7 @@ TEST_CASE("whoever refuses, everything is unreserved in reverse, and the pod is 
     CHECK(sizes.unschedulable == (k.kind == Kind::error ? 0 : 1));
     // The room is free again.
     c.says.clear();
-    CHECK(c.put("q", "4").kind == Kind::bind);
+    CHECK(c.put("q", "4").kind() == Kind::bind);
   }
 }
 
@@ -117,9 +117,9 @@ TEST_CASE("a pod that waits for a permit is bound when all have allowed it") {
   c.says["A.permit"] = c.says["B.permit"] = {StatusCode::wait, {}};
   c.timeouts = {{"A", 10s}, {"B", 20s}};
   const Decision waits = c.put("p");
-  CHECK(waits.kind == Kind::wait);
-  CHECK(waits.nominate == Symbol("n"));
-  CHECK(waits.node == "n");
+  CHECK(waits.kind() == Kind::wait);
+  CHECK(waits.nominate() == Symbol("n"));
+  CHECK(waits.node() == "n");
   CHECK(c.engine.waiting() == 1);
   CHECK(c.engine.assumed() == 1);
   CHECK(c.engine.next_wakeup() == c.clock.mono() + 10s);
@@ -131,9 +131,9 @@ TEST_CASE("a pod that waits for a permit is bound when all have allowed it") {
   c.clock.advance(5s);
   c.cycle->allow(uid, c.index['B']);
   const Decision d = c.one();
-  CHECK(d.kind == Kind::bind);
-  CHECK(d.node == "n");
-  CHECK_FALSE(d.nominate);
+  CHECK(d.kind() == Kind::bind);
+  CHECK(d.node() == "n");
+  CHECK_FALSE(d.nominate());
   CHECK(d.took >= 5s);
   CHECK(d.attempts == 1);
   CHECK(c.engine.waiting() == 0);
@@ -146,28 +146,28 @@ TEST_CASE("a wait ends in its time, at the plugin that was to be the first") {
   Cycle c;
   c.says["A.permit"] = c.says["B.permit"] = {StatusCode::wait, {}};
   c.timeouts = {{"A", 1h}, {"B", 90s}};
-  CHECK(c.put("p", "4").kind == Kind::wait);
+  CHECK(c.put("p", "4").kind() == Kind::wait);
   c.clock.advance(90s - 1ns);
   CHECK(c.run().empty());
   c.clock.advance(1ns);
   c.asked.clear();
   const Decision d = c.one();
-  CHECK(d.kind == Kind::unschedulable);
-  CHECK(d.message == "0/1 nodes are available: 1 rejected due to timeout after waiting 1m30s at plugin B.");
+  CHECK(d.kind() == Kind::unschedulable);
+  CHECK(d.message() == "0/1 nodes are available: 1 rejected due to timeout after waiting 1m30s at plugin B.");
   CHECK(c.asked_text() == "B.unreserve(p) A.unreserve(p)");
   CHECK(c.engine.assumed() == 0);
   CHECK(c.engine.queue_sizes().unschedulable == 1);
   c.says.clear();
-  CHECK(c.put("q", "4").kind == Kind::bind);
+  CHECK(c.put("q", "4").kind() == Kind::bind);
 }
 
 TEST_CASE("no plugin makes a pod wait longer than a quarter of an hour") {
   Cycle c;
   c.says["A.permit"] = {StatusCode::wait, {}};
   c.timeouts = {{"A", 24h}};
-  CHECK(c.put("p").kind == Kind::wait);
+  CHECK(c.put("p").kind() == Kind::wait);
   c.clock.advance(15min);
-  CHECK(c.one().message.ends_with("1 rejected due to timeout after waiting 15m0s at plugin A."));
+  CHECK(c.one().message().ends_with("1 rejected due to timeout after waiting 15m0s at plugin A."));
 }
 
 TEST_CASE("a plugin rejects a pod that waits, from within another pod's attempt") {
@@ -187,8 +187,8 @@ TEST_CASE("a plugin rejects a pod that waits, from within another pod's attempt"
   // The first word counts.
   c.cycle->allow(waits.pod->metadata.uid, c.index['A']);
   const Decision d = c.one();
-  CHECK(d.kind == Kind::unschedulable);
-  CHECK(d.message == "0/1 nodes are available: 1 preempted.");
+  CHECK(d.kind() == Kind::unschedulable);
+  CHECK(d.message() == "0/1 nodes are available: 1 preempted.");
 }
 
 TEST_CASE("a pod that goes, is bound by others or is being deleted while it waits leaves nothing behind") {
@@ -212,7 +212,7 @@ TEST_CASE("a pod that goes, is bound by others or is being deleted while it wait
   c.clock.advance(1h);
   CHECK(c.run().empty());
   c.says.clear();
-  CHECK(c.put("q", "4").kind == Kind::bind);
+  CHECK(c.put("q", "4").kind() == Kind::bind);
 }
 
 // What happened meanwhile
@@ -226,7 +226,7 @@ TEST_CASE("what happens while a pod waits is asked about when it is rejected") {
   c.put("p");
   c.engine.put_node(make_node("m"));
   c.clock.advance(60s);
-  CHECK(c.first().kind == Kind::unschedulable);
+  CHECK(c.first().kind() == Kind::unschedulable);
   CHECK(c.engine.queue_sizes().unschedulable == (matters ? 0 : 1));
   CHECK(c.engine.queue_sizes().backoff == (matters ? 1 : 0));
 }
@@ -258,7 +258,7 @@ TEST_CASE("what is too much to remember counts as worth another attempt") {
     c.engine.put_node(
         make_node("n", "4", "8Gi", [&](api::Node& n) { n.metadata.labels["i"] = std::to_string(i); }));
   c.clock.advance(60s);
-  CHECK(c.first().kind == Kind::unschedulable);
+  CHECK(c.first().kind() == Kind::unschedulable);
   CHECK(c.engine.queue_sizes().backoff == 1);
 }
 
@@ -266,7 +266,7 @@ TEST_CASE("a pod that is pending for a plugin skips its backoff when that is thr
   const bool pending = GENERATE(true, false);
   Cycle c({}, events_of(EventKind::node_add));
   c.says["A.reserve"] = {pending ? StatusCode::pending : StatusCode::unschedulable, "not yet"};
-  CHECK(c.put("p").kind == Kind::unschedulable);
+  CHECK(c.put("p").kind() == Kind::unschedulable);
   c.engine.put_node(make_node("m"));
   CHECK(c.engine.queue_sizes().active == (pending ? 1 : 0));
   CHECK(c.engine.queue_sizes().backoff == (pending ? 0 : 1));
@@ -292,7 +292,7 @@ TEST_CASE("a plugin activates pods, whatever their backoff, but not through a ga
   c.gated = false;
   c.says.clear();
   c.cycle->activate(*d.pod);
-  CHECK(c.one().kind == Kind::bind);
+  CHECK(c.one().kind() == Kind::bind);
   CHECK(c.engine.incoming().contains({"active", "ForceActivate"}));
 }
 
@@ -305,7 +305,7 @@ TEST_CASE("a gate opens by an event that its plugin asks for") {
   CHECK(c.engine.queue_sizes().gated == 1);
   c.gated = false;
   c.engine.put_node(make_node("o"));
-  CHECK(c.one().kind == Kind::bind);
+  CHECK(c.one().kind() == Kind::bind);
   CHECK(c.engine.queue_sizes() == QueueSizes{});
 }
 
@@ -356,9 +356,9 @@ TEST_CASE("when no node will do, PostFilter plugins are asked until one has an a
     Cycle c;
     c.post_filters = {{"A", k.a}, {"B", k.b}};
     const Decision d = c.put("p", "100");
-    CHECK(d.kind == Kind::unschedulable);
-    CHECK(d.message == k.message);
-    CHECK(d.nominate == k.nominate);
+    CHECK(d.kind() == Kind::unschedulable);
+    CHECK(d.message() == k.message);
+    CHECK(d.nominate() == k.nominate);
     CHECK(c.asked_text() == k.asked);
     CHECK(c.engine.queue_sizes().unschedulable == 1);
     CHECK(c.engine.nominator().size() == (k.nominate && !k.nominate->empty() ? 1 : 0));
@@ -383,10 +383,10 @@ TEST_CASE("what has to be done before a binding goes with the decision, and the 
   Cycle c({.nominate_expected = told});
   c.pre_binds = "B";
   const Decision d = c.put("p");
-  CHECK(d.kind == Kind::bind);
-  REQUIRE(d.pre_binds.size() == 1);
-  CHECK(d.pre_binds[0].plugin == "B");
-  CHECK(d.nominate == (told ? std::optional(Symbol("n")) : std::nullopt));
+  CHECK(d.kind() == Kind::bind);
+  REQUIRE(d.as<Decision::Bind>()->pre_binds.size() == 1);
+  CHECK(d.as<Decision::Bind>()->pre_binds[0].plugin == "B");
+  CHECK(d.nominate() == (told ? std::optional(Symbol("n")) : std::nullopt));
 }
 
 TEST_CASE("after a wait the work is the one that was made before, and nothing is told twice") {
@@ -395,12 +395,12 @@ TEST_CASE("after a wait the work is the one that was made before, and nothing is
   c.says["A.permit"] = {StatusCode::wait, {}};
   c.timeouts = {{"A", 60s}};
   const Decision waits = c.put("p");
-  CHECK(waits.pre_binds.empty());
-  CHECK(waits.nominate == Symbol("n"));
+  CHECK(waits.kind() == Kind::wait);
+  CHECK(waits.nominate() == Symbol("n"));
   c.cycle->allow(waits.pod->metadata.uid, c.index['A']);
   const Decision d = c.one();
-  CHECK(d.pre_binds.size() == 2);
-  CHECK_FALSE(d.nominate);
+  CHECK(d.as<Decision::Bind>()->pre_binds.size() == 2);
+  CHECK_FALSE(d.nominate());
 }
 
 TEST_CASE("a pod that a plugin keeps out of the queue hears why") {
@@ -411,8 +411,8 @@ TEST_CASE("a pod that a plugin keeps out of the queue hears why") {
     c.why_gated = "gang: 1 of 4";
     c.engine.put_pod(make_pod("p"));
     const Decision d = c.one();
-    CHECK(d.kind == Kind::gated);
-    CHECK(d.message == "gang: 1 of 4");
+    CHECK(d.kind() == Kind::gated);
+    CHECK(d.message() == "gang: 1 of 4");
     CHECK(d.profile == "default-scheduler");
     const auto touch = [&](const char* value) {
       c.engine.put_pod(make_pod("p", "1", "", [&](auto& p) { p.metadata.labels["x"] = value; }));
@@ -422,13 +422,13 @@ TEST_CASE("a pod that a plugin keeps out of the queue hears why") {
     CHECK(c.run().empty());
     c.why_gated = "gang: 2 of 4";
     touch("2");
-    CHECK(c.one().message == "gang: 2 of 4");
+    CHECK(c.one().message() == "gang: 2 of 4");
     c.clock.advance(5min);
     touch("3");
-    CHECK(c.one().message == "gang: 2 of 4");
+    CHECK(c.one().message() == "gang: 2 of 4");
     c.gated = false;
     touch("4");
-    CHECK(c.one().kind == Kind::bind);
+    CHECK(c.one().kind() == Kind::bind);
   }
   SECTION("not when it may go meanwhile") {
     c.why_gated = "gang: 1 of 4";

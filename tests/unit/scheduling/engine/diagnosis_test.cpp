@@ -17,7 +17,7 @@ TEST_CASE("every node counts once in the message, with the first filter's reason
   world.engine.put_node(make_node("c", "8", "8Gi", [](auto& n) { n.spec.unschedulable = true; }));
   world.engine.put_node(make_node("d", "1", "8Gi", [](auto& n) { taint(n, "x", "", "NoSchedule"); }));
   world.engine.put_pod(make_pod("p", "2"));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/4 nodes are available: 1 Insufficient memory, 1 node(s) had untolerated taint(s), "
         "1 node(s) were unschedulable, 2 Insufficient cpu.");
 }
@@ -26,8 +26,8 @@ TEST_CASE("without nodes") {
   World world;
   world.engine.put_pod(make_pod("p"));
   Decision d = world.one();
-  CHECK(d.kind == Decision::Kind::unschedulable);
-  CHECK(d.message == "no nodes available to schedule pods");
+  CHECK(d.kind() == Decision::Kind::unschedulable);
+  CHECK(d.message() == "no nodes available to schedule pods");
 }
 
 }  // namespace

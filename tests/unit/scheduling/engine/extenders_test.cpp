@@ -40,17 +40,17 @@ struct Extended : World {
   /// The only decision now, which is a question about these nodes.
   Decision question(std::string_view nodes) {
     Decision d = one();
-    REQUIRE(d.kind == Decision::Kind::ask);
-    REQUIRE(d.question != nullptr);
+    REQUIRE(d.kind() == Decision::Kind::ask);
+    REQUIRE(d.as<Decision::Ask>()->question != nullptr);
     std::vector<std::string> names;
-    for (const auto& node : d.question->nodes) names.push_back(node->metadata.name);
+    for (const auto& node : d.as<Decision::Ask>()->question->nodes) names.push_back(node->metadata.name);
     CHECK(fmt::format("{}", fmt::join(names, " ")) == nodes);
     return d;
   }
   /// The nodes that may be gone to, with their scores; the others of the question are refused.
   void answer(const Decision& d, std::map<std::string, std::int64_t> passed, const std::string& why = {}) {
     auto said = std::make_shared<ExtenderAnswer>();
-    for (const auto& node : d.question->nodes) {
+    for (const auto& node : d.as<Decision::Ask>()->question->nodes) {
       const Symbol name(node->metadata.name);
       if (const auto at = passed.find(name.str()); at != passed.end()) {
         said->passed.emplace(name, at->second);
@@ -71,14 +71,14 @@ TEST_CASE("a pod waits for its extender's answer, and the others go on") {
   world.engine.put_pod(make_pod("asks", "100m", "128Mi", wants));
   const Decision d = world.question("a b c");
   world.engine.put_pod(make_pod("plain"));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
   CHECK(world.run().empty());
   CHECK(world.engine.queue_sizes() == QueueSizes{});
   world.answer(d, {{"b", 0}});
   const Decision bound = world.one();
-  CHECK(bound.kind == Decision::Kind::bind);
+  CHECK(bound.kind() == Decision::Kind::bind);
   CHECK(bound.pod->metadata.name == "asks");
-  CHECK(bound.node == "b");
+  CHECK(bound.node() == "b");
   CHECK(bound.attempts == 1);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("the extenders' scores are added to the plugins'") {
     std::map<std::string, std::int64_t> passed{{"a", 0}, {"b", 0}, {"c", 0}};
     passed[best] = 1;
     world.answer(world.question("a b c"), passed);
-    CHECK(world.one().node == best);
+    CHECK(world.one().node() == best);
   }
   Extended world;
   // A plugin's preference of 100 is outweighed by more, not by less.
@@ -97,7 +97,7 @@ TEST_CASE("the extenders' scores are added to the plugins'") {
   for (const auto& [score, node] : {std::pair<std::int64_t, const char*>{1, "b"}, {1'000, "a"}}) {
     world.engine.put_pod(make_pod(fmt::format("q{}", score)));
     world.answer(world.question("a b c"), {{"a", score}, {"b", 0}});
-    CHECK(world.one().node == node);
+    CHECK(world.one().node() == node);
   }
 }
 
@@ -107,8 +107,8 @@ TEST_CASE("whom the extenders refuse waits for any event, and is told why") {
   world.engine.put_pod(make_pod("p"));
   world.answer(world.question("a b c"), {}, "no such device");
   const Decision d = world.one();
-  CHECK(d.kind == Decision::Kind::unschedulable);
-  CHECK(d.message == "0/4 nodes are available: 1 Insufficient cpu, 3 no such device.");
+  CHECK(d.kind() == Decision::Kind::unschedulable);
+  CHECK(d.message() == "0/4 nodes are available: 1 Insufficient cpu, 3 no such device.");
   CHECK(world.engine.queue_sizes().unschedulable == 1);
   world.clock.advance(5s);
   CHECK(world.run().empty());
@@ -124,8 +124,8 @@ TEST_CASE("what happened while it was asked is not missed") {
   world.answer(d, {}, "no");
   const auto out = world.run();
   REQUIRE(out.size() == 2);
-  CHECK(out[0].kind == Decision::Kind::unschedulable);
-  CHECK(out[1].kind == Decision::Kind::ask);
+  CHECK(out[0].kind() == Decision::Kind::unschedulable);
+  CHECK(out[1].kind() == Decision::Kind::ask);
 }
 
 TEST_CASE("an extender that fails is an error of the attempt, which is made again after a backoff") {
@@ -136,8 +136,8 @@ TEST_CASE("an extender that fails is an error of the attempt, which is made agai
   said->error = "failed filter with extender at URL http://extender/x/filter, code 500";
   world.engine.answered(*d.pod, said);
   const Decision failed = world.one();
-  CHECK(failed.kind == Decision::Kind::error);
-  CHECK(failed.message == said->error);
+  CHECK(failed.kind() == Decision::Kind::error);
+  CHECK(failed.message() == said->error);
   CHECK(world.run().empty());
   world.clock.advance(5s);
   world.question("a b c");
@@ -150,14 +150,14 @@ TEST_CASE("between the question and the answer the world goes on") {
   SECTION("a node that was let pass is full by now: another one") {
     world.engine.put_pod(make_pod("there", "2", "1Gi", [](api::Pod& p) { p.spec.node_name = "a"; }));
     world.answer(d, {{"a", 9}, {"b", 0}});
-    CHECK(world.one().node == "b");
+    CHECK(world.one().node() == "b");
   }
   SECTION("all of them are: it is asked about those that nobody has refused") {
     world.engine.put_pod(make_pod("there", "2", "1Gi", [](api::Pod& p) { p.spec.node_name = "a"; }));
     world.engine.put_node(make_node("e"));
     world.answer(d, {{"a", 9}});
     world.answer(world.question("e"), {{"e", 0}});
-    CHECK(world.one().node == "e");
+    CHECK(world.one().node() == "e");
   }
   SECTION("the pod has gone") {
     world.engine.remove_pod(*d.pod);
@@ -168,7 +168,7 @@ TEST_CASE("between the question and the answer the world goes on") {
   SECTION("the pod is to go") {
     world.engine.put_pod(changed(d.pod, [](api::Pod& p) { p.metadata.deletion_timestamp = api::Time(); }));
     world.answer(d, {{"a", 0}});
-    CHECK(world.one().kind == Decision::Kind::skip);
+    CHECK(world.one().kind() == Decision::Kind::skip);
   }
   SECTION("somebody else has bound it") {
     world.engine.put_pod(changed(d.pod, [](api::Pod& p) { p.spec.node_name = "c"; }));
@@ -180,7 +180,7 @@ TEST_CASE("between the question and the answer the world goes on") {
       p.spec.containers[0].resources.requests["cpu"] = api::Quantity::must("100");
     }));
     world.answer(d, {{"a", 0}});
-    CHECK(world.one().message == "0/3 nodes are available: 3 Insufficient cpu.");
+    CHECK(world.one().message() == "0/3 nodes are available: 3 Insufficient cpu.");
   }
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("its nominated node is taken if the extenders let it pass") {
   world.engine.put_pod(
       make_pod("p", "100m", "128Mi", [](api::Pod& p) { p.status.nominated_node_name = "b"; }));
   world.answer(world.question("b a c"), {{"a", 900}, {"b", 0}});
-  CHECK(world.one().node == "b");
+  CHECK(world.one().node() == "b");
 }
 
 TEST_CASE("nodes that a hint prefers are gone to first, as far as the extenders let them") {
@@ -204,19 +204,19 @@ TEST_CASE("nodes that a hint prefers are gone to first, as far as the extenders 
         R"({"preferredNodeNames":["gone","n199","n198"]})";
   }));
   const Decision d = world.one();
-  REQUIRE(d.question != nullptr);
-  CHECK(d.question->nodes.size() == 100);
+  REQUIRE(d.as<Decision::Ask>()->question != nullptr);
+  CHECK(d.as<Decision::Ask>()->question->nodes.size() == 100);
   SECTION("the first") {
     world.answer(d, {{"a", 900}, {"n198", 0}, {"n199", 0}});
-    CHECK(world.one().node == "n199");
+    CHECK(world.one().node() == "n199");
   }
   SECTION("the next one, where they refuse it") {
     world.answer(d, {{"a", 900}, {"n198", 0}});
-    CHECK(world.one().node == "n198");
+    CHECK(world.one().node() == "n198");
   }
   SECTION("another, where they refuse all of them") {
     world.answer(d, {{"a", 900}, {"b", 0}});
-    CHECK(world.one().node == "a");
+    CHECK(world.one().node() == "a");
   }
 }
 
@@ -229,8 +229,8 @@ TEST_CASE("a flood of pods is asked about a few at a time, and all of them in th
   std::size_t most = 0;
   for (;;) {
     for (Decision& d : world.run()) {
-      bound += d.kind == Decision::Kind::bind;
-      if (d.question) asked.push_back(std::move(d));
+      bound += d.kind() == Decision::Kind::bind;
+      if (d.as<Decision::Ask>() && d.as<Decision::Ask>()->question) asked.push_back(std::move(d));
     }
     most = std::max(most, asked.size());
     if (asked.empty()) break;
@@ -250,8 +250,8 @@ TEST_CASE(
   std::map<Decision::Kind, int> ends;
   do {
     for (Decision& d : world.run()) {
-      if (d.kind != Decision::Kind::ask) ++ends[d.kind];
-      if (d.question) asked.push_back(std::move(d));
+      if (d.kind() != Decision::Kind::ask) ++ends[d.kind()];
+      if (d.as<Decision::Ask>() && d.as<Decision::Ask>()->question) asked.push_back(std::move(d));
     }
     if (asked.empty()) break;
     world.answer(asked.front(), {{"a", 0}, {"b", 0}, {"c", 0}});
@@ -276,9 +276,9 @@ TEST_CASE("extenders have a say about victims") {
     }));
   world.engine.put_pod(make_pod("p", "4", "1Gi", [](api::Pod& p) { p.spec.priority = 10; }));
   const Decision d = world.one();
-  REQUIRE(d.kind == Decision::Kind::ask);
-  REQUIRE(d.question->victims.size() == 3);
-  CHECK(d.question->victims.at("a").pods[0]->metadata.name == "on-a");
+  REQUIRE(d.kind() == Decision::Kind::ask);
+  REQUIRE(d.as<Decision::Ask>()->question->victims.size() == 3);
+  CHECK(d.as<Decision::Ask>()->question->victims.at("a").pods[0]->metadata.name == "on-a");
   auto said = std::make_shared<ExtenderAnswer>();
   auto& left = said->victims.emplace();
   SECTION("the best of those that they leave") {
@@ -286,19 +286,19 @@ TEST_CASE("extenders have a say about victims") {
     left["b"] = {{"uid-on-b"}, 1};
     world.engine.answered(*d.pod, said);
     const Decision found = world.one();
-    CHECK(found.nominate == Symbol("a"));
-    REQUIRE(found.preemption.victims.size() == 1);
-    CHECK(found.preemption.victims[0].pod->metadata.name == "on-a");
+    CHECK(found.nominate() == Symbol("a"));
+    REQUIRE(found.preemption().victims.size() == 1);
+    CHECK(found.preemption().victims[0].pod->metadata.name == "on-a");
   }
   SECTION("none is left") {
     world.engine.answered(*d.pod, said);
-    CHECK(world.one().message ==
+    CHECK(world.one().message() ==
           "0/3 nodes are available: 3 Insufficient cpu. preemption: no candidate node for preemption");
   }
   SECTION("one failed") {
     said->victims_error = "broken";
     world.engine.answered(*d.pod, said);
-    CHECK(world.one().message == "0/3 nodes are available: 3 Insufficient cpu. preemption: broken");
+    CHECK(world.one().message() == "0/3 nodes are available: 3 Insufficient cpu. preemption: broken");
   }
 }
 
@@ -315,7 +315,7 @@ TEST_CASE("victims help where an extender says so, and nowhere else") {
   said->resolvable.insert(Symbol("a"));
   said->reasons["no"] = 3;
   world.engine.answered(*d.pod, said);
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/3 nodes are available: 3 no. preemption: 0/3 nodes are available: 1 expected at least one victim "
         "pod "
         "on node \"a\", 2 Preemption is not helpful for scheduling.");

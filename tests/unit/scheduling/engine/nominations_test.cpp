@@ -31,9 +31,9 @@ TEST_CASE("a nominated pod's room is kept from pods of no higher priority") {
     c.engine.put_pod(make_pod("there", "2", "1Gi", [](api::Pod& p) { p.spec.node_name = "n"; }));
     c.post_filters["A"] = {{StatusCode::success, {}}, Symbol("n"), {}};
     c.engine.put_pod(nominated("first", "3", "", 5));
-    CHECK(c.one().nominate == Symbol("n"));
+    CHECK(c.one().nominate() == Symbol("n"));
     c.engine.put_pod(make_pod("p", "1", "1Gi", [&](api::Pod& p) { p.spec.priority = k.priority; }));
-    CHECK((c.one().kind == Kind::bind) == k.bound);
+    CHECK((c.one().kind() == Kind::bind) == k.bound);
   }
 }
 
@@ -66,12 +66,12 @@ TEST_CASE("nominations follow the pods' status, the nodes and the queue") {
     CHECK(n.size() == 0);
   }
   SECTION("an attempt leaves it as it is if nobody says otherwise") {
-    CHECK(c.one().kind == Kind::unschedulable);
+    CHECK(c.one().kind() == Kind::unschedulable);
     CHECK(n.size() == 1);
   }
   SECTION("an attempt takes it back") {
     c.post_filters["A"] = {{StatusCode::unresolvable, {}}, Symbol(), {}};
-    CHECK(c.one().nominate == Symbol());
+    CHECK(c.one().nominate() == Symbol());
     CHECK(n.size() == 0);
     // An update that does not know of it yet does not bring it back, one that says so does.
     c.engine.put_pod(changed(p, [](api::Pod& q) { q.metadata.labels["a"] = "b"; }));
@@ -81,7 +81,7 @@ TEST_CASE("nominations follow the pods' status, the nodes and the queue") {
     c.engine.put_pod(changed(p, [](api::Pod& q) { q.status.nominated_node_name = {}; }));
     CHECK(n.size() == 0);
     c.post_filters["A"] = {{StatusCode::success, {}}, Symbol("n"), {}};
-    CHECK(c.one().nominate == Symbol("n"));
+    CHECK(c.one().nominate() == Symbol("n"));
     c.engine.put_pod(changed(p, [](api::Pod& q) {
       q.status.nominated_node_name = {};
       q.metadata.labels["a"] = "b";
@@ -96,10 +96,10 @@ TEST_CASE("when a nomination is taken back, pods of no higher priority are tried
   c.engine.put_pod(make_pod("there", "2", "1Gi", [](api::Pod& p) { p.spec.node_name = "n"; }));
   const auto first = nominated("first", "3", "n", 1);
   c.engine.put_pod(first);
-  CHECK(c.one().kind == Kind::unschedulable);
+  CHECK(c.one().kind() == Kind::unschedulable);
   c.engine.put_pod(
       make_pod("p", priority == 2 ? "3" : "1", "1Gi", [&](api::Pod& p) { p.spec.priority = priority; }));
-  CHECK(c.one().kind == Kind::unschedulable);
+  CHECK(c.one().kind() == Kind::unschedulable);
   c.clock.advance(20s);
   const bool gone = GENERATE(true, false);
   if (gone) c.engine.remove_pod(*first);
@@ -123,10 +123,10 @@ struct KeptOff : Cycle {
                               [&](api::Pod& p) { p.spec.node_name = node; }));
     first = nominated("first", "3", "a", 1);
     engine.put_pod(first);
-    CHECK(one().kind == Kind::unschedulable);
+    CHECK(one().kind() == Kind::unschedulable);
     engine.put_pod(make_pod("second", "1", "100Mi",
                             [](api::Pod& p) { p.spec.node_selector["kubernetes.io/hostname"] = "a"; }));
-    CHECK(one().kind == Kind::unschedulable);
+    CHECK(one().kind() == Kind::unschedulable);
     clock.advance(20s);
     CHECK(run().empty());
   }
@@ -150,7 +150,7 @@ TEST_CASE("when a nominated pod goes elsewhere, those whom its nomination alone 
   w.clock.advance(20s);
   const auto left = w.run();
   CHECK(w.engine.queue_sizes() == QueueSizes{});
-  for (const Decision& d : left) CHECK(d.node == "a");
+  for (const Decision& d : left) CHECK(d.node() == "a");
 }
 
 TEST_CASE("when a nominated pod asks for less, those who have room beside it now do not wait") {
@@ -162,20 +162,20 @@ TEST_CASE("when a nominated pod asks for less, those who have room beside it now
     if (!fits) p.spec.node_selector["disk"] = "ssd";
   });
   c.engine.put_pod(first);
-  CHECK(c.one().kind == Kind::unschedulable);
+  CHECK(c.one().kind() == Kind::unschedulable);
   for (const int priority : {0, 2}) {
     // Of the higher one the nomination keeps nothing.
     c.engine.put_pod(make_pod(fmt::format("of-{}", priority), priority == 0 ? "1" : "3", "1Gi",
                               [&](api::Pod& p) { p.spec.priority = priority; }));
-    CHECK(c.one().kind == Kind::unschedulable);
+    CHECK(c.one().kind() == Kind::unschedulable);
   }
   c.clock.advance(20s);
   c.engine.put_pod(changed(
       first, [](api::Pod& p) { p.spec.containers[0].resources.requests["cpu"] = api::Quantity::must("1"); }));
   const auto out = c.run();
   REQUIRE(names(out) == (fits ? "first of-0" : "of-0"));
-  CHECK(out.back().kind == Kind::bind);
-  CHECK(out.back().node == "n");
+  CHECK(out.back().kind() == Kind::bind);
+  CHECK(out.back().node() == "n");
 }
 
 TEST_CASE("when a nominated pod's labels change, those whom they kept off do not wait") {
@@ -185,13 +185,13 @@ TEST_CASE("when a nominated pod's labels change, those whom they kept off do not
     p.spec.node_selector["disk"] = "ssd";
   });
   c.engine.put_pod(first);
-  CHECK(c.one().kind == Kind::unschedulable);
+  CHECK(c.one().kind() == Kind::unschedulable);
   c.engine.put_pod(make_pod("second", "1", "1Gi", [](api::Pod& p) {
     api::PodAffinityTerm& away = p.spec.affinity.ensure().pod_anti_affinity.ensure().required.emplace_back();
     away.topology_key = "kubernetes.io/hostname";
     away.label_selector.ensure().match_labels["app"] = "web";
   }));
-  CHECK(c.one().kind == Kind::unschedulable);
+  CHECK(c.one().kind() == Kind::unschedulable);
   c.clock.advance(20s);
   c.engine.put_pod(changed(first, [](api::Pod& p) { p.metadata.labels["app"] = "db"; }));
   CHECK(names(c.run()) == "second");
@@ -202,10 +202,10 @@ TEST_CASE("a nomination that a plugin's refusal takes back keeps nobody off any 
   c.engine.put_node(make_node("m", "1"));
   c.engine.put_pod(make_pod("there", "2", "1Gi", [](api::Pod& p) { p.spec.node_name = "n"; }));
   c.engine.put_pod(nominated("first", "3", "n", 1));
-  CHECK(c.one().kind == Kind::unschedulable);
+  CHECK(c.one().kind() == Kind::unschedulable);
   c.engine.put_pod(make_pod("second", "1", "1Gi",
                             [](api::Pod& p) { p.spec.node_selector["kubernetes.io/hostname"] = "n"; }));
-  CHECK(c.one().kind == Kind::unschedulable);
+  CHECK(c.one().kind() == Kind::unschedulable);
   c.clock.advance(20s);
   c.says["A.reserve"] = {StatusCode::unschedulable, "no"};
   c.engine.put_pod(nominated("first", "1", "n", 1));

@@ -129,7 +129,7 @@ struct Keyed : Rules, World {
   /// How many decisions of the kind, all of them with the message if there is one.
   std::size_t count(Kind kind, std::string_view message = {}) {
     std::size_t n = 0;
-    for (const Decision& d : run()) n += d.kind == kind && (message.empty() || d.message == message);
+    for (const Decision& d : run()) n += d.kind() == kind && (message.empty() || d.message() == message);
     return n;
   }
 };
@@ -169,18 +169,18 @@ TEST_CASE("a refusal is told as kube-scheduler's PreFilter tells it") {
   const auto pod = k.put("p", "quota", "q");
   const Decision d = k.one();
   if (k.veto == StatusCode::error) {
-    CHECK(d.kind == Kind::error);
-    CHECK(d.message == "running PreFilter plugin \"Quota\": quota q is used up");
+    CHECK(d.kind() == Kind::error);
+    CHECK(d.message() == "running PreFilter plugin \"Quota\": quota q is used up");
     CHECK(k.engine.queue_sizes().backoff == 1);
     return;
   }
-  CHECK(d.kind == Kind::unschedulable);
-  CHECK(d.message == "0/1 nodes are available: quota q is used up.");
+  CHECK(d.kind() == Kind::unschedulable);
+  CHECK(d.message() == "0/1 nodes are available: quota q is used up.");
   CHECK(k.engine.queue_sizes().unschedulable == 1);
   // Its label says another quota now.
   k.clock.advance(5s);
   k.engine.put_pod(changed(pod, [](api::Pod& p) { p.metadata.labels["quota"] = "free"; }));
-  CHECK(k.one().kind == Kind::bind);
+  CHECK(k.one().kind() == Kind::bind);
 }
 
 TEST_CASE("who asks what would become of a pod hears of its quota") {

@@ -8,6 +8,11 @@
 namespace koord::scheduling::test {
 namespace {
 
+bool prepares(const Decision& d) {
+  const auto* bind = d.as<Decision::Bind>();
+  return bind != nullptr && bind->prepares();
+}
+
 TEST_CASE("DefaultPreBind is added as koord-scheduler adds it") {
   struct Case {
     const char* name;
@@ -51,30 +56,30 @@ TEST_CASE("what plugins change of a pod goes with its decision where DefaultPreB
     world.engine.put_node(make_node("n"));
     world.engine.put_pod(make_pod("plain"));
     const Decision plain = world.one();
-    CHECK_FALSE(plain.prepares());
-    CHECK_FALSE(plain.nominate);
+    CHECK_FALSE(prepares(plain));
+    CHECK_FALSE(plain.nominate());
 
     script.changes = {{'A', "1"}, {'B', "2"}};
     world.engine.put_pod(make_pod("changed"));
     const Decision changed = world.one();
-    CHECK(changed.prepares() == writes);
+    CHECK(prepares(changed) == writes);
     // Its binding takes a while: others are told where it will be.
-    CHECK(changed.nominate.has_value() == writes);
-    CHECK(changed.changes.annotations ==
+    CHECK(changed.nominate().has_value() == writes);
+    CHECK(changed.as<Decision::Bind>()->changes.annotations ==
           (writes ? api::StringMap{{"A", "1"}, {"B", "2"}, {"last", "2"}} : api::StringMap{}));
-    if (writes) CHECK(changed.patches == "DefaultPreBind");
+    if (writes) CHECK(changed.as<Decision::Bind>()->patches == "DefaultPreBind");
 
     // Where nothing comes of it nothing is written.
     script.says["B.permit"] = {StatusCode::unschedulable, "no"};
     world.engine.put_pod(make_pod("refused"));
-    CHECK_FALSE(world.one().prepares());
+    CHECK_FALSE(prepares(world.one()));
     script.says.clear();
     script.says["A.permit"] = {StatusCode::wait, {}};
     script.timeouts["A"] = std::chrono::minutes(1);
     world.engine.put_pod(make_pod("waits"));
-    CHECK_FALSE(world.one().prepares());
+    CHECK_FALSE(prepares(world.one()));
     world.engine.allow("uid-waits", script.index['A']);
-    CHECK(world.one().prepares() == writes);
+    CHECK(prepares(world.one()) == writes);
   }
 }
 

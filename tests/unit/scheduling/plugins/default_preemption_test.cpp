@@ -89,15 +89,15 @@ std::shared_ptr<const api::PodDisruptionBudget> budget(const std::string& app, i
 
 std::string victims(const Decision& d) {
   std::string all;
-  for (const auto& victim : d.preemption.victims)
+  for (const auto& victim : d.preemption().victims)
     all.append(all.empty() ? "" : " ").append(victim.pod->metadata.name);
   return all;
 }
 
 /// "node: victims"
 std::string outcome(const Decision& d) {
-  return d.nominate && !d.nominate->empty() ? fmt::format("{}: {}", d.nominate->view(), victims(d))
-                                            : d.message;
+  return d.nominate() && !d.nominate()->empty() ? fmt::format("{}: {}", d.nominate()->view(), victims(d))
+                                                : d.message();
 }
 
 TEST_CASE("a pod takes the place of one of a lower priority") {
@@ -107,11 +107,11 @@ TEST_CASE("a pod takes the place of one of a lower priority") {
   world.engine.put_pod(victim);
   world.engine.put_pod(preemptor);
   const Decision d = world.one();
-  CHECK(d.kind == Decision::Kind::unschedulable);
-  CHECK(d.message == "0/1 nodes are available: 1 Insufficient cpu.");
+  CHECK(d.kind() == Decision::Kind::unschedulable);
+  CHECK(d.message() == "0/1 nodes are available: 1 Insufficient cpu.");
   CHECK(outcome(d) == "n: victim");
-  CHECK(d.preemption.tried);
-  CHECK(d.preemption.chosen == 1);
+  CHECK(d.preemption().tried);
+  CHECK(d.preemption().chosen == 1);
   CHECK(world.engine.nominator().size() == 1);
 
   // Its victim ends before it is known that it was asked to: the pod is tried only then, and not too late.
@@ -120,8 +120,8 @@ TEST_CASE("a pod takes the place of one of a lower priority") {
   CHECK(world.run().empty());
   world.engine.preempted(*preemptor, true);
   const Decision bound = world.one();
-  CHECK(bound.kind == Decision::Kind::bind);
-  CHECK(bound.node == "n");
+  CHECK(bound.kind() == Decision::Kind::bind);
+  CHECK(bound.node() == "n");
 }
 
 TEST_CASE(
@@ -147,7 +147,7 @@ TEST_CASE(
   world.clock.advance(std::chrono::seconds(20));
   CHECK(world.run().empty());
   world.engine.remove_pod(*victim);
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("why preemption does not help, in kube-scheduler's words") {
@@ -192,10 +192,10 @@ TEST_CASE("why preemption does not help, in kube-scheduler's words") {
     for (const auto& each : row.there) world.engine.put_pod(each);
     world.engine.put_pod(row.pod);
     const Decision d = world.one();
-    CHECK(d.message == fmt::format("0/1 nodes are available: {}", row.message));
-    CHECK(d.preemption.victims.empty());
-    CHECK(d.preemption.tried);
-    CHECK(d.nominate.has_value() != row.keeps_nomination);
+    CHECK(d.message() == fmt::format("0/1 nodes are available: {}", row.message));
+    CHECK(d.preemption().victims.empty());
+    CHECK(d.preemption().tried);
+    CHECK(d.nominate().has_value() != row.keeps_nomination);
   }
 }
 
@@ -225,9 +225,9 @@ TEST_CASE("a pod whose victims still end does not ask for others") {
     world.engine.put_pod(pod("p", 300, 1000, "", [](api::Pod& p) { p.status.nominated_node_name = "n"; }));
     const Decision d = world.one();
     const bool not_eligible =
-        d.message.ends_with("preemption: not eligible due to a terminating pod on the nominated node.");
+        d.message().ends_with("preemption: not eligible due to a terminating pod on the nominated node.");
     CHECK(not_eligible != row.tries);
-    CHECK(d.nominate.has_value() == row.tries);
+    CHECK(d.nominate().has_value() == row.tries);
   }
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("of victims those that end already are not asked again") {
   world.engine.put_pod(pod("p", 500, 1000));
   const Decision d = world.one();
   CHECK(outcome(d) == "n: b-runs");
-  CHECK(d.preemption.chosen == 2);
+  CHECK(d.preemption().chosen == 2);
 }
 
 TEST_CASE("preemption leaves room to those who were nominated before, and takes it from lower ones") {
@@ -277,8 +277,8 @@ TEST_CASE("preemption leaves room to those who were nominated before, and takes 
   world.engine.put_pod(pod("highest", 300, 2000));
   const Decision d = world.one();
   CHECK(outcome(d) == "n: a");
-  REQUIRE(d.preemption.yielding.size() == 1);
-  CHECK(d.preemption.yielding[0]->metadata.name == "first");
+  REQUIRE(d.preemption().yielding.size() == 1);
+  CHECK(d.preemption().yielding[0]->metadata.name == "first");
 }
 
 TEST_CASE("budgets are respected as far as there is a choice") {
@@ -384,8 +384,8 @@ TEST_CASE("what is kept of dry runs is what new ones say") {
       const auto out = world->run();
       REQUIRE(out.size() == 1);
       // Where it fits anywhere the choice is random.
-      said.push_back(out[0].kind == Decision::Kind::bind ? "bound" : outcome(out[0]));
-      preempted += !out[0].preemption.victims.empty();
+      said.push_back(out[0].kind() == Decision::Kind::bind ? "bound" : outcome(out[0]));
+      preempted += !out[0].preemption().victims.empty();
       world->engine.remove_pod(*probe);
       world->engine.preempted(*probe, true);
     }

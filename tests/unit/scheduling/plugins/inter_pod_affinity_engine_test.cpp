@@ -24,14 +24,14 @@ TEST_CASE("a pod is told why it has no place near whom it wants, and goes there 
   world.engine.put_pod(on("c", "lonely", {-1, {{"app", "db"}}}));
   world.engine.put_pod(on("b", "shy", {-1, {}, {}, {{"app in (web)", "zone"}}}));
   world.engine.put_pod(AffinityPod{-1, {{"app", "web"}}, {{"app in (db)", "zone"}}}.make("web"));
-  CHECK(world.one().message == "0/3 nodes are available: 3 node(s) didn't match pod affinity rules.");
+  CHECK(world.one().message() == "0/3 nodes are available: 3 node(s) didn't match pod affinity rules.");
   world.engine.put_pod(on("b", "db", {-1, {{"app", "db"}}}));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/3 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules, "
         "2 node(s) didn't match pod affinity rules.");
   world.engine.put_pod(on("a", "db2", {-1, {{"app", "db"}}}));
   world.clock.advance(std::chrono::seconds(11));
-  CHECK(world.one().node == "a");
+  CHECK(world.one().node() == "a");
 }
 
 TEST_CASE("what may help a rejected pod has it tried again, and nothing else") {
@@ -89,7 +89,7 @@ TEST_CASE("what may help a rejected pod has it tried again, and nothing else") {
     world.engine.put_node(make_node("n", "4", "8Gi", labelled({{"zone", "a"}})));
     world.engine.put_pod(on("n", "there", row.there));
     world.engine.put_pod(row.pod.make("p"));
-    CHECK(world.one().kind == Decision::Kind::unschedulable);
+    CHECK(world.one().kind() == Decision::Kind::unschedulable);
     world.clock.advance(std::chrono::seconds(11));
     CHECK(world.run().empty());
     row.happens(world);
@@ -105,10 +105,10 @@ TEST_CASE("the last one of a group goes, and the next may be the first") {
   const auto first = on("full", "first", group);
   world.engine.put_pod(first);
   world.engine.put_pod(group.make("second"));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   world.clock.advance(std::chrono::seconds(11));
   world.engine.remove_pod(*first);
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 TEST_CASE(
@@ -122,8 +122,8 @@ TEST_CASE(
   const AffinityPod kind{-1, {{"app", "web"}}, {{"app in (web)", "zone"}}, {{"app in (web)", "zone"}}};
   world.engine.put_pod(changed(kind.make("p"), [](api::Pod& p) { p.spec.priority = 10; }));
   const Decision d = world.one();
-  CHECK(d.nominate == Symbol("a"));
-  CHECK(d.preemption.victims.size() == 2);
+  CHECK(d.nominate() == Symbol("a"));
+  CHECK(d.preemption().victims.size() == 2);
 }
 
 TEST_CASE("namespaces and their labels count as they are") {
@@ -139,14 +139,14 @@ TEST_CASE("namespaces and their labels count as they are") {
   world.engine.put_pod(on("n", "shy", {-1, {}, {}, {{"", "zone", {}, "team=b"}}}));
   const AffinityPod plain{-1, {}, {}, {}, {}, {}, "one"};
   world.engine.put_pod(plain.make("p1"));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
   team("one", "b");
   world.engine.put_pod(plain.make("p2"));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules.");
   world.clock.advance(std::chrono::seconds(11));
   team("one", "c");
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("profiles share what is counted, each with arguments of its own") {
@@ -162,10 +162,10 @@ TEST_CASE("profiles share what is counted, each with arguments of its own") {
   const AffinityPod shy{-1, {{"app", "web"}}, {}, {{"app in (web)", "zone"}}};
   for (const char* scheduler : {"one", "two"}) {
     world.engine.put_pod(of(scheduler, scheduler, shy));
-    CHECK(world.one().kind == Decision::Kind::bind);
+    CHECK(world.one().kind() == Decision::Kind::bind);
   }
   world.engine.put_pod(of("one", "third", shy));
-  CHECK(world.one().message == "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules.");
+  CHECK(world.one().message() == "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules.");
   const PluginContext context = world.engine.context();
   TermTable& table = context.shared.get<TermTable>(context);
   CHECK(table.terms() == 1);
@@ -191,11 +191,11 @@ TEST_CASE("malformed terms are one pod's trouble") {
     term.label_selector.ensure().match_expressions.push_back({"app", "Like", {"web"}});
     p.spec.affinity.ensure().pod_affinity.ensure().required.push_back(term);
   }));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/1 nodes are available: parsing pod: requiredAffinityTerms: \"Like\" is not a valid label selector "
         "operator.");
   world.engine.put_pod(AffinityPod{-1, {{"app", "web"}}, {{"app in (web)", "zone"}}}.make("good"));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("terms without end: many, of keys that no node has, with many values") {
@@ -210,7 +210,7 @@ TEST_CASE("terms without end: many, of keys that no node has, with many values")
   pod.away.push_back({values + ")", "kubernetes.io/hostname"});
   for (int i = 0; i < 3; ++i) {
     world.engine.put_pod(pod.make(fmt::format("p{}", i)));
-    CHECK(world.one().kind == Decision::Kind::bind);
+    CHECK(world.one().kind() == Decision::Kind::bind);
   }
   for (int i = 0; i < 3; ++i) world.engine.remove_pod(*pod.make(fmt::format("p{}", i)));
 }
@@ -230,7 +230,7 @@ TEST_CASE("pods that are all different at once are placed") {
   constexpr int kPods = 2'000;
   for (int i = 0; i < kPods; ++i) world.engine.put_pod(unlike_others(i).make(fmt::format("p{}", i)));
   int bound = 0;
-  for (const Decision& d : world.run()) bound += d.kind == Decision::Kind::bind;
+  for (const Decision& d : world.run()) bound += d.kind() == Decision::Kind::bind;
   CHECK(bound == kPods);
 }
 

@@ -358,13 +358,13 @@ TEST_CASE("pods that are bound between two reports spread, for they are estimate
     world.engine.put_pod(load_pod(fmt::format("p{}", i), {"4", "4Gi", "4", "4Gi"}));
   std::map<std::string, int> by_node;
   for (const Decision& d : world.run())
-    if (d.kind == Decision::Kind::bind) ++by_node[d.node.str()];
+    if (d.kind() == Decision::Kind::bind) ++by_node[d.node().str()];
   CHECK(by_node == std::map<std::string, int>{{"n0", 10}, {"n1", 10}, {"n2", 10}, {"n3", 10}});
   // 10 and 15 times 3.4 CPUs are 63 % of 96, one more would be 67 %.
   for (int i = 40; i < 80; ++i)
     world.engine.put_pod(load_pod(fmt::format("p{}", i), {"4", "4Gi", "4", "4Gi"}));
   int bound = 40;
-  for (const Decision& d : world.run()) bound += d.kind == Decision::Kind::bind;
+  for (const Decision& d : world.run()) bound += d.kind() == Decision::Kind::bind;
   CHECK(bound == 4 * 15);
 }
 
@@ -402,7 +402,7 @@ TEST_CASE("what waits is tried again when its node may be another's, without loo
     world.report(Report("n").at(world.clock.now()).uses("80", "1Gi"));
     world.report(Report("other").at(world.clock.now()).uses("80", "1Gi"));
     world.engine.put_pod(load_pod("p", {"1", "1Gi"}));
-    CHECK(world.one().message == fmt::format("0/2 nodes are available: 2 {}.", kCpu));
+    CHECK(world.one().message() == fmt::format("0/2 nodes are available: 2 {}.", kCpu));
     world.clock.advance(seconds(5));
     CHECK(world.run().empty());
     c.happens(world);
@@ -415,15 +415,15 @@ TEST_CASE("a pod that leaves makes room for what was estimated of it") {
   world.node("n");
   world.report(Report("n").at(world.clock.now()).uses("1", "1Gi"));
   world.engine.put_pod(load_pod("first", {"60", "1Gi"}));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
   world.engine.put_pod(load_pod("second", {"60", "1Gi"}));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   world.clock.advance(seconds(5));
   CHECK(world.engine.binding_failed(*load_pod("first", {})));
   world.engine.remove_pod(*load_pod("first", {}));
   const Decision d = world.one();
   CHECK(d.pod->metadata.name == "second");
-  CHECK(d.kind == Decision::Kind::bind);
+  CHECK(d.kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("a report grows too old without any event: one timer, and those that it lets pass are told") {
@@ -435,12 +435,12 @@ TEST_CASE("a report grows too old without any event: one timer, and those that i
   world.report(Report("n").at(now).uses("90", "1Gi"));
   world.report(Report("late").at(now - seconds(60)).uses("90", "1Gi"));
   world.engine.put_pod(load_pod("p", {"1", "1Gi"}));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   CHECK(world.engine.next_wakeup() == world.clock.mono() + seconds(120));
   world.clock.advance(seconds(119));
   CHECK(world.run().empty());
   world.clock.advance(seconds(1));
-  CHECK(world.one().node.view() == "late");
+  CHECK(world.one().node().view() == "late");
   CHECK(world.score(load_pod("q", {}), "late") == 0);
   CHECK(world.refused(load_pod("q", {})) == kCpu);
   // A new report is young again.
@@ -471,7 +471,7 @@ TEST_CASE("a report changes its own row alone: other rows are not looked at agai
   const std::uint64_t before = world.engine.classes().rows_looked_at();
   for (int i = 0; i < 20; ++i)
     world.report(Report(fmt::format("n{}", i)).at(world.clock.now()).uses("50", "20Gi"));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
   CHECK(world.engine.classes().rows_looked_at() - before <= 21);
 }
 

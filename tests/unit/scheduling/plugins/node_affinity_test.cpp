@@ -109,12 +109,12 @@ TEST_CASE("added affinity") {
   World world(config);
   world.engine.put_node(make_node("n"));
   world.engine.put_pod(make_pod("p"));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/1 nodes are available: 1 node(s) didn't match scheduler-enforced node affinity.");
   // A label that the arguments ask for moves every pod.
   world.clock.advance(std::chrono::seconds(11));
   world.engine.put_node(make_node("n", "4", "8Gi", [](api::Node& n) { n.metadata.labels["pool"] = "a"; }));
-  CHECK(world.one().node == "n");
+  CHECK(world.one().node() == "n");
 }
 
 TEST_CASE("labels that come move the pods that they may help") {
@@ -148,7 +148,7 @@ TEST_CASE("preferred terms add up") {
     affinity.preferred = {{10, {{need("zone", "In", {"a", "b"})}, {}}},
                           {5, {{need("zone", "In", {"b"})}, {}}}};
   }));
-  CHECK(world.one().node == "b");
+  CHECK(world.one().node() == "b");
 }
 
 /// Sees the compiled affinity that pods carry at events; no node is good enough for it.
@@ -187,7 +187,7 @@ TEST_CASE("a pod's affinity is compiled once per version of the pod") {
   world.engine.put_node(make_node("b", "4", "8Gi", [](api::Node& n) { n.metadata.labels["z"] = "b"; }));
   auto pod = make_pod("p", "1", "1Gi", [](api::Pod& p) { require(p, {{{need("z", "In", {"b"})}, {}}}); });
   world.engine.put_pod(pod);
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   const auto events = [&](std::initializer_list<const char*> labels) {
     for (const char* label : labels) {
       auto labelled = std::make_shared<api::Node>(*elsewhere);

@@ -36,7 +36,7 @@ TEST_CASE("a port is free again when the pod that held it goes, not when another
   world.engine.remove_pod(*plain);
   CHECK(world.run().empty());
   world.engine.remove_pod(*holder);
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST_CASE("the node whose cpu and memory would be used to a like degree is best"
   world.engine.put_node(make_node("much-memory", "4", "64Gi"));
   world.engine.put_node(make_node("alike", "4", "8Gi"));
   world.engine.put_pod(make_pod("p", "1", "2Gi"));
-  CHECK(world.one().node == "alike");
+  CHECK(world.one().node() == "alike");
   ClassState& state = world.engine.evaluate(world.engine.profiles()[0], make_pod("q", "1", "2Gi"));
   const NodeTable& nodes = world.engine.nodes();
   CHECK(state.score(nodes.find("alike")) == 100);       // 1/2 and 1/2

@@ -72,7 +72,7 @@ TEST_CASE("ignored resources and groups are not looked at") {
     for (const char* name : {"a.com/x", "a.com/y", "b.com/z", "kubernetes.io/batch-cpu"})
       p.spec.containers[0].resources.requests[name] = api::Quantity::must("1");
   }));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/1 nodes are available: 1 Insufficient a.com/y, 1 Insufficient kubernetes.io/batch-cpu.");
   // Nor by the hint: the new node lacks what is ignored.
   world.clock.advance(std::chrono::seconds(11));
@@ -80,7 +80,7 @@ TEST_CASE("ignored resources and groups are not looked at") {
     for (const char* name : {"a.com/y", "kubernetes.io/batch-cpu"})
       n.status.allocatable[name] = api::Quantity::must("1");
   }));
-  CHECK(world.one().node == "has");
+  CHECK(world.one().node() == "has");
 }
 
 TEST_CASE("events that make room move the pods that it may help") {
@@ -111,7 +111,7 @@ TEST_CASE("a new node that cannot help moves nothing") {
   world.engine.put_node(make_node("m", "1"));
   CHECK(world.run().empty());
   world.engine.put_node(make_node("o", "2"));
-  CHECK(world.one().node == "o");
+  CHECK(world.one().node() == "o");
 }
 
 TEST_CASE("how many pods a node takes is no resource that is scored") {
@@ -134,9 +134,9 @@ TEST_CASE("a deleted pod makes room") {
   auto bound = make_pod("bound", "1", "1Mi", [](auto& p) { p.spec.node_name = "n"; });
   world.engine.put_pod(bound);
   world.engine.put_pod(make_pod("p", "1"));
-  CHECK(world.one().message == "0/1 nodes are available: 1 Insufficient cpu.");
+  CHECK(world.one().message() == "0/1 nodes are available: 1 Insufficient cpu.");
   world.engine.remove_pod(*bound);
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("resources that are named without a weight weigh 1, and none that is named means cpu and memory") {

@@ -48,7 +48,7 @@ struct LimitsWorld : World {
   }
   std::string judge(std::vector<VolumeEdit> own) {
     engine.put_pod(make_pod("p", "100m", "1Mi", volumes(std::move(own))));
-    return one().message;
+    return one().message();
   }
 
   int pods = 0;
@@ -212,8 +212,8 @@ TEST_CASE("ephemeral volumes count by their claims, which have to be the pod's o
   foreign.engine.put_object(owned("another"));
   foreign.engine.put_pod(make_pod("p", "1", "1Mi", volumes({ephemeral()})));
   const Decision d = foreign.one();
-  CHECK(d.kind == Decision::Kind::error);
-  CHECK(d.message ==
+  CHECK(d.kind() == Decision::Kind::error);
+  CHECK(d.message() ==
         "running \"NodeVolumeLimits\" filter plugin: PVC default/p-v0 was not created for pod default/p (pod "
         "is not owner)");
   for (const int limit : {1, 2}) {
@@ -229,7 +229,7 @@ TEST_CASE("ephemeral volumes count by their claims, which have to be the pod's o
   there.engine.put_object(owned("another"));
   there.engine.put_pod(make_pod("p", "1", "1Mi", on_node("n", volumes({ephemeral()}))));
   there.engine.put_pod(make_pod("q", "1", "1Mi", volumes({claim("ebs-0")})));
-  CHECK(there.one().node == "n");
+  CHECK(there.one().node() == "n");
 }
 
 TEST_CASE("a disk in the pod that its driver could not tell fails the pod, where there are drivers") {
@@ -274,7 +274,7 @@ TEST_CASE("victims take their volumes with them, unless another pod has them too
     world.engine.put_pod(
         make_pod("p", "1", "1Mi", volumes(row.own, [](api::Pod& p) { p.spec.priority = 10; })));
     const Decision d = world.one();
-    CHECK(d.preemption.victims.size() == (row.helps ? 1 : 0));
+    CHECK(d.preemption().victims.size() == (row.helps ? 1 : 0));
   }
 }
 
@@ -402,7 +402,7 @@ TEST_CASE("VolumeLimitScaling: a driver that the cluster knows has to be at the 
     if (row.known) world.engine.put_object(make_object<api::CsiDriver>(kEbs));
     if (!row.drivers.empty()) world.engine.put_object(make_csi_node("n", row.drivers));
     world.engine.put_pod(make_pod("p", "1", "1Mi", volumes({claim("unbound")})));
-    CHECK(world.one().message == (row.fits ? "" : why));
+    CHECK(world.one().message() == (row.fits ? "" : why));
     if (!row.fits)
       CHECK(tried_after(world, [](Engine& e) {
         e.put_object(make_csi_node("n", {{kEbs, -1}, {kGce, -1}}));

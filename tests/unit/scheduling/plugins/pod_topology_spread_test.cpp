@@ -52,7 +52,7 @@ TEST_CASE("spreading rejects in kube-scheduler's words") {
     p.spec.topology_spread_constraints.push_back(constraint(kZone, 1));
     p.spec.topology_spread_constraints[0].min_domains = 2;
   }));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/2 nodes are available: 1 node(s) didn't match pod topology spread constraints, 1 node(s) didn't "
         "match pod topology spread constraints (missing required label).");
 
@@ -62,20 +62,20 @@ TEST_CASE("spreading rejects in kube-scheduler's words") {
         "other", [](auto& p) { p.metadata.labels["app"] = "b"; }, "a"));
     CHECK(world.run().empty());
     world.engine.remove_pod(*app_pod("there", {}, "a"));
-    CHECK(world.one().node == "a");
+    CHECK(world.one().node() == "a");
   }
   SECTION("and when it is asked to go: it counts no longer") {
     world.clock.advance(std::chrono::seconds(5));
     world.engine.put_pod(app_pod(
         "there", [](auto& p) { p.metadata.deletion_timestamp = api::Time(); }, "a"));
-    CHECK(world.one().node == "a");
+    CHECK(world.one().node() == "a");
   }
   SECTION("and when a node comes that has the label") {
     world.clock.advance(std::chrono::seconds(5));
     world.engine.put_node(make_node("d"));
     CHECK(world.run().empty());
     world.engine.put_node(make_node("e", "4", "8Gi", in_zone("3")));
-    CHECK(world.one().node == "e");
+    CHECK(world.one().node() == "e");
   }
 }
 
@@ -90,9 +90,9 @@ TEST_CASE("pods with constraints are spread one after the other") {
       p.spec.topology_spread_constraints.push_back(constraint("kubernetes.io/hostname", 1, "ScheduleAnyway"));
     }));
     const Decision d = world.one();
-    REQUIRE(d.kind == Decision::Kind::bind);
-    ++zones[d.node < Symbol("n4") ? "1" : "2"];
-    ++nodes[d.node.str()];
+    REQUIRE(d.kind() == Decision::Kind::bind);
+    ++zones[d.node() < Symbol("n4") ? "1" : "2"];
+    ++nodes[d.node().str()];
     CHECK(std::abs(zones["1"] - zones["2"]) <= 1);
   }
   for (const auto& [node, pods] : nodes) CHECK(pods == (node < "n4" ? 3 : 6));
@@ -111,13 +111,13 @@ TEST_CASE("a pod that is not on its node yet makes room for those that spread wh
   });
   world.engine.put_pod(first);
   const Decision d = world.one();
-  REQUIRE(d.node.view() == (nominated ? "" : "a"));
+  REQUIRE(d.node().view() == (nominated ? "" : "a"));
   if (nominated) world.engine.put_pod(changed(first, [](auto& p) { p.metadata.annotations["again"] = ""; }));
   world.engine.put_pod(app_pod("second", [](auto& p) {
     p.spec.topology_spread_constraints.push_back(constraint("kubernetes.io/hostname", 1));
   }));
   CHECK(
-      world.one().message ==
+      world.one().message() ==
       "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod topology spread constraints.");
   world.clock.advance(std::chrono::seconds(5));
   CHECK(world.run().empty());
@@ -128,7 +128,7 @@ TEST_CASE("a pod that is not on its node yet makes room for those that spread wh
   }
   const Decision after = world.one();
   CHECK(after.pod->metadata.name == "second");
-  CHECK(after.node == "a");
+  CHECK(after.node() == "a");
 }
 
 /// Preferences of the plugin, nothing else: the node with the best score, of nodes "0", "1", ...
@@ -161,12 +161,12 @@ TEST_CASE("pods that are to be spread by default are tried again when what owns 
   world.engine.put_pod(app_pod("there", {}, "a"));
   world.engine.put_pod(app_pod("p"));
   CHECK(
-      world.one().message ==
+      world.one().message() ==
       "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod topology spread constraints.");
   world.clock.advance(std::chrono::seconds(5));
   CHECK(world.run().empty());
   world.engine.remove_object<api::Service>(service);
-  CHECK(world.one().node == "a");
+  CHECK(world.one().node() == "a");
 }
 
 TEST_CASE("by default pods are spread by what owns them, as that comes and goes") {
@@ -228,7 +228,7 @@ TEST_CASE("pods of a stateful set are one class, though each has a label of its 
       owner.controller = true;
       p.metadata.owner_references.push_back(owner);
     }));
-    ++nodes[world.one().node.str()];
+    ++nodes[world.one().node().str()];
   }
   for (const auto& [node, pods] : nodes) CHECK(pods == 3);
   CHECK(world.engine.classes().size() == 1);
@@ -331,18 +331,18 @@ TEST_CASE("constraints that no API server lets through harm their pod alone") {
     INFO(action);
     world.engine.put_pod(bad(action));
     const Decision d = world.one();
-    CHECK(d.kind == Decision::Kind::error);
-    CHECK(d.message.find("\"Near\" is not a valid label selector operator") != std::string::npos);
+    CHECK(d.kind() == Decision::Kind::error);
+    CHECK(d.message().find("\"Near\" is not a valid label selector operator") != std::string::npos);
     world.engine.remove_pod(*d.pod);
   }
   // No skew at all: no domain may have a pod more than another, so none can begin.
   world.engine.put_pod(
       app_pod("none", [](auto& p) { p.spec.topology_spread_constraints.push_back(constraint(kZone, 0)); }));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints.");
   world.engine.put_pod(
       app_pod("good", [](auto& p) { p.spec.topology_spread_constraints.push_back(constraint(kZone, 1)); }));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("thousands of constraints, of unknown keys, take what they are") {

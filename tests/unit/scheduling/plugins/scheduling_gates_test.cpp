@@ -18,7 +18,7 @@ TEST_CASE("gates keep a pod out until all are gone") {
   CHECK(world.run().empty());
   pod = changed(pod, [](auto& p) { p.spec.scheduling_gates.clear(); });
   world.engine.put_pod(pod);
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 }  // namespace

@@ -62,14 +62,14 @@ TEST_CASE("a pod goes to one of the nodes that its hint names") {
     world.engine.put_pod(hinted(text, cpu));
     return world.one();
   };
-  for (int i = 0; i < 10; ++i) CHECK(put(R"({"nodeNames":["b"]})").node == "b");
-  CHECK(put(R"({"nodeNames":["gone"]})").message ==
+  for (int i = 0; i < 10; ++i) CHECK(put(R"({"nodeNames":["b"]})").node() == "b");
+  CHECK(put(R"({"nodeNames":["gone"]})").message() ==
         "0/4 nodes are available: 4 node(s) didn't satisfy plugin(s) [SchedulingHint].");
-  CHECK(put(R"({"nodeNames":["a","b"]})", "6").message ==
+  CHECK(put(R"({"nodeNames":["a","b"]})", "6").message() ==
         "0/4 nodes are available: 2 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [SchedulingHint].");
   const Decision bad = put("invalid-json");
-  CHECK(bad.kind == Decision::Kind::error);
-  CHECK_THAT(bad.message, Catch::StartsWith("running PreFilter plugin \"SchedulingHint\": the pod's "));
+  CHECK(bad.kind() == Decision::Kind::error);
+  CHECK_THAT(bad.message(), Catch::StartsWith("running PreFilter plugin \"SchedulingHint\": the pod's "));
 }
 
 TEST_CASE("preferred nodes are tried first, in their order") {
@@ -109,7 +109,7 @@ TEST_CASE("preferred nodes are tried first, in their order") {
     world.engine.put_node(make_node("small", "500m", "1Gi"));
     world.engine.put_pod(make_pod("there", "1", "4Gi", [](api::Pod& p) { p.spec.node_name = "full"; }));
     world.engine.put_pod(hinted(c.hint, c.cpu));
-    CHECK(world.one().node == c.node);
+    CHECK(world.one().node() == c.node);
   }
 }
 
@@ -122,24 +122,24 @@ TEST_CASE("pods with preferred nodes alone are one class, and the nominated node
     }));
   const std::vector<Decision> decisions = world.run();
   REQUIRE(decisions.size() == 3);
-  for (const Decision& d : decisions) CHECK(d.pod->metadata.name == fmt::format("p-{}", d.node.view()));
+  for (const Decision& d : decisions) CHECK(d.pod->metadata.name == fmt::format("p-{}", d.node().view()));
   CHECK(world.engine.classes().size() == 1);
   world.engine.put_pod(make_pod("nominated", "100m", "1Mi", [](api::Pod& p) {
     p.metadata.annotations[kHint] = R"({"preferredNodeNames":["a"]})";
     p.status.nominated_node_name = "c";
   }));
-  CHECK(world.one().node == "c");
+  CHECK(world.one().node() == "c");
 }
 
 TEST_CASE("a pod whose hint cannot be met is tried again when something happens") {
   World world(hinting());
   world.engine.put_node(make_node("a"));
   world.engine.put_pod(hinted(R"({"nodeNames":["later"]})"));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   world.clock.advance(std::chrono::seconds(20));
   CHECK(world.run().empty());
   world.engine.put_node(make_node("later"));
-  CHECK(world.one().node == "later");
+  CHECK(world.one().node() == "later");
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ TEST_CASE("what a profile leaves out is not refused for it") {
     world.engine.put_pod(make_pod("p", "1", "1Gi", claim));
     return world.one();
   };
-  CHECK(placed(true, true).kind == Decision::Kind::bind);
-  CHECK(placed(false, true).message == kRefused);
+  CHECK(placed(true, true).kind() == Decision::Kind::bind);
+  CHECK(placed(false, true).message() == kRefused);
   // Without its PreFilter its filter says the same of each node.
-  CHECK(placed(true, false).message ==
+  CHECK(placed(true, false).message() ==
         "0/1 nodes are available: 1 pod has resource claims, which koord does not schedule yet.");
 }
 
@@ -35,15 +35,15 @@ TEST_CASE("a refused pod waits, whatever happens to nodes, and others of its kin
   World world;
   world.engine.put_node(make_node("n"));
   world.engine.put_pod(make_pod("p", "1", "1Gi", claim));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   world.clock.advance(std::chrono::seconds(20));
   world.engine.put_node(make_node("m", "8"));
   world.engine.put_pod(make_pod("q", "1", "1Gi"));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
   CHECK(world.engine.queue_sizes() == QueueSizes{.unschedulable = 1});
   // Deleted and made again under its name, without the claim.
   world.engine.put_pod(make_pod("p", "1", "1Gi", [](api::Pod& p) { p.metadata.uid = "another"; }));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 }  // namespace

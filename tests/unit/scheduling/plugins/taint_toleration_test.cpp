@@ -77,7 +77,7 @@ TEST_CASE("a new toleration is tried at once") {
   world.engine.put_pod(changed(pod, [](auto& p) {
     p.spec.tolerations.push_back({{}, "Exists", {}, {}, {}});
   }));
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("a node with fewer soft taints that a pod does not tolerate is better") {
@@ -87,7 +87,7 @@ TEST_CASE("a node with fewer soft taints that a pod does not tolerate is better"
       for (int i = 0; i < soft; ++i) taint(n, std::to_string(i).c_str(), "", "PreferNoSchedule");
     }));
   world.engine.put_pod(make_pod("p"));
-  CHECK(world.one().node == "1");
+  CHECK(world.one().node() == "1");
 }
 
 }  // namespace

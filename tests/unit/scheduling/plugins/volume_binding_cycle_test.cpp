@@ -153,10 +153,10 @@ TEST_CASE("what is decided for one pod is taken for the next, until it is writte
   }
   const std::vector<Decision> decisions = world.run();
   REQUIRE(decisions.size() == 2);
-  CHECK(decisions[0].kind == Decision::Kind::bind);
-  CHECK(decisions[0].node == "b");
-  CHECK(decisions[0].pre_binds.size() == 1);
-  CHECK(decisions[1].message == fmt::format("0/3 nodes are available: 3 {}.", kNone));
+  CHECK(decisions[0].kind() == Decision::Kind::bind);
+  CHECK(decisions[0].node() == "b");
+  CHECK(decisions[0].as<Decision::Bind>()->pre_binds.size() == 1);
+  CHECK(decisions[1].message() == fmt::format("0/3 nodes are available: 3 {}.", kNone));
 
   SECTION("its binding fails: the other pod gets the volume as soon as it is tried") {
     CHECK(world.engine.binding_failed(*decisions[0].pod));
@@ -164,7 +164,7 @@ TEST_CASE("what is decided for one pod is taken for the next, until it is writte
     world.clock.advance(std::chrono::seconds(20));
     const auto again = world.run();
     REQUIRE(!again.empty());
-    CHECK(again[0].kind == Decision::Kind::bind);
+    CHECK(again[0].kind() == Decision::Kind::bind);
   }
   SECTION("the API server has it: it stays taken, whatever becomes of the pod") {
     scene.put(volume("v", "wait", "5Gi", at("b", [](Volume& v) {
@@ -174,7 +174,7 @@ TEST_CASE("what is decided for one pod is taken for the next, until it is writte
     CHECK(world.engine.binding_failed(*decisions[0].pod));
     world.clock.advance(std::chrono::seconds(20));
     for (const Decision& d : world.run())
-      CHECK((d.kind == Decision::Kind::bind) == (d.pod->metadata.name == "p"));
+      CHECK((d.kind() == Decision::Kind::bind) == (d.pod->metadata.name == "p"));
   }
 }
 
@@ -185,13 +185,13 @@ TEST_CASE("a claim whose volume is to be made keeps its node until that is given
   const auto one = make_pod("one", "", "", claims({"p"})), two = make_pod("two", "", "", claims({"p"}));
   world.engine.put_pod(one);
   const Decision first = world.one();
-  REQUIRE(first.kind == Decision::Kind::bind);
+  REQUIRE(first.kind() == Decision::Kind::bind);
   world.engine.put_pod(two);
   const Decision second = world.one();
-  CHECK(second.node == first.node);
-  CHECK(scene.verdicts(make_pod("x", "", "", claims({"p"}))) == Texts{first.node == "a" ? "" : kNone,
-                                                                      first.node == "b" ? "" : kNone,
-                                                                      first.node == "c" ? "" : kNone});
+  CHECK(second.node() == first.node());
+  CHECK(scene.verdicts(make_pod("x", "", "", claims({"p"}))) == Texts{first.node() == "a" ? "" : kNone,
+                                                                      first.node() == "b" ? "" : kNone,
+                                                                      first.node() == "c" ? "" : kNone});
   world.engine.binding_failed(*two);
   world.engine.binding_failed(*one);
   CHECK(scene.verdicts(make_pod("x", "", "", claims({"p"}))) == Texts{"", "", ""});
@@ -203,12 +203,12 @@ TEST_CASE("who has all of his volumes waits for nothing") {
   scene.put(volume("v", "wait", "5Gi", at("b")));
   scene.world.engine.put_pod(make_pod("x", "", "", claims({"p"})));
   const Decision d = scene.world.one();
-  CHECK(d.node == "b");
-  CHECK(d.pre_binds.empty());
+  CHECK(d.node() == "b");
+  CHECK(d.as<Decision::Bind>()->pre_binds.empty());
   // Pods without claims cost nothing after the choice of a node: nobody is told how their bindings end.
-  CHECK(d.tells_end);
+  CHECK(d.tells_end());
   scene.world.engine.put_pod(make_pod("without"));
-  CHECK_FALSE(scene.world.one().tells_end);
+  CHECK_FALSE(scene.world.one().tells_end());
 }
 
 // Events
@@ -267,7 +267,7 @@ TEST_CASE("pods are tried again when their claims, volumes or storage change for
     scene.put(asking("p", c.storage_class));
     c.before(scene);
     scene.world.engine.put_pod(make_pod("x", "", "", claims({"p"})));
-    REQUIRE(scene.world.one().kind == Decision::Kind::unschedulable);
+    REQUIRE(scene.world.one().kind() == Decision::Kind::unschedulable);
     CHECK(tried_after(scene.world, [&](Engine&) { c.event(scene); }) == c.again);
   }
 }

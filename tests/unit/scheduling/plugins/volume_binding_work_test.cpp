@@ -328,15 +328,15 @@ TEST_CASE(
     const auto attempt = [&](std::chrono::seconds timeout) {
       Process process(rig.server);
       const Decision d = process.world.one();
-      REQUIRE(d.kind == Decision::Kind::bind);
-      CHECK(d.node == "n");  // where the volumes are
-      REQUIRE(d.pre_binds.size() == 1);
+      REQUIRE(d.kind() == Decision::Kind::bind);
+      CHECK(d.node() == "n");  // where the volumes are
+      REQUIRE(d.as<Decision::Bind>()->pre_binds.size() == 1);
       kube::Client client(rig.transport, rig.loop.clock, {});
       const PreBindWork::Context context{client,
                                          rig.loop.clock,
                                          [] { return true; },
                                          d.pod,
-                                         d.node,
+                                         d.node(),
                                          [&](const kube::ObjectType& type, std::string_view,
                                              std::string_view name) { return rig.server.find(type, name); }};
       if (timeout.count() > 0)
@@ -346,7 +346,7 @@ TEST_CASE(
           rig.server.put(volume("made-for-q"));
           rig.server.bind("q", "made-for-q");
         });
-      return koord::test::run_task(rig.loop, d.pre_binds[0].work->run(context)).message;
+      return koord::test::run_task(rig.loop, d.as<Decision::Bind>()->pre_binds[0].work->run(context)).message;
     };
     rig.server.dies_at = dies_at;
     rig.server.takes_last = takes_last;

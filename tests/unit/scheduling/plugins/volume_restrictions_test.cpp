@@ -83,7 +83,7 @@ TEST_CASE("pods on one node do not share a disk, unless it is one that all of th
     RestrictionsWorld world;
     world.engine.put_pod(make_pod("there", "1", "1Gi", on_node("n", volumes({row.there}))));
     world.engine.put_pod(make_pod("p", "1", "1Gi", volumes({row.own})));
-    CHECK(world.one().message == (row.fits ? "" : kDisk));
+    CHECK(world.one().message() == (row.fits ? "" : kDisk));
   }
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("a claim that one pod may have has no second one, wherever") {
           with_mode(name, std::string_view(name).starts_with("once") ? "ReadWriteOncePod" : "ReadWriteMany"));
     world.engine.put_pod(make_pod("there", "1", "1Gi", on_node("n", volumes(row.there))));
     world.engine.put_pod(make_pod("p", "1", "1Gi", volumes(row.own)));
-    CHECK(world.one().message == row.message);
+    CHECK(world.one().message() == row.message);
   }
 }
 
@@ -133,12 +133,12 @@ TEST_CASE(
   world.engine.put_object(with_mode("once", "ReadWriteOncePod"));
   world.engine.put_pod(make_pod("there", "1", "1Gi", on_node("m", volumes({claim("once")}))));
   world.engine.put_pod(make_pod("p", "1", "1Gi", volumes({claim("once")})));
-  CHECK(world.one().message ==
+  CHECK(world.one().message() ==
         "0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod "
         "access mode already in-use by another pod.");
   world.clock.advance(std::chrono::seconds(20));
   world.engine.remove_node("m");
-  CHECK(world.one().node == "n");
+  CHECK(world.one().node() == "n");
 
   RestrictionsWorld other;
   other.engine.put_object(with_mode("once", "ReadWriteOncePod"));
@@ -146,7 +146,7 @@ TEST_CASE(
                                                                p.metadata.namespace_ = "team";
                                                              }))));
   other.engine.put_pod(make_pod("p", "1", "1Gi", volumes({claim("once")})));
-  CHECK(other.one().node == "n");
+  CHECK(other.one().node() == "n");
 }
 
 TEST_CASE("who has the disk or the claim is a victim, if it is of a lower priority") {
@@ -198,9 +198,9 @@ TEST_CASE("who has the disk or the claim is a victim, if it is of a lower priori
         make_pod("p", "1", "1Gi", volumes({row.own}, [](api::Pod& p) { p.spec.priority = 10; })));
     const Decision d = world.one();
     std::vector<std::string> victims;
-    for (const auto& v : d.preemption.victims) victims.push_back(v.pod->metadata.name);
+    for (const auto& v : d.preemption().victims) victims.push_back(v.pod->metadata.name);
     CHECK(fmt::format("{}", fmt::join(victims, " ")) == row.victims);
-    if (!row.message.empty()) CHECK(d.message == row.message);
+    if (!row.message.empty()) CHECK(d.message() == row.message);
   }
 }
 
@@ -214,12 +214,12 @@ TEST_CASE("the pod that gets a claim by preemption waits on no other node for it
   world.engine.put_pod(make_pod("there", "1", "1Gi", on_node("n", wants(5))));
   world.engine.put_pod(make_pod("p", "1", "1Gi", wants(10)));
   const Decision d = world.one();
-  REQUIRE(d.preemption.victims.size() == 1);
+  REQUIRE(d.preemption().victims.size() == 1);
   world.engine.preempted(*d.pod, true);
   world.engine.put_pod(make_pod("q", "1", "1Gi", wants(7)));
-  world.engine.remove_pod(*d.preemption.victims[0].pod);
+  world.engine.remove_pod(*d.preemption().victims[0].pod);
   for (const Decision& next : world.run())
-    CHECK((next.kind == Decision::Kind::bind) == (next.pod->metadata.name == "p"));
+    CHECK((next.kind() == Decision::Kind::bind) == (next.pod->metadata.name == "p"));
 }
 
 TEST_CASE("what goes that a pod waited for has it tried again, nothing else") {
@@ -271,7 +271,7 @@ TEST_CASE("what goes that a pod waited for has it tried again, nothing else") {
     // Of the same class, and with no business here.
     world.engine.put_pod(make_pod("first", "1", "1Gi", volumes({claim("nobody's")})));
     world.engine.put_pod(make_pod("p", "1", "1Gi", volumes(row.own)));
-    for (const Decision& d : world.run()) CHECK(d.kind == Decision::Kind::unschedulable);
+    for (const Decision& d : world.run()) CHECK(d.kind() == Decision::Kind::unschedulable);
     CHECK(tried_after(world, row.event) == row.tried);
   }
 }

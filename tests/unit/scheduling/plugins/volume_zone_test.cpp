@@ -27,7 +27,7 @@ struct ZoneWorld : World {
   ZoneWorld() : World(volume_plugin("VolumeZone")) {}
   std::string judge(std::vector<VolumeEdit> own) {
     engine.put_pod(make_pod("p", "1", "1Gi", volumes(std::move(own))));
-    return one().message;
+    return one().message();
   }
 };
 
@@ -99,12 +99,12 @@ TEST_CASE("each of a pod's volumes has its say, and zones that come later count"
   CHECK(world.judge({claim("in-a-or-b"), claim("in-b"), claim("in-r")}) == kElsewhere);
   world.clock.advance(std::chrono::seconds(20));
   world.engine.put_node(node("b", {{kZone, "b"}, {kRegion, "s"}}));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   world.clock.advance(std::chrono::seconds(20));
   world.engine.put_node(node("b", {{kZone, "b"}, {kRegion, "r"}}));
-  CHECK(world.one().node == "b");
+  CHECK(world.one().node() == "b");
   world.engine.put_pod(make_pod("q", "1", "1Gi", volumes({claim("in-a-or-b"), claim("in-a"), ephemeral()})));
-  CHECK(world.one().node == "a");
+  CHECK(world.one().node() == "a");
 }
 
 TEST_CASE("claims that have no volume yet") {

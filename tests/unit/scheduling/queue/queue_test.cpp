@@ -15,7 +15,7 @@ TEST_CASE("backoff doubles up to its maximum after errors") {
   world.engine.put_node(make_node("n"));
   auto pod = make_pod("p");
   world.engine.put_pod(pod);
-  REQUIRE(world.one().kind == Decision::Kind::bind);
+  REQUIRE(world.one().kind() == Decision::Kind::bind);
   // A failed binding is an error: the pod waits, even though nothing else is to do. Waits end with a window
   // of a second, so one of 1 s lasts from 1 to 2.
   for (int wait : {1, 2, 4, 8, 10, 10}) {
@@ -50,8 +50,8 @@ TEST_CASE("pods that are being deleted are only told of") {
   world.engine.put_node(make_node("n"));
   world.engine.put_pod(make_pod("p", "1", "1Mi", [](auto& p) { p.metadata.deletion_timestamp.emplace(); }));
   Decision d = world.one();
-  CHECK(d.kind == Decision::Kind::skip);
-  CHECK(d.message == "skip schedule deleting pod: default/p");
+  CHECK(d.kind() == Decision::Kind::skip);
+  CHECK(d.message() == "skip schedule deleting pod: default/p");
   CHECK(world.run().empty());
 }
 
@@ -60,10 +60,10 @@ TEST_CASE("an assumed pod takes its room until it is bound, fails or goes") {
   world.engine.put_node(make_node("n", "1"));
   auto a = make_pod("a", "1"), b = make_pod("b", "1");
   world.engine.put_pod(a);
-  CHECK(world.one().node == "n");
+  CHECK(world.one().node() == "n");
   CHECK(world.engine.assumed() == 1);
   world.engine.put_pod(b);
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
 
   SECTION("bound: the room stays taken, once") {
     world.engine.put_pod(changed(a, [](auto& p) { p.spec.node_name = "n"; }));
@@ -114,10 +114,10 @@ TEST_CASE("a node that goes takes its room with it, and comes back with the pods
   world.engine.put_pod(make_pod("there", "2", "1Mi", [](auto& p) { p.spec.node_name = "n"; }));
   world.engine.remove_node("n");
   world.engine.put_pod(make_pod("p", "1"));
-  CHECK(world.one().node == "m");
+  CHECK(world.one().node() == "m");
   world.engine.put_node(make_node("n", "2"));
   world.engine.put_pod(make_pod("q", "2"));
-  CHECK(world.one().message == "0/2 nodes are available: 2 Insufficient cpu.");
+  CHECK(world.one().message() == "0/2 nodes are available: 2 Insufficient cpu.");
 }
 
 TEST_CASE("a pod that changed while it was assumed is what it has become when its binding fails") {
@@ -125,7 +125,7 @@ TEST_CASE("a pod that changed while it was assumed is what it has become when it
   world.engine.put_node(make_node("n", "2"));
   auto pod = make_pod("p", "1");
   world.engine.put_pod(pod);
-  CHECK(world.one().node == "n");
+  CHECK(world.one().node() == "n");
   pod = changed(pod,
                 [](auto& p) { p.spec.containers[0].resources.requests["cpu"] = api::Quantity::must("3"); });
   world.engine.put_pod(pod);
@@ -133,7 +133,7 @@ TEST_CASE("a pod that changed while it was assumed is what it has become when it
   REQUIRE(world.engine.binding_failed(*pod));
   CHECK(world.engine.nodes().used(kCpu, 0) == 0);
   world.clock.advance(seconds(3));
-  CHECK(world.one().message == "0/1 nodes are available: 1 Insufficient cpu.");
+  CHECK(world.one().message() == "0/1 nodes are available: 1 Insufficient cpu.");
 }
 
 std::uint64_t asked(Engine& engine, std::string_view plugin) {
@@ -224,16 +224,16 @@ TEST_CASE("what enters which queue is counted as kube-scheduler does") {
   world.engine.put_pod(gated);
   CHECK(entered("unschedulable", "UnschedulablePodAdd") == 1);
   CHECK(entered("active", "UnschedulablePodUpdatePodSchedulingGatesEliminated") == 1);
-  CHECK(world.one().kind == Decision::Kind::bind);
+  CHECK(world.one().kind() == Decision::Kind::bind);
   CHECK(gating() == 0);
 
   world.engine.put_pod(make_pod("p", "2"));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   CHECK(entered("active", "UnschedulablePodAdd") == 1);
   CHECK(entered("unschedulable", "ScheduleAttemptFailure") == 1);
   world.engine.put_node(make_node("m", "2"));
   CHECK(entered("backoff", "NodeAdd") == 1);
-  CHECK(world.one().node == "m");
+  CHECK(world.one().node() == "m");
   CHECK(entered("active", "PopFromBackoffQ") == 1);
 }
 
@@ -241,12 +241,12 @@ TEST_CASE("without SchedulerPopFromBackoffQ a backoff lasts, however little else
   World world({}, {.queue = {.pop_from_backoff = false}});
   world.engine.put_node(make_node("n", "1"));
   world.engine.put_pod(make_pod("p", "2"));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   world.engine.put_node(make_node("m", "2"));
   CHECK(world.run().empty());
   REQUIRE(world.engine.next_wakeup());
   world.clock.advance(*world.engine.next_wakeup() - world.clock.mono());
-  CHECK(world.one().node == "m");
+  CHECK(world.one().node() == "m");
 }
 
 TEST_CASE("pods of other schedulers count only once they are bound") {
@@ -257,7 +257,7 @@ TEST_CASE("pods of other schedulers count only once they are bound") {
   CHECK(world.run().empty());
   world.engine.put_pod(changed(pod, [](auto& p) { p.spec.node_name = "n"; }));
   world.engine.put_pod(make_pod("q", "1"));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
 }
 
 TEST_CASE("the nominated node is tried first") {
@@ -265,9 +265,9 @@ TEST_CASE("the nominated node is tried first") {
   for (const char* name : {"a", "b", "c"}) world.engine.put_node(make_node(name));
   world.engine.put_pod(make_pod("busy", "3", "1Gi", [](auto& p) { p.spec.node_name = "b"; }));
   world.engine.put_pod(make_pod("p", "1", "1Mi", [](auto& p) { p.status.nominated_node_name = "b"; }));
-  CHECK(world.one().node == "b");
+  CHECK(world.one().node() == "b");
   world.engine.put_pod(make_pod("q", "2", "1Mi", [](auto& p) { p.status.nominated_node_name = "b"; }));
-  CHECK(world.one().node != "b");
+  CHECK(world.one().node() != "b");
 }
 
 }  // namespace

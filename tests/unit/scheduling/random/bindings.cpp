@@ -36,7 +36,7 @@ std::string RandomWorld::refused_by_seat(const api::Pod& pod, const std::string&
 void RandomWorld::begin_binding(const Decision& d) {
   const Served& here = served(*d.pod);
   const SeatRule rule = SeatRule::of(*d.pod);
-  Flight flight{d.pod, d.node.str(), here.seats, {}, d.tells_end, false, steps_, {}, {}};
+  Flight flight{d.pod, d.node().str(), here.seats, {}, d.tells_end(), false, steps_, {}, {}};
   auto assumed = reference::assumed_on(cluster_, here.oracle, *d.pod, *cluster_.nodes.at(flight.node));
   std::string waits_for;
   for (const char seat : here.seats)
@@ -44,10 +44,13 @@ void RandomWorld::begin_binding(const Decision& d) {
       flight.waits[seat] = world_.clock.mono() + rule.timeout(seat);
       waits_for += fmt::format("{}Seat{}", waits_for.empty() ? "" : ", ", seat);
     }
-  if (d.waits_for != waits_for || (d.kind == Decision::Kind::wait) == waits_for.empty())
-    return tell(*d.pod, fmt::format("it waits for \"{}\", and should for \"{}\"", d.waits_for, waits_for));
-  if (waits_for.empty() && d.pre_binds.size() != (assumed ? 1 : 0))
-    return tell(*d.pod, fmt::format("{} plugins have work before its binding", d.pre_binds.size()));
+  const auto* wait = d.as<Decision::Wait>();
+  const std::string said = wait != nullptr ? wait->plugins : "";
+  if (said != waits_for || (wait != nullptr) == waits_for.empty())
+    return tell(*d.pod, fmt::format("it waits for \"{}\", and should for \"{}\"", said, waits_for));
+  if (const auto* bind = d.as<Decision::Bind>();
+      bind != nullptr && bind->pre_binds.size() != (assumed ? 1 : 0))
+    return tell(*d.pod, fmt::format("{} plugins have work before its binding", bind->pre_binds.size()));
   if (!waits_for.empty()) ++met_["(seats)"].scored;
   if (assumed) {
     ++met_["VolumeBinding"].scored;
@@ -62,7 +65,7 @@ void RandomWorld::begin_binding(const Decision& d) {
   assumed_[key] = d.pod;
   cluster_.assumed_at[key] = cluster_.now;
   cluster_.pods[key] = changed(d.pod, [&](api::Pod& p) {
-    p.spec.node_name = d.node;
+    p.spec.node_name = d.node();
     p.status.nominated_node_name = {};
   });
   if (rule.what == SeatRule::What::open || rule.what == SeatRule::What::close) open_seats(flight);
@@ -105,10 +108,10 @@ void RandomWorld::judge_end_of_wait(const Decision& d, Flight& flight) {
   }
   const bool well = flight.said->empty();
   const std::string message = well ? "" : fmt::format("{}{}.", kRefusal, *flight.said);
-  if (d.kind != (well ? Decision::Kind::bind : Decision::Kind::unschedulable) || d.message != message ||
-      (well && d.node != flight.node))
+  if (d.kind() != (well ? Decision::Kind::bind : Decision::Kind::unschedulable) || d.message() != message ||
+      (well && d.node() != flight.node))
     return tell(*d.pod, fmt::format("its wait ends with {} \"{}\", and should with \"{}\"",
-                                    well ? "a refusal" : "a binding", d.message, message));
+                                    well ? "a refusal" : "a binding", d.message(), message));
   const std::string key = reference::key_of(*d.pod);
   if (well) {
     flight.waits.clear();
@@ -118,7 +121,7 @@ void RandomWorld::judge_end_of_wait(const Decision& d, Flight& flight) {
   }
   // Its own going does not help it, what happened before does.
   const int since = flight.since < last_wake_ ? flight.since : steps_;
-  refusals_[key] = {steps_, since, d.message, true};
+  refusals_[key] = {steps_, since, d.message(), true};
   lose(key);
   put_waiting(changed(d.pod, [&](api::Pod& p) { p.status.nominated_node_name = {}; }));
 }

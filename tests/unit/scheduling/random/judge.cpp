@@ -49,28 +49,28 @@ void RandomWorld::judge(const Decision& d) {
   const auto flight = flights_.find(d.pod->metadata.uid);
   if (flight != flights_.end() && !flight->second.gone) return judge_end_of_wait(d, flight->second);
   if (!PodLives::is_ours(*d.pod)) return tell(*d.pod, "it is decided about, and is nobody's here");
-  if (d.kind == Decision::Kind::ask) return judge_question(d);
+  if (d.kind() == Decision::Kind::ask) return judge_question(d);
   const Served& here = served(*d.pod);
   const reference::Answer answer = reference::evaluate(cluster_, here.oracle, *d.pod);
   // Whom extenders were asked about may find another cluster than they were asked about.
   const auto asked = asked_.find(d.pod->metadata.uid);
   const bool at_once = asked == asked_.end() || moves_ == asked->second.at + 1;
   if (asked != asked_.end()) asked_.erase(asked);
-  if (d.kind == Decision::Kind::bind || d.kind == Decision::Kind::wait)
+  if (d.kind() == Decision::Kind::bind || d.kind() == Decision::Kind::wait)
     return judge_choice(d, answer, at_once);
   const std::string key = reference::key_of(*d.pod);
-  Refusal& refusal = refusals_[key] = {steps_, steps_, d.message, false};
+  Refusal& refusal = refusals_[key] = {steps_, steps_, d.message(), false};
   std::string expected = answer.message;
   std::optional<reference::Preemption> preemption;
   if (answer.feasible > 0) {
     refusal.by_seat = is_refused_by_seat(d, answer, at_once);
     if (!refusal.by_seat && at_once)
-      return tell(*d.pod, fmt::format("the engine says \"{}\",\n  the oracle has {} nodes", d.message,
+      return tell(*d.pod, fmt::format("the engine says \"{}\",\n  the oracle has {} nodes", d.message(),
                                       answer.feasible));
-    expected = d.message;
+    expected = d.message();
     ++met_["(seats)"].rejected;
   } else if (!answer.error.empty()) {
-    if (d.kind != Decision::Kind::error && at_once) return tell(*d.pod, "it is refused, and should fail");
+    if (d.kind() != Decision::Kind::error && at_once) return tell(*d.pod, "it is refused, and should fail");
   } else if (!here.claims.empty() && !answer.prefilter_message.empty()) {
     // What DynamicResources says where its own PreFilter was not reached; nobody is asked after it.
     expected = fmt::format("{} not found", expected);
@@ -81,12 +81,13 @@ void RandomWorld::judge(const Decision& d) {
   } else if (!here.claims.empty() && !cluster_.nodes.empty()) {
     expected = fmt::format("{} {}", expected, here.claims.substr(0, here.claims.size() - 2));
   }
-  if (d.message != expected && at_once)
-    return tell(*d.pod, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", d.message, expected));
+  if (d.message() != expected && at_once)
+    return tell(*d.pod, fmt::format("the engine says \"{}\",\n  the oracle \"{}\"", d.message(), expected));
   if (preemption && !preemption->best.empty()) return judge_preemption(d, *preemption);
-  if (d.nominate && !d.nominate->empty())
-    return tell(*d.pod, fmt::format("it is nominated to {}, the oracle sees no victims", d.nominate->view()));
-  if (d.nominate && !d.pod->status.nominated_node_name.empty())
+  if (d.nominate() && !d.nominate()->empty())
+    return tell(*d.pod,
+                fmt::format("it is nominated to {}, the oracle sees no victims", d.nominate()->view()));
+  if (d.nominate() && !d.pod->status.nominated_node_name.empty())
     put_waiting(changed(d.pod, [&](api::Pod& p) { p.status.nominated_node_name = {}; }));
 }
 
@@ -97,7 +98,7 @@ void RandomWorld::judge_question(const Decision& d) {
   plugins.extended.reset();
   const reference::Answer expected = reference::evaluate(cluster_, plugins, *d.pod);
   std::set<std::string> names, feasible;
-  for (const auto& node : d.question->nodes) names.insert(node->metadata.name);
+  for (const auto& node : d.as<Decision::Ask>()->question->nodes) names.insert(node->metadata.name);
   for (const auto& [name, node] : expected.nodes)
     if (!node.rejected) feasible.insert(name);
   const bool first = !asked_.contains(d.pod->metadata.uid);
@@ -108,7 +109,8 @@ void RandomWorld::judge_question(const Decision& d) {
   Asked& asked = asked_[d.pod->metadata.uid] = {moves_, d, lives_.chance(40)};
   refusals_[reference::key_of(*d.pod)].by_seat = false;  // it is being tried
   if (asked.held) return;
-  world_.engine.answered(*d.pod, std::make_shared<ExtenderAnswer>(extenders_->ask(d.pod, d.question)));
+  world_.engine.answered(
+      *d.pod, std::make_shared<ExtenderAnswer>(extenders_->ask(d.pod, d.as<Decision::Ask>()->question)));
 }
 
 /// Those that took their time.
@@ -117,17 +119,18 @@ void RandomWorld::answer_held() {
   for (auto& [uid, asked] : asked_) {
     if (!std::exchange(asked.held, false)) continue;
     const Decision& d = asked.decision;
-    world_.engine.answered(*d.pod, std::make_shared<ExtenderAnswer>(extenders_->ask(d.pod, d.question)));
+    world_.engine.answered(
+        *d.pod, std::make_shared<ExtenderAnswer>(extenders_->ask(d.pod, d.as<Decision::Ask>()->question)));
   }
 }
 
 void RandomWorld::judge_preemption(const Decision& d, const reference::Preemption& expected) {
-  const std::string node = d.nominate.value_or(Symbol()).str();
+  const std::string node = d.nominate().value_or(Symbol()).str();
   // Which of two alike goes first is nobody's business.
   bool certain = true;
   for (const auto& [name, candidate] : expected.candidates) certain = certain && candidate.certain;
   std::vector<std::string> victims;
-  for (const auto& v : d.preemption.victims) victims.push_back(reference::key_of(*v.pod));
+  for (const auto& v : d.preemption().victims) victims.push_back(reference::key_of(*v.pod));
   const auto at = expected.candidates.find(node);
   if (at == expected.candidates.end() || (certain && !expected.best.contains(node)))
     return tell(*d.pod, fmt::format("victims {} on \"{}\", best of {} are {}", victims, node,
@@ -135,10 +138,10 @@ void RandomWorld::judge_preemption(const Decision& d, const reference::Preemptio
   std::vector<std::string> wanted = at->second.victims;
   std::erase_if(wanted,
                 [&](auto& key) { return cluster_.pods.at(key)->metadata.deletion_timestamp.has_value(); });
-  if (at->second.certain && (victims != wanted || d.preemption.chosen != at->second.victims.size()))
+  if (at->second.certain && (victims != wanted || d.preemption().chosen != at->second.victims.size()))
     return tell(*d.pod, fmt::format("victims {} on {}, the oracle takes {}", victims, node, wanted));
   ++met_["DefaultPreemption"].scored;
-  for (const auto& victim : d.preemption.victims) {
+  for (const auto& victim : d.preemption().victims) {
     const std::string key = reference::key_of(*victim.pod);
     if (random_.chance(50) || assumed_.contains(key)) {
       world_.engine.remove_pod(*victim.pod);
@@ -151,9 +154,9 @@ void RandomWorld::judge_preemption(const Decision& d, const reference::Preemptio
     });
     world_.engine.put_pod(cluster_.pods.at(key));
   }
-  for (const auto& other : d.preemption.yielding)
+  for (const auto& other : d.preemption().yielding)
     put_waiting(changed(other, [&](api::Pod& p) { p.status.nominated_node_name = {}; }));
-  put_waiting(changed(d.pod, [&](api::Pod& p) { p.status.nominated_node_name = *d.nominate; }));
+  put_waiting(changed(d.pod, [&](api::Pod& p) { p.status.nominated_node_name = *d.nominate(); }));
   world_.engine.preempted(*d.pod, true);
 }
 
@@ -185,17 +188,17 @@ std::string RandomWorld::wrong_choice(const api::Pod& pod, const std::string& no
 bool RandomWorld::is_refused_by_seat(const Decision& d, const reference::Answer& expected,
                                      bool at_once) const {
   for (const auto& [name, node] : expected.nodes)
-    if (!node.rejected && d.message == refused_by_seat(*d.pod, name) &&
+    if (!node.rejected && d.message() == refused_by_seat(*d.pod, name) &&
         wrong_choice(*d.pod, name, expected, at_once).empty())
       return true;
   return false;
 }
 
 void RandomWorld::judge_choice(const Decision& d, const reference::Answer& expected, bool at_once) {
-  if (const std::string wrong = wrong_choice(*d.pod, d.node.str(), expected, at_once); !wrong.empty())
+  if (const std::string wrong = wrong_choice(*d.pod, d.node().str(), expected, at_once); !wrong.empty())
     return tell(*d.pod, wrong);
-  if (const std::string refused = refused_by_seat(*d.pod, d.node.str()); !refused.empty())
-    return tell(*d.pod, fmt::format("bound to {}, and should be refused: {}", d.node.view(), refused));
+  if (const std::string refused = refused_by_seat(*d.pod, d.node().str()); !refused.empty())
+    return tell(*d.pod, fmt::format("bound to {}, and should be refused: {}", d.node().view(), refused));
   begin_binding(d);
 }
 

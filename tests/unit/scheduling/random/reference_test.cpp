@@ -109,7 +109,7 @@ TEST_CASE("the same seed decides the same, another seed breaks ties otherwise") 
     for (int i = 0; i < 50; ++i) world.engine.put_node(make_node("n" + std::to_string(i)));
     for (int i = 0; i < 60; ++i) world.engine.put_pod(make_pod("p" + std::to_string(i)));
     std::string text;
-    for (const Decision& d : world.run()) text += d.node.str() + " ";
+    for (const Decision& d : world.run()) text += d.node().str() + " ";
     return text;
   };
   CHECK(decide(1) == decide(1));
@@ -122,7 +122,7 @@ TEST_CASE("ties are broken evenly") {
     World world({}, {.queue = {}, .seed = seed});
     for (const char* name : {"a", "b", "c", "d"}) world.engine.put_node(make_node(name));
     world.engine.put_pod(make_pod("p"));
-    ++hits[world.one().node.str()];
+    ++hits[world.one().node().str()];
   }
   for (const auto& [name, n] : hits) CHECK(std::abs(n - 500) < 100);
 }
@@ -136,7 +136,7 @@ TEST_CASE("a percentage stops the search, and the next one goes on from there") 
   auto out = world.run();
   REQUIRE(out.size() == 20);
   for (std::size_t i = 0; i < out.size(); ++i) {
-    Row row = world.engine.nodes().find(out[i].node.view());
+    Row row = world.engine.nodes().find(out[i].node().view());
     CHECK(row / 200 == i % 10);
   }
 }

@@ -48,18 +48,19 @@ TEST_CASE("a node that will be drained takes short-lived pods alone, and those r
   Drained world;
   world.engine.put_pod(make_pod("long", "1"));
   const Decision refused = world.one();
-  CHECK(refused.kind == Decision::Kind::unschedulable);
-  CHECK_THAT(refused.message, Catch::StartsWith("0/1 nodes are available: 1 node(s) will be drained soon."));
+  CHECK(refused.kind() == Decision::Kind::unschedulable);
+  CHECK_THAT(refused.message(),
+             Catch::StartsWith("0/1 nodes are available: 1 node(s) will be drained soon."));
   world.engine.put_node(node("stays"));
-  CHECK(world.one().node == "stays");
+  CHECK(world.one().node() == "stays");
   world.engine.put_pod(short_pod("short"));
-  CHECK(world.one().node == "leaves");
+  CHECK(world.one().node() == "leaves");
 }
 
 TEST_CASE("who was rejected is tried again when the node stays after all, and for nothing else") {
   Drained world;
   world.engine.put_pod(make_pod("long", "1"));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   world.clock.advance(std::chrono::seconds(30));  // its backoff is over
   world.engine.put_node(make_node("leaves", "4", "8Gi", [](api::Node& n) {
     n.metadata.labels["example.com/drain-soon"] = "";
@@ -67,14 +68,14 @@ TEST_CASE("who was rejected is tried again when the node stays after all, and fo
   }));
   CHECK(world.run().empty());
   world.engine.put_node(node("leaves"));
-  CHECK(world.one().node == "leaves");
+  CHECK(world.one().node() == "leaves");
 }
 
 TEST_CASE("its labels are the configuration's; what makes no sense is refused with its path") {
   World world(configured(R"({"nodeLabel":"leaving"})"), {}, with_drain_soon());
   world.engine.put_node(node("leaves", "leaving"));
   world.engine.put_pod(make_pod("long", "1"));
-  CHECK(world.one().kind == Decision::Kind::unschedulable);
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
   KubeSchedulerConfiguration same = configured(R"({"nodeLabel":"x","podLabel":"x"})");
   REQUIRE(complete(same, with_drain_soon()).has_value());
   const auto refused = validate(same, with_drain_soon());

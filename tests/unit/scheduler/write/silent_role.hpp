@@ -1,0 +1,24 @@
+// SilentRole: the role around a writer that knows nothing and tells nobody; tests say more.
+#pragma once
+
+#include "write/writer_services.hpp"
+
+namespace koord::scheduler::test {
+
+struct SilentRole : WriterServices {
+  kube::EventRecorder& events(std::string_view) override { return *recorder; }
+  std::shared_ptr<const api::Pod> latest(const api::Pod&) const override { return nullptr; }
+  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view) const override { return {}; }
+  bool may_write() const override { return writes; }
+  std::string unserved(std::string_view, const api::Pod&) const override { return {}; }
+  void binding_ended(std::shared_ptr<const api::Pod>, bool) override {}
+  void preempted(std::shared_ptr<const api::Pod>, bool) override {}
+  void answered(std::shared_ptr<const api::Pod>, std::shared_ptr<const scheduling::ExtenderAnswer>) override {
+  }
+  void done() override {}
+
+  kube::EventRecorder* recorder = nullptr;
+  bool writes = true;
+};
+
+}  // namespace koord::scheduler::test
