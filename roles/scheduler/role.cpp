@@ -27,6 +27,7 @@
 #include "koord/scheduling/config/kube_gates.hpp"
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/engine/attempt_log.hpp"
+#include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 #include "koord/scheduling/plugins.hpp"
 #include "options/flags.hpp"
 #include "options/write_config.hpp"
@@ -48,6 +49,12 @@ constexpr nanoseconds kGather = std::chrono::milliseconds(5);
 /// What is on its way when the role stops may take this long, and before it the engine's present decision.
 constexpr nanoseconds kGrace = std::chrono::seconds(5), kEngineGrace = std::chrono::seconds(2);
 
+/// A plugin's, under its name.
+struct Controller {
+  std::string_view plugin;
+  std::unique_ptr<scheduling::PluginController> controller;
+};
+
 struct Parts {
   Configuration configuration;
   std::unique_ptr<scheduling::Engine> engine;
@@ -56,6 +63,7 @@ struct Parts {
   kube::Informer<api::Node> nodes;
   kube::Informer<api::Pod> pods;
   std::map<const kube::ObjectType*, kube::AnyInformer> others;  // what the profiles' plugins watch
+  std::vector<Controller> controllers;
   std::unique_ptr<ExtenderCalls> extenders;
   std::string host_name;
   bool checks_pods;
@@ -80,7 +88,9 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
                    .flags = {.scores = context.flags.get_int("debug-scores"),
                              .filters = context.flags.get_bool("debug-filters"),
                              .diagnosis = context.flags.get_bool("debug-diagnosis")},
-                   .plugin_paths = service_paths(parts_.engine->profiles())}) {
+                   .plugin_paths = service_paths(parts_.engine->profiles())}),
+        controllers_(context.executor,
+                     [this](std::string_view plugin, const Error& error) { fail(plugin, error); }) {
     services_.add_to(context.routes);
     context.metrics.on_scrape(
         [this] { telemetry_.gauges(last_report_, writer_ ? writer_->in_flight() : 0); });
@@ -145,6 +155,7 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
   kube::DeliveryQueue queue_;
   std::optional<Writer> writer_;
   std::optional<EngineThread> engine_;
+  TaskGroup controllers_;
   EngineReport last_report_;
   Event synced_event_;
   TimerId timer_ = 0;
@@ -236,6 +247,7 @@ Task<Result<>> Scheduler::feed() {
         changes.emplace_back(ObjectChange{std::move(c)});
       }
     }
+    if (batch->synced && !synced_) changes.emplace_back(AllSynced{});
     engine_->post(std::move(changes));
     if (batch->synced && !synced_) {
       synced_ = true;
@@ -250,6 +262,9 @@ Task<Result<>> Scheduler::feed() {
 Task<Result<>> Scheduler::lead() {
   KOORD_CO_CHECK(co_await synced_event_.wait());
   engine_->permit(kWindow);
+  for (Controller& c : parts_.controllers)
+    controllers_.spawn(std::string(c.plugin), c.controller->run({*parts_.client, context().clock, log(),
+                                                                 [this] { return leading(); }}));
   co_return Result<>();
 }
 
@@ -281,6 +296,7 @@ Task<> Scheduler::stop() {
   }
   if (timer_ != 0) context().clock.cancel(timer_);
   timer_ = 0;
+  co_await controllers_.stop(context().clock, kGrace);
   co_await writer_->stop(kGrace);
   for (auto& [profile, recorder] : recorders_) co_await recorder->stop();
 }
@@ -327,6 +343,20 @@ Result<std::unique_ptr<scheduling::Engine>> make_engine(const Configuration& c,
   engine->set_profiles(std::move(*profiles));
   if (c.koordinators) engine->set_transforms(transforms(context));
   return engine;
+}
+
+/// Of each plugin that has one, whichever profiles it is in.
+std::vector<Controller> make_controllers(scheduling::Engine& engine, kube::InformerSet& informers,
+                                         kube::Client& client) {
+  std::vector<Controller> made;
+  for (const scheduling::Profile& profile : engine.profiles())
+    for (const scheduling::Profile::Named& named : profile.plugins) {
+      auto* plugin = dynamic_cast<scheduling::ControllerPlugin*>(named.plugin.get());
+      const auto is = [&](const Controller& c) { return c.plugin == named.name; };
+      if (plugin != nullptr && std::none_of(made.begin(), made.end(), is))
+        made.push_back({named.name, plugin->make_controller(informers, client)});
+    }
+  return made;
 }
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
@@ -381,10 +411,12 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
   std::map<const kube::ObjectType*, kube::AnyInformer> others;
   for (const auto& store : engine->objects().stores())
     others.emplace(&store->type(), context.informers.any_informer(store->type(), *client));
+  std::vector<Controller> controllers = make_controllers(*engine, context.informers, *client);
   const bool checks_pods = configuration.koordinators && context.gates.enabled("DynamicSchedulerCheck");
   return std::unique_ptr<runtime::Role>(std::make_unique<Scheduler>(
       context, Parts{std::move(configuration), std::move(engine), client, event_client, std::move(nodes),
-                     std::move(pods), std::move(others), std::move(extenders), host_name(), checks_pods}));
+                     std::move(pods), std::move(others), std::move(controllers), std::move(extenders),
+                     host_name(), checks_pods}));
 }
 
 const runtime::RoleDescriptor& role() {

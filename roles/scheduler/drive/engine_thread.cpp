@@ -16,6 +16,7 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 
 namespace koord::scheduler {
 
@@ -40,6 +41,11 @@ struct Apply {
   void operator()(const ObjectChange& o) const {
     const kube::Change& c = o.change;
     engine.change_object(*c.type, c.after ? c.after : c.before, !c.after);
+  }
+  void operator()(const AllSynced&) const {
+    for (const scheduling::Profile& profile : engine.profiles())
+      for (const scheduling::Profile::Named& named : profile.plugins)
+        if (auto* told = dynamic_cast<scheduling::SyncedPlugin*>(named.plugin.get())) told->all_synced();
   }
   void operator()(const BindingEnded& c) const {
     if (c.bound) return engine.binding_succeeded(*c.pod);

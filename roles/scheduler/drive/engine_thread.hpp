@@ -47,9 +47,11 @@ struct ExtendersAnswered {
   std::shared_ptr<const api::Pod> pod;
   std::shared_ptr<const scheduling::ExtenderAnswer> answer;
 };
+/// All that existed at the start was posted before.
+struct AllSynced {};
 /// One thing that the cluster, the writer or the extenders did.
-using EngineChange =
-    std::variant<NodeChange, PodChange, ObjectChange, BindingEnded, VictimsAsked, ExtendersAnswered>;
+using EngineChange = std::variant<NodeChange, PodChange, ObjectChange, AllSynced, BindingEnded, VictimsAsked,
+                                  ExtendersAnswered>;
 
 struct EngineReport {
   std::vector<scheduling::Decision> decisions;

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "controlling_plugin.hpp"
 #include "drive/engine_thread.hpp"
 #include "hanging_plugin.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -31,7 +32,7 @@ constexpr std::string_view kConfig =
     "apiVersion: kubescheduler.config.k8s.io/v1\n"
     "kind: KubeSchedulerConfiguration\n"
     "profiles:\n"
-    "- plugins: {filter: {enabled: [{name: Hanging}]}}\n";
+    "- plugins: {filter: {enabled: [{name: Hanging}]}, multiPoint: {enabled: [{name: Controlling}]}}\n";
 
 std::filesystem::path config_file() {
   auto file = std::filesystem::temp_directory_path() / ("koord-scheduler-role-" + std::to_string(::getpid()));
@@ -46,11 +47,15 @@ std::vector<std::string> with_config(std::vector<std::string> flags) {
 
 /// A process of one role on an API server that has one node, a pod (the engine hangs at "hang") and a lease.
 struct Process : koord::test::RoleRig {
-  explicit Process(std::vector<std::string> flags = {}, std::string pod_name = "hang")
-      : RoleRig(scheduler::role(), with_config(std::move(flags))), pod(std::move(pod_name)) {
+  explicit Process(std::vector<std::string> flags = {}, std::string pod_name = "hang",
+                   std::string held_lease = {})
+      : RoleRig(scheduler::role(), with_config(std::move(flags))),
+        pod(std::move(pod_name)),
+        lease(std::move(held_lease)) {
     server.answer = [this](const net::Request& request) { return answer(request); };
     plugins.assign(scheduling::plugin_table().begin(), scheduling::plugin_table().end());
     plugins.push_back(&kHanging);
+    plugins.push_back(&kControlling);
     start(make_role(context, plugins));
   }
   ~Process() override {
@@ -107,6 +112,34 @@ struct Process : koord::test::RoleRig {
   int lease_writes = 0;
   std::vector<const scheduling::PluginEntry*> plugins;
 };
+
+TEST_CASE("a plugin's controller runs while the role leads, and its end is awaited") {
+  Controlled told;
+  Process process({}, "p");
+  CHECK(told.made == 1);
+  CHECK(told.started == 0);
+  process.wait_for_attempt();
+  CHECK(told.started == 1);
+  CHECK(told.nodes == 1);
+  CHECK(told.might_write);
+  CHECK(told.synced == 1);
+  CHECK(told.ended == 0);
+  koord::test::run_task(process.loop, process.tasks.stop(process.loop.clock, 10s));
+  CHECK(told.ended == 1);
+}
+
+TEST_CASE("nothing of a plugin runs while another process leads") {
+  Controlled told;
+  Process process(
+      {}, "p",
+      R"({"metadata":{"name":"l","namespace":"n","resourceVersion":"1"},"spec":{"holderIdentity":)"
+      R"("another","leaseDurationSeconds":15,"renewTime":"2026-01-01T00:00:00.000000Z"}})");
+  for (int i = 0; i < 20; ++i) process.loop.advance(500ms);
+  CHECK(told.made == 1);
+  CHECK(told.started == 0);
+  for (int i = 0; i < 100 && told.started == 0; ++i) process.loop.advance(500ms);
+  CHECK(told.started == 1);
+}
 
 TEST_CASE("a scheduler whose engine hangs says so, loses its lease and ends") {
   Process process;

@@ -1,0 +1,55 @@
+// Plugins beside the cycle: what they run at the API server while the role leads, and when all is known.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "koord/async/task.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/log.hpp"
+#include "koord/base/result.hpp"
+
+namespace koord::kube {
+class Client;
+class InformerSet;
+}  // namespace koord::kube
+
+namespace koord::scheduling {
+
+/// Works on the event loop's thread, beside the engine: it shares with its plugin only what is made for two
+/// threads.
+class PluginController {
+ public:
+  /// References outlive the run.
+  struct Context {
+    kube::Client& client;
+    Clock& clock;
+    Logger log;
+    /// False while another process may hold the lease: nothing may be written then.
+    std::function<bool()> may_write;
+  };
+  virtual ~PluginController() = default;
+  /// Once, when the role leads and all objects that existed at the start are known; until it is cancelled,
+  /// when the role ends. Its end is awaited, for as long as the role's own writes are. An error ends the role.
+  virtual Task<Result<>> run(Context context) = 0;
+};
+
+/// A plugin with a controller. A role that schedules asks for it; who only asks where pods would go does not.
+class ControllerPlugin {
+ public:
+  virtual ~ControllerPlugin() = default;
+  /// Once, before the engine's thread has the plugin, of its instance in the first profile that has it. What
+  /// the controller reads it declares with `informers`: they are filled whether the role leads or not.
+  virtual std::unique_ptr<PluginController> make_controller(kube::InformerSet& informers,
+                                                            kube::Client& client) = 0;
+};
+
+/// Told once, on the engine's thread, when all nodes, pods and watched objects that existed at the start have
+/// been told, before the first pod is tried: what was kept of them so far is the whole picture.
+class SyncedPlugin {
+ public:
+  virtual ~SyncedPlugin() = default;
+  virtual void all_synced() = 0;
+};
+
+}  // namespace koord::scheduling
