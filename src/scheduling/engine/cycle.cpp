@@ -27,6 +27,17 @@ bool concerns_anybody(const PodAttempt& attempt) {
          asked(profile.post_binds);
 }
 
+/// What is done before the binding of a pod that all plugins permit.
+void prepare_binding(QueuedPod& pod, Decision::Bind& bind) {
+  const Profile& profile = *pod.profile;
+  for (const auto& p : profile.pre_binds)
+    if (auto work = p.plugin->pre_bind(*pod.attempt))
+      bind.pre_binds.push_back({profile.plugin_name(p.index), std::move(work)});
+  if (profile.pod_patches.empty()) return;
+  for (const auto& p : profile.pre_binds) p.plugin->change_pod(*pod.attempt, bind.changes);
+  bind.patches = profile.plugin_name(profile.pod_patches.front().index);
+}
+
 }  // namespace
 
 std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
@@ -248,23 +259,20 @@ void Engine::follow_up(QueuedPod& pod, Decision& d) {
   }
   if (!pod.profile->permits.empty())
     timed("Permit", waits.empty() ? StatusCode::success : StatusCode::wait, *pod.profile, began);
-  for (const auto& p : pod.profile->pre_binds)
-    if (auto work = p.plugin->pre_bind(attempt))
-      bind.pre_binds.push_back({pod.profile->plugin_name(p.index), std::move(work)});
-  if (!pod.profile->pod_patches.empty()) {
-    for (const auto& p : pod.profile->pre_binds) p.plugin->change_pod(attempt, bind.changes);
-    bind.patches = pod.profile->plugin_name(pod.profile->pod_patches.front().index);
-  }
   bind.tells_end = true;
-  // So that others (a cluster autoscaler) know where it will be, although it takes a while.
-  if (options_.nominate_expected && (!waits.empty() || bind.prepares())) bind.nominate = bind.node;
-  if (waits.empty()) return;
+  if (waits.empty()) {
+    prepare_binding(pod, bind);
+    // So that others (a cluster autoscaler) know where it will be, although it takes a while.
+    if (options_.nominate_expected && bind.prepares()) bind.nominate = bind.node;
+    return;
+  }
   std::vector<std::string_view> names;
   names.reserve(waits.size());
   for (const PermitWaits::On& on : waits) names.push_back(pod.profile->plugin_name(on.plugin));
   Decision later = d;
-  std::get<Decision::Bind>(later.outcome).nominate.reset();
-  d.outcome = Decision::Wait{bind.node, bind.nominate, fmt::format("{}", fmt::join(names, ", "))};
+  Decision::Wait wait{bind.node, {}, fmt::format("{}", fmt::join(names, ", "))};
+  if (options_.nominate_expected) wait.nominate = bind.node;
+  d.outcome = std::move(wait);
   pod.place = Place::waiting;
   waits_.add(pod, waits, clock_.mono(), std::move(later), meanwhile_.end());
 }
@@ -306,6 +314,7 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
   d.took += clock_.mono() - outcome.since;
   permits_.observe({label(outcome.status.code)}, clock_.mono() - outcome.since);
   if (outcome.status.ok()) {
+    prepare_binding(pod, std::get<Decision::Bind>(d.outcome));
     pod.place = Place::assumed;
   } else {
     const std::shared_ptr<const api::Pod> object = pod.info.pod;

@@ -153,7 +153,7 @@ class PreBindWork {
 class PreBindPlugin {
  public:
   virtual ~PreBindPlugin() = default;
-  /// When all plugins have permitted the pod or let it wait. nullptr: there is nothing to do
+  /// When all plugins have permitted the pod, after its wait, if any. nullptr: there is nothing to do
   /// (kube-scheduler's PreBindPreFlight). May be run long after, or never.
   virtual std::shared_ptr<PreBindWork> pre_bind(PodAttempt& attempt) = 0;
   /// At the same time: what it writes into the pod. All of it is one patch, after the work of all plugins; in

@@ -389,14 +389,15 @@ TEST_CASE("what has to be done before a binding goes with the decision, and the 
   CHECK(d.nominate() == (told ? std::optional(Symbol("n")) : std::nullopt));
 }
 
-TEST_CASE("after a wait the work is the one that was made before, and nothing is told twice") {
+TEST_CASE("what is done before a binding is asked for when the pod is permitted, and nothing is told twice") {
   Cycle c;
-  c.pre_binds = "AB";
   c.says["A.permit"] = {StatusCode::wait, {}};
   c.timeouts = {{"A", 60s}};
   const Decision waits = c.put("p");
   CHECK(waits.kind() == Kind::wait);
   CHECK(waits.nominate() == Symbol("n"));
+  // Only now do the plugins know what it is.
+  c.pre_binds = "AB";
   c.cycle->allow(waits.pod->metadata.uid, c.index['A']);
   const Decision d = c.one();
   CHECK(d.as<Decision::Bind>()->pre_binds.size() == 2);
