@@ -23,7 +23,7 @@ std::string points_of(const scheduling::Plugin& plugin) {
   std::vector<std::string_view> points;
   for (const scheduling::ExtensionPoint& point : scheduling::extension_points())
     if (point.implemented_by != nullptr && point.implemented_by(plugin)) points.push_back(point.name());
-  for (const scheduling::Waypoint& w : scheduling::waypoints())
+  for (const scheduling::CyclePoint& w : scheduling::cycle_points())
     if (w.implemented_by != nullptr && w.implemented_by(plugin)) points.push_back(w.name);
   return fmt::format("{}", fmt::join(points, ", "));
 }
@@ -31,7 +31,7 @@ std::string points_of(const scheduling::Plugin& plugin) {
 /// Koordinator's points at which a plugin is asked.
 std::string asked() {
   std::vector<std::string_view> points;
-  for (const scheduling::Waypoint& w : scheduling::waypoints())
+  for (const scheduling::CyclePoint& w : scheduling::cycle_points())
     if (w.implemented_by != nullptr) points.push_back(w.name);
   return fmt::format("{}", fmt::join(points, " and "));
 }
@@ -54,7 +54,7 @@ void append_plugins(std::string& out) {
 /// The points that a pod meets; Koordinator's own in italics.
 std::string way() {
   std::vector<std::string> names;
-  for (const scheduling::Waypoint& w : scheduling::waypoints())
+  for (const scheduling::CyclePoint& w : scheduling::cycle_points())
     names.push_back(w.koordinators ? fmt::format("*{}*", w.name) : std::string(w.name));
   return fmt::format("{}", fmt::join(names, ", "));
 }

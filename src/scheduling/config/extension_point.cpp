@@ -120,7 +120,7 @@ constexpr ExtensionPoint kPoints[] = {
 // multiPoint, too, is a PluginSet.
 static_assert(sizeof(Plugins) == (std::size(kPoints) + 1) * sizeof(PluginSet), "a row for each member");
 
-constexpr Waypoint kWay[] = {
+constexpr CyclePoint kCyclePoints[] = {
     {"PreEnqueue"},
     {"QueueSort"},
     {"NextPod", true},          // in place of the queue's next pod
@@ -147,7 +147,7 @@ constexpr Waypoint kWay[] = {
 
 }  // namespace
 
-std::span<const Waypoint> waypoints() { return kWay; }
+std::span<const CyclePoint> cycle_points() { return kCyclePoints; }
 
 void seat_preparation(Profile& profile, Plugin& plugin, Profile::Seat seat) {
   const Profile::Filter filter = Seating<Profile::Filter>::made(plugin, seat);

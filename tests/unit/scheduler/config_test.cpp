@@ -419,7 +419,7 @@ TEST_CASE("the configuration that is written is read as it was") {
 TEST_CASE("each extension point has its place on a pod's way") {
   std::vector<std::string> points, way;
   for (const scheduling::ExtensionPoint& p : scheduling::extension_points()) points.push_back(p.label());
-  for (const scheduling::Waypoint& w : scheduling::waypoints())
+  for (const scheduling::CyclePoint& w : scheduling::cycle_points())
     if (!w.koordinators) way.emplace_back(w.name);
   CHECK(way == points);
 }

@@ -34,12 +34,12 @@ std::span<const ExtensionPoint> extension_points();
 /// A pod's whole way: those points and Koordinator's own, each with a name and a place. A configuration does
 /// not name the latter: a plugin is asked there if it implements them. Those that nothing can implement come
 /// with their first plugin.
-struct Waypoint {
+struct CyclePoint {
   std::string_view name;  // as ExtensionPoint::label()
   bool koordinators = false;
   bool (*implemented_by)(const Plugin& plugin) = nullptr;  // of Koordinator's
 };
-std::span<const Waypoint> waypoints();
+std::span<const CyclePoint> cycle_points();
 
 /// A filter that only prepares gets its place among the profile's filters; what is no filter gets none.
 void seat_preparation(Profile& profile, Plugin& plugin, Profile::Seat seat);
