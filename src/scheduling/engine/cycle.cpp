@@ -54,7 +54,7 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
     QueuedPod* pod = resume();
     if (pod == nullptr) pod = queue_->pop(clock_.mono());
     if (pod == nullptr) break;
-    out.push_back(attempt(*pod));
+    if (pod->profile->groups.empty() || !attempt_group(*pod, out)) out.push_back(attempt(*pod));
   }
   tell_raised();
   return done;
@@ -134,14 +134,18 @@ Row Engine::choose(QueuedPod& pod, Decision& d) {
   if (!extended && pod.profile->percentage_of_nodes.value_or(100) >= 100)
     d.detail = details_.chosen(*pod.profile, state, row, now);
   if (d.detail) classes_.take_scoring();  // it is nobody's
-  if (pod.profile->follows_up()) {
-    PodAttempt attempt(pod.info, *pod.profile);
-    for (const Profile::Filter& f : pod.profile->filters)
-      if (f.residual != nullptr)
-        if (auto made = state.take_residual(f.index)) attempt.keep(f.index, std::move(made));
-    if (concerns_anybody(attempt)) pod.attempt = std::make_unique<PodAttempt>(std::move(attempt));
-  }
+  begin_attempt(pod, state);
   return row;
+}
+
+/// What its plugins keep for it from the choice on.
+void Engine::begin_attempt(QueuedPod& pod, ClassState& state) {
+  if (!pod.profile->follows_up()) return;
+  PodAttempt attempt(pod.info, *pod.profile);
+  for (const Profile::Filter& f : pod.profile->filters)
+    if (f.residual != nullptr)
+      if (auto made = state.take_residual(f.index)) attempt.keep(f.index, std::move(made));
+  if (concerns_anybody(attempt)) pod.attempt = std::make_unique<PodAttempt>(std::move(attempt));
 }
 
 /// Those that are tried before all others, in this order: its nominated node, then what a plugin prefers.
@@ -232,20 +236,32 @@ void Engine::assume(QueuedPod& pod, Row row, Decision& d) {
 
 /// Reserve and Permit, of a pod that is assumed.
 void Engine::follow_up(QueuedPod& pod, Decision& d) {
+  if (auto refusal = reserve(pod)) return fail(pod, d, refusal->by, "Reserve", std::move(refusal->status));
+  permit(pod, d);
+}
+
+/// Who reserves nothing, and why; absent: all do.
+std::optional<Engine::Refusal> Engine::reserve(QueuedPod& pod) {
   PodAttempt& attempt = *pod.attempt;
-  Decision::Bind& bind = std::get<Decision::Bind>(d.outcome);
-  attempt.node = bind.node;
+  attempt.node = nodes_.name(pod.row);
   attempt.row = pod.row;
-  MonoTime began = clock_.mono();
+  const MonoTime began = clock_.mono();
   watch_.at("Reserve");
   for (const auto& p : pod.profile->reserves) {
     Status status = p.plugin->reserve(attempt);
     if (status.ok()) continue;
     timed("Reserve", status.code, *pod.profile, began);
-    return fail(pod, d, p.index, "Reserve", std::move(status));
+    return Refusal{p.index, std::move(status)};
   }
   if (!pod.profile->reserves.empty()) timed("Reserve", StatusCode::success, *pod.profile, began);
-  began = clock_.mono();
+  return std::nullopt;
+}
+
+/// Of a pod for which everything is reserved.
+void Engine::permit(QueuedPod& pod, Decision& d) {
+  PodAttempt& attempt = *pod.attempt;
+  Decision::Bind& bind = std::get<Decision::Bind>(d.outcome);
+  const MonoTime began = clock_.mono();
   watch_.at("Permit");
   std::vector<PermitWaits::On> waits;
   for (const auto& p : pod.profile->permits) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "koord/scheduling/plugin/group_plugin.hpp"
 #include "koord/scheduling/plugin/plugin.hpp"
 
 namespace koord::scheduling {
@@ -61,6 +62,7 @@ struct Profile {
   std::vector<At<EventPlugin>> events;
   std::vector<TimedPlugin*> timed;
   std::vector<At<RowDeltaPlugin>> row_deltas;
+  std::vector<At<GroupPlugin>> groups;          // the first that leads a pod places it
   std::vector<At<PodPatchPlugin>> pod_patches;  // the first writes
   PreferNodesPlugin* prefer_nodes = nullptr;    // nullptr: nobody does
   /// What the configuration names and koord does not have yet.

@@ -161,6 +161,7 @@ class Engine final : public CycleControl {
   Decision attempt(QueuedPod& pod);
   Row choose(QueuedPod& pod, Decision& d);
   Row pick(const QueuedPod& pod, ClassState& state);
+  void begin_attempt(QueuedPod& pod, ClassState& state);
   std::vector<Row> first_rows(const QueuedPod& pod) const;
   // The extenders' part of it (cycle_extenders.cpp)
   Row choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state);
@@ -182,12 +183,17 @@ class Engine final : public CycleControl {
   void refused(QueuedPod& pod, Decision& d, Diagnosis diagnosis, std::function<ClassState&()> look);
   void assume(QueuedPod& pod, Row row, Decision& d);
   void follow_up(QueuedPod& pod, Decision& d);
+  std::optional<Refusal> reserve(QueuedPod& pod);
+  void permit(QueuedPod& pod, Decision& d);
   void fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status);
   Decision end_wait(PermitWaits::Outcome outcome);
   void unreserve(QueuedPod& pod);
   void requeue(QueuedPod& pod, const std::optional<Symbol>& nominated);
   Hint meanwhile(const QueuedPod& pod, std::uint64_t from);
   void timed(std::string_view point, StatusCode code, const Profile& profile, MonoTime since);
+  // Pods that are placed together (group_trial.cpp)
+  friend class GroupTrial;
+  bool attempt_group(QueuedPod& pod, std::vector<Decision>& out);
 
   PluginIndex gate_of(const QueuedPod& pod) const;
   /// Of the plugin that keeps it out.

@@ -1,0 +1,124 @@
+// GroupTrial: see group_trial.hpp; and Engine::attempt_group.
+#include "scheduling/engine/group_trial.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "koord/api/types/core_v1/pod.hpp"
+
+namespace koord::scheduling {
+
+namespace {
+
+bool in_queue(Place place) {
+  return place == Place::active || place == Place::backoff || place == Place::error_backoff ||
+         place == Place::unschedulable;
+}
+
+Placements::Placed refused(StatusCode code, std::string why) { return {kNoRow, {code, std::move(why)}}; }
+
+}  // namespace
+
+bool GroupTrial::has(const QueuedPod& pod) const {
+  return std::ranges::any_of(placed_, [&](const Entry& entry) { return entry.pod == &pod; });
+}
+
+Status GroupTrial::may_place(const QueuedPod* pod) const {
+  if (pod == nullptr || pod->profile != leader_.profile)
+    return {StatusCode::error, "it is no pod of the group's profile"};
+  if (has(*pod)) return {StatusCode::error, "it has a place"};
+  if (pod != &leader_ && !in_queue(pod->place))
+    return {StatusCode::unschedulable, "pod is not waiting to be scheduled"};
+  if (pod->info.pod->metadata.deletion_timestamp) return {StatusCode::unschedulable, "pod is being deleted"};
+  if (engine_.options_.extenders.in_nodes(*pod->info.pod))
+    return {StatusCode::unschedulable, "extenders have a say about the pod"};
+  return {};
+}
+
+Placements::Placed GroupTrial::place(const api::Pod& object) {
+  QueuedPod* const pod = engine_.find(object);
+  if (Status may = may_place(pod); !may.ok()) return {kNoRow, std::move(may)};
+  if (auto refusal = Engine::first_refusal(*pod->profile, pod->info))
+    return {kNoRow, std::move(refusal->status)};
+  const MonoTime start = engine_.clock_.mono();
+  Decision d{pod->info.pod, pod->profile->scheduler_name};
+  ClassState& state = engine_.classes_.state(*pod->cls, pod->info);
+  d.evaluated_nodes = static_cast<std::uint32_t>(engine_.nodes_.nodes());
+  d.feasible_nodes = state.feasible();
+  if (d.feasible_nodes == 0) {
+    const Diagnosis diagnosis = state.diagnose();
+    if (!diagnosis.error.empty()) return refused(StatusCode::error, diagnosis.error);
+    return refused(StatusCode::unschedulable, fit_error(diagnosis));
+  }
+  const Row row = engine_.pick(*pod, state);
+  engine_.begin_attempt(*pod, state);
+  placed_.push_back({pod, pod->place, engine_.nominator_.node_of(pod->info), std::move(d)});
+  Entry& entry = placed_.back();
+  engine_.nominator_.nominate(pod->info, {});
+  engine_.assume(*pod, row, entry.decision);
+  if (pod->attempt)
+    if (auto refusal = engine_.reserve(*pod)) {
+      roll_back(placed_.size() - 1);
+      return {kNoRow, std::move(refusal->status)};
+    }
+  entry.decision.took = engine_.clock_.mono() - start;
+  return {row, {}};
+}
+
+void GroupTrial::roll_back(Mark to) {
+  while (placed_.size() > to) {
+    take_back(placed_.back());
+    placed_.pop_back();
+  }
+}
+
+void GroupTrial::take_back(const Entry& entry) {
+  engine_.unreserve(*entry.pod);
+  engine_.leave_node(*entry.pod);
+  entry.pod->place = entry.from;
+  engine_.nominator_.nominate(entry.pod->info, entry.nominated);
+}
+
+void GroupTrial::commit(std::vector<Decision>& out) {
+  for (Entry& entry : std::exchange(placed_, {})) {
+    QueuedPod& pod = *entry.pod;
+    pod.place = entry.from;
+    engine_.queue_->take(pod);
+    pod.place = Place::assumed;
+    entry.decision.attempts = pod.attempts;
+    entry.decision.first_attempt = pod.first_attempt;
+    pod.activated = false;
+    if (pod.attempt) engine_.permit(pod, entry.decision);
+    if (pod.row != kNoRow) {
+      engine_.nominator_.nominate(pod.info, entry.nominated);
+      engine_.nominate(pod, {});
+    }
+    out.push_back(std::move(entry.decision));
+  }
+}
+
+/// False: it is placed by itself.
+bool Engine::attempt_group(QueuedPod& pod, std::vector<Decision>& out) {
+  const auto& groups = pod.profile->groups;
+  const auto by =
+      std::ranges::find_if(groups, [&](const auto& p) { return p.plugin->leads_group(pod.info); });
+  if (by == groups.end() || pod.info.pod->metadata.deletion_timestamp || nodes_.nodes() == 0) return false;
+  const MonoTime start = clock_.mono();
+  watch_.begin(pod.info.pod, pod.profile->scheduler_name, start);
+  GroupTrial trial(*this, pod);
+  Status status = by->plugin->place_group(pod.info, trial);
+  if (status.ok() && !trial.has(pod)) status = {StatusCode::error, "the pod itself was given no place"};
+  if (status.ok()) {
+    trial.commit(out);
+  } else {
+    trial.roll_back(0);
+    Decision d{pod.info.pod, pod.profile->scheduler_name, pod.attempts, pod.first_attempt};
+    fail(pod, d, by->index, "PlaceGroup", std::move(status));
+    d.took = clock_.mono() - start;
+    out.push_back(std::move(d));
+  }
+  watch_.end();
+  return true;
+}
+
+}  // namespace koord::scheduling

@@ -1,0 +1,44 @@
+// GroupTrial: pods that are placed together; see group_plugin.hpp.
+#pragma once
+
+#include <vector>
+
+#include "koord/scheduling/engine/engine.hpp"
+#include "koord/scheduling/plugin/group_plugin.hpp"
+
+namespace koord::scheduling {
+
+/// What is not committed is rolled back with it. Between two calls pods that have a place are assumed, with
+/// what is reserved for them, and still in their queue.
+class GroupTrial final : public Placements {
+ public:
+  /// `leader` is in no queue any more.
+  GroupTrial(Engine& engine, QueuedPod& leader) : engine_(engine), leader_(leader) {}
+  ~GroupTrial() override { roll_back(0); }
+  GroupTrial(const GroupTrial&) = delete;
+  GroupTrial& operator=(const GroupTrial&) = delete;
+
+  Placed place(const api::Pod& pod) override;
+  Mark mark() const override { return placed_.size(); }
+  void roll_back(Mark to) override;
+  bool has(const QueuedPod& pod) const;
+  /// Their decisions, in the order in which they were placed.
+  void commit(std::vector<Decision>& out);
+
+ private:
+  struct Entry {
+    QueuedPod* pod;
+    Place from;        // where it stands in the queue
+    Symbol nominated;  // to this node, before
+    Decision decision;
+  };
+  /// Why it cannot be placed here, whatever the nodes are like; success: it may.
+  Status may_place(const QueuedPod* pod) const;
+  void take_back(const Entry& entry);
+
+  Engine& engine_;
+  QueuedPod& leader_;
+  std::vector<Entry> placed_;
+};
+
+}  // namespace koord::scheduling

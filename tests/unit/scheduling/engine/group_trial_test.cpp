@@ -1,0 +1,215 @@
+// Pods that are placed together: all, some, or none, and then everything is as before.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "koord/scheduling/plugin/group_plugin.hpp"
+#include "world.hpp"
+
+namespace koord::scheduling::test {
+namespace {
+
+/// Pods whose name begins with "g" are a group, led by the first whose turn comes; "g-0" to "g-N" by number.
+/// Reserves nothing for the pod that the test names.
+class Gang final : public Plugin, public GroupPlugin, public ReservePlugin, public PermitPlugin {
+ public:
+  struct Said {
+    std::function<Status(Placements&)> place;
+    std::string unreservable;
+    int reserved = 0;
+    std::vector<std::string> waits;  // pods that are not permitted at once
+  };
+  static Said& said() {
+    static Said now;
+    return now;
+  }
+  explicit Gang(const PluginContext&) {}
+  bool sign(const PodInfo&, Signature&) const override { return true; }
+  bool leads_group(const PodInfo& pod) const override { return pod.pod->metadata.name.starts_with("g"); }
+  Status place_group(const PodInfo&, Placements& places) override { return said().place(places); }
+  Status reserve(PodAttempt& attempt) override {
+    ++said().reserved;
+    if (attempt.pod.pod->metadata.name != said().unreservable) return {};
+    return {StatusCode::unschedulable, "nothing is left"};
+  }
+  void unreserve(PodAttempt&) override { --said().reserved; }
+  Answer permit(PodAttempt& attempt) override {
+    if (std::ranges::count(said().waits, attempt.pod.pod->metadata.name) == 0) return {};
+    return {{StatusCode::wait, {}}, std::chrono::minutes(1)};
+  }
+};
+
+struct Gangs : World {
+  Gangs() : World(config(), {}, table()) {
+    Gang::said() = {};
+    for (int n = 0; n < 10; ++n)
+      engine.put_node(make_node(fmt::format("n{}", n), "8", "64Gi", [&](api::Node& node) {
+        node.metadata.labels["kubernetes.io/hostname"] = node.metadata.name;
+      }));
+  }
+  static PluginTable table() {
+    static constexpr PluginEntry kGang{.name = "Gang", .make = &make<Gang>};
+    static const std::vector<const PluginEntry*> all = [] {
+      std::vector<const PluginEntry*> rows(plugin_table().begin(), plugin_table().end());
+      rows.push_back(&kGang);
+      return rows;
+    }();
+    return all;
+  }
+  static KubeSchedulerConfiguration config() {
+    KubeSchedulerConfiguration config;
+    config.profiles.emplace_back().plugins.ensure().multi_point.enabled.push_back({"Gang", {}});
+    return config;
+  }
+  static std::shared_ptr<const api::Pod> member(int n) {
+    // Two of them do not like each other.
+    return make_pod(fmt::format("g-{}", n), "1", "1Gi", [&](api::Pod& p) {
+      if (n >= 2) return;
+      p.metadata.labels["apart"] = "yes";
+      api::PodAffinityTerm& term =
+          p.spec.affinity.ensure().pod_anti_affinity.ensure().required.emplace_back();
+      term.topology_key = Symbol("kubernetes.io/hostname");
+      term.label_selector.ensure().match_labels["apart"] = "yes";
+    });
+  }
+  void put_members(int count) {
+    for (int n = 0; n < count; ++n) engine.put_pod(member(n));
+  }
+  /// All that anybody could be told of the nodes.
+  std::string state() {
+    std::string all = fmt::format("{} assumed, {} active, {} nominated;", engine.assumed(),
+                                  engine.queue_sizes().active, engine.nominator().size());
+    for (const auto& asked : {make_pod("p", "2"), make_pod("q", "7"), member(0), member(1)}) {
+      ClassState& state = engine.evaluate(engine.profiles()[0], asked);
+      all += fmt::format(" {}:", state.feasible());
+      for (Row row = 0; row < engine.nodes().rows(); ++row)
+        all += fmt::format(" {}/{}", state.verdict(row),
+                           state.verdict(row) == kPass ? state.explain(row).total : 0);
+    }
+    return all;
+  }
+};
+
+/// One after another, up to the first that has no place.
+Status place_all(Placements& places, int count) {
+  for (int n = 0; n < count; ++n)
+    if (auto placed = places.place(*Gangs::member(n)); placed.row == kNoRow)
+      return {StatusCode::unschedulable, fmt::format("member {}: {}", n, placed.status.message)};
+  return {};
+}
+
+TEST_CASE("fifty pods are placed as one batch, or none of them") {
+  Gangs world;
+  Gang::said().place = [](Placements& places) { return place_all(places, 50); };
+  SECTION("all") {
+    world.put_members(50);
+    const auto decisions = world.run(1);
+    REQUIRE(decisions.size() == 50);
+    std::map<std::string, int> on;
+    for (const Decision& d : decisions) {
+      CHECK(d.kind() == Decision::Kind::bind);
+      CHECK(d.attempts == 1);
+      ++on[d.node().str()];
+    }
+    // Each saw those before it.
+    for (const auto& [node, count] : on) CHECK(count == 5);
+    CHECK(decisions[0].node() != decisions[1].node());
+    CHECK(world.engine.assumed() == 50);
+    CHECK(world.engine.queue_sizes() == QueueSizes{});
+    CHECK(Gang::said().reserved == 50);
+    world.engine.binding_failed(*decisions[7].pod);
+    CHECK(world.engine.assumed() == 49);
+    CHECK(Gang::said().reserved == 49);
+  }
+  SECTION("none: there is no room for all") {
+    for (int n = 0; n < 4; ++n)
+      world.engine.put_pod(make_pod(fmt::format("large-{}", n), "8", "1Gi",
+                                    [&](api::Pod& p) { p.spec.node_name = fmt::format("n{}", n); }));
+    world.put_members(50);
+    const std::string before = world.state();
+    std::string within;
+    Gang::said().place = [&](Placements& places) {
+      Status status = place_all(places, 50);
+      CHECK(places.mark() == 48);
+      places.roll_back(0);
+      // The pod whose turn it is has left the queue.
+      within = world.state();
+      return status;
+    };
+    const Decision d = world.run(1).at(0);
+    CHECK(d.kind() == Decision::Kind::unschedulable);
+    CHECK(d.message().find("member 48: 0/10 nodes are available: 10 Insufficient cpu") != std::string::npos);
+    CHECK(world.engine.queue_sizes() == QueueSizes{.active = 49, .unschedulable = 1});
+    CHECK(within.substr(within.find(';')) == before.substr(before.find(';')));
+    CHECK(world.state().substr(before.find(';')) == before.substr(before.find(';')));
+    CHECK(world.engine.assumed() == 0);
+    CHECK(Gang::said().reserved == 0);
+  }
+  SECTION("none: a plugin reserves nothing for one of them") {
+    Gang::said().unreservable = "g-30";
+    world.put_members(50);
+    const std::string before = world.state();
+    CHECK(world.run(1).at(0).message().find("member 30: nothing is left") != std::string::npos);
+    CHECK(Gang::said().reserved == 0);
+    CHECK(world.state().substr(before.find(';')) == before.substr(before.find(';')));
+  }
+}
+
+TEST_CASE("a trial is rolled back to a mark, and what has a place is bound") {
+  Gangs world;
+  world.put_members(4);
+  Gang::said().waits = {"g-3"};
+  Gang::said().place = [&](Placements& places) -> Status {
+    CHECK(places.place(*Gangs::member(0)).row != kNoRow);
+    const Placements::Mark mark = places.mark();
+    const Row first = places.place(*Gangs::member(1)).row;
+    CHECK(places.place(*Gangs::member(2)).row != kNoRow);
+    CHECK(places.place(*Gangs::member(2)).status.code == StatusCode::error);
+    places.roll_back(mark);
+    CHECK(places.mark() == 1);
+    CHECK(places.place(*Gangs::member(1)).row != kNoRow);
+    CHECK(first != kNoRow);
+    CHECK(places.place(*Gangs::member(3)).row != kNoRow);
+    CHECK(places.place(*make_pod("unknown")).status.code == StatusCode::error);
+    return {};
+  };
+  const auto decisions = world.run(1);
+  CHECK(names(decisions) == "g-0 g-1 g-3");
+  CHECK(decisions[2].kind() == Decision::Kind::wait);
+  CHECK(world.engine.queue_sizes() == QueueSizes{.active = 1});
+  CHECK(Gang::said().reserved == 3);
+}
+
+TEST_CASE("a plugin that gives the pod itself no place has failed") {
+  Gangs world;
+  world.put_members(1);
+  Gang::said().place = [](Placements&) { return Status{}; };
+  const Decision d = world.one();
+  CHECK(d.kind() == Decision::Kind::error);
+  CHECK(d.message() == "running PlaceGroup plugin \"Gang\": the pod itself was given no place");
+}
+
+TEST_CASE("nominations come back with a roll back, and are taken back with a place") {
+  Gangs world;
+  world.engine.put_pod(changed(Gangs::member(0), [](api::Pod& p) { p.status.nominated_node_name = "n3"; }));
+  REQUIRE(world.engine.nominator().size() == 1);
+  SECTION("rolled back") {
+    Gang::said().place = [&](Placements& places) -> Status {
+      CHECK(places.place(*Gangs::member(0)).row == world.engine.nodes().find("n3"));
+      CHECK(world.engine.nominator().size() == 0);
+      places.roll_back(0);
+      CHECK(world.engine.nominator().size() == 1);
+      return {StatusCode::unschedulable, "not now"};
+    };
+    world.one();
+  }
+  SECTION("placed") {
+    Gang::said().place = [](Placements& places) { return place_all(places, 1); };
+    CHECK(world.one().node() == "n3");
+    CHECK(world.engine.nominator().size() == 0);
+  }
+}
+
+}  // namespace
+}  // namespace koord::scheduling::test
