@@ -209,7 +209,8 @@ class CycleControl {
 
   /// Something of the plugin's has changed: pods that it rejected with this key (with an empty one: all that
   /// it rejected) and without one hear of an event of the kind plugin_told. `label` is what it is counted as;
-  /// lives forever. Told more than once in the same piece of work it happened once.
+  /// lives forever. Told more than once in the same piece of work it happened once. Not from within
+  /// worth_retrying(): that would be asked again for ever.
   virtual void happened(const RejectorKey& key, std::string_view label) = 0;
   /// `change` changes what a QueueSortPlugin reads of these pods: each that is queued gets its new place. At
   /// once; not from within the QueueSortPlugin.

@@ -29,7 +29,7 @@ struct Rules {
   StatusCode veto = StatusCode::unschedulable;
   std::size_t gang = 0;                          // how many are whole
   std::map<std::string, int, std::less<>> rank;  // by pod
-  std::size_t admitted = 0, rows = 0, visits = 0, hints = 0;
+  std::size_t admitted = 0, rows = 0, hints = 0;
 };
 
 /// Refuses pods of quotas that are used up.
