@@ -20,7 +20,7 @@
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
-#include "unit/scheduler/world.hpp"
+#include "unit/scheduling/world.hpp"
 
 namespace {
 
