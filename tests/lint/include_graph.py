@@ -23,6 +23,20 @@ RANK = {"base": 0, "async": 1, "json": 2, "net": 3, "api": 4, "cel": 5, "kube": 
 FORBIDDEN_IN_SEAMS = re.compile(
     r"^(boost/beast|grpc|google/protobuf|rapidjson|yaml-cpp|ares|openssl|boost/asio/ssl|CLI/|spdlog)"
     r"|\.pb\.h$")
+# Where a library's headers are included, tests not excepted: everybody else goes through what is made of it there. Who else
+# may is named with his reason.
+LIBRARY_HOMES = {
+    "boost/beast/": ("src/net/",),
+    "rapidjson/": ("src/json/",
+                   "tests/bench/"),  # measures it beside our reader and writer
+    "yaml-cpp/": ("src/json/",
+                  "src/kube/config.cpp"),  # a kubeconfig's errors name lines, which a document does not keep
+    "ares.h": ("src/async/",),
+    "re2/": ("src/sandbox/crd/",),
+    "google/protobuf/": ("src/sandbox/protobuf/",),
+    "bpf/": ("src/host/bpf/",
+             "tests/node/"),  # loads programs as the collectors do, and looks into their maps
+}
 # Asio's umbrella costs seconds in each file but the one that is parsed once.
 UMBRELLA = re.compile(r"^boost/(asio|beast)\.hpp$")
 
@@ -90,10 +104,13 @@ def judge(path, name, quoted, known):
         ours = quoted or name.startswith("koord/")
         return f"includes {name}: the oracle has koord/api alone" if ours and not name.startswith(OF_THE_ORACLE) else None
     module = module_of(path)
-    if module is None:
-        return None
     if path.startswith("include/") and FORBIDDEN_IN_SEAMS.search(name):
         return f"a seam includes {name}: keep it in src/"
+    for library, homes in LIBRARY_HOMES.items():
+        if not quoted and name.startswith(library) and not path.startswith(homes):
+            return f"includes {name}: it is at home in {homes[0]} alone"
+    if module is None:
+        return None
     if UMBRELLA.match(name) and path != "src/precompiled.hpp":
         return f"includes the umbrella {name}: include what is used"
     target = resolve(path, name, known) if quoted or name.startswith("koord/") else None
