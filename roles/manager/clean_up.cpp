@@ -40,14 +40,11 @@ constexpr std::string_view kFieldManager = "koord-manager";
 constexpr int kAttempts = 5;
 
 void restore_amplified(api::Node& node) {
-  const std::string_view text = api::value_or(node.metadata.annotations, api::kRawAllocatable);
-  const auto raw = json::parse(text);
-  if (text.empty() || !raw || !raw->is_object()) return;
-  for (const json::Member& member : raw->members()) {
-    const std::string_view name = member.name.text();
-    const auto amount = to_quantity(member.value);
-    if (amount && node.status.allocatable.find(name) != nullptr) node.status.allocatable[name] = *amount;
-  }
+  const auto raw =
+      api::read_annotation<api::AnnotatedResources>(node.metadata.annotations, api::kRawAllocatable);
+  if (!raw || !*raw) return;
+  for (const auto& [name, amount] : (*raw)->resources)
+    if (node.status.allocatable.find(name) != nullptr) node.status.allocatable[name] = amount;
 }
 
 class Cleaner {

@@ -7,10 +7,12 @@
 #include <string_view>
 
 #include "is_json.hpp"
+#include "koord/api/koordinator/colocation.hpp"
 #include "koord/api/koordinator/cpus.hpp"
 #include "koord/api/koordinator/devices.hpp"
 #include "koord/api/koordinator/gang.hpp"
 #include "koord/api/koordinator/node.hpp"
+#include "koord/api/koordinator/node_agent.hpp"
 #include "koord/api/koordinator/quota.hpp"
 #include "koord/api/koordinator/reservation.hpp"
 
@@ -71,6 +73,15 @@ void check_quota(std::string_view text) {
   for (const auto& [name, amount] : terms.shared_weight) (void)amount.to_string();
 }
 
+void check_evicted(std::string_view text) {
+  ObjectMeta pod;
+  for (const std::string_view name : {kEvictionPolicy, kEvictionPriority, kOomScoreAdj})
+    pod.annotations[name] = Symbol(text);
+  if (const auto policies = eviction_policies(pod)) check(*policies && (*policies)->names.size() <= 64);
+  (void)eviction_priority(pod);
+  if (const auto score = oom_score(pod); score && *score) check(**score >= -1000 && **score <= 1000);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -93,6 +104,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'r': check_annotation<ReservationAffinity>(text); break;
     case 'o': check_annotation<ReservationOwners>(text); break;
     case 'w': check_annotation<NetworkTopologySpec>(text); break;
+    case 'b': check_annotation<PodCpuBurst>(text); break;
+    case 'i': check_annotation<PodCpuQos>(text); break;
+    case 'm': check_annotation<PodMemoryQos>(text); break;
+    case 'O': check_annotation<OomScores>(text); break;
+    case 'e': check_annotation<ExtendedResourceSpec>(text); break;
+    case 'T': check_annotation<ThirdPartyAllocations>(text); break;
+    case 'B': check_annotation<CpuBasicInfo>(text); break;
+    case 'C': check_annotation<ColocationStrategy>(text); break;
+    case 'v': check_evicted(text); break;
     case 'G': check_gang(text); break;
     default: check_quota(text); break;
   }

@@ -5,20 +5,21 @@
 #include <array>
 #include <span>
 
-#include "framework/noderesource/cpu_ratio.hpp"
 #include "framework/noderesource/node_update.hpp"
 #include "framework/noderesource/overcommit_level.hpp"
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/colocation.hpp"
+#include "koord/api/koordinator/cpus.hpp"
 #include "koord/api/koordinator/node.hpp"
 
 namespace koord::manager {
 namespace {
 
 constexpr std::array<std::string_view, 7> kResourceAnnotations = {api::NodeReservation::kAnnotation,
-                                                                  api::kThirdPartyAllocations,
+                                                                  api::ThirdPartyAllocations::kAnnotation,
                                                                   api::kRawAllocatable,
-                                                                  kNormalizationRatio,
-                                                                  kAmplificationRatio,
+                                                                  api::kCpuNormalizationRatio,
+                                                                  api::AmplificationRatios::kAnnotation,
                                                                   kLevelAnnotation,
                                                                   kOriginExtended};
 
@@ -39,7 +40,8 @@ bool is_evicted(const api::Pod& pod) {
 
 bool changes_specs(const api::Node& before, const api::Node& after) {
   return before.metadata.uid != after.metadata.uid || before.metadata.labels != after.metadata.labels ||
-         !same_annotations(before, after, std::array{api::kColocationStrategy, api::kNetworkBandwidth});
+         !same_annotations(before, after,
+                           std::array{api::ColocationStrategy::kAnnotation, api::kNetworkBandwidth});
 }
 
 bool changes_resources(const api::Node& before, const api::Node& after) {
@@ -54,8 +56,9 @@ bool changes_resources(const api::Pod& before, const api::Pod& after) {
 }
 
 bool changes_resources(const api::NodeResourceTopology& before, const api::NodeResourceTopology& after) {
-  return before.zones != after.zones || api::value_or(before.metadata.annotations, kCpuBasicInfo) !=
-                                            api::value_or(after.metadata.annotations, kCpuBasicInfo);
+  return before.zones != after.zones ||
+         api::value_or(before.metadata.annotations, api::CpuBasicInfo::kAnnotation) !=
+             api::value_or(after.metadata.annotations, api::CpuBasicInfo::kAnnotation);
 }
 
 bool changes_resources(const api::Device& before, const api::Device& after) {

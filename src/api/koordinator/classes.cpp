@@ -4,6 +4,7 @@
 #include <span>
 
 #include "koord/api/types/core_v1/pod.hpp"
+#include "whole_number.hpp"
 
 namespace koord::api {
 
@@ -40,6 +41,10 @@ KoordQos with_default(KoordQos qos, KubeQos kube) {
     case KubeQos::besteffort: return KoordQos::be;
   }
   return KoordQos::none;
+}
+
+std::optional<std::int64_t> sub_priority(const Pod& pod) {
+  return whole_number<std::int64_t>(value_or(pod.metadata.labels, kSubPriorityLabel));
 }
 
 std::string_view to_string(KoordPriority priority) { return name_of(kKoordPriorityNames, priority); }

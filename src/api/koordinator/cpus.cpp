@@ -12,6 +12,8 @@ KOORD_SCHEMA(NumaNodeResource, ROW(node).always(), ROW(resources));
 KOORD_SCHEMA(ResourceStatus, ROW(cpuset), ROW(numa_node_resources));
 KOORD_SCHEMA(NumaTopologySpec, ROW(numa_topology_policy),
              ROW(single_numa_node_exclusive).wire("singleNUMANodeExclusive"));
+KOORD_SCHEMA(CpuBasicInfo, ROW(cpu_model).always(), ROW(hyper_thread_enabled), ROW(turbo_enabled),
+             ROW(cat_l3_cbm_mask).wire("catL3CbmMask"), ROW(vendor_id).wire("vendorID").always());
 KOORD_SCHEMA(CpuInfo, ROW(id).always(), ROW(core).always(), ROW(socket).always(), ROW(node).always());
 KOORD_SCHEMA(CpuTopology, ROW(detail));
 KOORD_SCHEMA(PodCpuAlloc, ROW(namespace_), ROW(name), ROW(uid), ROW(cpuset), ROW(managed_by_kubelet));

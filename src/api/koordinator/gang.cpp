@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 
 #include "koord/api/schema/table.hpp"
 #include "koord/api/values/time.hpp"
+#include "whole_number.hpp"
 
 namespace koord::api {
 namespace {
@@ -21,16 +21,6 @@ struct Policy {
 constexpr Policy kPolicies[] = {{"only-waiting", GangMatchPolicy::only_waiting},
                                 {"waiting-and-running", GangMatchPolicy::waiting_and_running},
                                 {"once-satisfied", GangMatchPolicy::once_satisfied}};
-
-/// As Go's strconv.ParseInt reads base 10.
-template <class T>
-std::optional<T> whole(std::string_view text) {
-  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  T number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 using Complain = std::function<void(std::string_view name, std::string_view text, std::string_view why)>;
 
@@ -49,12 +39,12 @@ GangTerms read_terms(const ObjectMeta& object, const Complain& complain) {
   GangTerms terms;
   const std::string_view label = value_or(object.labels, kGangMinLabel);
   const std::string_view min = !label.empty() ? label : said(object, kGangMin);
-  terms.min = whole<int32_t>(min);
+  terms.min = whole_number<int32_t>(min);
   if (!min.empty() && !terms.min)
     complain(!label.empty() ? kGangMinLabel : kGangMin, min, "no whole number: the gang waits");
   const int32_t least = terms.min.value_or(0);
   const std::string_view total = said(object, kGangTotal);
-  const auto number = whole<int32_t>(total);
+  const auto number = whole_number<int32_t>(total);
   if (!total.empty() && !number) complain(kGangTotal, total, "no whole number");
   if (number && *number < least) complain(kGangTotal, total, "less than the least number");
   terms.total = std::max(number.value_or(least), least);
@@ -117,7 +107,7 @@ std::string gang_group_id(std::vector<std::string> groups) {
 }
 
 std::optional<std::int64_t> network_topology_index(const ObjectMeta& pod) {
-  return whole<std::int64_t>(said(pod, kNetworkTopologyIndex));
+  return whole_number<std::int64_t>(said(pod, kNetworkTopologyIndex));
 }
 
 }  // namespace koord::api

@@ -14,6 +14,8 @@ inline constexpr std::string_view kQosLabel = "koordinator.sh/qosClass";
 inline constexpr std::string_view kPriorityClassLabel = "koordinator.sh/priority-class";
 /// Within its class: a number.
 inline constexpr std::string_view kSubPriorityLabel = "koordinator.sh/priority";
+/// Nothing where no whole number is said.
+std::optional<std::int64_t> sub_priority(const Pod& pod);
 /// What nodes lend to batch and mid pods.
 inline constexpr std::string_view kBatchCpu = "kubernetes.io/batch-cpu";
 inline constexpr std::string_view kBatchMemory = "kubernetes.io/batch-memory";

@@ -48,6 +48,18 @@ struct NumaTopologySpec {
 
 // Of a NodeResourceTopology.
 
+/// What its CPUs are.
+struct CpuBasicInfo {
+  static constexpr std::string_view kAnnotation = "node.koordinator.sh/cpu-basic-info";
+
+  std::string cpu_model;
+  bool hyper_thread_enabled = false;
+  bool turbo_enabled = false;
+  std::string cat_l3_cbm_mask;
+  std::string vendor_id;
+  KOORD_STRUCT(CpuBasicInfo);
+};
+
 struct CpuInfo {
   int32_t id = 0;
   int32_t core = 0;

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "koord/api/koordinator/annotation.hpp"
 #include "koord/api/schema/schema.hpp"
@@ -45,25 +46,36 @@ struct AmplificationRatios {
 Result<> decode_annotation(std::string_view text, AmplificationRatios& to);
 std::string encode_annotation(const AmplificationRatios& value);  // two digits behind the point
 
-inline constexpr std::string_view kCpuNormalizationRatio = "node.koordinator.sh/cpu-normalization-ratio",
-                                  kCpuNormalizationEnabled = "node.koordinator.sh/cpu-normalization-enabled",
-                                  kCpuBasicInfo = "node.koordinator.sh/cpu-basic-info",
+/// By how much a node's CPUs are faster than those that pods ask for: "1.20". Nothing where that is not said;
+/// Code::parse of what is no number above 0 and up to 1000.
+inline constexpr std::string_view kCpuNormalizationRatio = "node.koordinator.sh/cpu-normalization-ratio";
+Result<std::optional<double>> cpu_normalization_ratio(const SymbolMap& annotations);
+/// The same of its text, of which an empty one says nothing.
+Result<std::optional<double>> parse_cpu_normalization_ratio(std::string_view text);
+
+inline constexpr std::string_view kCpuNormalizationEnabled = "node.koordinator.sh/cpu-normalization-enabled",
                                   kEnableNumaReservation = "node.koordinator.sh/enable-numa-reservation",
                                   kNetworkBandwidth = "node.koordinator.sh/network-bandwidth";
 
-// What is lent to batch and mid pods.
-inline constexpr std::string_view kColocationStrategy = "node.koordinator.sh/colocation-strategy",
-                                  kCpuReclaimRatio = "node.koordinator.sh/cpu-reclaim-ratio",
-                                  kMemoryReclaimRatio = "node.koordinator.sh/memory-reclaim-ratio",
-                                  kMidStaticCpuReservedRatio =
-                                      "node.koordinator.sh/mid-static-cpu-reserved-ratio",
-                                  kMidStaticMemoryReservedRatio =
-                                      "node.koordinator.sh/mid-static-memory-reserved-ratio",
-                                  kOriginExtendedAllocatable =
+// What is lent to batch and mid pods; how much of it: colocation.hpp.
+inline constexpr std::string_view kOriginExtendedAllocatable =
                                       "node.koordinator.sh/originExtendedAllocatable",
                                   kOvercommitStanding =
-                                      "node.koordinator.sh/overcommit-standing",  // koord's own
-    kThirdPartyAllocations = "node.koordinator.sh/thirdPartyAllocations";
+                                      "node.koordinator.sh/overcommit-standing";  // koord's own
+
+struct ThirdPartyAllocation {
+  std::string name;
+  std::string priority;  // whose resources: kKoordPriorityNames
+  ResourceList resources;
+  KOORD_STRUCT(ThirdPartyAllocation);
+};
+/// What others than Kubernetes (YARN, say) have taken of what is lent.
+struct ThirdPartyAllocations {
+  static constexpr std::string_view kAnnotation = "node.koordinator.sh/thirdPartyAllocations";
+
+  std::vector<ThirdPartyAllocation> allocations;
+  KOORD_STRUCT(ThirdPartyAllocations);
+};
 
 // How the scheduler gives out CPUs and memory nodes.
 inline constexpr std::string_view kCpuBindPolicyLabel = "node.koordinator.sh/cpu-bind-policy",

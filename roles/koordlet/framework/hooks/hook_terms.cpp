@@ -4,23 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "framework/objects/annotations.hpp"
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/cpus.hpp"
-#include "koord/api/koordinator/node_agent.hpp"
-#include "koord/host/text.hpp"
 
 namespace koord::koordlet {
 
 namespace {
 
 constexpr std::string_view kKata = "kata";  // the class by which upstream knows them
-constexpr std::int64_t kLeastScore = -1000, kMostScore = 1000;
-constexpr std::int64_t kLeastIdentity = -1, kMostIdentity = 2;
-/// Of NUMA nodes and of containers in an annotation; more has no machine and no pod.
+/// Of NUMA nodes in an annotation; more has no machine.
 constexpr std::size_t kMaxEntries = 1024;
 constexpr std::int64_t kMaxNode = 1023;
 
@@ -109,32 +104,23 @@ void lend(const api::Pod& pod, HookTerms& terms) {
 
 /// What the webhook wrote down of a pod whose spec does not say it.
 void lend_by_annotation(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& complaints) {
-  const auto document = annotation(pod.metadata, api::kExtendedResourceSpec, complaints);
-  if (!document) return;
-  const json::Value* const containers = json::find(*document, "containers");
-  if (!containers || !containers->is_object()) return;
-  if (containers->size() > kMaxEntries) {
-    complaints.push_back(fmt::format("{}: more than {} containers", api::kExtendedResourceSpec, kMaxEntries));
-    return;
-  }
-  const std::size_t before = complaints.size();
+  const auto spec = read<api::ExtendedResourceSpec>(pod.metadata, complaints);
+  if (!spec || spec->containers.empty()) return;
   LentResources whole{.cpu_limit = 0, .memory_limit = 0};
   HookTerms found;
-  for (const json::Member& member : containers->members()) {
-    const auto amount = [&](std::string_view of, std::string_view name, std::int64_t most) -> std::int64_t {
-      const json::Value* const list = json::find(member.value, of);
-      if (!list) return 0;
-      return bounded(quantity_of(*list, name, 0, api::kExtendedResourceSpec, complaints).value_or(0), most);
-    };
+  for (const auto& [name, said] : spec->containers) {
+    for (const api::ResourceList* const list : {&said.requests, &said.limits})
+      for (const auto& [resource, amount] : *list)
+        if (!is_amount(amount, api::ExtendedResourceSpec::kAnnotation,
+                       fmt::format(".containers[{}]: {}", name.view(), resource.view()), complaints))
+          return;  // as a whole, as upstream reads it
     LentResources lent;
-    lent.cpu_request = amount("requests", api::kBatchCpu, kMaxMilli);
-    take(lent.cpu_limit, amount("limits", api::kBatchCpu, kMaxMilli));
-    take(lent.memory_limit, amount("limits", api::kBatchMemory, kMaxBytes));
+    lent.cpu_request = plain(said.requests, api::kBatchCpu, kMaxMilli);
+    take(lent.cpu_limit, plain(said.limits, api::kBatchCpu, kMaxMilli));
+    take(lent.memory_limit, plain(said.limits, api::kBatchMemory, kMaxBytes));
     add(whole, lent);
-    found.lent_to.emplace(member.name.text(), lent);
+    found.lent_to.emplace(name.view(), lent);
   }
-  if (complaints.size() > before) return;  // as a whole, as upstream reads it
-  if (found.lent_to.empty()) return;
   terms.lent_to = std::move(found.lent_to);
   terms.lent = whole;
 }
@@ -153,62 +139,24 @@ void place(const api::Pod& pod, HookTerms& terms) {
   if (!cpu) terms.numa_nodes.clear();
 }
 
-void read_cpu_qos(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& complaints) {
-  const auto document = annotation(pod.metadata, api::kCpuQos, complaints);
-  if (!document) return;
-  const std::size_t before = complaints.size();
-  CpuQosTerms qos;
-  const json::Value* const enable = json::find(*document, "enable");
-  if (enable && !enable->is_null() && !enable->is_bool())
-    complaints.push_back(fmt::format("{}: /enable: expected true or false", api::kCpuQos));
-  qos.enable = enable && enable->is_true();
-  qos.group_identity = integer_of(*document, "groupIdentity", api::kCpuQos, complaints);
-  if (qos.group_identity && (*qos.group_identity < kLeastIdentity || *qos.group_identity > kMostIdentity))
-    complaints.push_back(fmt::format("{}: /groupIdentity: {} is not from {} to {}", api::kCpuQos,
-                                     *qos.group_identity, kLeastIdentity, kMostIdentity));
-  if (complaints.size() == before) terms.cpu_qos = qos;
-}
-
-bool is_score(std::int64_t score, std::string_view where, std::vector<std::string>& complaints) {
-  if (score >= kLeastScore && score <= kMostScore) return true;
-  complaints.push_back(fmt::format("{}: {} is not from {} to {}", where, score, kLeastScore, kMostScore));
-  return false;
-}
-
 /// A list that cannot be read as a whole says that nothing is known of any container, as upstream has it.
 void read_oom_scores(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& complaints) {
   const std::size_t before = complaints.size();
-  const auto document = annotation(pod.metadata, api::kOomScoreAdjSpec, complaints);
+  const auto named = read<api::OomScores>(pod.metadata, complaints);
   if (complaints.size() > before) return;
-  if (document && document->size() > kMaxEntries) {
-    complaints.push_back(fmt::format("{}: more than {} containers", api::kOomScoreAdjSpec, kMaxEntries));
-    return;
-  }
-  std::span<const json::Member> members;
-  if (document) members = std::as_const(*document).members();
-  HookTerms found;
-  for (const json::Member& member : members) {
-    const auto score = member.value.to_int();
-    if (!score) {
-      complaints.push_back(fmt::format("{}: /{}: expected a whole number", api::kOomScoreAdjSpec,
-                                       member.name.text().substr(0, 64)));
-      return;
+  if (named) {
+    for (const auto& [name, score] : named->by_container) {
+      const bool fits = score >= api::kLeastOomScore && score <= api::kMostOomScore;
+      if (!fits)
+        complaints.push_back(fmt::format("{}: {} is not from {} to {}", api::OomScores::kAnnotation, score,
+                                         api::kLeastOomScore, api::kMostOomScore));
+      terms.oom_scores.emplace(name.view(), fits ? std::optional(score) : std::nullopt);
     }
-    const bool fits = is_score(*score, api::kOomScoreAdjSpec, complaints);
-    found.oom_scores.insert_or_assign(std::string(member.name.text()),
-                                      fits ? std::optional(*score) : std::nullopt);
   }
-  terms.oom_scores = std::move(found.oom_scores);
-  const Symbol* const text = pod.metadata.annotations.find(api::kOomScoreAdj);
-  if (text == nullptr || text->empty()) return;
-  std::string_view digits = *text;
-  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);  // as Go reads it
-  std::int64_t score = 0;
-  if (!host::to_number(digits, score))
-    complaints.push_back(
-        fmt::format("{}: \"{}\" is no whole number", api::kOomScoreAdj, digits.substr(0, 64)));
-  else if (is_score(score, api::kOomScoreAdj, complaints))
-    terms.oom_score = score;
+  if (const auto score = api::oom_score(pod.metadata))
+    terms.oom_score = *score;
+  else
+    complaints.push_back(score.error().message());
 }
 
 }  // namespace
@@ -218,7 +166,7 @@ std::shared_ptr<const HookTerms> hook_terms(const api::Pod& pod, std::vector<std
   lend(pod, terms);
   if (!terms.lent) lend_by_annotation(pod, terms, complaints);
   place(pod, terms);
-  read_cpu_qos(pod, terms, complaints);
+  terms.cpu_qos = read<api::PodCpuQos>(pod.metadata, complaints);
   read_oom_scores(pod, terms, complaints);
   terms.virtual_machine = pod.spec.runtime_class_name == kKata;
   if (terms == HookTerms{}) return nullptr;

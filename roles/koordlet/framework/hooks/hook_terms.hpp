@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/model/pod_terms.hpp"
+#include "koord/api/koordinator/node_agent.hpp"
 
 namespace koord::koordlet {
 
@@ -21,13 +22,6 @@ struct LentResources {
   friend bool operator==(const LentResources&, const LentResources&) = default;
 };
 
-/// What a pod says of its own group identity (koordinator.sh/cpuQOS).
-struct CpuQosTerms {
-  bool enable = false;
-  std::optional<std::int64_t> group_identity;
-  friend bool operator==(const CpuQosTerms&, const CpuQosTerms&) = default;
-};
-
 struct HookTerms {
   /// Nothing: neither it nor a container of it asks for any.
   std::optional<LentResources> lent;
@@ -35,7 +29,7 @@ struct HookTerms {
   std::map<std::string, LentResources, std::less<>> lent_to;
   /// The NUMA nodes whose CPUs the scheduler gave it, where it did not name the CPUs.
   std::vector<int> numa_nodes;
-  std::optional<CpuQosTerms> cpu_qos;
+  std::optional<api::PodCpuQos> cpu_qos;
   /// The oom_score_adj of its containers, and of those that it names (koordinator.sh/oom-score-adj-spec):
   /// nothing for one of which it says nonsense.
   std::optional<std::int64_t> oom_score;

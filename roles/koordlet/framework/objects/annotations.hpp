@@ -6,11 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "koord/api/koordinator/annotation.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/host/cpuset.hpp"
-#include "koord/json/value.hpp"
 
 namespace koord::koordlet {
 
@@ -25,18 +26,19 @@ std::int64_t milli(const api::ResourceList& list, std::string_view name);
 /// A whole amount; 0 if it is absent.
 std::int64_t plain(const api::ResourceList& list, std::string_view name, std::int64_t max);
 
-/// The annotation's JSON, an object; nothing (and a complaint, if it is there) where it cannot be read.
-std::optional<json::Document> annotation(const api::ObjectMeta& meta, std::string_view name,
-                                         std::vector<std::string>& complaints);
+/// Koordinator's annotation of a struct; nothing (and a complaint, if it is there) where it cannot be read.
+template <class T>
+std::optional<T> read(const api::ObjectMeta& meta, std::vector<std::string>& complaints,
+                      std::string_view name = T::kAnnotation) {
+  auto value = api::read_annotation<T>(meta.annotations, name);
+  if (value) return std::move(*value);
+  complaints.push_back(value.error().message());
+  return std::nullopt;
+}
 /// A set of CPUs in a text of the annotation; empty if it is absent or no set.
 host::CpuSet cpu_list(std::string_view text, std::string_view name, std::vector<std::string>& complaints);
-/// A quantity at a path, in units of 10^scale; nothing if it is absent.
-std::optional<std::int64_t> quantity_at(const json::Value& document, std::string_view path, int scale,
-                                        std::string_view name, std::vector<std::string>& complaints);
-/// The same of a member, whose name may have a slash in it.
-std::optional<std::int64_t> quantity_of(const json::Value& object, std::string_view key, int scale,
-                                        std::string_view name, std::vector<std::string>& complaints);
-std::optional<std::int64_t> integer_of(const json::Value& document, std::string_view key,
-                                       std::string_view name, std::vector<std::string>& complaints);
+/// Whether it is none below zero; else a complaint. `path` is that in the annotation.
+bool is_amount(const api::Quantity& amount, std::string_view name, std::string_view path,
+               std::vector<std::string>& complaints);
 
 }  // namespace koord::koordlet

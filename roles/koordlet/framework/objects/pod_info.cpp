@@ -29,20 +29,10 @@ constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 constexpr std::string_view kAlways = "Always";
 /// From here on a pod is critical for the cluster or the node (system-cluster-critical).
 constexpr std::int32_t kCritical = 2'000'000'000;
-constexpr double kMostRatio = 1000;
 bool plain_name(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
   });
-}
-
-/// Koordinator's annotation of a struct; nothing (and a complaint, if it is there) where it cannot be read.
-template <class T>
-std::optional<T> read(const api::ObjectMeta& meta, std::vector<std::string>& complaints) {
-  auto value = api::read_annotation<T>(meta.annotations);
-  if (value) return std::move(*value);
-  complaints.push_back(value.error().message());
-  return std::nullopt;
 }
 
 void complain(PodList& list, const std::shared_ptr<const api::Pod>& pod, std::string_view what) {
@@ -158,12 +148,9 @@ std::string_view never_stop(const api::Pod& pod) {
 
 /// How much faster the node's CPUs are than those that pods ask for; 1 where nobody says so.
 double normalization_ratio(const api::Node& node, std::vector<std::string>& complaints) {
-  const Symbol* const text = node.metadata.annotations.find(api::kCpuNormalizationRatio);
-  if (text == nullptr) return 1;
-  double ratio = 0;
-  if (host::to_number(text->view(), ratio) && ratio > 0 && ratio <= kMostRatio) return ratio;
-  complaints.push_back(
-      fmt::format("{}: \"{}\" is no ratio", api::kCpuNormalizationRatio, text->view().substr(0, 64)));
+  const auto ratio = api::cpu_normalization_ratio(node.metadata.annotations);
+  if (ratio) return ratio->value_or(1);
+  complaints.push_back(ratio.error().message());
   return 1;
 }
 
@@ -340,11 +327,14 @@ NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) 
     if (const api::Quantity* amount = node.status.allocatable.find(name))
       info.extended.push_back({std::string(name), amount->value()});
   // Where the allocatable is amplified, this is what there really is.
-  if (const auto raw = annotation(node.metadata, api::kRawAllocatable, complaints)) {
-    if (const auto cpu = quantity_at(*raw, "/cpu", -3, api::kRawAllocatable, complaints))
-      info.allocatable_milli_cpu = bounded(*cpu, kMaxMilli);
-    if (const auto memory = quantity_at(*raw, "/memory", 0, api::kRawAllocatable, complaints))
-      info.allocatable_memory = bounded(*memory, kMaxBytes);
+  if (const auto raw = read<api::AnnotatedResources>(node.metadata, complaints, api::kRawAllocatable)) {
+    const auto says = [&](std::string_view name) {
+      const api::Quantity* const amount = raw->resources.find(name);
+      return amount != nullptr &&
+             is_amount(*amount, api::kRawAllocatable, fmt::format("[{}]", name), complaints);
+    };
+    if (says("cpu")) info.allocatable_milli_cpu = milli(raw->resources, "cpu");
+    if (says("memory")) info.allocatable_memory = plain(raw->resources, "memory", kMaxBytes);
   }
   // Whether the scheduler takes it from what is allocatable (applyPolicy) is nothing to the agent.
   if (const auto reservation = read<api::NodeReservation>(node.metadata, complaints)) {
@@ -352,9 +342,8 @@ NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) 
     info.reserved_cpus = cpu_list(reservation->reserved_cpus, kName, complaints);
     if (!info.reserved_cpus.empty())
       info.reserved_milli_cpu = std::int64_t{1000} * info.reserved_cpus.size();
-    else if (const api::Quantity* const cpu = reservation->resources.find("cpu"); cpu && cpu->sign() < 0)
-      complaints.push_back(fmt::format("{}: .resources[cpu]: {} is below zero", kName, cpu->to_string()));
-    else
+    else if (const api::Quantity* const cpu = reservation->resources.find("cpu");
+             cpu == nullptr || is_amount(*cpu, kName, ".resources[cpu]", complaints))
       info.reserved_milli_cpu = milli(reservation->resources, "cpu");
   }
   if (const auto system = read<api::SystemQosResource>(node.metadata, complaints)) {

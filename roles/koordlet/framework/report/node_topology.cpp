@@ -21,60 +21,36 @@ using api::Quantity;
 constexpr std::string_view kZoneType = "Node";
 
 std::string cpu_basic_info(const NodeFacts& facts) {
-  std::string text;
-  json::Writer json(text);
-  json.begin_object().member("cpuModel", facts.cpu_model.empty() ? "unknown" : facts.cpu_model);
-  if (facts.topology.smt_active) json.member("hyperThreadEnabled", true);
-  if (facts.turbo) json.member("turboEnabled", true);
-  json.member_if("catL3CbmMask", facts.l3_ways);
-  json.member("vendorID", facts.vendor_id.empty() ? "unknown" : facts.vendor_id).end_object();
-  return text;
+  return api::encode_annotation(
+      api::CpuBasicInfo{.cpu_model = facts.cpu_model.empty() ? "unknown" : facts.cpu_model,
+                        .hyper_thread_enabled = facts.topology.smt_active,
+                        .turbo_enabled = facts.turbo,
+                        .cat_l3_cbm_mask = facts.l3_ways,
+                        .vendor_id = facts.vendor_id.empty() ? "unknown" : facts.vendor_id});
 }
 
 std::string cpu_manager_policy(const host::Topology& topology, const KubeletConfig* config) {
-  std::string text;
-  json::Writer json(text);
-  json.begin_object();
+  api::KubeletCpuManagerPolicy said;
   if (config != nullptr) {
-    json.member_if("policy", config->cpu_policy);
-    if (!config->cpu_policy_options.empty()) {
-      json.key("options").begin_object();
-      for (const auto& [name, value] : config->cpu_policy_options) json.member(name, value);
-      json.end_object();
-    }
-    json.member_if("reservedCPUs", kubelet_reserved_cpus(topology, *config).to_string());
+    said.policy = config->cpu_policy;
+    for (const auto& [name, value] : config->cpu_policy_options) said.options[name] = value;
+    said.reserved_cpus = kubelet_reserved_cpus(topology, *config).to_string();
   }
-  json.end_object();
-  return text;
+  return api::encode_annotation(said);
 }
 
 std::string pools_text(const std::vector<SharedPool>& pools) {
-  std::string text;
-  json::Writer json(text);
-  json.begin_array();
+  api::CpuSharedPools said;
   for (const SharedPool& pool : pools)
-    json.begin_object()
-        .member("socket", pool.socket)
-        .member("node", pool.node)
-        .member_if("cpuset", pool.cpus.to_string())
-        .end_object();
-  json.end_array();
-  return text;
+    said.pools.push_back({.socket = pool.socket, .node = pool.node, .cpuset = pool.cpus.to_string()});
+  return api::encode_annotation(said);
 }
 
 std::string cpu_topology(const host::Topology& topology) {
-  std::string text;
-  json::Writer json(text);
-  json.begin_object().key("detail").begin_array();
+  api::CpuTopology said;
   for (const host::CpuPlace& place : topology.cpus)
-    json.begin_object()
-        .member("id", place.cpu)
-        .member("core", place.core)
-        .member("socket", place.socket)
-        .member("node", place.node)
-        .end_object();
-  json.end_array().end_object();
-  return text;
+    said.detail.push_back({.id = place.cpu, .core = place.core, .socket = place.socket, .node = place.node});
+  return api::encode_annotation(said);
 }
 
 /// Where the kubelet's policy is not static, or is not asked for, nobody is said to have anything.
@@ -82,19 +58,18 @@ std::string pod_allocations(const Inventory& inventory) {
   std::vector<KubeletAllocation> all;
   if (inventory.kubelet && inventory.kubelet->static_cpu_policy) all = kubelet_allocations(inventory);
   if (all.empty()) return "null";
-  std::string text;
-  json::Writer json(text);
-  json.begin_array();
+  api::PodCpuAllocs said;
   for (const auto& [pod, grant] : all) {
-    json.begin_object();
-    if (pod != nullptr) json.member_if("namespace", pod->ns).member_if("name", pod->name);
-    json.member("uid", grant->uid)
-        .member("cpuset", grant->cpus.to_string())
-        .member("managedByKubelet", true)
-        .end_object();
+    api::PodCpuAlloc& one = said.pods.emplace_back();
+    if (pod != nullptr) {
+      one.namespace_ = pod->ns;
+      one.name = pod->name;
+    }
+    one.uid = grant->uid;
+    one.cpuset = grant->cpus.to_string();
+    one.managed_by_kubelet = true;
   }
-  json.end_array();
-  return text;
+  return api::encode_annotation(said);
 }
 
 /// With the CPUs that are kept in place of an amount. What cannot be read is nothing.

@@ -23,14 +23,10 @@ namespace koord::koordlet {
 
 /// The annotations of a NodeResourceTopology that the agent keeps, all of them always; each is JSON.
 inline constexpr std::array<std::string_view, 8> kTopologyAnnotations = {
-    api::kCpuBasicInfo,
-    api::KubeletCpuManagerPolicy::kAnnotation,
-    api::CpuSharedPools::kAnnotation,
-    api::CpuSharedPools::kBestEffortAnnotation,
-    api::CpuTopology::kAnnotation,
-    api::PodCpuAllocs::kAnnotation,
-    api::NodeReservation::kAnnotation,
-    api::SystemQosResource::kAnnotation,
+    api::CpuBasicInfo::kAnnotation,    api::KubeletCpuManagerPolicy::kAnnotation,
+    api::CpuSharedPools::kAnnotation,  api::CpuSharedPools::kBestEffortAnnotation,
+    api::CpuTopology::kAnnotation,     api::PodCpuAllocs::kAnnotation,
+    api::NodeReservation::kAnnotation, api::SystemQosResource::kAnnotation,
 };
 
 /// What of a NodeResourceTopology is the agent's.

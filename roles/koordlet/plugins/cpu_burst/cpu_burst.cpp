@@ -54,7 +54,7 @@ bool is_burstable(const PodInfo& pod) {
   return pod.qos != Qos::lse && pod.qos != Qos::lsr && pod.qos != Qos::be;
 }
 
-Settings settings_of(const api::CpuBurstStrategy& node, const BurstTerms* pod) {
+Settings settings_of(const api::CpuBurstStrategy& node, const api::PodCpuBurst* pod) {
   Settings settings;
   const auto take = [](std::int64_t& to, std::optional<std::int64_t> from) {
     if (from) to = std::clamp<std::int64_t>(*from, 0, kMostPercent);
@@ -152,7 +152,7 @@ class CpuBurst final : public Strategy {
       const std::size_t first = std::exchange(at, at + info->containers.size());
       if (!is_burstable(*info)) continue;
       Pod pod{.info = info,
-              .settings = settings_of(*slo_->cpu_burst_strategy, info->terms.find<BurstTerms>()),
+              .settings = settings_of(*slo_->cpu_burst_strategy, info->terms.find<api::PodCpuBurst>()),
               .ratio = shared_ratio(inventory, context_.gates, *info)};
       for (std::size_t i = 0; i < info->containers.size(); ++i) {
         const ContainerInfo& one = info->containers[i];

@@ -1,21 +1,15 @@
-// BurstTerms: what a pod says of CPU burst (koordinator.sh/cpuBurst), where it says something: the rest is
-// the node's.
+// What a pod says of CPU burst (koordinator.sh/cpuBurst), where it says something: the rest is the node's.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/model/pod_terms.hpp"
+#include "koord/api/koordinator/node_agent.hpp"
 
 namespace koord::koordlet {
 
-struct BurstTerms {
-  std::string policy;  // empty: the node's
-  std::optional<std::int64_t> cpu_burst_percent, cfs_quota_burst_percent, cfs_quota_burst_period_seconds;
-};
-
+/// Puts an api::PodCpuBurst among the terms.
 void read_burst_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints);
 
 }  // namespace koord::koordlet

@@ -68,7 +68,7 @@ HookValue of_pod(const Identities& all, const PodInfo& pod) {
   const auto& own = terms_of(pod).cpu_qos;
   if (own && pod.qos == Qos::ls) {
     value.reason = kItsOwn;
-    if (!own->enable)
+    if (own->enable != true)
       value.value = std::int64_t{0};
     else if (own->group_identity)
       value.value = *own->group_identity;

@@ -91,7 +91,7 @@ bool overlay_all(MemoryQos& to, const MemoryQos& from, std::index_sequence<I...>
 }  // namespace
 
 std::optional<MemoryQos> effective(const api::MemoryQosConfig* of_class, const MemoryQos& usual,
-                                   const MemoryTerms* pod) {
+                                   const api::PodMemoryQos* pod) {
   MemoryQos qos;
   if (of_class != nullptr && of_class->enable == true) qos = of_class->qos;
   if (pod != nullptr && pod->policy == "none") return std::nullopt;

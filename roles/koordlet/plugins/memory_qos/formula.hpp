@@ -27,7 +27,7 @@ struct Demand {
 /// What holds for a pod: what it says itself, over its policy's, over its class's where that is switched on.
 /// Nothing: nobody asked for anything. `usual` is what the policy "auto" stands for.
 std::optional<api::MemoryQos> effective(const api::MemoryQosConfig* of_class, const api::MemoryQos& usual,
-                                        const MemoryTerms* pod);
+                                        const api::PodMemoryQos* pod);
 
 /// A percentage of a request; at most a hundred times it.
 std::int64_t share(std::int64_t request, std::int64_t percent);

@@ -172,7 +172,7 @@ class MemoryQosStrategy final : public Strategy {
       const Qos qos = api::with_default(pod->qos, pod->kube_qos);
       const api::MemoryQosConfig* usual = of_class(*default_slo().resource_qos_strategy, qos);
       const auto terms = effective(of_class(*slo, qos), usual ? usual->qos : api::MemoryQos{},
-                                   pod->terms.find<MemoryTerms>());
+                                   pod->terms.find<api::PodMemoryQos>());
       if (!terms) continue;
       asked.emplace(pod.get(), *terms);
       if (!pod->requests_unknown) folders[pod->kube_qos].add(*terms, request_of(*pod));

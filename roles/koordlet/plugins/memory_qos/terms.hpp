@@ -1,19 +1,15 @@
-// MemoryTerms: what a pod says of its memory (koordinator.sh/memoryQOS).
+// What a pod says of its memory (koordinator.sh/memoryQOS).
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "framework/model/pod_terms.hpp"
-#include "koord/api/types/slo_v1alpha1/node_slo.hpp"
+#include "koord/api/koordinator/node_agent.hpp"
 
 namespace koord::koordlet {
 
-struct MemoryTerms {
-  std::string policy;  // none, auto, default; empty is default
-  api::MemoryQos qos;  // over what the policy gives
-};
-
+/// Puts an api::PodMemoryQos among the terms.
 void read_memory_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints);
 
 }  // namespace koord::koordlet

@@ -8,7 +8,6 @@
 
 #include "admission/raw/raw_object.hpp"
 #include "koord/api/koordinator/node.hpp"
-#include "koord/json/writer.hpp"
 
 namespace koord::manager {
 namespace {
@@ -24,23 +23,24 @@ bool changed(const Value* before, const Value* now) {
   return false;
 }
 
-/// An annotation's object; null in it is an empty one, as in Go.
-Result<json::Document> read_map(std::string_view text, std::string_view what) {
-  auto map = json::parse(text);
-  if (!map) return map.error().context(fmt::format("failed to unmarshal node {}", what));
-  if (!map->is_object() && !map->is_null())
-    return Error(Code::parse, fmt::format("failed to unmarshal node {}: an object is expected", what));
-  return map;
+/// What an annotation's text says.
+template <class T>
+Result<T> read(std::string_view text, std::string_view what) {
+  Result<T> value{T()};
+  if (text.size() > api::kMaxAnnotation)
+    value = Error(Code::too_large, "longer than 64 KiB");
+  else if (auto done = decode_annotation(text, *value); !done)
+    value = std::move(done).error();
+  if (!value) value = std::move(value).error().context(fmt::format("failed to unmarshal node {}", what));
+  return value;
 }
 
-std::string print_raw(const Value& allocatable) {
-  std::string text;
-  json::Writer json(text);
-  json.begin_object();
+/// Those amounts of a list that are amplified.
+api::AnnotatedResources amplified(const Value& list) {
+  api::AnnotatedResources amounts;
   for (const std::string_view name : kAmplified)
-    if (const auto quantity = amount(&allocatable, name)) json.member(name, quantity->to_string());
-  json.end_object();
-  return text;
+    if (const auto quantity = amount(&list, name)) amounts.resources[name] = *quantity;
+  return amounts;
 }
 
 }  // namespace
@@ -55,33 +55,25 @@ Result<> amplify_node(Value& node, const Value& before, json::Arena& arena) {
   Value* const allocatable = json::find(node, "status", "allocatable");
   if (allocatable == nullptr || !allocatable->is_object()) return {};
   // What may fail comes first: a node with a ratio that cannot be read keeps what it had.
-  KOORD_TRY(ratios, read_map(ratio_text, "resource amplification ratio"));
-  for (const json::Member& member : ratios.members())
-    if (!member.value.is_number() && !member.value.is_null())
-      return Error(Code::parse,
-                   "failed to unmarshal node resource amplification ratio: a number is expected");
+  KOORD_TRY(ratios, read<api::AmplificationRatios>(ratio_text, "resource amplification ratio"));
   const std::optional<std::string_view> kept = annotation(node, api::kRawAllocatable);
-  json::Document raw;
+  api::AnnotatedResources raw;
   if (!kept || (!before.is_null() && changed(json::find(before, "status", "allocatable"), allocatable))) {
-    const std::string text = print_raw(*allocatable);
-    if (text != "{}") json::set_text(annotations_of(node, arena), api::kRawAllocatable, text, arena);
-    raw = json::clone(*allocatable);
+    raw = amplified(*allocatable);
+    if (!raw.resources.empty())
+      json::set_text(annotations_of(node, arena), api::kRawAllocatable, encode_annotation(raw), arena);
   } else {
-    KOORD_TRY(read, read_map(*kept, "raw allocatable"));
-    for (const json::Member& member : read.members())
-      if (!to_quantity(member.value))
-        return Error(Code::parse, "failed to unmarshal node raw allocatable: a quantity is expected");
-    raw = std::move(read);
+    KOORD_TRY(said, read<api::AnnotatedResources>(*kept, "raw allocatable"));
+    raw = std::move(said);
   }
   for (const std::string_view name : kAmplified) {
-    const Value* const said = json::find(ratios, name);
-    const double ratio = said != nullptr ? said->to_double().value_or(0) : 0;
-    const auto quantity = amount(&raw, name);
-    if (!(ratio > 1) || !quantity) continue;
-    const double milli = static_cast<double>(quantity->milli_value()) * ratio;
+    const double* const ratio = ratios.ratios.find(name);
+    const api::Quantity* const quantity = raw.resources.find(name);
+    if (ratio == nullptr || !(*ratio > 1) || quantity == nullptr) continue;
+    const double milli = static_cast<double>(quantity->milli_value()) * *ratio;
     if (!(std::abs(milli) < 9e18)) continue;  // no machine has that
-    const auto amplified = api::Quantity::from_milli(static_cast<std::int64_t>(milli), quantity->format());
-    json::set_text(*allocatable, name, amplified.to_string(), arena);
+    const auto more = api::Quantity::from_milli(static_cast<std::int64_t>(milli), quantity->format());
+    json::set_text(*allocatable, name, more.to_string(), arena);
   }
   return {};
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <string>
 
@@ -13,7 +12,6 @@
 #include "admission/raw/raw_object.hpp"
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/node_agent.hpp"
-#include "koord/json/writer.hpp"
 
 namespace koord::manager {
 namespace {
@@ -62,89 +60,22 @@ void translate(Value* list, const ClassNames& names, Arena& arena) {
   rename(list, "memory", names.memory, false, arena);
 }
 
-/// {"BATCH-CPU":"1k",...}; empty where the list has none of them.
-std::string batch_amounts(const Value* list) {
-  std::string text;
-  for (const std::string_view name : {api::kBatchCpu, api::kBatchMemory}) {
-    const auto quantity = amount(list, name);
-    if (!quantity) continue;
-    text += text.empty() ? '{' : ',';
-    fmt::format_to(std::back_inserter(text), "{}:{}", json::quote(name), json::quote(quantity->to_string()));
-  }
-  if (!text.empty()) text += '}';
-  return text;
+/// Those of the list that are batch resources.
+api::ResourceList batch_amounts(const Value* list) {
+  api::ResourceList amounts;
+  for (const std::string_view name : {api::kBatchCpu, api::kBatchMemory})
+    if (const auto quantity = amount(list, name)) amounts[name] = *quantity;
+  return amounts;
 }
 
-/// The same of any list of quantities, as Go prints a map; nothing where it cannot be read.
-std::optional<std::string> all_amounts(const Value& list) {
-  if (!list.is_object()) return std::nullopt;
-  std::map<std::string_view, std::string> sorted;
-  for (const json::Member& member : list.members()) {
-    const auto quantity = to_quantity(member.value);
-    if (!quantity) return std::nullopt;
-    sorted[member.key()] = quantity->to_string();
-  }
-  std::string text;
-  json::Writer json(text);
-  json.begin_object();
-  for (const auto& [name, quantity] : sorted) json.member(name, quantity);
-  json.end_object();
-  return text == "{}" ? std::string() : text;
-}
-
-/// `containers` holds {"limits":...,"requests":...} by name.
-std::string print_spec(const std::map<std::string_view, std::string>& containers) {
-  std::string text;
-  json::Writer json(text);
-  json.begin_object();
-  if (!containers.empty()) {
-    json.key("containers").begin_object();
-    for (const auto& [name, said] : containers) json.key(name).raw(said);
-    json.end_object();
-  }
-  json.end_object();
-  return text;
-}
-
-std::string print_container(std::string_view limits, std::string_view requests) {
-  std::string text;
-  json::Writer json(text);
-  json.begin_object();
-  if (!limits.empty()) json.key("limits").raw(limits);
-  if (!requests.empty()) json.key("requests").raw(requests);
-  json.end_object();
-  return text;
-}
-
-Error unreadable(std::string_view why) {
-  return Error(Code::parse, fmt::format("failed to get current extended resource spec, err: {}", why));
-}
-
-/// What the annotation says, as it would be printed.
-Result<std::string> canonical_spec(std::string_view text) {
-  json::Document spec;
-  if (const auto read = spec.read(text); !read) return unreadable(read.error().message());
-  if (spec.is_null()) return std::string("{}");
-  if (!spec.is_object()) return unreadable("an object is expected");
-  std::map<std::string_view, std::string> said;
-  if (const Value* all = json::find(spec, "containers"); all != nullptr && !all->is_null()) {
-    if (!all->is_object()) return unreadable(".containers: an object is expected");
-    if (all->empty()) return std::string();  // Go keeps an empty map apart from none
-    for (const json::Member& container : all->members()) {
-      std::string lists[2];
-      for (const std::size_t side : {0, 1}) {
-        const Value* const list = json::find(container.value, side == 0 ? "limits" : "requests");
-        if (list == nullptr || list->is_null()) continue;
-        auto amounts = all_amounts(*list);
-        if (!amounts) return unreadable("a list of quantities is expected");
-        lists[side] = std::move(*amounts);
-      }
-      if (!container.value.is_object() && !container.value.is_null())
-        return unreadable("an object is expected");
-      said[container.key()] = print_container(lists[0], lists[1]);
-    }
-  }
-  return print_spec(said);
+/// What the annotation says; nothing of one that is too long to be read by anybody, and is written anew.
+Result<std::optional<api::ExtendedResourceSpec>> said_spec(std::string_view text) {
+  api::ExtendedResourceSpec spec;
+  if (text.size() > api::kMaxAnnotation) return std::optional<api::ExtendedResourceSpec>();
+  if (const auto read = decode_annotation(text, spec); !read)
+    return Error(Code::parse, fmt::format("failed to get current extended resource spec, err: {}",
+                                          read.error().message()));
+  return std::optional(std::move(spec));
 }
 
 /// How many GPUs a share of them takes: a multiple of a hundred percent is that many.
@@ -218,25 +149,26 @@ bool is_untranslated(const Value& pod) {
 }
 
 Result<> set_extended_resource_spec(Value& pod, Arena& arena) {
-  std::map<std::string_view, std::string> asked;
-  const auto tell = [&asked](const Value& container) {
+  api::ExtendedResourceSpec wanted;
+  const auto tell = [&wanted](const Value& container) {
     const Value* const resources = json::find(container, "resources");
     if (resources == nullptr) return;
-    const std::string limits = batch_amounts(json::find(*resources, "limits"));
-    const std::string requests = batch_amounts(json::find(*resources, "requests"));
-    if (!limits.empty() || !requests.empty())
-      asked[json::text_at(container, "name")] = print_container(limits, requests);
+    api::ExtendedContainerSpec spec{.limits = batch_amounts(json::find(*resources, "limits")),
+                                    .requests = batch_amounts(json::find(*resources, "requests"))};
+    if (!spec.limits.empty() || !spec.requests.empty())
+      wanted.containers[json::text_at(container, "name")] = std::move(spec);
   };
   for (const Value& container : containers(std::as_const(pod), "initContainers"))
     if (json::text_at(container, "restartPolicy") == "Always") tell(container);  // it runs beside the others
   for (const Value& container : containers(std::as_const(pod))) tell(container);
-  const std::string wanted = print_spec(asked);
-  std::string said = "{}";
-  if (const auto before = annotation(pod, api::kExtendedResourceSpec)) {
-    KOORD_TRY(canonical, canonical_spec(*before));
-    said = std::move(canonical);
+  std::optional<api::ExtendedResourceSpec> said = api::ExtendedResourceSpec();
+  if (const auto before = annotation(pod, api::ExtendedResourceSpec::kAnnotation)) {
+    KOORD_TRY(spec, said_spec(*before));
+    said = std::move(spec);
   }
-  if (said != wanted) json::set_text(annotations_of(pod, arena), api::kExtendedResourceSpec, wanted, arena);
+  if (said != wanted)
+    json::set_text(annotations_of(pod, arena), api::ExtendedResourceSpec::kAnnotation,
+                   encode_annotation(wanted), arena);
   return {};
 }
 

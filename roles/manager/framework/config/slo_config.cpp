@@ -3,11 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
 #include "framework/config/go_json.hpp"
-#include "koord/api/koordinator/node.hpp"
+#include "koord/api/koordinator/colocation.hpp"
 #include "koord/json/writer.hpp"
 
 namespace koord::manager {
@@ -86,20 +83,6 @@ void set_key(Layered<T>& value, const api::ConfigMap& map, const KeyLayout& layo
   keep_text(good, layout, text);
   update.changed |= !(value == *read);
   value = std::move(*read);
-}
-
-/// A share as percent, as upstream counts it: cut in binary (0.29 is 28). Nothing where there is no such
-/// label, and where it is no number from 0 that fits.
-std::optional<std::int64_t> percent_label(const api::Node& node, std::string_view label) {
-  const Symbol* const text = node.metadata.labels.find(label);
-  if (text == nullptr) return std::nullopt;
-  const std::string_view view = text->view();
-  double share = 0;
-  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), share);
-  if (error != std::errc() || end != view.data() + view.size()) return std::nullopt;
-  const double percent = share * 100;
-  if (!std::isfinite(percent) || share < 0 || percent >= 9e18) return std::nullopt;
-  return static_cast<std::int64_t>(percent);
 }
 
 }  // namespace
@@ -184,24 +167,16 @@ SloConfig::Update SloConfig::set_absent() {
 
 ColocationStrategy colocation_of(const Layered<ColocationStrategy>& config, const api::Node& node) {
   ColocationStrategy strategy = config.of(node.metadata.labels);
-  const std::string_view annotation = api::value_or(node.metadata.annotations, api::kColocationStrategy);
-  if (!annotation.empty()) {
-    static constexpr KeyLayout kAnnotation{
-        .key = "annotation", .groups = "", .inlined = true, .defaults = "{}"};
+  // Merged over the node's strategy by Go's rules, as the groups of the ConfigMap are.
+  const auto text = api::annotation_text(node.metadata.annotations, ColocationStrategy::kAnnotation);
+  if (text && *text) {
     const std::string before = api::encode(strategy);
-    KeyLayout layout = kAnnotation;
-    layout.defaults = before;
+    const KeyLayout layout{.key = "annotation", .groups = "", .inlined = true, .defaults = before};
     std::vector<std::string> left;
-    if (auto read = Layered<ColocationStrategy>::read(annotation, layout, left))
+    if (auto read = Layered<ColocationStrategy>::read(**text, layout, left))
       strategy = std::move(read->cluster);
   }
-  auto take = [&](std::optional<std::int64_t>& percent, std::string_view label) {
-    if (const auto wanted = percent_label(node, label)) percent = wanted;
-  };
-  take(strategy.cpu_reclaim_threshold_percent, api::kCpuReclaimRatio);
-  take(strategy.memory_reclaim_threshold_percent, api::kMemoryReclaimRatio);
-  take(strategy.mid_static_cpu_reserved_percent, api::kMidStaticCpuReservedRatio);
-  take(strategy.mid_static_memory_reserved_percent, api::kMidStaticMemoryReservedRatio);
+  api::apply_ratio_labels(node.metadata.labels, strategy);
   return strategy;
 }
 

@@ -27,9 +27,9 @@ std::chrono::seconds span(const ColocationStrategy& strategy) {
 bool lowers_level(const ColocationStrategy& strategy) { return step(strategy) > 0; }
 
 OvercommitLevel OvercommitLevel::of(const api::Node& node) {
-  const std::string_view text = api::value_or(node.metadata.annotations, kLevelAnnotation);
-  if (text.empty()) return {};
-  const auto document = json::parse(text);
+  const auto text = api::annotation_text(node.metadata.annotations, kLevelAnnotation);
+  if (!text || !*text) return {};
+  const auto document = json::parse(**text);
   if (!document || !document->is_object()) return {};
   const auto percent = json::int_at(*document, "percent");
   const auto time = api::Time::parse(json::text_at(*document, "time"));

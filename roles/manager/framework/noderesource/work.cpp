@@ -3,12 +3,10 @@
 
 #include <unordered_map>
 
-#include "framework/noderesource/json_quantity.hpp"
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/node.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/host/cpuset.hpp"
-#include "koord/json/value.hpp"
 
 namespace koord::manager {
 namespace {
@@ -44,14 +42,12 @@ int rank(KoordPriority priority) {
 /// What pods may have as the kubelet said: on a node whose resources are amplified its status says more.
 CpuMemory allocatable_of(const api::Node& node) {
   CpuMemory said = CpuMemory::of(node.status.allocatable);
-  const std::string_view text = api::value_or(node.metadata.annotations, api::kRawAllocatable);
-  if (text.empty()) return said;
-  const auto raw = json::parse(text);
-  if (!raw || !raw->is_object()) return said;
+  const auto raw =
+      api::read_annotation<api::AnnotatedResources>(node.metadata.annotations, api::kRawAllocatable);
+  if (!raw || !*raw) return said;
   for (const auto& [name, part] : {std::pair{"cpu", &said.cpu}, std::pair{"memory", &said.memory}})
-    if (const json::Value* value = json::find(*raw, name))
-      if (const auto quantity = quantity_of(*value); quantity && quantity->sign() > 0)
-        *part = std::min(*part, *quantity);
+    if (const Quantity* amount = (*raw)->resources.find(name); amount != nullptr && amount->sign() > 0)
+      *part = std::min(*part, *amount);
   return said;
 }
 

@@ -1,7 +1,6 @@
 // Batch resources: see batch_resource.hpp.
 #include "plugins/batch_resource/batch_resource.hpp"
 
-#include "framework/noderesource/json_quantity.hpp"
 #include "framework/noderesource/node_update.hpp"
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/node.hpp"
@@ -16,24 +15,18 @@ using api::Quantity;
 
 constexpr std::string_view kResources[] = {api::kBatchCpu, api::kBatchMemory},
                            kStatusAnnotations[] = {kOriginExtended};
-constexpr std::string_view kThirdParty = api::kThirdPartyAllocations;
 
 double share(const std::optional<std::int64_t>& percent) {
   return static_cast<double>(percent.value_or(0)) / 100;
 }
 
-/// What others have taken of the batch resource; nothing if the annotation cannot be read.
-std::optional<Quantity> taken(const json::Value& allocations, std::string_view resource) {
+/// What others have taken of a batch resource.
+Quantity taken(const api::ThirdPartyAllocations& all, std::string_view resource) {
   Quantity sum;
-  const json::Value* const list = json::find(allocations, "allocations");
-  if (list == nullptr) return sum;
-  for (const json::Value& one : list->elements()) {
-    if (json::text_at(one, "priority") != to_string(api::KoordPriority::batch)) continue;
-    const json::Value* const amount = json::find(one, "resources", resource);
-    if (amount == nullptr) continue;
-    const auto quantity = quantity_of(*amount);
-    if (!quantity) return std::nullopt;
-    if (quantity->sign() > 0) sum += *quantity;
+  for (const api::ThirdPartyAllocation& one : all.allocations) {
+    if (one.priority != to_string(api::KoordPriority::batch)) continue;
+    const Quantity* const amount = one.resources.find(resource);
+    if (amount != nullptr && amount->sign() > 0) sum += *amount;
   }
   return sum;
 }
@@ -50,18 +43,15 @@ void note_origin(api::Node& node, const OvercommitAmount& lent) {
 }
 
 void subtract_third_party(api::Node& node, const OvercommitAmount& lent) {
-  const std::string_view text = api::value_or(node.metadata.annotations, kThirdParty);
-  if (text.empty()) return;
-  const auto allocations = json::parse(text);
-  if (!allocations) return;
-  const auto cpu = taken(*allocations, api::kBatchCpu), memory = taken(*allocations, api::kBatchMemory);
-  if (!cpu || !memory) return;
+  const auto all = api::read_annotation<api::ThirdPartyAllocations>(node.metadata.annotations);
+  if (!all || !*all) return;  // what cannot be read takes nothing
+  const Quantity cpu = taken(**all, api::kBatchCpu), memory = taken(**all, api::kBatchMemory);
   const auto rest = [](const Quantity& all, const Quantity& gone) {
     return std::max(all - gone, Quantity());
   };
-  set_amount(node, api::kBatchCpu, Quantity::from_int(rest(lent.cpu, *cpu).value(), lent.cpu.format()));
+  set_amount(node, api::kBatchCpu, Quantity::from_int(rest(lent.cpu, cpu).value(), lent.cpu.format()));
   set_amount(node, api::kBatchMemory,
-             Quantity::from_int(rest(lent.memory, *memory).value(), lent.memory.format()));
+             Quantity::from_int(rest(lent.memory, memory).value(), lent.memory.format()));
 }
 
 Result<PluginStage> plan_batch(NodeDraft& draft) {

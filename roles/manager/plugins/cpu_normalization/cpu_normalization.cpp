@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "framework/noderesource/cpu_ratio.hpp"
 #include "framework/noderesource/node_update.hpp"
+#include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "koord/base/text.hpp"
-#include "koord/json/value.hpp"
 
 namespace koord::manager {
 namespace {
@@ -19,22 +19,23 @@ const std::optional<double>& ratio_of(const ModelRatio& model, bool hyper_thread
   return turbo ? model.turbo_enabled_ratio : model.base_ratio;
 }
 
-constexpr std::string_view kAnnotations[] = {kNormalizationRatio};
+constexpr std::string_view kAnnotations[] = {api::kCpuNormalizationRatio};
 
 Result<PluginStage> plan_normalization(NodeDraft& draft) {
   if (!draft.enabled) return PluginStage::reset;
   const NodeFacts& facts = draft.facts;
-  const std::string_view written = api::value_or(facts.node.metadata.annotations, kNormalizationRatio);
+  const std::string_view written =
+      api::value_or(facts.node.metadata.annotations, api::kCpuNormalizationRatio);
   // Until the topologies are known the ratio is what it was.
   if (facts.topology == nullptr && !facts.topologies_known) {
-    if (const auto ratio = read_ratio(written)) draft.plan.ratio = ratio->value_or(1);
+    if (const auto ratio = api::parse_cpu_normalization_ratio(written)) draft.plan.ratio = ratio->value_or(1);
     return PluginStage::none;
   }
   const auto ratio = normalization_ratio(draft.config.normalization().of(facts.node.metadata.labels),
                                          facts.node, facts.topology);
   if (!ratio) return ratio.error();
-  draft.plan.ratio = read_ratio(*ratio)->value_or(1);
-  if (differs(written, *ratio)) set_annotation(draft.plan.after, kNormalizationRatio, *ratio);
+  draft.plan.ratio = api::parse_cpu_normalization_ratio(*ratio)->value_or(1);
+  if (differs(written, *ratio)) set_annotation(draft.plan.after, api::kCpuNormalizationRatio, *ratio);
   return PluginStage::calculate;
 }
 
@@ -43,27 +44,23 @@ Result<PluginStage> plan_normalization(NodeDraft& draft) {
 Result<std::string> normalization_ratio(const CpuNormalizationStrategy& strategy, const api::Node& node,
                                         const api::NodeResourceTopology* topology) {
   bool enabled = strategy.enable.value_or(false);
-  if (const Symbol* label = node.metadata.labels.find(kNormalizationEnabled)) {
+  if (const Symbol* label = node.metadata.labels.find(api::kCpuNormalizationEnabled)) {
     const auto wanted = parse_bool(label->view());
     if (!wanted)
-      return Error(Code::invalid,
-                   fmt::format("label {}: \"{}\" is not true or false", kNormalizationEnabled, *label));
+      return Error(Code::invalid, fmt::format("label {}: \"{}\" is not true or false",
+                                              api::kCpuNormalizationEnabled, *label));
     enabled = *wanted;
   }
   if (!enabled) return "1.00";
   if (topology == nullptr) return Error(Code::not_found, "there is no NodeResourceTopology");
-  const Symbol* const text = topology->metadata.annotations.find(kCpuBasicInfo);
-  if (text == nullptr)
-    return Error(Code::not_found, fmt::format("NodeResourceTopology has no annotation {}", kCpuBasicInfo));
-  const auto info = json::parse(text->view());
-  if (!info || !info->is_object())
-    return Error(Code::parse, fmt::format("annotation {} is no object", kCpuBasicInfo));
-  const std::string_view name = json::text_at(*info, "cpuModel");
+  KOORD_TRY(info, api::read_annotation<api::CpuBasicInfo>(topology->metadata.annotations));
+  if (!info)
+    return Error(Code::not_found,
+                 fmt::format("NodeResourceTopology has no annotation {}", api::CpuBasicInfo::kAnnotation));
+  const std::string& name = info->cpu_model;
   const ModelRatio* const model = strategy.ratio_model.find(name);
   std::optional<double> ratio;
-  if (model != nullptr)
-    ratio =
-        ratio_of(*model, json::true_at(*info, "hyperThreadEnabled"), json::true_at(*info, "turboEnabled"));
+  if (model != nullptr) ratio = ratio_of(*model, info->hyper_thread_enabled, info->turbo_enabled);
   if (!ratio) ratio = strategy.default_ratio;
   if (!ratio) return Error(Code::not_found, fmt::format("the configuration has no ratio for CPU {}", name));
   if (!(*ratio >= kLeast && *ratio <= kMost))
@@ -73,7 +70,8 @@ Result<std::string> normalization_ratio(const CpuNormalizationStrategy& strategy
 }
 
 bool differs(std::string_view written, std::string_view ratio) {
-  const auto old = read_ratio(written), now = read_ratio(ratio);
+  const auto old = api::parse_cpu_normalization_ratio(written),
+             now = api::parse_cpu_normalization_ratio(ratio);
   if (!old) return true;
   if (!now) return false;
   if (!*old || !*now) return old->has_value() != now->has_value();

@@ -113,9 +113,9 @@ std::int64_t estimated(const Asked& asked, std::string_view name, std::int64_t f
 
 /// The annotation's object; empty if there is none or it cannot be read.
 json::Document read_map(const api::ObjectMeta& meta, std::string_view key) {
-  const std::string_view text = api::value_or(meta.annotations, key);
-  if (text.empty()) return {};
-  auto map = json::parse(text);
+  const auto text = api::annotation_text(meta.annotations, key);
+  if (!text || !*text) return {};
+  auto map = json::parse(**text);
   return map && map->is_object() ? std::move(*map) : json::Document();
 }
 
@@ -264,10 +264,9 @@ Thresholds make_thresholds(const LoadAwareSchedulingArgs& args, const Resources&
 
 std::optional<Thresholds> custom_thresholds(const api::Node& node, const Thresholds& defaults,
                                             const Resources& resources) {
-  const std::string_view text = api::value_or(node.metadata.annotations, api::kUsageThresholds);
-  if (text.empty()) return {};
-  const auto said = api::decode<CustomThresholds>(text);
-  if (!said) return {};
+  const auto read = api::read_annotation<CustomThresholds>(node.metadata.annotations, api::kUsageThresholds);
+  if (!read || !*read) return {};
+  const std::optional<CustomThresholds>& said = *read;
   Thresholds t = defaults;
   if (!said->usage_thresholds.empty()) t.usage = resources.numbers(said->usage_thresholds);
   if (!said->prod_usage_thresholds.empty()) t.prod = resources.numbers(said->prod_usage_thresholds);

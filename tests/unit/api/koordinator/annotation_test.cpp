@@ -1,52 +1,12 @@
 // Annotations of nodes, CPUs and devices: Koordinator's shapes, what is bounded, and errors with a name and a
 // path.
-#include "koord/api/koordinator/annotation.hpp"
-
-#include <catch2/catch.hpp>
-
+#include "annotation_rows.hpp"
 #include "koord/api/koordinator/cpus.hpp"
 #include "koord/api/koordinator/devices.hpp"
 #include "koord/api/koordinator/node.hpp"
 
 namespace koord::api {
 namespace {
-
-template <class T>
-Result<std::optional<T>> read(std::string_view text, std::string_view name = T::kAnnotation) {
-  return read_annotation<T>(SymbolMap{{name, Symbol(text)}}, name);
-}
-
-/// What it says, written again; "nothing", or the error.
-template <class T>
-std::string again(std::string_view text) {
-  const auto value = read<T>(text);
-  if (!value) return value.error().message();
-  return *value ? encode_annotation(**value) : "nothing";
-}
-
-struct Row {
-  std::string_view text, expected;  // empty: the text itself
-};
-
-template <class T>
-void check(std::initializer_list<Row> rows) {
-  for (const Row& row : rows) {
-    CAPTURE(row.text);
-    CHECK(again<T>(row.text) == (row.expected.empty() ? row.text : row.expected));
-  }
-  CHECK(again<T>("") == "nothing");
-  CHECK(read_annotation<T>({})->has_value() == false);
-  const std::string name(T::kAnnotation);
-  CHECK(again<T>(std::string(kMaxAnnotation + 1, ' ')) == name + ": longer than 64 KiB");
-  CHECK(read<T>(std::string(kMaxAnnotation + 1, ' ')).error().code() == Code::too_large);
-  CHECK(again<T>("incorrect") == name + ": JSON: line 1, column 1 (byte 0): no JSON value");
-  CHECK(again<T>(std::string(2000, '[')).starts_with(name + ": "));
-  SymbolMap map;
-  if (const auto value = read<T>(rows.begin()->text); value && *value) {
-    set_annotation(map, **value);
-    CHECK(read_annotation<T>(map).value() == *value);
-  }
-}
 
 TEST_CASE("Node reservations as Koordinator has them") {
   check<NodeReservation>({
@@ -77,9 +37,38 @@ TEST_CASE("What else is said of nodes") {
                               {R"({"cpu":"1.2"})",
                                "node.koordinator.sh/resource-amplification-ratio: [cpu]: expected "
                                "a number, got a string"}});
+  check<ThirdPartyAllocations>({
+      {R"({"allocations":[{"name":"hadoop-yarn","priority":"koord-batch","resources":{"kubernetes.io/batch-cpu":"10k","kubernetes.io/batch-memory":"10Gi"}}]})",
+       ""},
+      {R"({"allocations":[{"name":"a","unknown":{}},null]})", R"({"allocations":[{"name":"a"},{}]})"},
+      {R"({"allocations":[{"resources":{"kubernetes.io/batch-cpu":"lots"}}]})",
+       "node.koordinator.sh/thirdPartyAllocations: .allocations[0].resources[kubernetes.io/batch-cpu]: "
+       "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
+      {R"({"allocations":{}})",
+       "node.koordinator.sh/thirdPartyAllocations: .allocations: expected a list, got an object"},
+  });
   const auto raw = read<AnnotatedResources>(R"({"cpu":"32","memory":"64Gi"})", kRawAllocatable);
   REQUIRE(raw.has_value());
   CHECK((*raw)->resources == ResourceList{{"cpu", Quantity::must("32")}, {"memory", Quantity::must("64Gi")}});
+}
+
+TEST_CASE("By how much a node's CPUs are faster") {
+  const std::string name(kCpuNormalizationRatio);
+  struct Ratio {
+    std::string_view text;
+    std::optional<double> ratio;
+    bool fails = false;
+  };
+  for (const Ratio& row : {Ratio{"", {}}, Ratio{"1.20", 1.2}, Ratio{"1000", 1000}, Ratio{"0", {}, true},
+                           Ratio{"-1", {}, true}, Ratio{"1000.1", {}, true}, Ratio{"nan", {}, true},
+                           Ratio{"inf", {}, true}, Ratio{"1.2x", {}, true}, Ratio{" 1", {}, true}}) {
+    CAPTURE(row.text);
+    const auto ratio = cpu_normalization_ratio({{name, Symbol(row.text)}});
+    REQUIRE(ratio.has_value() == !row.fails);
+    if (ratio) CHECK(*ratio == row.ratio);
+    if (!ratio) CHECK(ratio.error().message() == name + ": \"" + std::string(row.text) + "\" is no ratio");
+  }
+  CHECK(cpu_normalization_ratio({}).value() == std::nullopt);
 }
 
 TEST_CASE("CPUs that pods ask for and have") {
@@ -97,6 +86,13 @@ TEST_CASE("CPUs that pods ask for and have") {
   });
   check<NumaTopologySpec>(
       {{R"({"numaTopologyPolicy":"SingleNUMANode","singleNUMANodeExclusive":"Required"})", ""}});
+  check<CpuBasicInfo>({
+      {R"({"cpuModel":"Model","hyperThreadEnabled":true,"turboEnabled":true,"catL3CbmMask":"7ff","vendorID":"GenuineIntel"})",
+       ""},
+      {R"({"hyperThreadEnabled":false,"new":1})", R"({"cpuModel":"","vendorID":""})"},
+      {R"({"turboEnabled":"yes"})",
+       "node.koordinator.sh/cpu-basic-info: .turboEnabled: expected true or false, got a string"},
+  });
   check<CpuTopology>(
       {{R"({"detail":[{"id":0,"core":0,"socket":0,"node":0},{"id":1,"core":0,"socket":0,"node":0}]})", ""}});
   check<PodCpuAllocs>(

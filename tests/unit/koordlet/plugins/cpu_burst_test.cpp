@@ -233,10 +233,11 @@ TEST_CASE("Who may burst, and how it ends", "[koordlet][burst]") {
   SECTION("by auto both") { grows = bursts = true; }
   SECTION("a pod may say otherwise") {
     rig.node("none");
-    pod.terms.put(std::make_shared<const BurstTerms>(BurstTerms{.policy = "auto",
-                                                                .cpu_burst_percent = {},
-                                                                .cfs_quota_burst_percent = {},
-                                                                .cfs_quota_burst_period_seconds = {}}));
+    pod.terms.put(
+        std::make_shared<const api::PodCpuBurst>(api::PodCpuBurst{.policy = "auto",
+                                                                  .cpu_burst_percent = {},
+                                                                  .cfs_quota_burst_percent = {},
+                                                                  .cfs_quota_burst_period_seconds = {}}));
     grows = bursts = true;
   }
   SECTION("a kernel without burst has quotas") { rig.kernel.has_burst = false, grows = true; }
@@ -339,10 +340,11 @@ TEST_CASE("A container of many CPUs bursts as others do, and hinders none of the
 TEST_CASE("A pod that says nonsense of its burst has none", "[koordlet][burst]") {
   Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
   PodInfo& pod = rig.pod({{"a", 2000, 2, 0.5}});
-  pod.terms.put(std::make_shared<const BurstTerms>(BurstTerms{.policy = "auto",
-                                                              .cpu_burst_percent = -100,
-                                                              .cfs_quota_burst_percent = -300,
-                                                              .cfs_quota_burst_period_seconds = INT64_MAX}));
+  pod.terms.put(std::make_shared<const api::PodCpuBurst>(
+      api::PodCpuBurst{.policy = "auto",
+                       .cpu_burst_percent = -100,
+                       .cfs_quota_burst_percent = -300,
+                       .cfs_quota_burst_period_seconds = INT64_MAX}));
   rig.ticks(3);
   CHECK(rig.kernel.group("kubepods/p/a").burst == 0);
   CHECK(rig.quota_of("kubepods/p/a") == 200'000);

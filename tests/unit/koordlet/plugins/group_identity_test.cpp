@@ -113,16 +113,16 @@ TEST_CASE("Group identity, as the original's rows have it", "[koordlet][hooks]")
 TEST_CASE("A pod may say otherwise of itself only if it is LS", "[koordlet][hooks]") {
   struct Row {
     Qos qos;
-    std::optional<CpuQosTerms> own;
+    std::optional<api::PodCpuQos> own;
     std::int64_t bvt;
   };
   for (const Row& row : {Row{Qos::ls, {}, 2},
-                         {Qos::ls, CpuQosTerms{true, -1}, -1},
-                         {Qos::ls, CpuQosTerms{true, {}}, 2},
-                         {Qos::ls, CpuQosTerms{false, -1}, 0},
-                         {Qos::be, CpuQosTerms{true, 2}, -1},
-                         {Qos::lsr, CpuQosTerms{true, -1}, 2},
-                         {Qos::none, CpuQosTerms{true, -1}, 2}}) {
+                         {Qos::ls, api::PodCpuQos{true, -1}, -1},
+                         {Qos::ls, api::PodCpuQos{true, {}}, 2},
+                         {Qos::ls, api::PodCpuQos{false, -1}, 0},
+                         {Qos::be, api::PodCpuQos{true, 2}, -1},
+                         {Qos::lsr, api::PodCpuQos{true, -1}, 2},
+                         {Qos::none, api::PodCpuQos{true, -1}, 2}}) {
     Rig rig(CgroupVersion::v2);
     HookTerms terms;
     terms.cpu_qos = row.own;
@@ -247,7 +247,7 @@ TEST_CASE("On a kernel without it containers of best-effort pods go idle where t
     // One that may be resized in place: the runtime writes shares to its containers.
     rig.pod("resizable", Qos::be, {{"c"}}).kube_qos = host::KubeQos::burstable;
     HookTerms own;
-    own.cpu_qos = CpuQosTerms{true, -1};
+    own.cpu_qos = api::PodCpuQos{true, -1};
     rig.pod("ls", Qos::ls, {{"c"}}, own);
     rig.pod("unlabelled", Qos::none, {{"c"}}).kube_qos = host::KubeQos::besteffort;
     rig.inventory.host_applications = {{.name = "a", .qos = Qos::be, .group = "host/a"},

@@ -137,7 +137,7 @@ TEST_CASE("A pod's own words go over its policy's, and those over its class's", 
   api::MemoryQosConfig off = on;
   off.enable = false;
   const api::MemoryQos usual = qos(0, 0, 0, 50);
-  MemoryTerms terms;
+  api::PodMemoryQos terms;
   const auto throttling = [&](const api::MemoryQosConfig* of_class) {
     const auto all = memory_qos::effective(of_class, usual, &terms);
     return all ? all->throttling_percent.value_or(-2) : -1;
@@ -384,9 +384,9 @@ TEST_CASE("Memory QoS at the kubelet's folders, pods and containers", "[koordlet
 
   SECTION("the class is switched off") { rig.ls().enable = false; }
   SECTION("the pod does not want it") {
-    auto terms = std::make_shared<MemoryTerms>();
+    auto terms = std::make_shared<api::PodMemoryQos>();
     terms->policy = "none";
-    rig.info->terms.put<MemoryTerms>(terms);
+    rig.info->terms.put<api::PodMemoryQos>(terms);
   }
   SECTION("no NodeSLO") { rig.inventory.slo = nullptr; }
   ++rig.inventory.generation;

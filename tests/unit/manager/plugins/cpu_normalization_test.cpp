@@ -5,8 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include "controllers/changes.hpp"
-#include "framework/noderesource/cpu_ratio.hpp"
 #include "framework/noderesource/plan.hpp"
+#include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "plugins.hpp"
 #include "vectors.hpp"
 
@@ -35,12 +36,13 @@ TEST_CASE("cpunormalization: 12 cases of a model's ratio") {
   for (const Vector& row : rows) {
     INFO(row.json("strategy") << row.json("info"));
     api::NodeResourceTopology topology;
-    topology.metadata.annotations[kCpuBasicInfo] = Symbol(row.json("info"));
+    topology.metadata.annotations[api::CpuBasicInfo::kAnnotation] = Symbol(row.json("info"));
     const auto ratio =
         normalization_ratio(row.take<CpuNormalizationStrategy>("strategy"), api::Node(), &topology);
     const json::Value* const want = row.find("want");
     CHECK(ratio.has_value() == (want != nullptr));
-    if (ratio && want != nullptr) CHECK(read_ratio(*ratio)->value() == want->to_double());
+    if (ratio && want != nullptr)
+      CHECK(api::parse_cpu_normalization_ratio(*ratio)->value() == want->to_double());
   }
 }
 
@@ -54,12 +56,14 @@ TEST_CASE("cpunormalization: 8 and 3 cases of what becomes of the annotation") {
   }
   for (const Vector& row : set) {
     api::Node node;
-    if (row.has("before")) node.metadata.annotations[kNormalizationRatio] = Symbol(row.text("before"));
+    if (row.has("before"))
+      node.metadata.annotations[api::kCpuNormalizationRatio] = Symbol(row.text("before"));
     NodePlan plan;
     plan.after = node;
-    if (row.has("ratio")) plan.after.metadata.annotations[kNormalizationRatio] = Symbol(row.text("ratio"));
+    if (row.has("ratio"))
+      plan.after.metadata.annotations[api::kCpuNormalizationRatio] = Symbol(row.text("ratio"));
     CHECK(api::value_or(with_meta(node, plan, resource_plugin_table()).metadata.annotations,
-                        kNormalizationRatio) == row.text("want"));
+                        api::kCpuNormalizationRatio) == row.text("want"));
   }
 }
 
@@ -69,7 +73,7 @@ TEST_CASE("cpunormalization: 3 and 6 cases of topologies whose CPUs are others")
   REQUIRE(changed.size() == 6);
   const auto topology = [](const Vector& row, std::string_view key) {
     api::NodeResourceTopology made;
-    if (row.has(key)) made.metadata.annotations[kCpuBasicInfo] = Symbol(row.text(key));
+    if (row.has(key)) made.metadata.annotations[api::CpuBasicInfo::kAnnotation] = Symbol(row.text(key));
     return made;
   };
   CpuNormalizationStrategy strategy;

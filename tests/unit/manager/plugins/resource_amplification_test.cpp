@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "framework/noderesource/cpu_ratio.hpp"
 #include "framework/noderesource/plan.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "plugins.hpp"
 #include "vectors.hpp"
 
@@ -18,7 +18,7 @@ TEST_CASE("resourceamplification: 10 cases of a node's ratios") {
     if (!row.is("available")) continue;
     INFO(row.json("node") << row.json("strategy"));
     const auto node = row.take<api::Node>("node");
-    const auto cpus = read_ratio(api::value_or(node.metadata.annotations, kNormalizationRatio));
+    const auto cpus = api::cpu_normalization_ratio(node.metadata.annotations);
     const auto ratios = cpus
                             ? amplification_ratios(row.take<ResourceAmplificationStrategy>("strategy"), *cpus)
                             : Result<std::string>(cpus.error());
@@ -33,14 +33,15 @@ TEST_CASE("resourceamplification: 5 and 4 cases of what becomes of the annotatio
   for (const Vector& row : rows) {
     INFO(row.text("before") << " " << row.text("after") << " " << row.text("ratio"));
     api::Node node;
-    if (row.has("before")) node.metadata.annotations[kAmplificationRatio] = Symbol(row.text("before"));
+    if (row.has("before"))
+      node.metadata.annotations[api::AmplificationRatios::kAnnotation] = Symbol(row.text("before"));
     NodePlan plan;
     const std::string_view now =
         row.text("table") == "amplification_set" ? row.text("ratio") : row.text("after");
-    if (!now.empty()) plan.after.metadata.annotations[kAmplificationRatio] = Symbol(now);
+    if (!now.empty()) plan.after.metadata.annotations[api::AmplificationRatios::kAnnotation] = Symbol(now);
     if (row.text("table") == "amplification_set")
       CHECK(api::value_or(with_meta(node, plan, resource_plugin_table()).metadata.annotations,
-                          kAmplificationRatio) == row.text("want"));
+                          api::AmplificationRatios::kAnnotation) == row.text("want"));
     else
       CHECK(changes_of(node, plan, 0.1, resource_plugin_table()).meta == row.is("want"));
   }

@@ -209,14 +209,14 @@ TEST_CASE("The NUMA nodes whose CPUs a pod was given", "[koordlet][hooks]") {
 
 TEST_CASE("A pod's own group identity", "[koordlet][hooks]") {
   const std::string name = "koordinator.sh/cpuQOS";
-  const auto own = [&](const std::string& text, std::size_t complaints = 0) -> std::optional<CpuQosTerms> {
+  const auto own = [&](const std::string& text, std::size_t complaints = 0) -> std::optional<api::PodCpuQos> {
     const auto found = terms(kPlain, {name, text}, complaints);
     return found ? found->cpu_qos : std::nullopt;
   };
-  CHECK(own(R"({"enable":true,"groupIdentity":-1})") == CpuQosTerms{true, -1});
-  CHECK(own(R"({"enable":false,"groupIdentity":1})") == CpuQosTerms{false, 1});
-  CHECK(own(R"({"groupIdentity":1})") == CpuQosTerms{false, 1});
-  CHECK(own(R"({"enable":true})") == CpuQosTerms{true, {}});
+  CHECK(own(R"({"enable":true,"groupIdentity":-1})") == api::PodCpuQos{true, -1});
+  CHECK(own(R"({"enable":false,"groupIdentity":1})") == api::PodCpuQos{false, 1});
+  CHECK(own(R"({"groupIdentity":1})") == api::PodCpuQos{{}, 1});
+  CHECK(own(R"({"enable":true})") == api::PodCpuQos{true, {}});
   CHECK(own(R"({"enable":true,"groupIdentity":3})", 1) == std::nullopt);
   CHECK(own(R"({"enable":"yes"})", 1) == std::nullopt);
   CHECK(own("bad", 1) == std::nullopt);

@@ -251,13 +251,13 @@ TEST_CASE("What a pod says of CPU burst, and its limit as a whole") {
                    R"({"containers":[]})", complaints);
   };
   const auto is_silent = [&](std::string_view value, std::size_t complaints = 0) {
-    return burst(value, complaints).terms.find<BurstTerms>() == nullptr;
+    return burst(value, complaints).terms.find<api::PodCpuBurst>() == nullptr;
   };
-  CHECK(info_of("").terms.find<BurstTerms>() == nullptr);
+  CHECK(info_of("").terms.find<api::PodCpuBurst>() == nullptr);
   CHECK(is_silent(""));
   const PodInfo said =
       burst(R"({\"policy\":\"auto\",\"cpuBurstPercent\":500,\"cfsQuotaBurstPeriodSeconds\":-1})");
-  const BurstTerms* const all = said.terms.find<BurstTerms>();
+  const api::PodCpuBurst* const all = said.terms.find<api::PodCpuBurst>();
   REQUIRE(all != nullptr);
   CHECK(all->policy == "auto");
   CHECK(all->cpu_burst_percent == 500);
@@ -281,13 +281,13 @@ TEST_CASE("What a pod says of its memory, and what its containers ask for and ma
                    R"({"containers":[]})", complaints);
   };
   const auto is_silent = [&](std::string_view value, std::size_t complaints = 0) {
-    return memory(value, complaints).terms.find<MemoryTerms>() == nullptr;
+    return memory(value, complaints).terms.find<api::PodMemoryQos>() == nullptr;
   };
-  CHECK(info_of("").terms.find<MemoryTerms>() == nullptr);
+  CHECK(info_of("").terms.find<api::PodMemoryQos>() == nullptr);
   CHECK(is_silent(""));
   const PodInfo said = memory(
       R"({\"policy\":\"auto\",\"minLimitPercent\":100,\"wmarkMinAdj\":-25,\"pageCacheLimitSize\":536870912,\"pageCacheReclaimSync\":false,\"unknown\":1})");
-  const MemoryTerms* const all = said.terms.find<MemoryTerms>();
+  const api::PodMemoryQos* const all = said.terms.find<api::PodMemoryQos>();
   REQUIRE(all != nullptr);
   CHECK(all->policy == "auto");
   CHECK(all->qos.min_limit_percent == 100);

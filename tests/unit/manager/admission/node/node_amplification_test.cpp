@@ -94,12 +94,14 @@ TEST_CASE("A node whose annotations cannot be read keeps what its kubelet report
   };
   for (const Row& row : {
            Row{ratio("{"), "failed to unmarshal node resource amplification ratio: "},
-           Row{ratio("[1]"), "failed to unmarshal node resource amplification ratio: an object is expected"},
+           Row{ratio("[1]"),
+               "failed to unmarshal node resource amplification ratio: .: expected an object, got a list"},
            Row{ratio(R"({\"cpu\":\"2\"})"),
-               "failed to unmarshal node resource amplification ratio: a number is expected"},
+               "failed to unmarshal node resource amplification ratio: [cpu]: expected a number, got a "
+               "string"},
            Row{ratio(R"({\"cpu\":2})") + "," + raw("x"), "failed to unmarshal node raw allocatable: "},
            Row{ratio(R"({\"cpu\":2})") + "," + raw(R"({\"cpu\":\"many\"})"),
-               "failed to unmarshal node raw allocatable: a quantity is expected"},
+               "failed to unmarshal node raw allocatable: [cpu]: quantities must match"},
        }) {
     CAPTURE(row.annotations);
     const Outcome out = amplify(node(row.annotations, R"("cpu":"1")"));

@@ -5,8 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include "flags.hpp"
-#include "framework/noderesource/cpu_ratio.hpp"
 #include "framework/noderesource/node_update.hpp"
+#include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/node.hpp"
 #include "node_case.hpp"
 
 namespace koord::manager {
@@ -30,7 +31,7 @@ struct Plant {
     if (!normalization.empty()) map.data["cpu-normalization-config"] = normalization;
     if (!amplification.empty()) map.data["resource-amplification-config"] = amplification;
     REQUIRE(config.set(map).problems.empty());
-    topology.metadata.annotations[kCpuBasicInfo] =
+    topology.metadata.annotations[api::CpuBasicInfo::kAnnotation] =
         Symbol(R"({"cpuModel":"M","hyperThreadEnabled":true,"turboEnabled":true})");
     for (const std::string_view name : {"node-0", "node-1"}) {
       api::TopologyZone& zone = topology.zones.emplace_back();
@@ -81,21 +82,21 @@ TEST_CASE("Batch CPU counts in normal CPUs, before others take their part; mid d
   plant.c.node.metadata.annotations["node.koordinator.sh/thirdPartyAllocations"] = Symbol(
       R"({"allocations":[{"priority":"koord-batch","resources":{"kubernetes.io/batch-cpu":"9500"}}]})");
   CHECK(plant.allocatable(api::kBatchCpu) == 70'000);
-  CHECK(plant.annotation(kNormalizationRatio) == "1.50");
+  CHECK(plant.annotation(api::kCpuNormalizationRatio) == "1.50");
 }
 
 TEST_CASE("Without colocation nothing is lent or amplified; what normalization and devices say stays") {
   Plant plant(R"({"enable":false})", kModels, kAmplified);
-  plant.c.node.metadata.annotations = {{kNormalizationRatio, Symbol("1.20")},
-                                       {kAmplificationRatio, Symbol(R"({"cpu":2.00})")}};
+  plant.c.node.metadata.annotations = {{api::kCpuNormalizationRatio, Symbol("1.20")},
+                                       {api::AmplificationRatios::kAnnotation, Symbol(R"({"cpu":2.00})")}};
   plant.c.node.status.allocatable[api::kBatchCpu] = plant.c.node.status.allocatable[api::kMidCpu] =
       api::Quantity::from_int(1);
   plant.add_device("gpu", true);
   plant.add_device("rdma", true);
   CHECK_FALSE(plant.allocatable(api::kBatchCpu));
   CHECK_FALSE(plant.allocatable(api::kMidCpu));
-  CHECK(plant.annotation(kAmplificationRatio).empty());
-  CHECK(plant.annotation(kNormalizationRatio) == "1.20");
+  CHECK(plant.annotation(api::AmplificationRatios::kAnnotation).empty());
+  CHECK(plant.annotation(api::kCpuNormalizationRatio) == "1.20");
   CHECK(plant.allocatable(kGpu) == 100);
   CHECK(plant.allocatable(kRdma) == 100);
   plant.device.spec.devices[0].resources["koordinator.sh/gpu-memory"] = api::Quantity::must("1500m");
@@ -115,25 +116,25 @@ TEST_CASE("A node cannot have colocation where the cluster has none") {
 
 TEST_CASE("What is not known yet changes nothing") {
   Plant plant(R"({"enable":true})", kModels);
-  plant.c.node.metadata.annotations = {{kNormalizationRatio, Symbol("1.20")}};
+  plant.c.node.metadata.annotations = {{api::kCpuNormalizationRatio, Symbol("1.20")}};
   plant.c.node.status.allocatable[kGpu] = api::Quantity::from_int(100);
   plant.has_topology = plant.has_device = false;
   plant.topologies_known = plant.devices_known = false;
   CHECK(plant.allocatable(kGpu) == 100);
-  CHECK(plant.annotation(kNormalizationRatio) == "1.20");
+  CHECK(plant.annotation(api::kCpuNormalizationRatio) == "1.20");
   CHECK(plant.allocatable(api::kBatchCpu) == 63'600);  // 53 * 1.2
   plant.topologies_known = plant.devices_known = true;
   CHECK_FALSE(plant.allocatable(kGpu));
-  CHECK(plant.annotation(kNormalizationRatio) == "1.20");  // the plugin fails, its annotation stays
+  CHECK(plant.annotation(api::kCpuNormalizationRatio) == "1.20");  // the plugin fails, its annotation stays
   CHECK(plant.allocatable(api::kBatchCpu) == 53'000);
 }
 
 TEST_CASE("Amplification: CPU times normalization; an error takes nothing away") {
   Plant plant(R"({"enable":true})", kModels, kAmplified);
-  CHECK(plant.annotation(kAmplificationRatio) == R"({"cpu":3.00,"memory":1.25})");
+  CHECK(plant.annotation(api::AmplificationRatios::kAnnotation) == R"({"cpu":3.00,"memory":1.25})");
   Plant wrong(R"({"enable":true})", "", R"({"enable":true,"resourceAmplificationRatio":{"memory":0.5}})");
-  wrong.c.node.metadata.annotations = {{kAmplificationRatio, Symbol(R"({"cpu":2.00})")}};
-  CHECK(wrong.annotation(kAmplificationRatio) == R"({"cpu":2.00})");
+  wrong.c.node.metadata.annotations = {{api::AmplificationRatios::kAnnotation, Symbol(R"({"cpu":2.00})")}};
+  CHECK(wrong.annotation(api::AmplificationRatios::kAnnotation) == R"({"cpu":2.00})");
 }
 
 TEST_CASE("What the kubelet keeps of an amplified node is not what amplification adds") {
