@@ -1,5 +1,5 @@
 // The annotations of pods and nodes that the node agent reads: the first byte chooses one, the rest is its
-// text. What makes no sense is complained about, and what is taken is bounded.
+// text. What makes no sense is warned about, and what is taken is bounded.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -38,9 +38,9 @@ void check_pod(std::string_view text) {
   pod->metadata.annotations["scheduling.koordinator.sh/resource-status"] = text;
   const auto read = read_pod(pod, host::CgroupDriver::systemd, {}, all_readers());
   check(read.has_value());
-  if (!read->complaints.empty()) check(read->complaints.size() == 1 && !read->info.cpus);
+  if (!read->warnings.empty()) check(read->warnings.size() == 1 && !read->info.cpus);
   if (read->info.cpus) check(!read->info.cpus->empty());
-  check(text.size() <= kMaxAnnotation || !read->complaints.empty());
+  check(text.size() <= kMaxAnnotation || !read->warnings.empty());
 }
 
 void check_scores(std::string_view annotation, std::string_view text) {
@@ -60,20 +60,20 @@ void check_scores(std::string_view annotation, std::string_view text) {
   check(fits(terms.oom_score));
   for (const auto& [name, score] : terms.oom_scores) {
     check(fits(score) && terms.oom_score_of(name) == score);
-    check(score || !read->complaints.empty());
+    check(score || !read->warnings.empty());
   }
 }
 
 void check_node(std::string_view annotation, std::string_view text) {
   api::Node node;
   node.metadata.annotations[Symbol(annotation)] = text;
-  std::vector<std::string> complaints;
-  const NodeInfo info = read_node(node, complaints);
+  std::vector<std::string> warnings;
+  const NodeInfo info = read_node(node, warnings);
   check(info.reserved_milli_cpu >= 0 && info.reserved_milli_cpu <= kMaxMilli);
   check(info.allocatable_milli_cpu >= 0 && info.allocatable_milli_cpu <= kMaxMilli);
   check(info.allocatable_memory >= 0 && info.allocatable_memory <= kMaxBytes);
   if (!info.reserved_cpus.empty()) check(info.reserved_milli_cpu == 1000 * info.reserved_cpus.size());
-  check(complaints.size() <= 2);
+  check(warnings.size() <= 2);
 }
 
 }  // namespace

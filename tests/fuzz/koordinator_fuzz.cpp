@@ -60,7 +60,7 @@ void check_gang(std::string_view text) {
   const GangTerms terms = gang_terms(pod);
   check(!terms.min || terms.total >= *terms.min);
   check(!terms.waiting_time || terms.waiting_time->count() > 0);
-  check(gang_complaints(pod).size() <= 16);
+  check(gang_warnings(pod).size() <= 16);
   (void)gang_group_id(terms.groups);
 }
 

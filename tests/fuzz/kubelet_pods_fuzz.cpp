@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto list = read_pod_list(text, "n1", driver, {}, kReaders);
     if (!list) continue;
     check(list->pods.size() <= list->listed && list->listed <= kMaxPods);
-    check(list->complaints.size() <= kMaxComplaints);
+    check(list->warnings.size() <= kMaxWarnings);
     for (std::size_t i = 0; i < list->pods.size(); ++i) {
       check(i == 0 || list->pods[i - 1]->uid < list->pods[i]->uid);
       check(!list->pods[i]->containers.empty());
@@ -60,8 +60,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& pod : list->all) check_pod(*pod);
     check(std::includes(list->all.begin(), list->all.end(), list->pods.begin(), list->pods.end(),
                         [](const auto& a, const auto& b) { return a->uid < b->uid; }));
-    for (const PodComplaint& complaint : list->complaints)
-      check(complaint.pod && !complaint.what.empty() && complaint.what.size() <= kMaxComplaint);
+    for (const PodWarning& warning : list->warnings)
+      check(warning.pod && !warning.what.empty() && warning.what.size() <= kMaxWarning);
   }
   return 0;
 }

@@ -35,9 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(merged.spec.resource_used_threshold_with_be && merged.spec.cpu_burst_strategy &&
         merged.spec.resource_qos_strategy);
   const MergedSlo again = merge_slo(merged.spec);
-  check(again.complaints.empty() && api::encode(again.spec) == json);
+  check(again.warnings.empty() && api::encode(again.spec) == json);
   for (const auto driver : {host::CgroupDriver::cgroupfs, host::CgroupDriver::systemd}) {
-    const auto applications = host_applications(merged.spec, driver, merged.complaints);
+    const auto applications = host_applications(merged.spec, driver, merged.warnings);
     for (std::size_t i = 0; i < applications.size(); ++i) {
       check(is_inside(applications[i].group));
       check(i == 0 || applications[i - 1].name < applications[i].name);

@@ -70,8 +70,8 @@ void check_node(std::string_view annotation, std::string_view text) {
   api::Node node;
   node.metadata.annotations[Symbol(annotation)] = text;
   Inventory inventory;
-  std::vector<std::string> complaints;
-  inventory.node = read_node(node, complaints);
+  std::vector<std::string> warnings;
+  inventory.node = read_node(node, warnings);
   check_annotations(node_topology(machine(), inventory, node));
 }
 

@@ -12,7 +12,7 @@
 namespace koord::api {
 namespace {
 
-constexpr std::size_t kMostComplaints = 16, kMostOfText = 64;
+constexpr std::size_t kMostWarnings = 16, kMostOfText = 64;
 
 struct Policy {
   std::string_view name;
@@ -22,51 +22,51 @@ constexpr Policy kPolicies[] = {{"only-waiting", GangMatchPolicy::only_waiting},
                                 {"waiting-and-running", GangMatchPolicy::waiting_and_running},
                                 {"once-satisfied", GangMatchPolicy::once_satisfied}};
 
-using Complain = std::function<void(std::string_view name, std::string_view text, std::string_view why)>;
+using Warn = std::function<void(std::string_view name, std::string_view text, std::string_view why)>;
 
 std::string_view said(const ObjectMeta& object, std::string_view annotation) {
   return value_or(object.annotations, annotation);
 }
 
-std::vector<std::string> read_groups(const ObjectMeta& object, const Complain& complain) {
+std::vector<std::string> read_groups(const ObjectMeta& object, const Warn& warn) {
   auto read = read_annotation<AnnotatedNames>(object.annotations, kGangGroups);
   if (read) return *read ? std::move((*read)->names) : std::vector<std::string>();
-  complain(kGangGroups, said(object, kGangGroups), "no list of names");
+  warn(kGangGroups, said(object, kGangGroups), "no list of names");
   return {};
 }
 
-GangTerms read_terms(const ObjectMeta& object, const Complain& complain) {
+GangTerms read_terms(const ObjectMeta& object, const Warn& warn) {
   GangTerms terms;
   const std::string_view label = value_or(object.labels, kGangMinLabel);
   const std::string_view min = !label.empty() ? label : said(object, kGangMin);
   terms.min = whole_number<int32_t>(min);
   if (!min.empty() && !terms.min)
-    complain(!label.empty() ? kGangMinLabel : kGangMin, min, "no whole number: the gang waits");
+    warn(!label.empty() ? kGangMinLabel : kGangMin, min, "no whole number: the gang waits");
   const int32_t least = terms.min.value_or(0);
   const std::string_view total = said(object, kGangTotal);
   const auto number = whole_number<int32_t>(total);
-  if (!total.empty() && !number) complain(kGangTotal, total, "no whole number");
-  if (number && *number < least) complain(kGangTotal, total, "less than the least number");
+  if (!total.empty() && !number) warn(kGangTotal, total, "no whole number");
+  if (number && *number < least) warn(kGangTotal, total, "less than the least number");
   terms.total = std::max(number.value_or(least), least);
   if (const std::string_view time = said(object, kGangWaitingTime); !time.empty()) {
     const auto parsed = Duration::parse(time);
     if (parsed && parsed->value.count() > 0)
       terms.waiting_time = parsed->value;
     else
-      complain(kGangWaitingTime, time, "no time above zero");
+      warn(kGangWaitingTime, time, "no time above zero");
   }
   const std::string_view mode = said(object, kGangMode);
   terms.strict = mode != "NonStrict";
   if (!mode.empty() && terms.strict && mode != "Strict")
-    complain(kGangMode, mode, "neither Strict nor NonStrict");
+    warn(kGangMode, mode, "neither Strict nor NonStrict");
   std::string_view policy = said(object, kGangMatchPolicy);
   if (policy.empty()) policy = said(object, kGangMatchPolicyAlias);
   const auto* const row = std::ranges::find(kPolicies, policy, &Policy::name);
   if (row != std::end(kPolicies))
     terms.match_policy = row->policy;
   else if (!policy.empty())
-    complain(kGangMatchPolicy, policy, "no match policy");
-  terms.groups = read_groups(object, complain);
+    warn(kGangMatchPolicy, policy, "no match policy");
+  terms.groups = read_groups(object, warn);
   return terms;
 }
 
@@ -92,10 +92,10 @@ GangTerms gang_terms(const ObjectMeta& object) {
   return read_terms(object, [](std::string_view, std::string_view, std::string_view) {});
 }
 
-std::vector<std::string> gang_complaints(const ObjectMeta& object) {
+std::vector<std::string> gang_warnings(const ObjectMeta& object) {
   std::vector<std::string> lines;
   (void)read_terms(object, [&](std::string_view name, std::string_view text, std::string_view why) {
-    if (lines.size() < kMostComplaints)
+    if (lines.size() < kMostWarnings)
       lines.push_back(fmt::format("{}: \"{}\" is {}", name, text.substr(0, kMostOfText), why));
   });
   return lines;

@@ -63,7 +63,7 @@ struct GangTerms {
 };
 GangTerms gang_terms(const ObjectMeta& object);
 /// Of what gang_terms passed over, a line each: for the log and for events, at most 16.
-std::vector<std::string> gang_complaints(const ObjectMeta& object);
+std::vector<std::string> gang_warnings(const ObjectMeta& object);
 
 /// Gangs that are placed together have one: their "namespace/name", sorted, by commas.
 std::string gang_group_id(std::vector<std::string> groups);

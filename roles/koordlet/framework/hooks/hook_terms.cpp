@@ -103,8 +103,8 @@ void lend(const api::Pod& pod, HookTerms& terms) {
 }
 
 /// What the webhook wrote down of a pod whose spec does not say it.
-void lend_by_annotation(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& complaints) {
-  const auto spec = read<api::ExtendedResourceSpec>(pod.metadata, complaints);
+void lend_by_annotation(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& warnings) {
+  const auto spec = read<api::ExtendedResourceSpec>(pod.metadata, warnings);
   if (!spec || spec->containers.empty()) return;
   LentResources whole{.cpu_limit = 0, .memory_limit = 0};
   HookTerms found;
@@ -112,7 +112,7 @@ void lend_by_annotation(const api::Pod& pod, HookTerms& terms, std::vector<std::
     for (const api::ResourceList* const list : {&said.requests, &said.limits})
       for (const auto& [resource, amount] : *list)
         if (!is_amount(amount, api::ExtendedResourceSpec::kAnnotation,
-                       fmt::format(".containers[{}]: {}", name.view(), resource.view()), complaints))
+                       fmt::format(".containers[{}]: {}", name.view(), resource.view()), warnings))
           return;  // as a whole, as upstream reads it
     LentResources lent;
     lent.cpu_request = plain(said.requests, api::kBatchCpu, kMaxMilli);
@@ -140,41 +140,41 @@ void place(const api::Pod& pod, HookTerms& terms) {
 }
 
 /// A list that cannot be read as a whole says that nothing is known of any container, as upstream has it.
-void read_oom_scores(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& complaints) {
-  const std::size_t before = complaints.size();
-  const auto named = read<api::OomScores>(pod.metadata, complaints);
-  if (complaints.size() > before) return;
+void read_oom_scores(const api::Pod& pod, HookTerms& terms, std::vector<std::string>& warnings) {
+  const std::size_t before = warnings.size();
+  const auto named = read<api::OomScores>(pod.metadata, warnings);
+  if (warnings.size() > before) return;
   if (named) {
     for (const auto& [name, score] : named->by_container) {
       const bool fits = score >= api::kLeastOomScore && score <= api::kMostOomScore;
       if (!fits)
-        complaints.push_back(fmt::format("{}: {} is not from {} to {}", api::OomScores::kAnnotation, score,
-                                         api::kLeastOomScore, api::kMostOomScore));
+        warnings.push_back(fmt::format("{}: {} is not from {} to {}", api::OomScores::kAnnotation, score,
+                                       api::kLeastOomScore, api::kMostOomScore));
       terms.oom_scores.emplace(name.view(), fits ? std::optional(score) : std::nullopt);
     }
   }
   if (const auto score = api::oom_score(pod.metadata))
     terms.oom_score = *score;
   else
-    complaints.push_back(score.error().message());
+    warnings.push_back(score.error().message());
 }
 
 }  // namespace
 
-std::shared_ptr<const HookTerms> hook_terms(const api::Pod& pod, std::vector<std::string>& complaints) {
+std::shared_ptr<const HookTerms> hook_terms(const api::Pod& pod, std::vector<std::string>& warnings) {
   HookTerms terms;
   lend(pod, terms);
-  if (!terms.lent) lend_by_annotation(pod, terms, complaints);
+  if (!terms.lent) lend_by_annotation(pod, terms, warnings);
   place(pod, terms);
-  terms.cpu_qos = read<api::PodCpuQos>(pod.metadata, complaints);
-  read_oom_scores(pod, terms, complaints);
+  terms.cpu_qos = read<api::PodCpuQos>(pod.metadata, warnings);
+  read_oom_scores(pod, terms, warnings);
   terms.virtual_machine = pod.spec.runtime_class_name == kKata;
   if (terms == HookTerms{}) return nullptr;
   return std::make_shared<const HookTerms>(std::move(terms));
 }
 
-void read_hook_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints) {
-  terms.put(hook_terms(pod, complaints));
+void read_hook_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& warnings) {
+  terms.put(hook_terms(pod, warnings));
 }
 
 }  // namespace koord::koordlet

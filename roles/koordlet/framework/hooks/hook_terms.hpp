@@ -45,8 +45,8 @@ struct HookTerms {
 };
 
 /// Null: it says nothing. Of an annotation that cannot be read ("ANNOTATION: what") nothing counts.
-std::shared_ptr<const HookTerms> hook_terms(const api::Pod& pod, std::vector<std::string>& complaints);
+std::shared_ptr<const HookTerms> hook_terms(const api::Pod& pod, std::vector<std::string>& warnings);
 /// The same, put among the pod's terms: of the rows of hooks.
-void read_hook_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints);
+void read_hook_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& warnings);
 
 }  // namespace koord::koordlet

@@ -56,7 +56,7 @@ std::shared_ptr<const api::Pod> pod_of(const RuntimeRequest& request) {
 }
 
 ContainerInfo container_of(const RuntimeRequest& request, const PodInfo& pod, host::CgroupDriver driver,
-                           std::vector<std::string>& complaints) {
+                           std::vector<std::string>& warnings) {
   const RuntimeContainer& from = *request.container;
   ContainerInfo container;
   container.name = from.name;
@@ -69,7 +69,7 @@ ContainerInfo container_of(const RuntimeRequest& request, const PodInfo& pod, ho
   container.full_id = fmt::format("{}://{}", request.runtime, from.id);
   const auto id = host::parse_container_id(container.full_id);
   if (!id) {
-    complaints.push_back(fmt::format("container {}: {}", from.name, id.error().message()));
+    warnings.push_back(fmt::format("container {}: {}", from.name, id.error().message()));
     return container;
   }
   container.id = id->id;
@@ -92,7 +92,7 @@ Result<RequestedPod> read_request(const RuntimeRequest& request, host::CgroupDri
                                   std::string_view kubelet_root, PodTermsReaders readers) {
   KOORD_TRY(reading, read_pod(pod_of(request), driver, kubelet_root, readers));
   RequestedPod requested;
-  requested.complaints = std::move(reading.complaints);
+  requested.warnings = std::move(reading.warnings);
   auto pod = std::make_shared<PodInfo>(std::move(reading.info));
   // What one container says is not the pod's.
   pod->requests_unknown = true;
@@ -103,7 +103,7 @@ Result<RequestedPod> read_request(const RuntimeRequest& request, host::CgroupDri
     if (id) pod->sandbox_group = fmt::format("{}/{}", pod->group, host::container_folder(driver, *id));
   }
   if (request.container) {
-    pod->containers.push_back(container_of(request, *pod, driver, requested.complaints));
+    pod->containers.push_back(container_of(request, *pod, driver, requested.warnings));
     requested.container = &pod->containers.front();
   }
   requested.pod = std::move(pod);

@@ -18,7 +18,7 @@ struct RequestedPod {
   /// Of pod: the container that the request is about; null: it is about the sandbox.
   const ContainerInfo* container = nullptr;
   /// "ANNOTATION: what", which count as absent.
-  std::vector<std::string> complaints;
+  std::vector<std::string> warnings;
 
   /// What hooks are asked about; `request` is the one that this was made from, and outlives the answer, as
   /// this does.

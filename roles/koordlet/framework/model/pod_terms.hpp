@@ -19,7 +19,7 @@ using PodTerms = TypedSlots<struct OfPod>;
 /// Reads one feature's terms out of a pod as it runs (its spec, with the limits that are in force, its labels
 /// and annotations) and puts them where the pod says something. What it cannot read it names ("ANNOTATION:
 /// what") and leaves out. On any thread.
-using PodTermsReader = void (*)(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints);
+using PodTermsReader = void (*)(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& warnings);
 using PodTermsReaders = std::span<const PodTermsReader>;
 
 }  // namespace koord::koordlet

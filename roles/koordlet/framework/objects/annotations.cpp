@@ -16,17 +16,17 @@ std::int64_t plain(const api::ResourceList& list, std::string_view name, std::in
   return found != nullptr ? bounded(found->value(), max) : 0;
 }
 
-host::CpuSet cpu_list(std::string_view text, std::string_view name, std::vector<std::string>& complaints) {
+host::CpuSet cpu_list(std::string_view text, std::string_view name, std::vector<std::string>& warnings) {
   auto cpus = host::CpuSet::parse(text);
   if (cpus) return std::move(*cpus);
-  complaints.push_back(fmt::format("{}: {}", name, cpus.error().message()));
+  warnings.push_back(fmt::format("{}: {}", name, cpus.error().message()));
   return {};
 }
 
 bool is_amount(const api::Quantity& amount, std::string_view name, std::string_view path,
-               std::vector<std::string>& complaints) {
+               std::vector<std::string>& warnings) {
   if (amount.sign() >= 0) return true;
-  complaints.push_back(fmt::format("{}: {}: {} is below zero", name, path, amount.to_string()));
+  warnings.push_back(fmt::format("{}: {}: {} is below zero", name, path, amount.to_string()));
   return false;
 }
 

@@ -26,19 +26,19 @@ std::int64_t milli(const api::ResourceList& list, std::string_view name);
 /// A whole amount; 0 if it is absent.
 std::int64_t plain(const api::ResourceList& list, std::string_view name, std::int64_t max);
 
-/// Koordinator's annotation of a struct; nothing (and a complaint, if it is there) where it cannot be read.
+/// Koordinator's annotation of a struct; nothing (and a warning, if it is there) where it cannot be read.
 template <class T>
-std::optional<T> read(const api::ObjectMeta& meta, std::vector<std::string>& complaints,
+std::optional<T> read(const api::ObjectMeta& meta, std::vector<std::string>& warnings,
                       std::string_view name = T::kAnnotation) {
   auto value = api::read_annotation<T>(meta.annotations, name);
   if (value) return std::move(*value);
-  complaints.push_back(value.error().message());
+  warnings.push_back(value.error().message());
   return std::nullopt;
 }
 /// A set of CPUs in a text of the annotation; empty if it is absent or no set.
-host::CpuSet cpu_list(std::string_view text, std::string_view name, std::vector<std::string>& complaints);
-/// Whether it is none below zero; else a complaint. `path` is that in the annotation.
+host::CpuSet cpu_list(std::string_view text, std::string_view name, std::vector<std::string>& warnings);
+/// Whether it is none below zero; else a warning. `path` is that in the annotation.
 bool is_amount(const api::Quantity& amount, std::string_view name, std::string_view path,
-               std::vector<std::string>& complaints);
+               std::vector<std::string>& warnings);
 
 }  // namespace koord::koordlet

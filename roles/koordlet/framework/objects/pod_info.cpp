@@ -35,11 +35,11 @@ bool plain_name(std::string_view text) {
   });
 }
 
-void complain(PodList& list, const std::shared_ptr<const api::Pod>& pod, std::string_view what) {
-  if (list.complaints.size() < kMaxComplaints)
-    list.complaints.push_back({pod, std::string(utf8_prefix(what, kMaxComplaint))});
+void add_warning(PodList& list, const std::shared_ptr<const api::Pod>& pod, std::string_view what) {
+  if (list.warnings.size() < kMaxWarnings)
+    list.warnings.push_back({pod, std::string(utf8_prefix(what, kMaxWarning))});
   else
-    ++list.more_complaints;
+    ++list.more_warnings;
 }
 
 const api::Container* find(const api::List<api::Container>& containers, Symbol name) {
@@ -57,7 +57,7 @@ void add_running(PodReading& reading, const api::List<api::ContainerStatus>& sta
     if (!status.state.running) continue;
     const auto id = host::parse_container_id(status.container_id);
     if (!id) {
-      reading.complaints.push_back(fmt::format("container {}: {}", status.name.view(), id.error().message()));
+      reading.warnings.push_back(fmt::format("container {}: {}", status.name.view(), id.error().message()));
       continue;
     }
     reading.runs = true;
@@ -147,10 +147,10 @@ std::string_view never_stop(const api::Pod& pod) {
 }
 
 /// How much faster the node's CPUs are than those that pods ask for; 1 where nobody says so.
-double normalization_ratio(const api::Node& node, std::vector<std::string>& complaints) {
+double normalization_ratio(const api::Node& node, std::vector<std::string>& warnings) {
   const auto ratio = api::cpu_normalization_ratio(node.metadata.annotations);
   if (ratio) return ratio->value_or(1);
-  complaints.push_back(ratio.error().message());
+  warnings.push_back(ratio.error().message());
   return 1;
 }
 
@@ -230,8 +230,8 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.priority_class = api::koord_priority(*pod);
   info.priority = pod->spec.priority;
   info.group = host::pod_folder(driver, info.kube_qos, meta.uid, kubelet_root);
-  if (const auto status = read<api::ResourceStatus>(meta, reading.complaints))
-    if (auto cpus = cpu_list(status->cpuset, api::ResourceStatus::kAnnotation, reading.complaints);
+  if (const auto status = read<api::ResourceStatus>(meta, reading.warnings))
+    if (auto cpus = cpu_list(status->cpuset, api::ResourceStatus::kAnnotation, reading.warnings);
         !cpus.empty())
       info.cpus = std::move(cpus);
   const std::shared_ptr<const api::Pod> running = as_it_runs(pod);
@@ -239,7 +239,7 @@ Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDri
   info.cpu_limit_milli = cpu_limit_of(*running);
   info.memory_limit = memory_limit_of(*running, info.qos);
   info.never_stop = never_stop(*pod);
-  for (const PodTermsReader reader : readers) reader(*running, info.terms, reading.complaints);
+  for (const PodTermsReader reader : readers) reader(*running, info.terms, reading.warnings);
   if (meta.deletion_timestamp) info.deleted_by = meta.deletion_timestamp->wall();
   const std::string_view phase = pod->status.phase.view();
   reading.ended = phase == "Succeeded" || phase == "Failed";
@@ -273,10 +273,10 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
     }
     auto reading = read_pod(pod, driver, kubelet_root, readers);
     if (!reading) {
-      complain(list, pod, reading.error().message());
+      add_warning(list, pod, reading.error().message());
       return;
     }
-    for (const std::string& complaint : reading->complaints) complain(list, pod, complaint);
+    for (const std::string& warning : reading->warnings) add_warning(list, pod, warning);
     if (reading->ended) return;
     add_own_cpus(reading->info, list.own_cpus);
     list.all.push_back(std::make_shared<const PodInfo>(std::move(reading->info)));
@@ -284,8 +284,8 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
   };
   auto on_error = [&](const api::Pod& partial, const Error& error) {
     ++list.listed;
-    const bool worded = list.complaints.size() < kMaxComplaints;
-    complain(list, worded ? std::make_shared<const api::Pod>(partial) : nullptr, error.message());
+    const bool worded = list.warnings.size() < kMaxWarnings;
+    add_warning(list, worded ? std::make_shared<const api::Pod>(partial) : nullptr, error.message());
   };
   const auto decoded = api::decode_list<api::Pod>(json, on_item, on_error, kMaxPods);
   if (!decoded && decoded.error().code() == Code::too_large)
@@ -316,7 +316,7 @@ void keep_unchanged(PodList& list, std::span<const std::shared_ptr<const PodInfo
   }
 }
 
-NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) {
+NodeInfo read_node(const api::Node& node, std::vector<std::string>& warnings) {
   NodeInfo info;
   info.name = node.metadata.name;
   info.capacity_milli_cpu = milli(node.status.capacity, "cpu");
@@ -327,30 +327,30 @@ NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints) 
     if (const api::Quantity* amount = node.status.allocatable.find(name))
       info.extended.push_back({std::string(name), amount->value()});
   // Where the allocatable is amplified, this is what there really is.
-  if (const auto raw = read<api::AnnotatedResources>(node.metadata, complaints, api::kRawAllocatable)) {
+  if (const auto raw = read<api::AnnotatedResources>(node.metadata, warnings, api::kRawAllocatable)) {
     const auto says = [&](std::string_view name) {
       const api::Quantity* const amount = raw->resources.find(name);
       return amount != nullptr &&
-             is_amount(*amount, api::kRawAllocatable, fmt::format("[{}]", name), complaints);
+             is_amount(*amount, api::kRawAllocatable, fmt::format("[{}]", name), warnings);
     };
     if (says("cpu")) info.allocatable_milli_cpu = milli(raw->resources, "cpu");
     if (says("memory")) info.allocatable_memory = plain(raw->resources, "memory", kMaxBytes);
   }
   // Whether the scheduler takes it from what is allocatable (applyPolicy) is nothing to the agent.
-  if (const auto reservation = read<api::NodeReservation>(node.metadata, complaints)) {
+  if (const auto reservation = read<api::NodeReservation>(node.metadata, warnings)) {
     constexpr std::string_view kName = api::NodeReservation::kAnnotation;
-    info.reserved_cpus = cpu_list(reservation->reserved_cpus, kName, complaints);
+    info.reserved_cpus = cpu_list(reservation->reserved_cpus, kName, warnings);
     if (!info.reserved_cpus.empty())
       info.reserved_milli_cpu = std::int64_t{1000} * info.reserved_cpus.size();
     else if (const api::Quantity* const cpu = reservation->resources.find("cpu");
-             cpu == nullptr || is_amount(*cpu, kName, ".resources[cpu]", complaints))
+             cpu == nullptr || is_amount(*cpu, kName, ".resources[cpu]", warnings))
       info.reserved_milli_cpu = milli(reservation->resources, "cpu");
   }
-  if (const auto system = read<api::SystemQosResource>(node.metadata, complaints)) {
-    info.system_qos_pool = cpu_list(system->cpuset, api::SystemQosResource::kAnnotation, complaints);
+  if (const auto system = read<api::SystemQosResource>(node.metadata, warnings)) {
+    info.system_qos_pool = cpu_list(system->cpuset, api::SystemQosResource::kAnnotation, warnings);
     if (system->cpuset_exclusive.value_or(true)) info.system_qos_cpus = info.system_qos_pool;
   }
-  info.cpu_normalization = normalization_ratio(node, complaints);
+  info.cpu_normalization = normalization_ratio(node, warnings);
   return info;
 }
 

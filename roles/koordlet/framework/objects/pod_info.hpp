@@ -25,22 +25,22 @@ using api::kMaxAnnotation;
 inline constexpr std::size_t kMaxPods = 16'384;
 /// And so many objects, of which a pod has some hundreds: "{}" is two bytes there and may be 150 here.
 inline constexpr std::size_t kMaxObjects = 2'000'000;
-/// Of one list so many complaints are put into words, of so many bytes each; the others are counted.
-inline constexpr std::size_t kMaxComplaints = 100, kMaxComplaint = 512;
+/// Of one list so many warnings are put into words, of so many bytes each; the others are counted.
+inline constexpr std::size_t kMaxWarnings = 100, kMaxWarning = 512;
 
 struct PodReading {
   PodInfo info;
   bool runs = false;   // at least one container runs
   bool ended = false;  // and none of it ever will again
   /// "ANNOTATION: what".
-  std::vector<std::string> complaints;
+  std::vector<std::string> warnings;
 };
 /// `readers` are the features', each for its own terms. Code::invalid if the pod's uid cannot be a part of a
 /// path.
 Result<PodReading> read_pod(std::shared_ptr<const api::Pod> pod, host::CgroupDriver driver,
                             std::string_view kubelet_root = {}, PodTermsReaders readers = {});
 
-struct PodComplaint {
+struct PodWarning {
   std::shared_ptr<const api::Pod> pod;
   std::string what;
 };
@@ -49,8 +49,8 @@ struct PodList {
   std::vector<std::shared_ptr<const PodInfo>> pods, all;
   OwnCpus own_cpus;  // of all that have not ended
   std::size_t listed = 0;
-  std::vector<PodComplaint> complaints;  // the first ones
-  std::size_t more_complaints = 0;
+  std::vector<PodWarning> warnings;  // the first ones
+  std::size_t more_warnings = 0;
 };
 /// The kubelet's answer to /pods/, pod by pod. Code::invalid if a pod is another node's: then it is not our
 /// kubelet that answered, and nothing that it says counts; Code::too_large if there are more than kMaxPods or
@@ -61,7 +61,7 @@ Result<PodList> read_pod_list(std::string_view json, std::string_view node, host
 /// known of them stays known. The kubelet lists the same pods in another order each time. On any thread.
 void keep_unchanged(PodList& list, std::span<const std::shared_ptr<const PodInfo>> before);
 
-/// The node's name, capacity and what is reserved on it; `complaints` as above.
-NodeInfo read_node(const api::Node& node, std::vector<std::string>& complaints);
+/// The node's name, capacity and what is reserved on it; `warnings` as above.
+NodeInfo read_node(const api::Node& node, std::vector<std::string>& warnings);
 
 }  // namespace koord::koordlet

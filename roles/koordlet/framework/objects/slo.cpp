@@ -17,7 +17,7 @@ namespace koord::koordlet {
 namespace {
 
 /// More is no oversight but an attack on our time.
-constexpr int kMaxComplaints = 64;
+constexpr int kMaxWarnings = 64;
 
 api::ResourceQos qos_defaults(std::int64_t identity, bool expeller, std::int64_t cat_end, std::int64_t wmark,
                               std::int64_t wmark_scale, std::int64_t wmark_adj) {
@@ -95,12 +95,12 @@ std::string pointer_of(std::string_view path) {
 }
 
 /// Takes values that no row of the schema allows out of the document, until the rest is well.
-void remove_nonsense(json::Document& document, std::vector<std::string>& complaints) {
-  for (int i = 0; i < kMaxComplaints; ++i) {
+void remove_nonsense(json::Document& document, std::vector<std::string>& warnings) {
+  for (int i = 0; i < kMaxWarnings; ++i) {
     const auto strict = api::decode_strict<api::NodeSloSpec>(document);
     if (strict) return;
     const std::string message = strict.error().message();
-    complaints.push_back(message);
+    warnings.push_back(message);
     std::string pointer = pointer_of(std::string_view(message).substr(0, message.find(": ")));
     if (!pointer.starts_with('/')) break;
     // What lacks a required field goes as a whole.
@@ -141,7 +141,7 @@ MergedSlo merge_slo(const api::NodeSloSpec& given) {
   json::Document overlay, whole;
   overlay = api::encode(given, overlay.arena());
   whole = api::encode(default_slo(), whole.arena());
-  remove_nonsense(overlay, merged.complaints);
+  remove_nonsense(overlay, merged.warnings);
   json::merge_patch(whole, overlay, whole.arena());
   auto decoded = api::decode<api::NodeSloSpec>(whole);
   merged.spec = decoded ? std::move(*decoded) : default_slo();
@@ -166,7 +166,7 @@ bool append_path(std::string& group, std::string_view path) {
 }
 
 std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, host::CgroupDriver driver,
-                                               std::vector<std::string>& complaints,
+                                               std::vector<std::string>& warnings,
                                                std::string_view kubelet_root) {
   std::vector<HostApplication> all;
   std::set<std::string_view> names;  // the spec's
@@ -197,7 +197,7 @@ std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, hos
       names.insert(given.name);
       all.push_back(std::move(app));
     } else {
-      complaints.push_back(fmt::format("host application \"{}\": {}", utf8_prefix(app.name, 256), wrong));
+      warnings.push_back(fmt::format("host application \"{}\": {}", utf8_prefix(app.name, 256), wrong));
     }
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });

@@ -16,7 +16,7 @@ const api::NodeSloSpec& default_slo();
 struct MergedSlo {
   api::NodeSloSpec spec;
   /// "PATH: what" of each value that makes no sense; its default is in effect.
-  std::vector<std::string> complaints;
+  std::vector<std::string> warnings;
 };
 /// `given` as a JSON overlay over the defaults: what it does not name keeps its default, lists are replaced.
 /// The CPU, memory and cache strategies of a class that are switched off (enable: false) have the values that
@@ -28,9 +28,9 @@ MergedSlo merge_slo(const api::NodeSloSpec& given);
 bool append_path(std::string& group, std::string_view path);
 
 /// The groups of the NodeSLO's host applications. One whose path would leave the hierarchy, or whose group
-/// contains those of the pods, is left out and named in `complaints`.
+/// contains those of the pods, is left out and named in `warnings`.
 std::vector<HostApplication> host_applications(const api::NodeSloSpec& spec, host::CgroupDriver driver,
-                                               std::vector<std::string>& complaints,
+                                               std::vector<std::string>& warnings,
                                                std::string_view kubelet_root = {});
 
 }  // namespace koord::koordlet

@@ -133,9 +133,9 @@ void add_units(const std::string& slice, const ListGroups& list, const HasProces
 
 /// What is wrong with host applications beside groups at `paths`.
 std::optional<std::string> problem_of(const api::NodeSloSpec& spec, const std::vector<std::string>& paths) {
-  std::vector<std::string> complaints;
-  const auto applications = host_applications(spec, host::CgroupDriver::cgroupfs, complaints);
-  if (!complaints.empty()) return std::move(complaints.front());
+  std::vector<std::string> warnings;
+  const auto applications = host_applications(spec, host::CgroupDriver::cgroupfs, warnings);
+  if (!warnings.empty()) return std::move(warnings.front());
   for (const HostApplication& app : applications)
     for (const std::string& path : paths)
       if (!is_pattern(path) && (host::is_within(path, app.group) || host::is_below(app.group, path)))
@@ -283,7 +283,7 @@ Inventory standalone_inventory(const StandaloneConfig& config, const Machine& ma
   given.host_applications.insert(given.host_applications.end(), config.host_applications.begin(),
                                  config.host_applications.end());
   MergedSlo merged = merge_slo(given);
-  inventory.host_applications = host_applications(merged.spec, inventory.driver, merged.complaints);
+  inventory.host_applications = host_applications(merged.spec, inventory.driver, merged.warnings);
   inventory.slo = std::make_shared<const api::NodeSloSpec>(std::move(merged.spec));
   inventory.slo_known = true;
   inventory.pods_known = true;

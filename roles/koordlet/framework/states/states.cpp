@@ -163,26 +163,26 @@ Task<Result<>> States::follow_node() {
 
 void States::on_node(const std::shared_ptr<const api::Node>& node) {
   node_object_ = node;
-  std::vector<std::string> complaints;
-  NodeInfo info = read_node(*node, complaints);
+  std::vector<std::string> warnings;
+  NodeInfo info = read_node(*node, warnings);
   info.static_cpu_policy = node_.static_cpu_policy;
   node_known_ = true;
   // Once while they are true: a Node is written every few seconds.
   std::set<std::string> told;
-  for (std::string& complaint : complaints) {
-    if (!node_told_.contains(complaint))
-      parts_.log.warn("a malformed annotation of the node is left out", kv("annotation", complaint));
-    told.insert(std::move(complaint));
+  for (std::string& warning : warnings) {
+    if (!node_told_.contains(warning))
+      parts_.log.warn("a malformed annotation of the node is left out", kv("annotation", warning));
+    told.insert(std::move(warning));
   }
   const auto address = kubelet_address(*node, settings_.kubelet);
   if (address) {
     kubelet_.set_address(*address);
     addressed_.set();
   } else {
-    std::string complaint(address.error().message());
-    if (!node_told_.contains(complaint))
+    std::string warning(address.error().message());
+    if (!node_told_.contains(warning))
       parts_.log.warn("the kubelet cannot be asked", kv("error", address.error()));
-    told.insert(std::move(complaint));
+    told.insert(std::move(warning));
   }
   node_told_ = std::move(told);
   node_ = std::move(info);
@@ -204,9 +204,9 @@ void States::on_slo(const std::shared_ptr<const api::NodeSlo>& slo) {
   }
   MergedSlo merged = merge_slo(slo->spec);
   slo_ = std::make_shared<const api::NodeSloSpec>(std::move(merged.spec));
-  applications_ = host_applications(*slo_, driver_, merged.complaints, kubelet_root_);
-  for (const std::string& complaint : merged.complaints)
-    parts_.log.warn("a part of the NodeSLO is invalid and was ignored", kv("what", complaint));
+  applications_ = host_applications(*slo_, driver_, merged.warnings, kubelet_root_);
+  for (const std::string& warning : merged.warnings)
+    parts_.log.warn("a part of the NodeSLO is invalid and was ignored", kv("what", warning));
   parts_.log.info("a NodeSLO is in effect", kv("generation", slo->metadata.generation));
 }
 
@@ -361,24 +361,24 @@ Task<Result<>> States::take_pods(std::string body) {
 }
 
 void States::tell(const PodList& list) {
-  const Complaints::News news = complaints_.take(list, parts_.clock.mono());
-  for (const PodComplaint* complaint : news.told) {
-    const api::ObjectMeta& meta = complaint->pod->metadata;
+  const Warnings::Fresh fresh = warnings_.take(list, parts_.clock.mono());
+  for (const PodWarning* warning : fresh.told) {
+    const api::ObjectMeta& meta = warning->pod->metadata;
     parts_.log.warn(
         "a part of a pod is malformed and left out",
-        kv("pod", utf8_prefix(fmt::format("{}/{}", meta.namespace_.view(), meta.name), kMaxComplaint)),
-        kv("what", complaint->what));
+        kv("pod", utf8_prefix(fmt::format("{}/{}", meta.namespace_.view(), meta.name), kMaxWarning)),
+        kv("what", warning->what));
     kube::EventRecord event;
-    event.regarding = kube::event_object(*complaint->pod);
+    event.regarding = kube::event_object(*warning->pod);
     event.type = kube::EventType::warning;
     event.reason = "MalformedPodMetadata";
     event.action = "Reading";
-    event.note = complaint->what;
+    event.note = warning->what;
     parts_.recorder.record(event);
   }
-  if (news.untold > 0 && !untold_)
-    parts_.log.warn("more parts of pods are malformed than are told one by one", kv("more", news.untold));
-  untold_ = news.untold > 0;
+  if (fresh.untold > 0 && !untold_)
+    parts_.log.warn("more parts of pods are malformed than are told one by one", kv("more", fresh.untold));
+  untold_ = fresh.untold > 0;
 }
 
 /// The kubelet writes it before it starts a container that gets CPUs for itself.

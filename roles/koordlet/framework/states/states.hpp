@@ -7,10 +7,10 @@
 
 #include "framework/model/inventory.hpp"
 #include "framework/objects/pod_info.hpp"
-#include "framework/states/complaints.hpp"
 #include "framework/states/container_events.hpp"
 #include "framework/states/kubelet.hpp"
 #include "framework/states/source_status.hpp"
+#include "framework/states/warnings.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/token_bucket.hpp"
@@ -116,9 +116,9 @@ class States {
   bool pods_known_ = false, node_known_ = false, api_synced_ = false;
   std::size_t pods_hash_ = 0;
   std::optional<MonoTime> pods_listed_, asked_since_;  // asked_since_: when it first did not answer
-  Complaints complaints_;
+  Warnings warnings_;
   bool untold_ = false;              // there are more than the log knows of
-  std::set<std::string> node_told_;  // complaints that were logged already
+  std::set<std::string> node_told_;  // warnings that were logged already
   MonoTime config_due_{};
   int follow_ups_ = 0;  // early looks that are still to come after a container event
   bool events_refused_ = false, cpu_manager_refused_ = false, checkpoint_unread_ = false;

@@ -8,8 +8,8 @@
 
 namespace koord::koordlet {
 
-void read_burst_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints) {
-  if (auto said = read<api::PodCpuBurst>(pod.metadata, complaints))
+void read_burst_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& warnings) {
+  if (auto said = read<api::PodCpuBurst>(pod.metadata, warnings))
     terms.put(std::make_shared<const api::PodCpuBurst>(std::move(*said)));
 }
 

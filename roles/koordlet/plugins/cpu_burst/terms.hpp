@@ -10,6 +10,6 @@
 namespace koord::koordlet {
 
 /// Puts an api::PodCpuBurst among the terms.
-void read_burst_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints);
+void read_burst_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& warnings);
 
 }  // namespace koord::koordlet

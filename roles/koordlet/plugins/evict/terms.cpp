@@ -12,12 +12,12 @@ namespace koord::koordlet {
 
 namespace {
 
-EvictionTerms terms_in(const api::Pod& pod, std::vector<std::string>& complaints) {
+EvictionTerms terms_in(const api::Pod& pod, std::vector<std::string>& warnings) {
   EvictionTerms terms;
   terms.enabled = api::is_eviction_enabled(pod.metadata);
   auto policies = api::eviction_policies(pod.metadata);
   if (!policies) {
-    complaints.push_back(policies.error().message());
+    warnings.push_back(policies.error().message());
     terms.policies.emplace();  // what cannot be read allows nobody
   } else if (*policies) {
     terms.policies = std::move((*policies)->names);
@@ -25,7 +25,7 @@ EvictionTerms terms_in(const api::Pod& pod, std::vector<std::string>& complaints
   if (const auto priority = api::eviction_priority(pod.metadata))
     terms.priority = *priority;
   else
-    complaints.push_back(priority.error().message());
+    warnings.push_back(priority.error().message());
   terms.within = api::sub_priority(pod);
   return terms;
 }
@@ -38,8 +38,8 @@ const EvictionTerms& eviction_terms(const PodInfo& pod) {
   return terms != nullptr ? *terms : kSilent;
 }
 
-void read_eviction_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints) {
-  EvictionTerms found = terms_in(pod, complaints);
+void read_eviction_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& warnings) {
+  EvictionTerms found = terms_in(pod, warnings);
   if (!(found == EvictionTerms{})) terms.put(std::make_shared<const EvictionTerms>(std::move(found)));
 }
 

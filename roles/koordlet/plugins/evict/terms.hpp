@@ -21,6 +21,6 @@ struct EvictionTerms {
 
 /// Who says nothing has these defaults.
 const EvictionTerms& eviction_terms(const PodInfo& pod);
-void read_eviction_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints);
+void read_eviction_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& warnings);
 
 }  // namespace koord::koordlet

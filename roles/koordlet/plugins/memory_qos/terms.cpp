@@ -8,8 +8,8 @@
 
 namespace koord::koordlet {
 
-void read_memory_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& complaints) {
-  if (auto said = read<api::PodMemoryQos>(pod.metadata, complaints))
+void read_memory_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& warnings) {
+  if (auto said = read<api::PodMemoryQos>(pod.metadata, warnings))
     terms.put(std::make_shared<const api::PodMemoryQos>(std::move(*said)));
 }
 

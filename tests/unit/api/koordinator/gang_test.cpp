@@ -25,7 +25,7 @@ TEST_CASE("What a pod says of its gang") {
   struct Row {
     SymbolMap labels, annotations;
     GangTerms expected;
-    std::size_t complaints = 0;
+    std::size_t warnings = 0;
   };
   const Row rows[] = {
       {{}, {}, {}},
@@ -65,13 +65,13 @@ TEST_CASE("What a pod says of its gang") {
     object.labels = row.labels;
     object.annotations = row.annotations;
     CHECK((gang_terms(object) == row.expected));
-    const auto complaints = gang_complaints(object);
-    CHECK(complaints.size() == row.complaints);
-    for (const std::string& line : complaints) CHECK(line.size() < 256);
+    const auto warnings = gang_warnings(object);
+    CHECK(warnings.size() == row.warnings);
+    for (const std::string& line : warnings) CHECK(line.size() < 256);
   }
   ObjectMeta object;
   object.annotations[kGangMin] = "four";
-  CHECK(gang_complaints(object)[0] ==
+  CHECK(gang_warnings(object)[0] ==
         "gang.scheduling.koordinator.sh/min-available: \"four\" is no whole number: the gang waits");
 }
 

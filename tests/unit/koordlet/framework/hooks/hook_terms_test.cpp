@@ -26,7 +26,7 @@ std::string in_quotes(std::string_view text) {
 
 /// Null: nothing. `annotations`: name and value, one after the other.
 std::shared_ptr<const HookTerms> terms(std::string_view spec, std::vector<std::string> annotations = {},
-                                       std::size_t complaints = 0) {
+                                       std::size_t warnings = 0) {
   std::string list;
   for (std::size_t i = 0; i + 1 < annotations.size(); i += 2)
     list +=
@@ -36,7 +36,7 @@ std::shared_ptr<const HookTerms> terms(std::string_view spec, std::vector<std::s
   REQUIRE(pod.has_value());
   std::vector<std::string> told;
   auto found = hook_terms(*pod, told);
-  CHECK(told.size() == complaints);
+  CHECK(told.size() == warnings);
   return found;
 }
 constexpr std::string_view kPlain = R"({"containers":[{"name":"c"}]})";
@@ -49,7 +49,7 @@ TEST_CASE("OOM scores: what a pod says of its containers, as the original's rows
     const char* what;
     std::string_view all, named;  // empty: not there
     std::optional<std::int64_t> c1;
-    std::size_t complaints = 0;
+    std::size_t warnings = 0;
   };
   const Row rows[] = {
       {"nothing", "", "", {}},
@@ -80,7 +80,7 @@ TEST_CASE("OOM scores: what a pod says of its containers, as the original's rows
     if (!row.all.empty()) annotations.insert(annotations.end(), {std::string(kAll), std::string(row.all)});
     if (!row.named.empty())
       annotations.insert(annotations.end(), {std::string(kNamed), std::string(row.named)});
-    const auto found = terms(kPlain, annotations, row.complaints);
+    const auto found = terms(kPlain, annotations, row.warnings);
     CHECK((found ? found->oom_score_of("c1") : std::nullopt) == row.c1);
   }
   std::string many = "{";
@@ -209,8 +209,8 @@ TEST_CASE("The NUMA nodes whose CPUs a pod was given", "[koordlet][hooks]") {
 
 TEST_CASE("A pod's own group identity", "[koordlet][hooks]") {
   const std::string name = "koordinator.sh/cpuQOS";
-  const auto own = [&](const std::string& text, std::size_t complaints = 0) -> std::optional<api::PodCpuQos> {
-    const auto found = terms(kPlain, {name, text}, complaints);
+  const auto own = [&](const std::string& text, std::size_t warnings = 0) -> std::optional<api::PodCpuQos> {
+    const auto found = terms(kPlain, {name, text}, warnings);
     return found ? found->cpu_qos : std::nullopt;
   };
   CHECK(own(R"({"enable":true,"groupIdentity":-1})") == api::PodCpuQos{true, -1});
@@ -232,7 +232,7 @@ TEST_CASE("How much faster a node's CPUs are, and which are for SYSTEM pods", "[
   struct Row {
     std::string text;
     double ratio;
-    std::size_t complaints;
+    std::size_t warnings;
   };
   for (const Row& row : {Row{"1.20", 1.2, 0}, Row{"1.10", 1.1, 0}, Row{"[}", 1, 1}, Row{"1", 1, 0},
                          Row{"0.8", 0.8, 0}, Row{"-1", 1, 1}, Row{"0", 1, 1}, Row{"nan", 1, 1},
@@ -242,10 +242,10 @@ TEST_CASE("How much faster a node's CPUs are, and which are for SYSTEM pods", "[
         R"({{"metadata":{{"name":"n","annotations":{{"node.koordinator.sh/cpu-normalization-ratio":"{}","node.koordinator.sh/system-qos-resource":"{{\"cpuset\":\"0-1\",\"cpusetExclusive\":false}}"}}}}}})",
         row.text));
     REQUIRE(node.has_value());
-    std::vector<std::string> complaints;
-    const NodeInfo info = read_node(*node, complaints);
+    std::vector<std::string> warnings;
+    const NodeInfo info = read_node(*node, warnings);
     CHECK(info.cpu_normalization == row.ratio);
-    CHECK(complaints.size() == row.complaints);
+    CHECK(warnings.size() == row.warnings);
     CHECK(info.system_qos_pool.to_string() == "0-1");
     CHECK(info.system_qos_cpus.empty());
   }

@@ -67,7 +67,7 @@ HookAnswer ask(StrategyTable table, const RuntimeRequest& request, const Invento
   const auto requested =
       read_request(request, inventory.driver, inventory.kubelet_root, terms_readers(strategy_table()));
   REQUIRE(requested.has_value());
-  CHECK(requested->complaints.empty());
+  CHECK(requested->warnings.empty());
   HookAnswer answer;
   for (const StrategyEntry* row : table)
     if (row->hook != nullptr) row->hook->answer(facts, requested->target(request), answer);
@@ -157,7 +157,7 @@ TEST_CASE("A pod as a request has it", "[koordlet][hooks]") {
   odd.sandbox.annotations = {{"node.koordinator.sh/extended-resource-spec", "{"}};
   auto requested = read_request(odd, host::CgroupDriver::cgroupfs, {}, terms_readers(strategy_table()));
   REQUIRE(requested.has_value());
-  CHECK(requested->complaints.size() == 1);
+  CHECK(requested->warnings.size() == 1);
   CHECK(requested->container->group.empty());
   CHECK_FALSE(requested->container->cpu_limit_milli.has_value());
   odd.sandbox.uid = "../x";

@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "framework/states/complaints.hpp"
 #include "framework/states/cpu_manager.hpp"
+#include "framework/states/warnings.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -125,14 +125,14 @@ TEST_CASE("Batch resources are a best-effort pod's CPU") {
 
 /// A pod with this metadata, beside its name and uid, and this spec.
 PodInfo info_of(std::string_view meta, std::string_view spec = R"({"containers":[{"name":"c"}]})",
-                std::size_t complaints = 0) {
+                std::size_t warnings = 0) {
   const auto read =
       read_pod_list(list({fmt::format(R"({{"metadata":{{"name":"p","uid":"u"{}}},"spec":{},"status":{}}})",
                                       meta, spec, kRunning)}),
                     "n1", CgroupDriver::cgroupfs, {}, terms_readers(strategy_table()));
   REQUIRE(read.has_value());
   REQUIRE(read->all.size() == 1);
-  CHECK(read->complaints.size() == complaints);
+  CHECK(read->warnings.size() == warnings);
   return *read->all[0];
 }
 
@@ -191,10 +191,10 @@ TEST_CASE("What a pod says of its eviction") {
   CHECK(all.within == 5);
   CHECK(all.policies == Policies({"MemoryEvict", "CPUEvict"}));
 
-  const auto policies = [](std::string_view value, std::size_t complaints) {
+  const auto policies = [](std::string_view value, std::size_t warnings) {
     return eviction_terms(
                info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/eviction-policy":"{}"}})", value),
-                       R"({"containers":[]})", complaints))
+                       R"({"containers":[]})", warnings))
         .policies;
   };
   CHECK(policies("[]", 0) == Policies(std::vector<std::string>()));
@@ -206,10 +206,10 @@ TEST_CASE("What a pod says of its eviction") {
 
   CHECK(eviction_terms(info_of(R"(,"labels":{"koordinator.sh/priority":"1200"})")).within == 1200);
   CHECK(!eviction_terms(info_of(R"(,"labels":{"koordinator.sh/priority":"xxx"})")).within);
-  const auto priority = [](std::string_view value, std::size_t complaints) {
+  const auto priority = [](std::string_view value, std::size_t warnings) {
     return eviction_terms(
                info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/eviction-priority":"{}"}})", value),
-                       R"({"containers":[]})", complaints))
+                       R"({"containers":[]})", warnings))
         .priority;
   };
   CHECK(priority("+100", 0) == 100);
@@ -246,12 +246,12 @@ TEST_CASE("The class and the priority that follow where a pod says nothing") {
 }
 
 TEST_CASE("What a pod says of CPU burst, and its limit as a whole") {
-  const auto burst = [](std::string_view value, std::size_t complaints = 0) {
+  const auto burst = [](std::string_view value, std::size_t warnings = 0) {
     return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/cpuBurst":"{}"}})", value),
-                   R"({"containers":[]})", complaints);
+                   R"({"containers":[]})", warnings);
   };
-  const auto is_silent = [&](std::string_view value, std::size_t complaints = 0) {
-    return burst(value, complaints).terms.find<api::PodCpuBurst>() == nullptr;
+  const auto is_silent = [&](std::string_view value, std::size_t warnings = 0) {
+    return burst(value, warnings).terms.find<api::PodCpuBurst>() == nullptr;
   };
   CHECK(info_of("").terms.find<api::PodCpuBurst>() == nullptr);
   CHECK(is_silent(""));
@@ -276,12 +276,12 @@ TEST_CASE("What a pod says of CPU burst, and its limit as a whole") {
 }
 
 TEST_CASE("What a pod says of its memory, and what its containers ask for and may use") {
-  const auto memory = [](std::string_view value, std::size_t complaints = 0) {
+  const auto memory = [](std::string_view value, std::size_t warnings = 0) {
     return info_of(fmt::format(R"(,"annotations":{{"koordinator.sh/memoryQOS":"{}"}})", value),
-                   R"({"containers":[]})", complaints);
+                   R"({"containers":[]})", warnings);
   };
-  const auto is_silent = [&](std::string_view value, std::size_t complaints = 0) {
-    return memory(value, complaints).terms.find<api::PodMemoryQos>() == nullptr;
+  const auto is_silent = [&](std::string_view value, std::size_t warnings = 0) {
+    return memory(value, warnings).terms.find<api::PodMemoryQos>() == nullptr;
   };
   CHECK(info_of("").terms.find<api::PodMemoryQos>() == nullptr);
   CHECK(is_silent(""));
@@ -380,14 +380,14 @@ TEST_CASE("A malformed annotation, id or uid costs that pod's value, container o
     CAPTURE(row.what);
     const auto read = read_pod_list(list({pod("good"), row.text}), "n1", CgroupDriver::cgroupfs);
     REQUIRE(read.has_value());
-    CHECK(read->complaints.size() == 1);
+    CHECK(read->warnings.size() == 1);
     REQUIRE(read->pods.size() == (row.pod_stays ? 2U : 1U));
     CHECK(read->pods.back()->uid == "good");
     CHECK_FALSE(read->pods.front()->cpus);
   }
 }
 
-TEST_CASE("A list of too many pods is read no further, and complaints are put into words for some") {
+TEST_CASE("A list of too many pods is read no further, and warnings are put into words for some") {
   std::string many;
   for (std::size_t i = 0; i < kMaxPods; ++i) many += R"({"metadata":7},)";
   const auto most = read_pod_list(list({many + pod("good")}), "n1", CgroupDriver::cgroupfs);
@@ -406,8 +406,8 @@ TEST_CASE("A list of too many pods is read no further, and complaints are put in
   const auto some = read_pod_list(list({many + pod("good")}), "n1", CgroupDriver::cgroupfs);
   REQUIRE(some.has_value());
   CHECK(some->listed == 1001);
-  CHECK(some->complaints.size() == kMaxComplaints);
-  CHECK(some->more_complaints == 1000 - kMaxComplaints);
+  CHECK(some->warnings.size() == kMaxWarnings);
+  CHECK(some->more_warnings == 1000 - kMaxWarnings);
   CHECK(some->pods.size() == 1);
 
   const auto wordy =
@@ -415,39 +415,39 @@ TEST_CASE("A list of too many pods is read no further, and complaints are put in
                           std::string(5000, 'n') + R"(","containerID":"x","state":{"running":{}}}]}})"}),
                     "n1", CgroupDriver::cgroupfs);
   REQUIRE(wordy.has_value());
-  REQUIRE(wordy->complaints.size() == 1);
-  CHECK(wordy->complaints[0].what.size() == kMaxComplaint);
+  REQUIRE(wordy->warnings.size() == 1);
+  CHECK(wordy->warnings[0].what.size() == kMaxWarning);
 }
 
-TEST_CASE("A complaint is told once while it lasts, and not more of them than the log bears") {
-  Complaints complaints;
+TEST_CASE("A warning is told once while it lasts, and not more of them than the log bears") {
+  Warnings warnings;
   MonoTime now{std::chrono::hours(1)};
   PodList list;
-  auto complain = [&](const std::string& uid, const std::string& what) {
+  auto warn = [&](const std::string& uid, const std::string& what) {
     auto object = std::make_shared<api::Pod>();
     object->metadata.uid = uid;
-    list.complaints.push_back({object, what});
+    list.warnings.push_back({object, what});
   };
-  complain("u1", "a");
-  complain("u1", "b");
-  complain("u1", "a");
-  complain("u2", "a");
-  CHECK(complaints.take(list, now).told.size() == 3);
-  CHECK(complaints.take(list, now).told.empty());
-  list.complaints.pop_back();
-  CHECK(complaints.take(list, now).told.empty());
-  complain("u2", "a");  // again
-  CHECK(complaints.take(list, now).told.size() == 1);
+  warn("u1", "a");
+  warn("u1", "b");
+  warn("u1", "a");
+  warn("u2", "a");
+  CHECK(warnings.take(list, now).told.size() == 3);
+  CHECK(warnings.take(list, now).told.empty());
+  list.warnings.pop_back();
+  CHECK(warnings.take(list, now).told.empty());
+  warn("u2", "a");  // again
+  CHECK(warnings.take(list, now).told.size() == 1);
 
   // Others every time, for an hour.
   std::size_t told = 0;
   for (int round = 0; round < 360; ++round) {
-    list.complaints.clear();
-    list.more_complaints = 7;
-    for (int i = 0; i < 100; ++i) complain(std::to_string(round * 100 + i), "a");
-    const Complaints::News news = complaints.take(list, now += std::chrono::seconds(10));
-    told += news.told.size();
-    CHECK(news.untold == 107 - news.told.size());
+    list.warnings.clear();
+    list.more_warnings = 7;
+    for (int i = 0; i < 100; ++i) warn(std::to_string(round * 100 + i), "a");
+    const Warnings::Fresh fresh = warnings.take(list, now += std::chrono::seconds(10));
+    told += fresh.told.size();
+    CHECK(fresh.untold == 107 - fresh.told.size());
   }
   CHECK(told <= 200);
 }
@@ -483,7 +483,7 @@ TEST_CASE("A node's reservations") {
     std::string annotations;
     std::int64_t reserved;
     std::string cpus, system;
-    std::size_t complaints;
+    std::size_t warnings;
   };
   const std::string reservation = R"("node.koordinator.sh/reservation":)",
                     system = R"("node.koordinator.sh/system-qos-resource":)";
@@ -506,27 +506,27 @@ TEST_CASE("A node's reservations") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.annotations);
-    std::vector<std::string> complaints;
-    const NodeInfo info = read_node(node(row.annotations), complaints);
+    std::vector<std::string> warnings;
+    const NodeInfo info = read_node(node(row.annotations), warnings);
     CHECK(info.capacity_milli_cpu == 8000);
     CHECK(info.allocatable_milli_cpu == 7500);
     CHECK(info.capacity_memory == std::int64_t{16} << 30);
     CHECK(info.reserved_milli_cpu == row.reserved);
     CHECK(info.reserved_cpus.to_string() == row.cpus);
     CHECK(info.system_qos_cpus.to_string() == row.system);
-    CHECK(complaints.size() == row.complaints);
+    CHECK(warnings.size() == row.warnings);
     REQUIRE(info.extended.size() == 1);
     CHECK(info.extended[0].value == 3000);
   }
 }
 
 TEST_CASE("An amplified allocatable counts as what there really is") {
-  std::vector<std::string> complaints;
+  std::vector<std::string> warnings;
   const NodeInfo info = read_node(
-      node(R"("node.koordinator.sh/raw-allocatable":"{\"cpu\":\"6\",\"memory\":\"14Gi\"}")"), complaints);
+      node(R"("node.koordinator.sh/raw-allocatable":"{\"cpu\":\"6\",\"memory\":\"14Gi\"}")"), warnings);
   CHECK(info.allocatable_milli_cpu == 6000);
   CHECK(info.allocatable_memory == std::int64_t{14} << 30);
-  CHECK(complaints.empty());
+  CHECK(warnings.empty());
 }
 
 TEST_CASE("CPUs are a pod's own from the moment it is bound until it has ended") {

@@ -16,7 +16,7 @@ api::NodeSloSpec spec(std::string_view json) {
 
 TEST_CASE("Without a word of its own a NodeSLO is Koordinator's defaults, switched off") {
   const MergedSlo merged = merge_slo({});
-  CHECK(merged.complaints.empty());
+  CHECK(merged.warnings.empty());
   const auto& threshold = *merged.spec.resource_used_threshold_with_be;
   CHECK(threshold.enable == false);
   CHECK(threshold.cpu_suppress_threshold_percent == 65);
@@ -36,7 +36,7 @@ TEST_CASE("A field that is named replaces its default and no other") {
   const MergedSlo merged = merge_slo(spec(
       R"({"resourceUsedThresholdWithBE":{"enable":true,"cpuSuppressThresholdPercent":40},
           "cpuBurstStrategy":{"policy":"auto"}})"));
-  CHECK(merged.complaints.empty());
+  CHECK(merged.warnings.empty());
   CHECK(merged.spec.resource_used_threshold_with_be->enable == true);
   CHECK(merged.spec.resource_used_threshold_with_be->cpu_suppress_threshold_percent == 40);
   CHECK(merged.spec.resource_used_threshold_with_be->cpu_suppress_policy.view() == "cpuset");
@@ -104,7 +104,7 @@ TEST_CASE("A value out of range keeps its default, and the rest counts") {
   const MergedSlo merged = merge_slo(spec(
       R"({"resourceUsedThresholdWithBE":{"enable":true,"cpuSuppressThresholdPercent":900,
           "memoryEvictThresholdPercent":-4,"cpuSuppressPolicy":"cfsQuota"}})"));
-  CHECK(merged.complaints.size() == 2);
+  CHECK(merged.warnings.size() == 2);
   const auto& threshold = *merged.spec.resource_used_threshold_with_be;
   CHECK(threshold.enable == true);
   CHECK(threshold.cpu_suppress_threshold_percent == 65);
@@ -113,12 +113,12 @@ TEST_CASE("A value out of range keeps its default, and the rest counts") {
 }
 
 TEST_CASE("Complaints 2303, 716: host applications beside a kubelet with a cgroupRoot") {
-  std::vector<std::string> complaints;
+  std::vector<std::string> warnings;
   const auto found = host_applications(
       spec(R"({"hostApplications":[{"name":"kubelet"},{"name":"kubelet/kubepods"},{"name":"kubelet/other"},
         {"name":"r","cgroupPath":{"base":"Kubepods","relativePath":"r"}}]})"),
-      host::CgroupDriver::cgroupfs, complaints, "kubelet");
-  CHECK(complaints.size() == 2);
+      host::CgroupDriver::cgroupfs, warnings, "kubelet");
+  CHECK(warnings.size() == 2);
   REQUIRE(found.size() == 2);
   CHECK(found[0].group == "kubelet/other");
   CHECK(found[1].group == "kubelet/kubepods/r");
@@ -154,10 +154,10 @@ TEST_CASE("Host applications have their groups by quality of service, or by a pa
   };
   for (const Row& row : rows) {
     CAPTURE(row.app);
-    std::vector<std::string> complaints;
+    std::vector<std::string> warnings;
     const auto found = host_applications(spec(R"({"hostApplications":[)" + std::string(row.app) + "]}"),
-                                         host::CgroupDriver::cgroupfs, complaints);
-    CHECK(complaints.empty() == !row.want.empty());
+                                         host::CgroupDriver::cgroupfs, warnings);
+    CHECK(warnings.empty() == !row.want.empty());
     REQUIRE(found.size() == (row.want.empty() ? 0U : 1U));
     if (!found.empty()) CHECK(found[0].group == row.want);
   }

@@ -78,8 +78,8 @@ NodeTopology made(const Case& one, api::Node& node) {
     node.metadata.annotations["node.koordinator.sh/reservation"] = one.reservation;
   if (one.system != nullptr)
     node.metadata.annotations["node.koordinator.sh/system-qos-resource"] = one.system;
-  std::vector<std::string> complaints;
-  inventory.node = read_node(node, complaints);
+  std::vector<std::string> warnings;
+  inventory.node = read_node(node, warnings);
   return node_topology(two_nodes(), inventory, node);
 }
 
@@ -179,8 +179,8 @@ TEST_CASE("What an operator reserves is CPUs, too") {
     NodeFacts facts;
     facts.topology = *twelve;
     Inventory inventory;
-    std::vector<std::string> complaints;
-    inventory.node = read_node(node, complaints);
+    std::vector<std::string> warnings;
+    inventory.node = read_node(node, warnings);
     CHECK(node_topology(facts, inventory, node).annotations[reserved] == row.told);
   }
   struct Kept {
