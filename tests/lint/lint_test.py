@@ -276,6 +276,20 @@ class TreeRules(unittest.TestCase):
         faults = {"tests/FAULTS.md": table + row.replace("tests/unit", "unit")}
         self.assertEqual(list(tree_rules.untrue_rows(faults, {"tests/unit/a_test.cpp"})), [])
 
+    def test_untrue_names(self):
+        known = {"src/api/README.md", "src/api/schema/codec.cpp", "include/koord/api/schema/codec.hpp", "src/net/README.md"}
+        cases = [
+            ("`schema/codec.hpp`, `codec.cpp` and `include/koord/api/schema/codec.hpp`\n", 0),
+            ("[net](../net/README.md#servers), [the folder](schema), [their site](https://example.org/a.cpp)\n", 0),
+            ("`schema/NAME.cpp`, `koord docs`, `/proc/a.py`\n", 0),
+            ("`schema/decoder.hpp`\n", 1),
+            ("`codec.py` of [hosts](../host/README.md)\n", 2),
+        ]
+        for text, expected in cases:
+            with self.subTest(text=text):
+                found = list(tree_rules.untrue_names({"src/api/README.md": text}, known))
+                self.assertEqual(len(found), expected, found)
+
     def test_repeated_passages(self):
         passage = "".join(f"int n{i} = f({i});\n// so\n\n" for i in range(tree_rules.PASSAGE))
         longer, shorter = passage + passage.replace("n", "m"), passage.split("// so", 1)[1]

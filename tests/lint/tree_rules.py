@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Rules of the tree that no compiler knows: its top level, lengths of files, words that must not occur, a test for each
-plugin, how many texts are joined with `+`, passages that stand in two modules, tables whose rows name tests.
+plugin, how many texts are joined with `+`, passages that stand in two modules, tables whose rows name tests, READMEs that
+name files.
 
 usage: tree_rules.py ROOT [FILE...]; without files, all that git tracks. Prints one line a violation, exits 1.
 """
@@ -32,7 +33,7 @@ BUCKETS = re.compile(r"^(utils?|helpers?|common|misc)\.(hpp|cpp|h|py|sh)$")
 # Folders that only exist on one machine.
 LOCAL_PATH = re.compile(r"(^|[^A-Za-z0-9_.])/(home|Users)/[A-Za-z0-9_.-]+/")
 # Files whose length is data, not code.
-DATA = ("tests/golden/", "tests/roots/", "tests/fuzz/corpus/", "packaging/crds/", "LICENSE")
+DATA = ("tests/golden/", "tests/fuzz/corpus/", "packaging/crds/", "LICENSE")
 # A plugin's or strategy's folder.
 PLUGIN = re.compile(r"^(?:roles|src)/([^/]+)/(?:plugins|strategies)/([^/]+)/")
 # Texts are put together with fmt. The ceiling only ever sinks.
@@ -44,6 +45,11 @@ TABLES = {"packaging/COMPATIBILITY.md": "", "tests/FAULTS.md": "tests/"}
 # A row is the other's double when so many of its first words are.
 BEGINNING = 8
 TEST_FILE = re.compile(r"[\w./-]+\.(?:cpp|py)\b")
+# What a README names in backticks: a file of code, of which it may say the end of the path, and what it links to. A word in
+# capitals (NAME_test.cpp) stands for any.
+NAMED_FILE = re.compile(r"`([\w./-]+\.(?:hpp|cpp|bpf\.c|py|sh))`")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+ANY_NAME = re.compile(r"[A-Z]{3,}")
 # A sorted vector into which others' data goes one by one takes n * n: a set, or build and sort once.
 PLACED = re.compile(r"\b(\w+)\s*=\s*[^;=]*\b(?:lower|upper)_bound\(")
 INSERTED = re.compile(r"\.(?:insert|emplace)\(\s*(\w+)")
@@ -92,6 +98,22 @@ def untrue_rows(texts, known):
             for test in tests:
                 if base + test not in known:
                     yield path, number, f"'{base + test}' does not exist"
+
+
+def untrue_names(texts, known):
+    """Yields (path, line, reason) for each file that a README of `texts` names and that is not in `known` (the tree's paths)."""
+    ends = {"/".join(parts[at:]) for parts in (path.split("/") for path in known) for at in range(len(parts))}
+    folders = {"/".join(parts[:at]) for parts in (path.split("/") for path in known) for at in range(1, len(parts))}
+    for path, text in sorted(texts.items()):
+        for number, line in enumerate(text.splitlines(), 1):
+            for name in NAMED_FILE.findall(line):
+                beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
+                if not ANY_NAME.search(name) and name not in ends and beside not in known and not name.startswith("/"):
+                    yield path, number, f"'{name}' does not exist"
+            for name in LINK.findall(line):
+                to = os.path.normpath(os.path.join(os.path.dirname(path), name))
+                if ":" not in name and to not in known and to not in folders:
+                    yield path, number, f"'{name}' leads nowhere"
 
 
 def module_of(path):
@@ -194,6 +216,7 @@ def main():
     production = {path: read(root, path) for path in known if path.startswith(PRODUCTION)}
     violations += too_many_joins(production, MOST_JOINS)
     violations += untrue_rows({path: read(root, path) for path in TABLES}, set(known))
+    violations += untrue_names({path: read(root, path) for path in known if os.path.basename(path) == "README.md"}, set(known))
     violations += repeated_passages(production)
     for path, line, reason in violations:
         print(f"{path}:{line}: {reason}")
