@@ -24,6 +24,7 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/leading_role.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/config/kube_gates.hpp"
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/engine/attempt_log.hpp"
@@ -77,6 +78,7 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
                               .host_name = parts.host_name}),
         parts_(std::move(parts)),
         profiles_(&parts_.engine->profiles()),
+        placed_(&parts_.engine->placed()),
         telemetry_(context.metrics, parts_.engine->profiles()),
         attempts_(
             static_cast<std::size_t>(std::max<std::int64_t>(0, context.flags.get_int("remembered-pods")))),
@@ -124,7 +126,7 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
 
   // WriterServices
   kube::EventRecorder& events(std::string_view profile) override { return *recorders_.find(profile)->second; }
-  std::shared_ptr<const api::Pod> latest(const api::Pod& pod) const override;
+  const scheduling::PlacedKinds& placed() const override { return *placed_; }
   kube::Object find(const kube::ObjectType& type, std::string_view ns, std::string_view name) const override;
   bool may_write() const override { return leading(); }
   std::string unserved(std::string_view profile, const api::Pod& pod) const override;
@@ -148,6 +150,7 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
 
   Parts parts_;
   const std::vector<scheduling::Profile>* profiles_;  // the engine's; their plugins are its thread's alone
+  const scheduling::PlacedKinds* placed_;             // the engine's, constant
   Telemetry telemetry_;
   scheduling::AttemptLog attempts_;
   Services services_;
@@ -192,11 +195,6 @@ void Scheduler::start() {
     tasks().spawn("monitor", monitor(period, context().flags.get_duration("scheduling-timeout")));
 }
 
-std::shared_ptr<const api::Pod> Scheduler::latest(const api::Pod& pod) const {
-  auto now = parts_.pods.get(pod.metadata.namespace_.view(), pod.metadata.name);
-  return now && now->metadata.uid == pod.metadata.uid ? now : nullptr;
-}
-
 kube::Object Scheduler::find(const kube::ObjectType& type, std::string_view ns, std::string_view name) const {
   if (&type == &kube::kObjectType<api::Node>) return parts_.nodes.find(ns, name);
   if (&type == &kube::kObjectType<api::Pod>) return parts_.pods.find(ns, name);
@@ -219,10 +217,10 @@ Task<Result<>> Scheduler::monitor(nanoseconds period, nanoseconds timeout) {
     const nanoseconds took = context().clock.mono() - seen->since;
     if (took <= timeout) continue;
     telemetry_.slow(seen->profile);
-    const api::ObjectMeta& meta = seen->pod->metadata;
-    log().warn("a scheduling attempt takes longer than --scheduling-timeout",
-               kv("namespace", meta.namespace_.view()), kv("pod", meta.name), kv("profile", seen->profile),
-               kv("point", seen->point), kv("seconds", std::chrono::duration<double>(took).count()));
+    const scheduling::PlacedName placed = scheduling::placed_name(*seen->pod);
+    log().warn("a scheduling attempt takes longer than --scheduling-timeout", kv("namespace", placed.ns),
+               kv(placed.word, placed.name), kv("profile", seen->profile), kv("point", seen->point),
+               kv("seconds", std::chrono::duration<double>(took).count()));
   }
 }
 

@@ -340,7 +340,9 @@ void Telemetry::pre_bind_call(const scheduling::Decision& d, std::string_view st
 
 void Telemetry::bind_call(const scheduling::Decision& d, std::string_view status, nanoseconds took) {
   extension_point_seconds_.with({bind_, status, d.profile}).observe(seconds(took));
-  plugin_seconds_.with({"DefaultBinder", bind_, status}).observe(seconds(took));
+  const auto* bind = d.as<scheduling::Decision::Bind>();
+  if (bind != nullptr && !bind->binder.empty())
+    plugin_seconds_.with({bind->binder, bind_, status}).observe(seconds(took));
 }
 
 void Telemetry::counted(const EngineReport& report) {

@@ -13,6 +13,7 @@
 #include "koord/async/timer.hpp"
 #include "koord/base/text.hpp"
 #include "koord/json/writer.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "serve/node_dump.hpp"
 
@@ -137,7 +138,7 @@ Task<net::Response> Services::answer(net::Request request) {
     const std::string_view pod = path.substr(kAttempts.size());
     const auto slash = pod.find('/');
     const auto known = slash == std::string_view::npos
-                           ? std::nullopt
+                           ? parts_.attempts.of({}, pod)  // KIND:NAMESPACE:NAME
                            : parts_.attempts.of(pod.substr(0, slash), pod.substr(slash + 1));
     if (!known) co_return message(404, fmt::format("no attempt of pod {} is remembered", pod));
     co_return net::Response::json(200, api::encode(*known));
@@ -229,28 +230,29 @@ void Services::log_attempt(const scheduling::Decision& d) const {
   if ((f.scores == 0 && !f.filters && !f.diagnosis) || d.kind() == scheduling::Decision::Kind::gated ||
       d.kind() == scheduling::Decision::Kind::ask)
     return;
-  const std::string pod = scheduling::pod_key(*d.pod);
+  const scheduling::PlacedName name = scheduling::placed_name(*d.pod);
+  const std::string pod = scheduling::text(name);
   if (f.scores > 0 && d.detail)
     for (std::size_t i = 0; i < d.detail->scores.size(); ++i) {
       const scheduling::AttemptDetail::NodeScores& n = d.detail->scores[i];
       std::vector<std::string> scores;
       for (const scheduling::AttemptDetail::Score& s : n.scores)
         scores.push_back(fmt::format("{}:{}", s.plugin, s.score));
-      parts_.log.info("scores", kv("#", i), kv("pod", pod), kv("node", n.node.view()), kv("score", n.total),
-                      kv("feasible_nodes", d.feasible_nodes),
+      parts_.log.info("scores", kv("#", i), kv(name.word, pod), kv("node", n.node.view()),
+                      kv("score", n.total), kv("feasible_nodes", d.feasible_nodes),
                       kv("plugins", fmt::format("{}", fmt::join(scores, " "))));
     }
   if (f.filters && d.detail)
     for (const scheduling::AttemptDetail::Refusal& r : d.detail->refusals) {
       std::vector<std::string_view> nodes;
       for (const Symbol& node : r.examples) nodes.push_back(node.view());
-      parts_.log.info("filter failed", kv("pod", pod), kv("plugin", r.plugin), kv("nodes", r.nodes),
+      parts_.log.info("filter failed", kv(name.word, pod), kv("plugin", r.plugin), kv("nodes", r.nodes),
                       kv("examples", fmt::format("{}", fmt::join(nodes, " "))),
                       kv("reason", fmt::format("{}", fmt::join(r.reasons, ", "))));
     }
   if (f.diagnosis && (d.kind() == scheduling::Decision::Kind::unschedulable ||
                       d.kind() == scheduling::Decision::Kind::error))
-    parts_.log.info("diagnosis", kv("pod", pod), kv("record", diagnosis_json(d, parts_.clock.now())));
+    parts_.log.info("diagnosis", kv(name.word, pod), kv("record", diagnosis_json(d, parts_.clock.now())));
 }
 
 }  // namespace koord::scheduler

@@ -4,15 +4,15 @@
 #include <functional>
 #include <memory>
 
-#include "koord/api/schema/codec.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/scheduling/engine/decision.hpp"
 #include "write/writer_services.hpp"
 
 namespace koord::scheduler {
 
-/// Belongs to the event loop's thread. A victim is told why (the condition DisruptionTarget) and deleted with
-/// its own grace period; disruption budgets are not asked: preemption has respected them as far as it could.
+/// Belongs to the event loop's thread. A victim is told why (a pod by the condition DisruptionTarget) and
+/// deleted with its own grace period, or goes as its kind says; disruption budgets are not asked: preemption
+/// has respected them as far as it could.
 class Evictions {
  public:
   /// The tasks run in `tasks`; both outlive it.
@@ -25,8 +25,7 @@ class Evictions {
   struct UnderWay;
   Task<> evict(std::shared_ptr<UnderWay> under_way, std::size_t victim);
   Task<> take_nomination(std::shared_ptr<UnderWay> under_way, std::size_t pod);
-  Task<Result<>> ask(const scheduling::Decision& decision, const api::Pod& victim);
-  Task<Result<>> patch_status(const api::Pod& pod, api::Patch patch);
+  Task<Result<>> ask(const scheduling::Decision& decision, std::shared_ptr<const api::Pod> victim);
   void record(const scheduling::Decision& decision, const api::Pod& victim);
   void finish(UnderWay& under_way, const Result<>& result);
 

@@ -1,4 +1,4 @@
-// What a failed attempt changes in a pod's status: see pod_status.hpp.
+// What the scheduler writes into pods: see pod_status.hpp.
 #include "write/pod_status.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/plugin/placed_objects.hpp"
 
 namespace koord::scheduler {
 
@@ -41,32 +42,73 @@ void say(api::Pod& pod, const Said& said, WallTime now) {
   c.observed_generation = pod.metadata.generation;
 }
 
+std::optional<scheduling::ObjectPatch> patch_of(const api::Pod& before, const api::Pod& after,
+                                                std::string_view subresource) {
+  std::optional<api::Patch> patch = api::diff(before, after);
+  if (!patch) return std::nullopt;
+  return scheduling::ObjectPatch{*std::move(patch), subresource};
+}
+
+const api::Pod& pod_of(const void* object) { return *static_cast<const api::Pod*>(object); }
+
+class PodKind final : public scheduling::PlacedKind {
+ public:
+  const kube::ObjectType& type() const override { return kube::kObjectType<api::Pod>; }
+  std::string_view word() const override { return "pod"; }
+  std::shared_ptr<const api::Pod> as_pod(const kube::Object& object) const override {
+    return std::static_pointer_cast<const api::Pod>(object);
+  }
+
+  std::optional<scheduling::ObjectPatch> failed(const void* now,
+                                                const scheduling::AttemptFailure& failure) const override {
+    const api::Pod& pod = pod_of(now);
+    const Said said{"PodScheduled", "False", failure.reason, failure.message};
+    const bool same = says(pod, said);
+    if (same && (!failure.nominate || pod.status.nominated_node_name == *failure.nominate))
+      return std::nullopt;
+    api::Pod after = pod;
+    if (failure.nominate) after.status.nominated_node_name = *failure.nominate;
+    if (!same) say(after, said, failure.now);
+    return patch_of(pod, after, kStatus);
+  }
+
+  std::optional<scheduling::ObjectPatch> nominated(const void* now, const Symbol& node) const override {
+    const api::Pod& pod = pod_of(now);
+    if (pod.status.nominated_node_name == node) return std::nullopt;
+    api::Pod after = pod;
+    after.status.nominated_node_name = node;
+    return patch_of(pod, after, kStatus);
+  }
+
+  std::optional<scheduling::ObjectPatch> changed(const void* now,
+                                                 const scheduling::PodChanges& changes) const override {
+    const api::Pod& pod = pod_of(now);
+    api::Pod after = pod;
+    scheduling::apply(changes, after.metadata);
+    return patch_of(pod, after, {});
+  }
+
+  /// Disruption budgets are not asked.
+  scheduling::Eviction evicted(const void* now, const scheduling::Preemptor& by) const override {
+    const api::Pod& pod = pod_of(now);
+    const std::string message =
+        fmt::format("{}: preempting to accommodate a higher priority {}", by.profile, by.word);
+    const Said said{"DisruptionTarget", "True", "PreemptionByScheduler", message};
+    if (says(pod, said)) return {};
+    api::Pod after = pod;
+    say(after, said, by.now);
+    return {.told = patch_of(pod, after, kStatus)};
+  }
+
+ private:
+  static constexpr std::string_view kStatus = "status";
+};
+
 }  // namespace
 
-std::optional<api::Patch> failure_patch(const api::Pod& pod, const Failure& failure) {
-  const Said said{"PodScheduled", "False", failure.reason, failure.message};
-  const bool same = says(pod, said);
-  if (same && (!failure.nominate || pod.status.nominated_node_name == *failure.nominate)) return std::nullopt;
-  api::Pod after = pod;
-  if (failure.nominate) after.status.nominated_node_name = *failure.nominate;
-  if (!same) say(after, said, failure.now);
-  return api::diff(pod, after);
-}
-
-std::optional<api::Patch> nomination_patch(const api::Pod& pod, const Symbol& node) {
-  if (pod.status.nominated_node_name == node) return std::nullopt;
-  api::Pod after = pod;
-  after.status.nominated_node_name = node;
-  return api::diff(pod, after);
-}
-
-std::optional<api::Patch> victim_patch(const api::Pod& pod, std::string_view profile, WallTime now) {
-  const std::string message = fmt::format("{}: preempting to accommodate a higher priority pod", profile);
-  const Said said{"DisruptionTarget", "True", "PreemptionByScheduler", message};
-  if (says(pod, said)) return std::nullopt;
-  api::Pod after = pod;
-  say(after, said, now);
-  return api::diff(pod, after);
+const scheduling::PlacedKind& pod_kind() {
+  static const PodKind kPods;
+  return kPods;
 }
 
 }  // namespace koord::scheduler

@@ -9,8 +9,9 @@
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/scheduling/cluster/transforms.hpp"
+#include "koord/scheduling/plugin/patch_placed.hpp"
 #include "koord/scheduling/plugin/verdict.hpp"
-#include "write/pod_status.hpp"
+#include "write/placed.hpp"
 
 namespace koord::scheduler {
 
@@ -21,19 +22,16 @@ namespace {
 constexpr int kTries = 5;
 constexpr nanoseconds kFirstPause = std::chrono::milliseconds(100);
 
-// Of a pod's patch, as in Koordinator (client-go's default backoff).
-constexpr int kPatchTries = 4;
-constexpr nanoseconds kFirstPatchPause = std::chrono::milliseconds(10);
-
-constexpr const char* kMayNot = "another scheduler may hold the lease";
-constexpr const char* kBeingDeleted = "pod is being deleted";
-
 const Decision::Bind& binding_of(const Decision& d) { return std::get<Decision::Bind>(d.outcome); }
 
 /// Whether the server may have acted although we were told of a failure.
 bool unknown_outcome(Code code) {
   return code == Code::timeout || code == Code::unavailable || code == Code::server_error;
 }
+
+scheduling::Status failed(std::string message) { return {scheduling::StatusCode::error, std::move(message)}; }
+
+std::string being_deleted(std::string_view word) { return fmt::format("{} is being deleted", word); }
 
 }  // namespace
 
@@ -108,19 +106,23 @@ void Writer::watch(const Decision& d, std::string waits) {
 Task<> Writer::tell_waiting(Decision d, std::string waits, std::weak_ptr<const bool> still) {
   if (!co_await sleep(parts_.clock, kTellWaiting) || still.expired()) co_return;
   waiting_.erase(d.pod->metadata.uid);
-  if (parts_.role.latest(*d.pod) == nullptr) co_return;
+  if (Placed(parts_.role, *d.pod).pod() == nullptr) co_return;
   record(d, kube::EventType::normal, "WaitingForBinding", "Binding",
          fmt::format("assumed on {}, {}", d.node().view(), waits));
 }
 
 Task<> Writer::nominate(const Decision& d) {
-  const std::shared_ptr<const api::Pod> pod = parts_.role.latest(*d.pod);
-  const std::optional<Symbol>& node = d.nominate();
-  if (!node || !pod || !pod->spec.node_name.empty()) co_return;
+  const std::optional<Symbol> node = d.nominate();
+  if (!node || !parts_.role.may_write()) co_return;
+  const Placed placed(parts_.role, *d.pod);
+  const std::shared_ptr<const api::Pod> pod = placed.pod();
+  if (!pod || !pod->spec.node_name.empty()) co_return;
   const auto ended = std::make_shared<Event>();
   nominating_[pod->metadata.uid] = ended;
-  Task<> patched = patch_status(*pod, nomination_patch(*pod, *node));
-  co_await std::move(patched);
+  Task<Result<>> telling = tell(parts_, d.pod, [&node](const scheduling::PlacedKind& kind, const void* now) {
+    return kind.nominated(now, *node);
+  });
+  told(placed, co_await std::move(telling));
   const auto it = nominating_.find(pod->metadata.uid);
   if (it != nominating_.end() && it->second == ended) nominating_.erase(it);
   ended->set();
@@ -129,14 +131,16 @@ Task<> Writer::nominate(const Decision& d) {
 Task<> Writer::bind(Decision d) {
   const MonoTime start = parts_.clock.mono();
   const Symbol node = d.node();
-  // What may take long uses up no permit.
-  const bool elsewhere = parts_.extenders != nullptr && parts_.extenders->binds(*d.pod);
+  // What may take long uses up no permit. Extenders bind pods alone.
+  const bool elsewhere =
+      parts_.extenders != nullptr && !scheduling::is_placeholder(*d.pod) && parts_.extenders->binds(*d.pod);
   const bool prepares = binding_of(d).prepares(), permitted = !prepares && !elsewhere;
   if (!permitted) parts_.role.done();
   if (const scheduling::Status refused = checked(d); !refused.ok()) {
     Task<> failed = bind_failed(std::move(d), Decision::Failed{refused.message, Symbol()}, {}, permitted);
     co_return co_await std::move(failed);
   }
+  kube::Object written;
   if (prepares) {
     std::vector<std::string_view> names;
     const Decision::Bind& todo = binding_of(d);
@@ -144,7 +148,7 @@ Task<> Writer::bind(Decision d) {
     for (const Decision::PreBind& p : todo.pre_binds) names.push_back(p.plugin);
     if (!todo.changes.empty()) names.push_back(todo.patches);
     watch(d, fmt::format("waiting for what {} is doing before the binding", fmt::join(names, ", ")));
-    const scheduling::Status status = co_await pre_bind(d);
+    const scheduling::Status status = co_await pre_bind(d, written);
     waiting_.erase(d.pod->metadata.uid);
     const nanoseconds took = parts_.clock.mono() - start;
     parts_.telemetry.pre_bind_call(d, label(status.code), took);
@@ -160,122 +164,108 @@ Task<> Writer::bind(Decision d) {
     if (!co_await nominated->wait()) co_return;
   }
   const MonoTime began = parts_.clock.mono();
-  bool by_extender = false;
-  Result<> sent;
+  std::optional<scheduling::Status> bound;
   if (elsewhere) {
-    auto bound = parts_.extenders->bind(d.pod, node, parts_.may_go());
-    if (auto said = co_await std::move(bound)) {
-      by_extender = true;
-      sent = std::move(*said);
-    }
+    auto binding = parts_.extenders->bind(d.pod, node, parts_.may_go());
+    if (auto said = co_await std::move(binding))
+      bound = *said ? scheduling::Status{} : failed(said->error().message());
   }
-  if (!by_extender) sent = co_await send_binding(d);
+  if (!bound) {
+    Task<scheduling::Status> binding = carry_out(d, std::move(written));
+    bound = co_await std::move(binding);
+  }
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (!bound->ok() && state.cancelled() != asio::cancellation_type::none)
+    co_return;  // the end; the watch will tell
+  const Placed placed(parts_.role, *d.pod);
   // What the watch has told by now counts for more than an answer that was lost.
-  if (!sent && sent.error().code() != Code::cancelled)
-    if (const auto known = parts_.role.latest(*d.pod); known && known->spec.node_name == node) sent = {};
+  if (!bound->ok())
+    if (const auto known = placed.pod(); known && known->spec.node_name == node) bound.emplace();
   const MonoTime now = parts_.clock.mono();
-  parts_.telemetry.bind_call(d, sent ? "Success" : "Error", now - began);
-  const api::ObjectMeta& meta = d.pod->metadata;
-  if (sent) {
+  parts_.telemetry.bind_call(d, bound->ok() ? "Success" : "Error", now - began);
+  const scheduling::PlacedName& name = placed.name();
+  if (bound->ok()) {
     parts_.telemetry.attempt(d, "scheduled", d.took + (now - start));
     parts_.telemetry.bound(d, now);
     if (parts_.log.enabled(2))
-      parts_.log.v(2, "pod bound", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
+      parts_.log.v(2, fmt::format("{} bound", name.word), kv("namespace", name.ns), kv(name.word, name.name),
                    kv("node", node.view()));
-    const std::string note =
-        fmt::format("Successfully assigned {}/{} to {}", meta.namespace_.view(), meta.name, node.view());
-    record(d, kube::EventType::normal, "Scheduled", "Binding", note);
+    record(d, kube::EventType::normal, "Scheduled", "Binding",
+           fmt::format("Successfully assigned {} to {}", placed.text(), node.view()));
     if (const std::string what = parts_.role.unserved(d.profile, *d.pod); !what.empty())
       record(d, kube::EventType::warning, "NotServed", "Binding", fmt::format("bound without it: {}", what));
     if (d.tells_end()) parts_.role.binding_ended(d.pod, true);
     if (permitted) parts_.role.done();
     co_return;
   }
-  if (sent.error().code() == Code::cancelled) co_return;  // the end; the watch will tell
-  parts_.log.v(1, "binding failed", kv("namespace", meta.namespace_.view()), kv("pod", meta.name),
-               kv("node", node.view()), kv("error", sent.error()));
-  std::string message =
-      by_extender ? sent.error().message()
-                  : fmt::format("running Bind plugin \"DefaultBinder\": {}", sent.error().message());
-  Task<> failed =
-      bind_failed(std::move(d), Decision::Failed{std::move(message), Symbol()}, now - start, permitted);
-  co_await std::move(failed);
+  parts_.log.v(1, "binding failed", kv("namespace", name.ns), kv(name.word, name.name),
+               kv("node", node.view()), kv("error", bound->message));
+  Decision::Outcome outcome = Decision::Failed{bound->message, Symbol()};
+  if (bound->rejected()) outcome = Decision::Unschedulable{bound->message, Symbol(), {}};
+  Task<> ended = bind_failed(std::move(d), std::move(outcome), now - start, permitted);
+  co_await std::move(ended);
 }
 
-Task<scheduling::Status> Writer::pre_bind(const Decision& d) {
+Task<scheduling::Status> Writer::pre_bind(const Decision& d, kube::Object& written) {
   Task<> told = nominate(d);
   co_await std::move(told);
   const Decision::Bind& bind = binding_of(d);
   for (const Decision::PreBind& p : bind.pre_binds) {
-    if (!parts_.role.may_write()) co_return scheduling::Status{scheduling::StatusCode::error, kMayNot};
-    scheduling::PreBindWork::Context context{
-        parts_.client,
-        parts_.clock,
-        parts_.may_go(),
-        d.pod,
-        bind.node,
-        [&role = parts_.role](const kube::ObjectType& type, std::string_view ns, std::string_view name) {
-          return role.find(type, ns, name);
-        }};
+    if (!parts_.role.may_write()) co_return failed(scheduling::kMayNotWrite);
+    const scheduling::PreBindWork::Context context = work_context(parts_, d.pod, bind.node);
     Task<scheduling::Status> run = p.work->run(context);
     scheduling::Status status = co_await std::move(run);
     if (status.ok()) continue;
     if (!status.rejected())
-      status = {scheduling::StatusCode::error,
-                fmt::format("running PreBind plugin \"{}\": {}", p.plugin, status.message)};
+      status = failed(fmt::format("running PreBind plugin \"{}\": {}", p.plugin, status.message));
     co_return status;
   }
   // After the others: where one of them fails, the pod does not say that it has what it would have had.
-  if (!bind.changes.empty())
-    if (const Result<> patched = co_await patch_pod(d); !patched)
-      co_return scheduling::Status{
-          scheduling::StatusCode::error,
-          fmt::format("running PreBindExtension plugin \"{}\": {}", bind.patches, patched.error().message())};
+  if (!bind.changes.empty()) {
+    Task<Result<kube::Object>> patch = patch_pod(d);
+    Result<kube::Object> patched = co_await std::move(patch);
+    if (!patched)
+      co_return failed(
+          fmt::format("running PreBindExtension plugin \"{}\": {}", bind.patches, patched.error().message()));
+    written = *std::move(patched);
+  }
   co_return scheduling::Status{};
 }
 
 scheduling::Status Writer::checked(const Decision& d) const {
   if (!parts_.checks_pods) return {};
-  const std::shared_ptr<const api::Pod> pod = parts_.role.latest(*d.pod);
-  if (!pod) return {scheduling::StatusCode::error, fmt::format("pod \"{}\" not found", d.pod->metadata.name)};
-  if (scheduling::meant_for(*pod) != d.profile)
-    return {scheduling::StatusCode::error, "schedulerName unmatched"};
-  if (pod->metadata.deletion_timestamp) return {scheduling::StatusCode::error, kBeingDeleted};
+  const Placed placed(parts_.role, *d.pod);
+  const scheduling::PlacedName& name = placed.name();
+  if (!placed.now()) return failed(fmt::format("{} \"{}\" not found", name.word, name.name));
+  const std::shared_ptr<const api::Pod> pod = placed.pod();
+  if (!pod) return failed(fmt::format("{} wants no place any more", scheduling::described(*d.pod)));
+  if (scheduling::meant_for(*pod) != d.profile) return failed("schedulerName unmatched");
+  if (placed.is_going()) return failed(being_deleted(name.word));
   return {};
 }
 
-Task<Result<>> Writer::patch_pod(const Decision& d) {
+/// The object as it is then; nullptr: it was so already.
+Task<Result<kube::Object>> Writer::patch_pod(const Decision& d) {
   const scheduling::PodChanges& changes = binding_of(d).changes;
-  nanoseconds pause = kFirstPatchPause;
-  for (int n = 1;; ++n, pause *= 5) {
-    if (!parts_.role.may_write()) co_return Error(Code::unavailable, kMayNot);
-    const std::shared_ptr<const api::Pod> now = parts_.role.latest(*d.pod);
-    if (!now) co_return Error(Code::not_found, fmt::format("pod \"{}\" not found", d.pod->metadata.name));
-    api::Pod after = *now;
-    for (const auto& [key, value] : changes.labels) after.metadata.labels[key] = value;
-    for (const auto& [key, value] : changes.annotations) after.metadata.annotations[key] = value;
-    std::optional<api::Patch> change = api::diff(*now, after);
-    if (!change) co_return Result<>();
-    // The server refuses it for a pod of the same name that was made since.
-    api::Patch patch = (*std::move(change)).with_precondition({.uid = now->metadata.uid});
-    const kube::ObjectKey key{now->metadata.namespace_.str(), now->metadata.name};
-    kube::PatchOptions options;
-    options.type = patch.type;
-    options.may_go = parts_.may_go();
-    const Result<std::string> done =
-        co_await parts_.client.patch_raw(api::kind<api::Pod>(), key, std::move(patch.body), options);
-    if (done) {
-      // The server may take the patch of a pod that is going, and change nothing.
-      const Result<api::Pod> patched = api::decode<api::Pod>(*done);
-      if (patched && patched->metadata.deletion_timestamp) co_return Error(Code::conflict, kBeingDeleted);
-      co_return Result<>();
-    }
-    const Code code = done.error().code();
-    if ((code != Code::conflict && code != Code::too_many_requests && code != Code::unavailable) ||
-        n == kPatchTries)
-      co_return done.error();
-    KOORD_CO_CHECK(co_await sleep(parts_.clock, pause));
-  }
+  const Placed placed(parts_.role, *d.pod);
+  const scheduling::PlacedKind& kind = placed.kind();
+  const auto change = [&](const kube::Object& now) -> Result<std::optional<scheduling::ObjectPatch>> {
+    std::optional<scheduling::ObjectPatch> patch = kind.changed(now.get(), changes);
+    // The server refuses it for another one of the name that was made since.
+    if (patch) patch->patch = std::move(patch->patch).with_precondition({.uid = d.pod->metadata.uid});
+    return patch;
+  };
+  // As often as Koordinator (client-go's default backoff).
+  Task<Result<std::string>> patch =
+      scheduling::patch_placed(work_context(parts_, d.pod), kind, change, scheduling::PatchEffort{});
+  KOORD_CO_TRY(text, co_await std::move(patch));
+  if (text.empty()) co_return kube::Object();
+  std::shared_ptr<void> patched = kind.type().make();
+  if (!api::decode(text, kind.type().schema(), patched.get())) co_return kube::Object();
+  // The server may take the patch of a pod that is going, and change nothing.
+  if (kind.type().meta(patched.get()).deletion_timestamp)
+    co_return Error(Code::conflict, being_deleted(kind.word()));
+  co_return kube::Object(std::move(patched));
 }
 
 /// Of a binding that did not come about.
@@ -288,11 +278,38 @@ Task<> Writer::bind_failed(Decision d, Decision::Outcome outcome, nanoseconds to
   co_await std::move(report);
 }
 
+Task<scheduling::Status> Writer::carry_out(const Decision& d, kube::Object written) {
+  const Decision::Bind& bind = binding_of(d);
+  if (bind.binder.empty() || (!bind.binding && scheduling::is_placeholder(*d.pod)))
+    co_return failed(
+        fmt::format("no Bind plugin of profile {} binds {}", d.profile, scheduling::described(*d.pod)));
+  scheduling::Status status;
+  if (bind.binding) {
+    scheduling::PreBindWork::Context context = work_context(parts_, d.pod, bind.node);
+    if (written)
+      // What was written a moment ago is not known by the watch yet.
+      context.find = [written, name = scheduling::placed_name(*d.pod), known = std::move(context.find),
+                      kind = parts_.role.placed().of(*d.pod)](const kube::ObjectType& type,
+                                                              std::string_view ns, std::string_view object) {
+        const bool it = kind != nullptr && &type == &kind->type() && ns == name.ns && object == name.name;
+        return it ? written : known(type, ns, object);
+      };
+    Task<scheduling::Status> run = bind.binding->run(context);
+    status = co_await std::move(run);
+  } else {
+    Task<Result<>> sending = send_binding(d);
+    if (const Result<> sent = co_await std::move(sending); !sent) status = failed(sent.error().message());
+  }
+  if (!status.ok() && !status.rejected())
+    status = failed(fmt::format("running Bind plugin \"{}\": {}", bind.binder, status.message));
+  co_return status;
+}
+
 Task<Result<>> Writer::send_binding(const Decision& d) {
   nanoseconds pause = kFirstPause;
   for (int n = 1;; ++n, pause *= 2) {
     // A lease that was not renewed in time may be renewed yet: the pod is tried again then.
-    if (!parts_.role.may_write()) co_return Error(Code::unavailable, kMayNot);
+    if (!parts_.role.may_write()) co_return Error(Code::unavailable, scheduling::kMayNotWrite);
     kube::ObjectKey key{d.pod->metadata.namespace_.str(), d.pod->metadata.name};
     Result<> sent = co_await parts_.client.bind(key, d.pod->metadata.uid, d.node().str(), parts_.may_go());
     if (sent) co_return sent;
@@ -319,34 +336,32 @@ Task<> Writer::report_failure(Decision d, bool permitted) {
   const std::string_view reason = d.as<Decision::Failed>()  ? "SchedulerError"
                                   : d.as<Decision::Gated>() ? "SchedulingGated"
                                                             : "Unschedulable";
-  const std::shared_ptr<const api::Pod> pod = parts_.role.latest(*d.pod);
-  if (pod && pod->spec.node_name.empty()) {
-    Task<> patched =
-        patch_status(*pod, failure_patch(*pod, {reason, d.message(), d.nominate(), parts_.clock.now()}));
-    co_await std::move(patched);
+  const Placed placed(parts_.role, *d.pod);
+  const std::shared_ptr<const api::Pod> pod = placed.pod();
+  if (pod && pod->spec.node_name.empty() && parts_.role.may_write()) {
+    const scheduling::AttemptFailure failure{reason, d.message(), d.nominate(), parts_.clock.now()};
+    Task<Result<>> telling =
+        tell(parts_, d.pod, [&failure](const scheduling::PlacedKind& kind, const void* now) {
+          return kind.failed(now, failure);
+        });
+    told(placed, co_await std::move(telling));
   }
   if (permitted) parts_.role.done();
 }
 
-Task<> Writer::patch_status(const api::Pod& pod, std::optional<api::Patch> patch) {
-  if (!patch || !parts_.role.may_write()) co_return;
-  const kube::ObjectKey key{pod.metadata.namespace_.str(), pod.metadata.name};
-  kube::PatchOptions options;
-  options.type = api::PatchType::strategic;
-  options.subresource = "status";
-  options.may_go = parts_.may_go();
-  const Result<std::string> done =
-      co_await parts_.client.patch_raw(api::kind<api::Pod>(), key, patch->body, options);
-  if (!done && done.error().code() != Code::not_found && done.error().code() != Code::cancelled)
-    parts_.log.warn("could not patch a pod's status", kv("namespace", key.ns), kv("pod", key.name),
-                    kv("error", done.error()));
+/// One that is gone, and a failure that is only told, are nothing.
+void Writer::told(const Placed& placed, const Result<>& done) const {
+  if (done || done.error().code() == Code::not_found || done.error().code() == Code::cancelled) return;
+  const scheduling::PlacedName& name = placed.name();
+  parts_.log.warn(fmt::format("could not patch a {}'s status", name.word), kv("namespace", name.ns),
+                  kv(name.word, name.name), kv("error", done.error()));
 }
 
 void Writer::record(const Decision& d, kube::EventType type, std::string_view reason, std::string_view action,
                     std::string_view note) {
   if (!parts_.role.may_write()) return;
   kube::EventRecord event;
-  event.regarding = kube::event_object(*d.pod);
+  event.regarding = Placed(parts_.role, *d.pod).event_object();
   event.type = type;
   event.reason = reason;
   event.action = action;

@@ -17,6 +17,8 @@
 
 namespace koord::scheduler {
 
+class Placed;
+
 /// Belongs to the event loop's thread. What plugins have to do before a binding may take as long as it wants:
 /// it uses up no permit. A binding whose outcome is unknown (a timeout, a broken connection) is
 /// sent again for the same node: the API server refuses a second one, and who then looks finds the first.
@@ -34,11 +36,11 @@ class Writer {
 
  private:
   Task<> bind(scheduling::Decision d);
-  /// Before the binding; what comes of it.
-  Task<scheduling::Status> pre_bind(const scheduling::Decision& d);
+  /// Before the binding; what comes of it, and in `written` the object if it was patched.
+  Task<scheduling::Status> pre_bind(const scheduling::Decision& d, kube::Object& written);
   scheduling::Status checked(const scheduling::Decision& d) const;
   /// What plugins change of the pod, in one patch.
-  Task<Result<>> patch_pod(const scheduling::Decision& d);
+  Task<Result<kube::Object>> patch_pod(const scheduling::Decision& d);
   /// `permitted`: it has a permit, which is given back.
   Task<> bind_failed(scheduling::Decision d, scheduling::Decision::Outcome outcome, nanoseconds took,
                      bool permitted);
@@ -48,11 +50,13 @@ class Writer {
   void preempt(scheduling::Decision d);
   Task<> ask(scheduling::Decision d);
   Task<> nominate(const scheduling::Decision& d);
-  /// A status patch; nothing to patch, a pod that is gone and a failure that is only told are all the same.
-  Task<> patch_status(const api::Pod& pod, std::optional<api::Patch> patch);
+  /// What plugins bind by is run, other pods are bound by a POST.
+  Task<scheduling::Status> carry_out(const scheduling::Decision& d, kube::Object written);
   Task<Result<>> send_binding(const scheduling::Decision& d);
   Task<Result<>> is_bound(const scheduling::Decision& d, Error conflict);
   Task<> report_failure(scheduling::Decision d, bool permitted);
+  /// What became of a status patch.
+  void told(const Placed& placed, const Result<>& done) const;
   void record(const scheduling::Decision& d, kube::EventType type, std::string_view reason,
               std::string_view action, std::string_view note);
 

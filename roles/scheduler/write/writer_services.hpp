@@ -20,7 +20,8 @@ class Client;
 }
 namespace koord::scheduling {
 struct ExtenderAnswer;
-}
+class PlacedKinds;
+}  // namespace koord::scheduling
 
 namespace koord::scheduler {
 
@@ -32,8 +33,8 @@ class WriterServices {
   virtual ~WriterServices() = default;
   /// What events of a profile are recorded with.
   virtual kube::EventRecorder& events(std::string_view profile) = 0;
-  /// The pod as it is known now; nullptr: gone.
-  virtual std::shared_ptr<const api::Pod> latest(const api::Pod& pod) const = 0;
+  /// What decisions may be about beside pods.
+  virtual const scheduling::PlacedKinds& placed() const = 0;
   /// What is known now of a node, a pod, or an object of a kind that plugins watch; nullptr: there is none.
   virtual kube::Object find(const kube::ObjectType& type, std::string_view ns,
                             std::string_view name) const = 0;

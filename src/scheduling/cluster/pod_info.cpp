@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "koord/api/rules/pod_requests.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 
 namespace koord::scheduling {
 
@@ -55,6 +56,7 @@ PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resour
 }
 
 std::string pod_key(const api::Pod& pod) {
+  if (is_placeholder(pod)) return pod.metadata.name;
   std::string key;
   key.reserve(pod.metadata.namespace_.size() + 1 + pod.metadata.name.size());
   return key.append(pod.metadata.namespace_.view()).append("/").append(pod.metadata.name);

@@ -18,6 +18,7 @@
 #include "koord/host/cpuset.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 
 namespace koord::scheduling {
 
@@ -177,6 +178,9 @@ std::string_view preemption_policy_of(const api::Pod& pod) {
   return said == "PreemptLowerPriority" ? said : "Never";
 }
 
+/// What complaints call it.
+std::string_view called(const api::Pod& pod) { return is_placeholder(pod) ? placed_name(pod).word : "Pod"; }
+
 /// A pod that is copied as soon as something of it changes.
 class Edited {
  public:
@@ -240,7 +244,7 @@ std::shared_ptr<const api::Pod> Transforms::pod(std::shared_ptr<const api::Pod> 
   const api::SymbolMap& annotations = pod->metadata.annotations;
   if (const Symbol* const text = annotations.find(api::DeviceAllocations::kAnnotation)) {
     if (auto renamed = renamed_devices(*text); !renamed)
-      complain("Pod", pod->metadata,
+      complain(called(*pod), pod->metadata,
                fmt::format("{}: {}", api::DeviceAllocations::kAnnotation, renamed.error().message()));
     else if (*renamed)
       pod.edit().metadata.annotations[api::DeviceAllocations::kAnnotation] = **renamed;
@@ -248,7 +252,7 @@ std::shared_ptr<const api::Pod> Transforms::pod(std::shared_ptr<const api::Pod> 
   if (gates_.replace_resources) {
     const std::string text(api::value_or(pod->metadata.annotations, api::kReplaceResources));
     if (text.size() > api::kMaxAnnotation) {
-      complain("Pod", pod->metadata, fmt::format("{}: longer than 64 KiB", api::kReplaceResources));
+      complain(called(*pod), pod->metadata, fmt::format("{}: longer than 64 KiB", api::kReplaceResources));
     } else if (const std::vector<Renamed> names = replacements(text); any_list_has(*pod, names)) {
       rename(pod.edit(), names);
     }

@@ -104,7 +104,7 @@ void AttemptLog::record(const Decision& d, WallTime now) {
 }
 
 std::optional<AttemptsRecord> AttemptLog::of(std::string_view ns, std::string_view name) const {
-  const auto it = pods_.find(fmt::format("{}/{}", ns, name));
+  const auto it = pods_.find(ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name));
   if (it == pods_.end()) return std::nullopt;
   return it->second.record;
 }

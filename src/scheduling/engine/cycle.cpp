@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/config/extension_point.hpp"
 #include "koord/scheduling/engine/engine.hpp"
 
@@ -27,18 +28,42 @@ bool concerns_anybody(const PodAttempt& attempt) {
          asked(profile.post_binds);
 }
 
-/// What is done before the binding of a pod that all plugins permit.
-void prepare_binding(QueuedPod& pod, Decision::Bind& bind) {
-  const Profile& profile = *pod.profile;
-  for (const auto& p : profile.pre_binds)
-    if (auto work = p.plugin->pre_bind(*pod.attempt))
-      bind.pre_binds.push_back({profile.plugin_name(p.index), std::move(work)});
-  if (profile.pod_patches.empty()) return;
-  for (const auto& p : profile.pre_binds) p.plugin->change_pod(*pod.attempt, bind.changes);
-  bind.patches = profile.plugin_name(profile.pod_patches.front().index);
+/// Who binds the pod, and how.
+void choose_binder(PodAttempt& attempt, Decision::Bind& bind) {
+  for (const auto& p : attempt.profile.binds) {
+    if (!p.plugin->binds(attempt.pod)) continue;
+    bind.binder = attempt.profile.plugin_name(p.index);
+    bind.binding = p.plugin->bind(attempt);
+    return;
+  }
+}
+
+std::string skipped(const api::Pod& object) {
+  const PlacedName name = placed_name(object);
+  return fmt::format("skip schedule deleting {}: {}", name.word, text(name));
 }
 
 }  // namespace
+
+/// What is done before the binding of a pod that all plugins permit, and as the binding.
+void Engine::prepare_binding(QueuedPod& pod, Decision& d) {
+  Decision::Bind& bind = std::get<Decision::Bind>(d.outcome);
+  const Profile& profile = *pod.profile;
+  if (!pod.attempt) {
+    PodAttempt plain(pod.info, profile);
+    plain.node = bind.node;
+    plain.row = pod.row;
+    return choose_binder(plain, bind);
+  }
+  for (const auto& p : profile.pre_binds)
+    if (auto work = p.plugin->pre_bind(*pod.attempt))
+      bind.pre_binds.push_back({profile.plugin_name(p.index), std::move(work)});
+  if (!profile.pod_patches.empty()) {
+    for (const auto& p : profile.pre_binds) p.plugin->change_pod(*pod.attempt, bind.changes);
+    bind.patches = profile.plugin_name(profile.pod_patches.front().index);
+  }
+  choose_binder(*pod.attempt, bind);
+}
 
 std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
   std::size_t done = 0;
@@ -91,7 +116,7 @@ Decision Engine::attempt(QueuedPod& pod) {
   pod.activated = false;
   Decision d{pod.info.pod, pod.profile->scheduler_name, pod.attempts, pod.first_attempt};
   if (object.metadata.deletion_timestamp) {
-    d.outcome = Decision::Skipped{fmt::format("skip schedule deleting pod: {}", pod.key)};
+    d.outcome = Decision::Skipped{skipped(object)};
   } else if (nodes_.nodes() == 0) {
     d.outcome = Decision::Unschedulable{.message = std::string(kNoNodesAvailable), .nominate = Symbol()};
     requeue(pod, Symbol());
@@ -99,7 +124,7 @@ Decision Engine::attempt(QueuedPod& pod) {
     watch_.begin(pod.info.pod, pod.profile->scheduler_name, start);
     if (const Row row = admitted(pod, d) ? choose(pod, d) : kNoRow; row != kNoRow) {
       assume(pod, row, d);
-      if (pod.attempt) follow_up(pod, d);
+      follow_up(pod, d);
       if (pod.row != kNoRow) nominate(pod, {});
     }
     watch_.end();
@@ -236,6 +261,7 @@ void Engine::assume(QueuedPod& pod, Row row, Decision& d) {
 
 /// Reserve and Permit, of a pod that is assumed.
 void Engine::follow_up(QueuedPod& pod, Decision& d) {
+  if (!pod.attempt) return prepare_binding(pod, d);
   if (auto refusal = reserve(pod)) return fail(pod, d, refusal->by, "Reserve", std::move(refusal->status));
   permit(pod, d);
 }
@@ -277,7 +303,7 @@ void Engine::permit(QueuedPod& pod, Decision& d) {
     timed("Permit", waits.empty() ? StatusCode::success : StatusCode::wait, *pod.profile, began);
   bind.tells_end = true;
   if (waits.empty()) {
-    prepare_binding(pod, bind);
+    prepare_binding(pod, d);
     // So that others (a cluster autoscaler) know where it will be, although it takes a while.
     if (options_.nominate_expected && bind.prepares()) bind.nominate = bind.node;
     return;
@@ -330,7 +356,7 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
   d.took += clock_.mono() - outcome.since;
   permits_.observe({label(outcome.status.code)}, clock_.mono() - outcome.since);
   if (outcome.status.ok()) {
-    prepare_binding(pod, std::get<Decision::Bind>(d.outcome));
+    prepare_binding(pod, d);
     pod.place = Place::assumed;
   } else {
     const std::shared_ptr<const api::Pod> object = pod.info.pod;

@@ -7,6 +7,7 @@
 
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 
 namespace koord::scheduling {
@@ -177,6 +178,11 @@ void Engine::remove_node(std::string_view name) {
 
 void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
   Handling handling(*this, kPodAdd);
+  handling.is(take_pod(std::move(pod)));
+}
+
+/// What that is called.
+std::string_view Engine::take_pod(std::shared_ptr<const api::Pod> pod) {
   forget_resources();
   if (transforms_) pod = transforms_->pod(std::move(pod));
   std::string key = pod_key(*pod);
@@ -194,18 +200,18 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
     it = pods_.end();
   }
   if (is_finished(*pod)) {
-    handling.is("AssignedPodDelete");
     if (it != pods_.end()) erase(it);
-    return;
+    return "AssignedPodDelete";
   }
-  if (it == pods_.end()) return handling.is(add_pod(std::move(pod)));
+  if (it == pods_.end()) return add_pod(std::move(pod));
   QueuedPod& known = *it->second;
   if (!pod->spec.node_name.empty()) {
-    handling.is(known.place == Place::bound ? "AssignedPodUpdate" : "AssignedPodAdd");
-    return settle(known, std::move(pod));
+    const bool bound = known.place == Place::bound;
+    settle(known, std::move(pod));
+    return bound ? "AssignedPodUpdate" : "AssignedPodAdd";
   }
-  handling.is("UnschedulablePodUpdate");
   update_queued(known, std::move(pod));
+  return "UnschedulablePodUpdate";
 }
 
 /// One that is not known. What that is called.
@@ -461,12 +467,30 @@ void Engine::change_object(const kube::ObjectType& type, kube::Object object, bo
                               : before == nullptr ? ObjectAction::add
                                                   : ObjectAction::update;
   handling.is(store->label(action));
+  if (const PlacedKind* kind = placed_.of(type)) take_placed(*kind, before, now);
   if (const std::optional<EventKind> kind = store->asked(action))
     move({.kind = *kind,
           .old_object = before.get(),
           .new_object = now.get(),
           .object_label = store->label(action)},
          before, now);
+}
+
+/// What an object is to the engine that is placed as pods are; nullptr for one that was not, or is no more.
+void Engine::take_placed(const PlacedKind& kind, const kube::Object& before, const kube::Object& now) {
+  const api::ObjectMeta& meta = kind.type().meta((now ? now : before).get());
+  std::shared_ptr<const api::Pod> pod = now ? kind.as_pod(now) : nullptr;
+  const auto known = pods_.find(placeholder_name({kind.word(), meta.namespace_.view(), meta.name}));
+  if (known != pods_.end()) {
+    const QueuedPod& there = *known->second;
+    // A pod stays where it is bound; an object may lose its place and look for another.
+    const bool loses = pod && pod->spec.node_name.empty() && there.place == Place::bound;
+    // What a pod is told from by others never changes; a placeholder's namespace may.
+    const bool moves = pod && pod->metadata.namespace_ != there.info.pod->metadata.namespace_;
+    if (!pod || loses || moves) erase(known);
+  }
+  if (transforms_ && !now) transforms_->gone(meta);
+  if (pod) take_pod(std::move(pod));
 }
 
 // Events

@@ -88,7 +88,11 @@ void GroupTrial::commit(std::vector<Decision>& out) {
     entry.decision.attempts = pod.attempts;
     entry.decision.first_attempt = pod.first_attempt;
     pod.activated = false;
-    if (pod.attempt) engine_.permit(pod, entry.decision);
+    if (pod.attempt) {
+      engine_.permit(pod, entry.decision);
+    } else {
+      engine_.prepare_binding(pod, entry.decision);
+    }
     if (pod.row != kNoRow) {
       engine_.nominator_.nominate(pod.info, entry.nominated);
       engine_.nominate(pod, {});

@@ -41,7 +41,7 @@ PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resour
 /// Of its containers and sidecars, protocol TCP where none is written.
 std::vector<HostPort> host_ports(const api::Pod& pod);
 
-/// "namespace/name"
+/// "namespace/name"; of a placeholder its name alone, which no pod has.
 std::string pod_key(const api::Pod& pod);
 
 /// Succeeded or Failed: it takes nothing from its node any more.

@@ -46,7 +46,7 @@ struct AttemptRecord {
 };
 
 struct AttemptsRecord {
-  std::string pod;  // namespace/name
+  std::string pod;  // namespace/name, of a placeholder its name
   std::string uid, profile;
   std::vector<AttemptRecord> attempts;  // the oldest first
   KOORD_STRUCT(AttemptsRecord);
@@ -60,6 +60,7 @@ class AttemptLog {
   explicit AttemptLog(std::size_t pods) : limit_(pods) {}
 
   void record(const Decision& decision, WallTime now);
+  /// Of a placeholder by its name alone.
   std::optional<AttemptsRecord> of(std::string_view ns, std::string_view name) const;
   std::size_t size() const { return pods_.size(); }
 

@@ -43,6 +43,9 @@ struct Bind {
   /// Written after them, by the plugin of this name.
   PodChanges changes = {};
   std::string_view patches = {};
+  /// The plugin that binds it, empty: none does; by this, nullptr: by a POST of the writer's.
+  std::string_view binder = {};
+  std::shared_ptr<PreBindWork> binding = {};
   /// The engine is told that the binding is there, too, not only that it failed.
   bool tells_end = false;
 

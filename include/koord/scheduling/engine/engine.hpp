@@ -30,6 +30,7 @@
 #include "koord/scheduling/engine/permit_waits.hpp"
 #include "koord/scheduling/plugin/cycle_plugin.hpp"
 #include "koord/scheduling/plugin/extender_talk.hpp"
+#include "koord/scheduling/plugin/placed_kind.hpp"
 #include "koord/scheduling/queue/queue.hpp"
 #include "koord/scheduling/queue/queued_pod.hpp"
 
@@ -61,7 +62,8 @@ class Engine final : public CycleControl {
   Engine& operator=(const Engine&) = delete;
 
   PluginContext context() {
-    return {nodes_, verdicts_, topology_, selectors_, objects_, shared_, *this, nominator_, clock_, 0};
+    return {nodes_,  verdicts_, topology_,  selectors_, objects_, shared_,
+            placed_, *this,     nominator_, clock_,     0};
   }
   /// Once, before anything else.
   void set_profiles(std::vector<Profile> profiles);
@@ -137,6 +139,8 @@ class Engine final : public CycleControl {
   const std::vector<Profile>& profiles() const { return profiles_; }
   const NodeTable& nodes() const { return nodes_; }
   const ObjectStores& objects() const { return objects_; }
+  /// What is placed beside pods; constant once the profiles are set, for any thread.
+  const PlacedKinds& placed() const { return placed_; }
   std::size_t pods() const { return pods_.size(); }
   std::size_t assumed() const { return assumed_; }
   /// Those of them that wait for a permit.
@@ -185,6 +189,7 @@ class Engine final : public CycleControl {
   void follow_up(QueuedPod& pod, Decision& d);
   std::optional<Refusal> reserve(QueuedPod& pod);
   void permit(QueuedPod& pod, Decision& d);
+  static void prepare_binding(QueuedPod& pod, Decision& d);
   void fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status);
   Decision end_wait(PermitWaits::Outcome outcome);
   void unreserve(QueuedPod& pod);
@@ -203,6 +208,8 @@ class Engine final : public CycleControl {
   }
   void kept_out(QueuedPod& pod, PluginIndex by);
   bool tell_kept_out(std::vector<Decision>& out);
+  std::string_view take_pod(std::shared_ptr<const api::Pod> pod);
+  void take_placed(const PlacedKind& kind, const kube::Object& before, const kube::Object& now);
   std::string_view add_pod(std::shared_ptr<const api::Pod> pod);
   void update_queued(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
   void settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now);
@@ -230,6 +237,7 @@ class Engine final : public CycleControl {
   TopologyTable topology_;
   ObjectStores objects_;
   SharedParts shared_;
+  PlacedKinds placed_;
   ClassTable classes_;
   std::vector<Profile> profiles_;
   std::optional<Transforms> transforms_;

@@ -130,8 +130,8 @@ class PermitPlugin {
   virtual Answer permit(PodAttempt& attempt) = 0;
 };
 
-/// What a plugin has to do at the API server before the binding: made on the engine's thread, run and
-/// destroyed on the event loop's.
+/// What a plugin has to do at the API server before the binding, or as the binding: made on the engine's
+/// thread, run and destroyed on the event loop's.
 class PreBindWork {
  public:
   struct Context {
@@ -149,6 +149,7 @@ class PreBindWork {
   /// May take as long as it wants; cancelled when the role stops. If it fails, everything is unreserved.
   virtual Task<Status> run(const Context& context) = 0;
 };
+using BindWork = PreBindWork;
 
 class PreBindPlugin {
  public:
@@ -166,6 +167,17 @@ class PreBindPlugin {
 class PodPatchPlugin {
  public:
   virtual ~PodPatchPlugin() = default;
+};
+
+/// Binds pods. The first plugin of the profile that binds a pod does; without one its binding fails.
+class BindPlugin {
+ public:
+  virtual ~BindPlugin() = default;
+  /// No: the next one is asked (kube-scheduler's Skip).
+  virtual bool binds(const PodInfo& pod) const = 0;
+  /// When all plugins have permitted a pod that it binds. nullptr: the writer binds it, by POST to its
+  /// binding subresource, which placeholders have not.
+  virtual std::shared_ptr<BindWork> bind(PodAttempt& /*attempt*/) { return nullptr; }
 };
 
 /// Names nodes that a pod is to be tried on, after its nominated one and before all others: the first of them

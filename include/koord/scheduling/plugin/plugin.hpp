@@ -73,11 +73,7 @@ class TimedPlugin {
   virtual void time_passed(WallTime now, const std::function<void(const ClusterEvent&)>& happened) = 0;
 };
 
-/// Marks the plugin that writes the binding; the writing itself is the binder's.
-class BindPlugin {
- public:
-  virtual ~BindPlugin() = default;
-};
+class PlacedKinds;
 
 /// What a plugin is made with. The references outlive it.
 struct PluginContext {
@@ -87,6 +83,7 @@ struct PluginContext {
   PodSelectors& selectors;
   ObjectStores& objects;  // what it watches besides nodes and pods
   SharedParts& shared;    // with its instances of other profiles
+  PlacedKinds& placed;    // what is placed beside pods
   CycleControl& cycle;    // what it may do to other pods
   const Nominator& nominator;
   const Clock& clock;

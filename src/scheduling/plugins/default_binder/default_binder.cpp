@@ -1,4 +1,5 @@
-// DefaultBinder: binds by POST to the pod's binding subresource, which the role's binder does.
+// DefaultBinder: binds pods by POST to their binding subresource, which the role's writer does.
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/plugin/args.hpp"
 
 namespace koord::scheduling {
@@ -10,6 +11,7 @@ class DefaultBinder final : public Plugin, public BindPlugin {
  public:
   explicit DefaultBinder(const PluginContext&) {}
   bool sign(const PodInfo&, Signature&) const override { return true; }
+  bool binds(const PodInfo& pod) const override { return !is_placeholder(*pod.pod); }
 };
 
 }  // namespace

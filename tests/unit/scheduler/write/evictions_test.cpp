@@ -70,8 +70,8 @@ struct Scene : SilentRole {
     koord::test::run_task(loop, events_recorder.stop());
     koord::test::run_task(loop, tasks.stop(loop.clock, 0s));
   }
-  std::shared_ptr<const api::Pod> latest(const api::Pod& pod) const override {
-    const auto it = pods.find(pod.metadata.name);
+  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view name) const override {
+    const auto it = pods.find(name);
     return it == pods.end() ? nullptr : it->second;
   }
   void preempted(std::shared_ptr<const api::Pod> pod, bool all) override {
@@ -87,8 +87,8 @@ struct Scene : SilentRole {
   CapturedLog captured;
   kube::EventRecorder events_recorder{
       loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
-  std::map<std::string, std::shared_ptr<const api::Pod>> pods;  // as they are now
-  std::map<std::string, net::Response> answers;                 // to "METHOD NAME"; else it is done
+  std::map<std::string, std::shared_ptr<const api::Pod>, std::less<>> pods;  // as they are now
+  std::map<std::string, net::Response> answers;  // to "METHOD NAME"; else it is done
   bool gone = false;
   std::vector<std::string> steps, deletions, patches;
   int ended = 0;

@@ -1,13 +1,14 @@
 // SilentRole: the role around a writer that knows nothing and tells nobody; tests say more.
 #pragma once
 
+#include "koord/scheduling/plugin/placed_kind.hpp"
 #include "write/writer_services.hpp"
 
 namespace koord::scheduler::test {
 
 struct SilentRole : WriterServices {
   kube::EventRecorder& events(std::string_view) override { return *recorder; }
-  std::shared_ptr<const api::Pod> latest(const api::Pod&) const override { return nullptr; }
+  const scheduling::PlacedKinds& placed() const override { return kinds; }
   kube::Object find(const kube::ObjectType&, std::string_view, std::string_view) const override { return {}; }
   bool may_write() const override { return writes; }
   std::string unserved(std::string_view, const api::Pod&) const override { return {}; }
@@ -19,6 +20,7 @@ struct SilentRole : WriterServices {
 
   kube::EventRecorder* recorder = nullptr;
   bool writes = true;
+  scheduling::PlacedKinds kinds;
 };
 
 }  // namespace koord::scheduler::test

@@ -64,7 +64,9 @@ struct Scene : SilentRole {
                                   std::string(row.bound_to) + "\"}}");
   }
 
-  std::shared_ptr<const api::Pod> latest(const api::Pod&) const override { return pod; }
+  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view) const override {
+    return pod;
+  }
   void binding_ended(std::shared_ptr<const api::Pod>, bool bound) override { put_back += !bound; }
   void done() override { ++told; }
 
@@ -81,7 +83,7 @@ struct Scene : SilentRole {
     writer.write({.pod = pod,
                   .profile = "default-scheduler",
                   .attempts = 1,
-                  .outcome = Decision::Bind{.node = Symbol("n1")}});
+                  .outcome = Decision::Bind{.node = Symbol("n1"), .binder = "DefaultBinder"}});
     while (writer.in_flight() > 0) {
       loop.settle();
       if (writer.in_flight() > 0 && !loop.clock.advance_to_next()) break;
@@ -180,12 +182,15 @@ struct Steps : SilentRole {
     koord::test::run_task(loop, events_recorder.stop());
     koord::test::run_task(loop, writer->stop(0s));
   }
-  std::shared_ptr<const api::Pod> latest(const api::Pod&) const override { return pod; }
+  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view) const override {
+    return pod;
+  }
   void binding_ended(std::shared_ptr<const api::Pod>, bool bound) override {
     steps.push_back(bound ? "bound" : "not bound");
   }
   void done() override { steps.push_back("done"); }
-  Decision decision(Decision::Outcome outcome = Decision::Bind{.node = Symbol("n1"), .tells_end = true}) {
+  Decision decision(Decision::Outcome outcome = Decision::Bind{
+                        .node = Symbol("n1"), .binder = "DefaultBinder", .tells_end = true}) {
     return {.pod = pod, .profile = "default-scheduler", .attempts = 1, .outcome = std::move(outcome)};
   }
   static Decision::Bind& binding(Decision& d) { return std::get<Decision::Bind>(d.outcome); }
