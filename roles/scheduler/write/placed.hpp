@@ -8,6 +8,7 @@
 
 #include "koord/async/task.hpp"
 #include "koord/base/result.hpp"
+#include "koord/kube/client.hpp"
 #include "koord/kube/event_recorder.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/plugin/cycle_plugin.hpp"

@@ -102,7 +102,11 @@ Task<Result<std::string>> patch_placed(
     Result<std::string> done = co_await context.client.patch_raw(api::kind_of(type.schema()), key,
                                                                  std::move(wanted->patch.body), options);
     if (done || !worth_another_try(done.error().code(), effort) || n == effort.tries) co_return done;
-    KOORD_CO_CHECK(co_await sleep(context.clock, pause));
+    // What is known here lags behind what was written a moment ago, mostly by ourselves.
+    const bool stale = effort.reads && n == 1 && done.error().code() == Code::conflict;
+    if (!stale) {
+      KOORD_CO_CHECK(co_await sleep(context.clock, pause));
+    }
     if (!effort.reads) continue;
     Task<Result<kube::Object>> reading = read(context.client, type, key);
     Result<kube::Object> there = co_await std::move(reading);

@@ -46,8 +46,8 @@ struct Eviction {
   bool removed = true;
 };
 
-/// Constant: it is asked on the engine's thread and on the event loop's at the same time. `now` is an object
-/// of its type as it is known.
+/// Constant: it is asked on the engine's thread and on the event loop's at the same time. It does not throw: a
+/// malformed object wants no place. `now` is an object of its type as it is known.
 class PlacedKind {
  public:
   virtual ~PlacedKind() = default;

@@ -93,7 +93,8 @@ TEST_CASE("objects that were bound before the start count before the first pod i
   CHECK(h.one().kind() == Kind::unschedulable);
   // The node of another one comes later.
   h.engine.put_node(make_node("m", "3"));
-  CHECK(h.run().empty());
+  h.clock.advance(1min);
+  CHECK(h.one().kind() == Kind::unschedulable);
   CHECK(h.cpu("m") == 2000);
   h.engine.put_node(make_node("l"));
   h.clock.advance(1min);
@@ -205,21 +206,27 @@ TEST_CASE("a pod and objects of one name are told apart") {
 }
 
 TEST_CASE("what an object is nominated to is kept for it") {
-  Hotel h;
-  const auto booking = make_booking("b", "5", [](Booking& b) {
-    b.spec.priority = 5;
-    b.status.nominated = "n";
-  });
+  Script script;
+  script.post_filters["A"] = {{StatusCode::success, {}}, Symbol("n"), {}};
+  Hotel h([](Plugins& p) { p.multi_point.enabled.push_back({"A", {}}); });
+  const auto booking = make_booking("b", "5", [](Booking& b) { b.spec.priority = 5; });
   h.engine.put_object(booking);
-  CHECK(h.one().nominate() == Symbol());  // nobody makes room for it
-  h.engine.put_object(changed(booking, [](Booking& b) { b.metadata.labels["a"] = "b"; }));
-  CHECK(h.engine.nominator().size() == 1);
+  CHECK(h.one().nominate() == Symbol("n"));
+  script.post_filters.clear();
+  const auto told = changed(booking, [](Booking& b) { b.status.nominated = "n"; });
+  h.engine.put_object(told);
   h.engine.put_pod(make_pod("p", "1"));
   CHECK(h.one().kind() == Kind::unschedulable);
-  h.engine.remove_object(booking);
-  CHECK(h.engine.nominator().size() == 0);
   h.clock.advance(1min);
-  CHECK(h.one().kind() == Kind::bind);
+  SECTION("until it is taken back") {
+    h.engine.put_object(booking);
+    CHECK(h.run().back().kind() == Kind::bind);
+  }
+  SECTION("until it goes") {
+    h.engine.remove_object(told);
+    CHECK(h.engine.nominator().size() == 0);
+    CHECK(h.one().kind() == Kind::bind);
+  }
 }
 
 TEST_CASE("an object may have to make room for a pod, and a pod for an object") {
@@ -237,6 +244,7 @@ TEST_CASE("an object may have to make room for a pod, and a pod for an object") 
     const Decision d = h.one();
     CHECK(d.nominate() == Symbol("n"));
     CHECK(victims(d) == std::vector<std::string>{"booking default/b"});
+    h.engine.preempted(*d.pod, true);
     h.engine.put_object(changed(booking, [](Booking& b) { b.status.phase = "Ended"; }));
     h.clock.advance(1min);
     CHECK(h.one().kind() == Kind::bind);
@@ -249,11 +257,7 @@ TEST_CASE("an object may have to make room for a pod, and a pod for an object") 
 }
 
 TEST_CASE("who binds is the first plugin that does; of an object that none does nothing is said") {
-  Hotel h([](Plugins& p) {
-    p.bind.disabled = {{"Booker", {}}};
-    p.multi_point.enabled.push_back({"A", {}});
-  });
-  Script script;
+  Hotel h([](Plugins& p) { p.bind.disabled = {{"Booker", {}}}; });
   SECTION("without a plugin for it") {
     h.engine.put_object(make_booking("b"));
     const Decision d = h.one();
