@@ -105,9 +105,10 @@ TEST_CASE("an object that wants a place is given one by the role, before pods of
                       R"({"uid":"uid-of-b","resourceVersion":"1"},"status":{"node":"n","phase":"Placed"}})"));
   CHECK(process.told("0/1 nodes are available: 1 Insufficient cpu."));
   CHECK_FALSE(process.wrote("/binding"));
-  CHECK(process.metrics.exposition().find(
-            R"(scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1)") !=
-        std::string::npos);
+  CHECK(
+      process.metrics.exposition().find(
+          R"(scheduler_plugin_execution_duration_seconds_count{plugin="Booker",extension_point="Bind",status="Success"} 1)") !=
+      std::string::npos);
 }
 
 TEST_CASE("an object that had its place when the role started counts there before the first pod is tried") {

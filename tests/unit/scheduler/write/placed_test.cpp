@@ -312,7 +312,7 @@ TEST_CASE("an object that has to make room goes as its kind says, and who takes 
   const auto p = make_pod("p");
   h.pods["p"] = p;
   SECTION("for a pod") {
-    h.answers = {json_response(200, "{}"), refused(409, "Conflict")};  // first the pod's condition
+    h.answers = {refused(409, "Conflict")};
     h.there = on(h.known, "n1", "2");
     preempt(p, h.pod);
     CHECK(h.has_step(
@@ -331,7 +331,7 @@ TEST_CASE("an object that has to make room goes as its kind says, and who takes 
     CHECK(h.ended == std::vector<std::string>{"preempted"});
   }
   SECTION("that may not be told") {
-    h.answers = {json_response(200, "{}"), refused(403, "Forbidden")};
+    h.answers = {refused(403, "Forbidden")};
     preempt(p, h.pod);
     CHECK(h.ended == std::vector<std::string>{"not preempted"});
   }
