@@ -24,8 +24,8 @@ struct SpreadRig {
     nodes.observe(selectors);
     const PluginEntry* entry = find_plugin(plugin_table(), "PodTopologySpread");
     auto made = entry->make(std::make_shared<Args>(std::move(args)),
-                            {nodes, verdicts, topology, selectors, objects, shared, engine.context().cycle,
-                             engine.context().nominator, engine.context().clock, 0});
+                            {nodes, verdicts, topology, selectors, objects, shared, engine.context().placed,
+                             engine.context().cycle, engine.context().nominator, engine.context().clock, 0});
     if (!made) throw std::runtime_error(made.error().message());
     plugin = std::move(*made);
     filter = dynamic_cast<ClusterFilterPlugin*>(plugin.get());
