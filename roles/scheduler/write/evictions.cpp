@@ -84,15 +84,15 @@ Task<> Evictions::take_nomination(std::shared_ptr<UnderWay> under_way, std::size
 
 void Evictions::record(const scheduling::Decision& d, const api::Pod& victim) {
   if (!parts_.role.may_write()) return;
-  const Placed by(parts_.role, *d.pod);
+  const scheduling::PlacedName by = scheduling::placed_name(*d.pod);
   const std::string note =
-      fmt::format("Preempted by {} {} on node {}", by.name().word, d.pod->metadata.uid, d.nominate()->view());
-  parts_.role.events(d.profile).record({.regarding = Placed(parts_.role, victim).event_object(),
+      fmt::format("Preempted by {} {} on node {}", by.word, d.pod->metadata.uid, d.nominate()->view());
+  parts_.role.events(d.profile).record({.regarding = event_object(parts_.role, victim),
                                         .type = kube::EventType::normal,
                                         .reason = "Preempted",
                                         .action = "Preempting",
                                         .note = note,
-                                        .related = by.event_object(),
+                                        .related = event_object(parts_.role, *d.pod),
                                         .repeats = false});
 }
 

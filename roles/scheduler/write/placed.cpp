@@ -9,9 +9,17 @@
 
 namespace koord::scheduler {
 
+namespace {
+
+const scheduling::PlacedKind& kind_of(const WriterServices& role, const api::Pod& pod) {
+  const scheduling::PlacedKind* kind = role.placed().of(pod);
+  return kind != nullptr ? *kind : pod_kind();
+}
+
+}  // namespace
+
 Placed::Placed(const WriterServices& role, const api::Pod& pod)
-    : given_(pod), kind_(role.placed().of(pod)), name_(scheduling::placed_name(pod)) {
-  if (kind_ == nullptr) kind_ = &pod_kind();
+    : kind_(&kind_of(role, pod)), name_(scheduling::placed_name(pod)) {
   now_ = role.find(kind_->type(), name_.ns, name_.name);
   if (now_ && kind_->type().meta(now_.get()).uid != pod.metadata.uid) now_ = nullptr;
 }
@@ -22,10 +30,11 @@ bool Placed::is_going() const {
   return now_ && kind_->type().meta(now_.get()).deletion_timestamp.has_value();
 }
 
-kube::EventObject Placed::event_object() const {
-  const api::Kind& kind = api::kind_of(kind_->type().schema());
-  const api::ObjectMeta& meta = given_.metadata;
-  return {kind.group, kind.version, kind.kind, name_.ns, name_.name, meta.uid, meta.resource_version};
+kube::EventObject event_object(const WriterServices& role, const api::Pod& pod) {
+  const api::Kind& kind = api::kind_of(kind_of(role, pod).type().schema());
+  const scheduling::PlacedName name = scheduling::placed_name(pod);
+  const api::ObjectMeta& meta = pod.metadata;
+  return {kind.group, kind.version, kind.kind, name.ns, name.name, meta.uid, meta.resource_version};
 }
 
 scheduling::PreBindWork::Context work_context(const WriterParts& parts, std::shared_ptr<const api::Pod> pod,

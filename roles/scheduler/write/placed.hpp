@@ -20,18 +20,13 @@ namespace koord::scheduler {
 /// Of the moment at which it was made.
 class Placed {
  public:
-  /// The engine's pod, which outlives it.
+  /// The engine's pod; its name outlives it.
   Placed(const WriterServices& role, const api::Pod& pod);
 
   const scheduling::PlacedKind& kind() const { return *kind_; }
   bool is_pod() const;
   const scheduling::PlacedName& name() const { return name_; }
-  /// "default/p"
-  std::string text() const { return scheduling::text(name_); }
   kube::ObjectKey key() const { return {std::string(name_.ns), std::string(name_.name)}; }
-  /// For events about it; views into the pod.
-  kube::EventObject event_object() const;
-
   /// nullptr: it is gone, or another one has its name.
   const kube::Object& now() const { return now_; }
   /// The same as the engine has it. nullptr: it wants no place any more, either.
@@ -39,11 +34,13 @@ class Placed {
   bool is_going() const;
 
  private:
-  const api::Pod& given_;
   const scheduling::PlacedKind* kind_;
   scheduling::PlacedName name_;
   kube::Object now_;
 };
+
+/// For events about it; views into the pod.
+kube::EventObject event_object(const WriterServices& role, const api::Pod& pod);
 
 /// What plugins' work on a pod is run with.
 scheduling::PreBindWork::Context work_context(const WriterParts& parts, std::shared_ptr<const api::Pod> pod,

@@ -177,13 +177,13 @@ Task<> Writer::bind(Decision d) {
   const auto state = co_await asio::this_coro::cancellation_state;
   if (!bound->ok() && state.cancelled() != asio::cancellation_type::none)
     co_return;  // the end; the watch will tell
-  const Placed placed(parts_.role, *d.pod);
   // What the watch has told by now counts for more than an answer that was lost.
   if (!bound->ok())
-    if (const auto known = placed.pod(); known && known->spec.node_name == node) bound.emplace();
+    if (const auto known = Placed(parts_.role, *d.pod).pod(); known && known->spec.node_name == node)
+      bound.emplace();
   const MonoTime now = parts_.clock.mono();
   parts_.telemetry.bind_call(d, bound->ok() ? "Success" : "Error", now - began);
-  const scheduling::PlacedName& name = placed.name();
+  const scheduling::PlacedName name = scheduling::placed_name(*d.pod);
   if (bound->ok()) {
     parts_.telemetry.attempt(d, "scheduled", d.took + (now - start));
     parts_.telemetry.bound(d, now);
@@ -191,7 +191,7 @@ Task<> Writer::bind(Decision d) {
       parts_.log.v(2, fmt::format("{} bound", name.word), kv("namespace", name.ns), kv(name.word, name.name),
                    kv("node", node.view()));
     record(d, kube::EventType::normal, "Scheduled", "Binding",
-           fmt::format("Successfully assigned {} to {}", placed.text(), node.view()));
+           fmt::format("Successfully assigned {} to {}", scheduling::text(name), node.view()));
     if (const std::string what = parts_.role.unserved(d.profile, *d.pod); !what.empty())
       record(d, kube::EventType::warning, "NotServed", "Binding", fmt::format("bound without it: {}", what));
     if (d.tells_end()) parts_.role.binding_ended(d.pod, true);
@@ -361,7 +361,7 @@ void Writer::record(const Decision& d, kube::EventType type, std::string_view re
                     std::string_view note) {
   if (!parts_.role.may_write()) return;
   kube::EventRecord event;
-  event.regarding = Placed(parts_.role, *d.pod).event_object();
+  event.regarding = event_object(parts_.role, *d.pod);
   event.type = type;
   event.reason = reason;
   event.action = action;

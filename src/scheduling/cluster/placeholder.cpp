@@ -37,4 +37,8 @@ std::string described(const api::Pod& pod) {
   return fmt::format("{} {}", name.word, text(name));
 }
 
+std::string listed(const api::Pod& pod) {
+  return is_placeholder(pod) ? described(pod) : text(placed_name(pod));
+}
+
 }  // namespace koord::scheduling

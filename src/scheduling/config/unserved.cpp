@@ -16,6 +16,7 @@
 
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/config/extension_point.hpp"
 
 namespace koord::scheduling {
@@ -86,9 +87,9 @@ bool is_served(const Profile& profile, std::string_view plugin) {
                      [&](const Profile::Named& each) { return each.name == plugin; });
 }
 
-std::string sentence(const Need& row, bool missing) {
-  return fmt::format("the pod asks {}, which is the plugin {}'s: {}", row.what, row.plugin,
-                     missing ? "koord does not have it yet" : "the profile leaves it out");
+std::string sentence(const api::Pod& pod, const Need& row, bool missing) {
+  return fmt::format("the {} asks {}, which is the plugin {}'s: {}", placed_name(pod).word, row.what,
+                     row.plugin, missing ? "koord does not have it yet" : "the profile leaves it out");
 }
 
 /// A preparation and nothing else; nothing but the pod itself can change what it says.
@@ -99,7 +100,7 @@ class Refusal final : public Plugin, public PreFilterAlonePlugin, public EventPl
   bool sign(const PodInfo& pod, Signature& signature) const override {
     std::int64_t asked = 0;
     for (const Need* row : rows_) asked = asked * 2 + (row->asks(*pod.pod) ? 1 : 0);
-    signature.add(asked);
+    signature.add(asked * 2 + (is_placeholder(*pod.pod) ? 1 : 0));
     return true;
   }
   Depends filter_depends() const override { return Depends::pods; }
@@ -107,7 +108,7 @@ class Refusal final : public Plugin, public PreFilterAlonePlugin, public EventPl
     Prepared prepared;
     const Need* const row = refuses(*pod.pod);
     prepared.skip = row == nullptr;
-    if (row != nullptr) prepared.rejected = sentence(*row, true);
+    if (row != nullptr) prepared.rejected = sentence(*pod.pod, *row, true);
     return prepared;
   }
   EventMask events() const override { return events_of(EventKind::own_pod_label, EventKind::own_pod_update); }
@@ -133,7 +134,7 @@ std::string unserved(const Profile& profile, const api::Pod& pod) {
     if (!row.asks(pod)) continue;
     const bool missing = is_missing(profile, row.plugin);
     if (!missing && is_served(profile, row.plugin)) continue;
-    all += fmt::format("{}{}", all.empty() ? "" : "; ", sentence(row, missing));
+    all += fmt::format("{}{}", all.empty() ? "" : "; ", sentence(pod, row, missing));
   }
   return all;
 }

@@ -8,6 +8,7 @@
 #include "koord/api/schema/table.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/base/text.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 
 namespace koord::scheduling {
@@ -42,7 +43,7 @@ void describe(AttemptRecord& out, const Decision& d) {
     out.message = fmt::format("waits for a permit of {}", wait->plugins);
   if (d.nominate()) out.nominated = d.nominate()->str();
   for (const auto& victim : d.preemption().victims)
-    if (out.victims.size() < AttemptLog::kList) out.victims.push_back(pod_key(*victim.pod));
+    if (out.victims.size() < AttemptLog::kList) out.victims.push_back(listed(*victim.pod));
   if (!d.detail) return;
   out.prefilter_message = cut_note(d.detail->prefilter_message);
   out.postfilter_message = cut_note(d.detail->postfilter_message);

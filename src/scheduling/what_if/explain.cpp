@@ -11,6 +11,7 @@
 
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/what_if/pod_changes.hpp"
@@ -357,7 +358,7 @@ class Explaining {
     }
     out.node = decision->nominate().value_or(Symbol()).str();
     for (const Preemption::Victim& victim : decision->preemption().victims)
-      out.victims.push_back({pod_key(*victim.pod), victim.pod->spec.priority.value_or(0)});
+      out.victims.push_back({listed(*victim.pod), victim.pod->spec.priority.value_or(0)});
   }
 
   void notes() {

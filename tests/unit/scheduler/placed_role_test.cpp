@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ask.hpp"
 #include "bookings.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "role.hpp"
@@ -87,7 +88,10 @@ struct Process : koord::test::RoleRig {
                        [&](const std::string& e) { return e.find(part) != std::string::npos; });
   }
   void pass(const std::function<bool()>& until) {
-    for (int i = 0; i < 1000 && !until(); ++i) loop.advance(5ms);
+    for (int i = 0; i < 1000 && !until(); ++i) {
+      ask(*this, "GET", "/apis/v1/nodes/n");
+      loop.advance(5ms);
+    }
   }
 
   std::shared_ptr<const Booking> booking;

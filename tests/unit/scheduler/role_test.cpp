@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/executor_work_guard.hpp>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
+#include "ask.hpp"
 #include "controlling_plugin.hpp"
 #include "drive/engine_thread.hpp"
 #include "hanging_plugin.hpp"
@@ -86,17 +86,8 @@ struct Process : koord::test::RoleRig {
     return json_response(201, "{}");
   }
 
-  /// As who may ask asks.
   net::Response ask(std::string method, std::string path, std::string body = {}) {
-    net::Request request;
-    request.method = std::move(method);
-    request.path = request.target = std::move(path);
-    request.body = std::move(body);
-    const runtime::Routes::Route* route = routes.find(request.path);
-    REQUIRE(route);
-    CHECK(route->debug);
-    const auto work = boost::asio::make_work_guard(loop.context);  // the engine's answer
-    return koord::test::run_task(loop, route->handler(std::move(request)), true);
+    return test::ask(*this, std::move(method), std::move(path), std::move(body));
   }
   /// Until the pod's attempt is remembered; the engine's answers are waited for.
   void wait_for_attempt() {

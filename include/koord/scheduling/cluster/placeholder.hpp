@@ -27,5 +27,7 @@ PlacedName placed_name(const api::Pod& pod);
 std::string text(const PlacedName& of);
 /// For messages: "pod default/p", "reservation r".
 std::string described(const api::Pod& pod);
+/// In lists of pods: "default/p", but "reservation r".
+std::string listed(const api::Pod& pod);
 
 }  // namespace koord::scheduling

@@ -6,6 +6,7 @@
 
 #include "bookings.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
+#include "koord/scheduling/engine/attempt_log.hpp"
 #include "scripted_plugin.hpp"
 #include "world.hpp"
 
@@ -244,6 +245,9 @@ TEST_CASE("an object may have to make room for a pod, and a pod for an object") 
     const Decision d = h.one();
     CHECK(d.nominate() == Symbol("n"));
     CHECK(victims(d) == std::vector<std::string>{"booking default/b"});
+    AttemptLog log(10);
+    log.record(d, h.clock.now());
+    CHECK(log.of("default", "p")->attempts.at(0).victims == std::vector<std::string>{"booking default/b"});
     h.engine.preempted(*d.pod, true);
     h.engine.put_object(changed(booking, [](Booking& b) { b.status.phase = "Ended"; }));
     h.clock.advance(1min);
@@ -252,7 +256,11 @@ TEST_CASE("an object may have to make room for a pod, and a pod for an object") 
   SECTION("for an object") {
     h.engine.put_pod(make_pod("p", "3", "", [](api::Pod& p) { p.spec.node_name = "n"; }));
     h.engine.put_object(make_booking("b", "2", [](Booking& b) { b.spec.priority = 10; }));
-    CHECK(victims(h.one()) == std::vector<std::string>{"pod default/p"});
+    const Decision d = h.one();
+    CHECK(victims(d) == std::vector<std::string>{"pod default/p"});
+    AttemptLog log(10);
+    log.record(d, h.clock.now());
+    CHECK(log.of({}, "booking:default:b")->attempts.at(0).victims == std::vector<std::string>{"default/p"});
   }
 }
 
