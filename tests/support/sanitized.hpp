@@ -20,8 +20,10 @@ inline constexpr bool kSanitized = false;
 /// What the tests are not asked for at each change, `packaging/dev test --long` asks of them.
 inline bool is_long() { return std::getenv("KOORD_LONG_TESTS") != nullptr; }
 
-/// How many of so many hostile inputs are taken: under a sanitizer a tenth, where they are not asked for as a
-/// whole.
-inline std::size_t hostile(std::size_t count) { return kSanitized && !is_long() ? count / 10 : count; }
+/// Whether a test may do with less than its whole: under a sanitizer, where the whole is not asked for.
+inline bool is_short() { return kSanitized && !is_long(); }
+
+/// How many of so many hostile inputs are taken: a tenth where the tests may do with less.
+inline std::size_t hostile(std::size_t count) { return is_short() ? count / 10 : count; }
 
 }  // namespace koord::test

@@ -79,7 +79,7 @@ TEST_CASE("objects made to cost are answered in a moment") {
 TEST_CASE("an update's tolerations are compared in a moment") {
   TestCluster cluster;
   const std::string tolerations =
-      many(8'000, R"(,"tolerations":[)", "]", R"({{"key":"k{}","operator":"Exists"}})");
+      many(test::hostile(8'000), R"(,"tolerations":[)", "]", R"({{"key":"k{}","operator":"Exists"}})");
   REQUIRE(cluster.call("POST", kPods, TestCluster::pod("p", tolerations)).status == 201);
   const Moment moment;
   auto added =
@@ -119,11 +119,12 @@ TEST_CASE("a row of a pod with very many containers is printed in a moment") {
 }
 
 TEST_CASE("very many pods: a namespace ends, nodes come late, a budget is asked, all in a moment") {
+  const int count = static_cast<int>(test::hostile(3'000)), nodes = count / 10;
   LiveCluster cluster(0);
   const Disruptions disruptions{cluster.verbs};
   REQUIRE(cluster.call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"team"}})").status == 201);
   const std::string pods = "/api/v1/namespaces/team/pods";
-  for (int i = 0; i < 3'000; ++i)
+  for (int i = 0; i < count; ++i)
     REQUIRE(
         cluster
             .call(
@@ -131,21 +132,23 @@ TEST_CASE("very many pods: a namespace ends, nodes come late, a budget is asked,
                 fmt::format(
                     R"({{"metadata":{{"name":"p{0}","labels":{{"app":"x"}}}},"spec":{{"nodeName":"node-{1:04}",)"
                     R"("containers":[{{"name":"c","image":"i"}}]}}}})",
-                    i, i % 300))
+                    i, i % nodes))
             .status == 201);
   const Moment moment(60);
-  REQUIRE(make_nodes(cluster.verbs, 300, "", {}).has_value());
+  REQUIRE(make_nodes(cluster.verbs, nodes, "", {}).has_value());
   cluster.settle();
-  CHECK(cluster.call("GET", pods + "/p2999").text("status", "phase") == "Running");
+  CHECK(cluster.call("GET", fmt::format("{}/p{}", pods, count - 1)).text("status", "phase") == "Running");
   const std::string budgets = "/apis/policy/v1/namespaces/team/poddisruptionbudgets";
-  const std::string budget = R"("}},"spec":{"minAvailable":2999,"selector":{"matchLabels":{"app":"x"}}}})";
-  REQUIRE(cluster.call("POST", budgets, R"({"metadata":{"name":"a)" + budget.substr(0, 1) + budget.substr(2))
-              .status == 201);
+  const auto budget = [&](std::string_view name) {
+    return fmt::format(
+        R"({{"metadata":{{"name":"{}"}},"spec":{{"minAvailable":{},"selector":{{"matchLabels":{{"app":"x"}}}}}}}})",
+        name, count - 1);
+  };
+  REQUIRE(cluster.call("POST", budgets, budget("a")).status == 201);
   cluster.settle();
   CHECK(cluster.call("POST", pods + "/p0/eviction", "{}").status == 201);
   CHECK(cluster.call("POST", pods + "/p1/eviction", "{}").status == 429);
-  REQUIRE(cluster.call("POST", budgets, R"({"metadata":{"name":"b)" + budget.substr(0, 1) + budget.substr(2))
-              .status == 201);
+  REQUIRE(cluster.call("POST", budgets, budget("b")).status == 201);
   CHECK(cluster.call("POST", pods + "/p1/eviction", "{}").text("message") ==
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
   CHECK(cluster.call("DELETE", "/api/v1/namespaces/team").status == 200);

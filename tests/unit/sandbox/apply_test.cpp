@@ -1,6 +1,7 @@
 // Server-side apply: fields come and go with their managers.
 #include "live_cluster.hpp"
 #include "moment.hpp"
+#include "support/sanitized.hpp"
 
 using namespace koord;
 using namespace koord::sandbox;
@@ -53,19 +54,21 @@ TEST_CASE("lists are applied by their keys, sets by their values") {
 TEST_CASE("an apply of very many fields and items takes a moment") {
   TestCluster cluster;
   const Moment moment;
-  const auto body = [](int first) {
+  const int finalizers = static_cast<int>(test::hostile(8'000)),
+            keys = static_cast<int>(test::hostile(15'000)), shift = static_cast<int>(test::hostile(5'000));
+  const auto body = [&](int first) {
     std::string text = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","finalizers":[)";
-    for (int i = 0; i < 8'000; ++i) text += fmt::format("{}\"e.io/f{}\"", i ? "," : "", first + i);
+    for (int i = 0; i < finalizers; ++i) text += fmt::format("{}\"e.io/f{}\"", i ? "," : "", first + i);
     text += R"(]},"data":{)";
-    for (int i = 0; i < 15'000; ++i) text += fmt::format("{}\"k{}\":\"v\"", i ? "," : "", first + i);
+    for (int i = 0; i < keys; ++i) text += fmt::format("{}\"k{}\":\"v\"", i ? "," : "", first + i);
     return text + "}}";
   };
   const std::string target = "/api/v1/namespaces/default/configmaps/m?fieldManager=";
   const std::string type = "application/apply-patch+yaml";
   REQUIRE(cluster.call("PATCH", target + "a", body(0), type).status == 201);
   REQUIRE(cluster.call("PATCH", target + "b", body(0), type).status == 200);
-  auto moved = cluster.call("PATCH", target + "a", body(5'000), type);
+  auto moved = cluster.call("PATCH", target + "a", body(shift), type);
   REQUIRE(moved.status == 200);
-  CHECK(find(moved.doc, "data")->size() == 20'000);
-  CHECK(find(moved.doc, "metadata", "finalizers")->size() == 13'000);
+  CHECK(find(moved.doc, "data")->size() == static_cast<std::size_t>(keys + shift));
+  CHECK(find(moved.doc, "metadata", "finalizers")->size() == static_cast<std::size_t>(finalizers + shift));
 }

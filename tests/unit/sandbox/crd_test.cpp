@@ -1,6 +1,7 @@
 // Custom kinds: definitions, their schemas, and what hostile ones must not do.
 #include "live_cluster.hpp"
 #include "moment.hpp"
+#include "support/sanitized.hpp"
 
 using namespace koord;
 using namespace koord::sandbox;
@@ -159,29 +160,30 @@ TEST_CASE("what is hostile in an object costs no more than its size") {
     std::string schema, spec;
     unsigned status;
   };
-  const std::string names = numbered(60'000, "{", "}", R"("name-{}":"v")");
-  const std::string properties = numbered(30'000, "{", "}", R"("name-{}":{{"type":"string","default":"d"}})");
-  const std::string required = numbered(60'000, "[", "]", R"("other-{}")");
+  const std::string names = numbered(test::hostile(60'000), "{", "}", R"("name-{}":"v")");
+  const std::string properties =
+      numbered(test::hostile(30'000), "{", "}", R"("name-{}":{{"type":"string","default":"d"}})");
+  const std::string required = numbered(test::hostile(60'000), "[", "]", R"("other-{}")");
+  const std::string members = numbered(test::hostile(20'000), "{", "}", R"("n{}":"v")");
+  const std::size_t values = test::hostile(50'000);
   const Row rows[] = {
       // duplicates in sets and maps
       {R"({"type":"array","x-kubernetes-list-type":"set","items":{"type":"integer"}})",
-       numbered(150'000, "[", "]", "{}"), 201},
+       numbered(test::hostile(150'000), "[", "]", "{}"), 201},
       {R"({"type":"array","x-kubernetes-list-type":"set","items":{"type":"integer"}})",
-       numbered(100'000, "[", "]", "{}").insert(1, "7,"), 422},
+       numbered(test::hostile(100'000), "[", "]", "{}").insert(1, "7,"), 422},
       {R"({"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["n"],"items":{"type":"object","properties":{"n":{"type":"integer"}}}})",
-       numbered(80'000, "[", "]", R"({{"n":{}}})"), 201},
+       numbered(test::hostile(80'000), "[", "]", R"({{"n":{}}})"), 201},
       // unknown fields, required ones, defaults
       {R"({"type":"object"})", names, 201},
       {R"({"type":"object","additionalProperties":true,"required":)" + required + "}", names, 422},
       {R"({"type":"object","properties":)" + properties + "}", names, 201},
       // values of an enumeration
-      {R"({"type":"array","items":{"type":"integer","enum":)" + numbered(50'000, "[", "]", "{}") + "}}",
-       list_of(100'000, "49999"), 201},
+      {R"({"type":"array","items":{"type":"integer","enum":)" + numbered(values, "[", "]", "{}") + "}}",
+       list_of(2 * values, fmt::format("{}", values - 1)), 201},
       // an object with many members, twice, in a set
       {R"({"type":"array","x-kubernetes-list-type":"set","items":)" + kObject + "}",
-       "[" + numbered(20'000, "{", "}", R"("n{}":"v")") + "," + numbered(20'000, "{", "}", R"("n{}":"v")") +
-           "]",
-       422},
+       "[" + members + "," + members + "]", 422},
   };
   for (const Row& row : rows) {
     CAPTURE(row.schema.substr(0, 100));

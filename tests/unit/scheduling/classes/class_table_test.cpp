@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "koord/scheduling/classes/cache_memory.hpp"
+#include "support/sanitized.hpp"
 #include "world.hpp"
 
 namespace koord::scheduling::test {
@@ -35,7 +36,7 @@ PodEdit only(std::string name) {
 }
 
 TEST_CASE("300 classes look at what changed, not at all nodes each") {
-  constexpr int kNodes = 5000, kClasses = 300;
+  const int kClasses = koord::test::is_short() ? 100 : 300, kNodes = koord::test::is_short() ? 2500 : 5000;
   Classes world(kNodes);
   const auto round = [&] {
     for (int i = 0; i < kClasses; ++i) world.put(i);
@@ -45,7 +46,7 @@ TEST_CASE("300 classes look at what changed, not at all nodes each") {
   world.cost();
   round();
   // Since a class was asked last every class has placed a pod.
-  CHECK(world.cost() <= std::uint64_t{kClasses} * (kClasses + 1));
+  CHECK(world.cost() <= static_cast<std::uint64_t>(kClasses) * static_cast<std::uint64_t>(kClasses + 1));
 }
 
 TEST_CASE("what follows from the node alone is looked at once for all classes") {
@@ -107,7 +108,8 @@ TEST_CASE("of many classes without pods those used last are remembered") {
   };
   attempt(0);
   attempt(0);
-  for (int i = 1; i < 10'000; ++i) {
+  const int kAttempts = koord::test::is_short() ? 4500 : 10'000;  // more than are remembered
+  for (int i = 1; i < kAttempts; ++i) {
     attempt(i);
     if (i % 4000 == 0) CHECK(attempt(0) == 0);
   }

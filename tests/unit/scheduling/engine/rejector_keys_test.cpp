@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "support/sanitized.hpp"
 #include "world.hpp"
 
 namespace koord::scheduling::test {
@@ -197,7 +198,7 @@ TEST_CASE("who asks what would become of a pod hears of its quota") {
 
 // Gangs
 
-constexpr std::size_t kGangSize = 9000;
+const std::size_t kGangSize = koord::test::hostile(9000);
 
 TEST_CASE("a gang of 9,000 waits, is rejected and bound as one, without a look at the others for each") {
   Keyed k("Gang");
