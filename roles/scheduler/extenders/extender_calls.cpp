@@ -18,6 +18,7 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/config/extender_interest.hpp"
 
 namespace koord::scheduler {
@@ -421,9 +422,14 @@ Task<> ExtenderCalls::ask_about_victims(Asking& asking) {
 Task<scheduling::ExtenderAnswer> ExtenderCalls::ask(
     std::shared_ptr<const api::Pod> pod, std::shared_ptr<const scheduling::ExtenderQuestion> question) {
   Asking asking{pod, std::move(question), {}, {}, {}};
-  // Whole: what extenders read of a pod is theirs to know.
-  Result<std::string> read =
-      co_await client_.get_raw(api::kind<api::Pod>(), {pod->metadata.namespace_.str(), pod->metadata.name});
+  Result<std::string> read = std::string();
+  if (scheduling::is_placeholder(*pod)) {
+    read = api::encode(*pod);  // the API server has no such pod
+  } else {
+    // Whole: what extenders read of a pod is theirs to know.
+    read =
+        co_await client_.get_raw(api::kind<api::Pod>(), {pod->metadata.namespace_.str(), pod->metadata.name});
+  }
   if (!read) {
     const bool victims = !asking.question->victims.empty();
     if (victims) asking.answer.victims.emplace();
@@ -437,9 +443,10 @@ Task<scheduling::ExtenderAnswer> ExtenderCalls::ask(
 }
 
 bool ExtenderCalls::binds(const api::Pod& pod) const {
-  return std::any_of(servers_.begin(), servers_.end(), [&](const auto& server) {
-    return !server->config.bind_verb.empty() && scheduling::is_interested(server->config, pod);
-  });
+  return !scheduling::is_placeholder(pod) &&
+         std::any_of(servers_.begin(), servers_.end(), [&](const auto& server) {
+           return !server->config.bind_verb.empty() && scheduling::is_interested(server->config, pod);
+         });
 }
 
 Task<std::optional<Result<>>> ExtenderCalls::bind(std::shared_ptr<const api::Pod> pod, Symbol node,

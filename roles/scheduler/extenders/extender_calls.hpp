@@ -51,6 +51,7 @@ class ExtenderCalls {
 
   Task<scheduling::ExtenderAnswer> ask(std::shared_ptr<const api::Pod> pod,
                                        std::shared_ptr<const scheduling::ExtenderQuestion> question);
+  /// Pods alone: of an object that stands as a pod its plugin knows how it is bound.
   bool binds(const api::Pod& pod) const;
   /// Absent: none of them binds this pod; or it may be ignored and failed.
   Task<std::optional<Result<>>> bind(std::shared_ptr<const api::Pod> pod, Symbol node,

@@ -131,9 +131,8 @@ Task<> Writer::nominate(const Decision& d) {
 Task<> Writer::bind(Decision d) {
   const MonoTime start = parts_.clock.mono();
   const Symbol node = d.node();
-  // What may take long uses up no permit. Extenders bind pods alone.
-  const bool elsewhere =
-      parts_.extenders != nullptr && !scheduling::is_placeholder(*d.pod) && parts_.extenders->binds(*d.pod);
+  // What may take long uses up no permit.
+  const bool elsewhere = parts_.extenders != nullptr && parts_.extenders->binds(*d.pod);
   const bool prepares = binding_of(d).prepares(), permitted = !prepares && !elsewhere;
   if (!permitted) parts_.role.done();
   if (const scheduling::Status refused = checked(d); !refused.ok()) {

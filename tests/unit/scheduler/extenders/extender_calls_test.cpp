@@ -278,5 +278,23 @@ TEST_CASE("an extender binds, and what it says about that counts") {
   if (bound) CHECK(bound->error().message() == "no");
 }
 
+TEST_CASE("an object that stands as a pod is asked about as that, and bound by nobody here") {
+  scheduling::Extender e = extender();
+  e.bind_verb = "bind";
+  Scene s({e});
+  s.api.answer = [](const net::Request&) { return koord::test::status_response(404, "NotFound"); };
+  s.answers[kUrl].emplace("/filter", json_response(200, R"({"nodenames":["b"]})"));
+  const auto placeholder = make_pod("booking:default:b", "3");
+  CHECK_FALSE(s.calls->binds(*placeholder));
+  auto question = std::make_shared<scheduling::ExtenderQuestion>();
+  for (const char* name : {"a", "b"}) question->nodes.push_back(make_node(name));
+  const scheduling::ExtenderAnswer answer =
+      koord::test::run_task(s.loop, s.calls->ask(placeholder, question), true);
+  CHECK(answer.error.empty());
+  CHECK(s.names(answer) == "b:0");
+  CHECK(json::text_at(s.body(0), "Pod", "metadata", "name") == "booking:default:b");
+  CHECK(s.api.requests.empty());
+}
+
 }  // namespace
 }  // namespace koord::scheduler::test

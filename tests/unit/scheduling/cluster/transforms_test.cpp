@@ -272,6 +272,11 @@ TEST_CASE("annotations that cannot be read change nothing and are named once") {
   CHECK(transforms.pod(huge) == huge);
   CHECK(complaints.all ==
         std::vector<std::string>{"Pod huge: pod.koordinator.sh/replace-resources: longer than 64 KiB"});
+  // What stands as a pod is called what it is.
+  const auto placeholder = changed(huge, [](api::Pod& p) { p.metadata.name = p.metadata.uid = "booking:b"; });
+  complaints.all.clear();
+  transforms.pod(placeholder);
+  CHECK(complaints.all.at(0).starts_with("booking booking:b: "));
   // However many there are, they are bounded.
   for (int i = 0; i < 10'000; ++i)
     transforms.pod(make_pod(fmt::format("bad-{}", i), "1", "1Gi", [&](api::Pod& p) {
