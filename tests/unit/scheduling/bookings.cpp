@@ -38,6 +38,7 @@ std::optional<ObjectPatch> Bookings::nomination(const Booking& now, const Symbol
 }
 
 Eviction Bookings::eviction(const Booking& now, const Preemptor& by) const {
+  if (now.spec.priority < 0) return {};
   return {edited(now, "status",
                  [&](Booking& b) {
                    b.status.phase = "Ended";

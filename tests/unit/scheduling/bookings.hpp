@@ -36,7 +36,7 @@ class Bookings final : public PlacedObjects<Booking> {
   std::optional<api::Pod> placeholder(const Booking& booking) const override;
   std::optional<ObjectPatch> failure(const Booking& now, const AttemptFailure& failure) const override;
   std::optional<ObjectPatch> nomination(const Booking& now, const Symbol& node) const override;
-  /// It is not deleted, it says that it is at its end.
+  /// It is not deleted, it says that it is at its end; one of a negative priority is deleted.
   Eviction eviction(const Booking& now, const Preemptor& by) const override;
 };
 

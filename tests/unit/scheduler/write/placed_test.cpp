@@ -324,6 +324,14 @@ TEST_CASE("an object that has to make room goes as its kind says, and who takes 
     CHECK_THAT(h.event("Preempted"), Catch::Contains(R"("kind":"Booking")"));
     CHECK(h.ended == std::vector<std::string>{"preempted"});
   }
+  SECTION("by its deletion") {
+    h.known = changed(h.known, [](Booking& b) { b.spec.priority = -1; });
+    preempt(p, h.pod);
+    CHECK_FALSE(h.has_step("PATCH bookings"));
+    CHECK(h.has_step("DELETE bookings/b "));
+    CHECK(h.has_step(R"("uid":"uid-of-b")"));
+    CHECK(h.ended == std::vector<std::string>{"preempted"});
+  }
   SECTION("that has gone") {
     h.known = nullptr;
     preempt(p, h.pod);
