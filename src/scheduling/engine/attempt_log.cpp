@@ -22,7 +22,7 @@ KOORD_SCHEMA(AttemptsRecord, ROW(pod), ROW(uid), ROW(profile), ROW(attempts).alw
 
 namespace {
 
-std::string_view outcome(Decision::Kind kind) {
+std::string_view name_of(Decision::Kind kind) {
   switch (kind) {
     case Decision::Kind::bind: return "bind";
     case Decision::Kind::unschedulable: return "unschedulable";
@@ -35,33 +35,70 @@ std::string_view outcome(Decision::Kind kind) {
   return "";
 }
 
-void describe(AttemptRecord& out, const Decision& d) {
-  out.outcome = outcome(d.kind());
-  out.node = d.node().str();
-  out.message = cut_note(d.message());
-  if (const auto* wait = d.as<Decision::Wait>())
-    out.message = fmt::format("waits for a permit of {}", wait->plugins);
-  if (d.nominate()) out.nominated = d.nominate()->str();
-  for (const auto& victim : d.preemption().victims)
-    if (out.victims.size() < AttemptLog::kList) out.victims.push_back(listed(*victim.pod));
-  if (!d.detail) return;
-  out.prefilter_message = cut_note(d.detail->prefilter_message);
-  out.postfilter_message = cut_note(d.detail->postfilter_message);
-  for (const AttemptDetail::Refusal& r : d.detail->refusals) {
-    if (out.refused.size() == AttemptLog::kList) break;
-    RefusalRecord& record = out.refused.emplace_back();
-    record.plugin = r.plugin;
-    record.nodes = r.nodes;
-    for (const std::string& reason : r.reasons)
-      if (record.reasons.size() < AttemptLog::kList) record.reasons.push_back(cut_note(reason));
-    for (const Symbol& node : r.examples) record.examples.push_back(node.str());
-  }
-  if (d.detail->scores.empty()) return;
-  for (const AttemptDetail::Score& s : d.detail->scores.front().scores)
-    out.scores.push_back({std::string(s.plugin), s.score, s.weight});
+}  // namespace
+
+bool AttemptLog::Story::empty() const {
+  return message.empty() && nominated.empty() && prefilter_message.empty() && postfilter_message.empty() &&
+         refused.empty() && scores.empty() && victims.empty();
 }
 
-}  // namespace
+AttemptLog::Attempt AttemptLog::describe(const Decision& d) {
+  Attempt out;
+  out.outcome = d.kind();
+  out.node = d.node();
+  out.took = d.took;
+  out.number = d.attempts;
+  out.evaluated_nodes = d.evaluated_nodes;
+  out.feasible_nodes = d.feasible_nodes;
+  Story story;
+  story.message = cut_note(d.message());
+  if (const auto* wait = d.as<Decision::Wait>())
+    story.message = fmt::format("waits for a permit of {}", wait->plugins);
+  if (d.nominate()) story.nominated = d.nominate()->str();
+  for (const auto& victim : d.preemption().victims)
+    if (story.victims.size() < kList) story.victims.push_back(listed(*victim.pod));
+  if (d.detail) {
+    story.prefilter_message = cut_note(d.detail->prefilter_message);
+    story.postfilter_message = cut_note(d.detail->postfilter_message);
+    for (const AttemptDetail::Refusal& r : d.detail->refusals) {
+      if (story.refused.size() == kList) break;
+      RefusalRecord& record = story.refused.emplace_back();
+      record.plugin = r.plugin;
+      record.nodes = r.nodes;
+      for (const std::string& reason : r.reasons)
+        if (record.reasons.size() < kList) record.reasons.push_back(cut_note(reason));
+      for (const Symbol& node : r.examples) record.examples.push_back(node.str());
+    }
+    if (!d.detail->scores.empty())
+      for (const AttemptDetail::Score& s : d.detail->scores.front().scores)
+        story.scores.push_back({std::string(s.plugin), s.score, s.weight});
+  }
+  if (!story.empty()) out.story = std::make_unique<Story>(std::move(story));
+  return out;
+}
+
+AttemptRecord AttemptLog::record_of(const Attempt& attempt) {
+  AttemptRecord out;
+  out.first = api::Time(attempt.first);
+  out.last = api::Time(attempt.last);
+  out.times = attempt.times;
+  out.attempt = attempt.number;
+  out.outcome = name_of(attempt.outcome);
+  out.node = attempt.node.str();
+  out.seconds = std::chrono::duration<double>(attempt.took).count();
+  out.evaluated_nodes = attempt.evaluated_nodes;
+  out.feasible_nodes = attempt.feasible_nodes;
+  if (!attempt.story) return out;
+  const Story& story = *attempt.story;
+  out.message = story.message;
+  out.nominated = story.nominated;
+  out.prefilter_message = story.prefilter_message;
+  out.postfilter_message = story.postfilter_message;
+  out.refused = story.refused;
+  out.scores = story.scores;
+  out.victims = story.victims;
+  return out;
+}
 
 void AttemptLog::record(const Decision& d, WallTime now) {
   if (limit_ == 0 || d.as<Decision::Ask>() != nullptr) return;
@@ -69,35 +106,34 @@ void AttemptLog::record(const Decision& d, WallTime now) {
   Entry& entry = it->second;
   if (!added) by_age_.erase(entry.age);
   entry.age = by_age_.insert(by_age_.end(), &it->first);
-  AttemptsRecord& pod = entry.record;
-  if (pod.uid != d.pod->metadata.uid) {
-    pod = {};
-    pod.pod = it->first;
-    pod.uid = d.pod->metadata.uid;
+  if (entry.uid != d.pod->metadata.uid) {
+    entry.uid = d.pod->metadata.uid;
+    entry.attempts.clear();
   }
-  pod.profile = d.profile;
-  auto& attempts = pod.attempts;
-  AttemptRecord made;
-  describe(made, d);
+  if (entry.profile != d.profile) entry.profile = d.profile;
+  auto& attempts = entry.attempts;
+  Attempt made = describe(d);
+  static const std::string kNone;
+  const auto message = [](const Attempt& a) -> const std::string& {
+    return a.story ? a.story->message : kNone;
+  };
   const bool again = !attempts.empty() && attempts.back().outcome == made.outcome &&
-                     attempts.back().message == made.message && attempts.back().node == made.node;
-  made.first = again ? attempts.back().first : api::Time(now);
-  made.times = again ? attempts.back().times : 0;
+                     message(attempts.back()) == message(made) && attempts.back().node == made.node;
+  made.first = again ? attempts.back().first : now;
+  made.last = now;
+  made.times = again ? attempts.back().times + 1 : 1;
   if (again) {
     // What this one had no time to tell is what was told last.
-    if (made.refused.empty()) made.refused = std::move(attempts.back().refused);
+    const std::unique_ptr<Story>& before = attempts.back().story;
+    if (before && !before->refused.empty() && (!made.story || made.story->refused.empty())) {
+      if (!made.story) made.story = std::make_unique<Story>();
+      made.story->refused = std::move(before->refused);
+    }
     attempts.back() = std::move(made);
   } else {
     if (attempts.size() == kPerPod) attempts.erase(attempts.begin());
     attempts.push_back(std::move(made));
   }
-  AttemptRecord& last = attempts.back();
-  ++last.times;
-  last.last = api::Time(now);
-  last.attempt = d.attempts;
-  last.seconds = std::chrono::duration<double>(d.took).count();
-  last.evaluated_nodes = d.evaluated_nodes;
-  last.feasible_nodes = d.feasible_nodes;
   if (pods_.size() <= limit_) return;
   const std::string& oldest = *by_age_.front();
   by_age_.pop_front();
@@ -107,7 +143,10 @@ void AttemptLog::record(const Decision& d, WallTime now) {
 std::optional<AttemptsRecord> AttemptLog::of(std::string_view ns, std::string_view name) const {
   const auto it = pods_.find(ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name));
   if (it == pods_.end()) return std::nullopt;
-  return it->second.record;
+  AttemptsRecord out{
+      .pod = it->first, .uid = it->second.uid, .profile = it->second.profile.str(), .attempts = {}};
+  for (const Attempt& attempt : it->second.attempts) out.attempts.push_back(record_of(attempt));
+  return out;
 }
 
 }  // namespace koord::scheduling

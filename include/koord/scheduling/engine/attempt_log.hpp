@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +12,8 @@
 
 #include "koord/api/schema/schema.hpp"
 #include "koord/api/values/time.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/symbol.hpp"
 #include "koord/scheduling/engine/decision.hpp"
 
 namespace koord::scheduling {
@@ -53,7 +55,8 @@ struct AttemptsRecord {
 };
 
 /// Of so many pods, those whose attempts are the latest; of each the last kPerPod different outcomes, with
-/// texts as long as an event's note. The event loop's thread.
+/// texts as long as an event's note. Most pods are bound at once, with nothing to tell: they take some 300
+/// bytes, and the records are made when they are asked for. The event loop's thread.
 class AttemptLog {
  public:
   static constexpr std::size_t kPerPod = 4, kList = 16;
@@ -65,10 +68,34 @@ class AttemptLog {
   std::size_t size() const { return pods_.size(); }
 
  private:
+  /// What few attempts have.
+  struct Story {
+    std::string message, nominated;
+    std::string prefilter_message, postfilter_message;
+    std::vector<RefusalRecord> refused;
+    std::vector<ScoreRecord> scores;
+    std::vector<std::string> victims;
+    bool empty() const;
+  };
+  struct Attempt {
+    WallTime first, last;
+    std::int64_t times = 0;
+    Symbol node;
+    nanoseconds took{};
+    std::uint32_t number = 0;
+    std::uint32_t evaluated_nodes = 0, feasible_nodes = 0;
+    Decision::Kind outcome{};
+    std::unique_ptr<Story> story;  // nullptr: an empty one
+  };
   struct Entry {
-    AttemptsRecord record;
+    std::string uid;
+    Symbol profile;
+    std::vector<Attempt> attempts;
     std::list<const std::string*>::iterator age;
   };
+  static Attempt describe(const Decision& d);
+  static AttemptRecord record_of(const Attempt& attempt);
+
   std::size_t limit_;
   std::map<std::string, Entry, std::less<>> pods_;
   std::list<const std::string*> by_age_;  // the longest unheard of first
