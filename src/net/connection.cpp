@@ -59,9 +59,7 @@ Task<Result<>> Connection::connect(const std::vector<asio::ip::address>& address
     if (connected || connected.error().code() != Code::unavailable) break;
   }
   if (!connected) co_return connected;
-  plain_ = std::make_unique_for_overwrite<char[]>(kBuffer);
   if (!tls) co_return connected;
-  encrypted_ = std::make_unique_for_overwrite<char[]>(kBuffer);
   tls_ = std::make_unique<TlsEngine>(std::move(tls));
   co_return co_await handshake();
 }
@@ -86,9 +84,9 @@ Task<Result<>> Connection::handshake() {
     if (!step) co_return std::move(step).error();
     KOORD_CO_CHECK(sent);
     if (*step) co_return Result<>();
-    KOORD_CO_TRY(n, co_await read_socket(encrypted_.get(), kBuffer));
-    if (n == 0) co_return Error(Code::unavailable, "TLS: the connection ended within the handshake");
-    tls_->receive({encrypted_.get(), n});
+    KOORD_CO_TRY(bytes, co_await read_socket(encrypted_));
+    if (bytes.empty()) co_return Error(Code::unavailable, "TLS: the connection ended within the handshake");
+    tls_->receive(bytes);
   }
 }
 
@@ -125,32 +123,44 @@ Task<Result<>> Connection::write_socket(std::string_view bytes) {
   co_return Result<>();
 }
 
-Task<Result<std::size_t>> Connection::read_socket(char* into, std::size_t size) {
-  const auto buffer = asio::buffer(into, size);
+std::span<char> Connection::Buffer::next() {
+  if (grow_ && size_ < kMost) {
+    size_ = size_ == 0 ? kFirst : 2 * size_;
+    bytes_ = std::make_unique_for_overwrite<char[]>(size_);
+  }
+  return {bytes_.get(), size_};
+}
+
+Task<Result<std::string_view>> Connection::read_socket(Buffer& into) {
+  const std::span<char> room = into.next();
+  const auto buffer = asio::buffer(room.data(), room.size());
   const auto [failed, n] = co_await socket_.async_read_some(buffer, kToken);
-  if (failed == asio::error::eof) co_return std::size_t{0};
+  if (failed == asio::error::eof) co_return std::string_view();
   if (failed || timed_out_) co_return failure(failed, "reading from the server");
-  co_return n;
+  into.filled(n);
+  co_return std::string_view(into.data(), n);
 }
 
 Task<Result<std::string_view>> Connection::read() {
   if (!tls_) {
-    KOORD_CO_TRY(n, co_await read_socket(plain_.get(), kBuffer));
-    ended_ = n == 0;
-    co_return std::string_view(plain_.get(), n);
+    KOORD_CO_TRY(bytes, co_await read_socket(plain_));
+    ended_ = bytes.empty();
+    co_return bytes;
   }
   for (;;) {
     if (more_) {
-      KOORD_CO_TRY(n, tls_->decrypt(plain_.get(), kBuffer, ended_));
-      more_ = n == kBuffer;
-      if (n > 0 || ended_) co_return std::string_view(plain_.get(), n);
+      const std::span<char> room = plain_.next();
+      KOORD_CO_TRY(n, tls_->decrypt(room.data(), room.size(), ended_));
+      plain_.filled(n);
+      more_ = n == room.size();
+      if (n > 0 || ended_) co_return std::string_view(room.data(), n);
     }
-    KOORD_CO_TRY(n, co_await read_socket(encrypted_.get(), kBuffer));
-    if (n == 0) {  // no close_notify: the body's own framing tells whether something is missing
+    KOORD_CO_TRY(bytes, co_await read_socket(encrypted_));
+    if (bytes.empty()) {  // no close_notify: the body's own framing tells whether something is missing
       ended_ = true;
       co_return std::string_view();
     }
-    tls_->receive({encrypted_.get(), n});
+    tls_->receive(bytes);
     more_ = true;
   }
 }

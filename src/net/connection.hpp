@@ -3,6 +3,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,19 +38,34 @@ class Connection {
   bool dead() const;
 
  private:
+  /// Twice as large for the read after one that has filled it: most answers are small, and a pool has dozens
+  /// of connections.
+  class Buffer {
+   public:
+    /// What is in it is lost.
+    std::span<char> next();
+    void filled(std::size_t bytes) { grow_ = bytes == size_; }
+    char* data() { return bytes_.get(); }
+
+   private:
+    static constexpr std::size_t kFirst = 4096, kMost = 8 * kFirst;
+    std::unique_ptr<char[]> bytes_;
+    std::size_t size_ = 0;
+    bool grow_ = true;
+  };
+
   Task<Result<>> connect_one(const asio::ip::address& address, std::uint16_t port);
   Task<Result<>> handshake();
   Task<Result<>> write_socket(std::string_view bytes);
-  Task<Result<std::size_t>> read_socket(char* into, std::size_t size);
+  Task<Result<std::string_view>> read_socket(Buffer& into);
   Task<Result<>> flush();
   Error failure(const boost::system::error_code& code, std::string_view doing) const;
   void arm();
 
-  static constexpr std::size_t kBuffer = std::size_t{32} * 1024;
   asio::ip::tcp::socket socket_;
   Clock& clock_;
   std::unique_ptr<TlsEngine> tls_;
-  std::unique_ptr<char[]> plain_, encrypted_;
+  Buffer plain_, encrypted_;
   MonoTime deadline_{};  // the epoch: none
   MonoTime timer_at_{};
   TimerId timer_ = 0;

@@ -126,6 +126,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_client(const TlsClien
   std::shared_ptr<TlsContext> context(new TlsContext(ctx));
   context->server_name_ = settings.server_name;
   SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+  // 33 KiB for each connection that waits for an answer or for work; a pool has dozens of these.
+  SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_alpn_protos(ctx, kProtocols, sizeof kProtocols - 1);
   SSL_CTX_set_app_data(ctx, context.get());
   SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
