@@ -28,14 +28,6 @@ std::string points_of(const scheduling::Plugin& plugin) {
   return fmt::format("{}", fmt::join(points, ", "));
 }
 
-/// Koordinator's points at which a plugin is asked.
-std::string asked() {
-  std::vector<std::string_view> points;
-  for (const scheduling::CyclePoint& w : scheduling::cycle_points())
-    if (w.implemented_by != nullptr) points.push_back(w.name);
-  return fmt::format("{}", fmt::join(points, " and "));
-}
-
 void append_plugins(std::string& out) {
   ManualClock clock;
   scheduling::Engine engine(clock, {});
@@ -89,8 +81,8 @@ std::string docs() {
       "disks or "
       "resource claims, so that none is placed as if nobody had asked: {}.\n\n"
       "A pod meets the extension points in this order: {}. Those in italics are Koordinator's own; a "
-      "plugin is asked there that implements them, at {} so far.\n",
-      missing(false), missing(true), way(), asked());
+      "plugin is asked there that implements them.\n",
+      missing(false), missing(true), way());
   const api::Schema& config = api::schema<scheduling::KubeSchedulerConfiguration>();
   const api::Kind& kind = api::kind_of(config);
   append_fields(out, fmt::format("{} ({})", kind.kind, kind.api_version()), config);

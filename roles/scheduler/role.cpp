@@ -321,6 +321,7 @@ Result<std::unique_ptr<scheduling::Engine>> make_engine(const Configuration& c,
   options.queue.max_backoff = std::chrono::seconds(*config.pod_max_backoff_seconds);
   options.queue.max_unschedulable = context.flags.get_duration("pod-max-in-unschedulable-pods-duration");
   options.queue.pop_from_backoff = context.gates.enabled(scheduling::kPopFromBackoff);
+  options.foreign_nominations = context.gates.enabled("CrossSchedulerNomination");
   options.nominate_expected = context.gates.enabled(scheduling::kNominateExpected);
   auto seed = static_cast<std::uint64_t>(context.flags.get_int("seed"));
   options.seed = seed != 0 ? seed : (std::uint64_t{std::random_device()()} << 32 | std::random_device()());

@@ -70,6 +70,7 @@ EngineReport report_of(scheduling::Engine& engine, std::vector<scheduling::Decis
   r.handled = engine.take_handled();
   r.points = engine.take_points();
   r.permits = engine.take_permits();
+  r.plugins = engine.take_plugins();
   return r;
 }
 

@@ -64,7 +64,7 @@ struct EngineReport {
   /// Waiting pods by profile and plugin that rejected them.
   std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> rejections;
   // Since the last report.
-  scheduling::Durations::Taken hints, handled, points, permits;
+  scheduling::Durations::Taken hints, handled, points, permits, plugins;
 };
 
 /// All methods on the executor's thread. The engine decides only as much as it was permitted: each decision

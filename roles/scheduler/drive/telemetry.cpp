@@ -353,6 +353,8 @@ void Telemetry::counted(const EngineReport& report) {
   for (const auto& [labels, counted] : report.points)
     extension_point_seconds_.with(std::span<const std::string_view>(labels))
         .add_counts(counted.counts, counted.sum);
+  for (const auto& [labels, counted] : report.plugins)
+    plugin_seconds_.with(std::span<const std::string_view>(labels)).add_counts(counted.counts, counted.sum);
   for (const auto& [labels, counted] : report.permits)
     permit_seconds_.with({labels[0]}).add_counts(counted.counts, counted.sum);
 }

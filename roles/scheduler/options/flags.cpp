@@ -205,7 +205,11 @@ constexpr FeatureGate kGates[] = {
     {.name = "GenericEphemeralVolume", .enabled = true, .stage = Stage::beta, .help = kOldServers},
     {.name = "PodDisruptionBudget", .enabled = true, .stage = Stage::beta, .help = kOldServers},
     {.name = "SyncBarrier", .enabled = false, .stage = Stage::alpha, .help = kBarrier},
-    {.name = "CrossSchedulerNomination", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+    {.name = "CrossSchedulerNomination",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "Pods that other schedulers have nominated to a node keep their room there from pods of a lower "
+             "priority."},
     {.name = "GangPendingPodsConditionPatch", .enabled = true, .stage = Stage::beta, .help = kGang},
     {.name = "EnableInlineBatchSchedule", .enabled = false, .stage = Stage::alpha, .help = kGang},
     {.name = "EnableBatchScheduleNodeSnapshot", .enabled = true, .stage = Stage::beta, .help = kGang},

@@ -33,10 +33,10 @@ struct Evictions::UnderWay {
 
 void Evictions::begin(std::shared_ptr<const scheduling::Decision> decision, std::function<void()> done) {
   const scheduling::Preemption& p = decision->preemption();
-  parts_.telemetry.victims(p.chosen);
+  if (p.chosen != 0) parts_.telemetry.victims(p.chosen);
   auto under_way = std::make_shared<UnderWay>(
-      UnderWay{decision, std::move(done), parts_.clock.mono(), p.victims.size() + p.yielding.size()});
-  for (std::size_t i = 0; i < p.yielding.size(); ++i) tasks_.spawn("nominate", take_nomination(under_way, i));
+      UnderWay{decision, std::move(done), parts_.clock.mono(), p.victims.size() + p.nominations.size()});
+  for (std::size_t i = 0; i < p.nominations.size(); ++i) tasks_.spawn("nominate", nominate(under_way, i));
   for (std::size_t i = 0; i < p.victims.size(); ++i) tasks_.spawn("evict", evict(under_way, i));
 }
 
@@ -70,23 +70,30 @@ Task<Result<>> Evictions::ask(const scheduling::Decision& d, std::shared_ptr<con
                                     {.uid = victim->metadata.uid, .may_go = parts_.may_go()}));
 }
 
-/// Room that was left to pods of a lower priority goes to this one: they look for another.
-Task<> Evictions::take_nomination(std::shared_ptr<UnderWay> under_way, std::size_t pod) {
-  Result<> taken;
-  if (parts_.role.may_write()) {
+/// Room that was left to pods of a lower priority goes to this one: they look for another; members of its job
+/// are nominated with it.
+Task<> Evictions::nominate(std::shared_ptr<UnderWay> under_way, std::size_t pod) {
+  const auto& [who, node] = under_way->decision->preemption().nominations[pod];
+  Result<> told;
+  // It may have been bound since.
+  const std::shared_ptr<const api::Pod> now = Placed(parts_.role, *who).pod();
+  if (now && now->spec.node_name.empty() && parts_.role.may_write()) {
     Task<Result<>> telling =
-        tell(parts_, under_way->decision->preemption().yielding[pod],
-             [](const scheduling::PlacedKind& kind, const void* now) { return kind.nominated(now, {}); });
-    taken = unless_gone(co_await std::move(telling));
+        tell(parts_, who, [to = node](const scheduling::PlacedKind& kind, const void* object) {
+          return kind.nominated(object, to);
+        });
+    told = unless_gone(co_await std::move(telling));
   }
-  finish(*under_way, taken);
+  finish(*under_way, told);
 }
 
 void Evictions::record(const scheduling::Decision& d, const api::Pod& victim) {
   if (!parts_.role.may_write()) return;
   const scheduling::PlacedName by = scheduling::placed_name(*d.pod);
+  // Of victims on several nodes each has its own.
+  const Symbol node = victim.spec.node_name.empty() ? d.nominate().value_or(Symbol()) : victim.spec.node_name;
   const std::string note =
-      fmt::format("Preempted by {} {} on node {}", by.word, d.pod->metadata.uid, d.nominate()->view());
+      fmt::format("Preempted by {} {} on node {}", by.word, d.pod->metadata.uid, node.view());
   parts_.role.events(d.profile).record({.regarding = event_object(parts_.role, victim),
                                         .type = kube::EventType::normal,
                                         .reason = "Preempted",
@@ -103,7 +110,7 @@ void Evictions::finish(UnderWay& under_way, const Result<>& result) {
     const scheduling::PlacedName by = scheduling::placed_name(*d.pod);
     if (result.error().code() != Code::cancelled)
       parts_.log.warn("a preemption failed", kv("namespace", by.ns), kv(by.word, by.name),
-                      kv("node", d.nominate()->view()), kv("error", result.error()));
+                      kv("node", d.nominate().value_or(Symbol()).view()), kv("error", result.error()));
   }
   if (--under_way.left > 0) return;
   parts_.telemetry.preempted(!under_way.failed, parts_.clock.mono() - under_way.began);

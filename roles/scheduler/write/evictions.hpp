@@ -24,7 +24,7 @@ class Evictions {
  private:
   struct UnderWay;
   Task<> evict(std::shared_ptr<UnderWay> under_way, std::size_t victim);
-  Task<> take_nomination(std::shared_ptr<UnderWay> under_way, std::size_t pod);
+  Task<> nominate(std::shared_ptr<UnderWay> under_way, std::size_t pod);
   Task<Result<>> ask(const scheduling::Decision& decision, std::shared_ptr<const api::Pod> victim);
   void record(const scheduling::Decision& decision, const api::Pod& victim);
   void finish(UnderWay& under_way, const Result<>& result);

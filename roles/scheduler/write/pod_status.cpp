@@ -81,11 +81,9 @@ class PodKind final : public scheduling::PlacedKind {
   }
 
   std::optional<scheduling::ObjectPatch> changed(const void* now,
-                                                 const scheduling::PodChanges& changes) const override {
+                                                 const scheduling::PodPatch& patch) const override {
     const api::Pod& pod = pod_of(now);
-    api::Pod after = pod;
-    scheduling::apply(changes, after.metadata);
-    return patch_of(pod, after, {});
+    return patch_of(pod, scheduling::patched(pod, patch), {});
   }
 
   /// Disruption budgets are not asked.

@@ -55,7 +55,8 @@ void Writer::write(Decision d) {
       return tasks_.spawn("nominate", wait(std::move(d)));
     case Decision::Kind::unschedulable:
       parts_.telemetry.attempt(d, "unschedulable", d.took);
-      if (!d.preemption().victims.empty()) return preempt(std::move(d));
+      if (!d.preemption().victims.empty() || !d.preemption().nominations.empty())
+        return preempt(std::move(d));
       return tasks_.spawn("report", report_failure(std::move(d), true));
     case Decision::Kind::error:
       parts_.telemetry.attempt(d, "error", d.took);
@@ -220,13 +221,22 @@ Task<scheduling::Status> Writer::pre_bind(const Decision& d, kube::Object& writt
     co_return status;
   }
   // After the others: where one of them fails, the pod does not say that it has what it would have had.
-  if (!bind.changes.empty()) {
-    Task<Result<kube::Object>> patch = patch_pod(d);
+  const auto in_vain = [&](const Error& error) {
+    return failed(fmt::format("running PreBindExtension plugin \"{}\": {}", bind.patches, error.message()));
+  };
+  if (!bind.changes.scheduling::PodPatch::empty()) {
+    Task<Result<kube::Object>> patch = patch_pod(d.pod, bind.changes);
     Result<kube::Object> patched = co_await std::move(patch);
-    if (!patched)
-      co_return failed(
-          fmt::format("running PreBindExtension plugin \"{}\": {}", bind.patches, patched.error().message()));
+    if (!patched) co_return in_vain(patched.error());
     written = *std::move(patched);
+  }
+  for (const auto& [other, change] : bind.changes.others) {
+    const Placed placed(parts_.role, *other);
+    if (!placed.now() || placed.is_going()) continue;
+    Task<Result<kube::Object>> patch = patch_pod(other, change);
+    const Result<kube::Object> patched = co_await std::move(patch);
+    if (!patched && patched.error().code() != Code::not_found)
+      co_return in_vain(patched.error().context(scheduling::described(*other)));
   }
   co_return scheduling::Status{};
 }
@@ -244,19 +254,19 @@ scheduling::Status Writer::checked(const Decision& d) const {
 }
 
 /// The object as it is then; nullptr: it was so already.
-Task<Result<kube::Object>> Writer::patch_pod(const Decision& d) {
-  const scheduling::PodChanges& changes = binding_of(d).changes;
-  const Placed placed(parts_.role, *d.pod);
+Task<Result<kube::Object>> Writer::patch_pod(std::shared_ptr<const api::Pod> pod,
+                                             const scheduling::PodPatch& wanted) {
+  const Placed placed(parts_.role, *pod);
   const scheduling::PlacedKind& kind = placed.kind();
   const auto change = [&](const kube::Object& now) -> Result<std::optional<scheduling::ObjectPatch>> {
-    std::optional<scheduling::ObjectPatch> patch = kind.changed(now.get(), changes);
+    std::optional<scheduling::ObjectPatch> patch = kind.changed(now.get(), wanted);
     // The server refuses it for another one of the name that was made since.
-    if (patch) patch->patch = std::move(patch->patch).with_precondition({.uid = d.pod->metadata.uid});
+    if (patch) patch->patch = std::move(patch->patch).with_precondition({.uid = pod->metadata.uid});
     return patch;
   };
   // As often as Koordinator (client-go's default backoff).
   Task<Result<std::string>> patch =
-      scheduling::patch_placed(work_context(parts_, d.pod), kind, change, scheduling::PatchEffort{});
+      scheduling::patch_placed(work_context(parts_, pod), kind, change, scheduling::PatchEffort{});
   KOORD_CO_TRY(text, co_await std::move(patch));
   if (text.empty()) co_return kube::Object();
   std::shared_ptr<void> patched = kind.type().make();

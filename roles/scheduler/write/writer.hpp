@@ -40,7 +40,8 @@ class Writer {
   Task<scheduling::Status> pre_bind(const scheduling::Decision& d, kube::Object& written);
   scheduling::Status checked(const scheduling::Decision& d) const;
   /// What plugins change of the pod, in one patch.
-  Task<Result<kube::Object>> patch_pod(const scheduling::Decision& d);
+  Task<Result<kube::Object>> patch_pod(std::shared_ptr<const api::Pod> pod,
+                                       const scheduling::PodPatch& wanted);
   /// `permitted`: it has a permit, which is given back.
   Task<> bind_failed(scheduling::Decision d, scheduling::Decision::Outcome outcome, nanoseconds took,
                      bool permitted);

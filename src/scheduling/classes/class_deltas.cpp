@@ -1,7 +1,9 @@
 // ClassState: rows that the class sees otherwise than they are; see class_state.hpp.
 #include <algorithm>
+#include <utility>
 
 #include "koord/scheduling/classes/class_state.hpp"
+#include "koord/scheduling/classes/cycle_hooks.hpp"
 #include "scheduling/classes/trial.hpp"
 
 namespace koord::scheduling {
@@ -32,8 +34,13 @@ std::uint64_t ClassState::delta_version(Row row) const {
 }
 
 void ClassState::apply_deltas(NodeView& view) const {
-  for (const Delta& d : deltas_)
-    if (has(d.rows, view.row())) d.plugin->apply(*d.state, view);
+  const Clock* const clock = shared_.scratch.clock;
+  for (const Delta& d : deltas_) {
+    if (!has(d.rows, view.row())) continue;
+    const MonoTime began = clock != nullptr ? clock->mono() : MonoTime();
+    d.plugin->apply(*d.state, view);
+    if (clock != nullptr) d.took += clock->mono() - began;
+  }
 }
 
 /// The verdicts of these rows in place of those that they have as they are, and which rows are feasible then.
@@ -43,7 +50,8 @@ void ClassState::see_deltas() {
   for (const Delta& d : deltas_) s.deltas.insert(s.deltas.end(), d.rows.begin(), d.rows.end());
   std::sort(s.deltas.begin(), s.deltas.end());
   s.deltas.erase(std::unique(s.deltas.begin(), s.deltas.end()), s.deltas.end());
-  std::erase_if(s.deltas, [&](Row row) { return !shared_.nodes.node(row) || !local_.may_go(row); });
+  std::erase_if(s.deltas,
+                [&](Row row) { return !shared_.nodes.node(row) || !local_.may_go(row) || is_out(row); });
 
   // What is known of rows that are seen again is kept.
   if (!std::ranges::equal(seen_, s.deltas, {}, &SeenRow::row)) {
@@ -77,6 +85,10 @@ void ClassState::see_deltas() {
     // Its score is in no slot.
     slot = seen.verdict == kPass ? 0 : LocalState::slot_of(seen.verdict);
   }
+  if (shared_.hooks != nullptr)
+    for (const Delta& d : deltas_)
+      if (const nanoseconds took = std::exchange(d.took, nanoseconds{0}); took != nanoseconds{0})
+        shared_.hooks->saw_deltas(profile_, d.index, took);
   if (!moved) return;
   s.asked.clear();
   std::size_t next = 0;

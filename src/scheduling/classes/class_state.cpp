@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "koord/scheduling/classes/cycle_hooks.hpp"
+
 namespace koord::scheduling {
 
 ClassState::ClassState(const Profile& profile, const ClassShared& shared, const PodInfo& pod)
@@ -22,7 +24,7 @@ ClassState::ClassState(const Profile& profile, const ClassShared& shared, const 
     if (seat.cluster != nullptr)
       scores_.push_back({seat.cluster, seat.index, seat.weight, seat.cluster->prepare_cluster_score(pod)});
   for (const auto& p : profile.row_deltas)
-    if (auto state = p.plugin->prepare_deltas(pod)) deltas_.push_back({p.plugin, std::move(state)});
+    if (auto state = p.plugin->prepare_deltas(pod)) deltas_.push_back({p.plugin, std::move(state), p.index});
 }
 
 void ClassState::update(const PodInfo& pod) {
@@ -30,10 +32,12 @@ void ClassState::update(const PodInfo& pod) {
   pod_ = &pod;
   if (std::exchange(done_, false)) rejected_ = {};
   swept_ = ranked_ = false;
+  out_ = kPass;
   differs_ = find_deltas();
   pre_filter();
+  if (!done_ && profile_.narrows() && shared_.hooks != nullptr) ask_hooks();
   if (done_) return;
-  bool over_rows = differs_;
+  bool over_rows = differs_ || out_ != kPass;
   for (const Filter& f : filters_)
     over_rows = over_rows ||
                 (f.asked && (local_.feasible() > 0 || local_.last_filter() > static_cast<int>(f.position)));
@@ -82,6 +86,30 @@ bool ClassState::reject(std::size_t position, PreFiltered said) {
   rejected_.rejectors |= mask_of(plugin);
   rejected_.prefilter_message = std::move(said.rejected);
   return said.code == StatusCode::unresolvable;
+}
+
+void ClassState::ask_hooks() {
+  CycleHooks::Narrowed said = shared_.hooks->prepared(profile_, *pod_);
+  if (!said.status.ok()) {
+    done_ = true;
+    rejected_.code = said.status.code;
+    rejected_.rejectors = local_.only_named() ? local_.rejectors() : 0;
+    if (!said.status.rejected()) {
+      rejected_.error = std::move(said.status.message);
+      return;
+    }
+    rejected_.rejectors |= mask_of(said.by);
+    rejected_.prefilter_message = std::move(said.status.message);
+    return;
+  }
+  if (!said.only_nodes) return;
+  only_.clear();
+  for (const std::string& name : *said.only_nodes)
+    if (const Row row = shared_.nodes.find(name); row != kNoRow && shared_.nodes.node(row))
+      only_.push_back(row);
+  std::sort(only_.begin(), only_.end());
+  out_ = shared_.verdicts.intern(
+      {said.by, true, {fmt::format("node(s) didn't satisfy plugin(s) [{}]", profile_.plugin_name(said.by))}});
 }
 
 // The choice
@@ -269,6 +297,12 @@ std::vector<ClassState::Refused> ClassState::refused(std::size_t examples) const
   const auto slots = swept_ ? this->slots() : local_.slots();
   for (Row row = 0; row < slots.size(); ++row) add(row, LocalState::verdict_of(slots[row]), 1);
   return all;
+}
+
+std::span<const Row> ClassState::feasible_rows() {
+  if (done_) return {};
+  if (!swept_) collect();
+  return shared_.sweep.live;
 }
 
 Explanation ClassState::explain(Row row) {

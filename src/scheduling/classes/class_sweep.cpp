@@ -12,6 +12,7 @@ namespace koord::scheduling {
 void ClassState::sweep() {
   swept_ = true;
   collect();
+  if (out_ != kPass) narrow();
   for (const Filter& f : filters_)
     if (f.asked) ask(f);
   if (differs_ && !done_) see_deltas();
@@ -45,6 +46,24 @@ void ClassState::collect() {
     n += slots[row] >= 0;
   }
   s.live = std::span(s.kept).first(n);
+}
+
+bool ClassState::is_out(Row row) const {
+  return out_ != kPass && !std::binary_search(only_.begin(), only_.end(), row);
+}
+
+/// Whatever the rows say for themselves.
+void ClassState::narrow() {
+  SweepScratch& s = shared_.sweep;
+  std::vector<std::int32_t>& slots = own_slots();
+  const std::span<const Row> all = local_.only_named() ? s.named : std::span(s.all).first(slots.size());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (LocalState::verdict_of(slots[i]) != kAbsent && is_out(all[i])) slots[i] = LocalState::slot_of(out_);
+  s.asked.clear();
+  for (const Row row : s.live)
+    if (!is_out(row)) s.asked.push_back(row);
+  s.kept.swap(s.asked);
+  s.live = s.kept;
 }
 
 /// By row; with named nodes by their place among them.
@@ -87,7 +106,7 @@ std::span<const Row> ClassState::rows_before(std::size_t position) const {
     const VerdictId verdict = LocalState::verdict_of(slots[i]);
     if (verdict != kPass && verdict != last) {
       last = verdict;
-      before = verdict == kAbsent ||
+      before = verdict == kAbsent || verdict == out_ ||
                profile_.filter_position(shared_.verdicts[verdict].plugin) < static_cast<int>(position);
     }
     if (verdict == kPass || !before) s.asked.push_back(all[i]);
@@ -149,22 +168,21 @@ bool ClassState::failed_by(VerdictId verdict) {
 }
 
 /// kPass, too, where the row is seen as it is without them.
-VerdictId ClassState::yielding(Row row) {
+VerdictId ClassState::yielding(Row row, const Symbol& job) {
   Trial trial(*this, row);
   for (const PodInfo* other : shared_.nominated->on(row))
-    if (other->priority >= pod_->priority && other->pod->metadata.uid != pod_->pod->metadata.uid)
-      trial.add(*other);
+    if (profile_.yields(*pod_, job, *other, *shared_.nominated)) trial.add(*other);
   return trial.added() == 0 ? kPass : trial.verdict();
 }
 
-VerdictId ClassState::kept_yielding(Row row) {
+VerdictId ClassState::kept_yielding(Row row, const Symbol& job) {
   if (row >= yielding_.size()) yielding_.resize(shared_.nodes.rows());
   Yielding& kept = yielding_[row];
   const std::uint64_t changes = shared_.nodes.changes(row), nominated = shared_.nominated->changes(row);
   const std::uint64_t delta = differs_ ? delta_version(row) : 0;
   if (kept.row != changes || kept.nominated != nominated || kept.delta != delta ||
-      kept.priority != pod_->priority)
-    kept = {changes, nominated, delta, pod_->priority, yielding(row)};
+      kept.priority != pod_->priority || kept.job != job)
+    kept = {changes, nominated, delta, pod_->priority, yielding(row, job), job};
   return kept.verdict;
 }
 
@@ -195,9 +213,12 @@ bool ClassState::yield_rows(bool feasible) {
   // Where no other row has a say, a row's answer is the same until it or its nominated pods change.
   const bool keep = !reaches_over_rows();
   const Row own = keep ? shared_.nominated->row_of(*pod_) : kNoRow;
+  const Symbol job = profile_.job_of(*pod_);
   for (const Row row : shared_.nominated->rows()) {
     if (!shared_.nodes.node(row) || !local_.may_go(row) || (slots()[place(row)] >= 0) != feasible) continue;
-    if (const VerdictId verdict = keep && row != own ? kept_yielding(row) : yielding(row); verdict != kPass) {
+    if (is_out(row)) continue;
+    if (const VerdictId verdict = keep && row != own ? kept_yielding(row, job) : yielding(row, job);
+        verdict != kPass) {
       own_slots()[place(row)] = LocalState::slot_of(verdict);
       fewer = true;
     }

@@ -22,6 +22,7 @@ void Nominator::nominate(const PodInfo& pod, const Symbol& node) {
       by_name_.erase(it);
     }
     node_of_.erase(known);
+    foreign_.erase(&pod);
   }
   if (node.empty()) return;
   node_of_.emplace(&pod, node);
@@ -30,6 +31,11 @@ void Nominator::nominate(const PodInfo& pod, const Symbol& node) {
   entry.pods.push_back(&pod);
   if (entry.pods.size() == 1) enter(node, entry);
   count(entry);
+}
+
+void Nominator::nominate_foreign(const PodInfo& pod, const Symbol& node) {
+  nominate(pod, node);
+  if (!node.empty()) foreign_.insert(&pod);
 }
 
 void Nominator::count(const Node& node) {

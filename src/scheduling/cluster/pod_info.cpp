@@ -62,6 +62,8 @@ std::string pod_key(const api::Pod& pod) {
   return key.append(pod.metadata.namespace_.view()).append("/").append(pod.metadata.name);
 }
 
+bool is_same(const PodInfo& a, const PodInfo& b) { return a.pod->metadata.uid == b.pod->metadata.uid; }
+
 bool is_finished(const api::Pod& pod) {
   return pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
 }

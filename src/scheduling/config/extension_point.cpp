@@ -83,18 +83,20 @@ constexpr ExtensionPoint preparing(PluginSet Plugins::*configured) {
 }
 
 /// Who only writes what the others change has nothing to say for itself.
-constexpr ExtensionPoint kPreBind{&Plugins::pre_bind,
-                                  [](Profile& profile, Plugin& plugin, Profile::Seat seat) {
-                                    if (auto* asked = dynamic_cast<PreBindPlugin*>(&plugin))
-                                      profile.pre_binds.push_back({seat, asked});
-                                    if (auto* writes = dynamic_cast<PodPatchPlugin*>(&plugin))
-                                      profile.pod_patches.push_back({seat, writes});
-                                    return is_any<PreBindPlugin, PodPatchPlugin>(plugin);
-                                  },
-                                  &is_any<PreBindPlugin, PodPatchPlugin>};
+constexpr ExtensionPoint kPreBind{
+    &Plugins::pre_bind,
+    [](Profile& profile, Plugin& plugin, Profile::Seat seat) {
+      if (auto* asked = dynamic_cast<PreBindPlugin*>(&plugin)) profile.pre_binds.push_back({seat, asked});
+      if (auto* asked = dynamic_cast<PreBindReservationPlugin*>(&plugin))
+        profile.pre_bind_reservations.push_back({seat, asked});
+      if (auto* writes = dynamic_cast<PodPatchPlugin*>(&plugin))
+        profile.pod_patches.push_back({seat, writes});
+      return is_any<PreBindPlugin, PreBindReservationPlugin, PodPatchPlugin>(plugin);
+    },
+    &is_any<PreBindPlugin, PreBindReservationPlugin, PodPatchPlugin>};
 
 bool pre_filters(const Plugin& plugin) {
-  return is_any<AdmitPlugin, ClusterFilterPlugin, ResidualFilterPlugin>(plugin) ||
+  return is_any<AdmitPlugin, ClusterFilterPlugin, ResidualFilterPlugin, PreFilterTransformer>(plugin) ||
          (is_any<FilterPlugin>(plugin) && is_any<PreFilterPlugin>(plugin));
 }
 bool pre_scores(const Plugin& plugin) {
@@ -123,23 +125,25 @@ static_assert(sizeof(Plugins) == (std::size(kPoints) + 1) * sizeof(PluginSet), "
 constexpr CyclePoint kCyclePoints[] = {
     {"PreEnqueue"},
     {"QueueSort"},
-    {"NextPod", true},          // in place of the queue's next pod
-    {"BeforePreFilter", true},  // may replace the pod
+    {"NextPod", true, &is_any<NextPodPlugin>},                 // in place of the queue's next pod
+    {"BeforePreFilter", true, &is_any<PreFilterTransformer>},  // may put another pod in place
     {"PreFilter"},
-    {"AfterPreFilter", true},
-    {"FindOneNode", true},                              // one node, or a plan for several pods
-    {"PreferNodes", true, &is_any<PreferNodesPlugin>},  // nodes to try before the others
-    {"BeforeFilter", true},                             // of each node
+    {"AfterPreFilter", true, &is_any<PreFilterTransformer>},  // may name the only nodes
+    {"FindOneNodePlugin", true,
+     &is_any<FindOneNodePlugin>},  // one node; GroupPlugin: a plan for several pods
+    {"PreferNodesPlugin", true, &is_any<PreferNodesPlugin>},  // nodes to try before the others
+    {"BeforeFilter", true, &is_any<RowDeltaPlugin>},          // the node as the pod sees it
     {"Filter"},
     {"PostFilter"},
-    {"AfterPostFilter", true},
+    {"AfterPostFilter", true, &is_any<PostFilterTransformer>},
     {"PreScore"},
-    {"BeforeScore", true},
+    {"BeforeScore", true, &is_any<ScoreTransformer>},
     {"Score"},
-    {"ResizePod", true},
+    {"ResizePod", true, &is_any<ResizePodPlugin>},  // before it, what ReservationNominatorPlugin says
     {"Reserve"},
     {"Permit"},
     {"PreBind"},
+    {"PreBindReservation", true, &is_any<PreBindReservationPlugin>},  // in place of it, for what is no pod
     {"ApplyPatch", true, &is_any<PodPatchPlugin>},  // one write of what all of PreBind changed
     {"Bind"},
     {"PostBind"},

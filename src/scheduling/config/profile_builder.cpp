@@ -75,7 +75,7 @@ class RefusedByExtender final : public Plugin, public EventPlugin {
 class Builder {
  public:
   Builder(const ProfileConfig& config, PluginTable table, const FeatureGates& gates)
-      : config_(config), plugins_(*config.plugins) {
+      : config_(config), plugins_(*config.plugins), gates_(gates) {
     for (const PluginEntry* row : table)
       if (row->gate.empty() || gates.enabled(row->gate)) table_.push_back(row);
   }
@@ -102,9 +102,7 @@ class Builder {
       if (auto* p = dynamic_cast<NumaHintPlugin*>(plugin)) profile_.numa_hints->add({p, plugin});
     }
     take_preparations_apart();
-    for (const Profile::Named& p : profile_.plugins)
-      if (profile_.prefer_nodes == nullptr)
-        profile_.prefer_nodes = dynamic_cast<PreferNodesPlugin*>(p.plugin.get());
+    ask_at_koordinators_points();
     if (profile_.queue_sort.size() != 1)
       return invalid("only one queue sort plugin required for profile with scheduler name \"{}\", but got {}",
                      profile_.scheduler_name, profile_.queue_sort.size());
@@ -201,6 +199,36 @@ class Builder {
     }
   }
 
+  /// Those of `seats` that implement it, in their order.
+  template <class Interface, class Seats>
+  void ask(std::vector<Profile::At<Interface>>& list, const Seats& seats) {
+    for (const auto& seat : seats)
+      if (auto* plugin = dynamic_cast<Interface*>(profile_.plugins[seat.index].plugin.get()))
+        list.push_back({{seat.index, 0}, plugin});
+  }
+  /// The first of the profile.
+  template <class Interface>
+  void ask(std::optional<Profile::At<Interface>>& place) {
+    std::vector<Profile::At<Interface>> all;
+    ask(all, all_seats());
+    if (!all.empty()) place = all.front();
+  }
+  std::vector<Profile::Seat> all_seats() const {
+    std::vector<Profile::Seat> all;
+    for (std::size_t i = 0; i < profile_.plugins.size(); ++i) all.push_back({static_cast<PluginIndex>(i), 0});
+    return all;
+  }
+  void ask_at_koordinators_points() {
+    ask(profile_.pre_filter_transformers, profile_.pre_filters);
+    ask(profile_.post_filter_transformers, profile_.post_filters);
+    ask(profile_.score_transformers, profile_.scores);
+    ask(profile_.nominators, all_seats());
+    if (gates_.known("ResizePod") && gates_.enabled("ResizePod")) ask(profile_.resizes, all_seats());
+    ask(profile_.find_one_node);
+    ask(profile_.prefer_nodes);
+    ask(profile_.jobs);
+  }
+
   bool does(PluginIndex index, PluginSet Plugins::*point) const {
     return extension_point(point).implemented_by(*profile_.plugins[index].plugin);
   }
@@ -220,6 +248,7 @@ class Builder {
 
   const ProfileConfig& config_;
   const Plugins& plugins_;
+  const FeatureGates& gates_;
   std::vector<const PluginEntry*> table_;  // those whose gate is on
   Profile profile_;
 };

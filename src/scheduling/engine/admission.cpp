@@ -5,9 +5,20 @@
 
 namespace koord::scheduling {
 
+/// What the plugins made of the pod is known then, for state_of().
 std::optional<Engine::Refusal> Engine::first_refusal(const Profile& profile, const PodInfo& pod) {
-  for (const auto& p : profile.admits)
-    if (Status status = p.plugin->admit(pod); !status.ok()) return Refusal{p.index, std::move(status)};
+  Refusal refusal{kNoPlugin, {}};
+  refusal.status = transform(profile, pod, refusal.by);
+  if (!refusal.status.ok()) return refusal;
+  const PodInfo& asked = transformed_ ? *transformed_ : pod;
+  for (const auto& p : profile.admits) {
+    Status status = p.plugin->admit(asked);
+    if (status.ok()) continue;
+    if (!status.rejected())
+      status.message =
+          fmt::format("running PreFilter plugin \"{}\": {}", profile.plugin_name(p.index), status.message);
+    return Refusal{p.index, std::move(status)};
+  }
   return std::nullopt;
 }
 
@@ -25,10 +36,7 @@ bool Engine::admitted(QueuedPod& pod, Decision& d) {
   const auto& [by, status] = *refusal;
   d.evaluated_nodes = 0;
   if (!status.rejected()) {
-    d.outcome = Decision::Failed{
-        fmt::format("running PreFilter plugin \"{}\": {}", pod.profile->plugin_name(by), status.message),
-        Symbol()};
-    requeue(pod, Symbol());
+    failed(pod, d, status.message);
     return false;
   }
   hopeless_.clear();
@@ -37,7 +45,7 @@ bool Engine::admitted(QueuedPod& pod, Decision& d) {
   pod.rejector_key = status.key;
   if (status.code == StatusCode::pending) pod.pending = pod.rejectors;
   d.detail = details_.refused(why, clock_.mono());
-  refused(pod, d, std::move(why), [&]() -> ClassState& { return classes_.state(*pod.cls, pod.info); });
+  refused(pod, d, std::move(why), [&]() -> ClassState& { return state_of(*pod.profile, pod.cls, pod.info); });
   return false;
 }
 

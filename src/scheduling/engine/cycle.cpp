@@ -25,7 +25,18 @@ bool concerns_anybody(const PodAttempt& attempt) {
     });
   };
   return asked(profile.reserves) || asked(profile.permits) || asked(profile.pre_binds) ||
-         asked(profile.post_binds);
+         asked(profile.pre_bind_reservations) || asked(profile.post_binds) || asked(profile.nominators) ||
+         asked(profile.resizes);
+}
+
+/// As Decision::Unschedulable has it, of a pod that had been chosen a node for.
+std::optional<Symbol> nomination_after(Nomination nomination, const Symbol& chosen) {
+  switch (nomination) {
+    case Nomination::clear: break;
+    case Nomination::keep: return std::nullopt;
+    case Nomination::force: return chosen;
+  }
+  return Symbol();
 }
 
 /// Who binds the pod, and how.
@@ -55,12 +66,22 @@ void Engine::prepare_binding(QueuedPod& pod, Decision& d) {
     plain.row = pod.row;
     return choose_binder(plain, bind);
   }
-  for (const auto& p : profile.pre_binds)
-    if (auto work = p.plugin->pre_bind(*pod.attempt))
-      bind.pre_binds.push_back({profile.plugin_name(p.index), std::move(work)});
-  if (!profile.pod_patches.empty()) {
-    for (const auto& p : profile.pre_binds) p.plugin->change_pod(*pod.attempt, bind.changes);
-    bind.patches = profile.plugin_name(profile.pod_patches.front().index);
+  const auto does = [&](PluginIndex by, std::shared_ptr<PreBindWork> work) {
+    if (work) bind.pre_binds.push_back({profile.plugin_name(by), std::move(work)});
+  };
+  const bool writes = !profile.pod_patches.empty();
+  if (writes) bind.patches = profile.plugin_name(profile.pod_patches.front().index);
+  if (is_placeholder(*pod.info.pod)) {
+    for (const auto& p : profile.pre_bind_reservations) {
+      const MonoTime began = clock_.mono();
+      does(p.index, p.plugin->pre_bind_reservation(*pod.attempt));
+      if (writes) p.plugin->change_reservation(*pod.attempt, bind.changes);
+      took(profile, p.index, "PreBindReservation", label(StatusCode::success), clock_.mono() - began);
+    }
+  } else {
+    for (const auto& p : profile.pre_binds) does(p.index, p.plugin->pre_bind(*pod.attempt));
+    if (writes)
+      for (const auto& p : profile.pre_binds) p.plugin->change_pod(*pod.attempt, bind.changes);
   }
   choose_binder(*pod.attempt, bind);
 }
@@ -77,7 +98,7 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
       continue;
     }
     QueuedPod* pod = resume();
-    if (pod == nullptr) pod = queue_->pop(clock_.mono());
+    if (pod == nullptr) pod = next();
     if (pod == nullptr) break;
     if (pod->profile->groups.empty() || !attempt_group(*pod, out)) out.push_back(attempt(*pod));
   }
@@ -122,11 +143,8 @@ Decision Engine::attempt(QueuedPod& pod) {
     requeue(pod, Symbol());
   } else {
     watch_.begin(pod.info.pod, pod.profile->scheduler_name, start);
-    if (const Row row = admitted(pod, d) ? choose(pod, d) : kNoRow; row != kNoRow) {
-      assume(pod, row, d);
-      follow_up(pod, d);
-      if (pod.row != kNoRow) nominate(pod, {});
-    }
+    if (const Row row = admitted(pod, d) ? choose(pod, d) : kNoRow; row != kNoRow) take(pod, row, d);
+    forget_transformed();
     watch_.end();
   }
   if (pod.place != Place::asking) {
@@ -137,12 +155,28 @@ Decision Engine::attempt(QueuedPod& pod) {
   return d;
 }
 
+/// The pod gets the node that was chosen, if nobody has anything against it.
+void Engine::take(QueuedPod& pod, Row row, Decision& d) {
+  if (Status status = after_choice(pod, row); !status.ok()) {
+    unreserve(pod);
+    return failed(pod, d, std::move(status.message));
+  }
+  assume(pod, row, d);
+  follow_up(pod, d);
+  if (pod.row != kNoRow) nominate(pod, {});
+}
+
 /// kNoRow: there is none, and the pod is put back.
 Row Engine::choose(QueuedPod& pod, Decision& d) {
   const MonoTime start = clock_.mono();
-  ClassState& state = classes_.state(*pod.cls, pod.info);
+  ClassState& state = state_of(*pod.profile, pod.cls, pod.info);
   d.evaluated_nodes = static_cast<std::uint32_t>(nodes_.nodes());
   d.feasible_nodes = state.feasible();
+  if (d.feasible_nodes > 1)
+    if (Status status = before_score(pod, state); !status.ok()) {
+      failed(pod, d, std::move(status.message));
+      return kNoRow;
+    }
   const bool extended = d.feasible_nodes != 0 && options_.extenders.in_nodes(*pod.info.pod);
   const Row row = d.feasible_nodes == 0 ? kNoRow
                   : extended            ? choose_with_extenders(pod, d, state)
@@ -167,6 +201,7 @@ Row Engine::choose(QueuedPod& pod, Decision& d) {
 void Engine::begin_attempt(QueuedPod& pod, ClassState& state) {
   if (!pod.profile->follows_up()) return;
   PodAttempt attempt(pod.info, *pod.profile);
+  attempt.in_place = transformed_;
   for (const Profile::Filter& f : pod.profile->filters)
     if (f.residual != nullptr)
       if (auto made = state.take_residual(f.index)) attempt.keep(f.index, std::move(made));
@@ -174,7 +209,7 @@ void Engine::begin_attempt(QueuedPod& pod, ClassState& state) {
 }
 
 /// Those that are tried before all others, in this order: its nominated node, then what a plugin prefers.
-std::vector<Row> Engine::first_rows(const QueuedPod& pod) const {
+std::vector<Row> Engine::first_rows(const QueuedPod& pod) {
   std::vector<Row> rows;
   const auto add = [&](std::string_view name) {
     const Row row = nodes_.find(name);
@@ -183,8 +218,13 @@ std::vector<Row> Engine::first_rows(const QueuedPod& pod) const {
   Symbol nominated = nominator_.size() != 0 ? nominator_.node_of(pod.info) : Symbol();
   if (nominated.empty()) nominated = pod.info.pod->status.nominated_node_name;
   if (!nominated.empty()) add(nominated);
-  if (pod.profile->prefer_nodes != nullptr)
-    for (const std::string& name : pod.profile->prefer_nodes->prefer_nodes(pod.info)) add(name);
+  if (const auto& by = pod.profile->prefer_nodes) {
+    const MonoTime began = clock_.mono();
+    const std::vector<std::string> names = by->plugin->prefer_nodes(pod.info);
+    took(*pod.profile, by->index, "PreferNodesPlugin",
+         label(names.empty() ? StatusCode::skip : StatusCode::success), clock_.mono() - began);
+    for (const std::string& name : names) add(name);
+  }
   return rows;
 }
 
@@ -245,9 +285,13 @@ void Engine::refused(QueuedPod& pod, Decision& d, Diagnosis diagnosis, std::func
   }
   if (!pod.profile->post_filters.empty()) timed("PostFilter", said, *pod.profile, began);
   diagnosis.postfilter_message = fmt::format("{}", fmt::join(reasons, ", "));
+  after_post_filter(attempt, diagnosis, {said, diagnosis.postfilter_message});
   if (d.detail) d.detail->postfilter_message = diagnosis.postfilter_message;
   refused.message = fit_error(diagnosis);
   requeue(pod, refused.nominate);
+  for (const auto& [other, node] : refused.preemption.nominations)
+    if (QueuedPod* waits = find(*other); waits != nullptr && waits->row == kNoRow && !node.empty())
+      nominate(*waits, node);
   d.outcome = std::move(refused);
 }
 
@@ -321,6 +365,7 @@ void Engine::permit(QueuedPod& pod, Decision& d) {
 
 /// A plugin does not let an assumed pod be bound.
 void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status) {
+  const Symbol chosen = d.node();
   unreserve(pod);
   leave_node(pod);
   pod.place = Place::nowhere;
@@ -330,12 +375,13 @@ void Engine::fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view 
         Symbol()};
     return requeue(pod, Symbol());
   }
+  const std::optional<Symbol> nominated = nomination_after(status.nomination, chosen);
   d.outcome =
-      Decision::Unschedulable{fit_error({.nodes = 1, .reasons = {{status.message, 1}}}), Symbol(), {}};
+      Decision::Unschedulable{fit_error({.nodes = 1, .reasons = {{status.message, 1}}}), nominated, {}};
   pod.rejectors = mask_of(by);
   pod.rejector_key = std::move(status.key);
   if (status.code == StatusCode::pending) pod.pending = pod.rejectors;
-  requeue(pod, Symbol());
+  requeue(pod, nominated);
 }
 
 /// After an attempt that failed; `nominated` as Decision::Unschedulable has it.
@@ -364,11 +410,12 @@ Decision Engine::end_wait(PermitWaits::Outcome outcome) {
     unreserve(pod);
     leave_node(pod);
     pod.place = Place::nowhere;
+    const std::optional<Symbol> nominated = nomination_after(outcome.status.nomination, node);
     d.outcome = Decision::Unschedulable{
-        fit_error({.nodes = 1, .reasons = {{outcome.status.message, 1}}}), Symbol(), {}};
+        fit_error({.nodes = 1, .reasons = {{outcome.status.message, 1}}}), nominated, {}};
     pod.rejectors = mask_of(outcome.by);
     pod.rejector_key = std::move(outcome.status.key);
-    nominator_.nominate(pod.info, {});
+    nominator_.nominate(pod.info, nominated ? *nominated : object->status.nominated_node_name);
     const bool changed = std::exchange(pod.activated, false) || pod.outdated;
     if (pod.outdated) read_anew(pod);
     const Hint missed = meanwhile(pod, outcome.events);

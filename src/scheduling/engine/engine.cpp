@@ -9,6 +9,7 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
+#include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 
 namespace koord::scheduling {
 
@@ -79,6 +80,7 @@ Engine::Engine(Clock& clock, EngineOptions options)
       random_(options.seed) {
   classes_.measure(clock_);
   classes_.yield_to(nominator_);
+  classes_.ask(*this);
   nodes_.keep_log(options.min_log);
   nodes_.observe(topology_);
   nodes_.observe(selectors_);
@@ -103,7 +105,16 @@ void Engine::set_profiles(std::vector<Profile> profiles) {
           std::any_of(p.post_filters.begin(), p.post_filters.end(), is))
         followed_ |= e.plugin->events();
     }
-  for (const Profile& p : profiles_) timed_.insert(timed_.end(), p.timed.begin(), p.timed.end());
+  for (const Profile& p : profiles_) {
+    timed_.insert(timed_.end(), p.timed.begin(), p.timed.end());
+    for (const Profile::Named& named : p.plugins) {
+      if (auto* told = dynamic_cast<ForgetPlugin*>(named.plugin.get())) forgetting_.push_back(told);
+      auto* next = dynamic_cast<NextPodPlugin*>(named.plugin.get());
+      if (next == nullptr || next_pod_ != nullptr) continue;
+      next_pod_ = next;
+      next_pod_name_ = named.name;
+    }
+  }
 }
 
 const Profile* Engine::profile_of(const api::Pod& pod) const {
@@ -133,6 +144,7 @@ void Engine::forget_resources() {
     for (const Amount& a : pod.requests.scalars) used[a.resource] = true;
   };
   for (const auto& [key, pod] : pods_) mark(pod->info);
+  for (const auto& [uid, pod] : foreign_) mark(*pod);
   classes_.each_sample(mark);
   nodes_.forget_resources(std::move(used), (pods_.size() + classes_.size()) / 8);
 }
@@ -185,6 +197,7 @@ void Engine::put_pod(std::shared_ptr<const api::Pod> pod) {
 std::string_view Engine::take_pod(std::shared_ptr<const api::Pod> pod) {
   forget_resources();
   if (transforms_) pod = transforms_->pod(std::move(pod));
+  if (options_.foreign_nominations) follow_foreign(pod);
   std::string key = pod_key(*pod);
   auto it = pods_.find(key);
   if (it != pods_.end() && it->second->info.pod->metadata.uid != pod->metadata.uid) {
@@ -274,6 +287,7 @@ void Engine::settle(QueuedPod& pod, std::shared_ptr<const api::Pod> now) {
     nodes_.change_pod(row, pod.info);
   }
   pod.place = Place::bound;
+  pod.resized = false;
   if (pod.attempt) pod.attempt->row = pod.attempt->node == nodes_.name(pod.row) ? pod.row : kNoRow;
   if (pod.cls != nullptr) {
     classes_.release(*pod.cls);
@@ -406,10 +420,14 @@ void Engine::kept_out(QueuedPod& pod, PluginIndex by) {
 
 void Engine::leave_node(QueuedPod& pod) {
   if (pod.row == kNoRow) return;
+  const Symbol node = nodes_.name(pod.row);
   nodes_.remove_pod(pod.row, pod.info);
   pod.row = kNoRow;
   if (pod.attempt) pod.attempt->row = kNoRow;
-  if (pod.place == Place::assumed || pod.place == Place::waiting) --assumed_;
+  if (pod.resized) take_again(pod);
+  if (pod.place != Place::assumed && pod.place != Place::waiting) return;
+  --assumed_;
+  tell_forgotten(pod, node);
 }
 
 /// Frees what an assumed pod took.
@@ -423,6 +441,7 @@ void Engine::forget(QueuedPod& pod) {
 void Engine::remove_pod(const api::Pod& pod) {
   const Handling handling(*this, pod.spec.node_name.empty() ? "UnschedulablePodDelete" : "AssignedPodDelete");
   if (transforms_) transforms_->gone(pod.metadata);
+  drop_foreign(pod.metadata.uid);
   auto it = pods_.find(pod_key(pod));
   if (it != pods_.end() && it->second->info.pod->metadata.uid == pod.metadata.uid) erase(it);
 }
@@ -441,6 +460,7 @@ void Engine::erase(Pods::iterator it) {
   }
   const Symbol freed = pod->row != kNoRow ? nodes_.name(pod->row) : Symbol();
   leave_node(*pod);
+  for (ForgetPlugin* plugin : forgetting_) plugin->gone(pod->info);
   if (pod->cls != nullptr) classes_.release(*pod->cls);
   pod->cls = nullptr;
   const std::shared_ptr<const api::Pod> object = pod->info.pod;
@@ -564,9 +584,10 @@ const Queue::Incoming& Engine::incoming() const { return queue_->incoming(); }
 const Queue::Rejections& Engine::rejections() const { return queue_->rejections(); }
 
 std::optional<Diagnosis> Engine::refusal(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
-  if (profile.admits.empty()) return std::nullopt;
+  if (profile.admits.empty() && profile.pre_filter_transformers.empty()) return std::nullopt;
   if (transforms_) pod = transforms_->pod(std::move(pod));
   const auto refused = first_refusal(profile, make_pod_info(std::move(pod), nodes_.resources()));
+  forget_transformed();
   if (!refused) return std::nullopt;
   return diagnosis(*refused);
 }
@@ -575,6 +596,9 @@ ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::
   pass_time();
   if (transforms_) pod = transforms_->pod(std::move(pod));
   evaluated_ = make_pod_info(std::move(pod), nodes_.resources());
+  PluginIndex by = kNoPlugin;
+  if (transform(profile, evaluated_, by).ok() && transformed_) evaluated_ = *transformed_;
+  forget_transformed();
   PodClass& cls = classes_.acquire(profile, evaluated_);
   ClassState& state = classes_.state(cls, evaluated_);
   if (cls.shared) classes_.release(cls);

@@ -36,13 +36,19 @@ Status GroupTrial::may_place(const QueuedPod* pod) const {
 }
 
 Placements::Placed GroupTrial::place(const api::Pod& object) {
+  Placed placed = find_place(object);
+  engine_.forget_transformed();
+  return placed;
+}
+
+Placements::Placed GroupTrial::find_place(const api::Pod& object) {
   QueuedPod* const pod = engine_.find(object);
   if (Status may = may_place(pod); !may.ok()) return {kNoRow, std::move(may)};
-  if (auto refusal = Engine::first_refusal(*pod->profile, pod->info))
+  if (auto refusal = engine_.first_refusal(*pod->profile, pod->info))
     return {kNoRow, std::move(refusal->status)};
   const MonoTime start = engine_.clock_.mono();
   Decision d{pod->info.pod, pod->profile->scheduler_name};
-  ClassState& state = engine_.classes_.state(*pod->cls, pod->info);
+  ClassState& state = engine_.state_of(*pod->profile, pod->cls, pod->info);
   d.evaluated_nodes = static_cast<std::uint32_t>(engine_.nodes_.nodes());
   d.feasible_nodes = state.feasible();
   if (d.feasible_nodes == 0) {
@@ -50,8 +56,14 @@ Placements::Placed GroupTrial::place(const api::Pod& object) {
     if (!diagnosis.error.empty()) return refused(StatusCode::error, diagnosis.error);
     return refused(StatusCode::unschedulable, fit_error(diagnosis));
   }
+  if (d.feasible_nodes > 1)
+    if (Status status = engine_.before_score(*pod, state); !status.ok()) return {kNoRow, std::move(status)};
   const Row row = engine_.pick(*pod, state);
   engine_.begin_attempt(*pod, state);
+  if (Status status = engine_.after_choice(*pod, row); !status.ok()) {
+    engine_.unreserve(*pod);
+    return {kNoRow, std::move(status)};
+  }
   placed_.push_back({pod, pod->place, engine_.nominator_.node_of(pod->info), std::move(d)});
   Entry& entry = placed_.back();
   engine_.nominator_.nominate(pod->info, {});

@@ -34,6 +34,7 @@ class GroupTrial final : public Placements {
   };
   /// Why it cannot be placed here, whatever the nodes are like; success: it may.
   Status may_place(const QueuedPod* pod) const;
+  Placed find_place(const api::Pod& pod);
   void take_back(const Entry& entry);
 
   Engine& engine_;

@@ -78,10 +78,11 @@ void PermitWaits::allow(Wait& wait, PluginIndex plugin) {
   if (wait.pending.empty()) end(wait, {}, kNoPlugin);
 }
 
-bool PermitWaits::reject(std::string_view uid, PluginIndex plugin, std::string_view message) {
+bool PermitWaits::reject(std::string_view uid, PluginIndex plugin, std::string_view message,
+                         Nomination nomination) {
   const auto it = waits_.find(uid);
   if (it == waits_.end()) return false;
-  end(it->second, {StatusCode::unschedulable, std::string(message)}, plugin);
+  end(it->second, {StatusCode::unschedulable, std::string(message), {}, nomination}, plugin);
   return true;
 }
 
@@ -89,9 +90,9 @@ std::size_t PermitWaits::allow_all(const RejectorKey& key) {
   return tell(key, [this](Wait& wait, PluginIndex plugin) { allow(wait, plugin); });
 }
 
-std::size_t PermitWaits::reject_all(const RejectorKey& key, std::string_view message) {
+std::size_t PermitWaits::reject_all(const RejectorKey& key, std::string_view message, Nomination nomination) {
   return tell(key, [&](Wait& wait, PluginIndex plugin) {
-    end(wait, {StatusCode::unschedulable, std::string(message)}, plugin);
+    end(wait, {StatusCode::unschedulable, std::string(message), {}, nomination}, plugin);
   });
 }
 

@@ -47,9 +47,4 @@ std::shared_ptr<const api::Pod> as_placeholder(const PlacedKind& kind, const api
   return std::make_shared<const api::Pod>(std::move(pod));
 }
 
-void apply(const PodChanges& changes, api::ObjectMeta& meta) {
-  for (const auto& [key, value] : changes.labels) meta.labels[key] = value;
-  for (const auto& [key, value] : changes.annotations) meta.annotations[key] = value;
-}
-
 }  // namespace koord::scheduling

@@ -52,6 +52,8 @@ class ClassState {
   /// Of these feasible rows, ascending, one with the best score among them plus what `more` says of it.
   Row pick_from(std::span<const Row> rows, std::span<const std::int64_t> more, Random& random);
   Diagnosis diagnose() const;
+  /// Ascending; until another class is asked.
+  std::span<const Row> feasible_rows();
   /// The verdicts that refuse rows, each with how many and the first `examples` of them. Nothing if it was
   /// said before the rows were looked at.
   struct Refused {
@@ -116,7 +118,9 @@ class ClassState {
   struct Delta {
     RowDeltaPlugin* plugin;
     std::unique_ptr<PodState> state;
+    PluginIndex index;
     std::span<const Row> rows = {};  // in this cycle
+    mutable nanoseconds took{};      // to make the difference, and not told yet
   };
   /// What is seen of a row, for as long as nothing changes of what it follows from.
   struct SeenAt {
@@ -133,10 +137,14 @@ class ClassState {
     std::uint64_t row = 0, nominated = 0, delta = 0;
     std::int32_t priority = 0;  // of the pod that asks
     VerdictId verdict = kPass;
+    Symbol job = {};  // of the pod
   };
 
   void pre_filter();
   bool reject(std::size_t position, PreFiltered said);
+  void ask_hooks();
+  void narrow();
+  bool is_out(Row row) const;
   void sweep();
   void collect();
   std::span<const std::int32_t> slots() const;
@@ -152,8 +160,8 @@ class ClassState {
   bool failed_by(VerdictId verdict);
   void yield_to_nominated();
   bool yield_rows(bool feasible);
-  VerdictId yielding(Row row);
-  VerdictId kept_yielding(Row row);
+  VerdictId yielding(Row row, const Symbol& job);
+  VerdictId kept_yielding(Row row, const Symbol& job);
   void rank();
   void rank(std::span<const Row> rows, std::vector<ScoreDetail>* detail = nullptr, std::size_t of = 0);
   Row best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random) const;
@@ -172,6 +180,9 @@ class ClassState {
   // Of this cycle.
   const PodInfo* pod_ = nullptr;
   bool swept_ = false, ranked_ = false, differs_ = false;
+  /// Said of all rows but `only_`, ascending; kPass: of none.
+  VerdictId out_ = kPass;
+  std::vector<Row> only_;
   Diagnosis rejected_;  // by preparations or errors: nothing else is said
   bool done_ = false;   // it is set
 };

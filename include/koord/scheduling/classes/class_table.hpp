@@ -51,6 +51,8 @@ class ClassTable {
 
   /// From now on these pods are yielded to; outlives the table.
   void yield_to(const Nominated& nominated) { shared_.nominated = &nominated; }
+  /// From now on asked within each cycle; outlives the table.
+  void ask(CycleHooks& hooks) { shared_.hooks = &hooks; }
   /// From now on the time for ranking nodes is measured.
   void measure(const Clock& clock) { scratch_.clock = &clock; }
   /// What ranking took since the last call.

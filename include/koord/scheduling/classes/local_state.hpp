@@ -23,6 +23,8 @@
 
 namespace koord::scheduling {
 
+class CycleHooks;
+
 /// What the classes of an engine share; outlives them.
 struct ClassShared {
   NodeTable& nodes;
@@ -32,6 +34,7 @@ struct ClassShared {
   RowScratch& scratch;
   SweepScratch& sweep;
   const Nominated* nominated = nullptr;  // if there is anything that nominates
+  CycleHooks* hooks = nullptr;           // if there is anybody to be asked
 };
 
 /// Raw score of a plugin on a row, and what became of it: 0..100 before its weight.

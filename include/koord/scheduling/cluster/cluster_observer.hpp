@@ -42,6 +42,9 @@ class Nominated {
   virtual std::uint64_t changes(Row row) const = 0;
   /// To which row the pod is nominated, by its uid; kNoRow: to none that there is.
   virtual Row row_of(const PodInfo& pod) const = 0;
+  /// Of those that on() gives: another scheduler has nominated it, and only pods of a lower priority leave it
+  /// their room.
+  virtual bool is_foreign(const PodInfo& /*pod*/) const { return false; }
 };
 
 }  // namespace koord::scheduling

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "koord/base/symbol.hpp"
@@ -22,6 +23,8 @@ class Nominator final : public Nominated {
 
   /// In place of what it was nominated to before; an empty name: to nothing.
   void nominate(const PodInfo& pod, const Symbol& node);
+  /// The same of a pod that is another scheduler's.
+  void nominate_foreign(const PodInfo& pod, const Symbol& node);
   /// The empty one: it is not nominated.
   Symbol node_of(const PodInfo& pod) const;
   std::size_t size() const { return node_of_.size(); }
@@ -36,6 +39,7 @@ class Nominator final : public Nominated {
   std::span<const PodInfo* const> on(Row row) const override;
   std::uint64_t changes(Row row) const override { return row < by_row_.size() ? by_row_[row].changes : 0; }
   Row row_of(const PodInfo& pod) const override;
+  bool is_foreign(const PodInfo& pod) const override { return foreign_.contains(&pod); }
 
  private:
   struct Node {
@@ -57,6 +61,7 @@ class Nominator final : public Nominated {
   std::uint64_t changes_ = 0;
   std::vector<OnRow> by_row_;
   std::unordered_map<std::string, const PodInfo*> by_uid_;
+  std::unordered_set<const PodInfo*> foreign_;
 };
 
 }  // namespace koord::scheduling

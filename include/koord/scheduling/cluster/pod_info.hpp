@@ -44,6 +44,9 @@ std::vector<HostPort> host_ports(const api::Pod& pod);
 /// "namespace/name"; of a placeholder its name alone, which no pod has.
 std::string pod_key(const api::Pod& pod);
 
+/// Of one object, as it is and as it was.
+bool is_same(const PodInfo& a, const PodInfo& b);
+
 /// Succeeded or Failed: it takes nothing from its node any more.
 bool is_finished(const api::Pod& pod);
 

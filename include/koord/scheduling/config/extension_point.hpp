@@ -32,8 +32,7 @@ struct ExtensionPoint {
 std::span<const ExtensionPoint> extension_points();
 
 /// A pod's whole way: those points and Koordinator's own, each with a name and a place. A configuration does
-/// not name the latter: a plugin is asked there if it implements them. Those that nothing can implement come
-/// with their first plugin.
+/// not name the latter: a plugin is asked there if it implements them.
 struct CyclePoint {
   std::string_view name;  // as ExtensionPoint::label()
   bool koordinators = false;

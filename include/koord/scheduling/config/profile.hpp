@@ -57,6 +57,7 @@ struct Profile {
   std::vector<At<ReservePlugin>> reserves;
   std::vector<At<PermitPlugin>> permits;
   std::vector<At<PreBindPlugin>> pre_binds;
+  std::vector<At<PreBindReservationPlugin>> pre_bind_reservations;
   std::vector<At<BindPlugin>> binds;  // at least one
   std::vector<At<PostBindPlugin>> post_binds;
   std::vector<At<EventPlugin>> events;
@@ -64,7 +65,16 @@ struct Profile {
   std::vector<At<RowDeltaPlugin>> row_deltas;
   std::vector<At<GroupPlugin>> groups;          // the first that leads a pod places it
   std::vector<At<PodPatchPlugin>> pod_patches;  // the first writes
-  PreferNodesPlugin* prefer_nodes = nullptr;    // nullptr: nobody does
+  // Koordinator's places (koordinator_points.hpp).
+  std::vector<At<PreFilterTransformer>> pre_filter_transformers;
+  std::vector<At<PostFilterTransformer>> post_filter_transformers;
+  std::vector<At<ScoreTransformer>> score_transformers;
+  std::vector<At<ReservationNominatorPlugin>> nominators;
+  std::vector<At<ResizePodPlugin>> resizes;
+  // Of these one is asked; absent: there is none.
+  std::optional<At<FindOneNodePlugin>> find_one_node;
+  std::optional<At<PreferNodesPlugin>> prefer_nodes;
+  std::optional<At<JobPlugin>> jobs;
   /// What the configuration names and koord does not have yet.
   std::vector<std::string> missing;
   /// Stands for the extenders among those that reject; kNoPlugin: there are none.
@@ -74,7 +84,18 @@ struct Profile {
 
   /// Anybody is asked after the choice of a node.
   bool follows_up() const {
-    return !reserves.empty() || !permits.empty() || !pre_binds.empty() || !post_binds.empty();
+    return !reserves.empty() || !permits.empty() || !pre_binds.empty() || !pre_bind_reservations.empty() ||
+           !post_binds.empty() || !nominators.empty() || !resizes.empty();
+  }
+  /// Anybody is asked between the preparations and the rows.
+  bool narrows() const { return !pre_filter_transformers.empty() || find_one_node; }
+  /// The empty one: it belongs to none.
+  Symbol job_of(const PodInfo& pod) const { return jobs ? jobs->plugin->job_of(pod) : Symbol(); }
+  /// Whether the pod leaves its room to another one that is nominated to the node.
+  bool yields(const PodInfo& pod, const Symbol& job, const PodInfo& other, const Nominated& nominated) const {
+    if (nominated.is_foreign(other) ? other.priority <= pod.priority : other.priority < pod.priority)
+      return false;
+    return !is_same(pod, other) && (job.empty() || job_of(other) != job);
   }
   std::string_view plugin_name(PluginIndex index) const { return plugins[index].name; }
   /// The place of a plugin among the filters; what is no filter comes before all of them.

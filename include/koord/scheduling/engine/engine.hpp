@@ -17,6 +17,7 @@
 
 #include "koord/base/clock.hpp"
 #include "koord/scheduling/classes/class_table.hpp"
+#include "koord/scheduling/classes/cycle_hooks.hpp"
 #include "koord/scheduling/classes/random.hpp"
 #include "koord/scheduling/cluster/node_table.hpp"
 #include "koord/scheduling/cluster/nominator.hpp"
@@ -36,6 +37,8 @@
 
 namespace koord::scheduling {
 
+class ForgetPlugin;
+
 /// With fewer nodes than this all are looked at, and never fewer feasible ones are looked for.
 constexpr std::uint32_t kMinFeasible = 100;
 
@@ -48,12 +51,15 @@ struct EngineOptions {
   /// A pod whose binding has to wait for something has its node written down as its nominated one before
   /// (the gate NominatedNodeNameForExpectation).
   bool nominate_expected = true;
+  /// Pods that other schedulers have nominated to a node keep their room there from those of a lower priority
+  /// (the gate CrossSchedulerNomination).
+  bool foreign_nominations = false;
   ExtenderInterest extenders = {};
 };
 
 /// Belongs to one thread; makes no calls to anything but its clock (now and mono) and its plugins. The same
 /// changes in the same order at the same times with the same seed give the same decisions.
-class Engine final : public CycleControl {
+class Engine final : public CycleControl, private CycleHooks {
  public:
   /// At least one profile; their plugins were made with this engine's context(), with an index of their own.
   Engine(Clock& clock, EngineOptions options);
@@ -99,20 +105,24 @@ class Engine final : public CycleControl {
   // CycleControl
   bool is_waiting(std::string_view uid) const override { return waits_.has(uid); }
   void allow(std::string_view uid, PluginIndex plugin) override { waits_.allow(uid, plugin); }
-  bool reject(std::string_view uid, PluginIndex plugin, std::string_view message) override {
-    return waits_.reject(uid, plugin, message);
+  using CycleControl::reject;
+  using CycleControl::reject_all;
+  bool reject(std::string_view uid, PluginIndex plugin, std::string_view message,
+              Nomination nomination) override {
+    return waits_.reject(uid, plugin, message, nomination);
   }
   void each_waiting(const std::function<void(const PodAttempt&)>& visit) const override;
   std::size_t waiting(const RejectorKey& key) const override { return waits_.size(key); }
   void each_waiting(const RejectorKey& key,
                     const std::function<void(const PodAttempt&)>& visit) const override;
   std::size_t allow_all(const RejectorKey& key) override { return waits_.allow_all(key); }
-  std::size_t reject_all(const RejectorKey& key, std::string_view message) override {
-    return waits_.reject_all(key, message);
+  std::size_t reject_all(const RejectorKey& key, std::string_view message, Nomination nomination) override {
+    return waits_.reject_all(key, message, nomination);
   }
   void happened(const RejectorKey& key, std::string_view label) override;
   void resort(std::span<const std::shared_ptr<const api::Pod>> pods,
               const std::function<void()>& change) override;
+  std::optional<Queued> queued(const api::Pod& pod) const override;
   void activate(const api::Pod& pod) override;
   void back_off(const api::Pod& pod) override;
 
@@ -135,6 +145,8 @@ class Engine final : public CycleControl {
   /// How long the plugins of an extension point took where they are asked after the choice (point, status,
   /// profile), and waits for permits (result).
   Durations::Taken take_points() { return points_.take(); }
+  /// How long a plugin took at one of Koordinator's points (plugin, point, status).
+  Durations::Taken take_plugins() { return plugin_times_.take(); }
   Durations::Taken take_permits() { return permits_.take(); }
   const std::vector<Profile>& profiles() const { return profiles_; }
   const NodeTable& nodes() const { return nodes_; }
@@ -163,10 +175,11 @@ class Engine final : public CycleControl {
   class Handling;
   // The cycle (cycle.cpp)
   Decision attempt(QueuedPod& pod);
+  void take(QueuedPod& pod, Row row, Decision& d);
   Row choose(QueuedPod& pod, Decision& d);
   Row pick(const QueuedPod& pod, ClassState& state);
   void begin_attempt(QueuedPod& pod, ClassState& state);
-  std::vector<Row> first_rows(const QueuedPod& pod) const;
+  std::vector<Row> first_rows(const QueuedPod& pod);
   // The extenders' part of it (cycle_extenders.cpp)
   Row choose_with_extenders(QueuedPod& pod, Decision& d, ClassState& state);
   bool talks(const QueuedPod& pod) const;
@@ -174,12 +187,29 @@ class Engine final : public CycleControl {
   void ask(QueuedPod& pod, Decision& d, std::shared_ptr<const ExtenderQuestion> question);
   QueuedPod* resume();
   void stop_asking(QueuedPod& pod);
+  // Koordinator's points (koordinator_points.cpp)
+  QueuedPod* next();
+  Status transform(const Profile& profile, const PodInfo& pod, PluginIndex& by);
+  ClassState& state_of(const Profile& profile, PodClass* cls, const PodInfo& pod);
+  void forget_transformed();
+  Narrowed prepared(const Profile& profile, const PodInfo& pod) override;
+  void saw_deltas(const Profile& profile, PluginIndex plugin, nanoseconds took) override;
+  Status before_score(const QueuedPod& pod, ClassState& state);
+  Status after_choice(QueuedPod& pod, Row row);
+  void after_post_filter(const PodAttempt& attempt, const Diagnosis& diagnosis, const Status& said);
+  void take_again(QueuedPod& pod);
+  void tell_forgotten(const QueuedPod& pod, const Symbol& node);
+  void follow_foreign(const std::shared_ptr<const api::Pod>& pod);
+  void drop_foreign(std::string_view uid);
+  void failed(QueuedPod& pod, Decision& d, std::string message);
+  void took(const Profile& profile, PluginIndex plugin, std::string_view point, std::string_view status,
+            nanoseconds time);
   // Before any node is looked at (admission.cpp)
   struct Refusal {
     PluginIndex by;
-    Status status;
+    Status status;  // of an error with the whole message
   };
-  static std::optional<Refusal> first_refusal(const Profile& profile, const PodInfo& pod);
+  std::optional<Refusal> first_refusal(const Profile& profile, const PodInfo& pod);
   Diagnosis diagnosis(const Refusal& refusal) const;
   bool admitted(QueuedPod& pod, Decision& d);
   void tell_raised();
@@ -189,7 +219,7 @@ class Engine final : public CycleControl {
   void follow_up(QueuedPod& pod, Decision& d);
   std::optional<Refusal> reserve(QueuedPod& pod);
   void permit(QueuedPod& pod, Decision& d);
-  static void prepare_binding(QueuedPod& pod, Decision& d);
+  void prepare_binding(QueuedPod& pod, Decision& d);
   void fail(QueuedPod& pod, Decision& d, PluginIndex by, std::string_view point, Status status);
   Decision end_wait(PermitWaits::Outcome outcome);
   void unreserve(QueuedPod& pod);
@@ -249,7 +279,12 @@ class Engine final : public CycleControl {
   /// What plugins told in the present piece of work, in that order; each once.
   std::vector<std::pair<RejectorKey, std::string_view>> raised_;
   std::unordered_set<RejectorKey, RejectorKeyHash> raised_keys_;
-  std::vector<TimedPlugin*> timed_;  // of all profiles
+  // Of all profiles.
+  std::vector<TimedPlugin*> timed_;
+  std::vector<ForgetPlugin*> forgetting_;
+  /// nullptr: the queue alone says which pod is next.
+  NextPodPlugin* next_pod_ = nullptr;
+  std::string_view next_pod_name_;
   Pods pods_;
   /// Gone, with a binding on its way whose end has to be told to plugins; by uid.
   std::unordered_map<std::string, std::unique_ptr<QueuedPod>> gone_;
@@ -264,9 +299,15 @@ class Engine final : public CycleControl {
   std::uint64_t arrivals_ = 0;
   std::size_t assumed_ = 0;
   PodInfo evaluated_;
+  /// The pod that is asked about in place of the one that is tried, and its class; nullptr: that one itself.
+  std::shared_ptr<const PodInfo> transformed_;
+  PodClass* transformed_class_ = nullptr;
+  /// Nominated by other schedulers, by uid.
+  std::unordered_map<std::string, std::unique_ptr<PodInfo>> foreign_;
   Details details_{clock_, nodes_, verdicts_};
   CycleWatch watch_;
-  Durations hints_{kHintBounds}, handled_{kEventBounds}, points_{kPointBounds}, permits_{kPermitBounds};
+  Durations hints_{kHintBounds}, handled_{kEventBounds}, points_{kPointBounds}, permits_{kPermitBounds},
+      plugin_times_{kHintBounds};
 };
 
 }  // namespace koord::scheduling

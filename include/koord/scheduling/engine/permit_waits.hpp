@@ -61,10 +61,12 @@ class PermitWaits {
 
   void allow(std::string_view uid, PluginIndex plugin);
   /// False: it does not wait.
-  bool reject(std::string_view uid, PluginIndex plugin, std::string_view message);
+  bool reject(std::string_view uid, PluginIndex plugin, std::string_view message,
+              Nomination nomination = Nomination::clear);
   /// Of all that wait with the key: so many.
   std::size_t allow_all(const RejectorKey& key);
-  std::size_t reject_all(const RejectorKey& key, std::string_view message);
+  std::size_t reject_all(const RejectorKey& key, std::string_view message,
+                         Nomination nomination = Nomination::clear);
   /// The next pod whose wait is over, by a plugin's word or by time; it does not wait any more.
   std::optional<Outcome> next(MonoTime now);
   /// When next() may have one that it does not have now.

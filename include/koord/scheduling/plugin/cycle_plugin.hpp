@@ -20,8 +20,10 @@
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "koord/scheduling/cluster/resource_cells.hpp"
 #include "koord/scheduling/plugin/extender_talk.hpp"
+#include "koord/scheduling/plugin/koordinator_points.hpp"
 #include "koord/scheduling/plugin/plugin_base.hpp"
 #include "koord/scheduling/plugin/pod_changes.hpp"
+#include "koord/scheduling/plugin/pod_place.hpp"
 #include "koord/scheduling/plugin/preemption.hpp"
 #include "koord/scheduling/plugin/status.hpp"
 #include "koord/scheduling/plugin/verdict.hpp"
@@ -53,6 +55,8 @@ struct PodAttempt {
   Row row = kNoRow;                    // the node's, for as long as the pod counts there
   std::span<const Row> hopeless = {};  // rows, ascending, that extenders refused whoever goes; there, too
   VictimTalk* talk = nullptr;          // there, where extenders want it
+  /// The pod that the nodes were asked about in place of this one; nullptr: they were asked about this one.
+  std::shared_ptr<const PodInfo> in_place = {};
 
   /// What the nodes said; in PostFilter only. Of a pod that an AdmitPlugin refused it is computed when it is
   /// asked for first.
@@ -162,6 +166,16 @@ class PreBindPlugin {
   virtual void change_pod(PodAttempt& /*attempt*/, PodChanges& /*changes*/) {}
 };
 
+/// PreBindPlugin of what is placed and is no pod (Koordinator's PreBindReservation): about placeholders these
+/// are asked, of plugins that are enabled at preBind, and no PreBindPlugin is.
+class PreBindReservationPlugin {
+ public:
+  virtual ~PreBindReservationPlugin() = default;
+  virtual std::shared_ptr<PreBindWork> pre_bind_reservation(PodAttempt& /*attempt*/) { return nullptr; }
+  /// What it writes into the object.
+  virtual void change_reservation(PodAttempt& /*attempt*/, PodChanges& /*changes*/) {}
+};
+
 /// Marks the plugin that writes what others change of the pod (Koordinator's ApplyPatch); the writing itself
 /// is the writer's.
 class PodPatchPlugin {
@@ -178,16 +192,6 @@ class BindPlugin {
   /// When all plugins have permitted a pod that it binds. nullptr: the writer binds it, by POST to its
   /// binding subresource, which placeholders have not.
   virtual std::shared_ptr<BindWork> bind(PodAttempt& /*attempt*/) { return nullptr; }
-};
-
-/// Names nodes that a pod is to be tried on, after its nominated one and before all others: the first of them
-/// that no filter rejects is its node, whatever others score. Of several such plugins in a profile the first
-/// is asked.
-class PreferNodesPlugin {
- public:
-  virtual ~PreferNodesPlugin() = default;
-  /// In this order; names of nodes that are not there are passed over.
-  virtual std::vector<std::string> prefer_nodes(const PodInfo& pod) const = 0;
 };
 
 /// Told that the pod is bound.
@@ -207,7 +211,11 @@ class CycleControl {
   /// The plugin does not let it wait any longer. When all have allowed it, it is bound.
   virtual void allow(std::string_view uid, PluginIndex plugin) = 0;
   /// It is not bound, on the plugin's account. False: it does not wait.
-  virtual bool reject(std::string_view uid, PluginIndex plugin, std::string_view message) = 0;
+  virtual bool reject(std::string_view uid, PluginIndex plugin, std::string_view message,
+                      Nomination nomination) = 0;
+  bool reject(std::string_view uid, PluginIndex plugin, std::string_view message) {
+    return reject(uid, plugin, message, Nomination::clear);
+  }
   /// In the order in which they came.
   virtual void each_waiting(const std::function<void(const PodAttempt&)>& visit) const = 0;
 
@@ -217,7 +225,10 @@ class CycleControl {
                             const std::function<void(const PodAttempt&)>& visit) const = 0;
   /// allow() of all of them. How many there were.
   virtual std::size_t allow_all(const RejectorKey& key) = 0;
-  virtual std::size_t reject_all(const RejectorKey& key, std::string_view message) = 0;
+  virtual std::size_t reject_all(const RejectorKey& key, std::string_view message, Nomination nomination) = 0;
+  std::size_t reject_all(const RejectorKey& key, std::string_view message) {
+    return reject_all(key, message, Nomination::clear);
+  }
 
   /// Something of the plugin's has changed: pods that it rejected with this key (with an empty one: all that
   /// it rejected) and without one hear of an event of the kind plugin_told. `label` is what it is counted as;
@@ -231,6 +242,14 @@ class CycleControl {
   /// The pod is tried as soon as possible, backoff or not, if its PreEnqueue plugins let it. What is being
   /// tried or waits for a permit is tried again as soon as it fails.
   virtual void activate(const api::Pod& pod) = 0;
+  /// Where a pod stands; absent: it is not known here. While a PreEnqueuePlugin is asked
+  /// about a pod, that pod is where it was before.
+  struct Queued {
+    Place place;
+    std::uint32_t attempts;  // begun
+    MonoTime timestamp;      // when it arrived or failed last
+  };
+  virtual std::optional<Queued> queued(const api::Pod& pod) const = 0;
   /// An unschedulable pod is tried again without an event, but not before the backoff of its last attempt is
   /// over, however little else there is to do.
   virtual void back_off(const api::Pod& pod) = 0;

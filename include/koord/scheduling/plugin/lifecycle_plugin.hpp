@@ -1,4 +1,5 @@
-// Plugins beside the cycle: what they run at the API server while the role leads, and when all is known.
+// Plugins beside the cycle: what they run at the API server while the role leads, when all is known, and
+// which pods leave.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/result.hpp"
+#include "koord/base/symbol.hpp"
 
 namespace koord::kube {
 class Client;
@@ -15,6 +17,8 @@ class InformerSet;
 }  // namespace koord::kube
 
 namespace koord::scheduling {
+
+struct PodInfo;
 
 /// Works on the event loop's thread, beside the engine: it shares with its plugin only what is made for two
 /// threads.
@@ -30,7 +34,8 @@ class PluginController {
   };
   virtual ~PluginController() = default;
   /// Once, when the role leads and all objects that existed at the start are known; until it is cancelled,
-  /// when the role ends. Its end is awaited, for as long as the role's own writes are. An error ends the role.
+  /// when the role ends. Its end is awaited, for as long as the role's own writes are. An error ends the
+  /// role.
   virtual Task<Result<>> run(Context context) = 0;
 };
 
@@ -50,6 +55,19 @@ class SyncedPlugin {
  public:
   virtual ~SyncedPlugin() = default;
   virtual void all_synced() = 0;
+};
+
+/// Told on the engine's thread of pods that leave it, of all profiles.
+class ForgetPlugin {
+ public:
+  virtual ~ForgetPlugin() = default;
+  /// A pod that was assumed on the node does not count there any more, and is not bound there
+  /// (kube-scheduler's cache forgets it). ReservePlugin::unreserve() comes before or, where a binding is on
+  /// its way, when that has ended.
+  virtual void forgotten(const PodInfo& /*pod*/, const Symbol& /*node*/) {}
+  /// The engine does not know of the pod any more: it is gone, has finished, or is another scheduler's. Of
+  /// pods that were bound, too; what plugins keep with it goes now.
+  virtual void gone(const PodInfo& /*pod*/) {}
 };
 
 }  // namespace koord::scheduling

@@ -46,8 +46,8 @@ struct Eviction {
   bool removed = true;
 };
 
-/// Constant: it is asked on the engine's thread and on the event loop's at the same time. It does not throw: a
-/// malformed object wants no place. `now` is an object of its type as it is known.
+/// Constant: it is asked on the engine's thread and on the event loop's at the same time. It does not throw:
+/// a malformed object wants no place. `now` is an object of its type as it is known.
 class PlacedKind {
  public:
   virtual ~PlacedKind() = default;
@@ -64,8 +64,8 @@ class PlacedKind {
   virtual std::optional<ObjectPatch> failed(const void* now, const AttemptFailure& failure) const = 0;
   /// The nominated node alone, empty: none.
   virtual std::optional<ObjectPatch> nominated(const void* now, const Symbol& node) const = 0;
-  /// What plugins change of it before it is bound.
-  virtual std::optional<ObjectPatch> changed(const void* now, const PodChanges& changes) const = 0;
+  /// What plugins change of it before it is bound. PodPatch::spec is of pods alone.
+  virtual std::optional<ObjectPatch> changed(const void* now, const PodPatch& patch) const = 0;
   virtual Eviction evicted(const void* now, const Preemptor& by) const = 0;
 };
 

@@ -17,8 +17,6 @@ namespace koord::scheduling {
 /// object's; its namespace, too, or "default", where the pod has none of its own.
 std::shared_ptr<const api::Pod> as_placeholder(const PlacedKind& kind, const api::ObjectMeta& of,
                                                api::Pod pod);
-/// What plugins change of labels and annotations.
-void apply(const PodChanges& changes, api::ObjectMeta& meta);
 
 /// See PlacedKind for what its methods answer, and for its threads.
 template <class T>
@@ -44,8 +42,8 @@ class PlacedObjects : public PlacedKind {
   std::optional<ObjectPatch> nominated(const void* now, const Symbol& node) const final {
     return nomination(of(now), node);
   }
-  std::optional<ObjectPatch> changed(const void* now, const PodChanges& changes) const final {
-    return edited(of(now), {}, [&](T& after) { apply(changes, after.metadata); });
+  std::optional<ObjectPatch> changed(const void* now, const PodPatch& patch) const final {
+    return edited(of(now), {}, [&](T& after) { apply(patch, after.metadata); });
   }
   Eviction evicted(const void* now, const Preemptor& by) const final { return eviction(of(now), by); }
 

@@ -8,25 +8,13 @@
 #include "koord/base/clock.hpp"
 #include "koord/scheduling/plugin/cycle_plugin.hpp"
 #include "koord/scheduling/plugin/plugin.hpp"
+#include "koord/scheduling/plugin/pod_place.hpp"
 
 namespace koord::scheduling {
 
 struct ExtenderAnswer;
 struct PodClass;
 struct Profile;
-
-enum class Place : std::uint8_t {
-  nowhere,        // not ours to schedule, or being decided
-  gated,          // a PreEnqueue plugin keeps it out
-  active,         // to be tried as soon as possible
-  backoff,        // to be tried again after a while (sooner if nothing else is to do)
-  error_backoff,  // the same after an error that was not the pod's; never sooner
-  unschedulable,  // to be tried again when an event makes it worth it
-  asking,         // until the extenders have answered, or until there is room to ask them
-  waiting,        // assumed on a node, its binding not permitted yet
-  assumed,        // decided, its binding on the way
-  bound,
-};
 
 struct QueuedPod {
   PodInfo info;
@@ -63,6 +51,7 @@ struct QueuedPod {
   bool to_be_told = false;
   bool activated = false;  // a plugin wants it tried as soon as it has failed
   bool outdated = false;   // `info` and `cls` are of an older object than info.pod
+  bool resized = false;    // it takes something else of its row than its object asks for (ResizePodPlugin)
 };
 
 }  // namespace koord::scheduling

@@ -227,11 +227,11 @@ class DefaultPreemption final : public Plugin,
     return preempt(search.attempt, search);
   }
 
-  /// Of those that come before it: of the same priority, too.
-  std::vector<const PodInfo*> nominated_before(const PodInfo& pod, Row row) const {
+  /// Those that come before it: of the same priority, too.
+  std::vector<const PodInfo*> nominated_before(const PodAttempt& attempt, const Symbol& job, Row row) const {
     std::vector<const PodInfo*> before;
     for (const PodInfo* other : nominator_.on(row))
-      if (other->priority >= pod.priority && other != &pod) before.push_back(other);
+      if (attempt.profile.yields(attempt.pod, job, *other, nominator_)) before.push_back(other);
     return before;
   }
 
@@ -240,15 +240,16 @@ class DefaultPreemption final : public Plugin,
     ClassState& state = attempt.state();
     const PodInfo& pod = attempt.pod;
     const auto nominated = nominator_.on(row);
-    // Its own nomination is nobody else's.
-    const bool keep =
-        !state.reaches_over_rows() && std::find(nominated.begin(), nominated.end(), &pod) == nominated.end();
+    const Symbol job = nominated.empty() ? Symbol() : attempt.profile.job_of(pod);
+    // Its own nomination is nobody else's, and whom its job spares is not what the class spares.
+    const bool keep = !state.reaches_over_rows() && job.empty() &&
+                      std::find(nominated.begin(), nominated.end(), &pod) == nominated.end();
     DryRuns::Entry& entry = keep ? kept(state, pod.priority, row) : own;
     DryRuns::Stamp stamp{nodes_.changes(row), nominator_.changes(row), state.delta_version(row),
                          budgets_.version()};
     if (entry.made && !entry.run.budgets_asked) stamp.budgets = budgets_.selectors_version();
     if (entry.made && entry.stamp == stamp) return entry;
-    Space space(state, row, nominated_before(pod, row));
+    Space space(state, row, nominated_before(attempt, job, row));
     entry.run = stamp.delta == 0 ? select_victims(space, nodes_.pods(row), pod.priority, budgets_)
                                  : select_victims(space, space.pods(), pod.priority, budgets_);
     entry.loss = entry.run.victims.loss();
@@ -282,7 +283,8 @@ class DefaultPreemption final : public Plugin,
     }
     if (p.victims.empty()) return result;
     for (const PodInfo* other : nominator_.on(search.row))
-      if (other->priority < pod.priority) p.yielding.push_back(other->pod);
+      if (other->priority < pod.priority && !nominator_.is_foreign(*other))
+        p.nominations.push_back({other->pod});
     waiting_[pod.pod->metadata.uid] = false;
     return result;
   }

@@ -49,9 +49,9 @@ struct Scene : SilentRole {
     for (const auto& victim : preemption.victims)
       if (!gone) know(victim.pod);
     for (const std::string& name : yielding) {
-      preemption.yielding.push_back(
-          make_pod(name, "1", "1Gi", [](api::Pod& p) { p.status.nominated_node_name = "n1"; }));
-      know(preemption.yielding.back());
+      preemption.nominations.push_back(
+          {make_pod(name, "1", "1Gi", [](api::Pod& p) { p.status.nominated_node_name = "n1"; })});
+      know(preemption.nominations.back().pod);
     }
     if (edit) edit(preemption);
     const WriterParts parts{client, loop.clock, Logger(captured, loop.clock), telemetry, *this};

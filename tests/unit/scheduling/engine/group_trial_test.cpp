@@ -12,13 +12,20 @@ namespace {
 
 /// Pods whose name begins with "g" are a group, led by the first whose turn comes; "g-0" to "g-N" by number.
 /// Reserves nothing for the pod that the test names.
-class Gang final : public Plugin, public GroupPlugin, public ReservePlugin, public PermitPlugin {
+class Gang final : public Plugin,
+                   public GroupPlugin,
+                   public PreFilterTransformer,
+                   public ReservationNominatorPlugin,
+                   public ReservePlugin,
+                   public PermitPlugin {
  public:
   struct Said {
     std::function<Status(Placements&)> place;
     std::string unreservable;
     int reserved = 0;
-    std::vector<std::string> waits;  // pods that are not permitted at once
+    std::vector<std::string> waits;    // pods that are not permitted at once
+    std::string goes_to;               // the node that its pods are asked about; empty: all
+    std::string refused, unnominated;  // pods
   };
   static Said& said() {
     static Said now;
@@ -28,6 +35,17 @@ class Gang final : public Plugin, public GroupPlugin, public ReservePlugin, publ
   bool sign(const PodInfo&, Signature&) const override { return true; }
   bool leads_group(const PodInfo& pod) const override { return pod.pod->metadata.name.starts_with("g"); }
   Status place_group(const PodInfo&, Placements& places) override { return said().place(places); }
+  Before before_pre_filter(const PodInfo& pod) override {
+    if (pod.pod->metadata.name == said().refused) return {{StatusCode::unschedulable, "not this one"}, {}};
+    if (said().goes_to.empty()) return {};
+    return {{}, changed(pod.pod, [](api::Pod& p) {
+              p.spec.node_selector["kubernetes.io/hostname"] = said().goes_to;
+            })};
+  }
+  Status nominate_reservation(PodAttempt& attempt) override {
+    if (attempt.pod.pod->metadata.name != said().unnominated) return {};
+    return {StatusCode::unschedulable, "no reservation"};
+  }
   Status reserve(PodAttempt& attempt) override {
     ++said().reserved;
     if (attempt.pod.pod->metadata.name != said().unreservable) return {};
@@ -97,6 +115,38 @@ Status place_all(Placements& places, int count) {
     if (auto placed = places.place(*Gangs::member(n)); placed.row == kNoRow)
       return {StatusCode::unschedulable, fmt::format("member {}: {}", n, placed.status.message)};
   return {};
+}
+
+TEST_CASE("members go through Koordinator's points as pods do that are tried alone") {
+  Gangs world;
+  Gang::said().place = [](Placements& places) { return place_all(places, 3); };
+  world.put_members(3);
+  const std::string before = world.state();
+  SECTION("what is in their place is asked about") {
+    Gang::said().goes_to = "n3";
+    Gang::said().place = [](Placements& places) {
+      for (const int n : {0, 2}) CHECK(places.place(*Gangs::member(n)).row == 3);
+      return Status{};
+    };
+    CHECK(world.run(1).size() == 2);
+    return;
+  }
+  SECTION("one is refused before its preparations") {
+    Gang::said().refused = "g-1";
+    const auto decisions = world.run(1);
+    REQUIRE(decisions.size() == 1);
+    CHECK(decisions[0].message() == "0/1 nodes are available: 1 member 1: not this one.");
+  }
+  SECTION("nothing can be nominated for one") {
+    Gang::said().unnominated = "g-2";
+    const auto decisions = world.run(1);
+    REQUIRE(decisions.size() == 1);
+    CHECK(decisions[0].message() == "0/1 nodes are available: 1 member 2: no reservation.");
+  }
+  CHECK(Gang::said().reserved == 0);
+  CHECK(world.engine.assumed() == 0);
+  // All but that the leader waits for an event.
+  CHECK(world.state().substr(before.find(';')) == before.substr(before.find(';')));
 }
 
 TEST_CASE("fifty pods are placed as one batch, or none of them") {

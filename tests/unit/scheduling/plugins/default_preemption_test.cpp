@@ -278,8 +278,9 @@ TEST_CASE("preemption leaves room to those who were nominated before, and takes 
   world.engine.put_pod(pod("highest", 300, 2000));
   const Decision d = world.one();
   CHECK(outcome(d) == "n: a");
-  REQUIRE(d.preemption().yielding.size() == 1);
-  CHECK(d.preemption().yielding[0]->metadata.name == "first");
+  REQUIRE(d.preemption().nominations.size() == 1);
+  CHECK(d.preemption().nominations[0].pod->metadata.name == "first");
+  CHECK(d.preemption().nominations[0].node.empty());
 }
 
 TEST_CASE("budgets are respected as far as there is a choice") {

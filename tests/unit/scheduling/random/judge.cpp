@@ -154,8 +154,8 @@ void RandomWorld::judge_preemption(const Decision& d, const reference::Preemptio
     });
     world_.engine.put_pod(cluster_.pods.at(key));
   }
-  for (const auto& other : d.preemption().yielding)
-    put_waiting(changed(other, [&](api::Pod& p) { p.status.nominated_node_name = {}; }));
+  for (const auto& [other, node] : d.preemption().nominations)
+    put_waiting(changed(other, [&](api::Pod& p) { p.status.nominated_node_name = node; }));
   put_waiting(changed(d.pod, [&](api::Pod& p) { p.status.nominated_node_name = *d.nominate(); }));
   world_.engine.preempted(*d.pod, true);
 }
