@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bookings.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 #include "world.hpp"
 
@@ -56,6 +57,8 @@ class PointsPlugin final : public Plugin,
                            public ResizePodPlugin,
                            public ReservePlugin,
                            public PermitPlugin,
+                           public PreBindPlugin,
+                           public PreBindReservationPlugin,
                            public JobPlugin,
                            public EventPlugin,
                            public ForgetPlugin {
@@ -110,6 +113,16 @@ class PointsPlugin final : public Plugin,
   Status reserve(PodAttempt&) override { return ask("Reserve"); }
   void unreserve(PodAttempt&) override { said().asked.emplace_back("Unreserve"); }
   Answer permit(PodAttempt&) override { return {ask("Permit"), std::chrono::minutes(1)}; }
+  std::shared_ptr<PreBindWork> pre_bind(PodAttempt&) override {
+    said().asked.emplace_back("PreBind");
+    return nullptr;
+  }
+  void change_pod(PodAttempt&, PodChanges& changes) override { changes.labels["as"] = "pod"; }
+  std::shared_ptr<PreBindWork> pre_bind_reservation(PodAttempt&) override {
+    said().asked.emplace_back("PreBindReservation");
+    return nullptr;
+  }
+  void change_reservation(PodAttempt&, PodChanges& changes) override { changes.labels["as"] = "object"; }
   Symbol job_of(const PodInfo& pod) const override {
     return Symbol(api::value_or(pod.pod->metadata.labels, "job"));
   }
@@ -137,7 +150,7 @@ inline constexpr PluginEntry kPoints{.name = "Points", .make = &make<PointsPlugi
 inline PluginTable points_table() {
   static const std::vector<const PluginEntry*> kTable = [] {
     std::vector<const PluginEntry*> all(plugin_table().begin(), plugin_table().end());
-    all.push_back(&kPoints);
+    all.insert(all.end(), {&kPoints, &kBooker});
     return all;
   }();
   return kTable;
@@ -146,7 +159,7 @@ inline PluginTable points_table() {
 inline KubeSchedulerConfiguration points_config() {
   KubeSchedulerConfiguration c;
   Plugins& plugins = c.profiles.emplace_back().plugins.emplace();
-  plugins.multi_point.enabled = {{"Points", {}}};
+  plugins.multi_point.enabled = {{"Points", {}}, {"Booker", {}}, {"DefaultPreBind", {}}};
   plugins.post_filter.disabled = {{"DefaultPreemption", {}}, {"DynamicResources", {}}};
   return c;
 }

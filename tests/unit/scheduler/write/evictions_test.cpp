@@ -127,6 +127,26 @@ TEST_CASE("whoever lost room that was left to them is told so") {
   CHECK(s.did("p all"));
 }
 
+TEST_CASE("members of a job are nominated with it, and each victim hears of its own node") {
+  Scene s;
+  s.preempt(2, {}, [&](scheduling::Preemption& p) {
+    p.victims[1].pod = make_pod("v1", "1", "1Gi", [](api::Pod& v) { v.spec.node_name = "n2"; });
+    s.know(p.victims[1].pod);
+    const auto bound = make_pod("bound", "1", "1Gi", [](api::Pod& b) { b.spec.node_name = "n3"; });
+    const auto member = make_pod("member");
+    for (const auto& pod : {bound, member}) s.know(pod);
+    p.nominations = {{member, Symbol("n2")}, {bound, Symbol("n2")}};
+  });
+  CHECK(s.did("PATCH member/status"));
+  CHECK(std::any_of(s.patches.begin(), s.patches.end(), [](auto& body) {
+    return body.find(R"("nominatedNodeName":"n2")") != std::string::npos;
+  }));
+  CHECK_FALSE(s.did("PATCH bound/status"));
+  CHECK(s.did("Preempted by pod uid-p on node n1"));
+  CHECK(s.did("Preempted by pod uid-p on node n2"));
+  CHECK(s.did("p all"));
+}
+
 TEST_CASE("a victim that has gone has gone; one that cannot be asked is told of") {
   struct Row {
     const char* name;

@@ -64,8 +64,10 @@ struct Scene : SilentRole {
                                   std::string(row.bound_to) + "\"}}");
   }
 
-  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view) const override {
-    return pod;
+  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view name) const override {
+    for (const auto& other : others)
+      if (other->metadata.name == name) return other;
+    return name == pod->metadata.name ? pod : nullptr;
   }
   void binding_ended(std::shared_ptr<const api::Pod>, bool bound) override { put_back += !bound; }
   void done() override { ++told; }
@@ -212,6 +214,7 @@ struct Steps : SilentRole {
   kube::EventRecorder events_recorder{
       loop.executor(), client, loop.clock, {.controller = "c", .instance = "c-1"}};
   std::shared_ptr<const api::Pod> pod = make_pod("p");
+  std::vector<std::shared_ptr<const api::Pod>> others;
   std::vector<std::string> steps;
   std::vector<Answer> to_patches;  // of pods, not of their status; then all are taken
   std::optional<Writer> writer;
@@ -395,6 +398,34 @@ TEST_CASE("a pod that is as plugins want it already is not patched, and nothing 
   s.write(std::move(d));
   CHECK(s.steps[1] == "prepare p on n1");
   CHECK(s.steps[2] == "not bound");
+}
+
+TEST_CASE("plugins take keys of a pod away, change its spec, and write into other pods, before the binding") {
+  Steps s;
+  s.pod = make_pod("p", "1", "1Mi", [](api::Pod& p) { p.metadata.labels = {{"old", "1"}, {"stays", "1"}}; });
+  const auto other = make_pod("other"), lost = make_pod("lost");
+  s.others = {other};
+  Decision d = s.decision();
+  scheduling::PodChanges& changes = s.binding(d).changes;
+  changes.removed_labels = {"old"};
+  changes.spec.emplace_back([](api::PodSpec& spec) { spec.tolerations.push_back({"k", {}, {}, {}}); });
+  changes.others = {{other, {.annotations = {{"member", "1"}}}}, {lost, {.labels = {{"a", "b"}}}}};
+  s.binding(d).patches = "DefaultPreBind";
+  SECTION("who has gone meanwhile is passed over") {
+    s.write(std::move(d));
+    REQUIRE(s.steps.size() == 5);
+    CHECK_THAT(s.steps[1], Catch::Contains(R"("old":null)") && Catch::Contains(R"("tolerations")") &&
+                               Catch::Contains("uid-p") && !Catch::Contains("stays"));
+    CHECK_THAT(s.steps[2], Catch::Contains(R"("member":"1")") && Catch::Contains("uid-other"));
+    CHECK(s.steps[3] == "bind");
+    CHECK(s.steps[4] == "bound");
+  }
+  SECTION("one that cannot be written keeps the pod from being bound, and is named") {
+    s.to_patches = {created(), refused(403, "Forbidden")};
+    s.write(std::move(d));
+    CHECK(std::count(s.steps.begin(), s.steps.end(), "bind") == 0);
+    CHECK_THAT(s.steps.back(), Catch::Contains("pod default/other"));
+  }
 }
 
 TEST_CASE("before its binding a pod is looked at once more") {

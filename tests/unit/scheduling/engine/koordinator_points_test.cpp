@@ -35,7 +35,7 @@ TEST_CASE("each of Koordinator's points is asked in its order, and counted under
   const std::string node = d.node().str();
   CHECK(w.asked_text() ==
         fmt::format("NextPod BeforePreFilter AfterPreFilter FindOneNodePlugin BeforeScore:0,1,2 Nominate:{} "
-                    "ResizePod Reserve Permit NextPod",
+                    "ResizePod Reserve Permit PreBind NextPod",
                     node));
   CHECK(counted(w) == std::set<std::string>{"NextPod false", "BeforePreFilter Success",
                                             "AfterPreFilter Success", "FindOneNodePlugin Skip",
@@ -340,6 +340,19 @@ TEST_CASE("one PostFilter nominates a whole job, and names victims on several no
   for (const Decision& each : w.run()) nodes[each.pod->metadata.name] = each.node().str();
   CHECK(nodes["stranger"].empty());
   CHECK((nodes["p"] == "a" && nodes["other"] == "b"));
+}
+
+TEST_CASE("before the binding of what is no pod PreBindReservation is asked in place of PreBind") {
+  PointsWorld w;
+  w.engine.put_object(make_booking("b"));
+  const Decision booked = w.one();
+  REQUIRE(booked.kind() == Kind::bind);
+  CHECK(w.asked_text().find("Permit PreBindReservation NextPod") != std::string::npos);
+  CHECK(booked.as<Decision::Bind>()->changes.labels == api::StringMap{{"as", "object"}});
+  CHECK(counted(w).contains("PreBindReservation Success"));
+  const Decision bound = w.put(make_pod("p"));
+  CHECK(w.asked_text().find("Permit PreBind NextPod") != std::string::npos);
+  CHECK(bound.as<Decision::Bind>()->changes.labels == api::StringMap{{"as", "pod"}});
 }
 
 TEST_CASE("plugins are told of pods that leave their node or the engine") {
