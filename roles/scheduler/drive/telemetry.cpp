@@ -264,9 +264,10 @@ Telemetry::Telemetry(metrics::Registry& r, std::span<const scheduling::Profile> 
       permit_seconds_(r.histograms(kPermitSeconds)),
       bind_(scheduling::extension_point(&scheduling::Plugins::bind).label()) {
   for (const scheduling::Profile& p : profiles) {
-    const auto note = [&](auto& says, const auto& seats, scheduling::PluginSet scheduling::Plugins::*point) {
-      for (const auto& seat : seats)
-        says.emplace_back(p.plugin_name(seat.index), scheduling::extension_point(point).label());
+    const auto note = [&](auto& says, const auto& registrations,
+                          scheduling::PluginSet scheduling::Plugins::*point) {
+      for (const auto& registered : registrations)
+        says.emplace_back(p.plugin_name(registered.index), scheduling::extension_point(point).label());
     };
     Says& says = says_[p.scheduler_name];
     note(says.filtering, p.pre_filters, &scheduling::Plugins::pre_filter);

@@ -15,14 +15,16 @@ namespace koord::scheduling {
 ClassState::ClassState(const Profile& profile, const ClassShared& shared, const PodInfo& pod)
     : profile_(profile), shared_(shared), local_(profile, shared, pod) {
   for (std::size_t at = 0; at < profile.filters.size(); ++at) {
-    const Profile::Filter& seat = profile.filters[at];
-    if (seat.local != nullptr) continue;
-    filters_.push_back({seat.cluster, seat.residual, at,
-                        seat.cluster != nullptr ? seat.cluster->prepare_cluster_filter(pod) : nullptr});
+    const Profile::Filter& registered = profile.filters[at];
+    if (registered.local != nullptr) continue;
+    filters_.push_back(
+        {registered.cross_node, registered.per_pod, at,
+         registered.cross_node != nullptr ? registered.cross_node->prepare_cross_node_filter(pod) : nullptr});
   }
-  for (const Profile::Score& seat : profile.scores)
-    if (seat.cluster != nullptr)
-      scores_.push_back({seat.cluster, seat.index, seat.weight, seat.cluster->prepare_cluster_score(pod)});
+  for (const Profile::Score& registered : profile.scores)
+    if (registered.cross_node != nullptr)
+      scores_.push_back({registered.cross_node, registered.index, registered.weight,
+                         registered.cross_node->prepare_cross_node_score(pod)});
   for (const auto& p : profile.row_deltas)
     if (auto state = p.plugin->prepare_deltas(pod)) deltas_.push_back({p.plugin, std::move(state), p.index});
 }
@@ -57,14 +59,14 @@ void ClassState::pre_filter() {
   for (Filter& f : filters_) {
     if (locally && local_.rejected_at() < f.position) break;
     PreFiltered said;
-    if (f.cluster != nullptr) {
-      said = f.cluster->pre_filter(*f.state, *pod_);
+    if (f.cross_node != nullptr) {
+      said = f.cross_node->pre_filter(*f.state, *pod_);
     } else {
-      f.state = f.residual->pre_filter_pod(*pod_, said);
+      f.state = f.per_pod->pre_filter_pod(*pod_, said);
     }
-    const Profile::Filter& seat = profile_.filters[f.position];
-    f.asked = seat.answers && !said.skip && f.state != nullptr;
-    if (!seat.prepares || said.skip || said.rejected.empty()) continue;
+    const Profile::Filter& registered = profile_.filters[f.position];
+    f.asked = registered.answers && !said.skip && f.state != nullptr;
+    if (!registered.prepares || said.skip || said.rejected.empty()) continue;
     if (reject(f.position, std::move(said))) return;
   }
   if (locally) reject(local_.rejected_at(), {false, local_.rejected(), local_.rejected_code()});
@@ -317,9 +319,9 @@ Explanation ClassState::explain(Row row) {
   return e;
 }
 
-std::unique_ptr<PodState> ClassState::take_residual(PluginIndex plugin) {
+std::unique_ptr<PodState> ClassState::take_per_pod(PluginIndex plugin) {
   for (Filter& f : filters_)
-    if (f.residual != nullptr && profile_.filters[f.position].index == plugin) return std::move(f.state);
+    if (f.per_pod != nullptr && profile_.filters[f.position].index == plugin) return std::move(f.state);
   return nullptr;
 }
 

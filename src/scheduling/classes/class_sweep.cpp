@@ -86,10 +86,10 @@ std::vector<std::int32_t>& ClassState::own_slots() const {
 }
 
 void ClassState::filter(const Filter& f, std::span<const Row> rows, std::span<VerdictId> out) const {
-  if (f.cluster != nullptr) {
-    f.cluster->filter(*f.state, shared_.nodes, rows, out);
+  if (f.cross_node != nullptr) {
+    f.cross_node->filter(*f.state, shared_.nodes, rows, out);
   } else {
-    f.residual->filter_pod(*f.state, shared_.nodes, rows, out);
+    f.per_pod->filter_pod(*f.state, shared_.nodes, rows, out);
   }
 }
 

@@ -40,21 +40,21 @@ LocalState::LocalState(const Profile& profile, const ClassShared& shared, const 
     : profile_(profile), shared_(shared) {
   std::vector<std::string> restricting;
   for (std::size_t at = 0; at < profile.filters.size(); ++at) {
-    const Profile::Filter& seat = profile.filters[at];
-    if (seat.local == nullptr) continue;
-    Filter filter{seat.local, at, {}, {}};
-    if (seat.local->filter_depends() == Depends::node)
-      filter.facet = shared.facets.filter(profile, seat, pod);
-    if (!filter.facet) filter.own = seat.local->prepare_filter(pod);
+    const Profile::Filter& registered = profile.filters[at];
+    if (registered.local == nullptr) continue;
+    Filter filter{registered.local, at, {}, {}};
+    if (registered.local->filter_depends() == Depends::node)
+      filter.facet = shared.facets.filter(profile, registered, pod);
+    if (!filter.facet) filter.own = registered.local->prepare_filter(pod);
     const FilterPlugin::Prepared& prepared = filter.prepared();
-    if (seat.prepares && !prepared.rejected.empty()) {
+    if (registered.prepares && !prepared.rejected.empty()) {
       rejected_ = prepared.rejected;
       rejected_code_ = prepared.code;
       rejected_at_ = at;
-      rejectors_ = mask_of(seat.index);
+      rejectors_ = mask_of(registered.index);
       return;
     }
-    if (seat.prepares && prepared.only_nodes) {
+    if (registered.prepares && prepared.only_nodes) {
       std::vector<std::string> names = *prepared.only_nodes, both;
       std::sort(names.begin(), names.end());
       names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -64,11 +64,11 @@ LocalState::LocalState(const Profile& profile, const ClassShared& shared, const 
         names = std::move(both);
       }
       only_nodes_ = std::move(names);
-      restricting.emplace_back(profile.plugin_name(seat.index));
-      rejectors_ |= mask_of(seat.index);
+      restricting.emplace_back(profile.plugin_name(registered.index));
+      rejectors_ |= mask_of(registered.index);
       rejected_at_ = at;
     }
-    if (seat.answers && !prepared.skip) filters_.push_back(std::move(filter));
+    if (registered.answers && !prepared.skip) filters_.push_back(std::move(filter));
   }
   if (only_nodes_) {
     std::sort(restricting.begin(), restricting.end());
@@ -81,12 +81,21 @@ LocalState::LocalState(const Profile& profile, const ClassShared& shared, const 
     }
     not_among_ = shared.verdicts.intern({kNoPlugin, true, {why}});
   }
-  for (const Profile::Score& seat : profile.scores) {
-    if (seat.local == nullptr) continue;
-    Score score{seat.local, seat.index, seat.weight, seat.local->normalize(), {}, {}, 0, {}, {}};
-    if (seat.local->score_depends() == Depends::node) score.facet = shared.facets.score(profile, seat, pod);
-    if (!score.facet) score.own = seat.local->prepare_score(pod);
-    if (!score.prepared().skip || !seat.prepares) scores_.push_back(std::move(score));
+  for (const Profile::Score& registered : profile.scores) {
+    if (registered.local == nullptr) continue;
+    Score score{registered.local,
+                registered.index,
+                registered.weight,
+                registered.local->normalize(),
+                {},
+                {},
+                0,
+                {},
+                {}};
+    if (registered.local->score_depends() == Depends::node)
+      score.facet = shared.facets.score(profile, registered, pod);
+    if (!score.facet) score.own = registered.local->prepare_score(pod);
+    if (!score.prepared().skip || !registered.prepares) scores_.push_back(std::move(score));
   }
 }
 

@@ -30,11 +30,11 @@ void Trial::remove(const PodInfo& other) {
 
 void Trial::tell(const PodInfo& other, bool added) {
   for (const ClassState::Filter& f : state_.filters_) {
-    if (!f.asked || f.cluster == nullptr) continue;
+    if (!f.asked || f.cross_node == nullptr) continue;
     if (added) {
-      f.cluster->add_pod(*f.state, *state_.pod_, other, view_.row());
+      f.cross_node->add_pod(*f.state, *state_.pod_, other, view_.row());
     } else {
-      f.cluster->remove_pod(*f.state, *state_.pod_, other, view_.row());
+      f.cross_node->remove_pod(*f.state, *state_.pod_, other, view_.row());
     }
   }
 }
@@ -46,8 +46,8 @@ VerdictId Trial::verdict() const {
   for (const ClassState::Filter& f : state_.filters_) {
     if (!f.asked) continue;
     VerdictId verdict = state_.local_.judge(view_, from, f.position);
-    if (verdict == kPass && f.residual != nullptr) {
-      verdict = f.residual->filter_pod_view(*f.state, state_.shared_.nodes, view_);
+    if (verdict == kPass && f.per_pod != nullptr) {
+      verdict = f.per_pod->filter_pod_view(*f.state, state_.shared_.nodes, view_);
     } else if (verdict == kPass) {
       state_.filter(f, {&row, 1}, {&verdict, 1});
     }

@@ -19,51 +19,51 @@ bool is_any(const Plugin& plugin) {
   return ((dynamic_cast<const Interfaces*>(&plugin) != nullptr) || ...);
 }
 
-/// How a list of a profile seats the plugins that have something to say there.
-template <class Seated>
-struct Seating;
+/// How a list of a profile takes in the plugins that have something to say there.
+template <class Registered>
+struct Registering;
 template <class Interface>
-struct Seating<Profile::At<Interface>> {
+struct Registering<Profile::At<Interface>> {
   static bool does(const Plugin& plugin) { return is_any<Interface>(plugin); }
-  static Profile::At<Interface> made(Plugin& plugin, Profile::Seat seat) {
-    return {seat, dynamic_cast<Interface*>(&plugin)};
+  static Profile::At<Interface> made(Plugin& plugin, Profile::Registration registered) {
+    return {registered, dynamic_cast<Interface*>(&plugin)};
   }
 };
 template <>
-struct Seating<Profile::At<ReservePlugin>> {
+struct Registering<Profile::At<ReservePlugin>> {
   static bool does(const Plugin& plugin) { return is_any<ReservePlugin, ReservedByRowPlugin>(plugin); }
-  static Profile::At<ReservePlugin> made(Plugin& plugin, Profile::Seat seat) {
-    return {seat, dynamic_cast<ReservePlugin*>(&plugin)};
+  static Profile::At<ReservePlugin> made(Plugin& plugin, Profile::Registration registered) {
+    return {registered, dynamic_cast<ReservePlugin*>(&plugin)};
   }
 };
 template <>
-struct Seating<Profile::Filter> {
+struct Registering<Profile::Filter> {
   static bool does(const Plugin& plugin) {
-    return is_any<FilterPlugin, ClusterFilterPlugin, ResidualFilterPlugin>(plugin) &&
+    return is_any<FilterPlugin, CrossNodeFilterPlugin, PerPodFilterPlugin>(plugin) &&
            !is_any<PreFilterAlonePlugin>(plugin);
   }
-  static Profile::Filter made(Plugin& plugin, Profile::Seat seat) {
-    return {seat, dynamic_cast<FilterPlugin*>(&plugin), dynamic_cast<ClusterFilterPlugin*>(&plugin),
-            dynamic_cast<ResidualFilterPlugin*>(&plugin)};
+  static Profile::Filter made(Plugin& plugin, Profile::Registration registered) {
+    return {registered, dynamic_cast<FilterPlugin*>(&plugin), dynamic_cast<CrossNodeFilterPlugin*>(&plugin),
+            dynamic_cast<PerPodFilterPlugin*>(&plugin)};
   }
 };
 template <>
-struct Seating<Profile::Score> {
-  static bool does(const Plugin& plugin) { return is_any<ScorePlugin, ClusterScorePlugin>(plugin); }
-  static Profile::Score made(Plugin& plugin, Profile::Seat seat) {
-    return {seat, dynamic_cast<ScorePlugin*>(&plugin), dynamic_cast<ClusterScorePlugin*>(&plugin)};
+struct Registering<Profile::Score> {
+  static bool does(const Plugin& plugin) { return is_any<ScorePlugin, CrossNodeScorePlugin>(plugin); }
+  static Profile::Score made(Plugin& plugin, Profile::Registration registered) {
+    return {registered, dynamic_cast<ScorePlugin*>(&plugin), dynamic_cast<CrossNodeScorePlugin*>(&plugin)};
   }
 };
 
 template <auto list, auto does, auto made>
 constexpr ExtensionPoint asked(PluginSet Plugins::*configured) {
   return {configured,
-          [](Profile& profile, Plugin& plugin, Profile::Seat seat) {
+          [](Profile& profile, Plugin& plugin, Profile::Registration registered) {
             if (!does(plugin)) return false;
-            const auto seated = made(plugin, seat);
-            if constexpr (requires { seated.plugin; })
-              if (seated.plugin == nullptr) return true;
-            (profile.*list).push_back(seated);
+            const auto entry = made(plugin, registered);
+            if constexpr (requires { entry.plugin; })
+              if (entry.plugin == nullptr) return true;
+            (profile.*list).push_back(entry);
             return true;
           },
           does};
@@ -72,35 +72,37 @@ constexpr ExtensionPoint asked(PluginSet Plugins::*configured) {
 /// A point at which the plugins in `list`, a member of Profile, are asked.
 template <auto list>
 constexpr ExtensionPoint point(PluginSet Plugins::*configured) {
-  using How = Seating<typename std::remove_reference_t<decltype(std::declval<Profile&>().*list)>::value_type>;
+  using How =
+      Registering<typename std::remove_reference_t<decltype(std::declval<Profile&>().*list)>::value_type>;
   return asked<list, &How::does, &How::made>(configured);
 }
 
 /// The same where a plugin prepares: those that `does` says have a preparation of their own.
 template <auto list, auto does>
 constexpr ExtensionPoint preparing(PluginSet Plugins::*configured) {
-  return asked<list, does, [](Plugin&, Profile::Seat seat) { return seat; }>(configured);
+  return asked<list, does, [](Plugin&, Profile::Registration registered) { return registered; }>(configured);
 }
 
 /// Who only writes what the others change has nothing to say for itself.
 constexpr ExtensionPoint kPreBind{
     &Plugins::pre_bind,
-    [](Profile& profile, Plugin& plugin, Profile::Seat seat) {
-      if (auto* asked = dynamic_cast<PreBindPlugin*>(&plugin)) profile.pre_binds.push_back({seat, asked});
+    [](Profile& profile, Plugin& plugin, Profile::Registration registered) {
+      if (auto* asked = dynamic_cast<PreBindPlugin*>(&plugin))
+        profile.pre_binds.push_back({registered, asked});
       if (auto* asked = dynamic_cast<PreBindReservationPlugin*>(&plugin))
-        profile.pre_bind_reservations.push_back({seat, asked});
+        profile.pre_bind_reservations.push_back({registered, asked});
       if (auto* writes = dynamic_cast<PodPatchPlugin*>(&plugin))
-        profile.pod_patches.push_back({seat, writes});
+        profile.pod_patches.push_back({registered, writes});
       return is_any<PreBindPlugin, PreBindReservationPlugin, PodPatchPlugin>(plugin);
     },
     &is_any<PreBindPlugin, PreBindReservationPlugin, PodPatchPlugin>};
 
 bool pre_filters(const Plugin& plugin) {
-  return is_any<AdmitPlugin, ClusterFilterPlugin, ResidualFilterPlugin, PreFilterTransformer>(plugin) ||
+  return is_any<AdmitPlugin, CrossNodeFilterPlugin, PerPodFilterPlugin, PreFilterTransformer>(plugin) ||
          (is_any<FilterPlugin>(plugin) && is_any<PreFilterPlugin>(plugin));
 }
 bool pre_scores(const Plugin& plugin) {
-  return is_any<ClusterScorePlugin>(plugin) ||
+  return is_any<CrossNodeScorePlugin>(plugin) ||
          (is_any<ScorePlugin>(plugin) && is_any<PreScorePlugin>(plugin));
 }
 
@@ -153,9 +155,9 @@ constexpr CyclePoint kCyclePoints[] = {
 
 std::span<const CyclePoint> cycle_points() { return kCyclePoints; }
 
-void seat_preparation(Profile& profile, Plugin& plugin, Profile::Seat seat) {
-  const Profile::Filter filter = Seating<Profile::Filter>::made(plugin, seat);
-  if (filter.local == nullptr && filter.cluster == nullptr && filter.residual == nullptr) return;
+void register_preparation(Profile& profile, Plugin& plugin, Profile::Registration registered) {
+  const Profile::Filter filter = Registering<Profile::Filter>::made(plugin, registered);
+  if (filter.local == nullptr && filter.cross_node == nullptr && filter.per_pod == nullptr) return;
   profile.filters.push_back(filter);
   profile.filters.back().answers = false;
 }

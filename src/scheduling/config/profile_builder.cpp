@@ -59,9 +59,10 @@ bool known_upstream(std::string_view name) {
          std::any_of(kube.begin(), kube.end(), [&](const UpstreamPlugin& p) { return p.name == name; });
 }
 
-template <class Seats>
-bool seated(const Seats& seats, PluginIndex index) {
-  return std::any_of(seats.begin(), seats.end(), [&](const auto& seat) { return seat.index == index; });
+template <class Registrations>
+bool is_registered(const Registrations& registrations, PluginIndex index) {
+  return std::any_of(registrations.begin(), registrations.end(),
+                     [&](const auto& registered) { return registered.index == index; });
 }
 
 /// Whom an extender refused is tried again after any event: nobody knows what it looks at.
@@ -159,7 +160,7 @@ class Builder {
     return {};
   }
 
-  /// Seats the plugins of a point.
+  /// Registrations the plugins of a point.
   Result<> use(const ExtensionPoint& point) {
     auto names = expand(plugins_.*point.configured, plugins_.multi_point, point, [&](std::string_view name) {
       const PluginIndex index = find(name);
@@ -189,32 +190,34 @@ class Builder {
   void take_preparations_apart() {
     for (auto& filter : profile_.filters)
       filter.prepares =
-          !does(filter.index, &Plugins::pre_filter) || seated(profile_.pre_filters, filter.index);
+          !does(filter.index, &Plugins::pre_filter) || is_registered(profile_.pre_filters, filter.index);
     for (auto& score : profile_.scores)
-      score.prepares = !does(score.index, &Plugins::pre_score) || seated(profile_.pre_scores, score.index);
-    for (const auto& seat : profile_.pre_filters) {
-      Plugin& plugin = *profile_.plugins[seat.index].plugin;
-      if (auto* admits = dynamic_cast<AdmitPlugin*>(&plugin)) profile_.admits.push_back({seat, admits});
-      if (!seated(profile_.filters, seat.index)) seat_preparation(profile_, plugin, seat);
+      score.prepares =
+          !does(score.index, &Plugins::pre_score) || is_registered(profile_.pre_scores, score.index);
+    for (const auto& registered : profile_.pre_filters) {
+      Plugin& plugin = *profile_.plugins[registered.index].plugin;
+      if (auto* admits = dynamic_cast<AdmitPlugin*>(&plugin)) profile_.admits.push_back({registered, admits});
+      if (!is_registered(profile_.filters, registered.index))
+        register_preparation(profile_, plugin, registered);
     }
   }
 
-  /// Those of `seats` that implement it, in their order.
-  template <class Interface, class Seats>
-  void ask(std::vector<Profile::At<Interface>>& list, const Seats& seats) {
-    for (const auto& seat : seats)
-      if (auto* plugin = dynamic_cast<Interface*>(profile_.plugins[seat.index].plugin.get()))
-        list.push_back({{seat.index, 0}, plugin});
+  /// Those of `registrations` that implement it, in their order.
+  template <class Interface, class Registrations>
+  void ask(std::vector<Profile::At<Interface>>& list, const Registrations& registrations) {
+    for (const auto& registered : registrations)
+      if (auto* plugin = dynamic_cast<Interface*>(profile_.plugins[registered.index].plugin.get()))
+        list.push_back({{registered.index, 0}, plugin});
   }
   /// The first of the profile.
   template <class Interface>
   void ask(std::optional<Profile::At<Interface>>& place) {
     std::vector<Profile::At<Interface>> all;
-    ask(all, all_seats());
+    ask(all, everybody());
     if (!all.empty()) place = all.front();
   }
-  std::vector<Profile::Seat> all_seats() const {
-    std::vector<Profile::Seat> all;
+  std::vector<Profile::Registration> everybody() const {
+    std::vector<Profile::Registration> all;
     for (std::size_t i = 0; i < profile_.plugins.size(); ++i) all.push_back({static_cast<PluginIndex>(i), 0});
     return all;
   }
@@ -222,8 +225,8 @@ class Builder {
     ask(profile_.pre_filter_transformers, profile_.pre_filters);
     ask(profile_.post_filter_transformers, profile_.post_filters);
     ask(profile_.score_transformers, profile_.scores);
-    ask(profile_.nominators, all_seats());
-    if (gates_.known("ResizePod") && gates_.enabled("ResizePod")) ask(profile_.resizes, all_seats());
+    ask(profile_.nominators, everybody());
+    if (gates_.known("ResizePod") && gates_.enabled("ResizePod")) ask(profile_.resizes, everybody());
     ask(profile_.find_one_node);
     ask(profile_.prefer_nodes);
     ask(profile_.jobs);

@@ -145,9 +145,9 @@ void refuse_unserved(Profile& profile) {
     if (row.waits && is_missing(profile, row.plugin)) rows.push_back(&row);
   if (rows.empty()) return;
   auto made = std::make_unique<Refusal>(std::move(rows));
-  const Profile::Seat seat{static_cast<PluginIndex>(profile.plugins.size()), 0};
-  profile.events.push_back({seat, made.get()});
-  seat_preparation(profile, *made, seat);
+  const Profile::Registration registered{static_cast<PluginIndex>(profile.plugins.size()), 0};
+  profile.events.push_back({registered, made.get()});
+  register_preparation(profile, *made, registered);
   profile.plugins.push_back({"Unserved", std::move(made)});
 }
 

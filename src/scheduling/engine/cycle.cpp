@@ -16,13 +16,14 @@ namespace {
 /// a state for.
 bool concerns_anybody(const PodAttempt& attempt) {
   const Profile& profile = attempt.profile;
-  const auto asked = [&](const auto& seats) {
-    return std::any_of(seats.begin(), seats.end(), [&](const Profile::Seat& seat) {
-      return attempt.kept(seat.index) != nullptr ||
-             std::none_of(profile.filters.begin(), profile.filters.end(), [&](const Profile::Filter& f) {
-               return f.residual != nullptr && f.index == seat.index;
-             });
-    });
+  const auto asked = [&](const auto& registrations) {
+    return std::any_of(
+        registrations.begin(), registrations.end(), [&](const Profile::Registration& registered) {
+          return attempt.kept(registered.index) != nullptr ||
+                 std::none_of(profile.filters.begin(), profile.filters.end(), [&](const Profile::Filter& f) {
+                   return f.per_pod != nullptr && f.index == registered.index;
+                 });
+        });
   };
   return asked(profile.reserves) || asked(profile.permits) || asked(profile.pre_binds) ||
          asked(profile.pre_bind_reservations) || asked(profile.post_binds) || asked(profile.nominators) ||
@@ -203,8 +204,8 @@ void Engine::begin_attempt(QueuedPod& pod, ClassState& state) {
   PodAttempt attempt(pod.info, *pod.profile);
   attempt.in_place = transformed_;
   for (const Profile::Filter& f : pod.profile->filters)
-    if (f.residual != nullptr)
-      if (auto made = state.take_residual(f.index)) attempt.keep(f.index, std::move(made));
+    if (f.per_pod != nullptr)
+      if (auto made = state.take_per_pod(f.index)) attempt.keep(f.index, std::move(made));
   if (concerns_anybody(attempt)) pod.attempt = std::make_unique<PodAttempt>(std::move(attempt));
 }
 

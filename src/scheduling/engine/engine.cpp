@@ -100,7 +100,7 @@ void Engine::set_profiles(std::vector<Profile> profiles) {
   // Who lets pods wait may reject them, and so may who preempts.
   for (const Profile& p : profiles_)
     for (const auto& e : p.events) {
-      const auto is = [&](const auto& seat) { return seat.index == e.index; };
+      const auto is = [&](const auto& registered) { return registered.index == e.index; };
       if (std::any_of(p.permits.begin(), p.permits.end(), is) ||
           std::any_of(p.post_filters.begin(), p.post_filters.end(), is))
         followed_ |= e.plugin->events();

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster_fakes.hpp"
+#include "cross_node_fakes.hpp"
 
 namespace koord::scheduling::test {
 

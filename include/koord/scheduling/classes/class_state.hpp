@@ -12,7 +12,7 @@
 
 #include "koord/scheduling/classes/local_state.hpp"
 #include "koord/scheduling/classes/random.hpp"
-#include "koord/scheduling/plugin/cluster_plugin.hpp"
+#include "koord/scheduling/plugin/cross_node_plugin.hpp"
 #include "koord/scheduling/plugin/row_delta_plugin.hpp"
 
 namespace koord::scheduling {
@@ -67,7 +67,7 @@ class ClassState {
   void judge_refused();
   Explanation explain(Row row);
   /// What a plugin's pre_filter_pod() made for this cycle, for what comes after the choice; nullptr: nothing.
-  std::unique_ptr<PodState> take_residual(PluginIndex plugin);
+  std::unique_ptr<PodState> take_per_pod(PluginIndex plugin);
   /// What a plugin keeps with the class, by its type, beside what it prepares; it may go between cycles.
   /// nullptr: nothing.
   template <class T>
@@ -100,14 +100,14 @@ class ClassState {
 
   /// A filter of the profile that is not local.
   struct Filter {
-    ClusterFilterPlugin* cluster;
-    ResidualFilterPlugin* residual;
+    CrossNodeFilterPlugin* cross_node;
+    PerPodFilterPlugin* per_pod;
     std::size_t position;  // in the profile's filters
     std::unique_ptr<PodState> state;
     bool asked = false;  // in this cycle
   };
   struct Score {
-    ClusterScorePlugin* plugin;
+    CrossNodeScorePlugin* plugin;
     PluginIndex index;
     std::int32_t weight;
     std::unique_ptr<PodState> state;

@@ -17,7 +17,7 @@ struct ExtensionPoint {
   PluginSet Plugins::*configured;
   /// The profile asks the plugin there from now on; false: the plugin does not implement it. nullptr, as in
   /// the row below: koord has nothing to ask there, and what a configuration enables there is only made.
-  bool (*use)(Profile& profile, Plugin& plugin, Profile::Seat seat) = nullptr;
+  bool (*use)(Profile& profile, Plugin& plugin, Profile::Registration registered) = nullptr;
   bool (*implemented_by)(const Plugin& plugin) = nullptr;
 
   /// In a configuration: "filter".
@@ -41,7 +41,7 @@ struct CyclePoint {
 std::span<const CyclePoint> cycle_points();
 
 /// A filter that only prepares gets its place among the profile's filters; what is no filter gets none.
-void seat_preparation(Profile& profile, Plugin& plugin, Profile::Seat seat);
+void register_preparation(Profile& profile, Plugin& plugin, Profile::Registration registered);
 /// The row of a member.
 const ExtensionPoint& extension_point(PluginSet Plugins::*configured);
 

@@ -13,26 +13,26 @@ namespace koord::scheduling {
 
 struct Profile {
   /// Who is asked at an extension point.
-  struct Seat {
+  struct Registration {
     PluginIndex index;
     std::int32_t weight;  // of its score
   };
   template <class Interface>
-  struct At : Seat {
+  struct At : Registration {
     Interface* plugin;
   };
   /// A filter of one of the three kinds; the other two are nullptr.
-  struct Filter : Seat {
+  struct Filter : Registration {
     FilterPlugin* local;
-    ClusterFilterPlugin* cluster;
-    ResidualFilterPlugin* residual;
+    CrossNodeFilterPlugin* cross_node;
+    PerPodFilterPlugin* per_pod;
     bool prepares = true;  // false: its preparation neither rejects nor narrows down
     bool answers = true;   // false: it prepares only
   };
   /// A score of one of the two kinds; the other one is nullptr.
-  struct Score : Seat {
+  struct Score : Registration {
     ScorePlugin* local;
-    ClusterScorePlugin* cluster;
+    CrossNodeScorePlugin* cross_node;
     bool prepares = true;  // false: its preparation excuses no class
   };
   struct Named {
@@ -48,10 +48,10 @@ struct Profile {
   // In the order in which they are asked.
   std::vector<At<PreEnqueuePlugin>> pre_enqueue;
   std::vector<At<QueueSortPlugin>> queue_sort;  // exactly one
-  std::vector<Seat> pre_filters;                // those of the filters that the configuration lets prepare
+  std::vector<Registration> pre_filters;        // those of the filters that the configuration lets prepare
   std::vector<At<AdmitPlugin>> admits;          // of the same
   std::vector<Filter> filters;
-  std::vector<Seat> pre_scores;  // the same of the scores
+  std::vector<Registration> pre_scores;  // the same of the scores
   std::vector<Score> scores;
   std::vector<At<PostFilterPlugin>> post_filters;
   std::vector<At<ReservePlugin>> reserves;

@@ -15,7 +15,7 @@
 #include "koord/scheduling/cluster/shared_parts.hpp"
 #include "koord/scheduling/cluster/topology.hpp"
 #include "koord/scheduling/plugin/admit_plugin.hpp"
-#include "koord/scheduling/plugin/cluster_plugin.hpp"
+#include "koord/scheduling/plugin/cross_node_plugin.hpp"
 #include "koord/scheduling/plugin/cycle_plugin.hpp"
 #include "koord/scheduling/plugin/filter_plugin.hpp"
 #include "koord/scheduling/plugin/numa_hints.hpp"

@@ -43,7 +43,7 @@ struct PodState {
 };
 
 /// What a verdict or score follows from, besides what the plugin signs of the pod. What follows from pods on
-/// other rows or from other objects is of cluster_plugin.hpp.
+/// other rows or from other objects is of cross_node_plugin.hpp.
 enum class Depends : std::uint8_t {
   node,  // the node's object alone: prepared once and computed for all classes that the plugin signs alike
   pods,  // also the pods on the node

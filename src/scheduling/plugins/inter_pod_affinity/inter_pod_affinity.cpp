@@ -45,9 +45,9 @@ namespace {
 /// looking at a number. So pods that differ in labels alone (each of a Job's or StatefulSet's has one of its
 /// own) are one class.
 class InterPodAffinity final : public Plugin,
-                               public ClusterFilterPlugin,
+                               public CrossNodeFilterPlugin,
                                public PreFilterPlugin,
-                               public ClusterScorePlugin,
+                               public CrossNodeScorePlugin,
                                public PreScorePlugin,
                                public EventPlugin {
  public:
@@ -82,7 +82,7 @@ class InterPodAffinity final : public Plugin,
     return true;
   }
 
-  std::unique_ptr<PodState> prepare_cluster_filter(const PodInfo& pod) override {
+  std::unique_ptr<PodState> prepare_cross_node_filter(const PodInfo& pod) override {
     return std::make_unique<RequiredState>(table_, table_.of(pod));
   }
   PreFiltered pre_filter(PodState& state, const PodInfo& pod) override {
@@ -103,7 +103,7 @@ class InterPodAffinity final : public Plugin,
     required(state).imagine(labels(pod), other, row, -1);
   }
 
-  std::unique_ptr<PodState> prepare_cluster_score(const PodInfo& pod) override {
+  std::unique_ptr<PodState> prepare_cross_node_score(const PodInfo& pod) override {
     return std::make_unique<PreferredState>(table_, table_.of(pod), *args_.hard_pod_affinity_weight);
   }
   bool may_score(PodState& state, const PodInfo& pod) override {

@@ -53,7 +53,7 @@ bool contains(const std::vector<Symbol>& all, const Symbol& one) {
 /// How many volumes a pod brings differs from node to node: what its pods have already is not counted twice.
 /// kube-scheduler's gate VolumeLimitScaling: where the cluster knows a driver, it has to be at the node.
 class NodeVolumeLimits final : public Plugin,
-                               public ResidualFilterPlugin,
+                               public PerPodFilterPlugin,
                                public PreFilterPlugin,
                                public EventPlugin {
  public:

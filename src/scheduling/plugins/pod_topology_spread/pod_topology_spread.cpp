@@ -62,8 +62,8 @@ EventMask any_event(const PluginContext& context) {
 }
 
 class PodTopologySpread final : public Plugin,
-                                public ClusterFilterPlugin,
-                                public ClusterScorePlugin,
+                                public CrossNodeFilterPlugin,
+                                public CrossNodeScorePlugin,
                                 public EventPlugin {
  public:
   PodTopologySpread(const PodTopologySpreadArgs& args, const PluginContext& context)
@@ -126,7 +126,7 @@ class PodTopologySpread final : public Plugin,
     return true;
   }
 
-  std::unique_ptr<PodState> prepare_cluster_filter(const PodInfo& pod) override {
+  std::unique_ptr<PodState> prepare_cross_node_filter(const PodInfo& pod) override {
     auto state = std::make_unique<FilterState>();
     if (pod.pod->spec.topology_spread_constraints.empty()) {
       if (!default_hard_.empty()) state->defaults.emplace();
@@ -173,7 +173,7 @@ class PodTopologySpread final : public Plugin,
     filtering(state).constraints.add(cluster_, *pod.pod, *other.pod, row, -1);
   }
 
-  std::unique_ptr<PodState> prepare_cluster_score(const PodInfo& pod) override {
+  std::unique_ptr<PodState> prepare_cross_node_score(const PodInfo& pod) override {
     auto state = std::make_unique<ScoreState>();
     if (pod.pod->spec.topology_spread_constraints.empty()) {
       if (!default_soft_.empty()) state->defaults.emplace();

@@ -23,9 +23,9 @@ namespace volume_binding {
 namespace {
 
 class VolumeBinding final : public Plugin,
-                            public ResidualFilterPlugin,
+                            public PerPodFilterPlugin,
                             public PreFilterPlugin,
-                            public ClusterScorePlugin,
+                            public CrossNodeScorePlugin,
                             public PreScorePlugin,
                             public ReservePlugin,
                             public PreBindPlugin,
@@ -70,7 +70,7 @@ class VolumeBinding final : public Plugin,
   void filter_pod(PodState& state, const NodeTable& nodes, std::span<const Row> rows,
                   std::span<VerdictId> out) const override;
 
-  std::unique_ptr<PodState> prepare_cluster_score(const PodInfo&) override {
+  std::unique_ptr<PodState> prepare_cross_node_score(const PodInfo&) override {
     return std::make_unique<PodState>();
   }
   bool may_score(PodState&, const PodInfo&) override {

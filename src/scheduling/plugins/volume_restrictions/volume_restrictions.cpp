@@ -25,7 +25,7 @@ struct State final : PodState {
 };
 
 class VolumeRestrictions final : public Plugin,
-                                 public ResidualFilterPlugin,
+                                 public PerPodFilterPlugin,
                                  public PreFilterPlugin,
                                  public EventPlugin {
  public:

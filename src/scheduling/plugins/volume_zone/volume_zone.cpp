@@ -83,7 +83,7 @@ struct State final : PodState {
 };
 
 class VolumeZone final : public Plugin,
-                         public ResidualFilterPlugin,
+                         public PerPodFilterPlugin,
                          public PreFilterPlugin,
                          public EventPlugin {
  public:

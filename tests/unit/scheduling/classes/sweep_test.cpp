@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "cluster_fakes.hpp"
+#include "cross_node_fakes.hpp"
 #include "support/sanitized.hpp"
 
 namespace koord::scheduling::test {

@@ -71,7 +71,7 @@ constexpr PluginEntry kNeedsService{.name = "NeedsService", .make = &make<NeedsS
 /// No pod without the service of its name, which is no part of the signature: the pods are of one class. From
 /// its filter to its Reserve it keeps a state.
 class NeedsOwnService final : public Plugin,
-                              public ResidualFilterPlugin,
+                              public PerPodFilterPlugin,
                               public ReservePlugin,
                               public EventPlugin {
  public:

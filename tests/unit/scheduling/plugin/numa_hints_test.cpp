@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "cluster_fakes.hpp"
+#include "cross_node_fakes.hpp"
 
 namespace koord::scheduling::test {
 namespace {

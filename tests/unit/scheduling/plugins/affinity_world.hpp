@@ -88,8 +88,8 @@ struct PluginAlone {
       row.args->set_defaults(made.get());
     }
     plugin = row.make(made, context).value();
-    filter = dynamic_cast<ClusterFilterPlugin*>(plugin.get());
-    score = dynamic_cast<ClusterScorePlugin*>(plugin.get());
+    filter = dynamic_cast<CrossNodeFilterPlugin*>(plugin.get());
+    score = dynamic_cast<CrossNodeScorePlugin*>(plugin.get());
     for (const Labels& labels : labels_of_nodes) put_node(static_cast<int>(nodes.rows()), labels);
   }
 
@@ -147,7 +147,7 @@ struct PluginAlone {
   }
   std::vector<std::string> filtered(const AffinityPod& pod) {
     const PodInfo& asked = info(pod);
-    return filtered(*filter->prepare_cluster_filter(asked), asked);
+    return filtered(*filter->prepare_cross_node_filter(asked), asked);
   }
   /// Normalised; absent if the plugin has no say.
   std::optional<std::vector<std::int64_t>> scored(PodState& state, const PodInfo& pod) {
@@ -160,7 +160,7 @@ struct PluginAlone {
   }
   std::optional<std::vector<std::int64_t>> scored(const AffinityPod& pod) {
     const PodInfo& asked = info(pod);
-    return scored(*score->prepare_cluster_score(asked), asked);
+    return scored(*score->prepare_cross_node_score(asked), asked);
   }
 
   // An engine without profiles has the tables.
@@ -172,8 +172,8 @@ struct PluginAlone {
   PodSelectors& selectors = context.selectors;
   std::unique_ptr<Plugin> plugin;
   std::vector<std::unique_ptr<PodInfo>> pods;
-  ClusterFilterPlugin* filter = nullptr;
-  ClusterScorePlugin* score = nullptr;
+  CrossNodeFilterPlugin* filter = nullptr;
+  CrossNodeScorePlugin* score = nullptr;
   int made = 0;
 };
 

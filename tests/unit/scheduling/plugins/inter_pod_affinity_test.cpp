@@ -275,7 +275,7 @@ TEST_CASE("malformed terms reject their pod alone, in kube-scheduler's words") {
     PluginAlone alone({{{"zone", "z"}}});
     PodInfo& pod = alone.info({-1, {{"a", "b"}}, {}, {{"x", "zone"}}});
     pod = make_pod_info(changed(pod.pod, [&](api::Pod& p) { bad(p, anti); }), alone.nodes.resources());
-    const auto state = alone.filter->prepare_cluster_filter(pod);
+    const auto state = alone.filter->prepare_cross_node_filter(pod);
     const Texts said = alone.filtered(*state, pod);
     REQUIRE(said.size() == 1);
     CHECK_THAT(said[0], Catch::StartsWith(fmt::format(
@@ -294,7 +294,7 @@ TEST_CASE("a pod's state follows pods, nodes and namespaces") {
       {{{"zone", "a"}, {"host", "0"}}, {{"zone", "a"}, {"host", "1"}}, {{"zone", "b"}, {"host", "2"}}});
   const AffinityPod web{-1, {{"app", "web"}}, {{"app in (db)", "zone"}}, {{"app in (web)", "host"}}};
   const PodInfo& pod = alone.info(web);
-  const auto state = alone.filter->prepare_cluster_filter(pod);
+  const auto state = alone.filter->prepare_cross_node_filter(pod);
   const auto now = [&] { return alone.filtered(*state, pod); };
   CHECK(now() == Texts{kFar, kFar, kFar});
   const PodInfo& db = alone.put({0, {{"app", "db"}}});
@@ -339,7 +339,7 @@ TEST_CASE("pods of a class may differ in their labels") {
   CHECK(alone.plugin->sign(zero, of_zero));
   CHECK(alone.plugin->sign(one, of_one));
   CHECK(of_zero.bytes() == of_one.bytes());
-  const auto state = alone.filter->prepare_cluster_filter(zero);
+  const auto state = alone.filter->prepare_cross_node_filter(zero);
   for (int i = 0; i < 2; ++i) {
     CHECK(alone.filtered(*state, zero) == Texts{"skip"});
     CHECK(alone.filtered(*state, one) == Texts{kRepelled, kOk});
@@ -353,7 +353,7 @@ TEST_CASE("as if a pod were there, or were not") {
   const PodInfo& friendly = alone.put({2, {{"app", "web"}}});
   const PodInfo& db = alone.put({0, {{"app", "db"}}, {}, {{"app", "zone"}}});
   const PodInfo& nominated = alone.info({-1, {{"app", "web"}}});
-  const auto state = alone.filter->prepare_cluster_filter(pod);
+  const auto state = alone.filter->prepare_cross_node_filter(pod);
   const Texts before{kFar, kFar, kOk};
   CHECK(alone.filtered(*state, pod) == before);
   alone.filter->add_pod(*state, pod, nominated, 1);
@@ -500,7 +500,7 @@ TEST_CASE("scores: preferred terms both ways, and required ones of pods that are
     alone.put_namespace("subteam2.team2", {{"team", "team2"}});
     // Before the pods, and after them.
     const PodInfo& asked = alone.info(row.pod);
-    const auto early = alone.score->prepare_cluster_score(asked);
+    const auto early = alone.score->prepare_cross_node_score(asked);
     alone.scored(*early, asked);
     for (const AffinityPod& pod : row.there) {
       alone.put(pod);

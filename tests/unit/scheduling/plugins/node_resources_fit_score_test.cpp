@@ -67,15 +67,15 @@ std::vector<std::int32_t> scores(const Case& c) {
     engine.put_pod(changed(asking(fmt::format("there{}", ++number), containers),
                            [&, at = node](api::Pod& p) { p.spec.node_name = fmt::format("n{}", at); }));
   // Of the plugin alone: on nodes without the room, too.
-  for (const auto& seat : engine.profiles()[0].scores) {
-    if (engine.profiles()[0].plugin_name(seat.index) != "NodeResourcesFit") continue;
+  for (const auto& registered : engine.profiles()[0].scores) {
+    if (engine.profiles()[0].plugin_name(registered.index) != "NodeResourcesFit") continue;
     const PluginContext context = engine.context();
     const auto prepared =
-        seat.local->prepare_score(make_pod_info(asking("p", c.pod), context.nodes.resources()));
+        registered.local->prepare_score(make_pod_info(asking("p", c.pod), context.nodes.resources()));
     std::vector<Row> rows;
     for (Row row = 0; row < context.nodes.rows(); ++row) rows.push_back(row);
     std::vector<std::int32_t> out(rows.size());
-    seat.local->score(prepared.state.get(), context.nodes, rows, out);
+    registered.local->score(prepared.state.get(), context.nodes, rows, out);
     return out;
   }
   throw std::runtime_error("no such plugin");

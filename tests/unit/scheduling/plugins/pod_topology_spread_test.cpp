@@ -181,7 +181,7 @@ TEST_CASE("by default pods are spread by what owns them, as that comes and goes"
     owner.controller = true;
     p.metadata.owner_references.push_back(owner);
   }));
-  const auto state = rig.score->prepare_cluster_score(pod);
+  const auto state = rig.score->prepare_cross_node_score(pod);
   CHECK(scores(rig, *state, pod).empty());
 
   api::Service service;
@@ -356,7 +356,7 @@ TEST_CASE("thousands of constraints, of unknown keys, take what they are") {
     }
   });
   const PodInfo info = rig.info(*pod);
-  const auto state = rig.filter->prepare_cluster_filter(info);
+  const auto state = rig.filter->prepare_cross_node_filter(info);
   const std::vector<Row> rows{0, 1, 2};
   CHECK(rig.judge(*state, info, rows) == "!!!");
 }

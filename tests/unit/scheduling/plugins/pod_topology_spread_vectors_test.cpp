@@ -168,7 +168,7 @@ void check_verdicts(const json::Value& row, bool detours) {
     asked.emplace_back(rig.info(more), nullptr);
   });
   const auto prepare = [&] {
-    for (auto& [info, state] : asked) state = rig.filter->prepare_cluster_filter(info);
+    for (auto& [info, state] : asked) state = rig.filter->prepare_cross_node_filter(info);
   };
   if (detours) {
     prepare();
@@ -226,7 +226,7 @@ void check_scores(const json::Value& row, bool detours) {
     return scores;
   };
   if (detours) {
-    state = rig.score->prepare_cluster_score(pod);
+    state = rig.score->prepare_cross_node_score(pod);
     fill_with_detours(rig, row, [&] {
       std::vector<Row> rows;
       for (Row r = 0; r < rig.nodes.rows(); ++r)
@@ -235,7 +235,7 @@ void check_scores(const json::Value& row, bool detours) {
     });
   } else {
     fill(rig, row);
-    state = rig.score->prepare_cluster_score(pod);
+    state = rig.score->prepare_cross_node_score(pod);
   }
   const InOrder order(rows_of(rig, row));
   if (json::true_at(row, "skip")) {

@@ -28,8 +28,8 @@ struct SpreadRig {
                              engine.context().cycle, engine.context().nominator, engine.context().clock, 0});
     if (!made) throw std::runtime_error(made.error().message());
     plugin = std::move(*made);
-    filter = dynamic_cast<ClusterFilterPlugin*>(plugin.get());
-    score = dynamic_cast<ClusterScorePlugin*>(plugin.get());
+    filter = dynamic_cast<CrossNodeFilterPlugin*>(plugin.get());
+    score = dynamic_cast<CrossNodeScorePlugin*>(plugin.get());
     hints = dynamic_cast<EventPlugin*>(plugin.get());
   }
   static Args system_defaults() {
@@ -86,8 +86,8 @@ struct SpreadRig {
   SharedParts shared;
   std::vector<std::unique_ptr<PodInfo>> pods;
   std::unique_ptr<Plugin> plugin;
-  ClusterFilterPlugin* filter;
-  ClusterScorePlugin* score;
+  CrossNodeFilterPlugin* filter;
+  CrossNodeScorePlugin* score;
   EventPlugin* hints;
 };
 

@@ -24,12 +24,12 @@ struct PreFiltered {
 
 /// A filter over rows. Rows come ascending and hold nodes; where most nodes are asked about, whole runs of
 /// rows follow one another. Asked only about rows that no filter before it in the profile rejects.
-class ClusterFilterPlugin {
+class CrossNodeFilterPlugin {
  public:
-  virtual ~ClusterFilterPlugin() = default;
+  virtual ~CrossNodeFilterPlugin() = default;
   /// Once for a class; what is made stays with the class, is shared by its pods, and may go and be made again
   /// between cycles. What changes from cycle to cycle is renewed by pre_filter().
-  virtual std::unique_ptr<PodState> prepare_cluster_filter(const PodInfo& pod) = 0;
+  virtual std::unique_ptr<PodState> prepare_cross_node_filter(const PodInfo& pod) = 0;
   /// In each cycle, before anything else is asked of the state. It costs little if nothing changed.
   virtual PreFiltered pre_filter(PodState& state, const PodInfo& pod) = 0;
   /// out[i] = verdict on rows[i], kPass if the pod may go there.
@@ -44,11 +44,11 @@ class ClusterFilterPlugin {
 };
 
 /// A score over rows: raw scores of 64 bits, with a normalisation of its own.
-class ClusterScorePlugin {
+class CrossNodeScorePlugin {
  public:
-  virtual ~ClusterScorePlugin() = default;
-  /// As prepare_cluster_filter().
-  virtual std::unique_ptr<PodState> prepare_cluster_score(const PodInfo& pod) = 0;
+  virtual ~CrossNodeScorePlugin() = default;
+  /// As prepare_cross_node_filter().
+  virtual std::unique_ptr<PodState> prepare_cross_node_score(const PodInfo& pod) = 0;
   /// Asked first, in each cycle: false: the plugin has no say in it, whichever rows are feasible. It costs
   /// little.
   virtual bool may_score(PodState&, const PodInfo&) { return true; }
@@ -66,13 +66,13 @@ class ClusterScorePlugin {
 
 /// A filter that differs from pod to pod within a class (by the claims of its volumes): asked for each pod
 /// anew, only about rows that no filter before it rejects. What it reads is not signed.
-class ResidualFilterPlugin {
+class PerPodFilterPlugin {
  public:
-  virtual ~ResidualFilterPlugin() = default;
+  virtual ~PerPodFilterPlugin() = default;
   /// In each cycle. The state belongs to this attempt of this pod; nullptr: every node passes. From Reserve
   /// on the attempt keeps it for the plugin, which need not be asked about pods without one.
   virtual std::unique_ptr<PodState> pre_filter_pod(const PodInfo& pod, PreFiltered& said) = 0;
-  /// As ClusterFilterPlugin::filter().
+  /// As CrossNodeFilterPlugin::filter().
   virtual void filter_pod(PodState& state, const NodeTable& nodes, std::span<const Row> rows,
                           std::span<VerdictId> out) const = 0;
   /// The verdict on the view's row as it would be: kube-scheduler's PreFilterExtensions.

@@ -27,8 +27,8 @@ inline std::string zone_of(const api::Node* node) {
 /// better. A pod with the label "prefilter" is rejected by that, of code "code"; one without an app is none
 /// of its business.
 class Zones final : public Plugin,
-                    public ClusterFilterPlugin,
-                    public ClusterScorePlugin,
+                    public CrossNodeFilterPlugin,
+                    public CrossNodeScorePlugin,
                     public ClusterObserver,
                     public EventPlugin {
  public:
@@ -62,7 +62,7 @@ class Zones final : public Plugin,
     std::map<std::string, int> counts;  // of this cycle, by zone
     std::int64_t best = 0;
   };
-  std::unique_ptr<PodState> prepare_cluster_filter(const PodInfo& pod) override { return prepare(pod); }
+  std::unique_ptr<PodState> prepare_cross_node_filter(const PodInfo& pod) override { return prepare(pod); }
   PreFiltered pre_filter(PodState& state, const PodInfo& pod) override {
     auto& s = static_cast<State&>(state);
     PreFiltered said;
@@ -98,7 +98,7 @@ class Zones final : public Plugin,
     tell(state, other, row, -1);
   }
 
-  std::unique_ptr<PodState> prepare_cluster_score(const PodInfo& pod) override { return prepare(pod); }
+  std::unique_ptr<PodState> prepare_cross_node_score(const PodInfo& pod) override { return prepare(pod); }
   bool may_score(PodState& state, const PodInfo&) override { return !static_cast<State&>(state).app.empty(); }
   bool pre_score(PodState& state, const PodInfo&, const NodeTable&, std::span<const Row> feasible) override {
     auto& s = static_cast<State&>(state);
@@ -152,7 +152,7 @@ class Zones final : public Plugin,
 };
 
 /// Rejects nodes by the pod's own name: "not-NODE" and nothing else.
-class Picky final : public Plugin, public ResidualFilterPlugin {
+class Picky final : public Plugin, public PerPodFilterPlugin {
  public:
   static std::size_t& asked() {
     static std::size_t rows = 0;
