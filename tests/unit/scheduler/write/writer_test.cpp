@@ -64,10 +64,8 @@ struct Scene : SilentRole {
                                   std::string(row.bound_to) + "\"}}");
   }
 
-  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view name) const override {
-    for (const auto& other : others)
-      if (other->metadata.name == name) return other;
-    return name == pod->metadata.name ? pod : nullptr;
+  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view) const override {
+    return pod;
   }
   void binding_ended(std::shared_ptr<const api::Pod>, bool bound) override { put_back += !bound; }
   void done() override { ++told; }
@@ -184,8 +182,10 @@ struct Steps : SilentRole {
     koord::test::run_task(loop, events_recorder.stop());
     koord::test::run_task(loop, writer->stop(0s));
   }
-  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view) const override {
-    return pod;
+  kube::Object find(const kube::ObjectType&, std::string_view, std::string_view name) const override {
+    for (const auto& other : others)
+      if (other->metadata.name == name) return other;
+    return pod && name == pod->metadata.name ? pod : nullptr;
   }
   void binding_ended(std::shared_ptr<const api::Pod>, bool bound) override {
     steps.push_back(bound ? "bound" : "not bound");
@@ -365,7 +365,8 @@ TEST_CASE("what plugins change of a pod is one patch, after their work and befor
     s.to_patches = c.answers;
     Decision d = s.decision();
     s.prepare(d, "A");
-    s.binding(d).changes = {.labels = {{"l", "2"}}, .annotations = {{"a", "1"}}};
+    s.binding(d).changes.labels["l"] = "2";
+    s.binding(d).changes.annotations["a"] = "1";
     s.binding(d).patches = "DefaultPreBind";
     s.writer->write(std::move(d));
     for (int i = 0; i < 20; ++i) {
@@ -408,7 +409,7 @@ TEST_CASE("plugins take keys of a pod away, change its spec, and write into othe
   Decision d = s.decision();
   scheduling::PodChanges& changes = s.binding(d).changes;
   changes.removed_labels = {"old"};
-  changes.spec.emplace_back([](api::PodSpec& spec) { spec.tolerations.push_back({"k", {}, {}, {}}); });
+  changes.spec.emplace_back([](api::PodSpec& spec) { spec.tolerations.emplace_back().key = "k"; });
   changes.others = {{other, {.annotations = {{"member", "1"}}}}, {lost, {.labels = {{"a", "b"}}}}};
   s.binding(d).patches = "DefaultPreBind";
   SECTION("who has gone meanwhile is passed over") {

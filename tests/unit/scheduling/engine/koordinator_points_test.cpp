@@ -297,7 +297,7 @@ TEST_CASE("after a rejection a pod's nomination is taken back, kept, or forced, 
         } else {
           CHECK(w.cycle->reject_all({"Points", Symbol("k")}, "no", k.says) == 1);
         }
-        d = w.one();
+        d = w.run(1).at(0);
       }
       REQUIRE(d.kind() == Kind::unschedulable);
       CHECK(d.nominate() == k.decided);

@@ -20,14 +20,12 @@ TEST_CASE("a patch sets values, takes keys away, and changes the spec") {
   patch.labels["both"] = "2";
   patch.removed_annotations = {"old"};
   patch.annotations["new"] = "2";
-  patch.spec.emplace_back([](api::PodSpec& spec) {
-    spec.tolerations.push_back({"k", {}, "NoSchedule", {}});
-  });
+  patch.spec.emplace_back([](api::PodSpec& spec) { spec.tolerations.emplace_back(); });
   patch.spec.emplace_back([](api::PodSpec& spec) { spec.tolerations.back().key = "last"; });
   CHECK_FALSE(patch.empty());
   const api::Pod after = patched(*pod, patch);
-  CHECK(after.metadata.labels == api::StringMap{{"both", "2"}});
-  CHECK(after.metadata.annotations == api::StringMap{{"new", "2"}, {"stays", "1"}});
+  CHECK(after.metadata.labels == api::SymbolMap{{"both", Symbol("2")}});
+  CHECK(after.metadata.annotations == api::SymbolMap{{"new", Symbol("2")}, {"stays", Symbol("1")}});
   REQUIRE(after.spec.tolerations.size() == 1);
   CHECK(after.spec.tolerations[0].key == "last");
   CHECK(patched(after, {.labels = {{"x", "y"}}}).metadata.labels.size() == 2);
