@@ -178,6 +178,30 @@ Task<Result<std::string>> asked_to_end(Clock& clock, std::string lock, std::stri
   }
 }
 
+/// Two cleanups may ask at the same time, and a file has one writer: whose text is in it does not matter.
+Result<> ask_to_end(const std::string& path, const std::string& boot_id, const StandDown& said) {
+  constexpr int kTries = 10;
+  for (int n = 1;; ++n) {
+    Result<> written = write_stand_down(path, boot_id, said);
+    if (written) return written;
+    const auto there = read_stand_down(path, boot_id);
+    if (there && *there && (*there)->pod == said.pod) return {};
+    if (n == kTries) return written;
+    // Not in step with the other one.
+    const auto odd = std::chrono::steady_clock::now().time_since_epoch().count() / 1000 % kRetryMs;
+    (void)::poll(nullptr, 0, 1 + static_cast<int>(odd));
+  }
+}
+
+/// Nothing was changed: the cleanup of a host whose agent runs, or may start again, is none.
+Error cannot_ask(const std::string& holder, const std::string& lock, const Error& why) {
+  return Error(
+      Code::already_exists,
+      fmt::format("the agent of this host cannot be asked to end: {}: {} ({}); end it, and try again; "
+                  "nothing was changed",
+                  why.message(), holder, lock));
+}
+
 Result<HostLock> take_from_agent(const std::string& lock, const Asking& asking, Clock& clock, Logger& log) {
   const std::string path = stand_down_path(lock), holder = HostLock::holder(lock),
                     me = fmt::format("{}{}", lock_holder(asking.node, ""), kCleansUp);
@@ -187,11 +211,14 @@ Result<HostLock> take_from_agent(const std::string& lock, const Asking& asking, 
       .pod = pod_of_holder(holder)};
   auto taken = HostLock::take(lock, me, std::min(kLockPatience, asking.patience));
   if (taken) {
-    if (!said.pod.empty()) KOORD_CHECK(write_stand_down(path, asking.boot_id, said));
+    if (said.pod.empty()) return taken;
+    if (const auto asked = ask_to_end(path, asking.boot_id, said); !asked)
+      return cannot_ask(holder, lock, asked.error());
     return taken;
   }
   if (taken.error().code() != Code::already_exists || holder.ends_with(kCleansUp)) return taken;
-  KOORD_CHECK(write_stand_down(path, asking.boot_id, said));
+  if (const auto asked = ask_to_end(path, asking.boot_id, said); !asked)
+    return cannot_ask(holder, lock, asked.error());
   log.info("asking the agent of this host to end", kv("agent", holder), kv("file", path));
   const auto deadline = std::chrono::steady_clock::now() + asking.patience;
   while (!taken && taken.error().code() == Code::already_exists &&

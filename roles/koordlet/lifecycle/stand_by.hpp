@@ -37,7 +37,8 @@ Task<Result<std::string>> asked_to_end(Clock& clock, std::string lock, std::stri
 /// Takes the lock of a cleanup, blocking. Who holds it is asked to end, and waited for; who does not within
 /// `patience` (stopped, hanging, of a version that knows nothing of this) is not asked any more, and nothing
 /// was changed: Code::timeout, which says who it is. An agent of a pod that does not run just now is told,
-/// too: its container may be started again at any time. Code::already_exists: another cleanup runs.
+/// too: its container may be started again at any time. Code::already_exists: another cleanup runs, or the
+/// agent cannot be asked (the disk is full).
 struct Asking {
   std::string node, pod, boot_id;  // of who asks
   nanoseconds patience;

@@ -5,8 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <vector>
 
 #include "koord/base/file.hpp"
 #include "koord/host/file.hpp"
@@ -123,6 +128,44 @@ TEST_CASE("Who holds the lock and does not answer is named, and is not asked any
   CHECK(::waitpid(child, nullptr, 0) == child);
   ::close(told[0]);
   ::close(told[1]);
+}
+
+TEST_CASE("Cleanups that ask at the same time both ask, and none goes on beside the agent",
+          "[koordlet][keep]") {
+  for (int n = 0; n < 20; ++n) {
+    Host host;
+    const auto held = HostLock::take(host.lock, "node n", nanoseconds(0));
+    REQUIRE(held.has_value());
+    std::array<std::optional<Code>, 2> codes;
+    std::vector<std::thread> cleanups;
+    for (auto& code : codes)
+      cleanups.emplace_back([&] {
+        ManualClock clock;
+        CapturedLog captured;
+        Logger log(captured, clock);
+        const auto taken =
+            take_from_agent(host.lock, {"n", "", kBoot, std::chrono::milliseconds(1)}, clock, log);
+        if (!taken) code = taken.error().code();
+      });
+    for (std::thread& one : cleanups) one.join();
+    for (const auto& code : codes) CHECK(code == Code::timeout);
+  }
+}
+
+TEST_CASE("An agent that cannot be asked is not cleaned up beside", "[koordlet][keep]") {
+  Host host;
+  const auto held = HostLock::take(host.lock, "node n", nanoseconds(0));
+  REQUIRE(held.has_value());
+  // What is written first cannot be: as on a full disk.
+  REQUIRE(std::filesystem::create_directories(host.file + ".new/x"));
+  const auto taken =
+      take_from_agent(host.lock, {"n", "", kBoot, std::chrono::milliseconds(1)}, host.clock, host.log);
+  REQUIRE_FALSE(taken.has_value());
+  // Who calls tries another lock only where a lock cannot be used.
+  CHECK(taken.error().code() == Code::already_exists);
+  CHECK_THAT(taken.error().message(), Catch::Contains("cannot be asked to end") &&
+                                          Catch::Contains("node n") &&
+                                          Catch::Contains("nothing was changed"));
 }
 
 struct Process : test::RoleRig {
