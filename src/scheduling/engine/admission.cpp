@@ -7,6 +7,7 @@ namespace koord::scheduling {
 
 /// What the plugins made of the pod is known then, for state_of().
 std::optional<Engine::Refusal> Engine::first_refusal(const Profile& profile, const PodInfo& pod) {
+  if (profile.pre_filter_transformers.empty() && profile.admits.empty()) return std::nullopt;
   Refusal refusal{kNoPlugin, {}};
   refusal.status = transform(profile, pod, refusal.by);
   if (!refusal.status.ok()) return refusal;
