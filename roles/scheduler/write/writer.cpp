@@ -146,7 +146,7 @@ Task<> Writer::bind(Decision d) {
     const Decision::Bind& todo = binding_of(d);
     names.reserve(todo.pre_binds.size() + 1);
     for (const Decision::PreBind& p : todo.pre_binds) names.push_back(p.plugin);
-    if (!todo.changes.empty()) names.push_back(todo.patches);
+    if (todo.changes) names.push_back(todo.patches);
     watch(d, fmt::format("waiting for what {} is doing before the binding", fmt::join(names, ", ")));
     const scheduling::Status status = co_await pre_bind(d, written);
     waiting_.erase(d.pod->metadata.uid);
@@ -224,13 +224,15 @@ Task<scheduling::Status> Writer::pre_bind(const Decision& d, kube::Object& writt
   const auto in_vain = [&](const Error& error) {
     return failed(fmt::format("running PreBindExtension plugin \"{}\": {}", bind.patches, error.message()));
   };
-  if (!bind.changes.scheduling::PodPatch::empty()) {
-    Task<Result<kube::Object>> patch = patch_pod(d.pod, bind.changes);
+  if (!bind.changes) co_return scheduling::Status{};
+  const scheduling::PodChanges& changes = *bind.changes;
+  if (!changes.scheduling::PodPatch::empty()) {
+    Task<Result<kube::Object>> patch = patch_pod(d.pod, changes);
     Result<kube::Object> patched = co_await std::move(patch);
     if (!patched) co_return in_vain(patched.error());
     written = *std::move(patched);
   }
-  for (const auto& [other, change] : bind.changes.others) {
+  for (const auto& [other, change] : changes.others) {
     const Placed placed(parts_.role, *other);
     if (!placed.now() || placed.is_going()) continue;
     Task<Result<kube::Object>> patch = patch_pod(other, change);

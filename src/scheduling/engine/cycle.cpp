@@ -72,18 +72,20 @@ void Engine::prepare_binding(QueuedPod& pod, Decision& d) {
   };
   const bool writes = !profile.pod_patches.empty();
   if (writes) bind.patches = profile.plugin_name(profile.pod_patches.front().index);
+  PodChanges changes;
   if (is_placeholder(*pod.info.pod)) {
     for (const auto& p : profile.pre_bind_reservations) {
       const MonoTime began = clock_.mono();
       does(p.index, p.plugin->pre_bind_reservation(*pod.attempt));
-      if (writes) p.plugin->change_reservation(*pod.attempt, bind.changes);
+      if (writes) p.plugin->change_reservation(*pod.attempt, changes);
       took(profile, p.index, "PreBindReservation", label(StatusCode::success), clock_.mono() - began);
     }
   } else {
     for (const auto& p : profile.pre_binds) does(p.index, p.plugin->pre_bind(*pod.attempt));
     if (writes)
-      for (const auto& p : profile.pre_binds) p.plugin->change_pod(*pod.attempt, bind.changes);
+      for (const auto& p : profile.pre_binds) p.plugin->change_pod(*pod.attempt, changes);
   }
+  if (!changes.empty()) bind.changes = std::make_shared<const PodChanges>(std::move(changes));
   choose_binder(*pod.attempt, bind);
 }
 

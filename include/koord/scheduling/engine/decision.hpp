@@ -40,8 +40,8 @@ struct Bind {
   std::optional<Symbol> nominate = {};
   /// Before the binding, in this order.
   std::vector<PreBind> pre_binds = {};
-  /// Written after them, by the plugin of this name.
-  PodChanges changes = {};
+  /// Written after them, by the plugin of this name; nullptr: nothing.
+  std::shared_ptr<const PodChanges> changes = {};
   std::string_view patches = {};
   /// The plugin that binds it, empty: none does; by this, nullptr: by a POST of the writer's.
   std::string_view binder = {};
@@ -50,7 +50,7 @@ struct Bind {
   bool tells_end = false;
 
   /// Something is to be done before the binding, which may take as long as it wants.
-  bool prepares() const { return !pre_binds.empty() || !changes.empty(); }
+  bool prepares() const { return !pre_binds.empty() || changes != nullptr; }
 };
 /// For a permit; assumed to be on `node`; a second decision follows.
 struct Wait {

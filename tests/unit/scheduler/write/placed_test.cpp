@@ -264,7 +264,9 @@ TEST_CASE("what plugins change of an object is written before it is bound, and t
   });
   Decision d = h.binding();
   auto& bind = std::get<Decision::Bind>(d.outcome);
-  bind.changes.annotations["a"] = "1";
+  scheduling::PodChanges changes;
+  changes.annotations["a"] = "1";
+  bind.changes = std::make_shared<const scheduling::PodChanges>(changes);
   bind.patches = "DefaultPreBind";
   h.write(std::move(d));
   CHECK(h.steps ==

@@ -196,6 +196,13 @@ struct Steps : SilentRole {
     return {.pod = pod, .profile = "default-scheduler", .attempts = 1, .outcome = std::move(outcome)};
   }
   static Decision::Bind& binding(Decision& d) { return std::get<Decision::Bind>(d.outcome); }
+  /// What plugins change, to be said.
+  static scheduling::PodChanges& change(Decision& d) {
+    auto changes = std::make_shared<scheduling::PodChanges>();
+    if (binding(d).changes) *changes = *binding(d).changes;
+    binding(d).changes = changes;
+    return *changes;
+  }
   void prepare(Decision& d, const char* plugin, scheduling::Status answer = {}, bool ends = true) {
     binding(d).pre_binds.push_back({plugin, std::make_shared<Preparation>(steps, std::move(answer), ends)});
   }
@@ -365,8 +372,8 @@ TEST_CASE("what plugins change of a pod is one patch, after their work and befor
     s.to_patches = c.answers;
     Decision d = s.decision();
     s.prepare(d, "A");
-    s.binding(d).changes.labels["l"] = "2";
-    s.binding(d).changes.annotations["a"] = "1";
+    s.change(d).labels["l"] = "2";
+    s.change(d).annotations["a"] = "1";
     s.binding(d).patches = "DefaultPreBind";
     s.writer->write(std::move(d));
     for (int i = 0; i < 20; ++i) {
@@ -391,10 +398,10 @@ TEST_CASE("a pod that is as plugins want it already is not patched, and nothing 
   Steps s;
   s.pod = make_pod("p", "1", "1Mi", [](api::Pod& p) { p.metadata.annotations["a"] = "1"; });
   Decision d = s.decision();
-  s.binding(d).changes.annotations["a"] = "1";
+  s.change(d).annotations["a"] = "1";
   CHECK(s.write(d) == "done, bind, bound");
   s.steps.clear();
-  s.binding(d).changes.annotations["a"] = "2";
+  s.change(d).annotations["a"] = "2";
   s.prepare(d, "A", {scheduling::StatusCode::error, "broken"});
   s.write(std::move(d));
   CHECK(s.steps[1] == "prepare p on n1");
@@ -407,7 +414,7 @@ TEST_CASE("plugins take keys of a pod away, change its spec, and write into othe
   const auto other = make_pod("other"), lost = make_pod("lost");
   s.others = {other};
   Decision d = s.decision();
-  scheduling::PodChanges& changes = s.binding(d).changes;
+  scheduling::PodChanges& changes = s.change(d);
   changes.removed_labels = {"old"};
   changes.spec.emplace_back([](api::PodSpec& spec) { spec.tolerations.emplace_back().key = "k"; });
   changes.others = {{other, {.annotations = {{"member", "1"}}}}, {lost, {.labels = {{"a", "b"}}}}};

@@ -348,11 +348,11 @@ TEST_CASE("before the binding of what is no pod PreBindReservation is asked in p
   const Decision booked = w.one();
   REQUIRE(booked.kind() == Kind::bind);
   CHECK(w.asked_text().find("Permit PreBindReservation NextPod") != std::string::npos);
-  CHECK(booked.as<Decision::Bind>()->changes.labels == api::StringMap{{"as", "object"}});
+  CHECK(booked.as<Decision::Bind>()->changes->labels == api::StringMap{{"as", "object"}});
   CHECK(counted(w).contains("PreBindReservation Success"));
   const Decision bound = w.put(make_pod("p"));
   CHECK(w.asked_text().find("Permit PreBind NextPod") != std::string::npos);
-  CHECK(bound.as<Decision::Bind>()->changes.labels == api::StringMap{{"as", "pod"}});
+  CHECK(bound.as<Decision::Bind>()->changes->labels == api::StringMap{{"as", "pod"}});
 }
 
 TEST_CASE("plugins are told of pods that leave their node or the engine") {

@@ -65,9 +65,10 @@ TEST_CASE("what plugins change of a pod goes with its decision where DefaultPreB
     CHECK(prepares(changed) == writes);
     // Its binding takes a while: others are told where it will be.
     CHECK(changed.nominate().has_value() == writes);
-    CHECK(changed.as<Decision::Bind>()->changes.annotations ==
-          (writes ? api::StringMap{{"A", "1"}, {"B", "2"}, {"last", "2"}} : api::StringMap{}));
-    if (writes) CHECK(changed.as<Decision::Bind>()->patches == "DefaultPreBind");
+    const auto* bind = changed.as<Decision::Bind>();
+    REQUIRE((bind->changes != nullptr) == writes);
+    if (writes) CHECK(bind->changes->annotations == api::StringMap{{"A", "1"}, {"B", "2"}, {"last", "2"}});
+    if (writes) CHECK(bind->patches == "DefaultPreBind");
 
     // Where nothing comes of it nothing is written.
     script.says["B.permit"] = {StatusCode::unschedulable, "no"};
