@@ -194,12 +194,13 @@ Result<> ask_to_end(const std::string& path, const std::string& boot_id, const S
 }
 
 /// Nothing was changed: the cleanup of a host whose agent runs, or may start again, is none.
-Error cannot_ask(const std::string& holder, const std::string& lock, const Error& why) {
+Error cannot_ask(std::string_view what, const std::string& holder, const std::string& lock,
+                 const Error& why) {
   return Error(
       Code::already_exists,
-      fmt::format("the agent of this host cannot be asked to end: {}: {} ({}); end it, and try again; "
-                  "nothing was changed",
-                  why.message(), holder, lock));
+      fmt::format("the agent of this host {}: {}: {} ({}). Make room for the file or end the agent for good, "
+                  "and try again; nothing was changed",
+                  what, why.message(), holder, lock));
 }
 
 Result<HostLock> take_from_agent(const std::string& lock, const Asking& asking, Clock& clock, Logger& log) {
@@ -213,12 +214,12 @@ Result<HostLock> take_from_agent(const std::string& lock, const Asking& asking, 
   if (taken) {
     if (said.pod.empty()) return taken;
     if (const auto asked = ask_to_end(path, asking.boot_id, said); !asked)
-      return cannot_ask(holder, lock, asked.error());
+      return cannot_ask("may be started again and cannot be told to stand by", holder, lock, asked.error());
     return taken;
   }
   if (taken.error().code() != Code::already_exists || holder.ends_with(kCleansUp)) return taken;
   if (const auto asked = ask_to_end(path, asking.boot_id, said); !asked)
-    return cannot_ask(holder, lock, asked.error());
+    return cannot_ask("cannot be asked to end", holder, lock, asked.error());
   log.info("asking the agent of this host to end", kv("agent", holder), kv("file", path));
   const auto deadline = std::chrono::steady_clock::now() + asking.patience;
   while (!taken && taken.error().code() == Code::already_exists &&

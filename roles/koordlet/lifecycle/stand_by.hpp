@@ -38,7 +38,7 @@ Task<Result<std::string>> asked_to_end(Clock& clock, std::string lock, std::stri
 /// `patience` (stopped, hanging, of a version that knows nothing of this) is not asked any more, and nothing
 /// was changed: Code::timeout, which says who it is. An agent of a pod that does not run just now is told,
 /// too: its container may be started again at any time. Code::already_exists: another cleanup runs, or the
-/// agent cannot be asked (the disk is full).
+/// agent cannot be asked or told (the disk is full).
 struct Asking {
   std::string node, pod, boot_id;  // of who asks
   nanoseconds patience;

@@ -140,7 +140,8 @@ Task<net::Response> Services::answer(net::Request request) {
     const auto known = slash == std::string_view::npos
                            ? parts_.attempts.of({}, pod)  // KIND:NAMESPACE:NAME
                            : parts_.attempts.of(pod.substr(0, slash), pod.substr(slash + 1));
-    if (!known) co_return message(404, fmt::format("no attempt of pod {} is remembered", pod));
+    const std::string_view what = pod.find(':') == std::string_view::npos ? "pod " : "";
+    if (!known) co_return message(404, fmt::format("no attempt of {}{} is remembered", what, pod));
     co_return net::Response::json(200, api::encode(*known));
   }
   if (path.starts_with(kPlugins)) {
@@ -236,6 +237,7 @@ void Services::log_attempt(const scheduling::Decision& d) const {
     for (std::size_t i = 0; i < d.detail->scores.size(); ++i) {
       const scheduling::AttemptDetail::NodeScores& n = d.detail->scores[i];
       std::vector<std::string> scores;
+      scores.reserve(n.scores.size());
       for (const scheduling::AttemptDetail::Score& s : n.scores)
         scores.push_back(fmt::format("{}:{}", s.plugin, s.score));
       parts_.log.info("scores", kv("#", i), kv(name.word, pod), kv("node", n.node.view()),
@@ -245,6 +247,7 @@ void Services::log_attempt(const scheduling::Decision& d) const {
   if (f.filters && d.detail)
     for (const scheduling::AttemptDetail::Refusal& r : d.detail->refusals) {
       std::vector<std::string_view> nodes;
+      nodes.reserve(r.examples.size());
       for (const Symbol& node : r.examples) nodes.push_back(node.view());
       parts_.log.info("filter failed", kv(name.word, pod), kv("plugin", r.plugin), kv("nodes", r.nodes),
                       kv("examples", fmt::format("{}", fmt::join(nodes, " "))),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/engine/engine.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 
@@ -64,7 +65,7 @@ Status Engine::transform(const Profile& profile, const PodInfo& pod, PluginIndex
         (pod_key(*said.in_place) != pod_key(*pod.pod) ||
          said.in_place->metadata.uid != pod.pod->metadata.uid))
       said.status = {StatusCode::error, fmt::format("plugin \"{}\" put another pod in the place of {}",
-                                                    profile.plugin_name(p.index), pod_key(*pod.pod))};
+                                                    profile.plugin_name(p.index), described(*pod.pod))};
     if (!said.status.ok()) {
       by = p.index;
       return std::move(said.status);
@@ -113,8 +114,8 @@ CycleHooks::Narrowed Engine::prepared(const Profile& profile, const PodInfo& pod
   if (found.status.code == StatusCode::skip) return narrowed;
   if (found.status.ok() && found.node.empty())
     found.status = {StatusCode::error,
-                    fmt::format("FindOneNodePlugin \"{}\" succeeded but produced no node for pod {}",
-                                profile.plugin_name(by.index), pod_key(*pod.pod))};
+                    fmt::format("FindOneNodePlugin \"{}\" succeeded but produced no node for {}",
+                                profile.plugin_name(by.index), described(*pod.pod))};
   if (!found.status.ok()) return {std::move(found.status), {}, by.index};
   return {{}, std::vector{std::move(found.node)}, by.index};
 }

@@ -1,5 +1,7 @@
 // Koordinator's own places of the cycle, as small abstract classes, in the order in which a pod meets them. A
 // configuration does not name them: who is enabled at kube-scheduler's point beside a place is asked there.
+// Up to the choice of a node they are asked about pods, too, of which somebody only wants to know where they
+// would go.
 #pragma once
 
 #include <memory>

@@ -154,8 +154,12 @@ TEST_CASE("Cleanups that ask at the same time both ask, and none goes on beside 
 
 TEST_CASE("An agent that cannot be asked is not cleaned up beside", "[koordlet][keep]") {
   Host host;
-  const auto held = HostLock::take(host.lock, "node n", nanoseconds(0));
+  // One that runs, or one of a pod whose container may be started again.
+  const bool runs = GENERATE(true, false);
+  auto held = HostLock::take(host.lock, lock_holder("n", runs ? "" : "p"), nanoseconds(0));
   REQUIRE(held.has_value());
+  std::optional<HostLock> lock(std::move(*held));
+  if (!runs) lock.reset();
   // What is written first cannot be: as on a full disk.
   REQUIRE(std::filesystem::create_directories(host.file + ".new/x"));
   const auto taken =
@@ -163,9 +167,9 @@ TEST_CASE("An agent that cannot be asked is not cleaned up beside", "[koordlet][
   REQUIRE_FALSE(taken.has_value());
   // Who calls tries another lock only where a lock cannot be used.
   CHECK(taken.error().code() == Code::already_exists);
-  CHECK_THAT(taken.error().message(), Catch::Contains("cannot be asked to end") &&
-                                          Catch::Contains("node n") &&
-                                          Catch::Contains("nothing was changed"));
+  CHECK_THAT(taken.error().message(),
+             Catch::Contains(runs ? "cannot be asked to end" : "cannot be told to stand by") &&
+                 Catch::Contains("node n") && Catch::Contains("nothing was changed"));
 }
 
 struct Process : test::RoleRig {

@@ -138,7 +138,7 @@ TEST_CASE("another pod is asked about in the place of one, and that one is bound
   };
   CHECK(w.put(make_pod("r", "1")).message().find("3 Insufficient cpu") != std::string::npos);
   w.in_place = [](const PodInfo&) { return make_pod("somebody else"); };
-  CHECK(w.put(make_pod("s")).message() == "plugin \"Points\" put another pod in the place of default/s");
+  CHECK(w.put(make_pod("s")).message() == "plugin \"Points\" put another pod in the place of pod default/s");
 }
 
 TEST_CASE("of the nodes only those are looked at that plugins name after the preparations") {
