@@ -96,12 +96,11 @@ class FakeTransport final : public kube::Transport {
     Result<net::Response> head = answer(request);
     if (!head) co_return head.error();
     auto body = std::make_shared<FakeBody>();
-    if (head->status == 200) {
+    if (!head->body.empty()) body->feed(head->body);
+    if (head->status == 200)
       bodies.push_back(body);
-    } else {
-      body->feed(head->body);
+    else
       body->end();
-    }
     co_return std::make_unique<FakeStream>(clock_, std::move(*head), std::move(body));
   }
 

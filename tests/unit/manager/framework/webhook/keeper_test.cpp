@@ -64,17 +64,26 @@ struct World {
   void tell(std::string_view path) {
     for (std::size_t i = 0; i < watches.size(); ++i)
       if (path.starts_with(watches[i]) && !server.bodies[i]->dropped())
-        server.bodies[i]->feed(fmt::format(R"({{"type":"MODIFIED","object":{}}})"
-                                           "\n",
-                                           json::to_text(objects.at(std::string(path)))));
+        server.bodies[i]->feed(modified(objects.at(std::string(path))));
   }
-  /// Of a collection: its objects, or a watch of it.
+  static std::string modified(const json::Document& object) {
+    return fmt::format("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", json::to_text(object));
+  }
+  static int version_of(const json::Document& object) {
+    return std::stoi(std::string(json::text_at(object, "metadata", "resourceVersion")));
+  }
+  /// Of a collection: its objects, or a watch of it, which begins with what changed since the asked version.
   Result<net::Response> collection(const net::Request& request, std::string_view path) {
     if (request.target.find("sendInitialEvents") != std::string::npos)
       return test::status_response(422, "Invalid");
     if (request.target.find("watch=") != std::string::npos) {
       watches.emplace_back(path);
-      return test::json_response(200, "");
+      static constexpr std::string_view kSince = "resourceVersion=";
+      const int since = std::atoi(request.target.c_str() + request.target.find(kSince) + kSince.size());
+      std::string missed;
+      for (const auto& [name, object] : objects)
+        if (name.starts_with(path) && version_of(object) > since) missed += modified(object);
+      return test::json_response(200, std::move(missed));
     }
     std::string items;
     for (const auto& [name, object] : objects)
