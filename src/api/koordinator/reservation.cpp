@@ -14,6 +14,7 @@ KOORD_SCHEMA(ReservationAffinity, ROW(name),
 KOORD_SCHEMA(ReservationAllocated, ROW(name), ROW(uid));
 KOORD_SCHEMA(ExactMatchReservation, ROW(resource_names));
 KOORD_SCHEMA(ReservationRestrictedOptions, ROW(resources));
+KOORD_SCHEMA(ReservationResize, ROW(resources));
 
 Result<std::optional<ReservationAffinity>> reservation_affinity(const ObjectMeta& pod) {
   const Symbol* const text = pod.annotations.find(ReservationAffinity::kAnnotation);

@@ -59,6 +59,14 @@ struct ReservationRestrictedOptions {
   KOORD_STRUCT(ReservationRestrictedOptions);
 };
 
+/// Amounts that a reservation keeps in place of what its template asks for.
+struct ReservationResize {
+  static constexpr std::string_view kAnnotation = "scheduling.koordinator.sh/reservation-resize-allocatable";
+
+  ResourceList resources;
+  KOORD_STRUCT(ReservationResize);
+};
+
 // Pods that are reservations themselves: room that they have and do not use.
 inline constexpr std::string_view kOperatingModeLabel = "scheduling.koordinator.sh/operating-mode",
                                   kReservationCurrentOwner =
