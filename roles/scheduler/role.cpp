@@ -9,12 +9,15 @@
 #include <random>
 
 #include "docs.hpp"
+#include "drive/catch_up.hpp"
 #include "drive/engine_thread.hpp"
 #include "drive/telemetry.hpp"
 #include "explain/command.hpp"
 #include "extenders/extender_calls.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/persistent_volume.hpp"
+#include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/timer.hpp"
@@ -116,6 +119,8 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
   /// Nothing new is decided, what is on its way is finished.
   Task<> stop() override;
   Task<Result<>> feed();
+  /// Returns when the engine was handed what the leader before wrote.
+  Task<Result<>> take_over();
   /// Looks at how long the engine is at one attempt.
   Task<Result<>> monitor(nanoseconds period, nanoseconds timeout);
   void on_report(EngineReport report);
@@ -160,8 +165,9 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
   std::optional<EngineThread> engine_;
   TaskGroup controllers_;
   EngineReport last_report_;
-  Event synced_event_;
+  Event synced_event_, handed_event_;
   TimerId timer_ = 0;
+  std::size_t handed_ = 0;   // changes that the engine was given
   std::size_t written_ = 0;  // decisions whose permits the engine has not got back yet
   bool synced_ = false;
 };
@@ -247,6 +253,8 @@ Task<Result<>> Scheduler::feed() {
     }
     if (batch->synced && !synced_) changes.emplace_back(AllSynced{});
     engine_->post(std::move(changes));
+    handed_ += batch->changes.size();
+    handed_event_.set();
     if (batch->synced && !synced_) {
       synced_ = true;
       log().info("the informers of nodes and pods have synced", kv("nodes", parts_.nodes.size()),
@@ -257,8 +265,30 @@ Task<Result<>> Scheduler::feed() {
   }
 }
 
+Task<Result<>> Scheduler::take_over() {
+  const nanoseconds limit = context().flags.get_duration("sync-hard-timeout");
+  if (!parts_.configuration.config.leader_election.leader_elect.value_or(true) ||
+      limit <= nanoseconds::zero())
+    co_return Result<>();
+  // Those in which a leader writes down what it has given away; others may be behind, as they always are.
+  std::vector<kube::AnyInformer> given{parts_.pods};
+  for (auto& [type, other] : parts_.others)
+    if (type == &kube::kObjectType<api::PersistentVolumeClaim> ||
+        type == &kube::kObjectType<api::PersistentVolume> || placed_->of(*type) != nullptr)
+      given.push_back(other);
+  KOORD_CO_CHECK(co_await catch_up(context().clock, log(), std::move(given), limit));
+  // Changes are handed over in order; under a storm of them the queue may never be empty.
+  const std::size_t all = handed_ + queue_.size();
+  while (handed_ < all && queue_.size() > 0) {
+    handed_event_.reset();
+    KOORD_CO_CHECK(co_await handed_event_.wait());
+  }
+  co_return Result<>();
+}
+
 Task<Result<>> Scheduler::lead() {
   KOORD_CO_CHECK(co_await synced_event_.wait());
+  KOORD_CO_CHECK(co_await take_over());
   engine_->permit(kWindow);
   for (Controller& c : parts_.controllers)
     controllers_.spawn(std::string(c.plugin), c.controller->run({*parts_.client, context().clock, log(),
@@ -344,15 +374,27 @@ Result<std::unique_ptr<scheduling::Engine>> make_engine(const Configuration& c,
   return engine;
 }
 
-/// Of each plugin that has one, whichever profiles it is in.
+/// Whether --controller-plugins names it: of its name and "-" with its name the first counts, else "*".
+bool runs_controller(const std::vector<std::string>& enabled, std::string_view plugin) {
+  bool all = false;
+  for (const std::string_view each : enabled) {
+    if (each == plugin) return true;
+    if (each.starts_with('-') && each.substr(1) == plugin) return false;
+    all = all || each == "*";
+  }
+  return all;
+}
+
+/// Of each plugin that has one and is to run it, whichever profiles it is in.
 std::vector<Controller> make_controllers(scheduling::Engine& engine, kube::InformerSet& informers,
-                                         kube::Client& client) {
+                                         kube::Client& client, const std::vector<std::string>& enabled) {
   std::vector<Controller> made;
   for (const scheduling::Profile& profile : engine.profiles())
     for (const scheduling::Profile::Named& named : profile.plugins) {
       auto* plugin = dynamic_cast<scheduling::ControllerPlugin*>(named.plugin.get());
       const auto is = [&](const Controller& c) { return c.plugin == named.name; };
-      if (plugin != nullptr && std::none_of(made.begin(), made.end(), is))
+      if (plugin != nullptr && runs_controller(enabled, named.name) &&
+          std::none_of(made.begin(), made.end(), is))
         made.push_back({named.name, plugin->make_controller(informers, client)});
     }
   return made;
@@ -410,7 +452,8 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
   std::map<const kube::ObjectType*, kube::AnyInformer> others;
   for (const auto& store : engine->objects().stores())
     others.emplace(&store->type(), context.informers.any_informer(store->type(), *client));
-  std::vector<Controller> controllers = make_controllers(*engine, context.informers, *client);
+  std::vector<Controller> controllers =
+      make_controllers(*engine, context.informers, *client, context.flags.get_list("controller-plugins"));
   const bool checks_pods = configuration.koordinators && context.gates.enabled("DynamicSchedulerCheck");
   return std::unique_ptr<runtime::Role>(std::make_unique<Scheduler>(
       context, Parts{std::move(configuration), std::move(engine), client, event_client, std::move(nodes),

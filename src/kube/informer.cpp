@@ -47,6 +47,12 @@ class InformerView {
     co_return co_await self->informer_->listed().wait();
   }
 
+  static Task<Result<>> catch_up(std::shared_ptr<InformerView> self) {
+    KOORD_CO_CHECK(co_await self->bound_.wait());
+    KOORD_CO_CHECK(co_await self->informer_->synced().wait());
+    co_return co_await self->informer_->catch_up();
+  }
+
   bool shows(const Object& object) const { return filter_.everything() || filter_.matches(object.get()); }
   const ScopeFilter& filter() const { return filter_; }
   SharedInformer* informer() const { return informer_.get(); }
@@ -109,6 +115,7 @@ bool AnyInformer::listed() const {
 }
 Task<Result<>> AnyInformer::wait_synced() { return InformerView::wait_synced(view_); }
 Task<Result<>> AnyInformer::wait_listed() { return InformerView::wait_listed(view_); }
+Task<Result<>> AnyInformer::catch_up() { return InformerView::catch_up(view_); }
 void AnyInformer::deliver_to(DeliveryQueue& queue) { view_->deliver_to(queue); }
 InformerStatus AnyInformer::status() const {
   return view_->informer() == nullptr ? InformerStatus() : view_->informer()->status();

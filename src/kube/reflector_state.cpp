@@ -19,7 +19,11 @@ ReflectorState::ReflectorState(ReflectorOptions options)
       pace_unreachable_(options.backoff_first, options.backoff_max_unreachable, options.backoff_forget,
                         options.seed),
       random_(options.seed),
-      watch_list_(options.watch_list) {}
+      watch_list_(options.watch_list) {
+  if (options.resume_at.empty()) return;
+  phase_ = Phase::watch;
+  version_ = not_older_than_ = std::move(options.resume_at);
+}
 
 ReflectorState::Action ReflectorState::next(MonoTime now) {
   if (now < not_before_) return Wait{not_before_};
@@ -69,7 +73,9 @@ ReflectorState::Effect ReflectorState::on_event(WatchEventType type, std::string
   if (older(resource_version, version_)) return Effect::none;
   unreadable_ = 0;
   version_ = not_older_than_ = resource_version;
-  return type == WatchEventType::bookmark ? Effect::none : Effect::apply;
+  if (type == WatchEventType::bookmark) return Effect::none;
+  last_change_ = version_;
+  return Effect::apply;
 }
 
 ReflectorState::Effect ReflectorState::whole() {

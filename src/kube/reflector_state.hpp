@@ -28,6 +28,8 @@ struct ReflectorOptions {
   /// A watch that the server has not ended this long after it was due is dead.
   nanoseconds watch_grace = std::chrono::seconds(30);
   bool watch_list = true;
+  /// Begins with a watch from here, as if a list had shown this; empty: with a list.
+  std::string resume_at;
   /// The server may not serve the kind: its definition is not installed, or not yet. 404 then says that there
   /// is nothing, and not that the way is wrong.
   bool may_be_undefined = false;
@@ -85,9 +87,13 @@ class ReflectorState {
 
   /// The version up to which the store is known to be whole; empty before the first list.
   const std::string& resource_version() const { return version_; }
+  /// The version of the last change that a watch brought; empty: none has.
+  const std::string& last_change() const { return last_change_; }
   /// True once the store has been whole (or empty as the kind is not served); stays true.
   bool synced() const { return synced_; }
   bool uses_watch_list() const { return watch_list_; }
+  /// False where one is no decimal number: nothing is known then.
+  static bool older(std::string_view a, std::string_view b);
 
  private:
   enum class Phase { replace, list, initial_events, watch };
@@ -98,7 +104,6 @@ class ReflectorState {
   /// The server said 404.
   Effect on_undefined(MonoTime now);
   void restart_replace();
-  static bool older(std::string_view a, std::string_view b);
 
   ReflectorOptions options_;
   RetryPace pace_, pace_unreachable_;
@@ -106,7 +111,8 @@ class ReflectorState {
   Phase phase_ = Phase::replace;
   bool watch_list_;
   bool synced_ = false;
-  bool whole_list_ = false;     // pages expire faster than they are read: ask for all at once
+  bool whole_list_ = false;  // pages expire faster than they are read: ask for all at once
+  std::string last_change_;
   std::string version_;         // where an ordinary watch resumes
   std::string not_older_than_;  // for a watch-list
   std::string list_version_, continue_token_;

@@ -27,6 +27,8 @@ class SharedInformer {
 
   /// Follows until cancelled.
   Task<Result<>> run();
+  /// See AnyInformer::catch_up(). Beside run().
+  Task<Result<>> catch_up();
 
   const ObjectType& type() const { return type_; }
   const Scope& scope() const { return scope_; }
@@ -48,6 +50,12 @@ class SharedInformer {
   };
   class PageSink;
 
+  /// The version of what the server has now; empty: it does not serve the kind.
+  Task<Result<std::string>> newest();
+  /// Whether the store is known to be whole up to this version.
+  bool reached(std::string_view version) const;
+  /// Waits until what the probe saw up to the version is here.
+  Task<Result<>> compare(const SharedInformer& probe, std::string_view version) const;
   // False: cancelled.
   Task<bool> list(ReflectorState::List list);
   Task<bool> watch(ReflectorState::Watch watch);

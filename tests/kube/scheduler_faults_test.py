@@ -5,12 +5,15 @@ import os
 import random
 import signal
 import subprocess
+import tempfile
+import time
 import unittest
 
 import schedulers
 from schedulers import OURS, wait_for
 
 import kube_api
+import refusing_proxy
 
 NAMESPACE = "scheduler-faults"
 NODES, PODS = 20, 500  # which fill the nodes to the last millicore
@@ -23,6 +26,7 @@ PROMPTLY = 7  # seconds; what is on its way may take five of them
 UNDER_PROTEST = 13  # seconds; the process gives its roles ten
 SHORT_LEASE = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=200ms")
 KILLS = 4
+WHOLE = 4  # seconds in which an API server says how far a watch is
 
 
 class Faults(unittest.TestCase):
@@ -128,6 +132,24 @@ class Faults(unittest.TestCase):
         led = wait_for("a leader", lambda: [r for r in replicas if "msg=leading" in r.output()])
         self.assertEqual(len(led), 1)
         return led[0]
+
+    def test_a_successor_whose_watch_is_late_binds_nothing_before_it_knows_what_is_bound(self):
+        with tempfile.TemporaryDirectory() as folder, refusing_proxy.RefusingProxy(schedulers.KUBECONFIG, folder) as proxy:
+            first = self.start(*SHORT_LEASE, *SLOW)
+            self.leader([first])
+            late = self.start(f"--kubeconfig={proxy.kubeconfig}", *SHORT_LEASE)
+            wait_for("its informers", lambda: "the informers of nodes and pods have synced" in late.output())
+            self.assertEqual(proxy.hold("pods"), 1)
+            self.wait_bound(LATE)
+            first.child.send_signal(signal.SIGKILL)
+            first.child.wait()
+            schedulers.drop_lease(self.api.connect())
+            self.leader([late])
+            bound = self.watch.bound()
+            time.sleep(WHOLE)
+            self.assertEqual(self.watch.bound(), bound)
+            proxy.release()
+            self.check_each_is_bound_once()
 
     def test_replicas_that_are_killed_at_random_and_one_that_slept_through_its_lease(self):
         seed = random.randrange(1 << 32)

@@ -1,4 +1,4 @@
-"""A way to an API server on loopback that refuses what a test names: as a ClusterRole does that lost a rule."""
+"""A way to an API server on loopback that refuses what a test names, as a ClusterRole does that lost a rule, or tells it late."""
 import http.client
 import http.server
 import json
@@ -14,6 +14,7 @@ class RefusingProxy:
     def __init__(self, kubeconfig, folder):
         self.api = kube_api.Api(kubeconfig)
         self.refused, self.watches, self.lock = {}, set(), threading.Lock()
+        self.held, self.released = set(), threading.Event()
         self.server = Server(("127.0.0.1", 0), self.handler())
         self.kubeconfig = f"{folder}/proxy-kubeconfig"
         write_kubeconfig(self.kubeconfig, self.server.server_port)
@@ -25,6 +26,7 @@ class RefusingProxy:
     def __exit__(self, *_):
         with self.lock:
             self.refused[""] = 503
+        self.release()
         self.cut("")
         self.server.shutdown()
         self.server.server_close()
@@ -38,6 +40,18 @@ class RefusingProxy:
     def allow(self, resource):
         with self.lock:
             del self.refused[f"/{resource}"]
+
+    def hold(self, resource):
+        """Watches of a resource that run now tell nothing more until release(); those that begin later do."""
+        self.released.clear()
+        with self.lock:
+            self.held |= {entry for entry in self.watches if entry[0].endswith(f"/{resource}")}
+            return len(self.held)
+
+    def release(self):
+        with self.lock:
+            self.held.clear()
+        self.released.set()
 
     def cut(self, part):
         with self.lock:
@@ -87,6 +101,8 @@ class RefusingProxy:
                     self.send_header("Transfer-Encoding", "chunked")
                     self.end_headers()
                     while data := answer.read1(65536):
+                        if entry in proxy.held:
+                            proxy.released.wait()
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
                         self.wfile.flush()
                     self.wfile.write(b"0\r\n\r\n")

@@ -66,6 +66,11 @@ class AnyInformer {
   Task<Result<>> wait_synced();
   /// The same until listed(): of a kind whose definition comes later, until it has come.
   Task<Result<>> wait_listed();
+  /// Waits until all that the server had when this was called is here and in the queues, what others wrote a
+  /// moment ago included. Costs a list of one object and, where nobody changes the collection, one watch of
+  /// about two seconds, after which the server says that nothing has been missed. At once of a kind that the
+  /// server does not serve. The error of a request that failed: it may be tried again.
+  Task<Result<>> catch_up();
   /// From now on `queue` is told of every change; of what is here already it is told at once, as added.
   void deliver_to(DeliveryQueue& queue);
   InformerStatus status() const;

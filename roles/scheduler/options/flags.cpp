@@ -23,12 +23,11 @@ using runtime::FlagType;
 constexpr std::string_view kMisc = "Misc flags", kDeprecated = "Deprecated flags",
                            kKoord = "Koordinator flags";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
-constexpr std::string_view kOfBarrier = "accepted, without effect yet: it comes with the sync barrier",
+constexpr std::string_view kNoBarrierPod =
+                               "accepted, without effect: koord asks the API server what it may have missed, "
+                               "and needs no pod for it",
                            kOfTopology = "accepted, without effect yet: it comes with Coscheduling",
-                           kOfAuditor = "accepted, without effect yet: it comes with the workload auditor",
-                           kOfControllers =
-                               "accepted, without effect yet: it comes with the controllers of Reservation, "
-                               "Coscheduling and ElasticQuota";
+                           kOfAuditor = "accepted, without effect yet: it comes with the workload auditor";
 
 constexpr std::array<Flag, 10> kMiscFlags = {{
     {"config", FlagType::text, "",
@@ -89,18 +88,21 @@ constexpr std::array<Flag, 15> kKoordFlags = {{
     {"remembered-pods", FlagType::integer, "10000",
      "Of so many pods the last attempts are remembered, for /apis/v1/attempts and koord explain; 0: of none.",
      0, kKoord},
-    {"controller-plugins", FlagType::list, "*", "No plugin has a controller yet.", 0, kKoord, true,
-     kOfControllers},
+    {"controller-plugins", FlagType::list, "*",
+     "Plugins whose controllers run while this process leads: NAME, -NAME, or * for all others.", 0, kKoord},
     {"enable-network-topology-manager", FlagType::boolean, "false",
      "There is no network topology manager yet.", 0, kKoord, true, kOfTopology},
     {"enable-workload-auditor", FlagType::boolean, "false", "There is no workload auditor yet.", 0, kKoord,
      true, kOfAuditor},
     {"sync-barrier-pod-namespace", FlagType::text, "kube-system",
-     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kOfBarrier},
+     "A new leader needs no pod to learn what the one before wrote.", 0, kKoord, true, kNoBarrierPod},
     {"sync-barrier-pod-name", FlagType::text, "koord-scheduler-sync-barrier",
-     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kOfBarrier},
+     "A new leader needs no pod to learn what the one before wrote.", 0, kKoord, true, kNoBarrierPod},
     {"sync-hard-timeout", FlagType::duration, "1m",
-     "There is no sync barrier yet: koord waits for its informers.", 0, kKoord, true, kOfBarrier},
+     "How long a new leader waits, before its first decision, to learn all that the one before wrote; then "
+     "it "
+     "decides all the same, with a warning. 0: it does not wait.",
+     0, kKoord},
     {"async-log", FlagType::boolean, "false", "Logging is asynchronous and bounded anyway.", 0, kKoord, true,
      kNoEffect},
     {"async-log-queue-length", FlagType::integer, "10000", "Logging is asynchronous and bounded anyway.", 0,
@@ -158,7 +160,8 @@ constexpr std::string_view kQuota = "Without effect yet: of ElasticQuota.";
 constexpr std::string_view kReservation = "Without effect yet: of Reservation.";
 constexpr std::string_view kDevices = "Without effect yet: of DeviceShare.";
 constexpr std::string_view kGang = "Without effect yet: of Coscheduling.";
-constexpr std::string_view kBarrier = "Without effect yet: of the sync barrier.";
+constexpr std::string_view kBarrier =
+    "Without effect: a new leader always learns first what the one before wrote (--sync-hard-timeout).";
 constexpr std::string_view kOldServers =
     "Without effect: for API servers that are older than those koord speaks to.";
 constexpr FeatureGate kGates[] = {

@@ -16,6 +16,9 @@ namespace {
 constexpr std::chrono::seconds kWatchTimeout{45 * 60};
 // A watch that is asked to live longer does not: a year is never reached.
 constexpr std::chrono::seconds kMaxTimeout{365 * 24 * 3600};
+// So long before its end a watcher is told how far it is, as by kube-apiserver: not in watches that are no
+// longer.
+constexpr std::chrono::seconds kLastBookmark{2};
 // In which a watch's first objects must have been read: they may be the last to hold on to them.
 constexpr std::chrono::minutes kInitialTime{5};
 // What pages of lists may hold on to: the oldest go first, the newest may always stay.
@@ -241,6 +244,7 @@ Api::Answer Api::watch(Call& call, const ListOptions& asked) {
   const std::int64_t timeout = asked.timeout_seconds.value_or(0);
   const std::chrono::seconds lives(std::clamp<std::int64_t>(timeout, -1, kMaxTimeout.count()));
   options.deadline = verbs_.clock().mono() + (timeout == 0 ? kWatchTimeout : lives);
+  if (lives > kLastBookmark) options.last_bookmark = options.deadline - kLastBookmark;
   options.initial_deadline = verbs_.clock().mono() + kInitialTime;
   if (call.view == View::table) {
     options.render = [kind = call.kind, include = std::string(call.request.query_get("includeObject")),

@@ -236,7 +236,7 @@ class Sandbox::Impl {
     for (WatchBody* body : watches_) {
       if (body->watch().overdue(now))
         body->watch().end();
-      else if (ticks_ % kTicksPerBookmark == 0)
+      else if (body->watch().take_last_bookmark(now) || ticks_ % kTicksPerBookmark == 0)
         body->watch().want_bookmark();
     }
     timer_ = clock_.call_at(now + kTick, [this] { tick(); });

@@ -19,7 +19,8 @@ struct WatchOptions {
   std::optional<std::uint64_t> after;  // changes after this version; none: begin with what there is
   bool initial_end = false;            // a bookmark says where what there is ends
   bool bookmarks = false;
-  MonoTime deadline = MonoTime::max();  // the server ends it then
+  MonoTime deadline = MonoTime::max();       // the server ends it then
+  MonoTime last_bookmark = MonoTime::max();  // before that end the watcher is told how far it is
   // And then, if what there was at the beginning has not been read: it is held for one who does not read.
   MonoTime initial_deadline = MonoTime::max();
 };
@@ -41,6 +42,12 @@ class Watch final : public Listener {
   void on_changes() override;
   /// The time has come for a bookmark; given when all changes have been read.
   void want_bookmark();
+  /// True once, when the bookmark before the end is due.
+  bool take_last_bookmark(MonoTime now) {
+    if (now < options_.last_bookmark) return false;
+    options_.last_bookmark = MonoTime::max();
+    return true;
+  }
   /// No more events: what read() has not given is lost, as when a connection breaks.
   void end();
   /// An ERROR event with this Status ends the watch.

@@ -92,6 +92,20 @@ TEST_CASE("a watch shows what there is, where that ends, and every change") {
         std::string::npos);
 }
 
+TEST_CASE("a watcher is told how far it is two seconds before the watch ends") {
+  TestCluster cluster;
+  auto opened = cluster.call("GET", kMaps + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=3");
+  REQUIRE(opened.watch);
+  CHECK_FALSE(opened.watch->take_last_bookmark(cluster.clock.mono()));
+  cluster.clock.advance(std::chrono::seconds{1});
+  CHECK(opened.watch->take_last_bookmark(cluster.clock.mono()));
+  CHECK_FALSE(opened.watch->take_last_bookmark(cluster.clock.mono()));  // once
+  auto shorter = cluster.call("GET", kMaps + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=2");
+  REQUIRE(shorter.watch);
+  cluster.clock.advance(std::chrono::seconds{1});
+  CHECK_FALSE(shorter.watch->take_last_bookmark(cluster.clock.mono()));
+}
+
 TEST_CASE("objects that enter or leave a selection are added and deleted") {
   TestCluster cluster;
   auto opened = cluster.call("GET", kMaps + "?watch=1&labelSelector=app=a");

@@ -119,6 +119,22 @@ TEST_CASE("a plugin's controller runs while the role leads, and its end is await
   CHECK(told.ended == 1);
 }
 
+TEST_CASE("--controller-plugins says whose controllers run") {
+  const auto [list, runs] = GENERATE(table<const char*, bool>({{"*", true},
+                                                               {"Controlling", true},
+                                                               {"Other", false},
+                                                               {"*,-Controlling", false},
+                                                               {"-Controlling,*", false},
+                                                               {"*,-Other", true},
+                                                               {"", false}}));
+  INFO(list);
+  Controlled told;
+  Process process({fmt::format("--controller-plugins={}", list)}, "p");
+  process.wait_for_attempt();
+  CHECK(told.started == (runs ? 1 : 0));
+  CHECK(told.synced == 1);
+}
+
 TEST_CASE("nothing of a plugin runs while another process leads") {
   Controlled told;
   Process process(
