@@ -22,21 +22,26 @@ read_cpu_seconds() {
   rm -f "$file"
 }
 
-# Sums a meson test log into "passed failed skipped". No log: the build failed, one failure.
+# Sums a meson test log into "passed failed skipped"; what failed is added to TEST_LEDGER.failed, with the last lines that
+# it printed. No log: the build failed, one failure.
 count_results() {
-  python3 - "$1" <<'PY'
+  python3 - "$1" "$TEST_LEDGER.failed" <<'PY'
 import json, sys
 passed = failed = skipped = 0
 try:
     with open(sys.argv[1]) as log:
         for line in log:
-            result = json.loads(line)["result"]
+            test = json.loads(line)
+            result = test["result"]
             if result in ("OK", "EXPECTEDFAIL"):
                 passed += 1
             elif result == "SKIP":
                 skipped += 1
             else:
                 failed += 1
+                said = (test.get("stdout", "") + test.get("stderr", "")).splitlines()[-40:]
+                with open(sys.argv[2], "a") as file:
+                    print(f"\n{test['name']}: {result} after {test['duration']:.0f} s", *said, sep="\n  ", file=file)
 except OSError:
     failed = 1
 print(passed, failed, skipped)
@@ -213,6 +218,8 @@ print_ledger() {
   done < <(sort -n -k2,2 -s "$TEST_LEDGER")
   printf '%-14s %8s %8s %8s %12s\n' total "" "" "$(minutes "$SECONDS")" "$(minutes "$all_compilers")"
   print_critical_path
+  # Once more at the end, where whoever has a part of the output looks first.
+  if [[ -f $TEST_LEDGER.failed ]]; then cat "$TEST_LEDGER.failed"; fi
   printf '%d passed, %d failed, %d skipped\n' "$all_passed" "$all_failed" "$all_skipped"
   ((all_failed == 0)) || return 1
   [[ ${CI:-} != true || -z $absent ]] || { say "CI=true: a skipped tier is a failure:$absent"; return 1; }
