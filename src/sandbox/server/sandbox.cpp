@@ -20,6 +20,7 @@
 #include "sandbox/controllers/disruptions.hpp"
 #include "sandbox/controllers/garbage.hpp"
 #include "sandbox/controllers/jobs.hpp"
+#include "sandbox/controllers/namespace_objects.hpp"
 #include "sandbox/controllers/provisioner.hpp"
 #include "sandbox/controllers/stateful_sets.hpp"
 #include "sandbox/controllers/volume_binder.hpp"
@@ -43,6 +44,12 @@ constexpr const char* kDefaultClass =
     R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"standard","annotations":)"
     R"({"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"sandbox.koordinator.sh/disk",)"
     R"("volumeBindingMode":"WaitForFirstConsumer"})";
+
+// Of the API server itself, as every cluster has it. The argument is its port.
+constexpr std::string_view kOwnService =
+    R"({{"apiVersion":"v1","kind":"Service","metadata":{{"name":"kubernetes","namespace":"default","labels":)"
+    R"({{"component":"apiserver","provider":"kubernetes"}}}},"spec":{{"clusterIP":"10.96.0.1","clusterIPs":)"
+    R"(["10.96.0.1"],"ports":[{{"name":"https","port":443,"protocol":"TCP","targetPort":{}}}]}}}})";
 
 std::uint64_t random_number() {
   std::random_device device;
@@ -73,6 +80,7 @@ class Sandbox::Impl {
         provisioner_(verbs_, creator()),
         claim_guard_(verbs_, creator()),
         disruptions_(verbs_),
+        namespace_objects_(verbs_),
         kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10},
                            [this](const Object& pod, nanoseconds whole) {
                              return agents_ ? agents_->work_left(pod, whole) : nanoseconds{0};
@@ -119,6 +127,8 @@ class Sandbox::Impl {
                                       net::ServerHandlers{.handle = slow, .fast = fast, .fast_admit = admit});
     KOORD_CO_TRY(port, server_->listen(options_.address, options_.port, tls));
     port_ = port;
+    namespace_objects_.set_ca(ca_pem_);
+    (void)load_object(verbs_, fmt::format(kOwnService, port));
     tick();
     co_return Result<>();
   }
@@ -260,6 +270,7 @@ class Sandbox::Impl {
   Provisioner provisioner_;
   ClaimGuard claim_guard_;
   Disruptions disruptions_;
+  NamespaceObjects namespace_objects_;
   Kubelets kubelets_;
   std::optional<Agents> agents_;
   Summary summary_;
