@@ -291,8 +291,9 @@ Task<Result<>> Scheduler::lead() {
   KOORD_CO_CHECK(co_await take_over());
   engine_->permit(kWindow);
   for (Controller& c : parts_.controllers)
-    controllers_.spawn(std::string(c.plugin), c.controller->run({*parts_.client, context().clock, log(),
-                                                                 [this] { return leading(); }}));
+    controllers_.spawn(std::string(c.plugin),
+                       c.controller->run({*parts_.client, context().clock, log(),
+                                          [this] { return leading(); }, context().metrics}));
   co_return Result<>();
 }
 

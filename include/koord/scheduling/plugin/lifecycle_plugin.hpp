@@ -11,6 +11,9 @@
 #include "koord/base/result.hpp"
 #include "koord/base/symbol.hpp"
 
+namespace koord::metrics {
+class Registry;
+}  // namespace koord::metrics
 namespace koord::kube {
 class Client;
 class InformerSet;
@@ -31,6 +34,7 @@ class PluginController {
     Logger log;
     /// False while another process may hold the lease: nothing may be written then.
     std::function<bool()> may_write;
+    metrics::Registry& metrics;
   };
   virtual ~PluginController() = default;
   /// Once, when the role leads and all objects that existed at the start are known; until it is cancelled,

@@ -16,6 +16,7 @@
 #include "koord/kube/informer.hpp"
 #include "koord/kube/work_queue.hpp"
 #include "scheduling/plugins/reservation/facts.hpp"
+#include "scheduling/plugins/reservation/gauges.hpp"
 #include "scheduling/plugins/reservation/upkeep.hpp"
 
 namespace koord::scheduling::reservation {
@@ -46,7 +47,11 @@ class Controller final : public PluginController {
   /// What is there while it runs.
   struct Run {
     Run(Controller& controller, Context with, const asio::any_io_executor& executor)
-        : is(controller), context(std::move(with)), work(context.clock), tasks(executor) {}
+        : is(controller),
+          context(std::move(with)),
+          gauges(context.metrics),
+          work(context.clock),
+          tasks(executor) {}
 
     Task<Result<>> all();
     Task<Result<>> follow();
@@ -64,6 +69,7 @@ class Controller final : public PluginController {
 
     Controller& is;
     Context context;
+    Gauges gauges;
     Holders holders;
     kube::DeliveryQueue queue;
     kube::WorkQueue<ReservationKey, ReservationKeyHash> work;
@@ -100,8 +106,11 @@ void Controller::Run::changed(const kube::Change& change) {
     if (before && (!now || now->metadata.uid != before->metadata.uid)) add(holders.remove(*before));
     if (now) add(holders.put(*now));
   } else if (change.is<api::Reservation>()) {
-    for (const auto& each : {change.old_object<api::Reservation>(), change.new_object<api::Reservation>()})
+    const auto before = change.old_object<api::Reservation>(), now = change.new_object<api::Reservation>();
+    for (const auto& each : {before, now})
       if (each) work.add({each->metadata.name, each->metadata.uid});
+    if (before) gauges.remove(*before);
+    if (now) gauges.put(*now);
   } else if (!change.after) {
     const std::string& node = change.old_object<api::Node>()->metadata.name;
     is.reservations_.for_each([&](const kube::Object& object) {

@@ -8,6 +8,7 @@
 
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/async/task_group.hpp"
+#include "koord/base/metrics.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "plugins/reservations.hpp"
@@ -37,7 +38,7 @@ struct World {
   void begin() {
     informers.start();
     loop.settle();
-    tasks.spawn("controller", controller->run({api, loop.clock, log, [this] { return leads; }}));
+    tasks.spawn("controller", controller->run({api, loop.clock, log, [this] { return leads; }, metrics}));
     loop.settle();
   }
   Result<net::Response> answer(const net::Request& request) {
@@ -78,6 +79,7 @@ struct World {
   kube::InformerSet informers{loop.executor(), loop.clock};
   CapturedLog captured;
   Logger log{captured, loop.clock};
+  metrics::Registry metrics;
   std::unique_ptr<PluginController> controller;
   bool node = true, leads = true;
   int refuse = 0;
@@ -118,6 +120,38 @@ TEST_CASE("owners are written into the status of that very reservation") {
   CHECK(world.wrote(R"("uid":"uid-of-r","resourceVersion":"5")") == 1);
   CHECK(world.wrote(R"("name":"p")") == 1);
   CHECK(world.wrote(R"("allocated":{"cpu":"1"})") == 1);
+}
+
+TEST_CASE("gauges follow reservations") {
+  World world;
+  world.reservations = {placed("r", [](api::Reservation& r) {
+    r.status.allocatable["memory"] = *api::Quantity::parse("4Gi");
+    r.status.allocatable["example.com/gpu"] = *api::Quantity::parse("0");
+    r.status.allocated["cpu"] = *api::Quantity::parse("500m");
+  })};
+  world.begin();
+  const auto shows = [&](std::string_view line) {
+    return world.metrics.exposition().find(line) != std::string::npos;
+  };
+  CHECK(shows("scheduler_reservation_status_phase{name=\"r\",phase=\"Available\"} 1\n"));
+  CHECK(shows("scheduler_reservation_status_phase{name=\"r\",phase=\"Pending\"} 0\n"));
+  const auto resource = [](std::string_view type, std::string_view name, std::string_view unit,
+                           double value) {
+    return fmt::format(
+        "scheduler_reservation_resource{{type=\"{}\",name=\"r\",resource=\"{}\",unit=\"{}\"}} {}\n", type,
+        name, unit, value);
+  };
+  CHECK(shows(resource("allocatable", "cpu", "core", 4)));
+  CHECK(shows(resource("allocated", "cpu", "core", 0.5)));
+  CHECK(shows(resource("utilization", "cpu", "ratio", 0.125)));
+  CHECK(shows(resource("allocatable", "memory", "Gi", 4)));
+  CHECK(shows(resource("allocated", "memory", "Gi", 0)));
+  CHECK(shows(resource("allocatable", "example.com/gpu", "raw", 0)));
+  CHECK_FALSE(shows("utilization\",name=\"r\",resource=\"example.com/gpu\""));
+  world.tell(kReservations, "DELETED", api::encode(*changed(world.reservations[0], [](api::Reservation& r) {
+               r.metadata.resource_version = "9";
+             })));
+  CHECK_FALSE(shows("name=\"r\""));
 }
 
 TEST_CASE("a write that fails is tried again, and holds up no other reservation") {
