@@ -11,7 +11,7 @@ using runtime::Right;
 
 constexpr std::array kMine = {
     Right{"", "nodes", "list watch"},
-    Right{"", "pods", "delete get list watch"},
+    Right{"", "pods", "delete get list patch watch"},
     Right{"", "pods/binding", "create"},
     Right{"", "pods/status", "patch"},
     // What plugins watch.
@@ -29,6 +29,7 @@ constexpr std::array kMine = {
     Right{"storage.k8s.io", "csistoragecapacities", "list watch"},
     Right{"storage.k8s.io", "storageclasses", "list watch"},
     Right{"storage.k8s.io", "volumeattachments", "list watch"},
+    Right{"topology.node.k8s.io", "noderesourcetopologies", "list watch"},
 };
 
 constexpr auto kRights = runtime::join_rights(runtime::election_rights("koord-scheduler"),

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,8 @@ struct NumaHint {
   friend bool operator==(const NumaHint&, const NumaHint&) = default;
 };
 
-/// What one resource of a provider could have. Absent: it does not care; none: it can have it nowhere.
+/// What one resource of a provider could have, each mask once: fewer nodes first, then those of lower numbers
+/// ({0,1}, {0,2}, {1,2}). Absent: it does not care; none: it can have it nowhere.
 struct NumaHintList {
   std::string resource;
   std::optional<std::vector<NumaHint>> hints;
@@ -39,11 +39,5 @@ class NumaHintPlugin {
   /// (NodeTable::mark) when it changes.
   virtual void numa_hints(PodState& state, const NodeView& view, std::vector<NumaHintList>& out) const = 0;
 };
-
-/// kubelet's merge: one hint of each list together are the memory nodes that all of them have; preferred if
-/// all of them are and name the same nodes. Its score is that of those that name just these nodes. Each mask
-/// that comes up, not the empty one, once, the best first: preferred, then fewer nodes, then the higher
-/// score, then lower numbers. `all`: the machine's memory nodes.
-std::vector<NumaHint> merge_numa_hints(std::span<const NumaHintList> lists, NumaMask all);
 
 }  // namespace koord::scheduling

@@ -1,5 +1,5 @@
-// NumaHints: what the providers of a profile say of memory nodes, asked and merged once for a row and for all
-// pods that ask them the same.
+// NumaHints: what the providers of a profile say of memory nodes, asked and decided once for a row and for
+// all pods that ask them the same.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "koord/scheduling/cluster/row_slots.hpp"
-#include "koord/scheduling/plugin/numa_hint_plugin.hpp"
+#include "koord/scheduling/plugin/numa_choice.hpp"
 
 namespace koord::scheduling {
 
@@ -43,17 +43,17 @@ class NumaShape {
  public:
   struct Answer {
     std::vector<NumaHintList> lists;  // provider by provider
-    std::vector<NumaHint> merged;
+    NumaChoice choice;
   };
   /// Kept with the row's version; of a view that differs from its row it is made anew. Valid until the next
-  /// call. `all`: the machine's memory nodes, which follow from the row.
-  const Answer& on(const NodeView& view, NumaMask all);
+  /// call.
+  const Answer& on(const NodeView& view, const NumaQuestion& question);
   std::size_t bytes() const { return sizeof *this + kept_.bytes(); }
 
  private:
   friend NumaHints;
   explicit NumaShape(const NodeTable& nodes) : kept_(nodes) {}
-  void ask(const NodeView& view, NumaMask all, Answer& answer);
+  void ask(const NodeView& view, const NumaQuestion& question, Answer& answer);
 
   struct Asked {
     const NumaHintPlugin* hints;

@@ -1,15 +1,11 @@
 // SchedulingHint: a pod goes to one of the nodes that its annotation names, and first of all to those that it
 // prefers.
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "koord/api/koordinator/scheduling.hpp"
-#include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/plugin/args.hpp"
-#include "scheduling/plugins/scheduling_hint/hint.hpp"
+#include "scheduling/plugin/pod_hint.hpp"
 
 namespace koord::scheduling {
 
@@ -27,16 +23,7 @@ struct SchedulingHintArgs {
 KOORD_OBJECT(SchedulingHintArgs, args_kind("SchedulingHintArgs"),
              ROW(max_hint_nodes).default_json("100").doc("Preferred nodes beyond so many are not tried."));
 
-KOORD_SCHEMA(Hint, ROW(node_names), ROW(preferred_node_names), ROW(extensions));
-
 namespace {
-
-constexpr std::size_t kMaxAnnotation = std::size_t{256} << 10;  // as much as all annotations of an object
-
-std::string_view annotation_of(const api::Pod& pod) {
-  const std::string_view text = api::value_or(pod.metadata.annotations, api::kSchedulingHint);
-  return !text.empty() ? text : api::value_or(pod.metadata.annotations, api::kOldSchedulingHint);
-}
 
 class SchedulingHint final : public Plugin,
                              public PreFilterAlonePlugin,
@@ -71,7 +58,7 @@ class SchedulingHint final : public Plugin,
     return prepared;
   }
   std::vector<std::string> prefer_nodes(const PodInfo& pod) const override {
-    if (annotation_of(*pod.pod).empty()) return {};
+    if (!has_hint(*pod.pod)) return {};
     auto hint = hint_of(*pod.pod);
     if (!hint || !*hint) return {};
     std::vector<std::string> names = std::move((*hint)->preferred_node_names);
@@ -87,18 +74,6 @@ class SchedulingHint final : public Plugin,
 };
 
 }  // namespace
-
-Result<std::optional<Hint>> hint_of(const api::Pod& pod) {
-  const std::string_view text = annotation_of(pod);
-  if (text.empty()) return std::optional<Hint>();
-  const auto wrong = [](std::string_view why) {
-    return Error(Code::invalid, fmt::format("the pod's scheduling hint: {}", why));
-  };
-  if (text.size() > kMaxAnnotation) return wrong("longer than 256 KiB");
-  auto hint = api::decode<Hint>(text);
-  if (!hint) return wrong(hint.error().message());
-  return std::optional(std::move(*hint));
-}
 
 }  // namespace scheduling_hint
 

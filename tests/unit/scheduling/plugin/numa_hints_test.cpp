@@ -1,95 +1,16 @@
-// Hints of memory nodes: how they are merged, and that providers are asked once for a row and a shape of
-// pods.
+// Hints of memory nodes: providers are asked once for a row and a shape of pods.
 #include "koord/scheduling/plugin/numa_hints.hpp"
-
-#include <fmt/ranges.h>
 
 #include <bit>
 #include <catch2/catch.hpp>
-#include <random>
 
 #include "cross_node_fakes.hpp"
 
 namespace koord::scheduling::test {
 namespace {
 
-using Hints = std::vector<NumaHint>;
 using Lists = std::vector<NumaHintList>;
-
-TEST_CASE("hints are merged by kubelet's rules") {
-  struct Row {
-    const char* name;
-    Lists lists;
-    NumaHint best;
-  };
-  const std::vector<Row> rows = {
-      {"nobody cares", {{"cpu", {}}}, {0b11, true}},
-      {"one has nothing", {{"cpu", Hints{}}, {"memory", Hints{{0b01, true}}}}, {0b01, false}},
-      {"both agree",
-       {{"cpu", Hints{{0b01, true}, {0b10, true}}}, {"memory", Hints{{0b10, true}}}},
-       {0b10, true}},
-      {"narrower", {{"cpu", Hints{{0b11, true}, {0b01, true}}}}, {0b01, true}},
-      {"preferred before narrower", {{"cpu", Hints{{0b11, true}, {0b01, false}}}}, {0b11, true}},
-      {"not the same", {{"cpu", Hints{{0b01, true}}}, {"memory", Hints{{0b11, true}}}}, {0b01, false}},
-      {"score", {{"cpu", Hints{{0b01, true, 3}, {0b10, true, 7}}}}, {0b10, true, 7}},
-      {"lower numbers", {{"cpu", Hints{{0b10, true}, {0b01, true}}}}, {0b01, true}},
-  };
-  for (const Row& row : rows) {
-    INFO(row.name);
-    const auto merged = merge_numa_hints(row.lists, 0b11);
-    REQUIRE(!merged.empty());
-    CHECK(merged.front() == row.best);
-  }
-  CHECK(merge_numa_hints(Lists{{"cpu", Hints{{0b01, true}}}, {"memory", Hints{{0b10, true}}}}, 0b11).empty());
-}
-
-/// One hint of each list, in all combinations.
-void combine(const Lists& lists, std::size_t at, std::vector<NumaHint>& with, NumaMask all, Hints& best) {
-  if (at < lists.size()) {
-    if (!lists[at].hints) return combine(lists, at + 1, with, all, best);
-    for (const NumaHint& hint : *lists[at].hints) {
-      with.push_back(hint);
-      combine(lists, at + 1, with, all, best);
-      with.pop_back();
-    }
-    return;
-  }
-  NumaHint merged{all, true, 0};
-  for (const NumaHint& hint : with) {
-    merged.nodes &= hint.nodes;
-    merged.preferred = merged.preferred && hint.preferred && hint.nodes == with[0].nodes;
-  }
-  if (merged.nodes == 0) return;
-  for (const NumaHint& hint : with)
-    if (hint.nodes == merged.nodes) merged.score += hint.score;
-  const auto it = std::ranges::find(best, merged.nodes, &NumaHint::nodes);
-  if (it == best.end()) {
-    best.push_back(merged);
-  } else if (std::pair(merged.preferred, merged.score) > std::pair(it->preferred, it->score)) {
-    *it = merged;
-  }
-}
-
-TEST_CASE("hints of many lists come to what all their combinations come to") {
-  std::mt19937 random(3);
-  const auto below = [&](unsigned n) { return random() % n; };
-  for (int i = 0; i < 3000; ++i) {
-    Lists lists(1 + below(4));
-    for (NumaHintList& list : lists) {
-      if (below(6) == 0) continue;
-      list.hints.emplace();
-      for (unsigned n = 1 + below(5); n > 0; --n)
-        list.hints->push_back({1 + below(15), below(2) == 0, static_cast<std::int64_t>(below(4))});
-    }
-    Hints expected;
-    std::vector<NumaHint> with;
-    combine(lists, 0, with, 15, expected);
-    Hints merged = merge_numa_hints(lists, 15);
-    std::ranges::sort(expected, {}, &NumaHint::nodes);
-    std::ranges::sort(merged, {}, &NumaHint::nodes);
-    REQUIRE(merged == expected);
-  }
-}
+using Hints = std::vector<NumaHint>;
 
 /// Each node has two memory nodes of four units; the pod's label of the resource's name says how many it
 /// wants of it. What is taken of the first one is a label of the node.
@@ -155,10 +76,8 @@ class OneMemoryNode final : public Plugin, public NodeFilterPlugin {
     return filter_view(state, nodes, NodeView(nodes, row));
   }
   VerdictId filter_view(PodState* state, const NodeTable&, const NodeView& view) const override {
-    const auto& merged = static_cast<State*>(state)->shape->on(view, 0b11).merged;
-    return !merged.empty() && merged.front().preferred && std::popcount(merged.front().nodes) == 1
-               ? kPass
-               : unaligned_;
+    const NumaQuestion question{.policy = NumaPolicy::single_numa_node, .all = 0b11};
+    return static_cast<State*>(state)->shape->on(view, question).choice.admitted ? kPass : unaligned_;
   }
 
  private:

@@ -1,7 +1,7 @@
 // SchedulingHint: nodes that a pod's annotation requires or prefers, with the cases of Koordinator's tests.
 #include <catch2/catch.hpp>
 
-#include "scheduling/plugins/scheduling_hint/hint.hpp"
+#include "scheduling/plugin/pod_hint.hpp"
 #include "world.hpp"
 
 namespace koord::scheduling::test {
@@ -29,7 +29,7 @@ std::string list(const std::vector<std::string>& names) {
 
 TEST_CASE("a hint is read") {
   const auto read = [](const api::Pod& pod) -> std::string {
-    const auto hint = scheduling_hint::hint_of(pod);
+    const auto hint = hint_of(pod);
     if (!hint) return "error";
     if (!*hint) return "none";
     return fmt::format("{} | {} | {}", fmt::join((*hint)->node_names, " "),

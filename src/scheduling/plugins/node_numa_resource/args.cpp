@@ -1,5 +1,5 @@
 // NodeNUMAResourceArgs: their rows, and what is wrong with them in Koordinator's words.
-#include "scheduling/plugins/koordinator_args/node_numa_resource.hpp"
+#include "scheduling/plugins/node_numa_resource/args.hpp"
 
 #include "koord/api/schema/table.hpp"
 #include "koord/base/text.hpp"
@@ -31,8 +31,5 @@ KOORD_OBJECT(NodeNUMAResourceArgs, args_kind("NodeNUMAResourceArgs"),
              ROW(numa_scoring_strategy).default_json(kLeast).doc("How NUMA nodes are scored."));
 
 }  // namespace node_numa_resource
-
-extern const PluginEntry kNodeNUMAResource{.name = "NodeNUMAResource",
-                                           .args = &args_type<node_numa_resource::NodeNUMAResourceArgs>};
 
 }  // namespace koord::scheduling

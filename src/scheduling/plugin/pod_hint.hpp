@@ -13,16 +13,18 @@ namespace koord::api {
 struct Pod;
 }
 
-namespace koord::scheduling::scheduling_hint {
+namespace koord::scheduling {
 
-struct Hint {
+struct PodHint {
   std::vector<std::string> node_names;            // required: no other node will do
   std::vector<std::string> preferred_node_names;  // to be tried first, in this order
   api::RawJson extensions;                        // of other plugins, by their names
-  KOORD_STRUCT(Hint);
+  KOORD_STRUCT(PodHint);
 };
 
 /// Absent where the pod has none, or an empty one. Anybody may write one: it is bounded.
-Result<std::optional<Hint>> hint_of(const api::Pod& pod);
+Result<std::optional<PodHint>> hint_of(const api::Pod& pod);
+/// Whether it has one, which costs next to nothing.
+bool has_hint(const api::Pod& pod);
 
-}  // namespace koord::scheduling::scheduling_hint
+}  // namespace koord::scheduling

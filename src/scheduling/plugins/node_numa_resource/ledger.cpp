@@ -1,0 +1,128 @@
+// Ledger: see ledger.hpp.
+#include "scheduling/plugins/node_numa_resource/ledger.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/pod_info.hpp"
+
+namespace koord::scheduling::node_numa_resource {
+
+namespace {
+/// Of one resource of one memory node: an annotation may say anything, and sums of it are to stay numbers.
+constexpr std::int64_t kMostGiven = 1'000'000'000'000'000;
+}  // namespace
+
+std::shared_ptr<const Given> given_by_annotations(const api::Pod& pod) {
+  const api::SymbolMap& annotations = pod.metadata.annotations;
+  if (!annotations.contains(api::ResourceStatus::kAnnotation)) return nullptr;
+  const auto status = api::read_annotation<api::ResourceStatus>(annotations);
+  if (!status || !*status) return nullptr;
+  const auto spec = api::read_annotation<api::ResourceSpec>(annotations);
+  auto cpus = CpuSet::parse((*status)->cpuset);
+  if (!spec || !cpus || (cpus->empty() && (*status)->numa_node_resources.empty())) return nullptr;
+  auto given = std::make_shared<Given>();
+  given->cpus = std::move(*cpus);
+  if (*spec) given->exclusive = parse_exclusive((*spec)->preferred_cpu_exclusive_policy.view());
+  for (const api::NumaNodeResource& zone : (*status)->numa_node_resources) {
+    Given::Zone& made = given->zones.emplace_back();
+    made.id = zone.node;
+    for (const auto& [name, amount] : zone.resources) {
+      const std::int64_t said = name == cpu_name() ? amount.milli_value() : amount.value();
+      made.amounts.emplace_back(Symbol(name), std::clamp<std::int64_t>(said, 0, kMostGiven));
+    }
+  }
+  return given;
+}
+
+void Ledger::bind(const NumaNode& node) {
+  taken_ = {};
+  refs_.clear();
+  allocated_.assign(node.zones.amounts.size(), 0);
+  zone_ids_.clear();
+  if (node.topology != nullptr)
+    for (const CpuTopology::Zone& zone : node.topology->cpus->zones()) zone_ids_.push_back(zone.id);
+  pods_.assign(zone_ids_.size(), {});
+  for (const Holder& holder : holders_) count(node, *holder.given, false);
+  mark_alone();
+}
+
+void Ledger::add(const NumaNode& node, Holder holder) {
+  count(node, *holder.given, false);
+  const bool alone = holder.given->exclusive != Exclusive::none;
+  holders_.push_back(std::move(holder));
+  if (alone) mark_alone();
+}
+
+void Ledger::remove(const NumaNode& node, const PodInfo& pod) {
+  const auto it = std::ranges::find_if(holders_, [&](const Holder& each) { return each.pod == &pod; });
+  if (it == holders_.end()) return;
+  const std::shared_ptr<const Given> given = std::move(it->given);
+  *it = std::move(holders_.back());
+  holders_.pop_back();
+  count(node, *given, true);
+  if (given->exclusive != Exclusive::none) mark_alone();
+}
+
+const Given* Ledger::of(const PodInfo& pod) const {
+  const auto it = std::ranges::find_if(holders_, [&](const Holder& each) { return each.pod == &pod; });
+  return it != holders_.end() ? it->given.get() : nullptr;
+}
+
+void Ledger::count(const NumaNode& node, const Given& given, bool take_back) {
+  std::vector<std::size_t> zones;  // of its CPUs
+  for (const int cpu : given.cpus.cpus()) {
+    const auto at = static_cast<std::size_t>(cpu);
+    if (at >= refs_.size()) refs_.resize(at + 1);
+    refs_[at] = static_cast<std::uint16_t>(refs_[at] + (take_back ? -1 : 1));
+    if (refs_[at] == 0) {
+      taken_.remove(cpu);
+    } else {
+      taken_.add(cpu);
+    }
+    if (node.topology == nullptr || !node.topology->cpus->all().contains(cpu)) continue;
+    const std::size_t zone = node.topology->cpus->place(cpu).zone;
+    if (std::ranges::find(zones, zone) == zones.end()) zones.push_back(zone);
+  }
+  for (const std::size_t zone : zones) {
+    auto& pods = zones.size() > 1 ? pods_[zone].second : pods_[zone].first;
+    pods = static_cast<std::uint16_t>(pods + (take_back ? -1 : 1));
+  }
+  for (const Given::Zone& given_of : given.zones) {
+    const std::size_t zone = node.zones.zone(given_of.id);
+    if (zone == ZoneAmounts::kNowhere) continue;
+    for (const auto& [name, amount] : given_of.amounts)
+      if (const std::size_t resource = node.zones.resource(name); resource != ZoneAmounts::kNowhere) {
+        std::int64_t& sum = allocated_[zone * node.zones.resources.size() + resource];
+        sum += take_back ? -amount : amount;
+      }
+  }
+}
+
+void Ledger::mark_alone() {
+  alone_on_core_ = {};
+  alone_on_zone_ = {};
+  for (const Holder& holder : holders_) {
+    const Exclusive level = holder.given->exclusive;
+    if (level == Exclusive::pcpu_level) alone_on_core_ = alone_on_core_ | holder.given->cpus;
+    if (level == Exclusive::numa_node_level) alone_on_zone_ = alone_on_zone_ | holder.given->cpus;
+  }
+}
+
+NumaMask Ledger::single() const {
+  NumaMask mask = 0;
+  for (std::size_t i = 0; i < pods_.size(); ++i)
+    if (pods_[i].first > 0 && pods_[i].second == 0 && zone_ids_[i] >= 0 && zone_ids_[i] < 64)
+      mask |= NumaMask{1} << zone_ids_[i];
+  return mask;
+}
+NumaMask Ledger::shared() const {
+  NumaMask mask = 0;
+  for (std::size_t i = 0; i < pods_.size(); ++i)
+    if (pods_[i].second > 0 && zone_ids_[i] >= 0 && zone_ids_[i] < 64) mask |= NumaMask{1} << zone_ids_[i];
+  return mask;
+}
+
+}  // namespace koord::scheduling::node_numa_resource

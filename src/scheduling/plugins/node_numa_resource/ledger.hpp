@@ -1,0 +1,85 @@
+// Ledger: who was given which CPUs and how much of which memory node, on one machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scheduling/plugins/node_numa_resource/numa_node.hpp"
+
+namespace koord::api {
+struct Pod;
+}
+namespace koord::scheduling {
+struct PodInfo;
+}
+
+namespace koord::scheduling::node_numa_resource {
+
+/// What one pod was given. Kept with the pod (PodInfo::kept) from Reserve on, or from when its annotation is
+/// seen; it follows from the topology in nothing. Immutable.
+struct Given {
+  struct Zone {
+    std::int32_t id = 0;
+    std::vector<std::pair<Symbol, std::int64_t>> amounts;  // as in ZoneAmounts
+    friend bool operator==(const Zone&, const Zone&) = default;
+  };
+  CpuSet cpus;
+  Exclusive exclusive = Exclusive::none;
+  std::vector<Zone> zones;
+  friend bool operator==(const Given&, const Given&) = default;
+};
+
+/// What the pod's annotations say that it was given; nullptr: nothing, or nothing that can be read.
+std::shared_ptr<const Given> given_by_annotations(const api::Pod& pod);
+
+/// The sums follow from who holds what, in whatever order they came: with another topology they are made
+/// anew. Belongs to the engine's thread.
+class Ledger {
+ public:
+  struct Holder {
+    const PodInfo* pod;
+    std::shared_ptr<const Given> given;
+  };
+
+  /// The sums by this topology from now on.
+  void bind(const NumaNode& node);
+  void add(const NumaNode& node, Holder holder);
+  /// Of one that was added, or of somebody in `pod`'s place: what he holds.
+  void remove(const NumaNode& node, const PodInfo& pod);
+
+  std::span<const Holder> holders() const { return holders_; }
+  bool empty() const { return holders_.empty(); }
+  /// nullptr: the pod holds nothing.
+  const Given* of(const PodInfo& pod) const;
+  /// CPUs that anybody has.
+  const CpuSet& taken() const { return taken_; }
+  /// By CPU, by how many; none beyond its end.
+  std::span<const std::uint16_t> refs() const { return refs_; }
+  const CpuSet& alone_on_core() const { return alone_on_core_; }
+  const CpuSet& alone_on_zone() const { return alone_on_zone_; }
+  /// By zone and resource of the node's amounts; not amplified.
+  std::int64_t allocated(std::size_t zone, std::size_t resource, std::size_t resources) const {
+    const std::size_t at = zone * resources + resource;
+    return at < allocated_.size() ? allocated_[at] : 0;
+  }
+  /// Where only pods of one memory node are, and where one of several is.
+  NumaMask single() const;
+  NumaMask shared() const;
+
+ private:
+  void count(const NumaNode& node, const Given& given, bool take_back);
+  void mark_alone();
+
+  std::vector<Holder> holders_;
+  CpuSet taken_, alone_on_core_, alone_on_zone_;
+  std::vector<std::uint16_t> refs_;
+  std::vector<std::int64_t> allocated_;
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> pods_;  // by zone: of one, of several
+  std::vector<std::int32_t> zone_ids_;                         // of the same
+};
+
+}  // namespace koord::scheduling::node_numa_resource

@@ -1,0 +1,88 @@
+// NumaNodes: see numa_nodes.hpp.
+#include "scheduling/plugins/node_numa_resource/numa_nodes.hpp"
+
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/pod_info.hpp"
+
+namespace koord::scheduling::node_numa_resource {
+
+NumaNodes::NumaNodes(const PluginContext& context)
+    : nodes_(context.nodes),
+      topologies_(context.objects.watch<api::NodeResourceTopology>()),
+      rows_(context.nodes) {
+  context.observe(*this);
+  topologies_.on_change(
+      [this](const api::NodeResourceTopology* before, const api::NodeResourceTopology* now) {
+        // That of a node that is not there waits in the store.
+        const Row row = nodes_.find((now != nullptr ? now : before)->metadata.name);
+        if (row == kNoRow || !nodes_.node(row)) return;
+        renew(row, nodes_.node(row).get(), now != nullptr ? read_topology(*now, cpus_) : nullptr);
+        nodes_.mark(row);
+      });
+}
+
+const NumaNodes::OfRow& NumaNodes::of(Row row) const {
+  static const OfRow kNothing;
+  const OfRow* const of = rows_.find(row);
+  return of != nullptr ? *of : kNothing;
+}
+
+void NumaNodes::renew(Row row, const api::Node* node, std::shared_ptr<const NodeTopology> topology) {
+  OfRow& of = rows_[row];
+  of.node = make_numa_node(node, std::move(topology));
+  of.ledger.bind(of.node);
+  if (row >= special_.size()) special_.resize(nodes_.rows());
+  special_[row] = !of.node.plain();
+}
+
+void NumaNodes::count(Row row, const PodInfo& pod, std::shared_ptr<const Given> given) {
+  OfRow& of = rows_[row];
+  of.ledger.remove(of.node, pod);
+  if (given != nullptr) of.ledger.add(of.node, {&pod, std::move(given)});
+}
+
+void NumaNodes::give(Row row, const PodInfo& pod, std::shared_ptr<const Given> given) {
+  pod.kept.put(given);
+  if (row == kNoRow) return;
+  count(row, pod, std::move(given));
+  nodes_.mark(row);
+}
+
+void NumaNodes::pod_added(Row row, const PodInfo& pod) {
+  // What is written into a pod that is not bound is a wish.
+  auto said = pod.pod->spec.node_name.empty() ? nullptr : given_by_annotations(*pod.pod);
+  auto given = pod.kept.share<const Given>();
+  if (said != nullptr && (given == nullptr || *said != *given)) {
+    given = std::move(said);
+    pod.kept.put(given);
+  }
+  if (given != nullptr) count(row, pod, std::move(given));
+}
+
+void NumaNodes::pod_removed(Row row, const PodInfo& pod) {
+  if (rows_.find(row) == nullptr) return;
+  OfRow& of = rows_[row];
+  of.ledger.remove(of.node, pod);
+}
+
+void NumaNodes::pod_changed(Row row, const PodInfo& pod) {
+  if (pod.pod->spec.node_name.empty()) return;
+  auto said = given_by_annotations(*pod.pod);
+  const Given* const has = of(row).ledger.of(pod);
+  // An annotation that is gone takes nothing back: the pod runs with what it was given.
+  if (said != nullptr && (has == nullptr || *said != *has)) give(row, pod, std::move(said));
+}
+
+void NumaNodes::node_changed(Row row, const api::Node*, const api::Node* now) {
+  std::shared_ptr<const NodeTopology> topology = of(row).node.topology;
+  if (now == nullptr) {
+    topology = nullptr;
+  } else if (topology == nullptr) {
+    if (const auto object = topologies_.find({}, now->metadata.name))
+      topology = read_topology(*object, cpus_);
+  }
+  renew(row, now, std::move(topology));
+}
+
+}  // namespace koord::scheduling::node_numa_resource
