@@ -77,6 +77,13 @@ class Run {
       for (PluginSet* set : {&plugins.filter, &plugins.score, &plugins.reserve})
         set->enabled = {{"LoadAwareScheduling", {}}};
     }
+    if (c.workload->memory_nodes > 0) {
+      Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
+      for (PluginSet* set :
+           {&plugins.pre_filter, &plugins.filter, &plugins.score, &plugins.reserve, &plugins.pre_bind})
+        set->enabled = {{"NodeNUMAResource", {}}};
+      plugins.pre_bind.enabled.push_back({"DefaultPreBind", {}});
+    }
     if (auto done = complete(config, plugin_table()); !done) throw std::runtime_error(done.error().message());
     auto profiles = build_profiles(config, plugin_table(), engine_.context());
     if (!profiles) throw std::runtime_error(profiles.error().message());
@@ -103,6 +110,9 @@ class Run {
     tell(storage);
     for (int i = 0; w.report_seconds > 0 && i < case_.nodes; ++i)
       engine_.put_object<api::NodeMetric>(report_of(i));
+    for (int i = 0; w.memory_nodes > 0 && i < case_.nodes; ++i)
+      engine_.put_object<api::NodeResourceTopology>(
+          std::make_shared<api::NodeResourceTopology>(bench::make_topology(w, i)));
     prepare();
     measure();
     report();
@@ -136,6 +146,7 @@ class Run {
     for (Decision& d : decisions) {
       if (d.kind() != Decision::Kind::bind) continue;
       auto copy = std::make_shared<api::Pod>(*d.pod);
+      if (const auto& changes = d.as<Decision::Bind>()->changes) apply(*changes, copy->metadata);
       copy->spec.node_name = d.node();
       all.push_back(std::move(copy));
     }

@@ -5,6 +5,9 @@
 
 #include <iterator>
 
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/cpus.hpp"
+
 namespace koord::scheduling::bench {
 
 namespace {
@@ -106,6 +109,20 @@ void device(api::Pod& pod, const Which&) { request(pod, "foo.com/gpu", "1"); }
 
 void gate(api::Pod& pod, const Which&) { pod.spec.scheduling_gates.push_back({"test.k8s.io/hold"}); }
 
+constexpr int kCores = 64;  // of such a machine, with two threads each
+void machine(api::Node& node, int) {
+  node.status.allocatable["cpu"] = api::Quantity::from_int(2 * kCores);
+  node.status.allocatable["memory"] = api::Quantity::must("512Gi");
+}
+void whole_cpus(api::Pod& pod, const Which&) {
+  pod.metadata.labels[api::kQosLabel] = "LSR";
+  request(pod, "cpu", "4");
+}
+void one_memory_node(api::Pod& pod, const Which&) {
+  request(pod, "cpu", "4");
+  pod.metadata.annotations[api::NumaTopologySpec::kAnnotation] = R"({"numaTopologyPolicy":"SingleNUMANode"})";
+}
+
 constexpr std::string_view kVolumePlugins = "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone";
 constexpr std::string_view kEbs = "ebs.csi.aws.com";
 
@@ -168,6 +185,12 @@ constexpr Workload kWorkloads[] = {
     {"Volumes, made", kVolumePlugins, 1, 1, 0, nullptr, nullptr, basic, false, false, 1000, Disk::made},
     {"LoadAware", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 60},
     {"LoadAware, each second", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 1},
+    {"WholeCpus", "", 1, 4, 0, machine, nullptr, whole_cpus, false, false, 1000, Disk::none, 0, 2},
+    {"SingleNUMANode", "", 1, 4, 0, machine, nullptr, one_memory_node, false, false, 1000, Disk::none, 0, 2},
+    {"SingleNUMANode, 8", "", 1, 4, 0, machine, nullptr, one_memory_node, false, false, 1000, Disk::none, 0,
+     8},
+    {"NodeNUMAResource, others", "", 0.2, 2, 0, machine, nullptr, basic, false, false, 1000, Disk::none, 0,
+     2},
 };
 
 const char* namespace_of(bool earlier) { return earlier ? "sched-0" : "sched-1"; }
@@ -264,6 +287,29 @@ api::NodeMetric make_report(int node, int report, WallTime now) {
     pod.pod_usage = usage(20 + busy / 2, 180 + busy);
   }
   return metric;
+}
+
+api::NodeResourceTopology make_topology(const Workload& workload, int node) {
+  api::NodeResourceTopology made;
+  made.metadata.name = fmt::format("node-{}", node);
+  api::CpuTopology cpus;
+  for (int cpu = 0; cpu < 2 * kCores; ++cpu) {
+    const int core = cpu % kCores;
+    cpus.detail.push_back({.id = cpu,
+                           .core = core,
+                           .socket = core * 2 / kCores,
+                           .node = core * workload.memory_nodes / kCores});
+  }
+  api::set_annotation(made.metadata.annotations, cpus);
+  for (int i = 0; i < workload.memory_nodes; ++i) {
+    api::TopologyZone& zone = made.zones.emplace_back();
+    zone.name = Symbol(fmt::format("node-{}", i));
+    zone.type = Symbol("Node");
+    const auto cpu = api::Quantity::from_int(2 * kCores / workload.memory_nodes),
+               memory = api::Quantity::must(fmt::format("{}Gi", 512 / workload.memory_nodes));
+    zone.resources = {{Symbol("cpu"), cpu, cpu, cpu}, {Symbol("memory"), memory, memory, memory}};
+  }
+  return made;
 }
 
 api::ReplicaSet make_owner(int cls, bool earlier) {

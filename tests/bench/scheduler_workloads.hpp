@@ -16,6 +16,7 @@
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
+#include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 
 namespace koord::scheduling::bench {
 
@@ -61,6 +62,9 @@ struct Workload {
   Disk disk = Disk::none;
   /// LoadAwareScheduling has a say, and all nodes report what they use once in so many seconds; 0: neither.
   double report_seconds = 0;
+  /// NodeNUMAResource has a say, and all nodes are machines of 2 x 32 cores x 2 threads that report so many
+  /// memory nodes; 0: neither.
+  int memory_nodes = 0;
 };
 
 std::span<const Workload> workloads();
@@ -75,6 +79,8 @@ void add_storage(const Workload& workload, const api::Node& node, Storage& out);
 void add_storage(const Workload& workload, const api::Pod& pod, Storage& out);
 /// The report-th of a node: with the usage of 20 pods, and percentiles over three periods.
 api::NodeMetric make_report(int node, int report, WallTime now);
+/// What the agent of such a node reports.
+api::NodeResourceTopology make_topology(const Workload& workload, int node);
 /// The owner of a class's pods.
 api::ReplicaSet make_owner(int cls, bool earlier);
 

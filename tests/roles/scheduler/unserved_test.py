@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What pods ask for and koord does not have: a gang waits and is told why, an LSR pod is bound and told, explain says both, and
---bind-unserved-pods ends the waiting."""
+"""What pods ask for and their profile does not serve: a gang waits and is told why, where the profile leaves NodeNUMAResource out
+an LSR pod is bound and told, explain says both, and --bind-unserved-pods ends the waiting."""
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -16,7 +17,13 @@ from sandbox import KOORD, wait_for  # noqa: E402
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 GANG = ("the pod asks to be placed with its gang, which is the plugin Coscheduling's: koord does not have it yet")
-OWN_CPUS = ("the pod asks for CPUs of its own (LSE or LSR), which is the plugin NodeNUMAResource's: koord does not have it yet")
+OWN_CPUS = ("the pod asks for CPUs of its own (LSE or LSR), which is the plugin NodeNUMAResource's: the profile leaves it out")
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: koord-scheduler
+"""
 
 
 class Unserved(unittest.TestCase):
@@ -40,26 +47,32 @@ class Unserved(unittest.TestCase):
         return [event["note"] for event in self.connection.request("GET", EVENTS)["items"]
                 if event["regarding"]["name"] == name and event["reason"] == reason]
 
-    def explained(self, name):
-        return subprocess.run([KOORD, "explain", "pod", f"default/{name}", f"--kubeconfig={self.kubeconfig}", "--quiet"],
+    def explained(self, name, *flags):
+        return subprocess.run([KOORD, "explain", "pod", f"default/{name}", f"--kubeconfig={self.kubeconfig}", "--quiet", *flags],
                               capture_output=True, text=True, timeout=60, check=True).stdout
 
-    def test_a_gang_waits_and_an_lsr_pod_is_told(self):
+    def test_a_gang_waits(self):
         self.start()
         self.create("gang", {"pod-group.scheduling.sigs.k8s.io": "ten"})
         wait_for("an event", lambda: self.notes("gang", "FailedScheduling"))
         self.assertIn(GANG, self.notes("gang", "FailedScheduling")[0])
         self.assertFalse(self.is_bound("gang"))
         self.assertIn(f"Note: {GANG}\n", self.explained("gang"))
-        self.create("own", {"koordinator.sh/qosClass": "LSR"})
-        wait_for("a node", lambda: self.is_bound("own"))
-        wait_for("an event", lambda: self.notes("own", "NotServed"))
-        self.assertEqual(self.notes("own", "NotServed"), [f"bound without it: {OWN_CPUS}"])
-        self.assertIn(f"Note: {OWN_CPUS}\n", self.explained("own"))
         self.create("plain", {})
         wait_for("a node", lambda: self.is_bound("plain"))
         wait_for("its event", lambda: self.notes("plain", "Scheduled"))
         self.assertEqual(self.notes("plain", "NotServed"), [])
+
+    def test_an_lsr_pod_is_told(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+            config.write(CONFIG)
+            config.flush()
+            self.start(f"--config={config.name}")
+            self.create("own", {"koordinator.sh/qosClass": "LSR"})
+            wait_for("a node", lambda: self.is_bound("own"))
+            wait_for("an event", lambda: self.notes("own", "NotServed"))
+            self.assertEqual(self.notes("own", "NotServed"), [f"bound without it: {OWN_CPUS}"])
+            self.assertIn(f"Note: {OWN_CPUS}\n", self.explained("own", f"--config={config.name}"))
 
     def test_nobody_waits_where_that_is_asked_for(self):
         self.start("--bind-unserved-pods")

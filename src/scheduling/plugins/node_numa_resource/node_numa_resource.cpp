@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <map>
 #include <memory>
 
@@ -239,8 +240,9 @@ class NodeNUMAResource final : public Plugin,
   Demand demand_of(const PodInfo& pod) const {
     return read_demand(pod, context_.nodes.resources(), default_policy_);
   }
-  std::unique_ptr<State> make_state(const PodInfo& pod) const {
-    auto state = std::make_unique<State>(demand_of(pod), context_.verdicts, context_.index);
+  std::unique_ptr<State> make_state(const PodInfo& pod) const { return make_state(pod, demand_of(pod)); }
+  std::unique_ptr<State> make_state(const PodInfo& pod, Demand demand) const {
+    auto state = std::make_unique<State>(std::move(demand), context_.verdicts, context_.index);
     if (!state->demand.none() && !state->demand.is_rejected())
       state->shape = context_.numa_hints->shape(pod, context_.nodes);
     return state;
@@ -289,6 +291,8 @@ class NodeNUMAResource final : public Plugin,
       no_hints_;
   EventMask events_;
   mutable NumaChoice choice_;  // where no provider has a say
+  // Of what is scored; reused.
+  mutable std::array<std::vector<std::int64_t>, 3> scratch_;
 };
 
 /// A node that is amplified has less for whole CPUs than it seems, and what is bound already counts for more.
@@ -371,8 +375,7 @@ std::int32_t NodeNUMAResource::weigh(State& state, const NodeView& view) const {
   const double ratio = node.zone_cpu_ratio;
   const std::int64_t bound_there = 1000 * std::int64_t{ledger.taken().size()};
 
-  const Room room(node, ledger, demand,
-                  setting.policy != NumaPolicy::none ? setting.binding : Room::Binding());
+  std::optional<Room> room;
   std::vector<Given::Zone> shares;
   if (setting.policy != NumaPolicy::none) {
     if (node.zones.zones.empty()) return 0;
@@ -383,10 +386,12 @@ std::int32_t NodeNUMAResource::weigh(State& state, const NodeView& view) const {
       if (!choice.admitted) return 0;
       nodes = choice.nodes;
     }
-    if (!room.lacks(nodes).empty()) return 0;
-    if (nodes != 0) shares = room.shares(nodes);
+    room.emplace(node, ledger, demand, setting.binding);
+    if (!room->lacks(nodes).empty()) return 0;
+    if (nodes != 0) shares = room->shares(nodes);
   }
-  std::vector<std::int64_t> used, capacity, weights;
+  auto& [used, capacity, weights] = scratch_;
+  for (auto* each : {&used, &capacity, &weights}) each->clear();
   for (const ScoredResources::Resource& each : scored_.resources) {
     const auto asked = std::ranges::find(demand.amounts, each.name, &std::pair<Symbol, std::int64_t>::first);
     std::int64_t amount = asked != demand.amounts.end() ? asked->second : 0;
@@ -399,8 +404,8 @@ std::int32_t NodeNUMAResource::weigh(State& state, const NodeView& view) const {
       for (const Given::Zone& share : shares) {
         if (resource == ZoneAmounts::kNowhere) break;
         const std::size_t zone = node.zones.zone(share.id);
-        there += room.total(zone, resource);
-        taken += std::max<std::int64_t>(room.taken(zone, resource), 0);
+        there += room->total(zone, resource);
+        taken += std::max<std::int64_t>(room->taken(zone, resource), 0);
       }
     } else {
       there = view.allocatable(each.id);
@@ -421,9 +426,10 @@ std::int32_t NodeNUMAResource::weigh(State& state, const NodeView& view) const {
 
 Status NodeNUMAResource::reserve(PodAttempt& attempt) {
   const NumaNode& node = numa_.of(attempt.row).node;
-  const auto state = make_state(attempt.pod);
+  Demand asked = demand_of(attempt.pod);
+  if (asked.none() || asked.is_rejected() || (!asks_itself(asked) && node.plain())) return {};
+  const auto state = make_state(attempt.pod, std::move(asked));
   const Demand& demand = state->demand;
-  if (demand.none() || demand.is_rejected() || (!asks_itself(demand) && node.plain())) return {};
   const NodeView view(context_.nodes, attempt.row);
   Plan plan;
   if (const VerdictId id = judge(*state, view, true, plan); id != kPass) {
