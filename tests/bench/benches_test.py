@@ -10,6 +10,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 # What a program is run with, and its exit status; those that want a server or much time say how they are used.
 SMALL = {
+    "cpus_bench": (["10"], 0),
     "decode_bench": (["50"], 0),
     "decode_bench_rapidjson": (["50"], 0),
     "empty_webhook": ([], 2),
