@@ -383,11 +383,11 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     CHECK(names(*profile, profile->filters) ==
           "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
           "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
-          "DynamicResources LoadAwareScheduling SchedulingHint");
+          "DynamicResources LoadAwareScheduling NodeNUMAResource SchedulingHint");
     CHECK(names(*profile, profile->scores) ==
           "TaintToleration NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity "
           "NodeResourcesBalancedAllocation "
-          "ImageLocality LoadAwareScheduling");
+          "ImageLocality LoadAwareScheduling NodeNUMAResource");
     CHECK(profile->binds.size() == 1);
     // Batch resources count in the score, as the file says, and /configz shows it.
     CHECK(api::encode(config).find("kubernetes.io/batch-cpu") != std::string::npos);
