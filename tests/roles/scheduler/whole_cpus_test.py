@@ -22,7 +22,7 @@ STATUS = "scheduling.koordinator.sh/resource-status"
 
 class WholeCpus(unittest.TestCase):
     def setUp(self):
-        world = sandbox.Sandbox("--roles=", "--nodes=1", "--node-capacity=cpu=8,memory=8Gi")
+        world = sandbox.Sandbox("--roles=", "--nodes=1", "--node-capacity=cpu=16,memory=8Gi")  # 8 are reported
         world.__enter__()
         self.addCleanup(world.__exit__)
         self.kubeconfig = world.kubeconfig
