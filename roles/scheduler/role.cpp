@@ -43,9 +43,10 @@ namespace koord::scheduler {
 
 namespace {
 
-/// Decisions on their way to the API server at a time. More would only make a pod of high priority wait
-/// behind them.
-constexpr std::size_t kWindow = 256;
+/// Decisions on their way to the API server at a time: thrice its connections, so that none of them is idle
+/// while the engine is woken. More would only make a pod of high priority wait behind them, and each takes
+/// 7 KiB.
+constexpr std::size_t kWindow = 96;
 /// So many of them must be through before new ones are decided: the engine's thread is woken for a batch.
 constexpr std::size_t kRefill = kWindow / 4;
 /// After changes were handed to the engine, those that come within this time are handed over together.

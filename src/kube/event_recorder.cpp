@@ -62,7 +62,7 @@ class EventRecorder::Impl {
     const bool once = !event.name.empty();
     const std::string name = once ? std::string(event.name) : new_name(event.regarding.name);
     if (event.repeats && !once && absorbed(event, ns, name)) return;
-    push({std::string(ns), name, true, template_.create(event, ns, name, clock_.now()), once});
+    push({std::string(ns), name, true, EventTemplate::rest(event, ns, name, clock_.now()), once});
   }
 
   Task<> stop(nanoseconds grace) {
@@ -84,8 +84,8 @@ class EventRecorder::Impl {
   struct Item {
     std::string ns;
     std::string name;
-    bool fresh;  // false: it is there, and to be patched
-    std::string body;
+    bool fresh;         // false: it is there, and to be patched
+    std::string body;   // fresh: but for what all events begin with
     bool once = false;  // by its name: it may be there
   };
 
@@ -179,7 +179,10 @@ class EventRecorder::Impl {
   }
 
   Task<Result<std::string>> request(const Item& item) {
-    if (item.fresh) co_return co_await client_.create_raw(api::kind<api::Event>(), item.ns, item.body);
+    if (item.fresh) {
+      std::string whole = template_.whole(item.body);
+      co_return co_await client_.create_raw(api::kind<api::Event>(), item.ns, std::move(whole));
+    }
     ObjectKey key{item.ns, item.name};
     PatchOptions options;
     co_return co_await client_.patch_raw(api::kind<api::Event>(), std::move(key), item.body,

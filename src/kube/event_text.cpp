@@ -29,11 +29,10 @@ EventTemplate::EventTemplate(std::string_view controller, std::string_view insta
   json.key("metadata").begin_object();
 }
 
-std::string EventTemplate::create(const EventRecord& event, std::string_view ns, std::string_view name,
-                                  WallTime at) const {
+std::string EventTemplate::rest(const EventRecord& event, std::string_view ns, std::string_view name,
+                                WallTime at) {
   std::string out;
-  out.reserve(head_.size() + event.note.size() + 512);
-  out += head_;
+  out.reserve(event.note.size() + 1024);
   json::Writer json(out);
   json.member("namespace", ns).member("name", name).end_object();
   json.member("eventTime", api::MicroTime(at).to_string());
@@ -43,6 +42,15 @@ std::string EventTemplate::create(const EventRecord& event, std::string_view ns,
   append_reference(json, "regarding", event.regarding);
   if (!event.related.name.empty()) append_reference(json, "related", event.related);
   json.end_object();
+  out.shrink_to_fit();
+  return out;
+}
+
+std::string EventTemplate::whole(std::string_view rest) const {
+  std::string out;
+  out.reserve(head_.size() + rest.size());
+  out += head_;
+  out += rest;
   return out;
 }
 

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 namespace koord::net {
@@ -14,8 +13,8 @@ namespace {
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 }
 
-Connection::Connection(const asio::any_io_executor& executor, Clock& clock)
-    : socket_(executor), clock_(clock) {}
+Connection::Connection(const asio::any_io_executor& executor, Clock& clock, ReadRoom& room)
+    : socket_(executor), clock_(clock), room_(room) {}
 
 Connection::~Connection() { clock_.cancel(timer_); }
 
@@ -84,7 +83,7 @@ Task<Result<>> Connection::handshake() {
     if (!step) co_return std::move(step).error();
     KOORD_CO_CHECK(sent);
     if (*step) co_return Result<>();
-    KOORD_CO_TRY(bytes, co_await read_socket(encrypted_));
+    KOORD_CO_TRY(bytes, co_await read_socket(room_.encrypted.get()));
     if (bytes.empty()) co_return Error(Code::unavailable, "TLS: the connection ended within the handshake");
     tls_->receive(bytes);
   }
@@ -123,39 +122,32 @@ Task<Result<>> Connection::write_socket(std::string_view bytes) {
   co_return Result<>();
 }
 
-std::span<char> Connection::Buffer::next() {
-  if (grow_ && size_ < kMost) {
-    size_ = size_ == 0 ? kFirst : 2 * size_;
-    bytes_ = std::make_unique_for_overwrite<char[]>(size_);
+/// It waits in any case, so that a server which sends without an end holds nobody up.
+Task<Result<std::string_view>> Connection::read_socket(char* into) {
+  for (;;) {
+    const auto [failed] = co_await socket_.async_wait(asio::ip::tcp::socket::wait_read, kToken);
+    if (failed || timed_out_) co_return failure(failed, "reading from the server");
+    const ssize_t n = ::recv(socket_.native_handle(), into, ReadRoom::kSize, MSG_DONTWAIT);
+    if (n >= 0) co_return std::string_view(into, static_cast<std::size_t>(n));
+    if (errno != EINTR && errno != EAGAIN)
+      co_return failure({errno, boost::system::system_category()}, "reading from the server");
   }
-  return {bytes_.get(), size_};
-}
-
-Task<Result<std::string_view>> Connection::read_socket(Buffer& into) {
-  const std::span<char> room = into.next();
-  const auto buffer = asio::buffer(room.data(), room.size());
-  const auto [failed, n] = co_await socket_.async_read_some(buffer, kToken);
-  if (failed == asio::error::eof) co_return std::string_view();
-  if (failed || timed_out_) co_return failure(failed, "reading from the server");
-  into.filled(n);
-  co_return std::string_view(into.data(), n);
 }
 
 Task<Result<std::string_view>> Connection::read() {
   if (!tls_) {
-    KOORD_CO_TRY(bytes, co_await read_socket(plain_));
+    KOORD_CO_TRY(bytes, co_await read_socket(room_.plain.get()));
     ended_ = bytes.empty();
     co_return bytes;
   }
   for (;;) {
     if (more_) {
-      const std::span<char> room = plain_.next();
-      KOORD_CO_TRY(n, tls_->decrypt(room.data(), room.size(), ended_));
-      plain_.filled(n);
-      more_ = n == room.size();
-      if (n > 0 || ended_) co_return std::string_view(room.data(), n);
+      char* const plain = room_.plain.get();
+      KOORD_CO_TRY(n, tls_->decrypt(plain, ReadRoom::kSize, ended_));
+      more_ = n == ReadRoom::kSize;
+      if (n > 0 || ended_) co_return std::string_view(plain, n);
     }
-    KOORD_CO_TRY(bytes, co_await read_socket(encrypted_));
+    KOORD_CO_TRY(bytes, co_await read_socket(room_.encrypted.get()));
     if (bytes.empty()) {  // no close_notify: the body's own framing tells whether something is missing
       ended_ = true;
       co_return std::string_view();

@@ -3,7 +3,6 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +13,20 @@
 
 namespace koord::net {
 
+/// What connections of one thread read into, one after the other: none of them needs it while it waits. Most
+/// answers are small, and a pool has dozens of connections.
+struct ReadRoom {
+  static constexpr std::size_t kSize = std::size_t{32} * 1024;
+  std::unique_ptr<char[]> encrypted = std::make_unique_for_overwrite<char[]>(kSize);
+  std::unique_ptr<char[]> plain = std::make_unique_for_overwrite<char[]>(kSize);
+};
+
 /// One user at a time. After any error it is of no more use. When the deadline passes, what waits
 /// returns Code::timeout.
 class Connection {
  public:
-  Connection(const asio::any_io_executor& executor, Clock& clock);
+  /// The room outlives it.
+  Connection(const asio::any_io_executor& executor, Clock& clock, ReadRoom& room);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -27,7 +35,7 @@ class Connection {
   Task<Result<>> connect(const std::vector<asio::ip::address>& addresses, std::uint16_t port,
                          std::shared_ptr<const TlsContext> tls);
   Task<Result<>> write(std::string_view bytes);
-  /// What came, valid until the next call; empty when the peer has ended.
+  /// What came, in the room: valid until its reader waits for anything; empty when the peer has ended.
   Task<Result<std::string_view>> read();
 
   /// 0: none. Cheap: one timer per connection, armed again only when it fires too early.
@@ -38,26 +46,11 @@ class Connection {
   bool dead() const;
 
  private:
-  /// Twice as large for the read after one that has filled it: most answers are small, and a pool has dozens
-  /// of connections.
-  class Buffer {
-   public:
-    /// What is in it is lost.
-    std::span<char> next();
-    void filled(std::size_t bytes) { grow_ = bytes == size_; }
-    char* data() { return bytes_.get(); }
-
-   private:
-    static constexpr std::size_t kFirst = 4096, kMost = 8 * kFirst;
-    std::unique_ptr<char[]> bytes_;
-    std::size_t size_ = 0;
-    bool grow_ = true;
-  };
-
   Task<Result<>> connect_one(const asio::ip::address& address, std::uint16_t port);
   Task<Result<>> handshake();
   Task<Result<>> write_socket(std::string_view bytes);
-  Task<Result<std::string_view>> read_socket(Buffer& into);
+  /// `into`: of the room's.
+  Task<Result<std::string_view>> read_socket(char* into);
   Task<Result<>> flush();
   Error failure(const boost::system::error_code& code, std::string_view doing) const;
   void arm();
@@ -65,7 +58,7 @@ class Connection {
   asio::ip::tcp::socket socket_;
   Clock& clock_;
   std::unique_ptr<TlsEngine> tls_;
-  Buffer plain_, encrypted_;
+  ReadRoom& room_;
   MonoTime deadline_{};  // the epoch: none
   MonoTime timer_at_{};
   TimerId timer_ = 0;

@@ -176,7 +176,7 @@ class Pool::Impl {
   Task<Result<std::unique_ptr<Connection>>> connect() {
     auto lookup = resolve(clock_, url_.host, options_.resolve);
     KOORD_CO_TRY(addresses, co_await with_timeout(clock_, options_.connect_timeout, std::move(lookup)));
-    auto connection = std::make_unique<Connection>(executor_, clock_);
+    auto connection = std::make_unique<Connection>(executor_, clock_, room_);
     connection->set_deadline(options_.connect_timeout);
     KOORD_CO_CHECK(co_await connection->connect(addresses, url_.port, tls_));
     co_return std::move(connection);
@@ -299,6 +299,7 @@ class Pool::Impl {
   std::shared_ptr<const TlsContext> tls_;
   const PoolOptions options_;
   std::string fixed_;  // header fields of every request
+  ReadRoom room_;      // before the connections that use it
   std::vector<std::unique_ptr<Connection>> idle_;
   std::list<Lease*> waiting_;
   unsigned in_use_ = 0;   // leases held, with a connection or about to have one

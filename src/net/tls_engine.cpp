@@ -65,7 +65,12 @@ Result<std::size_t> TlsEngine::decrypt(char* into, std::size_t size, bool& ended
       continue;
     }
     const int error = SSL_get_error(ssl_.get(), n);
-    if (error == SSL_ERROR_WANT_READ) break;
+    if (error == SSL_ERROR_WANT_READ) {
+      // A client's connections wait more than they read. A ticket leaves a buffer behind that only the next
+      // write would give back, and who watches writes nothing more.
+      if (!context_->is_server()) SSL_free_buffers(ssl_.get());
+      break;
+    }
     if (error == SSL_ERROR_ZERO_RETURN) {
       ended = true;
       break;

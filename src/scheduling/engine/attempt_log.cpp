@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "koord/api/schema/table.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -39,7 +40,7 @@ std::string_view name_of(Decision::Kind kind) {
 
 bool AttemptLog::Story::empty() const {
   return message.empty() && nominated.empty() && prefilter_message.empty() && postfilter_message.empty() &&
-         refused.empty() && scores.empty() && victims.empty();
+         refused.empty() && victims.empty();
 }
 
 AttemptLog::Attempt AttemptLog::describe(const Decision& d) {
@@ -69,9 +70,14 @@ AttemptLog::Attempt AttemptLog::describe(const Decision& d) {
         if (record.reasons.size() < kList) record.reasons.push_back(cut_note(reason));
       for (const Symbol& node : r.examples) record.examples.push_back(node.str());
     }
-    if (!d.detail->scores.empty())
-      for (const AttemptDetail::Score& s : d.detail->scores.front().scores)
-        story.scores.push_back({std::string(s.plugin), s.score, s.weight});
+    if (!d.detail->scores.empty()) {
+      const std::vector<AttemptDetail::Score>& scores = d.detail->scores.front().scores;
+      out.scored = static_cast<std::uint8_t>(std::min<std::size_t>(scores.size(), UINT8_MAX));
+      out.scores = std::make_unique<Score[]>(out.scored);
+      for (std::size_t i = 0; i < out.scored; ++i)
+        out.scores[i] = {Symbol(scores[i].plugin), scores[i].weight,
+                         static_cast<std::int32_t>(scores[i].score)};
+    }
   }
   if (!story.empty()) out.story = std::make_unique<Story>(std::move(story));
   return out;
@@ -88,6 +94,8 @@ AttemptRecord AttemptLog::record_of(const Attempt& attempt) {
   out.seconds = std::chrono::duration<double>(attempt.took).count();
   out.evaluated_nodes = attempt.evaluated_nodes;
   out.feasible_nodes = attempt.feasible_nodes;
+  for (const Score& s : std::span(attempt.scores.get(), attempt.scored))
+    out.scores.push_back({s.plugin.str(), s.score, s.weight});
   if (!attempt.story) return out;
   const Story& story = *attempt.story;
   out.message = story.message;
@@ -95,7 +103,6 @@ AttemptRecord AttemptLog::record_of(const Attempt& attempt) {
   out.prefilter_message = story.prefilter_message;
   out.postfilter_message = story.postfilter_message;
   out.refused = story.refused;
-  out.scores = story.scores;
   out.victims = story.victims;
   return out;
 }

@@ -103,7 +103,7 @@ TEST_CASE("an event as the API takes it") {
                     .reason = "FailedScheduling",
                     .action = "Scheduling",
                     .note = "0/1 nodes"};
-  CHECK(text.create(event, "n", "p.17", kWall) ==
+  CHECK(text.whole(EventTemplate::rest(event, "n", "p.17", kWall)) ==
         R"({"apiVersion":"events.k8s.io/v1","kind":"Event","reportingController":"koord-scheduler",)"
         R"("reportingInstance":"koord-scheduler-h","metadata":{"namespace":"n","name":"p.17"},)"
         R"("eventTime":"2023-11-14T22:13:20.000000Z","type":"Warning","reason":"FailedScheduling",)"

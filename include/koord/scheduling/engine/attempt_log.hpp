@@ -73,9 +73,13 @@ class AttemptLog {
     std::string message, nominated;
     std::string prefilter_message, postfilter_message;
     std::vector<RefusalRecord> refused;
-    std::vector<ScoreRecord> scores;
     std::vector<std::string> victims;
     bool empty() const;
+  };
+  struct Score {
+    Symbol plugin;
+    std::int32_t weight = 0;
+    std::int32_t score = 0;
   };
   struct Attempt {
     WallTime first, last;
@@ -85,7 +89,9 @@ class AttemptLog {
     std::uint32_t number = 0;
     std::uint32_t evaluated_nodes = 0, feasible_nodes = 0;
     Decision::Kind outcome{};
-    std::unique_ptr<Story> story;  // nullptr: an empty one
+    std::uint8_t scored = 0;          // so many `scores`
+    std::unique_ptr<Score[]> scores;  // of the node; many that were bound have no other story
+    std::unique_ptr<Story> story;     // nullptr: an empty one
   };
   struct Entry {
     std::string uid;
