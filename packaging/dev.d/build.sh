@@ -61,6 +61,13 @@ verb_build() {
   say "build: build/koord, $(stat -c %s build/koord) bytes"
 }
 
+# After much was moved or added: what the scheduler calls lies side by side in the program (meson.build).
+verb_link_order() {
+  install_missing valgrind
+  verb_build
+  python3 packaging/dev.d/link_order.py
+}
+
 verb_static_check() {
   local program=build/koord root size
   [[ -x $program ]] || verb_build
