@@ -4,6 +4,7 @@ CPU seconds and peak memory are the kernel's own accounts of one process (/proc/
 """
 import http.client
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -70,30 +71,52 @@ class Process:
 
 
 class BoundCounter:
-    """Counts bound pods of a namespace from a watch: no lists, so that counting costs the API server little."""
+    """Counts bound pods of a namespace from a watch: no lists, so that counting costs the API server little.
+
+    A server ends the watch of who reads too slowly, as this does where others use the CPUs: it begins again then.
+    """
+
+    NAME = re.compile(rb'"metadata":\{"name":"([^"]*)"')
 
     def __init__(self, api, namespace):
+        self.api, self.namespace = api, namespace
+        self.names = set()
         self.count = 0
         self.first = self.last = None
+        self.closed = False
+        self.connect()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def connect(self):
+        api, namespace = self.api, self.namespace
         self.http = http.client.HTTPSConnection(api.host, api.port, context=api.context, timeout=600)
         self.http.request("GET", f"/api/v1/namespaces/{namespace}/pods?watch=1&fieldSelector=spec.nodeName%21%3D",
                           headers={"Authorization": f"Bearer {api.token}"})
         self.socket = self.http.sock
         self.response = self.http.getresponse()
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
 
     def run(self):
-        try:
-            for line in self.response:
-                if line.startswith(b'{"type":"ADDED"'):
-                    self.last = time.monotonic()
-                    self.first = self.first or self.last
-                    self.count += 1
-        except (OSError, http.client.HTTPException, ValueError, AttributeError):
-            pass  # closed below, from the other thread
+        while not self.closed:
+            try:
+                for line in self.response:
+                    if line.startswith(b'{"type":"ADDED"'):
+                        self.bound(self.NAME.search(line).group(1))
+                if not self.closed:
+                    self.connect()
+            except (OSError, http.client.HTTPException, ValueError, AttributeError):
+                return  # closed below, from the other thread
+
+    def bound(self, name):
+        if name in self.names:
+            return
+        self.names.add(name)
+        self.last = time.monotonic()
+        self.first = self.first or self.last
+        self.count += 1
 
     def close(self):
+        self.closed = True
         self.socket.shutdown(socket.SHUT_RDWR)  # close() would wait for the thread that reads
         self.thread.join()
         self.http.close()
