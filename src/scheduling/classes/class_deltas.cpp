@@ -18,7 +18,7 @@ bool has(std::span<const Row> rows, Row row) { return std::binary_search(rows.be
 bool ClassState::find_deltas() {
   bool any = false;
   for (Delta& d : deltas_) {
-    d.rows = d.plugin->delta_rows(*d.state);
+    d.rows = d.plugin->delta_rows(*d.state, *pod_);
     any = any || !d.rows.empty();
   }
   return any;

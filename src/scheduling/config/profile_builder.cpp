@@ -98,6 +98,8 @@ class Builder {
       if (auto* p = dynamic_cast<TimedPlugin*>(plugin)) profile_.timed.push_back(p);
       if (auto* p = dynamic_cast<RowDeltaPlugin*>(plugin))
         profile_.row_deltas.push_back({{static_cast<PluginIndex>(i), 0}, p});
+      if (auto* p = dynamic_cast<FewPodsPlugin*>(plugin))
+        profile_.few_pods.push_back({{static_cast<PluginIndex>(i), 0}, p});
       if (auto* p = dynamic_cast<GroupPlugin*>(plugin))
         profile_.groups.push_back({{static_cast<PluginIndex>(i), 0}, p});
       if (auto* p = dynamic_cast<NumaHintPlugin*>(plugin)) profile_.numa_hints->add({p, plugin});

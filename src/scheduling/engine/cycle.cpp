@@ -13,12 +13,15 @@ namespace koord::scheduling {
 namespace {
 
 /// From Reserve on: a plugin that has a filter of its own for each pod is asked only about those that it made
-/// a state for.
+/// a state for, one that says whom it concerns about those.
 bool concerns_anybody(const PodAttempt& attempt) {
   const Profile& profile = attempt.profile;
   const auto asked = [&](const auto& registrations) {
     return std::any_of(
         registrations.begin(), registrations.end(), [&](const Profile::Registration& registered) {
+          const auto few =
+              std::ranges::find(profile.few_pods, registered.index, &Profile::At<FewPodsPlugin>::index);
+          if (few != profile.few_pods.end()) return few->plugin->follows_up(attempt.pod);
           return attempt.kept(registered.index) != nullptr ||
                  std::none_of(profile.filters.begin(), profile.filters.end(), [&](const Profile::Filter& f) {
                    return f.per_pod != nullptr && f.index == registered.index;

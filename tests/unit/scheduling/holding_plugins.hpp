@@ -30,7 +30,7 @@ class Holds final : public Plugin, public RowDeltaPlugin, public ClusterObserver
     if (state->name.empty()) return nullptr;
     return state;
   }
-  std::span<const Row> delta_rows(PodState& state) override {
+  std::span<const Row> delta_rows(PodState& state, const PodInfo&) override {
     auto& s = static_cast<State&>(state);
     const auto it = holds_.find(s.name);
     s.rows.clear();
@@ -159,7 +159,7 @@ class Scripted final : public Plugin, public FilterPlugin, public ScorePlugin, p
     if (state->kind.empty()) return nullptr;
     return state;
   }
-  std::span<const Row> delta_rows(PodState& state) override {
+  std::span<const Row> delta_rows(PodState& state, const PodInfo&) override {
     auto& s = static_cast<State&>(state);
     s.rows.clear();
     for (const auto& [node, delta] : said()->deltas[s.kind])

@@ -91,7 +91,10 @@ inline constexpr std::string_view kPreAllocatablePriority = "pod.koordinator.sh/
 // Of the pods by which reservations are scheduled, which no API server has.
 inline constexpr std::string_view kReservePod = "scheduling.koordinator.sh/reserve-pod",
                                   kReservePodName = "scheduling.koordinator.sh/reservation-name",
-                                  kReservePodNode = "scheduling.koordinator.sh/reservation-node";
+                                  kReservePodNode = "scheduling.koordinator.sh/reservation-node",
+                                  kReservePodPreAllocates = "scheduling.koordinator.sh/is-pre-allocation",
+                                  kReservePodPolicy =
+                                      "scheduling.koordinator.sh/reservation-allocate-policy";  // koord's own
 
 /// A pod that takes room whether it is reserved or not.
 bool ignores_reservations(const ObjectMeta& pod);

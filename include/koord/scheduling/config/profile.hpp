@@ -63,6 +63,7 @@ struct Profile {
   std::vector<At<EventPlugin>> events;
   std::vector<TimedPlugin*> timed;
   std::vector<At<RowDeltaPlugin>> row_deltas;
+  std::vector<At<FewPodsPlugin>> few_pods;
   std::vector<At<GroupPlugin>> groups;          // the first that leads a pod places it
   std::vector<At<PodPatchPlugin>> pod_patches;  // the first writes
   // Koordinator's places (koordinator_points.hpp).

@@ -114,6 +114,15 @@ class ReservePlugin {
   virtual void unreserve(PodAttempt& attempt) = 0;
 };
 
+/// Who follows up few pods: after the choice of a node a pod that concerns none of those who would be asked
+/// is bound without more ado. Of the others they are asked all the same.
+class FewPodsPlugin {
+ public:
+  virtual ~FewPodsPlugin() = default;
+  /// Asked of each pod whose node is chosen; it costs next to nothing.
+  virtual bool follows_up(const PodInfo& pod) const = 0;
+};
+
 /// Marks what in kube-scheduler keeps account of pods in Reserve, and here is a ClusterObserver: a
 /// configuration may name it there, and nobody asks it.
 class ReservedByRowPlugin {

@@ -20,10 +20,11 @@ class RowDeltaPlugin {
   /// Once for a class; what it reads of the pod it signs. nullptr: its pods see rows as they are, whatever
   /// happens, and the plugin is not asked again. May go and be made again between cycles.
   virtual std::unique_ptr<PodState> prepare_deltas(const PodInfo& pod) = 0;
-  /// In each cycle: the rows that differ for the class, ascending, each once, maybe without a node; good
-  /// until the cycle ends. It costs little if nothing changed.
-  virtual std::span<const Row> delta_rows(PodState& state) = 0;
-  /// Of one of these. What follows from the difference holds while it is the same number.
+  /// In each cycle: the rows that differ for this pod of the class, ascending, each once, maybe without a
+  /// node; good until the cycle ends. It costs little if nothing changed.
+  virtual std::span<const Row> delta_rows(PodState& state, const PodInfo& pod) = 0;
+  /// Of one of these. What follows from the difference holds while it is the same number: what differs from
+  /// pod to pod has different ones.
   virtual std::uint64_t delta_version(const PodState& state, Row row) const = 0;
   /// Makes the difference. The view may have those of other plugins already.
   virtual void apply(const PodState& state, NodeView& view) const = 0;

@@ -76,6 +76,9 @@ std::optional<api::Pod> ReservePods::placeholder(const api::Reservation& r) cons
   pod.metadata.annotations[api::kReservePodName] = r.metadata.name;
   pod.spec = std::move(of->spec);
   if (!pod.spec.node_name.empty()) pod.metadata.annotations[api::kReservePodNode] = pod.spec.node_name;
+  if (r.spec.pre_allocation) pod.metadata.annotations[api::kReservePodPreAllocates] = "true";
+  if (!r.spec.allocate_policy.empty())
+    pod.metadata.annotations[api::kReservePodPolicy] = r.spec.allocate_policy;
   pod.spec.node_name = r.status.node_name;
   if (!pod.spec.priority) pod.spec.priority = priority_of(r);
   if (pod.spec.scheduler_name.empty()) pod.spec.scheduler_name = "default-scheduler";

@@ -1,5 +1,5 @@
 // ReservationArgs: their rows, and what is wrong with them in Koordinator's words.
-#include "scheduling/plugins/koordinator_args/reservation.hpp"
+#include "scheduling/plugins/reservation/args.hpp"
 
 #include <fmt/format.h>
 

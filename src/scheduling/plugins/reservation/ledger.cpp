@@ -1,0 +1,306 @@
+// The ledger of reservations: see ledger.hpp.
+#include "scheduling/plugins/reservation/ledger.hpp"
+
+#include <algorithm>
+
+#include "koord/api/koordinator/reservation.hpp"
+#include "koord/api/rules/pod_requests.hpp"
+#include "koord/scheduling/cluster/pod_selectors.hpp"
+#include "scheduling/plugins/reservation/reserve_pod.hpp"
+
+namespace koord::scheduling::reservation {
+
+namespace {
+
+// What kube-scheduler's scores count of pods that ask for nothing.
+constexpr std::int64_t kLeastCpu = 100, kLeastMemory = std::int64_t{200} << 20;
+
+/// What a pod was given, from its choice on until its object says so.
+struct Given {
+  std::string reservation;
+};
+
+std::string_view named_by(const api::ObjectReference& object) {
+  return object.uid.empty() ? std::string_view(object.name) : std::string_view(object.uid);
+}
+std::string_view named_by(const api::OwnerReference& owner) {
+  return owner.uid.empty() ? owner.name.view() : owner.uid.view();
+}
+
+/// The uid of the reservation that the pod has room of; empty: of none.
+std::string reservation_of(const PodInfo& pod) {
+  if (pod.pod->spec.node_name.empty()) {
+    const Given* const given = pod.kept.find<Given>();
+    return given != nullptr ? given->reservation : std::string();
+  }
+  if (!pod.pod->metadata.annotations.contains(api::ReservationAllocated::kAnnotation)) return {};
+  auto said = api::read_annotation<api::ReservationAllocated>(pod.pod->metadata.annotations);
+  return said && *said ? std::move((*said)->uid) : std::string();
+}
+
+}  // namespace
+
+std::int64_t amount_of(const Amounts& amounts, ResourceId resource) {
+  const auto it = std::ranges::find(amounts, resource, &Amount::resource);
+  return it != amounts.end() ? it->amount : 0;
+}
+
+std::int64_t Ledger::Entry::left(ResourceId resource) const {
+  return pod == nullptr ? 0 : pod->requests[resource] - amount_of(counted_twice, resource);
+}
+
+Ledger::Ledger(const PluginContext& context) : nodes_(context.nodes), selectors_(context.selectors) {
+  context.objects.watch<api::Reservation>().on_change(
+      [this](const api::Reservation* before, const api::Reservation* now) { object_changed(before, now); });
+  context.observe(*this);
+}
+
+// What is known
+
+Ledger::Entry* Ledger::find(std::string_view uid) const {
+  const auto it = entries_.find(std::string(uid));
+  return it != entries_.end() ? it->second.get() : nullptr;
+}
+
+std::span<Ledger::Entry* const> Ledger::on(Row row) const {
+  const auto it = on_row_.find(row);
+  return it != on_row_.end() ? std::span<Entry* const>(it->second) : std::span<Entry* const>();
+}
+
+const Ledger::Holder* Ledger::holder(std::string_view pod_uid) const {
+  if (holders_.empty()) return nullptr;
+  const auto it = holders_.find(std::string(pod_uid));
+  return it != holders_.end() ? &it->second : nullptr;
+}
+
+std::vector<const Ledger::Entry*> Ledger::owned_by(const PodInfo& pod) const {
+  std::vector<const Entry*> owned;
+  const auto look = [&](const std::vector<Place>& places) {
+    for (const Place& place : places)
+      if (place.entry->usable() &&
+          place.entry->facts->owners.terms()[place.term].matches_but_for_labels(*pod.pod))
+        owned.push_back(place.entry);
+  };
+  const auto look_for = [&](const Places& places, std::string_view name) {
+    if (const auto it = places.find(std::string(name)); it != places.end()) look(it->second);
+  };
+  if (!by_labels_.empty())
+    for (const LabelSet::Selected& selected : selectors_.label_set(pod).selected())
+      if (const auto it = by_labels_.find(selected.by); it != by_labels_.end()) look(it->second);
+  if (!by_object_.empty()) {
+    look_for(by_object_, pod.pod->metadata.uid);
+    look_for(by_object_, pod.pod->metadata.name);
+  }
+  if (!by_controller_.empty())
+    for (const api::OwnerReference& owner : pod.pod->metadata.owner_references) {
+      look_for(by_controller_, owner.uid);
+      look_for(by_controller_, owner.name);
+    }
+  look(of_anybody_);
+  std::ranges::sort(owned, {}, &Entry::serial);
+  owned.erase(std::unique(owned.begin(), owned.end()), owned.end());
+  return owned;
+}
+
+Amounts Ledger::numbered(const api::ResourceList& amounts) const {
+  Amounts all;
+  for (const auto& [name, amount] : amounts) {
+    const ResourceId fixed = fixed_resource(name);
+    if (fixed == kPods || (fixed == kFirstScalar && !is_scalar_resource(name))) continue;
+    const std::int64_t value = fixed == kCpu ? amount.milli_value() : amount.value();
+    if (value > 0) all.push_back({fixed == kFirstScalar ? nodes_.resources().id(name) : fixed, value});
+  }
+  return all;
+}
+
+Amounts Ledger::counted_twice(const Entry& e, const Taken& taken) const {
+  Amounts twice;
+  if (e.pod == nullptr || taken.pods == 0) return twice;
+  const Requests& kept = e.pod->requests;
+  const auto count = [&](ResourceId resource, std::int64_t amount) {
+    if (amount = std::min(amount, kept[resource]); amount > 0) twice.push_back({resource, amount});
+  };
+  const Amounts taken_by_number = numbered(taken.amounts);
+  for (const Amount& a : taken_by_number) count(a.resource, a.amount);
+  const bool cpu = taken.amounts.contains("cpu"), memory = taken.amounts.contains("memory");
+  count(kNonzeroCpu, cpu ? amount_of(taken_by_number, kCpu) : kLeastCpu);
+  count(kNonzeroMemory, memory ? amount_of(taken_by_number, kMemory) : kLeastMemory);
+  return twice;
+}
+
+// What changes
+
+Ledger::Entry& Ledger::entry(std::string_view uid) {
+  std::unique_ptr<Entry>& place = entries_[std::string(uid)];
+  if (!place) {
+    place = std::make_unique<Entry>(std::string(uid));
+    place->serial = ++serials_;
+  }
+  return *place;
+}
+
+void Ledger::drop_if_unused(Entry& e) {
+  if (!e.facts && e.pod == nullptr && e.holders.empty()) entries_.erase(std::string(e.uid));
+}
+
+void Ledger::object_changed(const api::Reservation* before, const api::Reservation* now) {
+  if (before != nullptr && (now == nullptr || now->metadata.uid != before->metadata.uid))
+    if (Entry* const old = find(before->metadata.uid)) {
+      leave(*old);
+      old->facts.reset();
+      count_anew(*old);
+      drop_if_unused(*old);
+    }
+  if (now == nullptr) return;
+  Entry& e = entry(now->metadata.uid);
+  leave(e);
+  e.facts.emplace(*now);
+  enter(e);
+  count_anew(e);
+}
+
+/// Its owners are looked for from now on.
+void Ledger::enter(Entry& e) {
+  if (!e.facts->available || !e.facts->broken.empty()) return;
+  const std::span<const Owners::Term> terms = e.facts->owners.terms();
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const api::ReservationOwner& says = terms[i].says;
+    if (says.label_selector) {
+      static const api::LabelSelector kAll;
+      const PodSelectors::Term of{{}, &kAll, &*says.label_selector};
+      if (auto selector = selectors_.selector({&of, 1})) {
+        by_labels_[selector->get()].push_back({&e, i});
+        e.selectors.push_back(*std::move(selector));
+      }
+    } else if (says.object && !named_by(*says.object).empty()) {
+      by_object_[std::string(named_by(*says.object))].push_back({&e, i});
+    } else if (says.controller && !named_by(says.controller->owner).empty()) {
+      by_controller_[std::string(named_by(says.controller->owner))].push_back({&e, i});
+    } else {
+      of_anybody_.push_back({&e, i});
+    }
+  }
+}
+
+void Ledger::leave(Entry& e) {
+  if (!e.facts) return;
+  const auto without = [&](auto& places, const auto& key) {
+    const auto it = places.find(key);
+    if (it == places.end()) return;
+    std::erase_if(it->second, [&](const Place& place) { return place.entry == &e; });
+    if (it->second.empty()) places.erase(it);
+  };
+  for (const PodSelectorRef& selector : e.selectors) without(by_labels_, selector.get());
+  e.selectors.clear();
+  for (const Owners::Term& term : e.facts->owners.terms()) {
+    if (term.says.object) without(by_object_, std::string(named_by(*term.says.object)));
+    if (term.says.controller) without(by_controller_, std::string(named_by(term.says.controller->owner)));
+  }
+  std::erase_if(of_anybody_, [&](const Place& place) { return place.entry == &e; });
+}
+
+/// What counts may be another now.
+void Ledger::count_anew(Entry& e) {
+  e.taken = {};
+  for (const Holder* holder : e.holders) {
+    if (e.pod == nullptr || holder->row != e.row) continue;
+    ++e.taken.pods;
+    if (e.facts) add(e.taken.amounts, only(holder->requests, e.facts->counted));
+  }
+  recount(e);
+}
+
+void Ledger::recount(Entry& e) {
+  e.version = ++version_;
+  const Amounts now = e.facts ? counted_twice(e, e.taken) : Amounts();
+  if (e.row == kNoRow) return;
+  if (now == e.counted_twice) return nodes_.mark(e.row);
+  correct(e.row, e.counted_twice, now);
+  e.counted_twice = now;
+}
+
+void Ledger::correct(Row row, const Amounts& before, const Amounts& now) {
+  for (const Amount& a : before)
+    if (const std::int64_t more = a.amount - amount_of(now, a.resource); more != 0)
+      nodes_.correct(row, a.resource, more);
+  for (const Amount& a : now)
+    if (amount_of(before, a.resource) == 0) nodes_.correct(row, a.resource, -a.amount);
+}
+
+void Ledger::take(Row row, const PodInfo& pod) {
+  const std::string uid = reservation_of(pod);
+  if (uid.empty()) return;
+  Entry& e = entry(uid);
+  const auto [it, added] =
+      holders_.try_emplace(pod.pod->metadata.uid, Holder{&e, row, api::pod_requests(*pod.pod)});
+  if (!added) return;
+  e.holders.push_back(&it->second);
+  if (e.row != row || e.pod == nullptr) return;
+  ++e.taken.pods;
+  if (e.facts) add(e.taken.amounts, only(it->second.requests, e.facts->counted));
+  recount(e);
+}
+
+void Ledger::give_back(std::string_view pod_uid) {
+  const auto it = holders_.find(std::string(pod_uid));
+  if (it == holders_.end()) return;
+  Entry& e = *it->second.of;
+  std::erase(e.holders, &it->second);
+  const Holder holder = std::move(it->second);
+  holders_.erase(it);
+  if (e.pod != nullptr && e.row == holder.row) {
+    --e.taken.pods;
+    if (e.facts) reservation::take(e.taken.amounts, only(holder.requests, e.facts->counted));
+    if (e.taken.pods == 0) e.taken.amounts = {};
+    recount(e);
+  }
+  drop_if_unused(e);
+}
+
+void Ledger::assume(const PodInfo& pod, Row row, const Entry& e) {
+  pod.kept.put(std::make_shared<Given>(e.uid));
+  take(row, pod);
+}
+
+void Ledger::forget(const PodInfo& pod) {
+  if (pod.kept.find<Given>() == nullptr) return;
+  pod.kept.put(std::shared_ptr<Given>());
+  if (pod.pod->spec.node_name.empty()) give_back(pod.pod->metadata.uid);
+}
+
+void Ledger::pod_added(Row row, const PodInfo& pod) {
+  if (!is_reserve_pod(*pod.pod)) return take(row, pod);
+  Entry& e = entry(pod.pod->metadata.uid);
+  e.pod = &pod;
+  e.row = row;
+  e.node = nodes_.name(row);
+  on_row_[row].push_back(&e);
+  count_anew(e);
+}
+
+void Ledger::pod_removed(Row row, const PodInfo& pod) {
+  if (!is_reserve_pod(*pod.pod)) return give_back(pod.pod->metadata.uid);
+  Entry* const e = find(pod.pod->metadata.uid);
+  if (e == nullptr || e->pod != &pod) return;
+  correct(row, e->counted_twice, {});
+  e->counted_twice.clear();
+  e->pod = nullptr;
+  e->row = kNoRow;
+  e->taken = {};
+  e->version = ++version_;
+  std::vector<Entry*>& there = on_row_[row];
+  std::erase(there, e);
+  if (there.empty()) on_row_.erase(row);
+  drop_if_unused(*e);
+}
+
+void Ledger::pod_changed(Row row, const PodInfo& pod) {
+  if (is_reserve_pod(*pod.pod)) return;
+  const Holder* const held = holder(pod.pod->metadata.uid);
+  const std::string uid = reservation_of(pod);
+  if (held == nullptr ? uid.empty() : held->of->uid == uid && held->row == row) return;
+  give_back(pod.pod->metadata.uid);
+  take(row, pod);
+}
+
+}  // namespace koord::scheduling::reservation

@@ -1,0 +1,73 @@
+// Matched: the reservations that one pod may use, row by row, and what it finds there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "koord/scheduling/cluster/node_view.hpp"
+#include "scheduling/plugins/reservation/ledger.hpp"
+#include "scheduling/plugins/reservation/wants.hpp"
+
+namespace koord::scheduling::reservation {
+
+using Entries = std::vector<const Ledger::Entry*>;
+
+/// What holds for a cycle of the pod: until the ledger changes.
+struct Matched {
+  std::vector<Row> rows;    // ascending
+  std::vector<Entries> on;  // of each, by order and name
+  api::ResourceList asked;  // what the pod asks for; empty where it matches nothing
+
+  /// nullptr: none there.
+  const Entries* at(Row row) const;
+};
+
+/// What a pod finds on a row of which it may use reservations: put into the view that has their reserve pods
+/// out.
+struct Seen {
+  Entries entries;
+};
+/// As if these were not there: their pods, ports and what counts twice.
+void take_out(const Entries& entries, NodeView& view);
+
+/// How resources are counted in reservations.
+struct IgnoredResources {
+  std::vector<std::string> names, groups;
+  bool has(std::string_view name) const;
+};
+
+/// The room of a row as it would be, in the node and in the reservations that the pod may use, whose reserve
+/// pods are out of the view.
+class Rooms {
+ public:
+  Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine);
+
+  /// Pods that the view takes away live in reservations: their room goes back to these, and not to the node.
+  bool returns() const { return !blocked_.empty(); }
+  /// What of these amounts the node has too little of, with what the reservation keeps (nullptr: without
+  /// any), by place in `wanted`.
+  std::vector<std::size_t> short_of(std::span<const Amount> wanted, const Ledger::Entry* through) const;
+  /// What the reservation's pods have of it then.
+  const Taken& taken(const Ledger::Entry& entry) const;
+
+ private:
+  struct Room {
+    const Ledger::Entry* entry;
+    std::optional<Taken> taken;  // absent: as it is
+    Amounts twice;
+    bool mine;
+  };
+  Room& room(const Ledger::Entry& entry);
+  std::int64_t left(const Room& room, ResourceId resource) const;
+
+  const Ledger& ledger_;
+  const NodeView& view_;
+  std::vector<Room> rooms_;
+  Amounts blocked_;  // taken, though the view does not say so
+};
+
+}  // namespace koord::scheduling::reservation
