@@ -41,15 +41,6 @@ ARGUMENTS = [
 REASONS = [f"node(s) {resource} {what}usage exceed threshold" for resource in ("cpu", "memory") for what in ("", "aggregated ")]
 
 
-def configuration(scheduler, arguments):
-    plugin = {"enabled": [{"name": "LoadAwareScheduling"}]}
-    return {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-            "clientConnection": {"kubeconfig": schedulers.KUBECONFIG}, "leaderElection": {"leaderElect": False},
-            "profiles": [{"schedulerName": scheduler, "percentageOfNodesToScore": 100,
-                          "plugins": {"filter": plugin, "score": plugin, "reserve": plugin},
-                          "pluginConfig": [{"name": "LoadAwareScheduling", "args": arguments}]}]}
-
-
 class CompareLoad(compare_scheduler.Compare):
     FEWEST_REFUSED = 2
 
@@ -69,10 +60,18 @@ class CompareLoad(compare_scheduler.Compare):
     def tearDownClass(cls):
         pass  # the cluster goes with the test
 
+    def configuration(self, scheduler, arguments):
+        plugin = {"enabled": [{"name": "LoadAwareScheduling"}]}
+        return {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+                "clientConnection": {"kubeconfig": schedulers.KUBECONFIG}, "leaderElection": {"leaderElect": False},
+                "profiles": [{"schedulerName": scheduler, "percentageOfNodesToScore": 100,
+                              "plugins": {"filter": plugin, "score": plugin, "reserve": plugin},
+                              "pluginConfig": [{"name": "LoadAwareScheduling", "args": arguments}]}]}
+
     def start(self, scheduler, arguments, command):
         file = tempfile.NamedTemporaryFile("w", suffix=".json")
         self.addCleanup(file.close)
-        json.dump(configuration(scheduler, arguments), file)
+        json.dump(self.configuration(scheduler, arguments), file)
         file.flush()
         process = schedulers.Scheduler(scheduler, command(file.name))
         self.addCleanup(process.end)

@@ -20,6 +20,7 @@
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
+#include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 #include "unit/scheduling/world.hpp"
 
 namespace {
@@ -42,6 +43,7 @@ void put(Engine& engine, const std::string& line) {
   if (is("Namespace")) return engine.put_object(read<api::Namespace>(line));
   if (is("Service")) return engine.put_object(read<api::Service>(line));
   if (is("NodeMetric")) return engine.put_object(read<api::NodeMetric>(line));
+  if (is("NodeResourceTopology")) return engine.put_object(read<api::NodeResourceTopology>(line));
   if (is("ReplicaSet")) return engine.put_object(read<api::ReplicaSet>(line));
   if (is("StorageClass")) return engine.put_object(read<api::StorageClass>(line));
   if (is("CSINode")) return engine.put_object(read<api::CsiNode>(line));

@@ -19,7 +19,7 @@ class NoClaims final : public Plugin,
                        public PostFilterPlugin {
  public:
   explicit NoClaims(const PluginContext& context)
-      : refused_(context.verdicts.intern({context.index, true, {kRefused}})) {}
+      : index_(context.index), refused_(context.verdicts.intern({context.index, true, {kRefused}})) {}
 
   bool sign(const PodInfo& pod, Signature& signature) const override {
     signature.add(std::int64_t{has_claims(pod)});
@@ -36,7 +36,9 @@ class NoClaims final : public Plugin,
   VerdictId filter_node(PodState*, const NodeTable&, Row) const override { return refused_; }
 
   PostFilterResult post_filter(PodAttempt&, const Diagnosis& diagnosis) override {
-    if (!diagnosis.prefilter_message.empty() && diagnosis.code == StatusCode::unresolvable)
+    // Plugins prepare in the order of their indexes, up to the one that rejects.
+    const bool was_asked = diagnosis.rejectors >> index_ >> 1 != 0;
+    if (!was_asked && !diagnosis.prefilter_message.empty() && diagnosis.code == StatusCode::unresolvable)
       return {.status = {StatusCode::error, "not found"}};
     return {.status = {StatusCode::unschedulable, "no new claims to deallocate"}};
   }
@@ -44,6 +46,7 @@ class NoClaims final : public Plugin,
  private:
   static bool has_claims(const PodInfo& pod) { return !pod.pod->spec.resource_claims.empty(); }
 
+  const PluginIndex index_;
   const VerdictId refused_;
 };
 
