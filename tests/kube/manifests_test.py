@@ -47,7 +47,7 @@ FORBIDDEN = [
     ("koord-manager", "PATCH", f"{SLO}/nodemetrics/{NODE}/status"),
     ("koord-manager", "PUT", "/apis/coordination.k8s.io/v1/namespaces/koordinator-system/leases/koord-scheduler"),
     ("koord-scheduler", "POST", "/api/v1/namespaces/default/pods/be/eviction"),
-    ("koord-scheduler", "PATCH", "/api/v1/namespaces/default/pods/be"),
+    ("koord-scheduler", "PUT", "/api/v1/namespaces/default/pods/be"),
     ("koord-scheduler", "PATCH", f"/api/v1/nodes/{NODE}"),
     ("koord-scheduler", "GET", "/api/v1/secrets"),
     ("koord-scheduler", "GET", f"{SLO}/nodeslos"),
@@ -190,6 +190,7 @@ class Manifests(unittest.TestCase):
         self.addCleanup(pods.close)
         self.assertEqual(pods.verdict("be"), ("scheduled", NODE), scheduler.output()[-2000:])
         self.assertEqual(pods.verdict("huge")[0], "Unschedulable")
+        self.whole_cpus(pods)
         self.claims_and_victims(pods)
         wait_for("an event of each", lambda: {"Scheduled", "FailedScheduling", "MalformedPodMetadata"} <= {
             event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
@@ -229,6 +230,18 @@ class Manifests(unittest.TestCase):
         self.assertEqual({right for right in self.rights() - used if right[:4] not in RARE}, set(), "a right that nobody uses")
         self.assertEqual(manager.terminate(), 0)
         self.starts_while_no_manager_answers()
+
+    def whole_cpus(self, pods):
+        """A pod that is told which CPUs it has, of those that the agent reports."""
+        item = schedulers.pod("whole", "koord-scheduler", cpu="1", priorityClassName="koord-prod")
+        item["metadata"]["labels"] = {"koordinator.sh/qosClass": "LSR"}
+        for amounts in (container["resources"] for container in item["spec"]["containers"]):
+            amounts["limits"] = amounts["requests"] = {"cpu": "1", "memory": "1Mi"}
+        self.request("POST", "/api/v1/namespaces/default/pods", item)
+        self.assertEqual(pods.verdict("whole"), ("scheduled", NODE))
+        given = self.request("GET", "/api/v1/namespaces/default/pods/whole")["metadata"]["annotations"]
+        self.assertIn("cpuset", given["scheduling.koordinator.sh/resource-status"])
+        schedulers.delete_now(self.api.connect(), "/api/v1/namespaces/default/pods/whole")
 
     def claims_and_victims(self, pods):
         """A volume that waits for its consumer, a claim that waits for its volume, and a pod that has to make room."""

@@ -11,7 +11,8 @@ What becomes what:
   whole GPUs        nvidia.com/gpu, and 100 hundredths each, so that whole and shared GPUs draw on the same sum
   a share of a GPU  trace.koord.test/gpu-hundredths
   gpu_spec          required node affinity on the node's label trace.koord.test/gpu-model
-  qos               LS -> LS, koord-prod; Guaranteed -> LSR, koord-prod; Burstable -> LS, koord-mid; BE -> BE, koord-batch
+  qos               LS -> LS, koord-prod; Guaranteed -> LS, koord-prod; Burstable -> LS, koord-mid; BE -> BE, koord-batch. (None is
+                    LSR: which CPUs its machines have the trace does not say, and nobody can have one of them.)
 Times are left out: all pods ask at once, in the order of the trace.
 """
 import argparse
@@ -27,7 +28,7 @@ PODS_PER_NODE = 110
 PRIORITY_CLASSES = {"koord-prod": 9000, "koord-mid": 7000, "koord-batch": 5000, "koord-free": 3000}
 QOS = {
     "LS": ("LS", "koord-prod"),
-    "Guaranteed": ("LSR", "koord-prod"),
+    "Guaranteed": ("LS", "koord-prod"),
     "Burstable": ("LS", "koord-mid"),
     "BE": ("BE", "koord-batch"),
 }
