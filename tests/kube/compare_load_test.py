@@ -6,10 +6,8 @@ usage: compare_load_test.py       KOORDINATOR_BIN names the folder with `koord-s
 """
 import json
 import os
-import sys
 import tempfile
 import time
-import unittest
 
 import compare_scheduler
 import schedulers
@@ -123,10 +121,4 @@ for number, each_seed in enumerate(SEEDS):
 
 
 if __name__ == "__main__":
-    if lacks := original_scheduler.missing():
-        print(f"skipped: {lacks}")
-        sys.exit(77)
-    if schedulers.KUBECONFIG is None:
-        with_cluster = os.path.join(schedulers.HERE, "with-cluster")
-        os.execv(with_cluster, [with_cluster, sys.executable, *sys.argv])
-    unittest.main(verbosity=2, warnings="ignore")
+    original_scheduler.main()

@@ -9,7 +9,6 @@ import json
 import os
 import random
 import sys
-import unittest
 
 import compare_load_test
 import compare_scheduler
@@ -216,10 +215,4 @@ del compare_load_test.CompareLoad  # this file's cases alone
 
 
 if __name__ == "__main__":
-    if lacks := original_scheduler.missing():
-        print(f"skipped: {lacks}")
-        sys.exit(77)
-    if schedulers.KUBECONFIG is None:
-        with_cluster = os.path.join(schedulers.HERE, "with-cluster")
-        os.execv(with_cluster, [with_cluster, sys.executable, *sys.argv])
-    unittest.main(verbosity=2, warnings="ignore")
+    original_scheduler.main()

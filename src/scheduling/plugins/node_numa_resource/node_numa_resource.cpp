@@ -178,9 +178,15 @@ class NodeNUMAResource final : public Plugin,
     attempt.keep(context_.index, nullptr);
   }
   std::shared_ptr<PreBindWork> pre_bind(PodAttempt&) override { return nullptr; }
+  /// What another attempt has left there, or somebody wrote, goes where nothing is given: bound, it would
+  /// count.
   void change_pod(PodAttempt& attempt, PodChanges& changes) override {
     const auto* const written = static_cast<const Written*>(attempt.kept(context_.index));
-    if (written == nullptr) return;
+    if (written == nullptr) {
+      if (attempt.pod.pod->metadata.annotations.contains(api::ResourceStatus::kAnnotation))
+        changes.removed_annotations.emplace_back(api::ResourceStatus::kAnnotation);
+      return;
+    }
     changes.annotations[api::ResourceStatus::kAnnotation] = written->status;
     if (!written->spec.empty()) changes.annotations[api::ResourceSpec::kAnnotation] = written->spec;
   }

@@ -198,6 +198,31 @@ TEST_CASE("pods get whole cores, one after the other, and nobody another's") {
   CHECK(NumaWorld::given(world.put(lsr_pod("d", "16"))) == R"({"cpuset":"0-3,20-31"})");
 }
 
+TEST_CASE("who is given no CPUs keeps none that its annotations claim") {
+  NumaWorld world;
+  world.machine("n", {});
+  const auto bound = world.place(make_pod("p", "1", "1Gi", [](api::Pod& p) {
+    p.metadata.annotations[api::ResourceStatus::kAnnotation] = R"({"cpuset":"0-63"})";
+    p.metadata.annotations["mine"] = "stays";
+  }));
+  CHECK_FALSE(bound->metadata.annotations.contains(api::ResourceStatus::kAnnotation));
+  CHECK(bound->metadata.annotations.contains("mine"));
+  CHECK(world.given(world.put(lsr_pod("q", "4"))) == R"({"cpuset":"0-3"})");
+}
+
+TEST_CASE("refused before the nodes are looked at, a pod is told what DynamicResources and preemption say") {
+  KubeSchedulerConfiguration config;
+  Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
+  for (PluginSet* set : {&plugins.pre_filter, &plugins.filter}) set->enabled = {{"NodeNUMAResource", {}}};
+  plugins.post_filter.enabled = {{"DynamicResources", {}}, {"DefaultPreemption", {}}};
+  NumaWorld world(std::move(config));
+  world.machine("n", {});
+  CHECK(
+      world.put(lsr_pod("p", "3500m")).message() ==
+      "0/1 nodes are available: the requested CPUs must be integer. no new claims to deallocate, preemption: "
+      "0/1 nodes are available: 1 Preemption is not helpful for scheduling.");
+}
+
 TEST_CASE("CPUs last over restarts, whether the topology is known before the pods or after") {
   const NumaMachine machine;
   for (const int order : {0, 1, 2}) {
