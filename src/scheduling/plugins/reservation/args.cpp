@@ -68,7 +68,4 @@ KOORD_OBJECT(
 
 }  // namespace reservation
 
-extern const PluginEntry kReservation{.name = "Reservation",
-                                      .args = &args_type<reservation::ReservationArgs>};
-
 }  // namespace koord::scheduling

@@ -17,20 +17,9 @@
 namespace koord::scheduling::test {
 
 struct ReservationWorld : World {
-  using Args = reservation::ReservationArgs;
   explicit ReservationWorld(bool preempts = false, const FeatureGates& gates = {})
-      : World(config(preempts), {}, table(), gates) {}
+      : World(config(preempts), {}, plugin_table(), gates) {}
 
-  static PluginTable table() {
-    static constexpr PluginEntry kOwn{
-        .name = "Reservation", .args = &args_type<Args>, .make = &make_with<reservation::Reservations, Args>};
-    static const std::vector<const PluginEntry*> all = [] {
-      std::vector<const PluginEntry*> rows;
-      for (const PluginEntry* row : plugin_table()) rows.push_back(row->name == kOwn.name ? &kOwn : row);
-      return rows;
-    }();
-    return all;
-  }
   static KubeSchedulerConfiguration config(bool preempts) {
     KubeSchedulerConfiguration c;
     Plugins& plugins = c.profiles.emplace_back().plugins.ensure();

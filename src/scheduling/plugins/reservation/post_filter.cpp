@@ -1,0 +1,42 @@
+// What is said of reservations when a pod found no node.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "koord/api/rules/node_selector.hpp"
+#include "koord/api/rules/pod_requests.hpp"
+#include "koord/scheduling/classes/class_state.hpp"
+#include "koord/scheduling/config/profile.hpp"
+#include "scheduling/plugins/reservation/states.hpp"
+#include "scheduling/plugins/reservation/why_not.hpp"
+
+namespace koord::scheduling::reservation {
+
+PostFilterResult Reservations::post_filter(PodAttempt& attempt, const Diagnosis& diagnosis) {
+  const PodInfo& pod = attempt.in_place ? *attempt.in_place : attempt.pod;
+  PostFilterResult result{.status = {StatusCode::unschedulable, {}}};
+  auto wants = Wants::read(pod.pod->metadata);
+  if (!wants || wants->ignores || is_reserve_pod(*pod.pod)) return result;
+  WhyNot why;
+  const api::RequiredNodeAffinity where(pod.pod->spec);
+  const api::ResourceList asked = api::pod_requests(*pod.pod);
+  for (const Ledger::Entry* e : ledger_.owned_by(pod)) {
+    const std::shared_ptr<const api::Node>& node = context_.nodes.node(e->row);
+    if (!node || !where.matches(*node)) continue;
+    const api::Taint* taint = nullptr;
+    const Match said =
+        match(*wants, *e->facts, true, asked, omits_node_labels_ ? nullptr : &node->metadata.labels, &taint);
+    why.count(said, taint, [&] {
+      if (!diagnosis.prefilter_message.empty()) return Reasons{diagnosis.prefilter_message};
+      Reasons reasons = context_.verdicts[attempt.state().verdict(e->row)].reasons;
+      const auto own = [](const std::string& reason) { return reason.starts_with("Reservation(s) "); };
+      if (std::ranges::any_of(reasons, own)) reasons.clear();
+      return reasons;
+    });
+  }
+  result.status.message = fmt::format("{}", fmt::join(why.reasons(wants->affinity.has_value()), ", "));
+  return result;
+}
+
+}  // namespace koord::scheduling::reservation

@@ -1,0 +1,67 @@
+// What Reservation keeps of a class of pods while it is judged and scored, and of a pod that is placed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "koord/api/koordinator/reservation.hpp"
+#include "scheduling/plugins/reservation/reservation.hpp"
+
+namespace koord::scheduling::reservation {
+
+/// Without any reservation that the pod asks for.
+inline constexpr const char* kNoMatch = "node(s) no reservations match reservation affinity";
+
+inline std::string_view annotation(const PodInfo& pod, std::string_view key) {
+  return api::value_or(pod.pod->metadata.annotations, key);
+}
+
+/// Whether it says that it wants one, even if only with an empty text.
+inline bool has_affinity(const PodInfo& pod) {
+  return pod.pod->metadata.annotations.contains(api::ReservationAffinity::kAnnotation);
+}
+
+inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) { return (a ^ (b + 1)) * 0x9E3779B97F4A7C15u; }
+
+/// What the pod is given, from the choice of its node on; nullptr: no reservation.
+struct Choice final : PodState {
+  explicit Choice(std::string of) : uid(std::move(of)) {}
+  std::string uid;
+  bool assumed = false;
+};
+
+struct Reservations::FilterState final : PodState {
+  explicit FilterState(VerdictTable& t) : table(t) {}
+  ~FilterState() override {
+    for (const auto& [reasons, id] : verdicts) table.release(id);
+  }
+  FilterState(const FilterState&) = delete;
+  FilterState& operator=(const FilterState&) = delete;
+
+  VerdictTable& table;
+  std::vector<Amount> wanted = {};  // none zero or ignored
+  api::ResourceList requests = {};
+  bool reserves = false;  // it is a reservation, or a pod that is one
+  Symbol node = {};       // the one that its template names
+  Policy policy = Policy::none;
+  bool affinity = false, ignores = false;
+  std::string name = {};                       // of the reservation that it wants
+  std::map<Reasons, VerdictId> verdicts = {};  // held
+};
+
+struct Reservations::ScoreState final : PodState {
+  struct Known {
+    std::uint64_t row = 0, version = 0;
+    std::int64_t score = 0;
+  };
+  std::unique_ptr<FilterState> filter;
+  std::unordered_map<Row, Known> known;
+  std::vector<std::pair<Row, std::int64_t>> scores;  // of this cycle, ascending, none zero
+};
+
+}  // namespace koord::scheduling::reservation
