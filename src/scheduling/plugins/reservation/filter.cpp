@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "koord/api/rules/pod_requests.hpp"
+#include "scheduling/plugins/reservation/rules/why_not.hpp"
 #include "scheduling/plugins/reservation/states.hpp"
-#include "scheduling/plugins/reservation/why_not.hpp"
 
 namespace koord::scheduling::reservation {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "koord/scheduling/plugin/plugin.hpp"
-#include "scheduling/plugins/reservation/room.hpp"
+#include "scheduling/plugins/reservation/rules/room.hpp"
 
 namespace koord::scheduling::reservation {
 

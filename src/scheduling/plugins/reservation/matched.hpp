@@ -10,7 +10,7 @@
 
 #include "koord/scheduling/cluster/node_view.hpp"
 #include "scheduling/plugins/reservation/ledger.hpp"
-#include "scheduling/plugins/reservation/wants.hpp"
+#include "scheduling/plugins/reservation/rules/wants.hpp"
 
 namespace koord::scheduling::reservation {
 

@@ -8,8 +8,8 @@
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/scheduling/classes/class_state.hpp"
 #include "koord/scheduling/config/profile.hpp"
+#include "scheduling/plugins/reservation/rules/why_not.hpp"
 #include "scheduling/plugins/reservation/states.hpp"
-#include "scheduling/plugins/reservation/why_not.hpp"
 
 namespace koord::scheduling::reservation {
 

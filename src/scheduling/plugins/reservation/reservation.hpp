@@ -10,7 +10,7 @@
 
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 #include "scheduling/plugins/reservation/args.hpp"
-#include "scheduling/plugins/reservation/controller.hpp"
+#include "scheduling/plugins/reservation/control/controller.hpp"
 #include "scheduling/plugins/reservation/matched.hpp"
 #include "scheduling/plugins/reservation/reserve_pod.hpp"
 

@@ -8,8 +8,8 @@
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
-#include "scheduling/plugins/reservation/facts.hpp"
-#include "scheduling/plugins/reservation/status.hpp"
+#include "scheduling/plugins/reservation/rules/facts.hpp"
+#include "scheduling/plugins/reservation/rules/status.hpp"
 
 namespace koord::scheduling::reservation {
 

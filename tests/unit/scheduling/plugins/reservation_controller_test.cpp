@@ -1,5 +1,5 @@
 // The controller of reservations against an API server that the test plays.
-#include "scheduling/plugins/reservation/controller.hpp"
+#include "scheduling/plugins/reservation/control/controller.hpp"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 #include "koord/scheduling/classes/class_state.hpp"
 #include "reservations.hpp"
 #include "scheduling/plugins/reservation/reservation.hpp"
-#include "scheduling/plugins/reservation/status.hpp"
+#include "scheduling/plugins/reservation/rules/status.hpp"
 #include "world.hpp"
 
 namespace koord::scheduling::test {

@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include "reservations.hpp"
-#include "scheduling/plugins/reservation/event_text.hpp"
 #include "scheduling/plugins/reservation/reserve_pod.hpp"
-#include "scheduling/plugins/reservation/room.hpp"
-#include "scheduling/plugins/reservation/status.hpp"
-#include "scheduling/plugins/reservation/wants.hpp"
+#include "scheduling/plugins/reservation/rules/event_text.hpp"
+#include "scheduling/plugins/reservation/rules/room.hpp"
+#include "scheduling/plugins/reservation/rules/status.hpp"
+#include "scheduling/plugins/reservation/rules/wants.hpp"
 #include "world.hpp"
 
 namespace koord::scheduling::reservation {

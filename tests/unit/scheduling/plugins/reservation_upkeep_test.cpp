@@ -1,11 +1,11 @@
 // What becomes of reservations that have been placed: owners and amounts, expiry, Succeeded, collection.
-#include "scheduling/plugins/reservation/upkeep.hpp"
+#include "scheduling/plugins/reservation/control/upkeep.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "koord/api/koordinator/reservation.hpp"
 #include "plugins/reservations.hpp"
-#include "scheduling/plugins/reservation/facts.hpp"
+#include "scheduling/plugins/reservation/rules/facts.hpp"
 #include "world.hpp"
 
 namespace koord::scheduling::reservation {

@@ -1,5 +1,5 @@
 // Facts of reservations: see facts.hpp.
-#include "scheduling/plugins/reservation/facts.hpp"
+#include "scheduling/plugins/reservation/rules/facts.hpp"
 
 #include <algorithm>
 

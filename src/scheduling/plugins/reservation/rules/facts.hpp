@@ -10,7 +10,7 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/base/clock.hpp"
-#include "scheduling/plugins/reservation/owners.hpp"
+#include "scheduling/plugins/reservation/rules/owners.hpp"
 
 namespace koord::scheduling::reservation {
 

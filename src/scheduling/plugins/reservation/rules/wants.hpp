@@ -8,7 +8,7 @@
 #include "koord/api/rules/node_selector.hpp"
 #include "koord/api/rules/selector.hpp"
 #include "koord/base/result.hpp"
-#include "scheduling/plugins/reservation/facts.hpp"
+#include "scheduling/plugins/reservation/rules/facts.hpp"
 
 namespace koord::scheduling::reservation {
 

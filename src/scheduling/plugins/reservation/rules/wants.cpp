@@ -1,5 +1,5 @@
 // What pods say of reservations: see wants.hpp.
-#include "scheduling/plugins/reservation/wants.hpp"
+#include "scheduling/plugins/reservation/rules/wants.hpp"
 
 #include <fmt/format.h>
 

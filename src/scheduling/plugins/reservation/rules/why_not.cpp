@@ -1,5 +1,5 @@
 // Why reservations did not serve a pod: see why_not.hpp.
-#include "scheduling/plugins/reservation/why_not.hpp"
+#include "scheduling/plugins/reservation/rules/why_not.hpp"
 
 #include <fmt/format.h>
 

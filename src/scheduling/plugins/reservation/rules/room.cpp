@@ -1,5 +1,5 @@
 // Room in reservations: see room.hpp.
-#include "scheduling/plugins/reservation/room.hpp"
+#include "scheduling/plugins/reservation/rules/room.hpp"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduling/plugins/reservation/facts.hpp"
+#include "scheduling/plugins/reservation/rules/facts.hpp"
 
 namespace koord::scheduling::reservation {
 

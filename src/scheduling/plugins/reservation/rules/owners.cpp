@@ -1,5 +1,5 @@
 // Owners of reservations: see owners.hpp.
-#include "scheduling/plugins/reservation/owners.hpp"
+#include "scheduling/plugins/reservation/rules/owners.hpp"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,12 @@
 // Upkeep of reservations: see upkeep.hpp.
-#include "scheduling/plugins/reservation/upkeep.hpp"
+#include "scheduling/plugins/reservation/control/upkeep.hpp"
 
 #include <algorithm>
 
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/rules/pod_requests.hpp"
-#include "scheduling/plugins/reservation/facts.hpp"
-#include "scheduling/plugins/reservation/status.hpp"
+#include "scheduling/plugins/reservation/rules/facts.hpp"
+#include "scheduling/plugins/reservation/rules/status.hpp"
 
 namespace koord::scheduling::reservation {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduling/plugins/reservation/wants.hpp"
+#include "scheduling/plugins/reservation/rules/wants.hpp"
 
 namespace koord::scheduling::reservation {
 

@@ -1,5 +1,5 @@
 // Messages in terms of reservations: see event_text.hpp.
-#include "scheduling/plugins/reservation/event_text.hpp"
+#include "scheduling/plugins/reservation/rules/event_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // The controller of reservations: the loops around Upkeep, and what they write.
-#include "scheduling/plugins/reservation/controller.hpp"
+#include "scheduling/plugins/reservation/control/controller.hpp"
 
 #include <fmt/format.h>
 
@@ -15,9 +15,9 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/kube/work_queue.hpp"
-#include "scheduling/plugins/reservation/facts.hpp"
-#include "scheduling/plugins/reservation/gauges.hpp"
-#include "scheduling/plugins/reservation/upkeep.hpp"
+#include "scheduling/plugins/reservation/control/gauges.hpp"
+#include "scheduling/plugins/reservation/control/upkeep.hpp"
+#include "scheduling/plugins/reservation/rules/facts.hpp"
 
 namespace koord::scheduling::reservation {
 

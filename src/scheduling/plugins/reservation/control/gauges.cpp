@@ -1,5 +1,5 @@
 // Gauges of reservations: see gauges.hpp.
-#include "scheduling/plugins/reservation/gauges.hpp"
+#include "scheduling/plugins/reservation/control/gauges.hpp"
 
 #include <array>
 #include <string_view>

@@ -1,10 +1,10 @@
 // The status of reservations: see status.hpp.
-#include "scheduling/plugins/reservation/status.hpp"
+#include "scheduling/plugins/reservation/rules/status.hpp"
 
 #include <algorithm>
 
 #include "koord/api/koordinator/reservation.hpp"
-#include "scheduling/plugins/reservation/facts.hpp"
+#include "scheduling/plugins/reservation/rules/facts.hpp"
 
 namespace koord::scheduling::reservation {
 
