@@ -23,6 +23,8 @@ constexpr std::array kMine = {
     Right{"apps", "replicasets", "list watch"},
     Right{"apps", "statefulsets", "list watch"},
     Right{"policy", "poddisruptionbudgets", "list watch"},
+    Right{"scheduling.koordinator.sh", "reservations", "delete get list patch watch"},
+    Right{"scheduling.koordinator.sh", "reservations/status", "patch"},
     Right{"slo.koordinator.sh", "nodemetrics", "list watch"},
     Right{"storage.k8s.io", "csidrivers", "list watch"},
     Right{"storage.k8s.io", "csinodes", "list watch"},

@@ -26,6 +26,7 @@ ORIGINALS = {
         ("storage.k8s.io", "csidrivers"): READ, ("storage.k8s.io", "csinodes"): READ,
         ("storage.k8s.io", "csistoragecapacities"): READ, ("storage.k8s.io", "storageclasses"): READ,
         ("slo.koordinator.sh", "nodemetrics"): READ, ("topology.node.k8s.io", "noderesourcetopologies"): EVERYTHING,
+        ("scheduling.koordinator.sh", "reservations"): EVERYTHING, ("scheduling.koordinator.sh", "reservations/status"): EVERYTHING,
         ("storage.k8s.io", "volumeattachments"): READ,
         ("authentication.k8s.io", "tokenreviews"): "create", ("authorization.k8s.io", "subjectaccessreviews"): "create",
         ("coordination.k8s.io", "leases"): "create get update", ("events.k8s.io", "events"): "create patch update",

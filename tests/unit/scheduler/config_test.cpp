@@ -356,8 +356,8 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
   };
   const std::string kOthers = "DynamicResources Coscheduling";
   const Shipped kFiles[] = {
-      {"scheduler/chart-v1.8.0.yaml", kOthers + " Reservation DeviceShare ElasticQuota"},
-      {"scheduler/manifest-v1.8.yaml", kOthers + " Reservation DeviceShare ElasticQuota"},
+      {"scheduler/chart-v1.8.0.yaml", kOthers + " DeviceShare ElasticQuota"},
+      {"scheduler/manifest-v1.8.yaml", kOthers + " DeviceShare ElasticQuota"},
   };
   for (const Shipped& shipped : kFiles) {
     INFO(shipped.file);

@@ -48,6 +48,9 @@ std::unique_ptr<Reservations::FilterState> Reservations::read(const PodInfo& pod
 
 FilterPlugin::Prepared Reservations::prepare_filter(const PodInfo& pod) {
   Prepared prepared;
+  // Koordinator reserves resource claims and writes them nowhere, so that the next pod gets the same devices.
+  if (is_reserve_pod(*pod.pod) && !pod.pod->spec.resource_claims.empty())
+    prepared.rejected = "reservation's template has resource claims, which cannot be kept for its owners";
   if (is_reserve_pod(*pod.pod) && !annotation(pod, api::kReservePodPreAllocates).empty())
     prepared.rejected = "reservation asks for pre-allocation, which koord does not do yet";
   prepared.state = read(pod);

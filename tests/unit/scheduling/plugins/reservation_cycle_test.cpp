@@ -347,6 +347,19 @@ TEST_CASE("reservations: where their template says, and beside which others") {
         "reservation allocate policy conflict.");
 }
 
+TEST_CASE("resource claims cannot be kept for owners: such a reservation is refused by name") {
+  ReservationWorld w;
+  w.engine.put_node(make_node("n"));
+  w.engine.put_object(make_reservation("r", "1", [](api::Reservation& r) {
+    r.spec.template_.text =
+        R"({"spec":{"resourceClaims":[{"name":"gpu","resourceClaimName":"g"}],"containers":[{"name":"c"}]}})";
+  }));
+  CHECK_THAT(w.one().message(),
+             Contains("reservation's template has resource claims, which cannot be kept for its owners"));
+  w.engine.put_object(make_reservation("s", "1"));
+  CHECK(w.one().kind() == Kind::bind);
+}
+
 TEST_CASE("preemption counts what goes back to a reservation as nobody's") {
   ReservationWorld w(true);
   w.engine.put_node(make_node("n"));
