@@ -355,7 +355,7 @@ TEST_CASE("resource claims cannot be kept for owners: such a reservation is refu
         R"({"spec":{"resourceClaims":[{"name":"gpu","resourceClaimName":"g"}],"containers":[{"name":"c"}]}})";
   }));
   CHECK_THAT(w.one().message(),
-             Contains("reservation's template has resource claims, which cannot be kept for its owners"));
+             Catch::Contains("reservation's template has resource claims, which cannot be kept for its owners"));
   w.engine.put_object(make_reservation("s", "1"));
   CHECK(w.one().kind() == Kind::bind);
 }
