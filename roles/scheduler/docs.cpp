@@ -89,10 +89,9 @@ std::string docs() {
   for (const scheduling::PluginEntry* row : scheduling::plugin_table())
     if (row->args != nullptr) append_fields(out, row->args->kind(), row->args->schema());
   out +=
-      "\n### koord explain\n\n`koord explain pod NAMESPACE/NAME` or `koord explain --filename=pod.yaml`: why "
-      "a pod "
-      "is where it is, or nowhere, and what would have to change; it reads the cluster once and writes "
-      "nothing.\n\n";
+      "\n### koord explain\n\n`koord explain pod NAMESPACE/NAME`, `koord explain reservation NAME` or `koord "
+      "explain --filename=pod.yaml`: why a pod or a reservation is where it is, or nowhere, and what would "
+      "have to change; it reads the cluster once and writes nothing.\n\n";
   out += runtime::flags_markdown(explain::flags());
   append_fields(out, "Its JSON", api::schema<scheduling::explain::ExplanationView>());
   return out;

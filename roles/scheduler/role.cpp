@@ -32,6 +32,7 @@
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/engine/attempt_log.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
+#include "koord/scheduling/plugin/telling_plugin.hpp"
 #include "koord/scheduling/plugins.hpp"
 #include "options/flags.hpp"
 #include "options/write_config.hpp"
@@ -97,6 +98,13 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
                    .plugin_paths = service_paths(parts_.engine->profiles())}),
         controllers_(context.executor,
                      [this](std::string_view plugin, const Error& error) { fail(plugin, error); }) {
+    for (const scheduling::Profile& profile : *profiles_)
+      for (const scheduling::Profile::Named& named : profile.plugins) {
+        if (auto* counts = dynamic_cast<scheduling::MeasuredPlugin*>(named.plugin.get()))
+          counts->measure(context.metrics);
+        if (const auto* tells = dynamic_cast<scheduling::FailureEventPlugin*>(named.plugin.get()))
+          tellers_.emplace_back(profile.scheduler_name, tells);
+      }
     services_.add_to(context.routes);
     context.metrics.on_scrape(
         [this] { telemetry_.gauges(last_report_, writer_ ? writer_->in_flight() : 0); });
@@ -136,6 +144,8 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
   kube::Object find(const kube::ObjectType& type, std::string_view ns, std::string_view name) const override;
   bool may_write() const override { return leading(); }
   std::string unserved(std::string_view profile, const api::Pod& pod) const override;
+  std::vector<scheduling::FailureEventPlugin::Event> also_told(std::string_view profile, const api::Pod& pod,
+                                                               std::string_view message) const override;
   void binding_ended(std::shared_ptr<const api::Pod> pod, bool bound) override {
     post(BindingEnded{std::move(pod), bound});
   }
@@ -157,6 +167,8 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
   Parts parts_;
   const std::vector<scheduling::Profile>* profiles_;  // the engine's; their plugins are its thread's alone
   const scheduling::PlacedKinds* placed_;             // the engine's, constant
+  /// Of them those that tell of failures, by their profile's name.
+  std::vector<std::pair<std::string_view, const scheduling::FailureEventPlugin*>> tellers_;
   Telemetry telemetry_;
   scheduling::AttemptLog attempts_;
   Services services_;
@@ -214,6 +226,16 @@ std::string Scheduler::unserved(std::string_view name, const api::Pod& pod) cons
   for (const scheduling::Profile& profile : *profiles_)
     if (profile.scheduler_name == name) return scheduling::unserved(profile, pod);
   return {};
+}
+
+std::vector<scheduling::FailureEventPlugin::Event> Scheduler::also_told(std::string_view profile,
+                                                                        const api::Pod& pod,
+                                                                        std::string_view message) const {
+  std::vector<scheduling::FailureEventPlugin::Event> events;
+  for (const auto& [of, plugin] : tellers_)
+    if (of == profile)
+      if (auto event = plugin->event_of_failure(pod, message)) events.push_back(*std::move(event));
+  return events;
 }
 
 Task<Result<>> Scheduler::monitor(nanoseconds period, nanoseconds timeout) {
@@ -407,7 +429,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
 }
 
 constexpr std::array<runtime::RoleCommand, 1> kCommands = {
-    {{"explain", "why a pod is where it is, or nowhere, and what would have to change",
+    {{"explain", "why a pod or a reservation is where it is, or nowhere, and what would have to change",
       &explain::run_explain}}};
 constexpr std::array<runtime::PortFlag, 2> kPorts = {{
     {"secure-port", "bind-address", true},
@@ -464,7 +486,12 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
 }
 
 const runtime::RoleDescriptor& role() {
-  static const metrics::Table kMetrics[] = {Telemetry::kMetrics};
+  static const std::vector<metrics::Table> kMetrics = [] {
+    std::vector<metrics::Table> all{Telemetry::kMetrics};
+    const auto plugins = scheduling::plugin_metrics();
+    all.insert(all.end(), plugins.begin(), plugins.end());
+    return all;
+  }();
   static const runtime::RoleDescriptor kRole{
       .name = "scheduler",
       .summary = "Places pods on nodes: kube-scheduler's job, and Koordinator's.",

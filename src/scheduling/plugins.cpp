@@ -76,4 +76,11 @@ PluginTable plugin_table() {
 }
 // clang-format on
 
+extern const metrics::Table kReservationGauges, kReservationQueries;
+
+std::span<const metrics::Table> plugin_metrics() {
+  static const metrics::Table kTables[] = {kReservationGauges, kReservationQueries};
+  return kTables;
+}
+
 }  // namespace koord::scheduling

@@ -3,6 +3,7 @@
 
 #include "koord/scheduling/config/config.hpp"
 #include "koord/scheduling/config/extension_point.hpp"
+#include "koord/scheduling/plugins.hpp"
 
 namespace koord::scheduler {
 
@@ -191,6 +192,16 @@ void register_later(metrics::Registry& r) {
   for (const Metric* row : {&kCallSeconds, &kQuotaSeconds, &kQuotaHookSeconds}) r.histograms(*row);
 }
 
+/// Whoever counts by the row finds it registered.
+void register_row(metrics::Registry& r, const Metric& row) {
+  const bool labels = !row.labels.empty();
+  switch (row.type) {
+    case Type::counter: return labels ? (void)r.counters(row) : (void)r.counter(row);
+    case Type::gauge: return labels ? (void)r.gauges(row) : (void)r.gauge(row);
+    case Type::histogram: return labels ? (void)r.histograms(row) : (void)r.histogram(row);
+  }
+}
+
 double seconds(nanoseconds d) { return std::chrono::duration<double>(d).count(); }
 
 }  // namespace
@@ -276,6 +287,8 @@ Telemetry::Telemetry(metrics::Registry& r, std::span<const scheduling::Profile> 
     note(says.scoring, p.scores, &scheduling::Plugins::score);
   }
   register_later(r);
+  for (const metrics::Table& table : scheduling::plugin_metrics())
+    for (const Metric* row : table) register_row(r, *row);
 }
 
 const Telemetry::OfProfile& Telemetry::of(std::string_view profile) {

@@ -16,6 +16,7 @@
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/base/file.hpp"
@@ -70,9 +71,12 @@ constexpr std::array kFlags = {
 
 constexpr std::string_view kHelp =
     "koord explain: why a pod is where it is, or nowhere; what would have to change for it to fit; what it "
-    "would\npreempt. It reads the cluster once, writes nothing, and asks the scheduler's own engine.\n\n"
+    "would\npreempt; which reservations are for it. Of a reservation the same, and which pods have what of "
+    "it. "
+    "It reads\nthe cluster once, writes nothing, and asks the scheduler's own engine.\n\n"
     "  koord explain pod NAMESPACE/NAME\n"
     "  koord explain pod NAME --namespace=NAMESPACE\n"
+    "  koord explain reservation NAME\n"
     "  koord explain --filename=pod.yaml      a pod that there is not yet\n\n";
 
 /// Under both names where there is no file: it is the same profile.
@@ -97,10 +101,16 @@ Result<Configuration> configuration(const std::string& path, bool koordinators) 
   return read_so;
 }
 
+/// What is asked about; no name: what --filename says.
+struct Subject {
+  bool reservation = false;
+  std::string name = {};
+};
+
 class Command {
  public:
-  Command(const runtime::FlagValues& flags, std::string pod, Streams streams)
-      : flags_(flags), pod_(std::move(pod)), streams_(streams), clock_(loop_.get_executor()) {}
+  Command(const runtime::FlagValues& flags, Subject subject, Streams streams)
+      : flags_(flags), subject_(std::move(subject)), streams_(streams), clock_(loop_.get_executor()) {}
 
   int run() {
     if (const Result<> ready = prepare(); !ready) return fail(ready.error(), kUsage);
@@ -193,27 +203,38 @@ class Command {
   Task<Result<>> answer() {
     scheduling::explain::Question question;
     std::string note;
+    std::shared_ptr<const api::Reservation> reservation;
     if (!manifest_.empty()) {
       KOORD_CO_TRY(made, co_await admit(*client_, manifest_));
       question.pod = made.pod;
       question.exists = false;
       note = std::move(made.note);
+    } else if (subject_.reservation) {
+      KOORD_CO_TRY(found, co_await client_->get<api::Reservation>({"", subject_.name}));
+      reservation = std::make_shared<const api::Reservation>(std::move(found));
     } else {
-      const auto slash = pod_.find('/');
-      kube::ObjectKey key{slash == std::string::npos ? namespace_ : pod_.substr(0, slash),
-                          slash == std::string::npos ? pod_ : pod_.substr(slash + 1)};
+      const std::string& name = subject_.name;
+      const auto slash = name.find('/');
+      kube::ObjectKey key{slash == std::string::npos ? namespace_ : name.substr(0, slash),
+                          slash == std::string::npos ? name : name.substr(slash + 1)};
       KOORD_CO_TRY(pod, co_await client_->get<api::Pod>(std::move(key)));
       question.pod = std::make_shared<const api::Pod>(std::move(pod));
     }
-    if (transforms_) question.pod = scheduling::Transforms().pod(std::move(question.pod));
+    if (transforms_ && question.pod) question.pod = scheduling::Transforms().pod(std::move(question.pod));
     ClusterLists lists(*client_, *engine_, [this](std::string_view what) { progress(what); });
     KOORD_CO_CHECK(co_await lists.read());
     question.best = static_cast<std::size_t>(std::clamp<std::int64_t>(flags_.get_int("nodes"), 1, 1000));
     question.now = clock_.now();
     question.defaults = flags_.get("config").empty();
     question.progress = [this](std::string_view what) { progress(what); };
-    for (const auto& other : lists.waiting()) question.ahead += comes_before(*other, *question.pod);
-    scheduling::explain::ExplanationView view = scheduling::explain::explain(*engine_, question);
+    scheduling::explain::ExplanationView view;
+    if (reservation) {
+      view = scheduling::explain::explain(
+          *engine_, scheduling::explain::ReservationQuestion{reservation, lists.waiting(), question});
+    } else {
+      for (const auto& other : lists.waiting()) question.ahead += comes_before(*other, *question.pod);
+      view = scheduling::explain::explain(*engine_, question);
+    }
     co_await ask_scheduler(view);
     if (extended_) view.notes.push_back("the configuration's extenders were not asked");
     if (!note.empty()) view.notes.push_back(std::move(note));
@@ -250,7 +271,7 @@ class Command {
   }
 
   const runtime::FlagValues& flags_;
-  const std::string pod_;
+  const Subject subject_;
   Streams streams_;
   asio::io_context loop_{1};
   SystemClock clock_;
@@ -270,7 +291,7 @@ std::span<const Flag> flags() { return kFlags; }
 
 int run_explain(std::span<const std::string> arguments, Streams streams) {
   std::vector<std::string> flags;
-  std::string pod;
+  Subject subject;
   const auto usage = [&](std::string_view what) {
     streams.err << "koord: explain: " << what << "\n";
     return kUsage;
@@ -280,22 +301,27 @@ int run_explain(std::span<const std::string> arguments, Streams streams) {
       streams.out << kHelp << runtime::flags_help(kFlags);
       return kOk;
     }
-    if (arguments[i] != "pod" && arguments[i] != "pods") {
+    const bool pod = arguments[i] == "pod" || arguments[i] == "pods";
+    const bool reservation = arguments[i] == "reservation" || arguments[i] == "reservations";
+    if (!pod && !reservation) {
       flags.push_back(arguments[i]);
-    } else if (i + 1 == arguments.size() || arguments[i + 1].starts_with('-') || !pod.empty()) {
-      return usage("which pod? koord explain pod NAMESPACE/NAME");
+    } else if (i + 1 == arguments.size() || arguments[i + 1].starts_with('-') || !subject.name.empty()) {
+      return usage(pod ? "which pod? koord explain pod NAMESPACE/NAME"
+                       : "which reservation? koord explain reservation NAME");
     } else {
-      pod = arguments[++i];
+      subject = {reservation, arguments[++i]};
     }
   }
   const auto line = runtime::parse_flags(flags, {"", kFlags}, {});
   if (!line) return usage(line.error().message());
   const runtime::FlagValues& values = line->process;
-  if (pod.empty() == values.get("filename").empty())
-    return usage("it takes one pod: koord explain pod NAMESPACE/NAME, or --filename=pod.yaml");
+  if (subject.name.empty() == values.get("filename").empty())
+    return usage(
+        "it takes one pod or one reservation: koord explain pod NAMESPACE/NAME, koord explain reservation "
+        "NAME, or --filename=pod.yaml");
   if (const std::string& form = values.get("output"); form != "text" && form != "json")
     return usage(fmt::format("--output: \"{}\" is neither text nor json", form));
-  return Command(values, std::move(pod), streams).run();
+  return Command(values, std::move(subject), streams).run();
 }
 
 }  // namespace koord::scheduler::explain

@@ -344,6 +344,9 @@ Task<Result<>> Writer::is_bound(const Decision& d, Error conflict) {
 
 Task<> Writer::report_failure(Decision d, bool permitted) {
   record(d, kube::EventType::warning, "FailedScheduling", "Scheduling", d.message());
+  for (const scheduling::FailureEventPlugin::Event& each :
+       parts_.role.also_told(d.profile, *d.pod, d.message()))
+    record(d, kube::EventType::warning, each.reason, "Scheduling", each.note);
   const std::string_view reason = d.as<Decision::Failed>()  ? "SchedulerError"
                                   : d.as<Decision::Gated>() ? "SchedulingGated"
                                                             : "Unschedulable";

@@ -5,12 +5,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "drive/telemetry.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/event_recorder.hpp"
 #include "koord/kube/store.hpp"
+#include "koord/scheduling/plugin/telling_plugin.hpp"
 
 namespace koord::api {
 struct Pod;
@@ -43,6 +45,10 @@ class WriterServices {
   /// What a pod that is bound has asked for and its profile does not serve, as unserved() says it; empty:
   /// nothing.
   virtual std::string unserved(std::string_view profile, const api::Pod& pod) const = 0;
+  /// What the profile's plugins have to add to the message that a pod is told of a failure.
+  virtual std::vector<scheduling::FailureEventPlugin::Event> also_told(std::string_view profile,
+                                                                       const api::Pod& pod,
+                                                                       std::string_view message) const = 0;
 
   /// A binding has ended: of those that failed, and of all whose decision asks for it.
   virtual void binding_ended(std::shared_ptr<const api::Pod> pod, bool bound) = 0;

@@ -16,6 +16,7 @@
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/what_if/pod_changes.hpp"
 #include "koord/scheduling/what_if/what_if.hpp"
+#include "scheduling/what_if/reservation_plugin.hpp"
 
 namespace koord::scheduling::explain {
 
@@ -68,6 +69,8 @@ class Explaining {
     });
     known_ = of_name != profiles.end();
     profile_ = known_ ? &*of_name : &profiles.front();
+    what_ = described(given_);
+    what_.front() = static_cast<char>(what_.front() - 'a' + 'A');
     // As it would wait for a node.
     auto waits = std::make_shared<api::Pod>(given_);
     waits->spec.node_name = {};
@@ -90,8 +93,7 @@ class Explaining {
     engine_.remove_pod(given_);
     if (is_finished(given_)) {
       v_.outcome = "finished";
-      say("Pod {} has ended ({}): it takes no room and is not placed again.", v_.pod,
-          given_.status.phase.view());
+      say("{} has ended ({}): it takes no room and is not placed again.", what_, given_.status.phase.view());
       return std::move(v_);
     }
     question_.progress("judging the nodes");
@@ -101,6 +103,8 @@ class Explaining {
     } else {
       waiting();
     }
+    for (std::string& sentence : reservations_.summary) v_.summary.push_back(std::move(sentence));
+    v_.reservations = std::move(reservations_.matched);
     if (v_.feasible == 0 || (v_.outcome == "placed" && !here_)) seek();
     if (v_.feasible == 0 && v_.outcome != "placed" && nodes_.nodes() > 0) attempt();
     notes();
@@ -135,6 +139,7 @@ class Explaining {
     const Diagnosis diagnosis = unwanted ? *unwanted : state.diagnose();
     if (!diagnosis.error.empty()) v_.prefilter_message = diagnosis.error;
     if (!diagnosis.prefilter_message.empty()) v_.prefilter_message = diagnosis.prefilter_message;
+    ask_about_reservations(state);
     if (!v_.prefilter_message.empty()) {
       for (PluginMask left = diagnosis.rejectors; left != 0; left &= left - 1)
         rejecting_.emplace_back(profile_->plugin_name(static_cast<PluginIndex>(std::countr_zero(left))));
@@ -173,6 +178,17 @@ class Explaining {
     }
   }
 
+  void ask_about_reservations(ClassState& state) {
+    const auto* const plugin = reservation_plugin(*profile_);
+    if (plugin == nullptr) return;
+    const PodInfo pod = make_pod_info(pod_, engine_.context().nodes.resources());
+    reservations_ = plugin->reservations_for(pod, [&](Row row) {
+      if (!v_.prefilter_message.empty()) return std::vector<std::string>{v_.prefilter_message};
+      const VerdictId verdict = state.verdict(row);
+      return verdict == kPass ? std::vector<std::string>() : engine_.context().verdicts[verdict].reasons;
+    });
+  }
+
   NodeScoreView scores(ClassState& state, Row row) const {
     const Explanation e = state.explain(row);
     NodeScoreView out{.node = node_name(row), .total = e.total, .plugins = {}};
@@ -185,7 +201,7 @@ class Explaining {
 
   void placed() {
     v_.outcome = "placed";
-    say("Pod {} is on node {}.", v_.pod, v_.node);
+    say("{} is on node {}.", what_, v_.node);
     if (nodes_.find(v_.node) == kNoRow || !nodes_.node(nodes_.find(v_.node)))
       return say("There is no node of this name (any more).");
     if (!here_) {
@@ -218,16 +234,16 @@ class Explaining {
     v_.outcome = v_.feasible > 0 ? "fits" : "unschedulable";
     if (given_.metadata.deletion_timestamp) {
       v_.outcome = "ending";
-      say("Pod {} is being deleted: no scheduler places it any more.", v_.pod);
+      say("{} is being deleted: no scheduler places it any more.", what_);
     } else if (gates > 0) {
       v_.outcome = "gated";
       std::vector<std::string_view> names;
       for (const auto& gate : given_.spec.scheduling_gates) names.push_back(gate.name.view());
-      say("Pod {} is held back by {} ({}): no scheduler looks at it until whoever set {} takes {} away.",
-          v_.pod, plural(gates, "scheduling gate"), fmt::join(names, ", "), gates == 1 ? "it" : "them",
+      say("{} is held back by {} ({}): no scheduler looks at it until whoever set {} takes {} away.", what_,
+          plural(gates, "scheduling gate"), fmt::join(names, ", "), gates == 1 ? "it" : "them",
           gates == 1 ? "it" : "them");
     }
-    const std::string pod = v_.summary.empty() ? fmt::format("Pod {}", v_.pod) : std::string("It");
+    const std::string pod = v_.summary.empty() ? what_ : std::string("It");
     const std::string would = v_.outcome == "gated" || v_.outcome == "ending" ? " would fit" : " fits";
     if (nodes_.nodes() == 0) {
       say("{}{} nowhere: the cluster has no nodes.", pod, would);
@@ -265,7 +281,8 @@ class Explaining {
       say("No scheduler has said anything about it yet{}.",
           v_.feasible > 0 ? ": see whether one runs and holds its lease" : "");
     } else {
-      say("The scheduler's last word about it (its condition PodScheduled, false for {}): {}: {}",
+      say("The scheduler's last word about it (its condition {}, false for {}): {}: {}",
+          is_placeholder(given_) ? "Scheduled" : "PodScheduled",
           ago(c->last_transition_time.wall(), question_.now), c->reason.view(), c->message.view());
       if (v_.feasible > 0) say("That is not so any more: it is tried again within minutes.");
     }
@@ -385,7 +402,9 @@ class Explaining {
   bool known_ = false;
   bool here_ = false;     // it fits where it is
   Verdict refused_here_;  // else
+  std::string what_;      // "Pod default/p"
   std::vector<std::string_view> rejecting_;
+  PodReservations reservations_;
   std::size_t place_ = 0;  // among those that would do, of the node that it is on
   ExplanationView v_;
 };

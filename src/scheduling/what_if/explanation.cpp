@@ -23,8 +23,8 @@ KOORD_SCHEMA(PreemptionView, ROW(node), ROW(victims), ROW(message));
 KOORD_SCHEMA(ExplanationView, ROW(pod), ROW(exists).always(), ROW(scheduler_name), ROW(profile),
              ROW(priority).always(), ROW(node), ROW(outcome), ROW(summary), ROW(nodes).always(),
              ROW(pods).always(), ROW(feasible).always(), ROW(best), ROW(equally_good), ROW(prefilter_message),
-             ROW(refused), ROW(message), ROW(remedies), ROW(hopeless), ROW(node_kinds), ROW(preemption),
-             ROW(attempts), ROW(notes));
+             ROW(refused), ROW(reservations), ROW(reservation), ROW(message), ROW(remedies), ROW(hopeless),
+             ROW(node_kinds), ROW(preemption), ROW(attempts), ROW(notes));
 
 namespace {
 
@@ -87,11 +87,33 @@ void attempt(std::string& out, const AttemptRecord& a) {
   out += fmt::format("    scores: {}\n", fmt::join(scores, ", "));
 }
 
+std::string served(bool serves, const std::vector<std::string>& reasons) {
+  return serves ? "would serve it" : fmt::format("does not serve it: {}", fmt::join(reasons, ", "));
+}
+
+void reservation(std::string& out, const ReservationView& r) {
+  if (!r.users.empty()) out += "\nPods that have room of it:\n";
+  for (const ReservationUserView& user : r.users)
+    out += fmt::format("  {}: {}\n", user.pod, amounts_text(user.has));
+  if (!r.owners.empty()) out += "\nPods that it is for and that have none of it:\n";
+  for (const ReservationOwnerView& owner : r.owners)
+    out += owner.node.empty()
+               ? fmt::format("  {} waits: {}\n", owner.pod, served(owner.serves, owner.reasons))
+               : fmt::format("  {} is on {}\n", owner.pod, owner.node);
+  if (r.more_owners > 0) out += fmt::format("  and {} more\n", r.more_owners);
+}
+
 }  // namespace
 
 std::string render(const ExplanationView& v) {
   std::string out;
   for (const std::string& sentence : v.summary) out += fmt::format("{}\n", sentence);
+  for (const ReservationView& r : v.reservation) reservation(out, r);
+  if (!v.reservations.empty()) out += "\nReservations that are for it, or that it names:\n";
+  for (const MatchedReservationView& r : v.reservations)
+    out += fmt::format("  {}{}: {}{}\n", r.name, r.node.empty() ? "" : fmt::format(" on {}", r.node),
+                       served(r.serves, r.reasons),
+                       r.left.empty() ? "" : fmt::format("; left of it: {}", amounts_text(r.left)));
   if (!v.refused.empty()) {
     out += fmt::format("\nNodes that refuse it, by the first plugin that does:\n");
     refusals(out, v.refused);

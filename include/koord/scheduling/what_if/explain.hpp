@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "koord/scheduling/engine/engine.hpp"
 #include "koord/scheduling/what_if/explanation.hpp"
@@ -24,5 +25,17 @@ struct Question {
 /// The engine holds the cluster and has decided nothing; a profile is chosen by the pod's scheduler name, the
 /// first one if there is none of that name. Afterwards the engine is good for nothing else.
 ExplanationView explain(Engine& engine, const Question& question);
+
+struct ReservationQuestion {
+  kube::Object reservation;
+  /// Of the cluster those that wait for a node.
+  std::vector<std::shared_ptr<const api::Pod>> waiting = {};
+  /// The rest of the question; its pod is the reservation's.
+  Question rest = {};
+};
+
+/// The same of a reservation: where it is or why it waits, who has what of it, and who could. One that is on
+/// a node is not judged anew: its pods are in its room.
+ExplanationView explain(Engine& engine, const ReservationQuestion& question);
 
 }  // namespace koord::scheduling::explain

@@ -8,6 +8,7 @@
 
 #include "koord/api/schema/schema.hpp"
 #include "koord/scheduling/engine/attempt_log.hpp"
+#include "koord/scheduling/plugin/explain_plugin.hpp"
 
 namespace koord::scheduling::explain {
 
@@ -73,7 +74,7 @@ struct PreemptionView {
 };
 
 struct ExplanationView {
-  std::string pod;  // namespace/name
+  std::string pod;  // namespace/name; reservation:NAME if it was asked of a reservation
   bool exists = false;
   std::string scheduler_name, profile;
   std::int64_t priority = 0;
@@ -87,7 +88,9 @@ struct ExplanationView {
   std::int64_t equally_good = 0;    // as the first of them
   std::string prefilter_message;    // said before nodes were looked at
   std::vector<RefusalView> refused;
-  std::string message;  // what the scheduler would say of an attempt now
+  std::vector<MatchedReservationView> reservations;  // that are for the pod, or that it names
+  std::vector<ReservationView> reservation;          // one, if it was asked of a reservation
+  std::string message;                               // what the scheduler would say of an attempt now
   std::vector<RemedyView> remedies;
   std::vector<RefusalView> hopeless;  // whatever the pod is changed to
   std::vector<NodeKindView> node_kinds;

@@ -8,6 +8,7 @@
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/scheduling/classes/class_state.hpp"
 #include "koord/scheduling/config/profile.hpp"
+#include "scheduling/plugins/reservation/rules/event_text.hpp"
 #include "scheduling/plugins/reservation/rules/why_not.hpp"
 #include "scheduling/plugins/reservation/states.hpp"
 
@@ -21,9 +22,10 @@ PostFilterResult Reservations::post_filter(PodAttempt& attempt, const Diagnosis&
   WhyNot why;
   const api::RequiredNodeAffinity where(pod.pod->spec);
   const api::ResourceList asked = api::pod_requests(*pod.pod);
+  const Looked looked_at = looked(*wants);
   for (const Ledger::Entry* e : ledger_.owned_by(pod)) {
     const std::shared_ptr<const api::Node>& node = context_.nodes.node(e->row);
-    if (!node || !where.matches(*node)) continue;
+    if (!node || !looked_at.at(e->node) || !where.matches(*node)) continue;
     const api::Taint* taint = nullptr;
     const Match said =
         match(*wants, *e->facts, true, asked, omits_node_labels_ ? nullptr : &node->metadata.labels, &taint);
@@ -37,6 +39,16 @@ PostFilterResult Reservations::post_filter(PodAttempt& attempt, const Diagnosis&
   }
   result.status.message = fmt::format("{}", fmt::join(why.reasons(wants->affinity.has_value()), ", "));
   return result;
+}
+
+std::optional<FailureEventPlugin::Event> Reservations::event_of_failure(const api::Pod& pod,
+                                                                        std::string_view message) const {
+  if (!pod.metadata.annotations.contains(api::ReservationAffinity::kAnnotation) || is_reserve_pod(pod))
+    return std::nullopt;
+  std::optional<std::string> told = about_reservations(message);
+  if (!told) return std::nullopt;
+  // A reason of its own: events of one reason are counted as one.
+  return Event{"FailedScheduling-Reservation", *std::move(told)};
 }
 
 }  // namespace koord::scheduling::reservation

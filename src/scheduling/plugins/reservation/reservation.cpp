@@ -19,15 +19,22 @@ struct DeltaState final : PodState {
   std::shared_ptr<const Matched> matched;
 };
 
+SelectorIndex make_index(const ReservationArgs& args) {
+  static const SelectorIndexArgs kOff;
+  const SelectorIndexArgs& of = args.reservation_selector_index ? *args.reservation_selector_index : kOff;
+  return {of.enabled, of.key_prefixes, of.keys};
+}
+
 }  // namespace
 
 Reservations::Reservations(const ReservationArgs& args, const PluginContext& context)
     : context_(context),
+      objects_(context.objects.watch<api::Reservation>()),
       ledger_(context.shared.get<Ledger>(context)),
       ignored_{args.ignored_resources, args.ignored_resource_groups},
+      index_(make_index(args)),
       omits_node_labels_(context.gate("OmitNodeLabelsForReservation")),
-      events_(context.objects.watch<api::Reservation>().events(ObjectAction::add, ObjectAction::update,
-                                                               ObjectAction::remove) |
+      events_(objects_.events(ObjectAction::add, ObjectAction::update, ObjectAction::remove) |
               events_of(EventKind::assigned_pod_delete)),
       no_match_(context.verdicts.intern({context.index, true, {kNoMatch}})),
       other_node_(context.verdicts.intern(
@@ -41,6 +48,12 @@ Reservations::Reservations(const ReservationArgs& args, const PluginContext& con
   if (args.gc_duration_seconds > 0) controls_.collect_after = std::chrono::seconds(args.gc_duration_seconds);
   if (args.gc_interval_seconds > 0) controls_.collect_every = std::chrono::seconds(args.gc_interval_seconds);
   controls_.cleans_pods = context.gate("CleanExpiredReservationAllocated");
+  if (!index_.enabled()) return;
+  objects_.on_change([this](const api::Reservation* before, const api::Reservation* now) {
+    if (before != nullptr) index_.remove(before->metadata.uid);
+    if (now != nullptr && is_active(*now))
+      index_.put(now->metadata.uid, now->status.node_name, now->metadata.labels);
+  });
 }
 
 bool Reservations::sign(const PodInfo& pod, Signature& signature) const {
@@ -89,9 +102,10 @@ std::shared_ptr<const Matched> Reservations::match_now(const PodInfo& pod) const
   found->asked = api::pod_requests(*pod.pod);
   std::optional<api::RequiredNodeAffinity> where;
   if (wants->affinity) where.emplace(pod.pod->spec);
+  const Looked looked_at = looked(*wants);
   std::erase_if(all, [&](const Ledger::Entry* e) {
     const std::shared_ptr<const api::Node>& node = context_.nodes.node(e->row);
-    if (!node || (where && !where->matches(*node))) return true;
+    if (!node || !looked_at.at(e->node) || (where && !where->matches(*node))) return true;
     return !serves(
         match(*wants, *e->facts, true, found->asked, omits_node_labels_ ? nullptr : &node->metadata.labels));
   });
@@ -112,11 +126,20 @@ std::shared_ptr<const Matched> Reservations::match_now(const PodInfo& pod) const
   return found;
 }
 
+Reservations::Looked Reservations::looked(const Wants& wants) const {
+  if (!wants.affinity) return {};
+  if (wants.affinity->name.empty()) return {{}, index_.candidates(wants.affinity->selector)};
+  const std::shared_ptr<const api::Reservation> named = objects_.find({}, wants.affinity->name);
+  return {named ? named->status.node_name : Symbol(), nullptr};
+}
+
 PreFilterTransformer::Before Reservations::before_pre_filter(const PodInfo& pod) {
   if (pod.pod->metadata.annotations.empty() || is_reserve_pod(*pod.pod)) return {};
   if (!has_affinity(pod) && annotation(pod, api::ExactMatchReservation::kAnnotation).empty()) return {};
-  if (auto wants = Wants::read(pod.pod->metadata); !wants)
-    return {.status = {StatusCode::error, wants.error().message()}};
+  const auto wants = Wants::read(pod.pod->metadata);
+  if (!wants) return {.status = {StatusCode::error, wants.error().message()}};
+  if (index_.enabled() && wants->affinity && wants->affinity->name.empty())
+    queries_.count(index_.candidates(wants->affinity->selector));
   return {};
 }
 

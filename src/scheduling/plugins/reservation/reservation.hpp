@@ -8,11 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "koord/scheduling/plugin/explain_plugin.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
+#include "koord/scheduling/plugin/service_plugin.hpp"
+#include "koord/scheduling/plugin/telling_plugin.hpp"
 #include "scheduling/plugins/reservation/args.hpp"
 #include "scheduling/plugins/reservation/control/controller.hpp"
 #include "scheduling/plugins/reservation/matched.hpp"
 #include "scheduling/plugins/reservation/reserve_pod.hpp"
+#include "scheduling/plugins/reservation/rules/selector_index.hpp"
 
 namespace koord::scheduling::reservation {
 
@@ -32,7 +36,11 @@ class Reservations final : public Plugin,
                            public PreBindPlugin,
                            public BindPlugin,
                            public EventPlugin,
-                           public ControllerPlugin {
+                           public ControllerPlugin,
+                           public FailureEventPlugin,
+                           public MeasuredPlugin,
+                           public ServicePlugin,
+                           public ReservationExplainPlugin {
  public:
   Reservations(const ReservationArgs& args, const PluginContext& context);
   bool sign(const PodInfo& pod, Signature& signature) const override;
@@ -76,13 +84,35 @@ class Reservations final : public Plugin,
   std::unique_ptr<PluginController> make_controller(kube::InformerSet& informers,
                                                     kube::Client& client) override;
 
+  std::optional<Event> event_of_failure(const api::Pod& pod, std::string_view message) const override;
+  void measure(metrics::Registry& registry) override { queries_.measure(registry); }
+  std::vector<std::string_view> service_paths() const override {
+    return {"/nodeReservations/:nodeName", "/reservationSelectorIndex"};
+  }
+  std::optional<ServiceAnswer> serve(const ServiceRequest& request) const override;
+
+  explain::PodReservations reservations_for(const PodInfo& pod, const Refusals& refusals) const override;
+  std::optional<Described> describe(const kube::ObjectType& type, const kube::Object& object,
+                                    WallTime now) const override;
+  bool is_for(const kube::Object& reservation, const api::Pod& pod) const override;
+
  private:
   struct FilterState;
   struct ScoreState;
+  /// The nodes whose reservations are looked at for a pod; those of others count for nothing, nor in what it
+  /// is told.
+  struct Looked {
+    Symbol node = {};                             // set: this one alone
+    const SelectorIndex::Nodes* nodes = nullptr;  // set: these
+    bool at(const Symbol& at) const {
+      return node.empty() ? nodes == nullptr || nodes->contains(at) : node == at;
+    }
+  };
   using Reasons = std::vector<std::string>;
 
   std::shared_ptr<const Matched> matched(const PodInfo& pod) const;
   std::shared_ptr<const Matched> match_now(const PodInfo& pod) const;
+  Looked looked(const Wants& wants) const;
   VerdictId judge_reserve_pod(const FilterState& state, Row row) const;
   Reasons through(const FilterState& state, const Rooms& rooms, const Ledger::Entry& entry,
                   std::vector<std::size_t>& by_node) const;
@@ -93,9 +123,12 @@ class Reservations final : public Plugin,
 
   const PluginContext context_;
   const std::shared_ptr<const ReservePods> kind_ = std::make_shared<ReservePods>();
+  ObjectStore<api::Reservation>& objects_;
   Ledger& ledger_;
   IgnoredResources ignored_;
   ControllerOptions controls_;
+  SelectorIndex index_;
+  IndexQueries queries_;
   const bool omits_node_labels_;
   EventMask events_;
   const VerdictId no_match_, other_node_, conflict_, unhelpful_;

@@ -12,6 +12,10 @@ struct SilentRole : WriterServices {
   kube::Object find(const kube::ObjectType&, std::string_view, std::string_view) const override { return {}; }
   bool may_write() const override { return writes; }
   std::string unserved(std::string_view, const api::Pod&) const override { return {}; }
+  std::vector<scheduling::FailureEventPlugin::Event> also_told(std::string_view, const api::Pod&,
+                                                               std::string_view) const override {
+    return {};
+  }
   void binding_ended(std::shared_ptr<const api::Pod>, bool) override {}
   void preempted(std::shared_ptr<const api::Pod>, bool) override {}
   void answered(std::shared_ptr<const api::Pod>, std::shared_ptr<const scheduling::ExtenderAnswer>) override {

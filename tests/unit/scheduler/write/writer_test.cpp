@@ -299,6 +299,33 @@ TEST_CASE("a pod that is kept out of the queue has an event and a condition") {
   CHECK(steps.ends_with("done"));
 }
 
+TEST_CASE("what plugins have to add to a failure is an event beside it, under the same limits") {
+  struct Telling : Steps {
+    std::vector<scheduling::FailureEventPlugin::Event> also_told(std::string_view profile,
+                                                                 const api::Pod& pod,
+                                                                 std::string_view message) const override {
+      return {{"FailedScheduling-Room", fmt::format("{} {} {}", profile, pod.metadata.name, message)}};
+    }
+  } s;
+  std::vector<std::string> events;
+  s.transport.answer = [&](const net::Request& request) {
+    if (request.target.find("/events") != std::string::npos) events.push_back(request.body);
+    return created();
+  };
+  s.write(s.decision(Decision::Unschedulable{"0/1 nodes are available: 1 Insufficient cpu.", {}, {}}));
+  s.write(s.decision(Decision::Unschedulable{"0/1 nodes are available: 1 Insufficient cpu.", {}, {}}));
+  s.loop.settle();
+  CHECK(s.events_recorder.counts().recorded == 4);
+  CHECK(s.events_recorder.counts().merged == 2);
+  REQUIRE(events.size() >= 2);
+  CHECK(events[0].find(R"("reason":"FailedScheduling")") != std::string::npos);
+  CHECK(events[1].find(R"("reason":"FailedScheduling-Room")") != std::string::npos);
+  CHECK(events[1].find(R"("action":"Scheduling")") != std::string::npos);
+  CHECK(events[1].find(R"("type":"Warning")") != std::string::npos);
+  CHECK(events[1].find("default-scheduler p 0/1 nodes are available: 1 Insufficient cpu.") !=
+        std::string::npos);
+}
+
 TEST_CASE("a preparation that fails ends the binding, and its reason is told") {
   struct Case {
     const char* name;

@@ -19,6 +19,7 @@ namespace koord::scheduling::test {
 struct ReservationWorld : World {
   explicit ReservationWorld(bool preempts = false, const FeatureGates& gates = {})
       : World(config(preempts), {}, plugin_table(), gates) {}
+  explicit ReservationWorld(KubeSchedulerConfiguration configured) : World(std::move(configured)) {}
 
   static KubeSchedulerConfiguration config(bool preempts) {
     KubeSchedulerConfiguration c;

@@ -40,8 +40,6 @@ double value_of(std::string_view resource, const api::Quantity* amount) {
 
 }  // namespace
 
-const metrics::Table Gauges::kMetrics = {&kPhase, &kResource};
-
 Gauges::Gauges(metrics::Registry& registry)
     : phase_(registry.gauges(kPhase)), resource_(registry.gauges(kResource)) {}
 
@@ -68,3 +66,9 @@ void Gauges::remove(const api::Reservation& before) const {
 }
 
 }  // namespace koord::scheduling::reservation
+
+namespace koord::scheduling {
+
+extern const metrics::Table kReservationGauges = {&reservation::kPhase, &reservation::kResource};
+
+}  // namespace koord::scheduling

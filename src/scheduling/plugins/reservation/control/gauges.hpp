@@ -10,8 +10,6 @@ namespace koord::scheduling::reservation {
 /// that is in use.
 class Gauges {
  public:
-  static const metrics::Table kMetrics;
-
   explicit Gauges(metrics::Registry& registry);
   void put(const api::Reservation& now) const;
   /// Of one that was put() as it is here.

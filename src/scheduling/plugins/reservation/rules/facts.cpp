@@ -55,6 +55,10 @@ std::optional<PodTemplate> pod_template(const api::Reservation& reservation) {
 
 bool is_available(const api::Reservation& r) { return !r.status.node_name.empty() && is_in(r, "Available"); }
 
+bool is_active(const api::Reservation& r) {
+  return !r.status.node_name.empty() && (is_in(r, "Available") || is_in(r, "Waiting"));
+}
+
 bool is_over(const api::Reservation& r) { return is_in(r, "Succeeded") || is_in(r, "Failed"); }
 
 bool is_expired(const api::Reservation& r) {

@@ -25,6 +25,8 @@ std::optional<PodTemplate> pod_template(const api::Reservation& reservation);
 
 /// It is on a node, for its owners to use.
 bool is_available(const api::Reservation& reservation);
+/// The same, or it waits there for something.
+bool is_active(const api::Reservation& reservation);
 /// Succeeded or Failed: it keeps no room.
 bool is_over(const api::Reservation& reservation);
 /// Failed because its time was up, or its node gone.

@@ -23,6 +23,7 @@ Result<Affinity> compile(api::ReservationAffinity said) {
     affinity.terms.emplace(terms, std::string_view(), &errors);
     if (!errors.empty()) return Error(Code::invalid, errors.aggregate());
   }
+  affinity.selector = std::move(said.reservation_selector);
   affinity.tolerations = std::move(said.tolerations);
   api::Taint closed;
   closed.key = kClosed;

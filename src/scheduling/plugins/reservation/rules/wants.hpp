@@ -29,6 +29,7 @@ constexpr bool serves(Match match) { return match <= Match::named; }
 
 struct Affinity {
   std::string name;  // set: this one, and nothing else is asked
+  api::SymbolMap selector = {};
   std::optional<api::Selector> labels = {};
   std::optional<api::CompiledNodeSelector> terms = {};
   api::List<api::Toleration> tolerations = {};
