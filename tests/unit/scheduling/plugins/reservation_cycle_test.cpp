@@ -354,8 +354,9 @@ TEST_CASE("resource claims cannot be kept for owners: such a reservation is refu
     r.spec.template_.text =
         R"({"spec":{"resourceClaims":[{"name":"gpu","resourceClaimName":"g"}],"containers":[{"name":"c"}]}})";
   }));
-  CHECK_THAT(w.one().message(),
-             Catch::Contains("reservation's template has resource claims, which cannot be kept for its owners"));
+  CHECK_THAT(
+      w.one().message(),
+      Catch::Contains("reservation's template has resource claims, which cannot be kept for its owners"));
   w.engine.put_object(make_reservation("s", "1"));
   CHECK(w.one().kind() == Kind::bind);
 }
