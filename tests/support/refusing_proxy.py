@@ -1,4 +1,5 @@
-"""A way to an API server on loopback that refuses what a test names, as a ClusterRole does that lost a rule, or tells it late."""
+"""A way to an API server on loopback that refuses what a test names, as a ClusterRole does that lost a rule, tells it late, or
+ends at a moment that a test chooses."""
 import http.client
 import http.server
 import json
@@ -15,6 +16,8 @@ class RefusingProxy:
         self.api = kube_api.Api(kubeconfig)
         self.refused, self.watches, self.lock = {}, set(), threading.Lock()
         self.held, self.released = set(), threading.Event()
+        # Asked (method, path, "before" or "after") around each request but watches; true: nothing more comes of this one.
+        self.breaks_off = lambda *_: False
         self.server = Server(("127.0.0.1", 0), self.handler())
         self.kubeconfig = f"{folder}/proxy-kubeconfig"
         write_kubeconfig(self.kubeconfig, self.server.server_port)
@@ -85,12 +88,20 @@ class RefusingProxy:
                         "reason": {403: "Forbidden", 404: "NotFound"}.get(refused, "InternalError"),
                         "message": f"the proxy refuses {path}"}).encode())
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
+                watches = "watch=" in self.path
+                if not watches and proxy.breaks_off(self.command, path, "before"):
+                    self.close_connection = True
+                    return None
                 behind = http.client.HTTPSConnection(proxy.api.host, proxy.api.port, context=proxy.api.context, timeout=700)
                 headers = {name: self.headers[name] for name in ("Content-Type", "Accept", "User-Agent") if name in self.headers}
                 behind.request(self.command, self.path, body, {**headers, "Authorization": f"Bearer {proxy.api.token}"})
                 answer = behind.getresponse()
-                if "watch=" not in self.path or answer.status != 200:
-                    self.answer(answer.status, answer.read())
+                if not watches or answer.status != 200:
+                    data = answer.read()
+                    if not watches and proxy.breaks_off(self.command, path, "after"):
+                        self.close_connection = True
+                    else:
+                        self.answer(answer.status, data)
                     return behind.close()
                 entry = (path, behind)
                 with proxy.lock:
