@@ -2,6 +2,7 @@
 #include "koord/scheduling/classes/class_state.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -110,8 +111,16 @@ void ClassState::ask_hooks() {
     if (const Row row = shared_.nodes.find(name); row != kNoRow && shared_.nodes.node(row))
       only_.push_back(row);
   std::sort(only_.begin(), only_.end());
+  // Whoever has narrowed the nodes down before is named with the one that has now.
+  std::vector<std::string_view> names{profile_.plugin_name(said.by)};
+  if (local_.only_named())
+    for (const Profile::Filter& filter : profile_.filters)
+      if ((local_.rejectors() & mask_of(filter.index)) != 0)
+        names.push_back(profile_.plugin_name(filter.index));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   out_ = shared_.verdicts.intern(
-      {said.by, true, {fmt::format("node(s) didn't satisfy plugin(s) [{}]", profile_.plugin_name(said.by))}});
+      {said.by, true, {fmt::format("node(s) didn't satisfy plugin(s) [{}]", fmt::join(names, " "))}});
 }
 
 // The choice
@@ -256,7 +265,9 @@ Diagnosis ClassState::diagnose() const {
     local_.diagnose(d);
     return d;
   }
-  if (local_.only_named()) local_.diagnose_others(d);
+  if (local_.only_named() && out_ == kPass) local_.diagnose_others(d);
+  if (local_.only_named() && out_ != kPass && d.nodes > local_.named().size())
+    d.count(shared_.verdicts[out_], d.nodes - static_cast<std::uint32_t>(local_.named().size()));
   std::unordered_map<VerdictId, std::uint32_t> counts;
   VerdictId last = kPass;
   std::uint32_t* count = nullptr;

@@ -180,6 +180,25 @@ TEST_CASE("of the nodes only those are looked at that plugins name after the pre
   }
 }
 
+TEST_CASE("whoever has narrowed the nodes down is named") {
+  PointsWorld w;
+  w.only_nodes = {{"c"}};
+  const auto on = [](const char* one, const char* other) {
+    return [one, other](api::Pod& p) {
+      for (const char* name : {one, other}) {
+        api::NodeSelectorTerm term;
+        term.match_fields.push_back({"metadata.name", "In", {name}});
+        p.spec.affinity.ensure().node_affinity.ensure().required.ensure().node_selector_terms.push_back(term);
+      }
+    };
+  };
+  CHECK(w.put(make_pod("p", "9", "128Mi", on("b", "c"))).message() ==
+        "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity "
+        "Points].");
+  CHECK(w.put(make_pod("q", "1", "128Mi", on("a", "b"))).message() ==
+        "0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [NodeAffinity Points].");
+}
+
 TEST_CASE("who may go to one node yields there to nominated pods, and to no other's") {
   PointsWorld w;
   // It does not fit anywhere yet; its nomination stands.
